@@ -1,0 +1,107 @@
+"""What all tests share: backends, seeds, real data, and no trace left outside temporary directories."""
+import importlib.util
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+os.environ["MPLBACKEND"] = "Agg"  # before anything imports matplotlib, and for every subprocess
+
+import hypothesis
+import numpy as np
+import pytest
+
+from minidp.backend import Backend
+from minidp.errors import DeviceUnavailableError
+
+pytest.register_assert_rewrite("tests.support")
+
+from tests.support.guarded import guarded_backend
+
+SEED = 160700133  # any fixed number; this one is the paper's
+
+hypothesis.settings.register_profile("default", deadline=None, print_blob=True)
+hypothesis.settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+
+
+def pytest_configure(config):
+    config.minidp_cache = None
+    if "MINIDP_CACHE" not in os.environ:
+        config.minidp_cache = os.environ["MINIDP_CACHE"] = tempfile.mkdtemp(prefix="minidp-test-cache-")
+
+
+def pytest_unconfigure(config):
+    if config.minidp_cache:
+        del os.environ["MINIDP_CACHE"]
+        shutil.rmtree(config.minidp_cache, ignore_errors=True)
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects, so that -m real_data finds the mark
+def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if "mnist_dir" in item.fixturenames:
+            item.add_marker("real_data")
+    if not config.getoption("--slow"):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        if slow:
+            config.hook.pytest_deselected(items=slow)
+            items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
+def _holds_mnist(folder):
+    name = "train-images-idx3-ubyte"
+    return any((folder / part / file).is_file() for part in ("mnist", "") for file in (name, name + ".gz"))
+
+
+@pytest.fixture(scope="session")
+def mnist_dir():
+    """The folder $MINIDP_DATA, which holds the MNIST files or a folder `mnist` with them."""
+    folder = os.environ.get("MINIDP_DATA")
+    if not folder:
+        pytest.skip("REAL DATA MISSING: set MINIDP_DATA to a folder that holds the MNIST files")
+    if not _holds_mnist(Path(folder)):
+        pytest.skip(f"REAL DATA MISSING: no MNIST files in MINIDP_DATA={folder}")
+    return Path(folder)
+
+
+def pytest_terminal_summary(terminalreporter):
+    reports = [report for group in terminalreporter.stats.values() for report in group
+               if "real_data" in getattr(report, "keywords", ())]
+    ran = sum(report.when == "call" and report.outcome != "skipped" for report in reports)
+    skipped = sum(report.outcome == "skipped" for report in reports)
+    if skipped:
+        terminalreporter.write_line(f"REAL DATA MISSING: {skipped} tests skipped, set MINIDP_DATA", red=True, bold=True)
+    terminalreporter.write_line(f"real data: {ran} tests ran on real MNIST")
+
+
+def _cupy_usable():
+    if importlib.util.find_spec("cupy") is None:
+        return False
+    try:
+        Backend.cupy()
+    except DeviceUnavailableError:
+        return False
+    return True
+
+
+BACKENDS = {"numpy": Backend.numpy, "guarded": guarded_backend}
+if _cupy_usable():
+    BACKENDS["cupy"] = Backend.cupy
+
+
+@pytest.fixture(scope="session", params=list(BACKENDS))
+def backend(request):
+    """Each backend that can be used here: NumPy, the guarded arrays that stand for CuPy, CuPy itself."""
+    return BACKENDS[request.param]()
+
+
+@pytest.fixture
+def rng(request):
+    """A NumPy generator with a fixed seed, which a failing test prints."""
+    request.node.add_report_section("call", "seed", f"rng = numpy.random.default_rng({SEED})")
+    return np.random.default_rng(SEED)
