@@ -1,0 +1,20 @@
+"""Data sets: MNIST and CIFAR, verified; offline digits; augmentation. Modules are loaded on first use."""
+from importlib import import_module
+
+_EXPORTS = {
+    "Dataset": "dataset",
+    "load": "choose",
+    "load_mnist": "mnist",
+    "load_strokes": "strokes",
+}
+__all__ = list(_EXPORTS)
+
+
+def __getattr__(name):
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_EXPORTS[name]}", __name__), name)
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

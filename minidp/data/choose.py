@@ -1,0 +1,44 @@
+"""One call for the digits: MNIST, or the offline digits where it cannot be had."""
+from dataclasses import replace
+
+from .. import validate
+from ..errors import DataUnavailableError
+from .mnist import load_mnist
+from .strokes import SIZES, load_strokes
+
+
+def load(dataset="auto", data_dir=None, on_notice=print, sizes=None, progress=True):
+    """A Dataset of 28 x 28 digits.
+
+    dataset    "mnist" (load_mnist, never anything else), "strokes" (the offline digits), or "auto": MNIST, and the
+               offline digits only if no place has it. A file that is there and damaged is an error.
+    data_dir   a folder with the MNIST files, or None
+    on_notice  called with each line that the user has to see
+    sizes      None for everything, or the public numbers (training, test) of examples to take from the front;
+               the first becomes nominal_size
+    progress   whether downloading and drawing show a bar on a terminal
+
+    Raises DataError, one line; ParameterError for another name or sizes that the data set does not have.
+    """
+    validate.one_of(("auto", "mnist", "strokes"), dataset=dataset)
+    sizes = SIZES if sizes is None else tuple(sizes)
+    validate.in_range(1, SIZES[0], train_size=sizes[0])
+    validate.in_range(1, SIZES[1], test_size=sizes[1])
+    if dataset != "strokes":
+        try:
+            return _front(load_mnist(data_dir, progress=progress), sizes)
+        except DataUnavailableError as error:
+            if dataset == "mnist":
+                raise
+            on_notice(f"{error}; using the offline digits instead")
+    found = load_strokes(sizes, on_notice=on_notice, progress=progress)
+    on_notice(found.notice)
+    return found
+
+
+def _front(found, sizes):
+    train, test = sizes
+    return replace(
+        found, x_train=found.x_train[:train], y_train=found.y_train[:train],
+        x_test=found.x_test[:test], y_test=found.y_test[:test], nominal_size=train,
+    )

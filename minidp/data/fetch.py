@@ -1,0 +1,157 @@
+"""The cache folder, and verified downloads into it.
+
+A file appears in the cache only after its contents have the published hash: it is written under a temporary
+name and renamed. Every mirror gets one attempt, and is given up after 10 s without an answer.
+"""
+import hashlib
+import http.client
+import os
+import tempfile
+import threading
+import urllib.error
+import urllib.request
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import DataUnavailableError
+from ..files import atomic_write
+
+TIMEOUT = 10  # seconds
+BLOCK = 1 << 16  # bytes
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A published file: its name on the mirrors, and the hash of its contents (decompressed if `gunzip`)."""
+
+    name: str
+    algorithm: str
+    digest: str
+    gunzip: bool = False
+
+
+def cache_dir(environ=os.environ):
+    """The folder for data that minidp downloads or makes: $MINIDP_CACHE if set, else the user's cache."""
+    if environ.get("MINIDP_CACHE"):
+        return Path(environ["MINIDP_CACHE"])
+    import platformdirs
+
+    return platformdirs.user_cache_path("minidp")
+
+
+def fetch(files, mirrors, folder, advice, progress=True):
+    """Download the RemoteFiles that `folder` lacks, from the first mirrors (URLs ending in /) that serve them.
+
+    A mirror that fails once is not asked again. Raises DataUnavailableError, one line that lists what failed
+    and ends in `advice`, if files are still missing after the last mirror, or if the folder cannot be written.
+    No partial or unverified file stays behind. `progress` shows a bar on a terminal.
+    """
+    failures = []
+    missing = [file for file in files if not (folder / file.name).exists()]
+    if missing:
+        _make_folder(folder)
+    for mirror in mirrors:
+        try:
+            while missing:
+                _download(mirror + missing[0].name, missing[0], folder, progress)
+                missing.pop(0)
+        except (OSError, http.client.HTTPException, _BadContents) as error:
+            failures.append(f"{mirror}{missing[0].name}: {_reason(error)}")
+        if not missing:
+            return
+    if missing:
+        raise DataUnavailableError(f"no mirror could be used ({'; '.join(failures)}); {advice}")
+
+
+class _BadContents(Exception):
+    """What a mirror sent is not the published file."""
+
+
+def _make_folder(folder):
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise DataUnavailableError(
+            f"cache folder {folder}: cannot be written ({error.strerror}); set MINIDP_CACHE to another folder"
+        ) from error
+
+
+def _download(url, file, folder, progress):
+    from tqdm import tqdm
+
+    with _within(TIMEOUT, lambda: _open(url)) as answer:
+        announced = answer.length
+        check = _Check(file)
+        with atomic_write(folder / file.name, "wb") as out, tqdm(
+            total=announced, unit="B", unit_scale=True, desc=file.name, disable=None if progress else True
+        ) as bar:
+            while block := answer.read(BLOCK):
+                check.update(block)
+                out.write(block)
+                bar.update(len(block))
+            if announced is not None and out.tell() < announced:
+                raise _BadContents(f"ended after {out.tell()} of {announced} bytes")
+            check.finish()
+
+
+def _open(url):
+    request = urllib.request.Request(url, headers={"User-Agent": "minidp"})
+    return urllib.request.urlopen(request, timeout=TIMEOUT)
+
+
+def _within(seconds, call):
+    """The result of `call`, or TimeoutError. A socket's own timeout covers neither the name look-up nor the
+    second and later addresses of a host, so the call runs in a thread that is left behind if it hangs."""
+    outcome = {}
+
+    def work():
+        try:
+            outcome["result"] = call()
+        except BaseException as error:  # handed to the caller below
+            outcome["error"] = error
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if "error" in outcome:
+        raise outcome["error"]
+    if "result" not in outcome:
+        raise TimeoutError()
+    return outcome["result"]
+
+
+class _Check:
+    """Hashes a file while it arrives, block by block."""
+
+    def __init__(self, file):
+        self.file = file
+        self.hash = hashlib.new(file.algorithm)
+        self.inflate = zlib.decompressobj(wbits=31) if file.gunzip else None
+
+    def update(self, block):
+        try:
+            self.hash.update(self.inflate.decompress(block) if self.inflate else block)
+        except zlib.error as error:
+            raise _BadContents(f"not an intact gzip file ({error})") from error
+
+    def finish(self):
+        if self.inflate and not self.inflate.eof:
+            raise _BadContents("the gzip stream ends early")
+        if self.hash.hexdigest() != self.file.digest:
+            raise _BadContents(
+                f"{self.file.algorithm} is {self.hash.hexdigest()}, expected {self.file.digest}"
+            )
+
+
+def _reason(error):
+    if isinstance(error, urllib.error.HTTPError):
+        error.close()  # it holds the connection
+        return f"HTTP {error.code}"
+    if isinstance(error, urllib.error.URLError) and isinstance(error.reason, Exception):
+        error = error.reason
+    if isinstance(error, TimeoutError):
+        return f"no answer within {TIMEOUT} s"
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return " ".join(text.split())

@@ -1,0 +1,103 @@
+"""MNIST: 60,000 + 10,000 handwritten digits of 28 x 28 pixels (LeCun, Cortes, Burges), verified by hash."""
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import DataError, DataUnavailableError
+from .dataset import Dataset
+from .fetch import RemoteFile, cache_dir, fetch
+from .idx import parse_idx, read_bytes
+
+MIRRORS = (
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+)
+# sha256 of the decompressed published files, in the order in which Dataset.sha256 concatenates them
+FILES = {
+    "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+}
+NOMINAL_SIZE = 60_000
+
+
+def load_mnist(data_dir=None, environ=os.environ, download=True, progress=True):
+    """MNIST as a Dataset, from the first place that has it.
+
+    In order: data_dir, the folder $MINIDP_DATA, the cache, a download (unless download is False) into the cache.
+    A folder holds mnist/train-images-idx3-ubyte.gz and so on, or those files themselves, gzipped or not.
+
+    Raises DataError, one line, if data_dir lacks a file, if $MINIDP_DATA holds some of the files and not all, or
+    if a file is damaged or has not the published contents; DataUnavailableError if no place has the files.
+    """
+    if data_dir is not None:
+        paths = _locate(Path(data_dir))
+        if paths is None:
+            fault = "holds no MNIST files" if Path(data_dir).is_dir() else "is no folder"
+            raise DataError(f"{data_dir}: {fault}; {_advice()}")
+        return _read(paths)
+    cache = cache_dir(environ) / "mnist"
+    named = environ.get("MINIDP_DATA")
+    paths = (_locate(Path(named)) if named else None) or _locate(cache, partial=True)
+    if paths is not None:
+        return _read(paths)
+    looked = f"MNIST is neither in MINIDP_DATA={named} nor in {cache}" if named else f"MNIST is not in {cache}"
+    if not download:
+        raise DataUnavailableError(f"{looked}; {_advice()}")
+    remote = [RemoteFile(f"{name}.gz", "sha256", digest, gunzip=True) for name, digest in FILES.items()]
+    try:
+        fetch(remote, MIRRORS, cache, _advice(), progress)
+    except DataUnavailableError as error:
+        raise DataUnavailableError(f"{looked}, and {error}") from error
+    return _read(_locate(cache))
+
+
+def _advice():
+    names = ", ".join(f"{name}.gz" for name in FILES)
+    return (
+        f"put {names} (from {' or '.join(MIRRORS)}), gzipped or not, into DIR or DIR/mnist "
+        "and pass --data-dir DIR or set MINIDP_DATA=DIR"
+    )
+
+
+def _locate(folder, partial=False):
+    """The paths of the four files in folder/mnist or folder; None if neither has one of them.
+
+    Some of them and not all are an error, unless a `partial` set may be completed.
+    """
+    for place in (folder / "mnist", folder):
+        found = {}
+        for name in FILES:
+            for path in (place / name, place / f"{name}.gz"):
+                if os.path.isfile(path):
+                    found.setdefault(name, path)
+        missing = [name for name in FILES if name not in found]
+        if found and missing and not partial:
+            raise DataError(f"{place}: expected all four MNIST files, {', '.join(missing)} missing; {_advice()}")
+        if found and not missing:
+            return found
+    return None
+
+
+def _read(paths):
+    whole = hashlib.sha256()
+    arrays = []
+    for name, expected in FILES.items():
+        raw = read_bytes(paths[name])
+        array = parse_idx(raw, paths[name], ndim=3 if "images" in name else 1)
+        got = hashlib.sha256(raw).hexdigest()
+        if got != expected:
+            raise DataError(
+                f"{paths[name]}: not the published MNIST file: sha256 of its decompressed contents "
+                f"is {got}, expected {expected}; replace the file, or delete it"
+            )
+        whole.update(raw)
+        arrays.append(array)
+    x_train, y_train, x_test, y_test = arrays
+    return Dataset(
+        "mnist", x_train, y_train.astype(np.int64), x_test, y_test.astype(np.int64),
+        classes=10, nominal_size=NOMINAL_SIZE, sha256=whole.hexdigest(),
+    )

@@ -1,0 +1,196 @@
+"""Offline digits: procedurally drawn 28 x 28 digits, for machines where MNIST cannot be had.
+
+They are not MNIST, and whatever is measured on them is named so. Each image is a skeleton of strokes (module
+`skeletons`) whose control points are shaken, bent by a smooth random field, sheared, rotated and scaled, and
+drawn with a pen of random width and softness.
+
+Only +, -, *, /, sqrt, min, max and floor touch the pixels, each correctly rounded by IEEE 754, and the random
+numbers are the generator's plain uniforms: the images are the same, byte for byte, on every machine.
+"""
+import os
+import zipfile
+
+import numpy as np
+
+from .. import validate
+from ..files import atomic_write
+from .dataset import Dataset
+from .fetch import cache_dir
+from .skeletons import skeleton_tables
+
+VERSION = 1  # of the images: raise it with every change that alters a pixel
+SEED = 20160701
+CHUNK = 250  # images drawn together; part of what makes the images
+SIZES = (60_000, 10_000)
+ARRAYS = ("x_train", "y_train", "x_test", "y_test")
+NOTICE = (
+    "NOT MNIST: these are minidp's offline digits, drawn by a program; no figure here is a result on MNIST."
+)
+
+# How far the digits stray from their skeletons. A digit is 2 units high before scaling.
+SHAKE = 0.15  # of each control point, units
+BEND = 0.14  # of the smooth field's coefficients, units
+TURN = 0.22  # tangent of half the largest rotation
+SLANT = 0.45  # largest shear
+HALF_HEIGHT = (7.5, 10.0)  # pixels for one unit
+ASPECT = (0.7, 1.25)  # width over height, against the skeleton's
+SHIFT = 1.5  # of the bounding box's centre, pixels
+PEN = (0.45, 1.75)  # half width of the stroke, pixels
+SOFT = (0.7, 1.9)  # width of its edge, pixels
+INK = (0.75, 1.0)
+
+
+def load_strokes(sizes=SIZES, environ=os.environ, on_notice=print, progress=True):
+    """The offline digits as a Dataset; `sizes` are the numbers of training and test images.
+
+    Smaller sets are the first images of larger ones. The full set takes some five seconds to draw and is kept
+    in the cache; a damaged cache is drawn anew. `on_notice` is called with one line if it cannot be written.
+    """
+    validate.count(minimum=1, train_size=sizes[0], test_size=sizes[1])
+    if tuple(sizes) != SIZES:
+        return _dataset(sizes, *_draw_all(sizes, progress))
+    path = cache_dir(environ) / f"strokes-v{VERSION}.npz"
+    arrays = _read_cache(path)
+    if arrays is None:
+        arrays = _draw_all(sizes, progress)
+        try:
+            _write_cache(path, arrays)
+        except OSError as error:
+            on_notice(f"{path}: cannot be written ({error.strerror}); the offline digits are drawn anew each time")
+    return _dataset(sizes, *arrays)
+
+
+def _dataset(sizes, x_train, y_train, x_test, y_test):
+    y_train, y_test = y_train.astype(np.int64), y_test.astype(np.int64)
+    return Dataset(
+        "strokes", x_train, y_train, x_test, y_test, classes=10, nominal_size=sizes[0], notice=NOTICE
+    )
+
+
+def _draw_all(sizes, progress):
+    from tqdm import tqdm
+
+    parts = []
+    with tqdm(
+        total=sum(sizes), desc="drawing offline digits", unit="image", leave=False,
+        disable=None if progress else True,
+    ) as bar:
+        for split, size in enumerate(sizes):
+            x, y = np.empty((size, 28, 28), np.uint8), np.empty(size, np.uint8)
+            for start in range(0, size, CHUNK):
+                images, labels = draw(split, start // CHUNK)
+                part = slice(start, min(start + CHUNK, size))
+                x[part], y[part] = images[: size - start], labels[: size - start]
+                bar.update(part.stop - start)
+            parts += [x, y]
+    return parts
+
+
+def _read_cache(path):
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            arrays = [stored[name] for name in ARRAYS]
+            version = int(stored["version"])
+    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
+        return None
+    shapes = [(SIZES[0], 28, 28), (SIZES[0],), (SIZES[1], 28, 28), (SIZES[1],)]
+    fits = all(array.shape == shape and array.dtype == np.uint8 for array, shape in zip(arrays, shapes))
+    return arrays if fits and version == VERSION and max(arrays[1].max(), arrays[3].max()) < 10 else None
+
+
+def _write_cache(path, arrays):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path, "wb") as out:
+        np.savez(out, version=VERSION, **dict(zip(ARRAYS, arrays)))
+
+
+def draw(split, chunk):
+    """Images (CHUNK, 28, 28) and labels (CHUNK,), uint8, of one chunk of a split (0 training, 1 test)."""
+    rng = np.random.default_rng((SEED, VERSION, split, chunk))
+    tables = skeleton_tables()
+    n = CHUNK
+    labels = np.floor(10 * rng.random(n)).astype(np.int64)
+    first, count = tables.first[labels], tables.count[labels]
+    variant = first + np.floor(count * rng.random(n)).astype(np.int64)
+
+    controls = tables.controls[variant] + SHAKE * _bell(rng, (n, tables.controls.shape[1], 2))
+    points = _interpolate(controls, tables.neighbours[variant], tables.weights[variant])
+    points = _place(_bend(points, BEND * _bell(rng, (9, 2, n, 1))), rng)
+    start = np.take_along_axis(points, tables.starts[variant][:, :, None], axis=1)
+    stop = np.take_along_axis(points, tables.stops[variant][:, :, None], axis=1)
+
+    pen, soft, ink = (_uniform(rng, n, *ends)[:, None, None] for ends in (PEN, SOFT, INK))
+    distance = np.sqrt(_squared_distance(start.astype(np.float32), stop.astype(np.float32)))
+    shade = np.clip((pen - distance) / soft + np.float32(0.5), 0, 1) * ink
+    return np.floor(shade * 255 + np.float32(0.5)).astype(np.uint8), labels.astype(np.uint8)
+
+
+def _uniform(rng, shape, low, high):
+    return (low + (high - low) * rng.random(shape)).astype(np.float32)
+
+
+def _bell(rng, shape):
+    """Bell-shaped numbers in (-1.5, 1.5) with standard deviation 1/2: sums of three uniforms, so exact."""
+    return rng.random(shape) + rng.random(shape) + rng.random(shape) - 1.5
+
+
+def _interpolate(controls, neighbours, weights):
+    """Points on the strokes (n, P, 2): each mixes four control points (n, K, 2)."""
+    n = len(controls)
+    rows = np.arange(n)[:, None]
+    terms = [controls[rows, neighbours[:, :, k]] * weights[:, :, k, None] for k in range(4)]
+    return terms[0] + terms[1] + terms[2] + terms[3]
+
+
+def _bend(points, coefficients):
+    """Elastic distortion: a displacement that is a random cubic polynomial of the place, for each axis."""
+    x, y = points[..., 0], points[..., 1]
+    powers = (x, y, x * x, x * y, y * y, x * x * x, x * x * y, x * y * y, y * y * y)
+    moved_x, moved_y = x, y
+    for power, (cx, cy) in zip(powers, coefficients):
+        moved_x, moved_y = moved_x + cx * power, moved_y + cy * power
+    return np.stack([moved_x, moved_y], axis=-1)
+
+
+def _place(points, rng):
+    """Rotate, shear, scale and shift into pixel coordinates."""
+    n = len(points)
+    half = TURN * _bell(rng, (n, 1)) / 1.5
+    cosine, sine = (1 - half * half) / (1 + half * half), 2 * half / (1 + half * half)
+    slant = SLANT * _bell(rng, (n, 1)) / 1.5
+    height = HALF_HEIGHT[0] + (HALF_HEIGHT[1] - HALF_HEIGHT[0]) * rng.random((n, 1))
+    width = height * (ASPECT[0] + (ASPECT[1] - ASPECT[0]) * rng.random((n, 1)))
+    x, y = points[..., 0] - slant * points[..., 1], points[..., 1]
+    x, y = width * (cosine * x - sine * y), height * (sine * x + cosine * y)
+    placed = [
+        axis - (axis.min(1, keepdims=True) + axis.max(1, keepdims=True)) / 2
+        + 13.5 + SHIFT * _bell(rng, (n, 1)) / 1.5
+        for axis in (x, y)
+    ]
+    return np.stack(placed, axis=-1)
+
+
+def _squared_distance(start, stop):
+    """Squared distance (n, 28, 28) of each pixel's centre to the nearest of the segments (n, S, 2), pixels."""
+    n = len(start)
+    grid = np.arange(28, dtype=np.float32)
+    nearest = np.full((n, 28, 28), np.float32(1e6))
+    along, across = np.empty((2, n, 28, 28), np.float32)
+    for s in range(start.shape[1]):
+        edge = stop[:, s] - start[:, s]
+        square = np.maximum(edge[:, 0] * edge[:, 0] + edge[:, 1] * edge[:, 1], np.float32(1e-6))
+        x = (grid - start[:, s, 0, None])[:, None, :]
+        y = (grid - start[:, s, 1, None])[:, :, None]
+        ex, ey = edge[:, 0, None, None], edge[:, 1, None, None]
+        unit_x, unit_y = ex / square[:, None, None], ey / square[:, None, None]
+        np.add(x * unit_x, y * unit_y, out=along)
+        np.clip(along, 0, 1, out=along)
+        np.multiply(along, ex, out=across)
+        np.subtract(x, across, out=across)
+        np.multiply(across, across, out=across)
+        np.multiply(along, ey, out=along)
+        np.subtract(y, along, out=along)
+        np.multiply(along, along, out=along)
+        np.add(across, along, out=across)
+        np.minimum(nearest, across, out=nearest)
+    return nearest

@@ -1,0 +1,104 @@
+import gzip
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from minidp.data import load, mnist, strokes
+from minidp.errors import DataError, DataUnavailableError, ParameterError
+
+SMALL = (6, 3)
+
+
+@pytest.fixture
+def notices():
+    return []
+
+
+@pytest.fixture(autouse=True)
+def small_strokes(monkeypatch):
+    """The full offline set is drawn by test_strokes.py; here a few are enough."""
+    monkeypatch.setattr(strokes, "SIZES", SMALL)
+
+
+def test_mnist_is_preferred(tmp_path, write, notices):
+    found = load("auto", write(tmp_path / "d"), notices.append)
+    assert found.name == "mnist" and len(found.x_train) == 12 and notices == []
+
+
+def test_auto_falls_back_loudly(tiny, cache, dead_url, notices, monkeypatch):
+    monkeypatch.setattr(mnist, "MIRRORS", (dead_url,))
+    found = load("auto", on_notice=notices.append, sizes=SMALL)
+    assert found.name == "strokes" and found.sha256 is None
+    failure, notice = notices
+    assert "\n" not in failure and f"{dead_url}train-images-idx3-ubyte.gz: Connection refused" in failure
+    assert failure.endswith("using the offline digits instead")
+    assert notice == found.notice and notice.startswith("NOT MNIST")
+
+
+def test_auto_falls_back_where_the_cache_cannot_be_written(tmp_path, tiny, notices, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("MINIDP_CACHE", str(tmp_path / "file"))
+    assert load("auto", on_notice=notices.append, sizes=SMALL).name == "strokes"
+
+
+def test_mnist_never_falls_back(tiny, cache, dead_url, notices, monkeypatch):
+    monkeypatch.setattr(mnist, "MIRRORS", (dead_url,))
+    with pytest.raises(DataUnavailableError, match="--data-dir DIR"):
+        load("mnist", on_notice=notices.append)
+    assert notices == []
+
+
+@pytest.mark.parametrize("dataset", ["auto", "mnist"])
+def test_damaged_files_are_an_error(tmp_path, write, dataset, notices, cache):
+    folder = write(tmp_path / "d")
+    (folder / "t10k-labels-idx1-ubyte.gz").write_bytes(gzip.compress(b"\x00\x00\x08\x01\x00\x00\x00\x00"))
+    with pytest.raises(DataError, match="sha256"):
+        load(dataset, folder, notices.append)
+    with pytest.raises(DataError, match="is no folder"):
+        load(dataset, tmp_path / "nowhere", notices.append)
+    write(cache / "mnist")
+    (cache / "mnist" / "t10k-labels-idx1-ubyte.gz").write_bytes(b"")
+    with pytest.raises(DataError, match="at least 4 bytes"):
+        load(dataset, None, notices.append)
+    assert notices == []
+
+
+def test_strokes_on_request(tmp_path, write, notices):
+    found = load("strokes", write(tmp_path / "d"), notices.append, sizes=SMALL)
+    assert found.name == "strokes" and notices == [strokes.NOTICE]
+
+
+def test_sizes_take_from_the_front_and_set_the_nominal_size(tmp_path, write):
+    whole = load("mnist", write(tmp_path / "d"))
+    some = load("mnist", tmp_path / "d", sizes=(7, 2))
+    assert some.nominal_size == 7 and some.sha256 == whole.sha256
+    np.testing.assert_array_equal(some.x_train, whole.x_train[:7])
+    np.testing.assert_array_equal(some.y_train, whole.y_train[:7])
+    np.testing.assert_array_equal(some.x_test, whole.x_test[:2])
+    np.testing.assert_array_equal(some.y_test, whole.y_test[:2])
+
+
+def test_bad_arguments():
+    with pytest.raises(ParameterError, match="expected dataset='cifar' to be one of auto, mnist, strokes"):
+        load("cifar")
+    with pytest.raises(ParameterError, match="train_size=0"):
+        load("strokes", sizes=(0, 1))
+    with pytest.raises(ParameterError, match="test_size=10001"):
+        load("strokes", sizes=(1, 10_001))
+
+
+def test_importing_the_package_loads_nothing():
+    code = "import sys, minidp.data; print(sorted(m for m in sys.modules if m.startswith('minidp.data')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['minidp.data']"
+
+
+def test_unknown_name_of_the_package():
+    import minidp.data
+
+    with pytest.raises(AttributeError, match="nothing"):
+        minidp.data.nothing
+    assert set(minidp.data.__all__) <= set(dir(minidp.data))
+    assert all(getattr(minidp.data, name) for name in minidp.data.__all__)

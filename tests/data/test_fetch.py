@@ -1,0 +1,148 @@
+import gzip
+import hashlib
+import time
+
+import pytest
+
+from minidp.data import fetch as module
+from minidp.data.fetch import RemoteFile, cache_dir, fetch
+from minidp.errors import DataError, DataUnavailableError
+
+CONTENTS = bytes(range(256)) * 700  # more than one block
+PACKED = gzip.compress(CONTENTS, mtime=0)
+FILE = RemoteFile("a.gz", "sha256", hashlib.sha256(CONTENTS).hexdigest(), gunzip=True)
+PLAIN = RemoteFile("b.tar", "md5", hashlib.md5(CONTENTS).hexdigest())
+
+
+def test_cache_is_minidp_cache_or_the_users(tmp_path):
+    assert cache_dir({"MINIDP_CACHE": str(tmp_path)}) == tmp_path
+    assert cache_dir({}) == cache_dir({"MINIDP_CACHE": ""})
+    assert cache_dir({}).name.lower() in ("minidp", "cache")
+
+
+def test_files_arrive_verified(mirror, tmp_path):
+    mirror.answers = {"/a.gz": PACKED, "/b.tar": CONTENTS}
+    folder = tmp_path / "new" / "folder"
+    fetch([FILE, PLAIN], [mirror.url], folder, "advice")
+    assert (folder / "a.gz").read_bytes() == PACKED
+    assert (folder / "b.tar").read_bytes() == CONTENTS
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_the_gzip_wrapping_may_differ(mirror, tmp_path):
+    mirror.answers = {"/a.gz": gzip.compress(CONTENTS, 1)}
+    fetch([FILE], [mirror.url], tmp_path, "advice")
+    assert (tmp_path / "a.gz").exists()
+
+
+def test_what_is_there_is_not_asked_for(mirror, tmp_path):
+    mirror.answers = {"/b.tar": CONTENTS}
+    (tmp_path / "a.gz").write_bytes(b"there")
+    fetch([FILE, PLAIN], [mirror.url], tmp_path, "advice")
+    assert mirror.asked == ["/b.tar"]
+
+
+def test_the_next_mirror_takes_over_and_a_failed_one_is_not_asked_again(mirror, dead_url, tmp_path):
+    mirror.answers = {"/good/a.gz": PACKED, "/good/b.tar": CONTENTS}
+    fetch([FILE, PLAIN], [dead_url, mirror.url + "bad/", mirror.url + "good/"], tmp_path, "advice")
+    assert mirror.asked == ["/bad/a.gz", "/good/a.gz", "/good/b.tar"]
+    assert {path.name for path in tmp_path.iterdir()} == {"a.gz", "b.tar"}
+
+
+def unannounced(contents):
+    def answer(handler):
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(contents)
+
+    return answer
+
+
+def cut(handler):
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(PACKED)))
+    handler.end_headers()
+    handler.wfile.write(PACKED[:-1])
+
+
+def no_http(handler):
+    handler.wfile.write(b"\x00" * 100)
+
+
+@pytest.mark.parametrize("answer, reason", [
+    (None, "HTTP 404"),
+    (b"<html>log in first</html>", "not an intact gzip file"),
+    (gzip.compress(CONTENTS + b"!", mtime=0), "sha256 is "),
+    (gzip.compress(b"other", mtime=0), f", expected {FILE.digest}"),
+    (unannounced(PACKED[:-1]), "the gzip stream ends early"),
+    (unannounced(b""), "the gzip stream ends early"),
+    (cut, f"ended after {len(PACKED) - 1} of {len(PACKED)} bytes"),
+    (no_http, ""),
+])
+def test_a_mirror_that_fails_is_named_and_leaves_nothing(mirror, tmp_path, answer, reason, one_line):
+    if answer is not None:
+        mirror.answers = {"/a.gz": answer}
+    with pytest.raises(DataUnavailableError) as raised:
+        fetch([FILE], [mirror.url], tmp_path, "put it there yourself")
+    text = one_line(raised)
+    assert f"{mirror.url}a.gz: " in text and reason in text and text.endswith("; put it there yourself")
+    assert mirror.asked == ["/a.gz"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_all_failed_mirrors_are_listed(mirror, dead_url, tmp_path, one_line):
+    with pytest.raises(DataUnavailableError) as raised:
+        fetch([FILE], [dead_url, mirror.url], tmp_path, "advice")
+    text = one_line(raised)
+    assert f"{dead_url}a.gz: Connection refused" in text and f"{mirror.url}a.gz: HTTP 404" in text
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_silence_is_given_up(mirror, tmp_path, monkeypatch, begun, one_line):
+    def silent(handler):
+        if begun:
+            handler.send_response(200)
+            handler.end_headers()
+            handler.wfile.write(PACKED[:100])
+            handler.wfile.flush()
+        time.sleep(1.5)
+
+    monkeypatch.setattr(module, "TIMEOUT", 0.3)
+    mirror.answers = {"/a.gz": silent}
+    started = time.monotonic()
+    with pytest.raises(DataUnavailableError) as raised:
+        fetch([FILE], [mirror.url], tmp_path, "advice")
+    assert time.monotonic() - started < 1.2
+    assert "no answer within 0.3 s" in one_line(raised)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_look_up_that_hangs_is_given_up(tmp_path, monkeypatch, one_line):
+    monkeypatch.setattr(module, "TIMEOUT", 0.2)
+    monkeypatch.setattr(module, "_open", lambda url: time.sleep(1))
+    with pytest.raises(DataUnavailableError) as raised:
+        fetch([FILE], ["http://nowhere/"], tmp_path, "advice")
+    assert "http://nowhere/a.gz: no answer within 0.2 s" in one_line(raised)
+
+
+def test_the_limit_is_ten_seconds():
+    assert module.TIMEOUT == 10
+
+
+def test_an_interrupt_leaves_nothing(mirror, tmp_path, monkeypatch):
+    def interrupt(self, block):
+        raise KeyboardInterrupt
+
+    mirror.answers = {"/a.gz": PACKED}
+    monkeypatch.setattr(module._Check, "update", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        fetch([FILE], [mirror.url], tmp_path, "advice")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_written(mirror, tmp_path, one_line):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(DataError) as raised:
+        fetch([FILE], [mirror.url], tmp_path / "file" / "cache", "advice")
+    assert "cannot be written" in one_line(raised) and "MINIDP_CACHE" in str(raised.value)
+    assert mirror.asked == []

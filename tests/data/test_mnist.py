@@ -1,0 +1,170 @@
+import gzip
+import hashlib
+
+import numpy as np
+import pytest
+
+from minidp.data import mnist
+from minidp.data.mnist import load_mnist
+from minidp.errors import DataError, DataUnavailableError
+
+from .conftest import idx_bytes
+
+
+def contents(name, tiny):
+    return np.frombuffer(tiny[name], np.uint8)[16 if "images" in name else 8:]
+
+
+def check(dataset, tiny):
+    assert dataset.name == "mnist" and dataset.notice == ""
+    assert dataset.classes == 10 and dataset.nominal_size == 60_000
+    assert dataset.x_train.shape == (12, 28, 28) and dataset.x_test.shape == (5, 28, 28)
+    assert dataset.x_train.dtype == np.uint8 and dataset.y_train.dtype == np.int64
+    np.testing.assert_array_equal(dataset.x_train.ravel(), contents("train-images-idx3-ubyte", tiny))
+    np.testing.assert_array_equal(dataset.y_train, contents("train-labels-idx1-ubyte", tiny))
+    np.testing.assert_array_equal(dataset.x_test.ravel(), contents("t10k-images-idx3-ubyte", tiny))
+    np.testing.assert_array_equal(dataset.y_test, contents("t10k-labels-idx1-ubyte", tiny))
+    assert dataset.sha256 == hashlib.sha256(b"".join(tiny.values())).hexdigest()
+
+
+def test_real_files_have_the_published_contents(mnist_dir):
+    dataset = load_mnist(mnist_dir)
+    assert dataset.x_train.shape == (60_000, 28, 28) and dataset.x_test.shape == (10_000, 28, 28)
+    # counts of each digit, as LeCun, Cortes and Burges' files have them
+    assert np.bincount(dataset.y_train).tolist() == [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+    assert np.bincount(dataset.y_test).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    assert dataset.y_train[:5].tolist() == [5, 0, 4, 1, 9]
+
+
+@pytest.mark.parametrize("inner", ["", "mnist"])
+@pytest.mark.parametrize("gzipped", [True, False])
+def test_data_dir_in_all_its_forms(tmp_path, tiny, write, inner, gzipped):
+    write(tmp_path / "d" / inner, gzipped)
+    check(load_mnist(str(tmp_path / "d")), tiny)
+
+
+def test_plain_and_gzipped_may_be_mixed(tmp_path, tiny, write):
+    names = list(tiny)
+    write(tmp_path, gzipped=True, names=names[:2])
+    write(tmp_path, gzipped=False, names=names[2:])
+    check(load_mnist(tmp_path), tiny)
+
+
+@pytest.mark.parametrize("inner", ["", "mnist"])
+def test_environment_variable(tmp_path, tiny, write, monkeypatch, inner):
+    write(tmp_path / "e" / inner)
+    monkeypatch.setenv("MINIDP_DATA", str(tmp_path / "e"))
+    check(load_mnist(), tiny)
+
+
+def test_cache_is_used_without_asking_a_mirror(tiny, write, cache, mirror, monkeypatch):
+    write(cache / "mnist")
+    monkeypatch.setattr(mnist, "MIRRORS", (mirror.url,))
+    check(load_mnist(), tiny)
+    assert mirror.asked == []
+
+
+def test_download_fills_the_cache_and_goes_on_where_it_was_cut(tiny, write, cache, mirror, monkeypatch):
+    names = list(tiny)
+    write(cache / "mnist", names=names[:1])
+    mirror.answers = {f"/{name}.gz": gzip.compress(raw) for name, raw in tiny.items()}
+    monkeypatch.setattr(mnist, "MIRRORS", (mirror.url,))
+    check(load_mnist(), tiny)
+    assert mirror.asked == [f"/{name}.gz" for name in names[1:]]
+    check(load_mnist(), tiny)
+    assert len(mirror.asked) == 3
+
+
+def test_order_of_places(tmp_path, tiny, write, cache, monkeypatch):
+    monkeypatch.setenv("MINIDP_DATA", str(write(tmp_path / "e")))
+    write(cache / "mnist")
+    for folder in (cache / "mnist", tmp_path / "e"):
+        spoil(folder / "train-images-idx3-ubyte.gz")
+    write(tmp_path / "d")
+    check(load_mnist(tmp_path / "d"), tiny)
+    with pytest.raises(DataError, match=str(tmp_path / "e")):
+        load_mnist()
+    monkeypatch.delenv("MINIDP_DATA")
+    with pytest.raises(DataError, match=str(cache)):
+        load_mnist()
+
+
+def spoil(path):
+    raw = bytearray(gzip.decompress(path.read_bytes()))
+    raw[-1] ^= 1
+    path.write_bytes(gzip.compress(bytes(raw)))
+
+
+@pytest.mark.parametrize("name", ["train-images-idx3-ubyte", "t10k-labels-idx1-ubyte"])
+def test_wrong_hash_names_the_file_and_both_hashes(tmp_path, tiny, write, name, one_line):
+    path = write(tmp_path) / f"{name}.gz"
+    spoil(path)
+    with pytest.raises(DataError) as raised:
+        load_mnist(tmp_path)
+    text = one_line(raised)
+    assert text.startswith(f"{path}: ") and f"expected {mnist.FILES[name]}" in text
+    assert f"is {hashlib.sha256(gzip.decompress(path.read_bytes())).hexdigest()}" in text
+    assert not isinstance(raised.value, DataUnavailableError)
+
+
+def test_labels_in_the_place_of_images(tmp_path, tiny, write, one_line):
+    write(tmp_path, gzipped=False)
+    (tmp_path / "train-images-idx3-ubyte").write_bytes(tiny["train-labels-idx1-ubyte"])
+    with pytest.raises(DataError) as raised:
+        load_mnist(tmp_path)
+    assert "magic number 00000803, got 00000801" in one_line(raised)
+
+
+def test_truncated_file(tmp_path, tiny, write, one_line):
+    write(tmp_path, gzipped=False)
+    path = tmp_path / "t10k-images-idx3-ubyte"
+    path.write_bytes(tiny[path.name][:-100])
+    with pytest.raises(DataError) as raised:
+        load_mnist(tmp_path)
+    assert one_line(raised).startswith(f"{path}: truncated: expected 5 x 28 x 28 = 3920 bytes")
+
+
+@pytest.mark.parametrize("make", [True, False])
+def test_data_dir_without_files_is_an_error_though_the_cache_has_them(tmp_path, tiny, write, cache, make, one_line):
+    write(cache / "mnist")
+    folder = tmp_path / "empty"
+    if make:
+        folder.mkdir()
+    with pytest.raises(DataError) as raised:
+        load_mnist(folder)
+    text = one_line(raised)
+    assert text.startswith(f"{folder}: {'holds no MNIST files' if make else 'is no folder'}")
+    assert not isinstance(raised.value, DataUnavailableError)
+    assert "train-images-idx3-ubyte.gz" in text and "--data-dir DIR" in text
+
+
+def test_some_files_and_not_all(tmp_path, tiny, write, monkeypatch, one_line):
+    write(tmp_path / "e", names=list(tiny)[:3])
+    with pytest.raises(DataError) as raised:
+        load_mnist(tmp_path / "e")
+    assert "expected all four MNIST files, t10k-labels-idx1-ubyte missing" in one_line(raised)
+    monkeypatch.setenv("MINIDP_DATA", str(tmp_path / "e"))
+    with pytest.raises(DataError, match="t10k-labels-idx1-ubyte missing"):
+        load_mnist()
+
+
+def test_nowhere_to_be_had_names_places_and_mirrors(tmp_path, tiny, cache, dead_url, monkeypatch, one_line):
+    monkeypatch.setattr(mnist, "MIRRORS", (dead_url,))
+    monkeypatch.setenv("MINIDP_DATA", str(tmp_path))
+    for download in (True, False):
+        with pytest.raises(DataUnavailableError) as raised:
+            load_mnist(download=download)
+        text = one_line(raised)
+        assert f"MINIDP_DATA={tmp_path}" in text and str(cache) in text and dead_url in text
+        assert "t10k-labels-idx1-ubyte.gz" in text and "--data-dir DIR" in text
+        assert (f"{dead_url}train-images-idx3-ubyte.gz: Connection refused" in text) == download
+
+
+def test_a_mirror_with_other_contents_is_refused(tiny, cache, mirror, monkeypatch, one_line):
+    other = idx_bytes(np.zeros((12, 28, 28), np.uint8))
+    mirror.answers = {"/train-images-idx3-ubyte.gz": gzip.compress(other)}
+    monkeypatch.setattr(mnist, "MIRRORS", (mirror.url,))
+    with pytest.raises(DataUnavailableError) as raised:
+        load_mnist()
+    assert f"sha256 is {hashlib.sha256(other).hexdigest()}" in one_line(raised)
+    assert list((cache / "mnist").iterdir()) == []
