@@ -1,0 +1,204 @@
+"""The base of all accountants: walks the event tree, composes in one line, and refuses what it cannot bound."""
+import math
+from dataclasses import dataclass
+
+from ..errors import ParameterError, UnsupportedEventError
+from ..validate import in_range, non_negative_finite, one_of
+from .events import (Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, NeighbouringRelation,
+                     NonPrivate, PoissonSampled, Repeated, combined_noise_multiplier, number_to_json)
+
+KINDS = ("bound", "approximation", "comparison")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A number known to lie in [lower, upper]; lower is None where no lower bound is known.
+
+    `estimate` is the best single guess, and float() gives `upper`, the safe one.
+    """
+
+    lower: float
+    estimate: float
+    upper: float
+
+    def __float__(self):
+        return float(self.upper)
+
+    def to_json(self):
+        """A dictionary in which infinity is "inf" and an unknown bound None."""
+        return {name: number_to_json(getattr(self, name)) for name in ("lower", "estimate", "upper")}
+
+
+def primitives(event, relation, count=1):
+    """The (event, count) pairs that an event tree comes down to, each sampled at most once.
+
+    Gaussians over the same examples become one Gaussian: their adaptive composition is dominated by the
+    Gaussian of multiplier (sum s^-2)^(-1/2) (Dong, Roth, Su 2022, Corollary 2), and sampling preserves
+    domination (Zhu, Dong, Wang 2022, Theorem 11). Noise of 0 becomes NonPrivate, infinite noise nothing.
+
+    Raises
+        UnsupportedEventError   sampling that does not belong to the relation, or a sampled composition
+                                of anything but Gaussians
+    """
+    if isinstance(event, (Gaussian, Laplace)):
+        if event.noise_multiplier == 0:
+            yield NonPrivate(), count
+        elif event.noise_multiplier < math.inf:
+            yield event, count
+    elif isinstance(event, JointGaussian):
+        yield from primitives(Gaussian(event.effective_noise_multiplier), relation, count)
+    elif isinstance(event, Composed):
+        for inner in event.events:
+            yield from primitives(inner, relation, count)
+    elif isinstance(event, Repeated):
+        yield from primitives(event.event, relation, count * event.count)
+    elif isinstance(event, PoissonSampled):
+        # a zeroed example adds exactly zero to a sum, so ZERO_OUT meets the same pair as ADD_REMOVE
+        if relation is NeighbouringRelation.REPLACE_ONE:
+            raise _unsupported(event, relation, "Poisson sampling is bounded under ADD_REMOVE and ZERO_OUT")
+        q = event.sampling_probability
+        for inner in _one_lot(event.event, relation):
+            if q == 1 or isinstance(inner, NonPrivate):
+                yield inner, count
+            elif q > 0:
+                yield PoissonSampled(q, inner), count
+    elif isinstance(event, FixedSizeSampled):
+        if relation is not NeighbouringRelation.REPLACE_ONE:
+            raise _unsupported(event, relation, "fixed-size sampling is bounded under REPLACE_ONE")
+        for inner in _one_lot(event.event, relation):
+            if event.lot_size == event.dataset_size or isinstance(inner, NonPrivate):
+                yield inner, count
+            elif event.lot_size > 0:
+                yield FixedSizeSampled(event.dataset_size, event.lot_size, inner), count
+    else:
+        yield event, count          # a leaf: each accountant covers it or refuses it
+
+
+def _one_lot(event, relation):
+    """What is released from one lot, as at most one primitive."""
+    parts = list(primitives(event, relation))
+    if any(not isinstance(inner, (Gaussian, Laplace, NonPrivate)) for inner, _ in parts):
+        raise _unsupported(event, relation, "only Gaussian and Laplace noise can be inside a sampled lot")
+    parts = [(inner, n) for inner, n in parts if n > 0]
+    if not parts:
+        return []
+    if any(isinstance(inner, NonPrivate) for inner, _ in parts):
+        return [NonPrivate()]
+    if all(isinstance(inner, Gaussian) for inner, _ in parts):
+        return [Gaussian(combined_noise_multiplier([(inner.noise_multiplier, n) for inner, n in parts]))]
+    if len(parts) == 1 and parts[0][1] == 1 and isinstance(parts[0][0], Laplace):
+        return [parts[0][0]]
+    raise _unsupported(event, relation, "only Gaussians compose within one sampled lot")
+
+
+def _unsupported(event, relation, why):
+    return UnsupportedEventError(f"cannot bound {event!r} under {relation.name}: {why}")
+
+
+class Accountant:
+    """Base of the accountants: stateless over a ledger, so that one run is read by all of them.
+
+    A subclass gives `name`, `kind`, `covers`, `curve` and the two conversions. `kind` is "bound" when upper
+    is proved, "approximation" when it is only a limit or estimate, "comparison" when it is printed beside
+    the others and guarantees nothing.
+
+    Raises
+        ParameterError          a ledger of another relation, delta outside (0, 1), a negative epsilon
+        UnsupportedEventError   an event that this accountant has no theorem for
+        NumericalBoundError     precision ran out
+    """
+
+    name = ""
+    kind = "bound"
+
+    def __init__(self, relation=NeighbouringRelation.ADD_REMOVE):
+        one_of(tuple(NeighbouringRelation), relation=relation)
+        self.relation = relation
+        self._curves = {}
+
+    def covers(self, primitive):
+        """Whether there is a theorem for this primitive event (subclasses)."""
+        raise NotImplementedError
+
+    def prepare(self, parts, *, epsilon=None, delta=None):
+        """The grid (orders, losses, ...; hashable) for these (primitive, count) pairs and this target."""
+        return None
+
+    def curve(self, event, grid):
+        """What one primitive event costs, as an array on the grid that adds under composition."""
+        raise NotImplementedError
+
+    def to_epsilon(self, total, grid, delta):
+        """Bound on epsilon from the composed curve (subclasses)."""
+        raise NotImplementedError
+
+    def to_delta(self, total, grid, epsilon):
+        """Bound on delta from the composed curve (subclasses)."""
+        raise NotImplementedError
+
+    def supports(self, event):
+        """Whether this accountant can bound the event under its relation."""
+        try:
+            self._check(list(primitives(event, self.relation)))
+        except UnsupportedEventError:
+            return False
+        return True
+
+    def epsilon(self, ledger, delta):
+        """Bound on the epsilon for which the ledger is (epsilon, delta)-DP; delta in (0, 1)."""
+        in_range(0, 1, open_low=True, open_high=True, delta=delta)
+        parts = self._parts(ledger)
+        if any(isinstance(event, NonPrivate) for event, _ in parts):
+            return Bound(math.inf, math.inf, math.inf)
+        if not parts:
+            return Bound(0.0, 0.0, 0.0)
+        return self.epsilon_of(parts, delta)
+
+    def delta(self, ledger, epsilon):
+        """Bound on the delta for which the ledger is (epsilon, delta)-DP; epsilon at least 0, finite."""
+        non_negative_finite(epsilon=epsilon)
+        parts = self._parts(ledger)
+        if any(isinstance(event, NonPrivate) for event, _ in parts):
+            return Bound(0.0, 1.0, 1.0)
+        if not parts:
+            return Bound(0.0, 0.0, 0.0)
+        return self.delta_of(parts, epsilon)
+
+    def epsilon_of(self, parts, delta):
+        """`epsilon` over (primitive, count) pairs, none of them NonPrivate."""
+        grid = self.prepare(parts, delta=delta)
+        return self.to_epsilon(self._compose(parts, grid), grid, delta)
+
+    def delta_of(self, parts, epsilon):
+        """`delta` over (primitive, count) pairs, none of them NonPrivate."""
+        grid = self.prepare(parts, epsilon=epsilon)
+        return self.to_delta(self._compose(parts, grid), grid, epsilon)
+
+    def _compose(self, parts, grid):
+        return sum(count * self._cached_curve(event, grid) for event, count in parts)
+
+    def _cached_curve(self, event, grid):
+        key = (event, grid)
+        if key not in self._curves:
+            if len(self._curves) > 256:
+                self._curves.clear()
+            self._curves[key] = self.curve(event, grid)
+        return self._curves[key]
+
+    def _parts(self, ledger):
+        if ledger.relation is not self.relation:
+            raise ParameterError(f"expected a ledger under {self.relation.name}, got one under "
+                                 f"{ledger.relation.name}; construct the accountant with that relation")
+        merged = {}
+        for event, count in ledger.items():
+            for primitive, n in primitives(event, self.relation, count):
+                merged[primitive] = merged.get(primitive, 0) + n
+        self._check(merged.items())
+        # sorted, so that the order of the events cannot change even the rounding
+        return sorted(((event, n) for event, n in merged.items() if n > 0), key=repr)
+
+    def _check(self, parts):
+        for event, _ in parts:
+            if not isinstance(event, NonPrivate) and not self.covers(event):
+                raise UnsupportedEventError(f"{self.name}: no theorem for {event!r} under {self.relation.name}; "
+                                            f"ask another accountant")

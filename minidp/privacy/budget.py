@@ -1,0 +1,94 @@
+"""Odometer and filter: what was spent so far, and a stop before the step that would spend too much."""
+from ..errors import BudgetExceededError, ParameterError
+from ..validate import count as check_count
+from ..validate import in_range, non_negative
+from .ledger import Ledger
+
+
+class Odometer:
+    r"""Reads a ledger with one accountant, at any time.
+
+    Guarantees
+        Each reading bounds the epsilon of the events recorded so far, if their number, order, noise and
+        sampling were fixed ahead; the *queries* (gradients at the current parameters) may depend on earlier
+        outputs. To look and then decide freely how to go on is covered by no theorem used here (Rogers, Roth,
+        Ullman, Vadhan 2016, Section 3, show that ordinary composition does not carry over): stop on a
+        `Filter`, or at a number of steps fixed ahead.
+    """
+
+    def __init__(self, accountant, ledger):
+        self.accountant = accountant
+        self.ledger = ledger
+
+    def read(self, delta):
+        """Bound on epsilon at `delta` for everything recorded so far."""
+        return self.accountant.epsilon(self.ledger, delta)
+
+
+class Filter:
+    r"""Charges events to a ledger, and refuses the first one that would exceed (epsilon, delta).
+
+    Guarantees
+        Nothing is recorded, and so nothing may be released, when the charge would exceed the budget. The whole
+        interaction is (epsilon, delta)-DP when each event is fixed before the data are touched by it. With
+        an accountant that adds log moments or Renyi divergences at fixed orders, the noise and sampling of
+        later events may even depend on earlier outputs (Feldman, Zrnic 2021; Lecuyer 2021: Renyi filters;
+        Whitehouse et al. 2023 show that strong composition loses nothing to a filter either). With any
+        other accountant, take it for events fixed ahead only, as in Abadi et al. 2016, Section 4.
+
+    Raises
+        BudgetExceededError   the charge would exceed the budget; the ledger is as it was
+    """
+
+    def __init__(self, accountant, epsilon, delta, ledger=None):
+        non_negative(epsilon=epsilon)
+        in_range(0, 1, open_low=True, open_high=True, delta=delta)
+        self.accountant = accountant
+        self.epsilon = epsilon
+        self.delta = delta
+        self.ledger = Ledger(accountant.relation) if ledger is None else ledger
+
+    def charge(self, event, count=1):
+        """Record `event` `count` times if the budget allows it."""
+        after = self.ledger.copy()
+        after.append(event, count)
+        spent = self.accountant.epsilon(after, self.delta).upper
+        if not spent <= self.epsilon:
+            raise BudgetExceededError(f"{count} x {event!r} would bring epsilon to {spent:.6g} at delta="
+                                      f"{self.delta:g}, above the budget of {self.epsilon:g}; nothing was released")
+        self.ledger.append(event, count)
+
+
+def max_steps(accountant, prefix_ledger, step_event, epsilon, delta, limit=2 ** 40):
+    """The largest number of `step_event` after `prefix_ledger` whose epsilon.upper is at most `epsilon`.
+
+    Exact by bisection over the number of steps, which is at most `limit` (a step that costs nothing has no
+    largest number, and raises).
+
+    Raises
+        BudgetExceededError   even zero steps exceed the target
+        ParameterError        `limit` steps stay below the target
+    """
+    non_negative(epsilon=epsilon)
+    check_count(1, limit=limit)
+
+    def spent(steps):
+        ledger = prefix_ledger.copy()
+        ledger.append(step_event, steps)
+        return accountant.epsilon(ledger, delta).upper
+
+    before = spent(0)
+    if not before <= epsilon:
+        raise BudgetExceededError(f"epsilon is {before:.4g} at delta={delta:g} before the first step, above the "
+                                  f"target of {epsilon:g}; raise the target or the noise of what comes before")
+    high = 1
+    while spent(high) <= epsilon:
+        if high >= limit:
+            raise ParameterError(f"epsilon stays below {epsilon:g} after {limit} steps of {step_event!r}; "
+                                 f"set the number of steps")
+        high = min(2 * high, limit)
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if spent(middle) <= epsilon else (low, middle)
+    return low

@@ -1,0 +1,122 @@
+"""From log moments and Renyi divergences to (epsilon, delta), each conversion with its theorem.
+
+Everywhere `log_moments` is alpha(lambda) = lambda * D_(lambda+1), one value for each of `orders` = lambda.
+An order whose moment is infinite or NaN bounds nothing and is left out; where none is left, epsilon is
+infinite and delta 1.
+"""
+import math
+
+import numpy as np
+
+from ..validate import in_range, non_negative
+
+
+def _usable(log_moments):
+    log_moments = np.asarray(log_moments, dtype=np.float64)
+    return np.where(np.isnan(log_moments), np.inf, log_moments)
+
+
+def tail_bound_epsilon(log_moments, orders, delta):
+    r"""The epsilon of the tail bound: the smallest over the given orders.
+
+    Bound
+        [C1]  epsilon = min_lambda (alpha(lambda) + ln(1/delta)) / lambda
+
+    Valid for
+        lambda > 0, delta in (0, 1); log_moments and orders of shape (K,)
+
+    Fails as
+        infinity where no order has a finite moment
+
+    Source
+        [C1]  Abadi et al. 2016, Theorem 2 (tail bound), solved for epsilon
+
+    Checked by
+        [C1]  tests/privacy/test_conversion.py::test_tail_bound_by_hand
+    """
+    in_range(0, 1, open_low=True, open_high=True, delta=delta)
+    candidates = (_usable(log_moments) - math.log(delta)) / orders     # [C1]
+    return max(0.0, float(np.min(candidates)))
+
+
+def tail_bound_delta(log_moments, orders, epsilon):
+    r"""The delta of the tail bound: the smallest over the given orders, at most 1.
+
+    Bound
+        [C1]  delta = min_lambda exp(alpha(lambda) - lambda epsilon)
+
+    Valid for
+        lambda > 0, epsilon >= 0
+
+    Fails as
+        1 where no order has a finite moment
+
+    Source
+        [C1]  Abadi et al. 2016, Theorem 2 (tail bound)
+
+    Checked by
+        [C1]  tests/privacy/test_conversion.py::test_tail_bound_both_directions_agree
+    """
+    non_negative(epsilon=epsilon)
+    if epsilon == math.inf:
+        return 0.0 if np.any(np.isfinite(_usable(log_moments))) else 1.0
+    exponent = float(np.min(_usable(log_moments) - np.asarray(orders) * epsilon))     # [C1]
+    return _exp_at_most_one(exponent)
+
+
+def sharper_epsilon(log_moments, orders, delta):
+    r"""The epsilon of the sharper conversion, with a = lambda + 1 and D_a = alpha(lambda) / lambda.
+
+    Bound
+        [C1]  epsilon = min_a D_a + ln((a-1)/a) - (ln delta + ln a) / (a-1)
+
+    Valid for
+        a > 1, delta in (0, 1)
+
+    Fails as
+        infinity where no order has a finite moment
+
+    Source
+        [C1]  Canonne, Kamath, Steinke 2020 (arXiv:2004.00010), Proposition 12
+
+    Checked by
+        [C1]  tests/privacy/test_conversion.py::test_sharper_conversion_never_above_tail_bound
+    """
+    in_range(0, 1, open_low=True, open_high=True, delta=delta)
+    orders = np.asarray(orders, dtype=np.float64)
+    a = orders + 1.0
+    divergence = _usable(log_moments) / orders
+    candidates = divergence + np.log1p(-1.0 / a) - (math.log(delta) + np.log(a)) / orders     # [C1]
+    return max(0.0, float(np.min(candidates)))
+
+
+def sharper_delta(log_moments, orders, epsilon):
+    r"""The delta of the sharper conversion, at most 1.
+
+    Bound
+        [C1]  ln delta = min_a (a-1) (D_a - epsilon + ln((a-1)/a)) - ln a
+
+    Valid for
+        a > 1, epsilon >= 0
+
+    Fails as
+        1 where no order has a finite moment
+
+    Source
+        [C1]  Canonne, Kamath, Steinke 2020 (arXiv:2004.00010), Proposition 12
+
+    Checked by
+        [C1]  tests/privacy/test_conversion.py::test_sharper_conversion_both_directions_agree
+    """
+    non_negative(epsilon=epsilon)
+    if epsilon == math.inf:
+        return 0.0 if np.any(np.isfinite(_usable(log_moments))) else 1.0
+    orders = np.asarray(orders, dtype=np.float64)
+    a = orders + 1.0
+    exponents = _usable(log_moments) + orders * (np.log1p(-1.0 / a) - epsilon) - np.log(a)     # [C1]
+    return _exp_at_most_one(float(np.min(exponents)))
+
+
+def _exp_at_most_one(exponent):
+    # rounded up, and never to 0: a float smaller than the truth would understate delta
+    return 1.0 if exponent >= 0 else min(1.0, max(math.exp(exponent) * (1 + 1e-15), 5e-324))

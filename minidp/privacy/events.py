@@ -1,0 +1,227 @@
+"""The language of mechanisms: what was released, told apart from what it costs.
+
+An event says exactly what was done and nothing about epsilon; accountants read events. The meaning of an
+event never changes once it is written down, and an accountant refuses what it does not know.
+
+A *noise multiplier* is the noise's standard deviation (Gaussian) or scale (Laplace) divided by the
+sensitivity of the released quantity under the ledger's one neighbouring relation. 0 means no noise, so
+epsilon is infinite; infinity means that nothing was released.
+"""
+import math
+from dataclasses import dataclass, fields
+from enum import Enum
+
+from ..errors import DataError, ParameterError
+from ..validate import count as check_count
+from ..validate import in_range, non_negative, probability
+
+
+class NeighbouringRelation(Enum):
+    """When two data sets count as neighbours.
+
+    ADD_REMOVE   one example is added or removed (the relation of Abadi et al. 2016)
+    REPLACE_ONE  one example is exchanged for another; the size stays
+    ZERO_OUT     one example is exchanged for one that contributes exactly zero
+    """
+
+    ADD_REMOVE = "add_remove"
+    REPLACE_ONE = "replace_one"
+    ZERO_OUT = "zero_out"
+
+
+@dataclass(frozen=True)
+class Event:
+    """Base of all events: frozen, hashable, and written to JSON under its class's name."""
+
+
+def _plain(event, kind, *names):
+    # equal events must have equal JSON, whether built from 4, 4.0 or a NumPy number
+    for name in names:
+        object.__setattr__(event, name, kind(getattr(event, name)))
+
+
+def _check_event(where, event):
+    if not isinstance(event, Event):
+        raise ParameterError(f"{where}: expected an Event, got {event!r}")
+
+
+@dataclass(frozen=True)
+class Gaussian(Event):
+    """A query's value plus N(0, (noise_multiplier * L2 sensitivity)^2) on each coordinate."""
+
+    noise_multiplier: float
+
+    def __post_init__(self):
+        non_negative(noise_multiplier=self.noise_multiplier)
+        _plain(self, float, "noise_multiplier")
+
+
+@dataclass(frozen=True)
+class JointGaussian(Event):
+    """Several Gaussians over the *same* examples: block l with its own sensitivity and multiplier s_l.
+
+    Scaling block l by its noise shows that the whole is dominated like one Gaussian with
+    `effective_noise_multiplier` = (sum_l s_l^-2)^(-1/2). Sampling belongs around the joint event:
+    charging each block as if it drew its own sample would understate epsilon.
+    """
+
+    noise_multipliers: tuple
+
+    def __post_init__(self):
+        object.__setattr__(self, "noise_multipliers", tuple(self.noise_multipliers))
+        if not self.noise_multipliers:
+            raise ParameterError("JointGaussian: expected at least one noise multiplier, got none")
+        for value in self.noise_multipliers:
+            non_negative(noise_multiplier=value)
+        object.__setattr__(self, "noise_multipliers", tuple(map(float, self.noise_multipliers)))
+
+    @property
+    def effective_noise_multiplier(self):
+        """(sum_l s_l^-2)^(-1/2); 0 if any s_l is 0, infinity if all are."""
+        return combined_noise_multiplier([(s, 1) for s in self.noise_multipliers])
+
+
+@dataclass(frozen=True)
+class Laplace(Event):
+    """A query's value plus Laplace noise of scale noise_multiplier * L1 sensitivity: (1/multiplier)-DP."""
+
+    noise_multiplier: float
+
+    def __post_init__(self):
+        non_negative(noise_multiplier=self.noise_multiplier)
+        _plain(self, float, "noise_multiplier")
+
+
+@dataclass(frozen=True)
+class PoissonSampled(Event):
+    """`event` over a lot that holds each example independently with probability sampling_probability."""
+
+    sampling_probability: float
+    event: Event
+
+    def __post_init__(self):
+        probability(sampling_probability=self.sampling_probability)
+        _plain(self, float, "sampling_probability")
+        _check_event("PoissonSampled", self.event)
+
+
+@dataclass(frozen=True)
+class FixedSizeSampled(Event):
+    """`event` over lot_size examples drawn uniformly without replacement from dataset_size."""
+
+    dataset_size: int
+    lot_size: int
+    event: Event
+
+    def __post_init__(self):
+        check_count(1, dataset_size=self.dataset_size)
+        check_count(0, lot_size=self.lot_size)
+        in_range(0, self.dataset_size, lot_size=self.lot_size)
+        _check_event("FixedSizeSampled", self.event)
+        _plain(self, int, "dataset_size", "lot_size")
+
+
+@dataclass(frozen=True)
+class Composed(Event):
+    """All of the events, over the same data set; later ones may depend on earlier outputs."""
+
+    events: tuple
+
+    def __post_init__(self):
+        object.__setattr__(self, "events", tuple(self.events))
+        for event in self.events:
+            _check_event("Composed", event)
+
+
+@dataclass(frozen=True)
+class Repeated(Event):
+    """`event`, count times in sequence."""
+
+    event: Event
+    count: int
+
+    def __post_init__(self):
+        _check_event("Repeated", self.event)
+        check_count(0, count=self.count)
+        _plain(self, int, "count")
+
+
+@dataclass(frozen=True)
+class NonPrivate(Event):
+    """A release with no guarantee at all: epsilon is infinite."""
+
+
+@dataclass(frozen=True)
+class Unknown(Event):
+    """Something happened that nobody can describe; every accountant refuses it."""
+
+
+def combined_noise_multiplier(parts):
+    """The noise multiplier of Gaussians over the same examples: (sum n s^-2)^(-1/2) over pairs (s, n)."""
+    parts = [(s, n) for s, n in parts if n > 0 and s < math.inf]
+    if not parts:
+        return math.inf
+    smallest = min(s for s, _ in parts)
+    if smallest == 0:
+        return 0.0
+    if len(parts) == 1 and parts[0][1] == 1:
+        return float(smallest)
+    return smallest / math.sqrt(math.fsum(n * (smallest / s) ** 2 for s, n in parts))
+
+
+EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PoissonSampled, FixedSizeSampled,
+                                        Composed, Repeated, NonPrivate, Unknown)}
+
+
+def number_to_json(value):
+    """A number for JSON: infinity becomes the string "inf"."""
+    return "inf" if value == math.inf else value
+
+
+def _number_from_json(value):
+    return math.inf if value == "inf" else value
+
+
+def _json_key(field):
+    # "event" is the key of the class's name
+    return "inner" if field.name == "event" else field.name
+
+
+def event_to_json(event):
+    """The event as plain dictionaries, lists, numbers and strings."""
+    _check_event("event_to_json", event)
+    out = {"event": type(event).__name__}
+    for field in fields(event):
+        value, key = getattr(event, field.name), _json_key(field)
+        if isinstance(value, Event):
+            out[key] = event_to_json(value)
+        elif isinstance(value, tuple):
+            out[key] = [event_to_json(v) if isinstance(v, Event) else number_to_json(v) for v in value]
+        else:
+            out[key] = number_to_json(value)
+    return out
+
+
+def event_from_json(data):
+    """The event that `event_to_json` wrote; DataError for anything else."""
+    name = data.get("event") if isinstance(data, dict) else data
+    if not isinstance(name, str) or name not in EVENTS:
+        raise DataError(f"expected an event of {', '.join(EVENTS)}, got {name!r}; refused, since its cost is unknown")
+    cls = EVENTS[name]
+    keys = {_json_key(field): field.name for field in fields(cls)}
+    given = [key for key in data if key != "event"]
+    if sorted(keys) != sorted(given):
+        raise DataError(f"{name}: expected the fields {', '.join(keys) or 'none'}, got {', '.join(given) or 'none'}")
+    values = {}
+    for key, name in keys.items():
+        value = data[key]
+        if isinstance(value, dict):
+            values[name] = event_from_json(value)
+        elif isinstance(value, list):
+            values[name] = tuple(event_from_json(v) if isinstance(v, dict) else _number_from_json(v) for v in value)
+        else:
+            values[name] = _number_from_json(value)
+    try:
+        return cls(**values)
+    except (ParameterError, TypeError) as error:
+        raise DataError(f"{cls.__name__}: {error}") from error

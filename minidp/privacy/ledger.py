@@ -1,0 +1,112 @@
+"""The append-only record of everything that was released, in one neighbouring relation."""
+import hashlib
+import json
+from pathlib import Path
+
+from ..errors import DataError, ParameterError
+from ..files import atomic_write
+from ..validate import count as check_count
+from .events import Event, NeighbouringRelation, event_from_json, event_to_json
+
+FORMAT = 1
+
+
+class Ledger:
+    """Events in the order in which they were released, run-length coded.
+
+    One run has one ledger, and every accountant reads it without changing it. Epsilon is never stored:
+    it follows from the events.
+
+    Raises
+        ParameterError   a relation or event of the wrong type, or a negative count
+        DataError        a file or JSON that is not a whole, valid ledger
+    """
+
+    def __init__(self, relation=NeighbouringRelation.ADD_REMOVE):
+        if not isinstance(relation, NeighbouringRelation):
+            raise ParameterError(f"expected relation={relation!r} to be a NeighbouringRelation")
+        self.relation = relation
+        self._entries = []
+
+    def append(self, event, count=1):
+        """Record `event`, released `count` times; a count of 0 records nothing."""
+        if not isinstance(event, Event):
+            raise ParameterError(f"Ledger.append: expected an Event, got {event!r}")
+        check_count(0, count=count)
+        if count == 0:
+            return
+        if self._entries and self._entries[-1][0] == event:
+            event, before = self._entries.pop()
+            count += before
+        self._entries.append((event, int(count)))
+
+    def items(self):
+        """The list of (event, count) in order; equal neighbours are merged."""
+        return list(self._entries)
+
+    def copy(self):
+        """An independent ledger with the same entries."""
+        other = Ledger(self.relation)
+        other._entries = list(self._entries)
+        return other
+
+    def __eq__(self, other):
+        if not isinstance(other, Ledger):
+            return NotImplemented
+        return self.relation is other.relation and self._entries == other._entries
+
+    __hash__ = None
+
+    def __repr__(self):
+        return f"Ledger({self.relation}, {self._entries!r})"
+
+    def to_json(self):
+        """The ledger as a dictionary of plain values; `from_json` reads it."""
+        return {"format": FORMAT, "relation": self.relation.value,
+                "entries": [{"count": count, "event": event_to_json(event)} for event, count in self._entries]}
+
+    @classmethod
+    def from_json(cls, data):
+        """The ledger that `to_json` wrote; DataError for anything else."""
+        if not isinstance(data, dict) or set(data) != {"format", "relation", "entries"}:
+            raise DataError("expected a ledger with exactly the fields format, relation and entries")
+        if data["format"] != FORMAT or isinstance(data["format"], bool):
+            raise DataError(f"expected a ledger of format {FORMAT}, got {data['format']!r}")
+        relations = [relation.value for relation in NeighbouringRelation]
+        if data["relation"] not in relations:
+            raise DataError(f"expected a relation of {', '.join(relations)}, got {data['relation']!r}")
+        if not isinstance(data["entries"], list):
+            raise DataError("expected the ledger's entries to be a list")
+        ledger = cls(NeighbouringRelation(data["relation"]))
+        for number, entry in enumerate(data["entries"]):
+            if not isinstance(entry, dict) or set(entry) != {"count", "event"}:
+                raise DataError(f"ledger entry {number}: expected exactly the fields count and event")
+            try:
+                check_count(1, count=entry["count"])
+                ledger.append(event_from_json(entry["event"]), entry["count"])
+            except (ParameterError, DataError) as error:
+                raise DataError(f"ledger entry {number}: {error}") from error
+        return ledger
+
+    def canonical(self):
+        """The canonical JSON text: sorted keys, no spaces. Equal ledgers have equal texts."""
+        return json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    def sha256(self):
+        """SHA-256 of the canonical text, as 64 hexadecimal digits."""
+        return hashlib.sha256(self.canonical().encode()).hexdigest()
+
+    def save(self, path):
+        """Write the canonical text to `path`: all of it or, on a crash, nothing of it."""
+        with atomic_write(path) as file:
+            file.write(self.canonical() + "\n")
+
+    @classmethod
+    def load(cls, path):
+        """Read what `save` wrote; DataError, naming the file, when it is missing or damaged."""
+        try:
+            text = Path(path).read_text(encoding="ascii")
+            return cls.from_json(json.loads(text))
+        except (OSError, ValueError, RecursionError, DataError) as error:
+            raise DataError(f"{path}: not a whole ledger ({error})") from error
+
