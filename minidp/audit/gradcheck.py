@@ -1,0 +1,128 @@
+"""Do the hand-written gradients differentiate the forward pass? Measured, not believed.
+
+Every function returns the largest relative error it saw, in float64, for a *random* upstream gradient: with
+ones, a wrong softmax backward agrees to 4e-16. The reference is a central difference along a random direction
+(about 1e-9 for smooth functions), a complex step (about 1e-15, where the layer takes complex numbers), or
+differences of one parameter at a time. Points near a kink are refused, since nothing is proved there.
+"""
+import numpy as np
+
+from ..errors import MinidpError
+
+STEP = 1e-5
+COMPLEX_STEP = 1e-200
+KINK_TOLERANCE = 1e-4
+
+
+class KinkError(MinidpError):
+    """The function is not differentiable near the point of the check; choose another point."""
+
+
+def random_direction(shape, rng):
+    """A direction none of whose components is small, so that no coordinate's error can hide."""
+    return rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
+
+
+def relative_error(measured, expected, scale=0.0):
+    """|measured - expected| over the larger of their sizes and `scale`, the size typical of such numbers."""
+    size = max(abs(measured), abs(expected), scale)
+    return 0.0 if size == 0 else abs(measured - expected) / size
+
+
+def directional_error(function, gradient, x, rng, directions=3):
+    """Error of `gradient` (of x's shape) of a scalar function at x, by central differences.
+
+    Raises KinkError where the slopes on the two sides of x differ.
+    """
+    worst = 0.0
+    for _ in range(directions):
+        v = random_direction(x.shape, rng)
+        analytic = float((gradient * v).sum())
+        scale = float(np.sqrt((gradient**2).sum())) if x.size else 0.0
+        worst = max(worst, relative_error(_slope(function, x, v, scale), analytic, scale))
+    return worst
+
+
+def _slope(function, x, v, scale):
+    below, near_below, here, near_above, above = (function(x + k * STEP * v) for k in (-1, -0.5, 0, 0.5, 1))
+    left, right = (here - below) / STEP, (above - here) / STEP
+    wide, narrow = (above - below) / (2 * STEP), (near_above - near_below) / STEP
+    size = max(abs(left), abs(right), scale)
+    if size and max(abs(left - right), abs(wide - narrow)) > KINK_TOLERANCE * size + 1e-9:
+        raise KinkError("the function has a kink near this point")
+    return (4 * narrow - wide) / 3  # Richardson: the error in STEP^2 cancels
+
+
+def complex_step_error(function, gradient, x, rng, directions=3):
+    """Error of `gradient` of a scalar, analytic function at x, by Im f(x + ihv) / h: no cancellation."""
+    worst = 0.0
+    for _ in range(directions):
+        v = random_direction(x.shape, rng)
+        measured = np.imag(function(x + 1j * COMPLEX_STEP * v)) / COMPLEX_STEP
+        scale = float(np.sqrt((gradient**2).sum())) if x.size else 0.0
+        worst = max(worst, relative_error(float(measured), float((gradient * v).sum()), scale))
+    return worst
+
+
+def layer_input_error(layer, x, rng, complex_step=False, forward_rng=None):
+    """Error of layer.backward at x (B, ...), for a random upstream gradient.
+
+    forward_rng  () -> generator, for layers that draw: the same draw at every evaluation
+    """
+    draw = forward_rng or (lambda: None)
+    y, cache = layer.forward(x, rng=draw())
+    dy = rng.uniform(-1, 1, y.shape)
+    dx = layer.backward(dy, cache)
+    check = complex_step_error if complex_step else directional_error
+    return check(lambda at: (layer.forward(at, rng=draw())[0] * dy).sum(), dx, x, rng)
+
+
+def layer_param_errors(layer, x, rng, forward_rng=None):
+    """{parameter: error} of the per-example gradients, one parameter entry and example at a time.
+
+    Meant for tiny shapes: the work is entries times examples.
+    """
+    draw = forward_rng or (lambda: None)
+    y, cache = layer.forward(x, rng=draw())
+    dy = rng.uniform(-1, 1, y.shape)
+    errors = {}
+    for name, grad in layer.param_grads(dy, cache).items():
+        per_example, array = grad.materialise(), layer.params[name]
+        numeric = np.empty_like(per_example)
+        for index in np.ndindex(array.shape):
+            numeric[(slice(None), *index)] = _entry_slopes(layer, x, dy, array, index, draw)
+        scale = float(np.abs(numeric).max(initial=0))
+        worst = float(np.abs(per_example - numeric).max(initial=0))
+        errors[name] = worst / scale if scale else worst
+    return errors
+
+
+def _entry_slopes(layer, x, dy, array, index, draw):
+    """(B,) slopes of each example's output times dy in one entry of one parameter."""
+    kept, values = array[index], []
+    axes = tuple(range(1, dy.ndim))
+    for k in (-1, -0.5, 0.5, 1):
+        array[index] = kept + k * STEP
+        values.append((layer.forward(x, rng=draw())[0] * dy).sum(axis=axes))
+    array[index] = kept
+    below, near_below, near_above, above = values
+    return (4 * (near_above - near_below) / STEP - (above - below) / (2 * STEP)) / 3
+
+
+def loss_error(loss, z, target, rng, complex_step=False):
+    """Error of a loss's gradient, for random weights of the examples."""
+    losses, cache = loss.forward(z, target)
+    weights = rng.uniform(-1, 1, losses.shape)
+    gradient = loss.backward(cache) * weights[:, None]
+    check = complex_step_error if complex_step else directional_error
+    return check(lambda at: (loss.forward(at, target)[0] * weights).sum(), gradient, z, rng)
+
+
+def away_from_kinks(make, attempt, tries=20):
+    """attempt(make()) with fresh points until none lies near a kink; raises KinkError after `tries`."""
+    for _ in range(tries):
+        try:
+            return attempt(make())
+        except KinkError:
+            continue
+    raise KinkError(f"no point without a kink in {tries} tries")

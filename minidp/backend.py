@@ -1,0 +1,153 @@
+"""Where arrays live: NumPy on the CPU, CuPy on the GPU; and the few operations they spell differently.
+
+Layers keep no backend: they take `xp = namespace_of(x)` from their input. All that NumPy and CuPy do not
+spell alike is a named function here, so that a faster kernel has one place to go to.
+"""
+import sys
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+
+from .errors import BackendMismatchError, DeviceUnavailableError
+
+HOST_EXPLICIT_BYTES = 4 * 2**20
+
+
+def namespace_of(*arrays):
+    """The library the arrays belong to, numpy or cupy.
+
+    An array class may name its library in `__minidp_namespace__` (the guarded arrays of the tests do).
+    Raises BackendMismatchError if two libraries are mixed, or if something is no array.
+    """
+    spaces = {id(space): space for space in map(_namespace, arrays)}
+    if len(spaces) != 1:
+        kinds = ", ".join(type(a).__module__ + "." + type(a).__name__ for a in arrays)
+        raise BackendMismatchError(
+            f"expected arrays of one library, got {kinds}; move them with Backend.asarray or to_host"
+        )
+    return next(iter(spaces.values()))
+
+
+def _namespace(array):
+    own = getattr(array, "__minidp_namespace__", None)
+    if own is not None:
+        return own
+    if isinstance(array, (np.ndarray, np.generic)):
+        return np
+    cupy = sys.modules.get("cupy")
+    if cupy is not None and isinstance(array, cupy.ndarray):
+        return cupy
+    raise BackendMismatchError(
+        f"expected a numpy or cupy array, got {type(array).__name__}; convert it with Backend.asarray"
+    )
+
+
+def to_host(array):
+    """A numpy array with the same values; a numpy array is returned as it is."""
+    return array.get() if hasattr(array, "get") else np.asarray(array)
+
+
+@dataclass(frozen=True)
+class Backend:
+    """One device: its name ("cpu" or "gpu") and its array library `xp`."""
+
+    name: str
+    xp: ModuleType
+
+    @classmethod
+    def numpy(cls):
+        """The CPU."""
+        return cls("cpu", np)
+
+    @classmethod
+    def cupy(cls, device=0):
+        """CUDA device number `device`. Raises DeviceUnavailableError where CuPy or the GPU cannot be used."""
+        try:
+            import cupy
+        except Exception as error:  # a broken CUDA install raises more than ImportError
+            raise DeviceUnavailableError(
+                f"device gpu: CuPy cannot be imported ({_first_line(error)}); "
+                "install the extra with pip install '.[gpu]', or use --device cpu"
+            ) from error
+        try:
+            found = cupy.cuda.runtime.getDeviceCount()
+            if not 0 <= device < found:
+                raise DeviceUnavailableError(f"device gpu: expected a device number below {found}, got {device}")
+            cupy.cuda.Device(device).use()
+            cupy.zeros(1).sum()
+        except DeviceUnavailableError:
+            raise
+        except Exception as error:
+            raise DeviceUnavailableError(
+                f"device gpu: no usable GPU ({_first_line(error)}); use --device cpu"
+            ) from error
+        return cls("gpu", cupy)
+
+    @classmethod
+    def pick(cls, device):
+        """The backend for "cpu", "gpu" or "auto" (the GPU if one can be used, else the CPU)."""
+        if device == "auto":
+            try:
+                return cls.cupy()
+            except DeviceUnavailableError:
+                return cls.numpy()
+        return cls.cupy() if device == "gpu" else cls.numpy()
+
+    def asarray(self, x, dtype=None):
+        """The values of x as an array of this backend."""
+        if self.xp is np:
+            x = to_host(x)
+        return self.xp.asarray(x, dtype=dtype)
+
+    def synchronise(self):
+        """Wait until the device has finished what it was given (for timing)."""
+        if self.name == "gpu":
+            self.xp.cuda.get_current_stream().synchronize()
+
+
+# The operations that the two libraries spell differently, or where one has a faster way. Each is defined by
+# its plain reference in the docstring.
+
+
+def epsilon(array):
+    """The relative rounding unit of the array's dtype, as a Python float (which casts nothing)."""
+    return float(np.finfo(array.dtype).eps)
+
+
+def keep_rows(keep, array):
+    """The array with the rows b where keep_b is false replaced by zeros: where(keep, array, 0).
+
+    A factor that is not finite has to go before a matrix product: weight zero times NaN is NaN. On the host
+    the usual case, nothing to replace, costs a look at `keep`; a device is not made to wait for the answer.
+    """
+    xp = namespace_of(array, keep)
+    if xp is np and keep.all():
+        return array
+    return xp.where(keep.reshape(keep.shape + (1,) * (array.ndim - 1)), array, array.dtype.type(0))
+
+
+def standard_normal(rng, shape, dtype, xp):
+    """Standard normal numbers of the dtype as an array of xp, drawn by a host or a device generator.
+
+    A host generator on a GPU run costs a copy and gives the same numbers on both devices.
+    """
+    dtype = np.dtype(dtype)
+    return xp.asarray(rng.standard_normal(shape, dtype=dtype))
+
+
+def explicit_budget(xp):
+    """Bytes of materialised gradients to hold at once: on a GPU a quarter of its free memory, on the host
+    what stays in a core's cache, since written, normed and summed there it never travels to memory."""
+    if xp.__name__ == "cupy":
+        return xp.cuda.runtime.memGetInfo()[0] // 4
+    return HOST_EXPLICIT_BYTES
+
+
+def materialises(xp, example_bytes):
+    """True where "auto" forms each example's gradient: on a GPU, as long as it fits."""
+    return xp.__name__ == "cupy" and example_bytes <= explicit_budget(xp)
+
+
+def _first_line(error):
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

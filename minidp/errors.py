@@ -1,0 +1,53 @@
+"""The errors minidp raises. Each says what was wrong, where, what is allowed and what to do.
+
+No message ever depends on the value of an example: shapes, dtypes and configuration only, since an
+error that fires for one data set and not for its neighbour would itself leak.
+"""
+
+
+class MinidpError(Exception):
+    """Base of every error that minidp raises on purpose."""
+
+
+class ShapeError(MinidpError, ValueError):
+    """An array has the wrong shape."""
+
+
+class DtypeError(MinidpError, TypeError):
+    """An array has a dtype that the operation does not take."""
+
+
+class BackendMismatchError(MinidpError, TypeError):
+    """Arrays of two libraries (NumPy and CuPy, say) were mixed in one call."""
+
+
+class ParameterError(MinidpError, ValueError):
+    """A setting is outside its allowed range."""
+
+
+class UnsupportedEventError(MinidpError):
+    """An accountant has no theorem for an event under the ledger's relation."""
+
+
+class NumericalBoundError(MinidpError, ArithmeticError):
+    """Precision ran out, so that no sound bound can be given."""
+
+
+class BudgetExceededError(MinidpError):
+    """The next release would exceed the privacy budget; it was not made."""
+
+
+class CheckpointError(MinidpError):
+    """A checkpoint is missing, damaged, or belongs to another configuration."""
+
+
+class DataError(MinidpError):
+    """A data set is missing, damaged, or not what it claims to be."""
+
+
+class DataUnavailableError(DataError):
+    """No copy of a data set was found, and none could be downloaded."""
+
+
+class DeviceUnavailableError(MinidpError):
+    """The asked-for device cannot be used here."""

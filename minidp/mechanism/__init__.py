@@ -1,0 +1,14 @@
+"""What is done to the data: sampling, clipping, noise, private projections; and the plan that joins them."""
+from .clip import ClipGroup, clip_weights, flat_group, per_layer_groups
+from .noise import add_gaussian
+from .pca import PrivatePCA, random_projection
+from .plan import Plan
+from .sampling import FixedSizeSampler, PoissonSampler, ShuffleSampler
+from .sanitizer import Sanitizer
+from .schedule import Constant, LinearDecay
+
+__all__ = [
+    "ClipGroup", "Constant", "FixedSizeSampler", "LinearDecay", "Plan", "PoissonSampler", "PrivatePCA",
+    "Sanitizer", "ShuffleSampler", "add_gaussian", "clip_weights", "flat_group", "per_layer_groups",
+    "random_projection",
+]

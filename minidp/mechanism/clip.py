@@ -1,0 +1,120 @@
+"""Clipping: which parameters are clipped together, and the weight of each example.
+
+Algorithm 1 of Abadi et al. 2016 clips all parameters together; its experiments clip each layer by itself.
+Both are a list of groups: `flat_group` makes one, `per_layer_groups` one a layer.
+"""
+import math
+from dataclasses import dataclass
+
+from ..backend import epsilon, namespace_of
+from ..errors import ParameterError
+from ..validate import non_negative_finite, positive
+from .schedule import value_at
+
+
+def clip_weights(sq_norms, clip_norm):
+    r"""The factor min(1, C / norm) that brings each example's gradient to norm C or below.
+
+    Shapes
+        sq_norms (B,) squared norms, rounded up   returns (B,), in [0, 1]
+
+    Forward
+        [N1]  norm_b = sqrt(sq_b) (1 + 4 eps)
+        [N2]  w_b = 1 / max(1, norm_b / C)
+        [N3]  w_b = 0 where the norm is not finite
+
+    Source
+        [N2]  Abadi et al. 2016, Algorithm 1, "Clip gradient"
+        [N1]  own derivation: square root, two divisions and the product w g round by half an eps each
+
+    Guarantees
+        The norm of w_b g_b does not exceed C, roundings included. No value of an example raises.
+
+        ================  =====================================================
+        norm 0            weight 1 (nothing is added to a denominator)
+        norm not finite   weight 0
+        clip norm inf     weight 1: plain SGD
+        ================  =====================================================
+
+    Checked by
+        [N1]  tests/mechanism/test_clip.py::test_clipped_norm_never_exceeds_the_bound_in_float32
+        [N2]  tests/mechanism/test_clip.py::test_weights_equal_the_definition
+        [N3]  tests/mechanism/test_clip.py::test_not_finite_norms_weigh_nothing
+    """
+    xp = namespace_of(sq_norms)
+    norms = xp.sqrt(sq_norms) * (1 + 4 * epsilon(sq_norms))  # [N1]
+    weights = 1 / xp.maximum(norms * (1 / clip_norm), 1)  # [N2]
+    return xp.where(xp.isfinite(norms), weights, sq_norms.dtype.type(0))  # [N3]
+
+
+@dataclass(frozen=True)
+class ClipGroup:
+    """Parameters that are clipped together and share one noise level.
+
+    name              of the group, in messages and in the privacy statement
+    keys              the parameters' keys, (layer, parameter)
+    clip_norm         C > 0, in units of the gradient's L2 norm; infinity with noise 0 only
+    noise_multiplier  sigma >= 0: the noise's standard deviation is sigma C; 0 means no noise
+
+    Both numbers may be schedules over steps (`mechanism.schedule`).
+    """
+
+    name: str
+    keys: tuple
+    clip_norm: object
+    noise_multiplier: object
+
+    def __post_init__(self):
+        object.__setattr__(self, "keys", tuple(self.keys))
+        if not self.keys:
+            raise ParameterError(f"clip group {self.name}: expected at least one parameter")
+        if not callable(self.clip_norm):
+            positive(clip_norm=self.clip_norm)
+        if not callable(self.noise_multiplier):
+            non_negative_finite(noise_multiplier=self.noise_multiplier)
+        if self.constant and self.noise_multiplier > 0 and math.isinf(self.clip_norm):
+            raise ParameterError(
+                f"clip group {self.name}: noise_multiplier={self.noise_multiplier} needs a finite clip_norm; "
+                "set one, or set noise_multiplier to 0"
+            )
+
+    @property
+    def constant(self):
+        """True if neither number is a schedule."""
+        return not callable(self.clip_norm) and not callable(self.noise_multiplier)
+
+    def at(self, step):
+        """The group with the numbers of one step (0 is the first)."""
+        if self.constant:
+            return self
+        return ClipGroup(
+            self.name, self.keys, value_at(self.clip_norm, step), value_at(self.noise_multiplier, step)
+        )
+
+    @property
+    def noise_std(self):
+        """Standard deviation of the noise on each coordinate of the group's sum, in gradient units."""
+        return 0.0 if self.noise_multiplier == 0 else self.noise_multiplier * self.clip_norm
+
+
+def flat_group(keys, clip_norm, noise_multiplier):
+    """All parameters in one group, clipped together (Algorithm 1)."""
+    return [ClipGroup("all", tuple(keys), clip_norm, noise_multiplier)]
+
+
+def per_layer_groups(keys, clip_norm, noise_multiplier):
+    """One group a layer, as in Section 5.2. Either number may be a dictionary by layer name."""
+    layers = list(dict.fromkeys(layer for layer, _ in keys))
+    for setting in (clip_norm, noise_multiplier):
+        if isinstance(setting, dict) and set(setting) != set(layers):
+            raise ParameterError(f"expected a setting for each of the layers {layers}, got {sorted(setting)}")
+    pick = lambda setting, layer: setting[layer] if isinstance(setting, dict) else setting
+    return [
+        ClipGroup(
+            layer,
+            tuple(key for key in keys if key[0] == layer),
+            pick(clip_norm, layer),
+            pick(noise_multiplier, layer),
+        )
+        for layer in layers
+    ]

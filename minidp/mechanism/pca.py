@@ -1,0 +1,132 @@
+"""Projections of the input: differentially private PCA (Section 4 of the paper) and a random one."""
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..backend import namespace_of, to_host
+from ..errors import ParameterError, ShapeError
+from ..privacy.events import Gaussian, NeighbouringRelation
+from ..validate import count, inexact, non_negative_finite
+
+BATCH_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class PrivatePCA:
+    r"""Top principal directions of the noisy second-moment matrix of unit rows ("Analyze Gauss").
+
+    Shapes
+        x (N, D)   raw second moments (D, D) float64   projection (D, dimensions) float32, on the host
+
+    Forward
+        [F1]  a_n = x_n / |x_n|; a row that is zero or not finite becomes zero
+        [F2]  G = sum_n a_n a_n^T
+        [F3]  released = G + (Z + Z^T) / 2, Z_ij ~ N(0, sigma_p^2) independent
+        [F4]  the eigenvectors of the `dimensions` largest eigenvalues, as columns
+
+    Sensitivity
+        [S1]  of G in the Frobenius norm: |a a^T|_F = |a|^2 <= 1 if a row is added, removed or zeroed;
+              sqrt 2 if one is replaced
+
+    Event
+        [S2]  Gaussian(sigma_p / sensitivity), all rows used (q = 1). In the orthonormal basis E_ii,
+              (E_ij + E_ji)/sqrt 2 of the symmetric matrices, (Z + Z^T)/2 has variance sigma_p^2 in each direction.
+
+    Source
+        [F1]  Abadi et al. 2016, Section 4, "Differentially private PCA"
+        [F3]  Dwork, Talwar, Thakurta, Zhang 2014, "Analyze Gauss", Algorithm 1
+        [S1]  own derivation: |a a^T - c c^T|_F^2 = |a|^4 + |c|^4 - 2 (a.c)^2 <= 2
+
+    Guarantees
+        Nothing else is taken from the data: no mean is subtracted, no scale estimated. The projection is
+        applied to the rows as they are, not to the unit ones. sigma_p = 0 draws no noise and is not private.
+
+    Raises
+        ParameterError   sigma_p is negative or not finite, dimensions above D
+        ShapeError       x is not a matrix
+
+    Checked by
+        [F1]  tests/mechanism/test_pca.py::test_rows_are_scaled_to_at_most_unit_norm
+        [F2]  tests/mechanism/test_pca.py::test_second_moments_equal_a_loop
+        [F3]  tests/mechanism/test_pca.py::test_noise_is_isotropic_among_symmetric_matrices
+        [F4]  tests/mechanism/test_pca.py::test_without_noise_the_projection_is_ordinary_pca
+        [S1]  tests/mechanism/test_pca.py::test_sensitivity_is_reached_and_never_exceeded
+        [S2]  tests/mechanism/test_pca.py::test_event_follows_the_relation
+    """
+
+    dimensions: int
+    noise_multiplier: float
+
+    def __post_init__(self):
+        count(1, dimensions=self.dimensions)
+        non_negative_finite(pca_noise_multiplier=self.noise_multiplier)
+
+    def sensitivity(self, relation):
+        """L2 sensitivity of the second-moment matrix."""
+        return math.sqrt(2) if relation is NeighbouringRelation.REPLACE_ONE else 1.0  # [S1]
+
+    def event(self, relation):
+        """What `release` does."""
+        return Gaussian(self.noise_multiplier / self.sensitivity(relation))  # [S2]
+
+    def raw_second_moments(self, x):
+        """G (D, D), float64 on the host; private until it went through `release`."""
+        inexact("PrivatePCA", x=x)
+        if x.ndim != 2:
+            raise ShapeError(f"PrivatePCA: expected x of shape (N, D), got {tuple(x.shape)}")
+        if self.dimensions > x.shape[1]:
+            raise ParameterError(f"expected pca_dim={self.dimensions} to be at most the {x.shape[1]} inputs")
+        raw = np.zeros((x.shape[1], x.shape[1]))
+        for start in range(0, x.shape[0], BATCH_ROWS):
+            rows = unit_rows(x[start : start + BATCH_ROWS])
+            raw += to_host(rows.T @ rows)  # [F2]
+        return raw
+
+    def release(self, raw, rng):
+        """The projection (D, dimensions), from noisy second moments; rng is a host generator."""
+        released = raw
+        if self.noise_multiplier > 0:
+            noise = rng.standard_normal(raw.shape)
+            released = raw + (self.noise_multiplier * 0.5) * (noise + noise.T)  # [F3]
+        return principal_directions(released, self.dimensions)
+
+    def fit(self, x, filter, rng):
+        """Charge the filter (a `privacy.Filter`), then release the projection of x. Raises BudgetExceededError."""
+        filter.charge(self.event(filter.ledger.relation))
+        return self.release(self.raw_second_moments(x), rng)
+
+
+def unit_rows(x):
+    """Rows scaled to norm 1, roundings on the safe side; zero and non-finite rows become zero."""
+    xp = namespace_of(x)
+    finite = xp.isfinite(x).all(axis=1)
+    x = xp.where(finite[:, None], x, x.dtype.type(0))
+    largest = xp.abs(x).max(axis=1, keepdims=True)
+    x = x / xp.where(largest > 0, largest, x.dtype.type(1))  # so that squares neither overflow nor vanish
+    slack = 1 + (x.shape[1] + 8) * float(np.finfo(x.dtype).eps)
+    norms = xp.sqrt(xp.einsum("nd,nd->n", x, x) * slack)
+    return x / xp.where(norms > 0, norms, x.dtype.type(1))[:, None]  # [F1]
+
+
+def principal_directions(symmetric, dimensions):
+    """(D, dimensions) float32: eigenvectors of the largest eigenvalues, largest first.
+
+    Their signs are arbitrary; the entry of largest size is made positive, so that a run can be repeated.
+    """
+    from scipy.linalg import eigh
+
+    size = symmetric.shape[0]
+    _, vectors = eigh(symmetric, subset_by_index=(size - dimensions, size - 1))
+    vectors = vectors[:, ::-1]  # [F4]
+    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(dimensions)])
+    return np.ascontiguousarray(vectors * signs, dtype=np.float32)
+
+
+def random_projection(inputs, dimensions, rng):
+    """(inputs, dimensions) float32, entries N(0, 1/dimensions): keeps squared norms on average, and no secret.
+
+    Johnson and Lindenstrauss; the comparison of Section 5.2 (about 92.5% there). Looks at no data: no event.
+    """
+    count(1, inputs=inputs, dimensions=dimensions)
+    return (rng.standard_normal((inputs, dimensions)) / math.sqrt(dimensions)).astype(np.float32)

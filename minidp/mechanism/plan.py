@@ -1,0 +1,81 @@
+"""The plan: sampler, sanitizer and steps, with the event that follows from them.
+
+Nobody types sigma or q twice: the trainer executes the plan and the accountant reads its event.
+"""
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from ..errors import ParameterError
+from ..privacy.events import Composed, Repeated
+from ..validate import count, positive_finite
+from .sampling import FixedSizeSampler, PoissonSampler, ShuffleSampler
+from .sanitizer import Sanitizer
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What training will do to the data, fixed before it starts.
+
+    sampler            how a lot is drawn, with its neighbouring relation
+    sanitizer          clip groups, each with its C and sigma (or schedules of them)
+    steps              T, lots to process
+    expected_lot_size  L, the public constant that the released sum is divided by
+    """
+
+    sampler: object
+    sanitizer: Sanitizer
+    steps: int
+    expected_lot_size: float
+
+    def __post_init__(self):
+        count(steps=self.steps)
+        positive_finite(expected_lot_size=self.expected_lot_size)
+        if not isinstance(self.sampler, (PoissonSampler, FixedSizeSampler, ShuffleSampler)):
+            raise ParameterError(f"expected a sampler, got {type(self.sampler).__name__}")
+        if self.sampler.period > 1 and not self.sanitizer.constant:
+            raise ParameterError(
+                "shuffled lots with a schedule of C or sigma: which noise an example meets depends on its lot; "
+                "use the Poisson sampler, or constant settings"
+            )
+
+    @property
+    def relation(self):
+        """The neighbouring relation that the sampler's analysis is proved for."""
+        return self.sampler.relation
+
+    def release_event(self, step=0):
+        """What the release of one step does, before sampling."""
+        return self.sanitizer.at(step).event(self.relation)
+
+    def step_event(self, step=0):
+        """What one step does to the data: the release, sampled."""
+        return self.sampler.wrap(self.release_event(step))
+
+    def charges(self, start, stop):
+        """[(event, count)] to charge before the steps start..stop-1, in order.
+
+        start is a multiple of the sampler's period.
+        """
+        if self.sanitizer.constant:
+            return [self.sampler.charges(self.release_event(), stop - start)] if stop > start else []
+        events = (self.release_event(step) for step in range(start, stop))
+        return [self.sampler.charges(event, len(list(run))) for event, run in groupby(events)]
+
+    @property
+    def total_event(self):
+        """The event of all steps."""
+        parts = tuple(Repeated(event, times) for event, times in self.charges(0, self.steps))
+        return parts[0] if len(parts) == 1 else Composed(parts)
+
+    def with_steps(self, steps):
+        """The same plan over another number of steps."""
+        return replace(self, steps=steps)
+
+    def fitted(self, accountant, ledger, epsilon, delta):
+        """The plan with the most steps whose epsilon, on top of `ledger`, stays at or below the target.
+
+        Raises BudgetExceededError if the ledger alone exceeds it, ParameterError if the steps cost nothing.
+        """
+        from ..privacy.budget import max_steps
+
+        return self.with_steps(max_steps(accountant, ledger, lambda n: self.charges(0, n), epsilon, delta))

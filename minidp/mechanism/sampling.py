@@ -1,0 +1,184 @@
+"""How a lot is drawn, and the event that the drawing makes of a release.
+
+Each sampler knows the neighbouring relation its analysis is proved for. The data set's size and the
+generator are arguments of `lots`; what is stored is public configuration. `period` is the number of steps
+between two points at which training may stop and go on with a fresh generator.
+"""
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import ParameterError
+from ..privacy.events import FixedSizeSampled, NeighbouringRelation, PoissonSampled
+from ..validate import count, probability
+
+
+@dataclass(frozen=True)
+class PoissonSampler:
+    r"""Every example independently with probability q, as Algorithm 1 has it. Lots vary in size.
+
+    Shapes
+        a lot: sorted indices (size,), possibly empty
+
+    Forward
+        [F1]  size ~ Binomial(N, q), then `size` of the N examples, all subsets equally likely
+
+    Event
+        [S1]  PoissonSampled(q, event), proved for ADD_REMOVE
+
+    Source
+        [F1]  own derivation: given its size, a Poisson sample is uniform among subsets of that size
+        [S1]  Abadi et al. 2016, Lemma 3; Mironov, Talwar, Zhang 2019, arXiv:1908.10530
+
+    Guarantees
+        q is public: derive it from a nominal data set size, never from the data at hand.
+
+    Checked by
+        [F1]  tests/mechanism/test_sampling.py::test_poisson_sizes_and_inclusions
+        [S1]  tests/mechanism/test_sampling.py::test_each_sampler_wraps_for_its_relation
+    """
+
+    sampling_probability: float
+    relation: ClassVar = NeighbouringRelation.ADD_REMOVE
+    period: ClassVar = 1
+
+    def __post_init__(self):
+        probability(sampling_probability=self.sampling_probability)
+
+    def lots(self, num_examples, steps, rng):
+        """Yield `steps` index arrays into num_examples examples."""
+        for _ in range(steps):
+            size = int(rng.binomial(num_examples, self.sampling_probability))  # [F1]
+            yield _subset(num_examples, size, rng)  # [F1]
+
+    def wrap(self, event):
+        """The event of releasing `event` from a lot drawn so."""
+        return PoissonSampled(self.sampling_probability, event)  # [S1]
+
+    def charges(self, event, steps):
+        """(event, count) to charge before `steps` steps that release `event` each."""
+        return self.wrap(event), steps
+
+
+@dataclass(frozen=True)
+class FixedSizeSampler:
+    r"""A fixed number of examples without replacement, drawn anew at every step.
+
+    Shapes
+        a lot: sorted indices (lot_size,)
+
+    Forward
+        [F1]  all subsets of `lot_size` of the examples equally likely
+
+    Event
+        [S1]  FixedSizeSampled(N, L, event), proved for REPLACE_ONE, where the size N is public
+
+    Source
+        [S1]  Wang, Balle, Kasiviswanathan 2019, Theorem 9 (Renyi)
+
+    Raises
+        ParameterError   lot_size above dataset_size; another number of examples than dataset_size
+
+    Checked by
+        [F1]  tests/mechanism/test_sampling.py::test_fixed_size_inclusions
+        [S1]  tests/mechanism/test_sampling.py::test_each_sampler_wraps_for_its_relation
+    """
+
+    dataset_size: int
+    lot_size: int
+    relation: ClassVar = NeighbouringRelation.REPLACE_ONE
+    period: ClassVar = 1
+
+    def __post_init__(self):
+        _check_lot(self.dataset_size, self.lot_size)
+
+    def lots(self, num_examples, steps, rng):
+        """Yield `steps` index arrays into num_examples examples."""
+        _check_size(self, num_examples)
+        for _ in range(steps):
+            yield _subset(num_examples, self.lot_size, rng)  # [F1]
+
+    def wrap(self, event):
+        """The event of releasing `event` from a lot drawn so."""
+        return FixedSizeSampled(self.dataset_size, self.lot_size, event)  # [S1]
+
+    def charges(self, event, steps):
+        """(event, count) to charge before `steps` steps that release `event` each."""
+        return self.wrap(event), steps
+
+
+@dataclass(frozen=True)
+class ShuffleSampler:
+    r"""A random order each epoch, cut into lots: what most training loops do. It gets no amplification.
+
+    Shapes
+        a lot: indices (lot_size,), the last lot of an epoch possibly smaller
+
+    Forward
+        [F1]  each epoch a uniform permutation, its consecutive runs of `lot_size`
+
+    Event
+        [S1]  the event itself, not sampled, once an epoch, under ZERO_OUT: each example is in one lot of
+              the epoch, and given the permutation the other lots do not depend on it
+
+    Source
+        [S1]  own derivation (parallel composition over the lots of an epoch). No amplification is claimed:
+              the gap to the Poisson analysis is meant to be visible.
+
+    Raises
+        ParameterError   lot_size above dataset_size; another number of examples than dataset_size
+
+    Checked by
+        [F1]  tests/mechanism/test_sampling.py::test_shuffle_visits_every_example_once_an_epoch
+        [S1]  tests/mechanism/test_sampling.py::test_shuffle_charges_once_an_epoch
+    """
+
+    dataset_size: int
+    lot_size: int
+    relation: ClassVar = NeighbouringRelation.ZERO_OUT
+
+    def __post_init__(self):
+        _check_lot(self.dataset_size, self.lot_size)
+
+    @property
+    def period(self):
+        """Lots in one pass over the data; stopping inside one would show an example twice in an epoch."""
+        return -(-self.dataset_size // self.lot_size)
+
+    def lots(self, num_examples, steps, rng):
+        """Yield `steps` index arrays into num_examples examples, starting an epoch at the first."""
+        _check_size(self, num_examples)
+        for step in range(steps):
+            place = step % self.period
+            if place == 0:
+                order = rng.permutation(num_examples)  # [F1]
+            yield order[place * self.lot_size : (place + 1) * self.lot_size]  # [F1]
+
+    def wrap(self, event):
+        """The event itself: no amplification by sampling."""
+        return event  # [S1]
+
+    def charges(self, event, steps):
+        """(event, count) to charge before `steps` steps from the start of an epoch: one for each epoch begun."""
+        return self.wrap(event), -(-steps // self.period)  # [S1]
+
+
+def _subset(num_examples, size, rng):
+    """A uniform subset of `size` indices below num_examples, sorted (so that the gather reads forward)."""
+    if size == num_examples:
+        return np.arange(num_examples)
+    return np.sort(rng.choice(num_examples, size, replace=False, shuffle=False))
+
+
+def _check_lot(dataset_size, lot_size):
+    count(1, dataset_size=dataset_size, lot_size=lot_size)
+    if lot_size > dataset_size:
+        raise ParameterError(f"expected lot_size={lot_size} to be at most the dataset_size={dataset_size}")
+
+
+def _check_size(sampler, num_examples):
+    if num_examples != sampler.dataset_size:
+        raise ParameterError(
+            f"expected {sampler.dataset_size} examples, the public dataset_size of the sampler, got {num_examples}"
+        )

@@ -1,0 +1,162 @@
+"""The sanitizer: clip each example's gradient, sum over the lot, add noise (Section 4 of the paper)."""
+import math
+from dataclasses import dataclass
+
+from ..backend import explicit_budget
+from ..errors import ParameterError, ShapeError
+from ..grads import STRATEGIES, PerExampleGrad
+from ..privacy.events import Gaussian, JointGaussian, NeighbouringRelation
+from ..validate import one_of
+from .clip import ClipGroup, clip_weights
+from .noise import add_gaussian
+
+# Norm by which the clipped sum of one group can move between neighbours, in units of the clip norm.
+SENSITIVITY_FACTOR = {
+    NeighbouringRelation.ADD_REMOVE: 1,
+    NeighbouringRelation.ZERO_OUT: 1,
+    NeighbouringRelation.REPLACE_ONE: 2,
+}
+
+
+@dataclass(frozen=True)
+class Sanitizer:
+    r"""Turns per-example gradients of a lot into a released, noisy sum.
+
+    Shapes
+        gradients PerExampleGrad of (B, *shape) each   raw sum and release {key: array of shape}
+
+    Forward
+        [F1]  raw_sum_k = sum_b w_b,l g_b,k for the parameters k of group l, w_b,l = min(1, C_l / |g_b,l|)
+        [F2]  released_k = raw_sum_k + N(0, sigma_l^2 C_l^2 I), once a lot
+        [N1]  |g_b,l|^2 = sum over the parameters k of group l of |g_b,k|^2
+
+    Sensitivity
+        [S1]  of group l: C_l if one example is added, removed or zeroed; 2 C_l if one is replaced
+
+    Event
+        [S2]  one joint Gaussian with noise multipliers sigma_l C_l / sensitivity_l, since all groups are
+              released from the same lot; it dominates like one Gaussian of (sum_l s_l^-2)^(-1/2)
+
+    Source
+        [F1]  Abadi et al. 2016, Algorithm 1 and "Per-layer and time-dependent parameters", Section 3.1
+        [F2]  Abadi et al. 2016, Algorithm 1, "Add noise"
+        [S2]  own derivation: divide the coordinates of group l by sigma_l C_l. The noise becomes standard and
+              the two neighbours' means differ by a vector of squared norm at most sum_l s_l^-2.
+
+    Guarantees
+        There is no mean and no division here. An empty lot gives an empty sum and noise alone.
+        A gradient that is not finite contributes zero to its group. The sum over several batches
+        equals the sum over one, to rounding.
+
+    Raises
+        ParameterError   a parameter is in no group or in two; gradients come without their group
+        ShapeError       the gradients of a batch differ in their number of examples
+
+    Checked by
+        [F1]  tests/mechanism/test_sanitizer.py::test_clipped_sum_equals_a_loop
+        [F2]  tests/mechanism/test_sanitizer.py::test_release_adds_noise_of_each_group
+        [N1]  tests/mechanism/test_sanitizer.py::test_clipped_sum_equals_a_loop
+        [S1]  tests/mechanism/test_sanitizer.py::test_worst_neighbours_reach_and_never_exceed_the_sensitivity
+        [S2]  tests/mechanism/test_sanitizer.py::test_event_is_one_joint_gaussian
+    """
+
+    groups: tuple
+    strategy: str = "auto"
+
+    def __post_init__(self):
+        object.__setattr__(self, "groups", tuple(self.groups))
+        one_of(STRATEGIES, strategy=self.strategy)
+        if not self.groups or not all(isinstance(group, ClipGroup) for group in self.groups):
+            raise ParameterError("expected groups to be one or more ClipGroup")
+        keys = self.keys
+        twice = sorted({key for key in keys if keys.count(key) > 1})
+        if twice:
+            raise ParameterError(f"expected each parameter in one clip group, got {twice} in several")
+
+    @property
+    def keys(self):
+        """The parameters of all groups, in order."""
+        return [key for group in self.groups for key in group.keys]
+
+    @property
+    def constant(self):
+        """True if no group follows a schedule."""
+        return all(group.constant for group in self.groups)
+
+    def at(self, step):
+        """The sanitizer with the numbers of one step (0 is the first)."""
+        if self.constant:
+            return self
+        return Sanitizer(tuple(group.at(step) for group in self.groups), self.strategy)
+
+    def sensitivity(self, relation):
+        """{group name: L2 sensitivity of the group's clipped sum}, in gradient units."""
+        factor = SENSITIVITY_FACTOR[relation]
+        return {group.name: factor * group.clip_norm for group in self.groups}  # [S1]
+
+    def event(self, relation):
+        """What one release does, before sampling: a Gaussian, or a joint one of several groups."""
+        factor = SENSITIVITY_FACTOR[relation]
+        multipliers = tuple(group.noise_multiplier / factor for group in self.groups)  # [S2]
+        return Gaussian(multipliers[0]) if len(multipliers) == 1 else JointGaussian(multipliers)
+
+    def clipped_sum(self, grads, raw_sum=None):
+        """Clip the gradients of one batch and sum them, onto `raw_sum` of earlier batches if given.
+
+        grads    {key: PerExampleGrad}, every parameter of every group
+        returns  {key: array}; private until it went through `release`
+        """
+        size = self._check(grads)
+        for start, stop in self._parts(grads, size):
+            part = grads if stop - start == size else {k: g.rows(start, stop) for k, g in grads.items()}
+            raw_sum = self._add_part(part, raw_sum)
+        return raw_sum
+
+    def _add_part(self, grads, raw_sum):
+        grads = {key: grad.choose(self.strategy) for key, grad in grads.items()}
+        total = {} if raw_sum is None else raw_sum
+        for group in self.groups:
+            if math.isinf(group.clip_norm):
+                raw_sq_norms = sum(grads[key].sq_norms() for key in group.keys)
+            else:
+                raw_sq_norms = sum(grads[key].sq_norms_upper() for key in group.keys)  # [N1]
+            weights = clip_weights(raw_sq_norms, group.clip_norm)
+            for key in group.keys:
+                part = grads[key].weighted_sum(weights)  # [F1]
+                if key in total:
+                    total[key] += part
+                else:
+                    total[key] = part
+        return total
+
+    def release(self, raw_sum, rng):
+        """Add each group's noise to the lot's clipped sum, in place; the result is private no more.
+
+        rng is a host generator, or a device generator of the library the arrays belong to.
+        """
+        for group in self.groups:
+            for key in group.keys:
+                add_gaussian(raw_sum[key], group.noise_std, rng)  # [F2]
+        return raw_sum
+
+    def _check(self, grads):
+        missing = set(self.keys).symmetric_difference(grads)
+        if missing:
+            raise ParameterError(f"expected gradients of {sorted(self.keys)}, got {sorted(grads)}")
+        for key, grad in grads.items():
+            if not isinstance(grad, PerExampleGrad):
+                raise ParameterError(
+                    f"gradient of {'.'.join(key)}: expected one gradient per example (PerExampleGrad), got "
+                    f"{type(grad).__name__}; a sum over examples cannot be clipped per example"
+                )
+        counts = {grad.n_examples for grad in grads.values()}
+        if len(counts) > 1:
+            raise ShapeError(f"expected the same number of examples in all gradients, got {sorted(counts)}")
+        return counts.pop()
+
+    def _parts(self, grads, size):
+        """Runs of examples whose materialised gradients fit into the budget; one run if none materialises."""
+        each = sum(g.explicit_bytes for g in grads.values() if g.resolve(self.strategy) == "explicit")
+        xp = next(iter(grads.values())).xp
+        step = size if each == 0 else max(1, explicit_budget(xp) // each)
+        return [(start, min(start + step, size)) for start in range(0, size, max(step, 1))] or [(0, 0)]

@@ -1,0 +1,47 @@
+"""Numbers that follow the step: the learning rate, the clip norm C, the noise multiplier sigma.
+
+A schedule is a frozen dataclass called with the step (0 is the first). It is fixed before training and does
+not look at the data (Abadi et al. 2016, Section 3.1, "time-dependent parameters").
+"""
+from dataclasses import dataclass
+
+from ..validate import count, non_negative_finite
+
+
+def value_at(setting, step):
+    """The number a setting has at a step; a plain number is constant."""
+    return setting(step) if callable(setting) else setting
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The same value at every step."""
+
+    value: float
+
+    def __post_init__(self):
+        non_negative_finite(value=self.value)
+
+    def __call__(self, step):
+        return self.value
+
+
+@dataclass(frozen=True)
+class LinearDecay:
+    """From `initial` linearly to `final` over `steps` steps, then constant.
+
+    Section 5.2 of the paper: the learning rate falls from 0.1 to 0.052 over 10 epochs and stays there.
+    """
+
+    initial: float
+    final: float
+    steps: int
+
+    def __post_init__(self):
+        non_negative_finite(initial=self.initial, final=self.final)
+        count(steps=self.steps)
+
+    def __call__(self, step):
+        if step >= self.steps:
+            return self.final
+        return self.initial + (self.final - self.initial) * step / self.steps

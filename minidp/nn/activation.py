@@ -1,0 +1,156 @@
+"""Functions of each coordinate (or, for Softmax, of each example's last axis); no parameters."""
+from typing import NamedTuple
+
+from ..backend import namespace_of
+from ..validate import inexact
+from .layer import Layer
+
+
+class OutputCache(NamedTuple):
+    """y, the output, from which the derivative follows."""
+
+    y: object
+
+
+class _Activation(Layer):
+    """Same shape out as in; the derivative is a function of the output."""
+
+    def forward(self, x, *, rng=None):
+        """(y, cache)."""
+        inexact(self.where, x=x)
+        y = self._value(x, namespace_of(x))
+        return y, OutputCache(y)
+
+    def backward(self, dy, cache):
+        """dx, of the input's shape."""
+        self.check_gradient(dy, cache.y.shape)
+        return self._gradient(dy, cache.y, namespace_of(dy, cache.y))
+
+
+class ReLU(_Activation):
+    r"""The positive part of each coordinate.
+
+    Shapes
+        x, y (B, ...)
+
+    Forward
+        [F1]  y = max(x, 0)
+
+    Backward, with dy = d(sum_b loss_b)/dy
+        [B1]  dx = dy where y > 0, else 0     (the kink at 0 counts as 0)
+
+    Guarantees
+        Works coordinate by coordinate; inputs are not changed.
+
+    Raises
+        DtypeError   x is not floating point
+
+    Checked by
+        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
+        [B1]  tests/nn/test_layers.py::test_input_gradient
+    """
+
+    kind = "relu"
+
+    def _value(self, x, xp):
+        return xp.maximum(x, 0)  # [F1]
+
+    def _gradient(self, dy, y, xp):
+        return dy * (y > 0)  # [B1]
+
+
+class Tanh(_Activation):
+    r"""Hyperbolic tangent of each coordinate.
+
+    Shapes
+        x, y (B, ...)
+
+    Forward
+        [F1]  y = tanh(x)
+
+    Backward, with dy = d(sum_b loss_b)/dy
+        [B1]  dx = dy (1 - y^2)
+
+    Guarantees
+        Works coordinate by coordinate; inputs are not changed.
+
+    Raises
+        DtypeError   x is not floating point
+
+    Checked by
+        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
+        [B1]  tests/nn/test_layers.py::test_input_gradient
+    """
+
+    kind = "tanh"
+
+    def _value(self, x, xp):
+        return xp.tanh(x)  # [F1]
+
+    def _gradient(self, dy, y, xp):
+        return dy * (1 - y * y)  # [B1]
+
+
+class Sigmoid(_Activation):
+    r"""Logistic function of each coordinate.
+
+    Shapes
+        x, y (B, ...)
+
+    Forward
+        [F1]  y = 1 / (1 + exp(-x)), computed as (1 + tanh(x / 2)) / 2, which does not overflow
+
+    Backward, with dy = d(sum_b loss_b)/dy
+        [B1]  dx = dy y (1 - y)
+
+    Guarantees
+        Works coordinate by coordinate; inputs are not changed.
+
+    Raises
+        DtypeError   x is not floating point
+
+    Checked by
+        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
+        [B1]  tests/nn/test_layers.py::test_input_gradient
+    """
+
+    kind = "sigmoid"
+
+    def _value(self, x, xp):
+        return (xp.tanh(x * 0.5) + 1) * 0.5  # [F1]
+
+    def _gradient(self, dy, y, xp):
+        return dy * (y * (1 - y))  # [B1]
+
+
+class Softmax(_Activation):
+    r"""Probabilities over the last axis of each example.
+
+    Shapes
+        x, y (B, ..., K)
+
+    Forward
+        [F1]  y_bk = exp(x_bk - m_b) / sum_j exp(x_bj - m_b), m_b = max_k x_bk
+
+    Backward, with dy = d(sum_b loss_b)/dy
+        [B1]  dx_bk = y_bk (dy_bk - sum_j dy_bj y_bj)
+
+    Guarantees
+        Rows sum to 1; large logits do not overflow. For a loss use SoftmaxCrossEntropy on the logits.
+
+    Raises
+        DtypeError   x is not floating point
+
+    Checked by
+        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
+        [B1]  tests/nn/test_layers.py::test_input_gradient
+    """
+
+    kind = "softmax"
+
+    def _value(self, x, xp):
+        y = xp.exp(x - x.max(axis=-1, keepdims=True))
+        return y / y.sum(axis=-1, keepdims=True)  # [F1]
+
+    def _gradient(self, dy, y, xp):
+        return y * (dy - (dy * y).sum(axis=-1, keepdims=True))  # [B1]

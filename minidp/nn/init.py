@@ -1,0 +1,52 @@
+"""Initial values of parameters, drawn on the host: f(rng, shape, dtype) -> NumPy array.
+
+For a weight of shape (..., O) the fan-in is the product of all axes but the last.
+"""
+import math
+from functools import partial
+
+import numpy as np
+
+TRUNCATION = 2.0  # in standard deviations
+
+
+def _fans(shape):
+    return math.prod(shape[:-1]) or 1, shape[-1]
+
+
+def zeros(rng, shape, dtype):
+    """All zero; draws nothing."""
+    return np.zeros(shape, dtype)
+
+
+def constant(value):
+    """An initialiser that sets every entry to `value`."""
+    return partial(_full, value)
+
+
+def _full(value, rng, shape, dtype):
+    return np.full(shape, value, dtype)
+
+
+def truncated_normal(rng, shape, dtype):
+    """Normal with standard deviation 1/sqrt(fan-in), redrawn beyond two of them.
+
+    The initial values of the 2016 code of Abadi et al. (tensorflow/models, differential_privacy).
+    """
+    values = rng.standard_normal(shape)
+    outside = np.abs(values) > TRUNCATION
+    while outside.any():
+        values[outside] = rng.standard_normal(int(outside.sum()))
+        outside = np.abs(values) > TRUNCATION
+    return (values / math.sqrt(_fans(shape)[0])).astype(dtype)
+
+
+def glorot_uniform(rng, shape, dtype):
+    """Uniform on [-a, a], a = sqrt(6 / (fan-in + fan-out)) (Glorot and Bengio 2010)."""
+    limit = math.sqrt(6 / sum(_fans(shape)))
+    return rng.uniform(-limit, limit, shape).astype(dtype)
+
+
+def he_normal(rng, shape, dtype):
+    """Normal with standard deviation sqrt(2 / fan-in), for ReLU (He et al. 2015)."""
+    return (rng.standard_normal(shape) * math.sqrt(2 / _fans(shape)[0])).astype(dtype)

@@ -1,0 +1,107 @@
+"""Losses: one number for each example. There is no mean and no 1/B."""
+from typing import NamedTuple
+
+from ..backend import namespace_of
+from ..errors import DtypeError, ShapeError
+from ..validate import inexact, same_batch
+
+
+class GradientCache(NamedTuple):
+    """dz (B, K), the gradient of each example's own loss."""
+
+    dz: object
+
+
+class SoftmaxCrossEntropy:
+    r"""Cross-entropy of softmax(z) against the index of the true class.
+
+    Shapes
+        z (B, K)   target (B,) integers in 0..K-1   losses (B,)   dz (B, K)
+
+    Forward
+        [F1]  loss_b = log sum_k exp(z_bk) - z_b,target(b), shifted by max_k z_bk so that nothing overflows
+
+    Backward
+        [B1]  dz_bk = exp(z_bk) / sum_j exp(z_bj) - [k = target(b)]
+
+    Source
+        [F1]  Abadi et al. 2016, Section 5.2, "softmax of 10 classes with cross-entropy loss"
+
+    Guarantees
+        Example b of losses and dz depends on example b only. A target outside 0..K-1 belongs to no class
+        (its loss is the log-sum alone); it does not raise, since values of examples never do.
+
+    Raises
+        ShapeError   z is not (B, K), target is not (B,)
+        DtypeError   z is not floating point, target is not integer
+
+    Checked by
+        [F1]  tests/nn/test_loss.py::test_forward_equals_loop
+        [B1]  tests/nn/test_loss.py::test_gradient
+    """
+
+    def forward(self, z, target):
+        """(losses, cache)."""
+        xp = namespace_of(z, target)
+        _check("SoftmaxCrossEntropy", z, target, 1)
+        if target.dtype.kind not in "iu":
+            raise DtypeError(f"SoftmaxCrossEntropy: expected target of an integer dtype, got {target.dtype}")
+        shifted = z - z.max(axis=1, keepdims=True)
+        e = xp.exp(shifted)
+        total = e.sum(axis=1, keepdims=True)
+        true_class = xp.arange(z.shape[1]) == target[:, None]
+        losses = xp.log(total[:, 0]) - (shifted * true_class).sum(axis=1)  # [F1]
+        return losses, GradientCache(e / total - true_class)  # [B1]
+
+    def backward(self, cache):
+        """dz (B, K)."""
+        return cache.dz
+
+
+class SquaredError:
+    r"""Half the squared distance of z from a target vector.
+
+    Shapes
+        z, target (B, K)   losses (B,)   dz (B, K)
+
+    Forward
+        [F1]  loss_b = 1/2 sum_k (z_bk - target_bk)^2
+
+    Backward
+        [B1]  dz_bk = z_bk - target_bk
+
+    Guarantees
+        Example b of losses and dz depends on example b only.
+
+    Raises
+        ShapeError   z is not (B, K), target has another shape
+        DtypeError   z or target is not floating point
+
+    Checked by
+        [F1]  tests/nn/test_loss.py::test_forward_equals_loop
+        [B1]  tests/nn/test_loss.py::test_gradient
+    """
+
+    def forward(self, z, target):
+        """(losses, cache)."""
+        namespace_of(z, target)
+        _check("SquaredError", z, target, 2)
+        inexact("SquaredError", target=target)
+        if target.shape != z.shape:
+            raise ShapeError(f"SquaredError: expected target of shape {z.shape}, got {target.shape}")
+        dz = z - target  # [B1]
+        return 0.5 * (dz * dz).sum(axis=1), GradientCache(dz)  # [F1]
+
+    def backward(self, cache):
+        """dz (B, K)."""
+        return cache.dz
+
+
+def _check(where, z, target, target_ndim):
+    inexact(where, z=z)
+    if z.ndim != 2:
+        raise ShapeError(f"{where}: expected z of shape (B, K), got {tuple(z.shape)}")
+    if target.ndim != target_ndim:
+        wanted = "(B,)" if target_ndim == 1 else "(B, K)"
+        raise ShapeError(f"{where}: expected target of shape {wanted}, got {tuple(target.shape)}")
+    same_batch(where, z=z, target=target)

@@ -1,0 +1,117 @@
+"""A chain of layers."""
+from ..backend import namespace_of
+from ..errors import ParameterError, ShapeError
+from ..validate import inexact
+
+
+class Sequential:
+    r"""Layers one after the other, with the per-example gradients of every trained parameter.
+
+    Shapes
+        x (B, *input_shape)   y (B, *output_shape)
+
+    Forward
+        [F1]  y = layer_n(... layer_1(x))
+
+    Backward, with dy = d(sum_b loss_b)/dy
+        [B1]  the gradient of each layer's input is the gradient of the output of the layer before it
+        [P1]  {(layer, parameter): per-example gradient} of each layer that is not frozen
+
+    Guarantees
+        Shapes are checked when the network is built, and every input against them. Frozen layers have no
+        gradients; nothing is computed below the lowest trained layer. Activations live in the caches only.
+
+    Raises
+        ShapeError      a layer does not fit the one before it
+        ParameterError  two layers have one name, or `frozen` names none
+
+    Checked by
+        [F1]  tests/nn/test_network.py::test_forward_is_the_chain_of_layers
+        [B1]  tests/nn/test_network.py::test_gradients_of_a_whole_network
+        [P1]  tests/nn/test_network.py::test_gradients_of_a_whole_network
+    """
+
+    def __init__(self, layers, input_shape, frozen=()):
+        """layers in order; input_shape of one example; frozen: names of layers that are not trained.
+
+        A layer without a name gets its kind and its number among its kind: dense1, relu1, dense2.
+        """
+        self.layers = list(layers)
+        self.input_shape = tuple(input_shape)
+        self._name_layers()
+        names = [layer.name for layer in self.layers]
+        if len(set(names)) < len(names):
+            raise ParameterError(f"expected layers with different names, got {names}")
+        unknown = set(frozen) - set(names)
+        if unknown:
+            raise ParameterError(f"expected frozen to name layers of {names}, got {sorted(unknown)}")
+        self.frozen = frozenset(frozen)
+        shape = self.input_shape
+        for layer in self.layers:
+            shape = layer.output_shape(shape)
+        self.output_shape = shape
+        trained = [i for i, layer in enumerate(self.layers) if layer.params and layer.name not in self.frozen]
+        self._lowest_trained = trained[0] if trained else len(self.layers)
+
+    def _name_layers(self):
+        seen = {}
+        for layer in self.layers:
+            seen[layer.kind] = seen.get(layer.kind, 0) + 1
+            if layer.name is None:
+                layer.name = f"{layer.kind}{seen[layer.kind]}"
+
+    def forward(self, x, *, rng=None):
+        """(y, caches), one cache a layer. rng: host generator for layers that draw (dropout)."""
+        inexact("network", x=x)
+        if tuple(x.shape[1:]) != self.input_shape:
+            wanted = ", ".join(["B", *map(str, self.input_shape)])
+            raise ShapeError(f"network: expected x of shape ({wanted}), got {tuple(x.shape)}")
+        caches = []
+        for layer in self.layers:
+            x, cache = layer.forward(x, rng=rng)  # [F1]
+            caches.append(cache)
+        return x, caches
+
+    def backward(self, dy, caches):
+        """{key: PerExampleGrad} of every trained parameter."""
+        grads = {}
+        for i in range(len(self.layers) - 1, self._lowest_trained - 1, -1):
+            layer, cache = self.layers[i], caches[i]
+            if layer.name not in self.frozen:
+                for name, grad in layer.param_grads(dy, cache).items():
+                    grads[layer.name, name] = grad  # [P1]
+            if i > self._lowest_trained:
+                dy = layer.backward(dy, cache)  # [B1]
+        return grads
+
+    def params(self):
+        """{(layer, parameter): array} of the trained parameters; the arrays themselves, not copies."""
+        return {
+            (layer.name, name): array
+            for layer in self.layers
+            if layer.name not in self.frozen
+            for name, array in layer.params.items()
+        }
+
+    def state(self):
+        """{"layer.name": array} of everything a saved model holds: parameters, frozen ones, constants."""
+        return {
+            f"{layer.name}.{name}": array
+            for layer in self.layers
+            for name, array in {**layer.params, **layer.constants}.items()
+        }
+
+    def to(self, backend, dtype=None):
+        """Move parameters and constants to a backend (and a dtype), in place; returns the network."""
+        for layer in self.layers:
+            for store in (layer.params, layer.constants):
+                for name, array in store.items():
+                    store[name] = backend.asarray(array, dtype=dtype or array.dtype)
+        return self
+
+    def predict(self, x, batch_size=4096):
+        """y for all of x, in batches of bounded memory."""
+        parts = [self.forward(x[i : i + batch_size])[0] for i in range(0, x.shape[0], batch_size)]
+        if not parts:
+            return self.forward(x)[0]
+        return namespace_of(*parts).concatenate(parts)

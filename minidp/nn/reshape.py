@@ -1,0 +1,169 @@
+"""Layers without trained parameters: Flatten, Standardise by public constants, Project by a fixed matrix."""
+from math import prod
+from typing import NamedTuple
+
+from ..backend import namespace_of
+from ..errors import ParameterError, ShapeError
+from ..validate import inexact
+from .layer import Layer
+
+
+class ShapeCache(NamedTuple):
+    """shape of the input, B included."""
+
+    shape: tuple
+
+
+class Flatten(Layer):
+    r"""All axes of an example in one.
+
+    Shapes
+        x (B, d1, d2, ...)   y (B, d1 d2 ...)
+
+    Forward
+        [F1]  y_bj = x_b,(d1, d2, ...), j counting the last axis fastest
+
+    Backward, with dy = d(sum_b loss_b)/dy
+        [B1]  dx_b,(d1, d2, ...) = dy_bj
+
+    Guarantees
+        An empty batch keeps its shape: no axis is inferred.
+
+    Raises
+        DtypeError   x is not floating point
+
+    Checked by
+        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
+        [B1]  tests/nn/test_layers.py::test_input_gradient
+    """
+
+    kind = "flatten"
+
+    def output_shape(self, input_shape):
+        """(d1 d2 ...,)."""
+        return (prod(input_shape),)
+
+    def forward(self, x, *, rng=None):
+        """(y, cache)."""
+        inexact(self.where, x=x)
+        return x.reshape((x.shape[0], prod(x.shape[1:]))), ShapeCache(tuple(x.shape))  # [F1]
+
+    def backward(self, dy, cache):
+        """dx, of the input's shape."""
+        self.check_gradient(dy, (cache.shape[0], prod(cache.shape[1:])))
+        return dy.reshape(cache.shape)  # [B1]
+
+
+class Standardise(Layer):
+    r"""Shift and scale by *public* constants, the same for all data sets.
+
+    Shapes
+        x, y (B, ...)   mean, scale broadcast to one example
+
+    Forward
+        [F1]  y_b = (x_b - mean) / scale
+
+    Backward, with dy = d(sum_b loss_b)/dy
+        [B1]  dx_b = dy_b / scale
+
+    Guarantees
+        A mean or scale that is computed from the training data is a release of its own and does not belong
+        here: nothing charges it.
+
+    Raises
+        ParameterError   scale is not positive and finite everywhere
+        DtypeError       x is not floating point
+
+    Checked by
+        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
+        [B1]  tests/nn/test_layers.py::test_input_gradient
+    """
+
+    kind = "standardise"
+
+    def __init__(self, mean, scale, name=None):
+        """mean, scale: host arrays (public constants)."""
+        super().__init__(name)
+        if not ((scale > 0).all() and (scale < float("inf")).all()):
+            raise ParameterError("standardise: expected scale to be positive and finite everywhere")
+        self.constants = {"mean": mean, "scale": scale}
+
+    def output_shape(self, input_shape):
+        """The input's shape."""
+        for name, constant in self.constants.items():
+            fits = constant.ndim <= len(input_shape) and all(
+                have in (1, want) for have, want in zip(constant.shape[::-1], tuple(input_shape)[::-1])
+            )
+            if not fits:
+                raise ShapeError(
+                    f"{self.where}: expected {name} to broadcast to {tuple(input_shape)}, got {constant.shape}"
+                )
+        return tuple(input_shape)
+
+    def forward(self, x, *, rng=None):
+        """(y, cache)."""
+        inexact(self.where, x=x)
+        namespace_of(x, self.constants["mean"])
+        self.output_shape(x.shape[1:])
+        return (x - self.constants["mean"]) / self.constants["scale"], ShapeCache(tuple(x.shape))  # [F1]
+
+    def backward(self, dy, cache):
+        """dx, of the input's shape."""
+        self.check_gradient(dy, cache.shape)
+        return dy / self.constants["scale"]  # [B1]
+
+
+class Project(Layer):
+    r"""Multiplication by a fixed matrix: principal directions released by DP-PCA, or random ones.
+
+    Shapes
+        x (B, I)   P (I, K)   y (B, K)
+
+    Forward
+        [F1]  y_bk = sum_i x_bi P_ik
+
+    Backward, with dy = d(sum_b loss_b)/dy
+        [B1]  dx_bi = sum_k dy_bk P_ik
+
+    Source
+        [F1]  Abadi et al. 2016, Section 4, "Differentially private PCA"
+
+    Guarantees
+        P is not trained. It has to be public or released (`mechanism.pca`); nothing is charged here.
+
+    Raises
+        ShapeError   x is not (B, I), P is not a matrix
+
+    Checked by
+        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
+        [B1]  tests/nn/test_layers.py::test_input_gradient
+    """
+
+    kind = "project"
+
+    def __init__(self, matrix, name=None):
+        """matrix: P (I, K), a host array."""
+        super().__init__(name)
+        if matrix.ndim != 2:
+            raise ShapeError(f"project: expected a matrix of shape (I, K), got {tuple(matrix.shape)}")
+        self.constants = {"P": matrix}
+
+    def output_shape(self, input_shape):
+        """(K,), given (I,)."""
+        inputs, outputs = self.constants["P"].shape
+        if tuple(input_shape) != (inputs,):
+            raise ShapeError(f"{self.where}: expected input of shape ({inputs},), got {tuple(input_shape)}")
+        return (outputs,)
+
+    def forward(self, x, *, rng=None):
+        """(y, cache)."""
+        P = self.constants["P"]
+        namespace_of(x, P)
+        self.check_input(x, P.shape[:1])
+        return x @ P, ShapeCache(tuple(x.shape))  # [F1]
+
+    def backward(self, dy, cache):
+        """dx (B, I)."""
+        P = self.constants["P"]
+        self.check_gradient(dy, (cache.shape[0], P.shape[1]))
+        return dy @ P.T  # [B1]

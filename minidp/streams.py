@@ -1,0 +1,66 @@
+"""Random numbers: four independent streams, so that none disturbs another.
+
+A seeded run repeats bit for bit and must not be released: who knows the seed can subtract the noise. Without
+a seed each stream starts from the operating system's entropy, and its state is never stored or printed.
+The generators are NumPy's (SFC64): statistically sound, not cryptographic.
+"""
+import numpy as np
+
+from .errors import CheckpointError, ParameterError
+from .validate import count
+
+NAMES = ("init", "sampling", "noise", "dropout")
+
+
+class Streams:
+    """Host generators `init`, `sampling`, `noise` and `dropout`.
+
+    seed   an integer of at least 0 for a reproducible run, None for the operating system's entropy
+    """
+
+    def __init__(self, seed=None):
+        if seed is not None:
+            count(seed=seed)
+        self.seed = seed
+        children = np.random.SeedSequence(seed).spawn(len(NAMES))
+        for name, child in zip(NAMES, children):
+            setattr(self, name, np.random.Generator(np.random.SFC64(child)))
+
+    @property
+    def reproducible(self):
+        """True if the run has a seed."""
+        return self.seed is not None
+
+    def noise_for(self, xp):
+        """The generator that noise for arrays of xp is drawn from.
+
+        The host's, but for an unseeded run on a GPU, which draws on the device: the same numbers on both
+        devices matter to seeded runs only.
+        """
+        if self.reproducible or xp.__name__ != "cupy":
+            return self.noise
+        if not hasattr(self, "_device_noise"):
+            self._device_noise = xp.random.default_rng()
+        return self._device_noise
+
+    def state(self):
+        """The generators' states, for the checkpoint of a seeded run. Raises ParameterError without a seed."""
+        if not self.reproducible:
+            raise ParameterError("the generators of a run without a seed are not stored: whoever holds their "
+                                 "state could subtract the noise")
+        return {name: _plain(getattr(self, name).bit_generator.state) for name in NAMES}
+
+    def restore(self, state):
+        """Continue from `state()`. Raises CheckpointError if it is not one."""
+        try:
+            for name in NAMES:
+                saved = state[name]
+                inner = {"state": np.array(saved["state"]["state"], dtype=np.uint64)}
+                getattr(self, name).bit_generator.state = {**saved, "state": inner}
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise CheckpointError(f"checkpoint: the generators' state is damaged ({error})") from error
+
+
+def _plain(state):
+    inner = {key: [int(word) for word in value] for key, value in state["state"].items()}
+    return {**state, "state": inner}

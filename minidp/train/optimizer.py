@@ -1,0 +1,189 @@
+"""Descent along released gradients: SGD, Momentum, Nesterov, AdaGrad, Adam.
+
+An optimizer sees what has been released already, so whatever it computes is post-processing and costs no
+privacy. SVRG, which the paper names, is left out: it needs the gradient of a snapshot on all data, and that
+would have to be charged as a release of its own.
+"""
+import math
+from dataclasses import dataclass, field
+
+from ..backend import namespace_of
+from ..errors import ParameterError
+from ..mechanism.schedule import value_at
+from ..validate import in_range, non_negative_finite, positive_finite
+
+
+@dataclass
+class Optimizer:
+    """Base: holds the learning rate (a number or a schedule over steps) and one array a slot and parameter.
+
+    `step` changes the parameters in place. `slots` is {slot name: {key: array}}, empty before the first step.
+    """
+
+    learning_rate: object
+    slots: dict = field(default_factory=dict, init=False)
+    slot_names = ()
+
+    def __post_init__(self):
+        if not callable(self.learning_rate):
+            non_negative_finite(learning_rate=self.learning_rate)
+
+    def step(self, params, grads, step):
+        """Descend: params and grads are {key: array}, `step` counts from 0."""
+        if set(params) != set(grads):
+            raise ParameterError(f"expected gradients of {sorted(params)}, got {sorted(grads)}")
+        rate = float(value_at(self.learning_rate, step))
+        self.allocate(params)
+        for key, theta in params.items():
+            slots = [self.slots[name][key] for name in self.slot_names]
+            self._update(theta, grads[key], rate, step, slots)
+
+    def allocate(self, params):
+        """Give every parameter its slots, zero where they are new."""
+        for name in self.slot_names:
+            slot = self.slots.setdefault(name, {})
+            for key, theta in params.items():
+                if key not in slot:
+                    slot[key] = namespace_of(theta).zeros_like(theta)
+
+
+@dataclass
+class SGD(Optimizer):
+    r"""Plain descent.
+
+    Forward
+        [F1]  theta <- theta - eta g
+
+    Source
+        [F1]  Abadi et al. 2016, Algorithm 1, "Descent"
+
+    Checked by
+        [F1]  tests/train/test_optimizer.py::test_steps_equal_a_scalar_loop
+    """
+
+    def _update(self, theta, g, rate, step, slots):
+        g *= rate
+        theta -= g  # [F1]
+
+
+@dataclass
+class Momentum(Optimizer):
+    r"""Descent along a decaying sum of gradients.
+
+    Forward
+        [F1]  v <- m v + g;  theta <- theta - eta v
+
+    Source
+        [F1]  Polyak 1964, in the form of Sutskever et al. 2013 with the rate outside
+
+    Checked by
+        [F1]  tests/train/test_optimizer.py::test_steps_equal_a_scalar_loop
+    """
+
+    momentum: float = 0.9
+    slot_names = ("velocity",)
+
+    def __post_init__(self):
+        super().__post_init__()
+        in_range(0, 1, open_high=True, momentum=self.momentum)
+
+    def _update(self, theta, g, rate, step, slots):
+        (v,) = slots
+        v *= self.momentum
+        v += g  # [F1]
+        theta -= rate * v  # [F1]
+
+
+@dataclass
+class Nesterov(Momentum):
+    r"""Momentum that looks one step ahead.
+
+    Forward
+        [F1]  v <- m v + g;  theta <- theta - eta (g + m v)
+
+    Source
+        [F1]  Nesterov 1983, in the form of Sutskever et al. 2013 with the rate outside
+
+    Checked by
+        [F1]  tests/train/test_optimizer.py::test_steps_equal_a_scalar_loop
+    """
+
+    def _update(self, theta, g, rate, step, slots):
+        (v,) = slots
+        v *= self.momentum
+        v += g  # [F1]
+        theta -= rate * (g + self.momentum * v)  # [F1]
+
+
+@dataclass
+class AdaGrad(Optimizer):
+    r"""Rates that shrink with each coordinate's past gradients.
+
+    Forward
+        [F1]  s <- s + g^2;  theta <- theta - eta g / (sqrt(s) + e)
+
+    Source
+        [F1]  Duchi, Hazan, Singer 2011, diagonal form
+
+    Checked by
+        [F1]  tests/train/test_optimizer.py::test_steps_equal_a_scalar_loop
+    """
+
+    offset: float = 1e-8
+    slot_names = ("sum_of_squares",)
+
+    def __post_init__(self):
+        super().__post_init__()
+        positive_finite(offset=self.offset)
+
+    def _update(self, theta, g, rate, step, slots):
+        (s,) = slots
+        s += g * g  # [F1]
+        theta -= rate * g / (namespace_of(s).sqrt(s) + self.offset)  # [F1]
+
+
+@dataclass
+class Adam(Optimizer):
+    r"""Adam, over released gradients ("NoisyAdam" of Bu et al. 2020). The noise's part of v is not removed.
+
+    Forward
+        [F1]  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2
+        [F2]  theta <- theta - eta (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + e), t = 1 at the first step
+
+    Source
+        [F1]  Kingma and Ba 2015, Algorithm 1
+        [F2]  Kingma and Ba 2015, Algorithm 1
+
+    Checked by
+        [F1]  tests/train/test_optimizer.py::test_steps_equal_a_scalar_loop
+        [F2]  tests/train/test_optimizer.py::test_steps_equal_a_scalar_loop
+    """
+
+    beta1: float = 0.9
+    beta2: float = 0.999
+    offset: float = 1e-8
+    slot_names = ("mean", "square")
+
+    def __post_init__(self):
+        super().__post_init__()
+        in_range(0, 1, open_high=True, beta1=self.beta1, beta2=self.beta2)
+        positive_finite(offset=self.offset)
+
+    def _update(self, theta, g, rate, step, slots):
+        m, v = slots
+        m *= self.beta1
+        m += (1 - self.beta1) * g  # [F1]
+        v *= self.beta2
+        v += (1 - self.beta2) * (g * g)  # [F1]
+        scale = math.sqrt(1 - self.beta2 ** (step + 1))
+        rate = rate / (1 - self.beta1 ** (step + 1))
+        theta -= rate * m / (namespace_of(v).sqrt(v) / scale + self.offset)  # [F2]
+
+
+OPTIMIZERS = {
+    "sgd": SGD,
+    "momentum": Momentum,
+    "nesterov": Nesterov,
+    "adagrad": AdaGrad,
+    "adam": Adam,
+}

@@ -1,0 +1,157 @@
+"""Algorithm 1: charge, sample a lot, clip, sum, add noise, divide by the public lot size, descend."""
+import time
+from dataclasses import dataclass, replace
+
+from ..backend import namespace_of
+from ..errors import BudgetExceededError, DtypeError, ParameterError
+from ..privacy.ledger import Ledger
+from ..validate import count, same_batch
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far training is.
+
+    step      lots processed
+    charged   lots that the ledger covers, never fewer than ran
+    """
+
+    step: int = 0
+    charged: int = 0
+
+
+@dataclass(frozen=True)
+class TrainRecord:
+    """What a run did. `stopped` is "finished", "budget" (the filter refused) or "interrupted"."""
+
+    progress: Progress
+    ledger: Ledger
+    stopped: str
+    seconds: float
+
+
+class Trainer:
+    r"""Differentially private descent, one lot at a time, in the order of Algorithm 1.
+
+    Shapes
+        x (N, *input_shape)   y (N,) or (N, K)   on the network's device
+
+    Forward
+        [F1]  the ledger covers a step before the step draws its lot
+        [F2]  released = clipped sum over the lot, in batches, plus noise once
+        [F3]  g = released / L, L the public expected lot size
+        [F4]  theta <- optimizer(theta, g)
+
+    Source
+        [F1]  Abadi et al. 2016, Figure 1: "Accumulate privacy spending before computing and using the gradients"
+        [F2]  Abadi et al. 2016, Algorithm 1
+        [F3]  Abadi et al. 2016, Algorithm 1, "Add noise": L is the parameter, not the size of the lot at hand
+        [F4]  Abadi et al. 2016, Algorithm 1, "Descent"
+
+    Guarantees
+        An empty lot releases noise alone. The result does not depend on batch_size, but for rounding.
+        With a filter, training stops before the step that would exceed the budget.
+        Nothing that has not been noised is stored or returned.
+
+    Raises
+        ParameterError   the clip groups are not the network's parameters; the ledger has another relation
+        DtypeError       parameters that are not float32 or float64
+        ShapeError       x and y differ in number, or do not fit the network
+
+    Checked by
+        [F1]  tests/train/test_trainer.py::test_ledger_covers_every_step_before_it_runs
+        [F2]  tests/train/test_trainer.py::test_noise_is_drawn_once_a_lot_whatever_the_batches
+        [F3]  tests/train/test_trainer.py::test_divides_by_the_expected_lot_size_not_by_the_lot
+        [F4]  tests/train/test_trainer.py::test_without_clipping_and_noise_it_is_plain_sgd
+    """
+
+    def __init__(self, network, loss, optimizer, plan, filter=None, ledger=None, batch_size=4096):
+        """filter: a privacy.Filter, whose ledger is used; or a ledger to charge; or neither, for a new one."""
+        count(1, batch_size=batch_size)
+        params = network.params()
+        if set(plan.sanitizer.keys) != set(params):
+            raise ParameterError(f"expected clip groups over the trained parameters {sorted(params)}, "
+                                 f"got {sorted(plan.sanitizer.keys)}")
+        for key, array in params.items():
+            if array.dtype.kind != "f":
+                raise DtypeError(f"{'.'.join(key)}: expected float32 or float64 to train, got {array.dtype}")
+        if filter is not None and ledger is not None:
+            raise ParameterError("expected a filter or a ledger, got both; the filter has its own ledger")
+        self.network, self.loss, self.optimizer, self.plan = network, loss, optimizer, plan
+        self.filter, self.batch_size = filter, batch_size
+        self.ledger = filter.ledger if filter else Ledger(plan.relation) if ledger is None else ledger
+        if self.ledger.relation is not plan.relation:
+            raise ParameterError(f"the sampler's analysis is for {plan.relation.value}, the ledger is in "
+                                 f"{self.ledger.relation.value}: one relation a run")
+
+    def run(self, x, y, streams, *, progress=Progress(), block_steps=100, on_charge=None, on_block=None,
+            should_stop=None):
+        """Train from `progress` to the end of the plan; returns a TrainRecord.
+
+        block_steps  steps that are charged together, rounded up to the sampler's period
+        on_charge    called with the ledger once it covers a block, before the block runs: write it to disk
+        on_block     called with the Progress after each block: checkpoint, evaluate
+        should_stop  asked after every step; once true, training ends at the next point it can resume from
+        """
+        same_batch("Trainer.run", x=x, y=y)
+        count(1, block_steps=block_steps)
+        started, stopped = time.perf_counter(), "finished"
+        block_steps = -(-block_steps // self.plan.sampler.period) * self.plan.sampler.period
+        while progress.step < self.plan.steps:
+            if progress.charged == progress.step:
+                stop = self._charge(progress.step, min(progress.step + block_steps, self.plan.steps))  # [F1]
+                if stop == progress.step:
+                    stopped = "budget"
+                    break
+                progress = replace(progress, charged=stop)
+                if on_charge:
+                    on_charge(self.ledger)
+            progress, interrupted = self._block(x, y, streams, progress, should_stop)
+            if on_block:
+                on_block(progress)
+            if interrupted:
+                stopped = "interrupted"
+                break
+        return TrainRecord(progress, self.ledger, stopped, time.perf_counter() - started)
+
+    def _charge(self, start, stop):
+        """Charge the steps start..stop-1, or as many as the budget allows; returns where the charge ends."""
+        if self.filter is None:
+            for event, times in self.plan.charges(start, stop):
+                self.ledger.append(event, times)
+            return stop
+        try:
+            self.filter.charge_all(self.plan.charges(start, stop))
+            return stop
+        except BudgetExceededError:
+            from ..privacy.budget import max_steps
+
+            steps = max_steps(self.filter.accountant, self.ledger, lambda n: self.plan.charges(start, start + n),
+                              self.filter.epsilon, self.filter.delta, limit=stop - start)
+            steps -= steps % self.plan.sampler.period
+            self.filter.charge_all(self.plan.charges(start, start + steps))
+            return start + steps
+
+    def _block(self, x, y, streams, progress, should_stop):
+        """Run the charged steps; returns (progress, whether it was asked to stop)."""
+        step, end = progress.step, progress.charged
+        for lot in self.plan.sampler.lots(x.shape[0], end - step, streams.sampling):
+            self._step(x, y, lot, step, streams)
+            step += 1
+            if should_stop and should_stop() and step < end and (step - end) % self.plan.sampler.period == 0:
+                return replace(progress, step=step), True
+        return replace(progress, step=step), bool(should_stop and should_stop())
+
+    def _step(self, x, y, lot, step, streams):
+        sanitizer = self.plan.sanitizer.at(step)
+        raw_sum = None
+        for start in range(0, max(len(lot), 1), self.batch_size):
+            indices = namespace_of(x).asarray(lot[start : start + self.batch_size])
+            z, caches = self.network.forward(x[indices], rng=streams.dropout)
+            _, cache = self.loss.forward(z, y[indices])
+            grads = self.network.backward(self.loss.backward(cache), caches)
+            raw_sum = sanitizer.clipped_sum(grads, raw_sum)
+        released = sanitizer.release(raw_sum, streams.noise_for(namespace_of(x)))  # [F2]
+        for g in released.values():
+            g *= 1 / self.plan.expected_lot_size  # [F3]
+        self.optimizer.step(self.network.params(), released, step)  # [F4]

@@ -1,0 +1,94 @@
+"""Checks of configuration and shapes, each raising an error that names the parameter.
+
+Numbers are passed as keywords, so that the message carries the caller's own name for them:
+`probability(sampling_probability=1.2)` raises `expected sampling_probability=1.2 in [0, 1]`.
+"""
+import math
+from numbers import Integral, Real
+
+from .errors import DtypeError, ParameterError, ShapeError
+
+
+def _number(name, value):
+    if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
+        raise ParameterError(f"expected {name}={value!r} to be a number")
+    return value
+
+
+def in_range(low, high, *, open_low=False, open_high=False, **named):
+    """Check that each named number lies between low and high; an end may be left out (`open_`)."""
+    for name, value in named.items():
+        _number(name, value)
+        too_low = value <= low if open_low else value < low
+        too_high = value >= high if open_high else value > high
+        if too_low or too_high:
+            left, right = "(" if open_low else "[", ")" if open_high else "]"
+            raise ParameterError(f"expected {name}={value!r} in {left}{low}, {high}{right}")
+
+
+def probability(**named):
+    """Check that each named number lies in [0, 1]."""
+    in_range(0, 1, **named)
+
+
+def positive(**named):
+    """Check that each named number is greater than 0; infinity is allowed."""
+    in_range(0, math.inf, open_low=True, **named)
+
+
+def positive_finite(**named):
+    """Check that each named number is greater than 0 and finite."""
+    in_range(0, math.inf, open_low=True, open_high=True, **named)
+
+
+def non_negative(**named):
+    """Check that each named number is at least 0; infinity is allowed."""
+    in_range(0, math.inf, **named)
+
+
+def non_negative_finite(**named):
+    """Check that each named number is at least 0 and finite."""
+    in_range(0, math.inf, open_high=True, **named)
+
+
+def count(minimum=0, **named):
+    """Check that each named value is an integer of at least `minimum`."""
+    for name, value in named.items():
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+            raise ParameterError(f"expected {name}={value!r} to be an integer of at least {minimum}")
+
+
+def one_of(allowed, **named):
+    """Check that each named value is one of the allowed ones."""
+    for name, value in named.items():
+        if value not in allowed:
+            raise ParameterError(f"expected {name}={value!r} to be one of {', '.join(map(str, allowed))}")
+
+
+def shape(where, name, array, expected):
+    """Check an array's shape; a string in `expected` is a free axis, printed as its letter."""
+    actual = tuple(array.shape)
+    fits = len(actual) == len(expected) and all(
+        isinstance(want, str) or want == have for want, have in zip(expected, actual)
+    )
+    if not fits:
+        wanted = ", ".join(map(str, expected)) + ("," if len(expected) == 1 else "")
+        raise ShapeError(f"{where}: expected {name} of shape ({wanted}), got {actual}")
+
+
+def same_batch(where, **arrays):
+    """Check that all arrays have the same number of examples on their first axis."""
+    sizes = {name: array.shape[0] if array.ndim else None for name, array in arrays.items()}
+    if len(set(sizes.values())) > 1:
+        listed = ", ".join(f"{name} has {size}" for name, size in sizes.items())
+        raise ShapeError(f"{where}: expected the same number of examples, got: {listed}")
+
+
+def inexact(where, **arrays):
+    """Check that all arrays are floating point (complex too, for the gradient checks)."""
+    for name, array in arrays.items():
+        if array.dtype.kind not in "fc":
+            raise DtypeError(
+                f"{where}: expected {name} of dtype float32 or float64, got {array.dtype}; "
+                f"convert it with .astype(numpy.float32)"
+            )
