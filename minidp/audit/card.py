@@ -1,0 +1,139 @@
+r"""Docstring cards: what a class or function claims, read from the syntax tree without running any code.
+
+A card is a docstring with labelled equations under fixed headings; the line of code that computes an equation
+ends in a comment that holds its label and nothing else:
+
+    Forward
+        [F1]  y_bo = sum_i x_bi W_io + b_o          y = x @ W + b  # [F1]
+    Source
+        [F1]  own derivation
+    Checked by
+        [F1]  tests/nn/test_dense.py::test_forward_equals_loop
+
+Labels belong to their card, so that two classes of a module may both have an [F1]. A labelled line counts for
+the innermost class or function around it that has a card. A line outside every card (a helper of the module)
+counts for the one card of the module that has the label.
+"""
+import ast
+import inspect
+import io
+import re
+import tokenize
+from dataclasses import dataclass
+
+HEADINGS = ("Shapes", "Forward", "Backward", "Sensitivity", "Event", "Bound", "Valid for", "Fails as", "Source",
+            "Guarantees", "Raises", "Checked by")
+_LABEL = r"\[[A-Z]\d+[a-z]?\]"
+_LEADING_LABELS = re.compile(rf"(?:{_LABEL}[ ,]*)+")
+_LABEL_COMMENT = re.compile(rf"#\s*(?:{_LABEL}\s*)+$")
+_HEADING = re.compile(rf"({'|'.join(HEADINGS)})(?: ?[,:(].*| with .*)?$")
+_TEST = re.compile(r"tests/[^\s,;]+::[^\s,;]+")
+
+
+@dataclass(frozen=True)
+class Card:
+    """One docstring card and the lines of code that bear its labels."""
+
+    module: str                             # path of the file, as the reader was given it
+    qualname: str                           # for example Dense or Sanitizer.event
+    line: int                               # where the class or function begins
+    labels: dict[str, str]                  # label to equation, as written
+    sources: dict[str, str]                 # label to source; "" for a source that names no label
+    tests: dict[str, tuple[str, ...]]       # label to the tests that check it
+    code_lines: dict[str, tuple[int, ...]]  # label to numbers of the lines that compute it
+    repeated: tuple[str, ...]               # labels that are defined twice
+    misplaced: tuple[str, ...]              # labels under no heading of a card
+
+
+@dataclass(frozen=True)
+class StrayLabel:
+    """A label on a line of code that no card of the module accounts for."""
+
+    label: str
+    line: int
+    reason: str
+
+
+def read_module(source, module):
+    """The cards in the text of a Python file, in order, and its stray labels: (list of Card, list of StrayLabel).
+
+    `module` is the name the cards carry, usually the file's path. Raises SyntaxError if the text is no Python.
+    """
+    scopes = list(_scopes(ast.parse(source), ""))
+    cards = [card for _, qualname, node in scopes if (card := _card(node, qualname, module))]
+    by_name = {card.qualname: card for card in cards}
+    strays = []
+    for line, label, has_code in _code_labels(source):
+        around = [qualname for span, qualname, _ in scopes if line in span and qualname in by_name]
+        owners = [name for name in around if label in by_name[name].labels]
+        if not around:
+            owners = [card.qualname for card in cards if label in card.labels]
+        if not has_code:
+            strays.append(StrayLabel(label, line, "stands on a line without code"))
+        elif not owners:
+            where = f"the card of {around[-1]}" if around else "any card of this module"
+            strays.append(StrayLabel(label, line, f"is not in {where}"))
+        elif not around and len(owners) > 1:
+            strays.append(StrayLabel(label, line, f"could belong to {' or '.join(owners)}; put it inside one of them"))
+        else:
+            lines = by_name[owners[-1]].code_lines
+            lines[label] = (*lines.get(label, ()), line)
+    return cards, strays
+
+
+def _scopes(node, prefix):
+    """Every class and function with its range of lines and qualified name, the outer before the inner."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield range(child.lineno, child.end_lineno + 1), prefix + child.name, child
+            yield from _scopes(child, f"{prefix}{child.name}.")
+        else:
+            yield from _scopes(child, prefix)
+
+
+def _code_labels(source):
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and _LABEL_COMMENT.match(token.string):
+            has_code = bool(token.line[: token.start[1]].strip())
+            for label in re.findall(_LABEL, token.string):
+                yield token.start[0], label[1:-1], has_code
+
+
+def _card(node, qualname, module):
+    docstring = ast.get_docstring(node, clean=False)
+    if docstring is None:
+        return None
+    labels, sources, tests, repeated, misplaced = {}, {}, {}, [], []
+    heading, current = None, ()
+    for line in inspect.cleandoc(docstring).splitlines():
+        text = line.strip()
+        if line and not line[0].isspace():
+            match = _HEADING.match(line)
+            heading, current = match and match[1], ()
+            if not match and _LEADING_LABELS.match(line):
+                misplaced += _names(_LEADING_LABELS.match(line)[0])
+            continue
+        if not text:
+            continue
+        leading = _LEADING_LABELS.match(text)
+        if leading:
+            current, text = _names(leading[0]), text[leading.end():].strip()
+        if heading is None:
+            misplaced += current if leading else ()
+        elif heading == "Source":
+            for label in current or ("",):
+                sources[label] = f"{sources.get(label, '')} {text}".strip()
+        elif heading == "Checked by":
+            for label in current:
+                tests[label] = (*tests.get(label, ()), *_TEST.findall(text))
+        else:
+            repeated += [label for label in current if leading and label in labels]
+            for label in current:
+                labels[label] = f"{labels.get(label, '')} {text}".strip()
+    if not (labels or tests or misplaced):
+        return None
+    return Card(module, qualname, node.lineno, labels, sources, tests, {}, tuple(repeated), tuple(misplaced))
+
+
+def _names(labels):
+    return tuple(label[1:-1] for label in re.findall(_LABEL, labels))
