@@ -1,0 +1,167 @@
+"""The card checker fails on every kind of incomplete card, and passes a complete one."""
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import check_cards
+
+ROOT = Path(__file__).resolve().parents[2]
+
+DENSE = '''
+class Dense:
+    """Affine.
+
+    Forward
+        [F1]  y = x W
+
+    Backward, with dy = dL/dy
+        [B1]  dx = dy W
+
+    Source
+        [B1]  own derivation: chain rule
+
+    Checked by
+        [F1]  tests/nn/test_dense.py::test_forward
+        [B1]  tests/nn/test_dense.py::TestDense::test_backward
+    """
+
+    def forward(self, x):
+        return x @ self.W  # [F1]
+
+    def backward(self, dy):
+        return dy @ self.W.T  # [B1]
+'''
+TESTS = '''
+import pytest
+from tests.support.suite import Conformance
+
+
+def test_forward():
+    pass
+
+
+class TestDense(Conformance):
+    def test_backward(self):
+        pass
+'''
+SUITE = "class Conformance:\n    def test_inherited(self):\n        pass\n\ndef test_shared():\n    pass\n"
+
+
+def tree(tmp_path, dense=DENSE, exports="from .dense import Dense\n", **more):
+    files = {
+        "minidp/nn/__init__.py": exports, "minidp/nn/dense.py": dense, "minidp/mechanism/__init__.py": "",
+        "tests/nn/test_dense.py": TESTS, "tests/support/suite.py": SUITE,
+        **{name.replace("__", "/") + ".py": text for name, text in more.items()},
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def faults(root, capsys):
+    code = check_cards.main(root)
+    lines = capsys.readouterr().out.splitlines()
+    if code == 0:
+        assert len(lines) == 1 and lines[0].startswith("check_cards:")
+        return []
+    return lines
+
+
+def test_complete_card_passes_and_is_counted(tmp_path, capsys):
+    assert check_cards.main(tree(tmp_path)) == 0
+    assert capsys.readouterr().out == "check_cards: 1 cards, 2 labels, 2 tests\n"
+
+
+WRONG = {
+    "no line of code": ("  # [B1]\n", "\n", "[B1] has no line of code"),
+    "label only in the code": ("  # [B1]\n", "  # [B1] [B2]\n", "label [B2] is not in the card of Dense"),
+    "label not in the card": ("        [B1]  dx = dy W\n", "", "label [B1] is not in the card of Dense"),
+    "no test": ("        [B1]  tests/nn/test_dense.py::TestDense::test_backward\n", "", "[B1] names no test"),
+    "label without a test's name": ("tests/nn/test_dense.py::test_forward", "see the tests", "[F1] names no test"),
+    "defined twice": ("        [F1]  y = x W\n", "        [F1]  y = x W\n        [F1]  y = x W\n",
+                      "[F1] is defined twice"),
+    "no such test file": ("test_dense.py::test_forward", "test_none.py::test_forward", "no such test"),
+    "no such test function": ("::test_forward", "::test_fowrard", "no such test"),
+    "no such test class": ("::TestDense", "::TestOther", "no such test"),
+    "no such method": ("::test_backward", "::test_else", "no such test"),
+    "not a test": ("::test_forward", "::pytest", "no such test"),
+    "no source": ("        [B1]  own derivation: chain rule\n", "", "names no source"),
+    "source of an unknown label": ("[B1]  own derivation", "[B7]  own derivation", "[B7] stands under Source"),
+    "test of an unknown label": ("[F1]  tests", "[F1] [F9]  tests", "[F9] stands under Checked by"),
+    "misspelt heading": ("    Forward\n", "    Fowrard\n", "[F1] stands under no heading"),
+    "no card": (DENSE[DENSE.index('    """Affine'):DENSE.index("    def forward")],
+                '    """No card."""\n\n', "class Dense has no card"),
+}
+
+
+@pytest.mark.parametrize("old, new, message", WRONG.values(), ids=WRONG.keys())
+def test_wrong(tmp_path, capsys, old, new, message):
+    assert old in DENSE
+    lines = faults(tree(tmp_path, dense=DENSE.replace(old, new)), capsys)
+    assert any(message in line and line.startswith("minidp/nn/dense.py:") for line in lines), lines
+
+
+ALLOWED_TESTS = {
+    "a case of a parametrised test": ("::test_forward", "::test_forward[float32]"),
+    "an inherited method": ("::test_backward", "::test_inherited"),
+    "a function imported from a shared module": ("test_dense.py::test_forward", "test_shared.py::test_shared"),
+}
+
+
+@pytest.mark.parametrize("old, new", ALLOWED_TESTS.values(), ids=ALLOWED_TESTS.keys())
+def test_tests_may_be_named_as_pytest_names_them(tmp_path, capsys, old, new):
+    more = {"tests__nn__test_shared": "from tests.support.suite import test_shared\n"}
+    assert faults(tree(tmp_path, dense=DENSE.replace(old, new), **more), capsys) == []
+
+
+CLASS = '"""Doc."""\n    def method(self):\n        return 1\n'
+NEED = {
+    "exported": ("minidp__nn__other", f"class Other:\n    {CLASS}", True),
+    "private": ("minidp__nn__other", f"class _Other:\n    {CLASS}", False),
+    "not exported": ("minidp__nn__other", f"class Inner:\n    {CLASS}", False),
+    "accountant": ("minidp__privacy__x", f"class X(Accountant):\n    {CLASS}", True),
+    "accountant of an accountant": ("minidp__privacy__x",
+                                    f"class _Y(a.Accountant):\n    pass\nclass X(_Y):\n    {CLASS}", True),
+    "interface": ("minidp__nn__other", f"class Other:\n    {CLASS}    def forward(self, x):\n        \"\"\"y.\"\"\"\n"
+                  "        raise NotImplementedError\n", False),
+    "exception": ("minidp__nn__other", f"class Other(ValueError):\n    {CLASS}", False),
+    "container": ("minidp__nn__other", "@dataclass(frozen=True)\nclass Other:\n    a: int\n"
+                  "    def __post_init__(self):\n        check(self.a)\n", False),
+    "named tuple": ("minidp__nn__other", "class Other(NamedTuple):\n    a: int\n", False),
+    "dataclass that computes": ("minidp__nn__other", f"@dataclass\nclass Other:\n    {CLASS}", True),
+    "dataclass that is called": ("minidp__nn__other", "@dataclass\nclass Other:\n    a: int\n"
+                                 "    def __call__(self, t):\n        return t\n", True),
+}
+
+
+@pytest.mark.parametrize("module, text, needed", NEED.values(), ids=NEED.keys())
+@pytest.mark.parametrize("exports", ["from .other import Other, _Other\n", "_WHERE = {'other': ('Other', '_Other')}\n"])
+def test_who_needs_a_card(tmp_path, capsys, module, text, needed, exports):
+    root = tree(tmp_path, exports="from .dense import Dense\n" + exports, **{module: text})
+    assert bool(faults(root, capsys)) == needed
+
+
+@pytest.mark.parametrize("docstring, fault", [
+    ('"""A value plus noise."""', False), ('"""A value\n    plus noise.\n\n    More\n    """', False),
+    ('"""Noise"""', True), ("pass", True),
+])
+def test_events_need_a_definition(tmp_path, capsys, docstring, fault):
+    event = f"class Event:\n    pass\nclass Gaussian(Event):\n    {docstring}\n"
+    lines = faults(tree(tmp_path, minidp__privacy__events=event), capsys)
+    assert ["event Gaussian needs" in line for line in lines] == [True] * fault
+
+
+def test_tree_without_cards_fails(tmp_path, capsys):
+    (tmp_path / "minidp").mkdir()
+    assert check_cards.main(tmp_path) == 1
+    assert "no card" in capsys.readouterr().out
+
+
+def test_command_line_takes_the_root(tmp_path):
+    root = tree(tmp_path, dense=DENSE.replace("  # [B1]\n", "\n"))
+    command = [sys.executable, str(ROOT / "tools" / "check_cards.py"), str(root)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert done.returncode == 1 and "[B1] has no line of code" in done.stdout and done.stderr == ""

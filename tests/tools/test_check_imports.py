@@ -1,0 +1,85 @@
+"""The import checker fails on every kind of upward import, and passes what is allowed."""
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import check_imports
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def tree(tmp_path, files):
+    """A small project with one empty module for each name that the table ranks, plus the given files."""
+    for part in ("nn", "privacy", "data", "mechanism", "train", "audit"):
+        (tmp_path / "minidp" / part).mkdir(parents=True)
+        (tmp_path / "minidp" / part / "__init__.py").touch()
+    for part in ("errors", "backend", "grads", "__init__"):
+        (tmp_path / "minidp" / f"{part}.py").touch()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+ALLOWED = {
+    "downward relative": ("minidp/nn/dense.py", "from ..errors import ShapeError\nfrom ..grads import Outer\n"),
+    "downward absolute": ("minidp/train/trainer.py", "import minidp.mechanism\nfrom minidp.privacy import events\n"),
+    "own package": ("minidp/nn/dense.py", "from .layer import Layer\nfrom . import init\n"),
+    "own package by full name": ("minidp/nn/dense.py", "from minidp.nn.layer import Layer\n"),
+    "rank 0 among itself": ("minidp/validate.py", "from .errors import ParameterError\n"),
+    "everything from the top": ("minidp/__main__.py", "from . import privacy, train\nfrom .audit import card\n"),
+    "other libraries": ("minidp/privacy/kernels.py", "import numba\nfrom scipy import special\n"),
+    "lazy within the package": ("minidp/privacy/__init__.py", "from importlib import import_module\n"
+                                "def __getattr__(name):\n    return import_module(f'.{name}', __name__)\n"),
+    "mechanism and privacy": ("minidp/mechanism/sanitizer.py", "from ..privacy.events import Gaussian\n"),
+}
+
+
+@pytest.mark.parametrize("file, text", ALLOWED.values(), ids=ALLOWED.keys())
+def test_allowed(tmp_path, capsys, file, text):
+    assert check_imports.main(tree(tmp_path, {file: text})) == 0
+    assert "all downward" in capsys.readouterr().out
+
+
+WRONG = {
+    "upward": ("minidp/errors.py", "from .backend import Backend\n", "errors (rank 0) must not import backend"),
+    "upward from a package": ("minidp/nn/dense.py", "from ..train.trainer import Trainer\n", "must not import train"),
+    "siblings": ("minidp/nn/dense.py", "from ..privacy import events\n", "its sibling"),
+    "siblings the other way": ("minidp/privacy/events.py", "import minidp.nn.dense\n", "its sibling"),
+    "data and nn": ("minidp/data/mnist.py", "from ..nn import Dense\n", "its sibling"),
+    "audit and train": ("minidp/audit/empirical.py", "from ..train import Trainer\n", "audit must not import train"),
+    "train and audit": ("minidp/train/trainer.py", "from ..audit import card\n", "train must not import audit"),
+    "mechanism and nn": ("minidp/mechanism/plan.py", "from ..nn import Dense\n", "mechanism must not import nn"),
+    "mechanism and data": ("minidp/mechanism/plan.py", "from ..data import mnist\n", "mechanism must not import data"),
+    "by name of the package": ("minidp/nn/dense.py", "from minidp import train\n", "must not import train"),
+    "two dots": ("minidp/nn/dense.py", "from .. import privacy\n", "its sibling"),
+    "public names": ("minidp/nn/dense.py", "from minidp import Trainer\n", "must not import __init__"),
+    "whole package": ("minidp/grads.py", "import minidp\n", "must not import __init__"),
+    "inside a function": ("minidp/backend.py", "def f():\n    from .grads import Outer\n", "backend.py:2: backend"),
+    "import_module": ("minidp/nn/dense.py", "import importlib\nimportlib.import_module('minidp.train')\n",
+                      "must not import train"),
+    "import_module, relative": ("minidp/nn/dense.py", "from importlib import import_module\n"
+                                "import_module('..privacy.events', __package__)\n", "its sibling"),
+    "tests": ("minidp/train/trainer.py", "from tests.support import cases\n", "not part of the package"),
+    "experiments": ("minidp/train/trainer.py", "import experiments.common\n", "not part of the package"),
+    "no rank": ("minidp/newcomer.py", "", "newcomer has no rank"),
+}
+
+
+@pytest.mark.parametrize("file, text, message", WRONG.values(), ids=WRONG.keys())
+def test_wrong(tmp_path, capsys, file, text, message):
+    assert check_imports.main(tree(tmp_path, {file: text})) == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"{file}:") and message in line
+
+
+def test_empty_tree_fails(tmp_path):
+    assert check_imports.main(tmp_path) == 1
+
+
+def test_command_line_takes_the_root(tmp_path):
+    file, text, message = WRONG["siblings"]
+    command = [sys.executable, str(ROOT / "tools" / "check_imports.py"), str(tree(tmp_path, {file: text}))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and message in done.stdout and done.stderr == ""

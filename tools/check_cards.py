@@ -1,0 +1,146 @@
+"""Check the docstring cards: every equation has its line of code and its tests, and every class its card.
+
+    python tools/check_cards.py [ROOT]
+
+Of every card below minidp/: each label is defined once, under a heading of the card, computed by a labelled
+line of code, and checked by a test that exists; it names a source ("own derivation" is one). A label on a line
+of code is in the card around it (see minidp/audit/card.py).
+
+A public class must have a card if minidp.nn or minidp.mechanism exports it, or if it is an Accountant. Exempt
+are classes that state no equation: an interface (one of its methods only raises NotImplementedError), an
+exception, an Enum, and a container (a NamedTuple or dataclass without public methods, properties or
+__call__). An Event needs a docstring instead whose first paragraph is its definition, ending in a full stop.
+
+Prints one line per fault and exits with 1, or a count and 0.
+"""
+import ast
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from the checkout, installed or not
+
+from minidp.audit.card import read_module
+
+EXPORTING = ("minidp/nn/__init__.py", "minidp/mechanism/__init__.py")
+
+
+def main(root):
+    """Print what is wrong below `root` and return the exit code."""
+    sources = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
+               for path in sorted((root / "minidp").rglob("*.py"))}
+    found, cards = [], []
+    for module, source in sources.items():
+        new, strays = read_module(source, module)
+        cards += new
+        found += [f"{module}:{stray.line}: label [{stray.label}] {stray.reason}" for stray in strays]
+    found += [f"{card.module}:{card.line}: {card.qualname}: {fault}" for card in cards for fault in _faults(card, root)]
+    found += _missing_cards(sources, {(card.module, card.qualname) for card in cards})
+    if not cards:
+        found.append(f"{root}: no card below minidp/")
+    labels = sum(len(card.labels) for card in cards)
+    tests = len({test for card in cards for ids in card.tests.values() for test in ids})
+    print("\n".join(sorted(found)) if found else f"check_cards: {len(cards)} cards, {labels} labels, {tests} tests")
+    return 1 if found else 0
+
+
+def _faults(card, root):
+    for label in card.misplaced:
+        yield f"[{label}] stands under no heading of a card"
+    for label in card.repeated:
+        yield f"[{label}] is defined twice"
+    for label in card.labels:
+        if label not in card.code_lines:
+            yield f"[{label}] has no line of code that ends in # [{label}]"
+        if not card.tests.get(label):
+            yield f"[{label}] names no test under Checked by"
+    for heading, named in (("Source", card.sources), ("Checked by", card.tests)):
+        for label in named:
+            if label and label not in card.labels:
+                yield f"[{label}] stands under {heading} but is not defined"
+    if not any(card.sources.values()):
+        yield "names no source"
+    for test in dict.fromkeys(test for ids in card.tests.values() for test in ids):
+        if not _test_exists(test, root):
+            yield f"no such test: {test}"
+
+
+def _test_exists(test, root):
+    file, *names = test.split("::")
+    path = root / file
+    names[-1] = names[-1].partition("[")[0]  # one case of a parametrised test
+    return path.is_file() and names[-1].startswith("test") and _defines(path, names, root)
+
+
+def _defines(path, names, root):
+    """Whether a file defines a function, or a class with the method, its own or inherited."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    body = {node.name: node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    node = body.get(names[0])
+    if len(names) == 1 or node is None:
+        return node is not None or _imported(tree, names, root)
+    if any(isinstance(child, ast.FunctionDef) and child.name == names[1] for child in node.body):
+        return True
+    return any(_defines(path, [base, names[1]], root) for base in _bases(node))
+
+
+def _imported(tree, names, root):
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                path = root / (node.module.replace(".", "/") + ".py")
+                if names[0] == (alias.asname or alias.name) and path.is_file():
+                    return _defines(path, [alias.name, *names[1:]], root)
+    return False
+
+
+def _missing_cards(sources, have):
+    classes = {(module, node.name): node for module, source in sources.items()
+               for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
+    accountants, events = (_below(base, classes.values()) for base in ("Accountant", "Event"))
+    exported = {package.rpartition("/")[0]: _named_in(sources.get(package, "")) for package in EXPORTING}
+    for (module, name), node in classes.items():
+        docstring = (ast.get_docstring(node) or "").partition("\n\n")[0]
+        if name in events and not docstring.endswith("."):
+            yield f"{module}:{node.lineno}: event {name} needs a docstring whose first paragraph defines it"
+        needed = name in exported.get(module.rpartition("/")[0], ()) or name in accountants
+        if needed and not name.startswith("_") and not _states_no_equation(node) and (module, name) not in have:
+            yield f"{module}:{node.lineno}: class {name} has no card"
+
+
+def _named_in(source):
+    """The names that an __init__ imports or lists as strings."""
+    tree = ast.parse(source)
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    return imported | {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+
+
+def _below(base, classes):
+    """Names of all subclasses of a class, at any depth."""
+    names, size = {base}, 0
+    while len(names) > size:
+        size = len(names)
+        names |= {node.name for node in classes if names & {*_bases(node)}}
+    return names - {base}
+
+
+def _bases(node):
+    return [base.id if isinstance(base, ast.Name) else getattr(base, "attr", "") for base in node.bases]
+
+
+def _states_no_equation(node):
+    methods = [child for child in node.body if isinstance(child, ast.FunctionDef)]
+    if any(_only_raises(method) for method in methods) or any(
+            base.endswith(("Enum", "Error", "Exception")) for base in _bases(node)):
+        return True
+    container = "NamedTuple" in _bases(node) or any("dataclass" in ast.unparse(d) for d in node.decorator_list)
+    return container and all(method.name.startswith("_") and method.name != "__call__" for method in methods)
+
+
+def _only_raises(method):
+    body = [child for child in method.body
+            if not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant))]
+    return len(body) == 1 and isinstance(body[0], ast.Raise) and "NotImplementedError" in ast.unparse(body[0])
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]))

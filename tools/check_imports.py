@@ -1,0 +1,103 @@
+"""Check that imports inside minidp point downward only.
+
+    python tools/check_imports.py [ROOT]
+
+A module may import modules of a lower rank and of its own package. So that each can be audited alone, nn,
+privacy and data do not know each other, audit does not know train, and mechanism knows privacy but neither nn
+nor data. Imports inside functions count. Prints one line per fault and exits with 1, or a count and 0.
+"""
+import ast
+import sys
+from pathlib import Path
+
+RANK = {
+    "errors": 0, "validate": 0, "files": 0,
+    "backend": 1, "streams": 1,
+    "grads": 2,
+    "nn": 3, "privacy": 3, "data": 3,
+    "mechanism": 4,
+    "train": 5, "audit": 5,
+    "__init__": 6, "__main__": 6,
+}
+APART = {("mechanism", "nn"), ("mechanism", "data")}
+OUTSIDE = {"tests", "tools", "experiments", "common"}
+
+
+def main(root):
+    """Print what is wrong below `root` and return the exit code."""
+    modules = sorted((root / "minidp").rglob("*.py"))
+    found, imports = [], 0
+    for path in modules:
+        name = path.relative_to(root)
+        part = _part(name.parts)
+        if part not in RANK:
+            found.append(f"{name}:1: {part} has no rank; give it one in tools/check_imports.py")
+            continue
+        for line, target in _imports(path, name):
+            imports += 1
+            fault = _fault(part, target)
+            if fault:
+                found.append(f"{name}:{line}: {fault}")
+    if not modules:
+        found.append(f"{root}: no minidp package here")
+    print("\n".join(found) if found else f"check_imports: {len(modules)} modules, {imports} imports, all downward")
+    return 1 if found else 0
+
+
+def _part(parts):
+    """The name that has a rank: minidp/nn/dense.py is in nn, minidp/errors.py is errors."""
+    return parts[1].removesuffix(".py")
+
+
+def _fault(part, target):
+    if target in OUTSIDE:
+        return f"minidp imports {target}, which is not part of the package"
+    if target not in RANK:
+        return f"{part} imports minidp.{target}, which has no rank"
+    if target == part or RANK[target] == RANK[part] == 0:
+        return None
+    if (part, target) in APART:
+        return f"{part} must not import {target}"
+    if RANK[target] == RANK[part]:
+        return f"{part} must not import {target}, its sibling"
+    if RANK[target] > RANK[part]:
+        return f"{part} (rank {RANK[part]}) must not import {target} (rank {RANK[target]})"
+    return None
+
+
+def _imports(path, name):
+    """(line, ranked name) of everything in the project that a file imports, at any depth."""
+    package = name.parts[:-1]
+    known = {child.stem for child in path.parents[len(package) - 1].glob("*")}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+        if isinstance(node, ast.Import):
+            targets = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = [*package[: len(package) - node.level + 1]] if node.level else []
+            base += node.module.split(".") if node.module else []
+            targets = [[*base, alias.name] for alias in node.names]
+        else:
+            targets = [_dynamic(node, package)]
+        for target in targets:
+            if target[:1] == ["minidp"]:
+                # `import minidp` and `from minidp import Dense` go through the package's own __init__
+                yield node.lineno, target[1] if len(target) > 1 and target[1] in known | {*RANK} else "__init__"
+            elif target and target[0] in OUTSIDE:
+                yield node.lineno, target[0]
+
+
+def _dynamic(node, package):
+    """The target of import_module("...") or __import__("..."), where it is written out."""
+    if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)):
+        return []
+    called = getattr(node.func, "attr", getattr(node.func, "id", None))
+    target = node.args[0].value
+    if called not in ("import_module", "__import__") or not isinstance(target, str):
+        return []
+    level = len(target) - len(target.lstrip("."))
+    base = [*package[: len(package) - level + 1]] if level else []
+    return base + target.lstrip(".").split(".")
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]))
