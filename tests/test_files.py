@@ -3,10 +3,13 @@ import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
 from minidp.files import atomic_write
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_text_replaces_the_old_content(tmp_path):
@@ -63,7 +66,7 @@ def test_kill_keeps_the_old_content(tmp_path):
             file.flush()
             os.kill(os.getpid(), signal.SIGKILL)
     """)
-    done = subprocess.run([sys.executable, "-c", script, str(path)], timeout=60)
+    done = subprocess.run([sys.executable, "-c", script, str(path)], cwd=ROOT, timeout=60)
     assert done.returncode == -signal.SIGKILL
     assert path.read_text() == "old"
 
