@@ -3,9 +3,16 @@ from importlib import import_module
 
 _EXPORTS = {
     "Dataset": "dataset",
+    "centre_crop": "augment",
+    "distort": "augment",
+    "draw_distortions": "augment",
     "load": "choose",
+    "load_cifar10": "cifar",
+    "load_cifar100": "cifar",
     "load_mnist": "mnist",
+    "load_public": "cifar",
     "load_strokes": "strokes",
+    "standardise_images": "augment",
 }
 __all__ = list(_EXPORTS)
 

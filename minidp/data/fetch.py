@@ -127,7 +127,7 @@ class _Check:
 
     def __init__(self, file):
         self.file = file
-        self.hash = hashlib.new(file.algorithm)
+        self.hash = hashlib.new(file.algorithm, usedforsecurity=False)
         self.inflate = zlib.decompressobj(wbits=31) if file.gunzip else None
 
     def update(self, block):

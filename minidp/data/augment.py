@@ -1,0 +1,103 @@
+"""Distorted views of colour images: random crop, left-right flip, brightness, contrast; and their standardisation.
+
+Source: Abadi et al. 2016, Section 5.3, which refers to TensorFlow's CIFAR-10 tutorial for details: brightness
+moves by up to 63 (of 255), contrast is multiplied by 0.2 to 1.8 about each channel's mean, without clipping, and
+each image is then standardised. (Standardising cancels the brightness and most of the contrast.)
+
+What is drawn never depends on the images. All of it works on NumPy and CuPy arrays; the draws are made on the host.
+"""
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import validate
+from ..backend import namespace_of
+from ..errors import ParameterError
+
+SIZE = 24  # pixels, side of the crop
+BRIGHTNESS = 63.0  # largest shift, of 255
+CONTRAST = (0.2, 1.8)  # range of the factor
+
+
+@dataclass(frozen=True, eq=False)
+class Distortions:
+    """One distortion for each of B images, as host arrays (B,): where the crop begins (pixels), whether it is
+    flipped, what is added to every pixel (of 255), and the factor on the distance from the channel's mean."""
+
+    size: int
+    top: np.ndarray
+    left: np.ndarray
+    flip: np.ndarray
+    brightness: np.ndarray
+    contrast: np.ndarray
+
+    def take(self, index):
+        """The distortions at the given positions (a host array of integers, or a slice)."""
+        parts = (self.top, self.left, self.flip, self.brightness, self.contrast)
+        return Distortions(self.size, *(part[index] for part in parts))
+
+
+def draw_distortions(n, rng, image_size=32, size=SIZE, brightness=BRIGHTNESS, contrast=CONTRAST):
+    """Distortions for n square images of `image_size` pixels, from the NumPy generator `rng`.
+
+    size: side of the crop in pixels, at most image_size. brightness: largest shift either way, of 255.
+    contrast: lowest and highest factor. Raises ParameterError outside these ranges.
+    """
+    validate.count(n=n)
+    validate.count(minimum=1, image_size=image_size, size=size)
+    validate.in_range(1, image_size, size=size)
+    validate.non_negative_finite(brightness=brightness, lowest_contrast=contrast[0])
+    validate.in_range(contrast[0], 255, highest_contrast=contrast[1])
+    top, left = rng.integers(0, image_size - size + 1, (2, n))
+    return Distortions(
+        size, top, left, rng.random(n) < 0.5, rng.uniform(-brightness, brightness, n), rng.uniform(*contrast, n)
+    )
+
+
+def distort(x, distortions):
+    """The distorted views (B, size, size, C) of images x (B, H, W, C), 0 to 255, uint8 or float; float32, of 255.
+
+    Values outside 0 to 255 are kept. Raises ShapeError if x has not one image for each distortion, ParameterError
+    if a crop would leave the image.
+    """
+    xp = namespace_of(x)
+    d = distortions
+    validate.shape("distort", "x", x, (len(d.top), "H", "W", "C"))
+    reach = max(d.top.max(initial=0), d.left.max(initial=0)) + d.size
+    if reach > min(x.shape[1:3]):
+        raise ParameterError(f"distort: expected crops inside images of {x.shape[1:3]} pixels, got one up to {reach}")
+    steps = np.arange(d.size)
+    rows = d.top[:, None] + steps
+    columns = d.left[:, None] + np.where(d.flip[:, None], d.size - 1 - steps, steps)
+    example = xp.arange(x.shape[0])[:, None, None]
+    y = x[example, xp.asarray(rows)[:, :, None], xp.asarray(columns)[:, None, :]].astype(xp.float32)
+    y += xp.asarray(d.brightness, dtype=xp.float32)[:, None, None, None]
+    mean = y.mean(axis=(1, 2), keepdims=True)
+    y -= mean
+    y *= xp.asarray(d.contrast, dtype=xp.float32)[:, None, None, None]
+    y += mean
+    return y
+
+
+def centre_crop(x, size=SIZE):
+    """The middle (B, size, size, C) of images x (B, H, W, C), as float32: what is tested on."""
+    xp = namespace_of(x)
+    validate.shape("centre_crop", "x", x, ("B", "H", "W", "C"))
+    validate.count(minimum=1, size=size)
+    validate.in_range(1, min(x.shape[1:3]), size=size)
+    top, left = (x.shape[1] - size) // 2, (x.shape[2] - size) // 2
+    return x[:, top : top + size, left : left + size].astype(xp.float32)
+
+
+def standardise_images(x):
+    """Each image of x (B, H, W, C), float, minus its own mean, over its own standard deviation.
+
+    The deviation is at least 1 / sqrt(H W C), so that an even image becomes zeros.
+    """
+    xp = namespace_of(x)
+    validate.shape("standardise_images", "x", x, ("B", "H", "W", "C"))
+    validate.inexact("standardise_images", x=x)
+    count = x.shape[1] * x.shape[2] * x.shape[3]
+    y = x - x.mean(axis=(1, 2, 3), keepdims=True)
+    deviation = xp.sqrt((y * y).mean(axis=(1, 2, 3), keepdims=True))
+    return y / xp.maximum(deviation, count**-0.5)

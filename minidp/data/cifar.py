@@ -1,0 +1,225 @@
+"""CIFAR-10, CIFAR-100 and other sets of 32 x 32 colour images in their *binary* record layout; never pickles.
+
+A record is the label (CIFAR-100: a coarse, then a fine label), one byte each, and 3,072 bytes: the red, the
+green and the blue plane, row by row. Source: Krizhevsky, https://www.cs.toronto.edu/~kriz/cifar.html.
+"""
+import hashlib
+import lzma
+import os
+import tarfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .. import validate
+from ..errors import DataError, DataUnavailableError
+from .dataset import Dataset
+from .fetch import RemoteFile, cache_dir, fetch
+
+MIRRORS = ("https://www.cs.toronto.edu/~kriz/",)
+SIDE, CHANNELS = 32, 3
+PIXELS = SIDE * SIDE * CHANNELS
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a set is published: files of records in order, and the archive (with its md5) that holds them."""
+
+    name: str
+    title: str
+    train: tuple
+    test: str
+    label_bytes: int
+    classes: int | None  # None: as many as the training labels show
+    records: int | None  # in each training file; None: any number
+    folder: str = ""
+    archive: str = ""
+    md5: str = ""
+
+
+CIFAR10 = Layout(
+    "cifar10", "CIFAR-10", tuple(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin",
+    label_bytes=1, classes=10, records=10_000,
+    folder="cifar-10-batches-bin", archive="cifar-10-binary.tar.gz", md5="c32a1d4ab5d03f1284b67883e8d87530",
+)
+CIFAR100 = Layout(
+    "cifar100", "CIFAR-100", ("train.bin",), "test.bin",
+    label_bytes=2, classes=100, records=50_000,
+    folder="cifar-100-binary", archive="cifar-100-binary.tar.gz", md5="03b5dce01913d631647c71ecec9e9cb8",
+)
+TEST_RECORDS = 10_000
+
+
+def load_cifar10(data_dir=None, environ=os.environ, download=True, progress=True):
+    """CIFAR-10 as a Dataset: x (N, 32, 32, 3) uint8, y in 0..9; 50,000 + 10,000 images.
+
+    Looked for in data_dir, the folder $MINIDP_DATA, the cache, and then downloaded into the cache. A folder holds
+    cifar-10-binary.tar.gz, cifar-10-batches-bin/data_batch_1.bin and so on, or those .bin files themselves;
+    data_dir may also be the archive. Archives must have the published md5. Loose files cannot be checked
+    against it: `sha256` is then None, and `notice` says so.
+
+    Raises DataError, one line, if data_dir lacks the files or if any are damaged; DataUnavailableError if no
+    place has them.
+    """
+    return _load(CIFAR10, data_dir, environ, download, progress)
+
+
+def load_cifar100(data_dir=None, environ=os.environ, download=True, progress=True):
+    """CIFAR-100 with its 100 fine labels, as load_cifar10 (cifar-100-binary.tar.gz, cifar-100-binary/train.bin)."""
+    return _load(CIFAR100, data_dir, environ, download, progress)
+
+
+def load_public(path, classes=None, name="public"):
+    """A public set in CIFAR-100's record layout, as a Dataset: `path` is a folder or archive with train.bin, test.bin.
+
+    classes: number of fine classes, 2 to 256; None takes the largest training label plus one. nominal_size is
+    the number of training records, which a public set may show. Raises DataError if a file is missing or damaged.
+    """
+    if classes is not None:
+        validate.count(minimum=2, classes=classes)
+        validate.in_range(2, 256, classes=classes)
+    layout = Layout(name, name, ("train.bin",), "test.bin", label_bytes=2, classes=classes, records=None)
+    path = Path(path)
+    if not _holds(path, layout):
+        raise DataError(f"{path}: expected a folder or archive that holds train.bin and test.bin")
+    return _read(path, layout)
+
+
+def _load(layout, data_dir, environ, download, progress):
+    if data_dir is not None:
+        place = _locate(Path(data_dir), layout)
+        if place is None:
+            raise DataError(f"{data_dir}: holds no {layout.title} files; {_advice(layout)}")
+        return _read(place, layout)
+    cache = cache_dir(environ) / "cifar"
+    named = environ.get("MINIDP_DATA")
+    place = (_locate(Path(named), layout) if named else None) or _locate(cache, layout)
+    if place is not None:
+        return _read(place, layout)
+    looked = f"{layout.title} is not in {cache}" + (f" nor in MINIDP_DATA={named}" if named else "")
+    if not download:
+        raise DataUnavailableError(f"{looked}; {_advice(layout)}")
+    try:
+        fetch([RemoteFile(layout.archive, "md5", layout.md5)], MIRRORS, cache, _advice(layout), progress)
+    except DataUnavailableError as error:
+        raise DataUnavailableError(f"{looked}, and {error}") from error
+    return _read(cache / layout.archive, layout)
+
+
+def _advice(layout):
+    return (
+        f"put {layout.archive} (from {' or '.join(MIRRORS)}), or the folder {layout.folder} unpacked from it, "
+        "into DIR and pass --data-dir DIR or set MINIDP_DATA=DIR"
+    )
+
+
+def _locate(folder, layout):
+    """The archive, or the folder of .bin files, to read; None if there is neither."""
+    for place in (folder / layout.folder, folder / layout.archive, folder):
+        if _holds(place, layout):
+            return place
+    return None
+
+
+def _holds(place, layout):
+    return place.is_file() or any((place / name).is_file() for name in (*layout.train, layout.test))
+
+
+def _read(place, layout):
+    archived = place.is_file()
+    names = (*layout.train, layout.test)
+    if archived and layout.md5:
+        _check_archive(place, layout)
+    files = _unpack(place, names) if archived else _read_folder(place, names)
+    parts = [_records(files[name], f"{place}/{name}", layout.label_bytes) for name in names]
+    for name, part in zip(names, parts):
+        expected = layout.records if name in layout.train else TEST_RECORDS
+        if layout.records is not None and len(part) != expected:
+            raise DataError(f"{place}/{name}: expected {expected} records, got {len(part)}")
+    x_train, y_train = _images(parts[:-1], layout.label_bytes)
+    x_test, y_test = _images(parts[-1:], layout.label_bytes)
+    classes = layout.classes or max(2, int(y_train.max()) + 1)
+    for labels in (y_train, y_test):
+        if labels.max() >= classes:
+            raise DataError(f"{place}: expected labels from 0 to {classes - 1}, got {labels.max()}")
+    verified = archived and layout.md5
+    unverified = f"{layout.title} files of unchecked origin: loose files carry no published hash" if layout.md5 else ""
+    return Dataset(
+        layout.name, x_train, y_train, x_test, y_test, classes=classes,
+        nominal_size=layout.records * len(layout.train) if layout.records else len(x_train),
+        sha256=_sha256(files[name] for name in names) if verified else None,
+        notice="" if verified else unverified,
+    )
+
+
+def _sha256(parts):
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(part)
+    return whole.hexdigest()
+
+
+def _check_archive(path, layout):
+    with open(path, "rb") as file:
+        got = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+    if got != layout.md5:
+        raise DataError(
+            f"{path}: not the published {layout.archive}: md5 is {got}, expected {layout.md5}; "
+            "replace the file, or delete it"
+        )
+
+
+def _read_folder(folder, names):
+    files = {}
+    for name in names:
+        try:
+            files[name] = (folder / name).read_bytes()
+        except OSError as error:
+            raise DataError(
+                f"{folder / name}: cannot be read ({error.strerror}); expected {', '.join(names)} in this folder"
+            ) from error
+    return files
+
+
+def _unpack(archive, names):
+    """The named members of a tar archive, in memory; nothing is extracted to the disk."""
+    files = {}
+    try:
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                name = Path(member.name).name
+                if member.isfile() and name in names:
+                    files[name] = tar.extractfile(member).read()
+    except (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise DataError(
+            f"{archive}: damaged archive ({' '.join(str(error).split())}); expected an intact tar archive, "
+            "compressed or not"
+        ) from error
+    missing = [name for name in names if name not in files]
+    if missing:
+        raise DataError(f"{archive}: expected an archive that holds {', '.join(names)}; {', '.join(missing)} missing")
+    return files
+
+
+def _records(raw, where, label_bytes):
+    """The records of a file, (n, label_bytes + 3072) uint8."""
+    size = label_bytes + PIXELS
+    if not raw or len(raw) % size:
+        raise DataError(f"{where}: truncated: expected whole records of {size} bytes, got {len(raw)} bytes")
+    return np.frombuffer(raw, np.uint8).reshape(len(raw) // size, size)
+
+
+def _images(parts, label_bytes):
+    """Images (N, 32, 32, 3) and labels (N,) of the records in order; the last label byte counts."""
+    n = sum(map(len, parts))
+    x, y = np.empty((n, SIDE, SIDE, CHANNELS), np.uint8), np.empty(n, np.int64)
+    start = 0
+    for part in parts:
+        stop = start + len(part)
+        planes = part[:, label_bytes:].reshape(len(part), CHANNELS, SIDE, SIDE)
+        x[start:stop] = planes.transpose(0, 2, 3, 1)
+        y[start:stop] = part[:, label_bytes - 1]
+        start = stop
+    return x, y

@@ -1,0 +1,152 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minidp.backend import to_host
+from minidp.data.augment import Distortions, centre_crop, distort, draw_distortions, standardise_images
+from minidp.errors import DtypeError, ParameterError, ShapeError
+
+
+def plain(size, top, left, flip=0, brightness=0.0, contrast=1.0):
+    """The same distortion for one image."""
+    return Distortions(
+        size, np.array([top]), np.array([left]), np.array([bool(flip)]), np.array([brightness]), np.array([contrast])
+    )
+
+
+def loop_distort(x, d):
+    """The definition, pixel by pixel, in float64."""
+    out = np.empty((len(x), d.size, d.size, x.shape[3]))
+    for b in range(len(x)):
+        for c in range(x.shape[3]):
+            for i in range(d.size):
+                for j in range(d.size):
+                    source = d.left[b] + (d.size - 1 - j if d.flip[b] else j)
+                    out[b, i, j, c] = float(x[b, d.top[b] + i, source, c]) + d.brightness[b]
+            mean = out[b, :, :, c].mean()
+            out[b, :, :, c] = mean + d.contrast[b] * (out[b, :, :, c] - mean)
+    return out
+
+
+@settings(max_examples=30)
+@given(
+    n=st.integers(0, 4), side=st.integers(1, 9), cut=st.integers(0, 5), channels=st.integers(1, 3),
+    seed=st.integers(0, 99), dtype=st.sampled_from([np.uint8, np.float32]),
+)
+def test_distort_equals_loop(n, side, cut, channels, seed, dtype):
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 256, (n, side, side, channels)).astype(dtype)
+    before = x.copy()
+    d = draw_distortions(n, rng, side, max(1, side - cut))
+    y = distort(x, d)
+    assert y.dtype == np.float32
+    np.testing.assert_allclose(y, loop_distort(x, d), rtol=1e-5, atol=1e-3)
+    np.testing.assert_array_equal(x, before)
+
+
+def test_each_part_alone():
+    x = np.arange(16, dtype=np.uint8).reshape(1, 4, 4, 1)
+    np.testing.assert_array_equal(distort(x, plain(2, 1, 2))[0, :, :, 0], [[6, 7], [10, 11]])
+    np.testing.assert_array_equal(distort(x, plain(2, 1, 2, flip=1))[0, :, :, 0], [[7, 6], [11, 10]])
+    np.testing.assert_array_equal(distort(x, plain(2, 1, 2, brightness=-8.0))[0, :, :, 0], [[-2, -1], [2, 3]])
+    np.testing.assert_array_equal(distort(x, plain(2, 1, 2, contrast=2.0))[0, :, :, 0], [[3.5, 5.5], [11.5, 13.5]])
+
+
+def test_every_backend_gives_the_same(backend, rng):
+    x = rng.integers(0, 256, (5, 12, 12, 3), dtype=np.uint8)
+    d = draw_distortions(5, rng, 12, 8)
+    moved = backend.asarray(x)
+    np.testing.assert_allclose(to_host(distort(moved, d)), distort(x, d), rtol=1e-5, atol=1e-3)
+    np.testing.assert_array_equal(to_host(centre_crop(moved, 8)), centre_crop(x, 8))
+    y = standardise_images(centre_crop(moved, 8))
+    np.testing.assert_allclose(to_host(y), standardise_images(centre_crop(x, 8)), rtol=1e-4, atol=1e-5)
+    assert y.dtype == np.float32
+
+
+def test_draws_cover_their_ranges_and_ignore_the_images(rng):
+    d = draw_distortions(20_000, rng)
+    for corner in (d.top, d.left):
+        counts = np.bincount(corner, minlength=9)
+        assert len(counts) == 9 and counts.min() > 2000 and counts.max() < 2450  # 2222 +- 5 standard deviations
+    assert abs(d.flip.mean() - 0.5) < 0.02
+    assert d.brightness.min() < -62.9 and d.brightness.max() > 62.9 and np.abs(d.brightness).max() <= 63
+    assert 0.2 <= d.contrast.min() < 0.201 and 1.799 < d.contrast.max() <= 1.8
+    assert abs(np.corrcoef(d.top, d.left)[0, 1]) < 0.04
+
+
+def test_draws_repeat_with_the_generator():
+    first, second = (draw_distortions(9, np.random.default_rng(4)) for _ in range(2))
+    for name in ("top", "left", "flip", "brightness", "contrast"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+def test_take_and_example_independence(rng):
+    x = rng.integers(0, 256, (6, 10, 10, 3), dtype=np.uint8)
+    d = draw_distortions(6, rng, 10, 7)
+    index = np.array([4, 1, 4])
+    np.testing.assert_array_equal(distort(x[index], d.take(index)), distort(x, d)[index])
+    changed = x.copy()
+    changed[0] = 255 - changed[0]
+    np.testing.assert_array_equal(distort(changed, d)[1:], distort(x, d)[1:])
+    z = x.astype(np.float32)
+    np.testing.assert_array_equal(
+        standardise_images(changed.astype(np.float32))[1:], standardise_images(z)[1:]
+    )
+
+
+def test_centre_crop():
+    x = np.arange(36, dtype=np.uint8).reshape(1, 6, 6, 1)
+    np.testing.assert_array_equal(centre_crop(x, 2)[0, :, :, 0], [[14, 15], [20, 21]])
+    assert centre_crop(np.zeros((3, 32, 32, 3), np.uint8)).shape == (3, 24, 24, 3)
+    np.testing.assert_array_equal(centre_crop(x, 6)[..., 0], x[..., 0])
+    crop = centre_crop(x.astype(np.float32), 6)
+    crop[:] = 0
+    assert x.max() == 35
+
+
+def test_standardised_images(rng):
+    x = rng.uniform(0, 255, (4, 5, 6, 3))
+    y = standardise_images(x)
+    np.testing.assert_allclose(y.mean(axis=(1, 2, 3)), 0, atol=1e-12)
+    np.testing.assert_allclose(y.std(axis=(1, 2, 3)), 1, rtol=1e-12)
+    even = np.full((1, 4, 4, 3), 7.0)
+    np.testing.assert_array_equal(standardise_images(even), 0)
+    even[0, 0, 0, 0] += 1e-3  # far below the smallest deviation, 1 / sqrt(48)
+    np.testing.assert_allclose(standardise_images(even)[0, 0, 0, 0], 1e-3 * 47 / 48 * 48**0.5, rtol=1e-6)
+
+
+def test_standardising_cancels_brightness(rng):
+    x = rng.integers(0, 256, (2, 8, 8, 3), dtype=np.uint8)
+    d = draw_distortions(2, rng, 8, 6)
+    dark = Distortions(d.size, d.top, d.left, d.flip, d.brightness - 40, d.contrast)
+    np.testing.assert_allclose(
+        standardise_images(distort(x, d)), standardise_images(distort(x, dark)), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_empty_batch():
+    none = np.zeros((0, 32, 32, 3), np.uint8)
+    d = draw_distortions(0, np.random.default_rng(0))
+    for y in (distort(none, d), centre_crop(none), standardise_images(centre_crop(none))):
+        assert y.shape == (0, 24, 24, 3) and y.dtype == np.float32
+
+
+def test_wrong_input(rng):
+    d = draw_distortions(2, rng)
+    with pytest.raises(ShapeError, match="distort: expected x of shape .2, H, W, C., got .3, 32, 32, 3."):
+        distort(np.zeros((3, 32, 32, 3), np.uint8), d)
+    with pytest.raises(ShapeError, match="centre_crop"):
+        centre_crop(np.zeros((3, 32, 32), np.uint8))
+    with pytest.raises(ShapeError, match="standardise_images"):
+        standardise_images(np.zeros((3, 32, 32)))
+    with pytest.raises(DtypeError, match="standardise_images"):
+        standardise_images(np.zeros((3, 32, 32, 3), np.uint8))
+    with pytest.raises(ParameterError, match="crops inside images"):
+        distort(np.zeros((1, 8, 8, 3), np.uint8), plain(4, 5, 0))
+    for change in ({"n": -1}, {"size": 33}, {"size": 0}, {"image_size": 0}, {"brightness": -1}, {"brightness": np.nan},
+                   {"contrast": (-0.1, 1)}, {"contrast": (1.2, 0.8)}):
+        with pytest.raises(ParameterError):
+            draw_distortions(**{"n": 2, "rng": rng, **change})
+    with pytest.raises(ParameterError, match="size=25"):
+        centre_crop(np.zeros((1, 24, 24, 3)), 25)

@@ -1,0 +1,223 @@
+import hashlib
+import io
+import tarfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from minidp.data import cifar, load_cifar10, load_cifar100, load_public
+from minidp.errors import DataError, DataUnavailableError, ParameterError
+
+
+def records(rng, n, classes, label_bytes):
+    rows = rng.integers(0, 256, (n, label_bytes + 3072), dtype=np.uint8)
+    rows[:, label_bytes - 1] = np.arange(n) % classes
+    return rows
+
+
+def tar_of(files, mode="w:gz", folder="some-folder/"):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=mode) as tar:
+        for name, raw in files.items():
+            member = tarfile.TarInfo(folder + name)
+            member.size = len(raw)
+            tar.addfile(member, io.BytesIO(raw))
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def tiny10(monkeypatch, cache, rng):
+    """CIFAR-10's files with four records each, by name, and the loader set to take their archive as published."""
+    names = (*cifar.CIFAR10.train, cifar.CIFAR10.test)
+    files = {name: records(rng, 4, 10, 1).tobytes() for name in names}
+    archive = tar_of({"readme.html": b"<p>", **files}, folder="cifar-10-batches-bin/")
+    published = replace(cifar.CIFAR10, records=4, md5=hashlib.md5(archive).hexdigest())
+    monkeypatch.setattr(cifar, "CIFAR10", published)
+    monkeypatch.setattr(cifar, "TEST_RECORDS", 4)
+    monkeypatch.setattr(cifar, "MIRRORS", ())
+    return files, archive
+
+
+def write(folder, files):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, raw in files.items():
+        (folder / name).write_bytes(raw)
+    return folder
+
+
+def check(found, files, verified):
+    assert found.name == "cifar10" and found.classes == 10 and found.nominal_size == 20
+    assert found.x_train.shape == (20, 32, 32, 3) and found.x_test.shape == (4, 32, 32, 3)
+    parts = [np.frombuffer(raw, np.uint8).reshape(4, 3073) for raw in files.values()]
+    for images, labels, rows in (
+        (found.x_train, found.y_train, np.concatenate(parts[:5])), (found.x_test, found.y_test, parts[5])
+    ):
+        assert images.dtype == np.uint8 and labels.dtype == np.int64
+        np.testing.assert_array_equal(labels, rows[:, 0])
+        for n, row, column in ((0, 0, 0), (1, 0, 31), (2, 31, 0), (3, 17, 5)):
+            for channel in range(3):
+                assert images[n, row, column, channel] == rows[n, 1 + 1024 * channel + 32 * row + column]
+    if verified:
+        assert found.sha256 == hashlib.sha256(b"".join(files.values())).hexdigest() and found.notice == ""
+    else:
+        assert found.sha256 is None and "unchecked origin" in found.notice
+
+
+@pytest.mark.parametrize("inner", ["", "cifar-10-batches-bin"])
+def test_folder(tmp_path, tiny10, inner):
+    files, _ = tiny10
+    write(tmp_path / "d" / inner, files)
+    check(load_cifar10(tmp_path / "d"), files, verified=False)
+
+
+@pytest.mark.parametrize("itself", [True, False])
+def test_archive(tmp_path, tiny10, itself):
+    files, archive = tiny10
+    path = write(tmp_path / "d", {"cifar-10-binary.tar.gz": archive}) / "cifar-10-binary.tar.gz"
+    check(load_cifar10(path if itself else path.parent), files, verified=True)
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_environment_variable_then_cache_then_download(tmp_path, tiny10, cache, mirror, monkeypatch):
+    files, archive = tiny10
+    monkeypatch.setattr(cifar, "MIRRORS", (mirror.url,))
+    monkeypatch.setenv("MINIDP_DATA", str(write(tmp_path / "e" / "cifar-10-batches-bin", files).parent))
+    check(load_cifar10(), files, verified=False)
+    monkeypatch.setenv("MINIDP_DATA", str(tmp_path / "nothing"))
+    mirror.answers = {"/cifar-10-binary.tar.gz": archive}
+    check(load_cifar10(progress=False), files, verified=True)
+    check(load_cifar10(), files, verified=True)
+    assert mirror.asked == ["/cifar-10-binary.tar.gz"]
+
+
+def test_download_is_verified(tiny10, cache, mirror, monkeypatch, one_line):
+    files, archive = tiny10
+    monkeypatch.setattr(cifar, "MIRRORS", (mirror.url,))
+    mirror.answers = {"/cifar-10-binary.tar.gz": archive + b"\x00"}
+    with pytest.raises(DataUnavailableError) as raised:
+        load_cifar10(progress=False)
+    assert f"expected {cifar.CIFAR10.md5}" in one_line(raised)
+    assert list((cache / "cifar").iterdir()) == []
+
+
+def test_nowhere_to_be_had(tmp_path, tiny10, cache, dead_url, monkeypatch, one_line):
+    monkeypatch.setattr(cifar, "MIRRORS", (dead_url,))
+    monkeypatch.setenv("MINIDP_DATA", str(tmp_path))
+    for download in (True, False):
+        with pytest.raises(DataUnavailableError) as raised:
+            load_cifar10(download=download)
+        text = one_line(raised)
+        assert str(tmp_path) in text and dead_url in text and "put cifar-10-binary.tar.gz" in text
+        assert ("Connection refused" in text) == download
+
+
+def test_data_dir_without_files(tmp_path, tiny10, cache, one_line):
+    _, archive = tiny10
+    write(cache / "cifar", {"cifar-10-binary.tar.gz": archive})
+    with pytest.raises(DataError) as raised:
+        load_cifar10(tmp_path / "empty")
+    assert one_line(raised).startswith(f"{tmp_path / 'empty'}: holds no CIFAR-10 files; put cifar-10-binary.tar.gz")
+    assert not isinstance(raised.value, DataUnavailableError)
+
+
+def change(name, raw):
+    return lambda files: {**files, name: raw(files[name])}
+
+
+@pytest.mark.parametrize("damage, words", [
+    (change("data_batch_3.bin", lambda raw: raw[:-1]), "data_batch_3.bin: truncated: expected whole records of 3073"),
+    (change("data_batch_3.bin", lambda raw: b""), "data_batch_3.bin: truncated"),
+    (change("test_batch.bin", lambda raw: raw[:3073]), "test_batch.bin: expected 4 records, got 1"),
+    (change("data_batch_1.bin", lambda raw: raw * 2), "data_batch_1.bin: expected 4 records, got 8"),
+    (change("data_batch_1.bin", lambda raw: b"\x0a" + raw[1:]), "expected labels from 0 to 9, got 10"),
+    (change("test_batch.bin", lambda raw: b"\xff" + raw[1:]), "expected labels from 0 to 9, got 255"),
+    (lambda files: {name: files[name] for name in list(files)[1:]}, "data_batch_1.bin: cannot be read"),
+])
+def test_damaged_files(tmp_path, tiny10, damage, words, one_line):
+    with pytest.raises(DataError) as raised:
+        load_cifar10(write(tmp_path, damage(tiny10[0])))
+    text = one_line(raised)
+    assert text.startswith(str(tmp_path)) and words in text
+
+
+def test_an_archive_with_another_hash(tmp_path, tiny10, one_line):
+    path = write(tmp_path, {"cifar-10-binary.tar.gz": tiny10[1] + b"\x00"}) / "cifar-10-binary.tar.gz"
+    with pytest.raises(DataError) as raised:
+        load_cifar10(tmp_path)
+    text = one_line(raised)
+    got = hashlib.md5(path.read_bytes()).hexdigest()
+    assert text.startswith(f"{path}: ") and f"md5 is {got}, expected {cifar.CIFAR10.md5}" in text
+
+
+def test_cifar100_takes_the_fine_label(tmp_path, cache, rng, monkeypatch):
+    monkeypatch.setattr(cifar, "CIFAR100", replace(cifar.CIFAR100, records=120))
+    monkeypatch.setattr(cifar, "TEST_RECORDS", 100)
+    train, test = records(rng, 120, 100, 2), records(rng, 100, 100, 2)
+    write(tmp_path / "cifar-100-binary", {"train.bin": train.tobytes(), "test.bin": test.tobytes()})
+    found = load_cifar100(tmp_path)
+    assert found.name == "cifar100" and found.classes == 100 and found.nominal_size == 120
+    np.testing.assert_array_equal(found.y_train, train[:, 1])
+    np.testing.assert_array_equal(found.x_test[7, 3, 9], test[7, [2 + 105, 2 + 1024 + 105, 2 + 2048 + 105]])
+
+
+@pytest.mark.parametrize("mode", ["folder", "w", "w:gz", "w:xz", "w:bz2"])
+def test_public_set_of_256_classes(tmp_path, rng, mode):
+    train, test = records(rng, 300, 256, 2), records(rng, 20, 256, 2)
+    files = {"train.bin": train.tobytes(), "test.bin": test.tobytes()}
+    if mode == "folder":
+        path = write(tmp_path / "p", files)
+    else:
+        path = tmp_path / "p.tar"
+        path.write_bytes(tar_of(files, mode))
+    found = load_public(path)
+    assert found.classes == 256 and found.nominal_size == 300 and found.name == "public" and found.notice == ""
+    np.testing.assert_array_equal(found.y_train, train[:, 1])
+    np.testing.assert_array_equal(found.y_test, test[:, 1])
+
+
+def test_public_set_with_the_number_of_classes_given(tmp_path, rng):
+    files = {name: records(rng, 10, 5, 2).tobytes() for name in ("train.bin", "test.bin")}
+    write(tmp_path, files)
+    assert load_public(tmp_path).classes == 5
+    assert load_public(tmp_path, classes=200, name="tiny").classes == 200
+    with pytest.raises(DataError, match="expected labels from 0 to 3, got 4"):
+        load_public(tmp_path, classes=4)
+    for classes in (1, 257, 5.5):
+        with pytest.raises(ParameterError, match="classes"):
+            load_public(tmp_path, classes=classes)
+
+
+@pytest.mark.parametrize("contents, words", [
+    (b"no archive", "damaged archive"),
+    (tar_of({"train.bin": bytes(3074 * 40)})[:-30], "damaged archive"),
+    (tar_of({"train.bin": bytes(3074 * 40)}, "w:xz")[:100], "damaged archive"),
+    (tar_of({"train.bin": bytes(3074 * 40)}, "w")[:100_000], "damaged archive"),
+    (tar_of({"train.bin": bytes(3074)}), "test.bin missing"),
+    (tar_of({}), "train.bin, test.bin missing"),
+], ids=["none", "cut gz", "cut xz", "cut tar", "half", "empty"])
+def test_damaged_public_archive(tmp_path, contents, words, one_line):
+    path = tmp_path / "p.tar"
+    path.write_bytes(contents)
+    with pytest.raises(DataError) as raised:
+        load_public(path)
+    text = one_line(raised)
+    assert text.startswith(f"{path}: ") and words in text
+
+
+def test_links_and_pickles_in_an_archive_are_not_read(tmp_path):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name in ("train.bin", "test.bin"):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = tarfile.SYMTYPE, "/etc/hostname"
+            tar.addfile(member)
+    (tmp_path / "p.tar").write_bytes(buffer.getvalue())
+    with pytest.raises(DataError, match="train.bin, test.bin missing"):
+        load_public(tmp_path / "p.tar")
+
+
+def test_public_folder_without_files(tmp_path):
+    for path in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(DataError, match="expected a folder or archive that holds train.bin and test.bin"):
+            load_public(path)
