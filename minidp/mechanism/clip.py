@@ -42,9 +42,11 @@ def clip_weights(sq_norms, clip_norm):
         [N3]  tests/mechanism/test_clip.py::test_not_finite_norms_weigh_nothing
     """
     xp = namespace_of(sq_norms)
-    norms = xp.sqrt(sq_norms) * (1 + 4 * epsilon(sq_norms))  # [N1]
-    weights = 1 / xp.maximum(norms * (1 / clip_norm), 1)  # [N2]
-    return xp.where(xp.isfinite(norms), weights, sq_norms.dtype.type(0))  # [N3]
+    zero = sq_norms.dtype.type(0)
+    finite = xp.isfinite(sq_norms)
+    norms = xp.sqrt(xp.where(finite, sq_norms, zero)) * (1 + 4 * epsilon(sq_norms))  # [N1]
+    weights = 1 / xp.maximum(norms / clip_norm, 1)  # [N2]
+    return xp.where(finite, weights, zero)  # [N3]
 
 
 @dataclass(frozen=True)

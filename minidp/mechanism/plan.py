@@ -78,4 +78,5 @@ class Plan:
         """
         from ..privacy.budget import max_steps
 
-        return self.with_steps(max_steps(accountant, ledger, lambda n: self.charges(0, n), epsilon, delta))
+        steps = max_steps(accountant, ledger, lambda n: self.charges(0, n), epsilon, delta)
+        return self.with_steps(steps - steps % self.sampler.period)

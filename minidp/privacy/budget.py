@@ -50,17 +50,26 @@ class Filter:
 
     def charge(self, event, count=1):
         """Record `event` `count` times if the budget allows it."""
+        self.charge_all([(event, count)])
+
+    def charge_all(self, charges):
+        """Record all (event, count) pairs if the budget allows them together; otherwise none."""
         after = self.ledger.copy()
-        after.append(event, count)
+        for event, count in charges:
+            after.append(event, count)
         spent = self.accountant.epsilon(after, self.delta).upper
         if not spent <= self.epsilon:
-            raise BudgetExceededError(f"{count} x {event!r} would bring epsilon to {spent:.6g} at delta="
-                                      f"{self.delta:g}, above the budget of {self.epsilon:g}; nothing was released")
-        self.ledger.append(event, count)
+            listed = ", ".join(f"{count} x {event!r}" for event, count in charges)
+            raise BudgetExceededError(f"{listed} would bring epsilon to {spent:.6g} at delta={self.delta:g}, "
+                                      f"above the budget of {self.epsilon:g}; nothing was released")
+        for event, count in charges:
+            self.ledger.append(event, count)
 
 
 def max_steps(accountant, prefix_ledger, step_event, epsilon, delta, limit=2 ** 40):
     """The largest number of `step_event` after `prefix_ledger` whose epsilon.upper is at most `epsilon`.
+
+    `step_event` is an event, or a function of the number of steps that gives the (event, count) pairs to charge.
 
     Exact by bisection over the number of steps, which is at most `limit` (a step that costs nothing has no
     largest number, and raises).
@@ -74,7 +83,8 @@ def max_steps(accountant, prefix_ledger, step_event, epsilon, delta, limit=2 ** 
 
     def spent(steps):
         ledger = prefix_ledger.copy()
-        ledger.append(step_event, steps)
+        for event, times in step_event(steps) if callable(step_event) else [(step_event, steps)]:
+            ledger.append(event, times)
         return accountant.epsilon(ledger, delta).upper
 
     before = spent(0)

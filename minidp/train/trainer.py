@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from ..backend import namespace_of
 from ..errors import BudgetExceededError, DtypeError, ParameterError
+from ..privacy.budget import max_steps
 from ..privacy.ledger import Ledger
 from ..validate import count, same_batch
 
@@ -124,8 +125,6 @@ class Trainer:
             self.filter.charge_all(self.plan.charges(start, stop))
             return stop
         except BudgetExceededError:
-            from ..privacy.budget import max_steps
-
             steps = max_steps(self.filter.accountant, self.ledger, lambda n: self.plan.charges(start, start + n),
                               self.filter.epsilon, self.filter.delta, limit=stop - start)
             steps -= steps % self.plan.sampler.period
