@@ -1,0 +1,66 @@
+"""A frozen dataclass as a command line: its fields are the flags, its defaults the defaults.
+
+    @dataclass(frozen=True)
+    class Config:
+        lot_size: int = option(600, "examples per lot, on average")
+        steps: int | None = option(None, "lots to process", exclusive="length")
+        quiet: bool = option(False, "no progress bar")
+
+    config = parse(Config, description="...")          # --lot-size 300 --quiet
+"""
+import argparse
+import dataclasses
+import sys
+import types
+import typing
+
+from .report import jsonable
+
+
+def option(default, help, *, choices=None, exclusive=None):
+    """A field of a configuration. Of the fields with the same name in `exclusive`, only one may be given."""
+    return dataclasses.field(default=default, metadata={"help": help, "choices": choices, "exclusive": exclusive})
+
+
+def parse(config, argv=None, *, prog=None, description=None):
+    """An instance of the dataclass `config`, with what the command line says in place of its defaults.
+
+    A field noise_multiplier becomes --noise-multiplier. A bool is a switch: --quiet for one that is False by
+    default, --no-quiet for one that is True. A field of type `T | None` is read as T and None if not given.
+    Abbreviated or unknown flags and unreadable values print one line and exit with 2. What the dataclass itself
+    refuses raises the dataclass's error.
+    """
+    parser = _Parser(prog=prog, description=description, allow_abbrev=False)
+    groups = {}
+    types_of = typing.get_type_hints(config)
+    for field in dataclasses.fields(config):
+        name = field.metadata.get("exclusive")
+        if name and name not in groups:
+            groups[name] = parser.add_mutually_exclusive_group()
+        _add(groups[name] if name else parser, field, types_of[field.name])
+    return config(**vars(parser.parse_args(argv)))
+
+
+def to_json(config):
+    """The configuration as a dictionary that JSON can hold."""
+    return jsonable(dataclasses.asdict(config))
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        print(f"error: {message}; --help lists the flags", file=sys.stderr)
+        sys.exit(2)
+
+
+def _add(group, field, kind):
+    flag = field.name.replace("_", "-")
+    help = field.metadata.get("help", "").replace("%", "%%")
+    if kind is bool:
+        flag, action = (f"--no-{flag}", "store_false") if field.default else (f"--{flag}", "store_true")
+        group.add_argument(flag, dest=field.name, action=action, help=help)
+        return
+    if isinstance(kind, types.UnionType):
+        (kind,) = (part for part in typing.get_args(kind) if part is not types.NoneType)
+    if field.default is not None:
+        help += f" (default: {field.default})"
+    group.add_argument(f"--{flag}", type=kind, default=field.default, choices=field.metadata.get("choices"), help=help)
