@@ -223,5 +223,5 @@ def event_from_json(data):
             values[name] = _number_from_json(value)
     try:
         return cls(**values)
-    except (ParameterError, TypeError) as error:
+    except (ParameterError, TypeError, OverflowError) as error:
         raise DataError(f"{cls.__name__}: {error}") from error

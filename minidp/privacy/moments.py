@@ -111,7 +111,7 @@ def log_moment_curve(event, orders, method="integration"):
     if isinstance(event, FixedSizeSampled):
         return _fixed_size_curve(event.lot_size / event.dataset_size, event.event.noise_multiplier, orders)
     from . import kernels                           # imported here, since Numba takes longer than most runs need
-    q, sigma = event.sampling_probability, event.event.noise_multiplier
+    q, sigma = max(event.sampling_probability, 1e-100), event.event.noise_multiplier    # squares must not vanish
     if sigma > 1e9:
         # squared terms would underflow; sampling never costs more than not sampling
         return gaussian_log_moments(sigma, orders)

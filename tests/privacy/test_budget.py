@@ -1,0 +1,83 @@
+"""Odometer, filter and the largest number of steps."""
+import math
+
+import pytest
+
+from minidp.errors import BudgetExceededError, ParameterError
+from minidp.privacy import (Filter, Gaussian, JointGaussian, Ledger, MomentsAccountant, Odometer, PoissonSampled,
+                            max_steps)
+from tests.support.accountants import ledger_of
+
+STEP = PoissonSampled(0.01, JointGaussian((4.0, 4.0)))
+
+
+@pytest.mark.parametrize("sigma, pca, target, steps", [(8.0, 16.0, 0.5, 2086), (4.0, 7.0, 2.0, 10331)])
+def test_steps_for_the_paper_settings(sigma, pca, target, steps):
+    # 2,086 and 10,331 lots were counted by an independent prototype (joint rule, integer orders)
+    step = PoissonSampled(0.01, JointGaussian((sigma, sigma)))
+    found = max_steps(MomentsAccountant(), ledger_of((Gaussian(pca), 1)), step, target, 1e-5)
+    assert found == steps
+
+
+def test_max_steps_is_exact():
+    accountant, prefix = MomentsAccountant(), ledger_of((Gaussian(7.0), 1))
+    for target in (0.72, 1.0, 3.3):
+        steps = max_steps(accountant, prefix, STEP, target, 1e-5)
+        assert accountant.epsilon(ledger_of((Gaussian(7.0), 1), (STEP, steps)), 1e-5).upper <= target
+        assert accountant.epsilon(ledger_of((Gaussian(7.0), 1), (STEP, steps + 1)), 1e-5).upper > target
+    assert prefix == ledger_of((Gaussian(7.0), 1))
+
+
+def test_a_target_that_zero_steps_exceed_is_refused():
+    with pytest.raises(BudgetExceededError, match="1.231 at delta=1e-05 before the first step"):
+        max_steps(MomentsAccountant(), ledger_of((Gaussian(4.0), 1)), STEP, 1.2, 1e-5)
+
+
+def test_a_step_that_costs_nothing_has_no_largest_number():
+    with pytest.raises(ParameterError, match="set the number of steps"):
+        max_steps(MomentsAccountant(), Ledger(), Gaussian(math.inf), 1.0, 1e-5)
+
+
+def test_a_step_without_noise_allows_none():
+    assert max_steps(MomentsAccountant(), Ledger(), Gaussian(0.0), 1.0, 1e-5) == 0
+
+
+def test_odometer_reads_the_ledger_as_it_grows():
+    ledger = Ledger()
+    odometer = Odometer(MomentsAccountant(), ledger)
+    assert odometer.read(1e-5).upper == 0.0
+    ledger.append(STEP, 10)
+    first = odometer.read(1e-5).upper
+    ledger.append(STEP, 10)
+    assert 0 < first < odometer.read(1e-5).upper
+
+
+def test_filter_refuses_the_step_that_would_exceed_and_records_nothing():
+    steps = max_steps(MomentsAccountant(), Ledger(), STEP, 1.0, 1e-5)
+    budget = Filter(MomentsAccountant(), 1.0, 1e-5)
+    budget.charge(STEP, steps - 1)
+    budget.charge(STEP)
+    with pytest.raises(BudgetExceededError, match="above the budget of 1; nothing was released"):
+        budget.charge(STEP)
+    assert budget.ledger == ledger_of((STEP, steps))
+    with pytest.raises(BudgetExceededError):
+        budget.charge(Gaussian(0.0))
+
+
+def test_filter_without_limit_accepts_releases_without_noise():
+    budget = Filter(MomentsAccountant(), math.inf, 1e-5)
+    budget.charge(Gaussian(0.0))
+    assert budget.ledger == ledger_of((Gaussian(0.0), 1))
+
+
+def test_filter_continues_a_given_ledger():
+    ledger = ledger_of((Gaussian(4.0), 1))
+    budget = Filter(MomentsAccountant(), 1.3, 1e-5, ledger)
+    budget.charge(STEP)
+    assert budget.ledger is ledger and ledger.items()[-1] == (STEP, 1)
+
+
+@pytest.mark.parametrize("epsilon, delta", [(-1.0, 1e-5), (1.0, 0.0), (math.nan, 1e-5), (1.0, 1.0)])
+def test_filter_checks_its_budget(epsilon, delta):
+    with pytest.raises(ParameterError):
+        Filter(MomentsAccountant(), epsilon, delta)

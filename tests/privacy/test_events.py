@@ -1,0 +1,74 @@
+"""Events: validation, the joint rule, and JSON both ways."""
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minidp.errors import DataError, ParameterError
+from minidp.privacy import (Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, NonPrivate,
+                            PoissonSampled, Repeated, Unknown)
+from minidp.privacy.events import event_from_json, event_to_json
+
+multiplier = st.one_of(st.floats(0, 1e6), st.just(math.inf))
+leaf = st.one_of(multiplier.map(Gaussian), multiplier.map(Laplace), st.just(NonPrivate()), st.just(Unknown()),
+                 st.lists(multiplier, min_size=1, max_size=3).map(lambda s: JointGaussian(tuple(s))))
+events = st.recursive(leaf, lambda inner: st.one_of(
+    st.tuples(st.floats(0, 1), inner).map(lambda a: PoissonSampled(*a)),
+    st.tuples(st.integers(5, 9), st.integers(0, 5), inner).map(lambda a: FixedSizeSampled(*a)),
+    st.lists(inner, max_size=3).map(lambda e: Composed(tuple(e))),
+    st.tuples(inner, st.integers(0, 9)).map(lambda a: Repeated(*a))), max_leaves=6)
+
+
+@given(events)
+@settings(max_examples=100, deadline=None)
+def test_json_round_trip(event):
+    text = json.dumps(event_to_json(event), allow_nan=False)
+    again = event_from_json(json.loads(text))
+    assert again == event and hash(again) == hash(event)
+
+
+def test_equal_events_have_equal_json():
+    forms = [Gaussian(4), Gaussian(4.0), Gaussian(np.float64(4)), Gaussian(np.int64(4))]
+    assert len({json.dumps(event_to_json(event)) for event in forms}) == 1
+    assert FixedSizeSampled(np.int64(10), np.int64(2), forms[0]) == FixedSizeSampled(10, 2, forms[1])
+
+
+def test_infinity_is_a_string_in_json():
+    assert event_to_json(Gaussian(math.inf)) == {"event": "Gaussian", "noise_multiplier": "inf"}
+
+
+@pytest.mark.parametrize("multipliers, expected", [
+    ((4.0,), 4.0), ((4.0, 4.0), 4.0 / math.sqrt(2)), ((3.0, 6.0), 1 / math.sqrt(1 / 9 + 1 / 36)),
+    ((3.0, 0.0), 0.0), ((3.0, math.inf), 3.0), ((math.inf,), math.inf), ((1e-200, 1e-200), 1e-200 / math.sqrt(2)),
+    ((1e200, 1e200), 1e200 / math.sqrt(2)), ((0.0, math.inf), 0.0)])
+def test_effective_noise_multiplier(multipliers, expected):
+    assert JointGaussian(multipliers).effective_noise_multiplier == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize("build, message", [
+    (lambda: Gaussian(-1.0), "noise_multiplier=-1.0"), (lambda: Gaussian(math.nan), "noise_multiplier=nan"),
+    (lambda: Gaussian("4"), "noise_multiplier='4'"), (lambda: Laplace(-2), "noise_multiplier=-2"),
+    (lambda: JointGaussian(()), "at least one"), (lambda: JointGaussian((1.0, -1.0)), "noise_multiplier=-1.0"),
+    (lambda: PoissonSampled(1.2, Gaussian(1)), r"sampling_probability=1.2 in \[0, 1\]"),
+    (lambda: PoissonSampled(math.nan, Gaussian(1)), "sampling_probability=nan"),
+    (lambda: PoissonSampled(0.1, 4.0), "expected an Event"), (lambda: FixedSizeSampled(10, 11, Gaussian(1)), "lot_size"),
+    (lambda: FixedSizeSampled(0, 0, Gaussian(1)), "dataset_size"), (lambda: Repeated(Gaussian(1), -1), "count=-1"),
+    (lambda: Repeated(Gaussian(1), 1.5), "count=1.5"), (lambda: Composed((Gaussian(1), None)), "expected an Event")])
+def test_bad_settings_are_named(build, message):
+    with pytest.raises(ParameterError, match=message):
+        build()
+
+
+@pytest.mark.parametrize("data", [
+    None, 3, [], {}, {"event": "Teleport"}, {"event": ["Gaussian"]}, {"event": {"event": "Gaussian"}},
+    {"event": "Gaussian"}, {"event": "Gaussian", "noise_multiplier": -1},
+    {"event": "Gaussian", "noise_multiplier": "large"}, {"event": "Gaussian", "noise_multiplier": 1, "note": 2},
+    {"event": "Gaussian", "noise_multiplier": None}, {"event": "Gaussian", "noise_multiplier": 10 ** 400},
+    {"event": "PoissonSampled", "sampling_probability": 0.1, "inner": 3},
+    {"event": "Composed", "events": {"event": "NonPrivate"}}, {"event": "Composed", "events": 7}])
+def test_anything_else_in_json_is_refused(data):
+    with pytest.raises(DataError):
+        event_from_json(data)

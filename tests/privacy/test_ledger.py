@@ -1,0 +1,99 @@
+"""The ledger: append-only, run-length, canonical JSON, damaged files refused."""
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minidp.errors import DataError, ParameterError
+from minidp.privacy import Gaussian, Laplace, Ledger, NeighbouringRelation, PoissonSampled
+from tests.privacy.test_events import events
+
+
+def example():
+    ledger = Ledger()
+    ledger.append(Gaussian(7.0))
+    ledger.append(PoissonSampled(0.01, Gaussian(4.0)), 3)
+    return ledger
+
+
+def test_equal_neighbours_merge_and_order_is_kept():
+    ledger = example()
+    ledger.append(PoissonSampled(0.01, Gaussian(4)), 2)
+    ledger.append(Gaussian(7.0), 0)
+    ledger.append(Gaussian(7.0))
+    assert ledger.items() == [(Gaussian(7.0), 1), (PoissonSampled(0.01, Gaussian(4.0)), 5), (Gaussian(7.0), 1)]
+
+
+def test_items_and_copy_are_independent():
+    ledger = example()
+    ledger.items().clear()
+    other = ledger.copy()
+    assert other == ledger
+    other.append(Gaussian(7.0))
+    assert other != ledger and len(ledger.items()) == 2
+
+
+@given(st.lists(st.tuples(events, st.integers(0, 10 ** 12)), max_size=5), st.sampled_from(NeighbouringRelation))
+@settings(max_examples=60, deadline=None)
+def test_json_round_trip(entries, relation):
+    ledger = Ledger(relation)
+    for event, count in entries:
+        ledger.append(event, count)
+    again = Ledger.from_json(json.loads(ledger.canonical()))
+    assert again == ledger and again.canonical() == ledger.canonical() and again.sha256() == ledger.sha256()
+
+
+def test_sha256_follows_every_part():
+    base = example()
+    relation = Ledger(NeighbouringRelation.ZERO_OUT)
+    for event, count in base.items():
+        relation.append(event, count)
+    longer = base.copy()
+    longer.append(Laplace(1.0))
+    assert len({base.sha256(), relation.sha256(), longer.sha256()}) == 3
+
+
+def test_save_and_load(tmp_path):
+    path = tmp_path / "ledger.json"
+    example().save(path)
+    assert Ledger.load(path) == example()
+    assert [p.name for p in tmp_path.iterdir()] == ["ledger.json"]
+
+
+def test_truncated_files_are_refused(tmp_path):
+    path = tmp_path / "ledger.json"
+    example().save(path)
+    whole = path.read_text()
+    for length in range(0, len(whole) - 1, 7):
+        path.write_text(whole[:length])
+        with pytest.raises(DataError, match="ledger.json"):
+            Ledger.load(path)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError):
+        Ledger.load(path)
+    with pytest.raises(DataError, match="absent"):
+        Ledger.load(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize("change", [
+    {"format": 2}, {"format": True}, {"relation": "neighbours"}, {"relation": None}, {"entries": None}, {"more": 1},
+    {"entries": [{"count": 0, "event": {"event": "NonPrivate"}}]}, {"entries": [{"event": {"event": "NonPrivate"}}]},
+    {"entries": [{"count": 1.0, "event": {"event": "NonPrivate"}}]}, {"entries": [7]},
+    {"entries": [{"count": True, "event": {"event": "NonPrivate"}}]}])
+def test_wrong_json_is_refused(change):
+    with pytest.raises(DataError):
+        Ledger.from_json({**example().to_json(), **change})
+
+
+@pytest.mark.parametrize("event, count", [("Gaussian", 1), (Gaussian(1.0), -1), (Gaussian(1.0), 1.5)])
+def test_wrong_appends_change_nothing(event, count):
+    ledger = example()
+    with pytest.raises(ParameterError):
+        ledger.append(event, count)
+    assert ledger == example()
+
+
+def test_relation_must_be_one():
+    with pytest.raises(ParameterError, match="relation="):
+        Ledger("add_remove")

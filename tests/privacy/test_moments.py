@@ -1,0 +1,148 @@
+"""The moments accountant: golden values, exact cases, the 2016 ledger."""
+import math
+
+import numpy as np
+import pytest
+
+from minidp.errors import ParameterError, UnsupportedEventError
+from minidp.privacy import (FixedSizeSampled, Gaussian, JointGaussian, Laplace, MomentsAccountant, PoissonSampled)
+from minidp.privacy.moments import PAPER_ORDERS, log_moment_curve
+from tests.support.accountants import REPLACE_ONE, exact_log_moment, ledger_of
+
+PAPER_STEP = PoissonSampled(0.01, Gaussian(4.0))
+
+
+@pytest.mark.parametrize("method", ["integration", "closed-form"])
+@pytest.mark.parametrize("steps, epsilon", [(10000, 1.2586), (20000, 1.7957), (40000, 2.5759)])
+def test_golden_values(method, steps, epsilon):
+    # the paper prints 1.26 and 2.55 for 10,000 and 40,000 steps; these digits: mpmath, integer orders to 32
+    accountant = MomentsAccountant(method=method, orders=PAPER_ORDERS)
+    assert accountant.epsilon(ledger_of((PAPER_STEP, steps)), 1e-5).upper == pytest.approx(epsilon, abs=5e-5)
+    assert MomentsAccountant().epsilon(ledger_of((PAPER_STEP, steps)), 1e-5).upper <= epsilon + 5e-5
+
+
+def test_fractional_orders_tighten_the_paper_a_little():
+    accountant = MomentsAccountant(orders=np.arange(1, 32, 0.05))
+    assert accountant.epsilon(ledger_of((PAPER_STEP, 40000)), 1e-5).upper == pytest.approx(2.5737, abs=5e-5)
+
+
+@pytest.mark.parametrize("top, epsilon", [(32, 0.371), (62, 0.207), (145, 0.132)])
+def test_short_runs_want_wide_orders(top, epsilon):
+    bound = MomentsAccountant(orders=range(1, top + 1)).epsilon(ledger_of((PAPER_STEP, 100)), 1e-5)
+    assert bound.upper == pytest.approx(epsilon, abs=5e-4)
+
+
+@pytest.mark.parametrize("sigma, epochs, epsilon", [(1.3, 15, 1.192), (1.1, 60, 3.009), (0.7, 45, 7.123)])
+def test_published_mnist_settings(sigma, epochs, epsilon):
+    # 60,000 examples, lots of 256, integer orders to 32; steps = epochs * 60000 / 256, unrounded in the source
+    # of these figures, so a fraction of a step is added here by interpolating the (linear) log moments
+    accountant = MomentsAccountant(orders=PAPER_ORDERS)
+    step = PoissonSampled(256 / 60000, Gaussian(sigma))
+    total = epochs * 60000 / 256 * accountant.curve(step, accountant.orders)
+    assert accountant.to_epsilon(total, accountant.orders, 1e-5).upper == pytest.approx(epsilon, abs=5e-4)
+
+
+@pytest.mark.parametrize("epsilon, delta, digits", [
+    (0.125, 0.72709, 5e-6), (0.25, 0.24708, 5e-6), (0.5, 0.0029139, 5e-8), (1, 6.494e-10, 5e-14),
+    (2, 8.2242e-24, 1.5e-28), (4, 1.319e-51, 5e-55), (8, 3.3927e-107, 1.5e-111)])
+def test_ledger_of_the_2016_readme(epsilon, delta, digits):
+    # the README of the paper's own code after 10 lots: PCA once, then two tensors a lot, each charged as if it
+    # had a lot of its own (printed there to four or five digits)
+    ledger = ledger_of((Gaussian(7.0), 1), (PAPER_STEP, 20))
+    assert MomentsAccountant(orders=PAPER_ORDERS).delta(ledger, epsilon).upper == pytest.approx(delta, abs=digits)
+
+
+@pytest.mark.parametrize("sigma, pca, lots, ledger_2016, joint, flat", [
+    (8.0, 16.0, 1450, 0.500, 0.501, 0.462), (4.0, 7.0, 10751, 2.000, 2.037, 1.488),
+    (2.0, 4.0, 35318, 8.000, 8.617, 5.537), (1.0, 4.0, 1000, 3.565, 6.281, 2.788)])
+def test_per_tensor_joint_and_flat_charges(sigma, pca, lots, ledger_2016, joint, flat):
+    accountant = MomentsAccountant(orders=PAPER_ORDERS)
+
+    def epsilon(event, count):
+        return accountant.epsilon(ledger_of((Gaussian(pca), 1), (PoissonSampled(0.01, event), count)), 1e-5).upper
+
+    assert epsilon(Gaussian(sigma), 2 * lots) == pytest.approx(ledger_2016, abs=6e-4)
+    assert epsilon(JointGaussian((sigma, sigma)), lots) == pytest.approx(joint, abs=6e-4)
+    assert epsilon(Gaussian(sigma), lots) == pytest.approx(flat, abs=6e-4)
+
+
+@pytest.mark.parametrize("pca, epsilon", [(16.0, 0.424), (7.0, 0.697), (4.0, 1.231)])
+def test_pca_alone(pca, epsilon):
+    bound = MomentsAccountant(orders=PAPER_ORDERS).epsilon(ledger_of((Gaussian(pca), 1)), 1e-5)
+    assert bound.upper == pytest.approx(epsilon, abs=6e-4)
+
+
+def test_integration_against_fifty_digits():
+    orders = np.array([1.0, 8.0, 64.0])
+    for q, sigma in [(1e-6, 0.5), (0.01, 4.0), (0.5, 30.0)]:
+        curve = log_moment_curve(PoissonSampled(q, Gaussian(sigma)), orders)
+        for order, value in zip(orders, curve):
+            exact = exact_log_moment(q, sigma, int(order) + 1)
+            assert exact <= value <= exact * (1 + 1e-9)
+
+
+def test_unsampled_gaussian_is_exact():
+    orders = np.array([0.5, 1.0, 31.0])
+    exact = orders * (orders + 1) / (2 * 7.0 ** 2)
+    for event in (Gaussian(7.0), PoissonSampled(1.0, Gaussian(7.0))):
+        bound = MomentsAccountant(orders=orders).epsilon(ledger_of((event, 3)), 1e-5)
+        assert bound.upper == pytest.approx(min((3 * exact + math.log(1e5)) / orders), rel=1e-12)
+
+
+def test_pure_dp_through_lemma_c1():
+    for scale, q in [(20.0, 1.0), (1.0, 1.0), (2.0, 0.1)]:
+        pure = math.log1p(q * math.expm1(1 / scale))
+        event = Laplace(scale) if q == 1.0 else PoissonSampled(q, Laplace(scale))
+        for order in (1.0, 4.0, 50.0):
+            lemma = order * pure * math.expm1(pure) + 0.5 * (order * pure * math.exp(pure)) ** 2
+            assert log_moment_curve(event, np.array([order]))[0] == pytest.approx(min(lemma, order * pure))
+
+
+def test_a_strong_laplace_release_does_not_overflow():
+    assert MomentsAccountant().epsilon(ledger_of((Laplace(1e-3), 1)), 1e-5).upper == pytest.approx(1000, rel=0.02)
+
+
+def test_fixed_size_sampling_against_a_plain_loop():
+    # Wang, Balle, Kasiviswanathan 2019, Theorem 9, with epsilon(j) = j / (2 sigma^2) and no pure bound
+    sigma, fraction = 4.0, 0.01
+    for a in (2, 3, 10, 40):
+        total = 1 + fraction ** 2 * math.comb(a, 2) * min(4 * math.expm1(1 / sigma ** 2), 2 * math.exp(1 / sigma ** 2))
+        for j in range(3, a + 1):
+            total += 2 * fraction ** j * math.comb(a, j) * math.exp((j - 1) * j / (2 * sigma ** 2))
+        expected = min(math.log(total), a * (a - 1) / (2 * sigma ** 2))
+        curve = log_moment_curve(FixedSizeSampled(1000, 10, Gaussian(sigma)), np.array([a - 1.0]))
+        assert curve[0] == pytest.approx(expected, rel=1e-9)
+    accountant = MomentsAccountant(REPLACE_ONE)
+    whole = accountant.epsilon(ledger_of((FixedSizeSampled(10, 10, Gaussian(4.0)), 5), relation=REPLACE_ONE), 1e-5)
+    assert whole == accountant.epsilon(ledger_of((Gaussian(4.0), 5), relation=REPLACE_ONE), 1e-5)
+
+
+def test_asymptotic_formula_is_labelled_and_refuses():
+    accountant = MomentsAccountant(method="asymptotic")
+    assert accountant.kind == "approximation" and MomentsAccountant().kind == "bound"
+    order = np.array([3.0])
+    value = log_moment_curve(PoissonSampled(0.001, Gaussian(4.0)), order, "asymptotic")[0]
+    assert value == pytest.approx(1e-6 * 3 * 4 / (0.999 * 16))
+    # orders beyond sigma^2 ln(1 / (q sigma)) = 88.3 are outside the lemma
+    assert log_moment_curve(PoissonSampled(0.001, Gaussian(4.0)), np.array([89.0]), "asymptotic")[0] == math.inf
+    for event in (PoissonSampled(0.02, Gaussian(4.0)), PoissonSampled(0.001, Gaussian(0.9)),
+                  PoissonSampled(0.001, Laplace(4.0))):
+        with pytest.raises(UnsupportedEventError, match="asymptotic|moments"):
+            accountant.epsilon(ledger_of((event, 1)), 1e-5)
+
+
+@pytest.mark.parametrize("q, sigma", [(0.0, 4.0), (1.0, 1e12), (1e-300, 0.1), (0.5, 1e-6), (0.5, 1e20), (1.0, 1e-200)])
+def test_extreme_settings_answer_soundly(q, sigma):
+    bound = MomentsAccountant().epsilon(ledger_of((PoissonSampled(q, Gaussian(sigma)), 10 ** 7)), 1e-5)
+    assert 0 <= bound.upper <= math.inf and not math.isnan(bound.upper)
+    if q == 0.0:
+        assert bound.upper == 0.0
+
+
+@pytest.mark.parametrize("kwargs, message", [
+    ({"method": "guess"}, "method='guess'"), ({"orders": ()}, "at least one"), ({"orders": (0,)}, "order=0"),
+    ({"orders": (2000,)}, "1024"), ({"orders": (1.5,), "method": "closed-form"}, "integer"),
+    ({"orders": (math.nan,)}, "order=nan")])
+def test_bad_options_are_named(kwargs, message):
+    with pytest.raises(ParameterError, match=message):
+        MomentsAccountant(**kwargs)
