@@ -4,7 +4,7 @@ Source: Abadi et al. 2016, Section 5.3, which refers to TensorFlow's CIFAR-10 tu
 moves by up to 63 (of 255), contrast is multiplied by 0.2 to 1.8 about each channel's mean, without clipping, and
 each image is then standardised. (Standardising cancels the brightness and most of the contrast.)
 
-What is drawn never depends on the images. All of it works on NumPy and CuPy arrays; the draws are made on the host.
+What is drawn never depends on the images. The images may be NumPy or CuPy arrays; draws are made on the host.
 """
 from dataclasses import dataclass
 
@@ -57,15 +57,17 @@ def draw_distortions(n, rng, image_size=32, size=SIZE, brightness=BRIGHTNESS, co
 def distort(x, distortions):
     """The distorted views (B, size, size, C) of images x (B, H, W, C), 0 to 255, uint8 or float; float32, of 255.
 
-    Values outside 0 to 255 are kept. Raises ShapeError if x has not one image for each distortion, ParameterError
-    if a crop would leave the image.
+    Values outside 0 to 255 are kept. Raises ShapeError if x has not one image for each distortion,
+    ParameterError if a crop would leave the image.
     """
     xp = namespace_of(x)
     d = distortions
     validate.shape("distort", "x", x, (len(d.top), "H", "W", "C"))
     reach = max(d.top.max(initial=0), d.left.max(initial=0)) + d.size
     if reach > min(x.shape[1:3]):
-        raise ParameterError(f"distort: expected crops inside images of {x.shape[1:3]} pixels, got one up to {reach}")
+        raise ParameterError(
+            f"distort: expected crops inside images of {x.shape[1:3]} pixels, got one up to {reach}"
+        )
     steps = np.arange(d.size)
     rows = d.top[:, None] + steps
     columns = d.left[:, None] + np.where(d.flip[:, None], d.size - 1 - steps, steps)

@@ -55,7 +55,7 @@ TEST_RECORDS = 10_000
 def load_cifar10(data_dir=None, environ=os.environ, download=True, progress=True):
     """CIFAR-10 as a Dataset: x (N, 32, 32, 3) uint8, y in 0..9; 50,000 + 10,000 images.
 
-    Looked for in data_dir, the folder $MINIDP_DATA, the cache, and then downloaded into the cache. A folder holds
+    Looked for in data_dir, the folder $MINIDP_DATA, the cache, then downloaded into the cache. A folder holds
     cifar-10-binary.tar.gz, cifar-10-batches-bin/data_batch_1.bin and so on, or those .bin files themselves;
     data_dir may also be the archive. Archives must have the published md5. Loose files cannot be checked
     against it: `sha256` is then None, and `notice` says so.
@@ -67,13 +67,14 @@ def load_cifar10(data_dir=None, environ=os.environ, download=True, progress=True
 
 
 def load_cifar100(data_dir=None, environ=os.environ, download=True, progress=True):
-    """CIFAR-100 with its 100 fine labels, as load_cifar10 (cifar-100-binary.tar.gz, cifar-100-binary/train.bin)."""
+    """CIFAR-100 with its 100 fine labels, as load_cifar10 (cifar-100-binary.tar.gz or folder cifar-100-binary)."""
     return _load(CIFAR100, data_dir, environ, download, progress)
 
 
 def load_public(path, classes=None, name="public"):
-    """A public set in CIFAR-100's record layout, as a Dataset: `path` is a folder or archive with train.bin, test.bin.
+    """A public set in CIFAR-100's record layout, as a Dataset.
 
+    path: a folder, or a tar archive, that holds train.bin and test.bin.
     classes: number of fine classes, 2 to 256; None takes the largest training label plus one. nominal_size is
     the number of training records, which a public set may show. Raises DataError if a file is missing or damaged.
     """
@@ -145,12 +146,12 @@ def _read(place, layout):
         if labels.max() >= classes:
             raise DataError(f"{place}: expected labels from 0 to {classes - 1}, got {labels.max()}")
     verified = archived and layout.md5
-    unverified = f"{layout.title} files of unchecked origin: loose files carry no published hash" if layout.md5 else ""
+    unverified = f"{layout.title} files of unchecked origin: loose files carry no published hash"
     return Dataset(
         layout.name, x_train, y_train, x_test, y_test, classes=classes,
         nominal_size=layout.records * len(layout.train) if layout.records else len(x_train),
         sha256=_sha256(files[name] for name in names) if verified else None,
-        notice="" if verified else unverified,
+        notice=unverified if layout.md5 and not archived else "",
     )
 
 
@@ -199,7 +200,9 @@ def _unpack(archive, names):
         ) from error
     missing = [name for name in names if name not in files]
     if missing:
-        raise DataError(f"{archive}: expected an archive that holds {', '.join(names)}; {', '.join(missing)} missing")
+        raise DataError(
+            f"{archive}: expected an archive that holds {', '.join(names)}; {', '.join(missing)} missing"
+        )
     return files
 
 
