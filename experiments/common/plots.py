@@ -21,11 +21,12 @@ def save_curves(path, epochs, test_accuracy, *, train_accuracy=None, delta=None,
     if train_accuracy is not None:
         lines += left.plot(epochs, train_accuracy, color="tab:red", label="training accuracy (not private)")
     left.grid(alpha=0.3)
+    front = left
     drawn = [value if value is not None and 0 < value < math.inf else math.nan for value in delta or ()]
     if not all(map(math.isnan, drawn)):
-        right = left.twinx()
-        right.set(ylabel=f"delta at epsilon {epsilon:g}", yscale="log")
-        lines += right.plot(epochs, drawn, color="tab:green", linestyle="--", label="delta")
-    left.legend(handles=lines, loc="lower right")
+        front = left.twinx()
+        front.set(ylabel=f"delta at epsilon {epsilon:g}", yscale="log")
+        lines += front.plot(epochs, drawn, color="tab:green", linestyle="--", label="delta")
+    front.legend(handles=lines, loc="lower right")
     with atomic_write(path, "wb") as file:
         figure.savefig(file, format="png", dpi=120)
