@@ -185,12 +185,12 @@ class OuterSum(PerExampleGrad):
     Forward
         [F1]  g_bio = sum_t a_bti d_bto
         [N1]  sq_b = sum_tu (sum_i a_bti a_bui) (sum_o d_bto d_buo)
-        [N2]  upper_b = sq_b + n eps (sum_t |a_bt| |d_bt|)^2
+        [N3]  upper_b = sq_b + n eps (sum_t |a_bt| |d_bt|)^2
         [P1]  sum_io = sum_bt (w_b a_bti) d_bto
 
     Source
         [N1]  Rochette, Manoel, Tramel 2019, arXiv:1912.06015; Bu, Mao, Xu 2022, arXiv:2205.10683
-        [N2]  own derivation: the terms of [N1] may cancel, so the rounding is relative to the sum of their
+        [N3]  own derivation: the terms of [N1] may cancel, so the rounding is relative to the sum of their
               absolute values, at most (sum_t |a_bt| |d_bt|)^2 by Cauchy-Schwarz; n counts the roundings of a chain
 
     Guarantees
@@ -202,7 +202,7 @@ class OuterSum(PerExampleGrad):
     Checked by
         [F1]  tests/test_grads.py::test_materialise_equals_a_loop
         [N1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
-        [N2]  tests/test_grads.py::test_upper_norms_are_never_below_the_true_ones
+        [N3]  tests/test_grads.py::test_upper_norms_are_never_below_the_true_ones
         [P1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
     """
 
@@ -228,7 +228,7 @@ class OuterSum(PerExampleGrad):
         xp = self.xp
         sq = self.sq_norms()
         sizes = xp.sqrt(xp.einsum("bti,bti->bt", self.a, self.a) * xp.einsum("bto,bto->bt", self.d, self.d))
-        return sq + (self._chain * backend.epsilon(sq)) * sizes.sum(axis=1) ** 2  # [N2]
+        return sq + (self._chain * backend.epsilon(sq)) * sizes.sum(axis=1) ** 2  # [N3]
 
     def weighted_sum(self, w):
         """sum_b w_b g_b, (I, O)."""
