@@ -77,8 +77,8 @@ def load_model(path, network):
     return header["about"]
 
 
-def save_checkpoint(path, network, optimizer, ledger, progress, streams, config, history):
-    """Write all that training needs to go on. config and history are JSON-able."""
+def save_checkpoint(path, network, optimizer, ledger, progress, streams, config, history, extra=None):
+    """Write all that training needs to go on. config, history and extra (the caller's own) are JSON-able."""
     arrays = {f"network/{name}": array for name, array in network.state().items()}
     for slot, by_key in optimizer.slots.items():
         for (layer, name), array in by_key.items():
@@ -86,6 +86,7 @@ def save_checkpoint(path, network, optimizer, ledger, progress, streams, config,
     header = {
         "kind": "checkpoint",
         "config": config,
+        "extra": extra,
         "history": history,
         "ledger": ledger.to_json(),
         "progress": [progress.step, progress.charged],

@@ -2,7 +2,7 @@
 import time
 from dataclasses import dataclass, replace
 
-from ..backend import namespace_of
+from ..backend import namespace_of, synchronise
 from ..errors import BudgetExceededError, DtypeError, ParameterError
 from ..privacy.budget import max_steps
 from ..privacy.ledger import Ledger
@@ -28,7 +28,6 @@ class TrainRecord:
     progress: Progress
     ledger: Ledger
     stopped: str
-    seconds: float
 
 
 class Trainer:
@@ -80,6 +79,7 @@ class Trainer:
             raise ParameterError("expected a filter or a ledger, got both; the filter has its own ledger")
         self.network, self.loss, self.optimizer, self.plan = network, loss, optimizer, plan
         self.filter, self.batch_size = filter, batch_size
+        self.seconds = 0.0  # spent in steps; charging and callbacks are left out
         self.ledger = filter.ledger if filter else Ledger(plan.relation) if ledger is None else ledger
         if self.ledger.relation is not plan.relation:
             raise ParameterError(f"the sampler's analysis is for {plan.relation.value}, the ledger is in "
@@ -96,7 +96,7 @@ class Trainer:
         """
         same_batch("Trainer.run", x=x, y=y)
         count(1, block_steps=block_steps)
-        started, stopped = time.perf_counter(), "finished"
+        stopped = "finished"
         block_steps = -(-block_steps // self.plan.sampler.period) * self.plan.sampler.period
         while progress.step < self.plan.steps:
             if progress.charged == progress.step:
@@ -107,13 +107,15 @@ class Trainer:
                 progress = replace(progress, charged=stop)
                 if on_charge:
                     on_charge(self.ledger)
+            started = time.perf_counter()
             progress, interrupted = self._block(x, y, streams, progress, should_stop)
+            self.seconds += time.perf_counter() - started
             if on_block:
                 on_block(progress)
             if interrupted:
                 stopped = "interrupted"
                 break
-        return TrainRecord(progress, self.ledger, stopped, time.perf_counter() - started)
+        return TrainRecord(progress, self.ledger, stopped)
 
     def _charge(self, start, stop):
         """Charge the steps start..stop-1, or as many as the budget allows; returns where the charge ends."""
@@ -137,8 +139,9 @@ class Trainer:
         for lot in self.plan.sampler.lots(x.shape[0], end - step, streams.sampling):
             self._step(x, y, lot, step, streams)
             step += 1
-            if should_stop and should_stop() and step < end and (step - end) % self.plan.sampler.period == 0:
-                return replace(progress, step=step), True
+            if should_stop and should_stop() and step < end and (end - step) % self.plan.sampler.period == 0:
+                break
+        synchronise(namespace_of(x))
         return replace(progress, step=step), bool(should_stop and should_stop())
 
     def _step(self, x, y, lot, step, streams):

@@ -1,0 +1,111 @@
+"""What a finished run leaves: result.json, metrics.csv, curves.png, model.npz, privacy.md, and a summary."""
+import math
+
+from minidp.privacy import Ledger
+from minidp.train import save_model
+
+from .accounting import every_epsilon
+from .plots import save_curves
+from .report import compare, git_commit, versions, write_json
+from .statement import write_statement
+from .training import write_metrics
+
+FILES = ("result.json", "metrics.csv", "curves.png", "ledger.json", "model.npz", "privacy.md")
+
+
+def finish(name, task, folder, record, history, seconds, *, config, dataset, device, setup, pca_event):
+    """Write all files of the run into its folder, print a summary, and return the result."""
+    progress, plan, filter = record.progress, task.plan, task.filter
+    last = task.measure(progress.step, whole=True)
+    history = [row for row in history if row["step"] < progress.step] + [last]
+    result = {
+        "experiment": name,
+        "dataset": dataset.name,
+        "dataset_sha256": dataset.sha256,
+        "notice": dataset.notice,
+        "device": device,
+        "gradients": plan.sanitizer.strategy,
+        "sampler": type(plan.sampler).__name__,
+        "relation": plan.relation.value,
+        "config": config,
+        "settings": settings(plan, dataset),
+        "steps": progress.step,
+        "steps_charged": max(progress.charged, progress.step),
+        "epochs": progress.step / task.steps_per_epoch,
+        "stopped": record.stopped,
+        "test_accuracy": last["test_accuracy"],
+        "train_accuracy": last.get("train_accuracy_not_private"),
+        "not_private": ["train_accuracy", "metrics.csv: columns named not_private", "curves.png: training accuracy"]
+        if task.train_metrics else [],
+        "epsilon": every_epsilon(record.ledger, filter.delta),
+        "epsilon_without_amplification": unamplified(filter, plan, progress.step, task, pca_event).to_json(),
+        "accountant": filter.accountant.name,
+        "delta": filter.delta,
+        "seconds_total": seconds[0],
+        "seconds_per_step": seconds[1] / progress.step if progress.step else None,
+        "reproducible": task.streams.reproducible,
+        "seed": task.streams.seed,
+        "ledger_sha256": record.ledger.sha256(),
+        "versions": versions(),
+        "commit": git_commit(),
+    }
+    path = folder.path
+    folder.charge(record.ledger)
+    save_model(path / "model.npz", task.model, {key: result[key] for key in ("experiment", "dataset", "steps")})
+    write_metrics(path / "metrics.csv", history)
+    save_curves(path / "curves.png", [row["epoch"] for row in history], [row["test_accuracy"] for row in history],
+                train_accuracy=[row["train_accuracy_not_private"] for row in history] if task.train_metrics else None,
+                delta=[row["delta_at_epsilon"] for row in history], epsilon=task.curve_epsilon,
+                title=f"{name} on {dataset.name}" + (f"\n{dataset.notice}" if dataset.notice else ""))
+    released = ["the network's parameters after every step (model.npz, checkpoint.npz)"]
+    if pca_event is not None:
+        released.append("the PCA projection")
+    write_statement(path / "privacy.md", result=result, plan=plan, setup=setup, ledger=record.ledger,
+                    released=released, notice=dataset.notice)
+    write_json(path / "result.json", result)
+    summarise(result, path)
+    return result
+
+
+def settings(plan, dataset):
+    """The numbers that the accounting rests on."""
+    return {
+        "dataset_size": dataset.nominal_size,
+        "expected_lot_size": plan.expected_lot_size,
+        "sampling_probability": plan.expected_lot_size / dataset.nominal_size,
+        "clip_groups": [
+            {"name": group.name, "clip_norm": group.clip_norm, "noise_multiplier": group.noise_multiplier,
+             "noise_std_on_sum": group.noise_std, "noise_std_on_mean": group.noise_std / plan.expected_lot_size}
+            for group in plan.sanitizer.groups
+        ],
+    }
+
+
+def unamplified(filter, plan, steps, task, pca_event):
+    """Epsilon if each example were in one lot of every epoch, with nothing gained from a secret sample."""
+    ledger = Ledger(plan.relation)
+    if pca_event is not None:
+        ledger.append(pca_event)
+    ledger.append(plan.release_event(), math.ceil(steps / task.steps_per_epoch))
+    return filter.accountant.epsilon(ledger, filter.delta)
+
+
+def summarise(result, path):
+    """Print what came out and where it lies."""
+    if result["notice"]:
+        print(f"NOTICE: {result['notice']}")
+    print(f"test accuracy {result['test_accuracy']:.2%} after {result['steps']} lots "
+          f"({result['epochs']:.4g} epochs) on {result['dataset']}, {result['device']}")
+    if result["train_accuracy"] is not None:
+        print(f"training accuracy {result['train_accuracy']:.2%} (not private)")
+    for name, bound in result["epsilon"].items():
+        low, high = (bound[key] if bound[key] is None or bound[key] == "inf" else f"{bound[key]:.4f}"
+                     for key in ("lower", "upper"))
+        within = high if low is None else f"{low} to {high}"
+        kind = "" if bound["kind"] == "bound" else f" ({bound['kind']}, no guarantee)"
+        print(f"epsilon at delta {result['delta']:g} by {name}: {within}{kind}")
+    if result["reproducible"]:
+        print(f"seed {result['seed']}: reproducible, and not to be released")
+    compare(result)
+    print(f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms a step; "
+          f"wrote {', '.join(FILES)} into {path}")

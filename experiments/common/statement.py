@@ -1,0 +1,95 @@
+"""privacy.md: what a run did to the data and what its epsilon covers, in words that can stand alone."""
+import math
+
+from minidp.files import atomic_write
+
+RELATIONS = {
+    "add_remove": "one example more or less (add/remove)",
+    "replace_one": "one example exchanged for another (replace-one)",
+    "zero_out": "one example exchanged for one that contributes zero (zero-out)",
+}
+
+
+def write_statement(path, *, result, plan, setup, ledger, released, notice=""):
+    """Write the statement.
+
+    result    the dictionary that result.json holds
+    plan      the mechanism.Plan that was executed
+    setup     lines on what was released before the first step (PCA), possibly none
+    released  what the figures cover: the names of what was made public
+    """
+    with atomic_write(path) as file:
+        file.write("\n".join(_lines(result, plan, setup, ledger, released, notice)) + "\n")
+
+
+def _lines(result, plan, setup, ledger, released, notice):
+    q = plan.expected_lot_size / result["settings"]["dataset_size"]
+    yield "# Privacy statement"
+    yield ""
+    if notice:
+        yield f"**{notice}**"
+        yield ""
+    if result["reproducible"]:
+        yield (f"**Seeded run (seed {result['seed']}): reproducible, and not to be released.** Who knows the seed can "
+               "draw the noise again and subtract it; the figures below hold for the same run without a seed.")
+        yield ""
+    yield f"Experiment {result['experiment']} on {result['dataset']}, device {result['device']}."
+    yield ""
+    yield "## What was done"
+    yield ""
+    yield "| | |"
+    yield "|---|---|"
+    yield f"| training examples N (nominal, public) | {result['settings']['dataset_size']} |"
+    yield f"| expected lot size L (the divisor, public) | {plan.expected_lot_size:g} |"
+    yield f"| sampling probability q = L/N | {q:g} |"
+    yield f"| steps (lots) | {result['steps']}, charged {result['steps_charged']} |"
+    yield f"| sampler actually used | {result['sampler']} |"
+    yield f"| neighbouring relation | {RELATIONS[result['relation']]} |"
+    for group in plan.sanitizer.groups:
+        std = group.noise_std
+        yield (f"| clip group {group.name} ({', '.join(name for _, name in group.keys)}) | C = {group.clip_norm:g}, "
+               f"sigma = {group.noise_multiplier:g}; noise std {std:g} on the sum, "
+               f"{std / plan.expected_lot_size:g} on the mean |")
+    for line in setup:
+        yield f"| before the first step | {line} |"
+    yield ""
+    yield ("One step releases all clip groups from the same lot: it is charged as one sampled joint Gaussian, not "
+           "group by group.")
+    yield ""
+    yield f"## Epsilon at delta = {result['delta']:g}"
+    yield ""
+    yield "| accountant | lower | estimate | upper | |"
+    yield "|---|---|---|---|---|"
+    for name, bound in result["epsilon"].items():
+        mark = " (this run's)" if name == result["accountant"] else ""
+        cells = " | ".join(_number(bound[key]) for key in ("lower", "estimate", "upper"))
+        yield f"| {name}{mark} | {cells} | {bound.get('kind', '')} |"
+    yield ""
+    unamplified = result["epsilon_without_amplification"]
+    yield (f"Without amplification by sampling (each example in one lot of every epoch, {result['accountant']}): "
+           f"epsilon {_number(unamplified['upper'])}. The figures above need the lots to be drawn as stated, in secret.")
+    yield ""
+    yield "## What is covered"
+    yield ""
+    yield (f"Released: {', '.join(released)}. The guarantee covers all of them together, and every intermediate state "
+           "of the network, for each training example by itself (for k examples of one person it is weaker).")
+    yield ""
+    yield "## What is not covered"
+    yield ""
+    yield "- Other runs on the same data: tuning, other seeds, runs that were thrown away. Each spends its own epsilon."
+    yield "- Evaluation on training data: figures named `not_private` (accuracy, loss, their curves) are exact."
+    yield "- The test set. It is not protected, and its accuracy is exact."
+    yield ("- Floating point: noise is drawn in float32 by a statistical generator (SFC64, or the GPU's), not a "
+           "cryptographic one, and without the defence of Mironov 2012 against low-order bits.")
+    yield "- Timing, and whoever can read this machine's memory or files while it runs."
+    yield ""
+    yield (f"Ledger SHA-256 {ledger.sha256()} (canonical form of ledger.json). It catches accidents, "
+           "not somebody who edits ledger, result and statement together.")
+
+
+def _number(value):
+    if value is None:
+        return "unknown"
+    if value == "inf" or math.isinf(value):
+        return "infinite"
+    return f"{value:.4g}"

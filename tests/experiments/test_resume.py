@@ -1,0 +1,116 @@
+"""Kill the main job at any moment: nothing that was charged is lost, and a seeded run ends the same."""
+import json
+import random
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from minidp.privacy import Ledger, MomentsAccountant
+
+FLAGS = ("mnist_pca.py", "--smoke", "--quiet", "--dataset", "strokes", "--hidden", 50, "--no-train-metrics")
+
+
+def arrays_of(folder):
+    with np.load(folder / "model.npz") as file:
+        return {name: file[name] for name in file.files}
+
+
+def kill_after(process, seconds):
+    """Send SIGKILL unless the process has ended by itself; returns whether it was killed."""
+    try:
+        process.wait(timeout=seconds)
+        return False
+    except Exception:
+        process.kill()
+        process.wait()
+        return True
+
+
+def wait_for(path, process):
+    """Until a file is there or the process has ended."""
+    while not path.exists() and process.poll() is None:
+        time.sleep(0.01)
+
+
+def kill_and_resume(start_script, run_script, tmp_path, flags, kills, on_kill=lambda: None):
+    """Run with `kills` SIGKILLs at random moments after start-up, then to the end."""
+    chance, done = random.Random(7), 0
+    while done < kills:
+        resume = ("--resume",) if (tmp_path / "out" / "config.json").exists() else ()
+        process = start_script(*flags, "--out", "out", *resume)
+        wait_for(tmp_path / "out" / "ledger.json", process)
+        if not kill_after(process, chance.uniform(0, 2.5)):
+            assert process.returncode == 0
+            return done
+        done += 1
+        on_kill()
+    run_script(*flags, "--out", "out", "--resume", check=0)
+    return done
+
+
+@pytest.mark.parametrize("kills, steps", [(4, 3000), pytest.param(50, 40_000, marks=pytest.mark.slow)])
+def test_a_killed_seeded_run_ends_bit_for_bit_like_one_that_was_not(kills, steps, start_script, run_script, tmp_path):
+    flags = (*FLAGS, "--seed", 5, "--steps", steps)
+    run_script(*flags, "--out", "whole", check=0)
+    assert kill_and_resume(start_script, run_script, tmp_path, flags, kills) > kills / 2
+    whole, killed = arrays_of(tmp_path / "whole"), arrays_of(tmp_path / "out")
+    for name in whole:
+        np.testing.assert_array_equal(whole[name], killed[name])
+    assert (tmp_path / "whole" / "ledger.json").read_bytes() == (tmp_path / "out" / "ledger.json").read_bytes()
+    assert (tmp_path / "whole" / "metrics.csv").read_bytes() == (tmp_path / "out" / "metrics.csv").read_bytes()
+
+
+def test_a_killed_run_without_a_seed_keeps_its_charges_and_runs_fewer_lots(start_script, run_script, tmp_path):
+    flags = (*FLAGS, "--steps", 3000)
+    counts = []
+
+    def on_kill():
+        counts.append(sum(n for _, n in Ledger.load(tmp_path / "out" / "ledger.json").items()))
+
+    kill_and_resume(start_script, run_script, tmp_path, flags, 4, on_kill)
+    assert counts == sorted(counts)
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    ledger = Ledger.load(tmp_path / "out" / "ledger.json")
+    lots = sum(n for event, n in ledger.items() if type(event).__name__ == "PoissonSampled")
+    assert lots == 3000 and result["steps"] <= lots
+    assert result["epsilon"]["moments"]["upper"] == MomentsAccountant().epsilon(ledger, 1e-5).upper
+    with np.load(tmp_path / "out" / "checkpoint.npz") as file:
+        assert json.loads(str(file["header"]))["streams"] is None
+
+
+@pytest.mark.parametrize("seed", [("--seed", 5), ()])
+def test_an_interrupt_saves_and_resume_loses_nothing(seed, start_script, run_script, tmp_path):
+    flags = (*FLAGS, "--steps", 6000, *seed)
+    process = start_script(*flags, "--out", "out")
+    wait_for(tmp_path / "out" / "ledger.json", process)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) in (130, 0)
+    run_script(*flags, "--out", "out", "--resume", check=0)
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert result["steps"] == result["steps_charged"] == 6000
+
+
+def test_another_configuration_is_refused(start_script, run_script, tmp_path):
+    process = start_script(*FLAGS, "--out", "out", "--steps", 100_000)
+    wait_for(tmp_path / "out" / "ledger.json", process)
+    assert kill_after(process, 0.3)
+    done = run_script(*FLAGS, "--out", "out", "--resume", "--steps", 100_000, "--clip-norm", 3, check=2)
+    assert "clip_norm was 4.0 and is 3.0" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("damage", ["truncate", "edit ledger"])
+def test_damaged_files_are_refused(damage, start_script, run_script, tmp_path):
+    flags = (*FLAGS, "--steps", 100_000)
+    process = start_script(*flags, "--out", "out")
+    wait_for(tmp_path / "out" / "ledger.json", process)
+    assert kill_after(process, 1.0)
+    if damage == "truncate":
+        path = tmp_path / "out" / "checkpoint.npz"
+        path.write_bytes(path.read_bytes()[:-200])
+    else:
+        Ledger().save(tmp_path / "out" / "ledger.json")
+    done = run_script(*flags, "--out", "out", "--resume", check=2)
+    assert len(done.stderr.splitlines()) == 1 and done.stderr.startswith("error: ")
