@@ -1,0 +1,96 @@
+"""The plan: what training will do, and the event that follows from it."""
+import pytest
+
+from minidp.errors import BudgetExceededError, ParameterError
+from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
+                              flat_group, per_layer_groups)
+from minidp.privacy import (Composed, FixedSizeSampled, Gaussian, JointGaussian, Ledger, MomentsAccountant,
+                            NeighbouringRelation, PoissonSampled, Repeated)
+
+KEYS = [("dense1", "W"), ("dense2", "W")]
+FLAT = Sanitizer(flat_group(KEYS, 4.0, 4.0))
+LAYERS = Sanitizer(per_layer_groups(KEYS, 4.0, {"dense1": 4.0, "dense2": 6.0}))
+FALLING = Sanitizer(flat_group(KEYS, 4.0, LinearDecay(4.0, 2.0, 4)))
+POISSON = PoissonSampler(0.01)
+
+
+def test_a_step_is_the_sampled_release():
+    plan = Plan(POISSON, LAYERS, 10, 600)
+    assert plan.relation is NeighbouringRelation.ADD_REMOVE
+    assert plan.release_event() == JointGaussian((4.0, 6.0))
+    assert plan.step_event() == PoissonSampled(0.01, JointGaussian((4.0, 6.0)))
+    assert plan.total_event == Repeated(plan.step_event(), 10)
+
+
+def test_the_relation_of_the_sampler_reaches_the_multiplier():
+    plan = Plan(FixedSizeSampler(1000, 10), FLAT, 10, 10)
+    assert plan.step_event() == FixedSizeSampled(1000, 10, Gaussian(2.0))  # replace-one: twice the sensitivity
+
+
+def test_shuffled_steps_are_charged_by_the_epoch():
+    plan = Plan(ShuffleSampler(100, 30), FLAT, 9, 30)
+    assert plan.charges(0, 9) == [(Gaussian(4.0), 3)]
+    assert plan.charges(4, 9) == [(Gaussian(4.0), 2)]
+
+
+def test_equal_steps_of_a_schedule_are_charged_together_in_order():
+    plan = Plan(POISSON, FALLING, 10, 600)
+    sigmas = [4.0, 3.5, 3.0, 2.5]
+    assert plan.charges(0, 10) == [(PoissonSampled(0.01, Gaussian(s)), 1) for s in sigmas] + [
+        (PoissonSampled(0.01, Gaussian(2.0)), 6)]
+    assert plan.charges(2, 4) == [(PoissonSampled(0.01, Gaussian(s)), 1) for s in (3.0, 2.5)]
+    assert plan.total_event == Composed(tuple(Repeated(event, n) for event, n in plan.charges(0, 10)))
+
+
+@pytest.mark.parametrize("sanitizer", [FLAT, FALLING], ids=["constant", "schedule"])
+def test_blocks_add_up_to_the_whole(sanitizer):
+    plan = Plan(POISSON, sanitizer, 10, 600)
+    whole, blocks = Ledger(), Ledger()
+    whole.append(plan.total_event)
+    for start in range(0, 10, 3):
+        for event, times in plan.charges(start, min(start + 3, 10)):
+            blocks.append(event, times)
+    accountant = MomentsAccountant()
+    assert accountant.epsilon(blocks, 1e-5) == accountant.epsilon(whole, 1e-5)
+
+
+def test_no_steps_cost_nothing():
+    plan = Plan(POISSON, FLAT, 0, 600)
+    ledger = Ledger()
+    ledger.append(plan.total_event)
+    assert plan.charges(0, 0) == [] and MomentsAccountant().epsilon(ledger, 1e-5).upper == 0
+
+
+def test_fitted_takes_the_most_steps_within_the_target():
+    prefix, accountant = Ledger(), MomentsAccountant()
+    prefix.append(Gaussian(7.0))
+    plan = Plan(POISSON, FALLING, 1, 600).fitted(accountant, prefix, 2.0, 1e-5)
+
+    def spent(steps):
+        ledger = prefix.copy()
+        ledger.append(plan.with_steps(steps).total_event)
+        return accountant.epsilon(ledger, 1e-5).upper
+
+    assert spent(plan.steps) <= 2.0 < spent(plan.steps + 1)
+    assert prefix.items() == [(Gaussian(7.0), 1)]
+    with pytest.raises(BudgetExceededError, match="before the first step"):
+        plan.fitted(accountant, prefix, 0.1, 1e-5)
+
+
+def test_fitted_shuffle_ends_with_an_epoch():
+    relation = NeighbouringRelation.ZERO_OUT
+    plan = Plan(ShuffleSampler(100, 30), FLAT, 1, 30).fitted(MomentsAccountant(relation), Ledger(relation), 5.0, 1e-5)
+    assert plan.steps > 0 and plan.steps % 4 == 0
+
+
+def test_shuffled_lots_refuse_a_schedule_of_the_noise():
+    with pytest.raises(ParameterError, match="use the Poisson sampler, or constant settings"):
+        Plan(ShuffleSampler(100, 30), FALLING, 9, 30)
+
+
+@pytest.mark.parametrize("sampler, steps, lot, message", [
+    (POISSON, -1, 600, "steps=-1"), (POISSON, 1, 0, "expected_lot_size=0"),
+    (POISSON, 1, float("inf"), "expected_lot_size=inf"), ("poisson", 1, 600, "expected a sampler, got str")])
+def test_bad_plans_are_refused(sampler, steps, lot, message):
+    with pytest.raises(ParameterError, match=message):
+        Plan(sampler, FLAT, steps, lot)

@@ -1,0 +1,50 @@
+"""Initial values: their distribution, and that they repeat with the seed."""
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from minidp.nn import init
+
+FALSE_ALARM = 1e-6  # chance that a right implementation fails such a test with another seed
+SHAPE = (40, 5, 50)  # fan-in 200, fan-out 50
+EXPECTED = {
+    "truncated_normal": (init.truncated_normal, stats.truncnorm(-2, 2, scale=1 / math.sqrt(200))),
+    "glorot_uniform": (init.glorot_uniform, stats.uniform(-math.sqrt(6 / 250), 2 * math.sqrt(6 / 250))),
+    "he_normal": (init.he_normal, stats.norm(scale=math.sqrt(2 / 200))),
+}
+drawn = pytest.mark.parametrize("initialiser, distribution", EXPECTED.values(), ids=EXPECTED)
+
+
+@drawn
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_values_follow_the_distribution(initialiser, distribution, dtype, rng):
+    values = initialiser(rng, SHAPE, dtype)
+    assert values.shape == SHAPE and values.dtype == np.dtype(dtype)
+    assert stats.kstest(values.ravel().astype("float64"), distribution.cdf).pvalue > FALSE_ALARM
+
+
+@drawn
+def test_values_repeat_with_the_seed_and_differ_without(initialiser, distribution):
+    first, again, other = (initialiser(np.random.default_rng(seed), SHAPE, "float32") for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).mean() > 0.99
+
+
+def test_truncation_leaves_nothing_beyond_two_standard_deviations(rng):
+    values = init.truncated_normal(rng, (100, 1000), "float64")
+    assert 0.19 < np.abs(values).max() <= 2 / math.sqrt(100)
+
+
+def test_constants_draw_nothing(rng):
+    state = rng.bit_generator.state
+    np.testing.assert_array_equal(init.zeros(rng, (2, 3), "float32"), np.zeros((2, 3)))
+    np.testing.assert_array_equal(init.constant(0.1)(rng, (3,), "float64"), [0.1] * 3)
+    assert init.constant(0.1)(rng, (3,), "float32").dtype == np.float32
+    assert rng.bit_generator.state == state
+
+
+@drawn
+def test_a_vector_counts_as_fan_in_one(initialiser, distribution, rng):
+    assert initialiser(rng, (7,), "float32").shape == (7,)
