@@ -5,9 +5,11 @@ ones, a wrong softmax backward agrees to 4e-16. The reference is a central diffe
 (about 1e-9 for smooth functions), a complex step (about 1e-15, where the layer takes complex numbers), or
 differences of one parameter at a time. Points near a kink are refused, since nothing is proved there.
 """
+import math
+
 import numpy as np
 
-from ..errors import MinidpError
+from ..errors import MinidpError, ShapeError
 
 STEP = 1e-5
 COMPLEX_STEP = 1e-200
@@ -24,7 +26,12 @@ def random_direction(shape, rng):
 
 
 def relative_error(measured, expected, scale=0.0):
-    """|measured - expected| over the larger of their sizes and `scale`, the size typical of such numbers."""
+    """|measured - expected| over the larger of their sizes and `scale`, the size typical of such numbers.
+
+    Infinity where one is not finite: NaN is larger than nothing and would pass for agreement.
+    """
+    if not (math.isfinite(measured) and math.isfinite(expected)):
+        return math.inf
     size = max(abs(measured), abs(expected), scale)
     return 0.0 if size == 0 else abs(measured - expected) / size
 
@@ -32,8 +39,9 @@ def relative_error(measured, expected, scale=0.0):
 def directional_error(function, gradient, x, rng, directions=3):
     """Error of `gradient` (of x's shape) of a scalar function at x, by central differences.
 
-    Raises KinkError where the slopes on the two sides of x differ.
+    Raises KinkError where the slopes on the two sides of x differ, ShapeError if the shapes do.
     """
+    _same_shape(gradient, x.shape)
     worst = 0.0
     for _ in range(directions):
         v = random_direction(x.shape, rng)
@@ -45,16 +53,18 @@ def directional_error(function, gradient, x, rng, directions=3):
 
 def _slope(function, x, v, scale):
     below, near_below, here, near_above, above = (function(x + k * STEP * v) for k in (-1, -0.5, 0, 0.5, 1))
-    left, right = (here - below) / STEP, (above - here) / STEP
     wide, narrow = (above - below) / (2 * STEP), (near_above - near_below) / STEP
-    size = max(abs(left), abs(right), scale)
-    if size and max(abs(left - right), abs(wide - narrow)) > KINK_TOLERANCE * size + 1e-9:
+    bend, near_bend = (above - 2 * here + below) / STEP, 2 * (near_above - 2 * here + near_below) / STEP
+    size = max(abs(above - here) / STEP, abs(here - below) / STEP, scale)
+    # The bend of a smooth function halves with the step and its slope settles; at a kink one of them does not.
+    if size and max(abs(bend - 2 * near_bend), abs(wide - narrow)) > KINK_TOLERANCE * size + 1e-9:
         raise KinkError("the function has a kink near this point")
     return (4 * narrow - wide) / 3  # Richardson: the error in STEP^2 cancels
 
 
 def complex_step_error(function, gradient, x, rng, directions=3):
     """Error of `gradient` of a scalar, analytic function at x, by Im f(x + ihv) / h: no cancellation."""
+    _same_shape(gradient, x.shape)
     worst = 0.0
     for _ in range(directions):
         v = random_direction(x.shape, rng)
@@ -88,13 +98,20 @@ def layer_param_errors(layer, x, rng, forward_rng=None):
     errors = {}
     for name, grad in layer.param_grads(dy, cache).items():
         per_example, array = grad.materialise(), layer.params[name]
+        _same_shape(per_example, (len(x), *array.shape))
         numeric = np.empty_like(per_example)
         for index in np.ndindex(array.shape):
             numeric[(slice(None), *index)] = _entry_slopes(layer, x, dy, array, index, draw)
         scale = float(np.abs(numeric).max(initial=0))
         worst = float(np.abs(per_example - numeric).max(initial=0))
-        errors[name] = worst / scale if scale else worst
+        errors[name] = (worst / scale if scale else worst) if math.isfinite(worst) else math.inf
     return errors
+
+
+def _same_shape(gradient, shape):
+    """A gradient of another shape would broadcast, and a sum over examples could look right."""
+    if tuple(gradient.shape) != tuple(shape):
+        raise ShapeError(f"gradient check: expected a gradient of shape {tuple(shape)}, got {tuple(gradient.shape)}")
 
 
 def _entry_slopes(layer, x, dy, array, index, draw):
