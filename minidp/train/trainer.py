@@ -73,7 +73,7 @@ class Trainer:
             raise ParameterError(f"expected clip groups over the trained parameters {sorted(params)}, "
                                  f"got {sorted(plan.sanitizer.keys)}")
         for key, array in params.items():
-            if array.dtype.kind != "f":
+            if array.dtype.name not in ("float32", "float64"):
                 raise DtypeError(f"{'.'.join(key)}: expected float32 or float64 to train, got {array.dtype}")
         if filter is not None and ledger is not None:
             raise ParameterError("expected a filter or a ledger, got both; the filter has its own ledger")
@@ -92,7 +92,7 @@ class Trainer:
         block_steps  steps that are charged together, rounded up to the sampler's period
         on_charge    called with the ledger once it covers a block, before the block runs: write it to disk
         on_block     called with the Progress after each block: checkpoint, evaluate
-        should_stop  asked after every step; once true, training ends at the next point it can resume from
+        should_stop  asked after every step until it is true; training then ends at the next point it can resume from
         """
         same_batch("Trainer.run", x=x, y=y)
         count(1, block_steps=block_steps)
@@ -135,14 +135,15 @@ class Trainer:
 
     def _block(self, x, y, streams, progress, should_stop):
         """Run the charged steps; returns (progress, whether it was asked to stop)."""
-        step, end = progress.step, progress.charged
+        step, end, asked = progress.step, progress.charged, False
         for lot in self.plan.sampler.lots(x.shape[0], end - step, streams.sampling):
             self._step(x, y, lot, step, streams)
             step += 1
-            if should_stop and should_stop() and step < end and (end - step) % self.plan.sampler.period == 0:
+            asked = asked or bool(should_stop and should_stop())
+            if asked and (step - progress.step) % self.plan.sampler.period == 0:
                 break
         synchronise(namespace_of(x))
-        return replace(progress, step=step), bool(should_stop and should_stop())
+        return replace(progress, step=step), asked and step < self.plan.steps
 
     def _step(self, x, y, lot, step, streams):
         sanitizer = self.plan.sanitizer.at(step)

@@ -1,0 +1,49 @@
+"""A small training problem, which the tests of tests/train share."""
+from minidp import nn
+from minidp.backend import Backend, to_host
+from minidp.mechanism import (FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler, flat_group,
+                              per_layer_groups)
+from minidp.streams import Streams
+from minidp.train import SGD, Trainer
+
+EXAMPLES, INPUTS, CLASSES, LOT = 40, 5, 3, 8
+SAMPLERS = {
+    "poisson": PoissonSampler(LOT / EXAMPLES),
+    "fixed": FixedSizeSampler(EXAMPLES, LOT),
+    "shuffle": ShuffleSampler(EXAMPLES, 12),  # lots of 12, 12, 12 and 4: four an epoch
+}
+LAYOUTS = {"flat": flat_group, "per-layer": per_layer_groups}
+NUMPY = Backend.numpy()
+
+
+def make_data(backend=NUMPY, dtype="float64", examples=EXAMPLES):
+    """x (examples, INPUTS) and class labels y, always the same."""
+    rng = Streams(5).init
+    x = rng.standard_normal((examples, INPUTS)).astype(dtype)
+    return backend.asarray(x), backend.asarray(rng.integers(0, CLASSES, examples))
+
+
+def make_network(backend=NUMPY, dtype="float64"):
+    """Two dense layers, always with the same initial values."""
+    rng = Streams(6).init
+    layers = [nn.Dense(INPUTS, 6, rng=rng, dtype=dtype), nn.Tanh(), nn.Dense(6, CLASSES, rng=rng, dtype=dtype)]
+    return nn.Sequential(layers, (INPUTS,)).to(backend)
+
+
+def make_plan(network, sampler="poisson", steps=10, clip_norm=1.0, noise_multiplier=1.0, layout="per-layer",
+              strategy="auto", lot=LOT):
+    """A plan over all parameters of the network."""
+    groups = LAYOUTS[layout](network.params(), clip_norm, noise_multiplier)
+    return Plan(SAMPLERS[sampler], Sanitizer(groups, strategy), steps, lot)
+
+
+def make_trainer(backend=NUMPY, optimizer=None, dtype="float64", batch_size=4096, filter=None, ledger=None, **plan):
+    """A trainer of the network above; other keywords go to `make_plan`."""
+    network = make_network(backend, dtype)
+    return Trainer(network, nn.SoftmaxCrossEntropy(), optimizer or SGD(0.5), make_plan(network, **plan), filter, ledger,
+                   batch_size)
+
+
+def values(network):
+    """{key: host copy} of the trained parameters."""
+    return {key: to_host(array).copy() for key, array in network.params().items()}

@@ -1,0 +1,241 @@
+"""One step after the other: the order of Algorithm 1, what is divided by what, and what does not matter."""
+import math
+
+import numpy as np
+import pytest
+
+from minidp import nn
+from minidp.backend import Backend
+from minidp.errors import DtypeError, ParameterError, ShapeError
+from minidp.mechanism import LinearDecay, PoissonSampler, Sanitizer, flat_group
+from minidp.privacy import (Filter, Gaussian, JointGaussian, Ledger, MomentsAccountant, NeighbouringRelation,
+                            PoissonSampled)
+from minidp.streams import Streams
+from minidp.train import SGD, Adam, Progress, Trainer
+from tests.support.guarded import guarded_backend
+from tests.support.training import (CLASSES, EXAMPLES, LOT, SAMPLERS, make_data, make_network, make_plan, make_trainer,
+                                    values)
+
+samplers = pytest.mark.parametrize("sampler", SAMPLERS)
+STEP = PoissonSampled(LOT / EXAMPLES, JointGaussian((1.0, 1.0)))
+
+
+def trained(seed=1, steps=10, data=None, run=None, **settings):
+    """Final values of the parameters after a seeded run."""
+    trainer = make_trainer(steps=steps, **settings)
+    trainer.run(*(data or make_data(settings.get("backend", Backend.numpy()))), Streams(seed), **(run or {}))
+    return values(trainer.network)
+
+
+def assert_same(first, second, rtol=0.0, atol=0.0):
+    assert first.keys() == second.keys()
+    for key in first:
+        np.testing.assert_allclose(first[key], second[key], rtol=rtol, atol=atol, err_msg=str(key))
+
+
+@pytest.mark.parametrize("block_steps", [1, 4, 100])
+@pytest.mark.parametrize("filtered", [False, True], ids=["ledger", "filter"])
+def test_ledger_covers_every_step_before_it_runs(block_steps, filtered, monkeypatch):
+    budget = Filter(MomentsAccountant(), math.inf, 1e-5) if filtered else None
+    trainer, events = make_trainer(filter=budget), []
+    lots, step = PoissonSampler.lots, Trainer._step
+
+    def watched(self, num_examples, steps, rng):
+        for lot in lots(self, num_examples, steps, rng):
+            drawn.append(trainer.ledger.items()[0])
+            yield lot
+
+    drawn = []
+    monkeypatch.setattr(PoissonSampler, "lots", watched)
+    monkeypatch.setattr(Trainer, "_step", lambda self, *arguments: events.append("step") or step(self, *arguments))
+    record = trainer.run(*make_data(), Streams(1), block_steps=block_steps,
+                         on_charge=lambda ledger: events.append(ledger.items()[0][1]))
+    assert len(drawn) == 10 and all(event == STEP and times > i for i, (event, times) in enumerate(drawn))
+    covered = ran = 0
+    for event in events:  # on_charge puts the ledger on disk: it has to come before the steps it covers
+        covered, ran = (covered, ran + 1) if event == "step" else (event, ran)
+        assert ran <= covered
+    assert ran == 10 and record.ledger.items() == [(STEP, 10)] and record.stopped == "finished"
+    assert record.progress == Progress(10, 10)
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 4096])
+def test_noise_is_drawn_once_a_lot_whatever_the_batches(batch_size, monkeypatch):
+    released = []
+    release = Sanitizer.release
+    monkeypatch.setattr(Sanitizer, "release", lambda self, raw, rng: released.append(rng) or release(self, raw, rng))
+    streams = Streams(1)
+    trainer = make_trainer(batch_size=batch_size)
+    trainer.run(*make_data(), streams)
+    assert released == [streams.noise] * 10
+    expected = Streams(1)
+    expected.noise.standard_normal(10 * sum(array.size for array in values(trainer.network).values()))
+    assert streams.state()["noise"] == expected.state()["noise"]
+
+
+@pytest.mark.parametrize("lot", [1, 8, 2.5])
+def test_divides_by_the_expected_lot_size_not_by_the_lot(lot, monkeypatch):
+    # the same sums, divided by another public constant: the change is in proportion, whatever the lots' sizes
+    moved = {L: trained(steps=1, lot=L, clip_norm=math.inf, noise_multiplier=0) for L in (lot, 1)}
+    start = values(make_network())
+    for key in start:
+        np.testing.assert_allclose((moved[lot][key] - start[key]) * lot, moved[1][key] - start[key], atol=1e-14)
+    monkeypatch.setattr(PoissonSampler, "lots", lambda self, n, steps, rng: iter([np.arange(4)]))
+    small = trained(steps=1, lot=lot, noise_multiplier=0)
+    monkeypatch.setattr(PoissonSampler, "lots", lambda self, n, steps, rng: iter([np.tile(np.arange(4), 3)]))
+    large = trained(steps=1, lot=lot, noise_multiplier=0)
+    for key in start:  # three times the lot moves three times as far
+        np.testing.assert_allclose(large[key] - start[key], 3 * (small[key] - start[key]), atol=1e-14)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "explicit", "factored"])
+def test_without_clipping_and_noise_it_is_plain_sgd(strategy):
+    settings = {"clip_norm": math.inf, "noise_multiplier": 0, "steps": 20, "strategy": strategy}
+    got = trained(**settings)
+    expected = plain_sgd(20, 0.5, lambda g, h: (h.T @ g, g.sum(axis=0)))
+    assert_same(got, expected, rtol=1e-12, atol=1e-14)
+    if strategy == "factored":
+        exact = plain_sgd(20, 0.5, lambda g, h: (h.T @ g, np.ones(len(g)) @ g))
+        assert_same(got, exact)  # bit for bit, where the sums are done in the same order
+
+
+def plain_sgd(steps, rate, gradient):
+    """The network of tests/support/training.py by hand: tanh, softmax, cross-entropy, sum over the lot over L."""
+    theta, (x, y) = values(make_network()), make_data()
+    W1, b1, W2, b2 = theta.values()
+    for lot in SAMPLERS["poisson"].lots(EXAMPLES, steps, Streams(1).sampling):
+        h = np.tanh(x[lot] @ W1 + b1)
+        z = h @ W2 + b2
+        p = np.exp(z - z.max(axis=1, keepdims=True))
+        dz = p / p.sum(axis=1, keepdims=True) - (np.arange(CLASSES) == y[lot][:, None])
+        da = (dz @ W2.T) * (1 - h * h)
+        for array, g in zip((W1, b1, W2, b2), (*gradient(da, x[lot]), *gradient(dz, h))):
+            array -= g * (1 / LOT) * rate
+    return theta
+
+
+def test_empty_lots_release_noise_alone(backend, monkeypatch):
+    monkeypatch.setattr(PoissonSampler, "lots",
+                        lambda self, n, steps, rng: (np.zeros(0, "int64") for _ in range(steps)))
+    got = trained(steps=3, backend=backend)
+    noise, expected = Streams(1).noise, values(make_network())
+    for _ in range(3):
+        for array in expected.values():
+            array -= noise.standard_normal(array.shape) / LOT * 0.5
+    assert_same(got, expected, rtol=1e-13, atol=1e-15)
+
+
+def test_an_empty_data_set_trains_on_noise(backend):
+    data = make_data(backend, examples=0)
+    assert_same(trained(steps=3, backend=backend, data=data), trained(steps=3, data=make_data(examples=0)), rtol=1e-13)
+
+
+@samplers
+@pytest.mark.parametrize("batch_size", [1, 3, 7])
+def test_batch_size_does_not_matter(sampler, batch_size):
+    assert_same(trained(sampler=sampler), trained(sampler=sampler, batch_size=batch_size), rtol=1e-12, atol=1e-13)
+
+
+@samplers
+@pytest.mark.parametrize("layout", ["flat", "per-layer"])
+def test_every_strategy_releases_the_same(sampler, layout):
+    runs = [trained(sampler=sampler, layout=layout, strategy=s) for s in ("explicit", "factored", "auto")]
+    assert_same(runs[0], runs[1], rtol=1e-12, atol=1e-13)
+    assert_same(runs[0], runs[2], rtol=1e-12, atol=1e-13)
+
+
+@samplers
+@pytest.mark.parametrize("strategy", ["explicit", "factored", "auto"])
+@pytest.mark.parametrize("dtype, rtol", [("float64", 1e-12), ("float32", 1e-5)])
+def test_guarded_arrays_train_as_numpy_does(sampler, strategy, dtype, rtol):
+    """Every line of a step keeps CuPy's rules, and gives what NumPy gives."""
+    runs = []
+    for backend in (Backend.numpy(), guarded_backend()):
+        trainer = make_trainer(backend, Adam(0.05), dtype, batch_size=5, sampler=sampler, strategy=strategy)
+        trainer.run(*make_data(backend, dtype), Streams(1))
+        assert {array.dtype.name for array in trainer.network.params().values()} == {dtype}
+        runs.append(values(trainer.network))
+    assert_same(*runs, rtol=rtol, atol=rtol)
+
+
+def test_seeded_runs_repeat_and_unseeded_ones_differ():
+    assert_same(trained(seed=1), trained(seed=1))
+    for seed in (2, None):
+        assert any((trained(seed=1)[key] != trained(seed=seed)[key]).any() for key in values(make_network()))
+    assert any((trained(seed=None)[key] != trained(seed=None)[key]).any() for key in values(make_network()))
+
+
+@pytest.mark.parametrize("block_steps", [1, 3, 100])
+def test_blocks_do_not_matter(block_steps):
+    assert_same(trained(), trained(run={"block_steps": block_steps}))
+
+
+@pytest.mark.parametrize("setting", ["clip_norm", "noise_multiplier"])
+def test_schedules_reach_the_release_and_the_ledger(setting, monkeypatch):
+    schedule, seen = LinearDecay(2.0, 1.0, 4), []
+    release = Sanitizer.release
+    monkeypatch.setattr(Sanitizer, "release",
+                        lambda self, raw, rng: seen.append(self.groups[0]) or release(self, raw, rng))
+    trainer = make_trainer(steps=6, layout="flat", **{setting: schedule})
+    record = trainer.run(*make_data(), Streams(1), block_steps=4)
+    assert [getattr(group, setting) for group in seen] == [2.0, 1.75, 1.5, 1.25, 1.0, 1.0]
+    sigmas = [group.noise_multiplier for group in seen]
+    charged = [event.event.noise_multiplier for event, times in record.ledger.items() for _ in range(times)]
+    assert charged == sigmas
+
+
+def test_wrong_groups_relations_and_dtypes_are_refused():
+    network, loss = make_network(), nn.SoftmaxCrossEntropy()
+    plan = make_plan(network)
+    with pytest.raises(ParameterError, match="expected clip groups over the trained parameters"):
+        Trainer(network, loss, SGD(0.1), make_plan(nn.Sequential(network.layers, (5,), frozen=["dense1"])))
+    with pytest.raises(ParameterError, match="one relation a run"):
+        Trainer(network, loss, SGD(0.1), plan, ledger=Ledger(NeighbouringRelation.REPLACE_ONE))
+    with pytest.raises(ParameterError, match="the filter has its own ledger"):
+        Trainer(network, loss, SGD(0.1), plan, Filter(MomentsAccountant(), 1.0, 1e-5), Ledger())
+    with pytest.raises(ParameterError, match="batch_size=0"):
+        Trainer(network, loss, SGD(0.1), plan, batch_size=0)
+    for dtype in ("complex128", "float16"):
+        with pytest.raises(DtypeError, match=f"dense1.W: expected float32 or float64 to train, got {dtype}"):
+            Trainer(make_network(dtype=dtype), loss, SGD(0.1), plan)
+
+
+def test_wrong_data_is_refused():
+    x, y = make_data()
+    with pytest.raises(ShapeError, match="same number of examples"):
+        make_trainer().run(x, y[:-1], Streams(1))
+    with pytest.raises(ShapeError, match=r"network: expected x of shape \(B, 5\)"):
+        make_trainer().run(x[:, :4], y, Streams(1))
+    with pytest.raises(ParameterError, match="block_steps=0"):
+        make_trainer().run(x, y, Streams(1), block_steps=0)
+    with pytest.raises(ParameterError, match="expected 40 examples"):
+        make_trainer(sampler="fixed").run(x[:39], y[:39], Streams(1))
+
+
+def test_examples_that_are_not_finite_change_nothing_but_their_own_part():
+    x, y = make_data()
+    x[7] = np.nan
+    with np.errstate(invalid="ignore"):
+        got = trained(data=(x, y))
+    assert all(np.isfinite(array).all() for array in got.values())
+
+
+def test_nothing_private_is_kept_or_returned():
+    trainer = make_trainer(noise_multiplier=3.0)
+    record = trainer.run(*make_data(), Streams(1))
+    assert vars(record).keys() == {"progress", "ledger", "stopped"}
+    kept = {name for name, value in vars(trainer).items() if "raw" in name or hasattr(value, "shape")}
+    assert kept == set() and trainer.optimizer.slots == {}
+
+
+def test_training_learns(rng):
+    x = rng.standard_normal((EXAMPLES, 5))
+    y = x[:, :CLASSES].argmax(axis=1)
+    trainer = make_trainer(steps=200, noise_multiplier=0, clip_norm=10.0)
+    trainer.run(x, y, Streams(1))
+    assert (trainer.network.predict(x).argmax(axis=1) == y).mean() > 0.95
+
+
+def test_flat_clipping_charges_one_gaussian():
+    record = make_trainer(layout="flat", noise_multiplier=4.0).run(*make_data(), Streams(1))
+    assert record.ledger.items() == [(PoissonSampled(0.2, Gaussian(4.0)), 10)]

@@ -1,0 +1,132 @@
+"""When training ends before its plan does: out of budget, or asked to stop; and how it goes on."""
+import math
+
+import pytest
+
+from minidp.errors import BudgetExceededError
+from minidp.mechanism import LinearDecay
+from minidp.privacy import Filter, Gaussian, MomentsAccountant, max_steps
+from minidp.streams import Streams
+from minidp.train import Progress
+from tests.support.training import SAMPLERS, make_data, make_trainer, values
+from tests.train.test_trainer import assert_same, trained
+
+DELTA = 1e-5
+samplers = pytest.mark.parametrize("sampler", SAMPLERS)
+
+
+def budget(epsilon, sampler="poisson"):
+    return Filter(MomentsAccountant(SAMPLERS[sampler].relation), epsilon, DELTA)
+
+
+def after(number):
+    """should_stop that is true from its `number`-th call on."""
+    calls = []
+    return lambda: calls.append(1) or len(calls) >= number
+
+
+@pytest.mark.parametrize("block_steps", [1, 7, 1000])
+@pytest.mark.parametrize("sigma", [4.0, LinearDecay(5.0, 3.0, 6)], ids=["constant", "schedule"])
+def test_filter_stops_before_the_step_that_would_exceed(block_steps, sigma):
+    filter = budget(1.5)
+    trainer = make_trainer(filter=filter, steps=200, noise_multiplier=sigma, layout="flat")
+    steps = max_steps(filter.accountant, filter.ledger.copy(), lambda n: trainer.plan.charges(0, n), 1.5, DELTA)
+    record = trainer.run(*make_data(), Streams(1), block_steps=block_steps)
+    assert 1 < steps < 200 and steps % 7
+    assert record.stopped == "budget" and record.progress == Progress(steps, steps)
+    assert sum(times for _, times in record.ledger.items()) == steps
+    assert filter.accountant.epsilon(record.ledger, DELTA).upper <= 1.5
+    assert_same(values(trainer.network), trained(steps=steps, noise_multiplier=sigma, layout="flat"))
+
+
+def test_shuffled_training_stops_with_an_epoch():
+    filter = budget(5.0, "shuffle")
+    trainer = make_trainer(filter=filter, steps=200, sampler="shuffle", noise_multiplier=4.0)
+    record = trainer.run(*make_data(), Streams(1), block_steps=100)
+    epochs = sum(times for _, times in record.ledger.items())
+    assert record.stopped == "budget" and epochs > 1 and record.progress == Progress(4 * epochs, 4 * epochs)
+    after_one_more = record.ledger.copy()
+    after_one_more.append(trainer.plan.release_event())
+    assert filter.accountant.epsilon(after_one_more, DELTA).upper > 5.0
+
+
+def test_a_budget_for_no_step_changes_nothing():
+    trainer, charged = make_trainer(filter=budget(0.01)), []
+    before = values(trainer.network)
+    record = trainer.run(*make_data(), Streams(1), on_charge=charged.append)
+    assert record.stopped == "budget" and record.progress == Progress(0, 0)
+    assert record.ledger.items() == [] == charged
+    assert_same(before, values(trainer.network))
+
+
+def test_a_step_without_noise_needs_an_infinite_budget():
+    assert make_trainer(filter=budget(100.0), noise_multiplier=0).run(*make_data(), Streams(1)).progress.step == 0
+    assert make_trainer(filter=budget(math.inf), noise_multiplier=0).run(*make_data(), Streams(1)).progress.step == 10
+
+
+def test_a_ledger_that_is_over_the_budget_already_is_refused():
+    filter = budget(1.0)
+    filter.ledger.append(Gaussian(1.0))
+    with pytest.raises(BudgetExceededError, match="before the first step"):
+        make_trainer(filter=filter).run(*make_data(), Streams(1))
+
+
+@pytest.mark.parametrize("asked", [1, 3, 4, 7, 9])
+def test_asked_to_stop_it_ends_after_the_step(asked):
+    blocks, trainer = [], make_trainer()
+    record = trainer.run(*make_data(), Streams(1), block_steps=4, should_stop=after(asked), on_block=blocks.append)
+    charged = min(-(-asked // 4) * 4, 10)
+    assert record.stopped == "interrupted" and record.progress == blocks[-1] == Progress(asked, charged)
+    assert [times for _, times in record.ledger.items()] == [charged]
+    assert_same(values(trainer.network), trained(steps=asked))
+
+
+@pytest.mark.parametrize("steps", [8, 10, 11, 13])  # epochs of 4, the last one whole or not
+@pytest.mark.parametrize("asked", range(1, 9))
+@pytest.mark.parametrize("block_steps", [1, 100])
+def test_shuffled_training_stops_at_the_end_of_an_epoch_only(steps, asked, block_steps):
+    trainer = make_trainer(sampler="shuffle", steps=steps)
+    record = trainer.run(*make_data(), Streams(1), block_steps=block_steps, should_stop=after(asked))
+    end = -(-asked // 4) * 4
+    assert record.progress.step == end
+    assert record.stopped == ("interrupted" if end < steps else "finished")
+    epochs = sum(times for _, times in record.ledger.items())
+    assert epochs == -(-record.progress.charged // 4) >= end // 4
+
+
+def test_asked_at_the_last_step_it_has_finished():
+    record = make_trainer().run(*make_data(), Streams(1), should_stop=after(10))
+    assert record.stopped == "finished" and record.progress == Progress(10, 10)
+
+
+@samplers
+@pytest.mark.parametrize("block_steps", [3, 100])
+def test_an_interrupted_run_goes_on_to_the_same_end(sampler, block_steps):
+    """The same trainer, generators and progress: the charged steps that did not run are not charged again."""
+    whole, parts = make_trainer(sampler=sampler, steps=14), make_trainer(sampler=sampler, steps=14)
+    expected = whole.run(*make_data(), Streams(1), block_steps=block_steps)
+    streams, progress, runs = Streams(1), Progress(), 0
+    while progress.step < 14:
+        record = parts.run(*make_data(), streams, progress=progress, block_steps=block_steps, should_stop=after(2))
+        progress, runs = record.progress, runs + 1
+    assert runs > 3 and record.stopped == "finished"
+    assert record.ledger == expected.ledger
+    assert_same(values(whole.network), values(parts.network))
+
+
+def test_an_interrupted_run_goes_on_within_its_budget():
+    filter = budget(1.5)
+    trainer, streams = make_trainer(filter=filter, steps=200, noise_multiplier=4.0), Streams(1)
+    record = trainer.run(*make_data(), streams, should_stop=after(2))
+    assert record.progress.step == 2 < record.progress.charged < 100
+    rest = trainer.run(*make_data(), streams, progress=record.progress)
+    assert rest.stopped == "budget" and rest.progress.step == rest.progress.charged == record.progress.charged
+
+
+def test_a_finished_run_does_nothing_more():
+    trainer = make_trainer()
+    record = trainer.run(*make_data(), Streams(1))
+    kept = values(trainer.network)
+    again = trainer.run(*make_data(), Streams(2), progress=record.progress)
+    assert again.stopped == "finished" and again.ledger.items()[0][1] == 10
+    assert_same(kept, values(trainer.network))
