@@ -29,7 +29,7 @@ class Optimizer:
             non_negative_finite(learning_rate=self.learning_rate)
 
     def step(self, params, grads, step):
-        """Descend: params and grads are {key: array}, `step` counts from 0."""
+        """Descend: params and grads are {key: array}, `step` counts from 0. grads may be overwritten."""
         if set(params) != set(grads):
             raise ParameterError(f"expected gradients of {sorted(params)}, got {sorted(grads)}")
         rate = float(value_at(self.learning_rate, step))

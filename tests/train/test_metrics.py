@@ -1,0 +1,46 @@
+"""Accuracy and loss over a data set."""
+import numpy as np
+import pytest
+
+from minidp import nn
+from minidp.audit import reference
+from minidp.errors import ParameterError, ShapeError
+from minidp.train import Metrics, evaluate
+from tests.support.guarded import allow_sync
+from tests.support.training import make_data, make_network
+
+LOSS = nn.SoftmaxCrossEntropy()
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 40, 4096])
+def test_metrics_equal_a_loop_whatever_the_batches(batch_size, backend):
+    network, (x, y) = make_network(), make_data()
+    z = network.predict(x)
+    right = [int(z_b.argmax()) == label for z_b, label in zip(z, y)]
+    expected = np.mean(reference.cross_entropy(z, y))
+    with allow_sync():
+        got = evaluate(make_network(backend), LOSS, *make_data(backend), batch_size=batch_size)
+    assert got.accuracy == sum(right) / 40 and 0 < got.accuracy < 1
+    assert got.loss == pytest.approx(expected, rel=1e-12) and got.examples == 40
+    assert type(got.accuracy) is type(got.loss) is float
+
+
+def test_losses_are_summed_in_float64(rng):
+    # 20,000 equal losses, whose float32 sum would be off in the fifth digit
+    network = nn.Sequential([nn.ReLU()], (2,))
+    x = np.tile(np.array([[0.3, 0.1]], dtype="float32"), (20_000, 1))
+    got = evaluate(network, LOSS, x, np.zeros(20_000, int), batch_size=20_000)
+    one = evaluate(network, LOSS, x[:1], np.zeros(1, int))
+    assert got.loss == pytest.approx(one.loss, rel=1e-12) and got.accuracy == 1.0
+
+
+def test_without_examples_there_are_no_figures():
+    assert evaluate(make_network(), LOSS, *make_data(examples=0)) == Metrics(None, None, 0)
+
+
+def test_wrong_arguments_are_refused():
+    x, y = make_data()
+    with pytest.raises(ShapeError, match="evaluate: expected the same number of examples, got: x has 40, y has 39"):
+        evaluate(make_network(), LOSS, x, y[:39])
+    with pytest.raises(ParameterError, match="batch_size=0"):
+        evaluate(make_network(), LOSS, x, y, batch_size=0)
