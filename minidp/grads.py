@@ -7,12 +7,12 @@ Letters: b example, i and o the two sides of an outer product, t position.
 """
 from math import prod
 
-from . import backend
-from .backend import namespace_of
+from .backend import epsilon, keep_rows, materialises, namespace_of, row_sq_norms
 from .errors import ShapeError
 from .validate import one_of, same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
+RUN = 512  # numbers summed at a stretch
 
 
 class PerExampleGrad:
@@ -27,7 +27,7 @@ class PerExampleGrad:
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up: no smaller than the true ones whatever the dtype's rounding."""
         sq = self.sq_norms()
-        return sq * (1 + self._chain * backend.epsilon(sq))  # [N2]
+        return sq * (1 + self._chain * epsilon(sq))  # [N2]
 
     def resolve(self, strategy):
         """"explicit" or "factored": what `strategy` (auto, explicit, factored) means for this gradient.
@@ -37,11 +37,15 @@ class PerExampleGrad:
         one_of(STRATEGIES, strategy=strategy)
         if strategy != "auto":
             return strategy
-        return "explicit" if backend.materialises(self.xp, self.explicit_bytes) else self._cheaper()
+        return "explicit" if materialises(self.xp, self.explicit_bytes) else self._cheaper()
 
     def choose(self, strategy):
         """This gradient in the representation that `strategy` asks for."""
-        return Explicit(self.materialise()) if self.resolve(strategy) == "explicit" else self
+        return self.explicit() if self.resolve(strategy) == "explicit" else self
+
+    def explicit(self):
+        """The same gradients, materialised."""
+        return Explicit(self.materialise())
 
     @property
     def explicit_bytes(self):
@@ -81,33 +85,36 @@ class Explicit(PerExampleGrad):
         [P1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
     """
 
-    def __init__(self, g):
-        self.g = g
+    def __init__(self, g, swapped=False):
+        """swapped: the array given has its two last axes the other way round in memory, (B, O, I)."""
+        self.g, self._swapped = g, swapped
         self.n_examples = g.shape[0]
-        self.shape = tuple(g.shape[1:])
-        self._chain = sum(self.shape) + 8
+        self.shape = tuple(g.shape[:0:-1]) if swapped else tuple(g.shape[1:])
+        size = prod(self.shape)
+        self._chain = min(size, RUN) + size // RUN + 8
+
+    def _matrix(self):
+        return self.g.reshape((self.n_examples, prod(self.shape)))
 
     def sq_norms(self):
-        """(B,) squared L2 norms. Axes are summed one after the other, which keeps the chain short."""
-        xp = self.xp
-        sq = self.g
-        if sq.ndim == 1:
-            return sq * sq
-        sq = xp.einsum("...p,...p->...", sq, sq)  # [N1]
-        return sq.sum(axis=tuple(range(1, sq.ndim))) if sq.ndim > 1 else sq
+        """(B,) squared L2 norms, summed in runs: that keeps the chain of roundings short."""
+        g = self._matrix()
+        whole = g.shape[1] - g.shape[1] % RUN
+        runs = g[:, :whole].reshape((self.n_examples, whole // RUN, RUN))
+        return row_sq_norms(runs).sum(axis=1) + row_sq_norms(g[:, whole:])  # [N1]
 
     def weighted_sum(self, w):
         """sum_b w_b g_b, of the parameter's shape."""
-        g = backend.keep_rows(w != 0, self.g).reshape((self.n_examples, prod(self.shape)))
-        return (w @ g).reshape(self.shape)  # [P1]
+        total = w @ keep_rows(w != 0, self._matrix())  # [P1]
+        return total.reshape(self.shape[::-1]).T if self._swapped else total.reshape(self.shape)
 
     def materialise(self):
-        """The array itself, (B, *shape)."""
-        return self.g
+        """The gradients, (B, *shape)."""
+        return self.g.transpose(0, 2, 1) if self._swapped else self.g
 
     def rows(self, start, stop):
         """The same for the examples start..stop-1."""
-        return Explicit(self.g[start:stop])
+        return Explicit(self.g[start:stop], self._swapped)
 
     def resolve(self, strategy):
         """"factored" whatever is asked for: there is nothing left to materialise."""
@@ -157,12 +164,11 @@ class Outer(PerExampleGrad):
 
     def sq_norms(self):
         """(B,) squared L2 norms."""
-        xp = self.xp
-        return xp.einsum("bi,bi->b", self.a, self.a) * xp.einsum("bo,bo->b", self.d, self.d)  # [N1]
+        return row_sq_norms(self.a) * row_sq_norms(self.d)  # [N1]
 
     def weighted_sum(self, w):
         """sum_b w_b g_b, (I, O)."""
-        a, d = (backend.keep_rows(w != 0, factor) for factor in (self.a, self.d))
+        a, d = (keep_rows(w != 0, factor) for factor in (self.a, self.d))
         if self.shape[0] <= self.shape[1]:
             return (w[:, None] * a).T @ d  # [P1]
         return a.T @ (w[:, None] * d)  # [P1]
@@ -170,6 +176,12 @@ class Outer(PerExampleGrad):
     def materialise(self):
         """(B, I, O), by the definition."""
         return self.xp.einsum("bi,bo->bio", self.a, self.d)  # [F1]
+
+    def explicit(self):
+        """Materialised with the longer axis last, which is three times faster where the other is short."""
+        if self.shape[0] <= self.shape[1]:
+            return Explicit(self.materialise())
+        return Explicit(self.xp.einsum("bi,bo->boi", self.a, self.d), swapped=True)  # [F1]
 
     def rows(self, start, stop):
         """The same for the examples start..stop-1."""
@@ -217,22 +229,20 @@ class OuterSum(PerExampleGrad):
 
     def sq_norms(self):
         """(B,) squared L2 norms through the two Gram matrices."""
-        xp = self.xp
         gram_a = self.a @ self.a.transpose(0, 2, 1)
         gram_d = self.d @ self.d.transpose(0, 2, 1)
-        sq = xp.einsum("btu,btu->bt", gram_a, gram_d).sum(axis=1)  # [N1]
-        return xp.where(sq < 0, 0, sq)
+        sq = self.xp.einsum("btu,btu->bt", gram_a, gram_d).sum(axis=1)  # [N1]
+        return self.xp.where(sq < 0, 0, sq)
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up by the bound on cancellation."""
-        xp = self.xp
         sq = self.sq_norms()
-        sizes = xp.sqrt(xp.einsum("bti,bti->bt", self.a, self.a) * xp.einsum("bto,bto->bt", self.d, self.d))
-        return sq + (self._chain * backend.epsilon(sq)) * sizes.sum(axis=1) ** 2  # [N3]
+        sizes = self.xp.sqrt(row_sq_norms(self.a) * row_sq_norms(self.d))
+        return sq + (self._chain * epsilon(sq)) * sizes.sum(axis=1) ** 2  # [N3]
 
     def weighted_sum(self, w):
         """sum_b w_b g_b, (I, O)."""
-        a, d = (backend.keep_rows(w != 0, factor) for factor in (self.a, self.d))
+        a, d = (keep_rows(w != 0, factor) for factor in (self.a, self.d))
         rows = self.n_examples * self.positions
         if self.shape[0] <= self.shape[1]:
             a = w[:, None, None] * a

@@ -28,7 +28,7 @@ def finish(name, task, folder, record, history, seconds, *, config, dataset, dev
         "sampler": type(plan.sampler).__name__,
         "relation": plan.relation.value,
         "config": config,
-        "settings": settings(plan, dataset),
+        "settings": settings(plan, dataset, pca_event),
         "steps": progress.step,
         "steps_charged": max(progress.charged, progress.step),
         "epochs": progress.step / task.steps_per_epoch,
@@ -67,12 +67,13 @@ def finish(name, task, folder, record, history, seconds, *, config, dataset, dev
     return result
 
 
-def settings(plan, dataset):
+def settings(plan, dataset, pca_event):
     """The numbers that the accounting rests on."""
     return {
         "dataset_size": dataset.nominal_size,
         "expected_lot_size": plan.expected_lot_size,
         "sampling_probability": plan.expected_lot_size / dataset.nominal_size,
+        "pca_noise_multiplier": pca_event.noise_multiplier if pca_event else None,
         "clip_groups": [
             {"name": group.name, "clip_norm": group.clip_norm, "noise_multiplier": group.noise_multiplier,
              "noise_std_on_sum": group.noise_std, "noise_std_on_mean": group.noise_std / plan.expected_lot_size}

@@ -16,6 +16,7 @@ SENSITIVITY_FACTOR = {
     NeighbouringRelation.ZERO_OUT: 1,
     NeighbouringRelation.REPLACE_ONE: 2,
 }
+MIN_PART = 2  # examples materialised at once: a product with a single row is slow in BLAS
 
 
 @dataclass(frozen=True)
@@ -158,5 +159,5 @@ class Sanitizer:
         """Runs of examples whose materialised gradients fit into the budget; one run if none materialises."""
         each = sum(g.explicit_bytes for g in grads.values() if g.resolve(self.strategy) == "explicit")
         xp = next(iter(grads.values())).xp
-        step = size if each == 0 else max(1, explicit_budget(xp) // each)
+        step = size if each == 0 else max(MIN_PART, explicit_budget(xp) // each)
         return [(start, min(start + step, size)) for start in range(0, size, max(step, 1))] or [(0, 0)]

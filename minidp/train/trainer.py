@@ -2,7 +2,7 @@
 import time
 from dataclasses import dataclass, replace
 
-from ..backend import namespace_of, synchronise
+from ..backend import keep_freed_pages, namespace_of, synchronise
 from ..errors import BudgetExceededError, DtypeError, ParameterError
 from ..privacy.budget import max_steps
 from ..privacy.ledger import Ledger
@@ -19,6 +19,10 @@ class Progress:
 
     step: int = 0
     charged: int = 0
+
+    def __post_init__(self):
+        count(step=self.step)
+        count(self.step, charged=self.charged)
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ class Trainer:
                 raise DtypeError(f"{'.'.join(key)}: expected float32 or float64 to train, got {array.dtype}")
         if filter is not None and ledger is not None:
             raise ParameterError("expected a filter or a ledger, got both; the filter has its own ledger")
+        keep_freed_pages()
         self.network, self.loss, self.optimizer, self.plan = network, loss, optimizer, plan
         self.filter, self.batch_size = filter, batch_size
         self.seconds = 0.0  # spent in steps; charging and callbacks are left out

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Write the README's tables of figures from the JSON files they come from.
+
+    python tools/readme_tables.py            # rewrite the tables between their markers
+    python tools/readme_tables.py --check    # exit 1 if the README says something else
+"""
+import argparse
+import json
+import re
+import statistics
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "experiments" / "results"
+
+
+def results_table(folder=RESULTS):
+    """Accuracy and epsilon of the main job, mean and range over seeds, one row for each setting."""
+    rows = defaultdict(list)
+    for path in sorted(folder.glob("mnist_pca-*.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        rows["baseline" if result["config"]["baseline"] else result["config"]["noise"]].append(result)
+    yield "| noise (sigma, sigma_pca) | epsilon, delta 1e-5 | lots | test accuracy, mean (range) | seeds | the paper |"
+    yield "|---|---|---|---|---|---|"
+    paper = {"large": "90%", "medium": "95%", "small": "97%", "baseline": "98.3%"}
+    for name in ("large", "medium", "small", "baseline"):
+        runs = rows.get(name)
+        if not runs:
+            continue
+        accuracy = [run["test_accuracy"] for run in runs]
+        upper = runs[0]["epsilon"][runs[0]["accountant"]]["upper"]
+        epsilon = "infinite" if upper == "inf" else f"{max(run['epsilon'][run['accountant']]['upper'] for run in runs):.3f}"
+        groups = runs[0]["settings"]["clip_groups"]
+        label = "none (baseline)" if name == "baseline" else f"{name} ({groups[0]['noise_multiplier']:g}, {runs[0]['settings']['pca_noise_multiplier']:g})"
+        spread = "" if len(runs) == 1 else f" ({min(accuracy):.2%} to {max(accuracy):.2%})"
+        yield (f"| {label} | {epsilon} | {runs[0]['steps']:,} | {statistics.mean(accuracy):.2%}{spread} | "
+               f"{len(runs)} | {paper[name]} |")
+
+
+def benchmark_table(path=RESULTS / "benchmark.json"):
+    """Time of one step beside the floor, and the memory it adds."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    yield "| workload | per-example gradients | step, ms | floor, ms | ratio | peak memory of the steps, MiB |"
+    yield "|---|---|---|---|---|---|"
+    for row in data["rows"]:
+        yield (f"| {row['workload']} | {row['strategy']} | {row['step_ms']:.1f} | {row['floor_ms']:.1f} | "
+               f"{row['ratio']:.2f} | {row['peak_mib']:.0f} |")
+
+
+TABLES = {"results": results_table, "benchmark": benchmark_table}
+
+
+def filled(text):
+    """The README's text with every table made anew. Raises ValueError where a marker is missing."""
+    for name, table in TABLES.items():
+        pattern = re.compile(rf"(<!-- {name}: .*? -->\n).*?(<!-- end {name} -->)", re.S)
+        if not pattern.search(text):
+            raise ValueError(f"README.md: no markers <!-- {name}: ... --> and <!-- end {name} -->")
+        body = "\n".join(table()) + "\n"
+        text = pattern.sub(lambda match: match[1] + body + match[2], text)
+    return text
+
+
+def main(argv=None):
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="compare, do not write")
+    args = parser.parse_args(argv)
+    readme = ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    made = filled(text)
+    if args.check:
+        if made != text:
+            print("README.md: its tables are not those of experiments/results; run tools/readme_tables.py",
+                  file=sys.stderr)
+            return 1
+        return 0
+    from minidp.files import atomic_write
+
+    with atomic_write(readme) as file:
+        file.write(made)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
