@@ -54,9 +54,11 @@ class Streams:
         """Continue from `state()`. Raises CheckpointError if it is not one."""
         try:
             for name in NAMES:
-                saved = state[name]
-                inner = {"state": np.array(saved["state"]["state"], dtype=np.uint64)}
-                getattr(self, name).bit_generator.state = {**saved, "state": inner}
+                saved, generator = state[name], getattr(self, name).bit_generator
+                words = np.array(saved["state"]["state"], dtype=np.uint64)
+                if words.shape != generator.state["state"]["state"].shape:  # NumPy would repeat a single word
+                    raise ValueError(f"{name} has {words.size} words")
+                generator.state = {**saved, "state": {"state": words}}
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CheckpointError(f"checkpoint: the generators' state is damaged ({error})") from error
 

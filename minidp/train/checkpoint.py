@@ -5,11 +5,12 @@ subtract the noise, so such a run goes on with fresh entropy.
 """
 import json
 import zipfile
+import zlib
 
 import numpy as np
 
 from ..backend import namespace_of, to_host
-from ..errors import CheckpointError, DataError
+from ..errors import CheckpointError, DataError, ParameterError
 from ..files import atomic_write
 from ..privacy.ledger import Ledger
 from .trainer import Progress
@@ -28,12 +29,12 @@ def save_arrays(path, arrays, header):
 def load_arrays(path):
     """({name: array}, header) of what `save_arrays` wrote. Raises CheckpointError, naming the file."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
         header = json.loads(str(arrays.pop("header")))
     except FileNotFoundError as error:
         raise CheckpointError(f"{path}: no such file") from error
-    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, KeyError, TypeError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise CheckpointError(f"{path}: not a file that minidp wrote, or damaged ({error})") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise CheckpointError(f"{path}: expected format {FORMAT}, got {header!r:.80}")
@@ -43,19 +44,21 @@ def load_arrays(path):
     return arrays, header
 
 
-def restore(path, stored, target, where=""):
-    """Copy stored {name: array} into the arrays of `target`, after checking names and shapes.
+def restore(path, stored, target):
+    """Copy stored {name: array} into the arrays of `target`, after checking names, shapes and dtypes of all.
 
-    Raises CheckpointError for a missing, extra or wrong-shaped array, with its name.
+    Raises CheckpointError for an array that is missing, extra, of another shape or of more precision.
     """
     missing, extra = sorted(set(target) - set(stored)), sorted(set(stored) - set(target))
     if missing or extra:
         what = [f"{name} is missing" for name in missing] + [f"{name} is not expected" for name in extra]
-        raise CheckpointError(f"{path}: {where}{'; '.join(what)}")
+        raise CheckpointError(f"{path}: {'; '.join(what)}")
     for name, array in target.items():
         if stored[name].shape != tuple(array.shape):
             raise CheckpointError(
-                f"{path}: expected {where}{name} of shape {tuple(array.shape)}, got {stored[name].shape}")
+                f"{path}: expected {name} of shape {tuple(array.shape)}, got {stored[name].shape}")
+        if not np.can_cast(stored[name].dtype, array.dtype):
+            raise CheckpointError(f"{path}: expected {name} of dtype {array.dtype}, got {stored[name].dtype}")
     for name, array in target.items():
         array[...] = namespace_of(array).asarray(stored[name].astype(array.dtype))
 
@@ -79,10 +82,6 @@ def load_model(path, network):
 
 def save_checkpoint(path, network, optimizer, ledger, progress, streams, config, history, extra=None):
     """Write all that training needs to go on. config, history and extra (the caller's own) are JSON-able."""
-    arrays = {f"network/{name}": array for name, array in network.state().items()}
-    for slot, by_key in optimizer.slots.items():
-        for (layer, name), array in by_key.items():
-            arrays[f"optimizer/{slot}/{layer}.{name}"] = array
     header = {
         "kind": "checkpoint",
         "config": config,
@@ -92,7 +91,7 @@ def save_checkpoint(path, network, optimizer, ledger, progress, streams, config,
         "progress": [progress.step, progress.charged],
         "streams": streams.state() if streams.reproducible else None,
     }
-    save_arrays(path, arrays, header)
+    save_arrays(path, _arrays(network, optimizer), header)
 
 
 def load_checkpoint(path, config):
@@ -100,33 +99,35 @@ def load_checkpoint(path, config):
     arrays, header = load_arrays(path)
     if header.get("kind") != "checkpoint":
         raise CheckpointError(f"{path}: expected a checkpoint, got a {header.get('kind')}")
-    saved = header["config"]
-    differ = sorted(key for key in {*saved, *config} if saved.get(key) != config.get(key))
+    try:
+        saved = header["config"]
+        header["ledger"] = Ledger.from_json(header["ledger"])
+        header["progress"] = Progress(*header["progress"])
+        differ = sorted(key for key in {*saved, *config} if saved.get(key) != config.get(key))
+    except (DataError, ParameterError, AttributeError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{path}: damaged ({error})") from error
     if differ:
         named = ", ".join(f"{key} was {saved.get(key)!r} and is {config.get(key)!r}" for key in differ)
         raise CheckpointError(f"{path}: this run has another configuration: {named}")
-    try:
-        header["ledger"] = Ledger.from_json(header["ledger"])
-        header["progress"] = Progress(*header["progress"])
-    except (DataError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{path}: damaged ({error})") from error
     return arrays, header
 
 
 def restore_training(path, arrays, header, network, optimizer, streams):
-    """Put a loaded checkpoint into network, optimizer and, for a seeded run, the generators."""
-    restore(path, _under("network/", arrays), network.state())
+    """Put a loaded checkpoint into network, optimizer and, for a seeded run, the generators.
+
+    Raises CheckpointError if it does not fit, or has no generators for a seeded run.
+    """
     if header["progress"].step > 0:
         optimizer.allocate(network.params())
-    slots = {
-        f"{slot}/{layer}.{name}": array
-        for slot, by_key in optimizer.slots.items()
-        for (layer, name), array in by_key.items()
-    }
-    restore(path, _under("optimizer/", arrays), slots, "optimizer ")
+    restore(path, arrays, _arrays(network, optimizer))
     if streams.reproducible:
-        streams.restore(header["streams"])
+        streams.restore(header.get("streams"))
 
 
-def _under(prefix, arrays):
-    return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
+def _arrays(network, optimizer):
+    """{name in the file: array} of everything that training changes, and the constants."""
+    arrays = {f"network/{name}": array for name, array in network.state().items()}
+    for slot, by_key in optimizer.slots.items():
+        for (layer, name), array in by_key.items():
+            arrays[f"optimizer/{slot}/{layer}.{name}"] = array
+    return arrays

@@ -1,0 +1,246 @@
+"""Checkpoints: going on equals never having stopped, and nothing damaged is taken."""
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from minidp.errors import CheckpointError, ParameterError
+from minidp.privacy import Filter, Ledger, MomentsAccountant
+from minidp.streams import Streams
+from minidp.train import (OPTIMIZERS, SGD, Adam, Progress, load_checkpoint, load_model, restore_training,
+                          save_checkpoint, save_model)
+from minidp.train.checkpoint import load_arrays, save_arrays
+from tests.support.training import SAMPLERS, make_data, make_network, make_trainer, values
+from tests.train.test_trainer import assert_same
+from tests.train.test_trainer_stopping import after
+
+CONFIG = {"lot_size": 8, "seed": 1}
+STEPS = 14
+
+
+def save(path, trainer, record, streams, config=CONFIG):
+    save_checkpoint(path, trainer.network, trainer.optimizer, record.ledger, record.progress, streams, config,
+                    [{"epoch": 1}], {"seconds": 2.5})
+
+
+def resume(path, trainer, streams, config=CONFIG):
+    """The loaded progress, with everything else put in its place."""
+    arrays, header = load_checkpoint(path, config)
+    restore_training(path, arrays, header, trainer.network, trainer.optimizer, streams)
+    return header
+
+
+def some_run(path, seed=1, optimizer=None):
+    trainer, streams = make_trainer(optimizer=optimizer or Adam(0.05)), Streams(seed)
+    save(path, trainer, trainer.run(*make_data(), streams, should_stop=after(3)), streams)
+    return trainer
+
+
+def edit(path, change):
+    """Write the checkpoint again after change(arrays, header)."""
+    arrays, header = load_arrays(path)
+    change(arrays, header)
+    save_arrays(path, arrays, header)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("block_steps", [1, 5, 100])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_resumed_run_equals_an_uninterrupted_one(sampler, optimizer, block_steps, dtype, tmp_path):
+    def make():
+        return make_trainer(optimizer=OPTIMIZERS[optimizer](0.05), sampler=sampler, steps=STEPS, dtype=dtype)
+
+    data, path = make_data(dtype=dtype), tmp_path / "checkpoint.npz"
+    whole, streams = make(), Streams(1)
+    expected = whole.run(*data, streams, block_steps=block_steps)
+    part, part_streams = make(), Streams(1)
+    record = part.run(*data, part_streams, block_steps=block_steps, should_stop=after(3))
+    assert record.stopped == "interrupted" and (block_steps == 1) == (record.progress.charged == record.progress.step)
+    save(path, part, record, part_streams)
+    again, again_streams = make(), Streams(1)
+    header = resume(path, again, again_streams)
+    assert header["progress"] == record.progress and header["ledger"] == record.ledger
+    again.ledger = header["ledger"]
+    final = again.run(*data, again_streams, progress=header["progress"], block_steps=block_steps)
+    assert_same(values(whole.network), values(again.network))
+    assert final.ledger == expected.ledger and final.progress == expected.progress
+    assert again_streams.state() == streams.state()
+    assert whole.optimizer.slots.keys() == again.optimizer.slots.keys()
+    for name, slot in whole.optimizer.slots.items():
+        assert_same(slot, again.optimizer.slots[name])
+
+
+def test_a_filter_goes_on_within_its_budget(tmp_path):
+    data, path, accountant = make_data(), tmp_path / "checkpoint.npz", MomentsAccountant()
+    settings = {"noise_multiplier": 4.0, "steps": 200}
+    whole = make_trainer(filter=Filter(accountant, 1.5, 1e-5), **settings)
+    expected = whole.run(*data, Streams(1))
+    part, streams = make_trainer(filter=Filter(accountant, 1.5, 1e-5), **settings), Streams(1)
+    save(path, part, part.run(*data, streams, should_stop=after(3)), streams)
+    arrays, header = load_checkpoint(path, CONFIG)
+    again = make_trainer(filter=Filter(accountant, 1.5, 1e-5, header["ledger"]), **settings)
+    streams = Streams(1)
+    restore_training(path, arrays, header, again.network, again.optimizer, streams)
+    final = again.run(*data, streams, progress=header["progress"])
+    assert final.stopped == expected.stopped == "budget"
+    assert final.ledger == expected.ledger and final.progress == expected.progress
+    assert_same(values(whole.network), values(again.network))
+
+
+def test_what_the_caller_stored_comes_back(tmp_path):
+    some_run(tmp_path / "c.npz")
+    _, header = load_checkpoint(tmp_path / "c.npz", CONFIG)
+    assert header["history"] == [{"epoch": 1}] and header["extra"] == {"seconds": 2.5}
+    assert isinstance(header["ledger"], Ledger) and isinstance(header["progress"], Progress)
+
+
+def test_an_unseeded_checkpoint_holds_no_generator_state(tmp_path):
+    path = tmp_path / "c.npz"
+    trainer, streams = make_trainer(), Streams()
+    save(path, trainer, trainer.run(*make_data(), streams), streams)
+    arrays, header = load_arrays(path)
+    assert header["streams"] is None
+    words = [str(word) for name in ("init", "sampling", "noise", "dropout")
+             for word in getattr(streams, name).bit_generator.state["state"]["state"][:3]]
+    assert not any(word in json.dumps(header) for word in words)
+    assert all(name.startswith(("network/", "optimizer/")) for name in arrays)
+    again = make_trainer()
+    assert resume(path, again, Streams())["progress"].step == 10  # goes on with fresh entropy
+    with pytest.raises(CheckpointError, match="generators' state is damaged"):
+        resume(path, make_trainer(), Streams(1))
+
+
+def test_another_configuration_is_refused_with_names_and_values(tmp_path):
+    some_run(tmp_path / "c.npz")
+    with pytest.raises(CheckpointError, match="another configuration: lot_size was 8 and is 9$"):
+        load_checkpoint(tmp_path / "c.npz", {**CONFIG, "lot_size": 9})
+    with pytest.raises(CheckpointError, match="new was None and is 3, seed was 1 and is None"):
+        load_checkpoint(tmp_path / "c.npz", {"lot_size": 8, "new": 3})
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda a, h: a.pop("network/dense1.W"), "network/dense1.W is missing"),
+    (lambda a, h: a.pop("optimizer/mean/dense2.b"), "optimizer/mean/dense2.b is missing"),
+    (lambda a, h: a.update({"network/dense9.W": np.ones(2)}), "network/dense9.W is not expected"),
+    (lambda a, h: a.update({"optimizer/velocity/dense1.W": np.ones(2)}), "optimizer/velocity/dense1.W is not expected"),
+    (lambda a, h: a.update({"other": np.ones(2)}), "other is not expected"),
+    (lambda a, h: a.update({"network/dense1.W": np.ones((6, 5))}),
+     r"expected network/dense1.W of shape \(5, 6\), got \(6, 5\)"),
+    (lambda a, h: a.update({"optimizer/square/dense2.b": np.ones(1)}),
+     r"expected optimizer/square/dense2.b of shape \(3,\), got \(1,\)"),
+    (lambda a, h: a["network/dense2.b"].fill(np.nan), "expected finite floating-point numbers in network/dense2.b"),
+    (lambda a, h: a["optimizer/mean/dense2.b"].fill(np.inf), "finite floating-point numbers in optimizer/mean/dense2.b"),
+    (lambda a, h: a.update({"network/dense2.b": np.ones(3, int)}), "floating-point numbers in network/dense2.b"),
+    (lambda a, h: h.pop("config"), "damaged"), (lambda a, h: h.update(config=[]), "damaged"),
+    (lambda a, h: h.pop("ledger"), "damaged"), (lambda a, h: h.update(ledger={"format": 1}), "damaged"),
+    (lambda a, h: h.update(progress=[5, 3]), "expected charged=3 to be an integer of at least 5"),
+    (lambda a, h: h.update(progress=[-1, 3]), "expected step=-1"),
+    (lambda a, h: h.update(progress=["1", 3]), "expected step='1'"), (lambda a, h: h.update(progress=3), "damaged"),
+    (lambda a, h: h.update(streams=None), "generators' state is damaged"),
+    (lambda a, h: h.pop("streams"), "generators' state is damaged"),
+    (lambda a, h: h.update(kind="model"), "expected a checkpoint, got a model"),
+    (lambda a, h: h.update(format=2), "expected format 1")])
+def test_what_does_not_fit_is_refused_with_its_name(change, message, tmp_path):
+    path = tmp_path / "c.npz"
+    some_run(path)
+    edit(path, change)
+    again = make_trainer(optimizer=Adam(0.05))
+    before = values(again.network)
+    with pytest.raises(CheckpointError, match=message):
+        resume(path, again, Streams(1))
+    if "generators" not in message:
+        assert_same(before, values(again.network))  # checked before anything was changed
+
+
+def test_a_checkpoint_of_more_precision_is_refused(tmp_path):
+    some_run(tmp_path / "c.npz")
+    with pytest.raises(CheckpointError, match="expected network/dense1.W of dtype float32, got float64"):
+        resume(tmp_path / "c.npz", make_trainer(optimizer=Adam(0.05), dtype="float32"), Streams(1))
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(CheckpointError, match=r"nothing.npz: no such file"):
+        load_checkpoint(tmp_path / "nothing.npz", CONFIG)
+
+
+def test_damage_anywhere_is_refused_or_harmless(tmp_path):
+    """Every byte in turn: either a CheckpointError, or (dates, permissions) the same contents."""
+    path, network, other = tmp_path / "m.npz", make_network(), make_network()
+    save_model(path, network, {"accuracy": 0.9})
+    data, refused = path.read_bytes(), 0
+    for place in range(len(data)):
+        path.write_bytes(data[:place] + bytes([data[place] ^ (1 << place % 8)]) + data[place + 1 :])
+        try:
+            about = load_model(path, other)
+        except CheckpointError:
+            refused += 1
+        else:
+            assert about == {"accuracy": 0.9}
+        assert_same(values(network), values(other))
+    assert refused > len(data) / 2
+    for length in range(0, len(data), 7):
+        path.write_bytes(data[:length])
+        with pytest.raises(CheckpointError, match="m.npz: not a file that minidp wrote, or damaged"):
+            load_arrays(path)
+
+
+class Harmful:
+    def __reduce__(self):
+        return (pytest.fail, ("something was unpickled",))
+
+
+@pytest.mark.parametrize("write", [
+    lambda file: np.savez(file, header=np.array([Harmful()], dtype=object)),
+    lambda file: np.savez(file, header='{"format": 1}', W=np.array([Harmful()], dtype=object)),
+    lambda file: np.save(file, np.array([Harmful()], dtype=object)), lambda file: pickle.dump(Harmful(), file),
+    lambda file: np.save(file, np.ones(3)), lambda file: np.savez(file, W=np.ones(3)),
+    lambda file: np.savez(file, header="[1, 2]"), lambda file: np.savez(file, header="no JSON"),
+    lambda file: np.savez(file, header="[" * 100_000), lambda file: file.write(b"text")],
+    ids=["object header", "object array", "object npy", "pickle", "npy", "no header", "list", "no JSON", "deep", "text"])
+def test_other_files_are_refused_and_nothing_is_unpickled(write, tmp_path):
+    path = tmp_path / "c.npz"
+    with open(path, "wb") as file:
+        write(file)
+    with pytest.raises(CheckpointError, match="c.npz"):
+        load_arrays(path)
+
+
+def test_models_go_out_and_come_back(backend, tmp_path):
+    network, other = make_network(backend, "float32"), make_network(backend, "float32")
+    for array in other.params().values():
+        array.fill(0)
+    save_model(tmp_path / "m.npz", network, {"accuracy": 0.9, "epsilon": "inf"})
+    assert load_model(tmp_path / "m.npz", other) == {"accuracy": 0.9, "epsilon": "inf"}
+    assert_same(values(network), values(other))
+    some_run(tmp_path / "c.npz")
+    with pytest.raises(CheckpointError, match="expected a model, got a checkpoint"):
+        load_model(tmp_path / "c.npz", other)
+
+
+def test_a_failed_write_leaves_the_last_checkpoint(tmp_path, monkeypatch):
+    path = tmp_path / "c.npz"
+    trainer = some_run(path)
+    before = path.read_bytes()
+
+    def fail(file, **arrays):
+        file.write(b"half of it")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "savez", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save(path, trainer, trainer.run(*make_data(), Streams(1), progress=Progress(10, 10)), Streams(1))
+    assert path.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["c.npz"]
+
+
+@pytest.mark.parametrize("step, charged", [(1, 0), (-1, 0), (1.5, 2), (None, 1)])
+def test_progress_is_charged_before_it_is_made(step, charged):
+    with pytest.raises(ParameterError):
+        Progress(step, charged)
+
+
+def test_a_checkpoint_from_before_the_first_step(tmp_path):
+    path, first = tmp_path / "c.npz", make_trainer(optimizer=SGD(0.1))
+    save_checkpoint(path, first.network, first.optimizer, first.ledger, Progress(), Streams(1), CONFIG, [])
+    assert resume(path, make_trainer(optimizer=SGD(0.1)), Streams(1))["progress"] == Progress()
