@@ -51,7 +51,7 @@ def clip_weights(sq_norms, clip_norm):
 
 @dataclass(frozen=True)
 class ClipGroup:
-    """Parameters that are clipped together and share one noise level.
+    r"""Parameters that are clipped together and share one noise level.
 
     name              of the group, in messages and in the privacy statement
     keys              the parameters' keys, (layer, parameter)
@@ -59,6 +59,21 @@ class ClipGroup:
     noise_multiplier  sigma >= 0: the noise's standard deviation is sigma C; 0 means no noise
 
     Both numbers may be schedules over steps (`mechanism.schedule`).
+
+    Forward
+        [F1]  noise_std = sigma C, the standard deviation of the noise on each coordinate of the group's sum
+
+    Source
+        [F1]  Abadi et al. 2016, Algorithm 1, "Add noise"
+
+    Guarantees
+        Noise without a finite clip norm is refused; sigma = 0 with C infinite is plain SGD.
+
+    Raises
+        ParameterError   no keys, C not positive, sigma negative, NaN or infinite, sigma > 0 with C infinite
+
+    Checked by
+        [F1]  tests/mechanism/test_clip.py::test_groups_flat_and_per_layer
     """
 
     name: str
@@ -96,7 +111,7 @@ class ClipGroup:
     @property
     def noise_std(self):
         """Standard deviation of the noise on each coordinate of the group's sum, in gradient units."""
-        return 0.0 if self.noise_multiplier == 0 else self.noise_multiplier * self.clip_norm
+        return 0.0 if self.noise_multiplier == 0 else self.noise_multiplier * self.clip_norm  # [F1]
 
 
 def flat_group(keys, clip_norm, noise_multiplier):

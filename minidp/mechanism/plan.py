@@ -14,12 +14,28 @@ from .sanitizer import Sanitizer
 
 @dataclass(frozen=True)
 class Plan:
-    """What training will do to the data, fixed before it starts.
+    r"""What training will do to the data, fixed before it starts.
 
     sampler            how a lot is drawn, with its neighbouring relation
     sanitizer          clip groups, each with its C and sigma (or schedules of them)
     steps              T, lots to process
     expected_lot_size  L, the public constant that the released sum is divided by
+
+    Event
+        [S1]  of all steps: for each step, the sanitizer's release with that step's C and sigma, in the form that
+              the sampler gives it
+
+    Source
+        [S1]  Abadi et al. 2016, Section 4: the number of steps and the privacy parameters are fixed ahead
+
+    Guarantees
+        What is charged and what is executed come from the same fields.
+
+    Raises
+        ParameterError   steps or expected_lot_size out of range; shuffled lots with a schedule of C or sigma
+
+    Checked by
+        [S1]  tests/mechanism/test_plan.py::test_equal_steps_of_a_schedule_are_charged_together_in_order
     """
 
     sampler: object
@@ -57,9 +73,9 @@ class Plan:
         start is a multiple of the sampler's period.
         """
         if self.sanitizer.constant:
-            return [self.sampler.charges(self.release_event(), stop - start)] if stop > start else []
+            return [self.sampler.charges(self.release_event(), stop - start)] if stop > start else []  # [S1]
         events = (self.release_event(step) for step in range(start, stop))
-        return [self.sampler.charges(event, len(list(run))) for event, run in groupby(events)]
+        return [self.sampler.charges(event, len(list(run))) for event, run in groupby(events)]  # [S1]
 
     @property
     def total_event(self):

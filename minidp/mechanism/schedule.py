@@ -15,7 +15,17 @@ def value_at(setting, step):
 
 @dataclass(frozen=True)
 class Constant:
-    """The same value at every step."""
+    r"""The same value at every step.
+
+    Forward
+        [F1]  f(step) = value
+
+    Source
+        [F1]  Abadi et al. 2016, Section 3.1, "Per-layer and time-dependent parameters"
+
+    Checked by
+        [F1]  tests/mechanism/test_schedule.py::test_constant_stays
+    """
 
     value: float
 
@@ -23,14 +33,21 @@ class Constant:
         non_negative_finite(value=self.value)
 
     def __call__(self, step):
-        return self.value
+        return self.value  # [F1]
 
 
 @dataclass(frozen=True)
 class LinearDecay:
-    """From `initial` linearly to `final` over `steps` steps, then constant.
+    r"""From `initial` linearly to `final` over `steps` steps, then constant.
 
-    Section 5.2 of the paper: the learning rate falls from 0.1 to 0.052 over 10 epochs and stays there.
+    Forward
+        [F1]  f(step) = initial + (final - initial) step / steps for step < steps, else final
+
+    Source
+        [F1]  Abadi et al. 2016, Section 5.2: the learning rate falls from 0.1 to 0.052 over 10 epochs and stays
+
+    Checked by
+        [F1]  tests/mechanism/test_schedule.py::test_linear_decay_is_a_line_and_then_constant
     """
 
     initial: float
@@ -43,5 +60,5 @@ class LinearDecay:
 
     def __call__(self, step):
         if step >= self.steps:
-            return self.final
-        return self.initial + (self.final - self.initial) * step / self.steps
+            return self.final  # [F1]
+        return self.initial + (self.final - self.initial) * step / self.steps  # [F1]

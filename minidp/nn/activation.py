@@ -39,6 +39,9 @@ class ReLU(_Activation):
     Backward, with dy = d(sum_b loss_b)/dy
         [B1]  dx = dy where y > 0, else 0     (the kink at 0 counts as 0)
 
+    Source
+        [B1]  own derivation: the derivative of max(x, 0) is 1 where x > 0 and 0 where x < 0
+
     Guarantees
         Works coordinate by coordinate; inputs are not changed.
 
@@ -70,6 +73,9 @@ class Tanh(_Activation):
 
     Backward, with dy = d(sum_b loss_b)/dy
         [B1]  dx = dy (1 - y^2)
+
+    Source
+        [B1]  own derivation: d tanh(x)/dx = 1 - tanh(x)^2
 
     Guarantees
         Works coordinate by coordinate; inputs are not changed.
@@ -103,6 +109,10 @@ class Sigmoid(_Activation):
     Backward, with dy = d(sum_b loss_b)/dy
         [B1]  dx = dy y (1 - y)
 
+    Source
+        [F1]  own derivation: 1 + tanh(x/2) = 2 exp(x/2) / (exp(x/2) + exp(-x/2)) = 2 / (1 + exp(-x))
+        [B1]  own derivation: dy/dx = exp(-x) y^2 = y (1 - y)
+
     Guarantees
         Works coordinate by coordinate; inputs are not changed.
 
@@ -134,6 +144,9 @@ class Softmax(_Activation):
 
     Backward, with dy = d(sum_b loss_b)/dy
         [B1]  dx_bk = y_bk (dy_bk - sum_j dy_bj y_bj)
+
+    Source
+        [B1]  own derivation: dy_j/dx_k = y_j ([j = k] - y_k), summed over j with dy_j
 
     Guarantees
         Rows sum to 1; large logits do not overflow. For a loss use SoftmaxCrossEntropy on the logits.

@@ -70,6 +70,9 @@ class SquaredError:
     Backward
         [B1]  dz_bk = z_bk - target_bk
 
+    Source
+        [B1]  own derivation: the derivative of (z - t)^2 / 2 is z - t
+
     Guarantees
         Example b of losses and dz depends on example b only.
 

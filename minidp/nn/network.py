@@ -17,6 +17,9 @@ class Sequential:
         [B1]  the gradient of each layer's input is the gradient of the output of the layer before it
         [P1]  {(layer, parameter): per-example gradient} of each layer that is not frozen
 
+    Source
+        [B1]  own derivation: the chain rule, from the last layer to the first
+
     Guarantees
         Shapes are checked when the network is built, and every input against them. Frozen layers have no
         gradients; nothing is computed below the lowest trained layer. Activations live in the caches only.

@@ -26,6 +26,9 @@ class Flatten(Layer):
     Backward, with dy = d(sum_b loss_b)/dy
         [B1]  dx_b,(d1, d2, ...) = dy_bj
 
+    Source
+        [B1]  own derivation: the inverse of a reordering
+
     Guarantees
         An empty batch keeps its shape: no axis is inferred.
 
@@ -65,6 +68,9 @@ class Standardise(Layer):
 
     Backward, with dy = d(sum_b loss_b)/dy
         [B1]  dx_b = dy_b / scale
+
+    Source
+        [B1]  own derivation: the mean does not depend on x
 
     Guarantees
         A mean or scale that is computed from the training data is a release of its own and does not belong
