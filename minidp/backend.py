@@ -12,6 +12,7 @@ from types import ModuleType
 import numpy as np
 
 from .errors import BackendMismatchError, DeviceUnavailableError
+from .validate import one_of
 
 HOST_EXPLICIT_BYTES = 6 * 2**20  # a few examples of the widest layers, and well inside a shared cache
 
@@ -91,6 +92,7 @@ class Backend:
     @classmethod
     def pick(cls, device):
         """The backend for "cpu", "gpu" or "auto" (the GPU if one can be used, else the CPU)."""
+        one_of(("auto", "cpu", "gpu"), device=device)
         if device == "auto":
             try:
                 return cls.cupy()

@@ -1,0 +1,98 @@
+"""Checks of settings and shapes: what passes, what does not, and what the message says."""
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from minidp import validate
+from minidp.errors import DtypeError, ParameterError, ShapeError
+
+NUMBERS = {
+    "probability": ([0, 1, 0.5, np.float32(0.5), np.float64(1), Fraction(1, 3)], [-1e-9, 1.0000001, math.inf, -math.inf]),
+    "positive": ([1e-300, 1, math.inf], [0, 0.0, -0.0, -1, -math.inf]),
+    "positive_finite": ([1e-300, 1], [0, -1, math.inf]),
+    "non_negative": ([0, 1, math.inf], [-1e-300, -math.inf]),
+    "non_negative_finite": ([0, 1e300], [-1e-300, math.inf]),
+}
+NO_NUMBERS = [math.nan, np.float32("nan"), None, "1", True, 1j, [1], np.ones(1)]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_in_their_range_pass_and_others_do_not(name):
+    check, (good, bad) = getattr(validate, name), NUMBERS[name]
+    for value in good:
+        check(setting=value)
+    for value in bad:
+        with pytest.raises(ParameterError, match="^expected setting=.* in "):
+            check(setting=value)
+    for value in NO_NUMBERS:
+        with pytest.raises(ParameterError, match="^expected setting=.* to be a number$"):
+            check(setting=value)
+
+
+@pytest.mark.parametrize("check, message", [
+    (lambda: validate.probability(sampling_probability=1.2), "expected sampling_probability=1.2 in [0, 1]"),
+    (lambda: validate.positive(clip_norm=0), "expected clip_norm=0 in (0, inf]"),
+    (lambda: validate.positive_finite(scale=math.inf), "expected scale=inf in (0, inf)"),
+    (lambda: validate.in_range(0, 1, open_low=True, open_high=True, delta=1.0), "expected delta=1.0 in (0, 1)"),
+    (lambda: validate.probability(good=0.5, bad=2), "expected bad=2 in [0, 1]"),
+    (lambda: validate.count(1, steps=0), "expected steps=0 to be an integer of at least 1"),
+    (lambda: validate.one_of(("a", "b"), mode="c"), "expected mode='c' to be one of a, b"),
+    (lambda: validate.shape("dense1", "x", np.zeros((2, 3)), ("B", 4)), "dense1: expected x of shape (B, 4), got (2, 3)"),
+    (lambda: validate.shape("loss", "y", np.zeros((2, 3)), ("B",)), "loss: expected y of shape (B,), got (2, 3)"),
+    (lambda: validate.same_batch("run", x=np.zeros((2, 3)), y=np.zeros(3)),
+     "run: expected the same number of examples, got: x has 2, y has 3"),
+    (lambda: validate.inexact("dense1", x=np.zeros(2, "int64")),
+     "dense1: expected x of dtype float32 or float64, got int64; convert it with .astype(numpy.float32)")])
+def test_messages_name_what_was_wrong_and_what_is_allowed(check, message):
+    with pytest.raises((ParameterError, ShapeError, DtypeError)) as caught:
+        check()
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("value, fits", [(0, True), (7, True), (np.int64(3), True), (-1, False), (1.0, False),
+                                         (True, False), ("1", False), (None, False), (math.nan, False)])
+def test_counts_are_integers(value, fits):
+    if fits:
+        validate.count(steps=value)
+    else:
+        with pytest.raises(ParameterError, match="to be an integer of at least 0"):
+            validate.count(steps=value)
+
+
+@pytest.mark.parametrize("low, high, ends, value, fits", [
+    (0, 1, {}, 0, True), (0, 1, {}, 1, True), (0, 1, {"open_low": True}, 0, False), (0, 1, {"open_low": True}, 1, True),
+    (0, 1, {"open_high": True}, 1, False), (0, 1, {"open_high": True}, 0, True)])
+def test_ends_of_a_range(low, high, ends, value, fits):
+    if fits:
+        validate.in_range(low, high, **ends, value=value)
+    else:
+        with pytest.raises(ParameterError):
+            validate.in_range(low, high, **ends, value=value)
+
+
+def test_shapes_with_free_axes():
+    validate.shape("here", "x", np.zeros((2, 3)), ("B", 3))
+    validate.shape("here", "x", np.zeros((0, 3)), ("B", 3))
+    validate.shape("here", "x", np.zeros(()), ())
+    for wrong in (np.zeros(3), np.zeros((2, 3, 1)), np.zeros((3, 2))):
+        with pytest.raises(ShapeError, match="here: expected x of shape"):
+            validate.shape("here", "x", wrong, ("B", 3))
+
+
+def test_batches_of_one_size_pass():
+    validate.same_batch("here", x=np.zeros((2, 3)), y=np.zeros(2))
+    validate.same_batch("here", x=np.zeros((0, 3)), y=np.zeros(0))
+    with pytest.raises(ShapeError, match="x has None"):
+        validate.same_batch("here", x=np.zeros(()), y=np.zeros(2))
+
+
+@pytest.mark.parametrize("dtype, fits", [("float32", True), ("float64", True), ("complex128", True), ("int32", False),
+                                         ("uint8", False), ("bool", False)])
+def test_floating_point_is_asked_for(dtype, fits):
+    if fits:
+        validate.inexact("here", x=np.zeros(2, dtype))
+    else:
+        with pytest.raises(DtypeError, match=f"here: expected x of dtype float32 or float64, got {dtype}"):
+            validate.inexact("here", x=np.zeros(2, dtype))

@@ -1,0 +1,102 @@
+"""What a whole run is charged: the release of all layers as one sampled joint Gaussian, DP-PCA beside it."""
+import math
+
+import pytest
+
+from minidp import nn
+from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, PrivatePCA, Sanitizer,
+                              ShuffleSampler, per_layer_groups)
+from minidp.privacy import (Filter, FixedSizeSampled, Gaussian, JointGaussian, Ledger, MomentsAccountant,
+                            NeighbouringRelation, Odometer, PoissonSampled)
+from minidp.streams import Streams
+from minidp.train import SGD, Trainer
+from tests.support.training import make_data, make_network, make_trainer
+
+DELTA = 1e-5
+Q = 0.01  # lots of 600 among 60,000, as in the paper
+
+
+PAPER = MomentsAccountant(orders=range(1, 33))  # lambda up to 32, as the paper computes it
+
+
+def epsilon(*entries):
+    ledger = Ledger()
+    for event, count in entries:
+        ledger.append(event, count)
+    return PAPER.epsilon(ledger, DELTA).upper
+
+
+def charged(sigma, pca_sigma, steps, layout="per-layer"):
+    """The ledger of a real run: DP-PCA, then training in its directions, all through one filter."""
+    x, y = make_data()
+    streams = Streams(1)
+    budget = Filter(MomentsAccountant(), math.inf, DELTA)
+    projection = PrivatePCA(3, pca_sigma).fit(x, budget, streams.noise)
+    network = nn.Sequential([nn.Dense(3, 4, rng=streams.init, dtype="float64"), nn.ReLU(),
+                             nn.Dense(4, 3, rng=streams.init, dtype="float64")], (3,))
+    plan = make_trainer(sampler="poisson", layout=layout, noise_multiplier=sigma, steps=steps).plan
+    plan = Plan(PoissonSampler(Q), plan.sanitizer, steps, 1)
+    record = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan, budget).run(x @ projection, y, streams)
+    assert record.stopped == "finished" and record.ledger is budget.ledger
+    return record.ledger
+
+
+@pytest.mark.parametrize("sigma, pca, steps, layers_apart, joint, flat", [
+    # epsilon with DP-PCA: every layer charged as if it drew its own lot (the 2016 code), the joint rule, one
+    # group. Worked out by a separate sum of log moments, which also reproduces the deltas of that code's README
+    (1.0, 4.0, 1000, 3.565, 6.281, 2.788),
+    (8.0, 16.0, 1450, 0.500, 0.501, 0.462)])
+def test_a_run_is_charged_the_joint_gaussian_and_pca(sigma, pca, steps, layers_apart, joint, flat):
+    ledger = charged(sigma, pca, steps)
+    assert ledger.items() == [(Gaussian(pca), 1), (PoissonSampled(Q, JointGaussian((sigma, sigma))), steps)]
+    spent = Odometer(PAPER, ledger).read(DELTA).upper
+    assert spent == pytest.approx(joint, abs=6e-4)
+    apart = epsilon((Gaussian(pca), 1), (PoissonSampled(Q, Gaussian(sigma)), 2 * steps))
+    assert apart == pytest.approx(layers_apart, abs=6e-4)
+    one = charged(sigma, pca, steps, "flat")
+    assert one.items()[1] == (PoissonSampled(Q, Gaussian(sigma)), steps)
+    assert PAPER.epsilon(one, DELTA).upper == pytest.approx(flat, abs=6e-4)
+    assert flat < apart < spent
+
+
+def test_two_layers_cost_what_one_of_less_noise_does():
+    # sigma_eff = (3^-2 + 4^-2)^(-1/2) = 12/5
+    two = PoissonSampled(Q, JointGaussian((3.0, 4.0)))
+    assert epsilon((two, 500)) == pytest.approx(epsilon((PoissonSampled(Q, Gaussian(2.4)), 500)), rel=1e-12)
+
+
+def test_each_layer_with_its_own_settings():
+    network = make_network()
+    groups = per_layer_groups(network.params(), {"dense1": 1.0, "dense2": 3.0}, {"dense1": 2.0, "dense2": 5.0})
+    plan = Plan(PoissonSampler(Q), Sanitizer(groups), 4, 8)
+    record = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan).run(*make_data(), Streams(1))
+    assert record.ledger.items() == [(PoissonSampled(Q, JointGaussian((2.0, 5.0))), 4)]  # C does not enter
+
+
+def test_a_schedule_of_the_noise_is_charged_step_by_step():
+    trainer = make_trainer(noise_multiplier=LinearDecay(4.0, 2.0, 2), steps=5)
+    record = trainer.run(*make_data(), Streams(1))
+    expected = [(4.0, 1), (3.0, 1), (2.0, 3)]
+    assert record.ledger.items() == [(PoissonSampled(0.2, JointGaussian((s, s))), n) for s, n in expected]
+
+
+@pytest.mark.parametrize("sampler, event, count", [
+    (FixedSizeSampler(40, 8), FixedSizeSampled(40, 8, JointGaussian((1.0, 1.0))), 10),  # 2C: half the multiplier
+    (ShuffleSampler(40, 12), JointGaussian((2.0, 2.0)), 3)])  # ten lots begin three epochs of four
+def test_other_samplers_are_charged_under_their_own_relation(sampler, event, count):
+    network = make_network()
+    plan = Plan(sampler, Sanitizer(per_layer_groups(network.params(), 1.0, 2.0)), 10, 8)
+    budget = Filter(MomentsAccountant(sampler.relation), math.inf, DELTA)
+    PrivatePCA(2, 7.0).fit(make_data()[0], budget, Streams(1).noise)
+    record = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan, budget).run(*make_data(), Streams(1))
+    pca = 7.0 / math.sqrt(2) if sampler.relation is NeighbouringRelation.REPLACE_ONE else 7.0
+    assert record.ledger.items() == [(Gaussian(pca), 1), (event, count)]
+    assert math.isfinite(MomentsAccountant(sampler.relation).epsilon(record.ledger, DELTA).upper)
+
+
+def test_a_group_without_noise_makes_the_run_not_private():
+    network = make_network()
+    groups = per_layer_groups(network.params(), 1.0, {"dense1": 4.0, "dense2": 0.0})
+    record = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1),
+                     Plan(PoissonSampler(Q), Sanitizer(groups), 1, 8)).run(*make_data(), Streams(1))
+    assert MomentsAccountant().epsilon(record.ledger, DELTA).upper == math.inf
