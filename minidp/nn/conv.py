@@ -1,0 +1,169 @@
+"""The convolution, through patches: the matrix of what each window sees, times the kernels."""
+from math import prod
+from typing import NamedTuple
+
+from ..backend import explicit_budget, namespace_of
+from ..errors import ShapeError
+from ..grads import Explicit, OuterSum, PerExampleGrad
+from ..validate import count, same_batch
+from .init import truncated_normal, zeros
+from .layer import Layer
+from .window import Window, pair
+
+
+class ConvCache(NamedTuple):
+    """x (B, H, W, C), the input."""
+
+    x: object
+
+
+class ConvGrad(PerExampleGrad):
+    """Gradients of a kernel, shape (kh, kw, C, O): OuterSum of patches, which are formed a few examples at a time."""
+
+    def __init__(self, x, d, window):
+        """x (B, H, W, C) the layer's input, d (B, H', W', O) the gradient of its output."""
+        same_batch("ConvGrad", x=x, d=d)
+        self.x, self.d, self.window = x, d, window
+        self.n_examples = x.shape[0]
+        self.shape = (*window.size, x.shape[3], d.shape[3])
+        self._matrix = (prod(self.shape[:3]), self.shape[3])
+        self._positions = prod(d.shape[1:3])
+
+    def _parts(self):
+        """(start, OuterSum of some examples), such that their patches stay within the budget."""
+        step = examples_at_once(self.xp, self._positions * self._matrix[0] * self.x.dtype.itemsize)
+        for start in range(0, max(self.n_examples, 1), step):
+            d = self.d[start : start + step]
+            d = d.reshape((d.shape[0], self._positions, self._matrix[1]))
+            yield start, OuterSum(self.window.patches(self.x[start : start + step]), d)
+
+    def sq_norms(self):
+        """(B,) squared L2 norms."""
+        return self.xp.concatenate([part.sq_norms() for _, part in self._parts()])
+
+    def sq_norms_upper(self):
+        """(B,) squared norms, rounded up by the bound on cancellation."""
+        return self.xp.concatenate([part.sq_norms_upper() for _, part in self._parts()])
+
+    def weighted_sum(self, w):
+        """sum_b w_b g_b, of the kernel's shape."""
+        total = 0
+        for start, part in self._parts():
+            total = total + part.weighted_sum(w[start : start + part.n_examples])
+        return total.reshape(self.shape)
+
+    def materialise(self):
+        """The gradients, (B, kh, kw, C, O)."""
+        g = self.xp.empty((self.n_examples, *self._matrix), dtype=self.d.dtype)
+        for start, part in self._parts():
+            g[start : start + part.n_examples] = part.materialise()
+        return g.reshape((self.n_examples, *self.shape))
+
+    def rows(self, start, stop):
+        """The same for the examples start..stop-1."""
+        return ConvGrad(self.x[start:stop], self.d[start:stop], self.window)
+
+    def _cheaper(self):
+        i, o = self._matrix
+        return "factored" if self._positions * (i + o) < i * o else "explicit"
+
+
+def examples_at_once(xp, example_bytes):
+    """How many examples' patches of so many bytes to hold at once."""
+    return max(1, explicit_budget(xp) // max(example_bytes, 1))
+
+
+class Conv2D(Layer):
+    r"""Correlation of images with kernels, channels last.
+
+    Shapes
+        x (B, H, W, C)   W (kh, kw, C, O)   b (O,)   y (B, H', W', O)   P (B, T, kh kw C), T = H' W'
+
+    Forward
+        [F1]  y_bto = sum_p P_btp W_po + b_o, P_btp what window t sees of x_b, zeros outside the image
+
+    Backward, with dy = d(sum_b loss_b)/dy
+        [B1]  dx_b = sum_t of dy_bto W_po, put back to where window t saw p
+        [P1]  dW_bpo = sum_t P_btp dy_bto          factors OuterSum(a = P, d = dy)
+        [P2]  db_bo  = sum_t dy_bto
+
+    Source
+        [P1]  Rochette, Manoel, Tramel 2019, arXiv:1912.06015
+
+    Guarantees
+        Example b of every result depends on example b of the input only.
+        Patches are formed for a few examples at a time.
+
+    Raises
+        ShapeError            x is not (B, H, W, C), is smaller than the kernel, or dy is not (B, H', W', O)
+        DtypeError            x is not floating point
+        ParameterError        kernel, stride or channels below 1; padding is not same, valid or an integer
+        BackendMismatchError  x and the parameters live in different libraries
+
+    Checked by
+        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
+        [B1]  tests/nn/test_layers.py::test_input_gradient
+        [P1]  tests/nn/test_layers.py::test_per_example_gradients_equal_a_loop_over_examples
+        [P2]  tests/nn/test_layers.py::test_per_example_gradients_equal_a_loop_over_examples
+    """
+
+    kind = "conv"
+
+    def __init__(self, in_channels, out_channels, kernel, *, rng, stride=1, padding="same", bias=True,
+                 init=truncated_normal, dtype="float32", name=None):
+        """kernel, stride: an integer or (vertical, horizontal); rng for `init(rng, (kh, kw, C, O), dtype)`.
+
+        padding: "same" (TensorFlow's rule), "valid", or so many zeros on each side.
+        """
+        super().__init__(name)
+        count(1, in_channels=in_channels, out_channels=out_channels)
+        self.window = Window(pair(kernel=kernel), pair(stride=stride), padding)
+        self.params = {"W": init(rng, (*self.window.size, in_channels, out_channels), dtype)}
+        if bias:
+            self.params["b"] = zeros(rng, (out_channels,), dtype)
+
+    def output_shape(self, input_shape):
+        """(H', W', O), given (H, W, C)."""
+        channels, outputs = self.params["W"].shape[2:]
+        if len(input_shape) != 3 or input_shape[2] != channels:
+            raise ShapeError(f"{self.where}: expected input of shape (H, W, {channels}), got {tuple(input_shape)}")
+        return (*self.window.output(self.where, input_shape), outputs)
+
+    def _matrix(self):
+        W = self.params["W"]
+        return W.reshape((prod(W.shape[:3]), W.shape[3]))
+
+    def forward(self, x, *, rng=None):
+        """(y, cache)."""
+        W = self._matrix()
+        xp = namespace_of(x, W)
+        self.check_input(x, (*x.shape[1:3], self.params["W"].shape[2]))
+        shape = (x.shape[0], *self.output_shape(x.shape[1:]))
+        positions = shape[1] * shape[2]
+        y = xp.empty(shape, dtype=xp.result_type(x.dtype, W.dtype))
+        step = examples_at_once(xp, positions * W.shape[0] * x.dtype.itemsize)
+        for start in range(0, shape[0], step):
+            patches = self.window.patches(x[start : start + step])
+            n = patches.shape[0]
+            product = patches.reshape((n * positions, W.shape[0])) @ W  # [F1]
+            y[start : start + n] = product.reshape((n, *shape[1:]))
+        if "b" in self.params:
+            y += self.params["b"]  # [F1]
+        return y, ConvCache(x)
+
+    def _check_gradient(self, dy, x):
+        self.check_gradient(dy, (x.shape[0], *self.output_shape(x.shape[1:])))
+
+    def backward(self, dy, cache):
+        """dx (B, H, W, C)."""
+        self._check_gradient(dy, cache.x)
+        W = self.params["W"]
+        return self.window.fold(lambda k, l: dy @ W[k, l].T, cache.x.shape, dy.dtype, namespace_of(dy, W))  # [B1]
+
+    def param_grads(self, dy, cache):
+        """W: ConvGrad(x, dy); b: Explicit(sum of dy over positions)."""
+        self._check_gradient(dy, cache.x)
+        grads = {"W": ConvGrad(cache.x, dy, self.window)}  # [P1]
+        if "b" in self.params:
+            grads["b"] = Explicit(dy.sum(axis=(1, 2)))  # [P2]
+        return grads

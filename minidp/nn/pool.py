@@ -1,0 +1,93 @@
+"""Pooling over windows of an image: the maximum or the mean, channel by channel."""
+from typing import NamedTuple
+
+from ..backend import namespace_of
+from ..errors import ShapeError
+from ..validate import inexact, one_of
+from .layer import Layer
+from .window import Window, pair
+
+
+class MaxPoolCache(NamedTuple):
+    """x (B, H, W, C) the input, y (B, H', W', C) the output."""
+
+    x: object
+    y: object
+
+
+class _Pool(Layer):
+    """What the two have in common: windows over (B, H, W, C)."""
+
+    def __init__(self, window, stride=None, padding="valid", name=None):
+        """window and stride: an integer or (vertical, horizontal); stride None means the window itself."""
+        super().__init__(name)
+        one_of(("valid", "same"), padding=padding)
+        size = pair(window=window)
+        self.window = Window(size, size if stride is None else pair(stride=stride), padding)
+
+    def output_shape(self, input_shape):
+        """(H', W', C), given (H, W, C)."""
+        if len(input_shape) != 3:
+            raise ShapeError(f"{self.where}: expected input of shape (H, W, C), got {tuple(input_shape)}")
+        return (*self.window.output(self.where, input_shape), input_shape[2])
+
+    def _counts(self, x):
+        inexact(self.where, x=x)
+        if x.ndim != 4:
+            raise ShapeError(f"{self.where}: expected x of shape (B, H, W, C), got {tuple(x.shape)}")
+        return self.output_shape(x.shape[1:])[:2]
+
+
+class MaxPool2D(_Pool):
+    r"""The largest number in each window.
+
+    Shapes
+        x (B, H, W, C)   y (B, H', W', C)   windows may overlap; padding never wins
+
+    Forward
+        [F1]  y_btc = max over the pixels p of window t of x_bpc
+
+    Backward, with dy = d(sum_b loss_b)/dy
+        [B1]  dx_bpc = sum over the windows t whose first maximum is p of dy_btc
+
+    Guarantees
+        Ties: the first maximum of a window, in reading order, gets its gradient.
+
+    Raises
+        ShapeError      x is not (B, H, W, C), or smaller than a window
+        DtypeError      x is not floating point
+        ParameterError  window or stride below 1, padding neither valid nor same
+
+    Checked by
+        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
+        [B1]  tests/nn/test_layers.py::test_input_gradient
+        [B1]  tests/nn/test_pool.py::test_ties_give_the_gradient_to_the_first_maximum
+    """
+
+    kind = "maxpool"
+
+    def forward(self, x, *, rng=None):
+        """(y, cache)."""
+        counts = self._counts(x)
+        xp, padded = namespace_of(x), self.window.pad(x, -float("inf"))
+        y = None
+        for _, index in self.window.slices(counts):
+            y = padded[index].copy() if y is None else xp.maximum(y, padded[index], out=y)  # [F1]
+        return y, MaxPoolCache(x, y)
+
+    def backward(self, dy, cache):
+        """dx (B, H, W, C)."""
+        self.check_gradient(dy, cache.y.shape)
+        xp = namespace_of(dy, cache.x)
+        padded = self.window.pad(cache.x, -float("inf"))
+        counts = cache.y.shape[1:3]
+        free = xp.ones(cache.y.shape, dtype=bool)
+        indices = dict(self.window.slices(counts))
+
+        def part(k, l):
+            nonlocal free
+            first = free & (padded[indices[k, l]] == cache.y)
+            free = free & ~first
+            return dy * first  # [B1]
+
+        return self.window.fold(part, cache.x.shape, dy.dtype, xp)

@@ -1,0 +1,95 @@
+"""Windows that slide over images: where they lie, the patches they cut out, and the adjoint of cutting."""
+from dataclasses import dataclass
+from math import prod
+
+from ..backend import namespace_of
+from ..errors import ParameterError, ShapeError
+from ..validate import count
+
+
+def pair(**named):
+    """(vertical, horizontal) from one integer for both or a pair. Raises ParameterError below 1."""
+    ((name, value),) = named.items()
+    both = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+    if len(both) != 2:
+        raise ParameterError(f"expected {name}={value!r} to be an integer or a pair of them")
+    for one in both:
+        count(1, **{name: one})
+    return both
+
+
+@dataclass(frozen=True)
+class Window:
+    """Sizes (vertical, horizontal) of a window and its steps, and the padding around the image.
+
+    padding  "valid" none; "same" TensorFlow's rule: ceil(n / stride) windows, an odd row or column of padding
+             goes below or to the right; an integer: so many rows and columns on each side
+    """
+
+    size: tuple
+    stride: tuple
+    padding: object
+
+    def __post_init__(self):
+        if self.padding not in ("same", "valid"):
+            if isinstance(self.padding, str):
+                raise ParameterError(f"expected padding={self.padding!r} to be same, valid or an integer")
+            count(0, padding=self.padding)
+
+    def axis(self, n, k):
+        """(windows, padding before, padding after) for n pixels along axis k (0 vertical, 1 horizontal)."""
+        size, stride = self.size[k], self.stride[k]
+        if self.padding == "same":
+            windows = -(-n // stride)
+            total = max((windows - 1) * stride + size - n, 0)
+            return windows, total // 2, total - total // 2
+        margin = 0 if self.padding == "valid" else self.padding
+        return (n + 2 * margin - size) // stride + 1, margin, margin
+
+    def output(self, where, input_shape):
+        """(windows vertically, horizontally) over an image (H, W, ...). Raises ShapeError if none fits."""
+        counts = tuple(self.axis(n, k)[0] for k, n in enumerate(input_shape[:2]))
+        if min(counts) < 1:
+            raise ShapeError(f"{where}: expected images of at least the window {self.size} after padding "
+                             f"{self.padding}, got {tuple(input_shape)}")
+        return counts
+
+    def pad(self, x, value=0):
+        """x (B, H, W, C) with its padding of `value`; x itself where there is none."""
+        (_, top, bottom), (_, left, right) = self.axis(x.shape[1], 0), self.axis(x.shape[2], 1)
+        if not (top or bottom or left or right):
+            return x
+        b, h, w, c = x.shape
+        padded = namespace_of(x).full((b, h + top + bottom, w + left + right, c), value, dtype=x.dtype)
+        padded[:, top : top + h, left : left + w] = x
+        return padded
+
+    def slices(self, counts):
+        """For each window position (k, l), the pixels of a padded image that all windows see there, as an index."""
+        for k in range(self.size[0]):
+            for l in range(self.size[1]):
+                yield (k, l), (slice(None), *(slice(at, at + (n - 1) * step + 1, step)
+                                              for at, n, step in zip((k, l), counts, self.stride)))
+
+    def patches(self, x):
+        """(B, T, kh kw C): what each of the T windows over x (B, H, W, C) sees, one copy."""
+        padded = self.pad(x)
+        b, c = x.shape[0], x.shape[3]
+        counts = self.output("patches", x.shape[1:])
+        xp = namespace_of(x)
+        padded = xp.ascontiguousarray(padded)
+        per_b, per_row, per_pixel, per_channel = padded.strides
+        view = xp.lib.stride_tricks.as_strided(
+            padded, (b, *counts, self.size[0], self.size[1] * c),
+            (per_b, per_row * self.stride[0], per_pixel * self.stride[1], per_row, per_channel))
+        return view.reshape((b, prod(counts), prod(self.size) * c))
+
+    def fold(self, parts, shape, dtype, xp):
+        """The adjoint of `patches`: dx of `shape` (B, H, W, C) from parts(k, l) (B, counts..., C) at each (k, l)."""
+        b, h, w, c = shape
+        (_, top, bottom), (_, left, right) = self.axis(h, 0), self.axis(w, 1)
+        counts = self.output("patches", shape[1:])
+        dx = xp.zeros((b, h + top + bottom, w + left + right, c), dtype=dtype)
+        for (k, l), index in self.slices(counts):
+            dx[index] += parts(k, l)
+        return dx[:, top : top + h, left : left + w]
