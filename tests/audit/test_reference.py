@@ -16,8 +16,9 @@ def test_dense_and_project_by_hand():
     np.testing.assert_array_equal(reference.project(x, {"P": W}), [[15, 18, 21]])
 
 
-@pytest.mark.parametrize("name, expected", [("relu", lambda x: x.clip(0)), ("tanh", np.tanh), ("sigmoid", special.expit),
-                                            ("softmax", lambda x: special.softmax(x, axis=-1))])
+@pytest.mark.parametrize("name, expected", [
+    ("relu", lambda x: x.clip(0)), ("tanh", np.tanh), ("sigmoid", special.expit),
+    ("softmax", lambda x: special.softmax(x, axis=-1))])
 def test_activations_equal_scipy(name, expected, rng):
     x = rng.uniform(-3, 3, (4, 2, 3))
     np.testing.assert_allclose(getattr(reference, name)(x, {}), expected(x), rtol=1e-14)
