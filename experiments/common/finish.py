@@ -5,6 +5,7 @@ from minidp.privacy import Ledger
 from minidp.train import save_model
 
 from .accounting import every_epsilon
+from .config import to_json
 from .plots import save_curves
 from .report import compare, git_commit, versions, write_json
 from .statement import write_statement
@@ -13,22 +14,22 @@ from .training import write_metrics
 FILES = ("result.json", "metrics.csv", "curves.png", "ledger.json", "model.npz", "privacy.md")
 
 
-def finish(name, task, folder, record, history, seconds, *, config, dataset, device, setup, pca_event):
-    """Write all files of the run into its folder, print a summary, and return the result."""
-    progress, plan, filter = record.progress, task.plan, task.filter
+def finish(job, task, record, history, seconds):
+    """Write all files of a job's run into its folder, print a summary, and return the result."""
+    progress, plan, filter, dataset = record.progress, task.plan, task.filter, job.dataset
     last = task.measure(progress.step, whole=True)
     history = [row for row in history if row["step"] < progress.step] + [last]
     result = {
-        "experiment": name,
+        "experiment": job.name,
         "dataset": dataset.name,
         "dataset_sha256": dataset.sha256,
         "notice": dataset.notice,
-        "device": device,
+        "device": job.backend.name,
         "gradients": plan.sanitizer.strategy,
         "sampler": type(plan.sampler).__name__,
         "relation": plan.relation.value,
-        "config": config,
-        "settings": settings(plan, dataset, pca_event),
+        "config": to_json(job.config),
+        "settings": settings(plan, dataset, job.setup_event),
         "steps": progress.step,
         "steps_charged": max(progress.charged, progress.step),
         "epochs": progress.step / task.steps_per_epoch,
@@ -38,7 +39,7 @@ def finish(name, task, folder, record, history, seconds, *, config, dataset, dev
         "not_private": ["train_accuracy", "metrics.csv: columns named not_private", "curves.png: training accuracy"]
         if task.train_metrics else [],
         "epsilon": every_epsilon(record.ledger, filter.delta),
-        "epsilon_without_amplification": unamplified(filter, plan, progress.step, task, pca_event).to_json(),
+        "epsilon_without_amplification": unamplified(filter, plan, progress.step, task, job.setup_event).to_json(),
         "accountant": filter.accountant.name,
         "delta": filter.delta,
         "seconds_total": seconds[0],
@@ -49,31 +50,29 @@ def finish(name, task, folder, record, history, seconds, *, config, dataset, dev
         "versions": versions(),
         "commit": git_commit(),
     }
-    path = folder.path
-    folder.charge(record.ledger)
+    path = job.folder.path
+    job.folder.charge(record.ledger)
     save_model(path / "model.npz", task.model, {key: result[key] for key in ("experiment", "dataset", "steps")})
     write_metrics(path / "metrics.csv", history)
     save_curves(path / "curves.png", [row["epoch"] for row in history], [row["test_accuracy"] for row in history],
                 train_accuracy=[row["train_accuracy_not_private"] for row in history] if task.train_metrics else None,
                 delta=[row["delta_at_epsilon"] for row in history], epsilon=task.curve_epsilon,
-                title=f"{name} on {dataset.name}" + (f"\n{dataset.notice}" if dataset.notice else ""))
-    released = ["the network's parameters after every step (model.npz, checkpoint.npz)"]
-    if pca_event is not None:
-        released.append("the PCA projection")
-    write_statement(path / "privacy.md", result=result, plan=plan, setup=setup, ledger=record.ledger,
-                    released=released, notice=dataset.notice)
+                title=f"{job.name} on {dataset.name}" + (f"\n{dataset.notice}" if dataset.notice else ""))
+    write_statement(path / "privacy.md", result=result, plan=plan, setup=job.setup_lines, ledger=record.ledger,
+                    released=("the network's parameters after every step (model.npz, checkpoint.npz)", *job.released),
+                    notice=dataset.notice)
     write_json(path / "result.json", result)
     summarise(result, path)
     return result
 
 
-def settings(plan, dataset, pca_event):
+def settings(plan, dataset, setup_event):
     """The numbers that the accounting rests on."""
     return {
         "dataset_size": dataset.nominal_size,
         "expected_lot_size": plan.expected_lot_size,
         "sampling_probability": plan.expected_lot_size / dataset.nominal_size,
-        "pca_noise_multiplier": pca_event.noise_multiplier if pca_event else None,
+        "pca_noise_multiplier": setup_event.noise_multiplier if setup_event else None,
         "clip_groups": [
             {"name": group.name, "clip_norm": group.clip_norm, "noise_multiplier": group.noise_multiplier,
              "noise_std_on_sum": group.noise_std, "noise_std_on_mean": group.noise_std / plan.expected_lot_size}
@@ -82,11 +81,11 @@ def settings(plan, dataset, pca_event):
     }
 
 
-def unamplified(filter, plan, steps, task, pca_event):
+def unamplified(filter, plan, steps, task, setup_event):
     """Epsilon if each example were in one lot of every epoch, with nothing gained from a secret sample."""
     ledger = Ledger(plan.relation)
-    if pca_event is not None:
-        ledger.append(pca_event)
+    if setup_event is not None:
+        ledger.append(setup_event)
     ledger.append(plan.release_event(), math.ceil(steps / task.steps_per_epoch))
     return filter.accountant.epsilon(ledger, filter.delta)
 

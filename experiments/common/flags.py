@@ -1,0 +1,73 @@
+"""Flags that every private training run has, and what they mean together."""
+import math
+from dataclasses import dataclass
+
+from minidp.errors import ParameterError
+from minidp.train import OPTIMIZERS
+from minidp.validate import count, in_range, non_negative_finite, positive_finite
+
+from .accounting import ACCOUNTANTS
+from .config import option
+
+
+@dataclass(frozen=True)
+class RunFlags:
+    """Length, privacy, computation and files of a run. An experiment's own dataclass adds the paper's settings.
+
+    It also says `private`, True if all that is released carries noise, and `default_target`, an epsilon.
+    """
+
+    target_epsilon: float | None = option(None, "train until this would be exceeded", exclusive="length")
+    epochs: float | None = option(None, "passes over the data, instead of a target", exclusive="length")
+    steps: int | None = option(None, "lots, instead of a target", exclusive="length")
+    delta: float = option(1e-5, "delta of the guarantee")
+    lot_size: int = option(600, "examples per lot, on average")
+    sampler: str = option("poisson", "how lots are drawn", choices=("poisson", "fixed", "shuffle"))
+    accountant: str = option("moments", "that the target is held by", choices=tuple(ACCOUNTANTS))
+    optimizer: str = option("sgd", "of the released gradients", choices=tuple(OPTIMIZERS))
+    gradients: str = option("auto", "per-example gradients", choices=("auto", "explicit", "factored"))
+    batch_size: int = option(4096, "examples computed at once; bounds memory, changes no result but for rounding")
+    train_metrics: bool = option(True, "do not evaluate on training data (which is not private)")
+    baseline: bool = option(False, "the non-private network: no clipping, no noise")
+    device: str = option("auto", "where to compute", choices=("auto", "cpu", "gpu"))
+    data_dir: str | None = option(None, "folder that holds the data set's files")
+    seed: int | None = option(None, "one seed for everything: reproducible, and not to be released")
+    out: str | None = option(None, "folder for the results (default: runs/EXPERIMENT-TIME)")
+    resume: bool = option(False, "go on with the run in --out")
+    quiet: bool = option(False, "no progress bar")
+    smoke: bool = option(False, "a few hundred examples, seconds")
+
+    def __post_init__(self):
+        in_range(0, 1, open_low=True, open_high=True, delta=self.delta)
+        count(1, lot_size=self.lot_size, batch_size=self.batch_size)
+        for name in ("target_epsilon", "epochs"):
+            if getattr(self, name) is not None:
+                positive_finite(**{name: getattr(self, name)})
+        if self.steps is not None:
+            count(1, steps=self.steps)
+        if self.seed is not None:
+            count(seed=self.seed)
+
+    def check_noise(self, **noise_multipliers):
+        """Check the noise multipliers (None where a flag was not given), and that a target has noise to hold it."""
+        for name, value in noise_multipliers.items():
+            if value is not None:
+                non_negative_finite(**{name: value})
+        if self.baseline and any(noise_multipliers.values()):
+            flags = " and ".join("--" + name.replace("_", "-") for name in noise_multipliers)
+            raise ParameterError(f"--baseline has no noise; leave out {flags}")
+        if self.target_epsilon is not None and not self.private:
+            raise ParameterError("--target-epsilon needs noise: epsilon is infinite with --baseline or a noise of 0; "
+                                 "set --epochs or --steps")
+
+    @property
+    def length_is_set(self):
+        """True if one of the flags says how long to train."""
+        return any(flag is not None for flag in (self.target_epsilon, self.epochs, self.steps))
+
+    @property
+    def target(self):
+        """The epsilon to stop before, infinite if the length is set otherwise or nothing is private."""
+        if self.epochs is not None or self.steps is not None or not self.private:
+            return math.inf
+        return self.default_target if self.target_epsilon is None else self.target_epsilon
