@@ -65,6 +65,81 @@ def standardise(x, params):
     return y
 
 
+def _windows(n, size, stride, padding):
+    """The pixels that each window along one axis of n sees, as lists of (place in the window, pixel)."""
+    if padding == "same":
+        windows = math.ceil(n / stride)
+        before = max((windows - 1) * stride + size - n, 0) // 2
+    else:
+        before = 0 if padding == "valid" else padding
+        windows = math.floor((n + 2 * before - size) / stride) + 1
+    return [[(k, w * stride - before + k) for k in range(size) if 0 <= w * stride - before + k < n]
+            for w in range(windows)]
+
+
+def conv2d(stride, padding):
+    """A reference for Conv2D: y_bijo = sum_klc x_b,(window i, j sees k, l),c W_klco + b_o, seven loops."""
+
+    def apply(x, params):
+        W, b = params["W"], params.get("b")
+        rows, columns = (_windows(x.shape[a + 1], W.shape[a], stride, padding) for a in (0, 1))
+        y = np.zeros((len(x), len(rows), len(columns), W.shape[3]))
+        for n, i, j, o in np.ndindex(y.shape):
+            y[n, i, j, o] = (0 if b is None else b[o]) + sum(
+                x[n, r, s, c] * W[k, l, c, o] for k, r in rows[i] for l, s in columns[j] for c in range(W.shape[2]))
+        return y
+
+    return apply
+
+
+def pool2d(function, window, stride, padding):
+    """A reference for pooling: `function` of the list of numbers that each window sees of a channel."""
+
+    def apply(x, params):
+        rows, columns = (_windows(x.shape[a], window, stride, padding) for a in (1, 2))
+        y = np.zeros((len(x), len(rows), len(columns), x.shape[3]))
+        for n, i, j, c in np.ndindex(y.shape):
+            y[n, i, j, c] = function([float(x[n, r, s, c]) for _, r in rows[i] for _, s in columns[j]])
+        return y
+
+    return apply
+
+
+def normalised(sets, epsilon=1e-5):
+    """A reference for GroupNorm and LayerNorm; sets(example's shape): lists of indices normalised together."""
+
+    def apply(x, params):
+        scale, shift = (np.broadcast_to(params[name], x.shape[1:]) for name in ("scale", "shift"))
+        y = np.zeros(x.shape)
+        for b in range(len(x)):
+            for together in sets(x.shape[1:]):
+                values = [float(x[b][index]) for index in together]
+                mean = sum(values) / len(values)
+                deviation = math.sqrt(sum((v - mean) ** 2 for v in values) / len(values) + epsilon)
+                for index, v in zip(together, values):
+                    y[b][index] = (v - mean) / deviation * scale[index] + shift[index]
+        return y
+
+    return apply
+
+
+def channel_groups(groups):
+    """For `normalised`: the indices of each group of neighbouring channels, all positions together."""
+    return lambda shape: [[index for index in np.ndindex(shape) if index[-1] * groups // shape[-1] == g]
+                          for g in range(groups)]
+
+
+def last_axes(count):
+    """For `normalised`: the indices of the last `count` axes, each position before them by itself."""
+    return lambda shape: [[before + index for index in np.ndindex(shape[-count:])]
+                          for before in np.ndindex(shape[:-count])]
+
+
+def identity(x, params):
+    """y = x."""
+    return x.copy()
+
+
 def cross_entropy(z, target):
     """-log of the true class's softmax probability, one example after the other."""
     return np.array([-math.log(math.exp(z_b[t]) / sum(math.exp(v) for v in z_b)) for z_b, t in zip(z, target)])

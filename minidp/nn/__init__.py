@@ -3,17 +3,23 @@ from . import init
 from .activation import ReLU, Sigmoid, Softmax, Tanh
 from .conv import Conv2D
 from .dense import Dense
+from .dropout import Dropout
 from .layer import Layer
 from .loss import SoftmaxCrossEntropy, SquaredError
 from .network import Sequential
-from .pool import MaxPool2D
+from .norm import GroupNorm, LayerNorm
+from .pool import AvgPool2D, MaxPool2D
 from .reshape import Flatten, Project, Standardise
 
 __all__ = [
+    "AvgPool2D",
     "Conv2D",
     "Dense",
+    "Dropout",
     "Flatten",
+    "GroupNorm",
     "Layer",
+    "LayerNorm",
     "MaxPool2D",
     "Project",
     "ReLU",

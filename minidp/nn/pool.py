@@ -15,6 +15,13 @@ class MaxPoolCache(NamedTuple):
     y: object
 
 
+class AvgPoolCache(NamedTuple):
+    """shape of the input, B included; share (H', W', 1) of one pixel in its window's mean."""
+
+    shape: tuple
+    share: object
+
+
 class _Pool(Layer):
     """What the two have in common: windows over (B, H, W, C)."""
 
@@ -91,3 +98,46 @@ class MaxPool2D(_Pool):
             return dy * first  # [B1]
 
         return self.window.fold(part, cache.x.shape, dy.dtype, xp)
+
+
+class AvgPool2D(_Pool):
+    r"""The mean of each window over its pixels inside the image.
+
+    Shapes
+        x (B, H, W, C)   y (B, H', W', C)   n_t pixels of window t lie inside the image
+
+    Forward
+        [F1]  y_btc = (1 / n_t) sum over the pixels p of window t inside the image of x_bpc
+
+    Backward, with dy = d(sum_b loss_b)/dy
+        [B1]  dx_bpc = sum over the windows t that see p of dy_btc / n_t
+
+    Guarantees
+        Padding does not count, as in TensorFlow.
+
+    Raises
+        ShapeError      x is not (B, H, W, C), or smaller than a window
+        DtypeError      x is not floating point
+        ParameterError  window or stride below 1, padding neither valid nor same
+
+    Checked by
+        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
+        [B1]  tests/nn/test_layers.py::test_input_gradient
+    """
+
+    kind = "avgpool"
+
+    def forward(self, x, *, rng=None):
+        """(y, cache)."""
+        counts = self._counts(x)
+        xp, padded = namespace_of(x), self.window.pad(x)
+        down, across = (self.window.inside(n, k) for k, n in enumerate(x.shape[1:3]))
+        share = xp.asarray([[[1 / (i * j)] for j in across] for i in down], dtype=x.dtype)
+        y = sum(padded[index] for _, index in self.window.slices(counts)) * share  # [F1]
+        return y, AvgPoolCache(tuple(x.shape), share)
+
+    def backward(self, dy, cache):
+        """dx (B, H, W, C)."""
+        self.check_gradient(dy, (cache.shape[0], *self.output_shape(cache.shape[1:])))
+        spread = dy * cache.share
+        return self.window.fold(lambda k, l: spread, cache.shape, dy.dtype, namespace_of(dy))  # [B1]

@@ -46,6 +46,12 @@ class Window:
         margin = 0 if self.padding == "valid" else self.padding
         return (n + 2 * margin - size) // stride + 1, margin, margin
 
+    def inside(self, n, k):
+        """For each window along axis k of n pixels, how many of them it sees: its size, less its padding."""
+        windows, before, _ = self.axis(n, k)
+        starts = (at * self.stride[k] - before for at in range(windows))
+        return [min(start + self.size[k], n) - max(start, 0) for start in starts]
+
     def output(self, where, input_shape):
         """(windows vertically, horizontally) over an image (H, W, ...). Raises ShapeError if none fits."""
         counts = tuple(self.axis(n, k)[0] for k, n in enumerate(input_shape[:2]))

@@ -45,6 +45,30 @@ def _standardise(rng, dtype):
     return nn.Standardise(rng.uniform(-1, 1, (3,)).astype(dtype), rng.uniform(0.5, 2, (2, 1)).astype(dtype))
 
 
+def _conv(kernel, bias=True, **options):
+    def make(rng, dtype):
+        layer = nn.Conv2D(2, 3, kernel, rng=rng, bias=bias, dtype=dtype, name="conv", **options)
+        if bias:
+            layer.params["b"][:] = rng.uniform(-1, 1, 3)
+        return layer
+
+    return make
+
+
+def _norm(cls, *shape):
+    def make(rng, dtype):
+        layer = cls(*shape, dtype=dtype, name=cls.kind)
+        for array in layer.params.values():
+            array[...] = rng.uniform(0.5, 1.5, array.shape)
+        return layer
+
+    return make
+
+
+def _mean(values):
+    return sum(values) / len(values)
+
+
 LAYERS = [
     LayerCase("dense", _dense(True), (4,), reference.dense, wrong_shape=(5,)),
     LayerCase("dense without bias", _dense(False), (4,), reference.dense, wrong_shape=(2, 2)),
@@ -56,6 +80,27 @@ LAYERS = [
     LayerCase("standardise", _standardise, (2, 3), reference.standardise, wrong_shape=(3, 2)),
     LayerCase("project", lambda rng, dtype: nn.Project(rng.uniform(-1, 1, (4, 2)).astype(dtype)), (4,),
               reference.project, wrong_shape=(5,)),
+    LayerCase("conv", _conv(3), (4, 5, 2), reference.conv2d(1, "same"), wrong_shape=(4, 5, 3)),
+    LayerCase("conv stride 2", _conv(4, stride=2), (5, 6, 2), reference.conv2d(2, "same"), wrong_shape=(4, 2)),
+    LayerCase("conv valid without bias", _conv((2, 3), bias=False, padding="valid"), (4, 5, 2),
+              reference.conv2d(1, "valid"), wrong_shape=(4, 2, 2)),
+    LayerCase("conv padding 1", _conv(2, stride=3, padding=1), (5, 5, 2), reference.conv2d(3, 1),
+              wrong_shape=(5, 5, 1)),
+    LayerCase("max pool", lambda rng, dtype: nn.MaxPool2D(2), (4, 5, 2), reference.pool2d(max, 2, 2, "valid"),
+              analytic=False, wrong_shape=(1, 5, 2)),
+    LayerCase("max pool overlapping", lambda rng, dtype: nn.MaxPool2D(3, 2, "same"), (4, 5, 2),
+              reference.pool2d(max, 3, 2, "same"), analytic=False, wrong_shape=(4, 5)),
+    LayerCase("average pool", lambda rng, dtype: nn.AvgPool2D(2), (4, 5, 2),
+              reference.pool2d(_mean, 2, 2, "valid"), wrong_shape=(1, 5, 2)),
+    LayerCase("average pool overlapping", lambda rng, dtype: nn.AvgPool2D(3, 2, "same"), (4, 5, 2),
+              reference.pool2d(_mean, 3, 2, "same"), wrong_shape=(4, 5)),
+    LayerCase("group norm", _norm(nn.GroupNorm, 4, 2), (2, 3, 4),
+              reference.normalised(reference.channel_groups(2)), wrong_shape=(2, 3, 5)),
+    LayerCase("layer norm", _norm(nn.LayerNorm, 4), (3, 4), reference.normalised(reference.last_axes(1)),
+              wrong_shape=(4, 3)),
+    LayerCase("layer norm of two axes", _norm(nn.LayerNorm, (2, 3)), (2, 2, 3),
+              reference.normalised(reference.last_axes(2)), wrong_shape=(3,)),
+    LayerCase("dropout in evaluation", lambda rng, dtype: nn.Dropout(0.5), (2, 3), reference.identity),
 ]
 
 

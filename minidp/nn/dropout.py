@@ -1,0 +1,67 @@
+"""Dropout."""
+from typing import NamedTuple
+
+from ..backend import namespace_of
+from ..validate import in_range, inexact
+from .layer import Layer
+
+
+class DropoutCache(NamedTuple):
+    """mask of the input's shape, 0 or 1 / (1 - rate); None in evaluation."""
+
+    shape: tuple
+    mask: object
+
+
+class Dropout(Layer):
+    r"""Sets each coordinate to zero with probability `rate` while training, and scales up the others.
+
+    Shapes
+        x, y, m (B, ...)
+
+    Forward
+        [F1]  y = x m, m = 1 / (1 - rate) with probability 1 - rate, else 0, each coordinate by itself
+        [F2]  y = x without a generator: evaluation
+
+    Backward, with dy = d(sum_b loss_b)/dy
+        [B1]  dx = dy m
+
+    Source
+        [F1]  Srivastava et al. 2014, Journal of Machine Learning Research 15, in the "inverted" form that needs
+              no scaling in evaluation
+
+    Guarantees
+        The mask never looks at the data. It is drawn on the host, so that both devices drop the same.
+
+    Raises
+        ParameterError   rate is not in [0, 1)
+        DtypeError       x is not floating point
+
+    Checked by
+        [F1]  tests/nn/test_dropout.py::test_keeps_or_scales_each_coordinate
+        [F2]  tests/nn/test_layers.py::test_forward_equals_loop
+        [B1]  tests/nn/test_dropout.py::test_gradient_with_the_same_draw
+    """
+
+    kind = "dropout"
+
+    def __init__(self, rate, name=None):
+        """rate: the probability with which a coordinate is dropped, in [0, 1)."""
+        super().__init__(name)
+        in_range(0, 1, open_high=True, rate=rate)
+        self.rate = rate
+
+    def forward(self, x, *, rng=None):
+        """(y, cache); rng a host generator while training, None in evaluation."""
+        inexact(self.where, x=x)
+        shape = tuple(x.shape)
+        if rng is None:
+            return x, DropoutCache(shape, None)  # [F2]
+        kept = namespace_of(x).asarray(rng.random(shape) >= self.rate)
+        mask = kept.astype(x.dtype) * (1 / (1 - self.rate))
+        return x * mask, DropoutCache(shape, mask)  # [F1]
+
+    def backward(self, dy, cache):
+        """dx, of the input's shape."""
+        self.check_gradient(dy, cache.shape)
+        return dy if cache.mask is None else dy * cache.mask  # [B1]

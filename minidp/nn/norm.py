@@ -1,0 +1,194 @@
+"""Normalisation within one example: GroupNorm and LayerNorm. Nothing is averaged over examples."""
+from math import prod
+from typing import NamedTuple
+
+from ..backend import namespace_of
+from ..errors import ParameterError, ShapeError
+from ..grads import Explicit
+from ..validate import count, positive_finite
+from .init import constant, zeros
+from .layer import Layer
+
+
+class NormCache(NamedTuple):
+    """n (B, T, G, M) the normalised input; inverse, 1 / standard deviation, broadcast to it; the input's shape."""
+
+    n: object
+    inverse: object
+    shape: tuple
+
+
+class _Norm(Layer):
+    r"""Subtract the mean of a set S of coordinates, divide by its standard deviation, scale and shift.
+
+    Shapes
+        x, y (B, ...), seen as (B, T, G, M): positions, groups, members; scale, shift over (G, M)
+
+    Forward
+        [F1]  n = (x - mean_S x) / sqrt(mean_S (x - mean_S x)^2 + epsilon)
+        [F2]  y = n scale + shift
+
+    Backward, with dy = d(sum_b loss_b)/dy and dn = dy scale
+        [B1]  dx = (dn - mean_S dn - n mean_S(n dn)) / sqrt(mean_S (x - mean_S x)^2 + epsilon)
+        [P1]  dscale_b = sum_t dy_bt n_bt
+        [P2]  dshift_b = sum_t dy_bt
+
+    Source
+        [F1]  Ba, Kiros, Hinton 2016, arXiv:1607.06450; Wu, He 2018, arXiv:1803.08494
+        [B1]  own derivation: with c = x - mean_S x and r = sqrt(mean_S c^2 + epsilon), dn/dx applied to dn is
+              (dn - mean_S dn) / r - c mean_S(c dn) / r^3, and c / r = n
+
+    Checked by
+        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
+        [F2]  tests/nn/test_layers.py::test_forward_equals_loop
+        [B1]  tests/nn/test_layers.py::test_input_gradient
+        [P1]  tests/nn/test_layers.py::test_per_example_gradients_equal_differences
+        [P2]  tests/nn/test_layers.py::test_per_example_gradients_equal_differences
+    """
+
+    axes = ()  # of (B, T, G, M) that S runs over
+
+    def __init__(self, shape, epsilon, dtype, name):
+        super().__init__(name)
+        positive_finite(epsilon=epsilon)
+        self.epsilon = epsilon
+        self.params = {"scale": constant(1)(None, shape, dtype), "shift": zeros(None, shape, dtype)}
+
+    def _view(self, shape):
+        """(B, T, G, M) for an input of `shape`, B included. Raises ShapeError if it does not fit."""
+        raise NotImplementedError
+
+    def output_shape(self, input_shape):
+        """The input's shape."""
+        view = self._view((1, *input_shape))
+        if prod(view[axis] for axis in self.axes) < 2:
+            raise ShapeError(f"{self.where}: expected two or more numbers to normalise together, got input of shape "
+                             f"{tuple(input_shape)}: a number less its own mean is zero; use fewer groups")
+        return tuple(input_shape)
+
+    def forward(self, x, *, rng=None):
+        """(y, cache)."""
+        scale, shift = (self.params[name] for name in ("scale", "shift"))
+        namespace_of(x, scale)
+        self.check_input(x, x.shape[1:])
+        self.output_shape(x.shape[1:])
+        v = x.reshape(self._view(x.shape))
+        centred = v - v.mean(axis=self.axes, keepdims=True)
+        inverse = (((centred * centred).mean(axis=self.axes, keepdims=True)) + self.epsilon) ** -0.5
+        n = centred * inverse  # [F1]
+        y = n * scale.reshape(v.shape[2:]) + shift.reshape(v.shape[2:])  # [F2]
+        return y.reshape(x.shape), NormCache(n, inverse, tuple(x.shape))
+
+    def backward(self, dy, cache):
+        """dx, of the input's shape."""
+        self.check_gradient(dy, cache.shape)
+        n = cache.n
+        dn = dy.reshape(n.shape) * self.params["scale"].reshape(n.shape[2:])
+        mean, slope = (a.mean(axis=self.axes, keepdims=True) for a in (dn, n * dn))
+        dx = (dn - mean - n * slope) * cache.inverse  # [B1]
+        return dx.reshape(cache.shape)
+
+    def param_grads(self, dy, cache):
+        """scale and shift: Explicit."""
+        self.check_gradient(dy, cache.shape)
+        shape = (cache.shape[0], *self.params["scale"].shape)
+        d = dy.reshape(cache.n.shape)
+        return {"scale": Explicit((d * cache.n).sum(axis=1).reshape(shape)),  # [P1]
+                "shift": Explicit(d.sum(axis=1).reshape(shape))}  # [P2]
+
+
+class GroupNorm(_Norm):
+    r"""Normalises each example's channels in groups, over all positions.
+
+    Shapes
+        x, y (B, ..., C)   scale, shift (C,)   G groups of C / G neighbouring channels
+
+    Forward
+        [F1]  y = n scale_c + shift_c, n = (x - mean_S x) / sqrt(mean_S (x - mean_S x)^2 + epsilon), S all
+              positions and the channels of one group of one example
+
+    Backward
+        as in _Norm, where the equations stand
+
+    Source
+        [F1]  Wu, He 2018, arXiv:1803.08494
+
+    Guarantees
+        Example b of every result depends on example b of the input only. A group that holds a single number is
+        refused, since normalising would erase it.
+
+    Raises
+        ParameterError   the groups do not divide the channels, epsilon is not positive
+        ShapeError       x is not (B, ..., C), or a group holds fewer than two numbers
+        DtypeError       x is not floating point
+
+    Checked by
+        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
+        [F1]  tests/nn/test_norm.py::test_a_group_of_one_number_is_refused
+    """
+
+    kind = "groupnorm"
+    axes = (1, 3)
+
+    def __init__(self, channels, groups, *, epsilon=1e-5, dtype="float32", name=None):
+        """channels C, groups G dividing C; epsilon is added to the variance. scale starts at 1, shift at 0."""
+        count(1, channels=channels, groups=groups)
+        if channels % groups:
+            raise ParameterError(f"expected groups={groups} to divide channels={channels}")
+        super().__init__((channels,), epsilon, dtype, name)
+        self.groups = groups
+
+    def _view(self, shape):
+        (channels,) = self.params["scale"].shape
+        if len(shape) < 2 or shape[-1] != channels:
+            raise ShapeError(f"{self.where}: expected input of shape (..., {channels}), got {tuple(shape[1:])}")
+        return shape[0], prod(shape[1:-1]), self.groups, channels // self.groups  # [F1]
+
+
+class LayerNorm(_Norm):
+    r"""Normalises the last axes of each example, each position before them by itself.
+
+    Shapes
+        x, y (B, ..., *shape)   scale, shift (*shape)
+
+    Forward
+        [F1]  y = n scale + shift, n = (x - mean_S x) / sqrt(mean_S (x - mean_S x)^2 + epsilon), S the
+              coordinates of `shape` at one position of one example
+
+    Backward
+        as in _Norm, where the equations stand
+
+    Source
+        [F1]  Ba, Kiros, Hinton 2016, arXiv:1607.06450
+
+    Guarantees
+        Example b of every result depends on example b of the input only. A shape of a single number is
+        refused, since normalising would erase it.
+
+    Raises
+        ParameterError   epsilon is not positive
+        ShapeError       x is not (B, ..., *shape), or shape holds fewer than two numbers
+        DtypeError       x is not floating point
+
+    Checked by
+        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
+        [F1]  tests/nn/test_norm.py::test_a_group_of_one_number_is_refused
+    """
+
+    kind = "layernorm"
+    axes = (3,)
+
+    def __init__(self, shape, *, epsilon=1e-5, dtype="float32", name=None):
+        """shape: of the last axes, or their number of channels; epsilon is added to the variance."""
+        shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        for size in shape:
+            count(1, shape=size)
+        super().__init__(shape, epsilon, dtype, name)
+
+    def _view(self, shape):
+        own = self.params["scale"].shape
+        before = len(shape) - len(own)
+        if before < 1 or tuple(shape[before:]) != tuple(own):
+            wanted = ", ".join(["...", *map(str, own)])
+            raise ShapeError(f"{self.where}: expected input of shape ({wanted}), got {tuple(shape[1:])}")
+        return shape[0], prod(shape[1:before]), 1, prod(own)  # [F1]
