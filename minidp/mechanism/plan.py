@@ -94,5 +94,4 @@ class Plan:
         """
         from ..privacy.budget import max_steps
 
-        steps = max_steps(accountant, ledger, lambda n: self.charges(0, n), epsilon, delta)
-        return self.with_steps(steps - steps % self.sampler.period)
+        return self.with_steps(max_steps(accountant, ledger, lambda n: self.charges(0, n), epsilon, delta))

@@ -134,7 +134,6 @@ class Trainer:
         except BudgetExceededError:
             steps = max_steps(self.filter.accountant, self.ledger, lambda n: self.plan.charges(start, start + n),
                               self.filter.epsilon, self.filter.delta, limit=stop - start)
-            steps -= steps % self.plan.sampler.period
             self.filter.charge_all(self.plan.charges(start, start + steps))
             return start + steps
 

@@ -134,6 +134,16 @@ def test_kinks_within_a_step_are_noticed(function, gradient, kink, offset, rng):
             gradcheck.directional_error(function, gradient(x), x, rng)
 
 
+@pytest.mark.parametrize("place", [0.01, 0.2, 1 / 3, 0.5, 2 / 3, 0.97])
+@pytest.mark.parametrize("side", [-1, 1])
+def test_no_place_within_the_step_hides_a_kink(place, side):
+    # at a third of the step the bends agree by chance, and only the slopes tell
+    v = gradcheck.random_direction((1,), np.random.default_rng(4))
+    x = side * place * gradcheck.STEP * np.abs(v)
+    with pytest.raises(KinkError):
+        gradcheck.directional_error(lambda at: np.maximum(at, 0).sum(), (x > 0) * 1.0, x, np.random.default_rng(4), 1)
+
+
 def test_relu_at_zero_is_noticed_among_other_coordinates(rng):
     x = rng.uniform(0.1, 1, (20, 10))
     assert gradcheck.layer_input_error(nn.ReLU(), x, rng) < TOLERANCE
