@@ -1,0 +1,64 @@
+"""Training on public data: no clipping, no noise, no ledger; resumable after every epoch."""
+import sys
+import time
+
+import numpy as np
+from minidp import nn
+from minidp.backend import keep_freed_pages, namespace_of
+from minidp.data import distort, draw_distortions, standardise_images
+from minidp.errors import CheckpointError
+from minidp.privacy import Ledger
+from minidp.train import Progress, evaluate, load_checkpoint, restore_training, save_checkpoint
+from tqdm import tqdm
+
+
+def train_public(folder, config, network, optimizer, streams, x, y, x_test, y_test, *, epochs, batch_size, quiet,
+                 should_stop):
+    """Train on augmented images x (N, 32, 32, 3) uint8; returns (history, True if all epochs are done).
+
+    A checkpoint in `folder` is written after each epoch and taken up again. x_test is ready for the network.
+    """
+    keep_freed_pages()
+    path, history, first = folder / "checkpoint.npz", [], 0
+    if path.exists():
+        arrays, header = load_checkpoint(path, config)
+        if header["ledger"].items():
+            raise CheckpointError(f"{path}: a private run's checkpoint, expected one of pre-training")
+        restore_training(path, arrays, header, network, optimizer, streams)
+        history, first = header["history"], header["progress"].step
+    loss, per_epoch = nn.SoftmaxCrossEntropy(), -(-x.shape[0] // batch_size)
+    bar = tqdm(total=epochs * per_epoch, initial=first * per_epoch, unit="batch", disable=True if quiet else None,
+               file=sys.stderr, dynamic_ncols=True)
+    with bar:
+        for epoch in range(first, epochs):
+            began, order = time.perf_counter(), streams.sampling.permutation(x.shape[0])
+            for i in range(per_epoch):
+                batch = order[i * batch_size : (i + 1) * batch_size]
+                step(network, loss, optimizer, *augmented(x, y, batch, streams.sampling), epoch * per_epoch + i)
+                bar.update()
+                if should_stop():
+                    return history, False
+            metrics = evaluate(network, loss, x_test, y_test, batch_size=512)
+            history.append({"epoch": epoch + 1, "test_accuracy": metrics.accuracy, "test_loss": metrics.loss,
+                            "seconds": time.perf_counter() - began})
+            bar.set_postfix_str(f"epoch {epoch + 1}, accuracy {metrics.accuracy:.2%}")
+            save_checkpoint(path, network, optimizer, Ledger(), Progress(epoch + 1, epoch + 1), streams, config, history)
+    return history, True
+
+
+def augmented(x, y, indices, rng):
+    """(standardised random views (B, 24, 24, 3), labels) of some images."""
+    xp = namespace_of(x)
+    indices_there = xp.asarray(indices)
+    views = distort(x[indices_there], draw_distortions(len(indices), rng))
+    return standardise_images(views), y[indices_there]
+
+
+def step(network, loss, optimizer, x, y, number):
+    """One step of ordinary descent on the mean loss."""
+    xp = namespace_of(x)
+    z, caches = network.forward(x)
+    _, cache = loss.forward(z, y)
+    grads = network.backward(loss.backward(cache), caches)
+    weights = xp.full((x.shape[0],), np.float32(1 / x.shape[0]), dtype=x.dtype)
+    optimizer.step(network.params(), {key: grad.weighted_sum(weights) for key, grad in grads.items()}, number)
