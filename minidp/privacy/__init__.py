@@ -10,6 +10,7 @@ _WHERE = {
     "ledger": ("Ledger",),
     "accountant": ("Accountant", "Bound"),
     "moments": ("MomentsAccountant",),
+    "loss_distribution": ("LossDistributionAccountant",),
     "budget": ("Odometer", "Filter", "max_steps"),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}

@@ -1,0 +1,181 @@
+"""Primitive events as masses on a grid of losses.
+
+A direction is REMOVE (loss of the data set with the example against that without) or ADD (the reverse). The
+masses of the second are those of the first at the negative losses, times e^-loss.
+"""
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .events import Gaussian
+from .loss_kernels import (knots_between, log_ratio_at, merged_gaussian_masses, sampled_losses,
+                           spread_gaussian_masses)
+from .moments import pure_epsilon
+
+REMOVE, ADD = "remove", "add"
+
+
+@dataclass(frozen=True)
+class Masses:
+    """log P-masses (K,) at the losses offset + knots * step; `infinite`: of what lies above them all."""
+
+    log_mass: np.ndarray
+    knots: np.ndarray
+    offset: float
+    infinite: float
+
+    def losses(self, step):
+        return self.offset + step * self.knots
+
+    def mirrored(self, step, infinite):
+        """The masses of (Q, P), whose losses are the negatives."""
+        return Masses((self.log_mass - self.losses(step))[::-1].copy(), -self.knots[::-1], -self.offset, infinite)
+
+
+def parameters(event):
+    """(sampling probability, noise multiplier) of a Gaussian, sampled or not."""
+    if isinstance(event, Gaussian):
+        return 1.0, event.noise_multiplier
+    return event.sampling_probability, event.event.noise_multiplier
+
+
+def masses_of(event, direction, upper, step, gaps, deviations):
+    """Masses on the grid that dominate the event's loss (upper), or that it dominates.
+
+    They go out to `deviations` standard deviations of the noise; what lies beyond is put on the safe side
+    for an upper bound, and left out for a lower one. Losses far from 0 use fewer knots: gaps = (largest
+    gap as a share of the loss, largest gap).
+    """
+    pure = pure_epsilon(event)
+    if pure is not None:
+        return _randomised_response(pure, step)
+    q, sigma = parameters(event)
+    make = _dominating if upper else _dominated
+    return make(q, 1 / sigma, direction, step, gaps, deviations)
+
+
+def _range(q, m, step, z):
+    base = 0.0 if q == 1 else math.log1p(-q)
+    low = math.floor((_loss(q, -z * m - 0.5 * m * m) - base) / step)
+    high = math.ceil((_loss(q, z * m + 0.5 * m * m) - base) / step)
+    low = low if q == 1 else max(low, 0)
+    return base, low, max(high, low + 1)
+
+
+def _dominating(q, m, direction, step, gaps, z):
+    base, low, high = _range(q, m, step, z)
+    knots = knots_between(low, high, step, base, *gaps)
+    log_mass = spread_gaussian_masses(q, m, step, knots)
+    tail = -0.5 * z * z - math.log(z) - 0.5 * math.log(2 * math.pi)       # above ln P(N(0,1) > z)
+    below = -math.inf if q < 1 and low == 0 else tail                     # bounds both P and Q there
+    masses = Masses(log_mass, knots, base, tail)
+    if direction == ADD:
+        masses = masses.mirrored(step, below)
+        below = tail
+    # what lies below the lowest loss counts as if it had it
+    masses.log_mass[0] = np.logaddexp(masses.log_mass[0], below)
+    return masses
+
+
+def _dominated(q, m, direction, step, gaps, z):
+    base, low, high = _range(q, m, step, z)
+    knots = knots_between(low, high, step, base, *gaps)
+    if q < 1 and low == 0:
+        # Most of the mass may lie within a fraction of a step above ln(1-q): the lowest atom takes all up to some
+        # fraction of a step, and the grid starts at its loss. Where the losses thin out fast, half a step leaves
+        # too little above it for an atom at the next knot, and a larger fraction is tried.
+        reach = -math.inf
+        for fraction in (0.5, 0.7, 0.85, 0.95):
+            begin, lift, log_q_mass = _lowest_atom(q, m, fraction * step)
+            log_mass, end = merged_gaussian_masses(q, m, step, lift, knots, begin)
+            log_mass[0] = log_q_mass + base + lift
+            if end > reach:
+                reach, best = end, (log_mass, lift)
+            if reach > 0.7 * z:
+                break
+        log_mass, lift = best
+    else:
+        lift, begin = 0.0, (log_ratio_at(q, (low - 0.5) * step) + 0.5 * m * m) / m
+        log_mass, reach = merged_gaussian_masses(q, m, step, lift, knots, begin)
+    masses = Masses(log_mass, knots, base + lift, -math.inf)
+    if direction == ADD:
+        return masses.mirrored(step, -math.inf)
+    filled = np.flatnonzero(log_mass > -math.inf)
+    if len(filled):
+        # what reached no atom of its own counts as having the loss of the last one
+        beyond = np.logaddexp(math.log1p(-q) + _log_normal_cdf(-reach) if q < 1 else -math.inf,
+                              math.log(q) + _log_normal_cdf(m - reach))
+        log_mass[filled[-1]] = np.logaddexp(log_mass[filled[-1]], beyond)
+    return masses
+
+
+def _lowest_atom(q, m, height):
+    """(x, lift, ln Q) of the atom of all outcomes below x, where lift is its loss over ln(1-q) and the loss of x is
+    `height` above the atom's."""
+    def atom(above):
+        x = (log_ratio_at(q, above) + 0.5 * m * m) / m
+        log_q_mass = _log_normal_cdf(x)
+        return x, math.log1p(q / (1 - q) * math.exp(_log_normal_cdf(x - m) - log_q_mass)), log_q_mass
+
+    low, high = height, 2 * height
+    while high - atom(high)[1] < height:
+        low, high = high, 2 * high
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if middle - atom(middle)[1] < height else (low, middle)
+    return atom(high)
+
+
+def _loss(q, log_ratio):
+    """ln(1 - q + q e^log_ratio)."""
+    if q == 1:
+        return log_ratio
+    if log_ratio > 30:
+        return float(np.logaddexp(math.log1p(-q), math.log(q) + log_ratio))
+    return math.log1p(q * math.expm1(log_ratio))
+
+
+def _log_normal_cdf(x):
+    """ln P(N(0,1) < x), accurate in the left tail."""
+    if x > -35:
+        return math.log(0.5 * math.erfc(-x / math.sqrt(2)))
+    return -0.5 * x * x - math.log(-x) - 0.5 * math.log(2 * math.pi) + math.log1p(-1 / (x * x) + 3 / x ** 4)
+
+
+def _randomised_response(epsilon, step):
+    """The pair that dominates every epsilon-DP release: losses epsilon, on a knot, and -epsilon, between two."""
+    count = max(1, math.ceil(2 * epsilon / step))
+    knots = np.array([-count, 1 - count, 0])
+    log_mass = np.full(3, -math.inf)
+    above = min(max(count * step - 2 * epsilon, 0.0), step)          # of the lower loss over the lowest knot
+    log_p = -float(np.logaddexp(0.0, epsilon))
+    to_upper = math.expm1(-above) / math.expm1(-step)
+    log_mass[0] = log_p + (math.log1p(-to_upper) if to_upper < 1 else -math.inf)
+    if to_upper > 0:
+        log_mass[1] = log_p + math.log(to_upper)
+    log_mass[2] = log_p + epsilon
+    return Masses(log_mass, knots, epsilon, -math.inf)
+
+
+def largest_loss(parts, direction):
+    """The largest loss that can occur at all."""
+    total = 0.0
+    for event, count in parts:
+        pure = pure_epsilon(event)
+        if pure is not None:
+            total += count * pure
+        else:
+            q = parameters(event)[0]
+            total += count * -math.log1p(-q) if direction == ADD and q < 1 else math.inf
+    return total
+
+
+def sampled(event, direction, deviations):
+    """(losses, log P-masses): the event's loss on a plain grid of outcomes, to choose tilt and window by."""
+    pure = pure_epsilon(event)
+    if pure is not None:
+        log_p = -float(np.logaddexp(0.0, pure))
+        return np.array([-pure, pure]), np.array([log_p, log_p + pure])
+    q, sigma = parameters(event)
+    return sampled_losses(q, 1 / sigma, deviations, direction == REMOVE)

@@ -1,0 +1,249 @@
+"""Numba kernels for privacy loss distributions on a grid of losses.
+
+A pair (P, Q) has the loss L = ln(dP/dQ). For P = (1-q) N(0,1) + q N(m,1), Q = N(0,1) and r = dN(m,1)/dN(0,1),
+L rises with x. The grid has knots l_k = offset + k h. All masses are kept in logs, since far tails matter.
+"""
+import math
+
+import numpy as np
+from numba import njit
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
+NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS
+NEGLIGIBLE = 120.0      # twice the exponent below a cell's peak at which its integral is cut off
+
+
+@njit(cache=True)
+def log_ratio_at(q, above):
+    """ln of (e^l - 1 + q) / q, the unsampled ratio at loss l = ln(1-q) + above (l = above where q = 1)."""
+    if q == 1.0:
+        return above
+    if above <= 0.0:
+        return -math.inf
+    log_growth = above + math.log1p(-math.exp(-above)) if above > 30.0 else math.log(math.expm1(above))
+    return math.log1p(-q) - math.log(q) + log_growth
+
+
+@njit(cache=True)
+def knots_between(low, high, h, base, share, widest):
+    """Indices from low to high of the knots used: all near the loss 0, fewer further out.
+
+    Losses are base + k h. Gaps stay below a small share of the loss, so that moving a large loss to a knot changes
+    its square by little, and below `widest`.
+    """
+    knots = np.empty(high - low + 1, np.int64)
+    count = 0
+    k = low
+    while k < high:
+        knots[count] = k
+        count += 1
+        ahead = base + k * h
+        gap = min(share * (ahead if ahead > 0.0 else -ahead / (1.0 + share)), widest)
+        k = min(high, k + max(1, int(gap / h)))
+    knots[count] = high
+    return knots[:count + 1]
+
+
+@njit(cache=True)
+def _integrals(start, stop, anchor, m, peak):
+    """Integrals over [start, stop] of w (t - 1), of w and of w t; w = e^((peak^2 - x^2)/2), t = e^(m (x - anchor)).
+
+    Gauss-Legendre in pieces so short that eight nodes reach full precision.
+    """
+    excess = 0.0
+    plain = 0.0
+    tilted = 0.0
+    while start < stop:
+        length = min(stop - start, 2.5 / (abs(start) + m + 1.0))
+        for i in range(8):
+            x = start + length * NODES[i]
+            weight = length * WEIGHTS[i] * math.exp(0.5 * (peak - x) * (peak + x))
+            excess += weight * math.expm1(m * (x - anchor))
+            plain += weight
+            tilted += weight * math.exp(m * (x - anchor))
+        start = start + length if stop - start > length else stop
+    return excess, plain, tilted
+
+
+@njit(cache=True)
+def spread_gaussian_masses(q, m, h, knots):
+    """log P-masses at the knots of a pair that dominates P = (1-q) N(0,1) + q N(m,1), Q = N(0,1).
+
+    Knots stand at ln(1-q) + k h, and at k h where q = 1. Each cell [a, b] in x between two knots i < j hands its
+    mass to both so that P(cell) and Q(cell) stay what they are ("connecting the dots", Doroshenko et al. 2022):
+
+        to knot j   (P - e^l_i Q) / (1 - e^(l_i - l_j))       P - e^l_i Q = q int phi (r - r_a)
+        to knot i   (e^l_j Q - P) / (e^(l_j - l_i) - 1)       e^l_j Q - P = q int phi (r_b - r)
+    """
+    masses = np.full(len(knots), -math.inf)
+    b = (log_ratio_at(q, knots[0] * h) + 0.5 * m * m) / m
+    for k in range(len(knots) - 1):
+        a = b
+        log_ratio = log_ratio_at(q, knots[k + 1] * h)
+        b = (log_ratio + 0.5 * m * m) / m
+        gap = (knots[k + 1] - knots[k]) * h
+        peak = min(max(0.0, a), b)
+        slope = max(0.0, -peak)
+        start = max(a, peak - math.sqrt(slope * slope + NEGLIGIBLE) + slope)
+        slope = max(0.0, peak) - m
+        stop = min(b, peak + math.sqrt(slope * slope + NEGLIGIBLE) - slope)
+        excess, _, tilted = _integrals(start, stop, b, m, peak)
+        below_b = -excess
+        # r - r_a in units of r_b; without a lower end, r_a = 0 and r itself remains
+        above_a = tilted if a == -math.inf else math.exp(m * (a - b)) * _integrals(start, stop, a, m, peak)[0]
+        scale = math.log(q) + log_ratio - 0.5 * peak * peak - 0.5 * math.log(2.0 * math.pi)
+        to_lower = scale + math.log(below_b) - math.log(math.expm1(gap))
+        largest = max(masses[k], to_lower)
+        masses[k] = largest + math.log(math.exp(masses[k] - largest) + math.exp(to_lower - largest))
+        masses[k + 1] = scale + math.log(above_a) - math.log(-math.expm1(-gap))
+    return masses
+
+
+@njit(cache=True)
+def merged_gaussian_masses(q, m, h, lift, knots, begin):
+    """log P-masses at the knots of a coarser view of the same pair, outcomes merged into atoms; and the x up to
+    which it goes.
+
+    Knots stand at ln(1-q) + lift + k h (lift + k h where q = 1). From x = begin on, each atom takes outcomes up
+    to the x at which its own ln(P/Q) is exactly the knot's loss, the zero of int phi (r - r_knot); knots already
+    passed stay empty. Merging outcomes only loses information, so (P, Q) dominates the result, in both
+    directions; what lies below `begin`, or is too thin to reach the next knot, is left out.
+    """
+    masses = np.full(len(knots), -math.inf)
+    start = begin
+    for k in range(len(knots)):
+        above = lift + knots[k] * h
+        knot = (log_ratio_at(q, above) + 0.5 * m * m) / m
+        if knot <= start:
+            continue
+        peak = min(max(0.0, start), knot)
+        missing, plain, _ = _integrals(start, knot, knot, m, peak)
+        left = knot
+        width = knot - start
+        reached = False
+        for _ in range(60):
+            gain, more, _ = _integrals(left, left + width, knot, m, peak)
+            if missing + gain >= 0.0:
+                reached = True
+                break
+            missing += gain
+            plain += more
+            left += width
+            if left - max(knot, m) > 40.0:
+                break
+        if not reached:
+            break
+        stop = left + width
+        low_end = left
+        high_end = stop
+        for _ in range(60):                          # Newton's method, kept inside the bracket
+            gain, more, _ = _integrals(left, stop, knot, m, peak)
+            total = missing + gain
+            if total >= 0.0:
+                high_end = stop
+            else:
+                low_end = stop
+            slope = math.exp(0.5 * (peak - stop) * (peak + stop)) * math.expm1(m * (stop - knot))
+            change = total / slope if slope > 0.0 else 0.0
+            if abs(change) <= 1e-14 * (1.0 + abs(stop)) or high_end - low_end <= 1e-14 * (1.0 + abs(stop)):
+                break
+            stop -= change
+            if not low_end < stop < high_end:
+                stop = 0.5 * (low_end + high_end)
+        loss = (math.log1p(-q) if q < 1.0 else 0.0) + above
+        masses[k] = loss + math.log(plain + more) - 0.5 * peak * peak - 0.5 * math.log(2.0 * math.pi)
+        start = stop
+    return masses, start
+
+
+@njit(cache=True)
+def sampled_losses(q, m, z, direction_is_remove):
+    """(losses, log P-masses) on a fine grid of x within z standard deviations: good enough to choose a grid by."""
+    count = int((2.0 * z + m) / 0.1) + 2
+    losses = np.empty(count)
+    logs = np.empty(count)
+    for i in range(count):
+        x = -z + 0.1 * i
+        u = m * x - 0.5 * m * m
+        if u > 30.0:
+            loss = math.log(q) + u + math.log1p((1.0 - q) / q * math.exp(-u))
+        else:
+            loss = u if q == 1.0 else math.log1p(q * math.expm1(u))
+        losses[i] = loss if direction_is_remove else -loss
+        logs[i] = (loss if direction_is_remove else 0.0) - 0.5 * x * x + math.log(0.1 / math.sqrt(2.0 * math.pi))
+    return losses, logs
+
+
+@njit(cache=True)
+def tilted_statistics(losses, logs, tilt):
+    """(ln E e^(tilt L), mean and variance of L under the tilt) for log masses at the losses."""
+    largest = -math.inf
+    for i in range(len(losses)):
+        largest = max(largest, logs[i] + tilt * losses[i])
+    total = 0.0
+    first = 0.0
+    for i in range(len(losses)):
+        weight = math.exp(logs[i] + tilt * losses[i] - largest)
+        total += weight
+        first += weight * losses[i]
+    mean = first / total
+    second = 0.0
+    for i in range(len(losses)):
+        second += math.exp(logs[i] + tilt * losses[i] - largest) * (losses[i] - mean) ** 2
+    return largest + math.log(total), mean, second / total
+
+
+@njit(cache=True)
+def tilted_masses(log_mass, losses, tilt):
+    """(masses times e^(tilt * loss), normalised; ln of their sum)."""
+    largest = -math.inf
+    for k in range(len(log_mass)):
+        largest = max(largest, log_mass[k] + tilt * losses[k])
+    mass = np.empty(len(log_mass))
+    total = 0.0
+    for k in range(len(log_mass)):
+        mass[k] = math.exp(log_mass[k] + tilt * losses[k] - largest)
+        total += mass[k]
+    return mass / total, largest + math.log(total)
+
+
+@njit(cache=True)
+def crossing(mass, h, first, tilt, centre, factor, weighted_error, plain_error, target, safe_up):
+    """The epsilon at which delta, from tilted masses at losses first + k h, crosses `target`.
+
+    delta(e) = factor * sum_(l > e) mass e^(-tilt (l - centre)) (1 - e^(e - l)), to which errors are added
+    (safe_up) or from which they are taken: weighted_error * e^(-tilt (e - centre)) and plain_error. Returns an
+    e on or above which delta is certainly at most the target (safe_up; infinity if there is none), or one
+    at which it certainly is at least the target (-infinity if there is none), as tight as the errors allow.
+    """
+    sign = 1.0 if safe_up else -1.0
+    knots = len(mass)
+    hockey = 0.0                                    # sum of the terms above knot k, at e = l_k
+    beyond = 0.0                                    # sum over l_i > l_k of a_i e^(l_k - l_i)
+    for k in range(knots - 1, -1, -1):
+        loss = first + k * h
+        if k < knots - 1:
+            beyond = (beyond + mass[k + 1] * math.exp(-tilt * (loss + h - centre))) * math.exp(-h)
+            hockey += beyond * math.expm1(h)
+        value = factor * hockey + sign * (weighted_error * math.exp(-tilt * (loss - centre)) + plain_error)
+        if value > target or (not safe_up and value == target):
+            if k == knots - 1:
+                return math.inf if safe_up else loss
+            # between knots delta(e) = hockey(next) + (1 - e^(e - l_next)) (mass at and beyond l_next)
+            above = beyond * math.exp(h)
+            error = weighted_error * math.exp(-tilt * (loss - centre)) + plain_error
+            wanted = ((target - sign * error) / factor - (hockey - beyond * math.expm1(h))) / above
+            return loss + h + math.log1p(-min(max(wanted, 0.0), -math.expm1(-h)))
+    return first if safe_up else -math.inf
+
+
+@njit(cache=True)
+def delta_at(mass, h, first, tilt, centre, epsilon):
+    """sum_(l > epsilon) mass e^(-tilt (l - centre)) (1 - e^(epsilon - l)) over the losses first + k h."""
+    total = 0.0
+    for k in range(len(mass) - 1, -1, -1):
+        loss = first + k * h
+        if loss <= epsilon:
+            break
+        total += mass[k] * math.exp(-tilt * (loss - centre)) * -math.expm1(epsilon - loss)
+    return total
