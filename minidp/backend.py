@@ -15,6 +15,7 @@ from .errors import BackendMismatchError, DeviceUnavailableError
 from .validate import one_of
 
 HOST_EXPLICIT_BYTES = 6 * 2**20  # a few examples of the widest layers, and well inside a shared cache
+HOST_PATCH_BYTES = 2 * 2**20  # patches are written and read once, so that a core's own cache pays
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
@@ -174,6 +175,13 @@ def explicit_budget(xp):
     if xp.__name__ == "cupy":
         return xp.cuda.runtime.memGetInfo()[0] // 4
     return HOST_EXPLICIT_BYTES
+
+
+def patch_budget(xp):
+    """Bytes of a convolution's patches to hold at once: on a GPU an eighth of its free memory."""
+    if xp.__name__ == "cupy":
+        return xp.cuda.runtime.memGetInfo()[0] // 8
+    return HOST_PATCH_BYTES
 
 
 def materialises(xp, example_bytes):

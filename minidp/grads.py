@@ -250,18 +250,22 @@ class OuterSum(PerExampleGrad):
             d = w[:, None, None] * d
         return a.reshape((rows, self.shape[0])).T @ d.reshape((rows, self.shape[1]))  # [P1]
 
-    def materialise(self):
-        """(B, I, O), by the definition (einsum "bti,bto->bio" as the batched product it is)."""
-        return self.a.transpose(0, 2, 1) @ self.d  # [F1]
+    def materialise(self, out=None):
+        """(B, I, O), by the definition (einsum "bti,bto->bio" as the batched product it is); into `out` if given."""
+        return self.xp.matmul(self.a.transpose(0, 2, 1), self.d, out=out)  # [F1]
 
     def rows(self, start, stop):
         """The same for the examples start..stop-1."""
         return OuterSum(self.a[start:stop], self.d[start:stop])
 
     def _cheaper(self):
-        # Multiplications for one example: T^2 (I + O) through the Gram matrices, T I O explicitly.
-        i, o = self.shape
-        return "factored" if self.positions * (i + o) < i * o else "explicit"
+        return cheaper_sum(self.positions, *self.shape)
+
+
+def cheaper_sum(positions, i, o):
+    """"factored" or "explicit": what costs less for an OuterSum of T positions and shape (I, O)."""
+    # Multiplications for one example: T^2 (I + O) through the Gram matrices, T I O explicitly.
+    return "factored" if positions * (i + o) < i * o else "explicit"
 
 
 def _check_factors(where, a, d, ndim):

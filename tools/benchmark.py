@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time and peak memory of one private step, beside the floor that no implementation can go below.
 
-    python tools/benchmark.py                      # all workloads, both strategies, a table
+    python tools/benchmark.py                      # all workloads, their strategies, a table
     python tools/benchmark.py --workloads W1 --json benchmark.json
 
 A step draws the lot, computes the gradients, clips, adds noise and updates. The floor, measured in the same
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -28,36 +29,71 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Workload:
-    """A dense ReLU network: widths from input to classes, the lot and the data set's size."""
+    """A network, the lot and the data set's size; `layers(nn, rng)` builds it for images of `input_shape`.
 
-    widths: tuple
+    flat  one clip group over all parameters, else one a layer
+    """
+
+    layers: object
+    input_shape: tuple
+    classes: int
     lot: int
     examples: int
+    strategies: tuple = ("factored", "explicit")
+    flat: bool = False
 
 
+def dense_relu(*widths, **options):
+    """A function (nn, rng) that makes dense layers of these widths with ReLU between them."""
+
+    def layers(nn, rng):
+        made = []
+        for inputs, outputs in zip(widths, widths[1:]):
+            made += [nn.Dense(inputs, outputs, rng=rng, **options), nn.ReLU()]
+        return made[:-1]
+
+    return layers
+
+
+def cifar_network(nn, rng):
+    """Two convolutions 5x5x64 with ReLU and 2x2 max pooling, dense 384, 384, 10 (Abadi et al., Section 5.3)."""
+    made = []
+    for channels in (3, 64):
+        made += [nn.Conv2D(channels, 64, 5, rng=rng), nn.ReLU(), nn.MaxPool2D(2)]
+    return [*made, nn.Flatten(), *dense_relu(6 * 6 * 64, 384, 384, 10)(nn, rng)]
+
+
+def mnist_cnn(nn, rng):
+    """The tutorial network for private MNIST: convolutions 8x8x16 and 4x4x32, stride 2, dense 32, 10."""
+    return [nn.Conv2D(1, 16, 8, rng=rng, stride=2), nn.ReLU(), nn.MaxPool2D(2, 1),
+            nn.Conv2D(16, 32, 4, rng=rng, stride=2, padding="valid"), nn.ReLU(), nn.MaxPool2D(2, 1),
+            nn.Flatten(), *dense_relu(4 * 4 * 32, 32, 10)(nn, rng)]
+
+
+CONVOLUTIONAL = ("auto", "factored", "explicit")
 WORKLOADS = {
-    "W1": Workload((60, 1000, 10), 600, 60_000),
-    "W2": Workload((784, 1000, 10), 600, 60_000),
-    "W3": Workload((2304, 384, 384, 10), 2000, 50_000),
+    "W1": Workload(dense_relu(60, 1000, 10, bias=False), (60,), 10, 600, 60_000),
+    "W2": Workload(dense_relu(784, 1000, 10, bias=False), (784,), 10, 600, 60_000),
+    "W3": Workload(dense_relu(2304, 384, 384, 10, bias=False), (2304,), 10, 2000, 50_000),
+    "W4": Workload(cifar_network, (24, 24, 3), 10, 128, 10_000, CONVOLUTIONAL, flat=True),
+    "W5": Workload(mnist_cnn, (28, 28, 1), 10, 256, 60_000, CONVOLUTIONAL, flat=True),
 }
-STRATEGIES = ("factored", "explicit")
+STRATEGIES = ("auto", "factored", "explicit")
 
 
 def make_step(workload, strategy, backend):
-    """A function that does one whole private step, per-layer clipping, and one that does the floor."""
+    """A function that does one whole private step, and one that does the floor."""
     from minidp import nn
-    from minidp.mechanism import Plan, PoissonSampler, Sanitizer, per_layer_groups
+    from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, per_layer_groups
     from minidp.streams import Streams
     from minidp.train import SGD, Trainer
 
     streams = Streams(0)
-    x = backend.asarray(streams.init.standard_normal((workload.examples, workload.widths[0]), dtype=np.float32))
-    y = backend.asarray(streams.init.integers(0, workload.widths[-1], workload.examples))
-    layers = []
-    for inputs, outputs in zip(workload.widths, workload.widths[1:]):
-        layers += [nn.Dense(inputs, outputs, rng=streams.init, bias=False), nn.ReLU()]
-    network = nn.Sequential(layers[:-1], workload.widths[:1]).to(backend)
-    sanitizer = Sanitizer(per_layer_groups(network.params(), 4.0, 4.0), strategy)
+    x = streams.init.standard_normal((workload.examples, *workload.input_shape), dtype=np.float32)
+    x, y = backend.asarray(x), backend.asarray(streams.init.integers(0, workload.classes, workload.examples))
+    network = nn.Sequential(workload.layers(nn, streams.init), workload.input_shape).to(backend)
+    groups = flat_group if workload.flat else per_layer_groups
+    sanitizer = Sanitizer(groups(network.params(), 4.0, 4.0), strategy)
     plan = Plan(PoissonSampler(workload.lot / workload.examples), sanitizer, 10**9, workload.lot)
     trainer = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.05), plan)
     sizes = iter(range(10**9))
@@ -67,29 +103,39 @@ def make_step(workload, strategy, backend):
         trainer._step(x, y, lot, next(sizes), streams)
         _wait(backend)
 
-    return step, make_floor(workload, backend, streams)
+    return step, make_floor(network, workload.lot, backend, streams)
 
 
-def make_floor(workload, backend, streams):
+def products(network, lot):
+    """(rows, inputs, outputs) of each layer's matrix product on a lot; of a convolution, of its patches."""
+    shape, found = network.input_shape, []
+    for layer in network.layers:
+        shape = layer.output_shape(shape)
+        if "W" in layer.params:
+            *inputs, outputs = layer.params["W"].shape
+            found.append((lot * prod(shape[:-1]), prod(inputs), outputs))
+    return found
+
+
+def make_floor(network, lot, backend, streams):
     """The bare products of forward and backward on one lot, and one draw of the noise."""
     from minidp.backend import standard_normal
 
     def draw(*shape):
         return backend.asarray(streams.init.standard_normal(shape, dtype=np.float32))
 
-    pairs = list(zip(workload.widths, workload.widths[1:]))
-    inputs = [draw(workload.lot, i) for i, _ in pairs]
-    outputs = [draw(workload.lot, o) for _, o in pairs]
-    weights = [draw(i, o) for i, o in pairs]
+    layers = [(draw(rows, i), draw(rows, o), draw(i, o)) for rows, i, o in products(network, lot)]
+    shapes = [array.shape for array in network.params().values()]
     noise = streams.noise_for(backend.xp)
 
     def floor():
-        for k, (a, d, W) in enumerate(zip(inputs, outputs, weights)):
+        for k, (a, d, W) in enumerate(layers):
             a @ W
             a.T @ d
             if k:
                 d @ W.T
-            standard_normal(noise, W.shape, np.float32, backend.xp)
+        for shape in shapes:
+            standard_normal(noise, shape, np.float32, backend.xp)
         _wait(backend)
 
     return floor
@@ -161,7 +207,7 @@ def main(argv=None):
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
-    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=list(STRATEGIES))
+    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, help="of each workload its own by default")
     parser.add_argument("--device", choices=("auto", "cpu", "gpu"), default="auto")
     parser.add_argument("--repeats", type=int, default=30, help="steps timed (a third of it for explicit)")
     parser.add_argument("--json", metavar="FILE", help="write the results there")
@@ -177,8 +223,8 @@ def main(argv=None):
     rows = []
     print(f"{'':4} {'strategy':9} {'device':6} {'step ms':>9} {'floor ms':>9} {'ratio':>6} {'peak MiB':>9}")
     for name in args.workloads:
-        for strategy in args.strategies:
-            repeats = args.repeats if strategy == "factored" else -(-args.repeats // 3)
+        for strategy in args.strategies or WORKLOADS[name].strategies:
+            repeats = -(-args.repeats // 3) if strategy == "explicit" else args.repeats
             row = in_fresh_process(name, strategy, args.device, repeats)
             rows.append(row)
             print(f"{name:4} {strategy:9} {row['device']:6} {row['step_ms']:9.2f} {row['floor_ms']:9.2f} "

@@ -2,9 +2,9 @@
 from math import prod
 from typing import NamedTuple
 
-from ..backend import explicit_budget, namespace_of
+from ..backend import namespace_of, patch_budget
 from ..errors import ShapeError
-from ..grads import Explicit, OuterSum, PerExampleGrad
+from ..grads import Explicit, OuterSum, PerExampleGrad, cheaper_sum
 from ..validate import count, same_batch
 from .init import truncated_normal, zeros
 from .layer import Layer
@@ -18,7 +18,7 @@ class ConvCache(NamedTuple):
 
 
 class ConvGrad(PerExampleGrad):
-    """Gradients of a kernel, shape (kh, kw, C, O): OuterSum of patches, which are formed a few examples at a time."""
+    """Gradients of kernels, shape (kh, kw, C, O): an OuterSum of patches, which exist a few examples at a time."""
 
     def __init__(self, x, d, window):
         """x (B, H, W, C) the layer's input, d (B, H', W', O) the gradient of its output."""
@@ -31,11 +31,9 @@ class ConvGrad(PerExampleGrad):
 
     def _parts(self):
         """(start, OuterSum of some examples), such that their patches stay within the budget."""
-        step = examples_at_once(self.xp, self._positions * self._matrix[0] * self.x.dtype.itemsize)
-        for start in range(0, max(self.n_examples, 1), step):
-            d = self.d[start : start + step]
-            d = d.reshape((d.shape[0], self._positions, self._matrix[1]))
-            yield start, OuterSum(self.window.patches(self.x[start : start + step]), d)
+        for start, stop in in_parts(self.xp, self.n_examples, self._positions * self._matrix[0] * self.x.itemsize):
+            d = self.d[start:stop].reshape((stop - start, self._positions, self._matrix[1]))
+            yield start, OuterSum(self.window.patches(self.x[start:stop]), d)
 
     def sq_norms(self):
         """(B,) squared L2 norms."""
@@ -47,16 +45,17 @@ class ConvGrad(PerExampleGrad):
 
     def weighted_sum(self, w):
         """sum_b w_b g_b, of the kernel's shape."""
-        total = 0
+        total = None
         for start, part in self._parts():
-            total = total + part.weighted_sum(w[start : start + part.n_examples])
+            one = part.weighted_sum(w[start : start + part.n_examples])
+            total = one if total is None else total + one
         return total.reshape(self.shape)
 
     def materialise(self):
         """The gradients, (B, kh, kw, C, O)."""
         g = self.xp.empty((self.n_examples, *self._matrix), dtype=self.d.dtype)
         for start, part in self._parts():
-            g[start : start + part.n_examples] = part.materialise()
+            part.materialise(out=g[start : start + part.n_examples])
         return g.reshape((self.n_examples, *self.shape))
 
     def rows(self, start, stop):
@@ -64,13 +63,26 @@ class ConvGrad(PerExampleGrad):
         return ConvGrad(self.x[start:stop], self.d[start:stop], self.window)
 
     def _cheaper(self):
-        i, o = self._matrix
-        return "factored" if self._positions * (i + o) < i * o else "explicit"
+        return cheaper_sum(self._positions, *self._matrix)
 
 
-def examples_at_once(xp, example_bytes):
-    """How many examples' patches of so many bytes to hold at once."""
-    return max(1, explicit_budget(xp) // max(example_bytes, 1))
+def in_parts(xp, examples, example_bytes):
+    """(start, stop) of runs of examples whose patches, of so many bytes each, fit together; one run at least."""
+    step = max(1, patch_budget(xp) // max(example_bytes, 1))
+    return [(start, min(start + step, examples)) for start in range(0, max(examples, 1), step)]
+
+
+def correlate(x, window, matrix):
+    """(B, H', W', O): the patches that the window cuts from x (B, H, W, C), times matrix (kh kw C, O)."""
+    xp = namespace_of(x, matrix)
+    counts = window.output("correlate", x.shape[1:])
+    inputs, outputs = matrix.shape
+    y = xp.empty((x.shape[0], prod(counts), outputs), dtype=xp.result_type(x.dtype, matrix.dtype))
+    for start, stop in in_parts(xp, x.shape[0], prod(counts) * inputs * x.itemsize):
+        rows = (stop - start) * prod(counts)
+        patches = window.patches(x[start:stop]).reshape((rows, inputs))
+        xp.matmul(patches, matrix, out=y[start:stop].reshape((rows, outputs)))
+    return y.reshape((x.shape[0], *counts, outputs))
 
 
 class Conv2D(Layer):
@@ -129,24 +141,13 @@ class Conv2D(Layer):
             raise ShapeError(f"{self.where}: expected input of shape (H, W, {channels}), got {tuple(input_shape)}")
         return (*self.window.output(self.where, input_shape), outputs)
 
-    def _matrix(self):
-        W = self.params["W"]
-        return W.reshape((prod(W.shape[:3]), W.shape[3]))
-
     def forward(self, x, *, rng=None):
         """(y, cache)."""
-        W = self._matrix()
-        xp = namespace_of(x, W)
-        self.check_input(x, (*x.shape[1:3], self.params["W"].shape[2]))
-        shape = (x.shape[0], *self.output_shape(x.shape[1:]))
-        positions = shape[1] * shape[2]
-        y = xp.empty(shape, dtype=xp.result_type(x.dtype, W.dtype))
-        step = examples_at_once(xp, positions * W.shape[0] * x.dtype.itemsize)
-        for start in range(0, shape[0], step):
-            patches = self.window.patches(x[start : start + step])
-            n = patches.shape[0]
-            product = patches.reshape((n * positions, W.shape[0])) @ W  # [F1]
-            y[start : start + n] = product.reshape((n, *shape[1:]))
+        W = self.params["W"]
+        namespace_of(x, W)
+        self.check_input(x, (*x.shape[1:3], W.shape[2]))
+        self.output_shape(x.shape[1:])
+        y = correlate(x, self.window, W.reshape((prod(W.shape[:3]), W.shape[3])))  # [F1]
         if "b" in self.params:
             y += self.params["b"]  # [F1]
         return y, ConvCache(x)
@@ -158,7 +159,13 @@ class Conv2D(Layer):
         """dx (B, H, W, C)."""
         self._check_gradient(dy, cache.x)
         W = self.params["W"]
-        return self.window.fold(lambda k, l: dy @ W[k, l].T, cache.x.shape, dy.dtype, namespace_of(dy, W))  # [B1]
+        xp = namespace_of(dy, W)
+        transposed = self.window.transposed(cache.x.shape[1:])
+        if transposed:  # what dx at a pixel sees of dy is a patch of its own: one large product
+            kh, kw, c, o = W.shape
+            flipped = W[::-1, ::-1].transpose(0, 1, 3, 2).reshape((kh * kw * o, c))
+            return correlate(dy, transposed, flipped)  # [B1]
+        return self.window.fold(lambda k, l: dy @ W[k, l].T, cache.x.shape, dy.dtype, xp)  # [B1]
 
     def param_grads(self, dy, cache):
         """W: ConvGrad(x, dy); b: Explicit(sum of dy over positions)."""

@@ -1,5 +1,8 @@
 """Pooling over windows of an image: the maximum or the mean, channel by channel."""
+from math import prod
 from typing import NamedTuple
+
+import numpy as np
 
 from ..backend import namespace_of
 from ..errors import ShapeError
@@ -9,10 +12,10 @@ from .window import Window, pair
 
 
 class MaxPoolCache(NamedTuple):
-    """x (B, H, W, C) the input, y (B, H', W', C) the output."""
+    """shape of the input, B included; place (B, H', W', C) of the first maximum within each window."""
 
-    x: object
-    y: object
+    shape: tuple
+    place: object
 
 
 class AvgPoolCache(NamedTuple):
@@ -57,6 +60,11 @@ class MaxPool2D(_Pool):
     Backward, with dy = d(sum_b loss_b)/dy
         [B1]  dx_bpc = sum over the windows t whose first maximum is p of dy_btc
 
+    Source
+        [F1]  own derivation: the definition
+        [B1]  own derivation: each output moves with the first maximum of its window only, so each of these collects the
+              gradients of the outputs it moves
+
     Guarantees
         Ties: the first maximum of a window, in reading order, gets its gradient.
 
@@ -77,27 +85,27 @@ class MaxPool2D(_Pool):
         """(y, cache)."""
         counts = self._counts(x)
         xp, padded = namespace_of(x), self.window.pad(x, -float("inf"))
-        y = None
-        for _, index in self.window.slices(counts):
-            y = padded[index].copy() if y is None else xp.maximum(y, padded[index], out=y)  # [F1]
-        return y, MaxPoolCache(x, y)
+        y = place = None
+        for n, (_, index) in enumerate(self.window.slices(counts)):
+            seen = padded[index]
+            if y is None:
+                y, place = seen.copy(), xp.zeros(seen.shape, dtype=self._places)
+            else:
+                xp.maximum(place, (seen > y) * self._places(n), out=place)
+                xp.maximum(y, seen, out=y)  # [F1]
+        return y, MaxPoolCache(tuple(x.shape), place)
+
+    @property
+    def _places(self):
+        """The smallest type that counts a window's pixels."""
+        return np.min_scalar_type(prod(self.window.size) - 1).type
 
     def backward(self, dy, cache):
         """dx (B, H, W, C)."""
-        self.check_gradient(dy, cache.y.shape)
-        xp = namespace_of(dy, cache.x)
-        padded = self.window.pad(cache.x, -float("inf"))
-        counts = cache.y.shape[1:3]
-        free = xp.ones(cache.y.shape, dtype=bool)
-        indices = dict(self.window.slices(counts))
-
-        def part(k, l):
-            nonlocal free
-            first = free & (padded[indices[k, l]] == cache.y)
-            free = free & ~first
-            return dy * first  # [B1]
-
-        return self.window.fold(part, cache.x.shape, dy.dtype, xp)
+        self.check_gradient(dy, cache.place.shape)
+        columns = self.window.size[1]
+        part = lambda k, l: dy * (cache.place == k * columns + l)  # [B1]
+        return self.window.fold(part, cache.shape, dy.dtype, namespace_of(dy, cache.place))
 
 
 class AvgPool2D(_Pool):
@@ -111,6 +119,10 @@ class AvgPool2D(_Pool):
 
     Backward, with dy = d(sum_b loss_b)/dy
         [B1]  dx_bpc = sum over the windows t that see p of dy_btc / n_t
+
+    Source
+        [F1]  own derivation: the definition
+        [B1]  own derivation: the adjoint of [F1]
 
     Guarantees
         Padding does not count, as in TensorFlow.

@@ -23,7 +23,8 @@ class Window:
     """Sizes (vertical, horizontal) of a window and its steps, and the padding around the image.
 
     padding  "valid" none; "same" TensorFlow's rule: ceil(n / stride) windows, an odd row or column of padding
-             goes below or to the right; an integer: so many rows and columns on each side
+             goes below or to the right; an integer: so many rows and columns on each side; or
+             ((above, below), (left, right))
     """
 
     size: tuple
@@ -31,9 +32,10 @@ class Window:
     padding: object
 
     def __post_init__(self):
-        if self.padding not in ("same", "valid"):
-            if isinstance(self.padding, str):
+        if isinstance(self.padding, str):
+            if self.padding not in ("same", "valid"):
                 raise ParameterError(f"expected padding={self.padding!r} to be same, valid or an integer")
+        elif not isinstance(self.padding, tuple):
             count(0, padding=self.padding)
 
     def axis(self, n, k):
@@ -43,8 +45,11 @@ class Window:
             windows = -(-n // stride)
             total = max((windows - 1) * stride + size - n, 0)
             return windows, total // 2, total - total // 2
-        margin = 0 if self.padding == "valid" else self.padding
-        return (n + 2 * margin - size) // stride + 1, margin, margin
+        if isinstance(self.padding, tuple):
+            before, after = self.padding[k]
+        else:
+            before = after = 0 if self.padding == "valid" else self.padding
+        return (n + before + after - size) // stride + 1, before, after
 
     def inside(self, n, k):
         """For each window along axis k of n pixels, how many of them it sees: its size, less its padding."""
@@ -83,19 +88,30 @@ class Window:
         b, c = x.shape[0], x.shape[3]
         counts = self.output("patches", x.shape[1:])
         xp = namespace_of(x)
-        padded = xp.ascontiguousarray(padded)
         per_b, per_row, per_pixel, per_channel = padded.strides
         view = xp.lib.stride_tricks.as_strided(
-            padded, (b, *counts, self.size[0], self.size[1] * c),
-            (per_b, per_row * self.stride[0], per_pixel * self.stride[1], per_row, per_channel))
+            padded, (b, *counts, *self.size, c),
+            (per_b, per_row * self.stride[0], per_pixel * self.stride[1], per_row, per_pixel, per_channel))
         return view.reshape((b, prod(counts), prod(self.size) * c))
 
-    def fold(self, parts, shape, dtype, xp):
-        """The adjoint of `patches`: dx of `shape` (B, H, W, C) from parts(k, l) (B, counts..., C) at each (k, l)."""
+    def fold(self, part, shape, dtype, xp):
+        """The adjoint of `patches`: dx of `shape` (B, H, W, C) from part(k, l) (B, H', W', C) at each (k, l)."""
         b, h, w, c = shape
         (_, top, bottom), (_, left, right) = self.axis(h, 0), self.axis(w, 1)
-        counts = self.output("patches", shape[1:])
+        counts = self.output("fold", shape[1:])
         dx = xp.zeros((b, h + top + bottom, w + left + right, c), dtype=dtype)
+        apart = all(step >= size for step, size in zip(self.stride, self.size))
         for (k, l), index in self.slices(counts):
-            dx[index] += parts(k, l)
+            if apart:
+                dx[index] = part(k, l)
+            else:
+                dx[index] += part(k, l)
         return dx[:, top : top + h, left : left + w]
+
+    def transposed(self, shape):
+        """For stride 1: the window whose patches of dy give dx of images (H, W, ...); None where there is none."""
+        margins = tuple((size - 1 - before, size - 1 - after) for size, (_, before, after) in
+                        zip(self.size, (self.axis(n, k) for k, n in enumerate(shape[:2]))))
+        if self.stride != (1, 1) or min(map(min, margins)) < 0:
+            return None
+        return Window(self.size, (1, 1), margins)
