@@ -6,12 +6,18 @@ from importlib import import_module
 
 _WHERE = {
     "events": ("NeighbouringRelation", "Event", "Gaussian", "JointGaussian", "Laplace", "PoissonSampled",
-               "FixedSizeSampled", "Composed", "Repeated", "NonPrivate", "Unknown"),
+               "FixedSizeSampled", "Composed", "Repeated", "RandomlyStopped", "NonPrivate", "Unknown"),
     "ledger": ("Ledger",),
     "accountant": ("Accountant", "Bound"),
     "moments": ("MomentsAccountant",),
+    "renyi": ("RenyiAccountant",),
     "loss_distribution": ("LossDistributionAccountant",),
+    "gaussian": ("GaussianAccountant",),
+    "composition": ("AdvancedAccountant", "BasicAccountant", "PaperStrongComposition", "Ledger2016"),
+    "group": ("group_epsilon",),
     "budget": ("Odometer", "Filter", "max_steps"),
+    "calibrate": ("noise_multiplier_for", "sampling_probability_for"),
+    "selection": ("theorem_d1", "liu_talwar", "poisson_stopped_epsilon"),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
 __all__ = list(_MODULE_OF)

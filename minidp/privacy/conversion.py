@@ -69,6 +69,7 @@ def sharper_epsilon(log_moments, orders, delta):
 
     Bound
         [C1]  epsilon = min_a D_a + ln((a-1)/a) - (ln delta + ln a) / (a-1)
+        [C2]  epsilon = 0 where delta >= sqrt(1 - e^-D_a), a bound on the total variation distance
 
     Valid for
         a > 1, delta in (0, 1)
@@ -78,14 +79,18 @@ def sharper_epsilon(log_moments, orders, delta):
 
     Source
         [C1]  Canonne, Kamath, Steinke 2020 (arXiv:2004.00010), Proposition 12
+        [C2]  Bretagnolle, Huber 1979; D_a grows with a, so any order bounds the Kullback-Leibler divergence
 
     Checked by
         [C1]  tests/privacy/test_conversion.py::test_sharper_conversion_never_above_tail_bound
+        [C2]  tests/privacy/test_conversion.py::test_large_delta_needs_no_epsilon
     """
     in_range(0, 1, open_low=True, open_high=True, delta=delta)
     orders = np.asarray(orders, dtype=np.float64)
     a = orders + 1.0
     divergence = _usable(log_moments) / orders
+    if -math.expm1(-float(np.min(divergence))) < delta * delta * (1 - 1e-12):                # [C2]
+        return 0.0
     candidates = divergence + np.log1p(-1.0 / a) - (math.log(delta) + np.log(a)) / orders     # [C1]
     return max(0.0, float(np.min(candidates)))
 

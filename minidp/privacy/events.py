@@ -147,6 +147,36 @@ class Repeated(Event):
 
 
 @dataclass(frozen=True)
+class RandomlyStopped(Event):
+    """A whole hyper-parameter search: the best of K independent runs of `event`, each with settings drawn at random.
+
+    K has the truncated negative binomial distribution with shape eta > -1 and parameter gamma in (0, 1]
+    (eta = 1 geometric, eta = 0 logarithmic; gamma = 1 means one run), and must be drawn before, and kept
+    independent of, everything else. `event` is what one run releases.
+    """
+
+    event: Event
+    eta: float
+    gamma: float
+
+    def __post_init__(self):
+        _check_event("RandomlyStopped", self.event)
+        in_range(-1, math.inf, open_low=True, open_high=True, eta=self.eta)
+        in_range(0, 1, open_low=True, gamma=self.gamma)
+        _plain(self, float, "eta", "gamma")
+
+    @property
+    def expected_runs(self):
+        """E K: eta (1-gamma) / (gamma (1 - gamma^eta)), or (1/gamma - 1) / ln(1/gamma) for eta = 0."""
+        if self.gamma == 1:
+            return 1.0
+        odds, log_gamma = 1 / self.gamma - 1, math.log(self.gamma)
+        if self.eta == 0:
+            return odds / -log_gamma
+        return self.eta * odds / -math.expm1(self.eta * log_gamma)
+
+
+@dataclass(frozen=True)
 class NonPrivate(Event):
     """A release with no guarantee at all: epsilon is infinite."""
 
@@ -170,7 +200,7 @@ def combined_noise_multiplier(parts):
 
 
 EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PoissonSampled, FixedSizeSampled,
-                                        Composed, Repeated, NonPrivate, Unknown)}
+                                        Composed, Repeated, RandomlyStopped, NonPrivate, Unknown)}
 
 
 def number_to_json(value):

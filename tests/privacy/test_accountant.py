@@ -123,8 +123,10 @@ def test_epsilon_and_delta_invert_each_other(row, event):
     accountant = row.make(row.relation)
     ledger = ledger_of((event, 200), relation=row.relation)
     epsilon = accountant.epsilon(ledger, DELTA).upper
-    if epsilon > 0:
-        assert accountant.delta(ledger, epsilon).upper == pytest.approx(DELTA, rel=2e-2)
+    delta = accountant.delta(ledger, epsilon).upper
+    assert delta <= DELTA * 1.02
+    # basic composition of pure DP needs no delta at all; otherwise the way back leads to the same epsilon
+    assert accountant.epsilon(ledger, max(delta, 1e-300)).upper == pytest.approx(epsilon, rel=2e-3)
 
 
 @each_row

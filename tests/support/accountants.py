@@ -1,11 +1,12 @@
 """One row per accountant: what the shared conformance tests build it from, and which events it bounds."""
-import math
 from dataclasses import dataclass
 
 import mpmath
 
-from minidp.privacy import (FixedSizeSampled, Gaussian, JointGaussian, Laplace, Ledger, MomentsAccountant,
-                            NeighbouringRelation, PoissonSampled)
+from minidp.privacy import (AdvancedAccountant, BasicAccountant, FixedSizeSampled, Gaussian, GaussianAccountant,
+                            JointGaussian, Laplace, Ledger, Ledger2016, LossDistributionAccountant, MomentsAccountant,
+                            NeighbouringRelation, PaperStrongComposition, PoissonSampled, RandomlyStopped,
+                            RenyiAccountant)
 
 ADD_REMOVE = NeighbouringRelation.ADD_REMOVE
 REPLACE_ONE = NeighbouringRelation.REPLACE_ONE
@@ -31,6 +32,17 @@ ROWS = [
     Row("moments-closed-form", lambda r: MomentsAccountant(r, method="closed-form"), SAMPLED + UNSAMPLED + PURE),
     Row("moments-asymptotic", lambda r: MomentsAccountant(r, method="asymptotic"), SAMPLED[:1] + UNSAMPLED),
     Row("moments-replace-one", MomentsAccountant, UNSAMPLED + PURE[:1] + FIXED, REPLACE_ONE),
+    Row("renyi", RenyiAccountant, SAMPLED + UNSAMPLED + PURE + (RandomlyStopped(SAMPLED[0], 1.0, 0.1),)),
+    Row("renyi-replace-one", RenyiAccountant, UNSAMPLED + FIXED, REPLACE_ONE),
+    Row("loss-distribution", LossDistributionAccountant, SAMPLED + UNSAMPLED + PURE),
+    Row("loss-distribution-replace-one", LossDistributionAccountant, UNSAMPLED, REPLACE_ONE),
+    Row("gaussian-clt", GaussianAccountant, SAMPLED + UNSAMPLED),
+    Row("gaussian-clt-replace-one", GaussianAccountant, UNSAMPLED + FIXED, REPLACE_ONE),
+    Row("basic", BasicAccountant, SAMPLED + UNSAMPLED + PURE),
+    Row("advanced", AdvancedAccountant, SAMPLED + UNSAMPLED + PURE),
+    Row("advanced-replace-one", AdvancedAccountant, UNSAMPLED + FIXED, REPLACE_ONE),
+    Row("paper-strong-composition", PaperStrongComposition, SAMPLED + UNSAMPLED + PURE),
+    Row("ledger-2016", Ledger2016, SAMPLED + UNSAMPLED + PURE),
 ]
 
 
@@ -69,8 +81,3 @@ def gaussian_delta(epsilon, mu):
     with mpmath.workdps(50):
         epsilon, mu = mpmath.mpf(epsilon), mpmath.mpf(mu)
         return float(mpmath.ncdf(-epsilon / mu + mu / 2) - mpmath.exp(epsilon) * mpmath.ncdf(-epsilon / mu - mu / 2))
-
-
-def finite(bound):
-    """Whether the safe side of a bound is finite."""
-    return math.isfinite(bound.upper)

@@ -1,0 +1,91 @@
+"""From a target epsilon to the noise, the sampling or (see `budget.max_steps`) the steps, on the safe side."""
+import math
+
+from ..errors import BudgetExceededError, NumericalBoundError, ParameterError
+from ..validate import in_range, positive_finite
+
+CLOSENESS = 0.999       # the answer's epsilon is at least this share of the target
+
+
+def noise_multiplier_for(accountant, ledger_of, epsilon, delta):
+    """A noise multiplier whose certified epsilon is at most `epsilon` and at least 99.9% of it.
+
+    ledger_of(noise_multiplier) builds the ledger, whose epsilon must fall as the noise grows.
+
+    Raises
+        BudgetExceededError   no amount of noise is enough (something else in the ledger costs too much)
+        ParameterError        so little is spent that any noise is enough
+    """
+    positive_finite(epsilon=epsilon)
+    in_range(0, 1, open_low=True, open_high=True, delta=delta)
+
+    def spent(log_noise):
+        return accountant.epsilon(ledger_of(math.exp(log_noise)), delta).upper
+
+    enough, too_little = _bracket(spent, epsilon, 0.0, 1.0, (math.log(1e-2), math.log(1e7)),
+                                  f"no noise multiplier up to 1e7 brings epsilon to {epsilon:g} at delta={delta:g}",
+                                  f"a noise multiplier of 0.01 already keeps epsilon below {epsilon:g}")
+    return math.exp(_close_in(spent, epsilon, enough, too_little))
+
+
+def sampling_probability_for(accountant, ledger_of, epsilon, delta):
+    """A sampling probability whose certified epsilon is at most `epsilon` and at least 99.9% of it; at most 1.
+
+    ledger_of(sampling_probability) builds the ledger. The lot size is that probability times the data set's
+    public size, rounded down. Raises as `noise_multiplier_for`, except that 1 is returned where even that is
+    within the target.
+    """
+    positive_finite(epsilon=epsilon)
+    in_range(0, 1, open_low=True, open_high=True, delta=delta)
+
+    def spent(log_probability):
+        return accountant.epsilon(ledger_of(min(1.0, math.exp(log_probability))), delta).upper
+
+    if spent(0.0) <= epsilon:
+        return 1.0
+    enough, too_little = _bracket(spent, epsilon, math.log(0.01), -1.0, (0.0, math.log(1e-9)),
+                                  f"no sampling probability down to 1e-9 brings epsilon to {epsilon:g} at "
+                                  f"delta={delta:g}", "")
+    return min(1.0, math.exp(_close_in(spent, epsilon, enough, too_little)))
+
+
+def _bracket(spent, target, start, direction, limits, none_enough, all_enough):
+    """((x, epsilon) within the target, (x, epsilon) above it); `direction` is the one in which epsilon falls."""
+    here = (start, spent(start))
+    falling = here[1] > target
+    step = direction if falling else -direction
+    end = limits[1] if falling else limits[0]
+    while True:
+        x = here[0] + step
+        if (x - end) * step > 0:
+            x = end
+        there = (x, spent(x))
+        if (there[1] > target) != falling:
+            return (there, here) if falling else (here, there)
+        if x == end:
+            raise BudgetExceededError(none_enough) if falling else ParameterError(all_enough)
+        here, step = there, 1.5 * step
+
+
+def _close_in(spent, target, enough, too_little):
+    """False position on ln epsilon, kept inside the bracket by bisection; both ends are (x, epsilon)."""
+    for attempt in range(200):
+        if enough[1] >= CLOSENESS * target:
+            return enough[0]
+        width = too_little[0] - enough[0]
+        share = 0.5
+        if attempt % 3 != 2 and enough[1] > 0 and too_little[1] < math.inf:
+            # aim a little below the target, since only that side may be returned
+            aim = math.log(target * (1 - 0.4 * (1 - CLOSENESS)))
+            share = (aim - math.log(enough[1])) / (math.log(too_little[1]) - math.log(enough[1]))
+            share = min(max(share, 1e-3), 1 - 1e-3)
+        x = enough[0] + share * width
+        if x in (enough[0], too_little[0]):
+            break
+        value = spent(x)
+        if value <= target:
+            enough = (x, value)
+        else:
+            too_little = (x, value)
+    raise NumericalBoundError(f"epsilon jumps over {target:g}: {enough[1]:g} is the nearest below; "
+                              f"take another accountant")

@@ -1,0 +1,222 @@
+"""Composition of (epsilon, delta) pairs: basic and advanced as bounds, the paper's version as a comparison."""
+import math
+
+import numpy as np
+
+from .accountant import Accountant, Bound
+from .events import Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, PoissonSampled, Repeated
+from .gaussian import gaussian_epsilon
+from .moments import PAPER_ORDERS, MomentsAccountant, pure_epsilon
+
+
+class _PairAccountant(Accountant):
+    """Shared by the accountants that give each release its (epsilon_i, delta_i) and compose those."""
+
+    def covers(self, primitive):
+        if isinstance(primitive, FixedSizeSampled):
+            return isinstance(primitive.event, Gaussian)
+        if isinstance(primitive, PoissonSampled):
+            primitive = primitive.event
+        return isinstance(primitive, (Gaussian, Laplace))
+
+    def prepare(self, parts, *, epsilon=None, delta=None):
+        """((delta_i of each kind of release), delta kept for composition): half and half, kinds share alike."""
+        releases = [(event, count) for event, count in parts if pure_epsilon(event) is None]
+        shares = tuple((event, self.release_share * delta / len(releases) / count) for event, count in releases)
+        return shares, delta * (1 - self.release_share)
+
+    def delta_of(self, parts, epsilon):
+        """delta by bisection of its logarithm: the smallest found at which epsilon suffices."""
+        def suffices(log_delta):
+            return self.epsilon_of(parts, math.exp(log_delta)).upper <= epsilon
+
+        low, high = -700.0, math.log1p(-1e-12)
+        if not suffices(high):
+            return Bound(None, 1.0, 1.0)
+        if suffices(low):
+            return Bound(None, math.exp(low), math.exp(low))
+        while high - low > 1e-9:
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if suffices(middle) else (middle, high)
+        return Bound(None, math.exp(high), math.exp(high))
+
+    def pair(self, event, delta):
+        """epsilon_i of one release at delta_i."""
+        pure = pure_epsilon(event)
+        if pure is not None:
+            return pure
+        q, sigma = _sampled(event)
+        return amplified(exact_gaussian_epsilon(sigma, min(delta / q, 1.0)), q)
+
+    def curve(self, event, grid):
+        share = dict(grid[0]).get(event, 0.0)
+        epsilon = self.pair(event, share)
+        square = epsilon * epsilon
+        with np.errstate(over="ignore"):
+            return np.array([epsilon, square, epsilon * float(np.expm1(epsilon)), share])
+
+
+class BasicAccountant(_PairAccountant):
+    r"""epsilons and deltas add up.
+
+    Bound
+        [M1]  each release: epsilon_i = ln(1 + q (exp(e) - 1)) at delta_i, e from the exact curve of the Gaussian at
+              delta_i / q; delta_i = delta / (kinds * count)
+        [C1]  epsilon = sum epsilon_i, delta = sum delta_i
+
+    Valid for
+        any mix of Gaussian and Laplace releases, Poisson-sampled (ADD_REMOVE) or of fixed size (REPLACE_ONE)
+
+    Fails as
+        infinity where exp overflows
+
+    Source
+        [M1]  Balle, Wang 2018, Theorem 8; amplification: Balle, Barthe, Gaboardi 2018, Theorems 8 and 9
+        [C1]  Dwork, Roth 2014, Theorem 3.16
+
+    Checked by
+        [M1]  tests/privacy/test_composition.py::test_amplified_pairs_by_hand
+        [C1]  tests/privacy/test_composition.py::test_basic_adds
+    """
+
+    name = "basic"
+    release_share = 1.0
+
+    def curve(self, event, grid):
+        return super().curve(event, grid)                                                    # [M1]
+
+    def to_epsilon(self, total, grid, delta):
+        epsilon = float(total[0]) * (1 + 1e-12)                                               # [C1]
+        return Bound(None, epsilon, epsilon)
+
+
+class AdvancedAccountant(_PairAccountant):
+    r"""Strong composition, each step of it proved.
+
+    Bound
+        [M1]  each release (epsilon_i, delta_i) as in BasicAccountant, with half of delta for all delta_i
+        [C1]  epsilon = sqrt(2 ln(1/delta') sum epsilon_i^2) + sum epsilon_i (exp(epsilon_i) - 1), delta' = delta/2;
+              never above the sum of epsilon_i
+
+    Valid for
+        as BasicAccountant
+
+    Fails as
+        infinity where exp overflows
+
+    Source
+        [M1]  Balle, Wang 2018, Theorem 8; amplification: Balle, Barthe, Gaboardi 2018, Theorems 8 and 9
+        [C1]  Dwork, Rothblum, Vadhan 2010, Theorem III.3, for unequal epsilon_i: Kairouz, Oh, Viswanath 2015
+
+    Checked by
+        [M1]  tests/privacy/test_composition.py::test_amplified_pairs_by_hand
+        [C1]  tests/privacy/test_composition.py::test_golden_strong_composition
+    """
+
+    name = "advanced"
+    release_share = 0.5
+
+    def curve(self, event, grid):
+        return super().curve(event, grid)                                                    # [M1]
+
+    def to_epsilon(self, total, grid, delta):
+        strong = math.sqrt(2 * -math.log(grid[1]) * total[1]) + total[2]                      # [C1]
+        epsilon = float(min(strong, total[0])) * (1 + 1e-12)
+        return Bound(None, epsilon, epsilon)
+
+
+class PaperStrongComposition(AdvancedAccountant):
+    r"""The strong composition that the paper draws in Figure 2: a comparison, not a guarantee.
+
+    Bound
+        [M1]  epsilon_0 = sqrt(2 ln(1.25/delta_0)) / sigma, q epsilon_0, q delta_0
+        [C1]  epsilon = e sqrt(2 T ln(1/delta')) + T e (exp(e) - 1), e = q epsilon_0, delta split evenly
+
+    Valid for
+        nothing: the formula for epsilon_0 is proved for epsilon_0 < 1, the amplification to q epsilon_0 for
+        epsilon_0 <= 1, and neither is checked, since neither holds in the paper's own settings
+
+    Source
+        [M1]  Abadi et al. 2016, Section 2.1 and Section 3.1
+        [C1]  Abadi et al. 2016, Section 5.1, Figure 2
+
+    Checked by
+        [M1]  tests/privacy/test_composition.py::test_figure_2_comparison
+        [C1]  tests/privacy/test_composition.py::test_figure_2_comparison
+    """
+
+    name = "paper_strong_composition"
+    kind = "comparison"
+
+    def pair(self, event, delta):
+        if pure_epsilon(event) is not None:
+            return pure_epsilon(event)
+        q, sigma = _sampled(event)
+        return q * math.sqrt(2 * math.log(1.25 / min(delta / q, 1.0))) / sigma                # [M1]
+
+    def to_epsilon(self, total, grid, delta):
+        epsilon = float(math.sqrt(2 * -math.log(grid[1]) * total[1]) + total[2])               # [C1]
+        return Bound(None, epsilon, epsilon)
+
+
+class Ledger2016(MomentsAccountant):
+    r"""What the paper's own code charged, each tensor as if it had a lot of its own: a comparison that understates.
+
+    Bound
+        [M1]  PoissonSampled(q, JointGaussian(s_1, ..)) is charged as PoissonSampled(q, Gaussian(s_l)) for each l
+
+    Valid for
+        nothing: all tensors of a step come from the same lot, so the true step is the sampled joint Gaussian
+
+    Source
+        [M1]  tensorflow/models, research/differential_privacy, 2016: the sanitizer charges once per tensor
+
+    Checked by
+        [M1]  tests/privacy/test_moments.py::test_ledger_of_the_2016_readme
+    """
+
+    name = "ledger_2016"
+
+    def __init__(self, relation=None):
+        super().__init__(*([] if relation is None else [relation]), orders=PAPER_ORDERS)
+        self.kind = "comparison"
+
+    def _parts(self, ledger):
+        apart = type(ledger)(ledger.relation)
+        for event, count in ledger.items():
+            for tensor in per_tensor(event):
+                apart.append(tensor, count)
+        return super()._parts(apart)
+
+
+def per_tensor(event):
+    """The charges that the 2016 code would have made for an event."""
+    if isinstance(event, PoissonSampled) and isinstance(event.event, JointGaussian):
+        return [PoissonSampled(event.sampling_probability, Gaussian(s)) for s in event.event.noise_multipliers]  # [M1]
+    if isinstance(event, Composed):
+        return [tensor for inner in event.events for tensor in per_tensor(inner)]
+    if isinstance(event, Repeated):
+        return [Repeated(tensor, event.count) for tensor in per_tensor(event.event)]
+    return [event]
+
+
+def exact_gaussian_epsilon(sigma, delta):
+    """epsilon of one unsampled Gaussian release at delta; 0 where delta reaches 1."""
+    if delta >= 1:
+        return 0.0
+    return gaussian_epsilon(1 / sigma, delta) * (1 + 1e-12) if delta > 0 else math.inf
+
+
+def amplified(epsilon, q):
+    """ln(1 + q (exp(epsilon) - 1)), without overflow."""
+    if epsilon > 500:
+        return min(epsilon, float(np.logaddexp(math.log1p(-q) if q < 1 else -math.inf, math.log(q) + epsilon)))
+    return math.log1p(q * math.expm1(epsilon))
+
+
+def _sampled(event):
+    if isinstance(event, PoissonSampled):
+        return event.sampling_probability, event.event.noise_multiplier
+    if isinstance(event, FixedSizeSampled):
+        return event.lot_size / event.dataset_size, event.event.noise_multiplier
+    return 1.0, event.noise_multiplier

@@ -1,0 +1,147 @@
+"""Gaussian differential privacy: exact without sampling, the central limit approximation with it."""
+import math
+
+import numpy as np
+
+from ..validate import in_range, non_negative
+from .accountant import Accountant, Bound
+from .events import FixedSizeSampled, Gaussian, NeighbouringRelation, PoissonSampled
+
+
+class GaussianAccountant(Accountant):
+    r"""mu^2 added up over the releases, then the (epsilon, delta) of telling N(0, 1) from N(mu, 1).
+
+    Bound
+        [M1]  mu^2 = 1 / sigma^2 for Gaussian(sigma): exact
+        [M2]  mu^2 ~ q^2 (exp(1/sigma^2) - 1) for PoissonSampled(q, Gaussian(sigma)): a limit, no bound
+        [M3]  mu^2 ~ 2 q^2 (exp(1/sigma^2) Phi(1.5/sigma) + 3 Phi(-.5/sigma) - 2), q = lot/size, for
+              FixedSizeSampled(Gaussian(sigma)): a limit, no bound
+        Where all releases are unsampled the interval is exact and a bound. Otherwise the figure is an
+        approximation that was 2-10 per cent below the truth in five of six published MNIST settings and above
+        it in the sixth.
+
+    Valid for
+        sigma > 0; as an approximation for many steps of small cost
+
+    Fails as
+        mu infinite where exp(1/sigma^2) overflows, so epsilon infinite
+
+    Source
+        [M1]  Dong, Roth, Su 2022 (arXiv:1905.02383), Theorem 1 and Corollary 2
+        [M2]  Bu, Dong, Long, Su 2020 (arXiv:1911.11607), Poisson sampling
+        [M3]  Bu, Dong, Long, Su 2020 (arXiv:1911.11607), uniform sampling
+
+    Checked by
+        [M1]  tests/privacy/test_gaussian.py::test_exact_without_sampling
+        [M2]  tests/privacy/test_gaussian.py::test_golden_values
+        [M3]  tests/privacy/test_gaussian.py::test_uniform_sampling_form
+    """
+
+    name = "gaussian_clt"
+    kind = "approximation"
+
+    def __init__(self, relation=NeighbouringRelation.ADD_REMOVE):
+        super().__init__(relation)
+
+    def covers(self, primitive):
+        if isinstance(primitive, (PoissonSampled, FixedSizeSampled)):
+            primitive = primitive.event
+        return isinstance(primitive, Gaussian)
+
+    def prepare(self, parts, *, epsilon=None, delta=None):
+        return all(isinstance(event, Gaussian) for event, _ in parts)
+
+    def curve(self, event, grid):
+        if isinstance(event, Gaussian):
+            return np.array([(1 / event.noise_multiplier) ** 2])                               # [M1]
+        inverse = 1 / event.event.noise_multiplier
+        if inverse * inverse > 700:
+            return np.array([math.inf])
+        if isinstance(event, PoissonSampled):
+            return np.array([event.sampling_probability ** 2 * math.expm1(inverse * inverse)])  # [M2]
+        from scipy.special import ndtr
+
+        # written without cancellation: (e^v - 1) Phi(1.5/s) + 3 (Phi(-.5/s) - 1/2) + (Phi(1.5/s) - 1/2)
+        fraction = event.lot_size / event.dataset_size
+        term = (math.expm1(inverse * inverse) * ndtr(1.5 * inverse) - 1.5 * math.erf(0.5 * inverse / math.sqrt(2))
+                + 0.5 * math.erf(1.5 * inverse / math.sqrt(2)))
+        return np.array([2 * fraction ** 2 * term])                                          # [M3]
+
+    def to_epsilon(self, total, grid, delta):
+        epsilon = gaussian_epsilon(math.sqrt(total[0]), delta)
+        if not grid:
+            return Bound(None, epsilon, epsilon)
+        return Bound(max(0.0, epsilon * (1 - 1e-9) - 1e-12), epsilon, epsilon * (1 + 1e-9) + 1e-12)
+
+    def to_delta(self, total, grid, epsilon):
+        delta = gaussian_delta(epsilon, math.sqrt(total[0]))
+        if not grid:
+            return Bound(None, delta, delta)
+        return Bound(delta * (1 - 1e-9), delta, min(1.0, max(delta * (1 + 1e-9), 5e-324)))
+
+
+def gaussian_delta(epsilon, mu):
+    r"""delta(epsilon) of N(0, 1) against N(mu, 1); epsilon may be negative.
+
+    Bound
+        [C1]  delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)
+
+    Valid for
+        mu >= 0, any epsilon; written with scaled tails, so that nothing overflows at large epsilon
+
+    Source
+        [C1]  Balle, Wang 2018 (arXiv:1805.06530), Theorem 8
+
+    Checked by
+        [C1]  tests/privacy/test_gaussian.py::test_delta_against_fifty_digits
+    """
+    non_negative(mu=mu)
+    if mu == 0:
+        return max(0.0, -math.expm1(epsilon))
+    if mu == math.inf:
+        return 1.0
+    from scipy.special import erfcx, ndtr
+
+    low, high = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if low < -5:
+        scaled = math.exp(epsilon) * ndtr(-high) if epsilon < 700 and high < 30 else \
+            math.exp(-0.5 * low * low) * erfcx(high / math.sqrt(2)) / 2
+        return min(1.0, float(ndtr(-low) - scaled))
+    # e^epsilon phi(high) = phi(low), so both terms share a factor
+    return float(0.5 * math.exp(-0.5 * low * low) * (erfcx(low / math.sqrt(2)) - erfcx(high / math.sqrt(2))))   # [C1]
+
+
+def gaussian_epsilon(mu, delta):
+    """The epsilon at least 0 at which `gaussian_delta` is at most delta, rounded up in its last digits."""
+    non_negative(mu=mu)
+    in_range(0, 1, open_low=True, open_high=True, delta=delta)
+    if mu == math.inf:
+        return math.inf
+    if gaussian_delta(0.0, mu) <= delta:
+        return 0.0
+    low, high = 0.0, max(mu, mu * mu)
+    while gaussian_delta(high, mu) > delta:
+        low, high = high, 2 * high
+    return _bisect(lambda epsilon: gaussian_delta(epsilon, mu) > delta, low, high)
+
+
+def mu_of(epsilon, delta):
+    """The largest mu for which mu-GDP is within (epsilon, delta)."""
+    non_negative(epsilon=epsilon)
+    in_range(0, 1, open_low=True, open_high=True, delta=delta)
+    high = 1.0
+    while gaussian_delta(epsilon, high) <= delta:
+        high *= 2
+    low = high
+    while gaussian_delta(epsilon, low) > delta:
+        low /= 2
+    return _bisect(lambda mu: gaussian_delta(epsilon, mu) <= delta, low, high, upper=False)
+
+
+def _bisect(below, low, high, upper=True):
+    while high - low > 1e-14 * high:
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if below(middle) else (low, middle)
+    return high if upper else low

@@ -1,0 +1,115 @@
+"""What a hyper-parameter search costs: Appendix D of the paper, and what came after."""
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ParameterError, UnsupportedEventError
+from ..validate import in_range, non_negative_finite, positive_finite
+from .accountant import primitives
+from .events import NonPrivate
+from .moments import pure_epsilon
+
+
+@dataclass(frozen=True)
+class SelectionCost:
+    """All quantities of Theorem D.1 for one search."""
+
+    calls: float                # runs of M, at most
+    accuracy_loss: float        # correct validation examples lost, at most, with probability 1 - delta
+    epsilon: float              # eps + 8 eps', for M run on the data that select it
+    epsilon_validation: float   # max(eps, 8 eps'), where training and validation data are disjoint
+
+
+def theorem_d1(epsilon, epsilon_prime, delta, good_share):
+    r"""The cost of choosing among runs of a pure epsilon-DP mechanism by noisy accuracy.
+
+    Bound
+        With p = good_share, the share of settings that are good enough:
+        [C1]  calls = (1/(eps' delta p))^2 ln(1/(eps' delta p))
+        [C2]  accuracy loss = (4/eps') ln(1/(eps' delta p))
+        [C3]  privacy eps + 8 eps'; in the paper's use, with M on the training data and the choice on the validation
+              data, each example is touched by one of both only: max(eps, 8 eps')
+
+    Valid for
+        pure epsilon-DP (delta of M is 0), eps' in (0, 1/2], delta in (0, 1), p in (0, 1]. For an
+        (epsilon, delta) mechanism it says nothing: see `require_pure`.
+
+    Source
+        [C1]  Abadi et al. 2016, Theorem D.1 (after Gupta, Ligett, McSherry, Roth, Talwar 2010)
+        [C2]  Abadi et al. 2016, Theorem D.1
+        [C3]  Abadi et al. 2016, Theorem D.1 and the remark after it
+
+    Checked by
+        [C1]  tests/privacy/test_selection.py::test_the_papers_own_numbers
+        [C2]  tests/privacy/test_selection.py::test_the_papers_own_numbers
+        [C3]  tests/privacy/test_selection.py::test_the_papers_own_numbers
+    """
+    non_negative_finite(epsilon=epsilon)
+    in_range(0, 0.5, open_low=True, epsilon_prime=epsilon_prime)
+    in_range(0, 1, open_low=True, open_high=True, delta=delta)
+    in_range(0, 1, open_low=True, good_share=good_share)
+    inverse = 1 / (epsilon_prime * delta * good_share)
+    calls = inverse ** 2 * math.log(inverse)                                  # [C1]
+    loss = 4 / epsilon_prime * math.log(inverse)                              # [C2]
+    return SelectionCost(calls, loss, epsilon + 8 * epsilon_prime, max(epsilon, 8 * epsilon_prime))   # [C3]
+
+
+def require_pure(ledger):
+    """The pure epsilon of a ledger, for Theorem D.1; UnsupportedEventError where a release is only (eps, delta)-DP."""
+    total = 0.0
+    for event, count in ledger.items():
+        for primitive, n in primitives(event, ledger.relation, count):
+            pure = math.inf if isinstance(primitive, NonPrivate) else pure_epsilon(primitive)
+            if pure is None:
+                raise UnsupportedEventError(f"Theorem D.1 is proved for pure epsilon-DP; {primitive!r} under "
+                                            f"{ledger.relation.name} is only (epsilon, delta)-DP. Use RandomlyStopped")
+            total += n * pure
+    return total
+
+
+def liu_talwar(epsilon):
+    r"""The best of K runs, K geometric and independent of everything, each run pure epsilon-DP.
+
+    Bound
+        [C1]  3 epsilon
+
+    Valid for
+        pure epsilon-DP, any mean of K
+
+    Source
+        [C1]  Liu, Talwar 2019 (arXiv:1811.07971), Theorem 3.2
+
+    Checked by
+        [C1]  tests/privacy/test_selection.py::test_liu_talwar_triples
+    """
+    non_negative_finite(epsilon=epsilon)
+    return 3 * epsilon                                                        # [C1]
+
+
+def poisson_stopped_epsilon(accountant, ledger, delta, expected_runs):
+    r"""Epsilon of the best of K runs, K Poisson with mean `expected_runs`, each run recorded in `ledger`.
+
+    Bound
+        [M1]  D'_a = D_a + mean * d_a + ln(mean)/(a-1), where one run is (ln(1 + 1/(a-1)), d_a)-DP; then the sharper
+              conversion
+
+    Valid for
+        a RenyiAccountant; mean > 0. With K = 0 nothing is released.
+
+    Source
+        [M1]  Papernot, Steinke 2022 (arXiv:2110.03620), Theorem 6
+
+    Checked by
+        [M1]  tests/privacy/test_selection.py::test_poisson_stopping_by_hand
+    """
+    from .conversion import sharper_epsilon
+
+    positive_finite(expected_runs=expected_runs)
+    if accountant.name != "renyi":
+        raise ParameterError(f"expected a RenyiAccountant, got {accountant.name}")
+    orders = np.array(accountant.orders)
+    total = accountant.total_curve(ledger)
+    single = np.array([accountant.delta(ledger, math.log1p(1 / (a - 1))).upper for a in orders])
+    stopped = total + (orders - 1) * expected_runs * single + max(math.log(expected_runs), 0.0)        # [M1]
+    return sharper_epsilon(stopped, orders - 1.0, delta)

@@ -1,0 +1,140 @@
+"""Trade-off curves (f-DP): type II error against type I error of telling two neighbours apart.
+
+A curve on a grid is a pair of arrays: alphas rising from 0 to 1, and betas, convex and falling, linear between
+the grid's points. f_(eps,delta), G_mu, sampling and symmetrising keep a curve convex.
+"""
+import math
+
+import numpy as np
+
+from ..errors import NumericalBoundError, ParameterError
+from ..validate import in_range, non_negative, probability
+
+
+def epsilon_delta_curve(alphas, epsilon, delta):
+    r"""f_(eps,delta)(a) = max(0, 1 - delta - e^eps a, e^-eps (1 - delta - a)).
+
+    Bound
+        [C1]  the line above
+
+    Source
+        [C1]  Wasserman, Zhou 2010; Dong, Roth, Su 2022, Proposition 2
+
+    Checked by
+        [C1]  tests/privacy/test_tradeoff.py::test_epsilon_delta_curve_by_hand
+    """
+    non_negative(epsilon=epsilon)
+    probability(delta=delta)
+    alphas = np.asarray(alphas, dtype=np.float64)
+    if epsilon == math.inf:
+        return np.zeros_like(alphas)
+    steep = 1 - delta - math.exp(min(epsilon, 700.0)) * alphas
+    return np.maximum(0.0, np.maximum(steep, math.exp(-epsilon) * (1 - delta - alphas)))     # [C1]
+
+
+def gaussian_curve(alphas, mu):
+    r"""G_mu(a) = Phi(Phi^-1(1 - a) - mu).
+
+    Bound
+        [C1]  the line above
+
+    Source
+        [C1]  Dong, Roth, Su 2022 (arXiv:1905.02383), Definition 5
+
+    Checked by
+        [C1]  tests/privacy/test_tradeoff.py::test_gaussian_curve_is_its_own_inverse
+    """
+    non_negative(mu=mu)
+    from scipy.special import ndtr, ndtri
+
+    return ndtr(-ndtri(np.asarray(alphas, dtype=np.float64)) - mu)                           # [C1]
+
+
+def sampled_curve(alphas, betas, sampling_probability):
+    r"""p f + (1-p) Id: one direction of the Poisson-sampled mechanism.
+
+    Bound
+        [C1]  f_p(a) = p f(a) + (1-p)(1-a). Compose first, then `symmetrised`: doing it at each step is looser.
+
+    Source
+        [C1]  Bu, Dong, Long, Su 2020 (arXiv:1911.11607), Section 3
+
+    Checked by
+        [C1]  tests/privacy/test_tradeoff.py::test_sampled_gaussian_against_the_loss_distribution
+    """
+    probability(sampling_probability=sampling_probability)
+    alphas = np.asarray(alphas, dtype=np.float64)
+    return sampling_probability * np.asarray(betas) + (1 - sampling_probability) * (1 - alphas)     # [C1]
+
+
+def inverse_curve(alphas, betas):
+    """f^-1 on the same grid: the smallest a at which f is at most the given level."""
+    betas = np.asarray(betas, dtype=np.float64)
+    return np.interp(alphas, betas[::-1], np.asarray(alphas)[::-1], left=1.0 if betas[-1] > 0 else None)
+
+
+def conjugate(alphas, betas, slopes):
+    """f*(y) = max_a y a - f(a) at the given slopes y."""
+    return np.max(np.multiply.outer(slopes, alphas) - np.asarray(betas), axis=1)
+
+
+def double_conjugate(alphas, betas):
+    """The largest convex curve below the points, f**: the lower convex hull, on the same grid."""
+    kept = []
+    for point in zip(alphas, betas):
+        while len(kept) > 1 and _turns_up(kept[-2], kept[-1], point) <= 0:
+            kept.pop()
+        kept.append(point)
+    hull = np.array(kept)
+    return np.interp(alphas, hull[:, 0], hull[:, 1])
+
+
+def symmetrised(alphas, betas):
+    """min(f, f^-1)**: both directions of the neighbouring relation at once."""
+    return double_conjugate(alphas, np.minimum(betas, inverse_curve(alphas, betas)))
+
+
+def composed(alphas, first, second):
+    r"""The composition of two curves on one grid: both tests at once.
+
+    Bound
+        [C1]  a linear piece of f is an outcome with masses -(change of f) and change of a; the product's outcomes,
+              sorted by their ratio, give the composed curve, read at the grid by the convex hull's chords
+
+    Source
+        [C1]  Dong, Roth, Su 2022 (arXiv:1905.02383), Definition 7; own derivation: Neyman and Pearson
+
+    Checked by
+        [C1]  tests/privacy/test_tradeoff.py::test_composition_of_gaussians
+    """
+    masses = [(np.append(1 - curve[0], -np.diff(curve)), np.append(0.0, np.diff(alphas))) for curve in (first, second)]
+    q = np.multiply.outer(masses[0][0], masses[1][0]).ravel()
+    p = np.multiply.outer(masses[0][1], masses[1][1]).ravel()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        order = np.argsort(-np.where(p > 0, q / p, np.where(q > 0, np.inf, -1.0)), kind="stable")
+    errors = np.append(0.0, np.cumsum(p[order]))
+    missed = 1 - np.append(0.0, np.cumsum(q[order]))
+    return np.clip(np.interp(alphas, errors, missed), 0.0, 1.0)                              # [C1]
+
+
+def accountant_curve(accountant, ledger, alphas, epsilons=None):
+    """A curve below the true one, from the certified delta(epsilon) of any accountant: the largest of its lines."""
+    if epsilons is None:
+        epsilons = np.linspace(0.0, max(1.0, min(accountant.epsilon(ledger, 1e-6).upper, 100.0)), 40)
+    curves = [epsilon_delta_curve(alphas, float(e), accountant.delta(ledger, float(e)).upper) for e in epsilons]
+    return np.max(curves, axis=0)
+
+
+def true_positive_rate(alphas, betas, false_positive_rate):
+    """The largest power of a test at the given false positive rate, 1 - f."""
+    in_range(0, 1, false_positive_rate=false_positive_rate)
+    if len(alphas) != len(betas):
+        raise ParameterError(f"expected as many betas as alphas, got {len(betas)} and {len(alphas)}")
+    power = 1 - float(np.interp(false_positive_rate, alphas, betas))
+    if math.isnan(power):
+        raise NumericalBoundError("the trade-off curve is NaN at this rate")
+    return power
+
+
+def _turns_up(a, b, c):
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
