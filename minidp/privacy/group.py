@@ -87,3 +87,16 @@ def _generic(accountant, ledger, delta, k):
         else:
             high = middle
     return best
+
+
+class GroupAccountant:
+    """An accountant as a group of `group_size` examples meets it: `epsilon` is `group_epsilon`."""
+
+    def __init__(self, accountant, group_size):
+        check_count(1, group_size=group_size)
+        self.accountant, self.group_size = accountant, group_size
+        self.name, self.kind, self.relation = accountant.name, accountant.kind, accountant.relation
+
+    def epsilon(self, ledger, delta):
+        """Bound on epsilon, as `group_epsilon`."""
+        return group_epsilon(self.accountant, ledger, delta, self.group_size)
