@@ -264,8 +264,9 @@ class OuterSum(PerExampleGrad):
 
 def cheaper_sum(positions, i, o):
     """"factored" or "explicit": what costs less for an OuterSum of T positions and shape (I, O)."""
-    # Multiplications for one example: T^2 (I + O) through the Gram matrices, T I O explicitly.
-    return "factored" if positions * (i + o) < i * o else "explicit"
+    # Multiplications for one example: T^2 (I + O) through the Gram matrices, and T I O for either the explicit
+    # gradients or the sum of factors. Small Gram products run at a quarter of the speed of the others (measured).
+    return "factored" if 4 * positions * (i + o) < i * o else "explicit"
 
 
 def _check_factors(where, a, d, ndim):

@@ -2,7 +2,7 @@
 import math
 from dataclasses import dataclass
 
-from ..backend import explicit_budget
+from ..backend import explicit_budget, namespace_of
 from ..errors import ParameterError, ShapeError
 from ..grads import STRATEGIES, PerExampleGrad
 from ..privacy.events import Gaussian, JointGaussian, NeighbouringRelation
@@ -108,27 +108,37 @@ class Sanitizer:
         returns  {key: array}; private until it went through `release`
         """
         size = self._check(grads)
-        for start, stop in self._parts(grads, size):
-            part = grads if stop - start == size else {k: g.rows(start, stop) for k, g in grads.items()}
-            raw_sum = self._add_part(part, raw_sum)
-        return raw_sum
-
-    def _add_part(self, grads, raw_sum):
-        grads = {key: grad.choose(self.strategy) for key, grad in grads.items()}
         total = {} if raw_sum is None else raw_sum
         for group in self.groups:
-            if math.isinf(group.clip_norm):
-                raw_sq_norms = sum(grads[key].sq_norms() for key in group.keys)
-            else:
-                raw_sq_norms = sum(grads[key].sq_norms_upper() for key in group.keys)  # [N1]
-            weights = clip_weights(raw_sq_norms, group.clip_norm)
-            for key in group.keys:
-                part = grads[key].weighted_sum(weights)  # [F1]
-                if key in total:
-                    total[key] += part
-                else:
-                    total[key] = part
+            self._add_group(group, {key: grads[key] for key in group.keys}, size, total)
         return total
+
+    def _add_group(self, group, grads, size, total):
+        """Only the gradients that are materialised go through in parts: each factored one is one large product."""
+        formed = {key: g for key, g in grads.items() if g.resolve(self.strategy) == "explicit"}
+        factored = {key: g for key, g in grads.items() if key not in formed}
+        raw_sq_norms = self._sq_norms(group, factored)
+        weights = []
+        for start, stop in self._parts(formed, size):
+            part = {key: g.rows(start, stop).explicit() for key, g in formed.items()}
+            raw_part = self._sq_norms(group, part) + (raw_sq_norms[start:stop] if factored else 0)  # [N1]
+            weights.append(clip_weights(raw_part, group.clip_norm))
+            self._add(part, weights[-1], total)
+        if factored:
+            whole = weights[0] if len(weights) == 1 else namespace_of(*weights).concatenate(weights)
+            self._add(factored, whole, total)
+
+    def _sq_norms(self, group, grads):
+        upward = not math.isinf(group.clip_norm)
+        return sum(g.sq_norms_upper() if upward else g.sq_norms() for g in grads.values())  # [N1]
+
+    def _add(self, grads, weights, total):
+        for key, grad in grads.items():
+            part = grad.weighted_sum(weights)  # [F1]
+            if key in total:
+                total[key] += part
+            else:
+                total[key] = part
 
     def release(self, raw_sum, rng):
         """Add each group's noise to the lot's clipped sum, in place; the result is private no more.
@@ -155,9 +165,10 @@ class Sanitizer:
             raise ShapeError(f"expected the same number of examples in all gradients, got {sorted(counts)}")
         return counts.pop()
 
-    def _parts(self, grads, size):
+    def _parts(self, formed, size):
         """Runs of examples whose materialised gradients fit into the budget; one run if none materialises."""
-        each = sum(g.explicit_bytes for g in grads.values() if g.resolve(self.strategy) == "explicit")
-        xp = next(iter(grads.values())).xp
-        step = size if each == 0 else max(MIN_PART, explicit_budget(xp) // each)
-        return [(start, min(start + step, size)) for start in range(0, size, max(step, 1))] or [(0, 0)]
+        each = sum(g.explicit_bytes for g in formed.values())
+        if each == 0 or size == 0:
+            return [(0, size)]
+        step = max(MIN_PART, explicit_budget(next(iter(formed.values())).xp) // each)
+        return [(start, min(start + step, size)) for start in range(0, size, step)]

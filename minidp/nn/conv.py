@@ -165,7 +165,9 @@ class Conv2D(Layer):
             kh, kw, c, o = W.shape
             flipped = W[::-1, ::-1].transpose(0, 1, 3, 2).reshape((kh * kw * o, c))
             return correlate(dy, transposed, flipped)  # [B1]
-        return self.window.fold(lambda k, l: dy @ W[k, l].T, cache.x.shape, dy.dtype, xp)  # [B1]
+        d = dy.reshape((prod(dy.shape[:3]), dy.shape[3]))
+        part = lambda k, l: (d @ W[k, l].T).reshape((*dy.shape[:3], W.shape[2]))  # [B1]
+        return self.window.fold(part, cache.x.shape, dy.dtype, xp)
 
     def param_grads(self, dy, cache):
         """W: ConvGrad(x, dy); b: Explicit(sum of dy over positions)."""
