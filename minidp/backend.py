@@ -78,6 +78,8 @@ class Backend:
             ) from error
         try:
             found = cupy.cuda.runtime.getDeviceCount()
+            if found == 0:
+                raise DeviceUnavailableError("device gpu: CuPy finds no GPU; use --device cpu")
             if not 0 <= device < found:
                 raise DeviceUnavailableError(f"device gpu: expected a device number below {found}, got {device}")
             cupy.cuda.Device(device).use()

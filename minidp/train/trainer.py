@@ -6,7 +6,7 @@ from ..backend import keep_freed_pages, namespace_of, synchronise
 from ..errors import BudgetExceededError, DtypeError, ParameterError
 from ..privacy.budget import max_steps
 from ..privacy.ledger import Ledger
-from ..validate import count, same_batch
+from ..validate import count, same_batch, shape
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,8 @@ class Trainer:
         should_stop  asked after every step until it is true; training then ends at the next point it can resume from
         """
         same_batch("Trainer.run", x=x, y=y)
+        shape("Trainer.run", "x", x, ("N", *self.network.input_shape))
+        list(self.plan.sampler.lots(x.shape[0], 0, streams.sampling))  # refuses a wrong size before any charge
         count(1, block_steps=block_steps)
         stopped = "finished"
         block_steps = -(-block_steps // self.plan.sampler.period) * self.plan.sampler.period

@@ -7,7 +7,8 @@ import pytest
 from minidp import nn
 from minidp.backend import Backend
 from minidp.errors import DtypeError, ParameterError, ShapeError
-from minidp.mechanism import LinearDecay, PoissonSampler, Sanitizer, flat_group
+from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
+                              flat_group)
 from minidp.privacy import (Filter, Gaussian, JointGaussian, Ledger, MomentsAccountant, NeighbouringRelation,
                             PoissonSampled)
 from minidp.streams import Streams
@@ -243,3 +244,14 @@ def test_training_learns(rng):
 def test_flat_clipping_charges_one_gaussian():
     record = make_trainer(layout="flat", noise_multiplier=4.0).run(*make_data(), Streams(1))
     assert record.ledger.items() == [(PoissonSampled(0.2, Gaussian(4.0)), 10)]
+
+
+@pytest.mark.parametrize("sampler", [FixedSizeSampler(50, 10), ShuffleSampler(50, 10)], ids=["fixed", "shuffle"])
+def test_a_wrong_data_set_is_refused_before_anything_is_charged(sampler, rng):
+    network = nn.Sequential([nn.Dense(3, 2, rng=rng)], (3,))
+    plan = Plan(sampler, Sanitizer(flat_group(list(network.params()), 1.0, 1.0)), 5, 10)
+    trainer = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan)
+    for x, error in ((np.zeros((49, 3), np.float32), ParameterError), (np.zeros((50, 4), np.float32), ShapeError)):
+        with pytest.raises(error):
+            trainer.run(x, np.zeros(len(x), int), Streams(1))
+    assert trainer.ledger.items() == []
