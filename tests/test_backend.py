@@ -97,7 +97,7 @@ def test_a_broken_cupy_is_named_in_one_line(monkeypatch):
 @pytest.mark.parametrize("cupy, message", [
     (fake_cupy(failure=RuntimeError("out of memory\nat line 3")), r"no usable GPU \(out of memory\); use --device cpu"),
     (fake_cupy(failure=RuntimeError()), r"no usable GPU \(RuntimeError\); use --device cpu"),
-    (fake_cupy(devices=0), "expected a device number below 0, got 0")])
+    (fake_cupy(devices=0), "CuPy finds no GPU; use --device cpu")])
 def test_a_gpu_that_does_not_work_is_named(cupy, message, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     with pytest.raises(DeviceUnavailableError, match=f"^device gpu: {message}$"):

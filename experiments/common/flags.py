@@ -23,7 +23,7 @@ class RunFlags:
     delta: float = option(1e-5, "delta of the guarantee")
     lot_size: int = option(600, "examples per lot, on average")
     sampler: str = option("poisson", "how lots are drawn", choices=("poisson", "fixed", "shuffle"))
-    accountant: str = option("moments", "that the target is held by", choices=tuple(ACCOUNTANTS))
+    accountant: str = option("moments", "that the target is held by", choices=ACCOUNTANTS)
     optimizer: str = option("sgd", "of the released gradients", choices=tuple(OPTIMIZERS))
     gradients: str = option("auto", "per-example gradients", choices=("auto", "explicit", "factored"))
     batch_size: int = option(4096, "examples computed at once; bounds memory, changes no result but for rounding")

@@ -13,9 +13,9 @@ from minidp.backend import Backend
 from minidp.errors import BudgetExceededError, ParameterError
 from minidp.mechanism import FixedSizeSampler, Plan, PoissonSampler, ShuffleSampler
 from minidp.privacy import Filter, Ledger
+from minidp.privacy.catalogue import make
 from minidp.streams import Streams
 
-from .accounting import make_accountant
 from .config import to_json
 from .finish import finish
 from .folder import RunFolder
@@ -81,7 +81,7 @@ class Job:
         """
         config = self.config
         plan = Plan(self.sampler, sanitizer, 1, config.lot_size)
-        accountant = make_accountant(config.accountant, plan.relation)
+        accountant = make(config.accountant, plan.relation)
         self.plan = self._with_length(plan, accountant, Ledger(plan.relation), default_epochs)
         self.fingerprint = jsonable({
             **{key: value for key, value in to_json(config).items() if key not in FREE}, "device": self.backend.name,

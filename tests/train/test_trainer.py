@@ -209,7 +209,7 @@ def test_wrong_data_is_refused():
     x, y = make_data()
     with pytest.raises(ShapeError, match="same number of examples"):
         make_trainer().run(x, y[:-1], Streams(1))
-    with pytest.raises(ShapeError, match=r"network: expected x of shape \(B, 5\)"):
+    with pytest.raises(ShapeError, match=r"Trainer.run: expected x of shape \(N, 5\)"):
         make_trainer().run(x[:, :4], y, Streams(1))
     with pytest.raises(ParameterError, match="block_steps=0"):
         make_trainer().run(x, y, Streams(1), block_steps=0)
