@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ..backend import namespace_of, patch_budget
 from ..errors import ShapeError
 from ..grads import Explicit, OuterSum, PerExampleGrad, cheaper_sum
-from ..validate import count, same_batch
+from ..validate import count, inexact, same_batch, shape
 from .init import truncated_normal, zeros
 from .layer import Layer
 from .window import Window, pair
@@ -145,7 +145,8 @@ class Conv2D(Layer):
         """(y, cache)."""
         W = self.params["W"]
         namespace_of(x, W)
-        self.check_input(x, (*x.shape[1:3], W.shape[2]))
+        inexact(self.where, x=x)
+        shape(self.where, "x", x, ("B", "H", "W", W.shape[2]))
         self.output_shape(x.shape[1:])
         y = correlate(x, self.window, W.reshape((prod(W.shape[:3]), W.shape[3])))  # [F1]
         if "b" in self.params:

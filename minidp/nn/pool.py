@@ -6,7 +6,7 @@ import numpy as np
 
 from ..backend import namespace_of
 from ..errors import ShapeError
-from ..validate import inexact, one_of
+from ..validate import inexact, one_of, shape
 from .layer import Layer
 from .window import Window, pair
 
@@ -43,8 +43,7 @@ class _Pool(Layer):
 
     def _counts(self, x):
         inexact(self.where, x=x)
-        if x.ndim != 4:
-            raise ShapeError(f"{self.where}: expected x of shape (B, H, W, C), got {tuple(x.shape)}")
+        shape(self.where, "x", x, ("B", "H", "W", "C"))
         return self.output_shape(x.shape[1:])[:2]
 
 

@@ -1,0 +1,198 @@
+"""What is special to the convolution: every geometry, patches in parts, and the private gradients it stands for."""
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minidp import backend as backends
+from minidp import nn
+from minidp.audit import reference
+from minidp.backend import to_host
+from minidp.errors import DtypeError, ParameterError, ShapeError
+from minidp.grads import Outer
+from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
+from minidp.nn.conv import ConvGrad
+
+STRATEGIES = ("explicit", "factored", "auto")
+
+
+@settings(max_examples=40)
+@given(kernel=st.tuples(st.integers(1, 8), st.integers(1, 8)), stride=st.integers(1, 3), batch=st.integers(0, 2),
+       padding=st.sampled_from(["same", "valid", 0, 1, 4]), height=st.integers(1, 8), width=st.integers(1, 8),
+       channels=st.integers(1, 2), seed=st.integers(0, 999))
+def test_every_geometry_equals_the_loop(kernel, stride, batch, padding, height, width, channels, seed):
+    """Forward by the slow loop; the gradients too, since the map is linear in x and in W."""
+    rng = np.random.default_rng(seed)
+    layer = nn.Conv2D(channels, 2, kernel, rng=rng, stride=stride, padding=padding, bias=False, dtype="float64")
+    x, v = rng.standard_normal((2, batch, height, width, channels))
+    margin = padding if isinstance(padding, int) else 0
+    if padding != "same" and min(height + 2 * margin - kernel[0], width + 2 * margin - kernel[1]) < 0:
+        with pytest.raises(ShapeError, match="conv: expected images of at least the window"):
+            layer.forward(x)
+        return
+    slow = reference.conv2d(stride, padding)
+    y, cache = layer.forward(x)
+    np.testing.assert_allclose(y, slow(x, layer.params), rtol=1e-12, atol=1e-12)
+    dy = rng.standard_normal(y.shape)
+    np.testing.assert_allclose((layer.backward(dy, cache) * v).sum(), (dy * slow(v, layer.params)).sum(),
+                               rtol=1e-10, atol=1e-10)
+    V = rng.standard_normal(layer.params["W"].shape)
+    per_example = layer.param_grads(dy, cache)["W"].materialise()
+    assert per_example.shape == (batch, *V.shape)
+    np.testing.assert_allclose((per_example * V).sum(axis=(1, 2, 3, 4)), (dy * slow(x, {"W": V})).sum(axis=(1, 2, 3)),
+                               rtol=1e-10, atol=1e-10)
+
+
+CONVOLUTIONS = [  # of the experiments: image, kernel, outputs, stride, padding
+    ((28, 28, 1), 8, 16, 2, "same"), ((13, 13, 16), 4, 32, 2, "valid"),
+    ((24, 24, 3), 5, 64, 1, "same"), ((12, 12, 64), 5, 64, 1, "same"),
+]
+DENSE = [(60, 1000), (784, 1000), (1000, 10), (512, 32), (32, 10), (2304, 384), (384, 384), (384, 10)]
+
+
+def _agree(key, grad, rng):
+    """All strategies, alone and through the sanitizer that training uses."""
+    exact = grad.materialise().reshape((grad.n_examples, -1))
+    sq_norms, w = (exact**2).sum(axis=1), rng.random(grad.n_examples)
+    clip_norm = float(np.sqrt(np.sort(sq_norms)[1]))  # clips some examples
+    clipped = (np.minimum(1, clip_norm / np.sqrt(sq_norms)) @ exact).reshape(grad.shape)
+    for strategy in STRATEGIES:
+        chosen = grad.choose(strategy)
+        np.testing.assert_allclose(chosen.sq_norms(), sq_norms, rtol=1e-12)
+        _close(chosen.weighted_sum(w), (w @ exact).reshape(grad.shape), 1e-12)
+        for bound, expected in ((np.inf, exact.sum(axis=0).reshape(grad.shape)), (clip_norm, clipped)):
+            got = Sanitizer(flat_group([key], bound, 0.0), strategy).clipped_sum({key: grad})[key]
+            upward = np.sqrt((chosen.sq_norms_upper() / sq_norms).max()) - 1 if bound < np.inf else 0
+            assert 0 <= upward < 1e-8  # of the norms, so that clipping is safe; see the bounds in grads.py
+            _close(got, expected, 1e-12 + upward)
+
+
+def _close(got, expected, tolerance):
+    assert np.abs(got - expected).max() <= tolerance * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("image, kernel, outputs, stride, padding", CONVOLUTIONS, ids=str)
+def test_strategies_agree_for_the_convolutions_of_the_experiments(image, kernel, outputs, stride, padding, rng):
+    layer = nn.Conv2D(image[2], outputs, kernel, rng=rng, stride=stride, padding=padding, dtype="float64")
+    y, cache = layer.forward(rng.standard_normal((3, *image)))
+    _agree(("conv", "W"), layer.param_grads(rng.standard_normal(y.shape), cache)["W"], rng)
+
+
+@pytest.mark.parametrize("inputs, outputs", DENSE, ids=str)
+def test_strategies_agree_for_the_dense_layers_of_the_experiments(inputs, outputs, rng):
+    _agree(("dense", "W"), Outer(rng.standard_normal((3, inputs)), rng.standard_normal((3, outputs))), rng)
+
+
+def small_network(rng, dtype="float64"):
+    """Overlapping pools, both strides, normalisation: a network that trains privately end to end."""
+    return nn.Sequential([
+        nn.Conv2D(1, 3, 3, rng=rng, stride=2, dtype=dtype), nn.ReLU(), nn.MaxPool2D(2, 1), nn.GroupNorm(3, 1, dtype=dtype),
+        nn.Conv2D(3, 4, 2, rng=rng, padding="valid", dtype=dtype), nn.Tanh(), nn.AvgPool2D(2, 1, "same"), nn.Flatten(),
+        nn.Dense(16, 3, rng=rng, dtype=dtype)], (7, 7, 1))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_clipped_sum_of_a_network_equals_the_loop_over_examples(strategy, rng):
+    network, loss = small_network(rng), nn.SoftmaxCrossEntropy()
+    x, y = rng.standard_normal((5, 7, 7, 1)), rng.integers(0, 3, 5)
+    single = reference.single_example_grads(network, loss, x, y)
+    z, caches = network.forward(x)
+    grads = network.backward(loss.backward(loss.forward(z, y)[1]), caches)
+    for groups in (flat_group(grads, 0.5, 0.0), per_layer_groups(grads, 0.1, 0.0)):
+        expected = reference.clipped_sum(single, groups)
+        got = Sanitizer(groups, strategy).clipped_sum(grads)
+        for key in expected:
+            np.testing.assert_allclose(got[key], expected[key], rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_results_do_not_depend_on_how_the_batch_is_split(stride, backend, rng, monkeypatch):
+    layer = nn.Conv2D(2, 3, 3, rng=rng, stride=stride, dtype="float64")
+    for name, array in layer.params.items():
+        layer.params[name] = backend.asarray(array)
+    x, w = backend.asarray(rng.standard_normal((7, 5, 6, 2))), backend.asarray(rng.random(7))
+    results, dy = [], None
+    for budget in (1, 5000, 2**30):
+        monkeypatch.setattr(backends, "HOST_PATCH_BYTES", budget)
+        y, cache = layer.forward(x)
+        dy = backend.asarray(rng.standard_normal(y.shape)) if dy is None else dy
+        grad = layer.param_grads(dy, cache)["W"]
+        results.append([to_host(r) for r in (y, layer.backward(dy, cache), grad.sq_norms(), grad.sq_norms_upper(),
+                                             grad.weighted_sum(w), grad.materialise())])
+    for other in results[1:]:
+        for got, expected in zip(other, results[0]):
+            np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-13)
+
+
+def test_patches_of_the_whole_batch_never_exist(rng):
+    layer = nn.Conv2D(8, 8, 5, rng=rng)
+    x = rng.standard_normal((256, 16, 16, 8)).astype("float32")
+    y, cache = layer.forward(x)
+    patches = x.nbytes * 25
+    assert patches > 10 * backends.HOST_PATCH_BYTES
+    grad = layer.param_grads(y, cache)["W"]
+    w = np.ones(256, "float32")
+    for work in (lambda: layer.forward(x), lambda: layer.backward(y, cache), lambda: grad.weighted_sum(w)):
+        tracemalloc.start()
+        work()
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 2 * y.nbytes + 3 * backends.HOST_PATCH_BYTES
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_an_example_that_is_not_finite_contributes_zero(strategy, bad, rng):
+    layer = nn.Conv2D(2, 3, 3, rng=rng, dtype="float64")
+    x = rng.standard_normal((4, 5, 5, 2))
+    y, cache = layer.forward(x)
+    dy = rng.standard_normal(y.shape)
+    rest = np.array([0, 1, 3])
+    key = ("conv", "W")
+    sanitizer = Sanitizer(flat_group([key], 1.0, 0.0), strategy)
+    expected = sanitizer.clipped_sum({key: ConvGrad(x[rest], dy[rest], layer.window)})[key]
+    x[2, 1, 1, 0] = bad
+    with np.errstate(invalid="ignore"):
+        got = sanitizer.clipped_sum({key: ConvGrad(x, dy, layer.window)})[key]
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_auto_takes_the_cheaper_form(rng):
+    """Few positions and wide kernels: Gram; many positions: explicit (measured, see the rule)."""
+    window = nn.Conv2D(1, 1, 3, rng=rng).window
+    few = ConvGrad(rng.standard_normal((2, 2, 2, 64)), rng.standard_normal((2, 2, 2, 128)), window)
+    many = ConvGrad(rng.standard_normal((2, 12, 12, 4)), rng.standard_normal((2, 12, 12, 4)), window)
+    assert few.resolve("auto") == "factored" and many.resolve("auto") == "explicit"
+    assert many.resolve("factored") == "factored"
+
+
+def test_wrong_settings_are_refused(rng):
+    for options in ({"kernel": 0}, {"kernel": (3, 0)}, {"kernel": 3, "stride": 0}, {"kernel": 3, "padding": "full"},
+                    {"kernel": 3, "padding": -1}, {"kernel": 3, "padding": True}):
+        with pytest.raises(ParameterError, match=list(options)[-1]):
+            nn.Conv2D(1, 1, rng=rng, **options)
+    for channels in ((0, 1), (1, 0)):
+        with pytest.raises(ParameterError, match="channels"):
+            nn.Conv2D(*channels, 3, rng=rng)
+
+
+def test_wrong_inputs_are_refused_with_the_layers_name(rng):
+    layer = nn.Conv2D(2, 3, 3, rng=rng, name="conv1")
+    with pytest.raises(ShapeError, match=r"^conv1: expected x of shape \(B, H, W, 2\), got \(4, 8\)$"):
+        layer.forward(np.zeros((4, 8)))
+    with pytest.raises(ShapeError, match=r"^conv1: expected x of shape \(B, H, W, 2\), got \(4, 8, 8, 3\)$"):
+        layer.forward(np.zeros((4, 8, 8, 3)))
+    with pytest.raises(DtypeError, match="conv1"):
+        layer.forward(np.zeros((4, 8, 8, 2), int))
+    y, cache = layer.forward(np.zeros((4, 8, 8, 2)))
+    with pytest.raises(ShapeError, match="conv1: expected dy of shape"):
+        layer.param_grads(y[:2], cache)
+
+
+def test_initial_values_have_the_fan_in_of_a_patch(rng):
+    layer = nn.Conv2D(16, 64, 5, rng=rng)
+    W = layer.params["W"]
+    assert W.shape == (5, 5, 16, 64) and W.dtype == np.float32 and not layer.params["b"].any()
+    assert np.abs(W).max() <= 2 / np.sqrt(5 * 5 * 16) * (1 + 1e-6)

@@ -1,0 +1,64 @@
+"""What is special to dropout: its draws."""
+import numpy as np
+import pytest
+
+from minidp import nn
+from minidp.audit import gradcheck
+from minidp.backend import to_host
+from minidp.errors import ParameterError
+from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
+from minidp.streams import Streams
+from minidp.train import SGD, Trainer
+
+
+def test_keeps_or_scales_each_coordinate(rng):
+    x = rng.uniform(1, 2, (200, 500))
+    y, _ = nn.Dropout(0.3).forward(x, rng=np.random.default_rng(1))
+    kept = y != 0
+    np.testing.assert_allclose(y[kept], x[kept] / 0.7, rtol=1e-15)
+    assert abs(kept.mean() - 0.7) < 5 * np.sqrt(0.3 * 0.7 / x.size)  # five standard deviations of a fixed draw
+    assert abs(kept.mean(axis=1) - 0.7).max() < 6 * np.sqrt(0.3 * 0.7 / 500)
+
+
+def test_gradient_with_the_same_draw(rng):
+    error = gradcheck.layer_input_error(nn.Dropout(0.5), rng.standard_normal((4, 6)), rng, complex_step=True,
+                                        forward_rng=lambda: np.random.default_rng(2))
+    assert error < 1e-13
+
+
+def test_devices_drop_the_same(backend):
+    x = np.ones((5, 7), "float32")
+    here, _ = nn.Dropout(0.4).forward(x, rng=np.random.default_rng(3))
+    there, _ = nn.Dropout(0.4).forward(backend.asarray(x), rng=np.random.default_rng(3))
+    assert here.dtype == there.dtype == np.float32
+    np.testing.assert_array_equal(to_host(there), here)
+
+
+def test_rate_0_drops_nothing(rng):
+    x = rng.standard_normal((3, 4))
+    np.testing.assert_array_equal(nn.Dropout(0.0).forward(x, rng=rng)[0], x)
+
+
+def test_wrong_rates_are_refused():
+    for rate in (-0.1, 1.0, 1.5, float("nan"), "half"):
+        with pytest.raises(ParameterError, match="rate"):
+            nn.Dropout(rate)
+
+
+def test_training_drops_and_prediction_does_not():
+    """The trainer passes the dropout stream, and that stream alone moves."""
+    streams, seen = Streams(4), []
+
+    class Watched(nn.Dropout):
+        def forward(self, x, *, rng=None):
+            seen.append(rng)
+            return super().forward(x, rng=rng)
+
+    network = nn.Sequential([nn.Dense(4, 8, rng=streams.init), Watched(0.5), nn.Dense(8, 2, rng=streams.init)], (4,))
+    plan = Plan(PoissonSampler(0.5), Sanitizer(flat_group(network.params(), 1.0, 1.0)), 3, 10)
+    x, y = streams.init.standard_normal((20, 4), dtype=np.float32), streams.init.integers(0, 2, 20)
+    Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan).run(x, y, streams)
+    assert seen == [streams.dropout] * 3
+    before = streams.state()
+    np.testing.assert_array_equal(network.predict(x), network.predict(x))
+    assert seen[3:] == [None, None] and streams.state() == before

@@ -1,0 +1,76 @@
+"""What is special to pooling: every geometry, ties, padding."""
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minidp import nn
+from minidp.audit import reference
+from minidp.backend import to_host
+from minidp.errors import ParameterError, ShapeError
+
+
+def _mean(values):
+    return sum(values) / len(values)
+
+
+@pytest.mark.parametrize("cls, function", [(nn.MaxPool2D, max), (nn.AvgPool2D, _mean)], ids=["max", "average"])
+@settings(max_examples=40)
+@given(window=st.integers(1, 5), stride=st.sampled_from([None, 1, 2, 3]), padding=st.sampled_from(["valid", "same"]),
+       height=st.integers(1, 8), width=st.integers(1, 8), batch=st.integers(0, 2), seed=st.integers(0, 999))
+def test_every_geometry_equals_the_loop(cls, function, window, stride, padding, height, width, batch, seed):
+    """Forward by the slow loop; the gradient by the loop at a nearby point, since both maps are piecewise linear."""
+    rng = np.random.default_rng(seed)
+    layer = cls(window, stride, padding)
+    x = rng.permutation(batch * height * width * 2).reshape((batch, height, width, 2)).astype(float)
+    if padding == "valid" and min(height, width) < window:
+        with pytest.raises(ShapeError, match="pool: expected images of at least the window"):
+            layer.forward(x)
+        return
+    slow = reference.pool2d(function, window, stride or window, padding)
+    y, cache = layer.forward(x)
+    np.testing.assert_allclose(y, slow(x, {}), rtol=1e-13)
+    dy, v = rng.standard_normal(y.shape), rng.uniform(-0.25, 0.25, x.shape)  # keeps the order of distinct integers
+    moved = ((slow(x + v, {}) - slow(x, {})) * dy).sum()
+    np.testing.assert_allclose((layer.backward(dy, cache) * v).sum(), moved, rtol=1e-9, atol=1e-9)
+
+
+def test_ties_give_the_gradient_to_the_first_maximum(backend):
+    layer = nn.MaxPool2D(2, 1)
+    y, cache = layer.forward(backend.asarray(np.ones((1, 3, 3, 1))))
+    dx = layer.backward(backend.asarray(np.arange(1.0, 5.0).reshape((1, 2, 2, 1))), cache)
+    np.testing.assert_array_equal(to_host(dx)[0, :, :, 0], [[1, 2, 0], [3, 4, 0], [0, 0, 0]])
+
+
+def test_padding_never_wins_and_never_counts():
+    x = np.full((1, 3, 3, 1), -5.0)
+    for layer in (nn.MaxPool2D(2, 2, "same"), nn.AvgPool2D(2, 2, "same")):
+        y, cache = layer.forward(x)
+        np.testing.assert_array_equal(y, np.full((1, 2, 2, 1), -5.0))
+        assert layer.backward(np.ones(y.shape), cache).sum() == 4
+
+
+def test_pixels_that_no_window_sees_have_no_gradient():
+    for layer in (nn.MaxPool2D(2, 3), nn.AvgPool2D(2, 3)):
+        y, cache = layer.forward(np.random.default_rng(0).standard_normal((1, 6, 6, 1)))
+        dx = layer.backward(np.ones(y.shape), cache)
+        assert not dx[:, 2].any() and not dx[:, :, 5].any() and dx.sum() == pytest.approx(4)
+
+
+def test_a_window_of_more_pixels_than_a_byte_counts(rng):
+    x = np.zeros((1, 20, 20, 1))
+    x[0, 19, 18, 0] = 1.0
+    layer = nn.MaxPool2D(20)
+    y, cache = layer.forward(x)
+    dx = layer.backward(np.full(y.shape, 3.0), cache)
+    assert y.item() == 1 and dx[0, 19, 18, 0] == dx.sum() == 3
+
+
+def test_wrong_settings_are_refused():
+    for cls in (nn.MaxPool2D, nn.AvgPool2D):
+        for options in ({"window": 0}, {"window": 2, "stride": 0}, {"window": 2, "padding": "full"},
+                        {"window": 2, "padding": 1}):
+            with pytest.raises(ParameterError, match=list(options)[-1]):
+                cls(**options)
+        with pytest.raises(ShapeError, match=r"pool: expected x of shape \(B, H, W, C\)"):
+            cls(2).forward(np.zeros((4, 8)))
