@@ -12,6 +12,7 @@ SAFETY = 37.0           # what is cut off or wraps around is e^-37 = 1e-16 of wh
 TRUNCATION = 16.0       # noise beyond the tails kept adds at most e^-16 = 1e-7 of delta
 FINENESS = 0.08         # grid step over the (tilted) standard deviation of one step's loss
 WIDTH = 2e-3            # wanted width of the interval, relative to epsilon, or a fifth of 1e-4 if larger
+DELTA_WIDTH = 0.02      # wanted width of an interval of delta, relative to it
 MAX_POINTS = 2 ** 21
 MAX_GRIDS = 16          # kept for queries that follow
 LEAST_LOG_DELTA = -690.0
@@ -112,7 +113,8 @@ class LossDistributionAccountant(Accountant):
             saddle = saddles.find(samples, epsilon=epsilon)
         (right, right_order), (left, left_order) = saddles.window(samples, saddle, SAFETY)
         step = fineness * math.sqrt(saddle.variance / steps)
-        step = max(step, 1.01 * (right - left) / MAX_POINTS)
+        span = max(losses[-1] - losses[0] for losses, _, _ in samples)
+        step = max(step, 1.01 * (right - left) / MAX_POINTS, abs(span) / MAX_POINTS)
         points = _fast_length((right - left) / step + 4)
         before = saddle.centre - left + 0.5 * (points * step - (right - left))
         return LossGrid(direction, True, fineness, step, points, min(saddle.tilt, 300.0 / step), before,
@@ -144,19 +146,20 @@ class LossDistributionAccountant(Accountant):
         if _out_of_range(parts):
             upper = self._fallback().epsilon_of(parts, delta).upper
             return Bound(None, upper, upper)
-        fineness = FINENESS
+        best, fineness = None, FINENESS
         for _ in range(5):
             bound, points = self._interval(parts, delta, fineness)
-            if bound.lower is None or bound.upper == math.inf:
+            best = _tighter(best, bound)
+            if best.lower is None or best.upper == math.inf:
                 break
-            excess = (bound.upper - bound.lower) / max(WIDTH * bound.upper, 2e-5)
+            excess = (best.upper - best.lower) / max(WIDTH * best.upper, 2e-5)
             if excess <= 1 or 4 * points > MAX_POINTS:
                 break
             fineness *= max(0.1, 0.9 / math.sqrt(excess))
-        if bound.upper == math.inf:
+        if best.upper == math.inf:
             upper = self._fallback().epsilon_of(parts, delta).upper
-            bound = Bound(bound.lower, upper, upper)
-        return bound
+            best = Bound(best.lower, upper, upper)
+        return best
 
     def _fallback(self):
         from .renyi import RenyiAccountant
@@ -225,21 +228,34 @@ class LossDistributionAccountant(Accountant):
         if _out_of_range(parts):
             upper = self._fallback().delta_of(parts, epsilon).upper
             return Bound(None, upper, upper)
-        from .loss_cells import ADD, REMOVE
+        best, fineness = None, FINENESS / 2
+        for _ in range(5):
+            bound, points = self._delta_interval(parts, epsilon, fineness)
+            best = _tighter(best, bound)
+            if best.lower is None or best.upper - best.lower <= DELTA_WIDTH * best.upper or 16 * points > MAX_POINTS:
+                break
+            fineness *= 0.3
+        return best
 
-        uppers, lowers = [], []
+    def _delta_interval(self, parts, epsilon, fineness):
+        from .loss_cells import ADD, REMOVE, largest_loss
+
+        uppers, lowers, points = [5e-324], [0.0], 0
         known = [(event, count) for event, count in parts if pure_epsilon(event) is None]
         for direction in (REMOVE, ADD):
-            grid = self.prepare(parts, epsilon=epsilon, direction=direction, fineness=FINENESS / 2)
+            if largest_loss(parts, direction) <= epsilon:
+                continue
+            grid = self.prepare(parts, epsilon=epsilon, direction=direction, fineness=fineness)
+            points = max(points, grid.points)
             uppers.append(self.to_delta(self._compose(parts, grid), grid, epsilon).upper)
             if known:
                 grid = replace(grid, upper=False)
                 lowers.append(self.to_delta(self._compose(known, grid), grid, epsilon).lower)
         upper = max(uppers)
-        if not lowers:
-            return Bound(None, upper, upper)
+        if not known:
+            return Bound(None, upper, upper), points
         lower = min(max(lowers), upper)
-        return Bound(lower, _between(lower, upper), upper)
+        return Bound(lower, _between(lower, upper), upper), points
 
     def to_delta(self, total, grid, epsilon):
         """One direction's and one side's delta, as `to_epsilon`."""
@@ -284,6 +300,14 @@ def _out_of_range(parts):
     """Whether noise is so small that the losses of one step span too many grid points."""
     noises = [getattr(event, "event", event).noise_multiplier for event, _ in parts if pure_epsilon(event) is None]
     return any(sigma < 0.01 for sigma in noises)
+
+
+def _tighter(best, bound):
+    """The intersection of two intervals that both hold the truth."""
+    if best is None or bound.lower is None:
+        return bound
+    lower, upper = max(best.lower, bound.lower), min(best.upper, bound.upper)
+    return Bound(lower, _between(lower, upper), upper)
 
 
 def _between(lower, upper):

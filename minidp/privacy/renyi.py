@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 
-from ..errors import ParameterError, UnsupportedEventError
+from ..errors import ParameterError
 from ..validate import in_range
 from .accountant import Accountant, Bound, primitives
 from .conversion import sharper_delta, sharper_epsilon
@@ -78,8 +78,8 @@ class RenyiAccountant(Accountant):
 
     def _stopped(self, event, grid, lambdas):
         merged = list(primitives(event.event, self.relation))
-        if not all(self.covers(primitive) for primitive, _ in merged):
-            raise UnsupportedEventError(f"{self.name}: no theorem for {event!r} under {self.relation.name}")
+        if any(isinstance(primitive, NonPrivate) for primitive, _ in merged):
+            return np.full(len(grid), math.inf)
         merged = [(primitive, count) for primitive, count in merged if count > 0]
         once = np.zeros(len(grid)) + self._compose(merged, grid)
         orders = np.array(grid)

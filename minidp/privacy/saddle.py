@@ -42,7 +42,7 @@ def find(samples, *, epsilon=None, log_delta=None):
     if not too_low(low):
         return low
     high = at_tilt(samples, 1.0)
-    while too_low(high) and high.tilt < 1e12:
+    while too_low(high) and high.log_delta > -1000 and high.tilt < 1e12:
         low, high = high, at_tilt(samples, 4.0 * high.tilt)
     while high.tilt > 1.02 * low.tilt + 1e-6:
         middle = at_tilt(samples, math.sqrt(high.tilt * low.tilt) if low.tilt > 0 else 0.1 * high.tilt)

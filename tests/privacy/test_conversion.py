@@ -67,3 +67,12 @@ def test_delta_is_checked(delta):
     for convert in (tail_bound_epsilon, sharper_epsilon):
         with pytest.raises(ParameterError, match="delta="):
             convert([1.0], np.array([1.0]), delta)
+
+
+def test_large_delta_needs_no_epsilon():
+    # sqrt(1 - e^-0.01) = 0.0998: from there on delta alone covers the total variation distance
+    orders = np.array([1.0, 2.0])
+    moments = 0.01 * orders
+    assert sharper_epsilon(moments, orders, 0.0999) == 0.0
+    assert sharper_epsilon(moments, orders, 0.0010) > 0.0
+    assert gaussian_delta(0.0, math.sqrt(0.01)) < 0.0998      # D_2 = mu^2 for the Gaussian

@@ -1,0 +1,55 @@
+"""Calibration ends on the safe side, and close to the target."""
+import math
+
+import pytest
+
+from minidp.errors import BudgetExceededError, ParameterError
+from minidp.privacy import (Gaussian, LossDistributionAccountant, MomentsAccountant, PoissonSampled, RenyiAccountant,
+                            max_steps, noise_multiplier_for, sampling_probability_for)
+from tests.support.accountants import ledger_of
+
+
+def steps_at(noise_multiplier, q=0.01, steps=10000):
+    return ledger_of((PoissonSampled(q, Gaussian(noise_multiplier)), steps))
+
+
+@pytest.mark.parametrize("accountant", [MomentsAccountant(), RenyiAccountant(), LossDistributionAccountant()],
+                         ids=lambda accountant: accountant.name)
+@pytest.mark.parametrize("target", [0.001, 0.5, 2.0, 8.0, 500.0])
+def test_noise_multiplier_is_safe_and_close(accountant, target):
+    if accountant.name != "loss_distribution" and target == 0.001:
+        target = 0.05           # orders to 1024 cannot go below about ln(1/delta) / 1024, except to 0
+    noise = noise_multiplier_for(accountant, steps_at, target, 1e-5)
+    assert 0.999 * target <= accountant.epsilon(steps_at(noise), 1e-5).upper <= target
+
+
+def test_sampling_probability_is_safe_and_close():
+    accountant = RenyiAccountant()
+    q = sampling_probability_for(accountant, lambda q: steps_at(4.0, q), 1.0, 1e-5)
+    assert 0.999 <= accountant.epsilon(steps_at(4.0, q), 1e-5).upper <= 1.0
+    assert sampling_probability_for(accountant, lambda q: steps_at(1e4, q), 5.0, 1e-5) == 1.0
+
+
+def test_steps_by_the_certified_figure():
+    accountant, step = LossDistributionAccountant(), PoissonSampled(0.01, Gaussian(4.0))
+    steps = max_steps(accountant, ledger_of(), step, 1.0, 1e-5)
+    assert accountant.epsilon(ledger_of((step, steps)), 1e-5).upper <= 1.0
+    assert accountant.epsilon(ledger_of((step, steps + 1)), 1e-5).upper > 1.0
+
+
+def test_targets_that_nothing_reaches_are_refused():
+    def with_pca(noise):
+        return ledger_of((Gaussian(4.0), 1), (PoissonSampled(0.01, Gaussian(noise)), 100))
+
+    with pytest.raises(BudgetExceededError, match="no noise multiplier"):
+        noise_multiplier_for(MomentsAccountant(), with_pca, 1.0, 1e-5)
+    with pytest.raises(ParameterError, match="already keeps"):
+        noise_multiplier_for(MomentsAccountant(), lambda noise: ledger_of((Gaussian(1e6), 1)), 1.0, 1e-5)
+    with pytest.raises(BudgetExceededError, match="no sampling probability"):
+        sampling_probability_for(MomentsAccountant(), lambda q: ledger_of((Gaussian(4.0), 1)), 1.0, 1e-5)
+
+
+@pytest.mark.parametrize("epsilon, delta", [(0.0, 1e-5), (math.inf, 1e-5), (1.0, 0.0), (math.nan, 1e-5)])
+def test_targets_are_checked(epsilon, delta):
+    with pytest.raises(ParameterError):
+        noise_multiplier_for(MomentsAccountant(), steps_at, epsilon, delta)

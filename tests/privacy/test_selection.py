@@ -1,0 +1,86 @@
+"""The cost of a hyper-parameter search."""
+import math
+
+import numpy as np
+import pytest
+
+from minidp.errors import ParameterError, UnsupportedEventError
+from minidp.privacy import (Gaussian, Laplace, MomentsAccountant, PoissonSampled, RandomlyStopped, RenyiAccountant,
+                            liu_talwar, poisson_stopped_epsilon, theorem_d1)
+from minidp.privacy.selection import require_pure
+from tests.support.accountants import ledger_of
+
+STEP = PoissonSampled(0.01, Gaussian(4.0))
+
+
+def test_the_papers_own_numbers():
+    # Appendix D: eps' = .5, delta = .05, a loss of 100 of 10,000 validation examples, p = 1/6700
+    cost = theorem_d1(0.0, 0.5, 0.05, 1 / 6700)
+    assert cost.accuracy_loss == pytest.approx(100, abs=0.05)
+    assert cost.epsilon_validation == 4.0 and cost.epsilon == 4.0
+    assert cost.calls == pytest.approx((40 * 6700) ** 2 * math.log(40 * 6700))
+    assert cost.calls == pytest.approx(9.0e11, rel=0.01)
+    assert theorem_d1(8.0, 0.5, 0.05, 0.1).epsilon == 12.0
+    assert theorem_d1(8.0, 0.5, 0.05, 0.1).epsilon_validation == 8.0
+
+
+def test_theorem_d1_needs_pure_dp():
+    assert require_pure(ledger_of((Laplace(2.0), 3))) == pytest.approx(1.5)
+    assert require_pure(ledger_of((Laplace(0.0), 1))) == math.inf
+    with pytest.raises(UnsupportedEventError, match="pure"):
+        require_pure(ledger_of((Laplace(2.0), 3), (Gaussian(100.0), 1)))
+
+
+@pytest.mark.parametrize("args", [(1.0, 0.6, 0.05, 0.1), (1.0, 0.0, 0.05, 0.1), (1.0, 0.5, 0.0, 0.1), (1.0, 0.5, 0.05, 0.0),
+                                  (-1.0, 0.5, 0.05, 0.1)])
+def test_theorem_d1_checks_its_conditions(args):
+    with pytest.raises(ParameterError):
+        theorem_d1(*args)
+
+
+def test_liu_talwar_triples():
+    assert liu_talwar(0.7) == pytest.approx(2.1)
+
+
+@pytest.mark.parametrize("eta, gamma, mean", [(1.0, 0.1, 10.0), (1.0, 1.0, 1.0), (0.0, 0.1, 9 / math.log(10)),
+                                              (0.5, 0.01, None), (-0.5, 0.01, None)])
+def test_expected_runs(eta, gamma, mean):
+    if mean is None:
+        # the distribution itself: P(K = k) proportional to (1-gamma)^k prod_(l < k) (l + eta) / (l + 1)
+        k = np.arange(1, 20000)
+        weights = np.exp(k * math.log1p(-gamma) + np.cumsum(np.log(np.abs((k - 1 + eta) / k))))
+        mean = float(np.sum(k * weights) / np.sum(weights))
+    assert RandomlyStopped(STEP, eta, gamma).expected_runs == pytest.approx(mean, rel=1e-6)
+
+
+def test_random_stopping_by_hand():
+    accountant = RenyiAccountant(orders=(8.0, 20.0))
+    once = accountant.curve(PoissonSampled(0.01, Gaussian(4.0)), accountant.orders) * 1000 / np.array([7.0, 19.0])
+    event = RandomlyStopped(PoissonSampled(0.01, Gaussian(4.0)), 1.0, 0.1)
+    stopped = accountant.curve(RandomlyStopped(_thousand(), event.eta, event.gamma), accountant.orders)
+    choice = min((1 - 1 / b) * d + math.log(10) / b for b, d in zip((8.0, 20.0), once))
+    expected = [d + 2 * choice + math.log(10) / (a - 1) for a, d in zip((8.0, 20.0), once)]
+    assert np.allclose(stopped / np.array([7.0, 19.0]), expected, rtol=1e-10)
+
+
+def _thousand():
+    from minidp.privacy import Repeated
+    return Repeated(STEP, 1000)
+
+
+def test_one_run_for_certain_still_costs_at_least_that_run():
+    accountant = RenyiAccountant()
+    single = accountant.epsilon(ledger_of((_thousand(), 1)), 1e-5).upper
+    searched = accountant.epsilon(ledger_of((RandomlyStopped(_thousand(), 1.0, 0.02), 1)), 1e-5).upper
+    assert single < searched < 4 * single
+
+
+def test_poisson_stopping_by_hand():
+    accountant, ledger = RenyiAccountant(orders=(10.0,)), ledger_of((STEP, 1000))
+    one_run = accountant.curve(STEP, accountant.orders)[0] * 1000
+    delta_run = accountant.delta(ledger, math.log(1 + 1 / 9)).upper
+    moment = one_run + 9 * 5.0 * delta_run + math.log(5.0)
+    expected = moment / 9 + math.log(0.9) - (math.log(1e-5) + math.log(10)) / 9
+    assert poisson_stopped_epsilon(accountant, ledger, 1e-5, 5.0) == pytest.approx(expected)
+    with pytest.raises(ParameterError, match="RenyiAccountant"):
+        poisson_stopped_epsilon(MomentsAccountant(), ledger, 1e-5, 5.0)
