@@ -7,27 +7,33 @@
 """
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 from common.config import option, parse, to_json
+from common.flags import RunFlags
+from common.job import Job, exit_status, shrink_for_smoke
 from common.public import train_public
 from common.report import git_commit, user_errors, versions, write_json
 from common.training import stop_on_interrupt
+from common.views import CachedViews, FreshViews
+from tqdm import tqdm
 
 from minidp import nn
 from minidp.backend import Backend
-from minidp.data import centre_crop, load_public, standardise_images
+from minidp.data import centre_crop, load_cifar10, load_public, standardise_images
 from minidp.errors import ParameterError
-from minidp.mechanism import LinearDecay
+from minidp.mechanism import LinearDecay, Sanitizer, flat_group, per_layer_groups
 from minidp.streams import Streams
-from minidp.train import OPTIMIZERS, save_model
-from minidp.validate import count, non_negative_finite
+from minidp.train import OPTIMIZERS, load_arrays, restore, save_model
+from minidp.validate import count, non_negative_finite, positive_finite
 
 NAME = "cifar_transfer"
 SIDE, CHANNELS, UNITS = 24, 64, 384  # Section 5.3: 24 x 24 crops, 64 channels, 384 units
-SMOKE_IMAGES = 500
+SMOKE_IMAGES, SMOKE_LOT, SMOKE_EPOCHS = 500, 50, 1
+BASELINE_EPOCHS = 30
+PRETRAINED = Path(__file__).resolve().parent / "pretrained" / "cifar_transfer.npz"
+TRAINED = {"softmax": 1, "top": 2, "both": 3}  # of the last three dense layers
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,123 @@ def pretrain(config):
     return 0
 
 
-COMMANDS = {"pretrain": (PretrainConfig, pretrain)}
+@dataclass(frozen=True)
+class TrainConfig(RunFlags):
+    """Flags of `train`, and of `baseline`, which is the same without clipping and noise. Section 5.3."""
+
+    lot_size: int = option(2000, "examples per lot, on average; the paper's best are 2,000 and 4,000")
+    noise_multiplier: float = option(6.0, "sigma; 0 for no noise")
+    clip_norm: float = option(3.0, "C of each dense layer, or of all together; the softmax layer's is twice that")
+    clipping: str = option("per-layer", "what is clipped together", choices=("per-layer", "flat"))
+    train_layers: str = option("both", "softmax: the last layer; top: one of 384 units too; both: two of 384 too",
+                               choices=tuple(TRAINED))
+    pretrained: str = option(str(PRETRAINED), "file that `pretrain` wrote")
+    views: int = option(8, "fixed distorted views of each example, whose features are computed once; 0: crops only")
+    fresh_augmentation: bool = option(False, "a new distortion at every use, as in the paper; far slower")
+    learning_rate: float = option(0.1, "at the first step")
+    final_learning_rate: float = option(0.052, "after --decay-epochs")
+    decay_epochs: float = option(10.0, "epochs over which the rate falls linearly")
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_noise(noise_multiplier=None if self.baseline else self.noise_multiplier)
+        positive_finite(clip_norm=self.clip_norm)
+        count(views=self.views)
+        non_negative_finite(learning_rate=self.learning_rate, final_learning_rate=self.final_learning_rate,
+                            decay_epochs=self.decay_epochs)
+
+    @property
+    def sigma(self):
+        """Noise multiplier."""
+        return 0.0 if self.baseline else self.noise_multiplier
+
+    @property
+    def private(self):
+        """True if the steps carry noise."""
+        return self.sigma > 0
+
+    @property
+    def default_target(self):
+        """Epsilon of the paper's tightest result."""
+        return 2.0
+
+
+def load_pretrained(config, classes, rng):
+    """(frozen layers, trained layers): everything but the softmax layer starts from the pre-trained network."""
+    path = Path(config.pretrained)
+    arrays, header = load_arrays(path)
+    about = header.get("about") or {}
+    if header.get("kind") != "model" or about.get("experiment") != NAME:
+        raise ParameterError(f"{path}: expected the file that `{NAME}.py pretrain` wrote")
+    whole = nn.Sequential(convolutions(rng) + dense_layers(rng, about["classes"]), (SIDE, SIDE, 3))
+    restore(path, arrays, whole.state())
+    layers = whole.layers[:-1] + [nn.Dense(UNITS, classes, rng=rng, name=whole.layers[-1].name)]
+    last = [i for i, layer in enumerate(layers) if layer.kind == "dense"][-TRAINED[config.train_layers]]
+    return layers[:last], layers[last:], about
+
+
+def make_sanitizer(config, body):
+    """Clip groups: the softmax layer's C is twice the others', since its gradients are (Section 5.3)."""
+    keys = list(body.params())
+    softmax = keys[-1][0]
+    if config.baseline:
+        return Sanitizer(flat_group(keys, math.inf, 0.0), config.gradients)
+    if config.clipping == "flat":
+        return Sanitizer(flat_group(keys, config.clip_norm, config.sigma), config.gradients)
+    bounds = {layer: config.clip_norm * (2 if layer == softmax else 1) for layer, _ in keys}
+    return Sanitizer(per_layer_groups(keys, bounds, config.sigma), config.gradients)
+
+
+def load(config):
+    """CIFAR-10; the first few hundred images for --smoke."""
+    dataset = load_cifar10(config.data_dir, progress=not config.quiet)
+    if dataset.notice:
+        print(f"NOTICE: {dataset.notice}")
+    if not config.smoke:
+        return dataset
+    size = SMOKE_IMAGES
+    return replace(dataset, x_train=dataset.x_train[:size], y_train=dataset.y_train[:size],
+                   x_test=dataset.x_test[:size], y_test=dataset.y_test[:size], nominal_size=size)
+
+
+def make_inputs(job, frozen):
+    """The trained layers' inputs for training (views) and for testing (centre crops)."""
+    config, asarray = job.config, job.backend.asarray
+    images, test = asarray(job.dataset.x_train), asarray(job.dataset.x_test)
+    tested = frozen.predict(standardise_images(centre_crop(test, SIDE)), batch_size=500)
+    if config.fresh_augmentation:
+        return FreshViews(images, frozen, SIDE, job.streams.dropout), tested
+    with tqdm(total=images.shape[0], unit="image", desc="frozen features", file=sys.stderr,
+              disable=True if config.quiet else None) as bar:
+        fixed = Streams(0).init  # the same views in every run: they are public, and looked at by no one
+        return CachedViews(images, frozen, config.views, SIDE, fixed, job.streams.dropout, bar.update), tested
+
+
+def train(config):
+    """Private training of the dense layers on CIFAR-10; returns the exit status."""
+    config = shrink_for_smoke(config, SMOKE_LOT, SMOKE_EPOCHS)
+    job = Job.begin(NAME, config, lambda: load(config))
+    if job is None:
+        return 0
+    frozen_layers, layers, about = load_pretrained(config, job.dataset.classes, job.streams.init)
+    frozen = nn.Sequential(frozen_layers, (SIDE, SIDE, 3)).to(job.backend)
+    body = nn.Sequential(layers, frozen.output_shape).to(job.backend)
+    model = nn.Sequential(frozen_layers + layers, (SIDE, SIDE, 3), frozen=[layer.name for layer in frozen_layers])
+    job.open(make_sanitizer(config, body), BASELINE_EPOCHS)
+    job.setup_lines = (f"layers below {layers[0].name}: pre-trained on {about['public_data']} "
+                       f"({about['classes']} classes, {about['images']} images), public, no charge",)
+    inputs, tested = make_inputs(job, frozen)
+    decay = round(config.decay_epochs * job.dataset.nominal_size / config.lot_size)
+    optimizer = OPTIMIZERS[config.optimizer](LinearDecay(config.learning_rate, config.final_learning_rate, decay))
+    return exit_status(*job.train(model, body, optimizer, (inputs, job.dataset.y_train, tested, job.dataset.y_test)))
+
+
+def baseline(config):
+    """The same without privacy; returns the exit status."""
+    return train(replace(config, baseline=True))
+
+
+COMMANDS = {"pretrain": (PretrainConfig, pretrain), "train": (TrainConfig, train), "baseline": (TrainConfig, baseline)}
 
 
 def main(argv=None):

@@ -130,7 +130,9 @@ class Job:
         returns   (result or None, "finished" | "budget" | "interrupted")
         """
         config, asarray = self.config, self.backend.asarray
-        features, labels, test_features, test_labels = map(asarray, data)
+        features, *rest = data  # views of images stay what they are: they are indexed, not converted
+        features = features if hasattr(features, "__minidp_namespace__") else asarray(features)
+        labels, test_features, test_labels = map(asarray, rest)
         task = Task(network=body, model=model, loss=nn.SoftmaxCrossEntropy(), optimizer=optimizer, plan=self.plan,
                     filter=self.filter, streams=self.streams, features=features, labels=labels,
                     test_features=test_features, test_labels=test_labels, curve_epsilon=self.curve_epsilon(),

@@ -47,7 +47,7 @@ def _lines(result, plan, setup, ledger, released, notice):
     yield f"| neighbouring relation | {RELATIONS[result['relation']]} |"
     for group in plan.sanitizer.groups:
         std = group.noise_std
-        yield (f"| clip group {group.name} ({', '.join(name for _, name in group.keys)}) | C = {group.clip_norm:g}, "
+        yield (f"| clip group {group.name} ({', '.join(map('.'.join, group.keys))}) | C = {group.clip_norm:g}, "
                f"sigma = {group.noise_multiplier:g}; noise std {std:g} on the sum, "
                f"{std / plan.expected_lot_size:g} on the mean |")
     for line in setup:

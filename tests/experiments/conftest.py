@@ -1,17 +1,14 @@
-"""Running an experiment as its user does."""
-import os
+"""Running an experiment as its user does, in an empty folder and on the offline digits."""
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.scripts import command, environment
 
 
 @pytest.fixture
 def run_script(tmp_path):
-    """run_script("mnist_pca.py", *flags) -> CompletedProcess, in an empty folder, on the offline digits."""
+    """run_script("mnist_pca.py", *flags) -> CompletedProcess; check: the exit status it must have."""
 
     def run(script, *flags, offline=True, check=None):
         done = subprocess.run(command(script, *flags), cwd=tmp_path, env=environment(offline), text=True,
@@ -21,19 +18,6 @@ def run_script(tmp_path):
         return done
 
     return run
-
-
-def command(script, *flags):
-    """The argument list that starts a script."""
-    return [sys.executable, str(ROOT / "experiments" / script), *map(str, flags)]
-
-
-def environment(offline=True):
-    """The environment of a user: warnings as they come, the checkout importable, data only if asked for."""
-    found = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
-    if offline:
-        found.pop("MINIDP_DATA", None)
-    return found
 
 
 @pytest.fixture

@@ -1,0 +1,99 @@
+"""Pre-training and private transfer, run as a user runs them, on images of noise in CIFAR's layout."""
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from tests.support.scripts import command, environment
+
+RECORD = 3072
+PRETRAIN = ("--epochs", 1, "--smoke", "--quiet")
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory):
+    """Folders `cifar` and `public`: a few hundred random records, CIFAR-10's files filled up with zeros."""
+    place, rng = tmp_path_factory.mktemp("images"), np.random.default_rng(1)
+
+    def records(n, label_bytes, classes):
+        rows = rng.integers(0, 256, (n, label_bytes + RECORD), dtype=np.uint8)
+        rows[:, :label_bytes] = 0
+        rows[:, label_bytes - 1] = np.arange(n) % classes
+        return rows.tobytes()
+
+    for folder in ("cifar", "public"):
+        (place / folder).mkdir()
+    for name in (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"):
+        with open(place / "cifar" / name, "wb") as file:
+            file.write(records(600, 1, 10))
+            file.truncate(10_000 * (RECORD + 1))  # sparse: label 0, black
+    for name in ("train.bin", "test.bin"):
+        (place / "public" / name).write_bytes(records(300, 2, 7))
+    return place
+
+
+@pytest.fixture(scope="session")
+def pretrained(folders):
+    """The folder of a tiny pre-training run."""
+    flags = ("pretrain", "--public-data", folders / "public", "--out", folders / "pre", *PRETRAIN)
+    subprocess.run(command("cifar_transfer.py", *flags), env=environment(), check=True, capture_output=True)
+    return folders / "pre"
+
+
+@pytest.fixture
+def train(pretrained, folders, run_script, tmp_path):
+    """train(command, *flags) -> the result of a smoke run on the pre-trained file."""
+
+    def run(name, *flags):
+        run_script("cifar_transfer.py", name, "--data-dir", folders / "cifar", "--smoke", "--quiet", "--views", 2,
+                   "--pretrained", pretrained / "pretrained.npz", "--out", "out", *flags, check=0)
+        return json.loads((tmp_path / "out" / "result.json").read_text())
+
+    return run
+
+
+def test_pretrained_convolutions_stay_as_they_are_and_dense_layers_train(pretrained, train, tmp_path):
+    about = json.loads((pretrained / "pretrain.json").read_text())
+    assert about["classes"] == 7 and about["images"] == 300
+    groups = {group["name"]: group["clip_norm"] for group in train("train", "--clip-norm", 3)["settings"]["clip_groups"]}
+    assert groups == {"dense1": 3.0, "dense2": 3.0, "dense3": 6.0}
+    assert "public, no charge" in (tmp_path / "out" / "privacy.md").read_text()
+    with np.load(pretrained / "pretrained.npz") as before, np.load(tmp_path / "out" / "model.npz") as after:
+        np.testing.assert_array_equal(before["conv2.W"], after["conv2.W"])
+        assert (before["dense1.W"] != after["dense1.W"]).any() and after["dense3.W"].shape == (384, 10)
+
+
+@pytest.mark.parametrize("flags", [("--train-layers", "softmax"), ("--train-layers", "top", "--clipping", "flat"),
+                                   ("--fresh-augmentation", "--train-layers", "softmax"), ("--views", 0)])
+def test_other_choices_train_what_they_say(flags, train):
+    assert len(train("train", *flags)["settings"]["clip_groups"]) == (1 if {"softmax", "flat"} & set(flags) else 3)
+
+
+def test_baseline_is_not_private(train):
+    assert train("baseline")["epsilon"]["moments"]["upper"] == "inf"
+
+
+def test_pretraining_goes_on_where_it_was(pretrained, folders, run_script, tmp_path):
+    shutil.copytree(pretrained, tmp_path / "pre")
+    flags = ("cifar_transfer.py", "pretrain", "--public-data", folders / "public", "--out", "pre", *PRETRAIN)
+    run_script(*flags, check=0)
+    for name in ("pretrained.npz", "checkpoint.npz"):
+        with np.load(pretrained / name) as before, np.load(tmp_path / "pre" / name) as after:
+            np.testing.assert_array_equal(before[before.files[-1]], after[after.files[-1]])
+    assert "batch_size was 128 and is 64" in run_script(*flags, "--batch-size", 64, check=2).stderr
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ((), "expected one of"), (("fly",), "expected one of"), (("pretrain",), "--public-data DIR is needed"),
+    (("pretrain", "--public-data", "nowhere", "--out", "x"), "nowhere"),
+    (("train", "--data-dir", "CIFAR", "--pretrained", "nowhere.npz", "--out", "x"), "nowhere.npz: no such file"),
+    (("train", "--data-dir", "nowhere", "--out", "x"), "nowhere"),
+    (("train", "--views", -1, "--out", "x"), "views=-1"),
+    (("baseline", "--target-epsilon", 1, "--out", "x"), "needs noise")])
+def test_bad_input_is_one_line_and_leaves_nothing(arguments, message, folders, run_script, tmp_path):
+    arguments = [folders / "cifar" if argument == "CIFAR" else argument for argument in arguments]
+    done = run_script("cifar_transfer.py", *arguments, check=2)
+    assert message in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "x").exists()

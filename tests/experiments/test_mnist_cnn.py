@@ -1,0 +1,35 @@
+"""The convolutional network, run as a user runs it."""
+import json
+
+import pytest
+
+from minidp.privacy import Gaussian, JointGaussian, Ledger, PoissonSampled
+
+SMOKE = ("mnist_cnn.py", "--smoke", "--quiet", "--dataset", "strokes")
+
+
+def test_smoke_trains_the_convolutions_privately(run_script, tmp_path):
+    run_script(*SMOKE, "--out", "out", check=0)
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    (group,) = result["settings"]["clip_groups"]
+    assert (group["clip_norm"], group["noise_multiplier"]) == (1.5, 1.3)
+    assert Ledger.load(tmp_path / "out" / "ledger.json").items() == [(PoissonSampled(0.1, Gaussian(1.3)), 10)]
+    assert "conv1.W, conv1.b, conv2.W" in (tmp_path / "out" / "privacy.md").read_text()
+
+
+@pytest.mark.parametrize("setting, sigma, clip_norm", [(1, 1.3, 1.5), (2, 1.1, 1.0), (3, 0.7, 1.5)])
+def test_settings_are_those_of_the_tutorial(setting, sigma, clip_norm, run_script, tmp_path):
+    run_script(*SMOKE, "--out", "out", "--setting", setting, "--clipping", "per-layer", check=0)
+    event, count = Ledger.load(tmp_path / "out" / "ledger.json").items()[0]
+    assert event == PoissonSampled(0.1, JointGaussian((sigma,) * 4)) and count == 10
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert {group["clip_norm"] for group in result["settings"]["clip_groups"]} == {clip_norm}
+
+
+@pytest.mark.parametrize("flags, message", [
+    (("--setting", 4), "choose from"), (("--clip-norm", 0), "clip_norm=0.0"), (("--noise-multiplier", -1), "-1.0"),
+    (("--learning-rate", -1), "learning_rate=-1.0"), (("--baseline", "--target-epsilon", 1), "needs noise")])
+def test_bad_input_is_one_line_and_leaves_nothing(flags, message, run_script, tmp_path):
+    done = run_script(*SMOKE, "--out", "out", *flags, check=2)
+    assert message in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "out").exists()

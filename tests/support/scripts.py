@@ -1,0 +1,19 @@
+"""Starting an experiment as its user does."""
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def command(script, *flags):
+    """The argument list that starts a script of experiments/."""
+    return [sys.executable, str(ROOT / "experiments" / script), *map(str, flags)]
+
+
+def environment(offline=True):
+    """The environment of a user who has the checkout importable, and the real data only if asked for."""
+    found = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    if offline:
+        found.pop("MINIDP_DATA", None)
+    return found
