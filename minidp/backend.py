@@ -15,7 +15,7 @@ from .errors import BackendMismatchError, DeviceUnavailableError
 from .validate import one_of
 
 HOST_EXPLICIT_BYTES = 6 * 2**20  # a few examples of the widest layers, and well inside a shared cache
-HOST_PATCH_BYTES = 2 * 2**20  # patches are written and read once, so that a core's own cache pays
+HOST_PATCH_BYTES = 4 * 2**20  # in a cache, and yet few products, each of which waits for its threads
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
 

@@ -207,7 +207,7 @@ def main(argv=None):
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
-    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, help="of each workload its own by default")
+    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, help="default: those that suit the workload")
     parser.add_argument("--device", choices=("auto", "cpu", "gpu"), default="auto")
     parser.add_argument("--repeats", type=int, default=30, help="steps timed (a third of it for explicit)")
     parser.add_argument("--json", metavar="FILE", help="write the results there")

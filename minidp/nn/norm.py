@@ -11,7 +11,7 @@ from .layer import Layer
 
 
 class NormCache(NamedTuple):
-    """n (B, T, G, M) the normalised input; inverse, 1 / standard deviation, broadcast to it; the input's shape."""
+    """n (B, T, G, M) the normalised input; inverse, 1 / its standard deviation; shape of the input."""
 
     n: object
     inverse: object
@@ -62,8 +62,8 @@ class _Norm(Layer):
         """The input's shape."""
         view = self._view((1, *input_shape))
         if prod(view[axis] for axis in self.axes) < 2:
-            raise ShapeError(f"{self.where}: expected two or more numbers to normalise together, got input of shape "
-                             f"{tuple(input_shape)}: a number less its own mean is zero; use fewer groups")
+            raise ShapeError(f"{self.where}: expected two or more numbers to normalise together, got input of "
+                             f"shape {tuple(input_shape)}: a number less its own mean is 0; use fewer groups")
         return tuple(input_shape)
 
     def forward(self, x, *, rng=None):

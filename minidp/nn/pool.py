@@ -61,8 +61,8 @@ class MaxPool2D(_Pool):
 
     Source
         [F1]  own derivation: the definition
-        [B1]  own derivation: each output moves with the first maximum of its window only, so each of these collects the
-              gradients of the outputs it moves
+        [B1]  own derivation: each output moves with the first maximum of its window only, so each pixel
+              collects the gradients of the outputs that it moves
 
     Guarantees
         Ties: the first maximum of a window, in reading order, gets its gradient.

@@ -76,7 +76,7 @@ class Window:
         return padded
 
     def slices(self, counts):
-        """For each window position (k, l), the pixels of a padded image that all windows see there, as an index."""
+        """For each place (k, l) in the window, the pixels of a padded image that windows see there: an index."""
         for k in range(self.size[0]):
             for l in range(self.size[1]):
                 yield (k, l), (slice(None), *(slice(at, at + (n - 1) * step + 1, step)
@@ -95,7 +95,7 @@ class Window:
         return view.reshape((b, prod(counts), prod(self.size) * c))
 
     def fold(self, part, shape, dtype, xp):
-        """The adjoint of `patches`: dx of `shape` (B, H, W, C) from part(k, l) (B, H', W', C) at each (k, l)."""
+        """The adjoint of `patches`: dx of `shape` (B, H, W, C) from part(k, l) (B, H', W', C) at each place."""
         b, h, w, c = shape
         (_, top, bottom), (_, left, right) = self.axis(h, 0), self.axis(w, 1)
         counts = self.output("fold", shape[1:])
@@ -109,7 +109,7 @@ class Window:
         return dx[:, top : top + h, left : left + w]
 
     def transposed(self, shape):
-        """For stride 1: the window whose patches of dy give dx of images (H, W, ...); None where there is none."""
+        """For stride 1, the window whose patches of dy give dx of images (H, W, ...); None if there is none."""
         margins = tuple((size - 1 - before, size - 1 - after) for size, (_, before, after) in
                         zip(self.size, (self.axis(n, k) for k, n in enumerate(shape[:2]))))
         if self.stride != (1, 1) or min(map(min, margins)) < 0:

@@ -54,7 +54,8 @@ def test_training_drops_and_prediction_does_not():
             seen.append(rng)
             return super().forward(x, rng=rng)
 
-    network = nn.Sequential([nn.Dense(4, 8, rng=streams.init), Watched(0.5), nn.Dense(8, 2, rng=streams.init)], (4,))
+    dense = nn.Dense(4, 8, rng=streams.init), nn.Dense(8, 2, rng=streams.init)
+    network = nn.Sequential([dense[0], Watched(0.5), dense[1]], (4,))
     plan = Plan(PoissonSampler(0.5), Sanitizer(flat_group(network.params(), 1.0, 1.0)), 3, 10)
     x, y = streams.init.standard_normal((20, 4), dtype=np.float32), streams.init.integers(0, 2, 20)
     Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan).run(x, y, streams)

@@ -16,10 +16,10 @@ def _mean(values):
 
 @pytest.mark.parametrize("cls, function", [(nn.MaxPool2D, max), (nn.AvgPool2D, _mean)], ids=["max", "average"])
 @settings(max_examples=40)
-@given(window=st.integers(1, 5), stride=st.sampled_from([None, 1, 2, 3]), padding=st.sampled_from(["valid", "same"]),
-       height=st.integers(1, 8), width=st.integers(1, 8), batch=st.integers(0, 2), seed=st.integers(0, 999))
+@given(window=st.integers(1, 5), stride=st.sampled_from([None, 1, 2, 3]),
+       padding=st.sampled_from(["valid", "same"]), height=st.integers(1, 8), width=st.integers(1, 8), batch=st.integers(0, 2), seed=st.integers(0, 999))
 def test_every_geometry_equals_the_loop(cls, function, window, stride, padding, height, width, batch, seed):
-    """Forward by the slow loop; the gradient by the loop at a nearby point, since both maps are piecewise linear."""
+    """Forward by the slow loop; the gradient by the loop at a nearby point: both maps are piecewise linear."""
     rng = np.random.default_rng(seed)
     layer = cls(window, stride, padding)
     x = rng.permutation(batch * height * width * 2).reshape((batch, height, width, 2)).astype(float)
@@ -30,7 +30,7 @@ def test_every_geometry_equals_the_loop(cls, function, window, stride, padding, 
     slow = reference.pool2d(function, window, stride or window, padding)
     y, cache = layer.forward(x)
     np.testing.assert_allclose(y, slow(x, {}), rtol=1e-13)
-    dy, v = rng.standard_normal(y.shape), rng.uniform(-0.25, 0.25, x.shape)  # keeps the order of distinct integers
+    dy, v = rng.standard_normal(y.shape), rng.uniform(-0.25, 0.25, x.shape)  # which keeps the integers' order
     moved = ((slow(x + v, {}) - slow(x, {})) * dy).sum()
     np.testing.assert_allclose((layer.backward(dy, cache) * v).sum(), moved, rtol=1e-9, atol=1e-9)
 
