@@ -24,8 +24,7 @@ REMARKS = {
     "1.26": "reproduced: 1.2586 with integer orders up to 32, at order 19",
     "2.55": "not reproduced: 2.5759 with integer orders, 2.5737 with fractional ones; the sharper conversion gives 2.21",
     "9.34": "reproduced as 9.35 with T e (exp(e) - 1) as last term and delta split evenly; 9.34 with T e^2",
-    "24.22": "not to the digit: 24.28 with the same split; no split of delta and last term that we tried gives both "
-             "9.34 and 24.22",
+    "24.22": "near: 24.28 with T e (exp(e) - 1), 24.21 with T e^2, delta split evenly; other splits give more",
 }
 
 

@@ -29,7 +29,7 @@ def finish(job, task, record, history, seconds):
         "sampler": type(plan.sampler).__name__,
         "relation": plan.relation.value,
         "config": to_json(job.config),
-        "settings": settings(plan, dataset, job.setup_event),
+        "settings": settings(task, dataset, job.setup_event),
         "steps": progress.step,
         "steps_charged": max(progress.charged, progress.step),
         "epochs": progress.step / task.steps_per_epoch,
@@ -66,12 +66,15 @@ def finish(job, task, record, history, seconds):
     return result
 
 
-def settings(plan, dataset, setup_event):
-    """The numbers that the accounting rests on."""
+def settings(task, dataset, setup_event):
+    """The numbers that the accounting rests on, and what the descent was."""
+    plan = task.plan
     return {
         "dataset_size": dataset.nominal_size,
         "expected_lot_size": plan.expected_lot_size,
         "sampling_probability": plan.expected_lot_size / dataset.nominal_size,
+        "optimizer": type(task.optimizer).__name__,
+        "learning_rate": task.optimizer.learning_rate,
         "pca_noise_multiplier": setup_event.noise_multiplier if setup_event else None,
         "clip_groups": [
             {"name": group.name, "clip_norm": group.clip_norm, "noise_multiplier": group.noise_multiplier,
