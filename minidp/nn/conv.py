@@ -86,6 +86,19 @@ def correlate(x, window, matrix):
     return y.reshape((x.shape[0], *counts, outputs))
 
 
+def spread(dy, window, matrix, x_shape):
+    """The adjoint of `correlate`: dx of `x_shape` (B, H, W, C) from dy (B, H', W', O)."""
+    xp = namespace_of(dy, matrix)
+    counts, (inputs, outputs) = dy.shape[1:3], matrix.shape
+    dx = xp.empty(x_shape, dtype=xp.result_type(dy.dtype, matrix.dtype))
+    for start, stop in in_parts(xp, x_shape[0], prod(counts) * inputs * dy.itemsize):
+        patches = dy[start:stop].reshape(((stop - start) * prod(counts), outputs)) @ matrix.T
+        patches = patches.reshape((stop - start, *counts, *window.size, x_shape[3]))
+        part_shape = (stop - start, *x_shape[1:])
+        dx[start:stop] = window.fold(lambda k, l: patches[:, :, :, k, l], part_shape, dx.dtype, xp)
+    return dx
+
+
 class Conv2D(Layer):
     r"""Correlation of images with kernels, channels last.
 
@@ -162,15 +175,13 @@ class Conv2D(Layer):
         """dx (B, H, W, C)."""
         self._check_gradient(dy, cache.x)
         W = self.params["W"]
-        xp = namespace_of(dy, W)
         transposed = self.window.transposed(cache.x.shape[1:])
         if transposed:  # what dx at a pixel sees of dy is a patch of its own: one large product
             kh, kw, c, o = W.shape
             flipped = W[::-1, ::-1].transpose(0, 1, 3, 2).reshape((kh * kw * o, c))
             return correlate(dy, transposed, flipped)  # [B1]
-        d = dy.reshape((prod(dy.shape[:3]), dy.shape[3]))
-        part = lambda k, l: (d @ W[k, l].T).reshape((*dy.shape[:3], W.shape[2]))  # [B1]
-        return self.window.fold(part, cache.x.shape, dy.dtype, xp)
+        matrix = W.reshape((prod(W.shape[:3]), W.shape[3]))
+        return spread(dy, self.window, matrix, cache.x.shape)  # [B1]
 
     def param_grads(self, dy, cache):
         """W: ConvGrad(x, dy); b: Explicit(sum of dy over positions)."""
