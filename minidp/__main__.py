@@ -51,7 +51,8 @@ def table(found, what):
     """Rows of one comparison, for people."""
     rows = [("accountant", f"{what} lower", "estimate", "upper", "kind", "")]
     for name, (bound, kind, note) in found.items():
-        numbers = ("unknown" if value is None else f"{value:.6g}" for value in (bound.lower, bound.estimate, bound.upper))
+        numbers = ("unknown" if value is None else f"{value:.6g}"
+                   for value in (bound.lower, bound.estimate, bound.upper))
         rows.append((name, *numbers, kind, note))
     widths = [max(len(row[i]) for row in rows) for i in range(5)]
     return ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[5]]).rstrip() for row in rows]

@@ -67,10 +67,12 @@ def figures(settings, seed):
     while len(rows) < settings:
         row = draw(rng)
         event = their_event(dp, row)
-        row["rdp"], row["rdp_seconds"] = timed(lambda: float(rdp.RdpAccountant().compose(event).get_epsilon(row["delta"])))
+        row["rdp"], row["rdp_seconds"] = timed(
+            lambda: float(rdp.RdpAccountant().compose(event).get_epsilon(row["delta"])))
         if row["rdp"] > 100:
             continue
-        row["pld"], row["pld_seconds"] = timed(lambda: float(pld.PLDAccountant().compose(event).get_epsilon(row["delta"])))
+        row["pld"], row["pld_seconds"] = timed(
+            lambda: float(pld.PLDAccountant().compose(event).get_epsilon(row["delta"])))
         bound, row["our_seconds"] = timed(lambda: LossDistributionAccountant().epsilon(our_ledger(row), row["delta"]))
         row["lower"], row["upper"] = bound.lower, bound.upper
         row["renyi"] = RenyiAccountant().epsilon(our_ledger(row), row["delta"]).upper

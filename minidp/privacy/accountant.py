@@ -2,11 +2,14 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..errors import ParameterError, UnsupportedEventError
 from ..validate import in_range, non_negative_finite, one_of
 from .events import (Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, NeighbouringRelation,
                      NonPrivate, PoissonSampled, Repeated, combined_noise_multiplier, number_to_json)
 
+LEAST_NOISE = 1e-160    # below it epsilon leaves the range of float64
 KINDS = ("bound", "approximation", "comparison")
 
 
@@ -34,14 +37,15 @@ def primitives(event, relation, count=1):
 
     Gaussians over the same examples become one Gaussian: their adaptive composition is dominated by the
     Gaussian of multiplier (sum s^-2)^(-1/2) (Dong, Roth, Su 2022, Corollary 2), and sampling preserves
-    domination (Zhu, Dong, Wang 2022, Theorem 11). Noise of 0 becomes NonPrivate, infinite noise nothing.
+    domination (Zhu, Dong, Wang 2022, Theorem 11). Noise of 0 (or below LEAST_NOISE) becomes NonPrivate, infinite
+    noise nothing.
 
     Raises
         UnsupportedEventError   sampling that does not belong to the relation, or a sampled composition
                                 of anything but Gaussians
     """
     if isinstance(event, (Gaussian, Laplace)):
-        if event.noise_multiplier == 0:
+        if event.noise_multiplier < LEAST_NOISE:
             yield NonPrivate(), count
         elif event.noise_multiplier < math.inf:
             yield event, count
@@ -175,7 +179,8 @@ class Accountant:
         return self.to_delta(self._compose(parts, grid), grid, epsilon)
 
     def _compose(self, parts, grid):
-        return sum(count * self._cached_curve(event, grid) for event, count in parts)
+        with np.errstate(over="ignore"):            # infinity is an answer
+            return sum(count * self._cached_curve(event, grid) for event, count in parts)
 
     def _cached_curve(self, event, grid):
         key = (event, grid)

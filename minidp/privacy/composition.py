@@ -184,7 +184,7 @@ class Ledger2016(MomentsAccountant):
     def _parts(self, ledger):
         apart = type(ledger)(ledger.relation)
         for event, count in ledger.items():
-            for tensor in per_tensor(event):
+            for tensor in per_tensor(event):                                                  # [M1]
                 apart.append(tensor, count)
         return super()._parts(apart)
 
@@ -192,7 +192,7 @@ class Ledger2016(MomentsAccountant):
 def per_tensor(event):
     """The charges that the 2016 code would have made for an event."""
     if isinstance(event, PoissonSampled) and isinstance(event.event, JointGaussian):
-        return [PoissonSampled(event.sampling_probability, Gaussian(s)) for s in event.event.noise_multipliers]  # [M1]
+        return [PoissonSampled(event.sampling_probability, Gaussian(s)) for s in event.event.noise_multipliers]
     if isinstance(event, Composed):
         return [tensor for inner in event.events for tensor in per_tensor(inner)]
     if isinstance(event, Repeated):

@@ -17,7 +17,8 @@ def save_epsilon_curves(path, epochs, curves, delta, title="", reference=()):
         writer.writerow(["epochs", *(f"{name}_{side}" for name in curves for side in ("lower", "estimate", "upper"))])
         for i, epoch in enumerate(epochs):
             sides = [(bounds[i].lower, bounds[i].estimate, bounds[i].upper) for bounds in curves.values()]
-            writer.writerow([epoch, *("" if value is None else repr(float(value)) for three in sides for value in three)])
+            writer.writerow([epoch, *("" if value is None else repr(float(value))
+                                      for three in sides for value in three)])
     figure, axes = _figure("epochs", f"epsilon at delta = {delta:g}", title)
     for name, bounds in curves.items():
         known = [(epoch, bound) for epoch, bound in zip(epochs, bounds)

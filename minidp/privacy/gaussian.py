@@ -53,7 +53,7 @@ class GaussianAccountant(Accountant):
 
     def curve(self, event, grid):
         if isinstance(event, Gaussian):
-            return np.array([(1 / event.noise_multiplier) ** 2])                               # [M1]
+            return np.array([1 / event.noise_multiplier / event.noise_multiplier])              # [M1]
         inverse = 1 / event.event.noise_multiplier
         if inverse * inverse > 700:
             return np.array([math.inf])

@@ -18,7 +18,7 @@ def group_epsilon(accountant, ledger, delta, group_size=1):
         upper is the smaller of both; lower that of the group where nothing is sampled, else that of one example.
 
     Valid for
-        [C1] unsampled and Poisson-sampled releases; [C2] everything
+        unsampled and Poisson-sampled releases by C1, everything by C2
 
     Source
         [C1]  own derivation: sensitivity grows k-fold. With probability (1-q)^k no member is in the lot and the

@@ -14,6 +14,7 @@ FINENESS = 0.08         # grid step over the (tilted) standard deviation of one 
 WIDTH = 2e-3            # wanted width of the interval, relative to epsilon, or a fifth of 1e-4 if larger
 DELTA_WIDTH = 0.02      # wanted width of an interval of delta, relative to it
 MAX_POINTS = 2 ** 21
+MAX_KNOTS = 2 ** 17     # of one step, about
 MAX_GRIDS = 16          # kept for queries that follow
 LEAST_LOG_DELTA = -690.0
 ROUNDING = 2.0 ** -53
@@ -26,8 +27,8 @@ class LossGrid:
 
     direction: str
     upper: bool             # dominating masses, or dominated ones
-    fineness: float
     step: float
+    gaps: tuple             # how far apart knots may be: as a share of the loss, and at most
     points: int
     tilt: float
     before: float           # the window starts this far below the mean of the tilted, composed loss
@@ -50,11 +51,12 @@ class LossDistributionAccountant(Accountant):
         delta = 1e-300 keeps its digits. Pure-DP releases enter as randomised response above, and not below.
 
     Valid for
-        q in [0, 1], sigma >= 0.01; composition of adaptively chosen queries with noise and sampling fixed ahead.
+        q in [0, 1], sigma in [0.01, 1e9]; composition of adaptively chosen queries with noise and sampling fixed ahead.
         The grid is refined until the interval is 0.2 per cent wide or 2e-5, as far as memory allows.
 
     Fails as
-        a wider interval; where the upper end is lost, or sigma < 0.01, that of the Renyi accountant
+        a wider interval; where the upper end is lost, or sigma is out of range, the upper end is that of the
+        Renyi accountant and the lower end unknown
 
     Source
         [M1]  upper: Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022 (arXiv:2207.04380), connecting the dots;
@@ -117,15 +119,15 @@ class LossDistributionAccountant(Accountant):
         step = max(step, 1.01 * (right - left) / MAX_POINTS, abs(span) / MAX_POINTS)
         points = _fast_length((right - left) / step + 4)
         before = saddle.centre - left + 0.5 * (points * step - (right - left))
-        return LossGrid(direction, True, fineness, step, points, min(saddle.tilt, 300.0 / step), before,
+        gaps = (fineness / 4, max(3 * fineness / max(saddle.tilt, 1e-9), abs(span) / MAX_KNOTS))
+        return LossGrid(direction, True, step, gaps, points, min(saddle.tilt, 300.0 / step), before,
                         deviations, right_order, left_order)
 
     def curve(self, event, grid):
         from .loss_cells import masses_of
         from .loss_kernels import tilted_masses
 
-        gaps = (grid.fineness / 4, 3 * grid.fineness / max(grid.tilt, 1e-9))
-        masses = masses_of(event, grid.direction, grid.upper, grid.step, gaps, grid.deviations)     # [M1]
+        masses = masses_of(event, grid.direction, grid.upper, grid.step, grid.gaps, grid.deviations)  # [M1]
         losses = masses.losses(grid.step)
         mass, shift = tilted_masses(masses.log_mass, losses, grid.tilt)                      # [M2]
         spectrum, error = _spectrum(mass, masses.knots, grid.points)
@@ -146,6 +148,8 @@ class LossDistributionAccountant(Accountant):
         if _out_of_range(parts):
             upper = self._fallback().epsilon_of(parts, delta).upper
             return Bound(None, upper, upper)
+        if math.fsum(count * getattr(event, "sampling_probability", 1.0) for event, count in parts) <= delta:
+            return Bound(0.0, 0.0, 0.0)         # delta alone covers that the example is in any lot
         best, fineness = None, FINENESS
         for _ in range(5):
             bound, points = self._interval(parts, delta, fineness)
@@ -297,9 +301,13 @@ def _weight_square_sum(grid):
 
 
 def _out_of_range(parts):
-    """Whether noise is so small that the losses of one step span too many grid points."""
-    noises = [getattr(event, "event", event).noise_multiplier for event, _ in parts if pure_epsilon(event) is None]
-    return any(sigma < 0.01 for sigma in noises)
+    """Whether noise is so small that a step's losses span too many grid points, or so large that they vanish."""
+    for event, _ in parts:
+        pure = pure_epsilon(event)
+        sigma = 1 / pure if pure else getattr(event, "event", event).noise_multiplier
+        if not (1e-4 if pure else 0.01) <= sigma <= 1e9:
+            return True
+    return False
 
 
 def _tighter(best, bound):

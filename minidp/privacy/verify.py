@@ -18,7 +18,7 @@ def differences(run):
     not a forger who edits all three files. DataError where a file is missing or not readable as what it is.
     """
     run = Path(run)
-    ledger_found = []
+    found = []
     try:
         ledger = Ledger.load(run / "ledger.json")
     except DataError as error:
@@ -28,24 +28,24 @@ def differences(run):
     result, statement = _read_json(run / "result.json"), _read_text(run / "privacy.md")
     digest = ledger.sha256()
     if result.get("ledger_sha256") != digest:
-        ledger_found.append(f"result.json: ledger_sha256 is {result.get('ledger_sha256')}, the ledger's is {digest}")
+        found.append(f"result.json: ledger_sha256 is {result.get('ledger_sha256')}, the ledger's is {digest}")
     if digest not in statement:
-        ledger_found.append(f"privacy.md does not hold the ledger's SHA-256 {digest}")
+        found.append(f"privacy.md does not hold the ledger's SHA-256 {digest}")
     if result.get("relation") != ledger.relation.value:
-        ledger_found.append(f"result.json: relation is {result.get('relation')}, the ledger's is {ledger.relation.value}")
+        found.append(f"result.json: relation is {result.get('relation')}, the ledger's is {ledger.relation.value}")
     claimed = result.get("epsilon")
     if not isinstance(claimed, dict) or not claimed:
-        return ledger_found + ["result.json holds no epsilon"]
+        return found + ["result.json holds no epsilon"]
     unknown = [name for name in claimed if name not in ACCOUNTANTS]
-    ledger_found += [f"result.json: no accountant is named {name}" for name in unknown]
+    found += [f"result.json: no accountant is named {name}" for name in unknown]
     names = [name for name in claimed if name not in unknown]
     try:
-        found = compare(ledger, names, delta=result.get("delta"))
+        truth = compare(ledger, names, delta=result.get("delta"))
     except MinidpError as error:
-        return ledger_found + [f"result.json: {error}"]
+        return found + [f"result.json: {error}"]
     for name in names:
-        ledger_found += _compare_one(name, found[name][0].to_json(), claimed[name], statement)
-    return ledger_found
+        found += _compare_one(name, truth[name][0].to_json(), claimed[name], statement)
+    return found
 
 
 def _compare_one(name, truth, claimed, statement):

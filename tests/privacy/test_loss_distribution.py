@@ -121,8 +121,10 @@ def test_masses_enclose_the_hockey_stick_curve(direction, q, sigma):
         masses = masses_of(event, direction, upper, step, (0.02, math.inf), 8.0)
         mass, losses = np.exp(masses.log_mass), masses.losses(step)
         for epsilon in (0.0, 0.3 * q / sigma, q / sigma, 2 * q / sigma):
-            found = float(np.sum(mass * np.maximum(-np.expm1(epsilon - losses), 0))) + upper * math.exp(masses.infinite)
-            exact = direct_delta(q, sigma, epsilon, direction == ADD) if q < 1 else gaussian_delta(epsilon, 1 / sigma)
+            found = float(np.sum(mass * np.maximum(-np.expm1(epsilon - losses), 0)))
+            found += upper * math.exp(masses.infinite)
+            exact = (direct_delta(q, sigma, epsilon, direction == ADD) if q < 1
+                     else gaussian_delta(epsilon, 1 / sigma))
             assert found >= exact * (1 - 1e-12) if upper else found <= exact * (1 + 1e-12)
             if exact > 1e-4:
                 assert found == pytest.approx(exact, rel=0.05)
@@ -131,10 +133,11 @@ def test_masses_enclose_the_hockey_stick_curve(direction, q, sigma):
 def test_compiled_kernels_equal_plain_python():
     knots = np.arange(0, 40)
     arguments = (0.1, 0.8, 0.01, knots)
-    compiled, plain = loss_kernels.spread_gaussian_masses(*arguments), loss_kernels.spread_gaussian_masses.py_func(*arguments)
-    assert np.allclose(compiled, plain, rtol=1e-12)
+    compiled = loss_kernels.spread_gaussian_masses(*arguments)
+    assert np.allclose(compiled, loss_kernels.spread_gaussian_masses.py_func(*arguments), rtol=1e-12)
     arguments = (0.1, 0.8, 0.01, 0.001, knots, -3.0)
-    compiled, plain = loss_kernels.merged_gaussian_masses(*arguments), loss_kernels.merged_gaussian_masses.py_func(*arguments)
+    compiled = loss_kernels.merged_gaussian_masses(*arguments)
+    plain = loss_kernels.merged_gaussian_masses.py_func(*arguments)
     assert np.allclose(compiled[0], plain[0], rtol=1e-12) and compiled[1] == pytest.approx(plain[1])
 
 
@@ -183,8 +186,8 @@ def check_order(setting):
     for accountant in (MomentsAccountant(), RenyiAccountant(), AdvancedAccountant()):
         assert accountant.epsilon(ledger, delta).upper >= bound.lower * (1 - 1e-12)
     slack = 1e-4 + 5e-3 * bound.upper
-    for other in ((q, sigma, 2 * steps, delta), (min(1.0, 1.3 * q), sigma, steps, delta), (q, sigma / 1.2, steps, delta),
-                  (q, sigma, steps, delta / 10)):
+    for other in ((q, sigma, 2 * steps, delta), (min(1.0, 1.3 * q), sigma, steps, delta),
+                  (q, sigma / 1.2, steps, delta), (q, sigma, steps, delta / 10)):
         dearer = ACCOUNTANT.epsilon(ledger_of((PoissonSampled(other[0], Gaussian(other[1])), other[2])), other[3])
         assert dearer.upper >= bound.upper - slack and dearer.upper >= bound.lower
 

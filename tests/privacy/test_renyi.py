@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from minidp.errors import ParameterError, UnsupportedEventError
-from minidp.privacy import Gaussian, Laplace, MomentsAccountant, PoissonSampled, RandomlyStopped, RenyiAccountant, Unknown
+from minidp.privacy import (Gaussian, Laplace, MomentsAccountant, PoissonSampled, RandomlyStopped, RenyiAccountant,
+                            Unknown)
 from tests.support.accountants import gaussian_delta, integrated_log_moment, ledger_of
 
 STEP = PoissonSampled(0.01, Gaussian(4.0))

@@ -6,7 +6,7 @@ import pytest
 
 from minidp.errors import ParameterError, UnsupportedEventError
 from minidp.privacy import (Gaussian, Laplace, MomentsAccountant, PoissonSampled, RandomlyStopped, RenyiAccountant,
-                            liu_talwar, poisson_stopped_epsilon, theorem_d1)
+                            Repeated, liu_talwar, poisson_stopped_epsilon, theorem_d1)
 from minidp.privacy.selection import require_pure
 from tests.support.accountants import ledger_of
 
@@ -31,8 +31,8 @@ def test_theorem_d1_needs_pure_dp():
         require_pure(ledger_of((Laplace(2.0), 3), (Gaussian(100.0), 1)))
 
 
-@pytest.mark.parametrize("args", [(1.0, 0.6, 0.05, 0.1), (1.0, 0.0, 0.05, 0.1), (1.0, 0.5, 0.0, 0.1), (1.0, 0.5, 0.05, 0.0),
-                                  (-1.0, 0.5, 0.05, 0.1)])
+@pytest.mark.parametrize("args", [(1.0, 0.6, 0.05, 0.1), (1.0, 0.0, 0.05, 0.1), (1.0, 0.5, 0.0, 0.1),
+                                  (1.0, 0.5, 0.05, 0.0), (-1.0, 0.5, 0.05, 0.1)])
 def test_theorem_d1_checks_its_conditions(args):
     with pytest.raises(ParameterError):
         theorem_d1(*args)
@@ -64,7 +64,6 @@ def test_random_stopping_by_hand():
 
 
 def _thousand():
-    from minidp.privacy import Repeated
     return Repeated(STEP, 1000)
 
 
