@@ -11,7 +11,7 @@ from minidp import nn
 from minidp.audit import reference
 from minidp.backend import to_host
 from minidp.errors import DtypeError, ParameterError, ShapeError
-from minidp.grads import Outer
+from minidp.grads import Outer, cheaper_sum
 from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
 from minidp.nn.conv import ConvGrad
 
@@ -43,6 +43,19 @@ def test_every_geometry_equals_the_loop(kernel, stride, batch, padding, height, 
     assert per_example.shape == (batch, *V.shape)
     expected = (dy * slow(x, {"W": V})).sum(axis=(1, 2, 3))
     np.testing.assert_allclose((per_example * V).sum(axis=(1, 2, 3, 4)), expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("padding", ["same", "valid", 0, 1, 4])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_input_gradient_is_the_adjoint_for_every_kernel_size(stride, padding, rng):
+    """<dy, conv x> = <dx, x>; both ways to dx, and even kernels, whose padding is uneven."""
+    for kernel in range(1, 9):
+        layer = nn.Conv2D(2, 3, (kernel, 9 - kernel), rng=rng, stride=stride, padding=padding, bias=False,
+                          dtype="float64")
+        x = rng.standard_normal((2, 9, 8, 2))
+        y, cache = layer.forward(x)
+        dy = rng.standard_normal(y.shape)
+        np.testing.assert_allclose((layer.backward(dy, cache) * x).sum(), (dy * y).sum(), rtol=1e-11)
 
 
 CONVOLUTIONS = [  # of the experiments: image, kernel, outputs, stride, padding
@@ -161,12 +174,13 @@ def test_an_example_that_is_not_finite_contributes_zero(strategy, bad, rng):
 
 
 def test_auto_takes_the_cheaper_form(rng):
-    """Few positions and wide kernels: Gram; many positions: explicit (measured, see the rule)."""
+    """Few positions and wide kernels: Gram; many positions: explicit, and so both of the MNIST network's."""
     window = nn.Conv2D(1, 1, 3, rng=rng).window
     few = ConvGrad(rng.standard_normal((2, 2, 2, 64)), rng.standard_normal((2, 2, 2, 128)), window)
     many = ConvGrad(rng.standard_normal((2, 12, 12, 4)), rng.standard_normal((2, 12, 12, 4)), window)
     assert few.resolve("auto") == "factored" and many.resolve("auto") == "explicit"
     assert many.resolve("factored") == "factored"
+    assert cheaper_sum(25, 256, 32) == cheaper_sum(196, 64, 16) == "explicit"
 
 
 def test_wrong_settings_are_refused(rng):

@@ -82,6 +82,7 @@ LAYERS = [
               reference.project, wrong_shape=(5,)),
     LayerCase("conv", _conv(3), (4, 5, 2), reference.conv2d(1, "same"), wrong_shape=(4, 5, 3)),
     LayerCase("conv stride 2", _conv(4, stride=2), (5, 6, 2), reference.conv2d(2, "same"), wrong_shape=(4, 2)),
+    LayerCase("conv even kernel", _conv(2), (3, 4, 2), reference.conv2d(1, "same"), wrong_shape=(3, 4, 1)),
     LayerCase("conv valid without bias", _conv((2, 3), bias=False, padding="valid"), (4, 5, 2),
               reference.conv2d(1, "valid"), wrong_shape=(4, 2, 2)),
     LayerCase("conv padding 1", _conv(2, stride=3, padding=1), (5, 5, 2), reference.conv2d(3, 1),
