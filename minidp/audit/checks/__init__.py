@@ -1,0 +1,106 @@
+"""Checks that measure, now, how far the code is from each labelled equation.
+
+A check is a function of a `Bench` that returns one number: the largest error it saw, relative unless its method
+says otherwise. It is registered for the labels of one card, with the tolerance that the error must not exceed:
+
+    @measures("mechanism.clip.clip_weights", "N2", method="loop over examples", tolerance=1e-12)
+    def weights_equal_the_definition(bench): ...
+
+The expected side of a check is written again from the definition; it never calls the code it checks.
+"""
+import math
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...backend import Backend, to_host
+
+REGISTRY = {}  # (card, label): list of Check
+
+
+@dataclass(frozen=True)
+class Check:
+    """One measurement of one or more labels. `measure(bench)` returns the error."""
+
+    name: str
+    method: str
+    tolerance: float
+    measure: object
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where a check runs: a generator with a seed of its own, and the device for its arrays."""
+
+    rng: object
+    backend: Backend
+
+    def asarray(self, x):
+        """x on the device."""
+        return self.backend.asarray(x)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one check found. `problem` says why there is no number, else ""."""
+
+    check: Check
+    error: float
+    problem: str
+
+    @property
+    def passed(self):
+        return not self.problem and self.error <= self.check.tolerance
+
+
+def measures(card, *labels, method, tolerance):
+    """Register the decorated function for `labels` of `card`, "package.module.Class" below minidp."""
+
+    def register(function):
+        check = Check(function.__name__, method, tolerance, function)
+        for label in labels:
+            REGISTRY.setdefault((card, label), []).append(check)
+        return function
+
+    return register
+
+
+def run(check, backend=None):
+    """The Outcome of one check. Whatever it raises is a problem, not a crash; NaN is an infinite error."""
+    bench = Bench(np.random.default_rng(zlib.crc32(check.name.encode())), backend or Backend.numpy())
+    try:
+        with np.errstate(all="ignore"):
+            error = float(check.measure(bench))
+    except Exception as error:  # a broken formula may break anything
+        return Outcome(check, math.inf, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
+    return Outcome(check, math.inf if math.isnan(error) else error, "")
+
+
+def worst(got, expected, scale=0.0):
+    """Largest difference of two arrays over the largest size expected (or `scale`); infinity where shapes differ."""
+    got, expected = np.asarray(to_host(got)), np.asarray(to_host(expected))
+    if got.shape != expected.shape:
+        return math.inf
+    if not got.size:
+        return 0.0
+    size = max(float(np.abs(expected).max()), scale)
+    difference = float(np.abs(got - expected).max())
+    return difference / size if size else difference
+
+
+def relative(got, expected):
+    """|got - expected| / |expected|."""
+    return abs(float(got) - float(expected)) / abs(float(expected))
+
+
+def excess(bound, truth):
+    """How far a bound is above the truth, relative; infinity if it is below by more than rounding (1e-13)."""
+    bound, truth = float(bound), float(truth)
+    return math.inf if bound < truth * (1 - 1e-13) else abs(bound / truth - 1)
+
+
+def deviation(values, mean, variance):
+    """|average - mean| in standard errors, for independent values of a known variance."""
+    values = np.asarray(values, dtype=np.float64)
+    return abs(float(values.mean()) - mean) / math.sqrt(variance / values.size)

@@ -1,0 +1,259 @@
+"""Checks of Gaussian differential privacy, trade-off curves, composition of pairs, groups and selection."""
+import math
+from unittest import mock
+
+import numpy as np
+
+from ...privacy import composition, group, selection, tradeoff
+from ...privacy.events import FixedSizeSampled, Gaussian, JointGaussian, Laplace, PoissonSampled
+from ...privacy.events import NeighbouringRelation as Relation
+from ...privacy.gaussian import GaussianAccountant, gaussian_delta
+from ...privacy.ledger import Ledger
+from ...privacy.loss_distribution import LossDistributionAccountant
+from ...privacy.moments import MomentsAccountant
+from ...privacy.renyi import RenyiAccountant
+from . import excess, measures, relative, worst
+
+ALPHAS = np.linspace(0.0, 1.0, 2001)
+GAUSSIAN = "privacy.gaussian.GaussianAccountant"
+
+
+def ledger_of(*entries, relation=Relation.ADD_REMOVE):
+    """A ledger of (event, count) pairs."""
+    ledger = Ledger(relation)
+    for event, count in entries:
+        ledger.append(event, count)
+    return ledger
+
+
+def exact_delta(epsilon, mu):
+    """delta(epsilon) of N(0, 1) against N(mu, 1), as an mpmath integral of (p - e^epsilon q)+."""
+    import mpmath
+
+    with mpmath.workdps(30):
+        epsilon, mu = mpmath.mpf(epsilon), mpmath.mpf(mu)
+        start = epsilon / mu + mu / 2  # where the densities differ by e^epsilon
+        return mpmath.quad(lambda z: mpmath.npdf(z - mu) - mpmath.exp(epsilon) * mpmath.npdf(z),
+                           [start, start + 1, start + 3, start + 8, start + 20])
+
+
+def exact_epsilon(delta, mu):
+    """The epsilon at which `exact_delta` is delta."""
+    from scipy.optimize import brentq
+
+    return brentq(lambda epsilon: math.log(float(exact_delta(epsilon, mu)) / delta), 0.0, mu * mu + 10 * mu,
+                  xtol=1e-14, rtol=1e-13)
+
+
+@measures("privacy.gaussian.gaussian_delta", "C1", method="mpmath integral of 30 digits", tolerance=1e-9)
+def delta_against_mpmath(bench):
+    return max(relative(gaussian_delta(epsilon, mu), exact_delta(epsilon, mu))
+               for epsilon, mu in ((0.0, 0.3), (1.0, 0.3), (1.0, 1.0), (5.0, 1.0), (40.0, 5.0), (0.1, 6.0)))
+
+
+@measures(GAUSSIAN, "M1", method="epsilon of one Gaussian with mu^2 = sum 1/sigma^2, by mpmath", tolerance=1e-8)
+def unsampled_gaussians_compose_exactly(bench):
+    got = GaussianAccountant().epsilon(ledger_of((Gaussian(4.0), 10), (Gaussian(7.0), 1)), 1e-5)
+    truth = exact_epsilon(1e-5, math.sqrt(10 / 16 + 1 / 49))
+    return math.inf if not got.lower <= truth <= got.upper else relative(got.estimate, truth)
+
+
+@measures(GAUSSIAN, "M2", method="variance of the likelihood ratio by quadrature", tolerance=1e-9)
+def central_limit_mu_of_poisson_sampling(bench):
+    """mu^2 = q^2 E[(r - 1)^2], r the unsampled likelihood ratio, by mpmath."""
+    import mpmath
+
+    largest = 0.0
+    for q, sigma in ((0.01, 4.0), (0.1, 1.0)):
+        s = mpmath.mpf(sigma)
+        variance = mpmath.quad(lambda z: mpmath.npdf(z, 0, s) * (mpmath.exp((2 * z - 1) / (2 * s * s)) - 1) ** 2,
+                               mpmath.linspace(-12 * s, 12 * s + 2, 9))
+        largest = max(largest, relative(GaussianAccountant().curve(PoissonSampled(q, Gaussian(sigma)), False)[0],
+                                        q * q * variance))
+    return largest
+
+
+@measures(GAUSSIAN, "M3", method="the formula in mpmath", tolerance=1e-11)
+def central_limit_mu_of_uniform_sampling(bench):
+    import mpmath
+
+    def formula(sigma):
+        with mpmath.workdps(30):
+            s = 1 / mpmath.mpf(sigma)
+            return 2 * mpmath.mpf("0.01") ** 2 * (mpmath.exp(s * s) * mpmath.ncdf(1.5 * s) + 3 * mpmath.ncdf(-0.5 * s) - 2)
+
+    return max(relative(GaussianAccountant(Relation.REPLACE_ONE).curve(
+        FixedSizeSampled(1000, 10, Gaussian(sigma)), False)[0], formula(sigma)) for sigma in (0.8, 4.0, 50.0))
+
+
+@measures("privacy.tradeoff.epsilon_delta_curve", "C1", method="loop over points", tolerance=1e-12)
+def epsilon_delta_lines(bench):
+    expected = [max(0.0, 1 - 0.05 - math.e * a, (1 - 0.05 - a) / math.e) for a in ALPHAS]
+    return worst(tradeoff.epsilon_delta_curve(ALPHAS, 1.0, 0.05), expected)
+
+
+@measures("privacy.tradeoff.gaussian_curve", "C1", method="mpmath: the test that rejects above a threshold",
+          tolerance=1e-12)
+def gaussian_curve_is_a_threshold_test(bench):
+    import mpmath
+
+    thresholds = [-2.0, -0.5, 0.0, 1.3, 3.0]
+    alphas = [float(1 - mpmath.ncdf(t)) for t in thresholds]
+    return worst(tradeoff.gaussian_curve(alphas, 0.7), [float(mpmath.ncdf(t - mpmath.mpf("0.7"))) for t in thresholds])
+
+
+@measures("privacy.tradeoff.sampled_curve", "C1", method="points of a mixture of tests", tolerance=1e-12)
+def sampled_curve_is_a_mixture(bench):
+    betas = tradeoff.gaussian_curve(ALPHAS, 1.0)
+    return worst(tradeoff.sampled_curve(ALPHAS, betas, 0.3), [0.3 * b + 0.7 * (1 - a) for a, b in zip(ALPHAS, betas)])
+
+
+@measures("privacy.tradeoff.composed", "C1", method="two Gaussians against one of sqrt(mu^2 + nu^2)", tolerance=5e-4)
+def gaussians_compose(bench):
+    alphas = ALPHAS[::4]
+    got = tradeoff.composed(alphas, tradeoff.gaussian_curve(alphas, 0.6), tradeoff.gaussian_curve(alphas, 0.8))
+    return worst(got, tradeoff.gaussian_curve(alphas, 1.0))
+
+
+@measures("privacy.tradeoff.composed", "C1", method="a fair coin composed with itself: exact masses", tolerance=1e-12)
+def two_outcomes_compose(bench):
+    """Randomised response twice: likelihood ratios 9, 1, 1/9 with null masses 1/16, 6/16, 9/16."""
+    alphas = np.array([0.0, 1 / 16, 1 / 4, 7 / 16, 1.0])
+    once = np.array([1.0, 13 / 16, 1 / 4, 3 / 16, 0.0])  # through (1/4, 1/4), the line below it
+    return worst(tradeoff.composed(alphas, once, once), [1.0, 7 / 16, (7 + 1) / 2 / 16, 1 / 16, 0.0])
+
+
+def _amplified(q, sigma, delta):
+    return math.log(1 + q * (math.exp(exact_epsilon(delta / q, 1 / sigma)) - 1))
+
+
+PAIRS = ((0.01, 4.0, 1e-7), (0.2, 2.0, 1e-9))
+
+
+def _register_pairs(name, share):
+    @measures(f"privacy.composition.{name}", "M1", method="exact Gaussian epsilon by mpmath, amplified", tolerance=1e-9)
+    def amplified_pairs(bench):
+        """Each release's share of delta is in the grid; its epsilon is solved for anew."""
+        accountant, largest = getattr(composition, name)(), 0.0
+        for q, sigma, delta in PAIRS:
+            event = PoissonSampled(q, Gaussian(sigma))
+            grid = accountant.prepare([(event, 50)], delta=delta)
+            largest = max(largest, relative(dict(grid[0])[event], share * delta / 50))
+            largest = max(largest, excess(accountant.curve(event, grid)[0], _amplified(q, sigma, share * delta / 50)))
+        return largest
+
+
+_register_pairs("BasicAccountant", 1.0)
+_register_pairs("AdvancedAccountant", 0.5)
+
+
+@measures("privacy.composition.BasicAccountant", "C1", method="sum over releases, by hand", tolerance=1e-9)
+def basic_composition_adds(bench):
+    ledger = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), 100), (Laplace(20.0), 3))
+    expected = 100 * _amplified(0.01, 4.0, 1e-5 / 100) + 3 / 20
+    return excess(composition.BasicAccountant().epsilon(ledger, 1e-5).upper, expected)
+
+
+@measures("privacy.composition.AdvancedAccountant", "C1", method="the theorem's formula, by hand", tolerance=1e-9)
+def strong_composition(bench):
+    largest = 0.0
+    for steps in (100, 10_000):
+        e = _amplified(0.01, 4.0, 5e-6 / steps)
+        expected = min(math.sqrt(2 * math.log(2e5) * steps * e * e) + steps * e * (math.exp(e) - 1), steps * e)
+        ledger = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), steps))
+        largest = max(largest, excess(composition.AdvancedAccountant().epsilon(ledger, 1e-5).upper, expected))
+    return largest
+
+
+@measures("privacy.composition.PaperStrongComposition", "M1", "C1", method="Figure 2's formula, and its 9.34",
+          tolerance=2e-3)
+def figure_2(bench):
+    e = 0.01 * math.sqrt(2 * math.log(1.25 / (5e-6 / 10_000 / 0.01))) / 4
+    expected = e * math.sqrt(2 * 10_000 * math.log(2e5)) + 10_000 * e * (math.exp(e) - 1)
+    accountant = composition.PaperStrongComposition()
+    got = accountant.epsilon(ledger_of((PoissonSampled(0.01, Gaussian(4.0)), 10_000)), 1e-5).upper
+    if accountant.kind != "comparison":
+        return math.inf
+    return max(1e6 * relative(got, expected) if relative(got, expected) > 1e-9 else 0.0, relative(got, 9.34))
+
+
+@measures("privacy.composition.Ledger2016", "M1", method="each tensor as a release of its own; kind", tolerance=1e-12)
+def the_2016_ledger_charges_per_tensor(bench):
+    joint = ledger_of((PoissonSampled(0.01, JointGaussian((4.0, 6.0))), 500))
+    apart = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), 500), (PoissonSampled(0.01, Gaussian(6.0)), 500))
+    accountant = composition.Ledger2016()
+    honest = MomentsAccountant(orders=tuple(range(1, 33)))
+    got = accountant.epsilon(joint, 1e-5).upper
+    if accountant.kind != "comparison" or not got < honest.epsilon(joint, 1e-5).upper:
+        return math.inf
+    return relative(got, honest.epsilon(apart, 1e-5).upper)
+
+
+@measures("privacy.group.group_epsilon", "C1", method="k examples by mpmath, unsampled", tolerance=1e-6)
+def unsampled_groups(bench):
+    bound = group.group_epsilon(GaussianAccountant(), ledger_of((Gaussian(4.0), 3)), 1e-5, 2)
+    return excess(bound.upper, exact_epsilon(1e-5, 2 * math.sqrt(3) / 4))
+
+
+@measures("privacy.group.group_epsilon", "C1", method="ledger of the group, written by hand", tolerance=1e-9)
+def sampled_groups(bench):
+    ledger = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), 300))
+    by_hand = ledger_of((PoissonSampled(1 - 0.99**3, Gaussian(4 / 3)), 300))
+    accountant = RenyiAccountant()
+    with mock.patch.object(group, "_generic", lambda *of: math.inf):  # which is smaller here, and would hide this one
+        got = group.group_epsilon(accountant, ledger, 1e-5, 3).upper
+    return relative(got, accountant.epsilon(by_hand, 1e-5).upper)
+
+
+@measures("privacy.group.group_epsilon", "C1", method="one step of two members, by quadrature: shortfall",
+          tolerance=0.0)
+def sampled_groups_are_bounded(bench):
+    """The true delta of a group of 2 (each sampled by itself) at the epsilon claimed, above the claimed delta."""
+    q, sigma, delta = 0.1, 1.0, 1e-4
+    epsilon = group.group_epsilon(LossDistributionAccountant(), ledger_of((PoissonSampled(q, Gaussian(sigma)), 1)),
+                                  delta, 2).upper
+    z = np.linspace(-12, 16, 400_001)
+    normal = [np.exp(-((z - k) ** 2) / 2) / math.sqrt(2 * math.pi) for k in range(3)]
+    mixed = (1 - q) ** 2 * normal[0] + 2 * q * (1 - q) * normal[1] + q * q * normal[2]
+    e = math.exp(epsilon)
+    truth = max(np.maximum(mixed - e * normal[0], 0).sum(), np.maximum(normal[0] - e * mixed, 0).sum()) * (z[1] - z[0])
+    return max(0.0, float(truth) - delta)
+
+
+@measures("privacy.group.group_epsilon", "C2", method="search over d on a grid; a bound", tolerance=2e-3)
+def the_generic_rule(bench):
+    """A fixed-size sample has no group form of its own, so that the generic rule decides."""
+    accountant = RenyiAccountant(Relation.REPLACE_ONE)
+    ledger = ledger_of((FixedSizeSampled(1000, 10, Gaussian(4.0)), 20), relation=Relation.REPLACE_ONE)
+    best = math.inf
+    for d in np.exp(np.linspace(math.log(1e-7), math.log(1e-5), 2000)):
+        epsilon = accountant.epsilon(ledger, float(d)).upper
+        if 3 * math.exp(2 * epsilon) * d <= 1e-5:
+            best = min(best, 3 * epsilon)
+    return relative(group.group_epsilon(accountant, ledger, 1e-5, 3).upper, best)
+
+
+@measures("privacy.selection.theorem_d1", "C1", "C2", "C3", method="the paper's setting, by hand", tolerance=1e-12)
+def theorem_d1_by_hand(bench):
+    cost = selection.theorem_d1(1.5, 0.4, 0.05, 1 / 300)
+    inverse = 300 / (0.4 * 0.05)
+    return worst([cost.calls / inverse**2, cost.accuracy_loss, cost.epsilon, cost.epsilon_validation],
+                 [math.log(inverse), 10 * math.log(inverse), 4.7, 3.2])
+
+
+@measures("privacy.selection.liu_talwar", "C1", method="by hand", tolerance=1e-12)
+def liu_talwar_by_hand(bench):
+    return relative(selection.liu_talwar(0.7), 2.1)
+
+
+@measures("privacy.selection.poisson_stopped_epsilon", "M1", method="loop over orders", tolerance=1e-9)
+def poisson_stopping_by_a_loop(bench):
+    orders, mean = (4.0, 10.0, 30.0), 5.0
+    accountant, ledger = RenyiAccountant(orders=orders), ledger_of((Gaussian(20.0), 4))
+    candidates = []
+    for a in orders:
+        divergence = 4 * a / (2 * 400)
+        single = accountant.delta(ledger, math.log(1 + 1 / (a - 1))).upper
+        total = divergence + mean * single + math.log(mean) / (a - 1)
+        candidates.append(total + math.log((a - 1) / a) - (math.log(1e-5) + math.log(a)) / (a - 1))
+    return relative(selection.poisson_stopped_epsilon(accountant, ledger, 1e-5, mean), min(candidates))

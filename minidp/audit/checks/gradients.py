@@ -1,0 +1,132 @@
+"""Checks of the three representations of per-example gradients."""
+from fractions import Fraction
+
+import numpy as np
+
+from ...backend import to_host
+from ...grads import Explicit, Outer, OuterSum
+from . import measures, worst
+
+EXACT = 1e-12
+
+
+def _factors(bench, positions, i, o, dtype="float64"):
+    shape = (3,) if positions is None else (3, positions)
+    return [bench.rng.uniform(-1, 1, (*shape, n)).astype(dtype) for n in (i, o)]
+
+
+def _loop(a, d):
+    """g_bio = sum_t a_bti d_bto, number by number; without t for matrices."""
+    if a.ndim == 2:
+        a, d = a[:, None], d[:, None]
+    g = np.zeros((len(a), a.shape[2], d.shape[2]))
+    for b, t, i, o in np.ndindex(len(a), a.shape[1], a.shape[2], d.shape[2]):
+        g[b, i, o] += a[b, t, i] * d[b, t, o]
+    return g
+
+
+def _forms(bench):
+    """(gradient object, its gradients by a loop) of every class, wide and tall."""
+    for i, o in ((4, 3), (2, 5)):
+        for cls, positions in ((Outer, None), (OuterSum, 4)):
+            a, d = _factors(bench, positions, i, o)
+            g = _loop(a, d)
+            grad = cls(bench.asarray(a), bench.asarray(d))
+            yield cls, grad, g
+            yield Explicit, grad.explicit(), g
+    long = bench.rng.uniform(-1, 1, (3, 1300))  # longer than a run of the blocked sum
+    yield Explicit, Explicit(bench.asarray(long)), long
+
+
+def _register(cls):
+    card = f"grads.{cls.__name__}"
+
+    if cls is not Explicit:
+        @measures(card, "F1", method="loop over numbers", tolerance=EXACT)
+        def materialised(bench):
+            return max(worst(grad.materialise(), g) for kind, grad, g in _forms(bench) if kind is cls)
+
+        @measures(card, "F1", method="swapped axes against the loop", tolerance=EXACT)
+        def explicit_form(bench):
+            return max(worst(grad.explicit().materialise(), g) for kind, grad, g in _forms(bench) if kind is cls)
+
+    @measures(card, "N1", method="loop over numbers", tolerance=EXACT)
+    def squared_norms(bench):
+        return max(worst(grad.sq_norms(), [float(sum(v * v for v in one.ravel())) for one in g])
+                   for kind, grad, g in _forms(bench) if kind is cls)
+
+    @measures(card, "P1", method="loop over examples", tolerance=EXACT)
+    def weighted_sums(bench):
+        w = bench.rng.uniform(0, 1, 3)
+        return max(worst(grad.weighted_sum(bench.asarray(w)), sum(w[b] * g[b] for b in range(3)))
+                   for kind, grad, g in _forms(bench) if kind is cls)
+
+    @measures(card, "P1", method="weight 0 against a gradient that is not finite", tolerance=EXACT)
+    def weight_zero_is_zero(bench):
+        a, d = _factors(bench, 4 if cls is OuterSum else None, 4, 3)
+        g = _loop(a, d)
+        a[1, 0] = np.nan
+        poisoned = g.copy()
+        poisoned[1, 0] = np.inf
+        grad = Explicit(bench.asarray(poisoned)) if cls is Explicit else cls(bench.asarray(a), bench.asarray(d))
+        return worst(grad.weighted_sum(bench.asarray(np.array([1.0, 0.0, 2.0]))), g[0] + 2 * g[2])
+
+
+for _cls in (Explicit, Outer, OuterSum):
+    _register(_cls)
+
+
+def _shortfall(grad, exact):
+    """How far the upper norms, as exact fractions, fall below the true ones (relative); infinity if far above."""
+    largest = 0.0
+    for upper, truth in zip(to_host(grad.sq_norms_upper()), exact):
+        ratio = Fraction(float(upper)) / truth
+        if ratio > 1 + Fraction(1, 50):
+            return np.inf
+        largest = max(largest, float(1 - ratio))
+    return largest
+
+
+@measures("grads.Explicit", "N2", method="exact fractions, float32; shortfall", tolerance=0.0)
+def explicit_norms_round_up(bench):
+    largest = 0.0
+    for size in (3, 40, 600):
+        g = bench.rng.uniform(-1, 1, (30, size)).astype("float32")
+        largest = max(largest, _shortfall(Explicit(bench.asarray(g)), [sum(Fraction(float(v)) ** 2 for v in one)
+                                                                       for one in g]))
+    return largest
+
+
+@measures("grads.Explicit", "N2", method="exact fractions, float32, factored; shortfall", tolerance=0.0)
+def outer_norms_round_up(bench):
+    a, d = (bench.rng.uniform(-1, 1, (40, n)).astype("float32") for n in (17, 9))
+    exact = [sum(Fraction(float(v)) ** 2 for v in a[b]) * sum(Fraction(float(v)) ** 2 for v in d[b]) for b in range(40)]
+    return _shortfall(Outer(bench.asarray(a), bench.asarray(d)), exact)
+
+
+@measures("grads.OuterSum", "N3", method="exact fractions, float32, cancelling terms; shortfall", tolerance=0.0)
+def sums_of_outer_products_round_up(bench):
+    """Positions that nearly cancel, where the Gram form loses digits; how loose it is does not count here."""
+    largest = 0.0
+    for cancel in (0.0, 0.9, 0.9999):
+        a = bench.rng.uniform(0.5, 1.5, (25, 2, 6)).astype("float32")
+        d = bench.rng.uniform(0.5, 1.5, (25, 2, 5)).astype("float32")
+        a[:, 1] = a[:, 0] if cancel else a[:, 1]
+        d[:, 1] = (-cancel * d[:, 0]).astype("float32") if cancel else d[:, 1]
+        upper = to_host(OuterSum(bench.asarray(a), bench.asarray(d)).sq_norms_upper())
+        for b in range(25):
+            truth = sum(sum(Fraction(float(a[b, t, i])) * Fraction(float(d[b, t, o])) for t in range(2)) ** 2
+                        for i in range(6) for o in range(5))
+            largest = max(largest, float(1 - Fraction(float(upper[b])) / truth))
+    return largest
+
+
+@measures("grads.OuterSum", "N3", method="slack against n eps (sum |a||d|)^2, float64", tolerance=1e-3)
+def slack_of_sums_of_outer_products(bench):
+    """The slack itself, where it is far above rounding: float32 factors, n = I + O + 2 T + 8."""
+    a, d = _factors(bench, 4, 6, 5, "float32")
+    grad = OuterSum(bench.asarray(a), bench.asarray(d))
+    slack = to_host(grad.sq_norms_upper()).astype("float64") - to_host(grad.sq_norms())
+    sizes = [sum(np.linalg.norm(a[b, t]) * np.linalg.norm(d[b, t]) for t in range(4)) for b in range(3)]
+    expected = (6 + 5 + 2 * 4 + 8) * np.finfo("float32").eps * np.array(sizes) ** 2
+    return max(0.0, float(np.max(1 - slack / expected)) - 0.1)  # a rounding of the sum may take a tenth

@@ -1,0 +1,214 @@
+"""Checks of log moments, Renyi divergences and their conversions, against mpmath."""
+import math
+
+import numpy as np
+
+from ...privacy import conversion
+from ...privacy.events import FixedSizeSampled, Gaussian, Laplace, NeighbouringRelation, PoissonSampled, RandomlyStopped
+from ...privacy.ledger import Ledger
+from ...privacy.moments import MomentsAccountant, log_moment_curve
+from ...privacy.renyi import RenyiAccountant
+from . import excess, measures, relative
+
+MOMENTS, RENYI = "privacy.moments.MomentsAccountant", "privacy.renyi.RenyiAccountant"
+GRID = ((0.01, 4.0, 5.0), (0.01, 4.0, 19.0), (0.3, 1.0, 2.0), (1e-5, 2.0, 8.0), (0.004, 0.7, 11.0))
+
+
+def _integral(q, sigma, n, digits=30):
+    """log of the integral of mu_0 (mu/mu_0)^n, mu_0 = N(0, sigma^2), mu = (1-q) mu_0 + q N(1, sigma^2), in mpmath."""
+    import mpmath
+
+    with mpmath.workdps(digits):
+        q, s = mpmath.mpf(q), mpmath.mpf(sigma)
+
+        def integrand(z):
+            ratio = 1 - q + q * mpmath.exp((2 * z - 1) / (2 * s * s))
+            return mpmath.npdf(z, 0, s) * ratio**n
+
+        low, high = min(0, n) - 14 * s, max(0, n) + 14 * s
+        places = [low + (high - low) * mpmath.mpf(i) / 12 for i in range(13)]
+        return mpmath.log(mpmath.quad(integrand, places))
+
+
+@measures(MOMENTS, "M1", method="mpmath integral of 30 digits; a bound", tolerance=1e-9)
+def log_moments_against_mpmath(bench):
+    return max(excess(log_moment_curve(PoissonSampled(q, Gaussian(sigma)), np.array([order]))[0],
+                      _integral(q, sigma, order + 1)) for q, sigma, order in GRID)
+
+
+@measures(MOMENTS, "M1", method="closed form against the mpmath integral; a bound", tolerance=1e-9)
+def closed_form_against_mpmath(bench):
+    return max(excess(log_moment_curve(PoissonSampled(q, Gaussian(sigma)), np.array([order]), "closed-form")[0],
+                      _integral(q, sigma, order + 1)) for q, sigma, order in GRID)
+
+
+@measures(MOMENTS, "M1", method="E1 <= E2, both by mpmath: excess of E1", tolerance=0.0)
+def the_other_direction_is_smaller(bench):
+    return max(0.0, *(float(_integral(q, sigma, -order) - _integral(q, sigma, order + 1))
+                      for q, sigma, order in GRID[:3]))
+
+
+@measures(MOMENTS, "M2", method="mpmath integral at q = 1; a bound", tolerance=1e-12)
+def unsampled_log_moments(bench):
+    return max(excess(log_moment_curve(Gaussian(sigma), np.array([order]))[0], _integral(1, sigma, order + 1))
+               for sigma, order in ((1.0, 1.0), (4.0, 7.0), (2.5, 3.5)))
+
+
+def _theorem_9(fraction, sigma, a):
+    """Wang, Balle, Kasiviswanathan 2019, Theorem 9, for the Gaussian, term by term in mpmath."""
+    import mpmath
+
+    with mpmath.workdps(40):
+        g, v = mpmath.mpf(fraction), 1 / mpmath.mpf(sigma) ** 2
+        total = 1 + g**2 * mpmath.binomial(a, 2) * min(4 * (mpmath.exp(v) - 1), 2 * mpmath.exp(v))
+        for j in range(3, a + 1):
+            total += 2 * g**j * mpmath.binomial(a, j) * mpmath.exp(mpmath.mpf(j) * (j - 1) / 2 * v)
+        return min(mpmath.log(total), mpmath.mpf(a) * (a - 1) * v / 2)
+
+
+@measures(MOMENTS, "M3", method="the theorem's sum in mpmath; a bound", tolerance=1e-9)
+def fixed_size_log_moments(bench):
+    return max(excess(log_moment_curve(FixedSizeSampled(1000, size, Gaussian(sigma)), np.array([a - 1.0]))[0],
+                      _theorem_9(size / 1000, sigma, a))
+               for size, sigma, a in ((10, 4.0, 2), (10, 4.0, 3), (10, 4.0, 12), (100, 1.5, 5), (500, 0.8, 9)))
+
+
+@measures(MOMENTS, "M3", method="convexity between integer orders; a bound", tolerance=1e-11)
+def fixed_size_between_integers(bench):
+    event = FixedSizeSampled(1000, 10, Gaussian(4.0))
+    chord = (_theorem_9(0.01, 4.0, 5) * 3 + _theorem_9(0.01, 4.0, 6)) / 4
+    return excess(log_moment_curve(event, np.array([4.25]))[0], chord)
+
+
+@measures(MOMENTS, "M4", method="Lemma C.1 in mpmath; a bound", tolerance=1e-12)
+def pure_log_moments(bench):
+    import mpmath
+
+    def lemma(epsilon, order):
+        e = mpmath.mpf(epsilon)
+        return min(order * e, order * e * (mpmath.exp(e) - 1) + order**2 * e**2 * mpmath.exp(2 * e) / 2)
+
+    sampled = math.log(1 + 0.1 * (math.exp(1 / 8) - 1))
+    return max(excess(log_moment_curve(event, np.array([order]))[0], lemma(epsilon, order))
+               for event, epsilon in ((Laplace(10.0), 0.1), (Laplace(0.5), 2.0),
+                                      (PoissonSampled(0.1, Laplace(8.0)), sampled)) for order in (1.0, 5.0, 17.5))
+
+
+@measures(MOMENTS, "M5", method="Lemma 3 by hand, and its refusals", tolerance=1e-12)
+def asymptotic_log_moments(bench):
+    event = PoissonSampled(0.01, Gaussian(4.0))
+    accountant = MomentsAccountant(method="asymptotic")
+    if accountant.kind != "approximation" or accountant.supports(PoissonSampled(0.02, Gaussian(4.0))):
+        return math.inf
+    got = log_moment_curve(event, np.array([1.0, 10.0, 51.0, 52.0]), "asymptotic")
+    if got[3] != math.inf:  # 16 ln 25 = 51.5
+        return math.inf
+    return max(relative(value, 1e-4 * order * (order + 1) / (0.99 * 16))
+               for value, order in zip(got, (1.0, 10.0, 51.0)))
+
+
+@measures(MOMENTS, "M1", method="total over 10,000 steps against the published 1.26", tolerance=0.005)
+def the_papers_epsilon(bench):
+    """q .01, sigma 4, delta 1e-5, lambda up to 32 (Abadi et al. 2016, Section 5.1): 1.2586 by 50-digit moments."""
+    ledger = Ledger()
+    ledger.append(PoissonSampled(0.01, Gaussian(4.0)), 10_000)
+    got = MomentsAccountant(orders=tuple(range(1, 33))).epsilon(ledger, 1e-5).upper
+    return max(abs(got - 1.26), relative(got, 1.2586) * 10)
+
+
+@measures(RENYI, "M1", method="mpmath integral at fractional orders; a bound", tolerance=1e-9)
+def renyi_divergences_against_mpmath(bench):
+    accountant = RenyiAccountant(orders=(1.5, 3.3, 20.0))
+    got = accountant.curve(PoissonSampled(0.02, Gaussian(2.0)), accountant.orders)
+    return max(excess(value, _integral(0.02, 2.0, a)) for value, a in zip(got, accountant.orders))
+
+
+@measures(RENYI, "M2", method="randomised response in mpmath; a bound", tolerance=1e-11)
+def pure_divergences(bench):
+    import mpmath
+
+    accountant, largest = RenyiAccountant(orders=(1.5, 4.0, 30.0)), 0.0
+    for scale in (10.0, 0.7):
+        e = 1 / mpmath.mpf(scale)
+        likely = mpmath.exp(e) / (1 + mpmath.exp(e))
+        for value, a in zip(accountant.curve(Laplace(scale), accountant.orders), accountant.orders):
+            moment = likely**a * (1 - likely) ** (1 - a) + (1 - likely) ** a * likely ** (1 - a)
+            largest = max(largest, excess(value, mpmath.log(moment)))
+    return largest
+
+
+@measures(RENYI, "M3", method="loop over both orders", tolerance=1e-9)
+def random_stopping_by_a_loop(bench):
+    orders, event, largest = (2.0, 8.0, 20.0), PoissonSampled(0.02, Gaussian(2.0)), 0.0
+    once = [float(_integral(0.02, 2.0, a)) / (a - 1) for a in orders]
+    for eta, gamma, runs in ((1.0, 0.1, 10.0), (0.0, 0.1, 9 / math.log(10))):
+        choice = min((1 - 1 / b) * d + math.log(1 / gamma) / b for b, d in zip(orders, once))
+        expected = [d + (1 + eta) * choice + math.log(runs) / (a - 1) for a, d in zip(orders, once)]
+        got = RenyiAccountant(orders=orders).curve(RandomlyStopped(event, eta, gamma), orders)
+        largest = max(largest, *(excess(value / (a - 1), truth) for value, a, truth in zip(got, orders, expected)))
+    return largest
+
+
+ORDERS = np.arange(0.5, 80.0, 0.5)
+
+
+def _gaussian_moments(mu):
+    return 0.5 * mu * mu * ORDERS * (ORDERS + 1)
+
+
+@measures("privacy.conversion.tail_bound_epsilon", "C1", method="loop over orders", tolerance=1e-12)
+def tail_bound_epsilon_by_a_loop(bench):
+    return max(relative(conversion.tail_bound_epsilon(_gaussian_moments(mu), ORDERS, 1e-6),
+                        min((mu * mu * o * (o + 1) / 2 + math.log(1e6)) / o for o in ORDERS)) for mu in (0.1, 0.5, 2.0))
+
+
+@measures("privacy.conversion.tail_bound_delta", "C1", method="loop over orders", tolerance=1e-12)
+def tail_bound_delta_by_a_loop(bench):
+    return max(relative(conversion.tail_bound_delta(_gaussian_moments(mu), ORDERS, epsilon),
+                        math.exp(min(mu * mu * o * (o + 1) / 2 - o * epsilon for o in ORDERS)))
+               for mu, epsilon in ((0.1, 0.5), (0.5, 2.0), (2.0, 9.0)))
+
+
+def _sharper_delta(mu, a, epsilon):
+    """e^((a-1)(D - epsilon)) / (a-1) (1 - 1/a)^a, as the proposition prints it, D = a mu^2 / 2."""
+    return math.exp(min((a - 1) * (a * mu * mu / 2 - epsilon), 700.0)) / (a - 1) * (1 - 1 / a) ** a
+
+
+@measures("privacy.conversion.sharper_delta", "C1", method="Proposition 12 as printed, loop over orders",
+          tolerance=1e-11)
+def sharper_delta_by_a_loop(bench):
+    return max(relative(conversion.sharper_delta(_gaussian_moments(mu), ORDERS, epsilon),
+                        min(_sharper_delta(mu, o + 1, epsilon) for o in ORDERS))
+               for mu, epsilon in ((0.1, 0.5), (0.5, 2.0), (2.0, 9.0)))
+
+
+@measures("privacy.conversion.sharper_epsilon", "C1", method="delta of Proposition 12 at the epsilon found",
+          tolerance=1e-9)
+def sharper_epsilon_solves_for_delta(bench):
+    largest = 0.0
+    for mu in (0.1, 0.5, 2.0):
+        epsilon = conversion.sharper_epsilon(_gaussian_moments(mu), ORDERS, 1e-6)
+        largest = max(largest, relative(min(_sharper_delta(mu, o + 1, epsilon) for o in ORDERS), 1e-6))
+    return largest
+
+
+@measures("privacy.conversion.sharper_epsilon", "C2", method="where epsilon becomes 0, against sqrt(1 - e^-D)",
+          tolerance=1e-6)
+def large_delta_needs_no_epsilon(bench):
+    """Bisection for the delta from which epsilon is 0. Orders whose own conversion gives no 0 earlier."""
+    orders, moments = np.array([1.0]), np.array([0.01])
+    low, high = 1e-4, 0.5
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if conversion.sharper_epsilon(moments, orders, middle) == 0 else (middle, high)
+    return relative(high, math.sqrt(-math.expm1(-0.01)))
+
+
+@measures(MOMENTS, "M2", method="replace-one and add-remove read the same events", tolerance=0.0)
+def unsampled_events_do_not_depend_on_the_relation(bench):
+    figures = []
+    for relation in NeighbouringRelation:
+        ledger = Ledger(relation)
+        ledger.append(Gaussian(4.0), 3)
+        figures.append(MomentsAccountant(relation).epsilon(ledger, 1e-5).upper)
+    return max(figures) - min(figures)

@@ -1,0 +1,99 @@
+"""Checks of differentially private PCA."""
+import math
+from unittest import mock
+
+import numpy as np
+
+from ...mechanism import PrivatePCA, pca
+from ...privacy.events import Gaussian
+from ...privacy.events import NeighbouringRelation as Relation
+from . import measures, worst
+
+CARD = "mechanism.pca.PrivatePCA"
+EXACT, SIGMAS = 1e-12, 6.0
+SENSITIVITIES = {Relation.ADD_REMOVE: 1.0, Relation.ZERO_OUT: 1.0, Relation.REPLACE_ONE: math.sqrt(2)}
+
+
+@measures(CARD, "F1", method="each row over its norm; zero where not finite", tolerance=EXACT)
+def rows_are_scaled_to_unit_norm(bench):
+    x = bench.rng.standard_normal((8, 5)) * 10.0 ** bench.rng.uniform(-20, 20, (8, 1))
+    x[3], x[5, 2] = 0.0, np.nan
+    expected = np.zeros((8, 5))
+    for n in (0, 1, 2, 4, 6, 7):
+        norm = math.sqrt(math.fsum(v * v for v in x[n]))
+        expected[n] = [v / norm for v in x[n]]
+    return worst(pca.unit_rows(bench.asarray(x)), expected)
+
+
+@measures(CARD, "F1", method="excess of a row's norm over 1, float32", tolerance=0.0)
+def no_row_is_longer_than_one(bench):
+    rows = np.asarray(pca.unit_rows(bench.rng.standard_normal((3000, 6)).astype("float32"))).astype("float64")
+    return max(0.0, float(np.sqrt((rows**2).sum(axis=1)).max()) - 1)
+
+
+@measures(CARD, "F2", method="loop over rows", tolerance=EXACT)
+def second_moments_equal_a_loop(bench):
+    x = bench.rng.standard_normal((7, 4)) + 2
+    expected = np.zeros((4, 4))
+    for row in x:
+        for i, j in np.ndindex(4, 4):
+            expected[i, j] += row[i] * row[j] / sum(v * v for v in row)
+    with mock.patch.object(pca, "BATCH_ROWS", 3):
+        return worst(PrivatePCA(2, 4.0).raw_second_moments(bench.asarray(x)), expected)
+
+
+def _noises(sigma, raw, times, rng):
+    seen = []
+    with mock.patch.object(pca, "principal_directions", lambda matrix, dimensions: seen.append(matrix - raw)):
+        for _ in range(times):
+            PrivatePCA(1, sigma).release(raw, rng)
+    return np.array(seen)
+
+
+@measures(CARD, "F3", "S2", method="variance in an orthonormal basis, in standard errors", tolerance=SIGMAS)
+def noise_is_isotropic_among_symmetric_matrices(bench):
+    """Coordinates in E_ii, (E_ij + E_ji)/sqrt 2 have variance sigma_p^2 each and are not correlated."""
+    times, sigma = 4000, 3.0
+    noise = _noises(sigma, np.arange(9.0).reshape(3, 3) + np.arange(9.0).reshape(3, 3).T, times, bench.rng)
+    if worst(noise, noise.transpose(0, 2, 1)) > 1e-9:
+        return math.inf
+    i, j = np.triu_indices(3)
+    z = noise[:, i, j] * np.where(i == j, 1, math.sqrt(2)) / sigma
+    products = z.T @ z / math.sqrt(times)
+    return max(np.abs((z * z).mean(axis=0) - 1).max() * math.sqrt(times / 2), np.abs(z.mean(axis=0)).max() * times**0.5,
+               np.abs(products[~np.eye(6, dtype=bool)]).max())
+
+
+@measures(CARD, "F4", method="singular value decomposition", tolerance=1e-5)
+def directions_are_the_principal_ones(bench):
+    x = bench.rng.standard_normal((60, 5)) * [1, 5, 2, 0.5, 3]
+    model = PrivatePCA(3, 0.0)
+    projection = model.release(model.raw_second_moments(bench.asarray(x)), bench.rng)
+    directions = np.linalg.svd(x / np.linalg.norm(x, axis=1, keepdims=True))[2][:3]
+    return worst(np.abs(projection.T @ directions.T), np.eye(3)) if projection.shape == (5, 3) else math.inf
+
+
+@measures(CARD, "S1", method="worst pair of rows by search: 1 - reached / claimed", tolerance=1e-6)
+def sensitivity_is_reached_and_not_exceeded_by_rows(bench):
+    largest, model = 0.0, PrivatePCA(1, 1.0)
+    for relation in Relation:
+        claimed, reached = model.sensitivity(relation), 0.0
+        for trial in range(200):
+            rows = bench.rng.standard_normal((2, 4)) * 10.0 ** bench.rng.uniform(-4, 4)
+            if trial % 2:
+                rows = np.eye(4)[:2] * rows[0, 0]  # rows on different axes are the farthest apart
+            first, second = (model.raw_second_moments(bench.asarray(row[None])) for row in rows)
+            moved = first - second if relation is Relation.REPLACE_ONE else first
+            reached = max(reached, float(np.linalg.norm(moved)))
+        if reached > claimed * (1 + 1e-12):
+            return math.inf
+        largest = max(largest, 1 - reached / claimed)
+    return largest
+
+
+@measures(CARD, "S2", method="sigma_p over the sensitivity", tolerance=EXACT)
+def event_follows_the_relation(bench):
+    events = [PrivatePCA(60, 7.0).event(relation) for relation in Relation]
+    if not all(isinstance(event, Gaussian) for event in events):
+        return math.inf
+    return worst([event.noise_multiplier for event in events], [7.0 / SENSITIVITIES[relation] for relation in Relation])

@@ -1,0 +1,156 @@
+"""Checks of the trainer and the optimizers, which are handed in: audit stands beside train, not above it."""
+import math
+
+import numpy as np
+
+from ... import nn
+from ...backend import Backend, to_host
+from ...mechanism import Plan, PoissonSampler, Sanitizer, per_layer_groups
+from ...streams import Streams
+from .. import reference
+from . import Bench, measures, worst
+
+EXACT = 1e-12
+CARD = "train.trainer.Trainer"
+_HOST = Bench(None, Backend.numpy())
+
+
+def register(train):
+    """Register the checks of a `train` package: Trainer, SGD and OPTIMIZERS."""
+    for name, loop in LOOPS.items():
+        _register_optimizer(train.OPTIMIZERS[name], loop)
+    _register_trainer(train)
+
+
+def _sgd(theta, g, slots, t):
+    return theta - 0.1 * g
+
+
+def _momentum(theta, g, slots, t):
+    slots["v"] = 0.9 * slots.get("v", 0.0) + g
+    return theta - 0.1 * slots["v"]
+
+
+def _nesterov(theta, g, slots, t):
+    slots["v"] = 0.9 * slots.get("v", 0.0) + g
+    return theta - 0.1 * (g + 0.9 * slots["v"])
+
+
+def _adagrad(theta, g, slots, t):
+    slots["s"] = slots.get("s", 0.0) + g * g
+    return theta - 0.1 * g / (math.sqrt(slots["s"]) + 1e-8)
+
+
+def _adam(theta, g, slots, t):
+    slots["m"] = 0.9 * slots.get("m", 0.0) + (1 - 0.9) * g
+    slots["v"] = 0.999 * slots.get("v", 0.0) + (1 - 0.999) * g * g
+    unbiased = slots["m"] / (1 - 0.9**t), slots["v"] / (1 - 0.999**t)
+    return theta - 0.1 * unbiased[0] / (math.sqrt(unbiased[1]) + 1e-8)
+
+
+LOOPS = {"sgd": _sgd, "momentum": _momentum, "nesterov": _nesterov, "adagrad": _adagrad, "adam": _adam}
+
+
+def _register_optimizer(cls, loop):
+    labels = ("F1", "F2") if loop is _adam else ("F1",)
+
+    @measures(f"train.optimizer.{cls.__name__}", *labels, method="loop over single numbers, 6 steps", tolerance=EXACT)
+    def steps_equal_a_scalar_loop(bench):
+        optimizer, key = cls(0.1), ("layer", "W")
+        theta = bench.rng.uniform(-1, 1, (2, 3))
+        on_device, expected = {key: bench.asarray(theta.copy())}, theta.copy()
+        slots = {index: {} for index in np.ndindex(2, 3)}
+        for step in range(6):
+            g = bench.rng.uniform(-1, 1, (2, 3)) * 10.0 ** bench.rng.uniform(-3, 1)
+            for index in np.ndindex(2, 3):
+                expected[index] = loop(expected[index], g[index], slots[index], step + 1)
+            optimizer.step(on_device, {key: bench.asarray(g)}, step)
+        return worst(on_device[key], expected)
+
+
+def _setting(train, bench, noise=0.0, clip=0.5, steps=4, sampler=None, batch_size=4096):
+    rng = np.random.default_rng(3)
+    network = nn.Sequential([nn.Dense(4, 5, rng=rng, dtype="float64"), nn.Tanh(),
+                             nn.Dense(5, 3, rng=rng, dtype="float64")], (4,))
+    x, y = rng.uniform(-1, 1, (12, 4)), rng.integers(0, 3, 12)
+    groups = per_layer_groups(list(network.params()), clip, noise)
+    plan = Plan(sampler or PoissonSampler(0.4), Sanitizer(groups), steps, 7)
+    network.to(bench.backend)
+    trainer = train.Trainer(network, nn.SoftmaxCrossEntropy(), train.SGD(0.2), plan, batch_size=batch_size)
+    return trainer, x, y
+
+
+def _run(trainer, bench, x, y, **options):
+    trainer.run(bench.asarray(x), bench.asarray(y), Streams(5), **options)
+    return {key: to_host(array).copy() for key, array in trainer.network.params().items()}
+
+
+def _algorithm_1(trainer, x, y):
+    """The same run as a loop over steps and examples, with the same draws; parameters on the host."""
+    streams, network, loss, plan = Streams(5), trainer.network, nn.SoftmaxCrossEntropy(), trainer.plan
+    for lot in list(plan.sampler.lots(len(x), plan.steps, streams.sampling)):
+        total = {key: np.zeros(array.shape) for key, array in network.params().items()}
+        if len(lot):
+            total = reference.clipped_sum(reference.single_example_grads(network, loss, x[lot], y[lot]),
+                                          plan.sanitizer.groups)
+        for group in plan.sanitizer.groups:
+            for key in group.keys:
+                std = 0.0 if group.noise_multiplier == 0 else group.clip_norm * group.noise_multiplier
+                noise = streams.noise.standard_normal(total[key].shape) if std else 0.0
+                theta = network.params()[key]
+                theta -= 0.2 * (total[key] + std * noise) / 7
+    return network.params()
+
+
+def _register_trainer(train):
+    @measures(CARD, "F2", "F3", "F4", method="Algorithm 1 as a loop over examples, same draws", tolerance=1e-10)
+    def training_equals_algorithm_1(bench):
+        largest = 0.0
+        for noise in (0.0, 0.8):
+            trainer, x, y = _setting(train, bench, noise)
+            got = _run(trainer, bench, x, y)
+            host, x, y = _setting(train, _HOST, noise)
+            expected = _algorithm_1(host, x, y)
+            largest = max(largest, *(worst(got[key], expected[key]) for key in expected))
+        return largest
+
+    @measures(CARD, "F2", method="batches of 2 and of 5 against one", tolerance=1e-10)
+    def noise_is_drawn_once_a_lot(bench):
+        runs = []
+        for batch_size in (4096, 2, 5):
+            trainer, x, y = _setting(train, bench, 0.8, batch_size=batch_size)
+            runs.append(_run(trainer, bench, x, y))
+        return max(worst(run[key], runs[0][key]) for run in runs[1:] for key in run)
+
+    @measures(CARD, "F3", method="an empty lot moves by noise / L", tolerance=1e-10)
+    def an_empty_lot_is_divided_by_the_expected_size(bench):
+        trainer, x, y = _setting(train, bench, 0.8, sampler=PoissonSampler(0.0), steps=1)
+        before = {key: to_host(array).copy() for key, array in trainer.network.params().items()}
+        after, noise = _run(trainer, bench, x, y), Streams(5).noise
+        return max(worst(before[key] - after[key], 0.2 * 0.4 * noise.standard_normal(before[key].shape) / 7)
+                   for key in before)
+
+    @measures(CARD, "F4", method="plain SGD on the lot's sum, C infinite and no noise", tolerance=1e-10)
+    def without_clipping_and_noise_it_is_sgd(bench):
+        trainer, x, y = _setting(train, bench, 0.0, clip=math.inf, sampler=PoissonSampler(1.0))
+        got, (host, x, y) = _run(trainer, bench, x, y), _setting(train, _HOST, clip=math.inf)
+        for _ in range(4):
+            grads = reference.single_example_grads(host.network, nn.SoftmaxCrossEntropy(), x, y)
+            for key, theta in host.network.params().items():
+                theta -= 0.2 * grads[key].sum(axis=0) / 7
+        return max(worst(got[key], theta) for key, theta in host.network.params().items())
+
+    @measures(CARD, "F1", method="steps drawn before the ledger covers them", tolerance=0.0)
+    def the_ledger_covers_every_step_before_it_runs(bench):
+        uncovered, drawn = [], [0]
+
+        class Watched(PoissonSampler):
+            def lots(self, num_examples, steps, rng):
+                for lot in super().lots(num_examples, steps, rng):
+                    drawn[0] += 1
+                    uncovered.append(sum(count for _, count in trainer.ledger.items()) < drawn[0])
+                    yield lot
+
+        trainer, x, y = _setting(train, bench, 0.8, steps=9, sampler=Watched(0.4))
+        _run(trainer, bench, x, y, block_steps=2)
+        return float(sum(uncovered)) + abs(drawn[0] - 9) + abs(sum(c for _, c in trainer.ledger.items()) - 9)
