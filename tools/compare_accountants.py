@@ -12,6 +12,9 @@ import math
 import random
 import sys
 import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from the checkout, installed or not
 
 from minidp.files import atomic_write
 from minidp.privacy import (Gaussian, JointGaussian, Ledger, LossDistributionAccountant, MomentsAccountant,
