@@ -105,8 +105,8 @@ def test_another_configuration_is_refused(start_script, run_script, tmp_path):
 def test_damaged_files_are_refused(damage, start_script, run_script, tmp_path):
     flags = (*FLAGS, "--steps", 100_000)
     process = start_script(*flags, "--out", "out")
-    wait_for(tmp_path / "out" / "ledger.json", process)
-    assert kill_after(process, 1.0)
+    wait_for(tmp_path / "out" / "checkpoint.npz", process)
+    assert kill_after(process, 0.5)
     if damage == "truncate":
         path = tmp_path / "out" / "checkpoint.npz"
         path.write_bytes(path.read_bytes()[:-200])
