@@ -6,6 +6,7 @@ import numpy as np
 
 from .accountant import Accountant, Bound
 from .events import Gaussian, Laplace, NeighbouringRelation, PoissonSampled
+from .fourier import ROUNDING, fast_length, spectrum_of, square_sum
 from .moments import pure_epsilon
 
 SAFETY = 37.0           # what is cut off or wraps around is e^-37 = 1e-16 of what counts
@@ -17,7 +18,6 @@ MAX_POINTS = 2 ** 21
 MAX_KNOTS = 2 ** 17     # of one step, about
 MAX_GRIDS = 16          # kept for queries that follow
 LEAST_LOG_DELTA = -690.0
-ROUNDING = 2.0 ** -53
 NEGLIGIBLE = 60.0
 
 
@@ -117,7 +117,7 @@ class LossDistributionAccountant(Accountant):
         step = fineness * math.sqrt(saddle.variance / steps)
         span = max(losses[-1] - losses[0] for losses, _, _ in samples)
         step = max(step, 1.01 * (right - left) / MAX_POINTS, abs(span) / MAX_POINTS)
-        points = _fast_length((right - left) / step + 4)
+        points = fast_length((right - left) / step + 4)
         before = saddle.centre - left + 0.5 * (points * step - (right - left))
         gaps = (fineness / 4, max(3 * fineness / max(saddle.tilt, 1e-9), abs(span) / MAX_KNOTS))
         return LossGrid(direction, True, step, gaps, points, min(saddle.tilt, 300.0 / step), before,
@@ -130,7 +130,7 @@ class LossDistributionAccountant(Accountant):
         masses = masses_of(event, grid.direction, grid.upper, grid.step, grid.gaps, grid.deviations)  # [M1]
         losses = masses.losses(grid.step)
         mass, shift = tilted_masses(masses.log_mass, losses, grid.tilt)                      # [M2]
-        spectrum, error = _spectrum(mass, masses.knots, grid.points)
+        spectrum, error = spectrum_of(mass, masses.knots, grid.points)
         size = np.maximum(np.abs(spectrum), 1e-300)
         logs = np.log(size) + 1j * np.angle(spectrum)
         relative = error / (size + error) + 6 * ROUNDING * (1 + np.abs(logs))
@@ -202,9 +202,9 @@ class LossDistributionAccountant(Accountant):
         beyond_right = math.exp(min(log_right - grid.right_order * right, 0.0))
         beyond_left = math.exp(min(log_left + grid.left_order * left, 0.0))
         errors = np.exp(sizes[counts].real) * np.minimum(sizes[counts].imag, 1.0)
-        norm = math.sqrt(2 * _square_sum(errors) / grid.points) + math.exp(-NEGLIGIBLE)
-        norm += 8 * ROUNDING * math.log2(grid.points) * math.sqrt(_square_sum(mass))
-        weighted = norm * math.sqrt(_weight_square_sum(grid))
+        norm = math.sqrt(2 * square_sum(errors) / grid.points) + math.exp(-NEGLIGIBLE)
+        norm += 8 * ROUNDING * math.log2(grid.points) * math.sqrt(square_sum(mass))
+        weighted = norm * math.sqrt(_weightsquare_sum(grid))
         log_factor = shift - grid.tilt * centre
         if grid.upper:
             plain = beyond_right * math.exp(min(-grid.tilt * (right - centre), 700.0))
@@ -290,7 +290,7 @@ def _exp(exponent):
     return math.exp(min(exponent, 700.0))
 
 
-def _weight_square_sum(grid):
+def _weightsquare_sum(grid):
     """At least the sum over j = 1 .. points of (e^(-tilt h j) (1 - e^(-h j)))^2, by geometric series."""
     def series(rate):
         return grid.points if rate == 0 else math.expm1(-rate * grid.points) / math.expm1(-rate) * math.exp(-rate)
@@ -323,36 +323,9 @@ def _between(lower, upper):
     return lower + (upper - lower) / 3 if upper < math.inf else upper
 
 
-def _spectrum(mass, knots, points):
-    """(discrete Fourier transform of the folded masses, a bound on the error of each value).
-
-    The transform errs by a multiple of the masses' 2-norm (Higham 2002, Theorem 24.2); one atom that holds
-    most of the mass is transformed by its formula instead, which is what lets 10^7 steps compose.
-    """
-    main = int(np.argmax(mass))
-    rest = mass.copy()
-    rest[main] = 0.0
-    folded = np.bincount(knots % points, rest, points)
-    angle = (int(knots[main]) * np.arange(points // 2 + 1) % points) * (-2 * math.pi / points)
-    spectrum = np.fft.rfft(folded) + mass[main] * (np.cos(angle) + 1j * np.sin(angle))
-    error = 8 * ROUNDING * math.log2(points) * math.sqrt(points * _square_sum(folded)) + 16 * ROUNDING * mass[main]
-    return spectrum, error
-
-
 def _log_moment(mass, losses, order):
     """ln of the sum of mass * e^(order * loss)."""
     with np.errstate(divide="ignore"):
         logs = np.log(mass) + order * losses
     largest = np.max(logs)
     return largest + math.log(float(np.sum(np.exp(logs - largest))))
-
-
-def _square_sum(values):
-    # not a BLAS product: starting its threads takes longer than the sum
-    return float(np.sum(values * values))
-
-
-def _fast_length(least):
-    """An even length, of factors 2, 3 and 5, of at least `least`."""
-    power = 2 ** max(4, math.ceil(math.log2(least)))
-    return min(length for length in (power, power // 4 * 3, power // 8 * 5) if length >= least)

@@ -1,0 +1,31 @@
+"""Transforms of masses: right within the bound that they report."""
+import mpmath
+import numpy as np
+import pytest
+
+from minidp.privacy.fourier import fast_length, spectrum_of, square_sum
+
+
+@pytest.mark.parametrize("main", [0.2, 0.999999])
+def test_error_bound_holds_in_thirty_digits(main):
+    rng = np.random.default_rng(1)
+    knots = np.arange(-20, 44)
+    mass = rng.random(len(knots))
+    mass *= (1 - main) / mass.sum()
+    mass[30] += main
+    found, error = spectrum_of(mass, knots, 48)
+    with mpmath.workdps(30):
+        for frequency in range(25):
+            exact = sum(mpmath.mpf(float(m)) * mpmath.expjpi(mpmath.mpf(-2 * int(k) * frequency) / 48)
+                        for m, k in zip(mass, knots))
+            assert abs(mpmath.mpc(complex(found[frequency])) - exact) <= error
+    assert error < 1e-12
+
+
+@pytest.mark.parametrize("least, length", [(1, 10), (17, 20), (21, 24), (25, 32), (1000, 1024), (1025, 1280)])
+def test_lengths_are_even_products_of_small_primes(least, length):
+    assert fast_length(least) == length
+
+
+def test_square_sum():
+    assert square_sum(np.array([3.0, 4.0])) == 25.0
