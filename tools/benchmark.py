@@ -100,7 +100,7 @@ def make_step(workload, strategy, backend):
 
     def step():
         (lot,) = plan.sampler.lots(workload.examples, 1, streams.sampling)
-        trainer._step(x, y, lot, next(sizes), streams)
+        trainer.step(x, y, lot, next(sizes), streams)
         _wait(backend)
 
     return step, make_floor(network, workload.lot, backend, streams)

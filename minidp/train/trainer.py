@@ -143,7 +143,7 @@ class Trainer:
         """Run the charged steps; returns (progress, whether it was asked to stop)."""
         step, end, asked = progress.step, progress.charged, False
         for lot in self.plan.sampler.lots(x.shape[0], end - step, streams.sampling):
-            self._step(x, y, lot, step, streams)
+            self.step(x, y, lot, step, streams)
             step += 1
             asked = asked or bool(should_stop and should_stop())
             if asked and (step - progress.step) % self.plan.sampler.period == 0:
@@ -151,7 +151,8 @@ class Trainer:
         synchronise(namespace_of(x))
         return replace(progress, step=step), asked and step < self.plan.steps
 
-    def _step(self, x, y, lot, step, streams):
+    def step(self, x, y, lot, step, streams):
+        """Descend once along the release of one lot (host indices), whose charge is in the ledger already."""
         sanitizer = self.plan.sanitizer.at(step)
         raw_sum = None
         for start in range(0, max(len(lot), 1), self.batch_size):

@@ -39,7 +39,7 @@ def assert_same(first, second, rtol=0.0, atol=0.0):
 def test_ledger_covers_every_step_before_it_runs(block_steps, filtered, monkeypatch):
     budget = Filter(MomentsAccountant(), math.inf, 1e-5) if filtered else None
     trainer, events = make_trainer(filter=budget), []
-    lots, step = PoissonSampler.lots, Trainer._step
+    lots, step = PoissonSampler.lots, Trainer.step
 
     def watched(self, num_examples, steps, rng):
         for lot in lots(self, num_examples, steps, rng):
@@ -48,7 +48,7 @@ def test_ledger_covers_every_step_before_it_runs(block_steps, filtered, monkeypa
 
     drawn = []
     monkeypatch.setattr(PoissonSampler, "lots", watched)
-    monkeypatch.setattr(Trainer, "_step", lambda self, *arguments: events.append("step") or step(self, *arguments))
+    monkeypatch.setattr(Trainer, "step", lambda self, *arguments: events.append("step") or step(self, *arguments))
     record = trainer.run(*make_data(), Streams(1), block_steps=block_steps,
                          on_charge=lambda ledger: events.append(ledger.items()[0][1]))
     assert len(drawn) == 10 and all(event == STEP and times > i for i, (event, times) in enumerate(drawn))
