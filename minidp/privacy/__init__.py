@@ -5,7 +5,7 @@ Names load on first use, so that importing this package loads neither Numba nor 
 from importlib import import_module
 
 _WHERE = {
-    "events": ("NeighbouringRelation", "Event", "Gaussian", "JointGaussian", "Laplace", "PoissonSampled",
+    "events": ("NeighbouringRelation", "Event", "Gaussian", "JointGaussian", "Laplace", "PureDP", "PoissonSampled",
                "FixedSizeSampled", "Composed", "Repeated", "RandomlyStopped", "NonPrivate", "Unknown"),
     "ledger": ("Ledger",),
     "accountant": ("Accountant", "Bound"),

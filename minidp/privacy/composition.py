@@ -4,7 +4,7 @@ import math
 import numpy as np
 
 from .accountant import Accountant, Bound
-from .events import Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, PoissonSampled, Repeated
+from .events import Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, PoissonSampled, PureDP, Repeated
 from .gaussian import gaussian_epsilon
 from .moments import PAPER_ORDERS, MomentsAccountant, pure_epsilon
 
@@ -17,7 +17,7 @@ class _PairAccountant(Accountant):
             return isinstance(primitive.event, Gaussian)
         if isinstance(primitive, PoissonSampled):
             primitive = primitive.event
-        return isinstance(primitive, (Gaussian, Laplace))
+        return isinstance(primitive, (Gaussian, Laplace, PureDP))
 
     def prepare(self, parts, *, epsilon=None, delta=None):
         """((delta_i of each kind of release), delta kept for composition): half and half, kinds share alike."""

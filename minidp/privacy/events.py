@@ -13,7 +13,7 @@ from enum import Enum
 
 from ..errors import DataError, ParameterError
 from ..validate import count as check_count
-from ..validate import in_range, non_negative, probability
+from ..validate import in_range, non_negative, positive_finite, probability
 
 
 class NeighbouringRelation(Enum):
@@ -90,6 +90,16 @@ class Laplace(Event):
     def __post_init__(self):
         non_negative(noise_multiplier=self.noise_multiplier)
         _plain(self, float, "noise_multiplier")
+
+
+@dataclass(frozen=True)
+class PureDP(Event):
+    """Any release that is epsilon-DP with delta 0, such as the exponential mechanism; unsampled."""
+
+    epsilon: float
+
+    def __post_init__(self):
+        positive_finite(epsilon=self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -199,7 +209,7 @@ def combined_noise_multiplier(parts):
     return smallest / math.sqrt(math.fsum(n * (smallest / s) ** 2 for s, n in parts))
 
 
-EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PoissonSampled, FixedSizeSampled,
+EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PureDP, PoissonSampled, FixedSizeSampled,
                                         Composed, Repeated, RandomlyStopped, NonPrivate, Unknown)}
 
 

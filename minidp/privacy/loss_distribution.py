@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .accountant import Accountant, Bound
-from .events import Gaussian, Laplace, NeighbouringRelation, PoissonSampled
+from .events import Gaussian, Laplace, NeighbouringRelation, PoissonSampled, PureDP
 from .fourier import ROUNDING, fast_length, spectrum_of, square_sum
 from .moments import pure_epsilon
 
@@ -81,7 +81,7 @@ class LossDistributionAccountant(Accountant):
     def covers(self, primitive):
         if isinstance(primitive, PoissonSampled):
             primitive = primitive.event
-        return isinstance(primitive, (Gaussian, Laplace))
+        return isinstance(primitive, (Gaussian, Laplace, PureDP))
 
     def prepare(self, parts, *, epsilon=None, delta=None, direction, fineness=FINENESS):
         # Counts are rounded up to a ladder, so that runs of nearly the same length share their grid and with it

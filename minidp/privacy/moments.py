@@ -7,7 +7,7 @@ from ..errors import ParameterError
 from ..validate import one_of, positive_finite
 from .accountant import Accountant, Bound
 from .conversion import tail_bound_delta, tail_bound_epsilon
-from .events import FixedSizeSampled, Gaussian, Laplace, NeighbouringRelation, PoissonSampled
+from .events import FixedSizeSampled, Gaussian, Laplace, NeighbouringRelation, PoissonSampled, PureDP
 
 PAPER_ORDERS = tuple(range(1, 33))
 DEFAULT_ORDERS = tuple(range(1, 65)) + (72, 80, 96, 112, 128, 145, 160, 192, 224, 256, 320, 384, 448, 512,
@@ -74,7 +74,7 @@ class MomentsAccountant(Accountant):
         self.kind = "approximation" if method == "asymptotic" else "bound"
 
     def covers(self, primitive):
-        if isinstance(primitive, (Gaussian, Laplace)):
+        if isinstance(primitive, (Gaussian, Laplace, PureDP)):
             return True
         if isinstance(primitive, FixedSizeSampled):
             return isinstance(primitive.event, Gaussian)
@@ -128,7 +128,9 @@ def log_moment_curve(event, orders, method="integration"):
 
 
 def pure_epsilon(event):
-    """The epsilon of a pure-DP primitive (Laplace, sampled or not), None for any other."""
+    """The epsilon of a pure-DP primitive (PureDP; Laplace, sampled or not), None for any other."""
+    if isinstance(event, PureDP):
+        return event.epsilon
     if isinstance(event, Laplace):
         return 1 / event.noise_multiplier
     if isinstance(event, PoissonSampled) and isinstance(event.event, Laplace):

@@ -8,7 +8,7 @@ from ..validate import in_range
 from .accountant import Accountant, Bound, primitives
 from .conversion import sharper_delta, sharper_epsilon
 from .events import (FixedSizeSampled, Gaussian, Laplace, NeighbouringRelation, NonPrivate, PoissonSampled,
-                     RandomlyStopped)
+                     PureDP, RandomlyStopped)
 from .moments import log_moment_curve, pure_epsilon
 
 DEFAULT_ORDERS = (tuple(1 + x / 100 for x in (1, 2, 3, 5, 7)) + tuple(1 + x / 10 for x in range(1, 100))
@@ -61,7 +61,7 @@ class RenyiAccountant(Accountant):
             return isinstance(primitive.event, Gaussian)
         if isinstance(primitive, PoissonSampled):
             primitive = primitive.event
-        return isinstance(primitive, (Gaussian, Laplace))
+        return isinstance(primitive, (Gaussian, Laplace, PureDP))
 
     def prepare(self, parts, *, epsilon=None, delta=None):
         return self.orders

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minidp.errors import DataError, ParameterError
-from minidp.privacy import (Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, NonPrivate,
-                            PoissonSampled, Repeated, Unknown)
+from minidp.privacy import (Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, Ledger,
+                            NeighbouringRelation, NonPrivate, PoissonSampled, PureDP, Repeated, Unknown)
+from minidp.privacy.catalogue import make
 from minidp.privacy.events import event_from_json, event_to_json
 
 multiplier = st.one_of(st.floats(0, 1e6), st.just(math.inf))
@@ -72,3 +73,17 @@ def test_bad_settings_are_named(build, message):
 def test_anything_else_in_json_is_refused(data):
     with pytest.raises(DataError):
         event_from_json(data)
+
+
+def test_a_pure_release_costs_its_epsilon_and_no_more():
+    for name in ("basic", "advanced", "moments", "renyi", "loss_distribution"):
+        accountant = make(name, NeighbouringRelation.ADD_REMOVE)
+        conversion = 1e-6 + (math.log(1e9) / 1024 if name in ("moments", "renyi") else 0)  # at their largest order
+        ledger = Ledger()
+        ledger.append(PureDP(0.3))
+        assert 0.3 * (1 - 1e-6) <= accountant.epsilon(ledger, 1e-9).upper <= 0.3 + conversion, name
+        ledger.append(PureDP(0.3), 9)
+        assert 0 < accountant.epsilon(ledger, 1e-9).upper <= 3 + conversion, name
+        assert not accountant.supports(PoissonSampled(0.1, PureDP(0.3)))
+    with pytest.raises(ParameterError, match="epsilon=0"):
+        PureDP(0)

@@ -5,7 +5,7 @@ import mpmath
 
 from minidp.privacy import (AdvancedAccountant, BasicAccountant, FixedSizeSampled, Gaussian, GaussianAccountant,
                             JointGaussian, Laplace, Ledger, Ledger2016, LossDistributionAccountant, MomentsAccountant,
-                            NeighbouringRelation, PaperStrongComposition, PoissonSampled, RandomlyStopped,
+                            NeighbouringRelation, PaperStrongComposition, PoissonSampled, PureDP, RandomlyStopped,
                             RenyiAccountant)
 
 ADD_REMOVE = NeighbouringRelation.ADD_REMOVE
@@ -13,7 +13,7 @@ REPLACE_ONE = NeighbouringRelation.REPLACE_ONE
 
 SAMPLED = (PoissonSampled(0.01, Gaussian(4.0)), PoissonSampled(0.2, JointGaussian((2.0, 3.0))))
 UNSAMPLED = (Gaussian(5.0), JointGaussian((5.0, 7.0)))
-PURE = (Laplace(20.0), PoissonSampled(0.1, Laplace(10.0)))
+PURE = (Laplace(20.0), PureDP(0.05), PoissonSampled(0.1, Laplace(10.0)))
 FIXED = (FixedSizeSampled(1000, 10, Gaussian(4.0)),)
 
 
