@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from common.config import option, parse
 from common.flags import RunFlags
-from common.job import Job, exit_status, shrink_for_smoke
+from common.job import Job, exit_status, load_digits, shrink_for_smoke
 from common.report import user_errors
 
-from minidp import data, nn
+from minidp import nn
 from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay, PrivatePCA, Sanitizer, flat_group, per_layer_groups, random_projection
 from minidp.train import OPTIMIZERS
@@ -128,16 +128,10 @@ def to_float(images):
     return images.reshape((images.shape[0], math.prod(images.shape[1:]))) / np.float32(255)
 
 
-def load(config):
-    """The digits of --dataset; the first few hundred for --smoke."""
-    return data.load(config.dataset, config.data_dir, on_notice=lambda line: print(f"NOTICE: {line}"),
-                     sizes=SMOKE_SIZES if config.smoke else None, progress=not config.quiet)
-
-
 def run(config):
     """Everything from data to files; returns (result, how it stopped)."""
     config = shrink_for_smoke(config, SMOKE_LOT, SMOKE_EPOCHS)
-    job = Job.begin(NAME, config, lambda: load(config))
+    job = Job.begin(NAME, config, lambda: load_digits(config, SMOKE_SIZES))
     if job is None:
         return None, "finished"
     images = to_float(job.dataset.x_train)

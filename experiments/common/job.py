@@ -8,7 +8,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 
-from minidp import nn
+from minidp import data, nn
 from minidp.backend import Backend
 from minidp.errors import BudgetExceededError, ParameterError
 from minidp.mechanism import FixedSizeSampler, Plan, PoissonSampler, ShuffleSampler
@@ -123,14 +123,14 @@ class Job:
             whole.append(event, times)
         return self.filter.accountant.epsilon(whole, self.config.delta).upper
 
-    def train(self, model, body, optimizer, data):
+    def train(self, model, body, optimizer, examples):
         """Train `body`, the part of `model` that is not fixed, and write the files.
 
-        data      (training inputs of body, labels, test inputs, test labels), host or device arrays
+        examples  (training inputs of body, labels, test inputs, test labels), host or device arrays
         returns   (result or None, "finished" | "budget" | "interrupted")
         """
         config, asarray = self.config, self.backend.asarray
-        features, *rest = data  # views of images stay what they are: they are indexed, not converted
+        features, *rest = examples  # views of images stay what they are: they are indexed, not converted
         features = features if hasattr(features, "__minidp_namespace__") else asarray(features)
         labels, test_features, test_labels = map(asarray, rest)
         task = Task(network=body, model=model, loss=nn.SoftmaxCrossEntropy(), optimizer=optimizer, plan=self.plan,
@@ -141,6 +141,12 @@ class Job:
         if record.stopped == "interrupted":
             return {"steps": record.progress.step, "out": self.folder.path}, "interrupted"
         return finish(self, task, record, history, seconds), record.stopped
+
+
+def load_digits(config, smoke_sizes):
+    """The digits of --dataset; with --smoke the first few of them."""
+    return data.load(config.dataset, config.data_dir, on_notice=lambda line: print(f"NOTICE: {line}"),
+                     sizes=smoke_sizes if config.smoke else None, progress=not config.quiet)
 
 
 def shrink_for_smoke(config, lot_size, epochs):
