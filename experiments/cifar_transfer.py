@@ -206,6 +206,7 @@ def train(config):
     frozen = nn.Sequential(frozen_layers, (SIDE, SIDE, 3)).to(job.backend)
     body = nn.Sequential(layers, frozen.output_shape).to(job.backend)
     model = nn.Sequential(frozen_layers + layers, (SIDE, SIDE, 3), frozen=[layer.name for layer in frozen_layers])
+    job.script = f"{NAME}.py {'baseline' if config.baseline else 'train'}"
     job.open(make_sanitizer(config, body), BASELINE_EPOCHS)
     job.setup_lines = (f"layers below {layers[0].name}: pre-trained on {about['public_data']} "
                        f"({about['classes']} classes, {about['images']} images), public, no charge",)

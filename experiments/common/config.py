@@ -10,11 +10,15 @@
 """
 import argparse
 import dataclasses
+import shlex
 import sys
 import types
 import typing
 
 from .report import jsonable
+
+# Flags that say where a run reads and writes, and nothing of its result: they may differ when it is resumed.
+FREE = ("out", "resume", "quiet", "data_dir", "device")
 
 
 def option(default, help, *, choices=None, exclusive=None):
@@ -44,6 +48,21 @@ def parse(config, argv=None, *, prog=None, description=None):
 def to_json(config):
     """The configuration as a dictionary that JSON can hold."""
     return jsonable(dataclasses.asdict(config))
+
+
+def command_of(script, config, leave_out=()):
+    """The command line that gives this configuration: `python experiments/SCRIPT` and the flags not at their default."""
+    words = ["python", *f"experiments/{script}".split()]
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if value == field.default or field.name in leave_out:
+            continue
+        flag = field.name.replace("_", "-")
+        if isinstance(field.default, bool):
+            words.append(f"--no-{flag}" if field.default else f"--{flag}")
+        else:
+            words += [f"--{flag}", str(value)]
+    return shlex.join(words)
 
 
 class _Parser(argparse.ArgumentParser):

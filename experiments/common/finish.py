@@ -5,7 +5,7 @@ from minidp.privacy import Ledger
 from minidp.train import save_model
 
 from .accounting import every_epsilon
-from .config import to_json
+from .config import FREE, to_json
 from .plots import save_curves
 from .report import compare, git_commit, versions, write_json
 from .statement import write_statement
@@ -28,7 +28,8 @@ def finish(job, task, record, history, seconds):
         "gradients": plan.sanitizer.strategy,
         "sampler": type(plan.sampler).__name__,
         "relation": plan.relation.value,
-        "config": to_json(job.config),
+        "command": job.command,
+        "config": {key: value for key, value in to_json(job.config).items() if key not in FREE},
         "settings": settings(task, dataset, job.setup_event),
         "steps": progress.step,
         "steps_charged": max(progress.charged, progress.step),

@@ -16,15 +16,11 @@ from minidp.privacy import Filter, Ledger
 from minidp.privacy.catalogue import make
 from minidp.streams import Streams
 
-from .config import to_json
+from .config import FREE, command_of, to_json
 from .finish import finish
 from .folder import RunFolder
 from .report import jsonable
 from .training import Task, train
-
-# Flags that may differ between a run and its resumption: they change no result.
-FREE = ("out", "resume", "quiet", "data_dir", "device")
-
 
 @dataclass
 class Job:
@@ -48,6 +44,12 @@ class Job:
     start: object = None
     filter: Filter = None
     fingerprint: dict = None
+    script: str = ""
+
+    @property
+    def command(self):
+        """The command line that makes the same run again, where it has a seed."""
+        return command_of(self.script or f"{self.name}.py", self.config, FREE)
 
     @classmethod
     def begin(cls, name, config, load):
@@ -84,7 +86,8 @@ class Job:
         accountant = make(config.accountant, plan.relation)
         self.plan = self._with_length(plan, accountant, Ledger(plan.relation), default_epochs)
         self.fingerprint = jsonable({
-            **{key: value for key, value in to_json(config).items() if key not in FREE}, "device": self.backend.name,
+            **{key: value for key, value in to_json(config).items() if key not in FREE},
+            "device": self.backend.name,
             "dataset": self.dataset.name, "dataset_sha256": self.dataset.sha256})
         self.start = self.folder.open(self.fingerprint, plan.relation, self.streams.reproducible)
         if not self.start.begun:  # charges that a crash left behind leave fewer steps

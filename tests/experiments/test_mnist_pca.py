@@ -40,7 +40,7 @@ def test_smoke_writes_everything_it_names(run_script, tmp_path):
 
 
 def test_the_ledger_says_what_was_done_and_the_result_follows_from_it(run_script, tmp_path):
-    run_script(*SMOKE, "--out", "out", "--noise", "small", check=0)
+    run_script(*SMOKE, "--out", "out", "--noise", "small", "--no-train-metrics", check=0)
     ledger = Ledger.load(tmp_path / "out" / "ledger.json")
     assert ledger.items() == [(Gaussian(4.0), 1), (PoissonSampled(0.1, JointGaussian((2.0, 2.0))), 20)]
     result = result_of(tmp_path)
@@ -48,6 +48,9 @@ def test_the_ledger_says_what_was_done_and_the_result_follows_from_it(run_script
     assert result["ledger_sha256"] == ledger.sha256()
     assert set(result["epsilon"]) == {"moments", "renyi", "loss_distribution", "gaussian_clt", "advanced", "basic"}
     assert result["epsilon"]["gaussian_clt"]["kind"] == "approximation"
+    assert result["command"] == ("python experiments/mnist_pca.py --epochs 2 --lot-size 60 --no-train-metrics --smoke "
+                                 "--noise small --dataset strokes")
+    assert "out" not in result["config"] and str(tmp_path) not in json.dumps(result)
     tight = result["epsilon"]["loss_distribution"]
     assert tight["lower"] <= tight["upper"] <= result["epsilon"]["moments"]["upper"]
 
