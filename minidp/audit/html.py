@@ -13,7 +13,7 @@ padding: .35rem .6rem .35rem 0; border-bottom: 1px solid var(--line); }
 code { font: 13px/1.45 ui-monospace, monospace; overflow-wrap: anywhere; } math { font-size: 1.05rem; }
 .label { display: grid; grid-template-columns: 3.2rem minmax(0, 1fr) minmax(0, 1fr); gap: .2rem 1.2rem;
 padding: .6rem 0; border-bottom: 1px solid var(--line); }
-.small { font-size: .85rem; opacity: .8; } .ok { color: var(--good); } .fail { color: var(--bad); font-weight: bold; }
+.small { overflow-wrap: anywhere; font-size: .85rem; opacity: .8; } .ok { color: var(--good); } .fail { color: var(--bad); font-weight: bold; }
 img { max-width: 100%; background: #fff; } pre { white-space: pre-wrap; margin: 0; }
 @media (max-width: 50rem) { .label { grid-template-columns: 3.2rem minmax(0, 1fr); } .label > .code { grid-column: 2; } }
 """

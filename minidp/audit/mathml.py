@@ -1,6 +1,6 @@
 """The plain-text equations of the cards as MathML, which browsers typeset without help.
 
-    mathml("y_bo = sum_i x_bi W_io")
+    mathml("y_bo = sum_i x_bi W_io")        one <math> for each part between spaces, so that long lines wrap
 
 Knows subscripts (x_bi), powers (sigma^2, e^(a b)), sqrt(...), Greek letters, sums and a few operators. English
 words between formulas stay text; what it does not know stays as it stands.
@@ -14,18 +14,32 @@ FUNCTIONS = {"exp", "ln", "log", "min", "max", "tanh", "erf", "Binomial"}
 BIG = {"sum": "∑", "prod": "∏", "int": "∫"}
 OPERATORS = {"<=": "≤", ">=": "≥", "<-": "←", "->": "→", "~": "∼", "-": "−", "*": "·", "(x)": "⊗", "@": "·"}
 SHORT_WORDS = {"an", "as", "at", "be", "by", "if", "in", "is", "it", "no", "of", "on", "or", "so", "to", "up"}
-_TOKEN = re.compile(r"\s+|\(x\)|<=|>=|<-|->|\d+(?:\.\d+)?(?:e-?\d+)?|[A-Za-z]+'?\d*|.")
+_TOKEN = re.compile(r"\s+|(?<=\s)\(x\)(?=\s)|<=|>=|<-|->|\d+(?:\.\d+)?(?:e-?\d+)?|[A-Za-z]+'?\d*|.")
+_NAMED_SUM = re.compile(r"(_\w+)? =")  # "sum_io = ..." names a quantity
 _SUBSCRIPT = re.compile(r"[A-Za-z0-9]+(?:,[a-z0-9]+(?![a-z0-9]*\())*")
 
 
 def mathml(text):
-    """A <math> element for one line of card text."""
-    return f'<math display="inline">{_Reader(text).row(None)}</math>'
+    """HTML for one line of card text: <math> elements with spaces between them."""
+    reader, parts = _Reader(text.replace("`", "")), []
+    while reader.at < len(reader.text):
+        part = reader.part()
+        parts.append(f"<math>{part}</math>" if part else " ")
+    return "".join(parts)
 
 
 class _Reader:
     def __init__(self, text):
         self.text, self.at = text, 0
+
+    def part(self):
+        """What stands before the next space outside of brackets, in a row; passes over one space if nothing does."""
+        parts = []
+        while self.at < len(self.text) and not self.text[self.at].isspace():
+            parts.append(self._item())
+        if not parts:
+            self.at += 1
+        return "<mrow>" + "".join(parts) + "</mrow>" if parts else ""
 
     def row(self, closing):
         """Everything up to the closing bracket (which is passed over), as elements in a row."""
@@ -83,7 +97,7 @@ class _Reader:
             return f'<mrow><mo stretchy="false">(</mo>{self.row(")")}<mo stretchy="false">)</mo></mrow>'
         if token[0].isdigit():
             return f"<mn>{token}</mn>"
-        if token in BIG:
+        if token in BIG and not _NAMED_SUM.match(self.text, self.at):
             return f"<mo>{BIG[token]}</mo>"
         if token[0].isalpha():
             return self._word(token)
