@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Attack private training: lower bounds on epsilon beside the certified upper bounds, and broken training caught.
+
+    python tools/audit_empirical.py                       # about a minute
+    python tools/audit_empirical.py --html attack.html    # with a picture
+
+Trains a small network with the library's own Trainer, Sanitizer and Sampler. Exit status 1 if a lower bound lies
+above the certified epsilon of right training, or if a broken implementation is not noticed; 2 for user errors.
+A lower bound proves nothing safe: it shows how much of the certified epsilon an attack reaches.
+"""
+import argparse
+import io
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+for folder in (ROOT, ROOT / "experiments"):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+from common.report import user_errors, write_json
+
+from minidp import nn
+from minidp.audit import empirical
+from minidp.audit.html import page, picture, table, verdict
+from minidp.errors import ParameterError
+from minidp.files import atomic_write
+from minidp.mechanism import Plan, PoissonSampler, Sanitizer, ShuffleSampler, add_gaussian, flat_group
+from minidp.privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled, noise_multiplier_for
+from minidp.streams import Streams
+from minidp.train import SGD, Trainer
+
+CLIP, WIDTHS, ORDINARY = 1.0, (60, 40, 10), 10
+DELTA, CONFIDENCE = 1e-5, 0.95
+SETTINGS = ((1.0, 10, 0.75), (0.01, 1000, 0.5))  # q, T, share of the certified epsilon that the attack has to reach
+ALARM = 1e-6  # p-value below which the checks of noise and sampler complain
+
+
+def make_network(rng):
+    """A network of 2800 parameters."""
+    return nn.Sequential([nn.Dense(*WIDTHS[:2], rng=rng, bias=False), nn.ReLU(),
+                          nn.Dense(*WIDTHS[1:], rng=rng, bias=False)], WIDTHS[:1])
+
+
+def canary_data(rng, numbers):
+    """Ordinary examples, then one example for each canary number."""
+    x = rng.standard_normal((ORDINARY + len(numbers), WIDTHS[0])).astype(np.float32)
+    x[:, 0] = np.minimum(x[:, 0], 10)
+    x[ORDINARY:, 0] = empirical.CanaryNetwork.MARK + np.asarray(numbers)
+    return x, rng.integers(0, WIDTHS[-1], len(x))
+
+
+def observe(sigma, q, steps, streams, canaries, numbers=None, sanitizer=Sanitizer, sampler=PoissonSampler, batch_size=10**6):
+    """What the attacker sees of `steps` private steps; canaries have ten times the norm that clipping allows."""
+    network = make_network(streams.init)
+    x, y = canary_data(streams.init, range(canaries) if numbers is None else numbers)
+    plan = Plan(sampler(q), sanitizer(flat_group(list(network.params()), CLIP, sigma)), steps, max(1.0, q * len(x)))
+
+    def train(marked, recorder):
+        Trainer(marked, nn.SoftmaxCrossEntropy(), recorder, plan, batch_size=batch_size).run(x, y, streams)
+
+    return empirical.observe(train, network, canaries, 10 * CLIP, plan.expected_lot_size)
+
+
+def ledger_of(sigma, q, steps):
+    """The ledger of a run."""
+    ledger = Ledger()
+    ledger.append(PoissonSampled(q, Gaussian(sigma)), steps)
+    return ledger
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Lower bounds on one setting's epsilon, each at 95% confidence, beside the certified epsilon."""
+
+    sampling_probability: float
+    steps: int
+    noise_multiplier: float
+    certified: float
+    gaussian: float
+    clopper_pearson: float
+    one_run: float
+    needed: float
+
+    @property
+    def share(self):
+        return self.gaussian / self.certified
+
+    @property
+    def passed(self):
+        return max(self.gaussian, self.clopper_pearson, self.one_run) <= self.certified and self.share >= self.needed
+
+
+def attack(target, q, steps, needed, streams, canaries, releases):
+    """Calibrate the noise for (target, DELTA), attack single steps and whole runs."""
+    accountant = LossDistributionAccountant()
+    sigma = noise_multiplier_for(accountant, lambda s: ledger_of(s, q, steps), target, DELTA)
+    certified = accountant.epsilon(ledger_of(sigma, q, steps), DELTA).upper
+    # Half of the canaries are in each lot here, so that both worlds are seen; q enters through the composition.
+    single = observe(sigma, 0.5, releases, streams, canaries)
+    mu = empirical.mu_lower(single.scores[single.present], single.scores[~single.present], CONFIDENCE)
+    included = streams.init.random(canaries) < 0.5
+    whole = observe(sigma, q, steps, streams, canaries, np.flatnonzero(included))
+    scores = whole.scores.sum(axis=0)
+    return Attack(q, steps, sigma, certified, empirical.composed_epsilon(mu, q, steps, DELTA),
+                  empirical.clopper_pearson_epsilon(scores[included], scores[~included], DELTA, CONFIDENCE),
+                  empirical.one_run_epsilon(scores, included, DELTA, CONFIDENCE), needed)
+
+
+class QuietSanitizer(Sanitizer):
+    """Broken: half of the noise that it charges."""
+
+    def release(self, raw_sum, rng):
+        for group in self.groups:
+            for key in group.keys:
+                add_gaussian(raw_sum[key], group.noise_std / 2, rng)
+        return raw_sum
+
+
+class UnclippedSanitizer(Sanitizer):
+    """Broken: norms are not looked at."""
+
+    def _sq_norms(self, group, grads):
+        return 0 * super()._sq_norms(group, grads)
+
+
+class NoisyBatches(Sanitizer):
+    """Broken: noise in each batch, a quarter of it, as if four batches made up for it; none for the lot."""
+
+    def clipped_sum(self, grads, raw_sum=None):
+        total = super().clipped_sum(grads, raw_sum)
+        for group in self.groups:
+            for key in group.keys:
+                add_gaussian(total[key], group.noise_std / 4, np.random.default_rng())
+        return total
+
+    def release(self, raw_sum, rng):
+        return raw_sum
+
+
+class SameSeed(Sanitizer):
+    """Broken: the generator starts anew at every step."""
+
+    def release(self, raw_sum, rng):
+        return super().release(raw_sum, np.random.default_rng(0))
+
+
+class ClaimedPoisson(PoissonSampler):
+    """Broken: shuffled lots under the Poisson sampler's name and event."""
+
+    def lots(self, num_examples, steps, rng):
+        yield from ShuffleSampler(num_examples, round(self.sampling_probability * num_examples)).lots(
+            num_examples, steps, rng)
+
+
+BROKEN = {
+    "nothing": {},
+    "noise half as large": {"sanitizer": QuietSanitizer},
+    "clipping left out": {"sanitizer": UnclippedSanitizer},
+    "noise once a batch": {"sanitizer": NoisyBatches, "batch_size": 300},
+    "one seed at every step": {"sanitizer": SameSeed},
+    "Poisson claimed, shuffling done": {"sampler": ClaimedPoisson},
+}
+
+
+def caught(streams, canaries, releases, sigma=2.0, q=0.5):
+    """[(what is broken, noticed by the attack, by the noise check, by the sampler check)]."""
+    rows = []
+    certified = LossDistributionAccountant().epsilon(ledger_of(sigma, q, 10), DELTA).upper
+    for name, options in BROKEN.items():
+        seen = observe(sigma, q, releases, streams, canaries, **options)
+        mu = empirical.mu_lower(seen.scores[seen.present], seen.scores[~seen.present], 1 - ALARM)
+        rows.append((name, mu > 1 / sigma and empirical.composed_epsilon(mu, q, 10, DELTA) > certified,
+                     empirical.repetition_p_value(seen) < ALARM, empirical.sampler_p_value(seen, q) < ALARM))
+    return rows
+
+
+def black_box(streams, sigma):
+    """(false, true positive rates, area) of telling members by their loss, after 150 steps on 200 examples."""
+    rng = streams.init
+    network = make_network(rng)
+    x, y = rng.standard_normal((400, WIDTHS[0])).astype(np.float32), rng.integers(0, WIDTHS[-1], 400)
+    groups = flat_group(list(network.params()), CLIP if sigma else np.inf, sigma)
+    plan, loss = Plan(PoissonSampler(0.5), Sanitizer(groups), 150, 100), nn.SoftmaxCrossEntropy()
+    Trainer(network, loss, SGD(0.5), plan).run(x[:200], y[:200], streams)
+    losses = loss.forward(network.forward(x)[0], y)[0]
+    return empirical.roc(-losses[:200], -losses[200:])
+
+
+def draw(attacks, curves):
+    """A PNG: lower bounds beside the certified epsilon, and the ROC of the black-box attack."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(1.7, 1))
+    places = np.arange(len(attacks))
+    for i, (name, pick, colour) in enumerate((("certified (upper)", "certified", "#444444"),
+                                              ("white-box, Gaussian (lower)", "gaussian", "#0072b2"),
+                                              ("Clopper-Pearson (lower)", "clopper_pearson", "#e69f00"),
+                                              ("one run (lower)", "one_run", "#009e73"))):
+        left.bar(places + 0.2 * (i - 1.5), [getattr(found, pick) for found in attacks], 0.2, label=name, color=colour)
+    left.set_xticks(places, [f"q {found.sampling_probability:g}\nT {found.steps}\n$\\sigma$ {found.noise_multiplier:.2f}"
+                             for found in attacks])
+    left.set_ylabel(f"epsilon at delta {DELTA:g}, 95% confidence")
+    left.legend()
+    for (name, (fpr, tpr, area)), style in zip(curves.items(), ("-", "--")):
+        right.plot(fpr, tpr, style, label=f"{name}: area {area:.2f}")
+    right.plot([0, 1], [0, 1], ":", color="#888888", label="guessing")
+    right.set(xlabel="false positive rate", ylabel="true positive rate", title="black box: members by their loss")
+    right.legend(loc="lower right")
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=130)
+    return out.getvalue()
+
+
+def main(argv=None):
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--epsilon", type=float, nargs="+", default=(1.0, 2.0, 4.0), help="certified epsilons to attack")
+    parser.add_argument("--canaries", type=int, default=2000, help="at most 2800, one a parameter")
+    parser.add_argument("--releases", type=int, default=300, help="steps observed for the white-box attack")
+    parser.add_argument("--seed", type=int, help="repeat a run")
+    parser.add_argument("--json", metavar="FILE", help="write the figures")
+    parser.add_argument("--html", metavar="FILE", help="write one page with a picture")
+    options = parser.parse_args(argv)
+    with user_errors():
+        if options.releases < 2:
+            raise ParameterError(f"expected releases={options.releases} to be at least 2")
+        streams, started = Streams(options.seed), time.perf_counter()
+        attacks = []
+        for q, steps, needed in SETTINGS:
+            for target in options.epsilon:
+                found = attack(target, q, steps, needed, streams, options.canaries, options.releases)
+                attacks.append(found)
+                print(f"{'ok  ' if found.passed else 'FAIL'} q {q:g}, {steps} steps, sigma {found.noise_multiplier:.3f}: "
+                      f"certified epsilon {found.certified:.3f}, white-box {found.gaussian:.3f} ({found.share:.0%}, at "
+                      f"least {needed:.0%}), Clopper-Pearson {found.clopper_pearson:.3f}, one run {found.one_run:.3f}",
+                      flush=True)
+        rows = caught(streams, options.canaries, options.releases)
+        noticed = [not any(row[1:]) if row[0] == "nothing" else any(row[1:]) for row in rows]
+        for row, right in zip(rows, noticed):
+            by = [name for name, flag in zip(("attack", "noise check", "sampler check"), row[1:]) if flag]
+            print(f"{'ok  ' if right else 'FAIL'} broken: {row[0]}; noticed by {', '.join(by) or 'nobody'}")
+        curves = {"without privacy": black_box(streams, 0.0), "sigma 4": black_box(streams, 4.0)}
+        for name, (fpr, tpr, area) in curves.items():
+            print(f"black box, {name}: area {area:.3f}, TPR {empirical.tpr_at(fpr, tpr, 0.01):.3f} at FPR 0.01, "
+                  f"{empirical.tpr_at(fpr, tpr, 0.1):.3f} at 0.1")
+        _write(options, attacks, rows, noticed, curves)
+        failed = sum(not found.passed for found in attacks) + sum(not right for right in noticed)
+        print(f"{len(attacks)} attacks, {len(rows) - 1} broken implementations, {failed} failed, "
+              f"{time.perf_counter() - started:.0f} s")
+        return 1 if failed else 0
+
+
+def _write(options, attacks, rows, noticed, curves):
+    if options.json:
+        write_json(options.json, {"delta": DELTA, "confidence": CONFIDENCE, "attacks": attacks, "broken": [
+            dict(zip(("broken", "attack", "noise_check", "sampler_check"), map(_plain, row))) for row in rows],
+            "black_box": {name: {"area": area, "tpr_at_fpr_0.01": empirical.tpr_at(fpr, tpr, 0.01)}
+                          for name, (fpr, tpr, area) in curves.items()}})
+    if options.html:
+        body = (picture(draw(attacks, curves), "lower bounds beside certified epsilon, and ROC curves")
+                + "<h2>Lower bounds at 95% confidence beside the certified epsilon</h2>"
+                + table(("", "q", "steps", "sigma", "certified", "white-box", "share", "Clopper-Pearson", "one run"),
+                        [(verdict(f.passed), f"{f.sampling_probability:g}", f.steps, f"{f.noise_multiplier:.3f}",
+                          f"{f.certified:.3f}", f"{f.gaussian:.3f}", f"{f.share:.0%}", f"{f.clopper_pearson:.3f}",
+                          f"{f.one_run:.3f}") for f in attacks])
+                + "<h2>Broken implementations, and what notices them</h2>"
+                + table(("", "broken", "attack", "noise check", "sampler check"),
+                        [(verdict(right), row[0], *("noticed" if flag else "" for flag in row[1:]))
+                         for row, right in zip(rows, noticed)]))
+        with atomic_write(options.html) as file:
+            file.write(page("Attacking private training", body))
+
+
+def _plain(value):
+    return bool(value) if isinstance(value, (bool, np.bool_)) else value
+
+
+if __name__ == "__main__":
+    sys.exit(main())
