@@ -14,7 +14,7 @@ def test_it_attacks_reports_and_draws(tmp_path, capsys):
     assert "0 failed" in capsys.readouterr().out
     found = json.loads(figures.read_text())
     for attack in found["attacks"]:
-        assert 0 < attack["gaussian"] <= attack["certified"] and attack["gaussian"] >= attack["needed"] * attack["certified"]
+        assert 0 < attack["beyond_doubt"] <= attack["certified"] and attack["gaussian"] >= attack["needed"] * attack["certified"]
     assert "data:image/png;base64," in page.read_text() and "src=\"http" not in page.read_text()
 
 
