@@ -22,6 +22,10 @@ def noise_multiplier_for(accountant, ledger_of, epsilon, delta):
     def spent(log_noise):
         return accountant.epsilon(ledger_of(math.exp(log_noise)), delta).upper
 
+    beside = accountant.epsilon(ledger_of(math.inf), delta).upper  # infinite noise: only what else there is
+    if beside > epsilon:
+        raise BudgetExceededError(f"no noise multiplier is enough: what comes beside the steps has epsilon {beside:.4g} "
+                                  f"at delta={delta:g}, above the target of {epsilon:g}; raise the target or its noise")
     enough, too_little = _bracket(spent, epsilon, 0.0, 1.0, (math.log(1e-2), math.log(1e7)),
                                   f"no noise multiplier up to 1e7 brings epsilon to {epsilon:g} at delta={delta:g}",
                                   f"a noise multiplier of 0.01 already keeps epsilon below {epsilon:g}")

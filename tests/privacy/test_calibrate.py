@@ -53,3 +53,16 @@ def test_targets_that_nothing_reaches_are_refused():
 def test_targets_are_checked(epsilon, delta):
     with pytest.raises(ParameterError):
         noise_multiplier_for(MomentsAccountant(), steps_at, epsilon, delta)
+
+
+def test_what_no_noise_can_reach_is_refused_at_once():
+    """PCA alone at sigma 7 costs about 0.50; calibrating the steps beside it to 0.1 cannot succeed."""
+    asked = []
+
+    def with_pca(noise):
+        asked.append(noise)
+        return ledger_of((Gaussian(7.0), 1), (PoissonSampled(0.01, Gaussian(noise)), 10_331))
+
+    with pytest.raises(BudgetExceededError, match="beside the steps"):
+        noise_multiplier_for(LossDistributionAccountant(), with_pca, 0.1, 1e-5)
+    assert asked == [math.inf]
