@@ -137,7 +137,8 @@ class Job:
         features = features if hasattr(features, "__minidp_namespace__") else asarray(features)
         labels, test_features, test_labels = map(asarray, rest)
         task = Task(network=body, model=model, loss=nn.SoftmaxCrossEntropy(), optimizer=optimizer, plan=self.plan,
-                    filter=self.filter, streams=self.streams, features=features, labels=labels,
+                    filter=self.filter, streams=self.streams,
+                    nominal_size=self.dataset.nominal_size, features=features, labels=labels,
                     test_features=test_features, test_labels=test_labels, curve_epsilon=self.curve_epsilon(),
                     batch_size=config.batch_size, train_metrics=config.train_metrics, quiet=config.quiet)
         record, history, seconds = train(task, self.folder, self.start, self.fingerprint, self.began)

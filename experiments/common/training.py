@@ -25,6 +25,7 @@ class Task:
 
     network                     what is trained
     model                       the network with what stands fixed before it, as it is saved
+    nominal_size                public number of training examples
     features, labels            training data on the device, (N, *network.input_shape) and (N,)
     test_features, test_labels  the same for testing
     filter                      privacy.Filter: accountant, target (or infinity), delta, ledger
@@ -38,6 +39,7 @@ class Task:
     plan: object
     filter: object
     streams: object
+    nominal_size: int
     features: object
     labels: object
     test_features: object
@@ -69,8 +71,8 @@ class Task:
 
     @property
     def steps_per_epoch(self):
-        """Expected lots in one pass over the data, not rounded."""
-        return self.features.shape[0] / self.plan.expected_lot_size
+        """Expected lots in one pass over the public number of examples, never over those in memory; not rounded."""
+        return self.nominal_size / self.plan.expected_lot_size
 
 
 def train(task, folder, start, config, began):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from minidp.data import Dataset
-from tools import audit_main_job
+from tools import audit_main_job, audit_privacy
 
 FLAGS = ["--smoke", "--dataset", "strokes", "--quiet", "--device", "cpu", "--hidden", "30", "--pca-dim", "8"]
 
@@ -35,6 +35,8 @@ def test_a_private_run_reports_a_bound_below_its_epsilon(tmp_path, capsys):
     found = json.loads(figures.read_text())
     assert found["epsilon_lower"] <= found["certified"] and 0 < found["included"] < found["canaries"] == 100
     assert "ok   one run, 100 canaries" in capsys.readouterr().out
+    # fewer examples in memory than the public number: nothing in the run's files may tell
+    assert audit_privacy.main([str(tmp_path / "run")]) == 0
 
 
 def test_training_without_privacy_gives_its_canaries_away(tmp_path):
