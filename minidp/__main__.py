@@ -112,7 +112,8 @@ def curve_command(args):
         found = compare(ledger_of(args, event, number), names, delta=args.delta, group_size=args.group_size)
         for name in names:
             curves[name].append(found[name][0])
-    save_epsilon_curves(Path(args.out), [number * args.sampling_probability for number in steps], curves, args.delta)
+    save_epsilon_curves(Path(args.out), [number * args.sampling_probability for number in steps], curves, args.delta,
+                        kinds={name: found[name][1] for name in names})
     last = {name: bounds[-1].to_json() for name, bounds in curves.items()}
     show(args, {"csv": f"{args.out}.csv", "png": f"{args.out}.png", "epochs": args.epochs, "epsilon": last},
          [f"wrote {args.out}.csv and {args.out}.png"])
