@@ -19,7 +19,7 @@ from minidp import nn
 from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay, PrivatePCA, Sanitizer, flat_group, per_layer_groups, random_projection
 from minidp.train import OPTIMIZERS
-from minidp.validate import count, non_negative_finite, positive_finite
+from minidp.validate import count, in_range, non_negative_finite, positive_finite
 
 NAME = "mnist_pca"
 # Section 5.2: small, medium and large noise (sigma, sigma_pca), and the epsilon each is reported for
@@ -56,9 +56,10 @@ class Config(RunFlags):
         super().__post_init__()
         self.check_noise(noise_multiplier=self.noise_multiplier, pca_noise_multiplier=self.pca_noise_multiplier)
         positive_finite(clip_norm=self.clip_norm)
-        non_negative_finite(learning_rate=self.learning_rate, final_learning_rate=self.final_learning_rate,
-                            decay_epochs=self.decay_epochs)
+        non_negative_finite(learning_rate=self.learning_rate, final_learning_rate=self.final_learning_rate)
+        in_range(0, 1e6, decay_epochs=self.decay_epochs)
         count(1, pca_dim=self.pca_dim, hidden=self.hidden)
+        in_range(1, 10**7, hidden=self.hidden)
 
     @property
     def sigma(self):
@@ -140,8 +141,9 @@ def run(config):
     if config.projection == "pca":
         pca, relation = PrivatePCA(config.pca_dim, config.pca_sigma), job.sampler.relation
         job.setup_event, job.released = pca.event(relation), ("the PCA projection",)
-        job.setup_lines = (f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise multiplier "
-                           f"{config.pca_sigma:g} on a sensitivity of {pca.sensitivity(relation):.4g}",)
+        job.setup_lines = (f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std "
+                           f"{config.pca_sigma:g} on the second moments, whose sensitivity is "
+                           f"{pca.sensitivity(relation):.4g}",)
     job.open(make_sanitizer(config, body), BASELINE_EPOCHS)
     head = make_projection(job, pca, images)
     model = nn.Sequential(head + body.layers, (images.shape[1],)).to(job.backend)

@@ -1,12 +1,14 @@
 """What a finished run leaves: result.json, metrics.csv, curves.png, model.npz, privacy.md, and a summary."""
+import hashlib
 import math
 
-from minidp.privacy import Ledger
+from minidp.privacy import FixedSizeSampled, Ledger, PoissonSampled
 from minidp.train import save_model
 
 from .accounting import every_epsilon
 from .config import FREE, to_json
 from .plots import save_curves
+from .folder import lots_charged
 from .report import compare, git_commit, versions, write_json
 from .statement import write_statement
 from .training import write_metrics
@@ -32,7 +34,8 @@ def finish(job, task, record, history, seconds):
         "config": {key: value for key, value in to_json(job.config).items() if key not in FREE},
         "settings": settings(task, dataset, job.setup_event),
         "steps": progress.step,
-        "steps_charged": max(progress.charged, progress.step),
+        "steps_charged": lots_charged(record.ledger, task.setup_count, plan),
+        "setup_charged": task.setup_count,
         "epochs": progress.step / task.steps_per_epoch,
         "stopped": record.stopped,
         "test_accuracy": last["test_accuracy"],
@@ -40,7 +43,7 @@ def finish(job, task, record, history, seconds):
         "not_private": ["train_accuracy", "metrics.csv: columns named not_private", "curves.png: training accuracy"]
         if task.train_metrics else [],
         "epsilon": every_epsilon(record.ledger, filter.delta),
-        "epsilon_without_amplification": unamplified(filter, plan, progress.step, task, job.setup_event).to_json(),
+        "epsilon_without_amplification": unamplified(filter, record.ledger, task).to_json(),
         "accountant": filter.accountant.name,
         "delta": filter.delta,
         "seconds_total": seconds[0],
@@ -62,6 +65,7 @@ def finish(job, task, record, history, seconds):
     write_statement(path / "privacy.md", result=result, plan=plan, setup=job.setup_lines, ledger=record.ledger,
                     released=("the network's parameters after every step (model.npz, checkpoint.npz)", *job.released),
                     notice=dataset.notice)
+    result["statement_sha256"] = hashlib.sha256((path / "privacy.md").read_bytes()).hexdigest()
     write_json(path / "result.json", result)
     summarise(result, path)
     return result
@@ -85,12 +89,14 @@ def settings(task, dataset, setup_event):
     }
 
 
-def unamplified(filter, plan, steps, task, setup_event):
-    """Epsilon if each example were in one lot of every epoch, with nothing gained from a secret sample."""
-    ledger = Ledger(plan.relation)
-    if setup_event is not None:
-        ledger.append(setup_event)
-    ledger.append(plan.release_event(), math.ceil(steps / task.steps_per_epoch))
+def unamplified(filter, charged, task):
+    """Epsilon of what was charged if each example were in one lot of every epoch, and nothing gained from sampling."""
+    ledger = Ledger(charged.relation)
+    for event, times in charged.items():
+        if isinstance(event, (PoissonSampled, FixedSizeSampled)):
+            ledger.append(event.event, math.ceil(times / task.steps_per_epoch))
+        else:
+            ledger.append(event, times)
     return filter.accountant.epsilon(ledger, filter.delta)
 
 
@@ -103,9 +109,8 @@ def summarise(result, path):
     if result["train_accuracy"] is not None:
         print(f"training accuracy {result['train_accuracy']:.2%} (not private)")
     for name, bound in result["epsilon"].items():
-        low, high = (bound[key] if bound[key] is None or bound[key] == "inf" else f"{bound[key]:.4f}"
-                     for key in ("lower", "upper"))
-        within = high if low is None else f"{low} to {high}"
+        low, high = (bound[key] if bound[key] is None else _shown(bound[key]) for key in ("lower", "upper"))
+        within = high if low is None or low == high else f"{low} to {high}"
         kind = "" if bound["kind"] == "bound" else f" ({bound['kind']}, no guarantee)"
         print(f"epsilon at delta {result['delta']:g} by {name}: {within}{kind}")
     if result["reproducible"]:
@@ -113,3 +118,7 @@ def summarise(result, path):
     compare(result)
     print(f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms a step; "
           f"wrote {', '.join(FILES)} into {path}")
+
+
+def _shown(value):
+    return "infinite" if value == "inf" else f"{value:.4f}" if value < 1e6 else f"{value:.4g}"

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 from minidp.errors import ParameterError
 from minidp.train import OPTIMIZERS
-from minidp.validate import count, in_range, non_negative_finite, positive_finite
+from minidp.validate import count, in_range, non_negative_finite
 
 from .accounting import ACCOUNTANTS
 from .config import option
+
+MOST = {"target_epsilon": 1e6, "epochs": 1e6}
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,10 @@ class RunFlags:
         count(1, lot_size=self.lot_size, batch_size=self.batch_size)
         for name in ("target_epsilon", "epochs"):
             if getattr(self, name) is not None:
-                positive_finite(**{name: getattr(self, name)})
+                in_range(0, MOST[name], open_low=True, **{name: getattr(self, name)})
         if self.steps is not None:
             count(1, steps=self.steps)
+            in_range(1, 10**9, steps=self.steps)
         if self.seed is not None:
             count(seed=self.seed)
 

@@ -1,6 +1,11 @@
 """The folder of one run: what it may be, what it holds, and how training goes on from it."""
 import json
 import os
+
+try:
+    import fcntl
+except ImportError:  # no such locks on Windows
+    fcntl = None
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,6 +18,7 @@ from minidp.train import Progress, load_checkpoint, restore_training, save_check
 from .report import jsonable, write_json
 
 CONFIG, LEDGER, CHECKPOINT, RESULT = "config.json", "ledger.json", "checkpoint.npz", "result.json"
+LOCK = "run.lock"
 
 
 @dataclass
@@ -53,6 +59,7 @@ class RunFolder:
             raise ParameterError(f"--out {self.path} already holds a run; choose another folder, or add --resume")
         if resume and not holds_run:
             raise ParameterError(f"--out {self.path} holds no run to resume; leave out --resume to start one")
+        self._resume = resume
         if self.path.exists() and not self.path.is_dir():
             raise ParameterError(f"--out {self.path} is a file; name a folder")
         _check_writable(self.path)
@@ -68,9 +75,14 @@ class RunFolder:
         Raises CheckpointError if it differs, or if the files do not belong together.
         """
         self.path.mkdir(parents=True, exist_ok=True)
+        self._lock()
         path = self.path / CONFIG
         if path.exists():
+            if not self._resume:  # another process began a run here since the first look
+                raise ParameterError(f"--out {self.path} already holds a run; choose another folder, or add --resume")
             _compare(path, config)
+        elif (self.path / LEDGER).exists() or (self.path / CHECKPOINT).exists():
+            raise CheckpointError(f"{path} is missing, so that it cannot be told which run the charges belong to")
         else:
             write_json(path, config)
         on_disk = Ledger.load(self.path / LEDGER) if (self.path / LEDGER).exists() else Ledger(relation)
@@ -78,11 +90,30 @@ class RunFolder:
             # A seeded run draws the same noise again; without a seed what was charged is gone.
             return Start(Ledger(relation) if seeded else on_disk)
         arrays, header = load_checkpoint(self.path / CHECKPOINT, config)
-        extra = header["extra"]
+        extra, history = header["extra"], header["history"]
+        if not (isinstance(extra, dict) and isinstance(extra.get("setup_count"), int) and isinstance(history, list)
+                and isinstance(extra.get("seconds"), list) and len(extra["seconds"]) == 2):
+            raise CheckpointError(f"{self.path / CHECKPOINT}: damaged: not what a run of this kind stores")
         if not seeded:
             _check_extends(self.path, header["ledger"], on_disk)
         return Start(header["ledger"] if seeded else on_disk, header["progress"], extra["setup_count"],
                      header["history"], tuple(extra["seconds"]), (arrays, header))
+
+    def _lock(self):
+        """Keep other processes out of the folder until this one ends, however it ends."""
+        if fcntl is None:
+            return
+        self._held = os.open(self.path / LOCK, os.O_WRONLY | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ParameterError(f"--out {self.path}: another process is running in this folder; wait for it, or "
+                                 "choose another") from error
+
+    def unlock(self):
+        """Let others in, once this run has written its files."""
+        if fcntl is not None:
+            os.close(self._held)
 
     def charge(self, ledger):
         """Put the ledger on disk: before the step that it covers."""
@@ -98,20 +129,30 @@ class RunFolder:
         restore_training(self.path / CHECKPOINT, *start.saved, network, optimizer, streams)
 
 
+def lots_charged(ledger, setup_count, plan):
+    """Lots that the ledger covers, `setup_count` being its events from before the first step."""
+    return (sum(count for _, count in ledger.items()) - setup_count) * plan.sampler.period
+
+
 def steps_lost(start, plan):
     """Steps that a crash of an unseeded run took: charged on disk, and not in the checkpoint.
 
     They may have run, and their noise is not known, so their charges stay and the run gets that many fewer.
+    Raises CheckpointError where the checkpoint claims more charges than the ledger holds.
     """
-    events = sum(count for _, count in start.ledger.items()) - start.setup_count
-    return max(0, min(events * plan.sampler.period, plan.steps) - start.progress.charged)
+    on_disk = lots_charged(start.ledger, start.setup_count, plan)
+    if start.progress.charged > on_disk:
+        raise CheckpointError(f"the checkpoint claims {start.progress.charged} charged lots, the ledger holds {on_disk}")
+    return max(0, min(on_disk, plan.steps) - start.progress.charged)
 
 
 def _compare(path, config):
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: damaged ({error})") from error
+    if not isinstance(saved, dict):
+        raise CheckpointError(f"{path}: damaged: expected an object, got {type(saved).__name__}")
     differ = sorted(key for key in {*saved, *config} if saved.get(key) != config.get(key))
     if differ:
         named = ", ".join(f"{key} was {saved.get(key)!r} and is {config.get(key)!r}" for key in differ)

@@ -84,6 +84,9 @@ class Job:
         config = self.config
         plan = Plan(self.sampler, sanitizer, 1, config.lot_size)
         accountant = make(config.accountant, plan.relation)
+        if accountant.kind != "bound" and not math.isinf(config.target):
+            print(f"NOTICE: {accountant.name} is an approximation: the true epsilon may exceed {config.target:g}; a bound "
+                  "is held by --accountant loss_distribution, renyi or moments")
         self.plan = self._with_length(plan, accountant, Ledger(plan.relation), default_epochs)
         self.fingerprint = jsonable({
             **{key: value for key, value in to_json(config).items() if key not in FREE},
@@ -141,10 +144,13 @@ class Job:
                     nominal_size=self.dataset.nominal_size, features=features, labels=labels,
                     test_features=test_features, test_labels=test_labels, curve_epsilon=self.curve_epsilon(),
                     batch_size=config.batch_size, train_metrics=config.train_metrics, quiet=config.quiet)
-        record, history, seconds = train(task, self.folder, self.start, self.fingerprint, self.began)
-        if record.stopped == "interrupted":
-            return {"steps": record.progress.step, "out": self.folder.path}, "interrupted"
-        return finish(self, task, record, history, seconds), record.stopped
+        try:
+            record, history, seconds = train(task, self.folder, self.start, self.fingerprint, self.began)
+            if record.stopped == "interrupted":
+                return {"steps": record.progress.step, "out": self.folder.path}, "interrupted"
+            return finish(self, task, record, history, seconds), record.stopped
+        finally:
+            self.folder.unlock()
 
 
 def load_digits(config, smoke_sizes):
@@ -164,6 +170,6 @@ def shrink_for_smoke(config, lot_size, epochs):
 def exit_status(result, stopped):
     """0, or 130 after an interrupt, with a line on how to go on."""
     if stopped == "interrupted":
-        print(f"interrupted after {result['steps']} lots; go on with --resume --out {result['out']}", file=sys.stderr)
+        print(f"interrupted after {result['steps']} lots; the same command with --resume --out {result['out']} goes on", file=sys.stderr)
         return 130
     return 0

@@ -131,10 +131,10 @@ def user_errors():
     anything else is a fault of the program and keeps its traceback. An interrupt prints one line that says what
     was saved, which the block puts into `saved` of the object it is given, and exits with 130.
     """
-    note = SimpleNamespace(saved="nothing was saved")
+    note = SimpleNamespace(saved="what was charged is in the run's folder, if it was made: go on with --resume")
     try:
         yield note
-    except (MinidpError, OSError) as error:
+    except (MinidpError, OSError, MemoryError) as error:
         if isinstance(error, OSError) and error.filename is not None:
             text = f"{error.filename}: {error.strerror}"
         elif isinstance(error, OSError) and error.strerror:

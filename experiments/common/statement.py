@@ -33,6 +33,13 @@ def _lines(result, plan, setup, ledger, released, notice):
         yield (f"**Seeded run (seed {result['seed']}): reproducible, and not to be released.** Who knows the seed can "
                "draw the noise again and subtract it; the figures below hold for the same run without a seed.")
         yield ""
+    if result["epsilon"][result["accountant"]]["upper"] == "inf":
+        yield "**Not private: something was released without noise, so epsilon is infinite and nothing is guaranteed.**"
+        yield ""
+    if result["epsilon"][result["accountant"]]["kind"] != "bound":
+        yield (f"**No guarantee: this run was held by {result['accountant']}, an approximation. Its epsilon may be below "
+               "the truth; read the certified figures beside it.**")
+        yield ""
     yield f"Experiment {result['experiment']} on {result['dataset']}, device {result['device']}."
     yield ""
     yield "## What was done"
@@ -41,20 +48,28 @@ def _lines(result, plan, setup, ledger, released, notice):
     yield "|---|---|"
     yield f"| training examples N (nominal, public) | {result['settings']['dataset_size']} |"
     yield f"| expected lot size L (the divisor, public) | {plan.expected_lot_size:g} |"
-    yield f"| sampling probability q = L/N | {q:g} |"
+    amplified = plan.sampler.period == 1
+    yield f"| {'sampling probability' if amplified else 'lot as a share of the data'} q = L/N | {q:g} |"
     yield f"| steps (lots) | {result['steps']}, charged {result['steps_charged']} |"
     yield f"| sampler actually used | {result['sampler']} |"
     yield f"| neighbouring relation | {RELATIONS[result['relation']]} |"
+    sensitivity = plan.sanitizer.sensitivity(plan.relation)
     for group in plan.sanitizer.groups:
         std = group.noise_std
         yield (f"| clip group {group.name} ({', '.join(map('.'.join, group.keys))}) | C = {group.clip_norm:g}, "
                f"sigma = {group.noise_multiplier:g}; noise std {std:g} on the sum, "
-               f"{std / plan.expected_lot_size:g} on the mean |")
+               f"{std / plan.expected_lot_size:g} on the mean; sensitivity of the sum {sensitivity[group.name]:g} |")
     for line in setup:
-        yield f"| before the first step | {line} |"
+        times = result["setup_charged"]
+        again = f"; charged {times} times, since a run that was killed had released it before" if times > 1 else ""
+        yield f"| before the first step | {line}{again} |"
     yield ""
-    yield ("One step releases all clip groups from the same lot: it is charged as one sampled joint Gaussian, not "
-           "group by group.")
+    yield ("One step releases all clip groups from the same lot: it is charged as one joint Gaussian, not group by "
+           "group, each noise multiplier being the noise std over the sensitivity.")
+    if result["steps_charged"] > result["steps"]:
+        yield ""
+        yield (f"{result['steps_charged'] - result['steps']} charged lots are not in the model: the run was killed, and "
+               "what they released is counted as released.")
     yield ""
     yield f"## Epsilon at delta = {result['delta']:g}"
     yield ""
@@ -67,7 +82,8 @@ def _lines(result, plan, setup, ledger, released, notice):
     yield ""
     unamplified = result["epsilon_without_amplification"]
     yield (f"Without amplification by sampling (each example in one lot of every epoch, {result['accountant']}): "
-           f"epsilon {_number(unamplified['upper'])}. The figures above need the lots to be drawn as stated, in secret.")
+           f"epsilon {_number(unamplified['upper'])}."
+           + (" The figures above need the lots to be drawn as stated, in secret." if amplified else ""))
     yield ""
     yield "## What is covered"
     yield ""

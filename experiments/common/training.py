@@ -29,6 +29,7 @@ class Task:
     features, labels            training data on the device, (N, *network.input_shape) and (N,)
     test_features, test_labels  the same for testing
     filter                      privacy.Filter: accountant, target (or infinity), delta, ledger
+    setup_count                 events in the ledger from before the first step
     curve_epsilon               the fixed epsilon at which delta is drawn against epochs; may be infinite
     """
 
@@ -48,6 +49,7 @@ class Task:
     batch_size: int
     train_metrics: bool
     quiet: bool
+    setup_count: int = 0
 
     def measure(self, step, whole=False):
         """One row of metrics. Figures from training data are not private and are named so."""
@@ -57,7 +59,7 @@ class Task:
             "epoch": step / self.steps_per_epoch,
             "step": step,
             "test_accuracy": test.accuracy,
-            "test_loss": test.loss,
+            "test_loss": _known(test.loss),
             "epsilon": accountant.epsilon(ledger, delta).upper,
             "delta_at_epsilon": None,
         }
@@ -66,13 +68,18 @@ class Task:
         if self.train_metrics:
             size = None if whole else SUBSET
             train = evaluate(self.network, self.loss, self.features[:size], self.labels[:size])
-            row["train_accuracy_not_private"], row["train_loss_not_private"] = train.accuracy, train.loss
+            row["train_accuracy_not_private"], row["train_loss_not_private"] = train.accuracy, _known(train.loss)
         return row
 
     @property
     def steps_per_epoch(self):
         """Expected lots in one pass over the public number of examples, never over those in memory; not rounded."""
         return self.nominal_size / self.plan.expected_lot_size
+
+
+def _known(loss):
+    """None for the loss of a network that diverged."""
+    return None if loss is None or loss != loss else loss
 
 
 def train(task, folder, start, config, began):
@@ -88,10 +95,12 @@ def train(task, folder, start, config, began):
     setup_count = start.setup_count
     if start.begun:
         folder.restore(start, task.model, task.optimizer, task.streams)
+        lost = steps_lost(start, plan)
         if not task.streams.reproducible:
-            plan = plan.with_steps(max(plan.steps - steps_lost(start, plan), progress.step))
+            plan = plan.with_steps(max(plan.steps - lost, progress.step))
     else:
         setup_count = sum(count for _, count in task.filter.ledger.items())
+    task.setup_count = setup_count
     trainer = Trainer(task.network, task.loss, task.optimizer, plan, task.filter, batch_size=task.batch_size)
 
     def spent():

@@ -1,4 +1,5 @@
 """Whether a finished run's files say what its ledger says."""
+import hashlib
 import json
 import math
 from pathlib import Path
@@ -33,6 +34,12 @@ def differences(run):
         found.append(f"privacy.md does not hold the ledger's SHA-256 {digest}")
     if result.get("relation") != ledger.relation.value:
         found.append(f"result.json: relation is {result.get('relation')}, the ledger's is {ledger.relation.value}")
+    digest = hashlib.sha256(statement.encode()).hexdigest()
+    if result.get("statement_sha256", digest) != digest:
+        found.append("privacy.md is not the statement that was written with result.json")
+    steps = f"| {result.get('steps')}, charged {result.get('steps_charged')} |"
+    if "steps (lots)" in statement and steps not in statement:
+        found.append(f"privacy.md: expected the steps of result.json, {steps}")
     claimed = result.get("epsilon")
     if not isinstance(claimed, dict) or not claimed:
         return found + ["result.json holds no epsilon"]
@@ -85,7 +92,7 @@ def _read_text(path):
 def _read_json(path):
     try:
         data = json.loads(_read_text(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: not JSON ({error})") from error
     if not isinstance(data, dict):
         raise DataError(f"{path}: expected an object")

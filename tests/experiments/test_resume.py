@@ -114,3 +114,29 @@ def test_damaged_files_are_refused(damage, start_script, run_script, tmp_path):
         Ledger().save(tmp_path / "out" / "ledger.json")
     done = run_script(*flags, "--out", "out", "--resume", check=2)
     assert len(done.stderr.splitlines()) == 1 and done.stderr.startswith("error: ")
+
+
+def test_two_processes_cannot_share_a_folder(start_script, run_script, tmp_path):
+    first = start_script(*FLAGS, "--out", "out", "--steps", 100_000)
+    wait_for(tmp_path / "out" / "ledger.json", first)
+    for flags, message in (((), "already holds a run"), (("--resume",), "another process is running")):
+        assert message in run_script(*FLAGS, "--out", "out", "--steps", 100_000, *flags, check=2).stderr
+    assert kill_after(first, 0)
+
+
+def test_what_a_crash_took_is_told_in_the_statement(start_script, run_script, tmp_path):
+    flags = (*FLAGS, "--steps", 400)
+    process = start_script(*flags, "--out", "out")
+    wait_for(tmp_path / "out" / "checkpoint.npz", process)
+    assert kill_after(process, 0.05)
+    run_script(*flags, "--out", "out", "--resume", check=0)
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    ledger = Ledger.load(tmp_path / "out" / "ledger.json")
+    lots = sum(n for event, n in ledger.items() if type(event).__name__ == "PoissonSampled")
+    assert result["steps_charged"] == lots == 400 and result["steps"] <= lots
+    assert f"| {result['steps']}, charged {lots} |" in (tmp_path / "out" / "privacy.md").read_text()
+
+
+def test_a_network_that_diverges_ends_with_its_files(run_script, tmp_path):
+    run_script(*FLAGS, "--out", "out", "--steps", 20, "--learning-rate", "1e30", check=0)
+    assert (tmp_path / "out" / "result.json").exists()
