@@ -8,8 +8,9 @@ from .errors import MinidpError
 from .privacy import Gaussian, JointGaussian, Ledger, NeighbouringRelation, PoissonSampled
 from .privacy.catalogue import ACCOUNTANTS, compare, make
 from .validate import count as check_count
-from .validate import positive_finite
+from .validate import in_range, positive_finite
 
+MOST_STEPS = 10**12
 BOUNDS = ("moments", "renyi", "loss_distribution", "gaussian_clt")
 
 
@@ -30,6 +31,8 @@ def step_event(args, noise_multiplier=None, sampling_probability=None):
 
 def ledger_of(args, event, steps):
     """The ledger of PCA, if there is one, and `steps` times the event."""
+    check_count(0, steps=steps)
+    in_range(0, MOST_STEPS, steps=steps)
     ledger = Ledger(NeighbouringRelation(args.relation))
     if args.pca_noise_multiplier is not None:
         ledger.append(Gaussian(args.pca_noise_multiplier))
@@ -101,7 +104,7 @@ def calibrate_command(args):
 def curve_command(args):
     from .privacy.figures import save_epsilon_curves
 
-    positive_finite(epochs=args.epochs)
+    positive_finite(epochs=args.epochs, sampling_probability=args.sampling_probability)
     check_count(1, points=args.points)
     names = BOUNDS if args.accountant == "all" else names_of(args)
     event = step_event(args)

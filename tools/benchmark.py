@@ -199,7 +199,8 @@ def in_fresh_process(name, strategy, device, repeats):
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     if done.returncode:
-        raise SystemExit(done.stderr)
+        print(done.stderr.strip(), file=sys.stderr)
+        raise SystemExit(done.returncode)
     return json.loads(done.stdout)
 
 
@@ -215,10 +216,19 @@ def main(argv=None):
     args = parser.parse_args(argv)
     if args.repeats < 1:
         parser.error("expected --repeats of at least 1")
+    from minidp.errors import MinidpError
+
     if args.one:
-        print(json.dumps(measure(*args.one, args.device, args.repeats)))
+        try:
+            print(json.dumps(measure(*args.one, args.device, args.repeats)))
+        except MinidpError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
         return 0
     from minidp.files import atomic_write
+
+    if args.json and not Path(args.json).resolve().parent.is_dir():
+        parser.error(f"--json {args.json}: no such folder")
 
     rows = []
     print(f"{'':4} {'strategy':9} {'device':6} {'step ms':>9} {'floor ms':>9} {'ratio':>6} {'peak MiB':>9}")
