@@ -105,7 +105,7 @@ def test_table_is_readable_without_json(capsys):
     (["epsilon", *RUN, "--delta", "1e-5", "--group-size", "0"], "group_size=0"),
     (["epsilon", "--noise-multiplier", "nan", *RUN[2:], "--delta", "1e-5"], "noise_multiplier=nan"),
     (["epsilon", *RUN[:2], "--sampling-probability", "2", "--steps", "1", "--delta", "1e-5"], "sampling_probability=2.0"),
-    (["epsilon", *RUN[:4], "--steps", "-3", "--delta", "1e-5"], "count=-3"),
+    (["epsilon", *RUN[:4], "--steps", "-3", "--delta", "1e-5"], "steps=-3"),
     (["delta", *RUN, "--epsilon", "-1"], "epsilon=-1.0"),
     (["calibrate", "--target-epsilon", "1", "--delta", "1e-5", "--sampling-probability", "0.01", "--noise-multiplier", "4",
       "--pca-noise-multiplier", "2"], "before the first step"),
