@@ -40,7 +40,8 @@ def finish(job, task, record, history, seconds):
         "stopped": record.stopped,
         "test_accuracy": last["test_accuracy"],
         "train_accuracy": last.get("train_accuracy_not_private"),
-        "not_private": ["train_accuracy", "metrics.csv: columns named not_private", "curves.png: training accuracy"]
+        "not_private": ["train_accuracy", "metrics.csv: columns named not_private", "curves.png: training accuracy",
+                        "checkpoint.npz: history"]
         if task.train_metrics else [],
         "epsilon": every_epsilon(record.ledger, filter.delta),
         "epsilon_without_amplification": unamplified(filter, record.ledger, task).to_json(),

@@ -93,7 +93,8 @@ def _lines(result, plan, setup, ledger, released, notice):
     yield "## What is not covered"
     yield ""
     yield "- Other runs on the same data: tuning, other seeds, runs that were thrown away. Each spends its own epsilon."
-    yield "- Evaluation on training data: figures named `not_private` (accuracy, loss, their curves) are exact."
+    yield ("- Evaluation on training data: figures named `not_private` (accuracy, loss, their curves) are exact, in "
+           "checkpoint.npz too. Train with --no-train-metrics, or do not pass those files on.")
     yield "- The test set. It is not protected, and its accuracy is exact."
     yield ("- Floating point: noise is drawn in float32 by a statistical generator (SFC64, or the GPU's), not a "
            "cryptographic one, and without the defence of Mironov 2012 against low-order bits.")
