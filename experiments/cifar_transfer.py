@@ -5,18 +5,19 @@
     python experiments/cifar_transfer.py train --data-dir DIR --target-epsilon 2
     python experiments/cifar_transfer.py baseline --data-dir DIR
 """
+import hashlib
 import math
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common.config import option, parse, to_json
+from common.config import command_of, option, parse, to_json
 from common.flags import RunFlags
 from common.job import Job, exit_status, shrink_for_smoke
 from common.public import train_public
 from common.report import git_commit, user_errors, versions, write_json
 from common.training import stop_on_interrupt
-from common.views import CachedViews, FreshViews
+from common.views import CachedViews, FreshViews, feature_file
 from tqdm import tqdm
 
 from minidp import nn
@@ -33,6 +34,7 @@ SIDE, CHANNELS, UNITS = 24, 64, 384  # Section 5.3: 24 x 24 crops, 64 channels, 
 SMOKE_IMAGES, SMOKE_LOT, SMOKE_EPOCHS = 500, 50, 1
 BASELINE_EPOCHS = 30
 PRETRAINED = Path(__file__).resolve().parent / "pretrained" / "cifar_transfer.npz"
+PRETRAINED_BY = ("command", "public_data", "classes", "images", "test_accuracy", "commit")
 TRAINED = {"softmax": 1, "top": 2, "both": 3}  # of the last three dense layers
 
 
@@ -94,7 +96,8 @@ def pretrain(config):
     if not done:
         print(f"interrupted after epoch {len(history)}; the same command goes on from there", file=sys.stderr)
         return 130
-    about = {"experiment": NAME, "config": fixed, "public_data": dataset.name, "classes": dataset.classes,
+    about = {"experiment": NAME, "command": command_of(f"{NAME}.py pretrain", config, ("out", "public_data", "quiet")),
+             "config": fixed, "device": backend.name, "public_data": dataset.notice or dataset.name, "classes": dataset.classes,
              "images": int(x.shape[0]), "test_accuracy": history[-1]["test_accuracy"], "history": history,
              "seconds": sum(row["seconds"] for row in history), "versions": versions(), "commit": git_commit()}
     save_model(out / "pretrained.npz", network, about)
@@ -193,7 +196,8 @@ def make_inputs(job, frozen):
     with tqdm(total=images.shape[0], unit="image", desc="frozen features", file=sys.stderr,
               disable=True if config.quiet else None) as bar:
         fixed = Streams(0).init  # the same views in every run: they are public, and looked at by no one
-        return CachedViews(images, frozen, config.views, SIDE, fixed, job.streams.dropout, bar.update), tested
+        file = feature_file(job.dataset.x_train, frozen, config.views, SIDE, job.backend.name)
+        return CachedViews(images, frozen, config.views, SIDE, fixed, job.streams.dropout, bar.update, file), tested
 
 
 def train(config):
@@ -208,8 +212,12 @@ def train(config):
     model = nn.Sequential(frozen_layers + layers, (SIDE, SIDE, 3), frozen=[layer.name for layer in frozen_layers])
     job.script = f"{NAME}.py {'baseline' if config.baseline else 'train'}"
     job.open(make_sanitizer(config, body), BASELINE_EPOCHS)
-    job.setup_lines = (f"layers below {layers[0].name}: pre-trained on {about['public_data']} "
-                       f"({about['classes']} classes, {about['images']} images), public, no charge",)
+    history = (f"pre-trained on {about['images']} public images of {about['classes']} classes, "
+               f"{about['test_accuracy']:.2%} there")
+    job.setup_lines = (f"all layers but the last: {history}; {about['public_data']}: public, no charge",)
+    job.dataset = replace(job.dataset, notice="; ".join(filter(None, (job.dataset.notice, history))))
+    job.about = {"pretrained": {key: about[key] for key in PRETRAINED_BY},
+                 "pretrained_sha256": hashlib.sha256(Path(config.pretrained).read_bytes()).hexdigest()}
     inputs, tested = make_inputs(job, frozen)
     decay = round(config.decay_epochs * job.dataset.nominal_size / config.lot_size)
     optimizer = OPTIMIZERS[config.optimizer](LinearDecay(config.learning_rate, config.final_learning_rate, decay))

@@ -54,6 +54,7 @@ def finish(job, task, record, history, seconds):
         "ledger_sha256": record.ledger.sha256(),
         "versions": versions(),
         "commit": git_commit(),
+        **job.about,
     }
     path = job.folder.path
     job.folder.charge(record.ledger)

@@ -6,7 +6,7 @@ step (DP-PCA) is charged, and the charge is on disk, before its noise is drawn; 
 import math
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from minidp import data, nn
 from minidp.backend import Backend
@@ -28,6 +28,7 @@ class Job:
 
     began         time.perf_counter() at its start
     setup_event   what is released before the first step, or None; setup_lines tell it in privacy.md
+    about         what else the result says, {key: value}
     """
 
     name: str
@@ -45,6 +46,7 @@ class Job:
     filter: Filter = None
     fingerprint: dict = None
     script: str = ""
+    about: dict = field(default_factory=dict)
 
     @property
     def command(self):

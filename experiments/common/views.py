@@ -1,10 +1,53 @@
 """Training inputs in several views: indexing them with a lot's indices draws one view of each example."""
+import hashlib
+import sys
+
 import numpy as np
 
-from minidp.backend import namespace_of
-from minidp.data import centre_crop, distort, draw_distortions, standardise_images
+from minidp.backend import namespace_of, to_host
+from minidp.data import cache_dir, centre_crop, distort, draw_distortions, standardise_images
+from minidp.errors import DataError
+from minidp.files import atomic_write
 
 BATCH = 500  # images computed at once
+LAYOUT = 1  # of a feature file; one more where views or features are computed otherwise
+
+
+def feature_file(images, frozen, views, size, device):
+    """Path in the cache for the features of these images by these layers.
+
+    Its name is a hash of all that decides about them, the device included, whose rounding differs.
+    """
+    digest = hashlib.sha256(repr((LAYOUT, images.shape, views, size, device)).encode())
+    digest.update(np.ascontiguousarray(images))
+    for key, array in sorted(frozen.state().items()):
+        digest.update(repr((key, array.shape)).encode() + np.ascontiguousarray(to_host(array)).tobytes())
+    return cache_dir() / "features" / f"{digest.hexdigest()[:32]}.npy"
+
+
+def load_features(path, shape):
+    """The features in the file, as they lie on the disk; None if there is none. Raises DataError if it is damaged."""
+    try:
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path}: damaged ({error}); delete it") from error
+    if found.shape != shape or found.dtype != np.float16:
+        raise DataError(f"{path}: expected float16 features {shape}, got {found.dtype} {found.shape}; delete it")
+    return np.asarray(found)
+
+
+def save_features(path, features):
+    """Keep the features for the next run; a disk that does not take them costs only time."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path, "wb") as file:
+            np.save(file, features)
+    except OSError as error:
+        print(f"NOTICE: {path}: the features were not kept for the next run ({error.strerror})", file=sys.stderr)
+    else:
+        print(f"wrote the frozen layers' features ({features.nbytes / 2**30:.1f} GiB) into {path}", file=sys.stderr)
 
 
 class CachedViews:
@@ -14,17 +57,24 @@ class CachedViews:
     that each example's views depend on that example alone, and nothing is released by fixing them.
     """
 
-    def __init__(self, images, frozen, views, size, rng, draw, progress=lambda done: None):
+    def __init__(self, images, frozen, views, size, rng, draw, progress=lambda done: None, file=None):
         """images (N, H, W, 3) uint8; frozen a network; draw the generator that picks a view at each indexing.
 
         views: number of distorted views beside the centre crop; they are drawn from `rng`. Held in float16.
+        file: where they are read from, if it exists, and kept for the next run.
         """
         xp, self._draw = namespace_of(images), draw
         self.__minidp_namespace__ = xp
         count = images.shape[0]
         self.shape = (count, int(np.prod(frozen.output_shape)))
         self.ndim = 2
-        self._views = xp.empty((count, views + 1, self.shape[1]), dtype="float16")
+        shape = (count, views + 1, self.shape[1])
+        found = None if file is None else load_features(file, shape)
+        if found is not None:
+            self._views = xp.asarray(found)
+            progress(count)
+            return
+        self._views = xp.empty(shape, dtype="float16")
         for start in range(0, count, BATCH):
             part = images[start : start + BATCH]
             crops = [centre_crop(part, size)]
@@ -32,6 +82,8 @@ class CachedViews:
             for view, crop in enumerate(crops):
                 self._views[start : start + BATCH, view] = frozen.forward(standardise_images(crop))[0]
             progress(part.shape[0])
+        if file is not None:
+            save_features(file, to_host(self._views))
 
     def __getitem__(self, index):
         if isinstance(index, slice):

@@ -3,6 +3,7 @@ from importlib import import_module
 
 _EXPORTS = {
     "Dataset": "dataset",
+    "cache_dir": "fetch",
     "centre_crop": "augment",
     "distort": "augment",
     "draw_distortions": "augment",

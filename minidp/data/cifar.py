@@ -50,6 +50,12 @@ CIFAR100 = Layout(
     folder="cifar-100-binary", archive="cifar-100-binary.tar.gz", md5="03b5dce01913d631647c71ecec9e9cb8",
 )
 TEST_RECORDS = 10_000
+COPIES = {  # sha256 of all records in order: what is known of files that are not the published ones
+    "f92f7dac137a6595509ca53c72ccc15c9e37ad618fca469e205b031cdb1cbb2b":
+        "CIFAR-10 from a JPEG copy (quality 75): slightly lossy, not the published pixels",
+    "00264b246f43f0432df419ee12cdca9adb2bbe66e881d10a31ddc79d555341bd":
+        "public set: Tiny ImageNet's 200 classes at 32 x 32, from a JPEG copy, in place of CIFAR-100",
+}
 
 
 def load_cifar10(data_dir=None, environ=os.environ, download=True, progress=True):
@@ -58,7 +64,7 @@ def load_cifar10(data_dir=None, environ=os.environ, download=True, progress=True
     Looked for in data_dir, the folder $MINIDP_DATA, the cache, then downloaded into the cache. A folder holds
     cifar-10-binary.tar.gz, cifar-10-batches-bin/data_batch_1.bin and so on, or those .bin files themselves;
     data_dir may also be the archive. Archives must have the published md5. Loose files cannot be checked
-    against it: `sha256` is then None, and `notice` says so.
+    against it: `sha256` is then None, and `notice` says so, and what is known of the copy.
 
     Raises DataError, one line, if data_dir lacks the files or if any are damaged; DataUnavailableError if no
     place has them.
@@ -146,12 +152,13 @@ def _read(place, layout):
         if labels.max() >= classes:
             raise DataError(f"{place}: expected labels from 0 to {classes - 1}, got {labels.max()}")
     verified = archived and layout.md5
-    unverified = f"{layout.title} files of unchecked origin: loose files carry no published hash"
+    digest = _sha256(files[name] for name in names)
+    unchecked = f"{layout.title} files of unchecked origin: loose files carry no published hash"
+    notice = "" if verified else COPIES.get(digest, unchecked if layout.md5 else "")
     return Dataset(
         layout.name, x_train, y_train, x_test, y_test, classes=classes,
         nominal_size=layout.records * len(layout.train) if layout.records else len(x_train),
-        sha256=_sha256(files[name] for name in names) if verified else None,
-        notice=unverified if layout.md5 and not archived else "",
+        sha256=digest if verified else None, notice=notice,
     )
 
 

@@ -64,6 +64,14 @@ def check(found, files, verified):
         assert found.sha256 is None and "unchecked origin" in found.notice
 
 
+def test_a_known_copy_is_named(tmp_path, tiny10, monkeypatch):
+    files, _ = tiny10
+    write(tmp_path, files)
+    monkeypatch.setitem(cifar.COPIES, hashlib.sha256(b"".join(files.values())).hexdigest(), "a copy")
+    found = load_cifar10(tmp_path)
+    assert found.notice == "a copy" and found.sha256 is None
+
+
 @pytest.mark.parametrize("inner", ["", "cifar-10-batches-bin"])
 def test_folder(tmp_path, tiny10, inner):
     files, _ = tiny10

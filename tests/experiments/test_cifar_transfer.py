@@ -1,4 +1,5 @@
 """Pre-training and private transfer, run as a user runs them, on images of noise in CIFAR's layout."""
+import hashlib
 import json
 import shutil
 import subprocess
@@ -69,6 +70,15 @@ def test_pretrained_convolutions_stay_as_they_are_and_dense_layers_train(pretrai
                                    ("--fresh-augmentation", "--train-layers", "softmax"), ("--views", 0)])
 def test_other_choices_train_what_they_say(flags, train):
     assert len(train("train", *flags)["settings"]["clip_groups"]) == (1 if {"softmax", "flat"} & set(flags) else 3)
+
+
+def test_result_names_what_the_layers_were_pretrained_on(pretrained, train):
+    found = train("train", "--train-layers", "softmax")
+    about = json.loads((pretrained / "pretrain.json").read_text())
+    assert found["pretrained"] == {key: about[key] for key in found["pretrained"]} and len(found["pretrained"]) > 3
+    assert "300 public images of 7 classes" in found["notice"] and "unchecked origin" in found["notice"]
+    digest = hashlib.sha256((pretrained / "pretrained.npz").read_bytes()).hexdigest()
+    assert found["pretrained_sha256"] == digest
 
 
 def test_baseline_is_not_private(train):

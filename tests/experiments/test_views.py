@@ -1,0 +1,73 @@
+"""Cached features of frozen layers: what is read back is what was computed, and for the same images and layers only."""
+import sys
+
+import numpy as np
+import pytest
+from minidp import nn
+from minidp.errors import DataError
+
+from tests.support.scripts import ROOT
+
+SIZE = 8
+
+
+@pytest.fixture(scope="module")
+def views():
+    """The module experiments/common/views.py."""
+    sys.path.insert(0, str(ROOT / "experiments"))
+    try:
+        from common import views
+
+        yield views
+    finally:
+        sys.path.remove(str(ROOT / "experiments"))
+
+
+@pytest.fixture
+def images():
+    return np.random.default_rng(0).integers(0, 256, (30, 32, 32, 3), dtype=np.uint8)
+
+
+def frozen(seed):
+    rng = np.random.default_rng(seed)
+    return nn.Sequential([nn.Conv2D(3, 2, 3, rng=rng), nn.Flatten()], (SIZE, SIZE, 3))
+
+
+def make(views, images, file, seed=1):
+    draw = np.random.default_rng(3)
+    return views.CachedViews(images, frozen(seed), 2, SIZE, np.random.default_rng(2), draw, file=file)
+
+
+def test_features_read_back_are_those_computed(views, images, tmp_path, capsys):
+    file = tmp_path / "deep" / "features.npy"
+    computed, read = make(views, images, file), make(views, images, file)
+    assert capsys.readouterr().err.count(str(file)) == 1
+    for index in (slice(0, 30), np.arange(30)[::-1]):
+        np.testing.assert_array_equal(computed[index], read[index])
+    plain = frozen(1).predict(views.standardise_images(views.centre_crop(images, SIZE)))
+    np.testing.assert_allclose(read[:30], plain, rtol=1e-3, atol=1e-3)  # float16
+
+
+def test_another_network_image_or_count_has_another_file(views, images):
+    name = lambda x=images, seed=1, count=2, device="cpu": views.feature_file(x, frozen(seed), count, SIZE, device)
+    changed = images.copy()
+    changed[7, 3, 3, 1] ^= 1
+    assert name() == name() and len({name(), name(changed), name(seed=4), name(count=3), name(device="gpu")}) == 5
+
+
+@pytest.mark.parametrize("damage", ["cut", "shape", "text"])
+def test_a_damaged_file_is_named(damage, views, images, tmp_path):
+    file = tmp_path / "features.npy"
+    make(views, images, file)
+    if damage == "shape":
+        np.save(file, np.zeros(3, np.float16))
+    else:
+        file.write_bytes(file.read_bytes()[:1000] if damage == "cut" else b"hello")
+    with pytest.raises(DataError, match="features.npy.*delete it"):
+        make(views, images, file)
+
+
+def test_a_disk_that_takes_nothing_costs_only_a_notice(views, images, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert make(views, images, tmp_path / "file" / "features.npy").shape == (30, 128)
+    assert "not kept" in capsys.readouterr().err
