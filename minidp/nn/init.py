@@ -1,6 +1,8 @@
 """Initial values of parameters, drawn on the host: f(rng, shape, dtype) -> NumPy array.
 
-For a weight of shape (..., O) the fan-in is the product of all axes but the last.
+A weight (..., I, O) has the fan-in of all axes but the last and the fan-out of all axes but the last but one: of a
+dense weight (I, O) these are I and O, of a kernel (kh, kw, C, O) kh kw C and kh kw O, as in Keras and PyTorch.
+A vector (O,) has fan-in 1.
 """
 import math
 from functools import partial
@@ -11,7 +13,7 @@ TRUNCATION = 2.0  # in standard deviations
 
 
 def _fans(shape):
-    return math.prod(shape[:-1]) or 1, shape[-1]
+    return math.prod(shape[:-1]), math.prod(shape[:-2]) * shape[-1]
 
 
 def zeros(rng, shape, dtype):
@@ -42,7 +44,10 @@ def truncated_normal(rng, shape, dtype):
 
 
 def glorot_uniform(rng, shape, dtype):
-    """Uniform on [-a, a], a = sqrt(6 / (fan-in + fan-out)) (Glorot and Bengio 2010)."""
+    """Uniform on [-a, a], a = sqrt(6 / (fan-in + fan-out)) (Glorot and Bengio 2010, equation 16).
+
+    The receptive field of a convolution counts in both fans: each input, too, meets kh kw O weights.
+    """
     limit = math.sqrt(6 / sum(_fans(shape)))
     return rng.uniform(-limit, limit, shape).astype(dtype)
 
