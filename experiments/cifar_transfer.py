@@ -220,7 +220,7 @@ def train(config):
                  "pretrained_sha256": hashlib.sha256(Path(config.pretrained).read_bytes()).hexdigest()}
     inputs, tested = make_inputs(job, frozen)
     decay = round(config.decay_epochs * job.dataset.nominal_size / config.lot_size)
-    optimizer = OPTIMIZERS[config.optimizer](LinearDecay(config.learning_rate, config.final_learning_rate, decay))
+    optimizer = config.make_optimizer(LinearDecay(config.learning_rate, config.final_learning_rate, decay))
     return exit_status(*job.train(model, body, optimizer, (inputs, job.dataset.y_train, tested, job.dataset.y_test)))
 
 

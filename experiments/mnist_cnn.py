@@ -19,7 +19,6 @@ from common.report import user_errors
 
 from minidp import nn
 from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
-from minidp.train import OPTIMIZERS
 from minidp.validate import non_negative_finite, positive_finite
 
 NAME = "mnist_cnn"
@@ -106,7 +105,7 @@ def run(config):
     bound = math.inf if config.baseline else clip_norm if config.clip_norm is None else config.clip_norm
     job.open(Sanitizer(groups(list(network.params()), bound, config.sigma), config.gradients), config.default_epochs)
     network.to(job.backend)
-    optimizer = OPTIMIZERS[config.optimizer](rate if config.learning_rate is None else config.learning_rate)
+    optimizer = config.make_optimizer(rate if config.learning_rate is None else config.learning_rate)
     images = to_float(dataset.x_train), dataset.y_train, to_float(dataset.x_test), dataset.y_test
     return job.train(network, network, optimizer, images)
 

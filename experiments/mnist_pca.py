@@ -121,7 +121,7 @@ def make_optimizer(config, size):
     """
     decay = round(config.decay_epochs * size / config.lot_size)
     name = config.optimizer or ("momentum" if config.baseline else "sgd")
-    return OPTIMIZERS[name](LinearDecay(config.learning_rate, config.final_learning_rate, decay))
+    return config.make_optimizer(LinearDecay(config.learning_rate, config.final_learning_rate, decay), name)
 
 
 def to_float(images):

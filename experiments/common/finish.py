@@ -3,7 +3,7 @@ import hashlib
 import math
 
 from minidp.privacy import FixedSizeSampled, Ledger, PoissonSampled
-from minidp.train import save_model
+from minidp.train import Averaged, save_model
 
 from .accounting import every_epsilon
 from .config import FREE, to_json
@@ -58,7 +58,8 @@ def finish(job, task, record, history, seconds):
     }
     path = job.folder.path
     job.folder.charge(record.ledger)
-    save_model(path / "model.npz", task.model, {key: result[key] for key in ("experiment", "dataset", "steps")})
+    with task.released():
+        save_model(path / "model.npz", task.model, {key: result[key] for key in ("experiment", "dataset", "steps")})
     write_metrics(path / "metrics.csv", history)
     save_curves(path / "curves.png", [row["epoch"] for row in history], [row["test_accuracy"] for row in history],
                 train_accuracy=[row["train_accuracy_not_private"] for row in history] if task.train_metrics else None,
@@ -76,11 +77,13 @@ def finish(job, task, record, history, seconds):
 def settings(task, dataset, setup_event):
     """The numbers that the accounting rests on, and what the descent was."""
     plan = task.plan
+    averaged = isinstance(task.optimizer, Averaged)
     return {
         "dataset_size": dataset.nominal_size,
         "expected_lot_size": plan.expected_lot_size,
         "sampling_probability": plan.expected_lot_size / dataset.nominal_size,
-        "optimizer": type(task.optimizer).__name__,
+        "optimizer": type(task.optimizer.optimizer if averaged else task.optimizer).__name__,
+        "average": task.optimizer.decay if averaged else 0.0,
         "learning_rate": task.optimizer.learning_rate,
         "pca_noise_multiplier": setup_event.noise_multiplier if setup_event else None,
         "clip_groups": [

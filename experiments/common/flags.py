@@ -3,7 +3,7 @@ import math
 from dataclasses import dataclass
 
 from minidp.errors import ParameterError
-from minidp.train import OPTIMIZERS
+from minidp.train import OPTIMIZERS, Averaged
 from minidp.validate import count, in_range, non_negative_finite
 
 from .accounting import ACCOUNTANTS
@@ -27,6 +27,8 @@ class RunFlags:
     sampler: str = option("poisson", "how lots are drawn", choices=("poisson", "fixed", "shuffle"))
     accountant: str = option("moments", "that the target is held by", choices=ACCOUNTANTS)
     optimizer: str = option("sgd", "of the released gradients", choices=tuple(OPTIMIZERS))
+    average: float = option(0.0, "decay of a moving average of the weights, which is evaluated and saved in their place; "
+                                 "0: the last weights (free of charge: post-processing)")
     gradients: str = option("auto", "per-example gradients", choices=("auto", "explicit", "factored"))
     batch_size: int = option(4096, "examples computed at once; bounds memory, changes no result but for rounding")
     train_metrics: bool = option(True, "do not evaluate on training data (which is not private)")
@@ -41,6 +43,7 @@ class RunFlags:
 
     def __post_init__(self):
         in_range(0, 1, open_low=True, open_high=True, delta=self.delta)
+        in_range(0, 1, open_high=True, average=self.average)
         count(1, lot_size=self.lot_size, batch_size=self.batch_size)
         for name in ("target_epsilon", "epochs"):
             if getattr(self, name) is not None:
@@ -62,6 +65,11 @@ class RunFlags:
         if self.target_epsilon is not None and not self.private:
             raise ParameterError("--target-epsilon needs noise: epsilon is infinite with --baseline or a noise of 0; "
                                  "set --epochs or --steps")
+
+    def make_optimizer(self, learning_rate, name=None):
+        """The optimizer of the flags, or of that name, averaging if asked for."""
+        optimizer = OPTIMIZERS[name or self.optimizer](learning_rate)
+        return Averaged(optimizer, self.average) if self.average else optimizer
 
     @property
     def length_is_set(self):

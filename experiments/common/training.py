@@ -4,13 +4,13 @@ import io
 import signal
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from tqdm import tqdm
 
 from minidp.files import atomic_write
-from minidp.train import Progress, Trainer, evaluate
+from minidp.train import Averaged, Progress, Trainer, evaluate
 
 from .folder import steps_lost
 
@@ -51,8 +51,17 @@ class Task:
     quiet: bool
     setup_count: int = 0
 
+    def released(self):
+        """A context in which the network holds the weights that are evaluated and saved: averages, if asked for."""
+        averaged = isinstance(self.optimizer, Averaged)
+        return self.optimizer.in_place(self.network.params()) if averaged else nullcontext()
+
     def measure(self, step, whole=False):
         """One row of metrics. Figures from training data are not private and are named so."""
+        with self.released():
+            return self._measure(step, whole)
+
+    def _measure(self, step, whole):
         test = evaluate(self.network, self.loss, self.test_features, self.test_labels)
         accountant, ledger, delta = self.filter.accountant, self.filter.ledger, self.filter.delta
         row = {

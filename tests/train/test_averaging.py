@@ -1,0 +1,72 @@
+"""The moving average of parameters: its formula, that the descent does not notice it, and its way through a file."""
+import numpy as np
+import pytest
+from minidp.errors import ParameterError
+from minidp.train import SGD, Averaged, Momentum
+
+from tests.support.guarded import guarded_backend
+
+
+def gradients(step):
+    return {("a", "W"): np.array([1.0 + step, -2.0]), ("a", "b"): np.array([0.5 * step])}
+
+
+def start():
+    return {("a", "W"): np.array([3.0, 1.0]), ("a", "b"): np.array([-1.0])}
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5, 0.999])
+def test_average_equals_a_scalar_loop(decay):
+    params, optimizer, expected = start(), Averaged(SGD(0.1), decay), None
+    for step in range(7):
+        optimizer.step(params, gradients(step), step)
+        d = min(decay, step / (step + 9))
+        theta = [*params["a", "W"], *params["a", "b"]]
+        expected = theta if expected is None else [d * e + (1 - d) * t for e, t in zip(expected, theta)]
+    with optimizer.in_place(params):
+        np.testing.assert_allclose([*params["a", "W"], *params["a", "b"]], expected, rtol=1e-14)
+
+
+def test_descent_is_that_of_the_optimizer_alone():
+    alone, averaged = start(), start()
+    plain, wrapped = Momentum(0.1), Averaged(Momentum(0.1), 0.9)
+    for step in range(5):
+        plain.step(alone, gradients(step), step)
+        wrapped.step(averaged, gradients(step), step)
+        with wrapped.in_place(averaged):
+            assert (averaged["a", "W"] != alone["a", "W"]).any() or step == 0
+    for key in alone:
+        np.testing.assert_array_equal(alone[key], averaged[key])
+    assert set(wrapped.slots) == {"velocity", "average"} and wrapped.learning_rate == 0.1
+
+
+def test_nothing_changes_before_the_first_step():
+    params, optimizer = start(), Averaged(SGD(0.1), 0.9)
+    with optimizer.in_place(params):
+        np.testing.assert_array_equal(params["a", "W"], start()["a", "W"])
+
+
+def test_parameters_come_back_after_an_error():
+    params, optimizer = start(), Averaged(SGD(0.1), 0.9)
+    for step in range(3):
+        optimizer.step(params, gradients(step), step)
+    before = params["a", "W"].copy()
+    with pytest.raises(RuntimeError), optimizer.in_place(params):
+        raise RuntimeError()
+    np.testing.assert_array_equal(params["a", "W"], before)
+
+
+def test_guarded_arrays_pass():
+    asarray = guarded_backend().asarray
+    params = {key: asarray(value) for key, value in start().items()}
+    optimizer = Averaged(SGD(0.1), 0.9)
+    for step in range(2):
+        optimizer.step(params, {key: asarray(value) for key, value in gradients(step).items()}, step)
+    with optimizer.in_place(params):
+        pass
+
+
+@pytest.mark.parametrize("decay", [-0.1, 1.0, float("nan")])
+def test_bad_decay_is_refused(decay):
+    with pytest.raises(ParameterError, match="decay"):
+        Averaged(SGD(0.1), decay)
