@@ -1,0 +1,170 @@
+"""Figures 3, 4 and 5: which runs each needs, what is taken from them, and the paper's values beside it."""
+import bisect
+import statistics
+from dataclasses import dataclass
+
+from minidp.errors import BudgetExceededError
+from minidp.privacy import Gaussian, JointGaussian, Ledger, PoissonSampled
+from minidp.privacy.budget import max_steps
+from minidp.privacy.catalogue import make
+
+from .sweep_plots import draw_budgets, draw_noise_levels, draw_panels
+from .sweeps import NO_LOT, Point
+
+UNWATCHED = ("--no-train-metrics",)
+REFERENCE = Point("noise-medium")  # the reference values of Section 5.2, and Figure 3 (2)
+RANDOM = Point("projection-random", ("--projection", "random", *UNWATCHED))
+NO_PCA = Point("projection-none", ("--projection", "none", *UNWATCHED))
+NOISE = {"large": (8, 16, 0.5), "medium": (4, 7, 2.0), "small": (2, 4, 8.0)}  # sigma, sigma_pca, epsilon
+
+
+def row(point, results):
+    """What one point of a figure says: accuracy over the seeds, lots, epsilon by the accountant that held it."""
+    first = results[0]
+    if first["stopped"] == NO_LOT:
+        return {"name": point.name, "steps": 0, "reason": first["reason"], "seeds": len(results)}
+    accuracy = [result["test_accuracy"] for result in results]
+    return {
+        "name": point.name, "seeds": len(results), "steps": first["steps"], "epochs": first["epochs"],
+        "epsilon": max((result["epsilon"][result["accountant"]]["upper"] for result in results), key=float),
+        "accountant": first["accountant"],
+        "test_accuracy": statistics.mean(accuracy), "lowest": min(accuracy), "highest": max(accuracy),
+        "deviation": statistics.stdev(accuracy) if len(accuracy) > 1 else None,
+        "seconds_per_step": statistics.mean(result["seconds_per_step"] for result in results),
+        "seconds": sum(result["seconds_total"] for result in results),
+    }
+
+
+class NoiseLevels:
+    """Figure 3: training and test accuracy and delta against epochs, at three noise levels."""
+
+    def points(self, smoke):
+        return [Point(f"noise-{name}", ("--noise", name) if name != "medium" else ()) for name in NOISE]
+
+    def summary(self, results):
+        """One entry for each noise level, its curves being means over the seeds."""
+        return {"levels": [self._level(point, runs) for point, runs in results.items()]}
+
+    def _level(self, point, runs):
+        name = point.name.removeprefix("noise-")
+        rows = min(len(run["history"]["epoch"]) for run in runs)
+        mean = lambda column: [statistics.mean(run["history"][column][i] for run in runs) for i in range(rows)]
+        delta = runs[0]["history"].get("delta_at_epsilon")
+        return {**row(point, runs), "sigma": NOISE[name][0], "sigma_pca": NOISE[name][1],
+                "target_epsilon": NOISE[name][2],
+                "train_accuracy_not_private": statistics.mean(run["train_accuracy"] for run in runs),
+                "curves": {"epoch": runs[0]["history"]["epoch"][:rows], "test_accuracy": mean("test_accuracy"),
+                           "train_accuracy_not_private": mean("train_accuracy_not_private"),
+                           "delta_at_epsilon": delta and delta[:rows]}}
+
+    draw = staticmethod(draw_noise_levels)
+
+
+class Budgets(NoiseLevels):
+    """Figure 4: the best accuracy for each (epsilon, delta), over noise levels and the lots that the pair allows.
+
+    A run of T lots is, with the same seed, the beginning of every longer one, so one run at each noise level
+    serves every pair: its accuracy is read at the last epoch that the pair still allows.
+    """
+
+    EPSILONS, DELTAS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0), (1e-5, 1e-4, 1e-3, 1e-2)
+    LONGER = ((16, 32, 120), (8, 16, 200), (3, 5, 120))  # sigma, sigma_pca, epochs
+
+    def points(self, smoke):
+        return super().points(smoke) + [
+            Point(f"noise-{sigma}-{pca}", ("--noise-multiplier", sigma, "--pca-noise-multiplier", pca,
+                                           "--epochs", 2 if smoke else epochs, *UNWATCHED))
+            for sigma, pca, epochs in self.LONGER]
+
+    def summary(self, results):
+        """{"pairs": [{epsilon, delta, test_accuracy, name, steps}]}; an accuracy of None where nothing fits."""
+        pairs = [self._best(results, epsilon, delta) for delta in self.DELTAS for epsilon in self.EPSILONS]
+        return {"pairs": pairs, "runs": [row(point, runs) for point, runs in results.items()],
+                "chosen": "the best noise level by test accuracy, as in the paper: the choice itself is not paid for"}
+
+    def _best(self, results, epsilon, delta):
+        found = {"epsilon": epsilon, "delta": delta, "test_accuracy": None, "name": None, "steps": 0}
+        for point, runs in results.items():
+            steps = allowed_steps(runs[0], epsilon, delta)
+            history = runs[0]["history"]
+            at = bisect.bisect_right(history["step"], steps) - 1
+            if at >= 0:
+                accuracy = statistics.mean(run["history"]["test_accuracy"][at] for run in runs)
+                if found["test_accuracy"] is None or accuracy > found["test_accuracy"]:
+                    found |= {"test_accuracy": accuracy, "name": point.name, "steps": int(history["step"][at])}
+        return found
+
+    draw = staticmethod(draw_budgets)
+
+
+def allowed_steps(result, epsilon, delta):
+    """Lots of this run's kind that (epsilon, delta) allows after its PCA, by the loss distribution."""
+    settings, ledger = result["settings"], Ledger()
+    if settings["pca_noise_multiplier"] is not None:
+        ledger.append(Gaussian(settings["pca_noise_multiplier"]))
+    step = PoissonSampled(settings["sampling_probability"],
+                          JointGaussian(tuple(group["noise_multiplier"] for group in settings["clip_groups"])))
+    try:
+        return max_steps(make("loss_distribution", ledger.relation), ledger, step, epsilon, delta)
+    except BudgetExceededError:
+        return 0
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of Figure 5: what varies, over which values, and the value that is the reference."""
+
+    flag: str
+    label: str
+    values: tuple
+    reference: float | None
+    lines: tuple = ()
+
+    def points(self, smoke):
+        """{x: point}, the horizontal lines at their names."""
+        values = (self.values[0], self.values[-1]) if smoke else self.values
+        return {**{value: self._point(value, smoke) for value in values}, **{line.name: line for line in self.lines}}
+
+    def _point(self, value, smoke):
+        if value == self.reference:
+            return REFERENCE
+        value = value // 10 if smoke and self.flag == "lot-size" else value
+        flags = ("--learning-rate", value, "--final-learning-rate", value) if self.flag == "learning-rate" else \
+            (f"--{self.flag}", value)
+        return Point(f"{self.flag}-{value}", (*flags, *UNWATCHED))
+
+
+PANELS = {
+    "a": Panel("pca-dim", "PCA dimensions", (20, 40, 60, 80, 100), 60, (RANDOM, NO_PCA)),
+    "b": Panel("hidden", "hidden units", (200, 500, 1000, 1500, 2000), 1000),
+    "c": Panel("lot-size", "lot size", (200, 400, 600, 900, 1200, 2000), 600),
+    "d": Panel("learning-rate", "learning rate, constant", (0.01, 0.03, 0.05, 0.07, 0.1), None),
+    "e": Panel("clip-norm", "clip norm C", (1, 2, 4, 6, 8), 4),
+    "f": Panel("noise-multiplier", "noise level sigma", (1, 2, 3, 4, 6, 8, 16), 4),
+}
+
+
+class Panels:
+    """Figure 5, or some of its panels: one parameter varies, each run until (2, 1e-5) would be exceeded."""
+
+    def __init__(self, letters):
+        self.letters = letters
+
+    def points(self, smoke):
+        self._drawn = {letter: PANELS[letter].points(smoke) for letter in self.letters}
+        return list(dict.fromkeys(point for points in self._drawn.values() for point in points.values()))
+
+    def summary(self, results):
+        """{"panels": {letter: {label, reference, points: [{x, ...}], lines: [...]}}}."""
+        panels = {}
+        for letter, points in self._drawn.items():
+            rows = [{"x": x, **row(point, results[point])} for x, point in points.items()]
+            panels[letter] = {"label": PANELS[letter].label, "reference": PANELS[letter].reference,
+                              "points": [found for found in rows if not isinstance(found["x"], str)],
+                              "lines": [found for found in rows if isinstance(found["x"], str)]}
+        return {"panels": panels}
+
+    draw = staticmethod(draw_panels)
+
+
+FIGURES = {"3": NoiseLevels(), "4": Budgets(), "5": Panels("abcdef"), **{f"5{letter}": Panels(letter) for letter in PANELS}}

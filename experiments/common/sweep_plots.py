@@ -1,0 +1,87 @@
+"""The pictures of Figures 3, 4 and 5 from their summaries. Matplotlib loads when the first one is drawn."""
+import math
+
+from minidp.files import atomic_write
+
+LINES = {"projection-random": ("random projection", "tab:red"), "projection-none": ("no PCA", "tab:green")}
+
+
+def draw_noise_levels(path, summary):
+    """Figure 3: a plot for each noise level; delta at the target epsilon on the right axis."""
+    figure, axes = _figure(1, len(summary["levels"]))
+    for axis, level in zip(axes, summary["levels"]):
+        curves = level["curves"]
+        handles = axis.plot(curves["epoch"], curves["train_accuracy_not_private"], color="tab:red",
+                            label="training (not private)")
+        handles += axis.plot(curves["epoch"], curves["test_accuracy"], color="tab:blue", label="testing")
+        axis.set(xlabel="epoch", ylabel="accuracy", ylim=(0.8, 1.0), title=(
+            f"sigma {level['sigma']}, PCA {level['sigma_pca']}: {level['test_accuracy']:.2%} "
+            f"at epsilon {level['target_epsilon']:g}"))
+        axis.grid(alpha=0.3)
+        front = axis
+        drawn = [value if value and value < math.inf else math.nan for value in curves["delta_at_epsilon"] or ()]
+        if not all(map(math.isnan, drawn)):
+            front = axis.twinx()
+            front.set(ylabel=f"delta at epsilon {level['target_epsilon']:g}", yscale="log")
+            handles += front.plot(curves["epoch"], drawn, color="tab:green", linestyle="--", label="delta")
+        front.legend(handles=handles, loc="lower right", fontsize=8)
+    _save(figure, path, f"Figure 3, mean of {summary['levels'][0]['seeds']} seed(s), {summary['dataset']}")
+
+
+def draw_budgets(path, summary):
+    """Figure 4: accuracy against epsilon, a line for each delta."""
+    figure, (axis,) = _figure(1, 1)
+    for delta in sorted({pair["delta"] for pair in summary["pairs"]}, reverse=True):
+        pairs = [pair for pair in summary["pairs"] if pair["delta"] == delta and pair["test_accuracy"] is not None]
+        axis.plot([pair["epsilon"] for pair in pairs], [pair["test_accuracy"] for pair in pairs], marker="o",
+                  label=f"delta {delta:g}")
+    axis.set(xlabel="epsilon", ylabel="best test accuracy", xscale="log")
+    ticks = sorted({pair["epsilon"] for pair in summary["pairs"]})
+    axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.minorticks_off()
+    axis.grid(alpha=0.3)
+    axis.legend()
+    _save(figure, path, f"Figure 4, {summary['dataset']}")
+
+
+def draw_panels(path, summary):
+    """Figure 5, or one panel of it: accuracy against the parameter; a bar spans the seeds."""
+    panels = summary["panels"]
+    columns = min(3, len(panels))
+    figure, axes = _figure(math.ceil(len(panels) / columns), columns)
+    for axis, (letter, panel) in zip(axes, panels.items()):
+        trained = [point for point in panel["points"] if point["steps"]]
+        x, y = [point["x"] for point in trained], [point["test_accuracy"] for point in trained]
+        spread = [[point["test_accuracy"] - point["lowest"] for point in trained],
+                  [point["highest"] - point["test_accuracy"] for point in trained]]
+        axis.errorbar(x, y, yerr=spread, marker="o", capsize=3, color="tab:blue")
+        for line in panel["lines"]:
+            if line["steps"]:
+                label, color = LINES[line["name"]]
+                axis.axhline(line["test_accuracy"], color=color, linestyle="--", label=label)
+        for point in panel["points"]:
+            if not point["steps"]:
+                axis.plot([point["x"]], [0.02], "rx", transform=axis.get_xaxis_transform(), clip_on=False)
+                axis.annotate("no lot left", (point["x"], 0.02), xycoords=axis.get_xaxis_transform(),
+                              textcoords="offset points", xytext=(4, 4), fontsize=8, color="tab:red")
+        if panel["lines"]:
+            axis.legend(fontsize=8, loc="lower right")
+        axis.set(xlabel=panel["label"], ylabel="test accuracy", title=f"({'abcdef'.index(letter) + 1}) {panel['label']}")
+        axis.grid(alpha=0.3)
+    _save(figure, path, f"Figure 5, each point until (2, 1e-5) would be exceeded, {summary['seeds']} seed(s), "
+                        f"{summary['dataset']}")
+
+
+def _figure(rows, columns):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.0 * columns, 3.8 * rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+
+
+def _save(figure, path, title):
+    figure.suptitle(title)
+    with atomic_write(path, "wb") as file:
+        figure.savefig(file, format="png", dpi=100)
