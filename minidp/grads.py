@@ -5,6 +5,7 @@ A layer says what the factors of its gradients are; the representation knows how
 
 Letters: b example, i and o the two sides of an outer product, t position.
 """
+import math
 from math import prod
 
 from .backend import epsilon, keep_rows, materialises, namespace_of, row_sq_norms
@@ -13,6 +14,7 @@ from .validate import one_of, same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
 RUN = 512  # numbers summed at a stretch
+GRAM_RUN, GRAM_RUNS = 32, 8  # columns of a Gram product summed at a stretch, at least; stretches, at most
 
 
 class PerExampleGrad:
@@ -196,14 +198,22 @@ class OuterSum(PerExampleGrad):
 
     Forward
         [F1]  g_bio = sum_t a_bti d_bto
-        [N1]  sq_b = sum_tu (sum_i a_bti a_bui) (sum_o d_bto d_buo)
-        [N3]  upper_b = sq_b + n eps (sum_t |a_bt| |d_bt|)^2
+        [N1]  sq_b = sum_tu A_btu D_btu,  A_btu = sum_i a_bti a_bui,  D_btu = sum_o d_bto d_buo
+        [N3]  upper_b = sq_b + (c_i + c_s) sum_tu |a_bt| |D_btu| |a_bu| + c_o sum_tu |d_bt| |A_btu| |d_bu|
+                             + c_i c_o (sum_t |a_bt| |d_bt|)^2
+        [N4]  c = n u / (1 - n u), u half the dtype's eps; n the longest chain of roundings in A (c_i), D (c_o)
+              and the sum over t and u (c_s)
         [P1]  sum_io = sum_bt (w_b a_bti) d_bto
 
     Source
         [N1]  Rochette, Manoel, Tramel 2019, arXiv:1912.06015; Bu, Mao, Xu 2022, arXiv:2205.10683
-        [N3]  own derivation: the terms of [N1] may cancel, so the rounding is relative to the sum of their
-              absolute values, at most (sum_t |a_bt| |d_bt|)^2 by Cauchy-Schwarz; n counts the roundings of a chain
+        [N3]  own derivation: the terms of [N1] may cancel, so their roundings count against absolute values. With
+              A', D' as computed, |A'_tu - A_tu| <= c_i |a_t| |a_u| by [N4] and Cauchy-Schwarz, and |D'_tu - D_tu|
+              <= c_o |d_t| |d_u|. From A'D' - AD = (A' - A) D' + A' (D' - D) - (A' - A) (D' - D), the first two
+              terms of [N3] with c_i and c_o and the last. Adding up A'D' in pairs is off by at most
+              c_s sum |A'D'|, and |A'_tu| <= (1 + c_i) |a_t| |a_u|. What the bound itself rounds is in `slack`.
+        [N4]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2: for every order of
+              the additions, multiplications fused or not; not for products in a smaller precision (TF32)
 
     Guarantees
         An example with weight 0 contributes 0, also if a factor is not finite.
@@ -215,6 +225,8 @@ class OuterSum(PerExampleGrad):
         [F1]  tests/test_grads.py::test_materialise_equals_a_loop
         [N1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
         [N3]  tests/test_grads.py::test_upper_norms_are_never_below_the_true_ones
+        [N3]  tests/test_grads.py::test_upper_norms_hold_where_terms_cancel
+        [N4]  tests/test_grads.py::test_a_rounding_bound_grows_with_the_chain_and_ends_in_infinity
         [P1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
     """
 
@@ -225,20 +237,30 @@ class OuterSum(PerExampleGrad):
         self.a, self.d = a, d
         self.n_examples, self.positions = a.shape[:2]
         self.shape = (a.shape[2], d.shape[2])
-        self._chain = sum(self.shape) + 2 * self.positions + 8
 
     def sq_norms(self):
         """(B,) squared L2 norms through the two Gram matrices."""
-        gram_a = self.a @ self.a.transpose(0, 2, 1)
-        gram_d = self.d @ self.d.transpose(0, 2, 1)
-        sq = self.xp.einsum("btu,btu->bt", gram_a, gram_d).sum(axis=1)  # [N1]
-        return self.xp.where(sq < 0, 0, sq)
+        return self._through_grams()[0]
 
     def sq_norms_upper(self):
-        """(B,) squared norms, rounded up by the bound on cancellation."""
-        sq = self.sq_norms()
-        sizes = self.xp.sqrt(row_sq_norms(self.a) * row_sq_norms(self.d))
-        return sq + (self._chain * epsilon(sq)) * sizes.sum(axis=1) ** 2  # [N3]
+        """(B,) squared norms, rounded up by the bound on what the sums lost."""
+        sq, gram_a, gram_d = self._through_grams()
+        xp, (i, o) = self.xp, self.shape
+        a, d = (xp.sqrt(row_sq_norms(factor)) for factor in (self.a, self.d))
+        c_i, c_o, c_s, slack = (
+            rounding_bound(n, sq) for n in (_gram_chain(i), _gram_chain(o), 1 + _pair_levels(self.positions**2),
+                                            2 * (self.positions + i) + o + 20))
+        lost = (c_i + c_s) * _quadratic(a, gram_d) + c_o * _quadratic(d, gram_a)
+        lost += c_i * c_o * (a * d).sum(axis=1) ** 2
+        return (sq + lost * (1 + 2 * slack)) * (1 + 8 * epsilon(sq))  # [N3]
+
+    def _through_grams(self):
+        """The squared norms and the absolute Gram matrices of a and d, (B, T, T)."""
+        xp = self.xp
+        gram_a, gram_d = _gram(self.a), _gram(self.d)
+        terms = (gram_a * gram_d).reshape((self.n_examples, self.positions**2))
+        sq = _sum_in_pairs(terms)  # [N1]
+        return xp.where(sq < 0, 0, sq), xp.abs(gram_a, out=gram_a), xp.abs(gram_d, out=gram_d)
 
     def weighted_sum(self, w):
         """sum_b w_b g_b, (I, O)."""
@@ -260,6 +282,52 @@ class OuterSum(PerExampleGrad):
 
     def _cheaper(self):
         return cheaper_sum(self.positions, *self.shape)
+
+
+def rounding_bound(n, array):
+    """The relative error of a sum of products with chains of n roundings, in the array's dtype."""
+    lost = n * epsilon(array) / 2
+    return lost / (1 - lost) if lost < 1 else math.inf  # [N4]
+
+
+def _gram(factor):
+    """(B, T, T) from (B, T, N): the inner products of the rows, a run of columns at a time."""
+    total, run = None, _gram_run(factor.shape[2])
+    for start in range(0, factor.shape[2], run):
+        part = factor[:, :, start : start + run]
+        one = part @ part.transpose(0, 2, 1)
+        if total is None:
+            total = one
+        else:
+            total += one
+    return total
+
+
+def _gram_run(n):
+    return max(GRAM_RUN, -(-n // GRAM_RUNS))
+
+
+def _gram_chain(n):
+    return min(n, _gram_run(n)) + (n - 1) // _gram_run(n)
+
+
+def _sum_in_pairs(terms):
+    """(B,) sums over the last axis of (B, N), which is used up: the second half onto the first, again and again."""
+    n = terms.shape[1]
+    while n > 1:
+        half = (n + 1) // 2
+        terms[:, : n - half] += terms[:, half:n]
+        n = half
+    return terms[:, 0].copy()
+
+
+def _pair_levels(n):
+    return (n - 1).bit_length()
+
+
+def _quadratic(v, matrix):
+    """(B,) of sum_tu v_t matrix_tu v_u."""
+    return (v * (matrix @ v[:, :, None])[:, :, 0]).sum(axis=1)
 
 
 def cheaper_sum(positions, i, o):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from minidp.backend import keep_rows, to_host
 from minidp.errors import BackendMismatchError, ParameterError, ShapeError
-from minidp.grads import Explicit, Outer, OuterSum
+from minidp.grads import GRAM_RUN, Explicit, Outer, OuterSum, rounding_bound
 from tests.support.guarded import guarded_backend
 
 
@@ -75,6 +75,49 @@ def test_upper_norms_are_never_below_the_true_ones(kind, backend, batch, t, i, o
         true = sum(value * value for value in exact.ravel())
         assert Fraction(float(upper[b])) >= true
         assert float(upper[b]) <= float(true) * 1.001 + 1e-3
+
+
+def _exact_sq_norms(a, d):
+    """The squared norms of factors that are multiples of 2^-20, in integers."""
+    a, d = (np.ldexp(f.astype("float64"), 20) for f in (a, d))
+    a, d = (np.vectorize(int, otypes=[object])(f) for f in (a, d))
+    return [Fraction(int(((a[b].T @ d[b]) ** 2).sum()), 2**80) for b in range(len(a))]
+
+
+@settings(max_examples=30)
+@given(t=st.integers(2, 20), i=st.sampled_from([1, 3, 40, 9 * GRAM_RUN]), o=st.integers(1, 6),
+       noise=st.sampled_from([0.0, 1e-6, 1e-3, 1.0]), seed=st.integers(0, 999))
+def test_upper_norms_hold_where_terms_cancel(backend, t, i, o, noise, seed):
+    """Rows of a that are nearly alike while those of d sum to nearly zero: what is left may be rounding alone."""
+    rng = np.random.default_rng(seed)
+    a = rng.standard_normal((2, 1, i)) + noise * rng.standard_normal((2, t, i))
+    d = rng.standard_normal((2, t, o))
+    d -= d.mean(axis=1, keepdims=True)
+    a, d = (np.round(f * 2**20).astype("float32") / np.float32(2**20) for f in (a, d))  # multiples of 2^-20
+    upper = to_host(OuterSum(backend.asarray(a), backend.asarray(d)).sq_norms_upper())
+    sizes = (np.sqrt((a.astype("float64") ** 2).sum(axis=2) * (d.astype("float64") ** 2).sum(axis=2))).sum(axis=1)
+    for got, true, most in zip(upper, _exact_sq_norms(a, d), sizes**2):
+        assert Fraction(float(got)) >= true
+        assert float(got) <= float(true) + 2 * (i + o + 30) * 2**-24 * most  # no looser than Cauchy-Schwarz
+
+
+def test_upper_norms_of_random_factors_are_tight(rng):
+    """As many positions as the experiments have: within 1e-12 of the norm in float64, 1e-3 in float32."""
+    a, d = rng.standard_normal((2, 400, 75)), rng.standard_normal((2, 400, 64))
+    for dtype, room in (("float64", 1e-12), ("float32", 1e-3)):
+        grad = OuterSum(a.astype(dtype), d.astype(dtype))
+        assert np.sqrt(grad.sq_norms_upper() / grad.sq_norms()).max() < 1 + room
+
+
+def test_a_rounding_bound_grows_with_the_chain_and_ends_in_infinity():
+    one = np.zeros(1, "float32")
+    assert rounding_bound(0, one) == 0 and rounding_bound(1, one) >= 2**-24
+    assert rounding_bound(1, np.zeros(1)) == pytest.approx(2**-53)
+    bounds = [rounding_bound(2**k, one) for k in range(24)]
+    assert bounds == sorted(bounds) and rounding_bound(2**24, one) == np.inf
+    for n in (1, 10, 1000):  # n roundings that all go the same way
+        grown = Fraction(1 + 2**-24) ** n - 1
+        assert rounding_bound(n, one) >= grown
 
 
 def test_a_long_float32_sum_still_rounds_up(rng):

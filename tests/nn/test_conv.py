@@ -77,19 +77,18 @@ def _agree(key, grad, rng):
         _close(chosen.weighted_sum(w), (w @ exact).reshape(grad.shape), 1e-12)
         for bound, expected in ((np.inf, exact.sum(axis=0).reshape(grad.shape)), (clip_norm, clipped)):
             got = Sanitizer(flat_group([key], bound, 0.0), strategy).clipped_sum({key: grad})[key]
-            upward = np.sqrt((chosen.sq_norms_upper() / sq_norms).max()) - 1 if bound < np.inf else 0
-            assert 0 <= upward < 1e-8  # of the norms, so that clipping is safe; see the bounds in grads.py
-            _close(got, expected, 1e-12 + upward)
+            _close(got, expected, 1e-12)  # what norms are rounded up by included; see the bounds in grads.py
 
 
 def _close(got, expected, tolerance):
     assert np.abs(got - expected).max() <= tolerance * np.abs(expected).max()
 
 
+@pytest.mark.parametrize("draw", ["standard_normal", "random"])  # images are positive, and so less well-conditioned
 @pytest.mark.parametrize("image, kernel, outputs, stride, padding", CONVOLUTIONS, ids=str)
-def test_strategies_agree_for_the_convolutions_of_the_experiments(image, kernel, outputs, stride, padding, rng):
+def test_strategies_agree_for_the_convolutions_of_the_experiments(image, kernel, outputs, stride, padding, draw, rng):
     layer = nn.Conv2D(image[2], outputs, kernel, rng=rng, stride=stride, padding=padding, dtype="float64")
-    y, cache = layer.forward(rng.standard_normal((3, *image)))
+    y, cache = layer.forward(getattr(rng, draw)((3, *image)))
     _agree(("conv", "W"), layer.param_grads(rng.standard_normal(y.shape), cache)["W"], rng)
 
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...backend import to_host
-from ...grads import Explicit, Outer, OuterSum
+from ...grads import Explicit, Outer, OuterSum, rounding_bound
 from . import measures, worst
 
 EXACT = 1e-12
@@ -121,12 +121,25 @@ def sums_of_outer_products_round_up(bench):
     return largest
 
 
-@measures("grads.OuterSum", "N3", method="slack against n eps (sum |a||d|)^2, float64", tolerance=1e-3)
+@measures("grads.OuterSum", "N3", method="slack against the bound by loops, float32", tolerance=1e-3)
 def slack_of_sums_of_outer_products(bench):
-    """The slack itself, where it is far above rounding: float32 factors, n = I + O + 2 T + 8."""
+    """The slack itself, where it is far above rounding: chains of 6, 5 and, for 16 products in pairs, 1 + 4."""
     a, d = _factors(bench, 4, 6, 5, "float32")
     grad = OuterSum(bench.asarray(a), bench.asarray(d))
-    slack = to_host(grad.sq_norms_upper()).astype("float64") - to_host(grad.sq_norms())
-    sizes = [sum(np.linalg.norm(a[b, t]) * np.linalg.norm(d[b, t]) for t in range(4)) for b in range(3)]
-    expected = (6 + 5 + 2 * 4 + 8) * np.finfo("float32").eps * np.array(sizes) ** 2
-    return max(0.0, float(np.max(1 - slack / expected)) - 0.1)  # a rounding of the sum may take a tenth
+    sq = to_host(grad.sq_norms()).astype("float64")
+    slack = to_host(grad.sq_norms_upper()) - sq
+    c_i, c_o, c_s = (n * 2.0**-24 / (1 - n * 2.0**-24) for n in (6, 5, 5))
+    expected = 8 * 2.0**-23 * sq
+    for b in range(3):
+        p, q = (np.linalg.norm(factor[b], axis=1) for factor in (a, d))
+        for t, u in np.ndindex(4, 4):
+            expected[b] += (c_i + c_s) * p[t] * p[u] * abs(d[b, t] @ d[b, u])
+            expected[b] += c_o * q[t] * q[u] * abs(a[b, t] @ a[b, u]) + c_i * c_o * p[t] * q[t] * p[u] * q[u]
+    return max(0.0, float(np.max(np.abs(1 - slack / expected))) - 0.1)  # a rounding of the sum may take a tenth
+
+
+@measures("grads.OuterSum", "N4", method="exact fractions: (1 + u)^n - 1; shortfall", tolerance=0.0)
+def chains_of_roundings_stay_within_their_bound(bench):
+    one = bench.asarray(np.zeros(1, "float32"))
+    shortfalls = (1 - Fraction(rounding_bound(n, one)) / (Fraction(1 + 2.0**-24) ** n - 1) for n in (1, 7, 300, 4000))
+    return max(0.0, float(max(shortfalls)))
