@@ -1,251 +1,181 @@
 #!/usr/bin/env python3
-"""Time and peak memory of one private step, beside the floor that no implementation can go below.
+"""Time and peak memory of one private step, beside its floor and beside other libraries.
 
-    python tools/benchmark.py                      # all workloads, their strategies, a table
-    python tools/benchmark.py --workloads W1 --json benchmark.json
+    python tools/benchmark.py                                 # all workloads, what suits each, a table
+    python tools/benchmark.py --workloads W1 --peers none     # minidp and the floor alone
+    python tools/benchmark.py --lots 60 600 6000 60000 --workloads W1 --picture lots.png
+    python tools/benchmark.py --workloads W4 --json all.json --merge   # measure a part again
 
-A step draws the lot, computes the gradients, clips, adds noise and updates. The floor, measured in the same
-process and interleaved with the steps, is the bare matrix products of forward and backward (without the first
-layer's input gradient) and one draw of the noise. Times are medians; compare the ratios, since machines are
-noisy. Each measurement runs in a fresh process; its peak memory is the growth of the peak RSS during the steps
-over the RSS with data and parameters loaded.
+A step draws the lot, computes the gradients, clips, adds noise and updates. `floor` is the bare matrix products
+of forward and backward (without the first layer's input gradient) and one draw of the noise; `copy` is a copy as
+large as the lot's materialised gradients. The peers are the steps of PyTorch and JAX without privacy, and
+Opacus's and JAX's private ones; `+pages` gives them an allocator that keeps what it frees, as minidp's does.
+They gather a lot of fixed size drawn before, which is cheaper than what the private step here has to do.
+
+Every contender is a process of its own. They take turns in random order, one at a time, with the same number of
+threads; a turn is an untimed step and then a tenth of a second of timed ones. A ratio is the median over the
+rounds of the ratio within the round. Peak memory is the growth of the peak RSS during the first three steps over
+the RSS with data and parameters loaded. Ctrl-C leaves what was measured.
 """
 import argparse
 import json
-import os
-import resource
-import statistics
-import subprocess
+import shlex
 import sys
-import time
-from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 
-import numpy as np
-
 ROOT = Path(__file__).resolve().parents[1]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from tqdm import tqdm
+
+from minidp.errors import MinidpError
+from minidp.files import atomic_write
+from tools.bench import contest, report
+from tools.bench.ours import FLOORS, STRATEGIES
+from tools.bench.workloads import WORKLOADS
 
 
-@dataclass(frozen=True)
-class Workload:
-    """A network, the lot and the data set's size; `layers(nn, rng)` builds it for images of `input_shape`.
-
-    flat  one clip group over all parameters, else one a layer
-    """
-
-    layers: object
-    input_shape: tuple
-    classes: int
-    lot: int
-    examples: int
-    strategies: tuple = ("factored", "explicit")
-    flat: bool = False
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"error: {message}\n")
 
 
-def dense_relu(*widths, **options):
-    """A function (nn, rng) that makes dense layers of these widths with ReLU between them."""
-
-    def layers(nn, rng):
-        made = []
-        for inputs, outputs in zip(widths, widths[1:]):
-            made += [nn.Dense(inputs, outputs, rng=rng, **options), nn.ReLU()]
-        return made[:-1]
-
-    return layers
+def positive(text):
+    """An integer of at least 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected an integer of at least 1, got {text}")
+    return value
 
 
-def cifar_network(nn, rng):
-    """Two convolutions 5x5x64 with ReLU and 2x2 max pooling, dense 384, 384, 10 (Abadi et al., Section 5.3)."""
-    made = []
-    for channels in (3, 64):
-        made += [nn.Conv2D(channels, 64, 5, rng=rng), nn.ReLU(), nn.MaxPool2D(2)]
-    return [*made, nn.Flatten(), *dense_relu(6 * 6 * 64, 384, 384, 10)(nn, rng)]
+def parser():
+    """The command line."""
+    made = _Parser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    made.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
+    made.add_argument("--strategies", nargs="+", choices=(*STRATEGIES, "none"),
+                      help="default: those that suit the workload")
+    made.add_argument("--floors", nargs="+", choices=(*FLOORS, "none"), default=["floor"])
+    made.add_argument("--peers", nargs="+", choices=(*contest.PEERS, "none"), metavar="PEER",
+                      help=f"{', '.join(contest.PEERS)} or none; default: those installed that suit the workload")
+    made.add_argument("--peers-python", default=sys.executable, metavar="PYTHON",
+                      help="an interpreter that has the peers (default: this one)")
+    made.add_argument("--lots", nargs="+", type=positive, metavar="L", help="sizes of the lot (default: the workload's)")
+    made.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
+    made.add_argument("--threads", type=positive, default=contest.Settings.threads,
+                      help="of every contender (default: the cores available)")
+    made.add_argument("--rounds", type=positive, default=contest.Settings.rounds, help="turns of each contender")
+    made.add_argument("--json", metavar="FILE", help="write the results there, after every workload and lot")
+    made.add_argument("--merge", action="store_true", help="keep what --json FILE has of other workloads and lots")
+    made.add_argument("--markdown", action="store_true", help="print Markdown")
+    made.add_argument("--picture", metavar="FILE", help="draw time and memory against the lot there (PNG)")
+    made.add_argument("--smoke", action="store_true", help="a few examples and rounds: is everything in order?")
+    return made
 
 
-def mnist_cnn(nn, rng):
-    """The tutorial network for private MNIST: convolutions 8x8x16 and 4x4x32, stride 2, dense 32, 10."""
-    return [nn.Conv2D(1, 16, 8, rng=rng, stride=2), nn.ReLU(), nn.MaxPool2D(2, 1),
-            nn.Conv2D(16, 32, 4, rng=rng, stride=2, padding="valid"), nn.ReLU(), nn.MaxPool2D(2, 1),
-            nn.Flatten(), *dense_relu(4 * 4 * 32, 32, 10)(nn, rng)]
+def names_for(workload, args, installed):
+    """The contenders on one workload, in the order of the table."""
+    strategies = args.strategies or workload.strategies
+    peers = args.peers or [peer for peer in contest.PEERS if contest.suits(peer, workload)]
+    usable = [peer for peer in peers if peer != "none" and contest.needs(peer) <= set(installed)]
+    return [name for name in (*strategies, *args.floors, *usable) if name != "none"]
 
 
-CONVOLUTIONAL = ("auto", "factored", "explicit")
-WORKLOADS = {
-    "W1": Workload(dense_relu(60, 1000, 10, bias=False), (60,), 10, 600, 60_000),
-    "W2": Workload(dense_relu(784, 1000, 10, bias=False), (784,), 10, 600, 60_000),
-    "W3": Workload(dense_relu(2304, 384, 384, 10, bias=False), (2304,), 10, 2000, 50_000),
-    "W4": Workload(cifar_network, (24, 24, 3), 10, 128, 10_000, CONVOLUTIONAL, flat=True),
-    "W5": Workload(mnist_cnn, (28, 28, 1), 10, 256, 60_000, CONVOLUTIONAL, flat=True),
-}
-STRATEGIES = ("auto", "factored", "explicit")
-
-
-def make_step(workload, strategy, backend):
-    """A function that does one whole private step, and one that does the floor."""
-    from minidp import nn
-    from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, per_layer_groups
-    from minidp.streams import Streams
-    from minidp.train import SGD, Trainer
-
-    streams = Streams(0)
-    x = streams.init.standard_normal((workload.examples, *workload.input_shape), dtype=np.float32)
-    x, y = backend.asarray(x), backend.asarray(streams.init.integers(0, workload.classes, workload.examples))
-    network = nn.Sequential(workload.layers(nn, streams.init), workload.input_shape).to(backend)
-    groups = flat_group if workload.flat else per_layer_groups
-    sanitizer = Sanitizer(groups(network.params(), 4.0, 4.0), strategy)
-    plan = Plan(PoissonSampler(workload.lot / workload.examples), sanitizer, 10**9, workload.lot)
-    trainer = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.05), plan)
-    sizes = iter(range(10**9))
-
-    def step():
-        (lot,) = plan.sampler.lots(workload.examples, 1, streams.sampling)
-        trainer.step(x, y, lot, next(sizes), streams)
-        _wait(backend)
-
-    return step, make_floor(network, workload.lot, backend, streams)
-
-
-def products(network, lot):
-    """(rows, inputs, outputs) of each layer's matrix product on a lot; of a convolution, of its patches."""
-    shape, found = network.input_shape, []
-    for layer in network.layers:
-        shape = layer.output_shape(shape)
-        if "W" in layer.params:
-            *inputs, outputs = layer.params["W"].shape
-            found.append((lot * prod(shape[:-1]), prod(inputs), outputs))
-    return found
-
-
-def make_floor(network, lot, backend, streams):
-    """The bare products of forward and backward on one lot, and one draw of the noise."""
-    from minidp.backend import standard_normal
-
-    def draw(*shape):
-        return backend.asarray(streams.init.standard_normal(shape, dtype=np.float32))
-
-    layers = [(draw(rows, i), draw(rows, o), draw(i, o)) for rows, i, o in products(network, lot)]
-    shapes = [array.shape for array in network.params().values()]
-    noise = streams.noise_for(backend.xp)
-
-    def floor():
-        for k, (a, d, W) in enumerate(layers):
-            a @ W
-            a.T @ d
-            if k:
-                d @ W.T
-        for shape in shapes:
-            standard_normal(noise, shape, np.float32, backend.xp)
-        _wait(backend)
-
-    return floor
-
-
-def _wait(backend):
-    from minidp.backend import synchronise
-
-    synchronise(backend.xp)
-
-
-def measure(name, strategy, device, repeats):
-    """One measurement in this process: medians of interleaved repeats, and the memory of the steps."""
-    from minidp.backend import Backend
-
-    backend = Backend.pick(device)
-    step, floor = make_step(WORKLOADS[name], strategy, backend)
-    before = _rss()
-    _reset_peak()
-    for _ in range(3):
-        step()
-    peak = _peak_rss() - before
-    floor()
-    times = {"step": [], "floor": []}
-    for _ in range(repeats):
-        for which, function in (("step", step), ("floor", floor)):
-            started = time.perf_counter()
-            function()
-            times[which].append(time.perf_counter() - started)
-    step_s, floor_s = (statistics.median(times[which]) for which in ("step", "floor"))
-    return {"workload": name, "strategy": strategy, "device": backend.name, "lot": WORKLOADS[name].lot,
-            "step_ms": 1000 * step_s, "floor_ms": 1000 * floor_s, "ratio": step_s / floor_s,
-            "peak_mib": peak / 2**20, "repeats": repeats}
-
-
-def _rss():
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) * 1024
-    raise OSError("no VmRSS in /proc/self/status")
-
-
-def _reset_peak():
-    """Let the peak start from here; where the system has no such switch, the peak so far counts too."""
+def before(args):
+    """The contests to keep of the file that is merged into. Raises ValueError where it is no such file."""
+    if not args.merge or not Path(args.json).exists():
+        return []
     try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass
+        return json.loads(Path(args.json).read_text(encoding="utf-8"))["contests"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"--merge: {args.json} is not a result of this tool") from error
 
 
-def _peak_rss():
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM"):
-            return int(line.split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def command(argv):
+    """The command that makes a result again, without folders."""
+    return shlex.join(["tools/benchmark.py", *(Path(word).name if "/" in word else word for word in argv)])
 
 
-def in_fresh_process(name, strategy, device, repeats):
-    """`measure` in a process of its own."""
-    command = [sys.executable, __file__, "--one", name, strategy, "--device", device, "--repeats", str(repeats)]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run(command, capture_output=True, text=True, env=env)
-    if done.returncode:
-        print(done.stderr.strip(), file=sys.stderr)
-        raise SystemExit(done.returncode)
-    return json.loads(done.stdout)
+def write(path, contests):
+    """All contests and what follows from them."""
+    with atomic_write(path) as file:
+        json.dump({"contests": contests, **report.summary(contests)}, file, indent=1)
+        file.write("\n")
 
 
 def main(argv=None):
     """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
-    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, help="default: those that suit the workload")
-    parser.add_argument("--device", choices=("auto", "cpu", "gpu"), default="auto")
-    parser.add_argument("--repeats", type=int, default=30, help="steps timed (a third of it for explicit)")
-    parser.add_argument("--json", metavar="FILE", help="write the results there")
-    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
-    args = parser.parse_args(argv)
-    if args.repeats < 1:
-        parser.error("expected --repeats of at least 1")
-    from minidp.errors import MinidpError
+    argv = sys.argv[1:] if argv is None else argv
+    options = parser()
+    args = options.parse_args(argv)
+    for flag in ("json", "picture"):
+        path = getattr(args, flag)
+        if path and not Path(path).resolve().parent.is_dir():
+            options.error(f"--{flag} {path}: no such folder")
+    if args.merge and not args.json:
+        options.error("--merge needs --json FILE")
+    settings = contest.Settings(args.device, args.threads, 2 if args.smoke else args.rounds,
+                                0 if args.smoke else contest.Settings.seconds, peers_python=args.peers_python)
+    try:
+        from minidp.backend import Backend
 
-    if args.one:
-        try:
-            print(json.dumps(measure(*args.one, args.device, args.repeats)))
-        except MinidpError as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 2
-        return 0
-    from minidp.files import atomic_write
+        Backend.pick(args.device)
+        contests = before(args)
+        installed = contest.peers_installed(args.peers_python) if args.peers != ["none"] else []
+    except (MinidpError, ValueError, contest.ContenderError) as error:
+        options.error(error)
+    missing = [name for name in ("torch", "opacus", "jax") if name not in installed]
+    if missing and args.peers != ["none"]:
+        print(f"left out: {', '.join(missing)} not installed there; pip install 'minidp[peers]'", file=sys.stderr)
+    interrupted, measured = False, False
+    try:
+        for workload, lot in [(WORKLOADS[name], lot) for name in args.workloads for lot in args.lots or [None]]:
+            one, interrupted = run(workload, lot or workload.lot, args, settings, installed)
+            if one:
+                measured = True
+                one["command"] = command(argv)
+                contests = sorted([*(old for old in contests if identity(old) != identity(one)), one], key=identity)
+                if args.json:
+                    write(args.json, contests)
+                show(one, args.markdown)
+            if interrupted:
+                break
+    except KeyboardInterrupt:
+        interrupted = True
+    if args.picture and measured:
+        from tools.bench.picture import lot_sizes
 
-    if args.json and not Path(args.json).resolve().parent.is_dir():
-        parser.error(f"--json {args.json}: no such folder")
+        with atomic_write(args.picture, "wb") as file:
+            lot_sizes(contests, file)
+    for path in (args.json, args.picture):
+        if path and measured:
+            print(f"wrote {path}", file=sys.stderr)
+    return 130 if interrupted else 0 if measured else 1
 
-    rows = []
-    print(f"{'':4} {'strategy':9} {'device':6} {'step ms':>9} {'floor ms':>9} {'ratio':>6} {'peak MiB':>9}")
-    for name in args.workloads:
-        for strategy in args.strategies or WORKLOADS[name].strategies:
-            repeats = -(-args.repeats // 3) if strategy == "explicit" else args.repeats
-            row = in_fresh_process(name, strategy, args.device, repeats)
-            rows.append(row)
-            print(f"{name:4} {strategy:9} {row['device']:6} {row['step_ms']:9.2f} {row['floor_ms']:9.2f} "
-                  f"{row['ratio']:6.2f} {row['peak_mib']:9.1f}", flush=True)
-    if args.json:
-        with atomic_write(args.json) as file:
-            json.dump({"command": ["tools/benchmark.py", *(sys.argv[1:] if argv is None else argv)],
-                       "cores": os.cpu_count(), "rows": rows}, file, indent=2)
-            file.write("\n")
-        print(f"wrote {args.json}")
-    return 0
+
+def identity(one):
+    """What tells one contest from another."""
+    return one["workload"], one["device"], one["threads"], one["lot"]
+
+
+def run(workload, lot, args, settings, installed):
+    """(contest, whether it was interrupted); the contest is None if nothing was measured."""
+    usual = lot == workload.lot
+    workload = workload.of_lot(lot)
+    if args.smoke:
+        workload = workload.small()
+    names = names_for(workload, args, installed)
+    with tqdm(total=len(names) * (1 + settings.rounds), leave=False, disable=None) as bar:
+        rows, interrupted = contest.hold(workload, names, settings, lambda line: print(line, file=sys.stderr), bar)
+    if not rows:
+        return None, interrupted
+    return {"workload": workload.name, "lot": workload.lot, "usual_lot": usual and not args.smoke,
+            **contest.conditions(settings), "rows": rows, "ratios": report.ratios(rows)}, interrupted
+
+
+def show(one, markdown):
+    """Print the table of one contest."""
+    print("\n".join((report.markdown if markdown else report.plain)(report.COLUMNS, report.table(one))) + "\n", flush=True)
 
 
 if __name__ == "__main__":

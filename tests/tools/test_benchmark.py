@@ -1,43 +1,96 @@
 """The benchmark runs as a user runs it; its figures are looked at, not asserted."""
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from minidp import nn
 from tools import benchmark
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("workload, strategy, lot", [("W1", "factored", 600), ("W5", "auto", 256)])
-def test_it_measures_and_writes_json(workload, strategy, lot, tmp_path):
-    command = [sys.executable, str(ROOT / "tools" / "benchmark.py"), "--workloads", workload, "--strategies", strategy,
-               "--repeats", "2", "--device", "cpu", "--json", str(tmp_path / "benchmark.json")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+def run(*flags, cwd):
+    return subprocess.run([sys.executable, str(ROOT / "tools" / "benchmark.py"), *flags], capture_output=True,
+                          text=True, cwd=cwd)
+
+
+def test_it_measures_and_writes_json(tmp_path):
+    flags = ["--smoke", "--workloads", "W1", "W5", "--peers", "none", "--json", "all.json"]
+    done = run(*flags, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    (row,) = json.loads((tmp_path / "benchmark.json").read_text())["rows"]
-    assert row["workload"] == workload and row["lot"] == lot and row["device"] == "cpu"
-    assert row["step_ms"] > 0 and row["ratio"] == row["step_ms"] / row["floor_ms"] and row["peak_mib"] >= 0
+    result = json.loads((tmp_path / "all.json").read_text())
+    assert [(one["workload"], one["device"]) for one in result["contests"]] == [("W1", "cpu"), ("W5", "cpu")]
+    for one in result["contests"]:
+        assert one["command"] == "tools/benchmark.py " + " ".join(flags)
+        assert {row["contender"] for row in one["rows"]} >= {"factored", "explicit", "floor"}
+        for row in one["rows"]:
+            assert row["step_ms"] > 0 and row["peak_mib"] >= 0 and row["process_mib"] > 10
+            assert len(row["turns_ms"]) == one["rounds"] == 2 and row["versions"]["minidp"]
+        assert all(ratio["low"] <= ratio["ratio"] <= ratio["high"] for ratio in one["ratios"])
 
 
-def test_bad_flags_are_refused(tmp_path):
-    for flags in (["--workloads", "W9"], ["--repeats", "0"]):
-        done = subprocess.run([sys.executable, str(ROOT / "tools" / "benchmark.py"), *flags], capture_output=True)
-        assert done.returncode == 2
+def test_parts_are_merged_and_measured_again(tmp_path):
+    flags = ["--smoke", "--peers", "none", "--floors", "none", "--strategies", "factored", "--json", "all.json"]
+    assert run(*flags, "--workloads", "W1", "--lots", "4", "8", cwd=tmp_path).returncode == 0
+    before = json.loads((tmp_path / "all.json").read_text())["contests"]
+    done = run(*flags, "--workloads", "W1", "--lots", "8", "--merge", "--markdown", "--picture", "lots.png", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    after = json.loads((tmp_path / "all.json").read_text())["contests"]
+    assert [one["lot"] for one in after] == [one["lot"] for one in before] == [4, 8]
+    assert after[0] == before[0] and after[1] != before[1]
+    assert "| W1 | 8 | factored | " in done.stdout
+    assert (tmp_path / "lots.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_floor_multiplies_the_matrices_of_every_layer():
-    """Rows are examples times positions, worked out by hand from the networks' shapes."""
-    found = {}
-    for name in ("W1", "W4", "W5"):
-        workload = benchmark.WORKLOADS[name]
-        network = nn.Sequential(workload.layers(nn, np.random.default_rng(0)), workload.input_shape)
-        found[name] = benchmark.products(network, workload.lot)
-    assert found == {
-        "W1": [(600, 60, 1000), (600, 1000, 10)],
-        "W4": [(128 * 576, 75, 64), (128 * 144, 1600, 64), (128, 2304, 384), (128, 384, 384), (128, 384, 10)],
-        "W5": [(256 * 196, 64, 16), (256 * 25, 256, 32), (256, 512, 32), (256, 32, 10)]}
+@pytest.mark.parametrize("flags, message", [
+    (["--workloads", "W9"], "invalid choice: 'W9'"),
+    (["--rounds", "0"], "expected an integer of at least 1"),
+    (["--lots", "many"], "invalid positive value: 'many'"),
+    (["--peers", "tensorflow"], "invalid choice: 'tensorflow'"),
+    (["--work", "W1"], "unrecognized arguments"),
+    (["--merge"], "--merge needs --json FILE"),
+    (["--json", "no/such/folder.json"], "no such folder"),
+    (["--json", "other.json", "--merge", "--peers", "none"], "not a result of this tool"),
+    (["--peers-python", "no-such-python"], "no Python interpreter"),
+])
+def test_what_the_user_did_wrong_is_one_line(flags, message, tmp_path):
+    (tmp_path / "other.json").write_text("{}")
+    done = run(*flags, cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == ""
+    assert message in done.stderr and done.stderr.count("\n") == 1 and done.stderr.startswith("error: ")
+
+
+def test_peers_that_are_not_installed_are_said_and_the_rest_runs(tmp_path):
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o755)
+    done = run("--smoke", "--workloads", "W1", "--strategies", "factored", "--peers-python", str(bare), cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[0].startswith("left out: torch, opacus, jax not installed")
+    assert "factored" in done.stdout and "floor" in done.stdout and "opacus" not in done.stdout
+
+
+def test_an_interrupt_leaves_what_was_measured(tmp_path):
+    """The second workload takes a minute; the interrupt comes once the first is on disk."""
+    flags = ["--workloads", "W1", "W2", "--peers", "none", "--strategies", "factored", "--rounds", "2",
+             "--json", "all.json"]
+    started = subprocess.Popen([sys.executable, str(ROOT / "tools" / "benchmark.py"), *flags], cwd=tmp_path,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "all.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(started.pid, signal.SIGINT)
+    _, errors = started.communicate(timeout=60)
+    assert started.returncode == 130, errors
+    first = json.loads((tmp_path / "all.json").read_text())["contests"][0]
+    assert first["workload"] == "W1" and first["rows"] and "Traceback" not in errors
+
+
+def test_a_result_names_its_command_without_folders():
+    made = benchmark.command(["--peers-python", "/somewhere/bin/python", "--json", "results/all.json"])
+    assert made == "tools/benchmark.py --peers-python python --json all.json"

@@ -1,0 +1,78 @@
+"""Contenders answer over their pipe, take turns, and fail in words."""
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+
+import pytest
+from tqdm import tqdm
+
+from tools.bench import contest
+from tools.bench.workloads import WORKLOADS
+
+TINY = WORKLOADS["W1"].small()
+SETTINGS = contest.Settings(threads=1, rounds=4, seconds=0.0)
+
+
+@pytest.fixture
+def contender():
+    made = contest.Contender("factored", TINY, SETTINGS)
+    yield made
+    made.close()
+
+
+def test_a_turn_has_at_least_one_step_and_at_most_the_asked_number(contender):
+    assert len(contender.ask(do="turn", seconds=0.0, most=5)["times_s"]) == 1
+    times = contender.ask(do="turn", seconds=60.0, most=3)["times_s"]
+    assert len(times) == 3 and all(t > 0 for t in times)
+
+
+def test_it_says_its_memory_versions_and_threads(contender):
+    said = contender.said
+    assert 0 <= said["peak_mib"] < said["process_mib"] and set(said["versions"]) >= {"python", "numpy", "minidp"}
+    assert said["openblas"] is None or said["openblas"]["threads"] == 1
+
+
+def test_a_slow_step_has_every_third_turn(contender):
+    contender.said["step_s"] = 2 * contest.WARM_BELOW
+    for number in range(4):
+        contender.turn(number, SETTINGS)
+    assert [t is not None for t in contender.turns] == [True, False, False, True]
+
+
+def test_a_dead_process_is_an_error_in_words(contender):
+    contender._process.kill()
+    with pytest.raises(contest.ContenderError, match="factored: its process ended"):
+        contender.turn(0, SETTINGS)
+
+
+def test_what_a_library_raises_comes_back_over_the_pipe():
+    """A network that does not fit together: the layers are built in the contender's process."""
+    wrong = type(TINY)(**{**asdict(TINY), "layers": (("dense", 59, 10, False),)})
+    with pytest.raises(contest.ContenderError, match="factored: ShapeError: "):
+        contest.Contender("factored", wrong, SETTINGS)
+
+
+def test_a_contender_that_cannot_run_is_left_out(tmp_path):
+    """An interpreter without any library stands in for one without the peers."""
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    settings = contest.Settings(threads=1, rounds=2, seconds=0.0, peers_python=str(bare))
+    said = []
+    rows, interrupted = contest.hold(TINY, ["floor", "torch"], settings, said.append, tqdm(disable=True))
+    assert [row["contender"] for row in rows] == ["floor"] and not interrupted
+    assert said == ["left out: torch: ModuleNotFoundError: No module named 'torch'"]
+
+
+def test_the_worker_keeps_its_answers_apart_from_what_is_printed():
+    code = "from tools.bench import worker; worker.Worker.turn = lambda self: print('noise') or {'fine': 1}; worker.main(1)"
+    done = subprocess.run([sys.executable, "-c", code], input='{"do": "turn"}\n', capture_output=True, text=True,
+                          cwd=contest.ROOT)
+    assert json.loads(done.stdout) == {"fine": 1} and done.stderr == "noise\n"
+
+
+def test_peers_come_with_the_libraries_they_need():
+    assert contest.needs("torch+pages") == {"torch"} and contest.needs("jax-vmap") == {"jax"}
+    assert contest.needs("opacus-ghost") == {"torch", "opacus"}
+    assert not contest.suits("opacus-ew+pages", WORKLOADS["W1"]) and contest.suits("opacus-ew+pages", WORKLOADS["W4"])

@@ -1,0 +1,166 @@
+"""Contenders, each alive in a process of its own, take turns: only one runs at any time.
+
+So the noise of the machine hits all alike, no library's waiting threads disturb another's, and each may have its
+own interpreter and its own settings of the C library's allocator.
+"""
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from .machine import available_cores, vector_flags
+from .ours import FLOORS, STRATEGIES
+from .worker import WARM_BELOW
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = "+pages"  # a peer whose allocator keeps the pages it frees, as minidp's does
+KEEP_PAGES = {"MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1)}
+OURS = (*STRATEGIES, *FLOORS)
+TORCH, OPACUS, JAX = ("torch",), ("opacus", "opacus-ghost", "opacus-ew", "opacus-functorch"), ("jax", "jax-vmap")
+PEERS = tuple(name + kept for name in TORCH + OPACUS for kept in ("", KEPT)) + JAX
+SETTLE = 0.06  # seconds between turns: OpenBLAS's threads go on spinning for a while after a product
+
+
+class ContenderError(Exception):
+    """A contender cannot run, or died."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a contest is held.
+
+    rounds    turns of each contender; one whose step takes longer than WARM_BELOW seconds has every third
+    seconds   length of a turn, at least one step
+    most      steps in a turn at most
+    """
+
+    device: str = "cpu"
+    threads: int = available_cores()
+    rounds: int = 15
+    seconds: float = 0.1
+    most: int = 50
+    peers_python: str = sys.executable
+
+
+class Contender:
+    """A process that times one library's step when told to."""
+
+    def __init__(self, name, workload, settings):
+        """Start the process and let it prepare. Raises ContenderError."""
+        self.name, self.turns = name, []
+        threads = str(settings.threads)
+        env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads,
+               "OPENBLAS_NUM_THREADS": threads, **(KEEP_PAGES if name.endswith(KEPT) else {})}
+        self._errors = tempfile.TemporaryFile("w+")
+        python = sys.executable if name in OURS else settings.peers_python
+        self._process = subprocess.Popen(
+            [python, "-m", "tools.bench.worker", threads], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self._errors, text=True, env=env, cwd=ROOT)
+        try:
+            self.said = self.ask(do="prepare", contender=name.removesuffix(KEPT), workload=asdict(workload),
+                                 device=settings.device)
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, **request):
+        """The answer to one request. Raises ContenderError."""
+        try:
+            print(json.dumps(request), file=self._process.stdin, flush=True)
+            answer = json.loads(self._process.stdout.readline())
+        except (BrokenPipeError, json.JSONDecodeError) as error:
+            self._errors.seek(0)
+            last = (self._errors.read().strip().splitlines() or ["no message"])[-1]
+            raise ContenderError(f"{self.name}: its process ended ({last})") from error
+        if "error" in answer:
+            raise ContenderError(f"{self.name}: {answer['error'].removeprefix('error: ')}")
+        return answer
+
+    def turn(self, number, settings):
+        """Run in round `number`, unless slow and not yet due."""
+        due = self.said["step_s"] < WARM_BELOW or number % 3 == 0
+        times = self.ask(do="turn", seconds=settings.seconds, most=settings.most)["times_s"] if due else None
+        self.turns.append(times and 1000 * statistics.median(times))
+
+    def close(self):
+        """End the process."""
+        try:
+            self._process.stdin.close()
+        except BrokenPipeError:  # it is dead already
+            pass
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+        self._errors.close()
+
+    def row(self):
+        """What was measured: milliseconds by round (null where it did not run), their median, memory, versions."""
+        ran = [t for t in self.turns if t is not None]
+        said = {key: value for key, value in self.said.items() if key != "step_s" and value is not None}
+        return {"contender": self.name, "step_ms": statistics.median(ran), "turns_ms": self.turns, **said}
+
+
+def hold(workload, names, settings, complain, bar):
+    """Let the named contenders compete on one workload: (rows, whether it was interrupted).
+
+    complain(line) is told of contenders that cannot run; the others go on. bar is a tqdm bar.
+    """
+    contenders, interrupted = [], False
+    try:
+        for name in names:
+            bar.set_description(f"{workload.name} {workload.lot} {name}")
+            try:
+                contenders.append(Contender(name, workload, settings))
+            except ContenderError as error:
+                complain(f"left out: {error}")
+            bar.update()
+        order = random.Random(0)
+        for number in range(settings.rounds):
+            bar.set_description(f"{workload.name} {workload.lot} round {number + 1} of {settings.rounds}")
+            for contender in order.sample(contenders, len(contenders)):
+                time.sleep(SETTLE)
+                contender.turn(number, settings)
+                bar.update()
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        for contender in contenders:
+            contender.close()
+    return [contender.row() for contender in contenders if any(contender.turns)], interrupted
+
+
+def peers_installed(python):
+    """Which of torch, opacus and jax the interpreter can import. Raises ContenderError if it does not run."""
+    code = "import importlib.util as u; print(*(m for m in ('torch', 'opacus', 'jax') if u.find_spec(m)))"
+    try:
+        done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ContenderError(f"{python}: no Python interpreter that runs") from error
+    return done.stdout.split()
+
+
+def needs(peer):
+    """The libraries that a peer needs."""
+    if peer in JAX:
+        return {"jax"}
+    return {"torch"} if peer.startswith("torch") else {"torch", "opacus"}
+
+
+def suits(peer, workload):
+    """Opacus's modes for convolutions are no faster elsewhere."""
+    return workload.convolutional or not peer.startswith(("opacus-ew", "opacus-functorch"))
+
+
+def conditions(settings):
+    """What all contenders of a contest share."""
+    return {"device": settings.device, "threads": settings.threads, "cores": os.cpu_count(),
+            "vector_flags": vector_flags(), "rounds": settings.rounds, "turn_s": settings.seconds}

@@ -1,0 +1,51 @@
+"""What a measurement depends on: versions, threads, the processor's vector instructions, the library of products."""
+import ctypes
+import os
+import platform
+import re
+import sys
+from pathlib import Path
+
+LIBRARIES = ("minidp", "numpy", "cupy", "torch", "opacus", "jax", "jaxlib")
+VECTOR_FLAGS = re.compile(r"^(sse4_2|avx\w*|fma|amx\w*|asimd\w*|sve\w*)$")
+
+
+def versions():
+    """{library: version} of those that this process has loaded."""
+    found = {"python": platform.python_version()}
+    for name in LIBRARIES:
+        if name in sys.modules:
+            found[name] = sys.modules[name].__version__
+    return found
+
+
+def vector_flags():
+    """The processor's vector instructions; empty where the system does not tell."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return []
+    line = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.M)
+    return [flag for flag in (line[1].split() if line else []) if VECTOR_FLAGS.match(flag)]
+
+
+def openblas():
+    """{"core", "threads"} of the OpenBLAS that this process has loaded (NumPy's), or None."""
+    try:
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    for path in sorted(set(re.findall(r"\S*openblas\S*", maps))):
+        library = ctypes.CDLL(path)
+        for prefix, suffix in (("scipy_", "64_"), ("", "64_"), ("scipy_", ""), ("", "")):
+            core = getattr(library, f"{prefix}openblas_get_corename{suffix}", None)
+            threads = getattr(library, f"{prefix}openblas_get_num_threads{suffix}", None)
+            if core and threads:
+                core.restype = ctypes.c_char_p
+                return {"core": core().decode(), "threads": threads()}
+    return None
+
+
+def available_cores():
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

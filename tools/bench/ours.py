@@ -1,0 +1,115 @@
+"""minidp's private step, and the floors that no implementation of it can go below."""
+import minidp  # noqa: F401  first, before NumPy loads: importing it may choose the kernels of the matrix products
+
+from math import prod
+
+import numpy as np
+from minidp import nn
+from minidp.backend import Backend, standard_normal, synchronise
+from minidp.errors import DeviceUnavailableError
+from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, per_layer_groups
+from minidp.streams import Streams
+from minidp.train import SGD, Trainer
+
+from .workloads import CLIP_NORM, LEARNING_RATE, NOISE_MULTIPLIER, data
+
+STRATEGIES = ("auto", "factored", "explicit")
+FLOORS = ("floor", "copy")
+
+
+def make(contender, workload, device):
+    """(step, memory): a function without arguments, and None or one that tells the device's peak in bytes."""
+    try:
+        backend = Backend.pick(device)
+    except DeviceUnavailableError as error:
+        raise SystemExit(f"error: {error}") from error
+    maker = {"floor": make_floor, "copy": make_copy}.get(contender)
+    step = maker(workload, backend) if maker else make_step(workload, contender, backend)
+    return step, _pool if backend.name == "gpu" else None
+
+
+def network_of(workload, rng):
+    """The workload's network in minidp's layers."""
+    makers = {
+        "dense": lambda inputs, outputs, bias: nn.Dense(inputs, outputs, rng=rng, bias=bias),
+        "conv": lambda inputs, outputs, kernel, stride, padding: nn.Conv2D(
+            inputs, outputs, kernel, rng=rng, stride=stride, padding=padding),
+        "maxpool": nn.MaxPool2D,
+        "relu": nn.ReLU,
+        "flatten": nn.Flatten,
+    }
+    return nn.Sequential([makers[kind](*sizes) for kind, *sizes in workload.layers], workload.input_shape)
+
+
+def make_step(workload, strategy, backend):
+    """One whole private step: the Poisson lot is drawn, clipped, summed, noised, and the parameters move."""
+    streams = Streams()
+    x, y = map(backend.asarray, data(workload))
+    network = network_of(workload, streams.init).to(backend)
+    groups = flat_group if workload.flat else per_layer_groups
+    sanitizer = Sanitizer(groups(network.params(), CLIP_NORM, NOISE_MULTIPLIER), strategy)
+    plan = Plan(PoissonSampler(workload.lot / workload.examples), sanitizer, 10**9, workload.lot)
+    trainer = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(LEARNING_RATE), plan)
+    steps = iter(range(10**9))
+
+    def step():
+        (lot,) = plan.sampler.lots(workload.examples, 1, streams.sampling)
+        trainer.step(x, y, lot, next(steps), streams)
+        synchronise(backend.xp)
+
+    return step
+
+
+def products(workload):
+    """(rows, inputs, outputs) of each layer's matrix product on a lot; of a convolution, of its patches."""
+    network = network_of(workload, np.random.default_rng(0))
+    shape, found = network.input_shape, []
+    for layer in network.layers:
+        shape = layer.output_shape(shape)
+        if "W" in layer.params:
+            *inputs, outputs = layer.params["W"].shape
+            found.append((workload.lot * prod(shape[:-1]), prod(inputs), outputs))
+    return found
+
+
+def make_floor(workload, backend):
+    """The bare products of forward and backward on one lot, and one draw of the noise."""
+    streams, rng = Streams(), np.random.default_rng(0)
+
+    def draw(*shape):
+        return backend.asarray(rng.standard_normal(shape, dtype=np.float32))
+
+    layers = [(draw(rows, i), draw(rows, o), draw(i, o)) for rows, i, o in products(workload)]
+    shapes = [array.shape for array in network_of(workload, rng).params().values()]
+    noise = streams.noise_for(backend.xp)
+
+    def floor():
+        for k, (a, d, W) in enumerate(layers):
+            a @ W
+            a.T @ d
+            if k:
+                d @ W.T
+        for shape in shapes:
+            standard_normal(noise, shape, np.float32, backend.xp)
+        synchronise(backend.xp)
+
+    return floor
+
+
+def make_copy(workload, backend):
+    """A copy as large as a lot's materialised gradients: what is written once and read once costs no less."""
+    numbers = workload.lot * sum(prod(p.shape) for p in network_of(workload, np.random.default_rng(0)).params().values())
+    source, target = backend.xp.ones(numbers, dtype=np.float32), backend.xp.ones(numbers, dtype=np.float32)
+
+    def copy():
+        target[...] = source
+        synchronise(backend.xp)
+
+    return copy
+
+
+def _pool():
+    """Bytes that CuPy holds of the device."""
+    import cupy
+
+    return cupy.get_default_memory_pool().total_bytes()

@@ -1,0 +1,120 @@
+"""One contender in a process of its own, told by a pipe when to run.
+
+    python -m tools.bench.worker THREADS
+
+Each line of standard input is a JSON object, and so is each answer on standard output:
+
+    {"do": "prepare", "contender": "torch", "workload": {...}, "device": "cpu"}
+        {"step_s": 0.002, "peak_mib": 12.3, "process_mib": 150.0, "versions": {...}, ...}
+    {"do": "turn", "seconds": 0.1, "most": 20}
+        {"times_s": [0.0019, ...]}
+
+What goes wrong is answered as {"error": "..."}. The end of the input ends the process.
+"""
+import ctypes
+import importlib
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+
+from tools.bench.workloads import Workload
+
+WARM_BELOW = 0.2  # seconds; a longer step warms itself up
+
+
+class Worker:
+    """What a process does when asked."""
+
+    def __init__(self):
+        self.step, self.step_s = None, None
+
+    def prepare(self, contender, workload, device):
+        """Build the step, run it three times, and say how long the last took and how much memory they need."""
+        from tools.bench import machine
+
+        sizes = {**workload, "layers": tuple(map(tuple, workload["layers"])), "input_shape": tuple(workload["input_shape"])}
+        module = importlib.import_module(f"tools.bench.{module_of(contender)}")
+        self.step, device_peak = module.make(contender, Workload(**sizes), device)
+        _give_back()
+        before = _status("VmRSS")
+        _reset_peak()
+        for _ in range(3):
+            self.step_s = self._timed()
+        peak = _status("VmHWM")
+        return {"step_s": self.step_s, "peak_mib": (peak - before) / 2**20, "process_mib": peak / 2**20,
+                "device_mib": device_peak() / 2**20 if device_peak else None,
+                "versions": machine.versions(), "openblas": machine.openblas()}
+
+    def turn(self, seconds, most):
+        """Run the step untimed once, to wake threads and caches, then timed until the time is up."""
+        if self.step_s < WARM_BELOW:
+            self.step()
+        times, end = [], time.perf_counter() + seconds
+        while not times or (time.perf_counter() < end and len(times) < most):
+            times.append(self._timed())
+        return {"times_s": times}
+
+    def _timed(self):
+        started = time.perf_counter()
+        self.step()
+        return time.perf_counter() - started
+
+
+def module_of(contender):
+    """The module that makes a contender."""
+    if contender.startswith("jax"):
+        return "jax_peers"
+    return "torch_peers" if contender.startswith(("torch", "opacus")) else "ours"
+
+
+def _give_back():
+    """Let the allocator return what it has free, so that it does not hide what the steps need."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform.startswith("linux") else None
+    if trim:
+        trim(0)
+
+
+def _status(name):
+    """Bytes of this process by /proc; where there is none, its peak so far."""
+    try:
+        for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+            if line.startswith(name + ":"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _reset_peak():
+    """Let the peak start from here; where the system has no such switch, the peak so far counts too."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+    except OSError:
+        pass
+
+
+def main(threads):
+    """Answer until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks decides what an interrupt means
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what libraries print must not come between the answers
+    worker = Worker()
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer = getattr(worker, request.pop("do"))(**request)
+        except SystemExit as error:
+            answer = {"error": str(error)}
+        except Exception as error:  # noqa: BLE001  whatever a library raises is an answer
+            answer = {"error": f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
