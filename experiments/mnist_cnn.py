@@ -75,11 +75,11 @@ class Config(RunFlags):
 
 
 def make_network(config, classes, rng):
-    """Two convolutions with overlapping max pools, two dense layers; Glorot initial values, zero biases."""
+    """Two convolutions with overlapping max pools, two dense layers; He's initial values (for ReLU), zero biases."""
     activation = {"relu": nn.ReLU, "tanh": nn.Tanh}[config.activation]
     conv = lambda inputs, outputs, kernel, padding: nn.Conv2D(
-        inputs, outputs, kernel, rng=rng, stride=2, padding=padding, init=nn.init.glorot_uniform)
-    dense = lambda inputs, outputs: nn.Dense(inputs, outputs, rng=rng, init=nn.init.glorot_uniform)
+        inputs, outputs, kernel, rng=rng, stride=2, padding=padding, init=nn.init.he_normal)
+    dense = lambda inputs, outputs: nn.Dense(inputs, outputs, rng=rng, init=nn.init.he_normal)
     return nn.Sequential([
         conv(1, 16, 8, "same"), activation(), nn.MaxPool2D(2, stride=1),       # 28 -> 14 -> 13
         conv(16, 32, 4, "valid"), activation(), nn.MaxPool2D(2, stride=1),     # 13 -> 5 -> 4
