@@ -86,7 +86,7 @@ class Contender:
         """Run in round `number`, unless slow and not yet due."""
         due = self.said["step_s"] < WARM_BELOW or number % 3 == 0
         times = self.ask(do="turn", seconds=settings.seconds, most=settings.most)["times_s"] if due else None
-        self.turns.append(times and 1000 * statistics.median(times))
+        self.turns.append(times and round(1000 * statistics.median(times), 4))
 
     def close(self):
         """End the process."""
@@ -106,7 +106,8 @@ class Contender:
         """What was measured: milliseconds by round (null where it did not run), their median, memory, versions."""
         ran = [t for t in self.turns if t is not None]
         said = {key: value for key, value in self.said.items() if key != "step_s" and value is not None}
-        return {"contender": self.name, "step_ms": statistics.median(ran), "turns_ms": self.turns, **said}
+        return {"contender": self.name, "step_ms": statistics.median(ran), "fastest_turn_ms": min(ran),
+                "turns_ms": self.turns, **said}
 
 
 def hold(workload, names, settings, complain, bar):

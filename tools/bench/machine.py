@@ -29,8 +29,19 @@ def vector_flags():
     return [flag for flag in (line[1].split() if line else []) if VECTOR_FLAGS.match(flag)]
 
 
-def openblas():
-    """{"core", "threads"} of the OpenBLAS that this process has loaded (NumPy's), or None."""
+def products():
+    """What multiplies matrices in this process, and the processor that it takes itself to run on."""
+    torch = sys.modules.get("torch")
+    if torch:
+        library = "MKL" if torch.backends.mkl.is_available() else "another BLAS"
+        return {"library": library, "core": torch.backends.cpu.get_cpu_capability(), "threads": torch.get_num_threads()}
+    if "jax" in sys.modules:
+        return {"library": "XLA"}
+    return _openblas()
+
+
+def _openblas():
+    """The OpenBLAS that NumPy has loaded, or None."""
     try:
         maps = Path("/proc/self/maps").read_text(encoding="utf-8")
     except OSError:
@@ -42,7 +53,7 @@ def openblas():
             threads = getattr(library, f"{prefix}openblas_get_num_threads{suffix}", None)
             if core and threads:
                 core.restype = ctypes.c_char_p
-                return {"core": core().decode(), "threads": threads()}
+                return {"library": "OpenBLAS", "core": core().decode(), "threads": threads()}
     return None
 
 

@@ -47,16 +47,20 @@ class Worker:
         peak = _status("VmHWM")
         return {"step_s": self.step_s, "peak_mib": (peak - before) / 2**20, "process_mib": peak / 2**20,
                 "device_mib": device_peak() / 2**20 if device_peak else None,
-                "versions": machine.versions(), "openblas": machine.openblas()}
+                "versions": machine.versions(), "products": machine.products()}
 
     def turn(self, seconds, most):
-        """Run the step untimed once, to wake threads and caches, then timed until the time is up."""
+        """Run untimed for a third of the time, to wake threads and caches, then timed until the time is up."""
         if self.step_s < WARM_BELOW:
-            self.step()
+            self._repeat(seconds / 3, most)
+        return {"times_s": self._repeat(seconds, most)}
+
+    def _repeat(self, seconds, most):
+        """Times of at least one step and at most `most`, as many as begin before the time is up."""
         times, end = [], time.perf_counter() + seconds
         while not times or (time.perf_counter() < end and len(times) < most):
             times.append(self._timed())
-        return {"times_s": times}
+        return times
 
     def _timed(self):
         started = time.perf_counter()

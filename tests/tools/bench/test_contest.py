@@ -30,7 +30,7 @@ def test_a_turn_has_at_least_one_step_and_at_most_the_asked_number(contender):
 def test_it_says_its_memory_versions_and_threads(contender):
     said = contender.said
     assert 0 <= said["peak_mib"] < said["process_mib"] and set(said["versions"]) >= {"python", "numpy", "minidp"}
-    assert said["openblas"] is None or said["openblas"]["threads"] == 1
+    assert said["products"] is None or said["products"]["threads"] == 1
 
 
 def test_a_slow_step_has_every_third_turn(contender):
