@@ -129,12 +129,17 @@ def to_float(images):
     return images.reshape((images.shape[0], math.prod(images.shape[1:]))) / np.float32(255)
 
 
-def run(config):
-    """Everything from data to files; returns (result, how it stopped)."""
+def run(config, name=NAME, make_body=make_body, make_sanitizer=make_sanitizer, about=None):
+    """Everything from data to files; returns (result, how it stopped).
+
+    make_body and make_sanitizer may be those of another experiment, `name`, on the same data; about: what its result
+    says beside.
+    """
     config = shrink_for_smoke(config, SMOKE_LOT, SMOKE_EPOCHS)
-    job = Job.begin(NAME, config, lambda: load_digits(config, SMOKE_SIZES))
+    job = Job.begin(name, config, lambda: load_digits(config, SMOKE_SIZES))
     if job is None:
         return None, "finished"
+    job.about = {} if about is None else about
     images = to_float(job.dataset.x_train)
     body = make_body(config, images.shape[1], job.dataset.classes, job.streams.init)
     pca = None

@@ -88,7 +88,8 @@ def settings(task, dataset, setup_event):
         "pca_noise_multiplier": setup_event.noise_multiplier if setup_event else None,
         "clip_groups": [
             {"name": group.name, "clip_norm": group.clip_norm, "noise_multiplier": group.noise_multiplier,
-             "noise_std_on_sum": group.noise_std, "noise_std_on_mean": group.noise_std / plan.expected_lot_size}
+             "noise_std_on_sum": group.noise_std if group.constant else None,
+             "noise_std_on_mean": group.noise_std / plan.expected_lot_size if group.constant else None}
             for group in plan.sanitizer.groups
         ],
     }

@@ -86,15 +86,22 @@ class Verdict(NamedTuple):
     expected: float
     tolerance: float
     source: str
+    side: str = ""
 
     @property
     def agrees(self):
-        return abs(self.value - self.expected) <= self.tolerance
+        off = self.value - self.expected
+        return {"at least": -off, "at most": off, "": abs(off)}[self.side] <= self.tolerance
+
+    @property
+    def word(self):
+        """"agrees", or where the value lies instead."""
+        return "agrees" if self.agrees else "above" if self.value > self.expected else "below"
 
     def __str__(self):
-        word = "agrees" if self.agrees else "above" if self.value > self.expected else "below"
-        return (f"{self.quantity} {self.value:.4g}, expected {self.expected:.4g} +- {self.tolerance:.2g} "
-                f"({self.source}): {word}")
+        side = f"{self.side} " if self.side else ""
+        return (f"{self.quantity} {self.value:.4g}, expected {side}{self.expected:.4g} +- {self.tolerance:.2g} "
+                f"({self.source}): {self.word}")
 
 
 def compare(result, expected=EXPECTED, print=print):
@@ -102,7 +109,8 @@ def compare(result, expected=EXPECTED, print=print):
 
     The file maps an experiment's name to entries {"quantity", "value", "tolerance", "source", "when"}: the
     quantity is a dotted path into the result ("epsilon.moments.upper"), and the entry counts only for results
-    that hold each value of "when" at its own dotted path.
+    that hold each value of "when" at its own dotted path. With a "side", "at least" or "at most", values on that
+    side of the expected one agree too.
     """
     entries = json.loads(Path(expected).read_text(encoding="utf-8")).get(result["experiment"], [])
     verdicts = []
@@ -110,7 +118,7 @@ def compare(result, expected=EXPECTED, print=print):
         value = _at(result, entry["quantity"])
         if value is not None and all(_at(result, path) == want for path, want in entry.get("when", {}).items()):
             verdicts.append(Verdict(entry["quantity"], float(value), entry["value"], entry["tolerance"],
-                                    entry["source"]))
+                                    entry["source"], entry.get("side", "")))
             print(verdicts[-1])
     return verdicts
 

@@ -55,10 +55,8 @@ def _lines(result, plan, setup, ledger, released, notice):
     yield f"| neighbouring relation | {RELATIONS[result['relation']]} |"
     sensitivity = plan.sanitizer.sensitivity(plan.relation)
     for group in plan.sanitizer.groups:
-        std = group.noise_std
-        yield (f"| clip group {group.name} ({', '.join(map('.'.join, group.keys))}) | C = {group.clip_norm:g}, "
-               f"sigma = {group.noise_multiplier:g}; noise std {std:g} on the sum, "
-               f"{std / plan.expected_lot_size:g} on the mean; sensitivity of the sum {sensitivity[group.name]:g} |")
+        yield (f"| clip group {group.name} ({', '.join(map('.'.join, group.keys))}) | "
+               f"{_noise(group, plan.expected_lot_size)}; sensitivity of the sum {sensitivity[group.name]:g} |")
     for line in setup:
         times = result["setup_charged"]
         again = f"; charged {times} times, since a run that was killed had released it before" if times > 1 else ""
@@ -102,6 +100,14 @@ def _lines(result, plan, setup, ledger, released, notice):
     yield ""
     yield (f"Ledger SHA-256 {ledger.sha256()} (canonical form of ledger.json). It catches accidents, "
            "not somebody who edits ledger, result and statement together.")
+
+
+def _noise(group, lot_size):
+    if not group.constant:
+        return f"C = {group.clip_norm}, sigma = {group.noise_multiplier}: follows the step"
+    std = group.noise_std
+    return (f"C = {group.clip_norm:g}, sigma = {group.noise_multiplier:g}; noise std {std:g} on the sum, "
+            f"{std / lot_size:g} on the mean")
 
 
 def _number(value):

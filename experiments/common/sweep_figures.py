@@ -43,7 +43,7 @@ class NoiseLevels:
 
     def summary(self, results):
         """One entry for each noise level, its curves being means over the seeds."""
-        return {"levels": [self._level(point, runs) for point, runs in results.items()]}
+        return {"levels": {point.name.removeprefix("noise-"): self._level(point, runs) for point, runs in results.items()}}
 
     def _level(self, point, runs):
         name = point.name.removeprefix("noise-")
@@ -165,6 +165,3 @@ class Panels:
         return {"panels": panels}
 
     draw = staticmethod(draw_panels)
-
-
-FIGURES = {"3": NoiseLevels(), "4": Budgets(), "5": Panels("abcdef"), **{f"5{letter}": Panels(letter) for letter in PANELS}}

@@ -9,7 +9,7 @@ LINES = {"projection-random": ("random projection", "tab:red"), "projection-none
 def draw_noise_levels(path, summary):
     """Figure 3: a plot for each noise level; delta at the target epsilon on the right axis."""
     figure, axes = _figure(1, len(summary["levels"]))
-    for axis, level in zip(axes, summary["levels"]):
+    for axis, level in zip(axes, summary["levels"].values()):
         curves = level["curves"]
         handles = axis.plot(curves["epoch"], curves["train_accuracy_not_private"], color="tab:red",
                             label="training (not private)")
@@ -25,7 +25,7 @@ def draw_noise_levels(path, summary):
             front.set(ylabel=f"delta at epsilon {level['target_epsilon']:g}", yscale="log")
             handles += front.plot(curves["epoch"], drawn, color="tab:green", linestyle="--", label="delta")
         front.legend(handles=handles, loc="lower right", fontsize=8)
-    _save(figure, path, f"Figure 3, mean of {summary['levels'][0]['seeds']} seed(s), {summary['dataset']}")
+    _save(figure, path, f"Figure 3, mean of {len(summary['seeds'])} seed(s), {summary['dataset']}")
 
 
 def draw_budgets(path, summary):
@@ -68,8 +68,41 @@ def draw_panels(path, summary):
             axis.legend(fontsize=8, loc="lower right")
         axis.set(xlabel=panel["label"], ylabel="test accuracy", title=f"({'abcdef'.index(letter) + 1}) {panel['label']}")
         axis.grid(alpha=0.3)
-    _save(figure, path, f"Figure 5, each point until (2, 1e-5) would be exceeded, {summary['seeds']} seed(s), "
+    _save(figure, path, f"Figure 5, each point until (2, 1e-5) would be exceeded, {len(summary['seeds'])} seed(s), "
                         f"{summary['dataset']}")
+
+
+def draw_runs(path, summary):
+    """Test accuracy of all runs behind the sentences."""
+    figure, (axis,) = _figure(1, 1)
+    runs = sorted((run for run in summary["runs"] if run["steps"]), key=lambda run: run["test_accuracy"])
+    figure.set_size_inches(7, 0.22 * len(runs) + 1.5)
+    axis.plot([run["test_accuracy"] for run in runs], [run["name"] for run in runs], "o")
+    axis.set(xlabel="test accuracy")
+    axis.grid(alpha=0.3)
+    _save(figure, path, f"Runs behind the sentences of Section 5.2, {summary['dataset']}")
+
+
+def draw_claims(path, summary):
+    """What each accountant's noise is worth against its claim, and the accuracy of each."""
+    figure, (left, right) = _figure(1, 2)
+    for name, marker in zip(summary["claims"][0]["accountants"], "osx"):
+        worth = [claim["accountants"][name]["worth"]["upper"] / claim["claim"] for claim in summary["claims"]]
+        left.plot(range(len(worth)), worth, marker=marker, label=name)
+    left.axhline(1, color="grey", linestyle=":")
+    left.set_xticks(range(len(summary["claims"])), [f"{claim['claim']:.3g}" for claim in summary["claims"]])
+    left.set(xlabel="claimed epsilon", ylabel="certified epsilon / claimed")
+    left.legend(fontsize=8)
+    left.grid(alpha=0.3)
+    for optimizer in dict.fromkeys(one["optimizer"] for one in summary["trained"]):
+        ours = [one for one in summary["trained"] if one["optimizer"] == optimizer]
+        right.plot([one["by"] for one in ours], [one["test_accuracy"] for one in ours], marker="o",
+                   linestyle="none", label=f"Noisy{optimizer.upper() if optimizer == 'sgd' else optimizer.title()}")
+    claim = summary["claims"][summary["setting"] - 1]
+    right.set(xlabel="noise chosen by", ylabel="test accuracy", title=f"claim {claim['claim']:.3g}, {claim['epochs']} epochs")
+    right.legend(fontsize=8)
+    right.grid(alpha=0.3)
+    _save(figure, path, f"Gaussian differential privacy, delta {summary['delta']:g}, {summary['dataset']}")
 
 
 def _figure(rows, columns):

@@ -90,6 +90,7 @@ def perform(runs, jobs, quiet=False):
     for name in THREADS:
         os.environ.setdefault(name, "1")
     running, failed = {}, []
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C, and leaves no process behind
     context = multiprocessing.get_context("spawn")
     with tqdm(total=len(runs), initial=len(runs) - len(waiting), unit="run", disable=True if quiet else None,
               file=sys.stderr, dynamic_ncols=True) as bar:

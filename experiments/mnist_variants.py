@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Variants of the main job that Section 5.2 of Abadi et al. 2016 mentions: two hidden layers, falling noise, norms.
+
+    python experiments/mnist_variants.py --first-hidden 500 --hidden 500            # two hidden layers after PCA
+    python experiments/mnist_variants.py --projection none --first-hidden 60        # 60 trained units in PCA's place
+    python experiments/mnist_variants.py --noise-multiplier 6 --final-noise-multiplier 3   # sigma falls in stages
+    python experiments/mnist_variants.py --watch-norms --epochs 50                  # medians of the unclipped norms
+"""
+import sys
+from dataclasses import dataclass, field, replace
+
+import mnist_pca
+from common.config import option, parse
+from common.job import exit_status
+from common.report import user_errors
+
+from minidp import nn
+from minidp.backend import namespace_of
+from minidp.errors import ParameterError
+from minidp.mechanism import Sanitizer
+from minidp.validate import count, positive_finite
+
+NAME = "mnist_variants"
+WATCHED = 10  # one lot in so many is looked at
+
+
+@dataclass(frozen=True)
+class Config(mnist_pca.Config):
+    """The main job's flags, and those of the variants."""
+
+    first_hidden: int | None = option(None, "units of a trained layer before the hidden one")
+    final_noise_multiplier: float | None = option(None, "sigma of the last stage; it falls in equal steps from sigma")
+    stages: int = option(4, "stages, the last of which lasts as long as the target allows")
+    stage_lots: int = option(4000, "lots of each stage but the last")
+
+    watch_norms: bool = option(False, "take down the median of each layer's unclipped norms (not private)")
+
+    def __post_init__(self):
+        super().__post_init__()
+        count(2, stages=self.stages)
+        count(1, stage_lots=self.stage_lots)
+        if self.first_hidden is not None:
+            count(1, first_hidden=self.first_hidden)
+        if self.final_noise_multiplier is not None:
+            positive_finite(final_noise_multiplier=self.final_noise_multiplier)
+            if self.baseline:
+                raise ParameterError("--baseline has no noise; leave out --final-noise-multiplier")
+            if self.watch_norms:
+                raise ParameterError("--watch-norms goes with constant noise; leave out --final-noise-multiplier")
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Equal steps from `first` to `last`, each `length` steps long, the last without end; fixed before training."""
+
+    first: float
+    last: float
+    stages: int
+    length: int
+
+    def __call__(self, step):
+        stage = min(step // self.length, self.stages - 1)
+        return self.first + (self.last - self.first) * stage / (self.stages - 1)
+
+
+@dataclass(frozen=True)
+class Watching(Sanitizer):
+    """A sanitizer that takes down the median norm of each clip group in every tenth lot. What it saw is not private."""
+
+    raw_medians: dict = field(default_factory=dict, compare=False)
+    lots: list = field(default_factory=lambda: [0], compare=False)
+
+    def clipped_sum(self, grads, raw_sum=None):
+        if self.lots[0] % WATCHED == 0 and next(iter(grads.values())).n_examples:
+            for group in self.groups:
+                raw = sum(grads[key].sq_norms() for key in group.keys)
+                self.raw_medians.setdefault(group.name, []).append(float(namespace_of(raw).median(raw)) ** 0.5)
+        self.lots[0] += 1
+        return super().clipped_sum(grads, raw_sum)
+
+
+def make_body(config, pixels, classes, rng):
+    """The main job's network, with one more trained layer at its front if asked for."""
+    body = mnist_pca.make_body(config, pixels, classes, rng)
+    if config.first_hidden is None:
+        return body
+    (width,), first = body.input_shape, config.first_hidden
+    activation = type(body.layers[1])
+    return nn.Sequential([nn.Dense(width, first, rng=rng, bias=False), activation(),
+                          nn.Dense(first, config.hidden, rng=rng, bias=False), activation(),
+                          nn.Dense(config.hidden, classes, rng=rng, bias=False)], (width,))
+
+
+def make_sanitizer(config, network):
+    """The main job's clipping; its noise too, or noise that falls in stages."""
+    sanitizer = mnist_pca.make_sanitizer(config, network)
+    if config.watch_norms:
+        return Watching(sanitizer.groups, sanitizer.strategy)
+    if config.final_noise_multiplier is None:
+        return sanitizer
+    sigma = Stages(config.sigma, config.final_noise_multiplier, config.stages, config.stage_lots)
+    return replace(sanitizer, groups=[replace(group, noise_multiplier=sigma) for group in sanitizer.groups])
+
+
+def run(config):
+    """Everything from data to files; returns (result, how it stopped)."""
+    about = {"median_norms_not_private": {}} if config.watch_norms else {}
+
+    def sanitizer(config, network):
+        made = make_sanitizer(config, network)
+        return replace(made, raw_medians=about["median_norms_not_private"]) if config.watch_norms else made
+
+    return mnist_pca.run(config, NAME, make_body, sanitizer, about)
+
+
+def main(argv=None):
+    """The command line; returns the exit status."""
+    with user_errors():
+        return exit_status(*run(parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
