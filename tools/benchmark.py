@@ -20,6 +20,7 @@ the RSS with data and parameters loaded. Ctrl-C leaves what was measured.
 import argparse
 import json
 import shlex
+import signal
 import sys
 from pathlib import Path
 
@@ -179,4 +180,8 @@ def show(one, markdown):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a time limit leaves what was measured, as Ctrl-C does
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

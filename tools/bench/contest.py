@@ -113,9 +113,9 @@ class Contender:
 def hold(workload, names, settings, complain, bar):
     """Let the named contenders compete on one workload: (rows, whether it was interrupted).
 
-    complain(line) is told of contenders that cannot run; the others go on. bar is a tqdm bar.
+    complain(line) is told of contenders that cannot run, or die; the others go on. bar is a tqdm bar.
     """
-    contenders, interrupted = [], False
+    contenders, dead, interrupted = [], set(), False
     try:
         for name in names:
             bar.set_description(f"{workload.name} {workload.lot} {name}")
@@ -128,8 +128,13 @@ def hold(workload, names, settings, complain, bar):
         for number in range(settings.rounds):
             bar.set_description(f"{workload.name} {workload.lot} round {number + 1} of {settings.rounds}")
             for contender in order.sample(contenders, len(contenders)):
-                time.sleep(SETTLE)
-                contender.turn(number, settings)
+                if contender not in dead:
+                    time.sleep(SETTLE)
+                    try:
+                        contender.turn(number, settings)
+                    except ContenderError as error:
+                        complain(str(error))
+                        dead.add(contender)
                 bar.update()
     except KeyboardInterrupt:
         interrupted = True

@@ -103,7 +103,8 @@ def _reset_peak():
 
 def main(threads):
     """Answer until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks decides what an interrupt means
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the process that asks decides what they mean, and closes the pipe
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")

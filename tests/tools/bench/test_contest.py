@@ -65,6 +65,20 @@ def test_a_contender_that_cannot_run_is_left_out(tmp_path):
     assert said == ["left out: torch: ModuleNotFoundError: No module named 'torch'"]
 
 
+def test_a_contender_that_dies_keeps_its_rounds_and_the_others_go_on(monkeypatch):
+    turn, said = contest.Contender.turn, []
+
+    def dying(contender, number, settings):
+        if contender.name == "factored" and number == 2:
+            contender._process.kill()
+        turn(contender, number, settings)
+
+    monkeypatch.setattr(contest.Contender, "turn", dying)
+    rows, interrupted = contest.hold(TINY, ["factored", "floor"], SETTINGS, said.append, tqdm(disable=True))
+    assert [len(row["turns_ms"]) for row in rows] == [2, 4] and not interrupted
+    assert said == ["factored: its process ended (no message)"]
+
+
 def test_the_worker_keeps_its_answers_apart_from_what_is_printed():
     code = "from tools.bench import worker; worker.Worker.turn = lambda self: print('noise') or {'fine': 1}; worker.main(1)"
     done = subprocess.run([sys.executable, "-c", code], input='{"do": "turn"}\n', capture_output=True, text=True,
