@@ -135,11 +135,11 @@ class Panel:
 
 
 PANELS = {
-    "a": Panel("pca-dim", "PCA dimensions", (20, 40, 60, 80, 100), 60, (RANDOM, NO_PCA)),
-    "b": Panel("hidden", "hidden units", (200, 500, 1000, 1500, 2000), 1000),
+    "a": Panel("pca-dim", "PCA dimensions", (20, 40, 60, 100), 60, (RANDOM, NO_PCA)),
+    "b": Panel("hidden", "hidden units", (200, 500, 1000, 2000), 1000),
     "c": Panel("lot-size", "lot size", (200, 400, 600, 900, 1200, 2000), 600),
     "d": Panel("learning-rate", "learning rate, constant", (0.01, 0.03, 0.05, 0.07, 0.1), None),
-    "e": Panel("clip-norm", "clip norm C", (1, 2, 4, 6, 8), 4),
+    "e": Panel("clip-norm", "clip norm C", (1, 2, 4, 8), 4),
     "f": Panel("noise-multiplier", "noise level sigma", (1, 2, 3, 4, 6, 8, 16), 4),
 }
 
