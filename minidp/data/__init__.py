@@ -3,6 +3,7 @@ from importlib import import_module
 
 _EXPORTS = {
     "Dataset": "dataset",
+    "Scattering": "scattering",
     "cache_dir": "fetch",
     "centre_crop": "augment",
     "distort": "augment",

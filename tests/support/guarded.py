@@ -56,6 +56,7 @@ _FUNCTIONS = {
 _SUBMODULES = {
     "linalg": {"norm": "ord axis keepdims", "eigh": "UPLO", "svd": "full_matrices compute_uv", "qr": "mode",
                "cholesky": "", "solve": "", "inv": "", "slogdet": ""},
+    "fft": {"fft2": "s axes norm", "ifft2": "s axes norm"},
     "lib.stride_tricks": {"as_strided": "shape strides", "sliding_window_view": "axis"},
 }
 _SHARED = """bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 intp float16 float32 float64 complex64
@@ -292,6 +293,7 @@ def _guarded_xp():
         setattr(xp, name, getattr(np, name))
     xp.ndarray = GuardedArray
     xp.linalg = _namespace("guarded_xp.linalg", np.linalg, _SUBMODULES["linalg"])
+    xp.fft = _namespace("guarded_xp.fft", np.fft, _SUBMODULES["fft"])
     xp.lib = _Namespace("guarded_xp.lib")
     xp.lib.stride_tricks = _namespace(
         "guarded_xp.lib.stride_tricks", np.lib.stride_tricks, _SUBMODULES["lib.stride_tricks"])
