@@ -61,7 +61,8 @@ def parser():
                       help=f"{', '.join(contest.PEERS)} or none; default: those installed that suit the workload")
     made.add_argument("--peers-python", default=sys.executable, metavar="PYTHON",
                       help="an interpreter that has the peers (default: this one)")
-    made.add_argument("--lots", nargs="+", type=positive, metavar="L", help="sizes of the lot (default: the workload's)")
+    made.add_argument("--lots", nargs="+", type=positive, metavar="L",
+                      help="sizes of the lot (default: the workload's)")
     made.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
     made.add_argument("--threads", type=positive, default=contest.Settings.threads,
                       help="of every contender (default: the cores available)")
@@ -135,7 +136,8 @@ def main(argv=None):
             if one:
                 measured = True
                 one["command"] = command(argv)
-                contests = sorted([*(old for old in contests if identity(old) != identity(one)), one], key=identity)
+                kept = [old for old in contests if identity(old) != identity(one)]
+                contests = sorted([*kept, one], key=identity)
                 if args.json:
                     write(args.json, contests)
                 show(one, args.markdown)
@@ -176,11 +178,12 @@ def run(workload, lot, args, settings, installed):
 
 def show(one, markdown):
     """Print the table of one contest."""
-    print("\n".join((report.markdown if markdown else report.plain)(report.COLUMNS, report.table(one))) + "\n", flush=True)
+    lines = (report.markdown if markdown else report.plain)(report.COLUMNS, report.table(one))
+    print(*lines, "", sep="\n", flush=True)
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a time limit leaves what was measured, as Ctrl-C does
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a time limit is as good as Ctrl-C
     try:
         sys.exit(main())
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""What a measurement depends on: versions, threads, the processor's vector instructions, the library of products."""
+"""What a measurement depends on: versions, threads, vector instructions, the library of matrix products."""
 import ctypes
 import os
 import platform
@@ -33,8 +33,8 @@ def products():
     """What multiplies matrices in this process, and the processor that it takes itself to run on."""
     torch = sys.modules.get("torch")
     if torch:
-        library = "MKL" if torch.backends.mkl.is_available() else "another BLAS"
-        return {"library": library, "core": torch.backends.cpu.get_cpu_capability(), "threads": torch.get_num_threads()}
+        return {"library": "MKL" if torch.backends.mkl.is_available() else "another BLAS",
+                "core": torch.backends.cpu.get_cpu_capability(), "threads": torch.get_num_threads()}
     if "jax" in sys.modules:
         return {"library": "XLA"}
     return _openblas()

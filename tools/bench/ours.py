@@ -1,6 +1,7 @@
 """minidp's private step, and the floors that no implementation of it can go below."""
 import minidp  # noqa: F401  first, before NumPy loads: importing it may choose the kernels of the matrix products
 
+import inspect
 from math import prod
 
 import numpy as np
@@ -15,6 +16,7 @@ from .workloads import CLIP_NORM, LEARNING_RATE, NOISE_MULTIPLIER, data
 
 STRATEGIES = ("auto", "factored", "explicit")
 FLOORS = ("floor", "copy")
+BATCH = inspect.signature(Trainer).parameters["batch_size"].default
 
 
 def make(contender, workload, device):
@@ -61,45 +63,51 @@ def make_step(workload, strategy, backend):
 
 
 def products(workload):
-    """(rows, inputs, outputs) of each layer's matrix product on a lot; of a convolution, of its patches."""
+    """(positions, inputs, outputs) of each layer's matrix product; a position is a row an example, or a patch."""
     network = network_of(workload, np.random.default_rng(0))
     shape, found = network.input_shape, []
     for layer in network.layers:
         shape = layer.output_shape(shape)
         if "W" in layer.params:
             *inputs, outputs = layer.params["W"].shape
-            found.append((workload.lot * prod(shape[:-1]), prod(inputs), outputs))
+            found.append((prod(shape[:-1]), prod(inputs), outputs))
     return found
 
 
 def make_floor(workload, backend):
-    """The bare products of forward and backward on one lot, and one draw of the noise."""
-    streams, rng = Streams(), np.random.default_rng(0)
+    """The bare products of forward and backward on one lot, in the trainer's batches, and one draw of the noise."""
+    xp, streams, rng = backend.xp, Streams(), np.random.default_rng(0)
+    batches = [min(BATCH, workload.lot - start) for start in range(0, workload.lot, BATCH)]
 
     def draw(*shape):
         return backend.asarray(rng.standard_normal(shape, dtype=np.float32))
 
-    layers = [(draw(rows, i), draw(rows, o), draw(i, o)) for rows, i, o in products(workload)]
+    layers = [(rows, draw(batches[0] * rows, i), draw(batches[0] * rows, o), draw(i, o))
+              for rows, i, o in products(workload)]
+    results = [tuple(map(xp.empty_like, arrays)) for _, *arrays in layers]
     shapes = [array.shape for array in network_of(workload, rng).params().values()]
-    noise = streams.noise_for(backend.xp)
+    noise = streams.noise_for(xp)
 
     def floor():
-        for k, (a, d, W) in enumerate(layers):
-            a @ W
-            a.T @ d
-            if k:
-                d @ W.T
+        for batch in batches:
+            for k, ((rows, a, d, W), (da, y, dW)) in enumerate(zip(layers, results)):
+                a, d = a[: batch * rows], d[: batch * rows]
+                xp.matmul(a, W, out=y[: batch * rows])
+                xp.matmul(a.T, d, out=dW)
+                if k:
+                    xp.matmul(d, W.T, out=da[: batch * rows])
         for shape in shapes:
-            standard_normal(noise, shape, np.float32, backend.xp)
-        synchronise(backend.xp)
+            standard_normal(noise, shape, np.float32, xp)
+        synchronise(xp)
 
     return floor
 
 
 def make_copy(workload, backend):
     """A copy as large as a lot's materialised gradients: what is written once and read once costs no less."""
-    numbers = workload.lot * sum(prod(p.shape) for p in network_of(workload, np.random.default_rng(0)).params().values())
-    source, target = backend.xp.ones(numbers, dtype=np.float32), backend.xp.ones(numbers, dtype=np.float32)
+    params = network_of(workload, np.random.default_rng(0)).params()
+    numbers = workload.lot * sum(prod(p.shape) for p in params.values())
+    source, target = (backend.xp.ones(numbers, dtype=np.float32) for _ in range(2))
 
     def copy():
         target[...] = source

@@ -3,6 +3,7 @@ import math
 import statistics
 
 from .contest import KEPT, OPACUS, PEERS
+from .ours import BATCH, FLOORS
 
 # (workload, contender, against, limit); "fastest Opacus" is the fastest of its modes in the same contest.
 LIMITS = (
@@ -76,21 +77,22 @@ def growth(contests):
 
     slope        of log time against log lot, between LOTS: 1 is linear
     per_example  time per example at the larger over that at the smaller
-    memory       peak of the steps at the largest lot over that at the first beyond the batch of 4,096
+    memory       peak of the steps at the largest lot over that at the first of two full batches or more
     """
     series = {}
     for contest in contests:
         for row in contest["rows"]:
-            key = contest["workload"], contest["device"], row["contender"]
-            series.setdefault(key, []).append((contest["lot"], row["step_ms"], row["peak_mib"]))
+            if row["contender"] not in FLOORS:
+                key = contest["workload"], contest["device"], row["contender"]
+                series.setdefault(key, []).append((contest["lot"], row["step_ms"], row["peak_mib"]))
     found = []
     for (workload, device, contender), points in sorted(series.items()):
         times = {lot: ms for lot, ms, _ in points}
-        beyond = [mib for lot, _, mib in sorted(points) if lot > 4096]
+        beyond = [mib for lot, _, mib in sorted(points) if lot >= 2 * BATCH]
         if all(lot in times for lot in LOTS):
             small, large = LOTS
             slope = math.log(times[large] / times[small]) / math.log(large / small)
-            found.append({"workload": workload, "device": device, "contender": contender, "lots": sorted(times),
+            found.append({"workload": workload, "device": device, "contender": contender, "between": LOTS,
                           "slope": slope, "linear": SLOPE[0] <= slope <= SLOPE[1],
                           "per_example": times[large] / times[small] * small / large,
                           "memory": beyond[-1] / beyond[0] if len(beyond) > 1 and beyond[0] else None,

@@ -69,6 +69,7 @@ def _private(mode, model, optimizer, criterion, x, y, lot):
 
     warnings.simplefilter("ignore")
     made = PrivacyEngine().make_private(
-        module=model, optimizer=optimizer, criterion=criterion, noise_multiplier=NOISE_MULTIPLIER,
-        max_grad_norm=CLIP_NORM, data_loader=DataLoader(TensorDataset(x, y), batch_size=lot), grad_sample_mode=mode)
+        module=model, optimizer=optimizer, criterion=criterion, grad_sample_mode=mode,
+        data_loader=DataLoader(TensorDataset(x, y), batch_size=lot),
+        noise_multiplier=NOISE_MULTIPLIER, max_grad_norm=CLIP_NORM)
     return made[:3] if mode == "ghost" else (*made[:2], criterion)

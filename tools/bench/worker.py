@@ -36,7 +36,8 @@ class Worker:
         """Build the step, run it three times, and say how long the last took and how much memory they need."""
         from tools.bench import machine
 
-        sizes = {**workload, "layers": tuple(map(tuple, workload["layers"])), "input_shape": tuple(workload["input_shape"])}
+        sizes = {**workload, "layers": tuple(map(tuple, workload["layers"])),
+                 "input_shape": tuple(workload["input_shape"])}
         module = importlib.import_module(f"tools.bench.{module_of(contender)}")
         self.step, device_peak = module.make(contender, Workload(**sizes), device)
         _give_back()

@@ -1,0 +1,73 @@
+"""The benchmark's tables for the README, from its JSON."""
+import json
+
+from .contest import KEPT, OPACUS
+from .report import markdown
+
+AGAINST = (("floor", "floor"), ("PyTorch, not private", "torch"), ("JAX, not private", "jax"),
+           ("Opacus", "opacus"), ("Opacus, ghost clipping", "opacus-ghost"), ("JAX, vmap", "jax-vmap"))
+STRATEGIES = ("auto", "factored", "explicit")
+WORDS = {"torch": "PyTorch, not private", "jax": "JAX, not private", "opacus": "Opacus",
+         "opacus-ghost": "Opacus, ghost clipping", "opacus-ew": "Opacus, expanded weights",
+         "opacus-functorch": "Opacus, functorch", "jax-vmap": "JAX, private by vmap(grad)", "floor": "the floor"}
+
+
+def ours(path):
+    """Each strategy on each workload: its time, its memory, and its ratio to the floor and the peers."""
+    return markdown(("workload", "gradients", "step, ms", *(f"to {words}" for words, _ in AGAINST), "peak, MiB"),
+                    [_ours(one, row) for one in _usual(path) for row in one["rows"] if row["contender"] in STRATEGIES])
+
+
+def _ours(one, row):
+    ratios = {pair["to"]: pair["ratio"] for pair in one["ratios"] if pair["of"] == row["contender"]}
+
+    def against(name):
+        values = [f"{ratios[key]:.2g}" if ratios[key] < 1 else f"{ratios[key]:.2f}"
+                  for key in (name, name + KEPT) if key in ratios]
+        return " / ".join(values) or "-"
+
+    return (_label(one), row["contender"], _ms(row), *(against(name) for _, name in AGAINST), _mib(row))
+
+
+def peers(path):
+    """The peers' own times and memory: a row each, a column a workload."""
+    contests = _usual(path)
+    found = [{row["contender"]: f"{_ms(row)} ms, {_mib(row)} MiB" for row in one["rows"]} for one in contests]
+    names = [name for name in ("floor", "torch", "jax", *OPACUS, "jax-vmap")]
+    names = [name + kept for name in names for kept in ("", KEPT) if any(name + kept in one for one in found)]
+    return markdown(("", *map(_label, contests)),
+                    [(_words(name), *(one.get(name, "-") for one in found)) for name in names])
+
+
+def _words(name):
+    return WORDS[name.removesuffix(KEPT)] + (", pages kept" if name.endswith(KEPT) else "")
+
+
+def growth(path):
+    """Time and memory against the size of the lot."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    rows = []
+    for one in data["growth"]:
+        small, large = one["between"]
+        memory = "-" if one["memory"] is None else f"{one['memory']:.2f}"
+        rows.append((one["workload"], one["contender"], f"{one['slope']:.3f}", f"{one['per_example']:.2f}", memory))
+        header = ("workload", "contender", f"slope of log time, lots of {small:,} to {large:,}",
+                  "time an example, largest to smallest", "peak memory, largest lot to one of a few batches")
+    return markdown(header, rows) if rows else iter(())
+
+
+def _usual(path):
+    data = json.loads(path.read_text(encoding="utf-8"))
+    return [one for one in data["contests"] if one["usual_lot"]]
+
+
+def _label(one):
+    return one["workload"] + (" on the GPU" if one["device"] == "gpu" else "")
+
+
+def _ms(row):
+    return f"{row['step_ms']:.3g}" if row["step_ms"] < 100 else f"{row['step_ms']:.0f}"
+
+
+def _mib(row):
+    return f"{row['peak_mib']:.0f}"
