@@ -7,17 +7,19 @@ import ctypes
 import os
 import sys
 from dataclasses import dataclass
+from math import prod
 from types import ModuleType
 
 import numpy as np
 
+from .normal import float32_normals
 from .errors import BackendMismatchError, DeviceUnavailableError
 from .validate import one_of
 
 HOST_EXPLICIT_BYTES = 6 * 2**20  # a few examples of the widest layers, and well inside a shared cache
-HOST_PATCH_BYTES = 4 * 2**20  # in a cache, and yet few products, each of which waits for its threads
+HOST_PATCH_BYTES = 2 * 2**20  # in a core's cache, and yet products of hundreds of rows
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # malloc.h
 
 
 def namespace_of(*arrays):
@@ -139,6 +141,15 @@ def row_sq_norms(x):
     return xp.einsum("...p,...p->...", x, x)
 
 
+def copy_runs(view):
+    """ascontiguousarray of a view whose last axis lies together in memory, each run along it copied at once."""
+    xp = namespace_of(view)
+    if xp is np and view.size:
+        runs = view.view(np.dtype((np.void, view.shape[-1] * view.itemsize)))
+        return runs.copy().view(view.dtype)  # up to twice as fast where runs are short
+    return xp.ascontiguousarray(view)
+
+
 def keep_freed_pages():
     """Let the host's allocator keep what it frees, so that a step reuses the pages of the step before.
 
@@ -154,6 +165,7 @@ def keep_freed_pages():
         return
     mallopt(_M_MMAP_THRESHOLD, 2**30)
     mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
+    mallopt(_M_ARENA_MAX, 1)  # the other arenas, of other threads, give back whatever the thresholds say
 
 
 def standard_normal(rng, shape, dtype, xp):
@@ -162,6 +174,8 @@ def standard_normal(rng, shape, dtype, xp):
     A host generator on a GPU run costs a copy and gives the same numbers on both devices.
     """
     dtype = np.dtype(dtype)
+    if dtype == np.float32 and isinstance(rng, np.random.Generator):
+        return xp.asarray(float32_normals(rng, prod(shape)).reshape(shape))
     return xp.asarray(rng.standard_normal(shape, dtype=dtype))
 
 

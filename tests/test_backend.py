@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from minidp import backend as backend_module
-from minidp.backend import (Backend, epsilon, explicit_budget, materialises, namespace_of, row_sq_norms,
-                            standard_normal, synchronise, to_host)
+from minidp.backend import (Backend, copy_runs, epsilon, explicit_budget, materialises, namespace_of,
+                            row_sq_norms, standard_normal, synchronise, to_host)
 from minidp.errors import BackendMismatchError, DeviceUnavailableError, ParameterError
+from minidp.normal import float32_normals
 from tests.support.guarded import GuardedArray, guarded_backend, guarded_xp
 
 ARRAY, GUARDED = np.ones(2), guarded_backend().asarray(np.ones(2))
@@ -142,7 +143,9 @@ def test_rounding_unit(dtype, unit, backend):
 def test_host_noise_is_the_same_on_every_backend(dtype, backend):
     got = standard_normal(np.random.default_rng(3), (4, 5), dtype, backend.xp)
     assert namespace_of(got) is backend.xp and got.dtype == np.dtype(dtype)
-    np.testing.assert_array_equal(to_host(got), np.random.default_rng(3).standard_normal((4, 5), dtype=dtype))
+    rng = np.random.default_rng(3)
+    expected = float32_normals(rng, 20).reshape(4, 5) if dtype == "float32" else rng.standard_normal((4, 5))
+    np.testing.assert_array_equal(to_host(got), expected)
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (2, 3, 4), (0, 3), (3, 0)])
@@ -166,3 +169,17 @@ def test_auto_materialises_on_a_gpu_that_has_the_room():
     assert explicit_budget(cupy) == 1000 and explicit_budget(np) == backend_module.HOST_EXPLICIT_BYTES
     assert materialises(cupy, 1000) and not materialises(cupy, 1001)
     assert not materialises(np, 1) and not materialises(guarded_xp, 1)
+
+
+def test_copying_runs_equals_a_plain_copy(backend, rng):
+    """Every view that patches are: overlapping windows, runs of one number, nothing at all."""
+    for dtype in ("float32", "float64", "complex128"):
+        x = backend.asarray(rng.standard_normal((4, 5, 6)).astype(dtype))
+        for view in (x, x[:, ::2], x[1:, :, 2:5], x[..., :1], x[:0], x.transpose(1, 0, 2)):
+            got = copy_runs(view)
+            np.testing.assert_array_equal(to_host(got), np.ascontiguousarray(to_host(view)))
+            assert got.dtype == view.dtype and got.shape == view.shape
+    a = to_host(x)
+    windows = np.lib.stride_tricks.as_strided(a, (4, 4, 12), (*a.strides[:2], a.itemsize))
+    np.testing.assert_array_equal(copy_runs(windows), windows.copy())
+    assert copy_runs(windows).flags.c_contiguous

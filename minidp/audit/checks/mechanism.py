@@ -7,6 +7,7 @@ from ... import mechanism
 from ...backend import to_host
 from ...grads import Explicit, Outer
 from ...mechanism import ClipGroup, Plan, PoissonSampler, Sanitizer, flat_group, per_layer_groups
+from ...normal import float32_normals
 from ...privacy.events import Composed, FixedSizeSampled, Gaussian, JointGaussian, PoissonSampled, Repeated
 from ...privacy.events import NeighbouringRelation as Relation
 from .. import reference
@@ -60,6 +61,25 @@ def noise_has_the_claimed_variance(bench):
     z = to_host(mechanism.add_gaussian(bench.asarray(np.zeros(200_000)), 3.0, bench.rng)) / 3.0
     return max(abs((z * z).mean() - 1) * math.sqrt(z.size / 2), abs(z.mean()) * math.sqrt(z.size),
                abs((z[1:] * z[:-1]).mean()) * math.sqrt(z.size))
+
+
+@measures("normal.float32_normals", "F1", method="double precision; absolute, float32", tolerance=2e-6)
+def radius_and_angle_equal_their_definition(bench):
+    """Of numbers up to 8.6 whose angle has 24 bits: the angle's rounding is at most 2.4e-7."""
+    seed, size = 7, 30_001
+    u, v = np.random.default_rng(seed).random((2, (size + 1) // 2))
+    z = np.concatenate([np.sqrt(-2 * np.log1p(-u)) * turn(2 * np.pi * v) for turn in (np.cos, np.sin)])[:size]
+    return worst(float32_normals(np.random.default_rng(seed), size).astype("float64"), z)
+
+
+@measures("normal.float32_normals", "F2", method="moments and correlation of pairs, in standard errors", tolerance=SIGMAS)
+def pairs_are_normal_and_independent(bench):
+    size = 60_000  # within one block: its two halves are the two numbers of each pair
+    z = float32_normals(bench.rng, size).astype("float64")
+    first, second = z[: size // 2], z[size // 2 :]
+    return max(abs((z * z).mean() - 1) * math.sqrt(size / 2), abs((z**4).mean() - 3) * math.sqrt(size / 96),
+               abs((first * second).mean()) * math.sqrt(size / 2),
+               abs((first**2 * second**2).mean() - 1) * math.sqrt(size / 16))
 
 
 def _grads(rng, examples=6, scale=1.0):

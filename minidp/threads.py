@@ -1,0 +1,138 @@
+"""Spreading a step over the cores of the host.
+
+BLAS splits each matrix product by itself, and its threads wait for each other at the end of every one while all
+else stands on one core. Here the parts of a lot run side by side instead, each with a BLAS of one thread.
+
+MINIDP_THREADS=N in the environment sets the number of parts; 1 leaves the cores to BLAS. By default it is the
+number of threads that BLAS was given (OPENBLAS_NUM_THREADS), where there are at most MOST of them, and 1 where
+BLAS has more (it then uses them better) or cannot be told how many to use. Sums over parts round differently
+from sums over the whole: with the same number of threads a seeded run repeats bit for bit, whatever their timing.
+"""
+import ctypes
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from queue import SimpleQueue
+
+from .errors import ParameterError
+
+MOST = 4  # measured on two cores; beyond four, products of a few rows each lose what is won elsewhere
+MIN_ROWS = 64  # examples that are worth a hand-over to another thread
+
+_pool = None
+_busy = threading.Lock()
+
+
+def parts_for(rows):
+    """The number of parts to cut `rows` examples into."""
+    return max(1, min(limit(), rows // MIN_ROWS))
+
+
+@cache
+def limit():
+    """Threads that `run` uses at most. Raises ParameterError if MINIDP_THREADS is no number of threads."""
+    wanted = os.environ.get("MINIDP_THREADS", "")
+    if wanted and not (wanted.isascii() and wanted.isdigit() and int(wanted) > 0):
+        raise ParameterError(f"expected MINIDP_THREADS={wanted} in the environment to be an integer of at least 1")
+    if blas() is None:
+        return 1
+    given = blas()[0]()
+    return int(wanted) if wanted else given if given <= MOST else 1
+
+
+def run(function, items):
+    """[function(item) for each item], side by side, in the order of the items, whichever is ready first.
+
+    All items are waited for; the first exception is raised. A call from inside another one runs in order.
+    """
+    if min(len(items), limit()) < 2 or not _busy.acquire(blocking=False):
+        return [function(item) for item in items]
+    try:
+        with _single_blas():
+            others = [_workers().submit(function, item) for item in items[1:]]
+            try:
+                first = function(items[0])
+            finally:
+                for other in others:
+                    other.exception()  # waits
+            return [first, *(other.result() for other in others)]
+    finally:
+        _busy.release()
+
+
+def relay(first, second, items):
+    """second(first(item)) for each item, in order, with `second` a thread of its own where one is free.
+
+    `first` runs in the caller's thread, in the order of the items: it may draw from a generator.
+    """
+    if len(items) < 3 or limit() < 2 or not _busy.acquire(blocking=False):
+        for item in items:
+            second(first(item))
+        return
+    handed = SimpleQueue()
+    try:
+        rest = _workers().submit(_drain, handed, second)
+        try:
+            for item in items:
+                handed.put((first(item),))
+        finally:
+            handed.put(None)
+            rest.exception()  # waits
+        rest.result()
+    finally:
+        _busy.release()
+
+
+def _drain(handed, second):
+    while (item := handed.get()) is not None:
+        second(*item)
+
+
+@cache
+def blas():
+    """(get, set) of the number of threads of the BLAS that NumPy runs on, or None if it is no OpenBLAS."""
+    try:
+        from numpy._core import _multiarray_umath
+
+        library = ctypes.CDLL(_multiarray_umath.__file__)  # is loaded already; finds names in what it is linked to
+    except (ImportError, OSError):
+        return None
+    for prefix in ("scipy_openblas", "openblas"):
+        for suffix in ("64_", ""):
+            try:
+                found = [getattr(library, f"{prefix}_{verb}_num_threads{suffix}") for verb in ("get", "set")]
+            except AttributeError:
+                continue
+            found[0].restype, found[1].argtypes, found[1].restype = ctypes.c_int, [ctypes.c_int], None
+            return tuple(found)
+    return None
+
+
+@contextmanager
+def _single_blas():
+    get, set_ = blas()
+    before = get()
+    set_(1)
+    try:
+        yield
+    finally:
+        set_(before)
+
+
+def _workers():
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(limit() - 1, thread_name_prefix="minidp")
+    return _pool
+
+
+def _after_fork():
+    """The child has none of its parent's threads, and no call under way."""
+    global _pool, _busy
+    _pool, _busy = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,127 @@
+"""Parts of a step side by side: order, exceptions, BLAS's own threads, and who is asked for how many."""
+import os
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+from minidp import threads
+from minidp.errors import ParameterError
+
+MAKERS = {"run": lambda function, items: threads.run(function, items),
+          "relay": lambda function, items: _relayed(function, items)}
+makers = pytest.mark.parametrize("maker", MAKERS.values(), ids=list(MAKERS))
+
+
+def _relayed(function, items):
+    found = []
+    threads.relay(lambda item: item, lambda item: found.append(function(item)), items)
+    return found
+
+
+@pytest.fixture
+def three(monkeypatch):
+    """Three threads, whatever this machine has, and a BLAS that need not be told."""
+    monkeypatch.setattr(threads, "limit", lambda: 3)
+    monkeypatch.setattr(threads, "blas", lambda: (lambda: 1, lambda count: None))
+    monkeypatch.setattr(threads, "_pool", None)
+
+
+side_by_side = pytest.mark.usefixtures("three")
+
+
+@side_by_side
+@makers
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_results_keep_the_order_of_the_items(maker, count):
+    assert maker(lambda i: time.sleep(0.01 * (count - i)) or i * i, range(count)) == [i * i for i in range(count)]
+
+
+@side_by_side
+def test_items_run_side_by_side():
+    meeting = threading.Barrier(3, timeout=20)
+    assert len({*threads.run(lambda _: meeting.wait() is None or threading.get_ident(), range(3))}) == 3
+
+
+@side_by_side
+def test_the_first_half_of_a_relay_stays_in_the_callers_thread():
+    drew, used = [], set()
+    threads.relay(lambda i: drew.append(threading.get_ident()), lambda _: used.add(threading.get_ident()), range(5))
+    assert drew == [threading.get_ident()] * 5 and len(used) == 1 and used != {threading.get_ident()}
+
+
+@side_by_side
+@makers
+@pytest.mark.parametrize("bad", [0, 1, 3])
+def test_an_exception_comes_out_after_all_are_done(maker, bad):
+    def fail(i):
+        if i == bad:
+            raise KeyError(i)
+
+    with pytest.raises(KeyError, match=str(bad)):
+        maker(fail, range(4))
+    assert maker(lambda i: i, range(4)) == [0, 1, 2, 3]  # and nothing is stuck
+
+
+@side_by_side
+def test_a_relay_whose_first_half_fails_does_not_wait_for_ever():
+    def fail(i):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.relay(fail, print, range(4))
+    assert threads.run(lambda i: i, range(3)) == [0, 1, 2]
+
+
+@side_by_side
+def test_a_call_inside_another_runs_in_order():
+    inner = lambda _: threads.run(lambda i: threading.get_ident(), range(3))
+    assert all(len({*found}) == 1 for found in threads.run(inner, range(2)))
+
+
+def test_blas_has_one_thread_meanwhile_and_its_own_number_after():
+    if threads.blas() is None:
+        assert threads.limit() == 1
+        return
+    get, set_ = threads.blas()
+    before = get()
+    with threads._single_blas():
+        assert get() == 1
+        x = np.ones((300, 300), dtype="float32")
+        assert (x @ x == 300).all()
+    assert get() == before
+
+
+@pytest.mark.parametrize("given, wanted, expected", [(1, "", 1), (2, "", 2), (4, "", 4), (5, "", 1), (16, "", 1),
+                                                     (2, "1", 1), (16, "3", 3), (None, "4", 1)])
+def test_the_limit_follows_blas_or_the_environment(given, wanted, expected, monkeypatch):
+    monkeypatch.setattr(threads, "blas", lambda: None if given is None else (lambda: given, None))
+    monkeypatch.setenv("MINIDP_THREADS", wanted)
+    assert threads.limit.__wrapped__() == expected
+
+
+@pytest.mark.parametrize("wanted", ["0", "-1", "two", "1.5", "²"])
+def test_a_wrong_number_in_the_environment_is_refused(wanted, monkeypatch):
+    monkeypatch.setenv("MINIDP_THREADS", wanted)
+    with pytest.raises(ParameterError, match="MINIDP_THREADS"):
+        threads.limit.__wrapped__()
+
+
+@side_by_side
+@pytest.mark.parametrize("rows, parts", [(0, 1), (1, 1), (127, 1), (128, 2), (191, 2), (192, 3), (60_000, 3)])
+def test_parts_are_worth_their_hand_over(rows, parts):
+    assert threads.parts_for(rows) == parts
+
+
+@side_by_side
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_has_threads_of_its_own():
+    assert threads.run(lambda i: i, range(3)) == [0, 1, 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of any fork beside threads
+        child = os.fork()
+    if child == 0:
+        os._exit(0 if threads.run(lambda i: i, range(3)) == [0, 1, 2] else 1)
+    assert os.waitpid(child, 0)[1] == 0
