@@ -44,6 +44,7 @@ class Dropout(Layer):
     """
 
     kind = "dropout"
+    draws = True
 
     def __init__(self, rate, name=None):
         """rate: the probability with which a coordinate is dropped, in [0, 1)."""

@@ -15,6 +15,7 @@ class Layer:
     """
 
     kind = "layer"
+    draws = False  # True if forward takes numbers from `rng`: its batches then run one after the other
 
     def __init__(self, name=None):
         self.name = name

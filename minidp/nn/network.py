@@ -63,6 +63,11 @@ class Sequential:
             if layer.name is None:
                 layer.name = f"{layer.kind}{seen[layer.kind]}"
 
+    @property
+    def draws(self):
+        """True if forward takes numbers from its generator."""
+        return any(layer.draws for layer in self.layers)
+
     def forward(self, x, *, rng=None):
         """(y, caches), one cache a layer. rng: host generator for layers that draw (dropout)."""
         inexact("network", x=x)

@@ -2,6 +2,9 @@
 import time
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from .. import threads
 from ..backend import keep_freed_pages, namespace_of, synchronise
 from ..errors import BudgetExceededError, DtypeError, ParameterError
 from ..privacy.budget import max_steps
@@ -154,14 +157,36 @@ class Trainer:
     def step(self, x, y, lot, step, streams):
         """Descend once along the release of one lot (host indices), whose charge is in the ledger already."""
         sanitizer = self.plan.sanitizer.at(step)
-        raw_sum = None
-        for start in range(0, max(len(lot), 1), self.batch_size):
-            indices = namespace_of(x).asarray(lot[start : start + self.batch_size])
-            z, caches = self.network.forward(x[indices], rng=streams.dropout)
-            _, cache = self.loss.forward(z, y[indices])
-            grads = self.network.backward(self.loss.backward(cache), caches)
-            raw_sum = sanitizer.clipped_sum(grads, raw_sum)
+        parts = np.array_split(lot, self._count_parts(x, y, len(lot)))
+        rows = -(-self.batch_size // len(parts))
+        raw_sums = threads.run(lambda part: self._raw_sum(x, y, part, rows, sanitizer, streams), parts)
+        raw_sum = raw_sums[0]
+        for other in raw_sums[1:]:
+            for key, raw in other.items():
+                raw_sum[key] += raw
         released = sanitizer.release(raw_sum, streams.noise_for(namespace_of(x)))  # [F2]
         for g in released.values():
             g *= 1 / self.plan.expected_lot_size  # [F3]
         self.optimizer.step(self.network.params(), released, step)  # [F4]
+
+    def _count_parts(self, x, y, size):
+        """Parts of a lot that may run side by side: one on a device, and where forward or the inputs draw numbers."""
+        plain = isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and not self.network.draws
+        return threads.parts_for(size) if plain else 1
+
+    def _raw_sum(self, x, y, lot, rows, sanitizer, streams):
+        """{key: clipped sum} over some of a lot, `rows` examples at a time."""
+        raw_sum = None
+        for start in range(0, max(len(lot), 1), rows):
+            inputs, targets = gather(x, y, lot[start : start + rows])
+            z, caches = self.network.forward(inputs, rng=streams.dropout)
+            _, cache = self.loss.forward(z, targets)
+            grads = self.network.backward(self.loss.backward(cache), caches)
+            raw_sum = sanitizer.clipped_sum(grads, raw_sum)
+        return raw_sum
+
+
+def gather(x, y, lot):
+    """The examples and labels at host indices, on the device of x."""
+    indices = namespace_of(x).asarray(lot)
+    return x[indices], y[indices]

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from minidp import nn
+from minidp import nn, threads
 from minidp.backend import Backend
 from minidp.errors import DtypeError, ParameterError, ShapeError
 from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
@@ -132,6 +132,41 @@ def test_an_empty_data_set_trains_on_noise(backend):
 @pytest.mark.parametrize("batch_size", [1, 3, 7])
 def test_batch_size_does_not_matter(sampler, batch_size):
     assert_same(trained(sampler=sampler), trained(sampler=sampler, batch_size=batch_size), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("dtype, rtol", [("float64", 1e-12), ("float32", 1e-4)])
+def test_parts_side_by_side_do_not_matter(dtype, rtol, count, monkeypatch):
+    settings = {"dtype": dtype, "data": make_data(dtype=dtype)}
+    alone = trained(**settings)
+    spread_over(count, monkeypatch)
+    runs = [trained(**settings), trained(**settings), trained(**settings, batch_size=2)]
+    assert_same(runs[0], runs[1])  # bit for bit: timing has no say
+    assert_same(runs[0], alone, rtol=rtol, atol=rtol)
+    assert_same(runs[2], alone, rtol=rtol, atol=rtol)
+
+
+def spread_over(count, monkeypatch):
+    """Lots of any size go in `count` parts; returns the list of all that were asked for."""
+    asked = []
+    monkeypatch.setattr(threads, "limit", lambda: count)
+    monkeypatch.setattr(threads, "blas", lambda: (lambda: 1, lambda number: None))
+    monkeypatch.setattr(threads, "_pool", None)
+    monkeypatch.setattr(threads, "parts_for", lambda rows: asked.append(rows) or count)
+    return asked
+
+
+def test_only_plain_inputs_of_layers_that_draw_nothing_are_spread(monkeypatch):
+    asked = spread_over(2, monkeypatch)
+    trained(steps=1)
+    assert len(asked) == 1
+    network = make_network()
+    network.layers.insert(1, nn.Dropout(0.5, name="drop"))
+    groups = flat_group(list(network.params()), 1.0, 1.0)
+    dropping = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.5), Plan(PoissonSampler(0.2), Sanitizer(groups), 1, LOT))
+    dropping.run(*make_data(), Streams(1))
+    trained(steps=1, backend=guarded_backend(), data=make_data(guarded_backend()))
+    assert len(asked) == 1
 
 
 @samplers
