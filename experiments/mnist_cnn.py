@@ -11,11 +11,11 @@ import math
 import sys
 from dataclasses import dataclass
 
-import numpy as np
 from common.config import option, parse
 from common.flags import RunFlags
 from common.job import Job, exit_status, load_digits, shrink_for_smoke
 from common.report import user_errors
+import numpy as np
 
 from minidp import nn
 from minidp.mechanism import Sanitizer, flat_group, per_layer_groups

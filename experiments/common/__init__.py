@@ -1,0 +1,8 @@
+"""What the experiments share. Importing it first says in one line where minidp is not installed."""
+import sys
+from importlib.util import find_spec
+
+if find_spec("minidp") is None:
+    print("error: minidp is not installed in this Python; run `pip install -e .` in the repository's folder first",
+          file=sys.stderr)
+    sys.exit(2)

@@ -10,6 +10,7 @@
 """
 import argparse
 import dataclasses
+import re
 import shlex
 import sys
 import types
@@ -42,7 +43,18 @@ def parse(config, argv=None, *, prog=None, description=None):
         if name and name not in groups:
             groups[name] = parser.add_mutually_exclusive_group()
         _add(groups[name] if name else parser, field, types_of[field.name])
-    return config(**vars(parser.parse_args(argv)))
+    return config(**vars(parser.parse_args(_joined(sys.argv[1:] if argv is None else argv))))
+
+
+def _joined(words):
+    """The words, a number below zero joined to the flag before it: argparse takes -1e-5 for a flag."""
+    joined = []
+    for word in words:
+        if joined and joined[-1].startswith("--") and "=" not in joined[-1] and re.match(r"-(\d|\.\d|inf)", word):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def to_json(config):

@@ -36,6 +36,11 @@ def test_flags_set_fields_of_their_type():
         config.steps = 8
 
 
+@pytest.mark.parametrize("number", ["-1e-5", "-3", "-.5", "-inf"])
+def test_numbers_below_zero_reach_the_dataclass(number):
+    assert parse(Config, ["--target-epsilon", number]).target_epsilon == float(number)
+
+
 def test_infinity_may_be_given():
     assert parse(Config, ["--target-epsilon", "inf"]).target_epsilon == float("inf")
 

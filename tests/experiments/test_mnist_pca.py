@@ -2,11 +2,14 @@
 import csv
 import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from minidp.privacy import Filter, Gaussian, JointGaussian, Ledger, MomentsAccountant, PoissonSampled
+from tests.support.scripts import command, environment
 
 SMOKE = ("mnist_pca.py", "--smoke", "--quiet", "--dataset", "strokes")
 KEYS = {"experiment", "dataset", "dataset_sha256", "device", "gradients", "sampler", "relation", "config", "steps",
@@ -139,3 +142,11 @@ def test_real_mnist_learns(mnist_dir, run_script, tmp_path):
     result = result_of(tmp_path)
     assert result["test_accuracy"] > 0.88 and result["steps"] == 500
     assert result["dataset_sha256"] is not None and result["notice"] == ""
+
+
+@pytest.mark.parametrize("script", ["mnist_pca.py", "mnist_cnn.py", "cifar_transfer.py", "accountant_curves.py"])
+def test_a_python_without_minidp_is_one_line(script, tmp_path):
+    bare = {name: value for name, value in environment().items() if name != "PYTHONPATH"}
+    done = subprocess.run([sys.executable, "-S", *command(script)[1:]], cwd=tmp_path, env=bare, text=True,
+                          capture_output=True)
+    assert done.returncode == 2 and "pip install" in done.stderr and len(done.stderr.splitlines()) == 1
