@@ -13,7 +13,7 @@ from ..errors import ParameterError
 
 WIDTH, FREQUENCY, SLANT = 0.8, 0.75 * math.pi, 4.0  # of the finest wavelet: pixels, radians a pixel, ratio times L
 PERIODS = 2  # of the padded image, summed on either side; beyond, the filters are below float32
-CHUNK = 32  # images transformed together: what lies between two transforms stays in a core's cache
+CHUNK = 16  # images transformed together: what lies between two transforms stays in a core's cache
 
 
 class Scattering:
@@ -96,7 +96,7 @@ class Scattering:
 
     def filters(self, k, j, dtype, xp):
         """(L, M, M), M = N / 2^j: transforms of the wavelets of scale k seen by pixels 2^j apart."""
-        return xp.asarray(_fold(self._wavelets[k], 2**j) * 4**j, dtype=dtype)
+        return xp.asarray(_folded(self._wavelets[k].__getitem__, self.side, 2**j) * 4**j, dtype=dtype)
 
     def __call__(self, x, progress=lambda images: None):
         """S, (B, n, n, P). `progress` is called with the number of images of each part that is done."""
@@ -129,18 +129,24 @@ class Scattering:
 def _modulus(transform, filters, step):
     """|u * psi| at each step-th pixel, (B, C L, M / step, M / step), from u's transform (B, C, M, M)."""
     xp = namespace_of(transform, filters)
-    product = _fold(transform[:, :, None] * filters, step)
+    product = _folded(lambda part: transform[:, :, None][part] * filters[part], filters.shape[-1], step)
     batch, channels, angles, pixels, _ = product.shape
     return xp.abs(xp.fft.ifft2(product.reshape((batch, channels * angles, pixels, pixels))))
 
 
-def _fold(transform, step):
-    """The transform of each step-th pixel of what has this one: the mean over the frequencies that become one."""
-    if step == 1:
-        return transform
-    pixels = transform.shape[-1] // step
-    split = transform.reshape((*transform.shape[:-2], step, pixels, step, pixels))
-    return split.mean(axis=(-4, -2))
+def _folded(at, side, step):
+    """The transform of each step-th pixel of what has the transform `at`: the mean over frequencies that become one.
+
+    at: function of an index (..., rows, columns), so that each quarter is made as it is added.
+    """
+    pixels = side // step
+    parts = [slice(i * pixels, (i + 1) * pixels) for i in range(step)]
+    total = None
+    for rows in parts:
+        for columns in parts:
+            part = at((..., rows, columns))
+            total = part if total is None else total + part
+    return total if step == 1 else total / step**2
 
 
 def gaussian(pixels, width):
