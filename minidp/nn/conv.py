@@ -73,8 +73,8 @@ def in_parts(xp, examples, example_bytes):
     return [(start, min(start + step, examples)) for start in range(0, max(examples, 1), step)]
 
 
-def correlate(x, window, matrix):
-    """(B, H', W', O): the patches that the window cuts from x (B, H, W, C), times matrix (kh kw C, O)."""
+def correlate(x, window, matrix, bias=None):
+    """(B, H', W', O): the patches that the window cuts from x (B, H, W, C), times matrix (kh kw C, O), plus bias."""
     xp = namespace_of(x, matrix)
     counts = window.output("correlate", x.shape[1:])
     inputs, outputs = matrix.shape
@@ -82,7 +82,9 @@ def correlate(x, window, matrix):
     for start, stop in in_parts(xp, x.shape[0], prod(counts) * inputs * x.itemsize):
         rows = (stop - start) * prod(counts)
         patches = window.patches(x[start:stop]).reshape((rows, inputs))
-        xp.matmul(patches, matrix, out=y[start:stop].reshape((rows, outputs)))
+        part = xp.matmul(patches, matrix, out=y[start:stop].reshape((rows, outputs)))  # [F1]
+        if bias is not None:
+            part += bias  # [F1]
     return y.reshape((x.shape[0], *counts, outputs))
 
 
@@ -94,8 +96,7 @@ def spread(dy, window, matrix, x_shape):
     for start, stop in in_parts(xp, x_shape[0], prod(counts) * inputs * dy.itemsize):
         patches = dy[start:stop].reshape(((stop - start) * prod(counts), outputs)) @ matrix.T
         patches = patches.reshape((stop - start, *counts, *window.size, x_shape[3]))
-        part_shape = (stop - start, *x_shape[1:])
-        dx[start:stop] = window.fold(lambda k, l: patches[:, :, :, k, l], part_shape, dx.dtype, xp)
+        dx[start:stop] = window.fold(patches, (stop - start, *x_shape[1:]))
     return dx
 
 
@@ -163,9 +164,7 @@ class Conv2D(Layer):
         inexact(self.where, x=x)
         shape(self.where, "x", x, ("B", "H", "W", W.shape[2]))
         self.output_shape(x.shape[1:])
-        y = correlate(x, self.window, W.reshape((prod(W.shape[:3]), W.shape[3])))  # [F1]
-        if "b" in self.params:
-            y += self.params["b"]  # [F1]
+        y = correlate(x, self.window, W.reshape((prod(W.shape[:3]), W.shape[3])), self.params.get("b"))  # [F1]
         return y, ConvCache(x)
 
     def _check_gradient(self, dy, x):

@@ -2,7 +2,7 @@
 from dataclasses import dataclass
 from math import prod
 
-from ..backend import namespace_of
+from ..backend import copy_runs, namespace_of
 from ..errors import ParameterError, ShapeError
 from ..validate import count
 
@@ -84,29 +84,34 @@ class Window:
 
     def patches(self, x):
         """(B, T, kh kw C): what each of the T windows over x (B, H, W, C) sees, one copy."""
-        padded = self.pad(x)
+        xp = namespace_of(x)
+        padded = xp.ascontiguousarray(self.pad(x))
         b, c = x.shape[0], x.shape[3]
         counts = self.output("patches", x.shape[1:])
-        xp = namespace_of(x)
         per_b, per_row, per_pixel, per_channel = padded.strides
-        view = xp.lib.stride_tricks.as_strided(
-            padded, (b, *counts, *self.size, c),
-            (per_b, per_row * self.stride[0], per_pixel * self.stride[1], per_row, per_pixel, per_channel))
-        return view.reshape((b, prod(counts), prod(self.size) * c))
+        view = xp.lib.stride_tricks.as_strided(  # a window's row is one run in memory
+            padded, (b, *counts, self.size[0], self.size[1] * c),
+            (per_b, per_row * self.stride[0], per_pixel * self.stride[1], per_row, per_channel))
+        return copy_runs(view).reshape((b, prod(counts), prod(self.size) * c))
 
-    def fold(self, part, shape, dtype, xp):
-        """The adjoint of `patches`: dx of `shape` (B, H, W, C) from part(k, l) (B, H', W', C) at each place."""
+    def fold(self, patches, shape):
+        """The adjoint of `patches`: dx of `shape` (B, H, W, C) from patches (B, H', W', kh, kw, C).
+
+        Pixels are taken in blocks of one step: a block of the window meets whole blocks of the image, so that few
+        additions of long runs do it.
+        """
         b, h, w, c = shape
         (_, top, bottom), (_, left, right) = self.axis(h, 0), self.axis(w, 1)
-        counts = self.output("fold", shape[1:])
-        dx = xp.zeros((b, h + top + bottom, w + left + right, c), dtype=dtype)
-        apart = all(step >= size for step, size in zip(self.stride, self.size))
-        for (k, l), index in self.slices(counts):
-            if apart:
-                dx[index] = part(k, l)
-            else:
-                dx[index] += part(k, l)
-        return dx[:, top : top + h, left : left + w]
+        (down, across), (rows, columns) = self.stride, patches.shape[1:3]
+        blocks = (max(-(-(h + top + bottom) // down), rows + (self.size[0] - 1) // down),
+                  max(-(-(w + left + right) // across), columns + (self.size[1] - 1) // across))
+        dx = namespace_of(patches).zeros((b, blocks[0], down, blocks[1], across, c), dtype=patches.dtype)
+        for k in range(0, self.size[0], down):
+            for l in range(0, self.size[1], across):
+                part = patches[:, :, :, k : k + down, l : l + across].transpose(0, 1, 3, 2, 4, 5)
+                i, j = k // down, l // across
+                dx[:, i : i + rows, : part.shape[2], j : j + columns, : part.shape[4]] += part
+        return dx.reshape((b, blocks[0] * down, blocks[1] * across, c))[:, top : top + h, left : left + w]
 
     def transposed(self, shape):
         """For stride 1, the window whose patches of dy give dx of images (H, W, ...); None if there is none."""
