@@ -2,12 +2,18 @@
 
     from minidp import nn, mechanism, privacy, train
 
-Subpackages load on first use; importing minidp itself loads NumPy alone and compiles nothing.
+Subpackages load on first use; importing minidp itself loads no library and compiles nothing. Imported before
+NumPy it picks the kernels of matrix products (`blas`).
 """
 from importlib import import_module
 
+from .blas import choose_kernels
+
 __version__ = "0.1.0"
 __all__ = ["audit", "backend", "data", "errors", "grads", "mechanism", "nn", "privacy", "streams", "train"]
+
+
+choose_kernels()
 
 
 def __getattr__(name):

@@ -8,7 +8,6 @@ number of threads that BLAS was given (OPENBLAS_NUM_THREADS), where there are at
 BLAS has more (it then uses them better) or cannot be told how many to use. Sums over parts round differently
 from sums over the whole: with the same number of threads a seeded run repeats bit for bit, whatever their timing.
 """
-import ctypes
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from contextlib import contextmanager
 from functools import cache
 from queue import SimpleQueue
 
+from .blas import thread_functions
 from .errors import ParameterError
 
 MOST = 4  # measured on two cores; beyond four, products of a few rows each lose what is won elsewhere
@@ -36,9 +36,9 @@ def limit():
     wanted = os.environ.get("MINIDP_THREADS", "")
     if wanted and not (wanted.isascii() and wanted.isdigit() and int(wanted) > 0):
         raise ParameterError(f"expected MINIDP_THREADS={wanted} in the environment to be an integer of at least 1")
-    if blas() is None:
+    if thread_functions() is None:
         return 1
-    given = blas()[0]()
+    given = thread_functions()[0]()
     return int(wanted) if wanted else given if given <= MOST else 1
 
 
@@ -90,29 +90,9 @@ def _drain(handed, second):
         second(*item)
 
 
-@cache
-def blas():
-    """(get, set) of the number of threads of the BLAS that NumPy runs on, or None if it is no OpenBLAS."""
-    try:
-        from numpy._core import _multiarray_umath
-
-        library = ctypes.CDLL(_multiarray_umath.__file__)  # is loaded already; finds names in what it is linked to
-    except (ImportError, OSError):
-        return None
-    for prefix in ("scipy_openblas", "openblas"):
-        for suffix in ("64_", ""):
-            try:
-                found = [getattr(library, f"{prefix}_{verb}_num_threads{suffix}") for verb in ("get", "set")]
-            except AttributeError:
-                continue
-            found[0].restype, found[1].argtypes, found[1].restype = ctypes.c_int, [ctypes.c_int], None
-            return tuple(found)
-    return None
-
-
 @contextmanager
 def _single_blas():
-    get, set_ = blas()
+    get, set_ = thread_functions()
     before = get()
     set_(1)
     try:

@@ -25,7 +25,7 @@ def _relayed(function, items):
 def three(monkeypatch):
     """Three threads, whatever this machine has, and a BLAS that need not be told."""
     monkeypatch.setattr(threads, "limit", lambda: 3)
-    monkeypatch.setattr(threads, "blas", lambda: (lambda: 1, lambda count: None))
+    monkeypatch.setattr(threads, "thread_functions", lambda: (lambda: 1, lambda count: None))
     monkeypatch.setattr(threads, "_pool", None)
 
 
@@ -82,10 +82,10 @@ def test_a_call_inside_another_runs_in_order():
 
 
 def test_blas_has_one_thread_meanwhile_and_its_own_number_after():
-    if threads.blas() is None:
+    if threads.thread_functions() is None:
         assert threads.limit() == 1
         return
-    get, set_ = threads.blas()
+    get, set_ = threads.thread_functions()
     before = get()
     with threads._single_blas():
         assert get() == 1
@@ -97,7 +97,7 @@ def test_blas_has_one_thread_meanwhile_and_its_own_number_after():
 @pytest.mark.parametrize("given, wanted, expected", [(1, "", 1), (2, "", 2), (4, "", 4), (5, "", 1), (16, "", 1),
                                                      (2, "1", 1), (16, "3", 3), (None, "4", 1)])
 def test_the_limit_follows_blas_or_the_environment(given, wanted, expected, monkeypatch):
-    monkeypatch.setattr(threads, "blas", lambda: None if given is None else (lambda: given, None))
+    monkeypatch.setattr(threads, "thread_functions", lambda: None if given is None else (lambda: given, None))
     monkeypatch.setenv("MINIDP_THREADS", wanted)
     assert threads.limit.__wrapped__() == expected
 

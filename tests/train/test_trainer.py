@@ -150,7 +150,7 @@ def spread_over(count, monkeypatch):
     """Lots of any size go in `count` parts; returns the list of all that were asked for."""
     asked = []
     monkeypatch.setattr(threads, "limit", lambda: count)
-    monkeypatch.setattr(threads, "blas", lambda: (lambda: 1, lambda number: None))
+    monkeypatch.setattr(threads, "thread_functions", lambda: (lambda: 1, lambda number: None))
     monkeypatch.setattr(threads, "_pool", None)
     monkeypatch.setattr(threads, "parts_for", lambda rows: asked.append(rows) or count)
     return asked
