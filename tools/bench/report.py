@@ -92,7 +92,7 @@ def growth(contests):
         if all(lot in times for lot in LOTS):
             small, large = LOTS
             slope = math.log(times[large] / times[small]) / math.log(large / small)
-            found.append({"workload": workload, "device": device, "contender": contender, "between": LOTS,
+            found.append({"workload": workload, "device": device, "contender": contender, "lots": sorted(times),
                           "slope": slope, "linear": SLOPE[0] <= slope <= SLOPE[1],
                           "per_example": times[large] / times[small] * small / large,
                           "memory": beyond[-1] / beyond[0] if len(beyond) > 1 and beyond[0] else None,

@@ -1,15 +1,15 @@
 """The benchmark's tables for the README, from its JSON."""
 import json
 
-from .contest import KEPT, OPACUS
-from .report import markdown
+from .contest import KEPT
+from .report import LOTS, markdown
 
 AGAINST = (("floor", "floor"), ("PyTorch, not private", "torch"), ("JAX, not private", "jax"),
            ("Opacus", "opacus"), ("Opacus, ghost clipping", "opacus-ghost"), ("JAX, vmap", "jax-vmap"))
 STRATEGIES = ("auto", "factored", "explicit")
-WORDS = {"torch": "PyTorch, not private", "jax": "JAX, not private", "opacus": "Opacus",
+WORDS = {"floor": "the floor", "torch": "PyTorch, not private", "jax": "JAX, not private", "opacus": "Opacus",
          "opacus-ghost": "Opacus, ghost clipping", "opacus-ew": "Opacus, expanded weights",
-         "opacus-functorch": "Opacus, functorch", "jax-vmap": "JAX, private by vmap(grad)", "floor": "the floor"}
+         "opacus-functorch": "Opacus, functorch", "jax-vmap": "JAX, private by vmap(grad)"}
 
 
 def ours(path):
@@ -33,8 +33,7 @@ def peers(path):
     """The peers' own times and memory: a row each, a column a workload."""
     contests = _usual(path)
     found = [{row["contender"]: f"{_ms(row)} ms, {_mib(row)} MiB" for row in one["rows"]} for one in contests]
-    names = [name for name in ("floor", "torch", "jax", *OPACUS, "jax-vmap")]
-    names = [name + kept for name in names for kept in ("", KEPT) if any(name + kept in one for one in found)]
+    names = [name + kept for name in WORDS for kept in ("", KEPT) if any(name + kept in one for one in found)]
     return markdown(("", *map(_label, contests)),
                     [(_words(name), *(one.get(name, "-") for one in found)) for name in names])
 
@@ -45,15 +44,13 @@ def _words(name):
 
 def growth(path):
     """Time and memory against the size of the lot."""
-    data = json.loads(path.read_text(encoding="utf-8"))
+    small, large = LOTS
     rows = []
-    for one in data["growth"]:
-        small, large = one["between"]
+    for one in json.loads(path.read_text(encoding="utf-8"))["growth"]:
         memory = "-" if one["memory"] is None else f"{one['memory']:.2f}"
         rows.append((one["workload"], one["contender"], f"{one['slope']:.3f}", f"{one['per_example']:.2f}", memory))
-        header = ("workload", "contender", f"slope of log time, lots of {small:,} to {large:,}",
-                  "time an example, largest to smallest", "peak memory, largest lot to one of a few batches")
-    return markdown(header, rows) if rows else iter(())
+    return markdown(("workload", "gradients", f"slope, lots of {small:,} to {large:,}",
+                     "time an example, the larger to the smaller", "peak memory, the largest to a few batches"), rows)
 
 
 def _usual(path):
