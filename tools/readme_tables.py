@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Write the README's tables of figures from the JSON files they come from.
+"""Write the tables of README.md and experiments/README.md from the JSON files they come from.
 
     python tools/readme_tables.py            # rewrite the tables between their markers
-    python tools/readme_tables.py --check    # exit 1 if the README says something else
+    python tools/readme_tables.py --check    # exit 1 if a page says something else
 """
 import argparse
 import json
@@ -13,6 +13,11 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from tools.experiment_tables import TABLES as EXPERIMENT_TABLES  # noqa: E402
+
 RESULTS = ROOT / "experiments" / "results"
 
 
@@ -50,14 +55,15 @@ def benchmark_table(path=RESULTS / "benchmark.json"):
 
 
 TABLES = {"results": results_table, "benchmark": benchmark_table}
+PAGES = {"README.md": TABLES, "experiments/README.md": EXPERIMENT_TABLES}
 
 
-def filled(text):
-    """The README's text with every table made anew. Raises ValueError where a marker is missing."""
-    for name, table in TABLES.items():
+def filled(text, tables=TABLES, page="README.md"):
+    """The page's text with every table made anew. Raises ValueError where a marker is missing."""
+    for name, table in tables.items():
         pattern = re.compile(rf"(<!-- {name}: .*? -->\n).*?(<!-- end {name} -->)", re.S)
         if not pattern.search(text):
-            raise ValueError(f"README.md: no markers <!-- {name}: ... --> and <!-- end {name} -->")
+            raise ValueError(f"{page}: no markers <!-- {name}: ... --> and <!-- end {name} -->")
         body = "\n".join(table()) + "\n"
         text = pattern.sub(lambda match: match[1] + body + match[2], text)
     return text
@@ -68,20 +74,22 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare, do not write")
     args = parser.parse_args(argv)
-    readme = ROOT / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    made = filled(text)
-    if args.check:
-        if made != text:
-            print("README.md: its tables are not those of experiments/results; run tools/readme_tables.py",
-                  file=sys.stderr)
-            return 1
-        return 0
-    from minidp.files import atomic_write
+    stale = 0
+    for page, tables in PAGES.items():
+        path = ROOT / page
+        text = path.read_text(encoding="utf-8")
+        made = filled(text, tables, page)
+        if made == text:
+            continue
+        if args.check:
+            print(f"{page}: its tables are not those of experiments/results; run tools/readme_tables.py", file=sys.stderr)
+            stale = 1
+            continue
+        from minidp.files import atomic_write
 
-    with atomic_write(readme) as file:
-        file.write(made)
-    return 0
+        with atomic_write(path) as file:
+            file.write(made)
+    return stale
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
+from minidp import blas, threads
 from minidp.errors import MinidpError
 from minidp.files import atomic_write
 
@@ -55,7 +56,7 @@ def write_json(path, value):
 
 
 def versions():
-    """Versions of Python and of the libraries whose rounding or random numbers a result depends on."""
+    """Python, the libraries, the kernels and the threads whose rounding or random numbers a result depends on."""
     found = {"python": platform.python_version()}
     for name in ("numpy", "scipy", "numba", "minidp"):
         try:
@@ -64,7 +65,7 @@ def versions():
             found[name] = getattr(sys.modules.get(name), "__version__", None)
     if "cupy" in sys.modules:
         found["cupy"] = sys.modules["cupy"].__version__
-    return found
+    return {**found, "openblas_kernels": blas.kernels(), "threads": threads.limit()}
 
 
 def git_commit(root=ROOT):
@@ -113,14 +114,19 @@ def compare(result, expected=EXPECTED, print=print):
     side of the expected one agree too.
     """
     entries = json.loads(Path(expected).read_text(encoding="utf-8")).get(result["experiment"], [])
-    verdicts = []
-    for entry in entries:
-        value = _at(result, entry["quantity"])
-        if value is not None and all(_at(result, path) == want for path, want in entry.get("when", {}).items()):
-            verdicts.append(Verdict(entry["quantity"], float(value), entry["value"], entry["tolerance"],
-                                    entry["source"], entry.get("side", "")))
-            print(verdicts[-1])
+    verdicts = [found for entry in entries if (found := verdict(result, entry)) is not None]
+    for found in verdicts:
+        print(found)
     return verdicts
+
+
+def verdict(result, entry):
+    """The Verdict on a result by one entry of expected.json, None where it does not apply."""
+    value = _at(result, entry["quantity"])
+    if value is None or any(_at(result, path) != want for path, want in entry.get("when", {}).items()):
+        return None
+    return Verdict(entry["quantity"], float(value), entry["value"], entry["tolerance"], entry["source"],
+                   entry.get("side", ""))
 
 
 def _at(result, path):

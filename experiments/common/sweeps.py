@@ -27,11 +27,12 @@ THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 @dataclass(frozen=True)
 class Point:
-    """One setting: a name for its files, the experiment's script (without .py), and its flags."""
+    """One setting: a name for its files, its flags, the experiment's script (without .py), and its command if any."""
 
     name: str
     flags: tuple = ()
     script: str = "mnist_pca"
+    subcommand: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Run:
     @property
     def command(self):
         """The command line that makes this run alone."""
-        return command_of(f"{self.point.script}.py", self.config, FREE)
+        return command_of(f"{self.point.script}.py {self.point.subcommand}".strip(), self.config, FREE)
 
     def result(self):
         """What the run left, None if it is not finished. Raises MinidpError where another command made it."""
@@ -90,7 +91,7 @@ def perform(runs, jobs, quiet=False):
     for name in THREADS:
         os.environ.setdefault(name, "1")
     running, failed = {}, []
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C, and leaves no process behind
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C: no process is left behind
     context = multiprocessing.get_context("spawn")
     with tqdm(total=len(runs), initial=len(runs) - len(waiting), unit="run", disable=True if quiet else None,
               file=sys.stderr, dynamic_ncols=True) as bar:
@@ -116,6 +117,8 @@ def perform(runs, jobs, quiet=False):
             for process, _ in running.values():
                 process.join()
             raise
+        finally:
+            signal.signal(signal.SIGTERM, before)
     if failed:
         raise MinidpError(f"{len(failed)} of {len(runs)} runs failed: {'; '.join(failed)}")
     return {run: run.result() for run in runs}
@@ -136,10 +139,11 @@ def work(run):
                                   "reason": str(error), "steps": 0, "seed": run.seed, "commit": git_commit()})
             return
         except (MinidpError, OSError, MemoryError) as error:
-            print(f"error: {' '.join(str(error).split())}", flush=True)
+            print(f"error: {' '.join(str(error).split())}")
             sys.exit(2)
-    if stopped == "interrupted":
-        sys.exit(130)
+        if stopped == "interrupted":
+            print("interrupted; the same command goes on from its checkpoint")
+            sys.exit(130)
     write_json(run.json, with_history(folder))
 
 

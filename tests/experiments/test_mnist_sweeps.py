@@ -1,26 +1,41 @@
-"""The sweeps behind Figures 3, 4 and 5, run as a user runs them."""
+"""The sweeps behind Figures 3, 4 and 5: one panel as a user runs it, and what each figure takes from its runs."""
 import json
+
+import pytest
+from common.sweep_figures import PANELS, Budgets, NoiseLevels, Panels, allowed_steps
+from common.sweep_sentences import EXTRA, Sentences
+from common.sweeps import NO_LOT
+
+from minidp.privacy import Gaussian, JointGaussian, Ledger, LossDistributionAccountant, PoissonSampled
 
 SMOKE = ("mnist_sweeps.py", "--smoke", "--dataset", "strokes", "--jobs", 2)
 
 
-def test_a_panel_writes_a_json_a_run_and_a_picture_and_runs_nothing_twice(run_script, tmp_path):
-    run_script(*SMOKE, "--figure", "5a", "--out", "out", check=0)
+def result(accuracy, sigma=4.0, epochs=3):
+    """What one run of the main job says, as far as the figures read it."""
+    return {"stopped": "finished", "test_accuracy": accuracy, "train_accuracy": accuracy + 0.01, "steps": 100 * epochs,
+            "epochs": epochs, "accountant": "loss_distribution", "epsilon": {"loss_distribution": {"upper": 1.9}},
+            "seconds_per_step": 0.004, "seconds_total": 2.0, "median_norms_not_private": {"dense1": [1.0, 2.0, 4.0]},
+            "settings": {"sampling_probability": 0.01, "pca_noise_multiplier": 7.0,
+                         "clip_groups": [{"noise_multiplier": sigma}] * 2},
+            "history": {"epoch": [1, 2, 3], "step": [100, 200, 300], "delta_at_epsilon": [1e-9, 1e-7, 1e-5],
+                        "test_accuracy": [accuracy - 0.2, accuracy - 0.1, accuracy],
+                        "train_accuracy_not_private": [accuracy - 0.2, accuracy - 0.1, accuracy + 0.01]}}
+
+
+def test_one_panel_writes_a_json_a_run_and_a_picture_and_runs_nothing_twice(run_script, tmp_path):
+    run_script(*SMOKE, "--figure", "5b", "--out", "out", check=0)
     out = tmp_path / "out"
-    runs = {path.name for path in out.glob("*-seed1.json")}
-    assert runs == {f"{name}-seed1.json" for name in ("pca-dim-20", "pca-dim-100", "projection-random",
-                                                      "projection-none")}
-    assert (out / "figure_5a.png").read_bytes().startswith(b"\x89PNG")
-    summary = json.loads((out / "figure_5a.json").read_text())
-    (panel,) = summary["panels"].values()
-    assert [point["x"] for point in panel["points"]] == [20, 100]
-    assert {line["name"] for line in panel["lines"]} == {"projection-random", "projection-none"}
-    result = json.loads((out / "pca-dim-20-seed1.json").read_text())
-    assert result["history"]["epoch"] == [1, 2] and len(result["history"]["test_accuracy"]) == 2
-    assert "train_accuracy_not_private" not in result["history"]
-    assert result["command"].startswith("python experiments/mnist_pca.py ") and "--pca-dim 20" in result["command"]
-    again = run_script(*SMOKE, "--figure", "5a", "--out", "out", check=0)
-    assert "from 4 runs" in again.stdout and "after" not in again.stderr  # no run was made
+    assert {path.name for path in out.glob("*-seed1.json")} == {"hidden-200-seed1.json", "hidden-2000-seed1.json"}
+    assert (out / "figure_5b.png").read_bytes().startswith(b"\x89PNG")
+    summary = json.loads((out / "figure_5b.json").read_text())
+    assert [point["x"] for point in summary["panels"]["b"]["points"]] == [200, 2000]
+    assert summary["dataset"] == "strokes" and summary["seeds"] == [1] and summary["device"] == ["cpu"]
+    one = json.loads((out / "hidden-200-seed1.json").read_text())
+    assert one["history"]["epoch"] == [1, 2] and "train_accuracy_not_private" not in one["history"]
+    assert one["command"].startswith("python experiments/mnist_pca.py ") and "--hidden 200" in one["command"]
+    again = run_script(*SMOKE, "--figure", "5b", "--out", "out", check=0)
+    assert "from 2 runs" in again.stdout and "lots" not in again.stderr  # no run was made
 
 
 def test_another_commands_result_is_refused_in_one_line(run_script, tmp_path):
@@ -28,3 +43,68 @@ def test_another_commands_result_is_refused_in_one_line(run_script, tmp_path):
     (tmp_path / "out" / "noise-large-seed1.json").write_text(json.dumps({"command": "python experiments/other.py"}))
     done = run_script(*SMOKE, "--figure", "3", "--out", "out", check=2)
     assert "choose another --out" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_figure_3_is_the_mean_over_seeds():
+    figure = NoiseLevels()
+    summary = figure.summary({point: [result(0.9), result(0.92)] for point in figure.points(False)})
+    large = summary["levels"]["large"]
+    assert list(summary["levels"]) == ["large", "medium", "small"] and large["sigma_pca"] == 16
+    assert large["test_accuracy"] == pytest.approx(0.91) and (large["lowest"], large["highest"]) == (0.9, 0.92)
+    assert large["curves"]["test_accuracy"] == pytest.approx([0.71, 0.81, 0.91])
+    assert large["train_accuracy_not_private"] == pytest.approx(0.92)
+
+
+def test_lots_allowed_are_the_most_that_the_pair_holds():
+    steps = allowed_steps(result(0.9), 1.0, 1e-5)
+    ledger = Ledger()
+    ledger.append(Gaussian(7.0))
+    ledger.append(PoissonSampled(0.01, JointGaussian((4.0, 4.0))), steps)
+    accountant = LossDistributionAccountant()
+    assert accountant.epsilon(ledger, 1e-5).upper <= 1.0
+    ledger.append(PoissonSampled(0.01, JointGaussian((4.0, 4.0))))
+    assert accountant.epsilon(ledger, 1e-5).upper > 1.0
+    assert allowed_steps(result(0.9), 0.25, 1e-5) == 0  # PCA alone exceeds it
+
+
+def test_figure_4_reads_each_run_at_the_last_epoch_that_the_pair_allows(monkeypatch):
+    figure = Budgets()
+    points = figure.points(False)
+    runs = {point: [result(0.9 + 0.01 * i)] for i, point in enumerate(points)}
+    allowed = {0.25: 99, 0.5: 250, 1.0: 10_000}
+    monkeypatch.setattr("common.sweep_figures.allowed_steps", lambda run, epsilon, delta: allowed.get(epsilon, 300))
+    pairs = {(pair["epsilon"], pair["delta"]): pair for pair in figure.summary(runs)["pairs"]}
+    assert pairs[0.25, 1e-5]["test_accuracy"] is None
+    assert pairs[0.5, 1e-2]["test_accuracy"] == pytest.approx(0.85) and pairs[0.5, 1e-2]["steps"] == 200
+    assert pairs[1.0, 1e-5]["name"] == points[-1].name and pairs[1.0, 1e-5]["test_accuracy"] == pytest.approx(0.95)
+
+
+def test_a_point_without_a_lot_is_shown_as_such(tmp_path):
+    figure = Panels("f")
+    none = {"stopped": NO_LOT, "reason": "not one lot fits", "steps": 0}
+    runs = {point: [none if point.name == "noise-multiplier-1" else result(0.9)] for point in figure.points(False)}
+    summary = {**figure.summary(runs), "seeds": [1], "dataset": "mnist"}
+    points = {point["x"]: point for point in summary["panels"]["f"]["points"]}
+    assert points[1]["steps"] == 0 and points[1]["reason"] == "not one lot fits" and "test_accuracy" not in points[1]
+    assert points[4]["name"] == "noise-medium" and points[16]["test_accuracy"] == 0.9
+    figure.draw(tmp_path / "panel.png", summary)
+    assert (tmp_path / "panel.png").stat().st_size > 10_000
+
+
+def test_the_panels_span_the_papers_ranges():
+    ends = {letter: (min(panel.values), max(panel.values)) for letter, panel in PANELS.items()}
+    assert ends == {"a": (20, 100), "b": (200, 2000), "c": (200, 2000), "d": (0.01, 0.1), "e": (1, 8), "f": (1, 16)}
+
+
+def test_sentences_are_differences_between_the_runs_they_name():
+    figure = Sentences()
+    points = figure.points(False)
+    accuracy = {"noise-medium": 0.95, "projection-none": 0.93, "projection-random": 0.92, "lot-size-400": 0.955,
+                "two-hidden-layers": 0.94, "hidden-200": 0.9, "hidden-2000": 0.96, EXTRA["large-rate"].name: 0.8}
+    found = figure.summary({point: [result(accuracy.get(point.name, 0.949))] for point in points})["quantities"]
+    assert found["no_pca_costs"] == pytest.approx(0.02) and found["random_projection"] == 0.92
+    assert found["one_layer_over_two"] == pytest.approx(0.01) and found["best_lot_size"] == 400
+    assert found["most_hidden_units_over_fewest"] == pytest.approx(0.06)
+    assert found["large_rate_costs"] == pytest.approx(0.149) and found["less_noise_regains"] == pytest.approx(0.149)
+    assert found["median_norm_dense1_not_private"] == 2.0
+    assert found["private_gap_not_private"] == pytest.approx(0.01)

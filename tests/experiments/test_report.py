@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from common import report
 
+from minidp import blas, threads
 from minidp.errors import DataError
 
 
@@ -56,6 +57,7 @@ def test_versions_name_what_results_depend_on():
     found = report.versions()
     assert {"python", "numpy", "scipy", "numba", "minidp"} <= set(found)
     assert found["numpy"] == np.__version__
+    assert found["threads"] == threads.limit() and found["openblas_kernels"] == blas.kernels()
 
 
 def git(folder, *arguments):
@@ -126,8 +128,18 @@ def test_compare_leaves_out_entries_for_other_settings(expected):
 def test_expected_json_is_well_formed():
     for entries in json.loads(report.EXPECTED.read_text()).values():
         for entry in entries:
-            assert set(entry) - {"when"} == {"quantity", "value", "tolerance", "source"}
-            assert entry["tolerance"] > 0 and entry["source"]
+            assert set(entry) - {"when", "side", "unit", "because"} == {"quantity", "value", "tolerance", "source", "sentence"}
+            assert entry["tolerance"] >= 0 and entry["source"] and entry["sentence"]
+            assert entry.get("side", "at least") in ("at least", "at most") and entry.get("unit", "%") == "%"
+
+
+@pytest.mark.parametrize("side, value, word", [("at least", 0.99, "agrees"), ("at least", 0.93, "below"),
+                                               ("at most", 0.2, "agrees"), ("at most", 0.97, "above")])
+def test_a_side_takes_all_values_beyond(side, value, word):
+    entry = {"quantity": "accuracy", "value": 0.95, "tolerance": 0.01, "side": side, "source": "a sentence"}
+    found = report.verdict({"accuracy": value}, entry)
+    assert found.word == word and f"expected {side} 0.95" in str(found)
+    assert report.verdict({"loss": value}, entry) is None
 
 
 @pytest.mark.parametrize("error, line", [
