@@ -30,11 +30,11 @@ if str(ROOT) not in sys.path:
 
 from tqdm import tqdm
 
-from minidp.errors import MinidpError
-from minidp.files import atomic_write
-from tools.bench import contest, report
+from tools.bench import contest, report  # before minidp: they keep the environment as it was
 from tools.bench.ours import FLOORS, STRATEGIES
 from tools.bench.workloads import WORKLOADS
+from minidp.errors import MinidpError
+from minidp.files import atomic_write
 
 
 class _Parser(argparse.ArgumentParser):

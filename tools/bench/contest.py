@@ -15,6 +15,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from .machine import available_cores, vector_flags
+
+ENVIRONMENT = dict(os.environ)  # before minidp is imported, which may choose kernels there for its own process
+
 from .ours import FLOORS, STRATEGIES
 from .worker import WARM_BELOW
 
@@ -55,7 +58,7 @@ class Contender:
         """Start the process and let it prepare. Raises ContenderError."""
         self.name, self.turns = name, []
         threads = str(settings.threads)
-        env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads,
+        env = {**ENVIRONMENT, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads,
                "OPENBLAS_NUM_THREADS": threads, **(KEEP_PAGES if name.endswith(KEPT) else {})}
         self._errors = tempfile.TemporaryFile("w+")
         python = sys.executable if name in OURS else settings.peers_python

@@ -1,5 +1,4 @@
 """What a measurement depends on: versions, threads, vector instructions, the library of matrix products."""
-import ctypes
 import os
 import platform
 import re
@@ -37,24 +36,10 @@ def products():
                 "core": torch.backends.cpu.get_cpu_capability(), "threads": torch.get_num_threads()}
     if "jax" in sys.modules:
         return {"library": "XLA"}
-    return _openblas()
+    from minidp import blas
 
-
-def _openblas():
-    """The OpenBLAS that NumPy has loaded, or None."""
-    try:
-        maps = Path("/proc/self/maps").read_text(encoding="utf-8")
-    except OSError:
-        return None
-    for path in sorted(set(re.findall(r"\S*openblas\S*", maps))):
-        library = ctypes.CDLL(path)
-        for prefix, suffix in (("scipy_", "64_"), ("", "64_"), ("scipy_", ""), ("", "")):
-            core = getattr(library, f"{prefix}openblas_get_corename{suffix}", None)
-            threads = getattr(library, f"{prefix}openblas_get_num_threads{suffix}", None)
-            if core and threads:
-                core.restype = ctypes.c_char_p
-                return {"library": "OpenBLAS", "core": core().decode(), "threads": threads()}
-    return None
+    threads = blas.thread_functions()
+    return {"library": "OpenBLAS", "core": blas.kernels(), "threads": threads[0]()} if threads else None
 
 
 def available_cores():
