@@ -104,8 +104,7 @@ def _reset_peak():
 
 def main(threads):
     """Answer until the input ends."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the process that asks decides what they mean, and closes the pipe
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks decides what it means, and closes the pipe
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
