@@ -122,7 +122,9 @@ def summarise(result, path):
     if result["reproducible"]:
         print(f"seed {result['seed']}: reproducible, and not to be released")
     compare(result)
-    print(f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms a step; "
+    threads, kernels = (result["versions"][name] for name in ("threads", "openblas_kernels"))
+    print(f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms a step "
+          f"(parts of a lot side by side: {threads}; OpenBLAS kernels: {kernels}); "
           f"wrote {', '.join(FILES)} into {path}")
 
 
