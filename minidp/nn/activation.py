@@ -56,7 +56,8 @@ class ReLU(_Activation):
     kind = "relu"
 
     def _value(self, x, xp):
-        return xp.maximum(x, 0)  # [F1]
+        zeros = xp.zeros(x.shape[1:], x.dtype)  # two arrays have a vector loop in NumPy, an array and a number none
+        return xp.maximum(x, zeros)  # [F1]
 
     def _gradient(self, dy, y, xp):
         return dy * (y > 0)  # [B1]
