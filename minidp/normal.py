@@ -43,8 +43,10 @@ def _transform(drawn):
     np.subtract(1, u, out=u)
     np.log(u, out=u)
     r, t = np.empty((2, half), dtype=np.float32)
-    np.sqrt(np.multiply(u, -2, out=r, casting="same_kind"), out=r)  # [F1]
-    np.multiply(v, 2 * math.pi, out=t, casting="same_kind")  # [F1]
+    r[...], t[...] = u, v  # rounded before they are multiplied: NumPy converts fast only where it does nothing else
+    r *= -2  # [F1]
+    np.sqrt(r, out=r)  # [F1]
+    t *= 2 * math.pi  # [F1]
     np.multiply(r, np.cos(t, out=z[:half]), out=z[:half])  # [F2]
     rest = z.size - half
     np.multiply(r[:rest], np.sin(t[:rest], out=z[half:]), out=z[half:])  # [F2]
