@@ -5,6 +5,9 @@ down has to mark them so. They are never fed back into training.
 """
 from dataclasses import dataclass
 
+import numpy as np
+
+from .. import threads
 from ..backend import to_host
 from ..validate import count, same_batch
 
@@ -18,7 +21,7 @@ class Metrics:
     examples: int
 
 
-def evaluate(network, loss, x, y, batch_size=4096):
+def evaluate(network, loss, x, y, batch_size=1024):
     """Metrics of `network` on x (N, ...) with class labels y (N,), in batches of bounded memory.
 
     Raises ShapeError if x and y differ in number. The one place that waits for the device.
@@ -28,11 +31,20 @@ def evaluate(network, loss, x, y, batch_size=4096):
     examples = x.shape[0]
     if examples == 0:
         return Metrics(None, None, 0)
+    parts = threads.parts_for(examples) if isinstance(x, np.ndarray) else 1
+    bounds = [examples * part // parts for part in range(parts + 1)]
+    sums = threads.run(lambda span: _sums(network, loss, x, y, *span, batch_size), list(zip(bounds, bounds[1:])))
+    correct, total = (sum(to_host(each) for each in column) for column in zip(*sums))
+    return Metrics(int(correct) / examples, float(total) / examples, examples)
+
+
+def _sums(network, loss, x, y, start, stop, batch_size):
+    """Correct answers and losses, added up over the examples start..stop-1."""
     correct = total = 0
-    for start in range(0, examples, batch_size):
-        target = y[start : start + batch_size]
-        z, _ = network.forward(x[start : start + batch_size])
-        losses, _ = loss.forward(z, target)
-        correct = correct + (z.argmax(axis=1) == target).sum()
+    for begin in range(start, stop, batch_size):
+        span = slice(begin, min(begin + batch_size, stop))
+        z, _ = network.forward(x[span])
+        losses, _ = loss.forward(z, y[span])
+        correct = correct + (z.argmax(axis=1) == y[span]).sum()
         total = total + losses.sum(dtype="float64")
-    return Metrics(int(to_host(correct)) / examples, float(to_host(total)) / examples, examples)
+    return correct, total

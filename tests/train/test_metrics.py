@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from minidp import nn
+from minidp import nn, threads
 from minidp.audit import reference
 from minidp.errors import ParameterError, ShapeError
 from minidp.train import Metrics, evaluate
@@ -23,6 +23,18 @@ def test_metrics_equal_a_loop_whatever_the_batches(batch_size, backend):
     assert got.accuracy == sum(right) / 40 and 0 < got.accuracy < 1
     assert got.loss == pytest.approx(expected, rel=1e-12) and got.examples == 40
     assert type(got.accuracy) is type(got.loss) is float
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_parts_side_by_side_give_the_same_figures(count, monkeypatch):
+    alone = evaluate(make_network(), LOSS, *make_data())
+    monkeypatch.setattr(threads, "limit", lambda: count)
+    monkeypatch.setattr(threads, "thread_functions", lambda: (lambda: 1, lambda number: None))
+    monkeypatch.setattr(threads, "_pool", None)
+    monkeypatch.setattr(threads, "MIN_ROWS", 5)
+    spread = evaluate(make_network(), LOSS, *make_data())
+    assert spread.accuracy == alone.accuracy and spread.examples == 40
+    assert spread.loss == pytest.approx(alone.loss, rel=1e-13)
 
 
 def test_losses_are_summed_in_float64(rng):
