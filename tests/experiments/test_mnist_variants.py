@@ -1,0 +1,49 @@
+"""The variants of the main job, run as a user runs them."""
+import json
+
+import pytest
+from mnist_variants import Stages
+
+from minidp.privacy import Gaussian, JointGaussian, Ledger, PoissonSampled
+
+SMOKE = ("mnist_variants.py", "--smoke", "--quiet", "--dataset", "strokes", "--no-train-metrics", "--out", "out")
+
+
+@pytest.mark.parametrize("flags", [("--first-hidden", 20, "--hidden", 30),
+                                   ("--projection", "none", "--first-hidden", 6, "--hidden", 20)])
+def test_a_second_hidden_layer_is_clipped_and_charged_with_the_others(flags, run_script, tmp_path):
+    run_script(*SMOKE, "--epochs", 1, *flags, check=0)
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert [group["name"] for group in result["settings"]["clip_groups"]] == ["dense1", "dense2", "dense3"]
+    ledger = Ledger.load(tmp_path / "out" / "ledger.json")
+    assert ledger.items()[-1] == (PoissonSampled(0.1, JointGaussian((4.0, 4.0, 4.0))), 10)
+
+
+def test_falling_noise_is_charged_stage_by_stage(run_script, tmp_path):
+    run_script(*SMOKE, "--steps", 14, "--noise-multiplier", 6, "--final-noise-multiplier", 3, "--stage-lots", 4, check=0)
+    ledger = Ledger.load(tmp_path / "out" / "ledger.json")
+    assert ledger.items() == [(Gaussian(7.0), 1), *((PoissonSampled(0.1, JointGaussian((sigma, sigma))), lots)
+                                                    for sigma, lots in ((6.0, 4), (5.0, 4), (4.0, 4), (3.0, 2)))]
+    assert "Stages(first=6.0, last=3.0, stages=4, length=4): follows the step" in (tmp_path / "out" / "privacy.md").read_text()
+
+
+def test_stages_fall_in_equal_steps_and_the_last_has_no_end():
+    sigma = Stages(6.0, 3.0, 4, 10)
+    assert [sigma(step) for step in (0, 9, 10, 20, 30, 39, 40, 10_000)] == [6, 6, 5, 4, 3, 3, 3, 3]
+
+
+def test_watched_norms_are_named_not_private(run_script, tmp_path):
+    run_script(*SMOKE, "--steps", 25, "--watch-norms", check=0)
+    norms = json.loads((tmp_path / "out" / "result.json").read_text())["median_norms_not_private"]
+    assert set(norms) == {"dense1", "dense2"}
+    assert all(len(medians) == 3 and min(medians) > 0 for medians in norms.values())
+
+
+@pytest.mark.parametrize("flags, message", [
+    (("--baseline", "--final-noise-multiplier", 3), "--baseline has no noise; leave out --final-noise-multiplier"),
+    (("--watch-norms", "--final-noise-multiplier", 3), "--watch-norms goes with constant noise"),
+    (("--stages", 1), "stages=1"),
+])
+def test_what_does_not_go_together_is_refused_in_one_line(flags, message, run_script):
+    done = run_script(*SMOKE, *flags, check=2)
+    assert message in done.stderr and done.stderr.count("\n") == 1
