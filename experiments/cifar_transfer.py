@@ -4,6 +4,7 @@
     python experiments/cifar_transfer.py pretrain --public-data DIR --out DIR
     python experiments/cifar_transfer.py train --data-dir DIR --target-epsilon 2
     python experiments/cifar_transfer.py baseline --data-dir DIR
+    python experiments/cifar_transfer.py figure --data-dir DIR --seeds 3
 """
 import hashlib
 import math
@@ -16,6 +17,10 @@ from common.flags import RunFlags
 from common.job import Job, exit_status, shrink_for_smoke
 from common.public import train_public
 from common.report import git_commit, user_errors, versions, write_json
+from common.sweep_figures import curves, row
+from common.sweep_flags import SweepFlags
+from common.sweep_plots import draw_noise_levels
+from common.sweeps import Point
 from common.training import stop_on_interrupt
 from common.views import CachedViews, FreshViews, feature_file
 from tqdm import tqdm
@@ -34,6 +39,12 @@ SIDE, CHANNELS, UNITS = 24, 64, 384  # Section 5.3: 24 x 24 crops, 64 channels, 
 SMOKE_IMAGES, SMOKE_LOT, SMOKE_EPOCHS = 500, 50, 1
 BASELINE_EPOCHS = 30
 PRETRAINED = Path(__file__).resolve().parent / "pretrained" / "cifar_transfer.npz"
+FOUND = ("--accountant", "loss_distribution", "--lot-size", 4000, "--clipping", "flat", "--clip-norm", 1,
+         "--optimizer", "momentum", "--average", 0.98)
+BUDGETS = {2: ("--noise-multiplier", 2.94, "--learning-rate", 0.5, "--final-learning-rate", 0.5),
+           4: ("--noise-multiplier", 2.29, "--learning-rate", 0.5, "--final-learning-rate", 0.5),
+           8: ("--noise-multiplier", 1.40, "--learning-rate", 0.5, "--final-learning-rate", 0.5)}  # of Figure 6
+SMOKE = ("--smoke", "--views", 1)
 PRETRAINED_BY = ("command", "public_data", "classes", "images", "test_accuracy", "commit")
 TRAINED = {"softmax": 1, "top": 2, "both": 3}  # of the last three dense layers
 
@@ -200,12 +211,12 @@ def make_inputs(job, frozen):
         return CachedViews(images, frozen, config.views, SIDE, fixed, job.streams.dropout, bar.update, file), tested
 
 
-def train(config):
-    """Private training of the dense layers on CIFAR-10; returns the exit status."""
+def run(config):
+    """Private training of the dense layers on CIFAR-10; returns (result, how it stopped)."""
     config = shrink_for_smoke(config, SMOKE_LOT, SMOKE_EPOCHS)
     job = Job.begin(NAME, config, lambda: load(config))
     if job is None:
-        return 0
+        return None, "finished"
     frozen_layers, layers, about = load_pretrained(config, job.dataset.classes, job.streams.init)
     frozen = nn.Sequential(frozen_layers, (SIDE, SIDE, 3)).to(job.backend)
     body = nn.Sequential(layers, frozen.output_shape).to(job.backend)
@@ -221,7 +232,12 @@ def train(config):
     inputs, tested = make_inputs(job, frozen)
     decay = round(config.decay_epochs * job.dataset.nominal_size / config.lot_size)
     optimizer = config.make_optimizer(LinearDecay(config.learning_rate, config.final_learning_rate, decay))
-    return exit_status(*job.train(model, body, optimizer, (inputs, job.dataset.y_train, tested, job.dataset.y_test)))
+    return job.train(model, body, optimizer, (inputs, job.dataset.y_train, tested, job.dataset.y_test))
+
+
+def train(config):
+    """The same; returns the exit status."""
+    return exit_status(*run(config))
 
 
 def baseline(config):
@@ -229,7 +245,32 @@ def baseline(config):
     return train(replace(config, baseline=True))
 
 
-COMMANDS = {"pretrain": (PretrainConfig, pretrain), "train": (TrainConfig, train), "baseline": (TrainConfig, baseline)}
+@dataclass(frozen=True)
+class FigureConfig(SweepFlags):
+    """Flags of `figure`: Figure 6 from three runs of `train` for each seed."""
+
+
+def figure(config):
+    """Run what is missing and draw; returns the exit status."""
+    out = config.folder(NAME)
+    points = {Point(f"{NAME}-eps{epsilon}", (*(SMOKE if config.smoke else FOUND), "--target-epsilon", epsilon, *flags),
+                    NAME, "train"): epsilon for epsilon, flags in BUDGETS.items()}
+    results = config.results(points, (), out)
+    levels = {f"eps{epsilon}": {**row(point, results[point]), **curves(results[point]), "target_epsilon": epsilon,
+                                "label": f"sigma {results[point][0]['config']['noise_multiplier']}"}
+              for point, epsilon in points.items()}
+    summary = {**config.about(NAME, results, "figure"), "figure": "6", "levels": levels,
+               "notice": next(iter(results.values()))[0]["notice"]}
+    draw_noise_levels(out / "figure_6.png", summary, lowest=0.4)
+    write_json(out / "figure_6.json", summary)
+    print(f"NOTICE: {summary['notice']}\nwrote {out / 'figure_6.png'} and {out / 'figure_6.json'}, from "
+          f"{sum(map(len, results.values()))} runs in {out}")
+    return 0
+
+
+Config = TrainConfig  # of `run`
+COMMANDS = {"pretrain": (PretrainConfig, pretrain), "train": (TrainConfig, train), "baseline": (TrainConfig, baseline),
+            "figure": (FigureConfig, figure)}
 
 
 def main(argv=None):

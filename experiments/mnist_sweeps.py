@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from common.config import option, parse
 from common.report import compare, user_errors, write_json
 from common.sweep_figures import PANELS, Budgets, NoiseLevels, Panels
-from common.sweep_flags import SweepFlags
+from common.sweep_flags import DigitSweepFlags
 from common.sweep_sentences import Sentences
 
 NAME = "mnist_sweeps"
@@ -21,7 +21,7 @@ SMOKE = ("--smoke", "--epochs", 2, "--lot-size", 60)
 
 
 @dataclass(frozen=True)
-class Config(SweepFlags):
+class Config(DigitSweepFlags):
     """The flags."""
 
     figure: str = option("5", "figure of the paper, a panel of Figure 5 (5a to 5f), or the sentences of its text",

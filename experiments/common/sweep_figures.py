@@ -35,6 +35,17 @@ def row(point, results):
     }
 
 
+def curves(runs):
+    """Means over the seeds: training accuracy at the end, and what changes with the epochs."""
+    rows = min(len(run["history"]["epoch"]) for run in runs)
+    mean = lambda column: [statistics.mean(run["history"][column][i] for run in runs) for i in range(rows)]
+    delta = runs[0]["history"].get("delta_at_epsilon")
+    return {"train_accuracy_not_private": statistics.mean(run["train_accuracy"] for run in runs),
+            "curves": {"epoch": runs[0]["history"]["epoch"][:rows], "test_accuracy": mean("test_accuracy"),
+                       "train_accuracy_not_private": mean("train_accuracy_not_private"),
+                       "delta_at_epsilon": delta and delta[:rows]}}
+
+
 class NoiseLevels:
     """Figure 3: training and test accuracy and delta against epochs, at three noise levels."""
 
@@ -46,16 +57,9 @@ class NoiseLevels:
         return {"levels": {point.name.removeprefix("noise-"): self._level(point, runs) for point, runs in results.items()}}
 
     def _level(self, point, runs):
-        name = point.name.removeprefix("noise-")
-        rows = min(len(run["history"]["epoch"]) for run in runs)
-        mean = lambda column: [statistics.mean(run["history"][column][i] for run in runs) for i in range(rows)]
-        delta = runs[0]["history"].get("delta_at_epsilon")
-        return {**row(point, runs), "sigma": NOISE[name][0], "sigma_pca": NOISE[name][1],
-                "target_epsilon": NOISE[name][2],
-                "train_accuracy_not_private": statistics.mean(run["train_accuracy"] for run in runs),
-                "curves": {"epoch": runs[0]["history"]["epoch"][:rows], "test_accuracy": mean("test_accuracy"),
-                           "train_accuracy_not_private": mean("train_accuracy_not_private"),
-                           "delta_at_epsilon": delta and delta[:rows]}}
+        sigma, sigma_pca, epsilon = NOISE[point.name.removeprefix("noise-")]
+        return {**row(point, runs), "sigma": sigma, "sigma_pca": sigma_pca, "target_epsilon": epsilon,
+                "label": f"sigma {sigma}, PCA {sigma_pca}", **curves(runs)}
 
     draw = staticmethod(draw_noise_levels)
 

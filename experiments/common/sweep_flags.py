@@ -12,12 +12,11 @@ from .sweeps import Run, perform
 
 @dataclass(frozen=True)
 class SweepFlags:
-    """Seeds, processes, device, data and files. A sweep's own dataclass says which points it runs."""
+    """Seeds, processes, device and files. A sweep's own dataclass says which points it runs, on which data."""
 
     seeds: int = option(1, "runs of every setting, with seeds 1, 2, ...")
     jobs: int | None = option(None, "processes at a time (default: one a core; one with --device gpu)")
     device: str = option("cpu", "where to compute", choices=("auto", "cpu", "gpu"))
-    dataset: str = option("auto", "digits", choices=("auto", "mnist", "strokes"))
     data_dir: str | None = option(None, "folder that holds the data set's files")
     out: str | None = option(None, "folder for one JSON a run and the figure as PNG and JSON (default: runs/EXPERIMENT)")
     quiet: bool = option(False, "no progress bar")
@@ -37,6 +36,11 @@ class SweepFlags:
             return 1
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
+    @property
+    def data_flags(self):
+        """Flags of every run that choose its data set."""
+        return ()
+
     def folder(self, name):
         """The folder of the experiment's files, made if it is not there."""
         path = Path(self.out or f"runs/{name}")
@@ -45,19 +49,31 @@ class SweepFlags:
 
     def results(self, points, common, folder):
         """{point: its results, one a seed}; runs what is missing. `common` are flags of every run."""
-        common = (*common, "--dataset", self.dataset)
+        common = (*common, *self.data_flags)
         free = ("--device", self.device, "--quiet", *(["--data-dir", self.data_dir] if self.data_dir else []))
         runs = {point: [Run(point, seed, common, free, folder) for seed in range(1, self.seeds + 1)]
                 for point in points}
         done = perform([run for of_point in runs.values() for run in of_point], self.processes, self.quiet)
         return {point: [done[run] for run in of_point] for point, of_point in runs.items()}
 
-    def about(self, name, results):
+    def about(self, name, results, subcommand=""):
         """How a summary begins: experiment, command, data, device, seeds and versions."""
         every = [result for of_point in results.values() for result in of_point if "dataset" in result]
-        return {"experiment": name, "command": command_of(f"{name}.py", self, ("out", "quiet", "data_dir", "device",
-                                                                               "jobs")),
+        command = command_of(f"{name}.py {subcommand}".strip(), self, ("out", "quiet", "data_dir", "device", "jobs"))
+        return {"experiment": name, "command": command,
                 "dataset": every[0]["dataset"] if every else None,
                 "device": sorted({result["device"] for result in every}), "seeds": list(range(1, self.seeds + 1)),
                 "smoke": self.smoke, "seconds_of_all_runs": sum(result["seconds_total"] for result in every),
                 "versions": versions(), "commit": git_commit()}
+
+
+@dataclass(frozen=True)
+class DigitSweepFlags(SweepFlags):
+    """The same for a sweep over digits."""
+
+    dataset: str = option("auto", "digits", choices=("auto", "mnist", "strokes"))
+
+    @property
+    def data_flags(self):
+        """--dataset."""
+        return "--dataset", self.dataset

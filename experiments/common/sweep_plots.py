@@ -6,16 +6,16 @@ from minidp.files import atomic_write
 LINES = {"projection-random": ("random projection", "tab:red"), "projection-none": ("no PCA", "tab:green")}
 
 
-def draw_noise_levels(path, summary):
-    """Figure 3: a plot for each noise level; delta at the target epsilon on the right axis."""
+def draw_noise_levels(path, summary, lowest=0.8):
+    """Figures 3 and 6: a plot for each level, accuracy from `lowest`; delta at its epsilon on the right axis."""
     figure, axes = _figure(1, len(summary["levels"]))
     for axis, level in zip(axes, summary["levels"].values()):
         curves = level["curves"]
         handles = axis.plot(curves["epoch"], curves["train_accuracy_not_private"], color="tab:red",
                             label="training (not private)")
         handles += axis.plot(curves["epoch"], curves["test_accuracy"], color="tab:blue", label="testing")
-        axis.set(xlabel="epoch", ylabel="accuracy", ylim=(0.8, 1.0), title=(
-            f"sigma {level['sigma']}, PCA {level['sigma_pca']}: {level['test_accuracy']:.2%} "
+        axis.set(xlabel="epoch", ylabel="accuracy", ylim=(lowest, 1.0), title=(
+            f"{level['label']}: {level['test_accuracy']:.2%} "
             f"at epsilon {level['target_epsilon']:g}"))
         axis.grid(alpha=0.3)
         front = axis
@@ -25,7 +25,8 @@ def draw_noise_levels(path, summary):
             front.set(ylabel=f"delta at epsilon {level['target_epsilon']:g}", yscale="log")
             handles += front.plot(curves["epoch"], drawn, color="tab:green", linestyle="--", label="delta")
         front.legend(handles=handles, loc="lower right", fontsize=8)
-    _save(figure, path, f"Figure 3, mean of {len(summary['seeds'])} seed(s), {summary['dataset']}")
+    notice = "\n" + summary["notice"] if summary.get("notice") else ""
+    _save(figure, path, f"Figure {summary['figure']}, mean of {len(summary['seeds'])} seed(s), {summary['dataset']}{notice}")
 
 
 def draw_budgets(path, summary):

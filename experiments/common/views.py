@@ -1,6 +1,7 @@
 """Training inputs in several views: indexing them with a lot's indices draws one view of each example."""
 import hashlib
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -8,6 +9,11 @@ from minidp.backend import namespace_of, to_host
 from minidp.data import cache_dir, centre_crop, distort, draw_distortions, standardise_images
 from minidp.errors import DataError
 from minidp.files import atomic_write
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 BATCH = 500  # images computed at once
 LAYOUT = 1  # of a feature file; one more where views or features are computed otherwise
@@ -50,6 +56,23 @@ def save_features(path, features):
         print(f"wrote the frozen layers' features ({features.nbytes / 2**30:.1f} GiB) into {path}", file=sys.stderr)
 
 
+@contextmanager
+def _one_at_a_time(path):
+    """Of processes that want the same features, one computes them; the others wait and read."""
+    if path is None or fcntl is None:
+        yield
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = open(path.with_suffix(".lock"), "w")
+    except OSError:  # nor will the features be kept, which save_features tells
+        yield
+        return
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 class CachedViews:
     """What frozen layers make of fixed views of each example, computed once: the centre crop and distorted ones.
 
@@ -69,21 +92,26 @@ class CachedViews:
         self.shape = (count, int(np.prod(frozen.output_shape)))
         self.ndim = 2
         shape = (count, views + 1, self.shape[1])
-        found = None if file is None else load_features(file, shape)
-        if found is not None:
-            self._views = xp.asarray(found)
-            progress(count)
-            return
-        self._views = xp.empty(shape, dtype="float16")
-        for start in range(0, count, BATCH):
+        with _one_at_a_time(file):
+            found = None if file is None else load_features(file, shape)
+            if found is None:
+                self._views = xp.empty(shape, dtype="float16")
+                self._compute(images, frozen, size, rng, progress)
+                if file is not None:
+                    save_features(file, to_host(self._views))
+            else:
+                self._views = xp.asarray(found)
+                progress(count)
+
+    def _compute(self, images, frozen, size, rng, progress):
+        for start in range(0, images.shape[0], BATCH):
             part = images[start : start + BATCH]
             crops = [centre_crop(part, size)]
-            crops += [distort(part, draw_distortions(part.shape[0], rng, size=size)) for _ in range(views)]
+            for _ in range(self._views.shape[1] - 1):
+                crops.append(distort(part, draw_distortions(part.shape[0], rng, size=size)))
             for view, crop in enumerate(crops):
                 self._views[start : start + BATCH, view] = frozen.forward(standardise_images(crop))[0]
             progress(part.shape[0])
-        if file is not None:
-            save_features(file, to_host(self._views))
 
     def __getitem__(self, index):
         if isinstance(index, slice):

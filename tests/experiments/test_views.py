@@ -1,5 +1,7 @@
 """Cached features of frozen layers: what is read back is what was computed, and for the same images and layers only."""
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -46,6 +48,19 @@ def test_features_read_back_are_those_computed(views, images, tmp_path, capsys):
         np.testing.assert_array_equal(computed[index], read[index])
     plain = frozen(1).predict(views.standardise_images(views.centre_crop(images, SIZE)))
     np.testing.assert_allclose(read[:30], plain, rtol=1e-3, atol=1e-3)  # float16
+
+
+def test_processes_that_want_the_same_features_compute_them_once(views, images, tmp_path, monkeypatch):
+    file, computed = tmp_path / "features.npy", []
+    original = views.CachedViews._compute
+    monkeypatch.setattr(views.CachedViews, "_compute",
+                        lambda *arguments: (computed.append(1), time.sleep(0.3), original(*arguments)))
+    threads = [threading.Thread(target=make, args=(views, images, file)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(computed) == 1
 
 
 def test_another_network_image_or_count_has_another_file(views, images):
