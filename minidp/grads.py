@@ -14,7 +14,8 @@ from .validate import one_of, same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
 RUN = 512  # numbers summed at a stretch
-GRAM_RUN, GRAM_RUNS = 32, 8  # columns of a Gram product summed at a stretch, at least; stretches, at most
+GRAM_RUN, GRAM_RUNS = 32, 8  # columns of a float64 Gram product summed at a stretch, at least; stretches, at most
+GRAM_RUN_SINGLE = 512  # in float32, where speed counts for more than the last digit
 
 
 class PerExampleGrad:
@@ -248,7 +249,7 @@ class OuterSum(PerExampleGrad):
         xp, (i, o) = self.xp, self.shape
         a, d = (xp.sqrt(row_sq_norms(factor)) for factor in (self.a, self.d))
         c_i, c_o, c_s, slack = (
-            rounding_bound(n, sq) for n in (_gram_chain(i), _gram_chain(o), 1 + _pair_levels(self.positions**2),
+            rounding_bound(n, sq) for n in (_gram_chain(i, sq), _gram_chain(o, sq), 1 + _pair_levels(self.positions**2),
                                             2 * (self.positions + i) + o + 20))
         lost = (c_i + c_s) * _quadratic(a, gram_d) + c_o * _quadratic(d, gram_a)
         lost += c_i * c_o * (a * d).sum(axis=1) ** 2
@@ -292,7 +293,7 @@ def rounding_bound(n, array):
 
 def _gram(factor):
     """(B, T, T) from (B, T, N): the inner products of the rows, a run of columns at a time."""
-    total, run = None, _gram_run(factor.shape[2])
+    total, run = None, _gram_run(factor.shape[2], factor)
     for start in range(0, factor.shape[2], run):
         part = factor[:, :, start : start + run]
         one = part @ part.transpose(0, 2, 1)
@@ -303,12 +304,13 @@ def _gram(factor):
     return total
 
 
-def _gram_run(n):
-    return max(GRAM_RUN, -(-n // GRAM_RUNS))
+def _gram_run(n, array):
+    return max(GRAM_RUN_SINGLE if array.itemsize == 4 else GRAM_RUN, -(-n // GRAM_RUNS))
 
 
-def _gram_chain(n):
-    return min(n, _gram_run(n)) + (n - 1) // _gram_run(n)
+def _gram_chain(n, array):
+    run = _gram_run(n, array)
+    return min(n, run) + (n - 1) // run
 
 
 def _sum_in_pairs(terms):

@@ -29,20 +29,20 @@ class ConvGrad(PerExampleGrad):
         self._matrix = (prod(self.shape[:3]), self.shape[3])
         self._positions = prod(d.shape[1:3])
 
-    def _parts(self):
-        """(start, OuterSum of some examples), such that their patches stay within the budget."""
-        example_bytes = self._positions * self._matrix[0] * self.x.itemsize
+    def _parts(self, grams=0):
+        """(start, OuterSum of some examples), such that their patches, and so many Gram matrices, fit the budget."""
+        example_bytes = self._positions * (self._matrix[0] + grams * self._positions) * self.x.itemsize
         for start, stop in in_parts(self.xp, self.n_examples, example_bytes):
             d = self.d[start:stop].reshape((stop - start, self._positions, self._matrix[1]))
             yield start, OuterSum(self.window.patches(self.x[start:stop]), d)
 
     def sq_norms(self):
         """(B,) squared L2 norms."""
-        return self.xp.concatenate([part.sq_norms() for _, part in self._parts()])
+        return self.xp.concatenate([part.sq_norms() for _, part in self._parts(grams=3)])
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up by the bound on cancellation."""
-        return self.xp.concatenate([part.sq_norms_upper() for _, part in self._parts()])
+        return self.xp.concatenate([part.sq_norms_upper() for _, part in self._parts(grams=3)])
 
     def weighted_sum(self, w):
         """sum_b w_b g_b, of the kernel's shape."""
