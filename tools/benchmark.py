@@ -14,8 +14,8 @@ They gather a lot of fixed size drawn before, which is cheaper than what the pri
 
 Every contender is a process of its own. They take turns in random order, one at a time, with the same number of
 threads; a turn is a tenth of a second of timed steps, after some untimed ones. A ratio is the median over the
-rounds of the ratio within the round. Peak memory is the growth of the peak RSS during the first three steps over
-the RSS with data and parameters loaded. Ctrl-C leaves what was measured.
+rounds of the ratio within the round. Peak memory is the growth of the peak RSS during the steps over the RSS with
+data and parameters loaded. Ctrl-C leaves what was measured.
 """
 import argparse
 import json

@@ -20,18 +20,20 @@ def run(*flags, cwd):
 
 
 def test_it_measures_and_writes_json(tmp_path):
-    flags = ["--smoke", "--workloads", "W1", "W5", "--peers", "none", "--json", "all.json"]
+    flags = ["--smoke", "--workloads", "W5", "--peers", "none", "--json", "all.json"]
     done = run(*flags, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "all.json").read_text())
-    assert [(one["workload"], one["device"]) for one in result["contests"]] == [("W1", "cpu"), ("W5", "cpu")]
-    for one in result["contests"]:
-        assert one["command"] == "tools/benchmark.py " + " ".join(flags)
-        assert {row["contender"] for row in one["rows"]} >= {"factored", "explicit", "floor"}
-        for row in one["rows"]:
-            assert row["step_ms"] > 0 and row["peak_mib"] >= 0 and row["process_mib"] > 10
-            assert len(row["turns_ms"]) == one["rounds"] == 2 and row["versions"]["minidp"]
-        assert all(ratio["low"] <= ratio["ratio"] <= ratio["high"] for ratio in one["ratios"])
+    (one,) = result["contests"]
+    assert one["workload"] == "W5" and one["device"] == "cpu" and not one["usual_lot"]
+    assert one["command"] == "tools/benchmark.py " + " ".join(flags)
+    assert [row["contender"] for row in one["rows"]] == ["auto", "factored", "explicit", "floor"]
+    for row in one["rows"]:
+        assert row["step_ms"] > 0 and row["peak_mib"] >= 0 and row["process_mib"] > 10
+        assert len(row["turns_ms"]) == one["rounds"] == 2 and row["versions"]["minidp"]
+    assert [(ratio["of"], ratio["to"]) for ratio in one["ratios"]] == [
+        ("auto", "floor"), ("factored", "floor"), ("explicit", "floor")]
+    assert all(ratio["low"] <= ratio["ratio"] <= ratio["high"] for ratio in one["ratios"])
 
 
 def test_parts_are_merged_and_measured_again(tmp_path):
@@ -57,6 +59,7 @@ def test_parts_are_merged_and_measured_again(tmp_path):
     (["--json", "no/such/folder.json"], "no such folder"),
     (["--json", "other.json", "--merge", "--peers", "none"], "not a result of this tool"),
     (["--peers-python", "no-such-python"], "no Python interpreter"),
+    (["--device", "tpu"], "invalid choice: 'tpu'"),
 ])
 def test_what_the_user_did_wrong_is_one_line(flags, message, tmp_path):
     (tmp_path / "other.json").write_text("{}")

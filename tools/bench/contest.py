@@ -88,8 +88,10 @@ class Contender:
     def turn(self, number, settings):
         """Run in round `number`, unless slow and not yet due."""
         due = self.said["step_s"] < WARM_BELOW or number % 3 == 0
-        times = self.ask(do="turn", seconds=settings.seconds, most=settings.most)["times_s"] if due else None
+        answer = self.ask(do="turn", seconds=settings.seconds, most=settings.most) if due else {}
+        times = answer.pop("times_s", None)
         self.turns.append(times and round(1000 * statistics.median(times), 4))
+        self.said.update(answer)
 
     def close(self):
         """End the process."""

@@ -42,6 +42,19 @@ def _words(name):
     return WORDS[name.removesuffix(KEPT)] + (", pages kept" if name.endswith(KEPT) else "")
 
 
+def conditions(path):
+    """One line: versions, threads and kernels that the figures were measured with."""
+    contests = _usual(path)
+    rows = [row for one in contests for row in one["rows"]]
+    versions = {name: number for row in rows for name, number in row["versions"].items()}
+    kernels = {f"{row['products']['library']} ({row['products']['core']})" for row in rows
+               if (row.get("products") or {}).get("core")}
+    threads = sorted({one["threads"] for one in contests})
+    yield (f"Measured with {', '.join(map(str, threads))} threads; "
+           + ", ".join(f"{name} {number}" for name, number in versions.items()) + "; " + ", ".join(sorted(kernels))
+           + f"; {min(one['rounds'] for one in contests)} rounds or more.")
+
+
 def growth(path):
     """Time and memory against the size of the lot."""
     small, large = LOTS

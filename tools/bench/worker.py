@@ -5,9 +5,9 @@
 Each line of standard input is a JSON object, and so is each answer on standard output:
 
     {"do": "prepare", "contender": "torch", "workload": {...}, "device": "cpu"}
-        {"step_s": 0.002, "peak_mib": 12.3, "process_mib": 150.0, "versions": {...}, ...}
+        {"step_s": 0.002, "versions": {...}, "products": {...}, "peak_mib": 12.3, "process_mib": 150.0, ...}
     {"do": "turn", "seconds": 0.1, "most": 20}
-        {"times_s": [0.0019, ...]}
+        {"times_s": [0.0019, ...], "peak_mib": 12.4, "process_mib": 150.1, ...}
 
 What goes wrong is answered as {"error": "..."}. The end of the input ends the process.
 """
@@ -30,31 +30,35 @@ class Worker:
     """What a process does when asked."""
 
     def __init__(self):
-        self.step, self.step_s = None, None
+        self.step, self.step_s, self.before, self.device_peak = None, None, None, None
 
     def prepare(self, contender, workload, device):
-        """Build the step, run it three times, and say how long the last took and how much memory they need."""
+        """Build the step, run it three times, and say how long the last took."""
         from tools.bench import machine
 
         sizes = {**workload, "layers": tuple(map(tuple, workload["layers"])),
                  "input_shape": tuple(workload["input_shape"])}
         module = importlib.import_module(f"tools.bench.{module_of(contender)}")
-        self.step, device_peak = module.make(contender, Workload(**sizes), device)
+        self.step, self.device_peak = module.make(contender, Workload(**sizes), device)
         _give_back()
-        before = _status("VmRSS")
+        self.before = _status("VmRSS")
         _reset_peak()
         for _ in range(3):
             self.step_s = self._timed()
-        peak = _status("VmHWM")
-        return {"step_s": self.step_s, "peak_mib": (peak - before) / 2**20, "process_mib": peak / 2**20,
-                "device_mib": device_peak() / 2**20 if device_peak else None,
-                "versions": machine.versions(), "products": machine.products()}
+        return {"step_s": self.step_s, "versions": machine.versions(), "products": machine.products(),
+                **self._memory()}
 
     def turn(self, seconds, most):
         """Run untimed for a third of the time, to wake threads and caches, then timed until the time is up."""
         if self.step_s < WARM_BELOW:
             self._repeat(seconds / 3, most)
-        return {"times_s": self._repeat(seconds, most)}
+        return {"times_s": self._repeat(seconds, most), **self._memory()}
+
+    def _memory(self):
+        """The peak of all steps so far: what they added, the whole process, and the device's."""
+        peak = _status("VmHWM")
+        return {"peak_mib": (peak - self.before) / 2**20, "process_mib": peak / 2**20,
+                "device_mib": self.device_peak() / 2**20 if self.device_peak else None}
 
     def _repeat(self, seconds, most):
         """Times of at least one step and at most `most`, as many as begin before the time is up."""
