@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from minidp.backend import Backend
+from minidp.errors import DeviceUnavailableError
 from tools import benchmark
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,3 +101,14 @@ def test_an_interrupt_leaves_what_was_measured(number, tmp_path):
 def test_a_result_names_its_command_without_folders():
     made = benchmark.command(["--peers-python", "/somewhere/bin/python", "--json", "results/all.json"])
     assert made == "tools/benchmark.py --peers-python python --json all.json"
+
+
+def test_a_device_that_is_not_there_is_one_line(monkeypatch, capsys):
+    def missing(device=0):
+        raise DeviceUnavailableError("device gpu: no usable GPU; use --device cpu")
+
+    monkeypatch.setattr(Backend, "cupy", missing)
+    with pytest.raises(SystemExit) as stopped:
+        benchmark.main(["--device", "gpu"])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == "error: device gpu: no usable GPU; use --device cpu\n"
