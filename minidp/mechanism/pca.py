@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..backend import namespace_of, to_host
+from ..backend import keep_rows, namespace_of, to_host
 from ..errors import ParameterError, ShapeError
 from ..privacy.events import Gaussian, NeighbouringRelation
 from ..validate import count, inexact, non_negative_finite
@@ -100,10 +100,10 @@ class PrivatePCA:
 def unit_rows(x):
     """Rows scaled to norm 1, roundings on the safe side; zero and non-finite rows become zero."""
     xp = namespace_of(x)
-    finite = xp.isfinite(x).all(axis=1)
-    x = xp.where(finite[:, None], x, x.dtype.type(0))
-    largest = xp.abs(x).max(axis=1, keepdims=True)
-    x = x / xp.where(largest > 0, largest, x.dtype.type(1))  # so that squares neither overflow nor vanish
+    largest = xp.abs(x).max(axis=1)  # not finite where a row holds something that is not
+    finite = xp.isfinite(largest)
+    largest = xp.where(finite & (largest > 0), largest, x.dtype.type(1))
+    x = keep_rows(finite, x) / largest[:, None]  # so that squares neither overflow nor vanish
     slack = 1 + (x.shape[1] + 8) * float(np.finfo(x.dtype).eps)
     norms = xp.sqrt(xp.einsum("nd,nd->n", x, x) * slack)
     return x / xp.where(norms > 0, norms, x.dtype.type(1))[:, None]  # [F1]
