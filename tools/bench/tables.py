@@ -1,18 +1,20 @@
 """The benchmark's tables for the README, from its JSON."""
 import json
+from pathlib import Path
 
 from .contest import KEPT
 from .report import LOTS, markdown
 
 AGAINST = (("floor", "floor"), ("PyTorch, not private", "torch"), ("JAX, not private", "jax"),
            ("Opacus", "opacus"), ("Opacus, ghost clipping", "opacus-ghost"), ("JAX, vmap", "jax-vmap"))
+RESULTS = Path(__file__).resolve().parents[2] / "experiments" / "results"
 STRATEGIES = ("auto", "factored", "explicit")
 WORDS = {"floor": "the floor", "torch": "PyTorch, not private", "jax": "JAX, not private", "opacus": "Opacus",
          "opacus-ghost": "Opacus, ghost clipping", "opacus-ew": "Opacus, expanded weights",
          "opacus-functorch": "Opacus, functorch", "jax-vmap": "JAX, private by vmap(grad)"}
 
 
-def ours(path):
+def ours(path=RESULTS / "benchmark.json"):
     """Each strategy on each workload: its time, its memory, and its ratio to the floor and the peers."""
     return markdown(("workload", "gradients", "step, ms", *(f"to {words}" for words, _ in AGAINST), "peak, MiB"),
                     [_ours(one, row) for one in _usual(path) for row in one["rows"] if row["contender"] in STRATEGIES])
@@ -29,7 +31,7 @@ def _ours(one, row):
     return (_label(one), row["contender"], _ms(row), *(against(name) for _, name in AGAINST), _mib(row))
 
 
-def peers(path):
+def peers(path=RESULTS / "benchmark.json"):
     """The peers' own times and memory: a row each, a column a workload."""
     contests = _usual(path)
     found = [{row["contender"]: f"{_ms(row)} ms, {_mib(row)} MiB" for row in one["rows"]} for one in contests]
@@ -42,7 +44,7 @@ def _words(name):
     return WORDS[name.removesuffix(KEPT)] + (", pages kept" if name.endswith(KEPT) else "")
 
 
-def conditions(path):
+def conditions(path=RESULTS / "benchmark.json"):
     """One line: versions, threads and kernels that the figures were measured with."""
     contests = _usual(path)
     rows = [row for one in contests for row in one["rows"]]
@@ -55,7 +57,7 @@ def conditions(path):
            + f"; {min(one['rounds'] for one in contests)} rounds or more.")
 
 
-def growth(path):
+def growth(path=RESULTS / "benchmark_lots.json"):
     """Time and memory against the size of the lot."""
     small, large = LOTS
     rows = []
