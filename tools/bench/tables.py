@@ -41,7 +41,8 @@ def peers(path=RESULTS / "benchmark.json"):
 
 
 def _words(name):
-    return WORDS[name.removesuffix(KEPT)] + (", pages kept" if name.endswith(KEPT) else "")
+    plain = name.removesuffix(KEPT)
+    return WORDS.get(plain, plain) + (", pages kept" if name.endswith(KEPT) else "")
 
 
 def conditions(path=RESULTS / "benchmark.json"):
@@ -52,7 +53,7 @@ def conditions(path=RESULTS / "benchmark.json"):
     kernels = {f"{row['products']['library']} ({row['products']['core']})" for row in rows
                if (row.get("products") or {}).get("core")}
     threads = sorted({one["threads"] for one in contests})
-    yield (f"Measured with {', '.join(map(str, threads))} threads; "
+    yield (f"Threads: {', '.join(map(str, threads))}; "
            + ", ".join(f"{name} {number}" for name, number in versions.items()) + "; " + ", ".join(sorted(kernels))
            + f"; {min(one['rounds'] for one in contests)} rounds or more.")
 
@@ -63,8 +64,8 @@ def growth(path=RESULTS / "benchmark_lots.json"):
     rows = []
     for one in json.loads(path.read_text(encoding="utf-8"))["growth"]:
         memory = "-" if one["memory"] is None else f"{one['memory']:.2f}"
-        rows.append((one["workload"], one["contender"], f"{one['slope']:.3f}", f"{one['per_example']:.2f}", memory))
-    return markdown(("workload", "gradients", f"slope, lots of {small:,} to {large:,}",
+        rows.append((one["workload"], _words(one["contender"]), f"{one['slope']:.3f}", f"{one['per_example']:.2f}", memory))
+    return markdown(("workload", "contender", f"slope, lots of {small:,} to {large:,}",
                      "time an example, the larger to the smaller", "peak memory, the largest to a few batches"), rows)
 
 

@@ -29,7 +29,7 @@ def test_peers_have_a_row_each(tmp_path):
 
 def test_the_conditions_are_one_line(tmp_path):
     assert list(tables.conditions(written(tmp_path, factored=2.0))) == [
-        "Measured with 2 threads; numpy 2.4.6; OpenBLAS (Zen); 15 rounds or more."]
+        "Threads: 2; numpy 2.4.6; OpenBLAS (Zen); 15 rounds or more."]
 
 
 def test_lots_of_another_size_are_in_the_other_table_only(tmp_path):
