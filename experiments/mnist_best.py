@@ -24,20 +24,20 @@ from common.views import load_features, save_features
 from tqdm import tqdm
 
 from minidp import nn
-from minidp.backend import namespace_of, to_host
+from minidp.backend import to_host
 from minidp.data import Scattering, cache_dir
 from minidp.errors import ParameterError, UnsupportedEventError
 from minidp.grads import Explicit
 from minidp.mechanism import Sanitizer, flat_group
-from minidp.privacy import RenyiAccountant, poisson_stopped_epsilon
+from minidp.privacy import Ledger, RenyiAccountant, poisson_stopped_epsilon
 from minidp.train import OPTIMIZERS
 from minidp.validate import in_range, non_negative_finite, positive_finite
 
 NAME = "mnist_best"
-# epsilon: (sigma, sigma of the mean, learning rate, C); lots of LOT, about 300 of them
-SETTINGS = {0.5: (8.6, 60.0, 2.0, 0.3), 1.0: (4.7, 50.0, 2.0, 0.3), 2.0: (2.6, 40.0, 2.0, 0.3),
-            2.93: (1.91, 40.0, 2.0, 0.5), 8.0: (1.05, 20.0, 2.0, 1.0)}
-LOT, BASELINE_EPOCHS = 4096, 20
+# epsilon: (lot size, sigma, sigma of the mean, learning rate, C), each for about 300 lots
+SETTINGS = {0.5: (2048, 4.42, 60.0, 2.0, 0.3), 1.0: (2048, 2.42, 50.0, 2.0, 0.3), 2.0: (4096, 2.55, 40.0, 2.0, 0.3),
+            2.93: (4096, 1.9, 40.0, 2.0, 0.3), 8.0: (8192, 1.63, 20.0, 2.0, 0.3)}
+BASELINE_EPOCHS = 20
 TRIED = 30  # settings compared with each other, all with seed 0 and on the last 10,000 training images
 SIDE, CHANNELS, GROUPS = 24, 81, 27  # pixels in the middle that are transformed; digits fill 20 of them
 SMOKE_SIZES, SMOKE_LOT, SMOKE_EPOCHS = (600, 300), 100, 2
@@ -48,9 +48,9 @@ MEAN = ("features", "mean")
 
 @dataclass(frozen=True)
 class Config(RunFlags):
-    """The flags. Noise, learning rate and clip norm follow --target-epsilon where they are not given."""
+    """The flags. Lots, noise, learning rate and clip norm follow --target-epsilon where they are not given."""
 
-    lot_size: int = option(LOT, "examples per lot, on average")
+    lot_size: int | None = option(None, "examples per lot, on average")
     accountant: str = option("loss_distribution", "that the target is held by", choices=ACCOUNTANTS)
     optimizer: str = option("momentum", "of the released gradients", choices=tuple(OPTIMIZERS))
     average: float = option(0.9, "decay of a moving average of the weights, which is evaluated and saved in their place")
@@ -63,6 +63,8 @@ class Config(RunFlags):
     dataset: str = option("auto", "digits", choices=("auto", "mnist", "strokes"))
 
     def __post_init__(self):
+        if self.lot_size is None:
+            object.__setattr__(self, "lot_size", SMOKE_LOT if self.smoke else self.setting(0))
         super().__post_init__()
         self.check_noise(noise_multiplier=self.noise_multiplier, mean_noise_multiplier=self.mean_noise_multiplier)
         if self.clip_norm is not None:
@@ -71,7 +73,7 @@ class Config(RunFlags):
             non_negative_finite(learning_rate=self.learning_rate)
         in_range(0, 50_000, held_out=self.held_out)
 
-    def setting(self, number, given):
+    def setting(self, number, given=None):
         """What is given, or else a number of the settings for the target: of the largest epsilon not above it."""
         if given is not None:
             return given
@@ -81,12 +83,12 @@ class Config(RunFlags):
     @property
     def sigma(self):
         """Noise multiplier of training."""
-        return 0.0 if self.baseline else self.setting(0, self.noise_multiplier)
+        return 0.0 if self.baseline else self.setting(1, self.noise_multiplier)
 
     @property
     def mean_sigma(self):
         """Noise multiplier of the features' mean."""
-        return 0.0 if self.baseline else self.setting(1, self.mean_noise_multiplier)
+        return 0.0 if self.baseline else self.setting(2, self.mean_noise_multiplier)
 
     @property
     def private(self):
@@ -111,33 +113,25 @@ def load(config):
                    x_test=dataset.x_train[size:], y_test=dataset.y_train[size:])
 
 
-def scattered(job, images):
-    """(N, 6, 6, 81) float16 on the device: the scattering of uint8 images, kept in the cache for the next run."""
+def fixed_features(job, images, norm):
+    """(N, D) float16, on the host: the normalised scattering of uint8 images, kept in the cache for the next run."""
     cut = (images.shape[1] - SIDE) // 2
     images = np.ascontiguousarray(images[:, cut : cut + SIDE, cut : cut + SIDE])
     scattering = Scattering(SIDE, pad=0)
+    shape = (images.shape[0], math.prod(scattering.output_shape))
     digest = hashlib.sha256(repr((NAME, LAYOUT, images.shape, job.backend.name)).encode() + images.tobytes())
     path = cache_dir() / "features" / f"{digest.hexdigest()[:32]}.npy"
-    shape = (images.shape[0], *scattering.output_shape)
     found = load_features(path, shape)
-    if found is None:
-        found = np.empty(shape, "float16")
-        with tqdm(total=images.shape[0], unit="image", desc="scattering", file=sys.stderr,
-                  disable=True if job.config.quiet else None) as bar:
-            for start in range(0, images.shape[0], ROWS):
-                part = job.backend.asarray(images[start : start + ROWS]) / np.float32(255)
-                found[start : start + ROWS] = to_host(scattering(part, bar.update))
-        save_features(path, found)
-    return job.backend.asarray(found)
-
-
-def apply(layers, x):
-    """The layers' output for all of x, in float32, of bounded memory beside it."""
-    network, xp = nn.Sequential(layers, x.shape[1:]), namespace_of(x)
-    y = xp.empty((x.shape[0], *network.output_shape), dtype="float32")
-    for start in range(0, x.shape[0], ROWS):
-        y[start : start + ROWS] = network.forward(x[start : start + ROWS].astype("float32"))[0]
-    return y
+    if found is not None:
+        return found
+    found = np.empty(shape, "float16")
+    with tqdm(total=images.shape[0], unit="image", desc="scattering", file=sys.stderr,
+              disable=True if job.config.quiet else None) as bar:
+        for start in range(0, images.shape[0], ROWS):
+            part = job.backend.asarray(images[start : start + ROWS]) / np.float32(255)
+            found[start : start + ROWS] = to_host(norm.predict(scattering(part, bar.update)))
+    save_features(path, found)
+    return found
 
 
 def mean_sanitizer(config, width):
@@ -158,10 +152,10 @@ def released_mean(job, sanitizer, features):
 
 def cost_of_choosing(job):
     """What result.json says about the choice of the settings, which epsilon leaves out."""
-    ledger = job.start.ledger.copy()
-    if job.setup_event is not None and not job.start.begun:
+    ledger = Ledger(job.plan.relation)
+    if job.setup_event is not None:
         ledger.append(job.setup_event)
-    for event, times in job.plan.charges(job.start.progress.step, job.plan.steps):
+    for event, times in job.plan.charges(0, job.plan.steps):
         ledger.append(event, times)
     try:
         private = poisson_stopped_epsilon(RenyiAccountant(job.plan.relation), ledger, job.config.delta, TRIED)
@@ -180,7 +174,6 @@ def run(config):
     if job is None:
         return None, "finished"
     dataset = job.dataset
-    norm = nn.GroupNorm(CHANNELS, GROUPS, name="norm")
     positions = Scattering(SIDE, pad=0).output_shape
     width = math.prod(positions)
     mean = mean_sanitizer(config, width)
@@ -194,22 +187,23 @@ def run(config):
                         "(result.json, tuning)")
     dense = nn.Dense(width, dataset.classes, rng=job.streams.init, init=nn.init.constant(0.0), name="dense")
     body = nn.Sequential([dense], (width,))
-    bound = math.inf if config.baseline else config.setting(3, config.clip_norm)
+    bound = math.inf if config.baseline else config.setting(4, config.clip_norm)
     job.open(Sanitizer(flat_group(list(body.params()), bound, config.sigma), config.gradients), BASELINE_EPOCHS)
     if config.sigma and config.mean_sigma:
         job.about = {"tuning": cost_of_choosing(job)}
-    first = [norm, nn.Flatten(name="flatten")]
-    nn.Sequential(first, positions).to(job.backend)
-    features, tested = (apply(first, scattered(job, images)) for images in (dataset.x_train, dataset.x_test))
+    norm = nn.Sequential([nn.GroupNorm(CHANNELS, GROUPS, name="norm"), nn.Flatten(name="flatten")], positions)
+    norm.to(job.backend)
+    features, tested = (job.backend.asarray(fixed_features(job, images, norm), dtype="float32")
+                        for images in (dataset.x_train, dataset.x_test))
     centre = []
     if config.centre:
-        centre = [nn.Standardise(released_mean(job, mean, features), job.backend.xp.ones(1, dtype="float32"), name="centre"),
-                  nn.LayerNorm(width, name="unit")]
-        nn.Sequential(centre, (width,)).to(job.backend)
-        features, tested = apply(centre, features), apply(centre, tested)
-    model = nn.Sequential(first + centre + [dense], positions, frozen=["norm"] + ["unit"] * config.centre)
+        mean = released_mean(job, mean, features)
+        features -= mean
+        tested -= mean
+        centre = [nn.Standardise(mean, job.backend.xp.ones(1, dtype="float32"), name="centre")]
+    model = nn.Sequential(norm.layers + centre + [dense], positions, frozen=["norm"])
     model.to(job.backend)
-    optimizer = config.make_optimizer(config.setting(2, config.learning_rate))
+    optimizer = config.make_optimizer(config.setting(3, config.learning_rate))
     return job.train(model, body, optimizer, (features, dataset.y_train, tested, dataset.y_test))
 
 

@@ -1,0 +1,85 @@
+"""A dense layer on scattering features, run as a user runs it."""
+import json
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from minidp.data import Scattering, load_strokes
+from minidp.privacy import Gaussian, Ledger, PoissonSampled
+
+SMOKE = ("mnist_best.py", "--smoke", "--quiet", "--dataset", "strokes")
+NOISELESS = ("--noise-multiplier", 0, "--mean-noise-multiplier", 0)
+
+
+def result_of(folder):
+    return json.loads((folder / "result.json").read_text())
+
+
+def model_of(folder):
+    with np.load(folder / "model.npz") as file:
+        return {name: file[name] for name in file.files}
+
+
+def test_smoke_releases_the_mean_and_trains_privately(run_script, tmp_path):
+    run_script(*SMOKE, "--out", "out", check=0)
+    result = result_of(tmp_path / "out")
+    (group,) = result["settings"]["clip_groups"]
+    sigma, sigma_mean = group["noise_multiplier"], result["settings"]["pca_noise_multiplier"]
+    assert Ledger.load(tmp_path / "out" / "ledger.json").items() == [
+        (Gaussian(sigma_mean), 1), (PoissonSampled(1 / 6, Gaussian(sigma)), 12)]
+    statement = (tmp_path / "out" / "privacy.md").read_text()
+    assert "mean of the features, of norm 54 at most" in statement and "epsilon leaves this choice out" in statement
+    tuning = result["tuning"]
+    assert tuning["in_epsilon"] is False
+    assert tuning["epsilon_had_the_choice_been_private"] > result["epsilon"]["renyi"]["upper"]
+
+
+def test_settings_follow_the_target(run_script, tmp_path):
+    found = {}
+    for target in (0.3, 0.5, 2.93, 2.95):
+        run_script(*SMOKE, "--out", str(target), "--target-epsilon", target, "--no-train-metrics",
+                   "--lot-size", 20, check=0)
+        result = result_of(tmp_path / str(target))
+        assert result["epsilon"]["loss_distribution"]["upper"] <= target
+        found[target] = [(g["noise_multiplier"], g["clip_norm"]) for g in result["settings"]["clip_groups"]]
+    assert found[0.3] == found[0.5] != found[2.93] == found[2.95]
+
+
+def test_without_noise_it_learns_and_the_mean_is_that_of_the_features(run_script, tmp_path):
+    run_script(*SMOKE, *NOISELESS, "--epochs", 10, "--held-out", 100, "--out", "out", check=0)
+    result, model = result_of(tmp_path / "out"), model_of(tmp_path / "out")
+    assert result["test_accuracy"] > 0.8
+    assert result["settings"]["dataset_size"] == 500 and "tuning" not in result
+    images = load_strokes((600, 300), on_notice=lambda line: None, progress=False).x_train[:500, 2:26, 2:26]
+    features = Scattering(24, pad=0)(images / np.float32(255)).reshape(500, 36, 27, 3)
+    features = features - features.mean(axis=(1, 3), keepdims=True)
+    features /= np.sqrt((features**2).mean(axis=(1, 3), keepdims=True) + 1e-5)
+    np.testing.assert_allclose(model["centre.mean"], features.reshape(500, 2916).mean(axis=0), atol=2e-3)
+
+
+def test_an_interrupted_run_goes_on_with_the_same_mean(run_script, start_script, tmp_path):
+    flags = (*SMOKE, "--seed", 3, "--steps", 600)
+    process = start_script(*flags, "--out", "out")
+    while not (tmp_path / "out" / "checkpoint.npz").exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=120) == 130
+    run_script(*flags, "--out", "out", "--resume", check=0)
+    run_script(*flags, "--out", "whole", check=0)
+    whole, resumed = (model_of(tmp_path / name) for name in ("whole", "out"))
+    for name in whole:
+        np.testing.assert_array_equal(whole[name], resumed[name])
+    assert len(Ledger.load(tmp_path / "out" / "ledger.json").items()) == 2
+
+
+@pytest.mark.parametrize("flags, message", [
+    (("--clip-norm", 0), "clip_norm=0.0"), (("--learning-rate", -1), "learning_rate=-1.0"),
+    (("--held-out", -1), "held_out=-1"), (("--held-out", 600), "held_out=600 to be below the 600 training images"),
+    (("--baseline", "--mean-noise-multiplier", 1), "no noise"), (("--mean-noise-multiplier", "nan"), "nan"),
+    (("--target-epsilon", 1e-3), "not one lot fits")])
+def test_bad_input_is_one_line_and_leaves_nothing(flags, message, run_script, tmp_path):
+    done = run_script(*SMOKE, "--out", "out", *flags, check=2)
+    assert message in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "out").exists()
