@@ -12,6 +12,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 from common.config import command_of, option, parse, to_json
 from common.flags import RunFlags
 from common.job import Job, exit_status, shrink_for_smoke
@@ -38,6 +39,7 @@ NAME = "cifar_transfer"
 SIDE, CHANNELS, UNITS = 24, 64, 384  # Section 5.3: 24 x 24 crops, 64 channels, 384 units
 SMOKE_IMAGES, SMOKE_LOT, SMOKE_EPOCHS = 500, 50, 1
 BASELINE_EPOCHS = 30
+STATISTICS, SPREAD_FLOOR = 10_000, 0.1  # public images that features are standardised on; of the mean spread
 PRETRAINED = Path(__file__).resolve().parent / "pretrained" / "cifar_transfer.npz"
 FOUND = ("--accountant", "loss_distribution", "--lot-size", 4000, "--clipping", "flat", "--clip-norm", 1,
          "--optimizer", "momentum", "--average", 0.98)
@@ -86,6 +88,30 @@ def dense_layers(rng, classes):
             dense(UNITS, classes)]
 
 
+def standardised(network, images):
+    """The same function with what the convolutions give shifted and scaled: mean 0 and similar spread on `images`.
+
+    The images (N, 32, 32, 3) are public, and so are the constants. Clipped gradients of the first dense layer then
+    spend their norm on what differs between images.
+    """
+    features = first_layers(network, nn.Flatten).predict(standardise_images(centre_crop(images, SIDE)), batch_size=500)
+    mean, spread = features.mean(axis=0), features.std(axis=0)
+    scale = spread + SPREAD_FLOOR * spread.mean()  # some features are hardly ever above zero
+    scale *= ((spread / scale) ** 2).sum() ** 0.5 / (spread**2).sum() ** 0.5  # the mean squared length stays
+    layers = list(network.layers)
+    at = next(i for i, layer in enumerate(layers) if layer.kind == "dense")
+    dense = layers[at].params
+    dense["b"] += mean @ dense["W"]
+    dense["W"] *= scale[:, None]
+    return nn.Sequential([*layers[:at], nn.Standardise(mean, scale), *layers[at:]], network.input_shape)
+
+
+def first_layers(network, last):
+    """The network up to its first layer of the class `last`."""
+    end = next(i for i, layer in enumerate(network.layers) if isinstance(layer, last))
+    return nn.Sequential(network.layers[: end + 1], network.input_shape)
+
+
 def pretrain(config):
     """Train the whole network on the public set; returns the exit status."""
     dataset = load_public(config.public_data)
@@ -111,7 +137,7 @@ def pretrain(config):
              "config": fixed, "device": backend.name, "public_data": dataset.notice or dataset.name, "classes": dataset.classes,
              "images": int(x.shape[0]), "test_accuracy": history[-1]["test_accuracy"], "history": history,
              "seconds": sum(row["seconds"] for row in history), "versions": versions(), "commit": git_commit()}
-    save_model(out / "pretrained.npz", network, about)
+    save_model(out / "pretrained.npz", standardised(network, backend.asarray(x[:STATISTICS])), about)
     write_json(out / "pretrain.json", about)
     print(f"accuracy {about['test_accuracy']:.2%} on {dataset.classes} classes after {config.epochs} epochs; "
           f"wrote pretrained.npz and pretrain.json into {out}")
@@ -166,7 +192,9 @@ def load_pretrained(config, classes, rng):
     about = header.get("about") or {}
     if header.get("kind") != "model" or about.get("experiment") != NAME:
         raise ParameterError(f"{path}: expected the file that `{NAME}.py pretrain` wrote")
-    whole = nn.Sequential(convolutions(rng) + dense_layers(rng, about["classes"]), (SIDE, SIDE, 3))
+    width = (SIDE // 4) ** 2 * CHANNELS
+    neutral = nn.Standardise(np.zeros(width, np.float32), np.ones(width, np.float32))
+    whole = nn.Sequential([*convolutions(rng), neutral, *dense_layers(rng, about["classes"])], (SIDE, SIDE, 3))
     restore(path, arrays, whole.state())
     layers = whole.layers[:-1] + [nn.Dense(UNITS, classes, rng=rng, name=whole.layers[-1].name)]
     last = [i for i, layer in enumerate(layers) if layer.kind == "dense"][-TRAINED[config.train_layers]]

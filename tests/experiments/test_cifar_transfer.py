@@ -72,6 +72,15 @@ def test_other_choices_train_what_they_say(flags, train):
     assert len(train("train", *flags)["settings"]["clip_groups"]) == (1 if {"softmax", "flat"} & set(flags) else 3)
 
 
+def test_standardised_features_leave_the_function_as_it_was(pretrained, folders):
+    with np.load(pretrained / "checkpoint.npz") as before, np.load(pretrained / "pretrained.npz") as after:
+        mean, scale = after["standardise1.mean"], after["standardise1.scale"]
+        W, b = before["network/dense1.W"], before["network/dense1.b"]
+        x = np.random.default_rng(0).random((5, len(mean)), dtype=np.float32)
+        np.testing.assert_allclose((x - mean) / scale @ after["dense1.W"] + after["dense1.b"], x @ W + b, atol=1e-4)
+        assert (mean > 0).any() and (scale > 0).all() and scale.std() > 0
+
+
 def test_result_names_what_the_layers_were_pretrained_on(pretrained, train):
     found = train("train", "--train-layers", "softmax")
     about = json.loads((pretrained / "pretrain.json").read_text())
