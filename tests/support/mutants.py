@@ -149,6 +149,8 @@ MUTANTS = [
          ("S1", "self.sampler.charges(self.release_event(), stop - start)",
           "self.sampler.charges(self.release_event(), stop - start - 1)"),
          ("S1", "for step in range(start, stop))", "for step in range(stop - start))")),
+    *_of("train.averaging.Averaged", "train/averaging.py",
+         ("F1", "a += (1 - d) * params[key]", "a += d * params[key]")),
     *_of("train.optimizer.SGD", "train/optimizer.py", ("F1", "g *= rate\n        theta -= g", "theta -= g")),
     *_of("train.optimizer.Momentum", "train/optimizer.py", ("F1", "theta -= rate * v", "theta -= rate * (v + g)")),
     *_of("train.optimizer.Nesterov", "train/optimizer.py",

@@ -16,9 +16,10 @@ _HOST = Bench(None, Backend.numpy())
 
 
 def register(train):
-    """Register the checks of a `train` package: Trainer, SGD and OPTIMIZERS."""
+    """Register the checks of a `train` package: Trainer, Averaged, SGD and OPTIMIZERS."""
     for name, loop in LOOPS.items():
         _register_optimizer(train.OPTIMIZERS[name], loop)
+    _register_average(train)
     _register_trainer(train)
 
 
@@ -66,6 +67,21 @@ def _register_optimizer(cls, loop):
                 expected[index] = loop(expected[index], g[index], slots[index], step + 1)
             optimizer.step(on_device, {key: bench.asarray(g)}, step)
         return worst(on_device[key], expected)
+
+
+def _register_average(train):
+    @measures("train.averaging.Averaged", "F1", method="loop over single numbers, 30 steps", tolerance=EXACT)
+    def average_equals_a_scalar_loop(bench):
+        averaged, key = train.Averaged(train.SGD(0.1), 0.6), ("layer", "W")
+        theta, largest = {key: bench.asarray(bench.rng.uniform(-1, 1, 5))}, 0.0
+        expected = [0.0] * 5
+        for t in range(30):
+            averaged.step(theta, {key: bench.asarray(bench.rng.uniform(-1, 1, 5))}, t)
+            d = min(0.6, t / (t + 9))
+            expected = [d * a + (1 - d) * float(now) for a, now in zip(expected, to_host(theta[key]))]
+            with averaged.in_place(theta):
+                largest = max(largest, worst(theta[key], np.array(expected)))
+        return largest
 
 
 def _setting(train, bench, noise=0.0, clip=0.5, steps=4, sampler=None, batch_size=4096):
