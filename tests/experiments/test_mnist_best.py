@@ -5,9 +5,10 @@ import time
 
 import numpy as np
 import pytest
+from mnist_best import SETTINGS, Config
 
 from minidp.data import Scattering, load_strokes
-from minidp.privacy import Gaussian, Ledger, PoissonSampled
+from minidp.privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled
 
 SMOKE = ("mnist_best.py", "--smoke", "--quiet", "--dataset", "strokes")
 NOISELESS = ("--noise-multiplier", 0, "--mean-noise-multiplier", 0)
@@ -36,15 +37,23 @@ def test_smoke_releases_the_mean_and_trains_privately(run_script, tmp_path):
     assert tuning["epsilon_had_the_choice_been_private"] > result["epsilon"]["renyi"]["upper"]
 
 
-def test_settings_follow_the_target(run_script, tmp_path):
-    found = {}
-    for target in (0.3, 0.5, 2.93, 2.95):
-        run_script(*SMOKE, "--out", str(target), "--target-epsilon", target, "--no-train-metrics",
-                   "--lot-size", 20, check=0)
-        result = result_of(tmp_path / str(target))
-        assert result["epsilon"]["loss_distribution"]["upper"] <= target
-        found[target] = [(g["noise_multiplier"], g["clip_norm"]) for g in result["settings"]["clip_groups"]]
-    assert found[0.3] == found[0.5] != found[2.93] == found[2.95]
+def test_settings_follow_the_target():
+    numbers = lambda **flags: [getattr(Config(**flags), name) for name in ("lot_size", "sigma", "mean_sigma")]
+    assert numbers(target_epsilon=0.3) == numbers(target_epsilon=0.5) != numbers()
+    assert numbers(target_epsilon=2.95) == numbers(target_epsilon=2.93) == numbers()
+    assert numbers(target_epsilon=1.0, lot_size=7, noise_multiplier=3.0, mean_noise_multiplier=9.0) == [7, 3.0, 9.0]
+    assert Config(baseline=True).sigma == Config(baseline=True).mean_sigma == 0
+
+
+@pytest.mark.parametrize("target", SETTINGS)
+def test_every_setting_gives_about_300_lots(target):
+    lot, sigma, mean_sigma, _, _ = SETTINGS[target]
+    accountant = LossDistributionAccountant()
+    spent = {steps: Ledger() for steps in (295, 320)}
+    for steps, ledger in spent.items():
+        ledger.append(Gaussian(mean_sigma))
+        ledger.append(PoissonSampled(lot / 60_000, Gaussian(sigma)), steps)
+    assert accountant.epsilon(spent[295], 1e-5).upper < target < accountant.epsilon(spent[320], 1e-5).lower
 
 
 def test_without_noise_it_learns_and_the_mean_is_that_of_the_features(run_script, tmp_path):
