@@ -32,12 +32,14 @@ def found_for(experiment, entry, folder):
     return [value for value, _ in found], [path for _, path in found]
 
 
-def verdict_table(experiments, folder=RESULTS, expected=EXPECTED):
-    """One row for each number that expected.json holds for these experiments."""
+def verdict_table(experiments, folder=RESULTS, expected=EXPECTED, prefix=""):
+    """One row for each number that expected.json holds for these experiments, whose quantity begins so."""
     yield "| what | the paper | ours | seeds | verdict | from |"
     yield "|---|---|---|---|---|---|"
     for experiment in experiments:
         for entry in load(expected).get(experiment, []):
+            if not entry["quantity"].startswith(prefix):
+                continue
             values, paths = found_for(experiment, entry, folder)
             what, paper = entry.get("sentence", entry["source"]), _number(entry["value"], entry)
             if not values:
@@ -180,9 +182,11 @@ TABLES = {
     "commands": commands_table,
     "figure 3": figure_3_table,
     "figure 3 verdicts": lambda: verdict_table(("mnist_pca",)),
+    "figure 3 tight": lambda: figure_3_table(RESULTS / SWEEPS / "figure_3-tight.json"),
+    "figure 3 tight verdicts": lambda: verdict_table(("mnist_sweeps",), prefix="levels."),
     "figure 4": figure_4_table,
     "figure 5": figure_5_table,
-    "sentences": lambda: verdict_table(("mnist_sweeps",)),
+    "sentences": lambda: verdict_table(("mnist_sweeps",), prefix="quantities."),
     "figure 6": cifar_table,
     "figure 6 verdicts": lambda: verdict_table(("cifar_transfer",)),
     "ledgers": ledgers_table,

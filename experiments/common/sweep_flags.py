@@ -19,6 +19,7 @@ class SweepFlags:
     device: str = option("cpu", "where to compute", choices=("auto", "cpu", "gpu"))
     data_dir: str | None = option(None, "folder that holds the data set's files")
     out: str | None = option(None, "folder for one JSON a run and the figure as PNG and JSON (default: runs/EXPERIMENT)")
+    draw: bool = option(False, "run nothing: draw from the runs that are there")
     quiet: bool = option(False, "no progress bar")
     smoke: bool = option(False, "a few hundred examples and few points, seconds")
 
@@ -48,21 +49,29 @@ class SweepFlags:
         return path
 
     def results(self, points, common, folder):
-        """{point: its results, one a seed}; runs what is missing. `common` are flags of every run."""
+        """{point: its results, one a seed}; runs what is missing. `common` are flags of every run.
+
+        With --draw nothing runs, and points without any result are left out.
+        """
         common = (*common, *self.data_flags)
         free = ("--device", self.device, "--quiet", *(["--data-dir", self.data_dir] if self.data_dir else []))
         runs = {point: [Run(point, seed, common, free, folder) for seed in range(1, self.seeds + 1)]
                 for point in points}
+        if self.draw:
+            there = {point: [result for run in of_point if (result := run.result()) is not None]
+                     for point, of_point in runs.items()}
+            return {point: found for point, found in there.items() if found}
         done = perform([run for of_point in runs.values() for run in of_point], self.processes, self.quiet)
         return {point: [done[run] for run in of_point] for point, of_point in runs.items()}
 
     def about(self, name, results, subcommand=""):
         """How a summary begins: experiment, command, data, device, seeds and versions."""
         every = [result for of_point in results.values() for result in of_point if "dataset" in result]
-        command = command_of(f"{name}.py {subcommand}".strip(), self, ("out", "quiet", "data_dir", "device", "jobs"))
+        command = command_of(f"{name}.py {subcommand}".strip(), self, ("out", "quiet", "data_dir", "device", "jobs", "draw"))
         return {"experiment": name, "command": command,
                 "dataset": every[0]["dataset"] if every else None,
-                "device": sorted({result["device"] for result in every}), "seeds": list(range(1, self.seeds + 1)),
+                "device": sorted({result["device"] for result in every}),
+                "seeds": sorted({result["seed"] for result in every}),
                 "smoke": self.smoke, "seconds_of_all_runs": sum(result["seconds_total"] for result in every),
                 "versions": versions(), "commit": git_commit()}
 

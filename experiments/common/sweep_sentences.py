@@ -6,13 +6,12 @@ import json
 import statistics
 
 from .report import ROOT
-from .sweep_figures import NO_PCA, PANELS, RANDOM, REFERENCE, Budgets, NoiseLevels, row
+from .sweep_figures import NO_PCA, PANELS, RANDOM, REFERENCE, UNWATCHED, Budgets, NoiseLevels, row
 from .sweep_plots import draw_runs
 from .sweeps import Point
 
 BENCHMARK = ROOT / "experiments" / "results" / "benchmark.json"
 FEW_EPOCHS = 5
-UNWATCHED = ("--no-train-metrics",)
 EXTRA = {name: Point(name, (*flags, *UNWATCHED), script) for name, script, flags in (
     ("two-hidden-layers", "mnist_variants", ("--first-hidden", 500, "--hidden", 500)),
     ("trained-60-units", "mnist_variants", ("--projection", "none", "--first-hidden", 60)),
@@ -23,7 +22,7 @@ EXTRA = {name: Point(name, (*flags, *UNWATCHED), script) for name, script, flags
     ("large-rate", "mnist_pca", ("--learning-rate", 0.2, "--final-learning-rate", 0.2)),
     ("large-rate-less-noise", "mnist_pca", ("--learning-rate", 0.2, "--final-learning-rate", 0.2,
                                             "--noise-multiplier", 2)),
-)} | {"baseline": Point("baseline", ("--baseline",))}
+)} | {"baseline": Point("baseline", ("--accountant", "moments", "--baseline"))}
 
 
 class Sentences(Budgets):
@@ -36,10 +35,14 @@ class Sentences(Budgets):
         return list(dict.fromkeys([*mine, REFERENCE, *shared, *super().points(smoke)]))
 
     def summary(self, results):
-        """{"quantities": {name: number}, "runs": [...]}: what could be computed from the runs that are there."""
-        pairs = {(pair["epsilon"], pair["delta"]): pair["test_accuracy"] for pair in super().summary(results)["pairs"]}
-        return {"quantities": {**self._structure(results), **self._training(results), **_norms(results),
-                               **_gaps(results), **_budget(pairs), **_time()},
+        """{"quantities": {name: number}, "runs": [...]}; a quantity one of whose runs is missing is left out."""
+        found = {}
+        for name, quantity in {**self._structure(results), **self._training(results), **_others(results)}.items():
+            try:
+                found[name] = quantity()
+            except KeyError:  # a run that is not there
+                continue
+        return {"quantities": {**found, **_budget(super().summary(results)["pairs"]), **_time()},
                 "runs": [row(point, runs) for point, runs in results.items()]}
 
     def _accuracy(self, results, letter):
@@ -47,58 +50,57 @@ class Sentences(Budgets):
         return {x: _mean(results[point]) for x, point in self._panels[letter].items() if not isinstance(x, str)}
 
     def _structure(self, results):
-        reference = _mean(results[REFERENCE])
-        dims, units = self._accuracy(results, "a"), self._accuracy(results, "b")
-        small, large = (results[self._panels["b"][end(units)]] for end in (min, max))
-        ahead = lambda row: _at(large, row) - _at(small, row)
-        early = min(FEW_EPOCHS, len(small[0]["history"]["epoch"])) - 1
-        noises = [reference, *(_mean(results[EXTRA[name]]) for name in ("pca-noise-4", "pca-noise-16"))]
-        return {"no_pca_costs": reference - _mean(results[NO_PCA]), "random_projection": _mean(results[RANDOM]),
-                "pca_over_random": min(*dims.values(), *noises) - _mean(results[RANDOM]),
-                "best_pca_dimension": _best(dims), "pca_dimension_spread": _spread(dims.values()),
-                "pca_noise_spread": _spread(noises),
-                "most_hidden_units_over_fewest": units[max(units)] - units[min(units)],
-                "larger_network_ahead_early": ahead(early), "larger_network_ahead_late": ahead(-1),
-                "one_layer_over_two": reference - _mean(results[EXTRA["two-hidden-layers"]]),
-                "pca_over_trained_layer": reference - _mean(results[EXTRA["trained-60-units"]])}
+        """{name: function}: what the network and its projection do."""
+        mean = lambda point: _mean(results[point])
+        extra = lambda name: mean(EXTRA[name])
+        panel = lambda letter: self._accuracy(results, letter)
+        noises = lambda: [mean(REFERENCE), extra("pca-noise-4"), extra("pca-noise-16")]
+        units = self._panels["b"]
+        ahead = lambda i: _at(results[units[max(units)]], i) - _at(results[units[min(units)]], i)
+        return {"no_pca_costs": lambda: mean(REFERENCE) - mean(NO_PCA), "random_projection": lambda: mean(RANDOM),
+                "pca_over_random": lambda: min(*panel("a").values(), *noises()) - mean(RANDOM),
+                "best_pca_dimension": lambda: _best(panel("a")),
+                "pca_dimension_spread": lambda: _spread(panel("a").values()),
+                "pca_noise_spread": lambda: _spread(noises()),
+                "most_hidden_units_over_fewest": lambda: ahead(-1),
+                "larger_network_ahead_early": lambda: ahead(FEW_EPOCHS - 1),
+                "one_layer_over_two": lambda: mean(REFERENCE) - extra("two-hidden-layers"),
+                "pca_over_trained_layer": lambda: mean(REFERENCE) - extra("trained-60-units")}
 
     def _training(self, results):
-        lots, rates = self._accuracy(results, "c"), self._accuracy(results, "d")
-        usual = {rate: accuracy for rate, accuracy in rates.items() if rate <= 0.07}
-        loud, quiet = (_mean(results[EXTRA[name]]) for name in ("large-rate", "large-rate-less-noise"))
-        found = {"best_lot_size": _best(lots), "lot_size_spread": _spread(lots.values()),
-                 "rate_spread": _spread(usual.values()), "best_rate": _best(rates),
-                 "large_rate_costs": max(usual.values()) - loud, "less_noise_regains": quiet - loud}
-        if EXTRA["falling-noise"] in results:
-            found["falling_noise_gains"] = _mean(results[EXTRA["falling-noise"]]) - _mean(results[REFERENCE])
-        clips = self._accuracy(results, "e")
-        return {**found, "best_clip_norm": _best(clips), "clip_spread": _spread(clips.values())}
-
+        """{name: function}: what lot, rate, clip norm and noise do."""
+        panel = lambda letter: self._accuracy(results, letter)
+        extra = lambda name: _mean(results[EXTRA[name]])
+        usual = lambda: [accuracy for rate, accuracy in panel("d").items() if rate <= 0.07]
+        return {"best_lot_size": lambda: _best(panel("c")), "lot_size_spread": lambda: _spread(panel("c").values()),
+                "rate_spread": lambda: _spread(usual()), "best_rate": lambda: _best(panel("d")),
+                "large_rate_costs": lambda: max(usual()) - extra("large-rate"),
+                "less_noise_regains": lambda: extra("large-rate-less-noise") - extra("large-rate"),
+                "falling_noise_gains": lambda: extra("falling-noise") - _mean(results[REFERENCE]),
+                "best_clip_norm": lambda: _best(panel("e")), "clip_spread": lambda: _spread(panel("e").values())}
 
     draw = staticmethod(draw_runs)
 
 
-def _norms(results):
-    watched = [run["median_norms_not_private"] for run in results[EXTRA["watched-norms"]]]
-    return {f"median_norm_{layer}_not_private": statistics.median(norm for run in watched for norm in run[layer])
-            for layer in watched[0]}
-
-
-def _gaps(results):
-    """Training less test accuracy: of the private runs at their end, of the baseline early and at its end."""
-    private = [run["train_accuracy"] - run["test_accuracy"] for point in NoiseLevels().points(False)
-               for run in results[point]]
-    baseline = [run["history"] for run in results[EXTRA["baseline"]]]
-    gap = lambda i: statistics.mean(one["train_accuracy_not_private"][i] - one["test_accuracy"][i] for one in baseline)
-    early = min(FEW_EPOCHS, len(baseline[0]["epoch"])) - 1
-    return {"private_gap_not_private": max(private, key=abs), "baseline_gap_early": gap(early), "baseline_gap_late": gap(-1)}
+def _others(results):
+    """{name: function}: medians of unclipped norms, and training less test accuracy."""
+    norms = lambda layer: statistics.median(norm for run in results[EXTRA["watched-norms"]]
+                                            for norm in run["median_norms_not_private"][layer])
+    private = lambda: max((run["train_accuracy"] - run["test_accuracy"] for point in NoiseLevels().points(False)
+                           for run in results[point]), key=abs)
+    gap = lambda history, i: history["train_accuracy_not_private"][i] - history["test_accuracy"][i]
+    baseline = lambda i: statistics.mean(gap(run["history"], i) for run in results[EXTRA["baseline"]])
+    return {"median_norm_hidden_not_private": lambda: norms("dense1"),
+            "median_norm_softmax_not_private": lambda: norms("dense2"), "private_gap_not_private": private,
+            "baseline_gap_early": lambda: baseline(FEW_EPOCHS - 1), "baseline_gap_late": lambda: baseline(-1)}
 
 
 def _budget(pairs):
     """Figure 4 in numbers; left out where nothing fits."""
-    found = {"accuracy_at_quarter_epsilon": pairs[0.25, 1e-2],
-             "over_epsilon": _difference(pairs[8.0, 1e-5], pairs[0.5, 1e-5]),
-             "over_delta": _difference(pairs[2.0, 1e-2], pairs[2.0, 1e-5])}
+    best = {(pair["epsilon"], pair["delta"]): pair["test_accuracy"] for pair in pairs}
+    found = {"accuracy_at_quarter_epsilon": best[0.25, 1e-2],
+             "over_epsilon": _difference(best[8.0, 1e-5], best[0.5, 1e-5]),
+             "over_delta": _difference(best[2.0, 1e-2], best[2.0, 1e-5])}
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -114,7 +116,8 @@ def _mean(runs):
 
 
 def _at(runs, i):
-    return statistics.mean(run["history"]["test_accuracy"][i] for run in runs)
+    """Mean test accuracy at row i of the histories, an epoch a row."""
+    return statistics.mean(run["history"]["test_accuracy"][min(i, len(run["history"]["epoch"]) - 1)] for run in runs)
 
 
 def _best(accuracies):

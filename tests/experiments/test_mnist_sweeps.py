@@ -2,7 +2,7 @@
 import json
 
 import pytest
-from common.sweep_figures import PANELS, Budgets, NoiseLevels, Panels, allowed_steps
+from common.sweep_figures import PANELS, Budgets, NoiseLevels, Panels, spending
 from common.sweep_sentences import EXTRA, Sentences
 from common.sweeps import NO_LOT
 
@@ -15,7 +15,7 @@ def result(accuracy, sigma=4.0, epochs=3):
     """What one run of the main job says, as far as the figures read it."""
     return {"stopped": "finished", "test_accuracy": accuracy, "train_accuracy": accuracy + 0.01, "steps": 100 * epochs,
             "epochs": epochs, "accountant": "loss_distribution", "epsilon": {"loss_distribution": {"upper": 1.9}},
-            "seconds_per_step": 0.004, "seconds_total": 2.0, "median_norms_not_private": {"dense1": [1.0, 2.0, 4.0]},
+            "seconds_per_step": 0.004, "seconds_total": 2.0, "median_norms_not_private": {"dense1": [1.0, 2.0, 4.0], "dense2": [3.0]},
             "settings": {"sampling_probability": 0.01, "pca_noise_multiplier": 7.0,
                          "clip_groups": [{"noise_multiplier": sigma}] * 2},
             "history": {"epoch": [1, 2, 3], "step": [100, 200, 300], "delta_at_epsilon": [1e-9, 1e-7, 1e-5],
@@ -38,9 +38,14 @@ def test_one_panel_writes_a_json_a_run_and_a_picture_and_runs_nothing_twice(run_
     assert "from 2 runs" in again.stdout and "lots" not in again.stderr  # no run was made
 
 
+def test_drawing_runs_nothing(run_script, tmp_path):
+    done = run_script(*SMOKE, "--figure", "5b", "--draw", "--out", "out", check=2)
+    assert "holds no run of figure 5b; leave out --draw" in done.stderr and not list((tmp_path / "out").iterdir())
+
+
 def test_another_commands_result_is_refused_in_one_line(run_script, tmp_path):
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "noise-large-seed1.json").write_text(json.dumps({"command": "python experiments/other.py"}))
+    (tmp_path / "out" / "moments-large-seed1.json").write_text(json.dumps({"command": "python experiments/other.py"}))
     done = run_script(*SMOKE, "--figure", "3", "--out", "out", check=2)
     assert "choose another --out" in done.stderr and done.stderr.count("\n") == 1
 
@@ -55,28 +60,25 @@ def test_figure_3_is_the_mean_over_seeds():
     assert large["train_accuracy_not_private"] == pytest.approx(0.92)
 
 
-def test_lots_allowed_are_the_most_that_the_pair_holds():
-    steps = allowed_steps(result(0.9), 1.0, 1e-5)
+def test_spending_is_the_certified_epsilon_of_pca_and_the_lots_so_far():
+    spent = spending(result(0.9), 1e-5)
     ledger = Ledger()
     ledger.append(Gaussian(7.0))
-    ledger.append(PoissonSampled(0.01, JointGaussian((4.0, 4.0))), steps)
-    accountant = LossDistributionAccountant()
-    assert accountant.epsilon(ledger, 1e-5).upper <= 1.0
-    ledger.append(PoissonSampled(0.01, JointGaussian((4.0, 4.0))))
-    assert accountant.epsilon(ledger, 1e-5).upper > 1.0
-    assert allowed_steps(result(0.9), 0.25, 1e-5) == 0  # PCA alone exceeds it
+    ledger.append(PoissonSampled(0.01, JointGaussian((4.0, 4.0))), 200)
+    assert spent(1) == LossDistributionAccountant().epsilon(ledger, 1e-5).upper
+    assert spent(0) < spent(1) < spent(2)
 
 
 def test_figure_4_reads_each_run_at_the_last_epoch_that_the_pair_allows(monkeypatch):
     figure = Budgets()
     points = figure.points(False)
     runs = {point: [result(0.9 + 0.01 * i)] for i, point in enumerate(points)}
-    allowed = {0.25: 99, 0.5: 250, 1.0: 10_000}
-    monkeypatch.setattr("common.sweep_figures.allowed_steps", lambda run, epsilon, delta: allowed.get(epsilon, 300))
+    monkeypatch.setattr("common.sweep_figures.spending", lambda run, delta: lambda row: (0.3, 0.5, 0.9)[row])
     pairs = {(pair["epsilon"], pair["delta"]): pair for pair in figure.summary(runs)["pairs"]}
+    best = 0.9 + 0.01 * (len(points) - 1)
     assert pairs[0.25, 1e-5]["test_accuracy"] is None
-    assert pairs[0.5, 1e-2]["test_accuracy"] == pytest.approx(0.85) and pairs[0.5, 1e-2]["steps"] == 200
-    assert pairs[1.0, 1e-5]["name"] == points[-1].name and pairs[1.0, 1e-5]["test_accuracy"] == pytest.approx(0.95)
+    assert pairs[0.5, 1e-2]["test_accuracy"] == pytest.approx(best - 0.1) and pairs[0.5, 1e-2]["steps"] == 200
+    assert pairs[1.0, 1e-5]["name"] == points[-1].name and pairs[1.0, 1e-5]["test_accuracy"] == pytest.approx(best)
 
 
 def test_a_point_without_a_lot_is_shown_as_such(tmp_path):
@@ -106,5 +108,13 @@ def test_sentences_are_differences_between_the_runs_they_name():
     assert found["one_layer_over_two"] == pytest.approx(0.01) and found["best_lot_size"] == 400
     assert found["most_hidden_units_over_fewest"] == pytest.approx(0.06)
     assert found["large_rate_costs"] == pytest.approx(0.149) and found["less_noise_regains"] == pytest.approx(0.149)
-    assert found["median_norm_dense1_not_private"] == 2.0
+    assert found["median_norm_hidden_not_private"] == 2.0
     assert found["private_gap_not_private"] == pytest.approx(0.01)
+
+
+def test_quantities_whose_runs_are_missing_are_left_out():
+    figure = Sentences()
+    there = [point for point in figure.points(False) if point.name in ("noise-medium", "projection-none")]
+    found = figure.summary({point: [result(0.95)] for point in there})["quantities"]
+    assert found["no_pca_costs"] == 0
+    assert not {"random_projection", "pca_dimension_spread", "best_lot_size", "one_layer_over_two"} & set(found)
