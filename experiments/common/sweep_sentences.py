@@ -42,7 +42,8 @@ class Sentences(Budgets):
                 found[name] = quantity()
             except KeyError:  # a run that is not there
                 continue
-        return {"quantities": {**found, **_budget(super().summary(results)["pairs"]), **_time()},
+        budgets = {point: results[point] for point in super().points(False) if point in results}
+        return {"quantities": {**found, **_budget(super().summary(budgets)["pairs"]), **_time()},
                 "runs": [row(point, runs) for point, runs in results.items()]}
 
     def _accuracy(self, results, letter):
