@@ -3,6 +3,7 @@ from importlib import import_module
 
 _EXPORTS = {
     "Dataset": "dataset",
+    "RandomFeatures": "random_features",
     "Scattering": "scattering",
     "cache_dir": "fetch",
     "centre_crop": "augment",
