@@ -22,17 +22,18 @@ class Scattering:
     Shapes
         x (B, H, H) float32 or float64
         S (B, n, n, P), of x's dtype; n = (H + 2 pad) / 2^J positions a side, P = 1 + J L + L^2 J (J - 1) / 2 paths
-        in the order: x itself; (j, a) for every scale j and angle a; (j, a, k, b) for every k > j
+        in the order: x itself; (j, a) for every scale j and angle a; (j, k, a, b) for every k > j
 
     Forward, with * circular convolution, v^m the pixels whose two indices are multiples of m
         [F1]  x between `pad` zeros on each edge, (B, N, N)
-        [F2]  psi_ja(u) = c (exp(i f_ja . u) - beta) g(u), g(u) = exp(-(along^2 + (across 4/L)^2) / (2 w^2)), along and
-              across u turned by pi a / L, w = 0.8 2^j, |f_ja| = 3 pi / 2^(j+2) along, beta such that sum_u psi = 0
+        [F2]  psi_ja(u) = c 4^-j (exp(i f_ja . u) - beta) g(u), g(u) = exp(-(along^2 + (across 4/L)^2) / (2 w^2)),
+              along and across u turned by pi a / L, w = 0.8 2^j, |f_ja| = 3 pi / 2^(j+2) along,
+              beta such that sum_u psi = 0
         [F3]  phi(u) = d exp(-|u|^2 / (2 w^2)), w = 0.8 2^(J-1), d such that sum_u phi = 1
         [F4]  c the largest for which A(v) = |phi^(v)|^2 + sum_ja (|psi_ja^(v)|^2 + |psi_ja^(-v)|^2) / 2 is at most 1
               at every frequency v != 0
         [F5]  U_ja = |x * psi_ja| v^(2^j),   U_jakb = |U_ja * psi_kb| v^(2^(k-j)), psi_kb seen by pixels 2^j apart
-        [F6]  S = (U * phi) v^(2^(J-j)), phi seen by the pixels of U, which are 2^j apart
+        [F6]  S = (U * phi) v^(2^(J-j)), phi over the pixels of U, which are 2^j apart, with its sum there 1
 
     Source
         [F2]  Bruna and Mallat 2013, arXiv:1203.1513, section 2.1, in two dimensions
@@ -42,7 +43,7 @@ class Scattering:
 
     Guarantees
         Example b of the result depends on example b of the input only. An empty batch gives an empty result.
-        Filters seen by pixels 2^j apart are scaled by 4^j, so that sums stand for the same integrals.
+        Wavelets seen by pixels 2^j apart are scaled by 4^j, so that sums stand for the same integrals.
 
     Raises
         ParameterError   size, scales, angles or pad out of range; 2^scales does not divide the padded side
