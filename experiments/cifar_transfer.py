@@ -154,12 +154,17 @@ class TrainConfig(RunFlags):
     clipping: str = option("per-layer", "what is clipped together", choices=("per-layer", "flat"))
     train_layers: str = option("both", "softmax: the last layer; top: one of 384 units too; both: two of 384 too",
                                choices=tuple(TRAINED))
-    pretrained: str = option(str(PRETRAINED), "file that `pretrain` wrote")
+    pretrained: str | None = option(None, "file that `pretrain` wrote, in place of the one in experiments/pretrained")
     views: int = option(8, "fixed distorted views of each example, whose features are computed once; 0: crops only")
     fresh_augmentation: bool = option(False, "a new distortion at every use, as in the paper; far slower")
     learning_rate: float = option(0.1, "at the first step")
     final_learning_rate: float = option(0.052, "after --decay-epochs")
     decay_epochs: float = option(10.0, "epochs over which the rate falls linearly")
+
+    @property
+    def pretrained_file(self):
+        """Path of the pre-trained network."""
+        return PRETRAINED if self.pretrained is None else Path(self.pretrained)
 
     def __post_init__(self):
         super().__post_init__()
@@ -187,7 +192,7 @@ class TrainConfig(RunFlags):
 
 def load_pretrained(config, classes, rng):
     """(frozen layers, trained layers): everything but the softmax layer starts from the pre-trained network."""
-    path = Path(config.pretrained)
+    path = config.pretrained_file
     arrays, header = load_arrays(path)
     about = header.get("about") or {}
     if header.get("kind") != "model" or about.get("experiment") != NAME:
@@ -256,7 +261,7 @@ def run(config):
     job.setup_lines = (f"all layers but the last: {history}; {about['public_data']}: public, no charge",)
     job.dataset = replace(job.dataset, notice="; ".join(filter(None, (job.dataset.notice, history))))
     job.about = {"pretrained": {key: about[key] for key in PRETRAINED_BY},
-                 "pretrained_sha256": hashlib.sha256(Path(config.pretrained).read_bytes()).hexdigest()}
+                 "pretrained_sha256": hashlib.sha256(config.pretrained_file.read_bytes()).hexdigest()}
     inputs, tested = make_inputs(job, frozen)
     decay = round(config.decay_epochs * job.dataset.nominal_size / config.lot_size)
     optimizer = config.make_optimizer(LinearDecay(config.learning_rate, config.final_learning_rate, decay))
