@@ -12,7 +12,6 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 from common.config import command_of, option, parse, to_json
 from common.flags import RunFlags
 from common.job import Job, exit_status, shrink_for_smoke
@@ -24,6 +23,7 @@ from common.sweep_plots import draw_noise_levels
 from common.sweeps import Point
 from common.training import stop_on_interrupt
 from common.views import CachedViews, FreshViews, feature_file
+import numpy as np
 from tqdm import tqdm
 
 from minidp import nn
