@@ -53,7 +53,7 @@ def collect():
     from minidp import train
     from minidp.audit import checks
     from minidp.audit.checks import (  # noqa: F401 (importing registers)
-        curves, gradients, layers, losses, mechanism, moments, projection, scattering, training)
+        curves, gradients, layers, losses, mechanism, moments, projection, random_features, scattering, training)
 
     cases = importlib.import_module("tests.support.cases")
     if not any(card.startswith("train.") for card, _ in checks.REGISTRY):

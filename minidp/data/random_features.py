@@ -19,7 +19,7 @@ class RandomFeatures:
 
     Source
         [F1]  Rahimi and Recht 2007, "Random features for large-scale kernel machines", Algorithm 1
-        [F2]  Rahimi and Recht 2007, Claim 1's proof; the deviation is ours: with d = w . (x_b - x_c) and s the sum's
+        [F2]  Rahimi and Recht 2007, section 3; the deviation is ours: with d = w . (x_b - x_c) and s the sum's
               phase, 2 cos cos = cos d + cos s, whose variance is at most 1/2 + 1/2
 
     Guarantees
