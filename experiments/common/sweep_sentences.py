@@ -89,8 +89,8 @@ def _others(results):
                                             for norm in run["median_norms_not_private"][layer])
     private = lambda: max((run["train_accuracy"] - run["test_accuracy"] for point in NoiseLevels().points(False)
                            for run in results[point]), key=abs)
-    gap = lambda history, i: history["train_accuracy_not_private"][i] - history["test_accuracy"][i]
-    baseline = lambda i: statistics.mean(gap(run["history"], i) for run in results[EXTRA["baseline"]])
+    baseline = lambda i: (_at(results[EXTRA["baseline"]], i, "train_accuracy_not_private")
+                          - _at(results[EXTRA["baseline"]], i))
     return {"median_norm_hidden_not_private": lambda: norms("dense1"),
             "median_norm_softmax_not_private": lambda: norms("dense2"), "private_gap_not_private": private,
             "baseline_gap_early": lambda: baseline(FEW_EPOCHS - 1), "baseline_gap_late": lambda: baseline(-1)}
@@ -116,9 +116,9 @@ def _mean(runs):
     return statistics.mean(run["test_accuracy"] for run in runs)
 
 
-def _at(runs, i):
-    """Mean test accuracy at row i of the histories, an epoch a row."""
-    return statistics.mean(run["history"]["test_accuracy"][min(i, len(run["history"]["epoch"]) - 1)] for run in runs)
+def _at(runs, i, column="test_accuracy"):
+    """Mean of a column at row i of the histories, an epoch a row, or at their last."""
+    return statistics.mean(run["history"][column][min(i, len(run["history"]["epoch"]) - 1)] for run in runs)
 
 
 def _best(accuracies):

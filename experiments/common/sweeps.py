@@ -107,7 +107,7 @@ def perform(runs, jobs, quiet=False):
                     process.join()
                     bar.update()
                     if process.exitcode:
-                        failed.append(f"{run.name}: {_last_line(run)}")
+                        failed.append(f"{run.name}: {_why(run, process.exitcode)}")
                     else:
                         bar.write(f"{run.name}: {_told(run.result())}", file=sys.stderr)
                 bar.refresh()
@@ -164,7 +164,9 @@ def _told(result):
     return f"{result['test_accuracy']:.2%} after {result['steps']} lots, {result['seconds_total']:.0f} s"
 
 
-def _last_line(run):
+def _why(run, status):
+    if status < 0:
+        return f"killed by signal {-status}"
     path = run.out / f"{run.name}.log"
     lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
-    return next((line for line in reversed(lines) if line.strip()), "ended without a word").removeprefix("error: ")
+    return next((line for line in reversed(lines) if line.strip()), f"exit status {status}").removeprefix("error: ")

@@ -14,6 +14,7 @@ from minidp.errors import MinidpError
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = '''
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,8 @@ def run(config):
     out = Path(config.out)
     if config.wish == "nothing fits":
         raise BudgetExceededError("not one lot fits")
+    if config.wish == "die":
+        os.kill(os.getpid(), 9)
     if config.wish == "fail":
         raise ParameterError("expected better")
     out.mkdir(exist_ok=True)
@@ -77,8 +80,8 @@ def test_each_run_leaves_one_json_with_its_history_and_is_not_run_again(toy):
 
 
 def test_a_failure_is_named_and_the_other_runs_are_kept(toy):
-    with pytest.raises(MinidpError, match="1 of 2 runs failed: fail-seed1: expected better"):
-        perform([toy("fail"), toy()], 1, quiet=True)
+    with pytest.raises(MinidpError, match="2 of 3 runs failed: fail-seed1: expected better; die-seed1: killed by signal 9"):
+        perform([toy("fail"), toy("die"), toy()], 1, quiet=True)
     assert toy().json.exists()
 
 
@@ -91,8 +94,9 @@ def test_a_result_of_another_command_is_refused(toy):
         perform([toy()], 1, quiet=True)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_stops_every_process_and_the_next_call_goes_on(toy, tmp_path, number):
+@pytest.mark.parametrize("number, send", [(signal.SIGINT, os.killpg), (signal.SIGTERM, os.kill)])
+def test_an_interrupt_stops_every_process_and_the_next_call_goes_on(toy, tmp_path, number, send):
+    # a terminal sends Ctrl-C to the whole group; SIGTERM comes to the parent alone
     run = toy("wait")
     code = ("import sys; from pathlib import Path; from common.sweeps import Point, Run, perform\n"
             "if __name__ == '__main__':\n"
@@ -106,7 +110,7 @@ def test_an_interrupt_stops_every_process_and_the_next_call_goes_on(toy, tmp_pat
         while not (tmp_path / "out" / run.name / "config.json").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(0.3)
-        os.killpg(parent.pid, number)
+        send(parent.pid, number)
         assert "KeyboardInterrupt" in parent.communicate(timeout=60)[1]
     finally:
         parent.kill()
