@@ -15,13 +15,13 @@ import math
 import sys
 from dataclasses import dataclass, replace
 
-import numpy as np
 from common.accounting import ACCOUNTANTS
 from common.config import option, parse
 from common.flags import RunFlags
 from common.job import Job, exit_status, load_digits, shrink_for_smoke
 from common.report import user_errors
 from common.views import load_features, save_features
+import numpy as np
 from tqdm import tqdm
 
 from minidp import nn

@@ -5,6 +5,7 @@ from common.config import option, parse, to_json
 
 from minidp.errors import ParameterError
 from minidp.validate import non_negative
+from tests.support.scripts import ROOT
 
 
 @dataclass(frozen=True)
@@ -85,3 +86,12 @@ def test_json_form():
         "noise_multiplier": 4.0, "lot_size": 600, "noise": "medium", "target_epsilon": "inf", "steps": None,
         "epochs": None, "quiet": False, "train_metrics": True,
     }
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "experiments").glob("*.py")), ids=lambda path: path.name)
+def test_experiments_load_minidp_before_numpy(path):
+    """minidp picks OpenBLAS's kernels, which it can do only before NumPy loads."""
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(("import ", "from "))]
+    others = [i for i, line in enumerate(lines) if line.split()[1].partition(".")[0] in ("numpy", "scipy", "matplotlib")]
+    ours = [i for i, line in enumerate(lines) if line.split()[1].startswith("common")]
+    assert ours and all(i > ours[0] for i in others)
