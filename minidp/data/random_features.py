@@ -6,6 +6,8 @@ import numpy as np
 from .. import validate
 from ..backend import namespace_of
 
+WIDTHS = 1e-30, 1e30  # the directions are float32
+
 
 class RandomFeatures:
     r"""Cosines along random directions; a linear model of them is one of a Gaussian kernel, but for their number.
@@ -27,7 +29,7 @@ class RandomFeatures:
         |z_b|^2 is at most 2, and 1 on average over the directions.
 
     Raises
-        ParameterError   inputs or features below 1, a width that is not positive and finite
+        ParameterError   inputs or features below 1, a width outside [1e-30, 1e30]
         ShapeError       x is not (B, I)
         DtypeError       x is not floating point
 
@@ -40,7 +42,7 @@ class RandomFeatures:
         """inputs I, features D, width of the kernel in units of x; seed: public, the same for whoever uses the model."""
         validate.count(1, inputs=inputs, features=features)
         validate.count(seed=seed)
-        validate.positive_finite(width=width)
+        validate.in_range(*WIDTHS, width=width)
         rng = np.random.default_rng(seed)
         self.inputs, self.features = inputs, features
         self._directions = rng.standard_normal((inputs, features), dtype=np.float32) / np.float32(width)

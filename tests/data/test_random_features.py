@@ -52,7 +52,7 @@ def test_the_seed_decides():
 
 
 @pytest.mark.parametrize("arguments, message", [
-    ((0, 1, 1.0), "inputs=0"), ((1, 0, 1.0), "features=0"), ((1, 1, 0.0), "width=0.0"), ((1, 1, math.inf), "width=inf")])
+    ((0, 1, 1.0), "inputs=0"), ((1, 0, 1.0), "features=0"), ((1, 1, 0.0), "width=0.0"), ((1, 1, math.inf), "width=inf"), ((1, 1, 1e-39), "width=1e-39")])
 def test_settings_out_of_range_are_refused(arguments, message):
     with pytest.raises(ParameterError) as caught:
         RandomFeatures(*arguments)
