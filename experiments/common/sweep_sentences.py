@@ -14,6 +14,7 @@ EXTRA = {name: Point(name, (*flags, *UNWATCHED), script) for name, script, flags
     ("trained-60-units", "mnist_variants", ("--projection", "none", "--first-hidden", 60)),
     ("falling-noise", "mnist_variants", ("--noise-multiplier", 6, "--final-noise-multiplier", 3)),
     ("watched-norms", "mnist_variants", ("--watch-norms", "--epochs", 50)),
+    ("median-clip-norm", "mnist_pca", ("--clip-norm", 0.1)),  # the medians of the watched norms
     ("pca-noise-4", "mnist_pca", ("--pca-noise-multiplier", 4)),
     ("pca-noise-16", "mnist_pca", ("--pca-noise-multiplier", 16)),
     ("large-rate", "mnist_pca", ("--learning-rate", 0.2, "--final-learning-rate", 0.2)),
@@ -79,6 +80,7 @@ class Sentences(Budgets):
                 "large_rate_costs": lambda: max(usual()) - extra("large-rate"),
                 "less_noise_regains": lambda: extra("large-rate-less-noise") - extra("large-rate"),
                 "falling_noise_gains": lambda: extra("falling-noise") - _mean(results[REFERENCE]),
+                "median_clip_norm_gains": lambda: extra("median-clip-norm") - _mean(results[REFERENCE]),
                 "best_clip_norm": lambda: _best(panel("e")), "clip_spread": lambda: _spread(panel("e").values())}
 
     draw = staticmethod(draw_runs)
