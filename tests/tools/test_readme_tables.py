@@ -34,3 +34,13 @@ def test_rows_give_mean_range_and_number_of_seeds(tmp_path):
         (tmp_path / f"mnist_pca-large-{seed}.json").write_text(json.dumps(result))
     row = list(readme_tables.results_table(tmp_path))[-1]
     assert "| large (8, 16) | 0.500 | 2,086 | 91.00% (90.00% to 92.00%) | 2 | 90% |" == row
+
+
+def test_the_best_of_a_budget_shows_what_was_spent_and_the_settings(tmp_path):
+    for seed, accuracy in enumerate([0.98, 0.99]):
+        result = {"test_accuracy": accuracy, "steps": 301, "epsilon": {"loss_distribution": {"upper": 2.9288}},
+                  "settings": {"clip_groups": [{"noise_multiplier": 1.9, "clip_norm": 0.3}], "learning_rate": 2.5,
+                               "pca_noise_multiplier": 40.0, "expected_lot_size": 4096}}
+        (tmp_path / f"mnist_best-eps2.93-seed{seed}.json").write_text(json.dumps(result))
+    row = list(readme_tables.best_table(tmp_path))[-1]
+    assert row.startswith("| 2.929 | 1.9, 40 | 4,096 | 301 | 2.5, 0.3 | 98.50% (98.00% to 99.00%) | 2 | 98.1%")
