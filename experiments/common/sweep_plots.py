@@ -3,6 +3,7 @@ import math
 
 from minidp.files import atomic_write
 
+LEAST_SPAN = 0.03  # of a panel's accuracy axis
 LINES = {"projection-random": ("random projection", "tab:red"), "projection-none": ("no PCA", "tab:green")}
 
 
@@ -65,7 +66,12 @@ def draw_panels(path, summary):
                 axis.plot([point["x"]], [0.02], "rx", transform=axis.get_xaxis_transform(), clip_on=False)
                 axis.annotate("no lot left", (point["x"], 0.02), xycoords=axis.get_xaxis_transform(),
                               textcoords="offset points", xytext=(4, 4), fontsize=8, color="tab:red")
-        if panel["lines"]:
+        low, high = axis.get_ylim()
+        if high - low < LEAST_SPAN:  # so that what one seed differs from another does not look like a trend
+            axis.set_ylim((low + high - LEAST_SPAN) / 2, (low + high + LEAST_SPAN) / 2)
+        if not panel["points"]:
+            axis.text(0.5, 0.5, "no run yet", transform=axis.transAxes, ha="center")
+        if any(line["steps"] for line in panel["lines"]):
             axis.legend(fontsize=8, loc="lower right")
         axis.set(xlabel=panel["label"], ylabel="test accuracy", title=f"({'abcdef'.index(letter) + 1}) {panel['label']}")
         axis.grid(alpha=0.3)
