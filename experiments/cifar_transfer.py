@@ -33,7 +33,7 @@ from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay, Sanitizer, flat_group, per_layer_groups
 from minidp.streams import Streams
 from minidp.train import OPTIMIZERS, load_arrays, restore, save_model
-from minidp.validate import count, non_negative_finite, positive_finite
+from minidp.validate import count, in_range, non_negative_finite, positive_finite
 
 NAME = "cifar_transfer"
 SIDE, CHANNELS, UNITS = 24, 64, 384  # Section 5.3: 24 x 24 crops, 64 channels, 384 units
@@ -61,7 +61,8 @@ class PretrainConfig:
     batch_size: int = option(128, "examples per step")
     optimizer: str = option("adam", "of the mean gradient", choices=tuple(OPTIMIZERS))
     learning_rate: float = option(1e-3, "at the first step, falling linearly to a hundredth at the last")
-    seed: int = option(0, "of initial values, order and augmentation (the data is public)")
+    dropout: float = option(0.0, "part of the units of both dense layers that is left out of each step")
+    seed: int = option(0, "of initial values, order, augmentation and dropout (the data is public)")
     device: str = option("auto", "where to compute", choices=("auto", "cpu", "gpu"))
     quiet: bool = option(False, "no progress bar")
     smoke: bool = option(False, "a few hundred images, seconds")
@@ -73,6 +74,7 @@ class PretrainConfig:
         count(1, epochs=self.epochs, batch_size=self.batch_size)
         count(seed=self.seed)
         non_negative_finite(learning_rate=self.learning_rate)
+        in_range(0, 1, open_high=True, dropout=self.dropout)
 
 
 def convolutions(rng):
@@ -81,10 +83,11 @@ def convolutions(rng):
     return [conv(3), nn.ReLU(), nn.MaxPool2D(2), conv(CHANNELS), nn.ReLU(), nn.MaxPool2D(2), nn.Flatten()]
 
 
-def dense_layers(rng, classes):
-    """Two dense layers of 384 units and the softmax layer."""
+def dense_layers(rng, classes, dropout=0.0):
+    """Two dense layers of 384 units, with dropout while they are pre-trained, and the softmax layer."""
     dense = lambda inputs, outputs: nn.Dense(inputs, outputs, rng=rng, init=nn.init.he_normal)
-    return [dense((SIDE // 4) ** 2 * CHANNELS, UNITS), nn.ReLU(), dense(UNITS, UNITS), nn.ReLU(),
+    drop = lambda: [nn.Dropout(dropout)] if dropout else []
+    return [dense((SIDE // 4) ** 2 * CHANNELS, UNITS), nn.ReLU(), *drop(), dense(UNITS, UNITS), nn.ReLU(), *drop(),
             dense(UNITS, classes)]
 
 
@@ -119,7 +122,8 @@ def pretrain(config):
     size = SMOKE_IMAGES if config.smoke else None
     x, y = dataset.x_train[:size], dataset.y_train[:size]
     x_test, y_test = dataset.x_test[:size], dataset.y_test[:size]
-    network = nn.Sequential(convolutions(streams.init) + dense_layers(streams.init, dataset.classes), (SIDE, SIDE, 3))
+    layers = convolutions(streams.init) + dense_layers(streams.init, dataset.classes, config.dropout)
+    network = nn.Sequential(layers, (SIDE, SIDE, 3))
     network.to(backend)
     steps = config.epochs * math.ceil(x.shape[0] / config.batch_size)
     optimizer = OPTIMIZERS[config.optimizer](LinearDecay(config.learning_rate, config.learning_rate / 100, steps))

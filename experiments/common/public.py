@@ -34,7 +34,8 @@ def train_public(folder, config, network, optimizer, streams, x, y, x_test, y_te
             began, order = time.perf_counter(), streams.sampling.permutation(x.shape[0])
             for i in range(per_epoch):
                 batch = order[i * batch_size : (i + 1) * batch_size]
-                step(network, loss, optimizer, *augmented(x, y, batch, streams.sampling), epoch * per_epoch + i)
+                views = augmented(x, y, batch, streams.sampling)
+                step(network, loss, optimizer, *views, epoch * per_epoch + i, streams.dropout)
                 bar.update()
                 if should_stop():
                     return history, False
@@ -54,10 +55,10 @@ def augmented(x, y, indices, rng):
     return standardise_images(views), y[indices_there]
 
 
-def step(network, loss, optimizer, x, y, number):
+def step(network, loss, optimizer, x, y, number, rng):
     """One step of ordinary descent on the mean loss."""
     xp = namespace_of(x)
-    z, caches = network.forward(x)
+    z, caches = network.forward(x, rng=rng)
     _, cache = loss.forward(z, y)
     grads = network.backward(loss.backward(cache), caches)
     weights = xp.full((x.shape[0],), np.float32(1 / x.shape[0]), dtype=x.dtype)

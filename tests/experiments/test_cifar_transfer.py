@@ -10,7 +10,7 @@ import pytest
 from tests.support.scripts import command, environment
 
 RECORD = 3072
-PRETRAIN = ("--epochs", 1, "--smoke", "--quiet")
+PRETRAIN = ("--epochs", 1, "--dropout", 0.5, "--smoke", "--quiet")
 
 
 @pytest.fixture(scope="session")
