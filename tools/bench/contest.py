@@ -6,6 +6,7 @@ own interpreter and its own settings of the C library's allocator.
 import json
 import os
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -78,12 +79,19 @@ class Contender:
             print(json.dumps(request), file=self._process.stdin, flush=True)
             answer = json.loads(self._process.stdout.readline())
         except (BrokenPipeError, json.JSONDecodeError) as error:
-            self._errors.seek(0)
-            last = (self._errors.read().strip().splitlines() or ["no message"])[-1]
-            raise ContenderError(f"{self.name}: its process ended ({last})") from error
+            raise ContenderError(f"{self.name}: its process ended ({self._last_words()})") from error
         if "error" in answer:
             raise ContenderError(f"{self.name}: {answer['error'].removeprefix('error: ')}")
         return answer
+
+    def _last_words(self):
+        self._errors.seek(0)
+        said = self._errors.read().strip().splitlines()
+        try:
+            killed = self._process.wait(timeout=5) == -signal.SIGKILL
+        except subprocess.TimeoutExpired:
+            killed = False
+        return "killed, perhaps for its memory" if killed else said[-1] if said else "no message"
 
     def turn(self, number, settings):
         """Run in round `number`, unless slow and not yet due."""

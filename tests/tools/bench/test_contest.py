@@ -42,7 +42,7 @@ def test_a_slow_step_has_every_third_turn(contender):
 
 def test_a_dead_process_is_an_error_in_words(contender):
     contender._process.kill()
-    with pytest.raises(contest.ContenderError, match="factored: its process ended"):
+    with pytest.raises(contest.ContenderError, match="factored: its process ended .killed, perhaps for its memory"):
         contender.turn(0, SETTINGS)
 
 
@@ -76,7 +76,7 @@ def test_a_contender_that_dies_keeps_its_rounds_and_the_others_go_on(monkeypatch
     monkeypatch.setattr(contest.Contender, "turn", dying)
     rows, interrupted = contest.hold(TINY, ["factored", "floor"], SETTINGS, said.append, tqdm(disable=True))
     assert [len(row["turns_ms"]) for row in rows] == [2, 4] and not interrupted
-    assert said == ["factored: its process ended (no message)"]
+    assert said == ["factored: its process ended (killed, perhaps for its memory)"]
 
 
 def test_the_worker_keeps_its_answers_apart_from_what_is_printed():
