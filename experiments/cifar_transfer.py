@@ -32,7 +32,7 @@ from minidp.data import centre_crop, load_cifar10, load_public, standardise_imag
 from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay, Sanitizer, flat_group, per_layer_groups
 from minidp.streams import Streams
-from minidp.train import OPTIMIZERS, load_arrays, restore, save_model
+from minidp.train import OPTIMIZERS, evaluate, load_arrays, restore, save_model
 from minidp.validate import count, in_range, non_negative_finite, positive_finite
 
 NAME = "cifar_transfer"
@@ -137,13 +137,17 @@ def pretrain(config):
     if not done:
         print(f"interrupted after epoch {len(history)}; the same command goes on from there", file=sys.stderr)
         return 130
+    seen = standardise_images(centre_crop(backend.asarray(x[:STATISTICS]), SIDE))
+    learned = evaluate(network, nn.SoftmaxCrossEntropy(), seen, backend.asarray(y[:STATISTICS]), batch_size=512)
     about = {"experiment": NAME, "command": command_of(f"{NAME}.py pretrain", config, ("out", "public_data", "quiet")),
              "config": fixed, "device": backend.name, "public_data": dataset.notice or dataset.name, "classes": dataset.classes,
-             "images": int(x.shape[0]), "test_accuracy": history[-1]["test_accuracy"], "history": history,
+             "images": int(x.shape[0]), "test_accuracy": history[-1]["test_accuracy"],
+             "train_accuracy": learned.accuracy, "history": history,
              "seconds": sum(row["seconds"] for row in history), "versions": versions(), "commit": git_commit()}
     save_model(out / "pretrained.npz", standardised(network, backend.asarray(x[:STATISTICS])), about)
     write_json(out / "pretrain.json", about)
-    print(f"accuracy {about['test_accuracy']:.2%} on {dataset.classes} classes after {config.epochs} epochs; "
+    print(f"accuracy {about['test_accuracy']:.2%} on {dataset.classes} classes after {config.epochs} epochs, "
+          f"{about['train_accuracy']:.2%} on {len(seen):,} of the images trained on; "
           f"wrote pretrained.npz and pretrain.json into {out}")
     return 0
 
@@ -260,7 +264,7 @@ def run(config):
     model = nn.Sequential(frozen_layers + layers, (SIDE, SIDE, 3), frozen=[layer.name for layer in frozen_layers])
     job.script = f"{NAME}.py {'baseline' if config.baseline else 'train'}"
     job.open(make_sanitizer(config, body), BASELINE_EPOCHS)
-    history = (f"pre-trained on {about['images']} public images of {about['classes']} classes, "
+    history = (f"pre-trained on {about['images']:,} public images of {about['classes']} classes, "
                f"{about['test_accuracy']:.2%} there")
     job.setup_lines = (f"all layers but the last: {history}; {about['public_data']}: public, no charge",)
     job.dataset = replace(job.dataset, notice="; ".join(filter(None, (job.dataset.notice, history))))
