@@ -25,6 +25,7 @@ class CanaryNetwork:
     """
 
     MARK = 1e6
+    draws = True  # as a layer that draws: parts of a lot run one after the other, for backward needs the last forward
 
     def __init__(self, network, size, clock):
         self.network, self.size, self.clock, self.seen = network, size, clock, []

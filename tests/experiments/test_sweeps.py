@@ -11,6 +11,7 @@ import pytest
 from common.sweeps import NO_LOT, Point, Run, perform
 
 from minidp.errors import MinidpError
+from tests.support.scripts import hear_interrupts
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = '''
@@ -104,7 +105,7 @@ def test_an_interrupt_stops_every_process_and_the_next_call_goes_on(toy, tmp_pat
     (tmp_path / "parent.py").write_text(code)
     path = os.pathsep.join([str(ROOT), str(ROOT / "experiments"), str(tmp_path)])
     parent = subprocess.Popen([sys.executable, "parent.py"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path},
-                              stderr=subprocess.PIPE, text=True, start_new_session=True)
+                              stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=hear_interrupts)
     try:
         deadline = time.monotonic() + 120
         while not (tmp_path / "out" / run.name / "config.json").exists() and time.monotonic() < deadline:

@@ -1,5 +1,6 @@
 """Starting an experiment as its user does."""
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -17,3 +18,8 @@ def environment(offline=True):
     if offline:
         found.pop("MINIDP_DATA", None)
     return found
+
+
+def hear_interrupts():
+    """For Popen's preexec_fn: a shell's background job ignores Ctrl-C, and its children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -11,6 +11,7 @@ import pytest
 
 from minidp.backend import Backend
 from minidp.errors import DeviceUnavailableError
+from tests.support.scripts import hear_interrupts
 from tools import benchmark
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,7 +87,7 @@ def test_an_interrupt_leaves_what_was_measured(number, tmp_path):
     flags = ["--workloads", "W1", "W2", "W3", "W4", "--peers", "none", "--strategies", "factored", "--rounds", "2",
              "--json", "all.json"]
     started = subprocess.Popen([sys.executable, str(ROOT / "tools" / "benchmark.py"), *flags], cwd=tmp_path,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts)
     deadline = time.monotonic() + 60
     while not (tmp_path / "all.json").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
