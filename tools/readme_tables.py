@@ -100,7 +100,8 @@ def _accuracy(runs):
 
 
 TABLES = {"results": results_table, "benchmark": benchmark.ours, "peers": benchmark.peers,
-          "conditions": benchmark.conditions, "cnn": network_table, "cifar": transfer_table, "best": best_table}
+          "conditions": benchmark.conditions, "lots": benchmark.growth,
+          "cnn": network_table, "cifar": transfer_table, "best": best_table}
 PAGES = {"README.md": TABLES, "experiments/README.md": EXPERIMENT_TABLES}
 
 
