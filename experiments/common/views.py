@@ -53,7 +53,8 @@ def save_features(path, features):
     except OSError as error:
         print(f"NOTICE: {path}: the features were not kept for the next run ({error.strerror})", file=sys.stderr)
     else:
-        print(f"wrote the frozen layers' features ({features.nbytes / 2**30:.1f} GiB) into {path}", file=sys.stderr)
+        print(f"wrote the images' features ({features.nbytes / 2**30:.1f} GiB) into {path}; exact, so as private as "
+              "the images", file=sys.stderr)
 
 
 @contextmanager

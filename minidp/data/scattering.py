@@ -70,7 +70,7 @@ class Scattering:
         paths = 1 + scales * angles + angles**2 * scales * (scales - 1) // 2
         self.output_shape = (self.side >> scales, self.side >> scales, paths)
         self._wavelets = self._make_wavelets()
-        self._averages = [self._average(j) for j in range(scales + 1)]
+        self._averages = [self._average(j) for j in range(scales)]
 
     def _make_wavelets(self):
         """[(L, N, N)] for each scale: the wavelets' transforms, real since the wavelets are symmetric about 0."""

@@ -58,7 +58,7 @@ class Flatten(Layer):
 
 
 class Standardise(Layer):
-    r"""Shift and scale by *public* constants, the same for all data sets.
+    r"""Shift and scale by constants that are public, or released and charged elsewhere.
 
     Shapes
         x, y (B, ...)   mean, scale broadcast to one example
@@ -73,8 +73,8 @@ class Standardise(Layer):
         [B1]  own derivation: the mean does not depend on x
 
     Guarantees
-        A mean or scale that is computed from the training data is a release of its own and does not belong
-        here: nothing charges it.
+        Nothing is charged here: a mean or scale that is computed from the training data has to be released with
+        noise, and its release charged, before it comes here (experiments/mnist_best.py does so).
 
     Raises
         ParameterError   scale is not positive and finite everywhere
@@ -88,7 +88,7 @@ class Standardise(Layer):
     kind = "standardise"
 
     def __init__(self, mean, scale, name=None):
-        """mean, scale: host arrays (public constants)."""
+        """mean, scale: arrays (public, or released)."""
         super().__init__(name)
         if not ((scale > 0).all() and (scale < float("inf")).all()):
             raise ParameterError("standardise: expected scale to be positive and finite everywhere")
