@@ -119,12 +119,12 @@ def train(task, folder, start, config, began):
         folder.checkpoint(config, task.model, task.optimizer, task.filter.ledger, at, task.streams, history,
                           setup_count, spent())
 
-    if not task.streams.reproducible and progress.charged > progress.step:
-        # Taken over now; a crash before the next checkpoint must not let them be used twice.
-        checkpoint(Progress(progress.step, progress.step))
-    elif not start.begun:
-        checkpoint(progress)
     with _bar(task, plan, progress) as bar, stop_on_interrupt() as stop:
+        if not task.streams.reproducible and progress.charged > progress.step:
+            # Taken over now; a crash before the next checkpoint must not let them be used twice.
+            checkpoint(Progress(progress.step, progress.step))
+        elif not start.begun:
+            checkpoint(progress)
 
         def on_block(at):
             if at.step == at.charged:
