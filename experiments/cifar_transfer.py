@@ -8,6 +8,7 @@
 """
 import hashlib
 import math
+import statistics
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from common.sweep_flags import SweepFlags
 from common.sweep_plots import draw_noise_levels
 from common.sweeps import Point
 from common.training import stop_on_interrupt
-from common.views import CachedViews, FreshViews, feature_file
+from common.views import TEST_VIEWS, CachedViews, FreshViews, accuracy_over_views, feature_file
 import numpy as np
 from tqdm import tqdm
 
@@ -270,6 +271,8 @@ def run(config):
     job.dataset = replace(job.dataset, notice="; ".join(filter(None, (job.dataset.notice, history))))
     job.about = {"pretrained": {key: about[key] for key in PRETRAINED_BY},
                  "pretrained_sha256": hashlib.sha256(config.pretrained_file.read_bytes()).hexdigest()}
+    job.measured = lambda: {"test_views": TEST_VIEWS, "test_accuracy_over_views": accuracy_over_views(
+        model, job.backend.asarray(job.dataset.x_test), job.backend.asarray(job.dataset.y_test), SIDE)}
     inputs, tested = make_inputs(job, frozen)
     decay = round(config.decay_epochs * job.dataset.nominal_size / config.lot_size)
     optimizer = config.make_optimizer(LinearDecay(config.learning_rate, config.final_learning_rate, decay))
@@ -291,6 +294,11 @@ class FigureConfig(SweepFlags):
     """Flags of `figure`: Figure 6 from three runs of `train` for each seed."""
 
 
+def over_views(results):
+    """Mean over the seeds of the accuracy over views."""
+    return statistics.mean(result["test_accuracy_over_views"] for result in results)
+
+
 def figure(config):
     """Run what is missing and draw; returns the exit status."""
     out = config.folder(NAME)
@@ -298,6 +306,7 @@ def figure(config):
                     NAME, "train"): epsilon for epsilon, flags in BUDGETS.items()}
     results = config.results(points, (), out)
     levels = {f"eps{epsilon}": {**row(point, results[point]), **curves(results[point]), "target_epsilon": epsilon,
+                                "test_accuracy_over_views": over_views(results[point]),
                                 "label": f"sigma {results[point][0]['config']['noise_multiplier']}"}
               for point, epsilon in points.items()}
     summary = {**config.about(NAME, results, "figure"), "figure": "6", "levels": levels,

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 from common.config import option, parse
 from common.report import compare, user_errors, write_json
-from common.sweep_figures import PANELS, TIGHT, Budgets, NoiseLevels, Panels
+from common.sweep_figures import AVERAGED, PANELS, TIGHT, Budgets, NoiseLevels, Panels
 from common.sweep_flags import DigitSweepFlags
 from common.sweep_sentences import Sentences
 
 from minidp.errors import ParameterError
 
 NAME = "mnist_sweeps"
-FIGURES = {"3": NoiseLevels(), "3-tight": TIGHT, "4": Budgets(), "5": Panels("abcdef"), "sentences": Sentences(),
+FIGURES = {"3": NoiseLevels(), "3-tight": TIGHT, "3-averaged": AVERAGED, "4": Budgets(), "5": Panels("abcdef"),
+           "sentences": Sentences(),
            **{f"5{letter}": Panels(letter) for letter in PANELS}}
 SMOKE = ("--smoke", "--epochs", 2, "--lot-size", 60)
 
@@ -26,8 +27,8 @@ SMOKE = ("--smoke", "--epochs", 2, "--lot-size", 60)
 class Config(DigitSweepFlags):
     """The flags."""
 
-    figure: str = option("5", "figure of the paper (3-tight: held by the loss distribution, which allows more lots), "
-                                "a panel of Figure 5, or the sentences of its text",
+    figure: str = option("5", "figure of the paper (3-tight: held by the loss distribution, which allows more lots; "
+                                "3-averaged: the weights averaged too), a panel of Figure 5, or the sentences of its text",
                          choices=tuple(FIGURES))
 
 

@@ -20,6 +20,8 @@ def finish(job, task, record, history, seconds):
     """Write all files of a job's run into its folder, print a summary, and return the result."""
     progress, plan, filter, dataset = record.progress, task.plan, task.filter, job.dataset
     last = task.measure(progress.step, whole=True)
+    with task.released():
+        measured = job.measured() if job.measured else {}
     history = [row for row in history if row["step"] < progress.step] + [last]
     result = {
         "experiment": job.name,
@@ -54,6 +56,7 @@ def finish(job, task, record, history, seconds):
         "ledger_sha256": record.ledger.sha256(),
         "versions": versions(),
         "commit": git_commit(),
+        **measured,
         **job.about,
     }
     path = job.folder.path

@@ -29,6 +29,7 @@ class Job:
     began         time.perf_counter() at its start
     setup_event   what is released before the first step, or None; setup_lines tell it in privacy.md
     about         what else the result says, {key: value}
+    measured      the same as a function, called when the weights that are released stand in the model; or None
     """
 
     name: str
@@ -47,6 +48,7 @@ class Job:
     fingerprint: dict = None
     script: str = ""
     about: dict = field(default_factory=dict)
+    measured: object = None
 
     @property
     def command(self):

@@ -72,6 +72,7 @@ class NoiseLevels:
 
 
 TIGHT = NoiseLevels("noise", ())
+AVERAGED = NoiseLevels("averaged", ("--average", 0.998))
 
 
 class Budgets:

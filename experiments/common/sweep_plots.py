@@ -16,8 +16,8 @@ def draw_noise_levels(path, summary, lowest=0.8):
                             label="training (not private)")
         handles += axis.plot(curves["epoch"], curves["test_accuracy"], color="tab:blue", label="testing")
         axis.set(xlabel="epoch", ylabel="accuracy", ylim=(lowest, 1.0), title=(
-            f"{level['label']}: {level['test_accuracy']:.2%} "
-            f"at epsilon {level['target_epsilon']:g}"))
+            f"{level['label']}: {level['test_accuracy']:.2%} at epsilon {level['target_epsilon']:g}"
+            + (f"\n{level['test_accuracy_over_views']:.2%} over ten views" if "test_accuracy_over_views" in level else "")))
         axis.grid(alpha=0.3)
         front = axis
         drawn = [value if value and value < math.inf else math.nan for value in curves["delta_at_epsilon"] or ()]

@@ -16,6 +16,8 @@ except ImportError:  # Windows
     fcntl = None
 
 BATCH = 500  # images computed at once
+OFF_CENTRE = ((0, 0), (-2, -2), (-2, 2), (2, -2), (2, 2))  # crops of the views at test time, pixels down and right
+TEST_VIEWS = 2 * len(OFF_CENTRE)  # each also flipped
 LAYOUT = 1  # of a feature file; one more where views or features are computed otherwise
 
 
@@ -139,3 +141,21 @@ class FreshViews:
         else:
             crops = distort(images, draw_distortions(images.shape[0], self._draw, size=self._size))
         return self._frozen.predict(standardise_images(crops), batch_size=BATCH)
+
+
+def accuracy_over_views(model, images, labels, size):
+    """Part of the images (N, H, W, C) that `model` classifies rightly by its mean logits over TEST_VIEWS views of each.
+
+    model: from standardised views (B, size, size, C) to logits; labels (N,). What it computes from trained weights
+    costs no privacy. Argmax of mean logits is that of mean log-probabilities.
+    """
+    down, right = ((side - size) // 2 for side in images.shape[1:3])
+    correct = 0
+    for start in range(0, images.shape[0], BATCH):
+        part, z = images[start : start + BATCH], 0
+        for i, j in OFF_CENTRE:
+            crop = part[:, down + i : down + i + size, right + j : right + j + size]
+            for view in (crop, crop[:, :, ::-1]):
+                z = z + model.forward(standardise_images(view.astype("float32")))[0]
+        correct = correct + (z.argmax(axis=1) == labels[start : start + BATCH]).sum()
+    return int(to_host(correct)) / images.shape[0]

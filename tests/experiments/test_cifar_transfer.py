@@ -3,11 +3,15 @@ import hashlib
 import json
 import shutil
 import subprocess
+from importlib import import_module
 
 import numpy as np
 import pytest
+from minidp import nn
+from minidp.data import load_cifar10
+from minidp.train import load_arrays, restore
 
-from tests.support.scripts import command, environment
+from tests.support.scripts import ROOT, command, environment
 
 RECORD = 3072
 PRETRAIN = ("--epochs", 1, "--dropout", 0.5, "--smoke", "--quiet")
@@ -92,6 +96,20 @@ def test_result_names_what_the_layers_were_pretrained_on(pretrained, train):
 
 def test_baseline_is_not_private(train):
     assert train("baseline")["epsilon"]["moments"]["upper"] == "inf"
+
+
+def test_accuracy_over_views_is_that_of_the_weights_in_the_saved_model(train, folders, tmp_path, monkeypatch):
+    found = train("baseline", "--average", 0.9, "--epochs", 3)
+    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
+    script, views = import_module("cifar_transfer"), import_module("common.views")
+    rng, path = np.random.default_rng(0), tmp_path / "out" / "model.npz"
+    neutral = nn.Standardise(np.zeros(2304, np.float32), np.ones(2304, np.float32))
+    model = nn.Sequential([*script.convolutions(rng), neutral, *script.dense_layers(rng, 10)], (24, 24, 3))
+    restore(path, load_arrays(path)[0], model.state())
+    dataset = load_cifar10(folders / "cifar", progress=False)
+    over_views = views.accuracy_over_views(model, dataset.x_test[:500], dataset.y_test[:500], 24)
+    assert found["test_views"] == 10 and 0 < over_views < 1
+    assert found["test_accuracy_over_views"] == pytest.approx(over_views, abs=0.003)  # threads round sums differently
 
 
 def test_pretraining_goes_on_where_it_was(pretrained, folders, run_script, tmp_path):

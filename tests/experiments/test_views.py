@@ -6,6 +6,8 @@ import time
 import numpy as np
 import pytest
 from minidp import nn
+from minidp.data import distort, standardise_images
+from minidp.data.augment import Distortions
 from minidp.errors import DataError
 
 from tests.support.scripts import ROOT
@@ -86,3 +88,23 @@ def test_a_disk_that_takes_nothing_costs_only_a_notice(views, images, tmp_path, 
     (tmp_path / "file").write_text("")
     assert make(views, images, tmp_path / "file" / "features.npy").shape == (30, 128)
     assert "not kept" in capsys.readouterr().err
+
+
+def test_accuracy_over_views_is_that_of_the_mean_logits_of_ten_distorted_views(views, images):
+    model = nn.Sequential([*frozen(1).layers, nn.Dense(2 * SIZE * SIZE, 4, rng=np.random.default_rng(5))], (SIZE, SIZE, 3))
+    labels = np.random.default_rng(6).integers(0, 4, 30)
+    logits = 0
+    for down, right in ((12, 12), (10, 10), (10, 14), (14, 10), (14, 14)):
+        for flip in (False, True):
+            each = [np.full(30, value) for value in (down, right, flip, 0.0, 1.0)]
+            logits = logits + model.predict(standardise_images(distort(images, Distortions(SIZE, *each))))
+    assert len(set(logits.argmax(axis=1))) > 1
+    assert views.accuracy_over_views(model, images, labels, SIZE) == (logits.argmax(axis=1) == labels).mean()
+
+
+def test_accuracy_over_views_of_more_images_than_a_batch(views, images, monkeypatch):
+    model = nn.Sequential([*frozen(1).layers, nn.Dense(2 * SIZE * SIZE, 4, rng=np.random.default_rng(5))], (SIZE, SIZE, 3))
+    labels = np.arange(30) % 4
+    whole = views.accuracy_over_views(model, images, labels, SIZE)
+    monkeypatch.setattr(views, "BATCH", 7)
+    assert views.accuracy_over_views(model, images, labels, SIZE) == whole > 0
