@@ -141,6 +141,36 @@ def row_sq_norms(x):
     return xp.einsum("...p,...p->...", x, x)
 
 
+def outer_products(a, d):
+    """(g, sq): einsum("bi,bo->bio", a, d) and its squared norms, or None instead of these where they would cost a pass.
+
+    On the host in float32, which training has, a compiled kernel does both at once.
+    """
+    xp = namespace_of(a, d)
+    if not _compiled(a, d):
+        return xp.einsum("bi,bo->bio", a, d), None
+    from . import host_kernels
+
+    g, sq = np.empty((*a.shape, d.shape[1]), np.float32), np.empty(a.shape[0], np.float32)
+    host_kernels.form_outer(np.ascontiguousarray(a), np.ascontiguousarray(d), g, sq)
+    return g, sq
+
+
+def add_weighted(total, w, g):
+    """total += w @ g, in place, without the rows of g whose weight is 0; total (P,), w (B,), g (B, P)."""
+    if not _compiled(total, w, g):
+        total += w @ keep_rows(w != 0, g)
+        return
+    from . import host_kernels
+
+    host_kernels.add_weighted(total, w, g)
+
+
+def _compiled(*arrays):
+    """True for arrays that `host_kernels` is for."""
+    return all(isinstance(array, np.ndarray) and array.dtype == np.float32 for array in arrays)
+
+
 def copy_runs(view):
     """ascontiguousarray of a view whose last axis lies together in memory, each run along it copied at once."""
     xp = namespace_of(view)

@@ -8,14 +8,14 @@ Letters: b example, i and o the two sides of an outer product, t position.
 import math
 from math import prod
 
-from .backend import epsilon, keep_rows, materialises, namespace_of, row_sq_norms
+from .backend import (add_weighted, epsilon, keep_rows, materialises, namespace_of, outer_products,
+                      row_sq_norms)
 from .errors import ShapeError
+from .gram import gram, gram_chain, pair_levels, quadratic, sum_in_pairs
 from .validate import one_of, same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
 RUN = 512  # numbers summed at a stretch
-GRAM_RUN, GRAM_RUNS = 32, 8  # columns of a float64 Gram product summed at a stretch, at least; stretches, at most
-GRAM_RUN_SINGLE = 512  # in float32, where speed counts for more than the last digit
 
 
 class PerExampleGrad:
@@ -31,6 +31,10 @@ class PerExampleGrad:
         """(B,) squared norms, rounded up: no smaller than the true ones whatever the dtype's rounding."""
         sq = self.sq_norms()
         return sq * (1 + self._chain * epsilon(sq))  # [N2]
+
+    def add_weighted_sum(self, total, w):
+        """total += sum_b w_b g_b, in place."""
+        total += self.weighted_sum(w)
 
     def resolve(self, strategy):
         """"explicit" or "factored": what `strategy` (auto, explicit, factored) means for this gradient.
@@ -88,9 +92,9 @@ class Explicit(PerExampleGrad):
         [P1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
     """
 
-    def __init__(self, g, swapped=False):
-        """swapped: the array given has its two last axes the other way round in memory, (B, O, I)."""
-        self.g, self._swapped = g, swapped
+    def __init__(self, g, swapped=False, sq_norms=None):
+        """swapped: g has its two last axes the other way round in memory, (B, O, I); sq_norms: if known already."""
+        self.g, self._swapped, self._sq_norms = g, swapped, sq_norms
         self.n_examples = g.shape[0]
         self.shape = tuple(g.shape[:0:-1]) if swapped else tuple(g.shape[1:])
         size = prod(self.shape)
@@ -101,6 +105,8 @@ class Explicit(PerExampleGrad):
 
     def sq_norms(self):
         """(B,) squared L2 norms, summed in runs: that keeps the chain of roundings short."""
+        if self._sq_norms is not None:
+            return self._sq_norms
         g = self._matrix()
         whole = g.shape[1] - g.shape[1] % RUN
         runs = g[:, :whole].reshape((self.n_examples, whole // RUN, RUN))
@@ -110,6 +116,13 @@ class Explicit(PerExampleGrad):
         """sum_b w_b g_b, of the parameter's shape."""
         total = w @ keep_rows(w != 0, self._matrix())  # [P1]
         return total.reshape(self.shape[::-1]).T if self._swapped else total.reshape(self.shape)
+
+    def add_weighted_sum(self, total, w):
+        """total += sum_b w_b g_b, in place; in one pass where the gradients were formed by a kernel."""
+        flat = total.T if self._swapped else total
+        if self._sq_norms is None or not flat.flags.c_contiguous:
+            return super().add_weighted_sum(total, w)
+        add_weighted(flat.reshape((flat.size,)), w, self._matrix())  # [P1]
 
     def materialise(self):
         """The gradients, (B, *shape)."""
@@ -182,9 +195,9 @@ class Outer(PerExampleGrad):
 
     def explicit(self):
         """Materialised with the longer axis last, which is three times faster where the other is short."""
-        if self.shape[0] <= self.shape[1]:
-            return Explicit(self.materialise())
-        return Explicit(self.xp.einsum("bi,bo->boi", self.a, self.d), swapped=True)  # [F1]
+        swapped = self.shape[0] > self.shape[1]
+        g, sq_norms = outer_products(self.d, self.a) if swapped else outer_products(self.a, self.d)  # [F1]
+        return Explicit(g, swapped, sq_norms)
 
     def rows(self, start, stop):
         """The same for the examples start..stop-1."""
@@ -249,18 +262,18 @@ class OuterSum(PerExampleGrad):
         xp, (i, o) = self.xp, self.shape
         a, d = (xp.sqrt(row_sq_norms(factor)) for factor in (self.a, self.d))
         c_i, c_o, c_s, slack = (
-            rounding_bound(n, sq) for n in (_gram_chain(i, sq), _gram_chain(o, sq), 1 + _pair_levels(self.positions**2),
+            rounding_bound(n, sq) for n in (gram_chain(i, sq), gram_chain(o, sq), 1 + pair_levels(self.positions**2),
                                             2 * (self.positions + i) + o + 20))
-        lost = (c_i + c_s) * _quadratic(a, gram_d) + c_o * _quadratic(d, gram_a)
+        lost = (c_i + c_s) * quadratic(a, gram_d) + c_o * quadratic(d, gram_a)
         lost += c_i * c_o * (a * d).sum(axis=1) ** 2
         return (sq + lost * (1 + 2 * slack)) * (1 + 8 * epsilon(sq))  # [N3]
 
     def _through_grams(self):
         """The squared norms and the absolute Gram matrices of a and d, (B, T, T)."""
         xp = self.xp
-        gram_a, gram_d = _gram(self.a), _gram(self.d)
+        gram_a, gram_d = gram(self.a), gram(self.d)
         terms = (gram_a * gram_d).reshape((self.n_examples, self.positions**2))
-        sq = _sum_in_pairs(terms)  # [N1]
+        sq = sum_in_pairs(terms)  # [N1]
         return xp.where(sq < 0, 0, sq), xp.abs(gram_a, out=gram_a), xp.abs(gram_d, out=gram_d)
 
     def weighted_sum(self, w):
@@ -289,47 +302,6 @@ def rounding_bound(n, array):
     """The relative error of a sum of products with chains of n roundings, in the array's dtype."""
     lost = n * epsilon(array) / 2
     return lost / (1 - lost) if lost < 1 else math.inf  # [N4]
-
-
-def _gram(factor):
-    """(B, T, T) from (B, T, N): the inner products of the rows, a run of columns at a time."""
-    total, run = None, _gram_run(factor.shape[2], factor)
-    for start in range(0, factor.shape[2], run):
-        part = factor[:, :, start : start + run]
-        one = part @ part.transpose(0, 2, 1)
-        if total is None:
-            total = one
-        else:
-            total += one
-    return total
-
-
-def _gram_run(n, array):
-    return max(GRAM_RUN_SINGLE if array.itemsize == 4 else GRAM_RUN, -(-n // GRAM_RUNS))
-
-
-def _gram_chain(n, array):
-    run = _gram_run(n, array)
-    return min(n, run) + (n - 1) // run
-
-
-def _sum_in_pairs(terms):
-    """(B,) sums over the last axis of (B, N), which is used up: the second half onto the first, again and again."""
-    n = terms.shape[1]
-    while n > 1:
-        half = (n + 1) // 2
-        terms[:, : n - half] += terms[:, half:n]
-        n = half
-    return terms[:, 0].copy()
-
-
-def _pair_levels(n):
-    return (n - 1).bit_length()
-
-
-def _quadratic(v, matrix):
-    """(B,) of sum_tu v_t matrix_tu v_u."""
-    return (v * (matrix @ v[:, :, None])[:, :, 0]).sum(axis=1)
 
 
 def cheaper_sum(positions, i, o):

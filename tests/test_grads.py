@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from minidp.backend import keep_rows, to_host
 from minidp.errors import BackendMismatchError, ParameterError, ShapeError
-from minidp.grads import GRAM_RUN_SINGLE, Explicit, Outer, OuterSum, rounding_bound
+from minidp.gram import GRAM_RUN_SINGLE
+from minidp.grads import Explicit, Outer, OuterSum, rounding_bound
 from tests.support.guarded import guarded_backend
 
 

@@ -124,6 +124,7 @@ class Sanitizer:
             raw_part = self._sq_norms(group, part) + (raw_sq_norms[start:stop] if factored else 0)  # [N1]
             weights.append(clip_weights(raw_part, group.clip_norm))
             self._add(part, weights[-1], total)
+            del part  # so that the next one takes its place in the cache
         if factored:
             whole = weights[0] if len(weights) == 1 else namespace_of(*weights).concatenate(weights)
             self._add(factored, whole, total)
@@ -134,11 +135,10 @@ class Sanitizer:
 
     def _add(self, grads, weights, total):
         for key, grad in grads.items():
-            part = grad.weighted_sum(weights)  # [F1]
             if key in total:
-                total[key] += part
+                grad.add_weighted_sum(total[key], weights)  # [F1]
             else:
-                total[key] = part
+                total[key] = grad.weighted_sum(weights)  # [F1]
 
     def release(self, raw_sum, rng):
         """Add each group's noise to the lot's clipped sum, in place; the result is private no more.

@@ -1,0 +1,107 @@
+"""The compiled twins against the plain functions of `backend`, and the way gradients take through them."""
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minidp import backend as backend_module
+from minidp.backend import add_weighted, outer_products
+from minidp.grads import Explicit, Outer
+from minidp.host_kernels import RUN, STRETCH
+from minidp.mechanism import Sanitizer, flat_group
+from minidp.audit import reference
+
+KEYS = [("wide", "W"), ("tall", "W"), ("wide", "b")]
+
+
+def draw(rng, *shape):
+    return rng.standard_normal(shape).astype("float32")
+
+
+@settings(max_examples=30)
+@given(b=st.integers(0, 4), i=st.integers(1, 5), o=st.sampled_from([1, 2, 7, RUN - 1, RUN, RUN + 1, 3 * RUN + 5]),
+       seed=st.integers(0, 999))
+def test_formed_gradients_and_their_norms_equal_the_plain_ones(b, i, o, seed):
+    rng = np.random.default_rng(seed)
+    a, d = draw(rng, b, i), draw(rng, b, o)
+    plain, none = outer_products(a.astype("float64"), d.astype("float64"))
+    g, sq = outer_products(a, d)
+    assert none is None and g.dtype == sq.dtype == np.float32
+    np.testing.assert_array_equal(g, plain.astype("float32"))  # one rounding, of a product that float64 holds exactly
+    np.testing.assert_allclose(sq, (plain**2).sum(axis=(1, 2)), rtol=1e-5)
+
+
+@settings(max_examples=30)
+@given(b=st.integers(0, 5), p=st.sampled_from([1, 3, STRETCH - 1, STRETCH, 2 * STRETCH + 7]), seed=st.integers(0, 999))
+def test_weighted_sums_are_added_as_by_the_plain_function(b, p, seed):
+    rng = np.random.default_rng(seed)
+    total, w, g = draw(rng, p), np.where(rng.random(b) < 0.3, 0, rng.random(b)).astype("float32"), draw(rng, b, p)
+    plain = total.astype("float64")
+    add_weighted(plain, w.astype("float64"), g.astype("float64"))
+    g[w == 0] = rng.choice([np.nan, np.inf])
+    add_weighted(total, w, g)
+    np.testing.assert_allclose(total, plain, rtol=1e-5, atol=1e-5)
+
+
+def test_rows_of_weight_zero_are_left_out_by_the_plain_function(backend):
+    total = backend.asarray(np.ones(2))
+    add_weighted(total, backend.asarray(np.array([0.0, 2.0])), backend.asarray(np.array([[np.nan, np.inf], [1.0, 3.0]])))
+    np.testing.assert_array_equal(np.asarray(total.get() if hasattr(total, "get") else total), [3, 7])
+
+
+def test_factors_that_do_not_lie_together_in_memory_give_the_same(rng):
+    a, d = draw(rng, 5, 8)[:, ::2], draw(rng, 3, 5).T
+    for got, expected in zip(outer_products(a, d), outer_products(a.copy(), d.copy())):
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_an_example_that_is_not_finite_has_a_norm_that_is_not(bad, rng):
+    a, d = draw(rng, 3, 4), draw(rng, 3, 6)
+    a[1, 2] = bad
+    sq = outer_products(a, d)[1]
+    assert np.isfinite(sq[[0, 2]]).all() and not np.isfinite(sq[1])
+
+
+@settings(max_examples=20)
+@given(o=st.sampled_from([1, 9, RUN + 3]), i=st.integers(1, 6), spread=st.floats(0, 12), seed=st.integers(0, 999))
+def test_upper_norms_of_formed_gradients_are_never_below_the_true_ones(o, i, spread, seed):
+    """Numbers of very different sizes, so that small squares vanish beside large ones."""
+    rng = np.random.default_rng(seed)
+    a, d = (draw(rng, 2, n) * np.exp2(-spread * rng.random((2, n))).astype("float32") for n in (i, o))
+    formed = Outer(a, d).explicit()
+    for g, upper in zip(formed.materialise(), formed.sq_norms_upper()):
+        true = sum(Fraction(float(value)) ** 2 for value in g.ravel())
+        assert true <= Fraction(float(upper)) <= true * Fraction(1001, 1000)
+
+
+def _grads(rng, examples):
+    factors = {("wide", "W"): (3, 600), ("tall", "W"): (600, 2)}
+    grads = {key: Outer(draw(rng, examples, i), draw(rng, examples, o)) for key, (i, o) in factors.items()}
+    grads["wide", "b"] = Explicit(draw(rng, examples, 600))
+    return grads
+
+
+@pytest.mark.parametrize("budget", [1, 20_000, 10**9])
+def test_explicit_clipped_sum_in_float32_equals_a_loop(budget, rng, monkeypatch):
+    """Both shapes of layer, several batches, parts of two examples, of a few, and of all."""
+    monkeypatch.setattr(backend_module, "HOST_EXPLICIT_BYTES", budget)
+    groups, batches, raw_sum = flat_group(KEYS, 20.0, 0.0), [_grads(rng, n) for n in (7, 1, 6)], None
+    expected = {key: 0 for key in KEYS}
+    for grads in batches:
+        raw_sum = Sanitizer(groups, "explicit").clipped_sum(grads, raw_sum)
+        exact = {key: grad.materialise().astype("float64") for key, grad in grads.items()}
+        for key, part in reference.clipped_sum(exact, groups).items():
+            expected[key] = expected[key] + part
+    for key in KEYS:
+        np.testing.assert_allclose(raw_sum[key], expected[key], rtol=1e-4, atol=1e-5)
+        assert raw_sum[key].dtype == np.float32
+
+
+def test_a_sum_in_another_order_of_memory_is_added_to_as_well(rng):
+    formed, w = Outer(draw(rng, 3, 600), draw(rng, 3, 2)).explicit(), draw(rng, 3)
+    total = np.ones((600, 2), "float32")  # formed with its axes swapped, and so would be its own sum
+    formed.add_weighted_sum(total, w)
+    np.testing.assert_allclose(total, 1 + np.einsum("b,bio->io", w, formed.materialise()), rtol=1e-4, atol=1e-5)
