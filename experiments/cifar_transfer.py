@@ -16,7 +16,7 @@ from pathlib import Path
 from common.config import command_of, option, parse, to_json
 from common.flags import RunFlags
 from common.job import Job, exit_status, shrink_for_smoke
-from common.public import train_public
+from common.public import scale_initial_values, train_public
 from common.report import git_commit, user_errors, versions, write_json
 from common.sweep_figures import curves, row
 from common.sweep_flags import SweepFlags
@@ -41,6 +41,7 @@ SIDE, CHANNELS, UNITS = 24, 64, 384  # Section 5.3: 24 x 24 crops, 64 channels, 
 SMOKE_IMAGES, SMOKE_LOT, SMOKE_EPOCHS = 500, 50, 1
 BASELINE_EPOCHS = 30
 STATISTICS, SPREAD_FLOOR = 10_000, 0.1  # public images that features are standardised on; of the mean spread
+SCALED_ON = 500  # public images that initial values are scaled on
 PRETRAINED = Path(__file__).resolve().parent / "pretrained" / "cifar_transfer.npz"
 FOUND = ("--accountant", "loss_distribution", "--lot-size", 4000, "--clipping", "flat", "--clip-norm", 1,
          "--optimizer", "momentum", "--average", 0.98)
@@ -60,8 +61,9 @@ class PretrainConfig:
     out: str | None = option(None, "folder for pretrained.npz and what it takes to go on")
     epochs: int = option(20, "passes over the data")
     batch_size: int = option(128, "examples per step")
-    optimizer: str = option("adam", "of the mean gradient", choices=tuple(OPTIMIZERS))
-    learning_rate: float = option(1e-3, "at the first step, falling linearly to a hundredth at the last")
+    optimizer: str = option("momentum", "of the mean gradient", choices=tuple(OPTIMIZERS))
+    learning_rate: float = option(0.05, "at the first step, falling linearly to a hundredth at the last")
+    weight_decay: float = option(5e-4, "times the weights, added to their gradient")
     dropout: float = option(0.0, "part of the units of both dense layers that is left out of each step")
     seed: int = option(0, "of initial values, order, augmentation and dropout (the data is public)")
     device: str = option("auto", "where to compute", choices=("auto", "cpu", "gpu"))
@@ -74,7 +76,7 @@ class PretrainConfig:
                 raise ParameterError(f"--{name.replace('_', '-')} DIR is needed")
         count(1, epochs=self.epochs, batch_size=self.batch_size)
         count(seed=self.seed)
-        non_negative_finite(learning_rate=self.learning_rate)
+        non_negative_finite(learning_rate=self.learning_rate, weight_decay=self.weight_decay)
         in_range(0, 1, open_high=True, dropout=self.dropout)
 
 
@@ -128,17 +130,19 @@ def pretrain(config):
     network.to(backend)
     steps = config.epochs * math.ceil(x.shape[0] / config.batch_size)
     optimizer = OPTIMIZERS[config.optimizer](LinearDecay(config.learning_rate, config.learning_rate / 100, steps))
+    seen = standardise_images(centre_crop(backend.asarray(x[:STATISTICS]), SIDE))
+    scale_initial_values(network, seen[:SCALED_ON])
     out.mkdir(parents=True, exist_ok=True)
     fixed = {key: value for key, value in to_json(config).items() if key not in ("out", "public_data", "quiet")}
     with stop_on_interrupt() as stop:
         history, done = train_public(
             out, fixed, network, optimizer, streams, backend.asarray(x), backend.asarray(y),
             standardise_images(centre_crop(backend.asarray(x_test), SIDE)), backend.asarray(y_test),
-            epochs=config.epochs, batch_size=config.batch_size, quiet=config.quiet, should_stop=stop)
+            epochs=config.epochs, batch_size=config.batch_size, weight_decay=config.weight_decay, quiet=config.quiet,
+            should_stop=stop)
     if not done:
         print(f"interrupted after epoch {len(history)}; the same command goes on from there", file=sys.stderr)
         return 130
-    seen = standardise_images(centre_crop(backend.asarray(x[:STATISTICS]), SIDE))
     learned = evaluate(network, nn.SoftmaxCrossEntropy(), seen, backend.asarray(y[:STATISTICS]), batch_size=512)
     about = {"experiment": NAME, "command": command_of(f"{NAME}.py pretrain", config, ("out", "public_data", "quiet")),
              "config": fixed, "device": backend.name, "public_data": dataset.notice or dataset.name, "classes": dataset.classes,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from minidp import nn
 from minidp.data import load_cifar10
-from minidp.train import load_arrays, restore
+from minidp.train import SGD, load_arrays, restore
 
 from tests.support.scripts import ROOT, command, environment
 
@@ -83,6 +83,36 @@ def test_standardised_features_leave_the_function_as_it_was(pretrained, folders)
         x = np.random.default_rng(0).random((5, len(mean)), dtype=np.float32)
         np.testing.assert_allclose((x - mean) / scale @ after["dense1.W"] + after["dense1.b"], x @ W + b, atol=1e-4)
         assert (mean > 0).any() and (scale > 0).all() and scale.std() > 0
+
+
+def test_initial_values_are_scaled_to_unit_outputs_layer_by_layer(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
+    script, public = import_module("cifar_transfer"), import_module("common.public")
+    rng = np.random.default_rng(0)
+    network = nn.Sequential([*script.convolutions(rng), *script.dense_layers(rng, 7, 0.5)], (24, 24, 3))
+    x = rng.standard_normal((20, 24, 24, 3), dtype=np.float32)
+    public.scale_initial_values(network, x)
+    deviations = []
+    for layer in network.layers:
+        x, _ = layer.forward(x)
+        if "W" in layer.params:
+            deviations.append(x.std())
+    assert deviations == pytest.approx([1, 1, 1, 1, 0.1], rel=1e-5)
+
+
+def test_weight_decay_draws_weights_towards_zero_and_leaves_biases(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
+    step = import_module("common.public").step
+    rng, x, y = np.random.default_rng(0), np.random.default_rng(1).random((5, 3)), np.arange(5) % 2
+    after = []
+    for decay in (0.0, 0.25):
+        network = nn.Sequential([nn.Dense(3, 2, rng=np.random.default_rng(2), dtype="float64")], (3,))
+        network.layers[0].params["b"] += 1
+        before = network.layers[0].params["W"].copy()
+        step(network, nn.SoftmaxCrossEntropy(), SGD(0.5), x, y, 0, rng, decay)
+        after.append({name: array.copy() for name, array in network.layers[0].params.items()})
+    np.testing.assert_allclose(after[1]["W"], after[0]["W"] - 0.5 * 0.25 * before, rtol=1e-12)
+    np.testing.assert_array_equal(after[1]["b"], after[0]["b"])
 
 
 def test_result_names_what_the_layers_were_pretrained_on(pretrained, train):
