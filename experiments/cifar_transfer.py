@@ -4,11 +4,10 @@
     python experiments/cifar_transfer.py pretrain --public-data DIR --out DIR
     python experiments/cifar_transfer.py train --data-dir DIR --target-epsilon 2
     python experiments/cifar_transfer.py baseline --data-dir DIR
-    python experiments/cifar_transfer.py figure --data-dir DIR --seeds 3
+    python experiments/cifar_transfer.py figure --data-dir DIR --seeds 3      # also: sentences
 """
 import hashlib
 import math
-import statistics
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,13 +16,12 @@ from common.config import command_of, option, parse, to_json
 from common.flags import RunFlags
 from common.job import Job, exit_status, shrink_for_smoke
 from common.public import scale_initial_values, train_public
-from common.report import git_commit, user_errors, versions, write_json
-from common.sweep_figures import curves, row
+from common.report import compare, git_commit, user_errors, versions, write_json
 from common.sweep_flags import SweepFlags
-from common.sweep_plots import draw_noise_levels
-from common.sweeps import Point
 from common.training import stop_on_interrupt
+from common.transfer_figures import Transfer, TransferSentences
 from common.views import TEST_VIEWS, CachedViews, FreshViews, accuracy_over_views, feature_file
+from common.watching import Watching
 import numpy as np
 from tqdm import tqdm
 
@@ -43,12 +41,6 @@ BASELINE_EPOCHS = 30
 STATISTICS, SPREAD_FLOOR = 10_000, 0.1  # public images that features are standardised on; of the mean spread
 SCALED_ON = 500  # public images that initial values are scaled on
 PRETRAINED = Path(__file__).resolve().parent / "pretrained" / "cifar_transfer.npz"
-FOUND = ("--accountant", "loss_distribution", "--lot-size", 4000, "--clipping", "flat", "--clip-norm", 1,
-         "--optimizer", "momentum", "--average", 0.98)
-BUDGETS = {  # of Figure 6, about 600 lots each: epsilon, and the flags found for it
-    epsilon: ("--noise-multiplier", sigma, "--learning-rate", rate, "--final-learning-rate", rate)
-    for epsilon, sigma, rate in ((2, 4.04, 0.25), (4, 2.29, 0.35), (8, 1.40, 0.5))}
-SMOKE = ("--smoke", "--views", 1)
 PRETRAINED_BY = ("command", "public_data", "classes", "images", "test_accuracy", "commit")
 TRAINED = {"softmax": 1, "top": 2, "both": 3}  # of the last three dense layers
 
@@ -169,6 +161,7 @@ class TrainConfig(RunFlags):
                                choices=tuple(TRAINED))
     pretrained: str | None = option(None, "file that `pretrain` wrote, in place of the one in experiments/pretrained")
     views: int = option(8, "fixed distorted views of each example, whose features are computed once; 0: crops only")
+    watch_norms: bool = option(False, "take down the median of each clip group's unclipped norms (not private)")
     fresh_augmentation: bool = option(False, "a new distortion at every use, as in the paper; far slower")
     learning_rate: float = option(0.1, "at the first step")
     final_learning_rate: float = option(0.052, "after --decay-epochs")
@@ -219,16 +212,16 @@ def load_pretrained(config, classes, rng):
     return layers[:last], layers[last:], about
 
 
-def make_sanitizer(config, body):
+def make_groups(config, body):
     """Clip groups: the softmax layer's C is twice the others', since its gradients are (Section 5.3)."""
     keys = list(body.params())
     softmax = keys[-1][0]
     if config.baseline:
-        return Sanitizer(flat_group(keys, math.inf, 0.0), config.gradients)
+        return flat_group(keys, math.inf, 0.0)
     if config.clipping == "flat":
-        return Sanitizer(flat_group(keys, config.clip_norm, config.sigma), config.gradients)
+        return flat_group(keys, config.clip_norm, config.sigma)
     bounds = {layer: config.clip_norm * (2 if layer == softmax else 1) for layer, _ in keys}
-    return Sanitizer(per_layer_groups(keys, bounds, config.sigma), config.gradients)
+    return per_layer_groups(keys, bounds, config.sigma)
 
 
 def load(config):
@@ -268,13 +261,16 @@ def run(config):
     body = nn.Sequential(layers, frozen.output_shape).to(job.backend)
     model = nn.Sequential(frozen_layers + layers, (SIDE, SIDE, 3), frozen=[layer.name for layer in frozen_layers])
     job.script = f"{NAME}.py {'baseline' if config.baseline else 'train'}"
-    job.open(make_sanitizer(config, body), BASELINE_EPOCHS)
+    groups, raw_medians = make_groups(config, body), {}
+    job.open(Watching(groups, config.gradients, raw_medians) if config.watch_norms else Sanitizer(groups, config.gradients),
+             BASELINE_EPOCHS)
     history = (f"pre-trained on {about['images']:,} public images of {about['classes']} classes, "
                f"{about['test_accuracy']:.2%} there")
     job.setup_lines = (f"all layers but the last: {history}; {about['public_data']}: public, no charge",)
     job.dataset = replace(job.dataset, notice="; ".join(filter(None, (job.dataset.notice, history))))
     job.about = {"pretrained": {key: about[key] for key in PRETRAINED_BY},
-                 "pretrained_sha256": hashlib.sha256(config.pretrained_file.read_bytes()).hexdigest()}
+                 "pretrained_sha256": hashlib.sha256(config.pretrained_file.read_bytes()).hexdigest(),
+               **({"median_norms_not_private": raw_medians} if config.watch_norms else {})}
     job.measured = lambda: {"test_views": TEST_VIEWS, "test_accuracy_over_views": accuracy_over_views(
         model, job.backend.asarray(job.dataset.x_test), job.backend.asarray(job.dataset.y_test), SIDE)}
     inputs, tested = make_inputs(job, frozen)
@@ -295,36 +291,35 @@ def baseline(config):
 
 @dataclass(frozen=True)
 class FigureConfig(SweepFlags):
-    """Flags of `figure`: Figure 6 from three runs of `train` for each seed."""
+    """Flags of `figure`, Figure 6 from three runs of `train` for each seed, and of `sentences`."""
 
 
-def over_views(results):
-    """Mean over the seeds of the accuracy over views."""
-    return statistics.mean(result["test_accuracy_over_views"] for result in results)
-
-
-def figure(config):
-    """Run what is missing and draw; returns the exit status."""
-    out = config.folder(NAME)
-    points = {Point(f"{NAME}-eps{epsilon}", (*(SMOKE if config.smoke else FOUND), "--target-epsilon", epsilon, *flags),
-                    NAME, "train"): epsilon for epsilon, flags in BUDGETS.items()}
-    results = config.results(points, (), out)
-    levels = {f"eps{epsilon}": {**row(point, results[point]), **curves(results[point]), "target_epsilon": epsilon,
-                                "test_accuracy_over_views": over_views(results[point]),
-                                "label": f"sigma {results[point][0]['config']['noise_multiplier']}"}
-              for point, epsilon in points.items()}
-    summary = {**config.about(NAME, results, "figure"), "figure": "6", "levels": levels,
+def figure(config, made=Transfer(), command="figure"):
+    """Run what a figure lacks and draw it; returns the exit status."""
+    out, points = config.folder(NAME), made.points(config.smoke)
+    results = config.results(points.values(), (), out)
+    missing = [point.name for point in points.values() if point not in results]
+    if missing:
+        raise ParameterError(f"{out} holds no run of {', '.join(missing)}; leave out --draw to make them")
+    summary = {**config.about(NAME, results, command), "figure": made.name, **made.summary(points, results),
                "notice": next(iter(results.values()))[0]["notice"]}
-    draw_noise_levels(out / "figure_6.png", summary, lowest=0.4)
-    write_json(out / "figure_6.json", summary)
-    print(f"NOTICE: {summary['notice']}\nwrote {out / 'figure_6.png'} and {out / 'figure_6.json'}, from "
+    path = out / made.stem
+    made.draw(f"{path}.png", summary)
+    write_json(f"{path}.json", summary)
+    compare(summary)
+    print(f"NOTICE: {summary['notice']}\nwrote {path}.png and {path}.json, from "
           f"{sum(map(len, results.values()))} runs in {out}")
     return 0
 
 
+def sentences(config):
+    """The same for what the text of Section 5.3 says; returns the exit status."""
+    return figure(config, TransferSentences(), "sentences")
+
+
 Config = TrainConfig  # of `run`
 COMMANDS = {"pretrain": (PretrainConfig, pretrain), "train": (TrainConfig, train), "baseline": (TrainConfig, baseline),
-            "figure": (FigureConfig, figure)}
+            "figure": (FigureConfig, figure), "sentences": (FigureConfig, sentences)}
 
 
 def main(argv=None):

@@ -7,21 +7,19 @@
     python experiments/mnist_variants.py --watch-norms --epochs 50                  # medians of the unclipped norms
 """
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import mnist_pca
 from common.config import option, parse
 from common.job import exit_status
 from common.report import user_errors
+from common.watching import Watching
 
 from minidp import nn
-from minidp.backend import namespace_of
 from minidp.errors import ParameterError
-from minidp.mechanism import Sanitizer
 from minidp.validate import count, positive_finite
 
 NAME = "mnist_variants"
-WATCHED = 10  # one lot in so many is looked at
 
 
 @dataclass(frozen=True)
@@ -61,22 +59,6 @@ class Stages:
     def __call__(self, step):
         stage = min(step // self.length, self.stages - 1)
         return self.first + (self.last - self.first) * stage / (self.stages - 1)
-
-
-@dataclass(frozen=True)
-class Watching(Sanitizer):
-    """A sanitizer that takes down the median norm of each clip group in every tenth lot. What it saw is not private."""
-
-    raw_medians: dict = field(default_factory=dict, compare=False)
-    lots: list = field(default_factory=lambda: [0], compare=False)
-
-    def clipped_sum(self, grads, raw_sum=None):
-        if self.lots[0] % WATCHED == 0 and next(iter(grads.values())).n_examples:
-            for group in self.groups:
-                raw = sum(grads[key].sq_norms() for key in group.keys)
-                self.raw_medians.setdefault(group.name, []).append(float(namespace_of(raw).median(raw)) ** 0.5)
-        self.lots[0] += 1
-        return super().clipped_sum(grads, raw_sum)
 
 
 def make_body(config, pixels, classes, rng):

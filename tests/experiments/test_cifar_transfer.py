@@ -152,7 +152,30 @@ def test_pretraining_goes_on_where_it_was(pretrained, folders, run_script, tmp_p
     assert "batch_size was 128 and is 64" in run_script(*flags, "--batch-size", 64, check=2).stderr
 
 
+def test_figure_and_sentences_share_runs_and_say_what_the_runs_say(folders, run_script, tmp_path):
+    flags = ("--data-dir", folders / "cifar", "--smoke", "--quiet", "--jobs", 2, "--out", "out")
+    run_script("cifar_transfer.py", "figure", *flags, check=0)
+    before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("*-seed1.json")}
+    run_script("cifar_transfer.py", "sentences", *flags, check=0)
+    runs = {path.name: json.loads(path.read_text()) for path in (tmp_path / "out").glob("*-seed1.json")}
+    assert len(before) == 3 and len(runs) == 6
+    assert all((tmp_path / "out" / name).stat().st_mtime_ns == at for name, at in before.items())
+    level = json.loads((tmp_path / "out" / "figure_6.json").read_text())["levels"]["eps4"]
+    four = runs["cifar_transfer-eps4-seed1.json"]
+    assert level["test_accuracy"] == four["test_accuracy"] and level["steps"] == four["steps"]
+    assert level["test_accuracy_over_views"] == four["test_accuracy_over_views"]
+    found = json.loads((tmp_path / "out" / "cifar_transfer-sentences.json").read_text())["quantities"]
+    small, eight, baseline = (runs[f"cifar_transfer-{name}-seed1.json"]["test_accuracy"]
+                              for name in ("lot600", "eps8", "baseline"))
+    assert found["lots_of_600_cost"] == pytest.approx(four["test_accuracy"] - small)
+    assert found["privacy_costs"] == pytest.approx(baseline - eight)
+    medians = runs["cifar_transfer-watched-norms-seed1.json"]["median_norms_not_private"]
+    assert set(medians) == {"dense1", "dense2", "dense3"} and found["softmax_norm_over_others_not_private"] > 0
+    assert all((tmp_path / "out" / name).stat().st_size > 5000 for name in ("figure_6.png", "cifar_transfer-sentences.png"))
+
+
 @pytest.mark.parametrize("arguments, message", [
+    (("figure", "--draw", "--out", "."), "leave out --draw"),
     ((), "expected one of"), (("fly",), "expected one of"), (("pretrain",), "--public-data DIR is needed"),
     (("pretrain", "--public-data", "nowhere", "--out", "x"), "nowhere"),
     (("train", "--data-dir", "CIFAR", "--pretrained", "nowhere.npz", "--out", "x"), "nowhere.npz: no such file"),

@@ -1,0 +1,77 @@
+"""Figure 6 and the sentences of Section 5.3: which runs they need, and what is taken from them."""
+import statistics
+
+from .sweep_figures import curves, row
+from .sweep_plots import draw_noise_levels, draw_runs
+from .sweeps import Point
+
+SCRIPT = "cifar_transfer"
+UNWATCHED = ("--no-train-metrics",)
+FOUND = ("--accountant", "loss_distribution", "--lot-size", 4000, "--clipping", "flat", "--clip-norm", 1,
+         "--optimizer", "momentum", "--average", 0.98)
+BUDGETS = {  # of Figure 6, about 600 lots each: epsilon, and the flags found for it
+    epsilon: (*FOUND, "--noise-multiplier", sigma, "--learning-rate", rate, "--final-learning-rate", rate)
+    for epsilon, sigma, rate in ((2, 4.04, 0.25), (4, 2.29, 0.35), (8, 1.40, 0.5))}
+SMALL_LOTS = (*FOUND[:2], "--lot-size", 600, *FOUND[4:], "--noise-multiplier", 1.1, "--learning-rate", 0.1,
+              "--final-learning-rate", 0.1, *UNWATCHED)
+WATCHED = ("--watch-norms", "--steps", 100)  # else as in the paper: lots of 2,000, sigma 6, per-layer clipping
+BASELINE = ("--baseline", "--epochs", 25, "--lot-size", 250, "--optimizer", "momentum", "--learning-rate", 0.01,
+            "--final-learning-rate", 0.0002, "--decay-epochs", 24)
+SMOKE = ("--smoke", "--views", 1, "--lot-size", 50, "--epochs", 1)
+
+
+def _point(name, flags, smoke, epsilon=None, subcommand="train"):
+    target = () if smoke or epsilon is None else ("--target-epsilon", epsilon)
+    kept = tuple(flag for flag in flags if flag in ("--baseline", "--watch-norms"))
+    return Point(f"{SCRIPT}-{name}", (*((*SMOKE, *kept) if smoke else flags), *target), SCRIPT, subcommand)
+
+
+class Transfer:
+    """Figure 6: accuracy against epochs at three values of epsilon."""
+
+    name, stem = "6", "figure_6"
+
+    def points(self, smoke):
+        """{epsilon: point}."""
+        return {epsilon: _point(f"eps{epsilon}", flags, smoke, epsilon) for epsilon, flags in BUDGETS.items()}
+
+    def summary(self, points, results):
+        """One entry for each epsilon, its curves being means over the seeds."""
+        return {"levels": {f"eps{epsilon}": {
+            **row(point, results[point]), **curves(results[point]), "target_epsilon": epsilon,
+            "test_accuracy_over_views": _mean(results[point], "test_accuracy_over_views"),
+            "label": f"sigma {results[point][0]['config']['noise_multiplier']}"} for epsilon, point in points.items()}}
+
+    @staticmethod
+    def draw(path, summary):
+        """The picture."""
+        draw_noise_levels(path, summary, lowest=0.4)
+
+
+class TransferSentences(Transfer):
+    """What the text of Section 5.3 says beside Figure 6."""
+
+    name, stem = "sentences", f"{SCRIPT}-sentences"
+
+    def points(self, smoke):
+        """{what it is for: point}."""
+        budgets = super().points(smoke)
+        return {"4": budgets[4], "8": budgets[8], "lot600": _point("lot600", SMALL_LOTS, smoke, 4),
+                "norms": _point("watched-norms", WATCHED, smoke), "baseline": _point("baseline", BASELINE, smoke,
+                                                                                     subcommand="baseline")}
+
+    def summary(self, points, results):
+        """{"quantities": {name: number}, "runs": [...]}; accuracies are fractions of the test set."""
+        accuracy = {name: _mean(results[point]) for name, point in points.items()}
+        medians = results[points["norms"]][0]["median_norms_not_private"]
+        *others, softmax = (statistics.median(medians[layer]) for layer in sorted(medians))
+        return {"quantities": {"lots_of_600_cost": accuracy["4"] - accuracy["lot600"],
+                               "softmax_norm_over_others_not_private": softmax / statistics.mean(others),
+                               "privacy_costs": accuracy["baseline"] - accuracy["8"]},
+                "runs": [row(point, results[point]) for point in points.values()]}
+
+    draw = staticmethod(draw_runs)
+
+
+def _mean(results, key="test_accuracy"):
+    return statistics.mean(result[key] for result in results)
