@@ -6,3 +6,14 @@ if find_spec("minidp") is None:
     print("error: minidp is not installed in this Python; run `pip install -e .` in the repository's folder first",
           file=sys.stderr)
     sys.exit(2)
+
+
+def _hook(kind, error, trace, others=sys.excepthook):
+    """Ctrl-C before the command line is read, while libraries are imported, is no fault of the program either."""
+    if issubclass(kind, KeyboardInterrupt):
+        print("interrupted; nothing had begun", file=sys.stderr)
+    else:
+        others(kind, error, trace)
+
+
+sys.excepthook = _hook

@@ -1,6 +1,7 @@
 import json
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -187,3 +188,13 @@ def test_user_errors_decorates_a_main_function(capsys):
     with pytest.raises(SystemExit):
         main()
     assert capsys.readouterr().err == "error: no data\n"
+
+
+@pytest.mark.parametrize("error, lines", [("KeyboardInterrupt", ["interrupted; nothing had begun"]),
+                                          ("ValueError('fault')", ["Traceback (most recent call last):", "ValueError: fault"])])
+def test_ctrl_c_while_libraries_load_shows_no_traceback(error, lines):
+    code = f"import sys; sys.path.insert(0, {str(report.ROOT / 'experiments')!r}); import common; raise {error}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    said = done.stderr.strip().splitlines()
+    assert done.returncode != 0 and [said[0], said[-1]] == [lines[0], lines[-1]]
+    assert len(said) == 1 or error != "KeyboardInterrupt"
