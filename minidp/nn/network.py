@@ -1,4 +1,6 @@
 """A chain of layers."""
+from math import prod
+
 from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
 from ..validate import inexact
@@ -49,10 +51,11 @@ class Sequential:
         if unknown:
             raise ParameterError(f"expected frozen to name layers of {names}, got {sorted(unknown)}")
         self.frozen = frozenset(frozen)
-        shape = self.input_shape
+        shapes = [self.input_shape]
         for layer in self.layers:
-            shape = layer.output_shape(shape)
-        self.output_shape = shape
+            shapes.append(layer.output_shape(shapes[-1]))
+        self.output_shape = shapes[-1]
+        self.example_numbers = sum(map(prod, shapes))  # of one example, in the input and all outputs
         trained = [i for i, layer in enumerate(self.layers) if layer.params and layer.name not in self.frozen]
         self._lowest_trained = trained[0] if trained else len(self.layers)
 

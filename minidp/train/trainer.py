@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .. import threads
-from ..backend import keep_freed_pages, namespace_of, synchronise
+from ..backend import batch_budget, keep_freed_pages, namespace_of, synchronise
 from ..errors import BudgetExceededError, DtypeError, ParameterError
 from ..privacy.budget import max_steps
 from ..privacy.ledger import Ledger
 from ..validate import count, same_batch, shape
+
+MIN_ROWS = 64  # examples: matrix products of fewer rows are slow
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,10 @@ class Trainer:
     """
 
     def __init__(self, network, loss, optimizer, plan, filter=None, ledger=None, batch_size=4096):
-        """filter: a privacy.Filter, whose ledger is used; or a ledger to charge; or neither, for a new one."""
+        """filter: a privacy.Filter, whose ledger is used; or a ledger to charge; or neither, for a new one.
+
+        batch_size: examples computed at once, at most; on the host fewer where a cache holds no more (`cache_rows`).
+        """
         count(1, batch_size=batch_size)
         params = network.params()
         if set(plan.sanitizer.keys) != set(params):
@@ -86,7 +91,7 @@ class Trainer:
             raise ParameterError("expected a filter or a ledger, got both; the filter has its own ledger")
         keep_freed_pages()
         self.network, self.loss, self.optimizer, self.plan = network, loss, optimizer, plan
-        self.filter, self.batch_size = filter, batch_size
+        self.filter, self.batch_size, self._cache_rows = filter, batch_size, cache_rows(network)
         self.seconds = 0.0  # spent in steps; charging and callbacks are left out
         self.ledger = filter.ledger if filter else Ledger(plan.relation) if ledger is None else ledger
         if self.ledger.relation is not plan.relation:
@@ -158,7 +163,7 @@ class Trainer:
         """Descend once along the release of one lot (host indices), whose charge is in the ledger already."""
         sanitizer = self.plan.sanitizer.at(step)
         parts = np.array_split(lot, self._count_parts(x, y, len(lot)))
-        rows = -(-self.batch_size // len(parts))
+        rows = min(-(-self.batch_size // len(parts)), self._cache_rows)
         raw_sums = threads.run(lambda part: self._raw_sum(x, y, part, rows, sanitizer, streams), parts)
         raw_sum = raw_sums[0]
         for other in raw_sums[1:]:
@@ -175,15 +180,23 @@ class Trainer:
         return threads.parts_for(size) if plain else 1
 
     def _raw_sum(self, x, y, lot, rows, sanitizer, streams):
-        """{key: clipped sum} over some of a lot, `rows` examples at a time."""
+        """{key: clipped sum} over some of a lot, at most `rows` examples at a time."""
         raw_sum = None
-        for start in range(0, max(len(lot), 1), rows):
-            inputs, targets = gather(x, y, lot[start : start + rows])
+        for batch in np.array_split(lot, max(-(-len(lot) // rows), 1)):
+            inputs, targets = gather(x, y, batch)
             z, caches = self.network.forward(inputs, rng=streams.dropout)
             _, cache = self.loss.forward(z, targets)
             grads = self.network.backward(self.loss.backward(cache), caches)
             raw_sum = sanitizer.clipped_sum(grads, raw_sum)
         return raw_sum
+
+
+def cache_rows(network):
+    """Examples of a batch that stays in the host's cache, and yet is worth a sum over parameters; on a GPU any."""
+    params = network.params().values()
+    bytes_ = max(batch_budget(namespace_of(*params)), 3 * sum(array.nbytes for array in params))
+    example_bytes = network.example_numbers * max(array.itemsize for array in params)
+    return max(MIN_ROWS, int(min(bytes_ // example_bytes, 2**31)))
 
 
 def gather(x, y, lot):

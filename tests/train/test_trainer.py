@@ -4,6 +4,7 @@ import math
 import numpy as np
 import pytest
 
+from minidp import backend as backend_module
 from minidp import nn, threads
 from minidp.backend import Backend
 from minidp.errors import DtypeError, ParameterError, ShapeError
@@ -13,6 +14,8 @@ from minidp.privacy import (Filter, Gaussian, JointGaussian, Ledger, MomentsAcco
                             PoissonSampled)
 from minidp.streams import Streams
 from minidp.train import SGD, Adam, Progress, Trainer
+from minidp.train import trainer as trainer_module
+from minidp.train.trainer import cache_rows
 from tests.support.guarded import guarded_backend
 from tests.support.training import (CLASSES, EXAMPLES, LOT, SAMPLERS, make_data, make_network, make_plan, make_trainer,
                                     values)
@@ -72,6 +75,26 @@ def test_noise_is_drawn_once_a_lot_whatever_the_batches(batch_size, monkeypatch)
     expected = Streams(1)
     expected.noise.standard_normal(10 * sum(array.size for array in values(trainer.network).values()))
     assert streams.state()["noise"] == expected.state()["noise"]
+
+
+def test_batches_are_such_that_a_cache_holds_them(monkeypatch):
+    """Numbers worked out by hand: 5 + 6 + 6 + 3 an example, 5 * 6 + 6 + 6 * 3 + 3 parameters, of 8 bytes."""
+    monkeypatch.setattr(backend_module, "HOST_BATCH_BYTES", 100 * 20 * 8 + 7)
+    assert cache_rows(make_network()) == 100 and cache_rows(make_network(dtype="float32")) == 200
+    monkeypatch.setattr(backend_module, "HOST_BATCH_BYTES", 0)
+    assert cache_rows(make_network()) == trainer_module.MIN_ROWS
+    monkeypatch.setattr(trainer_module, "MIN_ROWS", 1)
+    assert cache_rows(make_network()) == 3 * 57 // 20  # no smaller than makes the sum over parameters worth it
+
+
+@pytest.mark.parametrize("rows, batch_size, expected", [(3, 4096, [3, 2, 3]), (100, 4096, [8]), (100, 5, [4, 4])])
+def test_a_lot_is_cut_into_equal_batches_of_the_smaller_bound(rows, batch_size, expected, monkeypatch):
+    monkeypatch.setattr(trainer_module, "cache_rows", lambda network: rows)
+    seen, plain = [], trainer_module.gather
+    monkeypatch.setattr(trainer_module, "gather", lambda x, y, lot: seen.append(len(lot)) or plain(x, y, lot))
+    trainer = make_trainer(batch_size=batch_size)
+    trainer.step(*make_data(), np.arange(8), 0, Streams(1))
+    assert sorted(seen) == sorted(expected)
 
 
 @pytest.mark.parametrize("lot", [1, 8, 2.5])

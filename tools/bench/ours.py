@@ -11,6 +11,7 @@ from minidp.errors import DeviceUnavailableError
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, per_layer_groups
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
+from minidp.train.trainer import cache_rows
 
 from .workloads import CLIP_NORM, LEARNING_RATE, NOISE_MULTIPLIER, data
 
@@ -77,7 +78,9 @@ def products(workload):
 def make_floor(workload, backend):
     """The bare products of forward and backward on one lot, in the trainer's batches, and one draw of the noise."""
     xp, streams, rng = backend.xp, Streams(), np.random.default_rng(0)
-    batches = [min(BATCH, workload.lot - start) for start in range(0, workload.lot, BATCH)]
+    network = network_of(workload, rng).to(backend)
+    rows = min(BATCH, cache_rows(network))
+    batches = [min(rows, workload.lot - start) for start in range(0, workload.lot, rows)]
 
     def draw(*shape):
         return backend.asarray(rng.standard_normal(shape, dtype=np.float32))
@@ -85,7 +88,7 @@ def make_floor(workload, backend):
     layers = [(rows, draw(batches[0] * rows, i), draw(batches[0] * rows, o), draw(i, o))
               for rows, i, o in products(workload)]
     results = [tuple(map(xp.empty_like, arrays)) for _, *arrays in layers]
-    shapes = [array.shape for array in network_of(workload, rng).params().values()]
+    shapes = [array.shape for array in network.params().values()]
     noise = streams.noise_for(xp)
 
     def floor():
