@@ -43,7 +43,7 @@ ROWS = {  # name of the row: (owner, function) whose time it is
     "form gradients": [(grad, "explicit") for grad in GRADS],
     "norms": [(grad, name) for grad in GRADS for name in ("sq_norms", "sq_norms_upper")],
     "clip weights": [(sanitizer, "clip_weights")],
-    "clipped sums": [(grad, "weighted_sum") for grad in GRADS],
+    "clipped sums": [(grad, name) for grad in GRADS for name in ("weighted_sum", "add_weighted_sum")],
     "add batches": [(Sanitizer, "clipped_sum")],
     "draw noise": [(noise, "standard_normal")],
     "add noise": [(Sanitizer, "release")],

@@ -11,7 +11,7 @@ from ..privacy.budget import max_steps
 from ..privacy.ledger import Ledger
 from ..validate import count, same_batch, shape
 
-MIN_ROWS = 64  # examples: matrix products of fewer rows are slow
+MIN_ROWS = 128  # examples: fewer rows make slow matrix products, and what a step costs per batch weighs more
 
 
 @dataclass(frozen=True)
