@@ -79,8 +79,8 @@ def test_noise_is_drawn_once_a_lot_whatever_the_batches(batch_size, monkeypatch)
 
 def test_batches_are_such_that_a_cache_holds_them(monkeypatch):
     """Numbers worked out by hand: 5 + 6 + 6 + 3 an example, 5 * 6 + 6 + 6 * 3 + 3 parameters, of 8 bytes."""
-    monkeypatch.setattr(backend_module, "HOST_BATCH_BYTES", 100 * 20 * 8 + 7)
-    assert cache_rows(make_network()) == 100 and cache_rows(make_network(dtype="float32")) == 200
+    monkeypatch.setattr(backend_module, "HOST_BATCH_BYTES", 1000 * 20 * 8 + 7)
+    assert cache_rows(make_network()) == 1000 and cache_rows(make_network(dtype="float32")) == 2000
     monkeypatch.setattr(backend_module, "HOST_BATCH_BYTES", 0)
     assert cache_rows(make_network()) == trainer_module.MIN_ROWS
     monkeypatch.setattr(trainer_module, "MIN_ROWS", 1)
