@@ -60,7 +60,9 @@ class ReLU(_Activation):
         return xp.maximum(x, zeros)  # [F1]
 
     def _gradient(self, dy, y, xp):
-        return dy * (y > 0)  # [B1]
+        dx = (y > 0).astype(dy.dtype)  # converted first, which NumPy does slowly while it multiplies
+        dx *= dy  # [B1]
+        return dx
 
 
 class Tanh(_Activation):

@@ -202,4 +202,4 @@ def cache_rows(network):
 def gather(x, y, lot):
     """The examples and labels at host indices, on the device of x."""
     indices = namespace_of(x).asarray(lot)
-    return x[indices], y[indices]
+    return x.take(indices, axis=0), y.take(indices, axis=0)  # faster than x[indices] where examples are small
