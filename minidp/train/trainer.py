@@ -194,7 +194,7 @@ class Trainer:
 def cache_rows(network):
     """Examples of a batch that stays in the host's cache, and yet is worth a sum over parameters; on a GPU any."""
     params = network.params().values()
-    bytes_ = max(batch_budget(namespace_of(*params)), 3 * sum(array.nbytes for array in params))
+    bytes_ = max(batch_budget(namespace_of(*params)), 4 * sum(array.nbytes for array in params))
     example_bytes = network.example_numbers * max(array.itemsize for array in params)
     return max(MIN_ROWS, int(min(bytes_ // example_bytes, 2**31)))
 

@@ -84,7 +84,7 @@ def test_batches_are_such_that_a_cache_holds_them(monkeypatch):
     monkeypatch.setattr(backend_module, "HOST_BATCH_BYTES", 0)
     assert cache_rows(make_network()) == trainer_module.MIN_ROWS
     monkeypatch.setattr(trainer_module, "MIN_ROWS", 1)
-    assert cache_rows(make_network()) == 3 * 57 // 20  # no smaller than makes the sum over parameters worth it
+    assert cache_rows(make_network()) == 4 * 57 // 20  # no smaller than makes the sum over parameters worth it
 
 
 @pytest.mark.parametrize("rows, batch_size, expected", [(3, 4096, [3, 2, 3]), (100, 4096, [8]), (100, 5, [4, 4])])
