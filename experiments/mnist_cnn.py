@@ -26,7 +26,7 @@ NAME = "mnist_cnn"
 SETTINGS = {1: (1.3, 15, 0.25, 1.5), 2: (1.1, 60, 0.15, 1.0), 3: (0.7, 45, 0.25, 1.5)}
 BASELINE_EPOCHS = 20
 SMOKE_SIZES, SMOKE_LOT, SMOKE_EPOCHS = (300, 100), 30, 1
-LOT, BATCH = 256, 512
+LOT = 256
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,6 @@ class Config(RunFlags):
     """The flags. Noise, length, learning rate and clip norm follow --setting where they are not given."""
 
     lot_size: int = option(LOT, "examples per lot, on average")
-    batch_size: int = option(BATCH, "examples computed at once; bounds memory, changes no result but for rounding")
     setting: int = option(1, "(sigma, epochs, learning rate, C) = (1.3, 15, .25, 1.5), (1.1, 60, .15, 1.0) or "
                              "(0.7, 45, .25, 1.5)", choices=tuple(SETTINGS))
     noise_multiplier: float | None = option(None, "sigma, in place of that of --setting; 0 for no noise")

@@ -11,7 +11,7 @@ if find_spec("minidp") is None:
 def _hook(kind, error, trace, others=sys.excepthook):
     """Ctrl-C before the command line is read, while libraries are imported, is no fault of the program either."""
     if issubclass(kind, KeyboardInterrupt):
-        print("interrupted; nothing had begun", file=sys.stderr)
+        print("interrupted", file=sys.stderr)
     else:
         others(kind, error, trace)
 

@@ -30,7 +30,8 @@ class RunFlags:
     average: float = option(0.0, "decay of a moving average of the weights, which is evaluated and saved in their place; "
                                  "0: the last weights (free of charge: post-processing)")
     gradients: str = option("auto", "per-example gradients", choices=("auto", "explicit", "factored"))
-    batch_size: int = option(4096, "examples computed at once; bounds memory, changes no result but for rounding")
+    batch_size: int | None = option(None, "examples computed at once (default: up to 4,096, on the CPU what its cache "
+                                          "holds); bounds memory, changes no result but for rounding")
     train_metrics: bool = option(True, "do not evaluate on training data (which is not private)")
     baseline: bool = option(False, "the non-private network: no clipping, no noise")
     device: str = option("auto", "where to compute", choices=("auto", "cpu", "gpu"))
@@ -44,7 +45,9 @@ class RunFlags:
     def __post_init__(self):
         in_range(0, 1, open_low=True, open_high=True, delta=self.delta)
         in_range(0, 1, open_high=True, average=self.average)
-        count(1, lot_size=self.lot_size, batch_size=self.batch_size)
+        count(1, lot_size=self.lot_size)
+        if self.batch_size is not None:
+            count(1, batch_size=self.batch_size)
         for name in ("target_epsilon", "epochs"):
             if getattr(self, name) is not None:
                 in_range(0, MOST[name], open_low=True, **{name: getattr(self, name)})

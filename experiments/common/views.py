@@ -1,4 +1,4 @@
-"""Training inputs in several views: indexing them with a lot's indices draws one view of each example."""
+"""Training inputs in several views: taking the examples of a lot draws one view of each."""
 import hashlib
 import sys
 from contextlib import contextmanager
@@ -79,7 +79,7 @@ def _one_at_a_time(path):
 class CachedViews:
     """What frozen layers make of fixed views of each example, computed once: the centre crop and distorted ones.
 
-    Slices give the centre crops (for evaluation). The distortions are drawn without looking at the images, so
+    Slices give the centre crops (for evaluation), `take` a view of each example. The distortions are drawn without looking at the images, so
     that each example's views depend on that example alone, and nothing is released by fixing them.
     """
 
@@ -116,13 +116,15 @@ class CachedViews:
                 self._views[start : start + BATCH, view] = frozen.forward(standardise_images(crop))[0]
             progress(part.shape[0])
 
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return self._views[index, 0].astype("float32")
+    def __getitem__(self, span):
+        return self._views[span, 0].astype("float32")
+
+    def take(self, indices, axis=0):
+        """One view of each example, (B, F) float32, drawn anew."""
         xp = namespace_of(self._views)
         last = self._views.shape[1] - 1
-        view = self._draw.integers(1, last + 1, len(index)) if last else np.zeros(len(index), int)
-        return self._views[index, xp.asarray(view)].astype("float32")
+        view = self._draw.integers(1, last + 1, len(indices)) if last else np.zeros(len(indices), int)
+        return self._views[indices, xp.asarray(view)].astype("float32")
 
 
 class FreshViews:
@@ -134,12 +136,15 @@ class FreshViews:
         self._images, self._frozen, self._size, self._draw = images, frozen, size, draw
         self.shape, self.ndim = (images.shape[0], int(np.prod(frozen.output_shape))), 2
 
-    def __getitem__(self, index):
-        images = self._images[index]
-        if isinstance(index, slice):
-            crops = centre_crop(images, self._size)
-        else:
-            crops = distort(images, draw_distortions(images.shape[0], self._draw, size=self._size))
+    def __getitem__(self, span):
+        return self._features(centre_crop(self._images[span], self._size))
+
+    def take(self, indices, axis=0):
+        """A view of each example, (B, F) float32, distorted anew."""
+        images = self._images[indices]
+        return self._features(distort(images, draw_distortions(images.shape[0], self._draw, size=self._size)))
+
+    def _features(self, crops):
         return self._frozen.predict(standardise_images(crops), batch_size=BATCH)
 
 

@@ -11,6 +11,7 @@ from ..privacy.budget import max_steps
 from ..privacy.ledger import Ledger
 from ..validate import count, same_batch, shape
 
+MAX_ROWS = 4096  # examples of a batch: more gain nothing and cost memory
 MIN_ROWS = 128  # examples: fewer rows make slow matrix products, and what a step costs per batch weighs more
 
 
@@ -74,12 +75,13 @@ class Trainer:
         [F4]  tests/train/test_trainer.py::test_without_clipping_and_noise_it_is_plain_sgd
     """
 
-    def __init__(self, network, loss, optimizer, plan, filter=None, ledger=None, batch_size=4096):
+    def __init__(self, network, loss, optimizer, plan, filter=None, ledger=None, batch_size=None):
         """filter: a privacy.Filter, whose ledger is used; or a ledger to charge; or neither, for a new one.
 
-        batch_size: examples computed at once, at most; on the host fewer where a cache holds no more (`cache_rows`).
+        batch_size: examples computed at once; None for up to MAX_ROWS, on the host what a cache holds (`cache_rows`).
         """
-        count(1, batch_size=batch_size)
+        if batch_size is not None:
+            count(1, batch_size=batch_size)
         params = network.params()
         if set(plan.sanitizer.keys) != set(params):
             raise ParameterError(f"expected clip groups over the trained parameters {sorted(params)}, "
@@ -91,7 +93,7 @@ class Trainer:
             raise ParameterError("expected a filter or a ledger, got both; the filter has its own ledger")
         keep_freed_pages()
         self.network, self.loss, self.optimizer, self.plan = network, loss, optimizer, plan
-        self.filter, self.batch_size, self._cache_rows = filter, batch_size, cache_rows(network)
+        self.filter, self.batch_size, self._cache_rows = filter, batch_size, min(cache_rows(network), MAX_ROWS)
         self.seconds = 0.0  # spent in steps; charging and callbacks are left out
         self.ledger = filter.ledger if filter else Ledger(plan.relation) if ledger is None else ledger
         if self.ledger.relation is not plan.relation:
@@ -163,7 +165,7 @@ class Trainer:
         """Descend once along the release of one lot (host indices), whose charge is in the ledger already."""
         sanitizer = self.plan.sanitizer.at(step)
         parts = np.array_split(lot, self._count_parts(x, y, len(lot)))
-        rows = min(-(-self.batch_size // len(parts)), self._cache_rows)
+        rows = self._cache_rows if self.batch_size is None else -(-self.batch_size // len(parts))
         raw_sums = threads.run(lambda part: self._raw_sum(x, y, part, rows, sanitizer, streams), parts)
         raw_sum = raw_sums[0]
         for other in raw_sums[1:]:

@@ -46,8 +46,8 @@ def test_features_read_back_are_those_computed(views, images, tmp_path, capsys):
     file = tmp_path / "deep" / "features.npy"
     computed, read = make(views, images, file), make(views, images, file)
     assert capsys.readouterr().err.count(str(file)) == 1
-    for index in (slice(0, 30), np.arange(30)[::-1]):
-        np.testing.assert_array_equal(computed[index], read[index])
+    np.testing.assert_array_equal(computed[:30], read[:30])
+    np.testing.assert_array_equal(computed.take(np.arange(30)[::-1]), read.take(np.arange(30)[::-1]))
     plain = frozen(1).predict(views.standardise_images(views.centre_crop(images, SIZE)))
     np.testing.assert_allclose(read[:30], plain, rtol=1e-3, atol=1e-3)  # float16
 

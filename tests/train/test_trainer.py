@@ -87,8 +87,8 @@ def test_batches_are_such_that_a_cache_holds_them(monkeypatch):
     assert cache_rows(make_network()) == 4 * 57 // 20  # no smaller than makes the sum over parameters worth it
 
 
-@pytest.mark.parametrize("rows, batch_size, expected", [(3, 4096, [3, 2, 3]), (100, 4096, [8]), (100, 5, [4, 4])])
-def test_a_lot_is_cut_into_equal_batches_of_the_smaller_bound(rows, batch_size, expected, monkeypatch):
+@pytest.mark.parametrize("rows, batch_size, expected", [(3, None, [3, 2, 3]), (10**6, None, [8]), (3, 8, [8]), (100, 5, [4, 4])])
+def test_a_lot_is_cut_into_equal_batches_as_asked_for_or_as_a_cache_holds(rows, batch_size, expected, monkeypatch):
     monkeypatch.setattr(trainer_module, "cache_rows", lambda network: rows)
     seen, plain = [], trainer_module.gather
     monkeypatch.setattr(trainer_module, "gather", lambda x, y, lot: seen.append(len(lot)) or plain(x, y, lot))

@@ -1,7 +1,6 @@
 """minidp's private step, and the floors that no implementation of it can go below."""
 import minidp  # noqa: F401  first, before NumPy loads: importing it may choose the kernels of the matrix products
 
-import inspect
 from math import prod
 
 import numpy as np
@@ -11,13 +10,12 @@ from minidp.errors import DeviceUnavailableError
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, per_layer_groups
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
-from minidp.train.trainer import cache_rows
+from minidp.train.trainer import MAX_ROWS, cache_rows
 
 from .workloads import CLIP_NORM, LEARNING_RATE, NOISE_MULTIPLIER, data
 
 STRATEGIES = ("auto", "factored", "explicit")
 FLOORS = ("floor", "copy")
-BATCH = inspect.signature(Trainer).parameters["batch_size"].default
 
 
 def make(contender, workload, device):
@@ -79,7 +77,7 @@ def make_floor(workload, backend):
     """The bare products of forward and backward on one lot, in the trainer's batches, and one draw of the noise."""
     xp, streams, rng = backend.xp, Streams(), np.random.default_rng(0)
     network = network_of(workload, rng).to(backend)
-    rows = min(BATCH, cache_rows(network))
+    rows = min(MAX_ROWS, cache_rows(network))
     batches = [min(rows, workload.lot - start) for start in range(0, workload.lot, rows)]
 
     def draw(*shape):

@@ -2,8 +2,10 @@
 import math
 import statistics
 
+from minidp.train.trainer import MAX_ROWS
+
 from .contest import KEPT, OPACUS, PEERS
-from .ours import BATCH, FLOORS
+from .ours import FLOORS
 
 # (workload, contender, against, limit); "fastest Opacus" is the fastest of its modes in the same contest.
 LIMITS = (
@@ -88,7 +90,7 @@ def growth(contests):
     found = []
     for (workload, device, contender), points in sorted(series.items()):
         times = {lot: ms for lot, ms, _ in points}
-        beyond = [mib for lot, _, mib in sorted(points) if lot >= 2 * BATCH]
+        beyond = [mib for lot, _, mib in sorted(points) if lot >= 2 * MAX_ROWS]
         if all(lot in times for lot in LOTS):
             small, large = LOTS
             slope = math.log(times[large] / times[small]) / math.log(large / small)
