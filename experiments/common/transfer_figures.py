@@ -11,7 +11,7 @@ FOUND = ("--accountant", "loss_distribution", "--lot-size", 4000, "--clipping", 
          "--optimizer", "momentum", "--average", 0.98)
 BUDGETS = {  # of Figure 6, about 600 lots each: epsilon, and the flags found for it
     epsilon: (*FOUND, "--noise-multiplier", sigma, "--learning-rate", rate, "--final-learning-rate", rate)
-    for epsilon, sigma, rate in ((2, 4.04, 0.25), (4, 2.29, 0.35), (8, 1.40, 0.5))}
+    for epsilon, sigma, rate in ((2, 4.04, 0.17), (4, 2.29, 0.3), (8, 1.40, 0.4))}
 SMALL_LOTS = (*FOUND[:2], "--lot-size", 600, *FOUND[4:], "--noise-multiplier", 1.1, "--learning-rate", 0.1,
               "--final-learning-rate", 0.1, *UNWATCHED)
 WATCHED = ("--watch-norms", "--steps", 100)  # else as in the paper: lots of 2,000, sigma 6, per-layer clipping
