@@ -72,8 +72,8 @@ def points_of(config, claims):
 
 def main(argv=None):
     """Calibrate, train, write the figure, return the summary."""
-    config = parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])
     with user_errors() as note:
+        config = parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])
         note.saved = "finished runs and checkpoints are kept; the same command goes on"
         out = config.folder(NAME)
         claims = [claims_of(*setting) for setting in SETTINGS]

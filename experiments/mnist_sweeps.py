@@ -34,8 +34,8 @@ class Config(DigitSweepFlags):
 
 def main(argv=None):
     """Run the sweep, write the figure, return its summary."""
-    config = parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])
     with user_errors() as note:
+        config = parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])
         note.saved = "finished runs and checkpoints are kept; the same command goes on"
         out, figure = config.folder(NAME), FIGURES[config.figure]
         common = ("--accountant", "loss_distribution", *(SMOKE if config.smoke else ()))

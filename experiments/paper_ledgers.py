@@ -55,8 +55,8 @@ def costs(sigma, sigma_pca, epsilon, lots):
 
 def main(argv=None):
     """Compute, write, return the result."""
-    config = parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])
     with user_errors():
+        config = parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])
         out = Path(config.out)
         out.mkdir(parents=True, exist_ok=True)
         search = theorem_d1(0.0, **SEARCH)

@@ -107,6 +107,8 @@ class Ledger:
         try:
             text = Path(path).read_text(encoding="ascii")
             return cls.from_json(json.loads(text))
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise DataError(f"{path}: no such file") from error
         except (OSError, ValueError, RecursionError, DataError) as error:
             raise DataError(f"{path}: not a whole ledger ({error})") from error
 

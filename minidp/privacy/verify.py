@@ -8,6 +8,7 @@ from ..errors import DataError, MinidpError
 from .catalogue import ACCOUNTANTS, compare
 from .ledger import Ledger
 
+SO_FAR = ("moments", "loss_distribution")
 TOLERANCE = 1e-6        # relative: other processors round a little differently
 
 
@@ -15,7 +16,8 @@ def differences(run):
     """A list of sentences, one for each thing that does not agree; empty where all does.
 
     Every epsilon is computed again from ledger.json and compared with result.json and with the table in
-    privacy.md, and both must carry the SHA-256 of the canonical ledger. That catches accidents and single edits,
+    privacy.md, and both must carry the SHA-256 of the canonical ledger. Of a run that is not finished, the one
+    sentence says what is spent so far. That catches accidents and single edits,
     not a forger who edits all three files. DataError where a file is missing or not readable as what it is.
     """
     run = Path(run)
@@ -26,6 +28,8 @@ def differences(run):
         if not (run / "ledger.json").exists():
             raise
         return [str(error)]
+    if not (run / "result.json").exists():
+        return [unfinished(run, ledger)]
     result, statement = _read_json(run / "result.json"), _read_text(run / "privacy.md")
     digest = ledger.sha256()
     if result.get("ledger_sha256") != digest:
@@ -53,6 +57,17 @@ def differences(run):
     for name in names:
         found += _compare_one(name, truth[name][0].to_json(), claimed[name], statement)
     return found
+
+
+def unfinished(run, ledger):
+    """What is charged so far to a run that was interrupted, in one sentence; at the delta of its config.json."""
+    try:
+        delta = _read_json(run / "config.json")["delta"]
+        found = compare(ledger, SO_FAR, delta=delta)
+    except (MinidpError, KeyError) as error:
+        return f"not finished (no result.json), and config.json gives no delta to say what is spent ({error})"
+    spent = ", ".join(f"{_printed(bound.to_json()['upper'])} by {name}" for name, (bound, *_) in found.items())
+    return f"not finished (no result.json): charged so far at delta {delta:g}, for lots that ran or may have: epsilon {spent}"
 
 
 def _compare_one(name, truth, claimed, statement):

@@ -35,7 +35,8 @@ def load_arrays(path):
     except FileNotFoundError as error:
         raise CheckpointError(f"{path}: no such file") from error
     except (OSError, KeyError, TypeError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise CheckpointError(f"{path}: not a file that minidp wrote, or damaged ({error})") from error
+        why = "no .npz" if "pickle" in str(error) else error  # NumPy's advice is to load it all the same
+        raise CheckpointError(f"{path}: not a file that minidp wrote, or damaged ({why})") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise CheckpointError(f"{path}: expected format {FORMAT}, got {header!r:.80}")
     for name, array in arrays.items():

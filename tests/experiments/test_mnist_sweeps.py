@@ -118,3 +118,10 @@ def test_quantities_whose_runs_are_missing_are_left_out():
     found = figure.summary({point: [result(0.95)] for point in there})["quantities"]
     assert found["no_pca_costs"] == 0
     assert not {"random_projection", "pca_dimension_spread", "best_lot_size", "one_layer_over_two"} & set(found)
+
+
+@pytest.mark.parametrize("script", ["mnist_sweeps.py", "gdp.py", "paper_ledgers.py", "accountant_curves.py"])
+def test_flags_out_of_range_are_one_line(script, run_script):
+    flag = {"paper_ledgers.py": ("--out", "/proc/none"), "accountant_curves.py": ("--delta", 2)}.get(script, ("--jobs", 0))
+    done = run_script(script, *flag, check=2)
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1

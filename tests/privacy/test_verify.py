@@ -118,12 +118,29 @@ def test_exit_status_and_sentences(tmp_path, capsys):
     assert "moments upper is" in json.loads(capsys.readouterr().out)["differences"][0]
 
 
-@pytest.mark.parametrize("name", ["ledger.json", "result.json", "privacy.md"])
+@pytest.mark.parametrize("name", ["ledger.json", "privacy.md"])
 def test_missing_files_are_named(tmp_path, name):
     write_run(tmp_path)
     (tmp_path / name).unlink()
     with pytest.raises(DataError, match=name):
         differences(tmp_path)
+
+
+def test_an_unfinished_run_is_told_what_it_has_spent(tmp_path, capsys):
+    ledger = write_run(tmp_path)
+    (tmp_path / "result.json").unlink()
+    assert "gives no delta" in differences(tmp_path)[0]
+    (tmp_path / "config.json").write_text('{"delta": 1e-5}')
+    assert main(["verify", str(tmp_path)]) == 1
+    bound, *_ = compare(ledger, ["moments"], delta=1e-5)["moments"]
+    said = capsys.readouterr().out
+    assert f"epsilon {_printed(bound.upper)} by moments" in said and "not finished" in said and "1e-05" in said
+
+
+def test_a_folder_that_is_no_run_is_told_so(tmp_path, capsys):
+    for path in (tmp_path, tmp_path / "nowhere"):
+        assert main(["verify", str(path)]) == 2
+        assert "ledger.json: no such file" in capsys.readouterr().err
 
 
 def test_damaged_files_are_named(tmp_path):
