@@ -15,8 +15,8 @@ BUDGETS = {  # of Figure 6, about 600 lots each: epsilon, and the flags found fo
 SMALL_LOTS = (*FOUND[:2], "--lot-size", 600, *FOUND[4:], "--noise-multiplier", 1.1, "--learning-rate", 0.1,
               "--final-learning-rate", 0.1, *UNWATCHED)
 WATCHED = ("--watch-norms", "--steps", 100)  # else as in the paper: lots of 2,000, sigma 6, per-layer clipping
-BASELINE = ("--baseline", "--epochs", 25, "--lot-size", 250, "--optimizer", "momentum", "--learning-rate", 0.01,
-            "--final-learning-rate", 0.0002, "--decay-epochs", 24)
+BASELINE = ("--baseline", "--epochs", 25, "--lot-size", 250, "--optimizer", "momentum", "--learning-rate", 0.02,
+            "--final-learning-rate", 0.0002, "--decay-epochs", 24, "--average", 0.998)
 SMOKE = ("--smoke", "--views", 1, "--lot-size", 50, "--epochs", 1)
 
 
