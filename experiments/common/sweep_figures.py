@@ -72,7 +72,19 @@ class NoiseLevels:
 
 
 TIGHT = NoiseLevels("noise", ())
-AVERAGED = NoiseLevels("averaged", ("--average", 0.998))
+
+
+class AveragedLevels(NoiseLevels):
+    """The same with averaged weights; the longer the run, the longer the average."""
+
+    DECAY = {"large": 0.998, "medium": 0.998, "small": 0.9995}
+
+    def points(self, smoke):
+        return [Point(point.name, (*point.flags, "--average", self.DECAY[point.name.removeprefix(f"{self.name}-")]))
+                for point in super().points(smoke)]
+
+
+AVERAGED = AveragedLevels("averaged", ())
 
 
 class Budgets:
