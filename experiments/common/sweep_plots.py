@@ -87,7 +87,7 @@ def draw_runs(path, summary):
     axis.plot([run["test_accuracy"] for run in runs], [run["name"] for run in runs], "o")
     axis.set(xlabel="test accuracy")
     axis.grid(alpha=0.3)
-    _save(figure, path, f"Runs behind the sentences of Section 5.2, {summary['dataset']}")
+    _save(figure, path, f"Runs behind the sentences of Section {summary.get('section', '5.2')}, {summary['dataset']}")
 
 
 def draw_claims(path, summary):

@@ -65,7 +65,7 @@ class TransferSentences(Transfer):
         accuracy = {name: _mean(results[point]) for name, point in points.items()}
         medians = results[points["norms"]][0]["median_norms_not_private"]
         *others, softmax = (statistics.median(medians[layer]) for layer in sorted(medians))
-        return {"quantities": {"lots_of_600_cost": accuracy["4"] - accuracy["lot600"],
+        return {"section": "5.3", "quantities": {"lots_of_600_cost": accuracy["4"] - accuracy["lot600"],
                                "softmax_norm_over_others_not_private": softmax / statistics.mean(others),
                                "privacy_costs": accuracy["baseline"] - accuracy["8"]},
                 "runs": [row(point, results[point]) for point in points.values()]}
