@@ -79,8 +79,8 @@ def _one_at_a_time(path):
 class CachedViews:
     """What frozen layers make of fixed views of each example, computed once: the centre crop and distorted ones.
 
-    Slices give the centre crops (for evaluation), `take` a view of each example. The distortions are drawn without looking at the images, so
-    that each example's views depend on that example alone, and nothing is released by fixing them.
+    Slices give the centre crops (for evaluation), `take` a view of each example. The distortions are
+    drawn without looking at the images, so that each example's views depend on that example alone, and nothing is released by fixing them.
     """
 
     def __init__(self, images, frozen, views, size, rng, draw, progress=lambda done: None, file=None):

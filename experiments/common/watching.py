@@ -4,20 +4,20 @@ from dataclasses import dataclass, field
 from minidp.backend import namespace_of
 from minidp.mechanism import Sanitizer
 
-WATCHED = 10  # one lot in so many is looked at
+WATCHED = 10  # one batch in so many is looked at
 
 
 @dataclass(frozen=True)
 class Watching(Sanitizer):
-    """A sanitizer that takes down the median norm of each clip group in every tenth lot. What it saw is not private."""
+    """A sanitizer that takes down the median norm of each clip group in every tenth batch. What it saw is not private."""
 
     raw_medians: dict = field(default_factory=dict, compare=False)
-    lots: list = field(default_factory=lambda: [0], compare=False)
+    batches: list = field(default_factory=lambda: [0], compare=False)
 
     def clipped_sum(self, grads, raw_sum=None):
-        if self.lots[0] % WATCHED == 0 and next(iter(grads.values())).n_examples:
+        if self.batches[0] % WATCHED == 0 and next(iter(grads.values())).n_examples:
             for group in self.groups:
                 raw = sum(grads[key].sq_norms() for key in group.keys)
                 self.raw_medians.setdefault(group.name, []).append(float(namespace_of(raw).median(raw)) ** 0.5)
-        self.lots[0] += 1
+        self.batches[0] += 1
         return super().clipped_sum(grads, raw_sum)
