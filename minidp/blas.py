@@ -1,14 +1,9 @@
 """The OpenBLAS that NumPy multiplies matrices with: which of its kernels run, and on how many threads.
 
-OpenBLAS picks its kernels when NumPy loads it, by a table of processors that is older than some of them.
-`choose_kernels`, which importing minidp before NumPy calls, picks them where that is known to be better:
-
-    AVX-512 on AMD family 25 (Zen 4)   HASWELL, of AVX2: 512 bits are worked in two halves there, and small
-                                       products gain (measured: W1 8%, W3 5%)
-    other AVX-512 on AMD and Intel     SKYLAKEX: a processor that the table does not know gets kernels of
-                                       AVX2, at little more than half the speed
-
-Whatever kernels run, results are the same to rounding. MINIDP_KERNELS=default in the environment leaves the
+OpenBLAS picks its kernels when NumPy loads it, by a table of processors that is older than some of them: one
+that it does not know gets kernels of AVX2, at little more than half the speed where there is AVX-512.
+`choose_kernels`, which importing minidp before NumPy calls, picks those of AVX-512 (SKYLAKEX) on every processor
+of AMD's or Intel's that has it. Whatever kernels run, results are the same to rounding. MINIDP_KERNELS=default in the environment leaves the
 choice to OpenBLAS, and OPENBLAS_CORETYPE, its own switch, is never overruled.
 """
 import ctypes
@@ -40,14 +35,11 @@ def kernels_for(cpuinfo):
         fields[name.strip()] = value.strip()
     if not AVX512 <= set(fields.get("flags", "").split()):
         return None
-    maker = fields.get("vendor_id")
-    if maker == "AuthenticAMD" and fields.get("cpu family") == "25":
-        return "HASWELL"
-    return "SKYLAKEX" if maker in ("AuthenticAMD", "GenuineIntel") else None
+    return "SKYLAKEX" if fields.get("vendor_id") in ("AuthenticAMD", "GenuineIntel") else None
 
 
 def kernels():
-    """The name of the kernels that run, "Haswell" for example; None without an OpenBLAS."""
+    """The name of the kernels that run, "SkylakeX" for example; None without an OpenBLAS."""
     function = _function("get_corename")
     if function is None:
         return None
