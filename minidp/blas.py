@@ -3,8 +3,8 @@
 OpenBLAS picks its kernels when NumPy loads it, by a table of processors that is older than some of them: one
 that it does not know gets kernels of AVX2, at little more than half the speed where there is AVX-512.
 `choose_kernels`, which importing minidp before NumPy calls, picks those of AVX-512 (SKYLAKEX) on every processor
-of AMD's or Intel's that has it. Whatever kernels run, results are the same to rounding. MINIDP_KERNELS=default in the environment leaves the
-choice to OpenBLAS, and OPENBLAS_CORETYPE, its own switch, is never overruled.
+of AMD's or Intel's that has it. Whatever kernels run, results are the same to rounding. MINIDP_KERNELS=default in
+the environment leaves the choice to OpenBLAS, and OPENBLAS_CORETYPE, its own switch, is never overruled.
 """
 import ctypes
 import os
