@@ -161,6 +161,7 @@ class TrainConfig(RunFlags):
                                choices=tuple(TRAINED))
     pretrained: str | None = option(None, "file that `pretrain` wrote, in place of the one in experiments/pretrained")
     views: int = option(8, "fixed distorted views of each example, whose features are computed once; 0: crops only")
+    multiplicity: int = option(1, "views of each example of a lot, whose gradients are averaged before they are clipped")
     watch_norms: bool = option(False, "take down the median of each clip group's unclipped norms (not private)")
     fresh_augmentation: bool = option(False, "a new distortion at every use, as in the paper; far slower")
     learning_rate: float = option(0.1, "at the first step")
@@ -177,6 +178,7 @@ class TrainConfig(RunFlags):
         self.check_noise(noise_multiplier=None if self.baseline else self.noise_multiplier)
         positive_finite(clip_norm=self.clip_norm)
         count(views=self.views)
+        count(1, multiplicity=self.multiplicity)
         non_negative_finite(learning_rate=self.learning_rate, final_learning_rate=self.final_learning_rate,
                             decay_epochs=self.decay_epochs)
 
@@ -273,6 +275,7 @@ def run(config):
                **({"median_norms_not_private": raw_medians} if config.watch_norms else {})}
     job.measured = lambda: {"test_views": TEST_VIEWS, "test_accuracy_over_views": accuracy_over_views(
         model, job.backend.asarray(job.dataset.x_test), job.backend.asarray(job.dataset.y_test), SIDE)}
+    job.multiplicity = config.multiplicity
     inputs, tested = make_inputs(job, frozen)
     decay = round(config.decay_epochs * job.dataset.nominal_size / config.lot_size)
     optimizer = config.make_optimizer(LinearDecay(config.learning_rate, config.final_learning_rate, decay))

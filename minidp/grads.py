@@ -54,6 +54,10 @@ class PerExampleGrad:
         """The same gradients, materialised."""
         return Explicit(self.materialise())
 
+    def over_views(self, views):
+        """One gradient an example, of examples that have `views` rows each, one after another: sums over the rows."""
+        return self.explicit().over_views(views)
+
     @property
     def explicit_bytes(self):
         """Bytes that materialising one example allocates."""
@@ -78,6 +82,7 @@ class Explicit(PerExampleGrad):
         [N1]  sq_b = sum_p g_bp^2
         [N2]  upper_b = sq_b (1 + n eps), n the longest chain of roundings (`sq_norms_upper`)
         [P1]  sum = sum_b w_b g_b
+        [V1]  over_views: g_b = sum_v g_bv, v the rows of example b
 
     Source
         [N2]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1: a dot product of n
@@ -90,6 +95,7 @@ class Explicit(PerExampleGrad):
         [N1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
         [N2]  tests/test_grads.py::test_upper_norms_are_never_below_the_true_ones
         [P1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
+        [V1]  tests/test_grads.py::test_over_views_an_examples_rows_are_summed
     """
 
     def __init__(self, g, swapped=False, sq_norms=None):
@@ -128,6 +134,11 @@ class Explicit(PerExampleGrad):
         """The gradients, (B, *shape)."""
         return self.g.transpose(0, 2, 1) if self._swapped else self.g
 
+    def over_views(self, views):
+        """One gradient an example, the sum of its rows."""
+        g = self.materialise()
+        return Explicit(g.reshape((self.n_examples // views, views, *self.shape)).sum(axis=1))  # [V1]
+
     def rows(self, start, stop):
         """The same for the examples start..stop-1."""
         return Explicit(self.g[start:stop], self._swapped)
@@ -153,6 +164,7 @@ class Outer(PerExampleGrad):
         [F1]  g_bio = a_bi d_bo
         [N1]  sq_b = (sum_i a_bi^2) (sum_o d_bo^2)
         [P1]  sum_io = sum_b (w_b a_bi) d_bo
+        [V1]  over_views: g_bio = sum_v a_bvi d_bvo, an OuterSum whose positions are the rows of example b
 
     Source
         [N1]  Goodfellow 2015, arXiv:1510.01799, section 4
@@ -169,6 +181,7 @@ class Outer(PerExampleGrad):
         [F1]  tests/test_grads.py::test_materialise_equals_a_loop
         [N1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
         [P1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
+        [V1]  tests/test_grads.py::test_over_views_an_examples_rows_are_summed
     """
 
     def __init__(self, a, d):
@@ -199,6 +212,11 @@ class Outer(PerExampleGrad):
         g, sq_norms = outer_products(self.d, self.a) if swapped else outer_products(self.a, self.d)  # [F1]
         return Explicit(g, swapped, sq_norms)
 
+    def over_views(self, views):
+        """One gradient an example, a sum over its rows as positions."""
+        examples = self.n_examples // views
+        return OuterSum(*(f.reshape((examples, views, f.shape[1])) for f in (self.a, self.d)))  # [V1]
+
     def rows(self, start, stop):
         """The same for the examples start..stop-1."""
         return Outer(self.a[start:stop], self.d[start:stop])
@@ -218,6 +236,7 @@ class OuterSum(PerExampleGrad):
         [N4]  c = n u / (1 - n u), u half the dtype's eps; n the longest chain of roundings in A (c_i), D (c_o)
               and the sum over t and u (c_s)
         [P1]  sum_io = sum_bt (w_b a_bti) d_bto
+        [V1]  over_views: the positions of all rows of an example are positions of that example
 
     Source
         [N1]  Rochette, Manoel, Tramel 2019, arXiv:1912.06015; Bu, Mao, Xu 2022, arXiv:2205.10683
@@ -242,6 +261,7 @@ class OuterSum(PerExampleGrad):
         [N3]  tests/test_grads.py::test_upper_norms_hold_where_terms_cancel
         [N4]  tests/test_grads.py::test_a_rounding_bound_grows_with_the_chain_and_ends_in_infinity
         [P1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
+        [V1]  tests/test_grads.py::test_over_views_an_examples_rows_are_summed
     """
 
     def __init__(self, a, d):
@@ -289,6 +309,11 @@ class OuterSum(PerExampleGrad):
     def materialise(self, out=None):
         """(B, I, O), by the definition (einsum "bti,bto->bio" as the batched product it is); into `out` if given."""
         return self.xp.matmul(self.a.transpose(0, 2, 1), self.d, out=out)  # [F1]
+
+    def over_views(self, views):
+        """One gradient an example, over the positions of all its rows."""
+        examples, positions = self.n_examples // views, views * self.positions
+        return OuterSum(*(f.reshape((examples, positions, f.shape[2])) for f in (self.a, self.d)))  # [V1]
 
     def rows(self, start, stop):
         """The same for the examples start..stop-1."""

@@ -135,6 +135,21 @@ def test_rows_are_the_same_examples(kind, backend, rng):
     np.testing.assert_array_equal(to_host(grad.rows(1, 4).materialise()), to_host(grad.materialise())[1:4])
 
 
+@kinds
+@settings(max_examples=25)
+@given(examples=st.integers(0, 3), views=st.integers(1, 4), t=st.integers(1, 3), seed=st.integers(0, 999))
+def test_over_views_an_examples_rows_are_summed(kind, backend, examples, views, t, seed):
+    rng = np.random.default_rng(seed)
+    for i, o in ((2, 5), (5, 2)):
+        grad = make(kind, examples * views, t, i, o, rng, backend)
+        rows = to_host(grad.materialise())
+        expected = np.array([sum(rows[b * views + v] for v in range(views)) for b in range(examples)]).reshape((-1, i, o))
+        for one in (grad.over_views(views), grad.explicit().over_views(views)):
+            assert one.n_examples == examples and one.shape == (i, o)
+            np.testing.assert_allclose(to_host(one.materialise()), expected, rtol=1e-12, atol=1e-14)
+            np.testing.assert_allclose(to_host(one.sq_norms()), (expected**2).sum(axis=(1, 2)), rtol=1e-11, atol=1e-13)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @kinds
 def test_weight_zero_keeps_bad_numbers_out(kind, bad, backend, rng):

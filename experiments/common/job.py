@@ -29,6 +29,7 @@ class Job:
     began         time.perf_counter() at its start
     setup_event   what is released before the first step, or None; setup_lines tell it in privacy.md
     about         what else the result says, {key: value}
+    multiplicity  views of each example in a lot, averaged before clipping
     measured      the same as a function, called when the weights that are released stand in the model; or None
     """
 
@@ -48,6 +49,7 @@ class Job:
     fingerprint: dict = None
     script: str = ""
     about: dict = field(default_factory=dict)
+    multiplicity: int = 1
     measured: object = None
 
     @property
@@ -147,7 +149,8 @@ class Job:
                     filter=self.filter, streams=self.streams,
                     nominal_size=self.dataset.nominal_size, features=features, labels=labels,
                     test_features=test_features, test_labels=test_labels, curve_epsilon=self.curve_epsilon(),
-                    batch_size=config.batch_size, train_metrics=config.train_metrics, quiet=config.quiet)
+                    batch_size=config.batch_size, train_metrics=config.train_metrics, quiet=config.quiet,
+                    multiplicity=self.multiplicity)
         try:
             record, history, seconds = train(task, self.folder, self.start, self.fingerprint, self.began)
             if record.stopped == "interrupted":

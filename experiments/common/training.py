@@ -30,6 +30,7 @@ class Task:
     test_features, test_labels  the same for testing
     filter                      privacy.Filter: accountant, target (or infinity), delta, ledger
     setup_count                 events in the ledger from before the first step
+    multiplicity                views of each example in a lot, averaged before clipping
     curve_epsilon               the fixed epsilon at which delta is drawn against epochs; may be infinite
     """
 
@@ -49,6 +50,7 @@ class Task:
     batch_size: int
     train_metrics: bool
     quiet: bool
+    multiplicity: int = 1
     setup_count: int = 0
 
     def released(self):
@@ -110,7 +112,8 @@ def train(task, folder, start, config, began):
     else:
         setup_count = sum(count for _, count in task.filter.ledger.items())
     task.setup_count = setup_count
-    trainer = Trainer(task.network, task.loss, task.optimizer, plan, task.filter, batch_size=task.batch_size)
+    trainer = Trainer(task.network, task.loss, task.optimizer, plan, task.filter, batch_size=task.batch_size,
+                      multiplicity=task.multiplicity)
 
     def spent():
         return seconds_before + time.perf_counter() - began, step_seconds + trainer.seconds

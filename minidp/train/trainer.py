@@ -51,12 +51,14 @@ class Trainer:
         [F2]  released = clipped sum over the lot, in batches, plus noise once
         [F3]  g = released / L, L the public expected lot size
         [F4]  theta <- optimizer(theta, g)
+        [V1]  with a multiplicity K, an example's gradient is (1/K) sum_v g_bv over K views of it, before clipping
 
     Source
         [F1]  Abadi et al. 2016, Figure 1: "Accumulate privacy spending before computing and using the gradients"
         [F2]  Abadi et al. 2016, Algorithm 1
         [F3]  Abadi et al. 2016, Algorithm 1, "Add noise": L is the parameter, not the size of the lot at hand
         [F4]  Abadi et al. 2016, Algorithm 1, "Descent"
+        [V1]  De et al. 2022, arXiv:2204.13650, "augmentation multiplicity"
 
     Guarantees
         An empty lot releases noise alone. The result does not depend on batch_size, but for rounding.
@@ -73,13 +75,17 @@ class Trainer:
         [F2]  tests/train/test_trainer.py::test_noise_is_drawn_once_a_lot_whatever_the_batches
         [F3]  tests/train/test_trainer.py::test_divides_by_the_expected_lot_size_not_by_the_lot
         [F4]  tests/train/test_trainer.py::test_without_clipping_and_noise_it_is_plain_sgd
+        [V1]  tests/train/test_trainer.py::test_views_of_an_example_are_averaged_before_clipping
     """
 
-    def __init__(self, network, loss, optimizer, plan, filter=None, ledger=None, batch_size=None):
+    def __init__(self, network, loss, optimizer, plan, filter=None, ledger=None, batch_size=None,
+                 multiplicity=1):
         """filter: a privacy.Filter, whose ledger is used; or a ledger to charge; or neither, for a new one.
 
         batch_size: examples computed at once; None for up to MAX_ROWS, on the host what a cache holds (`cache_rows`).
+        multiplicity: views of each example of a lot (x.take is asked for it as often, and may draw another each time).
         """
+        count(1, multiplicity=multiplicity)
         if batch_size is not None:
             count(1, batch_size=batch_size)
         params = network.params()
@@ -93,7 +99,8 @@ class Trainer:
             raise ParameterError("expected a filter or a ledger, got both; the filter has its own ledger")
         keep_freed_pages()
         self.network, self.loss, self.optimizer, self.plan = network, loss, optimizer, plan
-        self.filter, self.batch_size, self._cache_rows = filter, batch_size, min(cache_rows(network), MAX_ROWS)
+        self.filter, self.batch_size, self.multiplicity = filter, batch_size, multiplicity
+        self._cache_rows = max(min(cache_rows(network), MAX_ROWS) // multiplicity, 1)
         self.seconds = 0.0  # spent in steps; charging and callbacks are left out
         self.ledger = filter.ledger if filter else Ledger(plan.relation) if ledger is None else ledger
         if self.ledger.relation is not plan.relation:
@@ -185,10 +192,15 @@ class Trainer:
         """{key: clipped sum} over some of a lot, at most `rows` examples at a time."""
         raw_sum = None
         for batch in np.array_split(lot, max(-(-len(lot) // rows), 1)):
-            inputs, targets = gather(x, y, batch)
+            inputs, targets = gather(x, y, np.repeat(batch, self.multiplicity) if self.multiplicity > 1 else batch)
             z, caches = self.network.forward(inputs, rng=streams.dropout)
             _, cache = self.loss.forward(z, targets)
-            grads = self.network.backward(self.loss.backward(cache), caches)
+            dz = self.loss.backward(cache)
+            if self.multiplicity > 1:
+                dz *= 1 / self.multiplicity  # [V1]
+            grads = self.network.backward(dz, caches)
+            if self.multiplicity > 1:
+                grads = {key: g.over_views(self.multiplicity) for key, g in grads.items()}  # [V1]
             raw_sum = sanitizer.clipped_sum(grads, raw_sum)
         return raw_sum
 

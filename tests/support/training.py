@@ -37,11 +37,12 @@ def make_plan(network, sampler="poisson", steps=10, clip_norm=1.0, noise_multipl
     return Plan(SAMPLERS[sampler], Sanitizer(groups, strategy), steps, lot)
 
 
-def make_trainer(backend=NUMPY, optimizer=None, dtype="float64", batch_size=4096, filter=None, ledger=None, **plan):
+def make_trainer(backend=NUMPY, optimizer=None, dtype="float64", batch_size=4096, filter=None, ledger=None,
+                 multiplicity=1, **plan):
     """A trainer of the network above; other keywords go to `make_plan`."""
     network = make_network(backend, dtype)
     return Trainer(network, nn.SoftmaxCrossEntropy(), optimizer or SGD(0.5), make_plan(network, **plan), filter, ledger,
-                   batch_size)
+                   batch_size, multiplicity)
 
 
 def values(network):

@@ -72,6 +72,16 @@ def _register(cls):
         return worst(grad.weighted_sum(bench.asarray(np.array([1.0, 0.0, 2.0]))), g[0] + 2 * g[2])
 
 
+    @measures(card, "V1", method="loop over an example's rows", tolerance=EXACT)
+    def views_are_summed(bench):
+        largest = 0.0
+        for _, grad, g in (form for form in _forms(bench) if form[0] is cls):
+            got = grad.over_views(3)
+            largest = max(largest, worst(got.materialise(), sum(g)[None]),
+                          worst(got.sq_norms(), [float(sum(v * v for v in sum(g).ravel()))]))
+        return largest
+
+
 for _cls in (Explicit, Outer, OuterSum):
     _register(_cls)
 

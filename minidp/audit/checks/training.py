@@ -84,7 +84,7 @@ def _register_average(train):
         return largest
 
 
-def _setting(train, bench, noise=0.0, clip=0.5, steps=4, sampler=None, batch_size=4096):
+def _setting(train, bench, noise=0.0, clip=0.5, steps=4, sampler=None, batch_size=4096, multiplicity=1):
     rng = np.random.default_rng(3)
     network = nn.Sequential([nn.Dense(4, 5, rng=rng, dtype="float64"), nn.Tanh(),
                              nn.Dense(5, 3, rng=rng, dtype="float64")], (4,))
@@ -92,7 +92,8 @@ def _setting(train, bench, noise=0.0, clip=0.5, steps=4, sampler=None, batch_siz
     groups = per_layer_groups(list(network.params()), clip, noise)
     plan = Plan(sampler or PoissonSampler(0.4), Sanitizer(groups), steps, 7)
     network.to(bench.backend)
-    trainer = train.Trainer(network, nn.SoftmaxCrossEntropy(), train.SGD(0.2), plan, batch_size=batch_size)
+    trainer = train.Trainer(network, nn.SoftmaxCrossEntropy(), train.SGD(0.2), plan, batch_size=batch_size,
+                            multiplicity=multiplicity)
     return trainer, x, y
 
 
@@ -155,6 +156,29 @@ def _register_trainer(train):
             for key, theta in host.network.params().items():
                 theta -= 0.2 * grads[key].sum(axis=0) / 7
         return max(worst(got[key], theta) for key, theta in host.network.params().items())
+
+    @measures(CARD, "V1", method="mean of the views' gradients by loops, clipped", tolerance=1e-10)
+    def views_are_averaged_before_clipping(bench):
+        """Odd rows show the example, even ones its mirror image."""
+        class Mirrored:
+            ndim, shape, __minidp_namespace__ = 2, (12, 4), bench.backend.xp
+
+            def __init__(self, x):
+                self.x = x
+
+            def take(self, indices, axis=0):
+                sign = 1 - 2 * (np.arange(len(indices)) % 2)
+                return self.x.take(indices, axis=0) * bench.asarray(sign[:, None].astype(float))
+
+        trainer, x, y = _setting(train, bench, steps=1, clip=0.1, sampler=PoissonSampler(1.0), multiplicity=2)
+        trainer.step(Mirrored(bench.asarray(x)), bench.asarray(y), np.arange(12), 0, Streams(5))
+        host, x, y = _setting(train, _HOST, clip=0.1)
+        loss, params = nn.SoftmaxCrossEntropy(), host.network.params()
+        first, second = (reference.single_example_grads(host.network, loss, view, y) for view in (x, -x))
+        mean = {key: (first[key] + second[key]) / 2 for key in first}
+        total = reference.clipped_sum(mean, host.plan.sanitizer.groups)
+        return max(worst(to_host(trainer.network.params()[key]), theta - 0.2 * total[key] / 7)
+                   for key, theta in params.items())
 
     @measures(CARD, "F1", method="steps drawn before the ledger covers them", tolerance=0.0)
     def the_ledger_covers_every_step_before_it_runs(bench):
