@@ -23,11 +23,13 @@ for folder in (ROOT, ROOT / "experiments"):
         sys.path.insert(0, str(folder))
 
 from common.report import user_errors
+from mnist_variants import Stages
 
 from minidp.audit.html import page, table, verdict
 from minidp.errors import DataError
 from minidp.files import atomic_write
 from minidp.mechanism import ClipGroup, FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler
+from minidp.mechanism.schedule import value_at
 from minidp.privacy import Gaussian, Ledger
 from minidp.privacy.catalogue import ACCOUNTANTS, compare, make
 
@@ -67,7 +69,7 @@ def expected_ledger(result, steps):
     sampler = {"PoissonSampler": lambda: PoissonSampler(lot / size), "FixedSizeSampler": lambda: FixedSizeSampler(size, lot),
                "ShuffleSampler": lambda: ShuffleSampler(size, lot)}[result["sampler"]]()
     groups = tuple(ClipGroup(group["name"], ((group["name"], "all"),), _number(group["clip_norm"]),
-                             _number(group["noise_multiplier"])) for group in settings["clip_groups"])
+                             _setting(group["noise_multiplier"])) for group in settings["clip_groups"])
     plan, ledger = Plan(sampler, Sanitizer(groups), max(steps, 1), lot), Ledger(sampler.relation)
     if settings["pca_noise_multiplier"] is not None:
         ledger.append(Gaussian(settings["pca_noise_multiplier"]))  # stated under the run's relation already
@@ -78,6 +80,11 @@ def expected_ledger(result, steps):
 
 def _number(value):
     return math.inf if value == "inf" else value
+
+
+def _setting(value):
+    """A number, or the schedule over steps that a result spells out."""
+    return Stages(**value) if isinstance(value, dict) else _number(value)
 
 
 def _near(a, b):
@@ -116,13 +123,16 @@ def findings(result, config, metrics, statement, ledger):
         _near(settings["sampling_probability"], settings["expected_lot_size"] / settings["dataset_size"])
         and settings["expected_lot_size"] == config["lot_size"])
     for group in settings["clip_groups"]:
-        c, sigma, std = (_number(group[key]) for key in ("clip_norm", "noise_multiplier", "noise_std_on_sum"))
+        c, sigma, std = (_setting(group[key]) for key in ("clip_norm", "noise_multiplier", "noise_std_on_sum"))
+        if callable(sigma):
+            ask(f"Is the noise of {group['name']} a schedule, stated as one?", f"{sigma}", std is None)
+            continue
         ask(f"Is the noise of {group['name']} sigma C on the sum, and over L on the mean?",
             f"{sigma:g} x {c:g} = {std:g}", _near(std, 0.0 if sigma == 0 else sigma * c)
             and _near(group["noise_std_on_mean"], std / settings["expected_lot_size"]))
     asked = config.get("noise_multiplier")
     ask("Is the noise multiplier the one asked for?", "as the experiment's default" if asked is None else f"{asked:g}",
-        asked is None or all(group["noise_multiplier"] == asked for group in settings["clip_groups"]))
+        asked is None or all(value_at(_setting(group["noise_multiplier"]), 0) == asked for group in settings["clip_groups"]))
     ask("Is delta the one asked for, and the configuration the recorded one?", f"{result['delta']:g}",
         result["delta"] == config["delta"]
         and all(result["config"].get(key) == value for key, value in config.items()

@@ -3,6 +3,7 @@ import json
 import shutil
 
 import mnist_pca
+import mnist_variants
 import pytest
 
 from minidp.privacy import Gaussian, Ledger, PoissonSampled
@@ -41,6 +42,19 @@ def test_a_right_run_passes_on_one_page(finished, tmp_path, capsys):
     assert "0 mismatches" in out and "loss_distribution" in out and "ledger_2016" in out
     page = (tmp_path / "page.html").read_text()
     assert "Is the sampler used the one accounted for?" in page and "<script" not in page
+
+
+def test_noise_that_follows_a_schedule_is_rebuilt_from_it(tmp_path, capsys):
+    run = tmp_path / "run"
+    assert mnist_variants.main(["--smoke", "--dataset", "strokes", "--quiet", "--hidden", "10", "--pca-dim", "8",
+                                "--device", "cpu", "--noise-multiplier", "6", "--final-noise-multiplier", "3",
+                                "--stages", "2", "--stage-lots", "3", "--out", str(run)]) == 0
+    assert audit_privacy.main([str(run)]) == 0
+    assert "a schedule, stated as one" in capsys.readouterr().out
+    edit(run, "result.json", lambda r: r["settings"]["clip_groups"][0]["noise_multiplier"].update(length=4))
+    assert any("Is every release in the ledger" in line for line in mismatches(run, capsys))
+    edit(run, "result.json", lambda r: r["settings"]["clip_groups"][0]["noise_multiplier"].update(first=5.0, length=3))
+    assert any("Is the noise multiplier the one asked for" in line for line in mismatches(run, capsys))
 
 
 def test_a_ledger_with_fewer_steps_is_noticed(run, capsys):
