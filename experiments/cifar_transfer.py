@@ -179,6 +179,9 @@ class TrainConfig(RunFlags):
         positive_finite(clip_norm=self.clip_norm)
         count(views=self.views)
         count(1, multiplicity=self.multiplicity)
+        if not self.fresh_augmentation and self.multiplicity > self.views + 1:
+            raise ParameterError(f"expected --multiplicity {self.multiplicity} to be at most the --views {self.views} of "
+                                 "each image and its centre crop")
         non_negative_finite(learning_rate=self.learning_rate, final_learning_rate=self.final_learning_rate,
                             decay_epochs=self.decay_epochs)
 
@@ -249,7 +252,8 @@ def make_inputs(job, frozen):
               disable=True if config.quiet else None) as bar:
         fixed = Streams(0).init  # the same views in every run: they are public, and looked at by no one
         file = feature_file(job.dataset.x_train, frozen, config.views, SIDE, job.backend.name)
-        return CachedViews(images, frozen, config.views, SIDE, fixed, job.streams.dropout, bar.update, file), tested
+        return CachedViews(images, frozen, config.views, SIDE, fixed, job.streams.dropout, bar.update, file,
+                           config.multiplicity), tested
 
 
 def run(config):

@@ -83,13 +83,14 @@ class CachedViews:
     drawn without looking at the images, so that each example's views depend on that example alone, and nothing is released by fixing them.
     """
 
-    def __init__(self, images, frozen, views, size, rng, draw, progress=lambda done: None, file=None):
+    def __init__(self, images, frozen, views, size, rng, draw, progress=lambda done: None, file=None, multiplicity=1):
         """images (N, H, W, 3) uint8; frozen a network; draw the generator that picks a view at each indexing.
 
         views: number of distorted views beside the centre crop; they are drawn from `rng`. Held in float16.
         file: where they are read from, if it exists, and kept for the next run.
+        multiplicity: rows that each example takes, at most views + 1 (see `take`).
         """
-        xp, self._draw = namespace_of(images), draw
+        xp, self._draw, self._multiplicity = namespace_of(images), draw, multiplicity
         self.__minidp_namespace__ = xp
         count = images.shape[0]
         self.shape = (count, int(np.prod(frozen.output_shape)))
@@ -120,10 +121,17 @@ class CachedViews:
         return self._views[span, 0].astype("float32")
 
     def take(self, indices, axis=0):
-        """One view of each example, (B, F) float32, drawn anew."""
+        """A view for each index, (B, F) float32, drawn anew: a distorted one, if there is one.
+
+        With a multiplicity, an example's indices come one after another and get different views, the centre crop among them.
+        """
         xp = namespace_of(self._views)
-        last = self._views.shape[1] - 1
-        view = self._draw.integers(1, last + 1, len(indices)) if last else np.zeros(len(indices), int)
+        number = self._views.shape[1]
+        if self._multiplicity > 1:
+            order = self._draw.random((len(indices) // self._multiplicity, number)).argsort(axis=1)
+            view = order[:, : self._multiplicity].ravel()
+        else:
+            view = self._draw.integers(1, number, len(indices)) if number > 1 else np.zeros(len(indices), int)
         return self._views[indices, xp.asarray(view)].astype("float32")
 
 

@@ -71,7 +71,9 @@ def test_pretrained_convolutions_stay_as_they_are_and_dense_layers_train(pretrai
 
 
 @pytest.mark.parametrize("flags", [("--train-layers", "softmax"), ("--train-layers", "top", "--clipping", "flat"),
-                                   ("--fresh-augmentation", "--train-layers", "softmax"), ("--views", 0)])
+                                   ("--fresh-augmentation", "--train-layers", "softmax"), ("--views", 0),
+                                   ("--fresh-augmentation", "--train-layers", "softmax", "--multiplicity", 4),
+                                   ("--multiplicity", 3)])
 def test_other_choices_train_what_they_say(flags, train):
     assert len(train("train", *flags)["settings"]["clip_groups"]) == (1 if {"softmax", "flat"} & set(flags) else 3)
 
@@ -181,6 +183,8 @@ def test_figure_and_sentences_share_runs_and_say_what_the_runs_say(folders, run_
     (("train", "--data-dir", "CIFAR", "--pretrained", "nowhere.npz", "--out", "x"), "nowhere.npz: no such file"),
     (("train", "--data-dir", "nowhere", "--out", "x"), "nowhere"),
     (("train", "--views", -1, "--out", "x"), "views=-1"),
+    (("train", "--views", 3, "--multiplicity", 5, "--out", "x"), "at most the --views 3"),
+    (("train", "--multiplicity", 0, "--out", "x"), "multiplicity=0"),
     (("baseline", "--target-epsilon", 1, "--out", "x"), "needs noise")])
 def test_bad_input_is_one_line_and_leaves_nothing(arguments, message, folders, run_script, tmp_path):
     arguments = [folders / "cifar" if argument == "CIFAR" else argument for argument in arguments]

@@ -52,6 +52,18 @@ def test_features_read_back_are_those_computed(views, images, tmp_path, capsys):
     np.testing.assert_allclose(read[:30], plain, rtol=1e-3, atol=1e-3)  # float16
 
 
+def test_the_views_of_an_example_are_different_ones_each_time(views, images):
+    cached = views.CachedViews(images, frozen(1), 2, SIZE, np.random.default_rng(2), np.random.default_rng(3), multiplicity=2)
+    seen = {}
+    for _ in range(50):
+        rows = cached.take(np.repeat([4, 20], 2))
+        for example, pair in zip((4, 20), (rows[:2], rows[2:])):
+            which = [int(np.flatnonzero((cached._views[example] == row).all(axis=1))[0]) for row in pair]
+            assert which[0] != which[1]
+            seen.setdefault(example, set()).update(which)
+    assert seen == {4: {0, 1, 2}, 20: {0, 1, 2}}  # the centre crop among them
+
+
 def test_processes_that_want_the_same_features_compute_them_once(views, images, tmp_path, monkeypatch):
     file, computed = tmp_path / "features.npy", []
     original = views.CachedViews._compute
