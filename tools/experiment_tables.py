@@ -159,7 +159,7 @@ def trained_table(path=RESULTS / "gdp" / "gdp.json"):
 
 def cifar_table(folder=RESULTS):
     """Every committed run on CIFAR-10."""
-    yield "| file | epsilon, delta 1e-5 | lot | sigma | C | layers | lots | test accuracy | over ten views |"
+    yield "| file | epsilon, delta 1e-5 | lot | sigma | C | views averaged | lots | test accuracy | over ten views |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for path in sorted(folder.glob("cifar_transfer-*.json")):
         run = load(path)
@@ -168,7 +168,7 @@ def cifar_table(folder=RESULTS):
         upper, config = run["epsilon"][run["accountant"]]["upper"], run["config"]
         epsilon = "infinite" if upper == "inf" else f"{upper:.3f}"
         yield (f"| [{path.stem.removeprefix('cifar_transfer-')}](results/{path.name}) | {epsilon} | {config['lot_size']:,} | "
-               f"{config['noise_multiplier']:g} | {config['clip_norm']:g} | {config['train_layers']} | {run['steps']:,} | "
+               f"{config['noise_multiplier']:g} | {config['clip_norm']:g} | {config.get('multiplicity', 1)} | {run['steps']:,} | "
                f"{run['test_accuracy']:.2%} | {_over_views(run)} |")
 
 

@@ -60,9 +60,9 @@ def network_table(folder=RESULTS):
 
 def transfer_table(folder=RESULTS):
     """CIFAR-10 with pre-trained convolutions: accuracy at each epsilon, and without privacy."""
-    yield ("| epsilon, delta 1e-5 | sigma | lots of | lots | test accuracy, mean (range) | over ten views | seeds | "
-           "the paper |")
-    yield "|---|---|---|---|---|---|---|---|"
+    yield ("| epsilon, delta 1e-5 | sigma | lots of | views averaged | lots | test accuracy, mean (range) | over ten views | "
+           "seeds | the paper |")
+    yield "|---|---|---|---|---|---|---|---|---|"
     paper = {"eps2": "67%", "eps4": "70%", "eps8": "73%", "baseline": "80%"}
     for name in paper:
         runs = _load(folder, f"cifar_transfer-{name}-seed*.json")
@@ -71,8 +71,8 @@ def transfer_table(folder=RESULTS):
             upper = [run["epsilon"][run["accountant"]]["upper"] for run in runs]
             spent = "infinite" if "inf" in upper else f"{max(upper):.3f} ({first['accountant']})"
             yield (f"| {spent} | {first['settings']['clip_groups'][0]['noise_multiplier']:g} | "
-                   f"{first['settings']['expected_lot_size']:,} | {first['steps']:,} | {_accuracy(runs)} | "
-                   f"{_accuracy(runs, 'test_accuracy_over_views')} | {len(runs)} | {paper[name]} |")
+                   f"{first['settings']['expected_lot_size']:,} | {first['config'].get('multiplicity', 1)} | "
+                   f"{first['steps']:,} | {_accuracy(runs)} | {_accuracy(runs, 'test_accuracy_over_views')} | {len(runs)} | {paper[name]} |")
 
 
 def best_table(folder=RESULTS):

@@ -26,10 +26,10 @@ EXTRA = {name: Point(name, (*flags, *UNWATCHED), script) for name, script, flags
 
 
 class Sentences(Budgets):
-    """The sentences' runs: those of Figures 4 and 5 (1) to (5) that they need, and a few of their own."""
+    """The sentences' runs: those of Figures 4 and 5 that they need, and a few of their own."""
 
     def points(self, smoke):
-        self._panels = {letter: PANELS[letter].points(smoke) for letter in "abcde"}
+        self._panels = {letter: PANELS[letter].points(smoke) for letter in PANELS}
         mine = [point for point in EXTRA.values() if not (smoke and "--steps" in point.flags)]  # smoke sets the epochs
         shared = [point for points in self._panels.values() for point in points.values()]
         return list(dict.fromkeys([*mine, REFERENCE, *shared, *super().points(smoke)]))
@@ -76,6 +76,7 @@ class Sentences(Budgets):
         extra = lambda name: _mean(results[EXTRA[name]])
         usual = lambda: [accuracy for rate, accuracy in panel("d").items() if rate <= 0.07]
         return {"best_lot_size": lambda: _best(panel("c")), "lot_size_spread": lambda: _spread(panel("c").values()),
+                "noise_level_spread": lambda: _spread(panel("f").values()),
                 "rate_spread": lambda: _spread(usual()), "best_rate": lambda: _best(panel("d")),
                 "large_rate_costs": lambda: max(usual()) - extra("large-rate"),
                 "less_noise_regains": lambda: extra("large-rate-less-noise") - extra("large-rate"),

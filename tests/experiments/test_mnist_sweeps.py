@@ -102,12 +102,14 @@ def test_sentences_are_differences_between_the_runs_they_name():
     figure = Sentences()
     points = figure.points(False)
     accuracy = {"noise-medium": 0.95, "projection-none": 0.93, "projection-random": 0.92, "lot-size-400": 0.955,
-                "two-hidden-layers": 0.94, "hidden-200": 0.9, "hidden-2000": 0.96, EXTRA["large-rate"].name: 0.8}
+                "two-hidden-layers": 0.94, "hidden-200": 0.9, "hidden-2000": 0.96, EXTRA["large-rate"].name: 0.8,
+                "noise-multiplier-1": 0.849}
     found = figure.summary({point: [result(accuracy.get(point.name, 0.949))] for point in points})["quantities"]
     assert found["no_pca_costs"] == pytest.approx(0.02) and found["random_projection"] == 0.92
     assert found["one_layer_over_two"] == pytest.approx(0.01) and found["best_lot_size"] == 400
     assert found["most_hidden_units_over_fewest"] == pytest.approx(0.06)
     assert found["large_rate_costs"] == pytest.approx(0.149) and found["less_noise_regains"] == pytest.approx(0.149)
+    assert found["noise_level_spread"] == pytest.approx(0.101)
     assert found["median_norm_hidden_not_private"] == 2.0
     assert found["private_gap_not_private"] == pytest.approx(0.01)
 
