@@ -273,6 +273,8 @@ def run(config):
     history = (f"pre-trained on {about['images']:,} public images of {about['classes']} classes, "
                f"{about['test_accuracy']:.2%} there")
     job.setup_lines = (f"all layers but the last: {history}; {about['public_data']}: public, no charge",)
+    if config.multiplicity > 1:
+        job.setup_lines += (f"each example's gradient: the mean over {config.multiplicity} views of it, clipped as one",)
     job.dataset = replace(job.dataset, notice="; ".join(filter(None, (job.dataset.notice, history))))
     job.about = {"pretrained": {key: about[key] for key in PRETRAINED_BY},
                  "pretrained_sha256": hashlib.sha256(config.pretrained_file.read_bytes()).hexdigest(),

@@ -74,8 +74,10 @@ def test_pretrained_convolutions_stay_as_they_are_and_dense_layers_train(pretrai
                                    ("--fresh-augmentation", "--train-layers", "softmax"), ("--views", 0),
                                    ("--fresh-augmentation", "--train-layers", "softmax", "--multiplicity", 4),
                                    ("--multiplicity", 3)])
-def test_other_choices_train_what_they_say(flags, train):
+def test_other_choices_train_what_they_say(flags, train, tmp_path):
     assert len(train("train", *flags)["settings"]["clip_groups"]) == (1 if {"softmax", "flat"} & set(flags) else 3)
+    statement = (tmp_path / "out" / "privacy.md").read_text()
+    assert ("views of it, clipped as one" in statement) == ("--multiplicity" in flags)
 
 
 def test_standardised_features_leave_the_function_as_it_was(pretrained, folders):
