@@ -19,6 +19,7 @@ FILES = ("result.json", "metrics.csv", "curves.png", "ledger.json", "model.npz",
 def finish(job, task, record, history, seconds):
     """Write all files of a job's run into its folder, print a summary, and return the result."""
     progress, plan, filter, dataset = record.progress, task.plan, task.filter, job.dataset
+    setup_charged, earlier_lots = before_training(record.ledger, task.setup_count, job.setup_event, plan.sampler.period)
     last = task.measure(progress.step, whole=True)
     with task.released():
         measured = job.measured() if job.measured else {}
@@ -37,7 +38,8 @@ def finish(job, task, record, history, seconds):
         "settings": settings(task, dataset, job.setup_event),
         "steps": progress.step,
         "steps_charged": lots_charged(record.ledger, task.setup_count, plan),
-        "setup_charged": task.setup_count,
+        "setup_charged": setup_charged,
+        "earlier_lots_charged": earlier_lots,
         "epochs": progress.step / task.steps_per_epoch,
         "stopped": record.stopped,
         "test_accuracy": last["test_accuracy"],
@@ -46,8 +48,10 @@ def finish(job, task, record, history, seconds):
                         "checkpoint.npz: history"]
         if task.train_metrics else [],
         "epsilon": every_epsilon(record.ledger, filter.delta),
-        "epsilon_without_amplification": unamplified(filter, record.ledger, task).to_json(),
+        "epsilon_without_amplification": unamplified(filter.accountant, record.ledger, filter.delta,
+                                                     task.steps_per_epoch).to_json(),
         "accountant": filter.accountant.name,
+        "target_epsilon": None if math.isinf(filter.epsilon) else filter.epsilon,
         "delta": filter.delta,
         "seconds_total": seconds[0],
         "seconds_per_step": seconds[1] / progress.step if progress.step else None,
@@ -98,15 +102,28 @@ def settings(task, dataset, setup_event):
     }
 
 
-def unamplified(filter, charged, task):
+def before_training(ledger, setup_count, setup_event, period):
+    """(charges of `setup_event`, lots of earlier attempts) among the ledger's first `setup_count` events.
+
+    Lots are there where an unseeded run began again without its checkpoint: what they released stays charged.
+    """
+    releases, left = 0, setup_count
+    for event, times in ledger.items():
+        first = min(times, left)
+        left -= first
+        releases += first if event == setup_event else 0
+    return releases, (setup_count - releases) * period
+
+
+def unamplified(accountant, charged, delta, steps_per_epoch):
     """Epsilon of what was charged if each example were in one lot of every epoch, and nothing gained from sampling."""
     ledger = Ledger(charged.relation)
     for event, times in charged.items():
         if isinstance(event, (PoissonSampled, FixedSizeSampled)):
-            ledger.append(event.event, math.ceil(times / task.steps_per_epoch))
+            ledger.append(event.event, math.ceil(times / steps_per_epoch))
         else:
             ledger.append(event, times)
-    return filter.accountant.epsilon(ledger, filter.delta)
+    return accountant.epsilon(ledger, delta)
 
 
 def summarise(result, path):

@@ -68,6 +68,10 @@ def _lines(result, plan, setup, ledger, released, notice):
         yield ""
         yield (f"{result['steps_charged'] - result['steps']} charged lots are not in the model: the run was killed, and "
                "what they released is counted as released.")
+    if result["earlier_lots_charged"]:
+        yield ""
+        yield (f"{result['earlier_lots_charged']} more lots are charged, of earlier attempts whose checkpoint was gone "
+               "when the run began again: what they released is counted as released.")
     yield ""
     yield f"## Epsilon at delta = {result['delta']:g}"
     yield ""
