@@ -4,14 +4,15 @@
     python tools/audit_privacy.py runs/mnist_pca-20260101-120000 [--html FILE]
 
 The ledger is rebuilt from the settings the run says it used (sampler, q, C, sigma, DP-PCA, steps) and compared with
-the ledger it left; steps, lots, noise and epsilon are compared across result.json, config.json, metrics.csv and
-privacy.md. Exit status 1 if anything does not fit, 2 for what a user did wrong. It cannot see what the program
-did: only what it wrote down.
+the ledger it left, which may hold more of the same, charged by attempts that were cut off; steps, lots, noise and
+epsilon are compared across result.json, config.json, metrics.csv and privacy.md. Exit status 1 if anything does not
+fit, 2 for what a user did wrong. It cannot see what the program did: only what it wrote down.
 """
 import argparse
 import csv
 import json
 import math
+import os
 import sys
 from collections import Counter
 from pathlib import Path
@@ -22,16 +23,18 @@ for folder in (ROOT, ROOT / "experiments"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
+from common.finish import unamplified
 from common.report import user_errors
 from mnist_variants import Stages
 
 from minidp.audit.html import page, table, verdict
-from minidp.errors import DataError
+from minidp.errors import DataError, ParameterError
 from minidp.files import atomic_write
 from minidp.mechanism import ClipGroup, FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler
 from minidp.mechanism.schedule import value_at
 from minidp.privacy import Gaussian, Ledger
 from minidp.privacy.catalogue import ACCOUNTANTS, compare, make
+from minidp.validate import in_range
 
 FLAGS = {"poisson": "PoissonSampler", "fixed": "FixedSizeSampler", "shuffle": "ShuffleSampler"}
 CLOSE = 1e-9
@@ -50,6 +53,8 @@ def read(folder):
     folder = Path(folder)
     if not (folder / "result.json").is_file():
         raise DataError(f"{folder}: expected a finished run with a result.json; finish it with --resume --out {folder}")
+    if not (folder / "model.npz").is_file():
+        raise DataError(f"{folder}: not a whole run (model.npz is missing)")
     try:
         result, config = (json.loads((folder / name).read_text(encoding="utf-8")) for name in ("result.json", "config.json"))
         with open(folder / "metrics.csv", encoding="utf-8", newline="") as file:
@@ -64,18 +69,23 @@ def read(folder):
 
 def expected_ledger(result, steps):
     """The ledger of the settings a result states: what was released before training, and `steps` steps of its plan."""
-    settings = result["settings"]
-    size, lot = settings["dataset_size"], settings["expected_lot_size"]
-    sampler = {"PoissonSampler": lambda: PoissonSampler(lot / size), "FixedSizeSampler": lambda: FixedSizeSampler(size, lot),
-               "ShuffleSampler": lambda: ShuffleSampler(size, lot)}[result["sampler"]]()
+    settings, sampler = result["settings"], _sampler(result)
     groups = tuple(ClipGroup(group["name"], ((group["name"], "all"),), _number(group["clip_norm"]),
                              _setting(group["noise_multiplier"])) for group in settings["clip_groups"])
-    plan, ledger = Plan(sampler, Sanitizer(groups), max(steps, 1), lot), Ledger(sampler.relation)
+    plan = Plan(sampler, Sanitizer(groups), max(steps, 1), settings["expected_lot_size"])
+    ledger = Ledger(sampler.relation)
     if settings["pca_noise_multiplier"] is not None:
         ledger.append(Gaussian(settings["pca_noise_multiplier"]))  # stated under the run's relation already
     for event, count in plan.charges(0, steps):
         ledger.append(event, count)
     return ledger
+
+
+def _sampler(result):
+    size, lot = result["settings"]["dataset_size"], result["settings"]["expected_lot_size"]
+    return {"PoissonSampler": lambda: PoissonSampler(lot / size),
+            "FixedSizeSampler": lambda: FixedSizeSampler(size, lot),
+            "ShuffleSampler": lambda: ShuffleSampler(size, lot)}[result["sampler"]]()
 
 
 def _number(value):
@@ -110,11 +120,11 @@ def findings(result, config, metrics, statement, ledger):
     ask("Is the sampler used the one accounted for?", f"{result['sampler']} under {ledger.relation.value}",
         relations.get(result["sampler"]) == ledger.relation.value == result["relation"]
         and FLAGS.get(config["sampler"]) == result["sampler"] and f"| {result['sampler']} |" in statement)
-    charged = expected_ledger(result, result["steps_charged"]) if result["sampler"] in relations else None
-    ask("Is every release in the ledger, and nothing else?", f"{sum(n for _, n in ledger.items())} events",
-        charged is not None and charged.relation is ledger.relation and _counts(charged) == _counts(ledger))
+    _ask_releases(ask, result, ledger)
     steps, last = result["steps"], metrics[-1]
     ask("Did any step run uncharged?", f"{steps} ran, {result['steps_charged']} charged", steps <= result["steps_charged"])
+    ask("Is the test accuracy the last one measured?", last["test_accuracy"],
+        _near(float(last["test_accuracy"]), result["test_accuracy"]))
     ask("Do the metrics end at the last step?", f"step {last['step']}, epoch {float(last['epoch']):.4g}",
         int(last["step"]) == steps and _near(float(last["epoch"]), steps * settings["expected_lot_size"]
                                              / settings["dataset_size"]) and _near(result["epochs"], float(last["epoch"])))
@@ -134,11 +144,41 @@ def findings(result, config, metrics, statement, ledger):
     ask("Is the noise multiplier the one asked for?", "as the experiment's default" if asked is None else f"{asked:g}",
         asked is None or all(value_at(_setting(group["noise_multiplier"]), 0) == asked for group in settings["clip_groups"]))
     ask("Is delta the one asked for, and the configuration the recorded one?", f"{result['delta']:g}",
-        result["delta"] == config["delta"]
-        and all(result["config"].get(key) == value for key, value in config.items()
-                if key in result["config"] and key != "device"))
+        result["delta"] == config["delta"] and _same_configuration(result, config))
+    seed = config.get("seed")
+    ask("Is the run called reproducible exactly if it has a seed?", "no seed" if seed is None else f"seed {seed}",
+        result["reproducible"] is (seed is not None) and result["seed"] == seed
+        and ("Seeded run (seed" in statement) is (seed is not None))
     _ask_epsilons(ask, result, config, metrics, ledger)
     return found
+
+
+def _same_configuration(result, config):
+    """Whether config.json, which names the data set that was found, is the one that the result was asked for."""
+    asked = dict(result["config"])
+    if asked.get("dataset") == "auto":
+        asked["dataset"] = result["dataset"]
+    return (config.get("dataset", result["dataset"]) == result["dataset"]
+            and all(asked[key] == value for key, value in config.items() if key in asked and key != "device"))
+
+
+def _ask_releases(ask, result, ledger):
+    """Nothing charged is forgotten when a run begins again, so the ledger may hold more than the run called for."""
+    question, held = "Is every release in the ledger, and nothing else?", _counts(ledger)
+    if result["sampler"] not in FLAGS.values():
+        ask(question, f"{held.total()} events", False)
+        return
+    sampler = _sampler(result)
+    ran, called, known = (_counts(expected_ledger(result, steps)) for steps in (
+        result["steps"], result["steps_charged"], held.total() * sampler.period))
+    beyond = held - called
+    named = ", ".join(f"{count} x {event}" for event, count in beyond.items())
+    more = f", of which beyond this run's own, by attempts cut off: {named}" if named else ""
+    ask(question, f"{held.total()} events{more}",
+        ledger.relation is sampler.relation and ran <= held and called.total() <= held.total()
+        and held.keys() <= known.keys())
+    stated = result["setup_charged"] + (result.get("earlier_lots_charged", 0) + result["steps_charged"]) / sampler.period
+    ask("Does the result count every charge?", f"{stated:g} of {held.total()}", stated == held.total())
 
 
 def _counts(ledger):
@@ -154,10 +194,13 @@ def _ask_epsilons(ask, result, config, metrics, ledger):
         upper = again[name][0].upper if name in again else None
         ask(f"Does epsilon by {name} come out again?", f"stated {_text(stated['upper'])}, now {_text(upper)}",
             name in again and _near(stated["upper"], upper) and stated["kind"] == again[name][1])
+    if all(kind != "bound" for _, kind, _ in again.values()):
+        raise ValueError("result.json: expected epsilon to hold a bound")
     certified = [bound.lower for bound, kind, _ in again.values() if kind == "bound" and bound.lower is not None]
     uppers = [bound.upper for bound, kind, _ in again.values() if kind == "bound" and bound.upper is not None]
-    ask("Is no bound below the certified lower end?", f"{_text(max(certified, default=0.0))} <= {_text(min(uppers))}",
-        max(certified, default=0.0) <= min(uppers))
+    least = min(uppers, default=math.inf)
+    ask("Is no bound below the certified lower end?", f"{_text(max(certified, default=0.0))} <= {_text(least)}",
+        max(certified, default=0.0) <= least)
     accountant = make(result["accountant"], ledger.relation)
     path = [(int(row["step"]), _number(row["epsilon"]) if row["epsilon"] == "inf" else float(row["epsilon"]))
             for row in metrics]
@@ -166,9 +209,16 @@ def _ask_epsilons(ask, result, config, metrics, ledger):
     ask("Is epsilon in the metrics never below what its step had cost?", f"{len(path)} rows", rising and enough)
     total = accountant.epsilon(ledger, result["delta"]).upper
     ask("Do the metrics end at the run's epsilon?", f"{path[-1][1]:.6g}", _near(path[-1][1], total))
-    target = config.get("target_epsilon")
-    ask("Was the target kept?", "none was set" if target is None else f"{total:.6g} of {target:g}",
-        target is None or total <= target)
+    settings = result["settings"]
+    steps_per_epoch = settings["dataset_size"] / settings["expected_lot_size"]
+    plain = unamplified(accountant, ledger, result["delta"], steps_per_epoch).upper
+    stated = result["epsilon_without_amplification"]["upper"]
+    ask("Does epsilon without amplification come out again?", f"stated {_text(stated)}, now {_text(plain)}",
+        _near(stated, plain))
+    targets = [_number(target) for target in (config.get("target_epsilon"), result.get("target_epsilon"))
+               if target is not None]
+    ask("Was the target kept?", f"{total:.6g} of {min(targets):g}" if targets else "none was set",
+        all(total <= target for target in targets))
 
 
 def _cost(accountant, result, step):
@@ -184,12 +234,20 @@ def accountants(ledger, delta):
 
 
 def report(folder):
-    """(findings, accountant rows, result) of a run's folder."""
+    """(findings, accountant rows, result) of a run's folder. Raises DataError, one line, if it is damaged."""
     result, config, metrics, statement, ledger = read(folder)
     try:
+        in_range(0, 1, open_low=True, open_high=True, delta=result["delta"])
         return findings(result, config, metrics, statement, ledger), accountants(ledger, result["delta"]), result
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError) as error:
         raise DataError(f"{folder}: not the files of a run of this program ({type(error).__name__}: {error})") from error
+
+
+def _check_page(path):
+    folder = Path(path).parent
+    if Path(path).is_dir() or not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
+        raise ParameterError(f"--html {path} cannot be written: expected a file's name in a folder that is there "
+                             "and may be written to")
 
 
 def main(argv=None):
@@ -199,6 +257,8 @@ def main(argv=None):
     parser.add_argument("--html", metavar="FILE", help="write the verdict as one page")
     options = parser.parse_args(argv)
     with user_errors():
+        if options.html:
+            _check_page(options.html)
         asked, rows, result = report(options.run)
         for name, lower, upper, kind, note in rows:
             print(f"epsilon at delta {result['delta']:g} by {name}: {lower} to {upper} ({kind}; {note})")
