@@ -16,7 +16,7 @@ from minidp.privacy import Gaussian, Ledger, MomentsAccountant, PoissonSampled
 from minidp.privacy.catalogue import ACCOUNTANTS, make
 from minidp.privacy.figures import save_epsilon_curves
 from minidp.privacy.moments import PAPER_ORDERS
-from minidp.validate import count, positive_finite
+from minidp.validate import count, in_range, positive_finite
 
 FIGURE_2 = ("paper_strong_composition", "moments_paper_orders")
 # what the paper's text prints: epochs, epsilon
@@ -34,7 +34,9 @@ class Config:
     smoke: bool = option(False, "a few points only")
 
     def __post_init__(self):
-        positive_finite(epochs=self.epochs)
+        positive_finite(epochs=self.epochs, noise_multiplier=self.noise_multiplier)
+        in_range(0, 1e6, epochs=self.epochs)
+        in_range(0, 1, open_low=True, open_high=True, delta=self.delta)
         count(1, points=self.points)
         if not 0 < self.sampling_probability <= 1:
             raise ParameterError(f"expected sampling_probability={self.sampling_probability!r} in (0, 1]")

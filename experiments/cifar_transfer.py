@@ -180,8 +180,8 @@ class TrainConfig(RunFlags):
         count(views=self.views)
         count(1, multiplicity=self.multiplicity)
         if not self.fresh_augmentation and self.multiplicity > self.views + 1:
-            raise ParameterError(f"expected --multiplicity {self.multiplicity} to be at most the --views {self.views} of "
-                                 "each image and its centre crop")
+            raise ParameterError(f"expected --multiplicity {self.multiplicity} to be at most {self.views + 1}: the --views "
+                                 f"{self.views} of each image and its centre crop")
         non_negative_finite(learning_rate=self.learning_rate, final_learning_rate=self.final_learning_rate,
                             decay_epochs=self.decay_epochs)
 
@@ -268,6 +268,7 @@ def run(config):
     model = nn.Sequential(frozen_layers + layers, (SIDE, SIDE, 3), frozen=[layer.name for layer in frozen_layers])
     job.script = f"{NAME}.py {'baseline' if config.baseline else 'train'}"
     groups, raw_medians = make_groups(config, body), {}
+    job.inputs = {"pretrained_sha256": hashlib.sha256(config.pretrained_file.read_bytes()).hexdigest()}
     job.open(Watching(groups, config.gradients, raw_medians) if config.watch_norms else Sanitizer(groups, config.gradients),
              BASELINE_EPOCHS)
     history = (f"pre-trained on {about['images']:,} public images of {about['classes']} classes, "
@@ -277,8 +278,7 @@ def run(config):
         job.setup_lines += (f"each example's gradient: the mean over {config.multiplicity} views of it, clipped as one",)
     job.dataset = replace(job.dataset, notice="; ".join(filter(None, (job.dataset.notice, history))))
     job.about = {"pretrained": {key: about[key] for key in PRETRAINED_BY},
-                 "pretrained_sha256": hashlib.sha256(config.pretrained_file.read_bytes()).hexdigest(),
-               **({"median_norms_not_private": raw_medians} if config.watch_norms else {})}
+                 **job.inputs, **({"median_norms_not_private": raw_medians} if config.watch_norms else {})}
     job.measured = lambda: {"test_views": TEST_VIEWS, "test_accuracy_over_views": accuracy_over_views(
         model, job.backend.asarray(job.dataset.x_test), job.backend.asarray(job.dataset.y_test), SIDE)}
     job.multiplicity = config.multiplicity

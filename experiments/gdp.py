@@ -90,6 +90,8 @@ def main(argv=None):
             print(f"sigma {claim['sigma']}, {claim['epochs']} epochs, claim {claim['claim']:.4g}: " + "; ".join(
                 f"{name} {one['noise_multiplier']:.4f}, worth {one['worth']['lower']:.4g} to {one['worth']['upper']:.4g}"
                 for name, one in claim["accountants"].items()))
+        if summary["notice"]:
+            print(f"NOTICE: {summary['notice']}")
         print(f"wrote {out}/gdp.png and {out}/gdp.json")
     return summary
 

@@ -49,6 +49,8 @@ def main(argv=None):
         figure.draw(f"{path}.png", summary)
         write_json(f"{path}.json", summary)
         compare(summary)
+        if summary["notice"]:
+            print(f"NOTICE: {summary['notice']}")
         print(f"wrote {path}.png and {path}.json, from {sum(map(len, results.values()))} runs in {out}")
     return summary
 

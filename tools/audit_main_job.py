@@ -74,7 +74,8 @@ def main(argv=None):
         def load_planted(config, smoke_sizes):
             changed, *rest = with_canaries(load(config, smoke_sizes), options.audit_canaries, np.random.default_rng())
             planted.extend(rest)
-            return changed
+            notice = f"{options.audit_canaries} canaries planted by tools/audit_main_job.py: training images relabelled or left out"
+            return replace(changed, sha256=None, notice="; ".join(filter(None, (changed.notice, notice))))
 
         mnist_pca.load_digits = load_planted
         try:

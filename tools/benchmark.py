@@ -114,6 +114,8 @@ def main(argv=None):
         path = getattr(args, flag)
         if path and not Path(path).resolve().parent.is_dir():
             options.error(f"--{flag} {path}: no such folder")
+        if path and Path(path).is_dir():
+            options.error(f"--{flag} {path}: is a folder; name a file in it")
     if args.merge and not args.json:
         options.error("--merge needs --json FILE")
     settings = contest.Settings(args.device, args.threads, 2 if args.smoke else args.rounds,

@@ -166,9 +166,10 @@ def cifar_table(folder=RESULTS):
         if "epsilon" not in run:
             continue
         upper, config = run["epsilon"][run["accountant"]]["upper"], run["config"]
+        group = run["settings"]["clip_groups"][0]
         epsilon = "infinite" if upper == "inf" else f"{upper:.3f}"
         yield (f"| [{path.stem.removeprefix('cifar_transfer-')}](results/{path.name}) | {epsilon} | {config['lot_size']:,} | "
-               f"{config['noise_multiplier']:g} | {config['clip_norm']:g} | {config.get('multiplicity', 1)} | {run['steps']:,} | "
+               f"{group['noise_multiplier']:g} | {group['clip_norm']} | {config.get('multiplicity', 1)} | {run['steps']:,} | "
                f"{run['test_accuracy']:.2%} | {_over_views(run)} |")
 
 

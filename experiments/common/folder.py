@@ -67,7 +67,16 @@ class RunFolder:
     @property
     def finished(self):
         """True if the run's result is there."""
-        return (self.path / RESULT).exists()
+        return (self.path / RESULT).is_file()
+
+    def check_result(self, config):
+        """Raises CheckpointError where the finished run had other flags than `config`, a dictionary without folders."""
+        result = _read(self.path / RESULT)
+        made = result.get("config")
+        if not isinstance(made, dict):
+            raise CheckpointError(f"{self.path / RESULT}: damaged: it does not say how the run was configured")
+        _refuse_differences(self.path, {key: made[key] for key in made if key in config},
+                            {key: config[key] for key in config if key in made})
 
     def open(self, config, relation, seeded):
         """Write the configuration of a new run, or compare it with the one that stands; returns a Start.
@@ -147,16 +156,24 @@ def steps_lost(start, plan):
 
 
 def _compare(path, config):
+    _refuse_differences(path.parent, _read(path), config)
+
+
+def _read(path):
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: damaged ({error})") from error
     if not isinstance(saved, dict):
         raise CheckpointError(f"{path}: damaged: expected an object, got {type(saved).__name__}")
+    return saved
+
+
+def _refuse_differences(folder, saved, config):
     differ = sorted(key for key in {*saved, *config} if saved.get(key) != config.get(key))
     if differ:
         named = ", ".join(f"{key} was {saved.get(key)!r} and is {config.get(key)!r}" for key in differ)
-        raise CheckpointError(f"{path.parent} was made with another configuration: {named}")
+        raise CheckpointError(f"{folder} was made with another configuration: {named}")
 
 
 def _check_extends(path, earlier, later):

@@ -30,6 +30,7 @@ class Job:
     setup_event   what is released before the first step, or None; setup_lines tell it in privacy.md
     about         what else the result says, {key: value}
     multiplicity  views of each example in a lot, averaged before clipping
+    inputs        hashes of other files that decide about the run, {key: value}; a resumed run must have the same
     measured      the same as a function, called when the weights that are released stand in the model; or None
     """
 
@@ -50,6 +51,7 @@ class Job:
     script: str = ""
     about: dict = field(default_factory=dict)
     multiplicity: int = 1
+    inputs: dict = field(default_factory=dict)
     measured: object = None
 
     @property
@@ -63,6 +65,7 @@ class Job:
         began = time.perf_counter()
         folder = RunFolder(config.out, name, config.resume)
         if folder.finished:
+            folder.check_result({key: value for key, value in to_json(config).items() if key not in FREE})
             print(f"{folder.path} is finished; its result is in {folder.path / 'result.json'}")
             return None
         backend = Backend.pick(config.device)
@@ -95,7 +98,7 @@ class Job:
                   "is held by --accountant loss_distribution, renyi or moments")
         self.plan = self._with_length(plan, accountant, Ledger(plan.relation), default_epochs)
         self.fingerprint = jsonable({
-            **{key: value for key, value in to_json(config).items() if key not in FREE},
+            **{key: value for key, value in to_json(config).items() if key not in FREE}, **self.inputs,
             "device": self.backend.name,
             "dataset": self.dataset.name, "dataset_sha256": self.dataset.sha256})
         self.start = self.folder.open(self.fingerprint, plan.relation, self.streams.reproducible)

@@ -3,6 +3,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from minidp.errors import MinidpError
 from minidp.validate import count
 
 from .config import command_of, option
@@ -60,9 +61,9 @@ class SweepFlags:
         if self.draw:
             there = {point: [result for run in of_point if (result := run.result()) is not None]
                      for point, of_point in runs.items()}
-            return {point: found for point, found in there.items() if found}
+            return _of_one_data_set({point: found for point, found in there.items() if found}, folder)
         done = perform([run for of_point in runs.values() for run in of_point], self.processes, self.quiet)
-        return {point: [done[run] for run in of_point] for point, of_point in runs.items()}
+        return _of_one_data_set({point: [done[run] for run in of_point] for point, of_point in runs.items()}, folder)
 
     def about(self, name, results, subcommand=""):
         """How a summary begins: experiment, command, data, device, seeds and versions."""
@@ -70,10 +71,25 @@ class SweepFlags:
         command = command_of(f"{name}.py {subcommand}".strip(), self, ("out", "quiet", "data_dir", "device", "jobs", "draw"))
         return {"experiment": name, "command": command,
                 "dataset": every[0]["dataset"] if every else None,
+                "notice": "; ".join(dict.fromkeys(result["notice"] for result in every if result["notice"])),
                 "device": sorted({result["device"] for result in every}),
                 "seeds": sorted({result["seed"] for result in every}),
                 "smoke": self.smoke, "seconds_of_all_runs": sum(result["seconds_total"] for result in every),
                 "versions": versions(), "commit": git_commit()}
+
+
+def _of_one_data_set(results, folder):
+    """The same results. Raises MinidpError where they are of several data sets, or of several copies of one."""
+    found = {}
+    for of_point in results.values():
+        for result in of_point:
+            if "dataset" in result:
+                found.setdefault((result["dataset"], result["dataset_sha256"]), result["command"])
+    copies = {sha256 for _, sha256 in found if sha256}
+    if len({name for name, _ in found}) > 1 or len(copies) > 1:
+        told = "; ".join(f"{name} ({(sha256 or 'unknown')[:8]}): {command}" for (name, sha256), command in found.items())
+        raise MinidpError(f"{folder} holds runs on different data: {told}; delete one kind, or choose another --out")
+    return results
 
 
 @dataclass(frozen=True)

@@ -72,11 +72,13 @@ class Run:
             return None
         try:
             found = json.loads(self.json.read_text(encoding="utf-8"))
-            command = found["command"]
+            if found["command"] != self.command:
+                raise MinidpError(f"{self.json} was made by `{found['command']}`, expected `{self.command}`; choose another "
+                                  "--out")
+            if found["stopped"] != NO_LOT and not 0 <= found["test_accuracy"] <= 1:
+                raise ValueError(f"test accuracy {found['test_accuracy']}")
         except (ValueError, KeyError, TypeError) as error:
             raise MinidpError(f"{self.json}: damaged ({error}); delete it to run it again") from error
-        if command != self.command:
-            raise MinidpError(f"{self.json} was made by `{command}`, expected `{self.command}`; choose another --out")
         return found
 
 

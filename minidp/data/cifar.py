@@ -64,7 +64,7 @@ def load_cifar10(data_dir=None, environ=os.environ, download=True, progress=True
     Looked for in data_dir, the folder $MINIDP_DATA, the cache, then downloaded into the cache. A folder holds
     cifar-10-binary.tar.gz, cifar-10-batches-bin/data_batch_1.bin and so on, or those .bin files themselves;
     data_dir may also be the archive. Archives must have the published md5. Loose files cannot be checked
-    against it: `sha256` is then None, and `notice` says so, and what is known of the copy.
+    against it: `notice` then says so, and what is known of the copy. `sha256` is of all records either way.
 
     Raises DataError, one line, if data_dir lacks the files or if any are damaged; DataUnavailableError if no
     place has them.
@@ -140,6 +140,7 @@ def _read(place, layout):
     if archived and layout.md5:
         _check_archive(place, layout)
     files = _unpack(place, names) if archived else _read_folder(place, names)
+    _check_differ(place, files)
     parts = [_records(files[name], f"{place}/{name}", layout.label_bytes) for name in names]
     for name, part in zip(names, parts):
         expected = layout.records if name in layout.train else TEST_RECORDS
@@ -158,8 +159,17 @@ def _read(place, layout):
     return Dataset(
         layout.name, x_train, y_train, x_test, y_test, classes=classes,
         nominal_size=layout.records * len(layout.train) if layout.records else len(x_train),
-        sha256=digest if verified else None, notice=notice,
+        sha256=digest, notice=notice,
     )
+
+
+def _check_differ(place, files):
+    """The same records in two files would count people twice, or test on what was trained on."""
+    seen = {}
+    for name, content in files.items():
+        other = seen.setdefault(hashlib.sha256(content).digest(), name)
+        if other != name:
+            raise DataError(f"{place}: {other} and {name} hold the same records; replace one by the right file")
 
 
 def _sha256(parts):

@@ -15,7 +15,7 @@ class Dataset:
     y_train       (N,) int64 in 0 .. classes - 1         y_test    (M,) the same
     nominal_size  the public number of training examples, from which q may be derived: a constant of the
                   data set, never the length of what is in memory
-    sha256        of the concatenated decompressed published files; None for all other data
+    sha256        of the concatenated decompressed files, which tells data sets apart; None where there are none
     notice        a sentence that every output repeats, or ""
 
     Raises DataError if images and labels do not fit each other.

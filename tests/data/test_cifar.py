@@ -61,7 +61,15 @@ def check(found, files, verified):
     if verified:
         assert found.sha256 == hashlib.sha256(b"".join(files.values())).hexdigest() and found.notice == ""
     else:
-        assert found.sha256 is None and "unchecked origin" in found.notice
+        assert found.sha256 == hashlib.sha256(b"".join(files.values())).hexdigest() and "unchecked origin" in found.notice
+
+
+@pytest.mark.parametrize("copied", ["data_batch_2.bin", "test_batch.bin"])
+def test_the_same_records_in_two_files_are_refused(tmp_path, tiny10, copied):
+    files, _ = tiny10
+    write(tmp_path, {**files, copied: files["data_batch_1.bin"]})
+    with pytest.raises(DataError, match=f"data_batch_1.bin and {copied} hold the same records"):
+        load_cifar10(tmp_path)
 
 
 def test_a_known_copy_is_named(tmp_path, tiny10, monkeypatch):
@@ -69,7 +77,7 @@ def test_a_known_copy_is_named(tmp_path, tiny10, monkeypatch):
     write(tmp_path, files)
     monkeypatch.setitem(cifar.COPIES, hashlib.sha256(b"".join(files.values())).hexdigest(), "a copy")
     found = load_cifar10(tmp_path)
-    assert found.notice == "a copy" and found.sha256 is None
+    assert found.notice == "a copy"
 
 
 @pytest.mark.parametrize("inner", ["", "cifar-10-batches-bin"])

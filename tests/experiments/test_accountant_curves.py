@@ -30,6 +30,8 @@ def test_figure_2_on_few_points(tmp_path):
 
 
 def test_bad_flags_take_one_line():
-    done = run("--sampling-probability", "2")
-    assert done.returncode == 2
-    assert done.stderr.strip() == "error: expected sampling_probability=2.0 in (0, 1]"
+    for flags, message in ((("--sampling-probability", "2"), "expected sampling_probability=2.0 in (0, 1]"),
+                           (("--noise-multiplier", "0"), "noise_multiplier=0.0"), (("--epochs", "1e300"), "epochs=1e+300")):
+        done = run(*flags)
+        assert done.returncode == 2 and done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+        assert message in done.stderr

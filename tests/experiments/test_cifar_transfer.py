@@ -128,6 +128,18 @@ def test_result_names_what_the_layers_were_pretrained_on(pretrained, train):
     assert found["pretrained_sha256"] == digest
 
 
+def test_a_run_goes_on_with_the_pretrained_layers_it_began_with_or_not_at_all(pretrained, folders, run_script, tmp_path):
+    flags = ("cifar_transfer.py", "train", "--data-dir", folders / "cifar", "--smoke", "--quiet", "--views", 1,
+             "--pretrained", "layers.npz", "--train-layers", "softmax", "--out", "out")
+    with np.load(pretrained / "pretrained.npz") as file:
+        arrays = {name: file[name] for name in file.files}
+    np.savez(tmp_path / "layers.npz", **arrays)
+    run_script(*flags, check=0)
+    (tmp_path / "out" / "result.json").unlink()
+    np.savez(tmp_path / "layers.npz", **{**arrays, "conv1.W": 2 * arrays["conv1.W"]})
+    assert "pretrained_sha256 was" in run_script(*flags, "--resume", check=2).stderr
+
+
 def test_baseline_is_not_private(train):
     assert train("baseline")["epsilon"]["moments"]["upper"] == "inf"
 
@@ -185,7 +197,7 @@ def test_figure_and_sentences_share_runs_and_say_what_the_runs_say(folders, run_
     (("train", "--data-dir", "CIFAR", "--pretrained", "nowhere.npz", "--out", "x"), "nowhere.npz: no such file"),
     (("train", "--data-dir", "nowhere", "--out", "x"), "nowhere"),
     (("train", "--views", -1, "--out", "x"), "views=-1"),
-    (("train", "--views", 3, "--multiplicity", 5, "--out", "x"), "at most the --views 3"),
+    (("train", "--views", 3, "--multiplicity", 5, "--out", "x"), "at most 4: the --views 3"),
     (("train", "--multiplicity", 0, "--out", "x"), "multiplicity=0"),
     (("baseline", "--target-epsilon", 1, "--out", "x"), "needs noise")])
 def test_bad_input_is_one_line_and_leaves_nothing(arguments, message, folders, run_script, tmp_path):

@@ -122,6 +122,16 @@ def test_quantities_whose_runs_are_missing_are_left_out():
     assert not {"random_projection", "pca_dimension_spread", "best_lot_size", "one_layer_over_two"} & set(found)
 
 
+def test_runs_on_different_data_are_not_averaged(run_script, tmp_path):
+    flags = ("mnist_sweeps.py", "--figure", "5e", "--smoke", "--quiet", "--jobs", 2, "--dataset", "strokes", "--out", "out")
+    assert "NOTICE" in run_script(*flags, check=0).stdout
+    one = next((tmp_path / "out").glob("clip-norm-*-seed1.json"))
+    found = json.loads(one.read_text())
+    one.write_text(json.dumps({**found, "dataset": "mnist"}))
+    done = run_script(*flags, check=2)
+    assert "holds runs on different data" in done.stderr and done.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("script", ["mnist_sweeps.py", "gdp.py", "paper_ledgers.py", "accountant_curves.py"])
 def test_flags_out_of_range_are_one_line(script, run_script):
     flag = {"paper_ledgers.py": ("--out", "/proc/none"), "accountant_curves.py": ("--delta", 2)}.get(script, ("--jobs", 0))

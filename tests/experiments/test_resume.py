@@ -101,6 +101,16 @@ def test_another_configuration_is_refused(start_script, run_script, tmp_path):
     assert "clip_norm was 4.0 and is 3.0" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
+def test_a_finished_run_is_not_taken_for_one_of_another_configuration(run_script, tmp_path):
+    flags = (*FLAGS, "--out", "out", "--seed", 1)
+    run_script(*flags, "--steps", 20, check=0)
+    before = (tmp_path / "out" / "result.json").read_bytes()
+    assert "is finished" in run_script(*flags, "--steps", 20, "--resume", check=0).stdout
+    done = run_script(*flags, "--steps", 21, "--resume", check=2)
+    assert "steps was 20 and is 21" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert (tmp_path / "out" / "result.json").read_bytes() == before
+
+
 @pytest.mark.parametrize("damage", ["truncate", "edit ledger"])
 def test_damaged_files_are_refused(damage, start_script, run_script, tmp_path):
     flags = (*FLAGS, "--steps", 100_000)

@@ -35,6 +35,8 @@ def test_a_private_run_reports_a_bound_below_its_epsilon(tmp_path, capsys):
     found = json.loads(figures.read_text())
     assert found["epsilon_lower"] <= found["certified"] and 0 < found["included"] < found["canaries"] == 100
     assert "ok   one run, 100 canaries" in capsys.readouterr().out
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert "100 canaries planted" in result["notice"] and result["dataset_sha256"] is None
     # fewer examples in memory than the public number: nothing in the run's files may tell
     assert audit_privacy.main([str(tmp_path / "run")]) == 0
 

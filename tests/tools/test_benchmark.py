@@ -60,6 +60,7 @@ def test_parts_are_merged_and_measured_again(tmp_path):
     (["--work", "W1"], "unrecognized arguments"),
     (["--merge"], "--merge needs --json FILE"),
     (["--json", "no/such/folder.json"], "no such folder"),
+    (["--json", "."], "is a folder"),
     (["--json", "other.json", "--merge", "--peers", "none"], "not a result of this tool"),
     (["--peers-python", "no-such-python"], "no Python interpreter"),
     (["--device", "tpu"], "invalid choice: 'tpu'"),
