@@ -83,6 +83,12 @@ class Config(RunFlags):
         return SETTINGS[max((epsilon for epsilon in SETTINGS if epsilon <= target), default=min(SETTINGS))][number]
 
     @property
+    def as_chosen(self):
+        """True if the settings are those that were chosen by trial, not the user's own."""
+        given = (self.noise_multiplier, self.mean_noise_multiplier, self.clip_norm, self.learning_rate)
+        return all(value is None for value in given) and (self.smoke or self.lot_size == self.setting(0))
+
+    @property
     def sigma(self):
         """Noise multiplier of training."""
         return 0.0 if self.baseline else self.setting(1, self.noise_multiplier)
@@ -185,14 +191,15 @@ def run(config):
         (group,) = mean.groups
         job.setup_lines = (f"mean of the features, clipped to norm {group.clip_norm:g}: noise std {group.noise_std:g} "
                            "on the sum",)
-    job.setup_lines += ("scattering, normalisation within each image, random cosines: fixed, no charge",
-                        f"settings: the best of {TRIED} on held-out training images; **epsilon leaves this choice out** "
-                        "(result.json, tuning)")
+    job.setup_lines += ("scattering, normalisation within each image, random cosines: fixed, no charge",)
+    if config.as_chosen:
+        job.setup_lines += (f"settings: the best of {TRIED} on held-out training images; **epsilon leaves this choice out** "
+                            "(result.json, tuning)",)
     dense = nn.Dense(FEATURES, dataset.classes, rng=job.streams.init, init=nn.init.constant(0.0), name="dense")
     body = nn.Sequential([dense], (FEATURES,))
     bound = math.inf if config.baseline else config.setting(4, config.clip_norm)
     job.open(Sanitizer(flat_group(list(body.params()), bound, config.sigma), config.gradients), BASELINE_EPOCHS)
-    if config.sigma and config.mean_sigma:
+    if config.as_chosen and config.sigma and config.mean_sigma:
         job.about = {"tuning": cost_of_choosing(job)}
     features, tested = (job.backend.asarray(fixed_features(job, images), dtype="float32")
                         for images in (dataset.x_train, dataset.x_test))

@@ -75,6 +75,9 @@ class Job:
         if config.lot_size > dataset.nominal_size:
             raise ParameterError(f"expected lot_size={config.lot_size} to be at most the {dataset.nominal_size} "
                                  "training examples")
+        if config.private and config.delta >= 1 / dataset.nominal_size:
+            print(f"NOTICE: delta={config.delta:g} is not below 1/{dataset.nominal_size}: a mechanism that publishes somebody's "
+                  "record would pass such a guarantee")
         return cls(name, config, backend, folder, Streams(config.seed), dataset, began)
 
     @property

@@ -44,6 +44,8 @@ def test_settings_follow_the_target():
     assert numbers(target_epsilon=0.3) == numbers(target_epsilon=0.5) != numbers()
     assert numbers(target_epsilon=2.95) == numbers(target_epsilon=2.93) == numbers()
     assert numbers(target_epsilon=1.0, lot_size=7, noise_multiplier=3.0, mean_noise_multiplier=9.0) == [7, 3.0, 9.0]
+    assert Config().as_chosen and not any(Config(**flags).as_chosen for flags in (
+        {"lot_size": 7}, {"noise_multiplier": 3.0}, {"clip_norm": 1.0}, {"learning_rate": 1.0}))
     assert Config(baseline=True).sigma == Config(baseline=True).mean_sigma == 0
 
 

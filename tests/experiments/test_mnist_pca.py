@@ -120,6 +120,11 @@ def test_bad_input_is_one_line_and_leaves_nothing(flags, message, run_script, tm
     assert not (tmp_path / "out").exists()
 
 
+def test_a_delta_that_guarantees_little_is_said(run_script, tmp_path):
+    said = lambda delta, out: run_script(*SMOKE, "--delta", delta, "--epochs", 1, "--out", out, check=0).stdout
+    assert "is not below 1/600" in said(0.01, "large") and "is not below" not in said(1e-5, "small")
+
+
 def test_a_folder_that_holds_a_run_is_left_alone(run_script, tmp_path):
     run_script(*SMOKE, "--out", "out", check=0)
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
