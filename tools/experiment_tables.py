@@ -55,7 +55,7 @@ def _word(mean, entry):
     one = Verdict(entry["quantity"], mean, entry["value"], entry["tolerance"], entry["source"], entry.get("side", ""))
     if one.agrees:
         if one.side and not one._replace(tolerance=0.0).agrees:
-            room = f"{100 * one.tolerance:g} points" if entry.get("unit") == "%" else f"{one.tolerance:g}"
+            room = f"{100 * one.tolerance:.2f} points" if entry.get("unit") == "%" else f"{one.tolerance:g}"
             return f"reproduced within {room}"
         return "reproduced"
     because = f" because {entry['because']}" if "because" in entry else ""

@@ -23,7 +23,7 @@ def rows(tmp_path, accuracies, entry=ENTRY):
     (None, [0.96, 0.962], "differs by +1.10 points because of the seeds"),
     ("at least", [0.96, 0.962], "reproduced"),
     ("at least", [0.93, 0.95], "differs by -1.00 points because of the seeds"),
-    ("at least", [0.947, 0.949], "reproduced within 0.5 points"),
+    ("at least", [0.947, 0.949], "reproduced within 0.50 points"),
     ("at most", [0.93, 0.95], "reproduced"),
 ])
 def test_the_mean_over_seeds_is_judged(side, accuracies, verdict, tmp_path):
