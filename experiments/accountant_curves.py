@@ -34,8 +34,8 @@ class Config:
     smoke: bool = option(False, "a few points only")
 
     def __post_init__(self):
-        positive_finite(epochs=self.epochs, noise_multiplier=self.noise_multiplier)
-        in_range(0, 1e6, epochs=self.epochs)
+        positive_finite(noise_multiplier=self.noise_multiplier)
+        in_range(0, 1e6, open_low=True, epochs=self.epochs)
         in_range(0, 1, open_low=True, open_high=True, delta=self.delta)
         count(1, points=self.points)
         if not 0 < self.sampling_probability <= 1:

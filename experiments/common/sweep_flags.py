@@ -71,7 +71,7 @@ class SweepFlags:
         command = command_of(f"{name}.py {subcommand}".strip(), self, ("out", "quiet", "data_dir", "device", "jobs", "draw"))
         return {"experiment": name, "command": command,
                 "dataset": every[0]["dataset"] if every else None,
-                "notice": "; ".join(dict.fromkeys(result["notice"] for result in every if result["notice"])),
+                "notice": "; ".join(dict.fromkeys(result["notice"] for result in every if result.get("notice"))),
                 "device": sorted({result["device"] for result in every}),
                 "seeds": sorted({result["seed"] for result in every}),
                 "smoke": self.smoke, "seconds_of_all_runs": sum(result["seconds_total"] for result in every),
@@ -84,7 +84,7 @@ def _of_one_data_set(results, folder):
     for of_point in results.values():
         for result in of_point:
             if "dataset" in result:
-                found.setdefault((result["dataset"], result["dataset_sha256"]), result["command"])
+                found.setdefault((result["dataset"], result.get("dataset_sha256")), result["command"])
     copies = {sha256 for _, sha256 in found if sha256}
     if len({name for name, _ in found}) > 1 or len(copies) > 1:
         told = "; ".join(f"{name} ({(sha256 or 'unknown')[:8]}): {command}" for (name, sha256), command in found.items())

@@ -75,7 +75,7 @@ class Trainer:
         [F2]  tests/train/test_trainer.py::test_noise_is_drawn_once_a_lot_whatever_the_batches
         [F3]  tests/train/test_trainer.py::test_divides_by_the_expected_lot_size_not_by_the_lot
         [F4]  tests/train/test_trainer.py::test_without_clipping_and_noise_it_is_plain_sgd
-        [V1]  tests/train/test_trainer.py::test_views_of_an_example_are_averaged_before_clipping
+        [V1]  tests/train/test_multiplicity.py::test_views_of_an_example_are_averaged_before_clipping
     """
 
     def __init__(self, network, loss, optimizer, plan, filter=None, ledger=None, batch_size=None,
@@ -84,6 +84,7 @@ class Trainer:
 
         batch_size: examples computed at once; None for up to MAX_ROWS, on the host what a cache holds (`cache_rows`).
         multiplicity: views of each example of a lot (x.take is asked for it as often, and may draw another each time).
+        The guarantee rests on every view being made from its own example alone.
         """
         count(1, multiplicity=multiplicity)
         if batch_size is not None:

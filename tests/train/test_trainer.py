@@ -6,8 +6,7 @@ import pytest
 
 from minidp import backend as backend_module
 from minidp import nn, threads
-from minidp.audit.reference import single_example_grads
-from minidp.backend import Backend, namespace_of
+from minidp.backend import Backend
 from minidp.errors import DtypeError, ParameterError, ShapeError
 from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
                               flat_group)
@@ -96,45 +95,6 @@ def test_a_lot_is_cut_into_equal_batches_as_asked_for_or_as_a_cache_holds(rows, 
     trainer = make_trainer(batch_size=batch_size)
     trainer.step(*make_data(), np.arange(8), 0, Streams(1))
     assert sorted(seen) == sorted(expected)
-
-
-class Views:
-    """Inputs that give the rows of one view after another each time examples are taken."""
-
-    ndim = 2
-
-    def __init__(self, views):
-        """views (K, N, F): row r of what is taken shows its example in view r mod K."""
-        self._views, self.shape, self.__minidp_namespace__ = views, views.shape[1:], namespace_of(views)
-
-    def take(self, indices, axis=0):
-        view = self.__minidp_namespace__.arange(len(indices)) % self._views.shape[0]
-        return self._views[view, indices]
-
-
-@pytest.mark.parametrize("strategy", ["auto", "explicit", "factored"])
-@pytest.mark.parametrize("batch_size", [2, 4096])
-def test_views_of_an_example_are_averaged_before_clipping(strategy, batch_size, backend):
-    views, lot = np.random.default_rng(4).standard_normal((3, EXAMPLES, 5)), np.array([1, 7, 8, 30, 2])
-    y = np.arange(EXAMPLES) % CLASSES
-    trainer = make_trainer(backend, clip_norm=0.3, noise_multiplier=0, layout="flat", strategy=strategy,
-                           batch_size=batch_size, multiplicity=3)
-    before = values(trainer.network)
-    trainer.step(Views(backend.asarray(views)), backend.asarray(y), lot, 0, Streams(1))
-    after, network, loss = values(trainer.network), make_network(), nn.SoftmaxCrossEntropy()
-    each = [single_example_grads(network, loss, view[lot], y[lot]) for view in views]
-    mean = {key: sum(one[key] for one in each) / 3 for key in before}
-    norms = np.sqrt(sum((g.reshape((len(lot), -1)) ** 2).sum(axis=1) for g in mean.values()))
-    assert norms.max() > 0.3  # some are clipped
-    for key, g in mean.items():
-        step = np.einsum("b,b...->...", np.minimum(1, 0.3 / norms), g)
-        np.testing.assert_allclose(before[key] - after[key], 0.5 * step / LOT, rtol=1e-9, atol=1e-14)
-
-
-@pytest.mark.parametrize("bad, problem", [(0, "multiplicity"), (1.5, "multiplicity")])
-def test_a_multiplicity_is_a_number_of_views(bad, problem):
-    with pytest.raises(ParameterError, match=problem):
-        make_trainer(multiplicity=bad)
 
 
 @pytest.mark.parametrize("lot", [1, 8, 2.5])

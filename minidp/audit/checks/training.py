@@ -159,7 +159,7 @@ def _register_trainer(train):
 
     @measures(CARD, "V1", method="mean of the views' gradients by loops, clipped", tolerance=1e-10)
     def views_are_averaged_before_clipping(bench):
-        """Odd rows show the example, even ones its mirror image."""
+        """An example shows itself and its mirror image in turn."""
         class Mirrored:
             ndim, shape, __minidp_namespace__ = 2, (12, 4), bench.backend.xp
 
