@@ -90,12 +90,6 @@ class Explicit(PerExampleGrad):
 
     Guarantees
         An example with weight 0 contributes 0, also if its gradient is not finite.
-
-    Checked by
-        [N1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
-        [N2]  tests/test_grads.py::test_upper_norms_are_never_below_the_true_ones
-        [P1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
-        [V1]  tests/test_grads.py::test_over_views_an_examples_rows_are_summed
     """
 
     def __init__(self, g, swapped=False, sq_norms=None):
@@ -176,12 +170,6 @@ class Outer(PerExampleGrad):
 
     Raises
         ShapeError   a and d differ in the number of examples, or are not matrices
-
-    Checked by
-        [F1]  tests/test_grads.py::test_materialise_equals_a_loop
-        [N1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
-        [P1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
-        [V1]  tests/test_grads.py::test_over_views_an_examples_rows_are_summed
     """
 
     def __init__(self, a, d):
@@ -253,15 +241,6 @@ class OuterSum(PerExampleGrad):
 
     Raises
         ShapeError   a and d differ in examples or positions
-
-    Checked by
-        [F1]  tests/test_grads.py::test_materialise_equals_a_loop
-        [N1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
-        [N3]  tests/test_grads.py::test_upper_norms_are_never_below_the_true_ones
-        [N3]  tests/test_grads.py::test_upper_norms_hold_where_terms_cancel
-        [N4]  tests/test_grads.py::test_a_rounding_bound_grows_with_the_chain_and_ends_in_infinity
-        [P1]  tests/test_grads.py::test_norms_and_sums_equal_the_materialised_ones
-        [V1]  tests/test_grads.py::test_over_views_an_examples_rows_are_summed
     """
 
     def __init__(self, a, d):

@@ -26,10 +26,6 @@ def float32_normals(rng, size):
         The values follow from the generator alone, not from the number or the timing of threads. All are
         finite: |z| <= sqrt(106 ln 2) = 8.6. u is a double until its logarithm is taken, so that small
         and large r are resolved alike; the time does not depend on the values.
-
-    Checked by
-        [F1]  tests/test_normal.py::test_equals_the_formula_in_double_precision
-        [F2]  tests/test_normal.py::test_equals_the_formula_in_double_precision
     """
     out = np.empty(size, dtype=np.float32)
     blocks = [out[start : start + BLOCK] for start in range(0, size, BLOCK)]

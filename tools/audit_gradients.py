@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Every equation of every card: its source, its line of code, its test, and the error measured now.
+"""Every equation of every card: its source, its line of code, and the error measured now.
 
     python tools/audit_gradients.py                        # all of them, about a minute
     python tools/audit_gradients.py --layer Conv2D         # one class
     python tools/audit_gradients.py --html audit.html      # one page: formulas beside the code that bears them
 
-Exit status 1 if a label has no line of code, no test or no measuring check, or if an error exceeds its tolerance;
+Exit status 1 if a label has no line of code or no measuring check, or if an error exceeds its tolerance;
 2 for what a user did wrong.
 """
 import argparse
@@ -39,7 +39,6 @@ class Row:
     equation: str
     source: str
     code: tuple      # (path, number, text) of the lines that bear it
-    tests: tuple
     outcomes: tuple  # checks.Outcome of each measurement
     faults: tuple    # what is missing
 
@@ -74,7 +73,7 @@ def audit(root=ROOT, only=None, backend=None, on_row=None):
     done, rows = {}, []
     for path, card in found:
         lines = path.read_text(encoding="utf-8").splitlines()
-        faults = list(check_cards._faults(card, root))
+        faults = list(check_cards._faults(card))
         name = _name(card)
         for label, equation in card.labels.items():
             registered = checks.REGISTRY.get((name, label), [])
@@ -85,7 +84,7 @@ def audit(root=ROOT, only=None, backend=None, on_row=None):
             missing += [] if registered else ["no check measures it"]
             rows.append(Row(name, label, equation, card.sources.get(label) or _other_source(card),
                             tuple((card.module, n, lines[n - 1].strip()) for n in card.code_lines.get(label, ())),
-                            tuple(card.tests.get(label, ())), tuple(done[id(check)] for check in registered),
+                            tuple(done[id(check)] for check in registered),
                             tuple(missing)))
             if on_row:
                 on_row(rows[-1])
@@ -121,7 +120,7 @@ def line_of(row):
         return f"FAIL {row.card} [{row.label}] {'; '.join(row.faults)}"
     note = worst.problem or f"{worst.error:.1e} (at most {worst.check.tolerance:.0e}) {worst.check.method}"
     return (f"{'ok  ' if row.passed else 'FAIL'} {row.card} [{row.label}] {len(row.outcomes)} checks, nearest to its "
-            f"limit: {note}; {where}; {row.tests[0] if row.tests else 'no test'}")
+            f"limit: {note}; {where}")
 
 
 def as_json(rows, seconds, backend):
@@ -131,7 +130,7 @@ def as_json(rows, seconds, backend):
         "rows": [{
             "card": row.card, "label": row.label, "equation": row.equation, "source": row.source,
             "code": [{"path": path, "line": number, "text": text} for path, number, text in row.code],
-            "tests": row.tests, "faults": row.faults, "passed": row.passed,
+            "faults": row.faults, "passed": row.passed,
             "measured": [{"check": outcome.check.name, "method": outcome.check.method, "error": outcome.error,
                           "tolerance": outcome.check.tolerance, "problem": outcome.problem}
                          for outcome in row.outcomes]} for row in rows]}

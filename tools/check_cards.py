@@ -1,10 +1,10 @@
-"""Check the docstring cards: every equation has its line of code and its tests, and every class its card.
+"""Check the docstring cards: every equation has its line of code, and every class its card.
 
     python tools/check_cards.py [ROOT]
 
-Of every card below minidp/: each label is defined once, under a heading of the card, computed by a labelled
-line of code, and checked by a test that exists; it names a source ("own derivation" is one). A label on a line
-of code is in the card around it (see minidp/audit/card.py).
+Of every card below minidp/: each label is defined once, under a heading of the card, and computed by a labelled
+line of code; the card names a source ("own derivation" is one). A label on a line of code is in the card around
+it (see minidp/audit/card.py).
 
 A public class must have a card if minidp.nn or minidp.mechanism exports it, or if it is an Accountant. Exempt
 are classes that state no equation: an interface (one of its methods only raises NotImplementedError), an
@@ -33,17 +33,16 @@ def main(root):
         new, strays = read_module(source, module)
         cards += new
         found += [f"{module}:{stray.line}: label [{stray.label}] {stray.reason}" for stray in strays]
-    found += [f"{card.module}:{card.line}: {card.qualname}: {fault}" for card in cards for fault in _faults(card, root)]
+    found += [f"{card.module}:{card.line}: {card.qualname}: {fault}" for card in cards for fault in _faults(card)]
     found += _missing_cards(sources, {(card.module, card.qualname) for card in cards})
     if not cards:
         found.append(f"{root}: no card below minidp/")
     labels = sum(len(card.labels) for card in cards)
-    tests = len({test for card in cards for ids in card.tests.values() for test in ids})
-    print("\n".join(sorted(found)) if found else f"check_cards: {len(cards)} cards, {labels} labels, {tests} tests")
+    print("\n".join(sorted(found)) if found else f"check_cards: {len(cards)} cards, {labels} labels")
     return 1 if found else 0
 
 
-def _faults(card, root):
+def _faults(card):
     for label in card.misplaced:
         yield f"[{label}] stands under no heading of a card"
     for label in card.repeated:
@@ -51,46 +50,11 @@ def _faults(card, root):
     for label in card.labels:
         if label not in card.code_lines:
             yield f"[{label}] has no line of code that ends in # [{label}]"
-        if not card.tests.get(label):
-            yield f"[{label}] names no test under Checked by"
-    for heading, named in (("Source", card.sources), ("Checked by", card.tests)):
-        for label in named:
-            if label and label not in card.labels:
-                yield f"[{label}] stands under {heading} but is not defined"
+    for label in card.sources:
+        if label and label not in card.labels:
+            yield f"[{label}] stands under Source but is not defined"
     if not any(card.sources.values()):
         yield "names no source"
-    for test in dict.fromkeys(test for ids in card.tests.values() for test in ids):
-        if not _test_exists(test, root):
-            yield f"no such test: {test}"
-
-
-def _test_exists(test, root):
-    file, *names = test.split("::")
-    path = root / file
-    names[-1] = names[-1].partition("[")[0]  # one case of a parametrised test
-    return path.is_file() and names[-1].startswith("test") and _defines(path, names, root)
-
-
-def _defines(path, names, root):
-    """Whether a file defines a function, or a class with the method, its own or inherited."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    body = {node.name: node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    node = body.get(names[0])
-    if len(names) == 1 or node is None:
-        return node is not None or _imported(tree, names, root)
-    if any(isinstance(child, ast.FunctionDef) and child.name == names[1] for child in node.body):
-        return True
-    return any(_defines(path, [base, names[1]], root) for base in _bases(node))
-
-
-def _imported(tree, names, root):
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            for alias in node.names:
-                path = root / (node.module.replace(".", "/") + ".py")
-                if names[0] == (alias.asname or alias.name) and path.is_file():
-                    return _defines(path, [alias.name, *names[1:]], root)
-    return False
 
 
 def _missing_cards(sources, have):

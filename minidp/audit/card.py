@@ -7,8 +7,6 @@ ends in a comment that holds its label and nothing else:
         [F1]  y_bo = sum_i x_bi W_io + b_o          y = x @ W + b  # [F1]
     Source
         [F1]  own derivation
-    Checked by
-        [F1]  tests/nn/test_dense.py::test_forward_equals_loop
 
 Labels belong to their card, so that two classes of a module may both have an [F1]. A labelled line counts for
 the innermost class or function around it that has a card. A line outside every card (a helper of the module)
@@ -22,12 +20,11 @@ import tokenize
 from dataclasses import dataclass
 
 HEADINGS = ("Shapes", "Forward", "Backward", "Sensitivity", "Event", "Bound", "Valid for", "Fails as", "Source",
-            "Guarantees", "Raises", "Checked by")
+            "Guarantees", "Raises")
 _LABEL = r"\[[A-Z]\d+[a-z]?\]"
 _LEADING_LABELS = re.compile(rf"(?:{_LABEL}[ ,]*)+")
 _LABEL_COMMENT = re.compile(rf"#\s*(?:{_LABEL}\s*)+$")
 _HEADING = re.compile(rf"({'|'.join(HEADINGS)})(?: ?[,:(].*| with .*)?$")
-_TEST = re.compile(r"tests/[^\s,;]+::[^\s,;]+")
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,6 @@ class Card:
     line: int                               # where the class or function begins
     labels: dict[str, str]                  # label to equation, as written
     sources: dict[str, str]                 # label to source; "" for a source that names no label
-    tests: dict[str, tuple[str, ...]]       # label to the tests that check it
     code_lines: dict[str, tuple[int, ...]]  # label to numbers of the lines that compute it
     repeated: tuple[str, ...]               # labels that are defined twice
     misplaced: tuple[str, ...]              # labels under no heading of a card
@@ -103,7 +99,7 @@ def _card(node, qualname, module):
     docstring = ast.get_docstring(node, clean=False)
     if docstring is None:
         return None
-    labels, sources, tests, repeated, misplaced = {}, {}, {}, [], []
+    labels, sources, repeated, misplaced = {}, {}, [], []
     heading, current = None, ()
     for line in inspect.cleandoc(docstring).splitlines():
         text = line.strip()
@@ -123,16 +119,13 @@ def _card(node, qualname, module):
         elif heading == "Source":
             for label in current or ("",):
                 sources[label] = f"{sources.get(label, '')} {text}".strip()
-        elif heading == "Checked by":
-            for label in current:
-                tests[label] = (*tests.get(label, ()), *_TEST.findall(text))
         else:
             repeated += [label for label in current if leading and label in labels]
             for label in current:
                 labels[label] = f"{labels.get(label, '')} {text}".strip()
-    if not (labels or tests or misplaced):
+    if not (labels or misplaced):
         return None
-    return Card(module, qualname, node.lineno, labels, sources, tests, {}, tuple(repeated), tuple(misplaced))
+    return Card(module, qualname, node.lineno, labels, sources, {}, tuple(repeated), tuple(misplaced))
 
 
 def _names(labels):

@@ -52,8 +52,8 @@ def picture(png, text):
 def formulas_page(data):
     """The page of tools/audit_gradients.py, from what it writes as JSON."""
     body = [f"<p>{data['labels']} equations, {data['failed']} failed, measured on {escape(data['device'])} in "
-            f"{data['seconds']:.0f} s. Each stands with the line of code that bears it, its source, the test that "
-            "guards it, and the errors measured when this page was made.</p>\n"]
+            f"{data['seconds']:.0f} s. Each stands with the line of code that bears it, its source, "
+            "and the errors measured when this page was made.</p>\n"]
     for card, rows in groupby(data["rows"], key=lambda row: row["card"]):
         body.append(f"<h2>{escape(card)}</h2>\n")
         body += [_label(row) for row in rows]
@@ -69,10 +69,9 @@ def _label(row):
         f'{escape(found["problem"]) or _number(found["error"])} (at most {found["tolerance"]:.0e})</span>'
         for found in row["measured"])
     faults = "".join(f'<div class="fail">{escape(fault)}</div>' for fault in row["faults"])
-    tests = "<br>".join(escape(test) for test in row["tests"])
     return (f'<div class="label"><div>[{row["label"]}]<br><span class="{kind}">{text}</span></div>'
             f'<div>{mathml(row["equation"])}<div class="small">{escape(row["source"])}</div>{faults}</div>'
-            f'<div class="code">{code}{measured}<div class="small">{tests}</div></div></div>\n')
+            f'<div class="code">{code}{measured}</div></div>\n')
 
 
 def _good(found):

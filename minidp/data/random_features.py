@@ -32,10 +32,6 @@ class RandomFeatures:
         ParameterError   inputs or features below 1, a width outside [1e-30, 1e30]
         ShapeError       x is not (B, I)
         DtypeError       x is not floating point
-
-    Checked by
-        [F1]  tests/data/test_random_features.py::test_equals_the_definition
-        [F2]  tests/data/test_random_features.py::test_inner_products_are_those_of_the_gaussian_kernel
     """
 
     def __init__(self, inputs, features, width, *, seed=0):

@@ -49,14 +49,6 @@ class Scattering:
         ParameterError   size, scales, angles or pad out of range; 2^scales does not divide the padded side
         ShapeError       x is not (B, H, H)
         DtypeError       x is not floating point
-
-    Checked by
-        [F1]  tests/data/test_scattering.py::test_equals_the_definition_by_loops
-        [F2]  tests/data/test_scattering.py::test_filters_are_wavelets_of_their_scale_and_angle
-        [F3]  tests/data/test_scattering.py::test_equals_the_definition_by_loops
-        [F4]  tests/data/test_scattering.py::test_the_filters_increase_no_energy_and_use_it_up
-        [F5]  tests/data/test_scattering.py::test_equals_the_definition_by_loops
-        [F6]  tests/data/test_scattering.py::test_equals_the_definition_by_loops
     """
 
     def __init__(self, size, *, scales=2, angles=8, pad=2):

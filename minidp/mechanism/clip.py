@@ -35,11 +35,6 @@ def clip_weights(sq_norms, clip_norm):
         norm not finite   weight 0
         clip norm inf     weight 1: plain SGD
         ================  =====================================================
-
-    Checked by
-        [N1]  tests/mechanism/test_clip.py::test_clipped_norm_never_exceeds_the_bound_in_float32
-        [N2]  tests/mechanism/test_clip.py::test_weights_equal_the_definition
-        [N3]  tests/mechanism/test_clip.py::test_not_finite_norms_weigh_nothing
     """
     xp = namespace_of(sq_norms)
     zero = sq_norms.dtype.type(0)
@@ -71,9 +66,6 @@ class ClipGroup:
 
     Raises
         ParameterError   no keys, C not positive, sigma negative, NaN or infinite, sigma > 0 with C infinite
-
-    Checked by
-        [F1]  tests/mechanism/test_clip.py::test_groups_flat_and_per_layer
     """
 
     name: str

@@ -24,9 +24,6 @@ def add_gaussian(raw, noise_std, rng):
 
     Raises
         ParameterError   noise_std is negative, infinite or not a number
-
-    Checked by
-        [F1]  tests/mechanism/test_noise.py::test_noise_has_the_claimed_standard_deviation
     """
     non_negative(noise_std=noise_std)
     if math.isinf(noise_std):

@@ -45,14 +45,6 @@ class PrivatePCA:
     Raises
         ParameterError   sigma_p is negative or not finite, dimensions above D
         ShapeError       x is not a matrix
-
-    Checked by
-        [F1]  tests/mechanism/test_pca.py::test_rows_are_scaled_to_at_most_unit_norm
-        [F2]  tests/mechanism/test_pca.py::test_second_moments_equal_a_loop
-        [F3]  tests/mechanism/test_pca.py::test_noise_is_isotropic_among_symmetric_matrices
-        [F4]  tests/mechanism/test_pca.py::test_without_noise_the_projection_is_ordinary_pca
-        [S1]  tests/mechanism/test_pca.py::test_sensitivity_is_reached_and_never_exceeded
-        [S2]  tests/mechanism/test_pca.py::test_event_follows_the_relation
     """
 
     dimensions: int

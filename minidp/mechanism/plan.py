@@ -33,9 +33,6 @@ class Plan:
 
     Raises
         ParameterError   steps or expected_lot_size out of range; shuffled lots with a schedule of C or sigma
-
-    Checked by
-        [S1]  tests/mechanism/test_plan.py::test_equal_steps_of_a_schedule_are_charged_together_in_order
     """
 
     sampler: object

@@ -33,10 +33,6 @@ class PoissonSampler:
 
     Guarantees
         q is public: derive it from a nominal data set size, never from the data at hand.
-
-    Checked by
-        [F1]  tests/mechanism/test_sampling.py::test_poisson_sizes_and_inclusions
-        [S1]  tests/mechanism/test_sampling.py::test_each_sampler_wraps_for_its_relation
     """
 
     sampling_probability: float
@@ -79,10 +75,6 @@ class FixedSizeSampler:
 
     Raises
         ParameterError   lot_size above dataset_size; another number of examples than dataset_size
-
-    Checked by
-        [F1]  tests/mechanism/test_sampling.py::test_fixed_size_inclusions
-        [S1]  tests/mechanism/test_sampling.py::test_each_sampler_wraps_for_its_relation
     """
 
     dataset_size: int
@@ -128,10 +120,6 @@ class ShuffleSampler:
 
     Raises
         ParameterError   lot_size above dataset_size; another number of examples than dataset_size
-
-    Checked by
-        [F1]  tests/mechanism/test_sampling.py::test_shuffle_visits_every_example_once_an_epoch
-        [S1]  tests/mechanism/test_sampling.py::test_shuffle_charges_once_an_epoch
     """
 
     dataset_size: int

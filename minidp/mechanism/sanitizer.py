@@ -52,13 +52,6 @@ class Sanitizer:
     Raises
         ParameterError   a parameter is in no group or in two; gradients come without their group
         ShapeError       the gradients of a batch differ in their number of examples
-
-    Checked by
-        [F1]  tests/mechanism/test_sanitizer.py::test_clipped_sum_equals_a_loop
-        [F2]  tests/mechanism/test_sanitizer.py::test_release_adds_noise_of_each_group
-        [N1]  tests/mechanism/test_sanitizer.py::test_clipped_sum_equals_a_loop
-        [S1]  tests/mechanism/test_sanitizer.py::test_worst_neighbours_reach_and_never_exceed_the_sensitivity
-        [S2]  tests/mechanism/test_sanitizer.py::test_event_is_one_joint_gaussian
     """
 
     groups: tuple

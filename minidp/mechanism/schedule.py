@@ -22,9 +22,6 @@ class Constant:
 
     Source
         [F1]  Abadi et al. 2016, Section 3.1, "Per-layer and time-dependent parameters"
-
-    Checked by
-        [F1]  tests/mechanism/test_schedule.py::test_constant_stays
     """
 
     value: float
@@ -45,9 +42,6 @@ class LinearDecay:
 
     Source
         [F1]  Abadi et al. 2016, Section 5.2: the learning rate falls from 0.1 to 0.052 over 10 epochs and stays
-
-    Checked by
-        [F1]  tests/mechanism/test_schedule.py::test_linear_decay_is_a_line_and_then_constant
     """
 
     initial: float

@@ -47,10 +47,6 @@ class ReLU(_Activation):
 
     Raises
         DtypeError   x is not floating point
-
-    Checked by
-        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
-        [B1]  tests/nn/test_layers.py::test_input_gradient
     """
 
     kind = "relu"
@@ -85,10 +81,6 @@ class Tanh(_Activation):
 
     Raises
         DtypeError   x is not floating point
-
-    Checked by
-        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
-        [B1]  tests/nn/test_layers.py::test_input_gradient
     """
 
     kind = "tanh"
@@ -121,10 +113,6 @@ class Sigmoid(_Activation):
 
     Raises
         DtypeError   x is not floating point
-
-    Checked by
-        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
-        [B1]  tests/nn/test_layers.py::test_input_gradient
     """
 
     kind = "sigmoid"
@@ -156,10 +144,6 @@ class Softmax(_Activation):
 
     Raises
         DtypeError   x is not floating point
-
-    Checked by
-        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
-        [B1]  tests/nn/test_layers.py::test_input_gradient
     """
 
     kind = "softmax"

@@ -126,12 +126,6 @@ class Conv2D(Layer):
         DtypeError            x is not floating point
         ParameterError        kernel, stride or channels below 1; padding is not same, valid or an integer
         BackendMismatchError  x and the parameters live in different libraries
-
-    Checked by
-        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
-        [B1]  tests/nn/test_layers.py::test_input_gradient
-        [P1]  tests/nn/test_layers.py::test_per_example_gradients_equal_a_loop_over_examples
-        [P2]  tests/nn/test_layers.py::test_per_example_gradients_equal_a_loop_over_examples
     """
 
     kind = "conv"

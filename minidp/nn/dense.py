@@ -40,12 +40,6 @@ class Dense(Layer):
         ShapeError            x is not (B, I), or dy is not (B, O)
         DtypeError            x is not floating point
         BackendMismatchError  x and the parameters live in different libraries
-
-    Checked by
-        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
-        [B1]  tests/nn/test_layers.py::test_input_gradient
-        [P1]  tests/nn/test_layers.py::test_per_example_gradients_equal_a_loop_over_examples
-        [P2]  tests/nn/test_layers.py::test_per_example_gradients_equal_a_loop_over_examples
     """
 
     kind = "dense"

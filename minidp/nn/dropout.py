@@ -36,11 +36,6 @@ class Dropout(Layer):
     Raises
         ParameterError   rate is not in [0, 1)
         DtypeError       x is not floating point
-
-    Checked by
-        [F1]  tests/nn/test_dropout.py::test_keeps_or_scales_each_coordinate
-        [F2]  tests/nn/test_layers.py::test_forward_equals_loop
-        [B1]  tests/nn/test_dropout.py::test_gradient_with_the_same_draw
     """
 
     kind = "dropout"

@@ -34,10 +34,6 @@ class SoftmaxCrossEntropy:
     Raises
         ShapeError   z is not (B, K), target is not (B,)
         DtypeError   z is not floating point, target is not integer
-
-    Checked by
-        [F1]  tests/nn/test_loss.py::test_forward_equals_loop
-        [B1]  tests/nn/test_loss.py::test_gradient
     """
 
     def forward(self, z, target):
@@ -79,10 +75,6 @@ class SquaredError:
     Raises
         ShapeError   z is not (B, K), target has another shape
         DtypeError   z or target is not floating point
-
-    Checked by
-        [F1]  tests/nn/test_loss.py::test_forward_equals_loop
-        [B1]  tests/nn/test_loss.py::test_gradient
     """
 
     def forward(self, z, target):

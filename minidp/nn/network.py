@@ -29,11 +29,6 @@ class Sequential:
     Raises
         ShapeError      a layer does not fit the one before it
         ParameterError  two layers have one name, or `frozen` names none
-
-    Checked by
-        [F1]  tests/nn/test_network.py::test_forward_is_the_chain_of_layers
-        [B1]  tests/nn/test_network.py::test_gradients_of_a_whole_network
-        [P1]  tests/nn/test_network.py::test_gradients_of_a_whole_network
     """
 
     def __init__(self, layers, input_shape, frozen=()):

@@ -37,13 +37,6 @@ class _Norm(Layer):
         [F1]  Ba, Kiros, Hinton 2016, arXiv:1607.06450; Wu, He 2018, arXiv:1803.08494
         [B1]  own derivation: with c = x - mean_S x and r = sqrt(mean_S c^2 + epsilon), dn/dx applied to dn is
               (dn - mean_S dn) / r - c mean_S(c dn) / r^3, and c / r = n
-
-    Checked by
-        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
-        [F2]  tests/nn/test_layers.py::test_forward_equals_loop
-        [B1]  tests/nn/test_layers.py::test_input_gradient
-        [P1]  tests/nn/test_layers.py::test_per_example_gradients_equal_differences
-        [P2]  tests/nn/test_layers.py::test_per_example_gradients_equal_differences
     """
 
     axes = ()  # of (B, T, G, M) that S runs over
@@ -121,10 +114,6 @@ class GroupNorm(_Norm):
         ParameterError   the groups do not divide the channels, epsilon is not positive
         ShapeError       x is not (B, ..., C), or a group holds fewer than two numbers
         DtypeError       x is not floating point
-
-    Checked by
-        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
-        [F1]  tests/nn/test_norm.py::test_a_group_of_one_number_is_refused
     """
 
     kind = "groupnorm"
@@ -169,10 +158,6 @@ class LayerNorm(_Norm):
         ParameterError   epsilon is not positive
         ShapeError       x is not (B, ..., *shape), or shape holds fewer than two numbers
         DtypeError       x is not floating point
-
-    Checked by
-        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
-        [F1]  tests/nn/test_norm.py::test_a_group_of_one_number_is_refused
     """
 
     kind = "layernorm"

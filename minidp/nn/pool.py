@@ -59,7 +59,6 @@ class MaxPool2D(_Pool):
         [B1]  dx_bpc = sum over the windows t whose first maximum is p of dy_btc
 
     Source
-        [F1]  own derivation: the definition
         [B1]  own derivation: each output moves with the first maximum of its window only, so each pixel
               collects the gradients of the outputs that it moves
 
@@ -70,11 +69,6 @@ class MaxPool2D(_Pool):
         ShapeError      x is not (B, H, W, C), or smaller than a window
         DtypeError      x is not floating point
         ParameterError  window or stride below 1, padding neither valid nor same
-
-    Checked by
-        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
-        [B1]  tests/nn/test_layers.py::test_input_gradient
-        [B1]  tests/nn/test_pool.py::test_ties_give_the_gradient_to_the_first_maximum
     """
 
     kind = "maxpool"
@@ -199,7 +193,6 @@ class AvgPool2D(_Pool):
         [B1]  dx_bpc = sum over the windows t that see p of dy_btc / n_t
 
     Source
-        [F1]  own derivation: the definition
         [B1]  own derivation: the adjoint of [F1]
 
     Guarantees
@@ -209,10 +202,6 @@ class AvgPool2D(_Pool):
         ShapeError      x is not (B, H, W, C), or smaller than a window
         DtypeError      x is not floating point
         ParameterError  window or stride below 1, padding neither valid nor same
-
-    Checked by
-        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
-        [B1]  tests/nn/test_layers.py::test_input_gradient
     """
 
     kind = "avgpool"

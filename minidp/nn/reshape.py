@@ -34,10 +34,6 @@ class Flatten(Layer):
 
     Raises
         DtypeError   x is not floating point
-
-    Checked by
-        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
-        [B1]  tests/nn/test_layers.py::test_input_gradient
     """
 
     kind = "flatten"
@@ -79,10 +75,6 @@ class Standardise(Layer):
     Raises
         ParameterError   scale is not positive and finite everywhere
         DtypeError       x is not floating point
-
-    Checked by
-        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
-        [B1]  tests/nn/test_layers.py::test_input_gradient
     """
 
     kind = "standardise"
@@ -139,10 +131,6 @@ class Project(Layer):
 
     Raises
         ShapeError   x is not (B, I), P is not a matrix
-
-    Checked by
-        [F1]  tests/nn/test_layers.py::test_forward_equals_loop
-        [B1]  tests/nn/test_layers.py::test_input_gradient
     """
 
     kind = "project"

@@ -73,10 +73,6 @@ class BasicAccountant(_PairAccountant):
     Source
         [M1]  Balle, Wang 2018, Theorem 8; amplification: Balle, Barthe, Gaboardi 2018, Theorems 8 and 9
         [C1]  Dwork, Roth 2014, Theorem 3.16
-
-    Checked by
-        [M1]  tests/privacy/test_composition.py::test_amplified_pairs_by_hand
-        [C1]  tests/privacy/test_composition.py::test_basic_adds
     """
 
     name = "basic"
@@ -107,10 +103,6 @@ class AdvancedAccountant(_PairAccountant):
     Source
         [M1]  Balle, Wang 2018, Theorem 8; amplification: Balle, Barthe, Gaboardi 2018, Theorems 8 and 9
         [C1]  Dwork, Rothblum, Vadhan 2010, Theorem III.3, for unequal epsilon_i: Kairouz, Oh, Viswanath 2015
-
-    Checked by
-        [M1]  tests/privacy/test_composition.py::test_amplified_pairs_by_hand
-        [C1]  tests/privacy/test_composition.py::test_golden_strong_composition
     """
 
     name = "advanced"
@@ -139,10 +131,6 @@ class PaperStrongComposition(AdvancedAccountant):
     Source
         [M1]  Abadi et al. 2016, Section 2.1 and Section 3.1
         [C1]  Abadi et al. 2016, Section 5.1, Figure 2
-
-    Checked by
-        [M1]  tests/privacy/test_composition.py::test_figure_2_comparison
-        [C1]  tests/privacy/test_composition.py::test_figure_2_comparison
     """
 
     name = "paper_strong_composition"
@@ -170,9 +158,6 @@ class Ledger2016(MomentsAccountant):
 
     Source
         [M1]  tensorflow/models, research/differential_privacy, 2016: the sanitizer charges once per tensor
-
-    Checked by
-        [M1]  tests/privacy/test_moments.py::test_ledger_of_the_2016_readme
     """
 
     name = "ledger_2016"

@@ -30,9 +30,6 @@ def tail_bound_epsilon(log_moments, orders, delta):
 
     Source
         [C1]  Abadi et al. 2016, Theorem 2 (tail bound), solved for epsilon
-
-    Checked by
-        [C1]  tests/privacy/test_conversion.py::test_tail_bound_by_hand
     """
     in_range(0, 1, open_low=True, open_high=True, delta=delta)
     candidates = (_usable(log_moments) - math.log(delta)) / orders     # [C1]
@@ -53,9 +50,6 @@ def tail_bound_delta(log_moments, orders, epsilon):
 
     Source
         [C1]  Abadi et al. 2016, Theorem 2 (tail bound)
-
-    Checked by
-        [C1]  tests/privacy/test_conversion.py::test_tail_bound_both_directions_agree
     """
     non_negative(epsilon=epsilon)
     if epsilon == math.inf:
@@ -80,10 +74,6 @@ def sharper_epsilon(log_moments, orders, delta):
     Source
         [C1]  Canonne, Kamath, Steinke 2020 (arXiv:2004.00010), Proposition 12
         [C2]  Bretagnolle, Huber 1979; D_a grows with a, so any order bounds the Kullback-Leibler divergence
-
-    Checked by
-        [C1]  tests/privacy/test_conversion.py::test_sharper_conversion_never_above_tail_bound
-        [C2]  tests/privacy/test_conversion.py::test_large_delta_needs_no_epsilon
     """
     in_range(0, 1, open_low=True, open_high=True, delta=delta)
     orders = np.asarray(orders, dtype=np.float64)
@@ -109,9 +99,6 @@ def sharper_delta(log_moments, orders, epsilon):
 
     Source
         [C1]  Canonne, Kamath, Steinke 2020 (arXiv:2004.00010), Proposition 12
-
-    Checked by
-        [C1]  tests/privacy/test_conversion.py::test_sharper_conversion_both_directions_agree
     """
     non_negative(epsilon=epsilon)
     if epsilon == math.inf:

@@ -30,11 +30,6 @@ class GaussianAccountant(Accountant):
         [M1]  Dong, Roth, Su 2022 (arXiv:1905.02383), Theorem 1 and Corollary 2
         [M2]  Bu, Dong, Long, Su 2020 (arXiv:1911.11607), Poisson sampling
         [M3]  Bu, Dong, Long, Su 2020 (arXiv:1911.11607), uniform sampling
-
-    Checked by
-        [M1]  tests/privacy/test_gaussian.py::test_exact_without_sampling
-        [M2]  tests/privacy/test_gaussian.py::test_golden_values
-        [M3]  tests/privacy/test_gaussian.py::test_uniform_sampling_form
     """
 
     name = "gaussian_clt"
@@ -91,9 +86,6 @@ def gaussian_delta(epsilon, mu):
 
     Source
         [C1]  Balle, Wang 2018 (arXiv:1805.06530), Theorem 8
-
-    Checked by
-        [C1]  tests/privacy/test_gaussian.py::test_delta_against_fifty_digits
     """
     non_negative(mu=mu)
     if mu == 0:

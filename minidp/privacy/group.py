@@ -25,10 +25,6 @@ def group_epsilon(accountant, ledger, delta, group_size=1):
               releases agree; otherwise at most k are, a shift of at most k, and sampling preserves domination
               (Zhu, Dong, Wang 2022, Theorem 11)
         [C2]  Abadi et al. 2016, Section 2.1; Vadhan 2017, Lemma 2.2
-
-    Checked by
-        [C1]  tests/privacy/test_group.py::test_unsampled_group_is_a_larger_sensitivity
-        [C2]  tests/privacy/test_group.py::test_generic_rule_by_hand
     """
     check_count(1, group_size=group_size)
     single = accountant.epsilon(ledger, delta)

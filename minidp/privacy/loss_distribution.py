@@ -65,11 +65,6 @@ class LossDistributionAccountant(Accountant):
         [M2]  Koskela, Jalko, Honkela 2020 (arXiv:1906.03049), FFT and heterogeneous composition; tilt: own
               derivation: mass(l) e^(t l) / M(t) composes to the composed mass times e^(t l) / M(t)^T
         [C1]  Sommer, Meiser, Mohammadi 2019, Lemma 10; both directions: Zhu, Dong, Wang 2022, Theorem 11
-
-    Checked by
-        [M1]  tests/privacy/test_loss_distribution.py::test_interval_holds_the_exact_gaussian
-        [M2]  tests/privacy/test_loss_distribution.py::test_two_steps_against_direct_integration
-        [C1]  tests/privacy/test_loss_distribution.py::test_delta_by_brute_force
     """
 
     name = "loss_distribution"

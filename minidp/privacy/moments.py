@@ -47,13 +47,6 @@ class MomentsAccountant(Accountant):
               fractional orders by convexity of alpha in lambda
         [M4]  Abadi et al. 2016, Lemma C.1; sampled pure DP: e = ln(1 + q (exp(1/b) - 1))
         [M5]  Abadi et al. 2016, Lemma 3
-
-    Checked by
-        [M1]  tests/privacy/test_moments.py::test_integration_against_fifty_digits
-        [M2]  tests/privacy/test_moments.py::test_unsampled_gaussian_is_exact
-        [M3]  tests/privacy/test_moments.py::test_fixed_size_sampling_against_a_plain_loop
-        [M4]  tests/privacy/test_moments.py::test_pure_dp_through_lemma_c1
-        [M5]  tests/privacy/test_moments.py::test_asymptotic_formula_is_labelled_and_refuses
     """
 
     name = "moments"

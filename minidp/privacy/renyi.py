@@ -37,11 +37,6 @@ class RenyiAccountant(Accountant):
         [M2]  own derivation: e-DP is dominated by randomised response (Kairouz, Oh, Viswanath 2015, Theorem 2),
               whose loss is e with probability e^e/(1+e^e) and -e otherwise
         [M3]  Papernot, Steinke 2022 (arXiv:2110.03620), Theorem 2
-
-    Checked by
-        [M1]  tests/privacy/test_renyi.py::test_golden_values
-        [M2]  tests/privacy/test_renyi.py::test_pure_dp_is_randomised_response
-        [M3]  tests/privacy/test_selection.py::test_random_stopping_by_hand
     """
 
     name = "renyi"

@@ -39,11 +39,6 @@ def theorem_d1(epsilon, epsilon_prime, delta, good_share):
         [C1]  Abadi et al. 2016, Theorem D.1 (after Gupta, Ligett, McSherry, Roth, Talwar 2010)
         [C2]  Abadi et al. 2016, Theorem D.1
         [C3]  Abadi et al. 2016, Theorem D.1 and the remark after it
-
-    Checked by
-        [C1]  tests/privacy/test_selection.py::test_the_papers_own_numbers
-        [C2]  tests/privacy/test_selection.py::test_the_papers_own_numbers
-        [C3]  tests/privacy/test_selection.py::test_the_papers_own_numbers
     """
     non_negative_finite(epsilon=epsilon)
     in_range(0, 0.5, open_low=True, epsilon_prime=epsilon_prime)
@@ -79,9 +74,6 @@ def liu_talwar(epsilon):
 
     Source
         [C1]  Liu, Talwar 2019 (arXiv:1811.07971), Theorem 3.2
-
-    Checked by
-        [C1]  tests/privacy/test_selection.py::test_liu_talwar_triples
     """
     non_negative_finite(epsilon=epsilon)
     return 3 * epsilon                                                        # [C1]
@@ -99,9 +91,6 @@ def poisson_stopped_epsilon(accountant, ledger, delta, expected_runs):
 
     Source
         [M1]  Papernot, Steinke 2022 (arXiv:2110.03620), Theorem 6
-
-    Checked by
-        [M1]  tests/privacy/test_selection.py::test_poisson_stopping_by_hand
     """
     from .conversion import sharper_epsilon
 

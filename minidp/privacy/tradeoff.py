@@ -19,9 +19,6 @@ def epsilon_delta_curve(alphas, epsilon, delta):
 
     Source
         [C1]  Wasserman, Zhou 2010; Dong, Roth, Su 2022, Proposition 2
-
-    Checked by
-        [C1]  tests/privacy/test_tradeoff.py::test_epsilon_delta_curve_by_hand
     """
     non_negative(epsilon=epsilon)
     probability(delta=delta)
@@ -40,9 +37,6 @@ def gaussian_curve(alphas, mu):
 
     Source
         [C1]  Dong, Roth, Su 2022 (arXiv:1905.02383), Definition 5
-
-    Checked by
-        [C1]  tests/privacy/test_tradeoff.py::test_gaussian_curve_is_its_own_inverse
     """
     non_negative(mu=mu)
     from scipy.special import ndtr, ndtri
@@ -58,9 +52,6 @@ def sampled_curve(alphas, betas, sampling_probability):
 
     Source
         [C1]  Bu, Dong, Long, Su 2020 (arXiv:1911.11607), Section 3
-
-    Checked by
-        [C1]  tests/privacy/test_tradeoff.py::test_sampled_gaussian_against_the_loss_distribution
     """
     probability(sampling_probability=sampling_probability)
     alphas = np.asarray(alphas, dtype=np.float64)
@@ -103,9 +94,6 @@ def composed(alphas, first, second):
 
     Source
         [C1]  Dong, Roth, Su 2022 (arXiv:1905.02383), Definition 7; own derivation: Neyman and Pearson
-
-    Checked by
-        [C1]  tests/privacy/test_tradeoff.py::test_composition_of_gaussians
     """
     masses = [(np.append(1 - curve[0], -np.diff(curve)), np.append(0.0, np.diff(alphas))) for curve in (first, second)]
     q = np.multiply.outer(masses[0][0], masses[1][0]).ravel()

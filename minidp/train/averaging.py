@@ -27,9 +27,6 @@ class Averaged:
 
     Raises
         ParameterError   decay is not in [0, 1)
-
-    Checked by
-        [F1]  tests/train/test_averaging.py::test_average_equals_a_scalar_loop
     """
 
     optimizer: object

@@ -56,9 +56,6 @@ class SGD(Optimizer):
 
     Source
         [F1]  Abadi et al. 2016, Algorithm 1, "Descent"
-
-    Checked by
-        [F1]  tests/train/test_optimizer.py::test_steps_equal_a_scalar_loop
     """
 
     def _update(self, theta, g, rate, step, slots):
@@ -75,9 +72,6 @@ class Momentum(Optimizer):
 
     Source
         [F1]  Polyak 1964, in the form of Sutskever et al. 2013 with the rate outside
-
-    Checked by
-        [F1]  tests/train/test_optimizer.py::test_steps_equal_a_scalar_loop
     """
 
     momentum: float = 0.9
@@ -103,9 +97,6 @@ class Nesterov(Momentum):
 
     Source
         [F1]  Nesterov 1983, in the form of Sutskever et al. 2013 with the rate outside
-
-    Checked by
-        [F1]  tests/train/test_optimizer.py::test_steps_equal_a_scalar_loop
     """
 
     def _update(self, theta, g, rate, step, slots):
@@ -124,9 +115,6 @@ class AdaGrad(Optimizer):
 
     Source
         [F1]  Duchi, Hazan, Singer 2011, diagonal form
-
-    Checked by
-        [F1]  tests/train/test_optimizer.py::test_steps_equal_a_scalar_loop
     """
 
     offset: float = 1e-8
@@ -153,10 +141,6 @@ class Adam(Optimizer):
     Source
         [F1]  Kingma and Ba 2015, Algorithm 1
         [F2]  Kingma and Ba 2015, Algorithm 1
-
-    Checked by
-        [F1]  tests/train/test_optimizer.py::test_steps_equal_a_scalar_loop
-        [F2]  tests/train/test_optimizer.py::test_steps_equal_a_scalar_loop
     """
 
     beta1: float = 0.9

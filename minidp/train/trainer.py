@@ -69,13 +69,6 @@ class Trainer:
         ParameterError   the clip groups are not the network's parameters; the ledger has another relation
         DtypeError       parameters that are not float32 or float64
         ShapeError       x and y differ in number, or do not fit the network
-
-    Checked by
-        [F1]  tests/train/test_trainer.py::test_ledger_covers_every_step_before_it_runs
-        [F2]  tests/train/test_trainer.py::test_noise_is_drawn_once_a_lot_whatever_the_batches
-        [F3]  tests/train/test_trainer.py::test_divides_by_the_expected_lot_size_not_by_the_lot
-        [F4]  tests/train/test_trainer.py::test_without_clipping_and_noise_it_is_plain_sgd
-        [V1]  tests/train/test_multiplicity.py::test_views_of_an_example_are_averaged_before_clipping
     """
 
     def __init__(self, network, loss, optimizer, plan, filter=None, ledger=None, batch_size=None,
