@@ -1,10 +1,9 @@
-#!/usr/bin/env python3
 """Time and peak memory of one private step, beside its floor and beside other libraries.
 
-    python tools/benchmark.py                                 # all workloads, what suits each, a table
-    python tools/benchmark.py --workloads W1 --peers none     # minidp and the floor alone
-    python tools/benchmark.py --lots 60 600 6000 60000 --workloads W1 --picture lots.png
-    python tools/benchmark.py --workloads W4 --json all.json --merge   # measure a part again
+    python -m tools.benchmark                                 # all workloads, what suits each, a table
+    python -m tools.benchmark --workloads W1 --peers none     # minidp and the floor alone
+    python -m tools.benchmark --lots 60 600 6000 60000 --workloads W1 --picture lots.png
+    python -m tools.benchmark --workloads W4 --json all.json --merge   # measure a part again
 
 A step draws the lot, computes the gradients, clips, adds noise and updates. `floor` is the bare matrix products
 of forward and backward (without the first layer's input gradient) and one draw of the noise; `copy` is a copy as
@@ -23,10 +22,6 @@ import shlex
 import signal
 import sys
 from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[1]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
 
 from tqdm import tqdm
 
@@ -95,7 +90,7 @@ def before(args):
 
 def command(argv):
     """The command that makes a result again, without folders."""
-    return shlex.join(["tools/benchmark.py", *(Path(word).name if "/" in word else word for word in argv)])
+    return shlex.join(["python", "-m", "tools.benchmark", *(Path(word).name if "/" in word else word for word in argv)])
 
 
 def write(path, contests):

@@ -1,6 +1,6 @@
 """Check the docstring cards: every equation has its line of code, and every class its card.
 
-    python tools/check_cards.py [ROOT]
+    python -m tools.check_cards [ROOT]
 
 Of every card below minidp/: each label is defined once, under a heading of the card, and computed by a labelled
 line of code; the card names a source ("own derivation" is one). A label on a line of code is in the card around
@@ -16,8 +16,6 @@ Prints one line per fault and exits with 1, or a count and 0.
 import ast
 import sys
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from the checkout, installed or not
 
 from minidp.audit.card import read_module
 

@@ -1,6 +1,6 @@
 """Check that imports inside minidp point downward only.
 
-    python tools/check_imports.py [ROOT]
+    python -m tools.check_imports [ROOT]
 
 A module may import modules of a lower rank and of its own package. So that each can be audited alone, nn,
 privacy and data do not know each other, audit does not know train, and mechanism knows privacy but neither nn

@@ -1,6 +1,6 @@
 """Our accountants beside those of other libraries, on random settings: figures and times.
 
-    python tools/compare_accountants.py [--settings 50] [--seed 7] [--json FILE]
+    python -m tools.compare_accountants [--settings 50] [--seed 7] [--json FILE]
 
 Needs the `peers` extra (dp-accounting; Opacus where it is installed too). Exits with 1 where our certified lower
 end is above dp_accounting's pessimistic epsilon, our upper more than 0.3% or 2e-4 above it, our interval wider
@@ -12,9 +12,6 @@ import math
 import random
 import sys
 import time
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run from the checkout, installed or not
 
 from minidp.files import atomic_write
 from minidp.privacy import (Gaussian, JointGaussian, Ledger, LossDistributionAccountant, MomentsAccountant,

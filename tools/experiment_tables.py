@@ -1,17 +1,13 @@
 """The tables of experiments/README.md, from the committed JSON files and from expected.json."""
 import json
 import statistics
-import sys
 from pathlib import Path
+
+from experiments.common.report import Verdict, verdict
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments" / "results"
 EXPECTED = ROOT / "experiments" / "expected.json"
-if str(ROOT / "experiments") not in sys.path:
-    sys.path.insert(0, str(ROOT / "experiments"))
-
-from common.report import Verdict, verdict  # noqa: E402
-
 MISSING = "no run yet"
 SWEEPS = "sweeps"
 # which files speak for an experiment's entries in expected.json; a sweep's single runs do not, its summaries do

@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 """Where the time of a private step goes, as a table.
 
-    python tools/profile_step.py                        # the dense workloads of tools/benchmark.py
-    python tools/profile_step.py --workload W2 --strategy explicit --json profile.json
+    python -m tools.profile_step                        # the dense workloads of tools.benchmark
+    python -m tools.profile_step --workload W2 --strategy explicit --json profile.json
 
 Every row is the time inside one kind of function without that inside the functions of other rows: the median
 over the steps. Parts of a lot that run side by side in two threads count twice. "elsewhere" is what the step
@@ -20,8 +19,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 from unittest import mock
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from minidp import grads, nn, threads  # noqa: E402
 from minidp.files import atomic_write  # noqa: E402

@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 """Write the tables of README.md and experiments/README.md from the JSON files they come from.
 
-    python tools/readme_tables.py            # rewrite the tables between their markers
-    python tools/readme_tables.py --check    # exit 1 if a page says something else
+    python -m tools.readme_tables            # rewrite the tables between their markers
+    python -m tools.readme_tables --check    # exit 1 if a page says something else
 """
 import argparse
 import json
@@ -12,13 +11,10 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+from tools.bench import tables as benchmark
+from tools.experiment_tables import TABLES as EXPERIMENT_TABLES
+
 ROOT = Path(__file__).resolve().parents[1]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
-
-from tools.bench import tables as benchmark  # noqa: E402
-from tools.experiment_tables import TABLES as EXPERIMENT_TABLES  # noqa: E402
-
 RESULTS = ROOT / "experiments" / "results"
 
 
@@ -132,7 +128,7 @@ def main(argv=None):
         if made == text:
             continue
         if args.check:
-            print(f"{page}: its tables are not those of experiments/results; run tools/readme_tables.py", file=sys.stderr)
+            print(f"{page}: its tables are not those of experiments/results; run python -m tools.readme_tables", file=sys.stderr)
             stale = 1
             continue
         from minidp.files import atomic_write

@@ -14,12 +14,12 @@ from minidp.errors import DeviceUnavailableError
 from tests.support.scripts import hear_interrupts
 from tools import benchmark
 
-ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
 
 
 def run(*flags, cwd):
-    return subprocess.run([sys.executable, str(ROOT / "tools" / "benchmark.py"), *flags], capture_output=True,
-                          text=True, cwd=cwd)
+    return subprocess.run([sys.executable, "-m", "tools.benchmark", *flags], capture_output=True,
+                          text=True, cwd=cwd, env=ENVIRONMENT)
 
 
 def test_it_measures_and_writes_json(tmp_path):
@@ -29,7 +29,7 @@ def test_it_measures_and_writes_json(tmp_path):
     result = json.loads((tmp_path / "all.json").read_text())
     (one,) = result["contests"]
     assert one["workload"] == "W5" and one["device"] == "cpu" and not one["usual_lot"]
-    assert one["command"] == "tools/benchmark.py " + " ".join(flags)
+    assert one["command"] == "python -m tools.benchmark " + " ".join(flags)
     assert [row["contender"] for row in one["rows"]] == ["auto", "factored", "explicit", "floor"]
     for row in one["rows"]:
         assert row["step_ms"] > 0 and row["peak_mib"] >= 0 and row["process_mib"] > 10
@@ -87,7 +87,7 @@ def test_an_interrupt_leaves_what_was_measured(number, tmp_path):
     """It comes once the first workload is on disk; the others take longer than the signal."""
     flags = ["--workloads", "W1", "W2", "W3", "W4", "--peers", "none", "--strategies", "factored", "--rounds", "2",
              "--json", "all.json"]
-    started = subprocess.Popen([sys.executable, str(ROOT / "tools" / "benchmark.py"), *flags], cwd=tmp_path,
+    started = subprocess.Popen([sys.executable, "-m", "tools.benchmark", *flags], cwd=tmp_path, env=ENVIRONMENT,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts)
     deadline = time.monotonic() + 60
     while not (tmp_path / "all.json").exists() and time.monotonic() < deadline:
@@ -102,7 +102,7 @@ def test_an_interrupt_leaves_what_was_measured(number, tmp_path):
 
 def test_a_result_names_its_command_without_folders():
     made = benchmark.command(["--peers-python", "/somewhere/bin/python", "--json", "results/all.json"])
-    assert made == "tools/benchmark.py --peers-python python --json all.json"
+    assert made == "python -m tools.benchmark --peers-python python --json all.json"
 
 
 def test_a_device_that_is_not_there_is_one_line(monkeypatch, capsys):

@@ -122,6 +122,6 @@ def test_tree_without_cards_fails(tmp_path, capsys):
 
 def test_command_line_takes_the_root(tmp_path):
     root = tree(tmp_path, dense=DENSE.replace("  # [B1]\n", "\n"))
-    command = [sys.executable, str(ROOT / "tools" / "check_cards.py"), str(root)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    command = [sys.executable, "-m", "tools.check_cards", str(root)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT)
     assert done.returncode == 1 and "[B1] has no line of code" in done.stdout and done.stderr == ""

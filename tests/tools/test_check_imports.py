@@ -80,6 +80,6 @@ def test_empty_tree_fails(tmp_path):
 
 def test_command_line_takes_the_root(tmp_path):
     file, text, message = WRONG["siblings"]
-    command = [sys.executable, str(ROOT / "tools" / "check_imports.py"), str(tree(tmp_path, {file: text}))]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "-m", "tools.check_imports", str(tree(tmp_path, {file: text}))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT)
     assert done.returncode == 1 and message in done.stdout and done.stderr == ""

@@ -4,7 +4,7 @@ from dataclasses import replace
 from minidp import nn
 from tests.support.cases import LAYERS
 from tests.support.guarded import guarded_backend
-from tools import gpu_check
+from tools.gpu import check as gpu_check
 
 
 def test_guarded_arrays_agree_with_the_cpu(capsys):

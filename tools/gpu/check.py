@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Compare the GPU with the CPU: every layer and loss, and 200 steps of private training with one seed.
 
-    python tools/gpu_check.py
+    python -m tools.gpu.check
 
 Exit status 1 if any difference exceeds its tolerance, 2 without a usable GPU. Seeded runs draw their noise,
 lots and initial values on the host, so the two devices differ by rounding only.
@@ -9,13 +8,8 @@ lots and initial values on the host, so the two devices differ by rounding only.
 import argparse
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
-
-ROOT = Path(__file__).resolve().parents[1]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))  # the cases of the tests
 
 from minidp import nn
 from minidp.backend import Backend, synchronise, to_host
