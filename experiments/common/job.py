@@ -111,7 +111,7 @@ class Job:
 
     def charge_setup(self):
         """Charge what comes before the first step, and put the charge on disk."""
-        self.filter.charge(self.setup_event)
+        self.filter.charge(self.setup_event, purpose="setup")
         self.folder.charge(self.filter.ledger)
 
     def _with_length(self, plan, accountant, ledger, default_epochs):

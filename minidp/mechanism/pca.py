@@ -85,7 +85,7 @@ class PrivatePCA:
 
     def fit(self, x, filter, rng):
         """Charge the filter (a `privacy.Filter`), then release the projection of x. Raises BudgetExceededError."""
-        filter.charge(self.event(filter.ledger.relation))
+        filter.charge(self.event(filter.ledger.relation), purpose="setup")
         return self.release(self.raw_second_moments(x), rng)
 
 

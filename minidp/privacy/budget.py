@@ -2,7 +2,7 @@
 from ..errors import BudgetExceededError, ParameterError
 from ..validate import count as check_count
 from ..validate import in_range, non_negative
-from .ledger import Ledger
+from .ledger import STEP, Ledger
 
 
 class Odometer:
@@ -48,22 +48,22 @@ class Filter:
         self.delta = delta
         self.ledger = Ledger(accountant.relation) if ledger is None else ledger
 
-    def charge(self, event, count=1):
-        """Record `event` `count` times if the budget allows it."""
-        self.charge_all([(event, count)])
+    def charge(self, event, count=1, purpose=STEP):
+        """Record `event` `count` times, for `purpose` (see `Ledger`), if the budget allows it."""
+        self.charge_all([(event, count)], purpose)
 
-    def charge_all(self, charges):
+    def charge_all(self, charges, purpose=STEP):
         """Record all (event, count) pairs if the budget allows them together; otherwise none."""
         after = self.ledger.copy()
         for event, count in charges:
-            after.append(event, count)
+            after.append(event, count, purpose)
         spent = self.accountant.epsilon(after, self.delta).upper
         if not spent <= self.epsilon:
             listed = ", ".join(f"{count} x {event!r}" for event, count in charges)
             raise BudgetExceededError(f"{listed} would bring epsilon to {spent:.6g} at delta={self.delta:g}, "
                                       f"above the budget of {self.epsilon:g}; nothing was released")
         for event, count in charges:
-            self.ledger.append(event, count)
+            self.ledger.append(event, count, purpose)
 
 
 def max_steps(accountant, prefix_ledger, step_event, epsilon, delta, limit=2 ** 40):

@@ -8,17 +8,20 @@ from ..files import atomic_write
 from ..validate import count as check_count
 from .events import Event, NeighbouringRelation, event_from_json, event_to_json
 
-FORMAT = 1
+FORMAT = 2  # 1 had no purposes
+SETUP, STEP, UNKNOWN = "setup", "step", "unknown"
 
 
 class Ledger:
-    """Events in the order in which they were released, run-length coded.
+    """Events in the order in which they were released, run-length coded, each with what it was charged for.
 
     One run has one ledger, and every accountant reads it without changing it. Epsilon is never stored:
-    it follows from the events.
+    it follows from the events. The purpose of an entry ("setup" before the first step, "step", or another word)
+    costs nothing; accountants do not see it. Files of format 1 have no purposes: they load as "unknown", and while
+    nothing is appended they are written, and hashed, as they were.
 
     Raises
-        ParameterError   a relation or event of the wrong type, or a negative count
+        ParameterError   a relation, event or purpose of the wrong type, or a negative count
         DataError        a file or JSON that is not a whole, valid ledger
     """
 
@@ -28,21 +31,31 @@ class Ledger:
         self.relation = relation
         self._entries = []
 
-    def append(self, event, count=1):
-        """Record `event`, released `count` times; a count of 0 records nothing."""
+    def append(self, event, count=1, purpose=STEP):
+        """Record `event`, released `count` times for `purpose`, a word; a count of 0 records nothing."""
         if not isinstance(event, Event):
             raise ParameterError(f"Ledger.append: expected an Event, got {event!r}")
         check_count(0, count=count)
+        if not (isinstance(purpose, str) and purpose.isidentifier()):
+            raise ParameterError(f"expected purpose={purpose!r:.80} to be a word such as setup or step")
         if count == 0:
             return
-        if self._entries and self._entries[-1][0] == event:
-            event, before = self._entries.pop()
+        if self._entries and (self._entries[-1][0], self._entries[-1][2]) == (event, purpose):
+            event, before, _ = self._entries.pop()
             count += before
-        self._entries.append((event, int(count)))
+        self._entries.append((event, int(count), purpose))
 
     def items(self):
-        """The list of (event, count) in order; equal neighbours are merged."""
+        """The list of (event, count) in order; neighbours of one event and purpose are merged."""
+        return [(event, count) for event, count, _ in self._entries]
+
+    def entries(self):
+        """The list of (event, count, purpose) in order."""
         return list(self._entries)
+
+    def count_of(self, purpose):
+        """How many releases were charged for `purpose`."""
+        return sum(count for _, count, charged_for in self._entries if charged_for == purpose)
 
     def copy(self):
         """An independent ledger with the same entries."""
@@ -62,16 +75,19 @@ class Ledger:
 
     def to_json(self):
         """The ledger as a dictionary of plain values; `from_json` reads it."""
-        return {"format": FORMAT, "relation": self.relation.value,
-                "entries": [{"count": count, "event": event_to_json(event)} for event, count in self._entries]}
+        old = bool(self._entries) and all(purpose == UNKNOWN for _, _, purpose in self._entries)
+        return {"format": 1 if old else FORMAT, "relation": self.relation.value,
+                "entries": [{"count": count, "event": event_to_json(event), **({} if old else {"purpose": purpose})}
+                            for event, count, purpose in self._entries]}
 
     @classmethod
     def from_json(cls, data):
         """The ledger that `to_json` wrote; DataError for anything else."""
         if not isinstance(data, dict) or set(data) != {"format", "relation", "entries"}:
             raise DataError("expected a ledger with exactly the fields format, relation and entries")
-        if data["format"] != FORMAT or isinstance(data["format"], bool):
-            raise DataError(f"expected a ledger of format {FORMAT}, got {data['format']!r}")
+        if data["format"] not in (1, FORMAT) or not isinstance(data["format"], int) or data["format"] is True:
+            raise DataError(f"expected a ledger of format 1 or {FORMAT}, got {data['format']!r:.80}")
+        fields = {"count", "event"} if data["format"] == 1 else {"count", "event", "purpose"}
         relations = [relation.value for relation in NeighbouringRelation]
         if data["relation"] not in relations:
             raise DataError(f"expected a relation of {', '.join(relations)}, got {data['relation']!r}")
@@ -79,11 +95,11 @@ class Ledger:
             raise DataError("expected the ledger's entries to be a list")
         ledger = cls(NeighbouringRelation(data["relation"]))
         for number, entry in enumerate(data["entries"]):
-            if not isinstance(entry, dict) or set(entry) != {"count", "event"}:
-                raise DataError(f"ledger entry {number}: expected exactly the fields count and event")
+            if not isinstance(entry, dict) or set(entry) != fields:
+                raise DataError(f"ledger entry {number}: expected exactly the fields {', '.join(sorted(fields))}")
             try:
                 check_count(1, count=entry["count"])
-                ledger.append(event_from_json(entry["event"]), entry["count"])
+                ledger.append(event_from_json(entry["event"]), entry["count"], entry.get("purpose", UNKNOWN))
             except (ParameterError, DataError) as error:
                 raise DataError(f"ledger entry {number}: {error}") from error
         return ledger

@@ -111,8 +111,8 @@ def test_a_ledger_with_fewer_steps_is_noticed(run, capsys):
 
 def test_a_ledger_that_is_edited_together_with_the_result_is_noticed(run, capsys):
     quieter = Ledger.load(run / "ledger.json")
-    quieter._entries = [(PoissonSampled(e.sampling_probability, Gaussian(40.0)) if isinstance(e, PoissonSampled) else e, n)
-                        for e, n in quieter._entries]
+    quieter._entries = [(PoissonSampled(e.sampling_probability, Gaussian(40.0)) if isinstance(e, PoissonSampled) else e, *n)
+                        for e, *n in quieter._entries]
     quieter.save(run / "ledger.json")
     edit(run, "result.json", lambda result: result.update(ledger_sha256=quieter.sha256()))
     assert any("Is every release in the ledger" in line for line in mismatches(run, capsys))
