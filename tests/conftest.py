@@ -11,12 +11,14 @@ import hypothesis
 import numpy as np
 import pytest
 
+from minidp import plotting
 from minidp.backend import Backend
 from minidp.errors import DeviceUnavailableError
 
 pytest.register_assert_rewrite("tests.support")
 
 from tests.support.guarded import guarded_backend
+from tests.support.pictures import cut_off, overlapping
 
 SEED = 160700133  # any fixed number; this one is the paper's
 
@@ -105,3 +107,17 @@ def rng(request):
     """A NumPy generator with a fixed seed, which a failing test prints."""
     request.node.add_report_section("call", "seed", f"rng = numpy.random.default_rng({SEED})")
     return np.random.default_rng(SEED)
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The figures saved during the test, each of which has its texts inside it and beside each other."""
+    figures, save = [], plotting.save
+
+    def checked(figure, target):
+        save(figure, target)
+        assert (cut_off(figure), overlapping(figure)) == ([], [])
+        figures.append(figure)
+
+    monkeypatch.setattr(plotting, "save", checked)
+    return figures

@@ -71,7 +71,7 @@ def finish(job, task, record, history, seconds):
     save_curves(path / "curves.png", [row["epoch"] for row in history], [row["test_accuracy"] for row in history],
                 train_accuracy=[row["train_accuracy_not_private"] for row in history] if task.train_metrics else None,
                 delta=[row["delta_at_epsilon"] for row in history], epsilon=task.curve_epsilon,
-                title=f"{job.name} on {dataset.name}" + (f"\n{dataset.notice}" if dataset.notice else ""))
+                title=f"{job.name} on {dataset.name}", notice=dataset.notice or "")
     write_statement(path / "privacy.md", result=result, plan=plan, setup=job.setup_lines, ledger=record.ledger,
                     released=("the network's parameters after every step (model.npz, checkpoint.npz)", *job.released),
                     notice=dataset.notice)

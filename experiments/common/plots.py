@@ -1,32 +1,32 @@
 """Curves of a run as a picture. Matplotlib loads when the first one is drawn."""
 import math
 
-from minidp.files import atomic_write
+from minidp import plotting
 
 
-def save_curves(path, epochs, test_accuracy, *, train_accuracy=None, delta=None, epsilon=None, title=""):
+def save_curves(path, epochs, test_accuracy, *, train_accuracy=None, delta=None, epsilon=None, title="", notice=""):
     """Write a PNG in the manner of the paper's Figure 3, whole or not at all.
 
     epochs          where the curves were measured
     test_accuracy   fractions, one for each of them; train_accuracy likewise, if it was measured
     delta           at the fixed `epsilon`, on the right axis, logarithmic; 0 cannot be drawn and is left out
+    notice          of the data, in a line below the axes
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    figure, (left,) = plotting.new_figure(title=title, notice=notice)
+    handles = draw_curves(left, epochs, test_accuracy, train_accuracy, delta, epsilon)
+    plotting.legend(figure, handles)
+    plotting.save(figure, path)
 
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    left = figure.add_subplot(xlabel="epoch", ylabel="accuracy", title=title)
-    lines = left.plot(epochs, test_accuracy, color="tab:blue", label="test accuracy")
+
+def draw_curves(left, epochs, test_accuracy, train_accuracy=None, delta=None, epsilon=None):
+    """Draw the curves into an axis, delta into a twin of it; returns the lines for a legend."""
+    handles = left.plot(epochs, test_accuracy, label="test accuracy", **plotting.line(0, len(epochs)))
     if train_accuracy is not None:
-        lines += left.plot(epochs, train_accuracy, color="tab:red", label="training accuracy (not private)")
-    left.grid(alpha=0.3)
-    front = left
+        handles += left.plot(epochs, train_accuracy, label="training accuracy (not private)", **plotting.line(1, len(epochs)))
+    left.set(xlabel="epoch", ylabel="accuracy")
     drawn = [value if value is not None and 0 < value < math.inf else math.nan for value in delta or ()]
     if not all(map(math.isnan, drawn)):
-        front = left.twinx()
-        front.set(ylabel=f"delta at epsilon {epsilon:g}", yscale="log")
-        lines += front.plot(epochs, drawn, color="tab:green", linestyle="--", label="delta")
-    front.legend(handles=lines, loc="lower right")
-    with atomic_write(path, "wb") as file:
-        figure.savefig(file, format="png", dpi=120)
+        right = left.twinx()
+        right.set(ylabel=f"delta at epsilon {epsilon:g}", yscale="log")
+        handles += right.plot(epochs, drawn, label="delta (right)", **plotting.line(2, len(epochs)))
+    return handles

@@ -2,16 +2,19 @@
 import csv
 import math
 
+from .. import plotting
 from ..files import atomic_write
 
 
-def save_epsilon_curves(path, epochs, curves, delta, title="", reference=(), kinds=None, logarithmic=False):
+def save_epsilon_curves(path, epochs, curves, delta, title="", reference=(), kinds=None, logarithmic=False,
+                        notice=""):
     """Write path.csv and path.png: epsilon against epochs, one line per accountant, with its certified band.
 
     epochs      (K,), where the curves were read
     curves      {name: list of K Bound}; an unknown bound is left out
     reference   (epochs, epsilon, label) of points to mark, such as figures that the paper prints
     kinds       {name: "bound" | "approximation" | "comparison"}; what is no bound says so in the legend
+    notice      a line below the axes
     """
     with atomic_write(f"{path}.csv") as file:
         writer = csv.writer(file)
@@ -20,23 +23,29 @@ def save_epsilon_curves(path, epochs, curves, delta, title="", reference=(), kin
             sides = [(bounds[i].lower, bounds[i].estimate, bounds[i].upper) for bounds in curves.values()]
             writer.writerow([epoch, *("" if value is None else repr(float(value))
                                       for three in sides for value in three)])
-    figure, axes = _figure("epochs", f"epsilon at delta = {delta:g}", title)
-    for name, bounds in curves.items():
+    figure, (axes,) = plotting.new_figure(title=title, notice=notice)
+    for i, (name, bounds) in enumerate(curves.items()):
         known = [(epoch, bound) for epoch, bound in zip(epochs, bounds)
                  if bound.upper is not None and math.isfinite(bound.upper)]
-        line, = axes.plot([epoch for epoch, _ in known], [bound.upper for _, bound in known], label=_label(name, kinds))
+        style = plotting.line(i, len(known))
+        x = [epoch for epoch, _ in known]
+        axes.plot(x, [bound.upper for _, bound in known], label=_label(name, kinds), **style)
         if known and all(bound.lower is not None for _, bound in known):
-            axes.fill_between([epoch for epoch, _ in known], [bound.lower for _, bound in known],
-                              [bound.upper for _, bound in known], color=line.get_color(), alpha=0.3, linewidth=0)
+            axes.fill_between(x, [bound.lower for _, bound in known], [bound.upper for _, bound in known],
+                              color=style["color"], alpha=0.3, linewidth=0)
+    if reference:
+        axes.plot(*zip(*((x, y) for x, y, _ in reference)), label="printed in the paper", **plotting.PAPER)
     for x, y, label in reference:
-        axes.plot([x], [y], "k+", markersize=9)
-        axes.annotate(label, (x, y), textcoords="offset points", xytext=(4, 4), fontsize=8)
+        right = 2 * x > epochs[0] + epochs[-1]  # of the middle: the label stands to the left
+        axes.annotate(label, (x, y), textcoords="offset points", xytext=(-6 if right else 6, 4),
+                      ha="right" if right else "left", fontsize=plotting.SMALL)
+    axes.set(xlabel="epochs", ylabel=f"epsilon at delta = {delta:g}")
     if logarithmic:
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
-    figure.legend(loc="outside lower center", ncols=2, fontsize=8)
-    _save(figure, f"{path}.png")
+    plotting.legend(figure, axes.get_legend_handles_labels()[0], columns=2)
+    plotting.save(figure, f"{path}.png")
 
 
 def _label(name, kinds):
@@ -46,23 +55,10 @@ def _label(name, kinds):
 
 def save_tradeoff(path, alphas, curves):
     """Write a PNG of type II against type I error; alphas (K,), curves {name: betas (K,)}."""
-    figure, axes = _figure("false positive rate", "false negative rate, at least", "")
+    figure, (axes,) = plotting.new_figure()
     axes.plot([0, 1], [1, 0], color="grey", linestyle=":", label="nothing released")
-    for name, betas in curves.items():
-        axes.plot(alphas, betas, label=name)
+    for i, (name, betas) in enumerate(curves.items()):
+        axes.plot(alphas, betas, label=name, **plotting.line(i, len(alphas)))
+    axes.set(xlabel="false positive rate", ylabel="false negative rate, at least")
     axes.legend()
-    _save(figure, path)
-
-
-def _figure(x, y, title):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure, figure.add_subplot(xlabel=x, ylabel=y, title=title)
-
-
-def _save(figure, path):
-    with atomic_write(path, "wb") as file:
-        figure.savefig(file, format="png", dpi=150)
+    plotting.save(figure, path)

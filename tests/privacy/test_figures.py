@@ -8,16 +8,16 @@ from minidp.privacy import Bound
 from minidp.privacy.figures import save_epsilon_curves, save_tradeoff
 
 
-def test_epsilon_curves(tmp_path):
+def test_epsilon_curves(tmp_path, drawn):
     curves = {"a": [Bound(0.1, 0.15, 0.2), Bound(0.3, 0.35, 0.4)],
               "b": [Bound(None, None, None), Bound(None, 1.0, math.inf)]}
-    save_epsilon_curves(tmp_path / "e", [1, 2], curves, 1e-5, "title", [(1, 0.2, "printed")])
+    save_epsilon_curves(tmp_path / "e", [1, 2], curves, 1e-5, "title " * 30, [(1, 0.2, "printed")], notice="notice " * 30)
     rows = list(csv.reader((tmp_path / "e.csv").read_text().splitlines()))
     assert rows[0] == ["epochs", "a_lower", "a_estimate", "a_upper", "b_lower", "b_estimate", "b_upper"]
     assert rows[1] == ["1", "0.1", "0.15", "0.2", "", "", ""] and rows[2][-1] == "inf"
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_tradeoff(tmp_path):
+def test_tradeoff(tmp_path, drawn):
     save_tradeoff(tmp_path / "t.png", np.linspace(0, 1, 5), {"a": np.linspace(1, 0, 5)})
     assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")

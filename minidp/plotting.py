@@ -1,0 +1,69 @@
+"""The look of every picture: size, colours that colour-blind readers tell apart, wrapped titles, a notice below the axes.
+
+Matplotlib loads with the first figure.
+"""
+import textwrap
+
+from .files import atomic_write
+
+# Okabe and Ito 2008, without the yellow, which is too pale on white
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9",
+                                                     "#000000")
+COLOURS, MARKERS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK), "os^Dv<>"
+DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 3)))
+PAPER = {"linestyle": "none", "marker": "*", "markersize": 10, "color": BLACK, "markerfacecolor": "white", "zorder": 5}
+TITLE, PANEL_TITLE, SMALL = 12, 10, 8  # points
+DPI = 150
+
+
+def new_figure(rows=1, columns=1, *, title="", notice="", panel=(6.4, 4.2), **shared):
+    """(figure, list of its axes): panels of `panel` inches, a title above and a notice (offline digits) below them."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(panel[0] * columns, panel[1] * rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = list(figure.subplots(rows, columns, squeeze=False, **shared).flat)
+    for axis in axes:
+        axis.grid(alpha=0.3)
+    if title:
+        figure.suptitle(_wrapped(title, figure.get_figwidth(), TITLE), fontsize=TITLE)
+    if notice:
+        text = _wrapped(notice, figure.get_figwidth(), SMALL)
+        foot = (1.4 * SMALL * (text.count("\n") + 1) + SMALL) / 72 / figure.get_figheight()
+        figure.get_layout_engine().set(rect=(0, foot, 1, 1 - foot))
+        figure.text(0.5, foot / 2, text, fontsize=SMALL, color="0.3", ha="center", va="center", in_layout=False)
+    return figure, axes
+
+
+def legend(figure, handles, columns=3):
+    """One legend for all panels, below them and above the notice."""
+    _, foot, *_ = figure.get_layout_engine().get()["rect"]
+    made = figure.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, foot), ncols=columns, fontsize=SMALL)
+    made.set_in_layout(False)
+    foot += made.get_window_extent(figure.canvas.get_renderer()).height / figure.bbox.height + 0.02
+    figure.get_layout_engine().set(rect=(0, foot, 1, 1 - foot))
+
+
+def line(i, points=1):
+    """Keywords of the i-th line of a plot: colour, dashes and marker differ together; about eight markers a line."""
+    return {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i % len(DASHES)], "marker": MARKERS[i % len(MARKERS)],
+            "markersize": 4, "markevery": max(1, points // 8)}
+
+
+def save(figure, target):
+    """Write the figure as PNG to a path, whole or not at all, or into an open file; panels' titles are wrapped."""
+    for axis in figure.axes:
+        width = figure.get_figwidth() / axis.get_subplotspec().get_gridspec().ncols
+        axis.set_title(_wrapped(axis.get_title(), width, PANEL_TITLE), fontsize=PANEL_TITLE)
+    if hasattr(target, "write"):
+        figure.savefig(target, format="png", dpi=DPI)
+    else:
+        with atomic_write(target, "wb") as file:
+            figure.savefig(file, format="png", dpi=DPI)
+
+
+def _wrapped(text, inches, points):
+    """The text in lines that fit: a character is taken as 0.6 of its size wide, more than the font's mean."""
+    width = int(0.95 * inches * 72 / (0.6 * points))
+    return "\n".join(textwrap.fill(part, width) for part in text.splitlines())

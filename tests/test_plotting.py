@@ -1,0 +1,54 @@
+"""The look of pictures: nothing is cut off, nothing covers anything, and a file is whole or not at all."""
+import os
+import subprocess
+import sys
+
+import pytest
+
+from minidp import plotting
+from tests.support.pictures import cut_off, overlapping
+
+LONG = ("A title that goes on for far longer than any panel is wide, as one that quotes a data set's notice does: "
+        "offline digits, drawn from strokes, not MNIST; accuracies are not comparable with the paper's")
+
+
+@pytest.mark.parametrize("rows, columns", [(1, 1), (1, 3), (2, 3)])
+def test_long_titles_and_notices_stay_inside(rows, columns, drawn, tmp_path):
+    figure, axes = plotting.new_figure(rows, columns, title=LONG, notice=LONG)
+    for axis in axes:
+        axis.plot([1, 2], [0.5, 0.6], label="a", **plotting.line(0, 2))
+        axis.set(title=LONG, xlabel="epoch", ylabel="accuracy")
+    plotting.legend(figure, axes[0].get_legend_handles_labels()[0])
+    plotting.save(figure, tmp_path / "p.png")
+    assert drawn == [figure]
+
+
+def test_text_that_is_cut_off_or_covered_is_noticed():
+    figure, (axis,) = plotting.new_figure(title="title")
+    axis.text(2, 0.5, "far to the right", transform=axis.transAxes)
+    axis.text(0.5, 0.5, "one", transform=axis.transAxes)
+    axis.text(0.5, 0.5, "other", transform=axis.transAxes)
+    assert "far to the right" in cut_off(figure) and ("one", "other") in overlapping(figure)
+
+
+def test_no_two_lines_look_alike_even_without_colour():
+    styles = [plotting.line(i) for i in range(7)]
+    for key in ("color", "linestyle", "marker"):
+        assert len({str(style[key]) for style in styles}) == 7
+
+
+def test_failure_keeps_the_old_picture(tmp_path, monkeypatch):
+    path = tmp_path / "p.png"
+    path.write_bytes(b"old")
+    figure, _ = plotting.new_figure()
+    monkeypatch.setattr(figure, "savefig", lambda *args, **kwargs: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        plotting.save(figure, path)
+    assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["p.png"]
+
+
+def test_matplotlib_loads_when_a_picture_is_drawn():
+    script = "import sys; import minidp.plotting; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.stdout == "False\n", done.stderr
