@@ -14,7 +14,7 @@ from common.report import compare, git_commit, user_errors, versions, write_json
 from minidp.errors import ParameterError
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant, PoissonSampled
 from minidp.privacy.catalogue import ACCOUNTANTS, make
-from minidp.privacy.figures import save_epsilon_curves
+from minidp.privacy.plots import save_epsilon_curves
 from minidp.privacy.moments import PAPER_ORDERS
 from minidp.validate import count, in_range, positive_finite
 
@@ -46,7 +46,7 @@ def curves(config):
     """(epochs (K,), {name: K Bound}) of every accountant, and of moments with the paper's orders."""
     points = 4 if config.smoke else config.points
     step = PoissonSampled(config.sampling_probability, Gaussian(config.noise_multiplier))
-    accountants = {name: make(name, Ledger().relation) for name in ACCOUNTANTS if name != "ledger_2016"}
+    accountants = {name: make(name) for name in ACCOUNTANTS if name != "ledger_2016"}
     accountants["moments_paper_orders"] = MomentsAccountant(orders=PAPER_ORDERS)
     epochs, found = [], {name: [] for name in accountants}
     for i in range(1, points + 1):
@@ -105,7 +105,7 @@ def main(argv=None):
     out = Path(config.out)
     out.mkdir(parents=True, exist_ok=True)
     epochs, found = curves(config)
-    kinds = {name: make(name, Ledger().relation).kind for name in ACCOUNTANTS}
+    kinds = {name: make(name).kind for name in ACCOUNTANTS}
     save_epsilon_curves(out / "figure_2", epochs, {name: found[name] for name in FIGURE_2}, config.delta,
                         "Figure 2: strong composition and moments accountant", PRINTED, kinds)
     every = {name: bounds for name, bounds in found.items() if name != "moments_paper_orders"}

@@ -48,10 +48,10 @@ def ledger_of(sigma, epochs):
 
 def claims_of(sigma, epochs):
     """One published setting: the claim, the noise each accountant asks for it, and that noise's certified epsilon."""
-    claim = make("moments", Ledger().relation).epsilon(ledger_of(sigma, epochs), DELTA).upper
+    claim = make("moments").epsilon(ledger_of(sigma, epochs), DELTA).upper
     found = {}
     for name in ACCOUNTANTS:
-        accountant = make(name, Ledger().relation)
+        accountant = make(name)
         # rounded up, so that the run's own figure stays within the claim
         noise = math.ceil(1e4 * noise_multiplier_for(accountant, lambda s: ledger_of(s, epochs), claim, DELTA)) / 1e4
         worth = make("loss_distribution", accountant.relation).epsilon(ledger_of(noise, epochs), DELTA)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .errors import MinidpError
 from .privacy import Gaussian, JointGaussian, Ledger, NeighbouringRelation, PoissonSampled
-from .privacy.catalogue import ACCOUNTANTS, compare, make
+from .privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from .validate import count as check_count
 from .validate import in_range, positive_finite
 
@@ -67,19 +67,19 @@ def comparison_json(found):
 
 def epsilon_command(args):
     ledger = ledger_of(args, step_event(args), args.steps)
-    found = compare(ledger, names_of(args), delta=args.delta, group_size=args.group_size)
+    found = all_bounds(ledger, names_of(args), delta=args.delta, group_size=args.group_size)
     show(args, {"delta": args.delta, "accountants": comparison_json(found)}, table(found, "epsilon"))
 
 
 def delta_command(args):
-    found = compare(ledger_of(args, step_event(args), args.steps), names_of(args), epsilon=args.epsilon)
+    found = all_bounds(ledger_of(args, step_event(args), args.steps), names_of(args), epsilon=args.epsilon)
     show(args, {"epsilon": args.epsilon, "accountants": comparison_json(found)}, table(found, "delta"))
 
 
 def calibrate_command(args):
     from .privacy.budget import max_steps
     from .privacy.calibrate import noise_multiplier_for
-    from .privacy.group import GroupAccountant
+    from .privacy.group_privacy import GroupAccountant
 
     accountant = make(args.accountant, NeighbouringRelation(args.relation))
     accountant = GroupAccountant(accountant, args.group_size) if args.group_size > 1 else accountant
@@ -102,7 +102,7 @@ def calibrate_command(args):
 
 
 def curve_command(args):
-    from .privacy.figures import save_epsilon_curves
+    from .privacy.plots import save_epsilon_curves
 
     positive_finite(epochs=args.epochs, sampling_probability=args.sampling_probability)
     check_count(1, points=args.points)
@@ -112,7 +112,7 @@ def curve_command(args):
                     for i in range(1, args.points + 1)})
     curves = {name: [] for name in names}
     for number in steps:
-        found = compare(ledger_of(args, event, number), names, delta=args.delta, group_size=args.group_size)
+        found = all_bounds(ledger_of(args, event, number), names, delta=args.delta, group_size=args.group_size)
         for name in names:
             curves[name].append(found[name][0])
     save_epsilon_curves(Path(args.out), [number * args.sampling_probability for number in steps], curves, args.delta,
@@ -125,7 +125,7 @@ def curve_command(args):
 def tradeoff_command(args):
     import numpy as np
 
-    from .privacy.figures import save_tradeoff
+    from .privacy.plots import save_tradeoff
     from .privacy.tradeoff import accountant_curve, true_positive_rate
 
     alphas = np.linspace(0.0, 1.0, 501)

@@ -33,7 +33,7 @@ from minidp.files import atomic_write
 from minidp.mechanism import ClipGroup, FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler
 from minidp.mechanism.schedule import value_at
 from minidp.privacy import Gaussian, Ledger
-from minidp.privacy.catalogue import ACCOUNTANTS, compare, make
+from minidp.privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from minidp.validate import in_range
 
 FLAGS = {"poisson": "PoissonSampler", "fixed": "FixedSizeSampler", "shuffle": "ShuffleSampler"}
@@ -189,7 +189,7 @@ def _counts(ledger):
 
 
 def _ask_epsilons(ask, result, config, metrics, ledger):
-    again = compare(ledger, [name for name in result["epsilon"] if name in ACCOUNTANTS], delta=result["delta"])
+    again = all_bounds(ledger, [name for name in result["epsilon"] if name in ACCOUNTANTS], delta=result["delta"])
     for name, stated in result["epsilon"].items():
         upper = again[name][0].upper if name in again else None
         ask(f"Does epsilon by {name} come out again?", f"stated {_text(stated['upper'])}, now {_text(upper)}",
@@ -230,7 +230,7 @@ def _cost(accountant, result, step):
 def accountants(ledger, delta):
     """(name, lower, upper, kind, note) by every accountant of the catalogue."""
     return [(name, _text(bound.lower), _text(bound.upper), kind, note)
-            for name, (bound, kind, note) in compare(ledger, ACCOUNTANTS, delta=delta).items()]
+            for name, (bound, kind, note) in all_bounds(ledger, ACCOUNTANTS, delta=delta).items()]
 
 
 def report(folder):

@@ -1,5 +1,5 @@
 """The accountants that a run is read by, and how their figures are written."""
-from minidp.privacy.catalogue import compare
+from minidp.privacy.catalogue import all_bounds
 
 ACCOUNTANTS = ("moments", "renyi", "loss_distribution", "gaussian_clt", "advanced", "basic")
 
@@ -7,4 +7,4 @@ ACCOUNTANTS = ("moments", "renyi", "loss_distribution", "gaussian_clt", "advance
 def every_epsilon(ledger, delta):
     """{name: {lower, estimate, upper, kind, note}}; null where an accountant has no theorem for an event."""
     return {name: {**bound.to_json(), "kind": kind, "note": note}
-            for name, (bound, kind, note) in compare(ledger, ACCOUNTANTS, delta=delta).items()}
+            for name, (bound, kind, note) in all_bounds(ledger, ACCOUNTANTS, delta=delta).items()}

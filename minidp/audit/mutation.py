@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-KERNELS = ("minidp.privacy.kernels", "minidp.privacy.loss_kernels")  # compiled code, which imports nothing of minidp
+KERNELS = ("minidp.privacy.moment_kernels", "minidp.privacy.pld.kernels")  # compiled code, which imports nothing of minidp
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ _WHERE = {
     "accountant": ("Accountant", "Bound"),
     "moments": ("MomentsAccountant",),
     "renyi": ("RenyiAccountant",),
-    "loss_distribution": ("LossDistributionAccountant",),
+    "pld.accountant": ("LossDistributionAccountant",),
     "gaussian": ("GaussianAccountant",),
-    "composition": ("AdvancedAccountant", "BasicAccountant", "PaperStrongComposition", "Ledger2016"),
-    "group": ("group_epsilon",),
+    "composition": ("AdvancedAccountant", "BasicAccountant", "PaperStrongComposition", "PerTensorAccountant2016"),
+    "group_privacy": ("group_epsilon",),
     "budget": ("Odometer", "Filter", "max_steps"),
     "calibrate": ("noise_multiplier_for", "sampling_probability_for"),
-    "selection": ("theorem_d1", "liu_talwar", "poisson_stopped_epsilon"),
+    "search_cost": ("theorem_d1", "liu_talwar", "poisson_stopped_epsilon"),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
 __all__ = list(_MODULE_OF)

@@ -102,7 +102,7 @@ def _unsupported(event, relation, why):
 class Accountant:
     """Base of the accountants: stateless over a ledger, so that one run is read by all of them.
 
-    A subclass gives `name`, `kind`, `covers`, `curve` and the two conversions. `kind` is "bound" when upper
+    A subclass gives `name`, `kind`, `covers`, `cost_curve` and the two conversions. `kind` is "bound" when upper
     is proved, "approximation" when it is only a limit or estimate, "comparison" when it is printed beside
     the others and guarantees nothing.
 
@@ -124,11 +124,11 @@ class Accountant:
         """Whether there is a theorem for this primitive event (subclasses)."""
         raise NotImplementedError
 
-    def prepare(self, parts, *, epsilon=None, delta=None):
+    def choose_grid(self, parts, *, epsilon=None, delta=None):
         """The grid (orders, losses, ...; hashable) for these (primitive, count) pairs and this target."""
         return None
 
-    def curve(self, event, grid):
+    def cost_curve(self, event, grid):
         """What one primitive event costs, as an array on the grid that adds under composition."""
         raise NotImplementedError
 
@@ -170,24 +170,24 @@ class Accountant:
 
     def epsilon_of(self, parts, delta):
         """`epsilon` over (primitive, count) pairs, none of them NonPrivate."""
-        grid = self.prepare(parts, delta=delta)
+        grid = self.choose_grid(parts, delta=delta)
         return self.to_epsilon(self._compose(parts, grid), grid, delta)
 
     def delta_of(self, parts, epsilon):
         """`delta` over (primitive, count) pairs, none of them NonPrivate."""
-        grid = self.prepare(parts, epsilon=epsilon)
+        grid = self.choose_grid(parts, epsilon=epsilon)
         return self.to_delta(self._compose(parts, grid), grid, epsilon)
 
     def _compose(self, parts, grid):
         with np.errstate(over="ignore"):            # infinity is an answer
-            return sum(count * self._cached_curve(event, grid) for event, count in parts)
+            return sum(count * self._cached_cost(event, grid) for event, count in parts)
 
-    def _cached_curve(self, event, grid):
+    def _cached_cost(self, event, grid):
         key = (event, grid)
         if key not in self._curves:
             if len(self._curves) > 256:
                 self._curves.clear()
-            self._curves[key] = self.curve(event, grid)
+            self._curves[key] = self.cost_curve(event, grid)
         return self._curves[key]
 
     def _parts(self, ledger):

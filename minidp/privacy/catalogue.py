@@ -4,31 +4,32 @@ from importlib import import_module
 from ..errors import UnsupportedEventError
 from ..validate import one_of
 from .accountant import Bound
-from .group import group_epsilon
+from .events import NeighbouringRelation
+from .group_privacy import group_epsilon
 
 # name: module, class, note
 ACCOUNTANTS = {
     "moments": ("moments", "MomentsAccountant", "log moments, tail bound (Abadi et al. 2016)"),
     "renyi": ("renyi", "RenyiAccountant", "Renyi divergences, sharper conversion"),
-    "loss_distribution": ("loss_distribution", "LossDistributionAccountant", "certified interval by FFT"),
+    "loss_distribution": ("pld.accountant", "LossDistributionAccountant", "certified interval by FFT"),
     "gaussian_clt": ("gaussian", "GaussianAccountant", "central limit theorem; exact only where nothing is sampled"),
     "advanced": ("composition", "AdvancedAccountant", "strong composition of exact amplified pairs"),
     "basic": ("composition", "BasicAccountant", "epsilons and deltas add up"),
     "paper_strong_composition": ("composition", "PaperStrongComposition",
                                  "the paper's Figure 2; its conditions do not hold, no guarantee"),
-    "ledger_2016": ("composition", "Ledger2016", "one charge per tensor as in the 2016 code; understates"),
+    "ledger_2016": ("composition", "PerTensorAccountant2016", "one charge per tensor as in the 2016 code; understates"),
 }
 UNKNOWN = Bound(None, None, None)
 
 
-def make(name, relation):
+def make(name, relation=NeighbouringRelation.ADD_REMOVE):
     """The accountant of that name under a neighbouring relation."""
     one_of(tuple(ACCOUNTANTS), accountant=name)
     module, cls, _ = ACCOUNTANTS[name]
     return getattr(import_module(f".{module}", __package__), cls)(relation)
 
 
-def compare(ledger, names, *, delta=None, epsilon=None, group_size=1):
+def all_bounds(ledger, names, *, delta=None, epsilon=None, group_size=1):
     """{name: (Bound, kind, note)}: epsilon at `delta`, or delta at `epsilon`, by each named accountant.
 
     An accountant without a theorem for some event has None for all three numbers, and the note says why.

@@ -19,7 +19,7 @@ class _PairAccountant(Accountant):
             primitive = primitive.event
         return isinstance(primitive, (Gaussian, Laplace, PureDP))
 
-    def prepare(self, parts, *, epsilon=None, delta=None):
+    def choose_grid(self, parts, *, epsilon=None, delta=None):
         """((delta_i of each kind of release), delta kept for composition): half and half, kinds share alike."""
         releases = [(event, count) for event, count in parts if pure_epsilon(event) is None]
         shares = tuple((event, self.release_share * delta / len(releases) / count) for event, count in releases)
@@ -48,7 +48,7 @@ class _PairAccountant(Accountant):
         q, sigma = _sampled(event)
         return amplified(exact_gaussian_epsilon(sigma, min(delta / q, 1.0)), q)
 
-    def curve(self, event, grid):
+    def cost_curve(self, event, grid):
         share = dict(grid[0]).get(event, 0.0)
         epsilon = self.pair(event, share)
         square = epsilon * epsilon
@@ -78,8 +78,8 @@ class BasicAccountant(_PairAccountant):
     name = "basic"
     release_share = 1.0
 
-    def curve(self, event, grid):
-        return super().curve(event, grid)                                                    # [M1]
+    def cost_curve(self, event, grid):
+        return super().cost_curve(event, grid)                                                    # [M1]
 
     def to_epsilon(self, total, grid, delta):
         epsilon = float(total[0]) * (1 + 1e-12)                                               # [C1]
@@ -108,8 +108,8 @@ class AdvancedAccountant(_PairAccountant):
     name = "advanced"
     release_share = 0.5
 
-    def curve(self, event, grid):
-        return super().curve(event, grid)                                                    # [M1]
+    def cost_curve(self, event, grid):
+        return super().cost_curve(event, grid)                                                    # [M1]
 
     def to_epsilon(self, total, grid, delta):
         strong = math.sqrt(2 * -math.log(grid[1]) * total[1]) + total[2]                      # [C1]
@@ -147,7 +147,7 @@ class PaperStrongComposition(AdvancedAccountant):
         return Bound(None, epsilon, epsilon)
 
 
-class Ledger2016(MomentsAccountant):
+class PerTensorAccountant2016(MomentsAccountant):
     r"""What the paper's own code charged, each tensor as if it had a lot of its own: a comparison that understates.
 
     Bound

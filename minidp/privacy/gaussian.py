@@ -43,10 +43,10 @@ class GaussianAccountant(Accountant):
             primitive = primitive.event
         return isinstance(primitive, Gaussian)
 
-    def prepare(self, parts, *, epsilon=None, delta=None):
+    def choose_grid(self, parts, *, epsilon=None, delta=None):
         return all(isinstance(event, Gaussian) for event, _ in parts)
 
-    def curve(self, event, grid):
+    def cost_curve(self, event, grid):
         if isinstance(event, Gaussian):
             return np.array([1 / event.noise_multiplier / event.noise_multiplier])              # [M1]
         inverse = 1 / event.event.noise_multiplier

@@ -77,10 +77,10 @@ class MomentsAccountant(Accountant):
                     and primitive.sampling_probability < 1 / (16 * sigma))
         return isinstance(primitive, PoissonSampled) and isinstance(primitive.event, (Gaussian, Laplace))
 
-    def prepare(self, parts, *, epsilon=None, delta=None):
+    def choose_grid(self, parts, *, epsilon=None, delta=None):
         return self.orders
 
-    def curve(self, event, grid):
+    def cost_curve(self, event, grid):
         return log_moment_curve(event, np.array(grid), self.method)
 
     def to_epsilon(self, total, grid, delta):
@@ -103,7 +103,7 @@ def log_moment_curve(event, orders, method="integration"):
         return gaussian_log_moments(event.noise_multiplier, orders)
     if isinstance(event, FixedSizeSampled):
         return _fixed_size_curve(event.lot_size / event.dataset_size, event.event.noise_multiplier, orders)
-    from . import kernels                           # imported here, since Numba takes longer than most runs need
+    from . import moment_kernels as kernels     # imported here, since Numba takes longer than most runs need
     q, sigma = max(event.sampling_probability, 1e-100), event.event.noise_multiplier    # squares must not vanish
     if sigma > 1e9:
         # squared terms would underflow; sampling never costs more than not sampling

@@ -58,10 +58,10 @@ class RenyiAccountant(Accountant):
             primitive = primitive.event
         return isinstance(primitive, (Gaussian, Laplace, PureDP))
 
-    def prepare(self, parts, *, epsilon=None, delta=None):
+    def choose_grid(self, parts, *, epsilon=None, delta=None):
         return self.orders
 
-    def curve(self, event, grid):
+    def cost_curve(self, event, grid):
         lambdas = np.array(grid) - 1.0
         if isinstance(event, RandomlyStopped):
             return self._stopped(event, grid, lambdas)

@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 from ..errors import DataError, MinidpError
-from .catalogue import ACCOUNTANTS, compare
+from .catalogue import ACCOUNTANTS, all_bounds
 from .ledger import Ledger
 
 SO_FAR = ("moments", "loss_distribution")
@@ -51,7 +51,7 @@ def differences(run):
     found += [f"result.json: no accountant is named {name}" for name in unknown]
     names = [name for name in claimed if name not in unknown]
     try:
-        truth = compare(ledger, names, delta=result.get("delta"))
+        truth = all_bounds(ledger, names, delta=result.get("delta"))
     except MinidpError as error:
         return found + [f"result.json: {error}"]
     for name in names:
@@ -63,7 +63,7 @@ def unfinished(run, ledger):
     """What is charged so far to a run that was interrupted, in one sentence; at the delta of its config.json."""
     try:
         delta = _read_json(run / "config.json")["delta"]
-        found = compare(ledger, SO_FAR, delta=delta)
+        found = all_bounds(ledger, SO_FAR, delta=delta)
     except (MinidpError, KeyError) as error:
         return f"not finished (no result.json), and config.json gives no delta to say what is spent ({error})"
     spent = ", ".join(f"{_printed(bound.to_json()['upper'])} by {name}" for name, (bound, *_) in found.items())

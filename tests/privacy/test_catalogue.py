@@ -3,7 +3,7 @@ import pytest
 
 from minidp import privacy
 from minidp.errors import ParameterError
-from minidp.privacy.catalogue import ACCOUNTANTS, UNKNOWN, compare, make
+from minidp.privacy.catalogue import ACCOUNTANTS, UNKNOWN, all_bounds, make
 from tests.support.accountants import ADD_REMOVE, REPLACE_ONE, ROWS, ledger_of
 
 
@@ -21,6 +21,6 @@ def test_unknown_names_are_refused():
 
 
 def test_no_theorem_is_an_answer_too():
-    found = compare(ledger_of((privacy.Laplace(1.0), 1)), ("gaussian_clt", "basic"), delta=1e-5)
+    found = all_bounds(ledger_of((privacy.Laplace(1.0), 1)), ("gaussian_clt", "basic"), delta=1e-5)
     assert found["gaussian_clt"][0] == UNKNOWN and "Laplace" in found["gaussian_clt"][2]
     assert found["basic"][0].upper == pytest.approx(1.0)

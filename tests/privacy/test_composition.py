@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from minidp.privacy import (AdvancedAccountant, BasicAccountant, Composed, Gaussian, JointGaussian, Laplace, Ledger2016,
+from minidp.privacy import (AdvancedAccountant, BasicAccountant, Composed, Gaussian, JointGaussian, Laplace, PerTensorAccountant2016,
                             LossDistributionAccountant, PaperStrongComposition, PoissonSampled, Repeated)
 from minidp.privacy.composition import amplified, exact_gaussian_epsilon, per_tensor
 from tests.support.accountants import gaussian_delta, ledger_of
@@ -37,7 +37,7 @@ def test_amplified_pairs_by_hand():
     assert amplified(epsilon, 0.01) == pytest.approx(math.log(1 + 0.01 * (math.exp(epsilon) - 1)))
     assert amplified(1000.0, 0.5) == pytest.approx(1000 + math.log(0.5))
     assert amplified(1000.0, 1.0) == 1000.0
-    curve = AdvancedAccountant().curve(STEP, (((STEP, 1e-8),), 0.5))
+    curve = AdvancedAccountant().cost_curve(STEP, (((STEP, 1e-8),), 0.5))
     pair = amplified(exact_gaussian_epsilon(4.0, 1e-6), 0.01)
     assert np.allclose(curve, [pair, pair ** 2, pair * math.expm1(pair), 1e-8], rtol=1e-12)
 
@@ -66,5 +66,5 @@ def test_2016_charges_each_tensor_apart():
     assert per_tensor(Repeated(joint, 5)) == [Repeated(event, 5) for event in apart]
     # field.md 5.7, row (1, 4): 3.565 charged, 6.281 true
     ledger = ledger_of((Gaussian(4.0), 1), (PoissonSampled(0.01, JointGaussian((1.0, 1.0))), 1000))
-    assert Ledger2016().epsilon(ledger, 1e-5).upper == pytest.approx(3.565, abs=5e-4)
-    assert Ledger2016().kind == "comparison"
+    assert PerTensorAccountant2016().epsilon(ledger, 1e-5).upper == pytest.approx(3.565, abs=5e-4)
+    assert PerTensorAccountant2016().kind == "comparison"

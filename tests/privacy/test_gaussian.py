@@ -30,7 +30,7 @@ def test_golden_values(steps, epsilon, mu):
     ledger = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), steps))
     bound = accountant.epsilon(ledger, 1e-5)
     assert bound.estimate == pytest.approx(epsilon, abs=5e-5) and bound.lower is None
-    squared = steps * accountant.curve(PoissonSampled(0.01, Gaussian(4.0)), False)[0]
+    squared = steps * accountant.cost_curve(PoissonSampled(0.01, Gaussian(4.0)), False)[0]
     assert math.sqrt(squared) == pytest.approx(mu, abs=5e-5)
 
 
@@ -41,10 +41,10 @@ def test_published_mnist_settings(sigma, epochs, epsilon, uniform):
     # Bu et al. 2020: N = 60,000, lots of 256; T = epochs * 60000 / 256 unrounded
     steps, q = epochs * 60000 / 256, 256 / 60000
     accountant = GaussianAccountant()
-    mu = math.sqrt(steps * accountant.curve(PoissonSampled(q, Gaussian(sigma)), False)[0])
+    mu = math.sqrt(steps * accountant.cost_curve(PoissonSampled(q, Gaussian(sigma)), False)[0])
     assert gaussian_epsilon(mu, 1e-5) == pytest.approx(epsilon, abs=0.6 * 10 ** -(3 if epsilon < 9 else 2))
     if uniform is not None:
-        mu = math.sqrt(steps * accountant.curve(FixedSizeSampled(60000, 256, Gaussian(sigma)), False)[0])
+        mu = math.sqrt(steps * accountant.cost_curve(FixedSizeSampled(60000, 256, Gaussian(sigma)), False)[0])
         assert gaussian_epsilon(mu, 1e-5) == pytest.approx(uniform, abs=6e-4)
 
 
@@ -52,7 +52,7 @@ def test_uniform_sampling_form():
     # the formula of Bu et al. 2020 as it stands, where it does not cancel
     sigma, q = 0.8, 0.01
     term = math.exp(sigma ** -2) * ndtr(1.5 / sigma) + 3 * ndtr(-0.5 / sigma) - 2
-    found = GaussianAccountant(REPLACE_ONE).curve(FixedSizeSampled(100, 1, Gaussian(sigma)), False)[0]
+    found = GaussianAccountant(REPLACE_ONE).cost_curve(FixedSizeSampled(100, 1, Gaussian(sigma)), False)[0]
     assert found == pytest.approx(2 * q * q * term, rel=1e-12)
 
 

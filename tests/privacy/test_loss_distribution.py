@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from minidp.privacy import (AdvancedAccountant, Gaussian, JointGaussian, Laplace, LossDistributionAccountant,
                             MomentsAccountant, PoissonSampled, RenyiAccountant)
-from minidp.privacy import loss_kernels
+from minidp.privacy.pld import kernels as loss_kernels
 from minidp.privacy.gaussian import gaussian_epsilon
-from minidp.privacy.loss_cells import ADD, REMOVE, masses_of
+from minidp.privacy.pld.cells import ADD, REMOVE, masses_of
 from tests.support.accountants import gaussian_delta, ledger_of
 
 PEERS = json.loads((Path(__file__).parent / "dp_accounting.json").read_text())["rows"]

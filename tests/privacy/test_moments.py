@@ -38,7 +38,7 @@ def test_published_mnist_settings(sigma, epochs, epsilon):
     # of these figures, so a fraction of a step is added here by interpolating the (linear) log moments
     accountant = MomentsAccountant(orders=PAPER_ORDERS)
     step = PoissonSampled(256 / 60000, Gaussian(sigma))
-    total = epochs * 60000 / 256 * accountant.curve(step, accountant.orders)
+    total = epochs * 60000 / 256 * accountant.cost_curve(step, accountant.orders)
     assert accountant.to_epsilon(total, accountant.orders, 1e-5).upper == pytest.approx(epsilon, abs=5e-4)
 
 

@@ -25,7 +25,7 @@ def test_published_mnist_settings(sigma, epochs, epsilon, tight):
     # `epsilon` is dp_accounting's. At fractional orders it bounds the divergence from above (order 1.5 at sigma .5:
     # 6.05e-4, where the integral in 50 digits is 5.485e-4), so that ours is below where such an order is best.
     accountant = RenyiAccountant()
-    curve = accountant.curve(PoissonSampled(256 / 60000, Gaussian(sigma)), accountant.orders)
+    curve = accountant.cost_curve(PoissonSampled(256 / 60000, Gaussian(sigma)), accountant.orders)
     found = accountant.to_epsilon(epochs * 60000 / 256 * curve, accountant.orders, 1e-5).upper
     assert tight < found <= epsilon + 0.6 * 10 ** -(3 if epsilon < 10 else 2)
     if sigma > 1:
@@ -33,7 +33,7 @@ def test_published_mnist_settings(sigma, epochs, epsilon, tight):
 
 
 def test_fractional_order_is_exact():
-    curve = RenyiAccountant(orders=(1.5,)).curve(PoissonSampled(256 / 60000, Gaussian(0.5)), (1.5,))
+    curve = RenyiAccountant(orders=(1.5,)).cost_curve(PoissonSampled(256 / 60000, Gaussian(0.5)), (1.5,))
     assert curve[0] == pytest.approx(float(integrated_log_moment(256 / 60000, 0.5, 1.5)), rel=1e-9)
 
 
@@ -55,7 +55,7 @@ def test_pure_dp_is_randomised_response():
     p = math.exp(pure) / (1 + math.exp(pure))
     expected = math.log(p ** a * (1 - p) ** (1 - a) + (1 - p) ** a * p ** (1 - a))
     accountant = RenyiAccountant(orders=(a,))
-    assert accountant.curve(Laplace(2.0), accountant.orders)[0] == pytest.approx(expected, rel=1e-12)
+    assert accountant.cost_curve(Laplace(2.0), accountant.orders)[0] == pytest.approx(expected, rel=1e-12)
 
 
 def test_random_stopping_checks_what_it_stops():

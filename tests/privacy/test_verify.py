@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from minidp.__main__ import main
 from minidp.errors import DataError
 from minidp.privacy import Gaussian, JointGaussian, Ledger, PoissonSampled
-from minidp.privacy.catalogue import compare
+from minidp.privacy.catalogue import all_bounds
 from minidp.privacy.verify import _printed, differences
 
 NAMES = ("moments", "renyi", "gaussian_clt", "basic")
@@ -21,7 +21,7 @@ def write_run(folder, names=NAMES):
     ledger.append(PoissonSampled(0.01, JointGaussian((4.0, 3.0))), 500)
     ledger.save(folder / "ledger.json")
     found = {name: {**bound.to_json(), "kind": kind}
-             for name, (bound, kind, _) in compare(ledger, names, delta=1e-5).items()}
+             for name, (bound, kind, _) in all_bounds(ledger, names, delta=1e-5).items()}
     result = {"epsilon": found, "delta": 1e-5, "relation": "add_remove", "ledger_sha256": ledger.sha256()}
     (folder / "result.json").write_text(json.dumps(result))
     rows = [f"| {name} | " + " | ".join(_printed(found[name][side]) for side in ("lower", "estimate", "upper")) + " | |"
@@ -132,7 +132,7 @@ def test_an_unfinished_run_is_told_what_it_has_spent(tmp_path, capsys):
     assert "gives no delta" in differences(tmp_path)[0]
     (tmp_path / "config.json").write_text('{"delta": 1e-5}')
     assert main(["verify", str(tmp_path)]) == 1
-    bound, *_ = compare(ledger, ["moments"], delta=1e-5)["moments"]
+    bound, *_ = all_bounds(ledger, ["moments"], delta=1e-5)["moments"]
     said = capsys.readouterr().out
     assert f"epsilon {_printed(bound.upper)} by moments" in said and "not finished" in said and "1e-05" in said
 

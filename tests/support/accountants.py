@@ -4,7 +4,7 @@ from dataclasses import dataclass
 import mpmath
 
 from minidp.privacy import (AdvancedAccountant, BasicAccountant, FixedSizeSampled, Gaussian, GaussianAccountant,
-                            JointGaussian, Laplace, Ledger, Ledger2016, LossDistributionAccountant, MomentsAccountant,
+                            JointGaussian, Laplace, Ledger, PerTensorAccountant2016, LossDistributionAccountant, MomentsAccountant,
                             NeighbouringRelation, PaperStrongComposition, PoissonSampled, PureDP, RandomlyStopped,
                             RenyiAccountant)
 
@@ -42,7 +42,7 @@ ROWS = [
     Row("advanced", AdvancedAccountant, SAMPLED + UNSAMPLED + PURE),
     Row("advanced-replace-one", AdvancedAccountant, UNSAMPLED + FIXED, REPLACE_ONE),
     Row("paper-strong-composition", PaperStrongComposition, SAMPLED + UNSAMPLED + PURE),
-    Row("ledger-2016", Ledger2016, SAMPLED + UNSAMPLED + PURE),
+    Row("ledger-2016", PerTensorAccountant2016, SAMPLED + UNSAMPLED + PURE),
 ]
 
 

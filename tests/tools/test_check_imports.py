@@ -29,7 +29,7 @@ ALLOWED = {
     "own package by full name": ("minidp/nn/dense.py", "from minidp.nn.layer import Layer\n"),
     "rank 0 among itself": ("minidp/validate.py", "from .errors import ParameterError\n"),
     "everything from the top": ("minidp/__main__.py", "from . import privacy, train\nfrom .audit import card\n"),
-    "other libraries": ("minidp/privacy/kernels.py", "import numba\nfrom scipy import special\n"),
+    "other libraries": ("minidp/privacy/moment_kernels.py", "import numba\nfrom scipy import special\n"),
     "lazy within the package": ("minidp/privacy/__init__.py", "from importlib import import_module\n"
                                 "def __getattr__(name):\n    return import_module(f'.{name}', __name__)\n"),
     "mechanism and privacy": ("minidp/mechanism/sanitizer.py", "from ..privacy.events import Gaussian\n"),

@@ -4,12 +4,12 @@ from unittest import mock
 
 import numpy as np
 
-from ...privacy import composition, group, selection, tradeoff
+from ...privacy import composition, group_privacy, search_cost, tradeoff
 from ...privacy.events import FixedSizeSampled, Gaussian, JointGaussian, Laplace, PoissonSampled
 from ...privacy.events import NeighbouringRelation as Relation
 from ...privacy.gaussian import GaussianAccountant, gaussian_delta
 from ...privacy.ledger import Ledger
-from ...privacy.loss_distribution import LossDistributionAccountant
+from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.moments import MomentsAccountant
 from ...privacy.renyi import RenyiAccountant
 from . import excess, measures, relative, worst
@@ -68,7 +68,7 @@ def central_limit_mu_of_poisson_sampling(bench):
         s = mpmath.mpf(sigma)
         variance = mpmath.quad(lambda z: mpmath.npdf(z, 0, s) * (mpmath.exp((2 * z - 1) / (2 * s * s)) - 1) ** 2,
                                mpmath.linspace(-12 * s, 12 * s + 2, 9))
-        largest = max(largest, relative(GaussianAccountant().curve(PoissonSampled(q, Gaussian(sigma)), False)[0],
+        largest = max(largest, relative(GaussianAccountant().cost_curve(PoissonSampled(q, Gaussian(sigma)), False)[0],
                                         q * q * variance))
     return largest
 
@@ -82,7 +82,7 @@ def central_limit_mu_of_uniform_sampling(bench):
             s = 1 / mpmath.mpf(sigma)
             return 2 * mpmath.mpf("0.01") ** 2 * (mpmath.exp(s * s) * mpmath.ncdf(1.5 * s) + 3 * mpmath.ncdf(-0.5 * s) - 2)
 
-    return max(relative(GaussianAccountant(Relation.REPLACE_ONE).curve(
+    return max(relative(GaussianAccountant(Relation.REPLACE_ONE).cost_curve(
         FixedSizeSampled(1000, 10, Gaussian(sigma)), False)[0], formula(sigma)) for sigma in (0.8, 4.0, 50.0))
 
 
@@ -137,9 +137,9 @@ def _register_pairs(name, share):
         accountant, largest = getattr(composition, name)(), 0.0
         for q, sigma, delta in PAIRS:
             event = PoissonSampled(q, Gaussian(sigma))
-            grid = accountant.prepare([(event, 50)], delta=delta)
+            grid = accountant.choose_grid([(event, 50)], delta=delta)
             largest = max(largest, relative(dict(grid[0])[event], share * delta / 50))
-            largest = max(largest, excess(accountant.curve(event, grid)[0], _amplified(q, sigma, share * delta / 50)))
+            largest = max(largest, excess(accountant.cost_curve(event, grid)[0], _amplified(q, sigma, share * delta / 50)))
         return largest
 
 
@@ -177,11 +177,11 @@ def figure_2(bench):
     return max(1e6 * relative(got, expected) if relative(got, expected) > 1e-9 else 0.0, relative(got, 9.34))
 
 
-@measures("privacy.composition.Ledger2016", "M1", method="each tensor as a release of its own; kind", tolerance=1e-12)
+@measures("privacy.composition.PerTensorAccountant2016", "M1", method="each tensor as a release of its own; kind", tolerance=1e-12)
 def the_2016_ledger_charges_per_tensor(bench):
     joint = ledger_of((PoissonSampled(0.01, JointGaussian((4.0, 6.0))), 500))
     apart = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), 500), (PoissonSampled(0.01, Gaussian(6.0)), 500))
-    accountant = composition.Ledger2016()
+    accountant = composition.PerTensorAccountant2016()
     honest = MomentsAccountant(orders=tuple(range(1, 33)))
     got = accountant.epsilon(joint, 1e-5).upper
     if accountant.kind != "comparison" or not got < honest.epsilon(joint, 1e-5).upper:
@@ -189,28 +189,28 @@ def the_2016_ledger_charges_per_tensor(bench):
     return relative(got, honest.epsilon(apart, 1e-5).upper)
 
 
-@measures("privacy.group.group_epsilon", "C1", method="k examples by mpmath, unsampled", tolerance=1e-6)
+@measures("privacy.group_privacy.group_epsilon", "C1", method="k examples by mpmath, unsampled", tolerance=1e-6)
 def unsampled_groups(bench):
-    bound = group.group_epsilon(GaussianAccountant(), ledger_of((Gaussian(4.0), 3)), 1e-5, 2)
+    bound = group_privacy.group_epsilon(GaussianAccountant(), ledger_of((Gaussian(4.0), 3)), 1e-5, 2)
     return excess(bound.upper, exact_epsilon(1e-5, 2 * math.sqrt(3) / 4))
 
 
-@measures("privacy.group.group_epsilon", "C1", method="ledger of the group, written by hand", tolerance=1e-9)
+@measures("privacy.group_privacy.group_epsilon", "C1", method="ledger of the group, written by hand", tolerance=1e-9)
 def sampled_groups(bench):
     ledger = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), 300))
     by_hand = ledger_of((PoissonSampled(1 - 0.99**3, Gaussian(4 / 3)), 300))
     accountant = RenyiAccountant()
     with mock.patch.object(group, "_generic", lambda *of: math.inf):  # which is smaller here, and would hide this one
-        got = group.group_epsilon(accountant, ledger, 1e-5, 3).upper
+        got = group_privacy.group_epsilon(accountant, ledger, 1e-5, 3).upper
     return relative(got, accountant.epsilon(by_hand, 1e-5).upper)
 
 
-@measures("privacy.group.group_epsilon", "C1", method="one step of two members, by quadrature: shortfall",
+@measures("privacy.group_privacy.group_epsilon", "C1", method="one step of two members, by quadrature: shortfall",
           tolerance=0.0)
 def sampled_groups_are_bounded(bench):
     """The true delta of a group of 2 (each sampled by itself) at the epsilon claimed, above the claimed delta."""
     q, sigma, delta = 0.1, 1.0, 1e-4
-    epsilon = group.group_epsilon(LossDistributionAccountant(), ledger_of((PoissonSampled(q, Gaussian(sigma)), 1)),
+    epsilon = group_privacy.group_epsilon(LossDistributionAccountant(), ledger_of((PoissonSampled(q, Gaussian(sigma)), 1)),
                                   delta, 2).upper
     z = np.linspace(-12, 16, 400_001)
     normal = [np.exp(-((z - k) ** 2) / 2) / math.sqrt(2 * math.pi) for k in range(3)]
@@ -220,7 +220,7 @@ def sampled_groups_are_bounded(bench):
     return max(0.0, float(truth) - delta)
 
 
-@measures("privacy.group.group_epsilon", "C2", method="search over d on a grid; a bound", tolerance=2e-3)
+@measures("privacy.group_privacy.group_epsilon", "C2", method="search over d on a grid; a bound", tolerance=2e-3)
 def the_generic_rule(bench):
     """A fixed-size sample has no group form of its own, so that the generic rule decides."""
     accountant = RenyiAccountant(Relation.REPLACE_ONE)
@@ -230,23 +230,23 @@ def the_generic_rule(bench):
         epsilon = accountant.epsilon(ledger, float(d)).upper
         if 3 * math.exp(2 * epsilon) * d <= 1e-5:
             best = min(best, 3 * epsilon)
-    return relative(group.group_epsilon(accountant, ledger, 1e-5, 3).upper, best)
+    return relative(group_privacy.group_epsilon(accountant, ledger, 1e-5, 3).upper, best)
 
 
-@measures("privacy.selection.theorem_d1", "C1", "C2", "C3", method="the paper's setting, by hand", tolerance=1e-12)
+@measures("privacy.search_cost.theorem_d1", "C1", "C2", "C3", method="the paper's setting, by hand", tolerance=1e-12)
 def theorem_d1_by_hand(bench):
-    cost = selection.theorem_d1(1.5, 0.4, 0.05, 1 / 300)
+    cost = search_cost.theorem_d1(1.5, 0.4, 0.05, 1 / 300)
     inverse = 300 / (0.4 * 0.05)
     return worst([cost.calls / inverse**2, cost.accuracy_loss, cost.epsilon, cost.epsilon_validation],
                  [math.log(inverse), 10 * math.log(inverse), 4.7, 3.2])
 
 
-@measures("privacy.selection.liu_talwar", "C1", method="by hand", tolerance=1e-12)
+@measures("privacy.search_cost.liu_talwar", "C1", method="by hand", tolerance=1e-12)
 def liu_talwar_by_hand(bench):
-    return relative(selection.liu_talwar(0.7), 2.1)
+    return relative(search_cost.liu_talwar(0.7), 2.1)
 
 
-@measures("privacy.selection.poisson_stopped_epsilon", "M1", method="loop over orders", tolerance=1e-9)
+@measures("privacy.search_cost.poisson_stopped_epsilon", "M1", method="loop over orders", tolerance=1e-9)
 def poisson_stopping_by_a_loop(bench):
     orders, mean = (4.0, 10.0, 30.0), 5.0
     accountant, ledger = RenyiAccountant(orders=orders), ledger_of((Gaussian(20.0), 4))
@@ -256,4 +256,4 @@ def poisson_stopping_by_a_loop(bench):
         single = accountant.delta(ledger, math.log(1 + 1 / (a - 1))).upper
         total = divergence + mean * single + math.log(mean) / (a - 1)
         candidates.append(total + math.log((a - 1) / a) - (math.log(1e-5) + math.log(a)) / (a - 1))
-    return relative(selection.poisson_stopped_epsilon(accountant, ledger, 1e-5, mean), min(candidates))
+    return relative(search_cost.poisson_stopped_epsilon(accountant, ledger, 1e-5, mean), min(candidates))

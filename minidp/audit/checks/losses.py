@@ -4,11 +4,11 @@ import math
 import numpy as np
 
 from ...privacy.events import Gaussian, PoissonSampled
-from ...privacy.loss_distribution import LossDistributionAccountant
+from ...privacy.pld.accountant import LossDistributionAccountant
 from . import measures
 from .curves import exact_delta, exact_epsilon, ledger_of
 
-CARD = "privacy.loss_distribution.LossDistributionAccountant"
+CARD = "privacy.pld.accountant.LossDistributionAccountant"
 NODES = 3001
 
 

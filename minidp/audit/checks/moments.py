@@ -119,7 +119,7 @@ def the_papers_epsilon(bench):
 @measures(RENYI, "M1", method="mpmath integral at fractional orders; a bound", tolerance=1e-9)
 def renyi_divergences_against_mpmath(bench):
     accountant = RenyiAccountant(orders=(1.5, 3.3, 20.0))
-    got = accountant.curve(PoissonSampled(0.02, Gaussian(2.0)), accountant.orders)
+    got = accountant.cost_curve(PoissonSampled(0.02, Gaussian(2.0)), accountant.orders)
     return max(excess(value, _integral(0.02, 2.0, a)) for value, a in zip(got, accountant.orders))
 
 
@@ -131,7 +131,7 @@ def pure_divergences(bench):
     for scale in (10.0, 0.7):
         e = 1 / mpmath.mpf(scale)
         likely = mpmath.exp(e) / (1 + mpmath.exp(e))
-        for value, a in zip(accountant.curve(Laplace(scale), accountant.orders), accountant.orders):
+        for value, a in zip(accountant.cost_curve(Laplace(scale), accountant.orders), accountant.orders):
             moment = likely**a * (1 - likely) ** (1 - a) + (1 - likely) ** a * likely ** (1 - a)
             largest = max(largest, excess(value, mpmath.log(moment)))
     return largest
@@ -144,7 +144,7 @@ def random_stopping_by_a_loop(bench):
     for eta, gamma, runs in ((1.0, 0.1, 10.0), (0.0, 0.1, 9 / math.log(10))):
         choice = min((1 - 1 / b) * d + math.log(1 / gamma) / b for b, d in zip(orders, once))
         expected = [d + (1 + eta) * choice + math.log(runs) / (a - 1) for a, d in zip(orders, once)]
-        got = RenyiAccountant(orders=orders).curve(RandomlyStopped(event, eta, gamma), orders)
+        got = RenyiAccountant(orders=orders).cost_curve(RandomlyStopped(event, eta, gamma), orders)
         largest = max(largest, *(excess(value / (a - 1), truth) for value, a, truth in zip(got, orders, expected)))
     return largest
 

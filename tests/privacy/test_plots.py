@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from minidp.privacy import Bound
-from minidp.privacy.figures import save_epsilon_curves, save_tradeoff
+from minidp.privacy.plots import save_epsilon_curves, save_tradeoff
 
 
 def test_epsilon_curves(tmp_path, drawn):

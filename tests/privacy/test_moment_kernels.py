@@ -5,7 +5,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from minidp.privacy import kernels
+from minidp.privacy import moment_kernels as kernels
 from tests.support.accountants import exact_log_moment, integrated_log_moment
 
 GRID = [(q, sigma, order) for q in (1e-7, 1e-4, 0.01, 0.3, 0.999) for sigma in (0.1, 0.5, 1.0, 4.0, 100.0)

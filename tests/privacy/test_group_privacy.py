@@ -6,7 +6,7 @@ import pytest
 from minidp.errors import ParameterError
 from minidp.privacy import (FixedSizeSampled, Gaussian, GaussianAccountant, Laplace, LossDistributionAccountant,
                             MomentsAccountant, PoissonSampled, RenyiAccountant, group_epsilon)
-from minidp.privacy.group import GroupAccountant
+from minidp.privacy.group_privacy import GroupAccountant
 from tests.support.accountants import REPLACE_ONE, ledger_of
 
 STEP = PoissonSampled(0.01, Gaussian(4.0))

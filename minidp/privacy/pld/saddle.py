@@ -6,7 +6,7 @@ whether it is right.
 import math
 from dataclasses import dataclass
 
-from .loss_kernels import tilted_statistics
+from .kernels import tilted_statistics
 
 
 @dataclass(frozen=True)

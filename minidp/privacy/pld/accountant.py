@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .accountant import Accountant, Bound
-from .events import Gaussian, Laplace, NeighbouringRelation, PoissonSampled, PureDP
+from ..accountant import Accountant, Bound
+from ..events import Gaussian, Laplace, NeighbouringRelation, PoissonSampled, PureDP
+from ..moments import pure_epsilon
 from .fourier import ROUNDING, fast_length, spectrum_of, square_sum
-from .moments import pure_epsilon
 
 SAFETY = 37.0           # what is cut off or wraps around is e^-37 = 1e-16 of what counts
 TRUNCATION = 16.0       # noise beyond the tails kept adds at most e^-16 = 1e-7 of delta
@@ -78,7 +78,7 @@ class LossDistributionAccountant(Accountant):
             primitive = primitive.event
         return isinstance(primitive, (Gaussian, Laplace, PureDP))
 
-    def prepare(self, parts, *, epsilon=None, delta=None, direction, fineness=FINENESS):
+    def choose_grid(self, parts, *, epsilon=None, delta=None, direction, fineness=FINENESS):
         # Counts are rounded up to a ladder, so that runs of nearly the same length share their grid and with it
         # the cached curves. Grid and tilt only have to suit the true counts roughly.
         parts = tuple((event, _rung(count)) for event, count in parts)
@@ -92,7 +92,7 @@ class LossDistributionAccountant(Accountant):
 
     def _grid(self, parts, epsilon, delta, direction, fineness):
         from . import saddle as saddles
-        from .loss_cells import sampled
+        from .cells import sampled
 
         steps = sum(count for _, count in parts)
         log_delta = LEAST_LOG_DELTA if delta is None else math.log(delta)
@@ -118,9 +118,9 @@ class LossDistributionAccountant(Accountant):
         return LossGrid(direction, True, step, gaps, points, min(saddle.tilt, 300.0 / step), before,
                         deviations, right_order, left_order)
 
-    def curve(self, event, grid):
-        from .loss_cells import masses_of
-        from .loss_kernels import tilted_masses
+    def cost_curve(self, event, grid):
+        from .cells import masses_of
+        from .kernels import tilted_masses
 
         masses = masses_of(event, grid.direction, grid.upper, grid.step, grid.gaps, grid.deviations)  # [M1]
         losses = masses.losses(grid.step)
@@ -135,9 +135,9 @@ class LossDistributionAccountant(Accountant):
                    _log_moment(mass, losses, -grid.left_order)]
         return np.concatenate([logs, np.log(size + error) + 1j * relative, summary])
 
-    def _cached_curve(self, event, grid):
+    def _cached_cost(self, event, grid):
         # long curves are few and large: keep the short ones only
-        return super()._cached_curve(event, grid) if grid.points <= 2 ** 16 else self.curve(event, grid)
+        return super()._cached_cost(event, grid) if grid.points <= 2 ** 16 else self.cost_curve(event, grid)
 
     def epsilon_of(self, parts, delta):
         if _out_of_range(parts):
@@ -161,18 +161,18 @@ class LossDistributionAccountant(Accountant):
         return best
 
     def _fallback(self):
-        from .renyi import RenyiAccountant
+        from ..renyi import RenyiAccountant
 
         return RenyiAccountant(self.relation)
 
     def _interval(self, parts, delta, fineness):
-        from .loss_cells import ADD, REMOVE, largest_loss
+        from .cells import ADD, REMOVE, largest_loss
 
         grids, uppers = [], []
         for direction in (REMOVE, ADD):
             if uppers and largest_loss(parts, direction) <= uppers[0]:
                 continue
-            grids.append(self.prepare(parts, delta=delta, direction=direction, fineness=fineness))
+            grids.append(self.choose_grid(parts, delta=delta, direction=direction, fineness=fineness))
             uppers.append(self.to_epsilon(self._compose(parts, grids[-1]), grids[-1], delta).upper)
         upper = max(uppers)
         known = [(event, count) for event, count in parts if pure_epsilon(event) is None]
@@ -209,7 +209,7 @@ class LossDistributionAccountant(Accountant):
 
     def to_epsilon(self, total, grid, delta):
         """One direction's and one side's epsilon: `upper` or `lower` is certain, the other side open."""
-        from .loss_kernels import crossing
+        from .kernels import crossing
 
         mass, left, centre, log_factor, infinite, rounding, weighted, plain = self._read(total, grid)
         if infinite >= delta:
@@ -237,14 +237,14 @@ class LossDistributionAccountant(Accountant):
         return best
 
     def _delta_interval(self, parts, epsilon, fineness):
-        from .loss_cells import ADD, REMOVE, largest_loss
+        from .cells import ADD, REMOVE, largest_loss
 
         uppers, lowers, points = [5e-324], [0.0], 0
         known = [(event, count) for event, count in parts if pure_epsilon(event) is None]
         for direction in (REMOVE, ADD):
             if largest_loss(parts, direction) <= epsilon:
                 continue
-            grid = self.prepare(parts, epsilon=epsilon, direction=direction, fineness=fineness)
+            grid = self.choose_grid(parts, epsilon=epsilon, direction=direction, fineness=fineness)
             points = max(points, grid.points)
             uppers.append(self.to_delta(self._compose(parts, grid), grid, epsilon).upper)
             if known:
@@ -258,7 +258,7 @@ class LossDistributionAccountant(Accountant):
 
     def to_delta(self, total, grid, epsilon):
         """One direction's and one side's delta, as `to_epsilon`."""
-        from .loss_kernels import delta_at
+        from .kernels import delta_at
 
         mass, left, centre, log_factor, infinite, rounding, weighted, plain = self._read(total, grid)
         pad = 1e-14 * (1 + epsilon) + 0.01 * rounding

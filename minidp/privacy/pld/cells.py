@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .events import Gaussian
-from .loss_kernels import (knots_between, log_ratio_at, merged_gaussian_masses, sampled_losses,
-                           spread_gaussian_masses)
-from .moments import pure_epsilon
+from ..events import Gaussian
+from ..moments import pure_epsilon
+from .kernels import knots_between, log_ratio_at, merged_gaussian_masses, sampled_losses, spread_gaussian_masses
 
 REMOVE, ADD = "remove", "add"
 

@@ -3,7 +3,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from minidp.privacy.fourier import fast_length, spectrum_of, square_sum
+from minidp.privacy.pld.fourier import fast_length, spectrum_of, square_sum
 
 
 @pytest.mark.parametrize("main", [0.2, 0.999999])

@@ -7,7 +7,7 @@ import pytest
 from minidp.errors import ParameterError, UnsupportedEventError
 from minidp.privacy import (Gaussian, Laplace, MomentsAccountant, PoissonSampled, RandomlyStopped, RenyiAccountant,
                             Repeated, liu_talwar, poisson_stopped_epsilon, theorem_d1)
-from minidp.privacy.selection import require_pure
+from minidp.privacy.search_cost import require_pure
 from tests.support.accountants import ledger_of
 
 STEP = PoissonSampled(0.01, Gaussian(4.0))
@@ -55,9 +55,9 @@ def test_expected_runs(eta, gamma, mean):
 
 def test_random_stopping_by_hand():
     accountant = RenyiAccountant(orders=(8.0, 20.0))
-    once = accountant.curve(PoissonSampled(0.01, Gaussian(4.0)), accountant.orders) * 1000 / np.array([7.0, 19.0])
+    once = accountant.cost_curve(PoissonSampled(0.01, Gaussian(4.0)), accountant.orders) * 1000 / np.array([7.0, 19.0])
     event = RandomlyStopped(PoissonSampled(0.01, Gaussian(4.0)), 1.0, 0.1)
-    stopped = accountant.curve(RandomlyStopped(_thousand(), event.eta, event.gamma), accountant.orders)
+    stopped = accountant.cost_curve(RandomlyStopped(_thousand(), event.eta, event.gamma), accountant.orders)
     choice = min((1 - 1 / b) * d + math.log(10) / b for b, d in zip((8.0, 20.0), once))
     expected = [d + 2 * choice + math.log(10) / (a - 1) for a, d in zip((8.0, 20.0), once)]
     assert np.allclose(stopped / np.array([7.0, 19.0]), expected, rtol=1e-10)
@@ -76,7 +76,7 @@ def test_one_run_for_certain_still_costs_at_least_that_run():
 
 def test_poisson_stopping_by_hand():
     accountant, ledger = RenyiAccountant(orders=(10.0,)), ledger_of((STEP, 1000))
-    one_run = accountant.curve(STEP, accountant.orders)[0] * 1000
+    one_run = accountant.cost_curve(STEP, accountant.orders)[0] * 1000
     delta_run = accountant.delta(ledger, math.log(1 + 1 / 9)).upper
     moment = one_run + 9 * 5.0 * delta_run + math.log(5.0)
     expected = moment / 9 + math.log(0.9) - (math.log(1e-5) + math.log(10)) / 9
