@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.config import FREE, command_of, option, parse, to_json
-from common.report import compare, git_commit, user_errors, versions, write_json
+from common.report import compare
 
+from minidp.cli import user_errors
 from minidp.errors import ParameterError
+from minidp.files import write_json
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant, PoissonSampled
 from minidp.privacy.catalogue import ACCOUNTANTS, make
 from minidp.privacy.plots import save_epsilon_curves
 from minidp.privacy.moments import PAPER_ORDERS
+from minidp.run.record import git_commit, versions
 from minidp.validate import count, in_range, positive_finite
 
 FIGURE_2 = ("paper_strong_composition", "moments_paper_orders")

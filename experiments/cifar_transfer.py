@@ -16,7 +16,7 @@ from common.config import command_of, option, parse, to_json
 from common.flags import RunFlags
 from common.job import Job, exit_status, shrink_for_smoke
 from common.public import scale_initial_values, train_public
-from common.report import compare, git_commit, user_errors, versions, write_json
+from common.report import compare
 from common.sweep_flags import SweepFlags
 from common.training import stop_on_interrupt
 from common.transfer_figures import Transfer, TransferSentences
@@ -27,9 +27,12 @@ from tqdm import tqdm
 
 from minidp import nn
 from minidp.backend import Backend
+from minidp.cli import user_errors
 from minidp.data import centre_crop, load_cifar10, load_public, standardise_images
 from minidp.errors import ParameterError
+from minidp.files import write_json
 from minidp.mechanism import LinearDecay, Sanitizer, flat_group, per_layer_groups
+from minidp.run.record import git_commit, versions
 from minidp.streams import Streams
 from minidp.train import OPTIMIZERS, evaluate, load_arrays, restore, save_model
 from minidp.validate import count, in_range, non_negative_finite, positive_finite

@@ -11,12 +11,14 @@ import math
 from dataclasses import dataclass
 
 from common.config import option, parse
-from common.report import compare, user_errors, write_json
+from common.report import compare
 from common.sweep_figures import row
 from common.sweep_flags import DigitSweepFlags
 from common.sweep_plots import draw_claims
 from common.sweeps import Point
 
+from minidp.cli import user_errors
+from minidp.files import write_json
 from minidp.privacy import Gaussian, Ledger, PoissonSampled, noise_multiplier_for
 from minidp.privacy.catalogue import make
 

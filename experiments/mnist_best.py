@@ -19,13 +19,13 @@ from common.accounting import ACCOUNTANTS
 from common.config import option, parse
 from common.flags import RunFlags
 from common.job import Job, exit_status, load_digits, shrink_for_smoke
-from common.report import user_errors
 from common.views import load_features, save_features
 import numpy as np
 from tqdm import tqdm
 
 from minidp import nn
 from minidp.backend import to_host
+from minidp.cli import user_errors
 from minidp.data import RandomFeatures, Scattering, cache_dir
 from minidp.errors import ParameterError, UnsupportedEventError
 from minidp.grads import Explicit

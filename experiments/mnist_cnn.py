@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from common.config import option, parse
 from common.flags import RunFlags
 from common.job import Job, exit_status, load_digits, shrink_for_smoke
-from common.report import user_errors
 import numpy as np
 
 from minidp import nn
+from minidp.cli import user_errors
 from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
 from minidp.validate import non_negative_finite, positive_finite
 

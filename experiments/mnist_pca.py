@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from common.config import option, parse
 from common.flags import RunFlags
 from common.job import Job, exit_status, load_digits, shrink_for_smoke
-from common.report import user_errors
 import numpy as np
 
 from minidp import nn
+from minidp.cli import user_errors
 from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay, PrivatePCA, Sanitizer, flat_group, per_layer_groups, random_projection
 from minidp.train import OPTIMIZERS

@@ -9,12 +9,14 @@ What is finished is not run again: the same command goes on after an interrupt, 
 from dataclasses import dataclass
 
 from common.config import option, parse
-from common.report import compare, user_errors, write_json
+from common.report import compare
 from common.sweep_figures import AVERAGED, PANELS, TIGHT, Budgets, NoiseLevels, Panels
 from common.sweep_flags import DigitSweepFlags
 from common.sweep_sentences import Sentences
 
+from minidp.cli import user_errors
 from minidp.errors import ParameterError
+from minidp.files import write_json
 
 NAME = "mnist_sweeps"
 FIGURES = {"3": NoiseLevels(), "3-tight": TIGHT, "3-averaged": AVERAGED, "4": Budgets(), "5": Panels("abcdef"),

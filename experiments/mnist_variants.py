@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import mnist_pca
 from common.config import option, parse
 from common.job import exit_status
-from common.report import user_errors
 from common.watching import Watching
 
 from minidp import nn
+from minidp.cli import user_errors
 from minidp.errors import ParameterError
 from minidp.validate import count, positive_finite
 

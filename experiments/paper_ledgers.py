@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.config import FREE, command_of, option, parse
-from common.report import compare, git_commit, user_errors, versions, write_json
+from common.report import compare
 
+from minidp.cli import user_errors
+from minidp.files import write_json
 from minidp.privacy import Gaussian, JointGaussian, Ledger, MomentsAccountant, PoissonSampled, theorem_d1
 from minidp.privacy.budget import max_steps
 from minidp.privacy.catalogue import make
 from minidp.privacy.moments import PAPER_ORDERS
+from minidp.run.record import git_commit, versions
 
 NAME = "paper_ledgers"
 DELTA, Q, LAYERS = 1e-5, 0.01, 2

@@ -1,9 +1,9 @@
 """Epsilon from the command line: python -m minidp epsilon | delta | calibrate | curve | tradeoff | verify."""
-import argparse
 import json
 import sys
 from pathlib import Path
 
+from .cli import Parser
 from .errors import MinidpError
 from .privacy import Gaussian, JointGaussian, Ledger, NeighbouringRelation, PoissonSampled
 from .privacy.catalogue import ACCOUNTANTS, all_bounds, make
@@ -12,12 +12,6 @@ from .validate import in_range, positive_finite
 
 MOST_STEPS = 10**12
 BOUNDS = ("moments", "renyi", "loss_distribution", "gaussian_clt")
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message):
-        print(f"error: {message}; --help lists the flags", file=sys.stderr)
-        sys.exit(2)
 
 
 def step_event(args, noise_multiplier=None, sampling_probability=None):
@@ -151,11 +145,11 @@ def verify_command(args):
 
 def build_parser():
     """The command line."""
-    parser = _Parser(prog="python -m minidp", description=__doc__, allow_abbrev=False)
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
+    parser = Parser(prog="python -m minidp", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
 
     def command(name, run, help):
-        sub = commands.add_parser(name, help=help, allow_abbrev=False)
+        sub = commands.add_parser(name, help=help)
         sub.set_defaults(run_command=run)
         sub.add_argument("--json", action="store_true", help="JSON instead of a table")
         return sub

@@ -1,8 +1,14 @@
-"""Writing a file so that a reader, or a crash, sees the old content or the new and nothing between."""
+"""Writing a file so that a reader, or a crash, sees the old content or the new and nothing between; JSON, strictly."""
+import dataclasses
+import enum
+import json
+import math
 import os
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
+
+from .errors import DataError
 
 
 @contextmanager
@@ -50,3 +56,50 @@ def _sync_directory(directory):
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def jsonable(value, where="result"):
+    """The value in the types of JSON: infinity is the string "inf", None is null, arrays are lists.
+
+    Raises ValueError for NaN, which no reader of a result could tell from a mistake, and TypeError for what
+    has no such form; both name the place.
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(key): jsonable(item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, enum.Enum):
+        return jsonable(value.value, where)
+    if hasattr(value, "tolist"):  # a NumPy scalar or array
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [jsonable(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        if math.isnan(value):
+            raise ValueError(f"{where} is NaN")
+        return "inf" if value > 0 else "-inf"
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"{where}: no JSON for {type(value).__name__}")
+
+
+def write_json(path, value):
+    """Write the value as JSON, whole or not at all. Raises ValueError for NaN, OSError for a bad path."""
+    text = json.dumps(jsonable(value, Path(path).stem), indent=2, allow_nan=False)
+    with atomic_write(path) as file:
+        file.write(text + "\n")
+
+
+def read_json(path, error=DataError):
+    """The object in a JSON file. Raises `error`, naming the file, where there is none or it holds something else."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError) as missing:
+        raise error(f"{path}: no such file") from missing
+    except (OSError, ValueError, RecursionError) as damage:
+        raise error(f"{path}: damaged, or not JSON ({damage})") from damage
+    if not isinstance(found, dict):
+        raise error(f"{path}: damaged: expected an object, got {type(found).__name__}")
+    return found

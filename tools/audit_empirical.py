@@ -22,13 +22,13 @@ for folder in (ROOT, ROOT / "experiments"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
-from common.report import user_errors, write_json
 
 from minidp import nn
 from minidp.audit import empirical
 from minidp.audit.html import page, picture, table, verdict
+from minidp.cli import user_errors
 from minidp.errors import ParameterError
-from minidp.files import atomic_write
+from minidp.files import atomic_write, write_json
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, ShuffleSampler, add_gaussian, flat_group
 from minidp.privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled, noise_multiplier_for
 from minidp.streams import Streams

@@ -22,11 +22,12 @@ for folder in (ROOT, ROOT / "experiments"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))  # the cases of the tests, and the errors of the command lines
 
-from common.report import user_errors, write_json
 
 from minidp.audit.card import read_module
 from minidp.backend import Backend
+from minidp.cli import user_errors
 from minidp.errors import ParameterError
+from minidp.files import write_json
 from tools import check_cards
 
 

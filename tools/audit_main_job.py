@@ -22,11 +22,12 @@ for folder in (ROOT, ROOT / "experiments"):
 
 import mnist_pca
 from common.config import parse
-from common.report import user_errors, write_json
 
 from minidp import nn
 from minidp.audit import empirical
+from minidp.cli import user_errors
 from minidp.errors import ParameterError
+from minidp.files import write_json
 from minidp.train import load_model
 
 CONFIDENCE = 0.95

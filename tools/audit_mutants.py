@@ -15,9 +15,9 @@ for folder in (ROOT, ROOT / "experiments"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
-from common.report import user_errors
 
 from minidp.audit.mutation import caught_by
+from minidp.cli import user_errors
 from minidp.files import atomic_write
 from tests.support.mutants import EQUIVALENT, MUTANTS
 from tools import audit_gradients

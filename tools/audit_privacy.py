@@ -24,10 +24,10 @@ for folder in (ROOT, ROOT / "experiments"):
         sys.path.insert(0, str(folder))
 
 from common.finish import unamplified
-from common.report import user_errors
 from mnist_variants import Stages
 
 from minidp.audit.html import page, table, verdict
+from minidp.cli import user_errors
 from minidp.errors import DataError, ParameterError
 from minidp.files import atomic_write
 from minidp.mechanism import ClipGroup, FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler

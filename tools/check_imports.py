@@ -11,13 +11,14 @@ import sys
 from pathlib import Path
 
 RANK = {
-    "errors": 0, "validate": 0, "files": 0, "plotting": 0, "numbers": 0, "blas": 0, "threads": 0, "normal": 0, "gram": 0, "host_kernels": 0,
+    "errors": 0, "validate": 0, "files": 0, "cli": 0, "plotting": 0, "numbers": 0, "blas": 0, "threads": 0, "normal": 0,
+    "gram": 0, "host_kernels": 0,
     "backend": 1, "streams": 1,
     "grads": 2,
     "nn": 3, "privacy": 3, "data": 3,
     "mechanism": 4,
-    "train": 5, "audit": 5,
-    "__init__": 6, "__main__": 6,
+    "train": 5, "audit": 5, "run": 6,
+    "__init__": 7, "__main__": 7,
 }
 APART = {("mechanism", "nn"), ("mechanism", "data")}
 OUTSIDE = {"tests", "tools", "experiments", "common"}

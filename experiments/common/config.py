@@ -8,7 +8,6 @@
 
     config = parse(Config, description="...")          # --lot-size 300 --quiet
 """
-import argparse
 import dataclasses
 import re
 import shlex
@@ -16,7 +15,8 @@ import sys
 import types
 import typing
 
-from .report import jsonable
+from minidp.cli import Parser
+from minidp.files import jsonable
 
 # Flags that say where a run reads and writes, and nothing of its result: they may differ when it is resumed.
 FREE = ("out", "resume", "quiet", "data_dir", "device")
@@ -35,7 +35,7 @@ def parse(config, argv=None, *, prog=None, description=None):
     Abbreviated or unknown flags and unreadable values print one line and exit with 2. What the dataclass itself
     refuses raises the dataclass's error.
     """
-    parser = _Parser(prog=prog, description=description, allow_abbrev=False)
+    parser = Parser(prog=prog, description=description)
     groups = {}
     types_of = typing.get_type_hints(config)
     for field in dataclasses.fields(config):
@@ -75,12 +75,6 @@ def command_of(script, config, leave_out=()):
         else:
             words += [f"--{flag}", str(value)]
     return shlex.join(words)
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message):
-        print(f"error: {message}; --help lists the flags", file=sys.stderr)
-        sys.exit(2)
 
 
 def _add(group, field, kind):

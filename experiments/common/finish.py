@@ -2,14 +2,16 @@
 import hashlib
 import math
 
+from minidp.files import write_json
 from minidp.privacy import FixedSizeSampled, Ledger, PoissonSampled
+from minidp.run.record import git_commit, versions
 from minidp.train import Averaged, save_model
 
 from .accounting import every_epsilon
 from .config import FREE, to_json
 from .plots import save_curves
 from .folder import lots_charged
-from .report import compare, git_commit, versions, write_json
+from .report import compare
 from .statement import write_statement
 from .training import write_metrics
 

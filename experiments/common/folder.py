@@ -12,10 +12,10 @@ from datetime import datetime
 from pathlib import Path
 
 from minidp.errors import CheckpointError, DataError, ParameterError
+from minidp.files import jsonable, write_json
 from minidp.privacy import Ledger
 from minidp.train import Progress, load_checkpoint, restore_training, save_checkpoint
 
-from .report import jsonable, write_json
 
 CONFIG, LEDGER, CHECKPOINT, RESULT = "config.json", "ledger.json", "checkpoint.npz", "result.json"
 LOCK = "run.lock"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from minidp import data, nn
 from minidp.backend import Backend
 from minidp.errors import BudgetExceededError, ParameterError
+from minidp.files import jsonable
 from minidp.mechanism import FixedSizeSampler, Plan, PoissonSampler, ShuffleSampler
 from minidp.privacy import Filter, Ledger
 from minidp.privacy.catalogue import make
@@ -19,7 +20,6 @@ from minidp.streams import Streams
 from .config import FREE, command_of, to_json
 from .finish import finish
 from .folder import RunFolder
-from .report import jsonable
 from .training import Task, train
 
 @dataclass

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minidp.errors import MinidpError
+from minidp.run.record import git_commit, versions
 from minidp.validate import count
 
 from .config import command_of, option
-from .report import git_commit, versions
 from .sweeps import Run, perform
 
 

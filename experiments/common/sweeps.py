@@ -14,9 +14,10 @@ from pathlib import Path
 from tqdm import tqdm
 
 from minidp.errors import BudgetExceededError, MinidpError
+from minidp.files import write_json
+from minidp.run.record import git_commit
 
 from .config import FREE, command_of, parse
-from .report import git_commit, write_json
 
 HISTORY = ("epoch", "step", "test_accuracy", "train_accuracy_not_private", "delta_at_epsilon")
 MOST_ROWS = 500  # of a history; every second, third ... row of a longer one

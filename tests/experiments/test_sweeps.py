@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.config import option
-from common.report import write_json
 from common.training import stop_on_interrupt
 from minidp.errors import BudgetExceededError, ParameterError
+from minidp.files import write_json
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,43 @@
+"""What all command lines share: flags read strictly, and what a user did wrong told in one line."""
+import argparse
+import sys
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+from .errors import MinidpError
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that takes no abbreviations, and ends with one line and status 2 for flags it cannot read."""
+
+    def __init__(self, *args, **named):
+        super().__init__(*args, **{"allow_abbrev": False, **named})
+
+    def error(self, message):
+        print(f"error: {message}; --help lists the flags", file=sys.stderr)
+        sys.exit(2)
+
+
+@contextmanager
+def user_errors():
+    """Context manager for command lines: report user errors on one line and exit with status 2.
+
+    Covers minidp's errors and the operating system's (a path that cannot be read or written, a full disk);
+    anything else is a fault of the program and keeps its traceback. An interrupt prints one line that says what
+    was saved, which the block puts into `saved` of the object it is given, and exits with 130.
+    """
+    note = SimpleNamespace(saved="what was charged is in the run's folder, if it was made: go on with --resume")
+    try:
+        yield note
+    except (MinidpError, OSError, MemoryError) as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            text = f"{error.filename}: {error.strerror}"
+        elif isinstance(error, OSError) and error.strerror:
+            text = error.strerror
+        else:
+            text = str(error)
+        print(f"error: {' '.join(text.split())}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print(f"\ninterrupted; {note.saved}", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,1 @@
+"""A private run on disk."""
