@@ -222,7 +222,7 @@ def load_pretrained(config, classes, rng):
 
 def make_groups(config, body):
     """Clip groups: the softmax layer's C is twice the others', since its gradients are (Section 5.3)."""
-    keys = list(body.params())
+    keys = list(body.params)
     softmax = keys[-1][0]
     if config.baseline:
         return flat_group(keys, math.inf, 0.0)

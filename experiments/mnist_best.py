@@ -157,7 +157,7 @@ def released_mean(job, sanitizer, features):
     job.charge_setup()
     raw_sum = None
     for start in range(0, features.shape[0], ROWS):
-        raw_sum = sanitizer.clipped_sum({MEAN: Explicit(features[start : start + ROWS])}, raw_sum)
+        raw_sum = sanitizer.add_clipped({MEAN: Explicit(features[start : start + ROWS])}, raw_sum)
     return sanitizer.release(raw_sum, job.streams.noise)[MEAN] / job.dataset.nominal_size
 
 
@@ -198,7 +198,7 @@ def run(config):
     dense = nn.Dense(FEATURES, dataset.classes, rng=job.streams.init, init=nn.init.constant(0.0), name="dense")
     body = nn.Sequential([dense], (FEATURES,))
     bound = math.inf if config.baseline else config.setting(4, config.clip_norm)
-    job.open(Sanitizer(flat_group(list(body.params()), bound, config.sigma), config.gradients), BASELINE_EPOCHS)
+    job.open(Sanitizer(flat_group(list(body.params), bound, config.sigma), config.gradients), BASELINE_EPOCHS)
     if config.as_chosen and config.sigma and config.mean_sigma:
         job.about = {"tuning": cost_of_choosing(job)}
     features, tested = (job.backend.asarray(fixed_features(job, images), dtype="float32")

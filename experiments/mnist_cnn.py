@@ -102,7 +102,7 @@ def run(config):
     network = make_network(config, dataset.classes, job.streams.init)
     groups = {"per-layer": per_layer_groups, "flat": flat_group}[config.clipping]
     bound = math.inf if config.baseline else clip_norm if config.clip_norm is None else config.clip_norm
-    job.open(Sanitizer(groups(list(network.params()), bound, config.sigma), config.gradients), config.default_epochs)
+    job.open(Sanitizer(groups(list(network.params), bound, config.sigma), config.gradients), config.default_epochs)
     network.to(job.backend)
     optimizer = config.make_optimizer(rate if config.learning_rate is None else config.learning_rate)
     images = to_float(dataset.x_train), dataset.y_train, to_float(dataset.x_test), dataset.y_test

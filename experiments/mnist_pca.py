@@ -98,7 +98,7 @@ def make_sanitizer(config, network):
     """Clipping and noise, for each layer by itself as in Section 5.2, or for all parameters together."""
     groups = {"per-layer": per_layer_groups, "flat": flat_group}[config.clipping]
     clip_norm = math.inf if config.baseline else config.clip_norm
-    return Sanitizer(groups(list(network.params()), clip_norm, config.sigma), config.gradients)
+    return Sanitizer(groups(list(network.params), clip_norm, config.sigma), config.gradients)
 
 
 def make_projection(job, pca, images):

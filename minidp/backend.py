@@ -40,7 +40,7 @@ _PLAIN = {np.ndarray}.__contains__
 def namespace_of(*arrays):
     """The library the arrays belong to, numpy or cupy.
 
-    An array class may name its library in `__minidp_namespace__` (the guarded arrays of the tests do).
+    What is no array but gives arrays (data.Examples) names their library in its attribute `xp`.
     Raises BackendMismatchError if two libraries are mixed, or if something is no array.
     """
     if arrays and all(map(_PLAIN, map(type, arrays))):  # the usual case, asked a hundred times a step
@@ -55,7 +55,7 @@ def namespace_of(*arrays):
 
 
 def _namespace(array):
-    own = getattr(array, "__minidp_namespace__", None)
+    own = getattr(array, "xp", None)
     if own is not None:
         return own
     if isinstance(array, (np.ndarray, np.generic)):
@@ -138,7 +138,7 @@ def epsilon(array):
     return float(np.finfo(array.dtype).eps)
 
 
-def keep_rows(keep, array):
+def zero_rows_unless(keep, array):
     """The array with the rows b where keep_b is false replaced by zeros: where(keep, array, 0).
 
     A factor that is not finite has to go before a matrix product: weight zero times NaN is NaN. On the host
@@ -176,7 +176,7 @@ def outer_products(a, d):
 def add_weighted(total, w, g):
     """total += w @ g, in place, without the rows of g whose weight is 0; total (P,), w (B,), g (B, P)."""
     if not _compiled(total, w, g):
-        total += w @ keep_rows(w != 0, g)
+        total += w @ zero_rows_unless(w != 0, g)
         return
     from . import host_kernels
 
@@ -188,7 +188,7 @@ def _compiled(*arrays):
     return all(isinstance(array, np.ndarray) and array.dtype == np.float32 for array in arrays)
 
 
-def copy_runs(view):
+def contiguous(view):
     """ascontiguousarray of a view whose last axis lies together in memory, each run along it copied at once."""
     xp = namespace_of(view)
     if xp is np and view.size:

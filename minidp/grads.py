@@ -8,7 +8,7 @@ Letters: b example, i and o the two sides of an outer product, t position.
 import math
 from math import prod
 
-from .backend import (add_weighted, epsilon, keep_rows, materialises, namespace_of, outer_products,
+from .backend import (add_weighted, epsilon, zero_rows_unless, materialises, namespace_of, outer_products,
                       row_sq_norms)
 from .errors import ShapeError
 from .gram import gram, gram_chain, pair_levels, quadratic, sum_in_pairs
@@ -54,9 +54,9 @@ class PerExampleGrad:
         """The same gradients, materialised."""
         return Explicit(self.materialise())
 
-    def over_views(self, views):
+    def sum_over_views(self, views):
         """One gradient an example, of examples that have `views` rows each, one after another: sums over the rows."""
-        return self.explicit().over_views(views)
+        return self.explicit().sum_over_views(views)
 
     @property
     def explicit_bytes(self):
@@ -82,7 +82,7 @@ class Explicit(PerExampleGrad):
         [N1]  sq_b = sum_p g_bp^2
         [N2]  upper_b = sq_b (1 + n eps), n the longest chain of roundings (`sq_norms_upper`)
         [P1]  sum = sum_b w_b g_b
-        [V1]  over_views: g_b = sum_v g_bv, v the rows of example b
+        [V1]  sum_over_views: g_b = sum_v g_bv, v the rows of example b
 
     Source
         [N2]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1: a dot product of n
@@ -114,7 +114,7 @@ class Explicit(PerExampleGrad):
 
     def weighted_sum(self, w):
         """sum_b w_b g_b, of the parameter's shape."""
-        total = w @ keep_rows(w != 0, self._matrix())  # [P1]
+        total = w @ zero_rows_unless(w != 0, self._matrix())  # [P1]
         return total.reshape(self.shape[::-1]).T if self._swapped else total.reshape(self.shape)
 
     def add_weighted_sum(self, total, w):
@@ -128,7 +128,7 @@ class Explicit(PerExampleGrad):
         """The gradients, (B, *shape)."""
         return self.g.transpose(0, 2, 1) if self._swapped else self.g
 
-    def over_views(self, views):
+    def sum_over_views(self, views):
         """One gradient an example, the sum of its rows."""
         g = self.materialise()
         return Explicit(g.reshape((self.n_examples // views, views, *self.shape)).sum(axis=1))  # [V1]
@@ -158,7 +158,7 @@ class Outer(PerExampleGrad):
         [F1]  g_bio = a_bi d_bo
         [N1]  sq_b = (sum_i a_bi^2) (sum_o d_bo^2)
         [P1]  sum_io = sum_b (w_b a_bi) d_bo
-        [V1]  over_views: g_bio = sum_v a_bvi d_bvo, an OuterSum whose positions are the rows of example b
+        [V1]  sum_over_views: g_bio = sum_v a_bvi d_bvo, an OuterSum whose positions are the rows of example b
 
     Source
         [N1]  Goodfellow 2015, arXiv:1510.01799, section 4
@@ -185,7 +185,7 @@ class Outer(PerExampleGrad):
 
     def weighted_sum(self, w):
         """sum_b w_b g_b, (I, O)."""
-        a, d = (keep_rows(w != 0, factor) for factor in (self.a, self.d))
+        a, d = (zero_rows_unless(w != 0, factor) for factor in (self.a, self.d))
         if self.shape[0] <= self.shape[1]:
             return (w[:, None] * a).T @ d  # [P1]
         return a.T @ (w[:, None] * d)  # [P1]
@@ -200,7 +200,7 @@ class Outer(PerExampleGrad):
         g, sq_norms = outer_products(self.d, self.a) if swapped else outer_products(self.a, self.d)  # [F1]
         return Explicit(g, swapped, sq_norms)
 
-    def over_views(self, views):
+    def sum_over_views(self, views):
         """One gradient an example, a sum over its rows as positions."""
         examples = self.n_examples // views
         return OuterSum(*(f.reshape((examples, views, f.shape[1])) for f in (self.a, self.d)))  # [V1]
@@ -224,7 +224,7 @@ class OuterSum(PerExampleGrad):
         [N4]  c = n u / (1 - n u), u half the dtype's eps; n the longest chain of roundings in A (c_i), D (c_o)
               and the sum over t and u (c_s)
         [P1]  sum_io = sum_bt (w_b a_bti) d_bto
-        [V1]  over_views: the positions of all rows of an example are positions of that example
+        [V1]  sum_over_views: the positions of all rows of an example are positions of that example
 
     Source
         [N1]  Rochette, Manoel, Tramel 2019, arXiv:1912.06015; Bu, Mao, Xu 2022, arXiv:2205.10683
@@ -277,7 +277,7 @@ class OuterSum(PerExampleGrad):
 
     def weighted_sum(self, w):
         """sum_b w_b g_b, (I, O)."""
-        a, d = (keep_rows(w != 0, factor) for factor in (self.a, self.d))
+        a, d = (zero_rows_unless(w != 0, factor) for factor in (self.a, self.d))
         rows = self.n_examples * self.positions
         if self.shape[0] <= self.shape[1]:
             a = w[:, None, None] * a
@@ -289,7 +289,7 @@ class OuterSum(PerExampleGrad):
         """(B, I, O), by the definition (einsum "bti,bto->bio" as the batched product it is); into `out` if given."""
         return self.xp.matmul(self.a.transpose(0, 2, 1), self.d, out=out)  # [F1]
 
-    def over_views(self, views):
+    def sum_over_views(self, views):
         """One gradient an example, over the positions of all its rows."""
         examples, positions = self.n_examples // views, views * self.positions
         return OuterSum(*(f.reshape((examples, positions, f.shape[2])) for f in (self.a, self.d)))  # [V1]

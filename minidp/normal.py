@@ -29,7 +29,7 @@ def float32_normals(rng, size):
     """
     out = np.empty(size, dtype=np.float32)
     blocks = [out[start : start + BLOCK] for start in range(0, size, BLOCK)]
-    threads.relay(lambda block: (block, *rng.random((2, (block.size + 1) // 2))), _transform, blocks)
+    threads.pipeline(lambda block: (block, *rng.random((2, (block.size + 1) // 2))), _transform, blocks)
     return out
 
 

@@ -4,7 +4,7 @@ BLAS splits each matrix product by itself, and its threads wait for each other a
 else stands on one core. Here the parts of a lot run side by side instead, each with a BLAS of one thread.
 
 MINIDP_THREADS=N in the environment sets the number of parts; 1 leaves the cores to BLAS. By default it is the
-number of threads that BLAS was given (OPENBLAS_NUM_THREADS), where there are at most MOST of them, and 1 where
+number of threads that BLAS was given (OPENBLAS_NUM_THREADS), where there are at most MAX_THREADS of them, and 1 where
 BLAS has more (it then uses them better) or cannot be told how many to use. Sums over parts round differently
 from sums over the whole: with the same number of threads a seeded run repeats bit for bit, whatever their timing.
 """
@@ -18,31 +18,31 @@ from queue import SimpleQueue
 from .blas import thread_functions
 from .errors import ParameterError
 
-MOST = 4  # measured on two cores; beyond four, products of a few rows each lose what is won elsewhere
-MIN_ROWS = 64  # examples that are worth a hand-over to another thread
+MAX_THREADS = 4  # measured on two cores; beyond four, products of a few rows each lose what is won elsewhere
+MIN_SHARD = 64  # examples that are worth a hand-over to another thread
 
 _pool = None
 _busy = threading.Lock()
 
 
-def parts_for(rows):
-    """The number of parts to cut `rows` examples into."""
-    return max(1, min(limit(), rows // MIN_ROWS))
+def shards_for(examples):
+    """The number of shards to cut a lot of this many examples into."""
+    return max(1, min(limit(), examples // MIN_SHARD))
 
 
 @cache
 def limit():
-    """Threads that `run` uses at most. Raises ParameterError if MINIDP_THREADS is no number of threads."""
+    """Threads that `map_parallel` uses at most. Raises ParameterError if MINIDP_THREADS is no number of threads."""
     wanted = os.environ.get("MINIDP_THREADS", "")
     if wanted and not (wanted.isascii() and wanted.isdigit() and int(wanted) > 0):
         raise ParameterError(f"expected MINIDP_THREADS={wanted} in the environment to be an integer of at least 1")
     if thread_functions() is None:
         return 1
     given = thread_functions()[0]()
-    return int(wanted) if wanted else given if given <= MOST else 1
+    return int(wanted) if wanted else given if given <= MAX_THREADS else 1
 
 
-def run(function, items):
+def map_parallel(function, items):
     """[function(item) for each item], side by side, in the order of the items, whichever is ready first.
 
     All items are waited for; the first exception is raised. A call from inside another one runs in order.
@@ -62,7 +62,7 @@ def run(function, items):
         _busy.release()
 
 
-def relay(first, second, items):
+def pipeline(first, second, items):
     """second(first(item)) for each item, in order, with `second` a thread of its own where one is free.
 
     `first` runs in the caller's thread, in the order of the items: it may draw from a generator.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minidp import backend as backend_module
-from minidp.backend import (Backend, batch_budget, copy_runs, epsilon, explicit_budget, materialises, namespace_of,
+from minidp.backend import (Backend, batch_budget, contiguous, epsilon, explicit_budget, materialises, namespace_of,
                             row_sq_norms, standard_normal, synchronise, to_host)
 from minidp.errors import BackendMismatchError, DeviceUnavailableError, ParameterError
 from minidp.normal import float32_normals
@@ -193,10 +193,10 @@ def test_copying_runs_equals_a_plain_copy(backend, rng):
     for dtype in ("float32", "float64", "complex128"):
         x = backend.asarray(rng.standard_normal((4, 5, 6)).astype(dtype))
         for view in (x, x[:, ::2], x[1:, :, 2:5], x[..., :1], x[:0], x.transpose(1, 0, 2)):
-            got = copy_runs(view)
+            got = contiguous(view)
             np.testing.assert_array_equal(to_host(got), np.ascontiguousarray(to_host(view)))
             assert got.dtype == view.dtype and got.shape == view.shape
     a = to_host(x)
     windows = np.lib.stride_tricks.as_strided(a, (4, 4, 12), (*a.strides[:2], a.itemsize))
-    np.testing.assert_array_equal(copy_runs(windows), windows.copy())
-    assert copy_runs(windows).flags.c_contiguous
+    np.testing.assert_array_equal(contiguous(windows), windows.copy())
+    assert contiguous(windows).flags.c_contiguous

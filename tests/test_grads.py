@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minidp.backend import keep_rows, to_host
+from minidp.backend import zero_rows_unless, to_host
 from minidp.errors import BackendMismatchError, ParameterError, ShapeError
 from minidp.gram import GRAM_RUN_SINGLE
 from minidp.grads import Explicit, Outer, OuterSum, rounding_bound
@@ -144,7 +144,7 @@ def test_over_views_an_examples_rows_are_summed(kind, backend, examples, views, 
         grad = make(kind, examples * views, t, i, o, rng, backend)
         rows = to_host(grad.materialise())
         expected = np.array([sum(rows[b * views + v] for v in range(views)) for b in range(examples)]).reshape((-1, i, o))
-        for one in (grad.over_views(views), grad.explicit().over_views(views)):
+        for one in (grad.sum_over_views(views), grad.explicit().sum_over_views(views)):
             assert one.n_examples == examples and one.shape == (i, o)
             np.testing.assert_allclose(to_host(one.materialise()), expected, rtol=1e-12, atol=1e-14)
             np.testing.assert_allclose(to_host(one.sq_norms()), (expected**2).sum(axis=(1, 2)), rtol=1e-11, atol=1e-13)
@@ -167,7 +167,7 @@ def test_weight_zero_keeps_bad_numbers_out(kind, bad, backend, rng):
 def test_keep_rows_equals_where(backend, rng):
     x = rng.standard_normal((4, 3))
     for keep in (np.array([True] * 4), np.array([True, False, False, True])):
-        got = keep_rows(backend.asarray(keep), backend.asarray(x))
+        got = zero_rows_unless(backend.asarray(keep), backend.asarray(x))
         np.testing.assert_array_equal(to_host(got), np.where(keep[:, None], x, 0))
 
 

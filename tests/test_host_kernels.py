@@ -91,7 +91,7 @@ def test_explicit_clipped_sum_in_float32_equals_a_loop(budget, rng, monkeypatch)
     groups, batches, raw_sum = flat_group(KEYS, 20.0, 0.0), [_grads(rng, n) for n in (7, 1, 6)], None
     expected = {key: 0 for key in KEYS}
     for grads in batches:
-        raw_sum = Sanitizer(groups, "explicit").clipped_sum(grads, raw_sum)
+        raw_sum = Sanitizer(groups, "explicit").add_clipped(grads, raw_sum)
         exact = {key: grad.materialise().astype("float64") for key, grad in grads.items()}
         for key, part in reference.clipped_sum(exact, groups).items():
             expected[key] = expected[key] + part

@@ -10,14 +10,14 @@ import pytest
 from minidp import threads
 from minidp.errors import ParameterError
 
-MAKERS = {"run": lambda function, items: threads.run(function, items),
+MAKERS = {"run": lambda function, items: threads.map_parallel(function, items),
           "relay": lambda function, items: _relayed(function, items)}
 makers = pytest.mark.parametrize("maker", MAKERS.values(), ids=list(MAKERS))
 
 
 def _relayed(function, items):
     found = []
-    threads.relay(lambda item: item, lambda item: found.append(function(item)), items)
+    threads.pipeline(lambda item: item, lambda item: found.append(function(item)), items)
     return found
 
 
@@ -42,13 +42,13 @@ def test_results_keep_the_order_of_the_items(maker, count):
 @side_by_side
 def test_items_run_side_by_side():
     meeting = threading.Barrier(3, timeout=20)
-    assert len({*threads.run(lambda _: meeting.wait() is None or threading.get_ident(), range(3))}) == 3
+    assert len({*threads.map_parallel(lambda _: meeting.wait() is None or threading.get_ident(), range(3))}) == 3
 
 
 @side_by_side
 def test_the_first_half_of_a_relay_stays_in_the_callers_thread():
     drew, used = [], set()
-    threads.relay(lambda i: drew.append(threading.get_ident()), lambda _: used.add(threading.get_ident()), range(5))
+    threads.pipeline(lambda i: drew.append(threading.get_ident()), lambda _: used.add(threading.get_ident()), range(5))
     assert drew == [threading.get_ident()] * 5 and len(used) == 1 and used != {threading.get_ident()}
 
 
@@ -71,14 +71,14 @@ def test_a_relay_whose_first_half_fails_does_not_wait_for_ever():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        threads.relay(fail, print, range(4))
-    assert threads.run(lambda i: i, range(3)) == [0, 1, 2]
+        threads.pipeline(fail, print, range(4))
+    assert threads.map_parallel(lambda i: i, range(3)) == [0, 1, 2]
 
 
 @side_by_side
 def test_a_call_inside_another_runs_in_order():
-    inner = lambda _: threads.run(lambda i: threading.get_ident(), range(3))
-    assert all(len({*found}) == 1 for found in threads.run(inner, range(2)))
+    inner = lambda _: threads.map_parallel(lambda i: threading.get_ident(), range(3))
+    assert all(len({*found}) == 1 for found in threads.map_parallel(inner, range(2)))
 
 
 def test_blas_has_one_thread_meanwhile_and_its_own_number_after():
@@ -112,16 +112,16 @@ def test_a_wrong_number_in_the_environment_is_refused(wanted, monkeypatch):
 @side_by_side
 @pytest.mark.parametrize("rows, parts", [(0, 1), (1, 1), (127, 1), (128, 2), (191, 2), (192, 3), (60_000, 3)])
 def test_parts_are_worth_their_hand_over(rows, parts):
-    assert threads.parts_for(rows) == parts
+    assert threads.shards_for(rows) == parts
 
 
 @side_by_side
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_forked_child_has_threads_of_its_own():
-    assert threads.run(lambda i: i, range(3)) == [0, 1, 2]
+    assert threads.map_parallel(lambda i: i, range(3)) == [0, 1, 2]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of any fork beside threads
         child = os.fork()
     if child == 0:
-        os._exit(0 if threads.run(lambda i: i, range(3)) == [0, 1, 2] else 1)
+        os._exit(0 if threads.map_parallel(lambda i: i, range(3)) == [0, 1, 2] else 1)
     assert os.waitpid(child, 0)[1] == 0

@@ -58,7 +58,7 @@ def observe(sigma, q, steps, streams, canaries, numbers=None, sanitizer=Sanitize
     """What the attacker sees of `steps` private steps; canaries have ten times the norm that clipping allows."""
     network = make_network(streams.init)
     x, y = canary_data(streams.init, range(canaries) if numbers is None else numbers)
-    plan = Plan(sampler(q), sanitizer(flat_group(list(network.params()), CLIP, sigma)), steps, max(1.0, q * len(x)))
+    plan = Plan(sampler(q), sanitizer(flat_group(list(network.params), CLIP, sigma)), steps, max(1.0, q * len(x)))
 
     def train(marked, recorder):
         Trainer(marked, nn.SoftmaxCrossEntropy(), recorder, plan, batch_size=batch_size).run(x, y, streams)
@@ -139,8 +139,8 @@ class UnclippedSanitizer(Sanitizer):
 class NoisyBatches(Sanitizer):
     """Broken: noise in each batch, a quarter of it, as if four batches made up for it; none for the lot."""
 
-    def clipped_sum(self, grads, raw_sum=None):
-        total = super().clipped_sum(grads, raw_sum)
+    def add_clipped(self, grads, into=None):
+        total = super().add_clipped(grads, into)
         for group in self.groups:
             for key in group.keys:
                 add_gaussian(total[key], group.noise_std / 4, np.random.default_rng())
@@ -192,10 +192,10 @@ def black_box(streams, sigma):
     rng = streams.init
     network = make_network(rng)
     x, y = rng.standard_normal((400, WIDTHS[0])).astype(np.float32), rng.integers(0, WIDTHS[-1], 400)
-    groups = flat_group(list(network.params()), CLIP if sigma else np.inf, sigma)
+    groups = flat_group(list(network.params), CLIP if sigma else np.inf, sigma)
     plan, loss = Plan(PoissonSampler(0.5), Sanitizer(groups), 150, 100), nn.SoftmaxCrossEntropy()
     Trainer(network, loss, SGD(0.5), plan).run(x[:200], y[:200], streams)
-    losses = loss.forward(network.forward(x)[0], y)[0]
+    losses = loss(network.forward(x)[0], y)[0]
     return empirical.roc(-losses[:200], -losses[200:])
 
 

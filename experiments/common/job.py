@@ -149,7 +149,7 @@ class Job:
         """
         config, asarray = self.config, self.backend.asarray
         features, *rest = examples  # views of images stay what they are: they are indexed, not converted
-        features = features if hasattr(features, "__minidp_namespace__") else asarray(features)
+        features = features if isinstance(features, data.Examples) else asarray(features)
         labels, test_features, test_labels = map(asarray, rest)
         task = Task(network=body, model=model, loss=nn.SoftmaxCrossEntropy(), optimizer=optimizer, plan=self.plan,
                     filter=self.filter, streams=self.streams,

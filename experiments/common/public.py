@@ -76,11 +76,11 @@ def step(network, loss, optimizer, x, y, number, rng, weight_decay):
     """One step of ordinary descent on the mean loss, plus weight_decay / 2 times the squared norm of the weights."""
     xp = namespace_of(x)
     z, caches = network.forward(x, rng=rng)
-    _, cache = loss.forward(z, y)
+    _, dz = loss(z, y)
     mean = xp.full((x.shape[0],), np.float32(1 / x.shape[0]), dtype=x.dtype)
-    params = network.params()
-    grads = {key: grad.weighted_sum(mean) for key, grad in network.backward(loss.backward(cache), caches).items()}
+    params = network.params
+    grads = {key: grad.weighted_sum(mean) for key, grad in network.param_grads(dz, caches).items()}
     for (layer, name), grad in grads.items():
         if name == "W":
             grad += np.float32(weight_decay) * params[layer, name]
-    optimizer.step(params, grads, number)
+    optimizer.update(params, grads, number)

@@ -56,7 +56,7 @@ class Task:
     def released(self):
         """A context in which the network holds the weights that are evaluated and saved: averages, if asked for."""
         averaged = isinstance(self.optimizer, Averaged)
-        return self.optimizer.in_place(self.network.params()) if averaged else nullcontext()
+        return self.optimizer.averaged_weights(self.network.params) if averaged else nullcontext()
 
     def measure(self, step, whole=False):
         """One row of metrics. Figures from training data are not private and are named so."""
@@ -113,7 +113,7 @@ def train(task, folder, start, config, began):
         setup_count = sum(count for _, count in task.filter.ledger.items())
     task.setup_count = setup_count
     trainer = Trainer(task.network, task.loss, task.optimizer, plan, task.filter, batch_size=task.batch_size,
-                      multiplicity=task.multiplicity)
+                      augmentation_multiplicity=task.multiplicity)
 
     def spent():
         return seconds_before + time.perf_counter() - began, step_seconds + trainer.seconds

@@ -91,7 +91,7 @@ class CachedViews:
         multiplicity: rows that each example takes, at most views + 1 (see `take`).
         """
         xp, self._draw, self._multiplicity = namespace_of(images), draw, multiplicity
-        self.__minidp_namespace__ = xp
+        self.xp = xp
         count = images.shape[0]
         self.shape = (count, int(np.prod(frozen.output_shape)))
         self.ndim = 2
@@ -140,7 +140,7 @@ class FreshViews:
 
     def __init__(self, images, frozen, size, draw):
         """images (N, H, W, 3) uint8; frozen a network; draw the generator of the distortions."""
-        self.__minidp_namespace__ = namespace_of(images)
+        self.xp = namespace_of(images)
         self._images, self._frozen, self._size, self._draw = images, frozen, size, draw
         self.shape, self.ndim = (images.shape[0], int(np.prod(frozen.output_shape))), 2
 

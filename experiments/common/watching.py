@@ -14,10 +14,10 @@ class Watching(Sanitizer):
     raw_medians: dict = field(default_factory=dict, compare=False)
     batches: list = field(default_factory=lambda: [0], compare=False)
 
-    def clipped_sum(self, grads, raw_sum=None):
+    def add_clipped(self, grads, into=None):
         if self.batches[0] % WATCHED == 0 and next(iter(grads.values())).n_examples:
             for group in self.groups:
                 raw = sum(grads[key].sq_norms() for key in group.keys)
                 self.raw_medians.setdefault(group.name, []).append(float(namespace_of(raw).median(raw)) ** 0.5)
         self.batches[0] += 1
-        return super().clipped_sum(grads, raw_sum)
+        return super().add_clipped(grads, into)

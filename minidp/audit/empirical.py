@@ -41,12 +41,12 @@ class CanaryNetwork:
         ordinary = namespace_of(x).asarray(self._ids < 0)
         return self.network.forward(x * ordinary[:, None].astype(x.dtype), rng=rng)
 
-    def backward(self, dy, caches):
+    def param_grads(self, dy, caches):
         """Every gradient materialised, those of canaries replaced."""
-        grads, ids, start, out = self.network.backward(dy, caches), self._ids, 0, {}
+        grads, ids, start, out = self.network.param_grads(dy, caches), self._ids, 0, {}
         rows = np.flatnonzero(ids >= 0)
         self.seen.append((self.clock(), ids[rows]))
-        for key in self.network.params():
+        for key in self.network.params:
             g = grads[key].materialise().copy()
             flat = g.reshape((g.shape[0], math.prod(g.shape[1:])))
             flat[rows] = 0
@@ -62,7 +62,7 @@ class Recorder:
     def __init__(self):
         self.released = []
 
-    def step(self, params, grads, step):
+    def update(self, params, grads, step):
         """Keep the gradients of one step, all parameters in a row."""
         self.released.append(np.concatenate([to_host(grads[key]).ravel().astype(np.float64) for key in params]))
 
@@ -80,7 +80,7 @@ def observe(train, network, canaries, size, expected_lot_size):
     count(1, canaries=canaries)
     recorder = Recorder()
     marked = CanaryNetwork(network, size, lambda: len(recorder.released))
-    if sum(math.prod(array.shape) for array in network.params().values()) < canaries:
+    if sum(math.prod(array.shape) for array in network.params.values()) < canaries:
         raise ParameterError(f"expected canaries={canaries} to be at most the number of parameters: each has its own")
     train(marked, recorder)
     present = np.zeros((len(recorder.released), canaries), dtype=bool)

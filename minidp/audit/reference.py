@@ -155,8 +155,8 @@ def single_example_grads(network, loss, x, y):
     rows = []
     for b in range(len(x)):
         z, caches = network.forward(x[b : b + 1])
-        _, cache = loss.forward(z, y[b : b + 1])
-        grads = network.backward(loss.backward(cache), caches)
+        _, dz = loss(z, y[b : b + 1])
+        grads = network.param_grads(dz, caches)
         rows.append({key: grad.materialise()[0] for key, grad in grads.items()})
     return {key: np.stack([row[key] for row in rows]) for key in rows[0]}
 

@@ -3,6 +3,8 @@ from importlib import import_module
 
 _EXPORTS = {
     "Dataset": "dataset",
+    "Examples": "examples",
+    "LabelledExamples": "examples",
     "RandomFeatures": "random_features",
     "Scattering": "scattering",
     "cache_dir": "fetch",

@@ -92,7 +92,7 @@ class ClipGroup:
         """True if neither number is a schedule."""
         return not callable(self.clip_norm) and not callable(self.noise_multiplier)
 
-    def at(self, step):
+    def for_step(self, step):
         """The group with the numbers of one step (0 is the first)."""
         if self.constant:
             return self

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..backend import keep_rows, namespace_of, to_host
+from ..backend import zero_rows_unless, namespace_of, to_host
 from ..errors import ParameterError, ShapeError
 from ..privacy.events import Gaussian, NeighbouringRelation
 from ..validate import count, inexact, non_negative_finite
@@ -83,9 +83,9 @@ class PrivatePCA:
             released = raw + (self.noise_multiplier * 0.5) * (noise + noise.T)  # [F3]
         return principal_directions(released, self.dimensions)
 
-    def fit(self, x, filter, rng):
-        """Charge the filter (a `privacy.Filter`), then release the projection of x. Raises BudgetExceededError."""
-        filter.charge(self.event(filter.ledger.relation), purpose="setup")
+    def fit(self, x, budget, rng):
+        """Charge the budget (a `privacy.Filter`), then release the projection of x. Raises BudgetExceededError."""
+        budget.charge(self.event(budget.ledger.relation), purpose="setup")
         return self.release(self.raw_second_moments(x), rng)
 
 
@@ -95,7 +95,7 @@ def unit_rows(x):
     largest = xp.abs(x).max(axis=1)  # not finite where a row holds something that is not
     finite = xp.isfinite(largest)
     largest = xp.where(finite & (largest > 0), largest, x.dtype.type(1))
-    x = keep_rows(finite, x) / largest[:, None]  # so that squares neither overflow nor vanish
+    x = zero_rows_unless(finite, x) / largest[:, None]  # so that squares neither overflow nor vanish
     slack = 1 + (x.shape[1] + 8) * float(np.finfo(x.dtype).eps)
     norms = xp.sqrt(xp.einsum("nd,nd->n", x, x) * slack)
     return x / xp.where(norms > 0, norms, x.dtype.type(1))[:, None]  # [F1]

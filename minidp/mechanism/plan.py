@@ -58,7 +58,7 @@ class Plan:
 
     def release_event(self, step=0):
         """What the release of one step does, before sampling."""
-        return self.sanitizer.at(step).event(self.relation)
+        return self.sanitizer.for_step(step).event(self.relation)
 
     def step_event(self, step=0):
         """What one step does to the data: the release, sampled."""

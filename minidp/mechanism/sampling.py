@@ -42,6 +42,9 @@ class PoissonSampler:
     def __post_init__(self):
         probability(sampling_probability=self.sampling_probability)
 
+    def check(self, num_examples):
+        """Any number of examples will do."""
+
     def lots(self, num_examples, steps, rng):
         """Yield `steps` index arrays into num_examples examples."""
         for _ in range(steps):
@@ -85,9 +88,13 @@ class FixedSizeSampler:
     def __post_init__(self):
         _check_lot(self.dataset_size, self.lot_size)
 
+    def check(self, num_examples):
+        """Raise ParameterError unless there are dataset_size examples."""
+        _check_size(self, num_examples)
+
     def lots(self, num_examples, steps, rng):
         """Yield `steps` index arrays into num_examples examples."""
-        _check_size(self, num_examples)
+        self.check(num_examples)
         for _ in range(steps):
             yield _subset(num_examples, self.lot_size, rng)  # [F1]
 
@@ -129,6 +136,10 @@ class ShuffleSampler:
     def __post_init__(self):
         _check_lot(self.dataset_size, self.lot_size)
 
+    def check(self, num_examples):
+        """Raise ParameterError unless there are dataset_size examples."""
+        _check_size(self, num_examples)
+
     @property
     def period(self):
         """Lots in one pass over the data; stopping inside one would show an example twice in an epoch."""
@@ -136,7 +147,7 @@ class ShuffleSampler:
 
     def lots(self, num_examples, steps, rng):
         """Yield `steps` index arrays into num_examples examples, starting an epoch at the first."""
-        _check_size(self, num_examples)
+        self.check(num_examples)
         for step in range(steps):
             place = step % self.period
             if place == 0:

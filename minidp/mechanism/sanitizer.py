@@ -77,11 +77,11 @@ class Sanitizer:
         """True if no group follows a schedule."""
         return all(group.constant for group in self.groups)
 
-    def at(self, step):
+    def for_step(self, step):
         """The sanitizer with the numbers of one step (0 is the first)."""
         if self.constant:
             return self
-        return Sanitizer(tuple(group.at(step) for group in self.groups), self.strategy)
+        return Sanitizer(tuple(group.for_step(step) for group in self.groups), self.strategy)
 
     def sensitivity(self, relation):
         """{group name: L2 sensitivity of the group's clipped sum}, in gradient units."""
@@ -94,14 +94,15 @@ class Sanitizer:
         multipliers = tuple(group.noise_multiplier / factor for group in self.groups)  # [S2]
         return Gaussian(multipliers[0]) if len(multipliers) == 1 else JointGaussian(multipliers)
 
-    def clipped_sum(self, grads, raw_sum=None):
-        """Clip the gradients of one batch and sum them, onto `raw_sum` of earlier batches if given.
+    def add_clipped(self, grads, into=None):
+        """Clip the gradients of one batch and add them to the raw sum of the batches before it.
 
         grads    {key: PerExampleGrad}, every parameter of every group
+        into     {key: array}, changed in place; empty or None before the first batch
         returns  {key: array}; private until it went through `release`
         """
         size = self._check(grads)
-        total = {} if raw_sum is None else raw_sum
+        total = {} if into is None else into
         for group in self.groups:
             self._add_group(group, {key: grads[key] for key in group.keys}, size, total)
         return total

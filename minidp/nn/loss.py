@@ -1,15 +1,7 @@
 """Losses: one number for each example. There is no mean and no 1/B."""
-from typing import NamedTuple
-
 from ..backend import namespace_of
 from ..errors import DtypeError, ShapeError
 from ..validate import inexact, same_batch
-
-
-class GradientCache(NamedTuple):
-    """dz (B, K), the gradient of each example's own loss."""
-
-    dz: object
 
 
 class SoftmaxCrossEntropy:
@@ -36,8 +28,8 @@ class SoftmaxCrossEntropy:
         DtypeError   z is not floating point, target is not integer
     """
 
-    def forward(self, z, target):
-        """(losses, cache)."""
+    def __call__(self, z, target):
+        """(losses, dz)."""
         xp = namespace_of(z, target)
         _check("SoftmaxCrossEntropy", z, target, 1)
         if target.dtype.kind not in "iu":
@@ -47,11 +39,7 @@ class SoftmaxCrossEntropy:
         total = e.sum(axis=1, keepdims=True)
         true_class = xp.arange(z.shape[1]) == target[:, None]
         losses = xp.log(total[:, 0]) - (shifted * true_class).sum(axis=1)  # [F1]
-        return losses, GradientCache(e / total - true_class)  # [B1]
-
-    def backward(self, cache):
-        """dz (B, K)."""
-        return cache.dz
+        return losses, e / total - true_class  # [B1]
 
 
 class SquaredError:
@@ -77,19 +65,15 @@ class SquaredError:
         DtypeError   z or target is not floating point
     """
 
-    def forward(self, z, target):
-        """(losses, cache)."""
+    def __call__(self, z, target):
+        """(losses, dz)."""
         namespace_of(z, target)
         _check("SquaredError", z, target, 2)
         inexact("SquaredError", target=target)
         if target.shape != z.shape:
             raise ShapeError(f"SquaredError: expected target of shape {z.shape}, got {target.shape}")
         dz = z - target  # [B1]
-        return 0.5 * (dz * dz).sum(axis=1), GradientCache(dz)  # [F1]
-
-    def backward(self, cache):
-        """dz (B, K)."""
-        return cache.dz
+        return 0.5 * (dz * dz).sum(axis=1), dz  # [F1]
 
 
 def _check(where, z, target, target_ndim):

@@ -78,7 +78,7 @@ class Sequential:
             caches.append(cache)
         return x, caches
 
-    def backward(self, dy, caches):
+    def param_grads(self, dy, caches):
         """{key: PerExampleGrad} of every trained parameter."""
         grads = {}
         for i in range(len(self.layers) - 1, self._lowest_trained - 1, -1):
@@ -90,6 +90,7 @@ class Sequential:
                 dy = layer.backward(dy, cache)  # [B1]
         return grads
 
+    @property
     def params(self):
         """{(layer, parameter): array} of the trained parameters; the arrays themselves, not copies."""
         return {

@@ -2,7 +2,7 @@
 from dataclasses import dataclass
 from math import prod
 
-from ..backend import copy_runs, namespace_of
+from ..backend import contiguous, namespace_of
 from ..errors import ParameterError, ShapeError
 from ..validate import count
 
@@ -92,7 +92,7 @@ class Window:
         view = xp.lib.stride_tricks.as_strided(  # a window's row is one run in memory
             padded, (b, *counts, self.size[0], self.size[1] * c),
             (per_b, per_row * self.stride[0], per_pixel * self.stride[1], per_row, per_channel))
-        return copy_runs(view).reshape((b, prod(counts), prod(self.size) * c))
+        return contiguous(view).reshape((b, prod(counts), prod(self.size) * c))
 
     def fold(self, patches, shape):
         """The adjoint of `patches`: dx of `shape` (B, H, W, C) from patches (B, H', W', kh, kw, C).

@@ -53,17 +53,17 @@ class Averaged:
             if key not in averages:
                 averages[key] = namespace_of(theta).zeros_like(theta)
 
-    def step(self, params, grads, step):
+    def update(self, params, grads, step):
         """Descend as the optimizer does, then average."""
         self.allocate(params)
-        self.optimizer.step(params, grads, step)
+        self.optimizer.update(params, grads, step)
         d = min(self.decay, step / (step + WARM_UP))
         for key, a in self.slots[SLOT].items():
             a *= d
             a += (1 - d) * params[key]  # [F1]
 
     @contextmanager
-    def in_place(self, params):
+    def averaged_weights(self, params):
         """The averages stand in the parameters' arrays while the block runs; nothing changes before the first step."""
         averages = self.slots.get(SLOT, {})
         last = {key: params[key].copy() for key in averages}

@@ -119,7 +119,7 @@ def restore_training(path, arrays, header, network, optimizer, streams):
     Raises CheckpointError if it does not fit, or has no generators for a seeded run.
     """
     if header["progress"].step > 0:
-        optimizer.allocate(network.params())
+        optimizer.allocate(network.params)
     restore(path, arrays, _arrays(network, optimizer))
     if streams.reproducible:
         streams.restore(header.get("streams"))

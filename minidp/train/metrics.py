@@ -31,9 +31,9 @@ def evaluate(network, loss, x, y, batch_size=1024):
     examples = x.shape[0]
     if examples == 0:
         return Metrics(None, None, 0)
-    parts = threads.parts_for(examples) if isinstance(x, np.ndarray) else 1
-    bounds = [examples * part // parts for part in range(parts + 1)]
-    sums = threads.run(lambda span: _sums(network, loss, x, y, *span, batch_size), list(zip(bounds, bounds[1:])))
+    shards = threads.shards_for(examples) if isinstance(x, np.ndarray) else 1
+    bounds = [examples * shard // shards for shard in range(shards + 1)]
+    sums = threads.map_parallel(lambda span: _sums(network, loss, x, y, *span, batch_size), list(zip(bounds, bounds[1:])))
     correct, total = (sum(to_host(each) for each in column) for column in zip(*sums))
     return Metrics(int(correct) / examples, float(total) / examples, examples)
 
@@ -44,7 +44,7 @@ def _sums(network, loss, x, y, start, stop, batch_size):
     for begin in range(start, stop, batch_size):
         span = slice(begin, min(begin + batch_size, stop))
         z, _ = network.forward(x[span])
-        losses, _ = loss.forward(z, y[span])
+        losses, _ = loss(z, y[span])
         correct = correct + (z.argmax(axis=1) == y[span]).sum()
         total = total + losses.sum(dtype="float64")
     return correct, total

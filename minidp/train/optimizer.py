@@ -28,7 +28,7 @@ class Optimizer:
         if not callable(self.learning_rate):
             non_negative_finite(learning_rate=self.learning_rate)
 
-    def step(self, params, grads, step):
+    def update(self, params, grads, step):
         """Descend: params and grads are {key: array}, `step` counts from 0. grads may be overwritten."""
         if set(params) != set(grads):
             raise ParameterError(f"expected gradients of {sorted(params)}, got {sorted(grads)}")

@@ -100,7 +100,7 @@ def setting(seed, q=0.5, sigma=2.0, canaries=200, steps=30, batch_size=10**6):
     x = streams.init.standard_normal((10 + canaries, 20)).astype(np.float32)
     x[10:, 0] = empirical.CanaryNetwork.MARK + np.arange(canaries)
     y = streams.init.integers(0, 9, len(x))
-    plan = Plan(PoissonSampler(q), Sanitizer(flat_group(list(network.params()), 1.0, sigma)), steps, 50.0)
+    plan = Plan(PoissonSampler(q), Sanitizer(flat_group(list(network.params), 1.0, sigma)), steps, 50.0)
 
     def train(marked, recorder):
         Trainer(marked, nn.SoftmaxCrossEntropy(), recorder, plan, batch_size=batch_size).run(x, y, streams)

@@ -41,7 +41,7 @@ def test_losses_by_hand():
 def test_single_example_gradients_by_hand():
     # z = w x, loss (z - y)^2 / 2, so the gradient of example b is (w x_b - y_b) x_b
     network = nn.Sequential([nn.Dense(1, 1, rng=np.random.default_rng(0), bias=False, dtype="float64")], (1,))
-    network.params()["dense1", "W"][...] = 3.0
+    network.params["dense1", "W"][...] = 3.0
     x, y = np.array([[1.0], [2.0], [0.0]]), np.array([[1.0], [10.0], [5.0]])
     grads = reference.single_example_grads(network, nn.SquaredError(), x, y)
     np.testing.assert_array_equal(grads["dense1", "W"], [[[2.0]], [[-8.0]], [[0.0]]])
@@ -51,9 +51,9 @@ def test_single_example_gradients_see_one_example_at_a_time(rng):
     class Loss(nn.SquaredError):
         sizes = []
 
-        def forward(self, z, target):
+        def __call__(self, z, target):
             self.sizes.append(len(z))
-            return super().forward(z, target)
+            return super().__call__(z, target)
 
     network = nn.Sequential([nn.Dense(2, 2, rng=rng, dtype="float64")], (2,))
     reference.single_example_grads(network, Loss(), rng.uniform(size=(3, 2)), rng.uniform(size=(3, 2)))

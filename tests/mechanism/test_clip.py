@@ -54,8 +54,8 @@ def test_groups_flat_and_per_layer():
 
 def test_a_group_follows_its_schedules():
     group = ClipGroup("all", KEYS, LinearDecay(4, 2, 10), LinearDecay(8, 4, 10))
-    assert (group.at(5).clip_norm, group.at(5).noise_multiplier) == (3, 6)
-    assert group.at(99).noise_std == 8 and not group.constant
+    assert (group.for_step(5).clip_norm, group.for_step(5).noise_multiplier) == (3, 6)
+    assert group.for_step(99).noise_std == 8 and not group.constant
 
 
 @pytest.mark.parametrize("clip_norm, noise, message", [

@@ -32,7 +32,7 @@ def noises(backend, streams, steps=STEPS):
     rows = []
     for _ in range(steps):
         grads = {key: Explicit(backend.asarray(np.zeros((2, *shape)))) for key, shape in SHAPES.items()}
-        released = sanitizer().release(sanitizer().clipped_sum(grads), streams.noise_for(backend.xp))
+        released = sanitizer().release(sanitizer().add_clipped(grads), streams.noise_for(backend.xp))
         rows.append(np.concatenate([to_host(released[key]).ravel() / STD[key] for key in KEYS]))
     return np.array(rows)
 
@@ -107,12 +107,12 @@ def test_noise_shares_nothing_with_the_other_streams():
 def run(streams, steps, progress=Progress()):
     """Parameters after each step of training on nothing: every lot is empty, so that each step is noise alone."""
     network = nn.Sequential([nn.Dense(4, 3, rng=np.random.default_rng(1), dtype="float64")], (4,))
-    groups = per_layer_groups(list(network.params()), 1.0, 1.0)
+    groups = per_layer_groups(list(network.params), 1.0, 1.0)
     plan = Plan(PoissonSampler(0.0), Sanitizer(groups), steps, 1.0)
-    moves, before = [], {key: array.copy() for key, array in network.params().items()}
+    moves, before = [], {key: array.copy() for key, array in network.params.items()}
 
     def keep(at):
-        after = {key: array.copy() for key, array in network.params().items()}
+        after = {key: array.copy() for key, array in network.params.items()}
         moves.append(np.concatenate([(after[key] - before[key]).ravel() for key in after]))
         before.update(after)
 

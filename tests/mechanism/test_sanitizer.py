@@ -38,7 +38,7 @@ def on_host(grads):
 def test_clipped_sum_equals_a_loop(layout, strategy, backend, batch, clip_norm, seed):
     grads = make_grads(np.random.default_rng(seed), backend, batch)
     groups = LAYOUTS[layout](KEYS, clip_norm, 0.0)
-    got = Sanitizer(groups, strategy).clipped_sum(grads)
+    got = Sanitizer(groups, strategy).add_clipped(grads)
     expected = reference.clipped_sum(on_host(grads), groups)
     for key in KEYS:
         np.testing.assert_allclose(to_host(got[key]), expected[key], rtol=1e-12, atol=1e-13)
@@ -48,10 +48,10 @@ def test_clipped_sum_equals_a_loop(layout, strategy, backend, batch, clip_norm, 
 def test_any_batches_give_the_same_sum(batches, backend, rng):
     grads = make_grads(rng, backend, 14)
     sanitizer = Sanitizer(per_layer_groups(KEYS, 1.5, 0.0))
-    whole, raw_sum = sanitizer.clipped_sum(grads), None
+    whole, raw_sum = sanitizer.add_clipped(grads), None
     for start in range(0, 14, 14 // batches):
         part = {key: grad.rows(start, start + 14 // batches) for key, grad in grads.items()}
-        raw_sum = sanitizer.clipped_sum(part, raw_sum)
+        raw_sum = sanitizer.add_clipped(part, raw_sum)
     for key in KEYS:
         np.testing.assert_allclose(to_host(raw_sum[key]), to_host(whole[key]), rtol=1e-12, atol=1e-13)
 
@@ -59,12 +59,12 @@ def test_any_batches_give_the_same_sum(batches, backend, rng):
 def test_explicit_gradients_are_formed_in_parts_that_fit_the_cache(rng, monkeypatch):
     grads = make_grads(rng, backend_module.Backend.numpy(), 9)
     sanitizer = Sanitizer(flat_group(KEYS, 1.0, 0.0), "explicit")
-    whole = sanitizer.clipped_sum(grads)
+    whole = sanitizer.add_clipped(grads)
     formed = []
     explicit = Outer.explicit
     monkeypatch.setattr(Outer, "explicit", lambda self: formed.append(self.n_examples) or explicit(self))
     monkeypatch.setattr(backend_module, "HOST_EXPLICIT_BYTES", 400)
-    parts = sanitizer.clipped_sum(grads)
+    parts = sanitizer.add_clipped(grads)
     assert formed == [2, 2, 2, 2, 1]  # 22 numbers of 8 bytes each: two examples in 400 bytes
     for key in KEYS:
         np.testing.assert_allclose(parts[key], whole[key], rtol=1e-12, atol=1e-13)
@@ -73,7 +73,7 @@ def test_explicit_gradients_are_formed_in_parts_that_fit_the_cache(rng, monkeypa
 def test_infinite_clip_and_no_noise_is_a_plain_sum(backend, rng):
     grads = make_grads(rng, backend, 6, scale=100)
     sanitizer = Sanitizer(flat_group(KEYS, math.inf, 0.0))
-    released = sanitizer.release(sanitizer.clipped_sum(grads), rng)
+    released = sanitizer.release(sanitizer.add_clipped(grads), rng)
     for key, host in on_host(grads).items():
         np.testing.assert_allclose(to_host(released[key]), host.sum(axis=0), rtol=1e-12, atol=1e-11)
 
@@ -90,11 +90,11 @@ def test_an_example_that_is_not_finite_contributes_zero(bad, strategy, backend, 
              KEYS[1]: Outer(grads[KEYS[1]].a, backend.asarray(d)), KEYS[2]: Explicit(backend.asarray(d))}
     sanitizer = Sanitizer(per_layer_groups(KEYS, 1.0, 0.0), strategy)
     with np.errstate(invalid="ignore", over="ignore"):
-        got = sanitizer.clipped_sum(grads)
+        got = sanitizer.add_clipped(grads)
     rest = [grads[key].rows(0, 1) for key in KEYS], [grads[key].rows(2, 4) for key in KEYS]
     expected = None
     for part in rest:
-        expected = sanitizer.clipped_sum(dict(zip(KEYS, part)), expected)
+        expected = sanitizer.add_clipped(dict(zip(KEYS, part)), expected)
     for key in KEYS:
         np.testing.assert_allclose(to_host(got[key]), to_host(expected[key]), rtol=1e-12, atol=1e-13)
 
@@ -133,13 +133,13 @@ def test_worst_neighbours_reach_and_never_exceed_the_sensitivity(relation, dtype
     for trial in range(60):
         scale = 10.0 ** rng.uniform(-2, 3)
         grads = make_grads(rng, numpy_backend, 1, scale, dtype)
-        one = sanitizer.clipped_sum(grads)
+        one = sanitizer.add_clipped(grads)
         if relation is NeighbouringRelation.REPLACE_ONE:
             sign = -1 if trial % 2 else 1  # -g is another example's gradient
             other = make_grads(rng, numpy_backend, 1, scale, dtype) if sign == 1 else {
                 KEYS[0]: OuterSum(-grads[KEYS[0]].a, grads[KEYS[0]].d),
                 KEYS[1]: Outer(grads[KEYS[1]].a, -grads[KEYS[1]].d), KEYS[2]: Explicit(-grads[KEYS[2]].g)}
-            second = sanitizer.clipped_sum(other)
+            second = sanitizer.add_clipped(other)
         else:
             second = {key: np.zeros_like(value) for key, value in one.items()}
         for group in groups:
@@ -155,11 +155,11 @@ def test_wrong_gradients_are_refused(rng):
     grads = make_grads(rng, numpy_backend, 3)
     sanitizer = Sanitizer(flat_group(KEYS, 1.0, 1.0))
     with pytest.raises(ParameterError, match="expected gradients of"):
-        sanitizer.clipped_sum({KEYS[0]: grads[KEYS[0]]})
+        sanitizer.add_clipped({KEYS[0]: grads[KEYS[0]]})
     with pytest.raises(ParameterError, match="cannot be clipped per example"):
-        sanitizer.clipped_sum({**grads, KEYS[2]: np.zeros(3)})
+        sanitizer.add_clipped({**grads, KEYS[2]: np.zeros(3)})
     with pytest.raises(ShapeError, match="same number of examples"):
-        sanitizer.clipped_sum({**grads, KEYS[2]: Explicit(np.zeros((4, 3)))})
+        sanitizer.add_clipped({**grads, KEYS[2]: Explicit(np.zeros((4, 3)))})
     with pytest.raises(ParameterError, match="in several"):
         Sanitizer(flat_group(KEYS, 1.0, 1.0) + flat_group(KEYS[:1], 1.0, 1.0))
     with pytest.raises(ParameterError, match="one or more"):

@@ -56,7 +56,7 @@ def test_training_drops_and_prediction_does_not():
 
     dense = nn.Dense(4, 8, rng=streams.init), nn.Dense(8, 2, rng=streams.init)
     network = nn.Sequential([dense[0], Watched(0.5), dense[1]], (4,))
-    plan = Plan(PoissonSampler(0.5), Sanitizer(flat_group(network.params(), 1.0, 1.0)), 3, 10)
+    plan = Plan(PoissonSampler(0.5), Sanitizer(flat_group(network.params, 1.0, 1.0)), 3, 10)
     x, y = streams.init.standard_normal((20, 4), dtype=np.float32), streams.init.integers(0, 2, 20)
     Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan).run(x, y, streams)
     assert seen == [streams.dropout] * 3

@@ -30,13 +30,13 @@ def make_network(rng, activation="tanh", dtype="float64", frozen=()):
 
 def weighted_loss(network, loss, x, target, weights):
     z, _ = network.forward(x)
-    return (loss.forward(z, target)[0] * weights).sum()
+    return (loss(z, target)[0] * weights).sum()
 
 
 def gradients(network, loss, x, target):
     z, caches = network.forward(x)
-    _, cache = loss.forward(z, target)
-    return network.backward(loss.backward(cache), caches)
+    _, dz = loss(z, target)
+    return network.param_grads(dz, caches)
 
 
 def central_differences(network, loss, x, target, weights, array):
@@ -58,10 +58,10 @@ def test_gradients_of_a_whole_network(case, activation, rng):
     network = make_network(rng, activation)
     x, target, weights = rng.uniform(-1, 1, (3, 2, 3)), case.target(rng, 3, 4), rng.uniform(-1, 1, 3)
     grads = gradients(network, case.loss, x, target)
-    assert list(network.params()) == [("dense1", "W"), ("dense1", "b"), ("dense2", "W"), ("dense3", "W"),
+    assert list(network.params) == [("dense1", "W"), ("dense1", "b"), ("dense2", "W"), ("dense3", "W"),
                                       ("dense3", "b")]
-    assert grads.keys() == network.params().keys()
-    for key, array in network.params().items():
+    assert grads.keys() == network.params.keys()
+    for key, array in network.params.items():
         expected = central_differences(network, case.loss, x, target, weights, array)
         error = np.abs(grads[key].weighted_sum(weights) - expected).max() / np.abs(expected).max()
         assert error < 1e-6, key
@@ -76,7 +76,7 @@ def test_gradients_along_random_directions(case, activation, rng):
     def check(x):
         worst = 0.0
         for key, grad in gradients(network, case.loss, x, target).items():
-            array = network.params()[key]
+            array = network.params[key]
             kept = array.copy()
 
             def at(moved, array=array, kept=kept):
@@ -134,7 +134,7 @@ def test_frozen_layers_have_no_gradients_and_change_no_others(rng):
     half = nn.Sequential(network.layers, (2, 3), frozen=["dense2"])
     x, target = rng.uniform(-1, 1, (4, 2, 3)), rng.integers(0, 4, 4)
     all_grads, grads = gradients(network, loss, x, target), gradients(half, loss, x, target)
-    assert grads.keys() == half.params().keys() == {key for key in all_grads if key[0] != "dense2"}
+    assert grads.keys() == half.params.keys() == {key for key in all_grads if key[0] != "dense2"}
     for key, grad in grads.items():
         np.testing.assert_array_equal(grad.materialise(), all_grads[key].materialise())
     assert half.state().keys() == network.state().keys()  # a saved model holds the frozen layers too
@@ -146,14 +146,14 @@ def test_nothing_is_computed_below_the_lowest_trained_layer(rng, monkeypatch):
     for layer in network.layers:
         monkeypatch.setattr(layer, "backward", lambda dy, cache, layer=layer: called.append(layer.name))
     z, caches = network.forward(rng.uniform(-1, 1, (2, 2, 3)))
-    assert network.backward(np.ones_like(z), caches).keys() == {("dense3", "W"), ("dense3", "b")}
+    assert network.param_grads(np.ones_like(z), caches).keys() == {("dense3", "W"), ("dense3", "b")}
     assert called == []
 
 
 def test_a_network_without_trained_layers_has_no_gradients(rng):
     network = make_network(rng, frozen=["dense1", "dense2", "dense3"])
     z, caches = network.forward(rng.uniform(-1, 1, (2, 2, 3)))
-    assert network.backward(np.ones_like(z), caches) == {} == network.params()
+    assert network.param_grads(np.ones_like(z), caches) == {} == network.params
 
 
 def test_layers_are_named_by_kind_and_number(rng):
@@ -201,14 +201,14 @@ def test_an_empty_batch_gives_empty_gradients(case, backend, rng):
     network = make_network(rng).to(backend)
     x, target = backend.asarray(np.zeros((0, 2, 3))), backend.asarray(case.target(rng, 0, 4))
     for key, grad in gradients(network, case.loss, x, target).items():
-        assert grad.n_examples == 0 and grad.shape == network.params()[key].shape
+        assert grad.n_examples == 0 and grad.shape == network.params[key].shape
         np.testing.assert_array_equal(to_host(grad.weighted_sum(backend.asarray(np.zeros(0)))),
                                       np.zeros(grad.shape))
 
 
 def test_params_are_the_arrays_themselves_and_moving_changes_the_dtype(rng):
     network = make_network(rng)
-    network.params()["dense1", "b"][...] = 3.0
+    network.params["dense1", "b"][...] = 3.0
     assert (network.layers[3].params["b"] == 3.0).all()
     network.to(Backend.numpy(), "float32")
     assert {array.dtype.name for array in network.state().values()} == {"float32"}

@@ -33,18 +33,18 @@ def make_network(backend=NUMPY, dtype="float64"):
 def make_plan(network, sampler="poisson", steps=10, clip_norm=1.0, noise_multiplier=1.0, layout="per-layer",
               strategy="auto", lot=LOT):
     """A plan over all parameters of the network."""
-    groups = LAYOUTS[layout](network.params(), clip_norm, noise_multiplier)
+    groups = LAYOUTS[layout](network.params, clip_norm, noise_multiplier)
     return Plan(SAMPLERS[sampler], Sanitizer(groups, strategy), steps, lot)
 
 
-def make_trainer(backend=NUMPY, optimizer=None, dtype="float64", batch_size=4096, filter=None, ledger=None,
-                 multiplicity=1, **plan):
+def make_trainer(backend=NUMPY, optimizer=None, dtype="float64", batch_size=4096, budget=None, ledger=None,
+                 augmentation_multiplicity=1, **plan):
     """A trainer of the network above; other keywords go to `make_plan`."""
     network = make_network(backend, dtype)
-    return Trainer(network, nn.SoftmaxCrossEntropy(), optimizer or SGD(0.5), make_plan(network, **plan), filter, ledger,
-                   batch_size, multiplicity)
+    return Trainer(network, nn.SoftmaxCrossEntropy(), optimizer or SGD(0.5), make_plan(network, **plan), budget, ledger,
+                   batch_size, augmentation_multiplicity)
 
 
 def values(network):
     """{key: host copy} of the trained parameters."""
-    return {key: to_host(array).copy() for key, array in network.params().items()}
+    return {key: to_host(array).copy() for key, array in network.params.items()}

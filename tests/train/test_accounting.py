@@ -67,7 +67,7 @@ def test_two_layers_cost_what_one_of_less_noise_does():
 
 def test_each_layer_with_its_own_settings():
     network = make_network()
-    groups = per_layer_groups(network.params(), {"dense1": 1.0, "dense2": 3.0}, {"dense1": 2.0, "dense2": 5.0})
+    groups = per_layer_groups(network.params, {"dense1": 1.0, "dense2": 3.0}, {"dense1": 2.0, "dense2": 5.0})
     plan = Plan(PoissonSampler(Q), Sanitizer(groups), 4, 8)
     record = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan).run(*make_data(), Streams(1))
     assert record.ledger.items() == [(PoissonSampled(Q, JointGaussian((2.0, 5.0))), 4)]  # C does not enter
@@ -85,7 +85,7 @@ def test_a_schedule_of_the_noise_is_charged_step_by_step():
     (ShuffleSampler(40, 12), JointGaussian((2.0, 2.0)), 3)])  # ten lots begin three epochs of four
 def test_other_samplers_are_charged_under_their_own_relation(sampler, event, count):
     network = make_network()
-    plan = Plan(sampler, Sanitizer(per_layer_groups(network.params(), 1.0, 2.0)), 10, 8)
+    plan = Plan(sampler, Sanitizer(per_layer_groups(network.params, 1.0, 2.0)), 10, 8)
     budget = Filter(MomentsAccountant(sampler.relation), math.inf, DELTA)
     PrivatePCA(2, 7.0).fit(make_data()[0], budget, Streams(1).noise)
     record = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan, budget).run(*make_data(), Streams(1))
@@ -96,7 +96,7 @@ def test_other_samplers_are_charged_under_their_own_relation(sampler, event, cou
 
 def test_a_group_without_noise_makes_the_run_not_private():
     network = make_network()
-    groups = per_layer_groups(network.params(), 1.0, {"dense1": 4.0, "dense2": 0.0})
+    groups = per_layer_groups(network.params, 1.0, {"dense1": 4.0, "dense2": 0.0})
     record = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1),
                      Plan(PoissonSampler(Q), Sanitizer(groups), 1, 8)).run(*make_data(), Streams(1))
     assert MomentsAccountant().epsilon(record.ledger, DELTA).upper == math.inf

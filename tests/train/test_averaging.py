@@ -19,11 +19,11 @@ def start():
 def test_average_equals_a_scalar_loop(decay):
     params, optimizer, expected = start(), Averaged(SGD(0.1), decay), None
     for step in range(7):
-        optimizer.step(params, gradients(step), step)
+        optimizer.update(params, gradients(step), step)
         d = min(decay, step / (step + 9))
         theta = [*params["a", "W"], *params["a", "b"]]
         expected = theta if expected is None else [d * e + (1 - d) * t for e, t in zip(expected, theta)]
-    with optimizer.in_place(params):
+    with optimizer.averaged_weights(params):
         np.testing.assert_allclose([*params["a", "W"], *params["a", "b"]], expected, rtol=1e-14)
 
 
@@ -31,9 +31,9 @@ def test_descent_is_that_of_the_optimizer_alone():
     alone, averaged = start(), start()
     plain, wrapped = Momentum(0.1), Averaged(Momentum(0.1), 0.9)
     for step in range(5):
-        plain.step(alone, gradients(step), step)
-        wrapped.step(averaged, gradients(step), step)
-        with wrapped.in_place(averaged):
+        plain.update(alone, gradients(step), step)
+        wrapped.update(averaged, gradients(step), step)
+        with wrapped.averaged_weights(averaged):
             assert (averaged["a", "W"] != alone["a", "W"]).any() or step == 0
     for key in alone:
         np.testing.assert_array_equal(alone[key], averaged[key])
@@ -42,16 +42,16 @@ def test_descent_is_that_of_the_optimizer_alone():
 
 def test_nothing_changes_before_the_first_step():
     params, optimizer = start(), Averaged(SGD(0.1), 0.9)
-    with optimizer.in_place(params):
+    with optimizer.averaged_weights(params):
         np.testing.assert_array_equal(params["a", "W"], start()["a", "W"])
 
 
 def test_parameters_come_back_after_an_error():
     params, optimizer = start(), Averaged(SGD(0.1), 0.9)
     for step in range(3):
-        optimizer.step(params, gradients(step), step)
+        optimizer.update(params, gradients(step), step)
     before = params["a", "W"].copy()
-    with pytest.raises(RuntimeError), optimizer.in_place(params):
+    with pytest.raises(RuntimeError), optimizer.averaged_weights(params):
         raise RuntimeError()
     np.testing.assert_array_equal(params["a", "W"], before)
 
@@ -61,8 +61,8 @@ def test_guarded_arrays_pass():
     params = {key: asarray(value) for key, value in start().items()}
     optimizer = Averaged(SGD(0.1), 0.9)
     for step in range(2):
-        optimizer.step(params, {key: asarray(value) for key, value in gradients(step).items()}, step)
-    with optimizer.in_place(params):
+        optimizer.update(params, {key: asarray(value) for key, value in gradients(step).items()}, step)
+    with optimizer.averaged_weights(params):
         pass
 
 

@@ -75,12 +75,12 @@ def test_a_resumed_run_equals_an_uninterrupted_one(sampler, optimizer, block_ste
 def test_a_filter_goes_on_within_its_budget(tmp_path):
     data, path, accountant = make_data(), tmp_path / "checkpoint.npz", MomentsAccountant()
     settings = {"noise_multiplier": 4.0, "steps": 200}
-    whole = make_trainer(filter=Filter(accountant, 1.5, 1e-5), **settings)
+    whole = make_trainer(budget=Filter(accountant, 1.5, 1e-5), **settings)
     expected = whole.run(*data, Streams(1))
-    part, streams = make_trainer(filter=Filter(accountant, 1.5, 1e-5), **settings), Streams(1)
+    part, streams = make_trainer(budget=Filter(accountant, 1.5, 1e-5), **settings), Streams(1)
     save(path, part, part.run(*data, streams, should_stop=after(3)), streams)
     arrays, header = load_checkpoint(path, CONFIG)
-    again = make_trainer(filter=Filter(accountant, 1.5, 1e-5, header["ledger"]), **settings)
+    again = make_trainer(budget=Filter(accountant, 1.5, 1e-5, header["ledger"]), **settings)
     streams = Streams(1)
     restore_training(path, arrays, header, again.network, again.optimizer, streams)
     final = again.run(*data, streams, progress=header["progress"])
@@ -210,7 +210,7 @@ def test_other_files_are_refused_and_nothing_is_unpickled(write, tmp_path):
 
 def test_models_go_out_and_come_back(backend, tmp_path):
     network, other = make_network(backend, "float32"), make_network(backend, "float32")
-    for array in other.params().values():
+    for array in other.params.values():
         array.fill(0)
     save_model(tmp_path / "m.npz", network, {"accuracy": 0.9, "epsilon": "inf"})
     assert load_model(tmp_path / "m.npz", other) == {"accuracy": 0.9, "epsilon": "inf"}

@@ -31,7 +31,7 @@ def test_parts_side_by_side_give_the_same_figures(count, monkeypatch):
     monkeypatch.setattr(threads, "limit", lambda: count)
     monkeypatch.setattr(threads, "thread_functions", lambda: (lambda: 1, lambda number: None))
     monkeypatch.setattr(threads, "_pool", None)
-    monkeypatch.setattr(threads, "MIN_ROWS", 5)
+    monkeypatch.setattr(threads, "MIN_SHARD", 5)
     spread = evaluate(make_network(), LOSS, *make_data())
     assert spread.accuracy == alone.accuracy and spread.examples == 40
     assert spread.loss == pytest.approx(alone.loss, rel=1e-13)

@@ -5,6 +5,7 @@ import pytest
 from minidp import nn
 from minidp.audit.reference import single_example_grads
 from minidp.backend import namespace_of
+from minidp.data import LabelledExamples
 from minidp.errors import ParameterError
 from minidp.streams import Streams
 from tests.support.training import CLASSES, EXAMPLES, LOT, make_network, make_trainer, values
@@ -17,10 +18,10 @@ class Views:
 
     def __init__(self, views):
         """views (K, N, F): row r of what is taken shows its example in view r mod K."""
-        self._views, self.shape, self.__minidp_namespace__ = views, views.shape[1:], namespace_of(views)
+        self._views, self.shape, self.xp = views, views.shape[1:], namespace_of(views)
 
     def take(self, indices, axis=0):
-        view = self.__minidp_namespace__.arange(len(indices)) % self._views.shape[0]
+        view = self.xp.arange(len(indices)) % self._views.shape[0]
         return self._views[view, indices]
 
 
@@ -36,9 +37,10 @@ def test_views_of_an_example_are_averaged_before_clipping(strategy, batch_size, 
     clip_norm = float(np.median(norms)) * 1.01
     assert norms.min() < clip_norm < norms.max()  # some are clipped, which hides their scale, and some are not
     trainer = make_trainer(backend, clip_norm=clip_norm, noise_multiplier=0, layout="flat", strategy=strategy,
-                           batch_size=batch_size, multiplicity=3)
+                           batch_size=batch_size, augmentation_multiplicity=3)
     before = values(trainer.network)
-    trainer.step(Views(backend.asarray(views)), backend.asarray(y), lot, 0, Streams(1))
+    examples = LabelledExamples(Views(backend.asarray(views)), backend.asarray(y), 3)
+    trainer.step(examples, lot, 0, Streams(1))
     after = values(trainer.network)
     for key, g in mean.items():
         step = np.einsum("b,b...->...", np.minimum(1, clip_norm / norms), g)
@@ -48,4 +50,4 @@ def test_views_of_an_example_are_averaged_before_clipping(strategy, batch_size, 
 @pytest.mark.parametrize("bad", [0, 1.5])
 def test_a_multiplicity_is_a_number_of_views(bad):
     with pytest.raises(ParameterError, match="multiplicity"):
-        make_trainer(multiplicity=bad)
+        make_trainer(augmentation_multiplicity=bad)

@@ -68,7 +68,7 @@ def test_steps_equal_a_scalar_loop(name, rate, backend, rng):
     start = {key: to_host(array).copy() for key, array in params.items()}
     grads = [{key: rng.standard_normal(array.shape) for key, array in start.items()} for _ in range(5)]
     for step, g in enumerate(grads):
-        optimizer.step(params, {key: backend.asarray(array.copy()) for key, array in g.items()}, step)
+        optimizer.update(params, {key: backend.asarray(array.copy()) for key, array in g.items()}, step)
     for key, array in params.items():
         for index in np.ndindex(array.shape):
             expected = LOOPS[name](start[key][index], [g[key][index] for g in grads],
@@ -85,7 +85,7 @@ def test_steps_equal_a_scalar_loop(name, rate, backend, rng):
 def test_settings_reach_the_rule(make, scalar, rng):
     theta, gs, optimizer = {KEYS[1]: np.array([2.0])}, rng.standard_normal(6), make()
     for step, g in enumerate(gs):
-        optimizer.step(theta, {KEYS[1]: np.array([g])}, step)
+        optimizer.update(theta, {KEYS[1]: np.array([g])}, step)
     assert theta[KEYS[1]][0] == pytest.approx(scalar(2.0, gs, lambda t: RATE), rel=1e-12)
 
 
@@ -95,7 +95,7 @@ def test_parameters_change_in_place_and_keep_their_dtype(make, backend, rng):
     arrays = dict(params)
     optimizer = make(0.1)
     for step in range(2):
-        optimizer.step(params, make_params(rng, backend, "float32"), step)
+        optimizer.update(params, make_params(rng, backend, "float32"), step)
     assert all(params[key] is arrays[key] for key in KEYS)
     for array in (*params.values(), *(a for slot in optimizer.slots.values() for a in slot.values())):
         assert array.dtype == np.float32 and type(array) is type(arrays[KEYS[0]])
@@ -105,8 +105,8 @@ def test_parameters_change_in_place_and_keep_their_dtype(make, backend, rng):
 @optimizers
 def test_a_gradient_or_rate_of_zero_moves_nothing(make, rng):
     theta = {KEYS[1]: np.array([1.0, 2.0])}
-    make(0.1).step(theta, {KEYS[1]: np.zeros(2)}, 0)
-    make(0.0).step(theta, {KEYS[1]: np.ones(2)}, 0)
+    make(0.1).update(theta, {KEYS[1]: np.zeros(2)}, 0)
+    make(0.0).update(theta, {KEYS[1]: np.ones(2)}, 0)
     np.testing.assert_array_equal(theta[KEYS[1]], [1.0, 2.0])
 
 
@@ -114,7 +114,7 @@ def test_a_gradient_or_rate_of_zero_moves_nothing(make, rng):
 def test_every_optimizer_goes_down(make):
     theta, optimizer = {KEYS[1]: np.array([3.0, -2.0])}, make(0.1)
     for step in range(300):
-        optimizer.step(theta, {KEYS[1]: 2 * theta[KEYS[1]]}, step)
+        optimizer.update(theta, {KEYS[1]: 2 * theta[KEYS[1]]}, step)
     assert np.abs(theta[KEYS[1]]).max() < 1.0
 
 
@@ -127,7 +127,7 @@ def test_slots_are_not_shared_between_optimizers(make):
 
 def test_gradients_of_other_parameters_are_refused():
     with pytest.raises(ParameterError, match="expected gradients of"):
-        SGD(0.1).step({KEYS[0]: np.zeros(2)}, {KEYS[1]: np.zeros(2)}, 0)
+        SGD(0.1).update({KEYS[0]: np.zeros(2)}, {KEYS[1]: np.zeros(2)}, 0)
 
 
 @pytest.mark.parametrize("make, message", [

@@ -7,6 +7,7 @@ import pytest
 from minidp import backend as backend_module
 from minidp import nn, threads
 from minidp.backend import Backend
+from minidp.data import LabelledExamples
 from minidp.errors import DtypeError, ParameterError, ShapeError
 from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
                               flat_group)
@@ -15,7 +16,7 @@ from minidp.privacy import (Filter, Gaussian, JointGaussian, Ledger, MomentsAcco
 from minidp.streams import Streams
 from minidp.train import SGD, Adam, Progress, Trainer
 from minidp.train import trainer as trainer_module
-from minidp.train.trainer import cache_rows
+from minidp.train.trainer import cache_examples
 from tests.support.guarded import guarded_backend
 from tests.support.training import (CLASSES, EXAMPLES, LOT, SAMPLERS, make_data, make_network, make_plan, make_trainer,
                                     values)
@@ -38,10 +39,10 @@ def assert_same(first, second, rtol=0.0, atol=0.0):
 
 
 @pytest.mark.parametrize("block_steps", [1, 4, 100])
-@pytest.mark.parametrize("filtered", [False, True], ids=["ledger", "filter"])
+@pytest.mark.parametrize("filtered", [False, True], ids=["ledger", "budget"])
 def test_ledger_covers_every_step_before_it_runs(block_steps, filtered, monkeypatch):
     budget = Filter(MomentsAccountant(), math.inf, 1e-5) if filtered else None
-    trainer, events = make_trainer(filter=budget), []
+    trainer, events = make_trainer(budget=budget), []
     lots, step = PoissonSampler.lots, Trainer.step
 
     def watched(self, num_examples, steps, rng):
@@ -80,20 +81,20 @@ def test_noise_is_drawn_once_a_lot_whatever_the_batches(batch_size, monkeypatch)
 def test_batches_are_such_that_a_cache_holds_them(monkeypatch):
     """Numbers worked out by hand: 5 + 6 + 6 + 3 an example, 5 * 6 + 6 + 6 * 3 + 3 parameters, of 8 bytes."""
     monkeypatch.setattr(backend_module, "HOST_BATCH_BYTES", 1000 * 20 * 8 + 7)
-    assert cache_rows(make_network()) == 1000 and cache_rows(make_network(dtype="float32")) == 2000
+    assert cache_examples(make_network()) == 1000 and cache_examples(make_network(dtype="float32")) == 2000
     monkeypatch.setattr(backend_module, "HOST_BATCH_BYTES", 0)
-    assert cache_rows(make_network()) == trainer_module.MIN_ROWS
-    monkeypatch.setattr(trainer_module, "MIN_ROWS", 1)
-    assert cache_rows(make_network()) == 4 * 57 // 20  # no smaller than makes the sum over parameters worth it
+    assert cache_examples(make_network()) == trainer_module.MIN_BATCH
+    monkeypatch.setattr(trainer_module, "MIN_BATCH", 1)
+    assert cache_examples(make_network()) == 4 * 57 // 20  # no smaller than makes the sum over parameters worth it
 
 
 @pytest.mark.parametrize("rows, batch_size, expected", [(3, None, [3, 2, 3]), (10**6, None, [8]), (3, 8, [8]), (100, 5, [4, 4])])
 def test_a_lot_is_cut_into_equal_batches_as_asked_for_or_as_a_cache_holds(rows, batch_size, expected, monkeypatch):
-    monkeypatch.setattr(trainer_module, "cache_rows", lambda network: rows)
-    seen, plain = [], trainer_module.gather
-    monkeypatch.setattr(trainer_module, "gather", lambda x, y, lot: seen.append(len(lot)) or plain(x, y, lot))
-    trainer = make_trainer(batch_size=batch_size)
-    trainer.step(*make_data(), np.arange(8), 0, Streams(1))
+    monkeypatch.setattr(trainer_module, "cache_examples", lambda network: rows)
+    trainer, seen = make_trainer(batch_size=batch_size), []
+    forward = trainer.network.forward
+    trainer.network.forward = lambda x, **rng: seen.append(len(x)) or forward(x, **rng)
+    trainer.step(LabelledExamples(*make_data()), np.arange(8), 0, Streams(1))
     assert sorted(seen) == sorted(expected)
 
 
@@ -175,7 +176,7 @@ def spread_over(count, monkeypatch):
     monkeypatch.setattr(threads, "limit", lambda: count)
     monkeypatch.setattr(threads, "thread_functions", lambda: (lambda: 1, lambda number: None))
     monkeypatch.setattr(threads, "_pool", None)
-    monkeypatch.setattr(threads, "parts_for", lambda rows: asked.append(rows) or count)
+    monkeypatch.setattr(threads, "shards_for", lambda rows: asked.append(rows) or count)
     return asked
 
 
@@ -185,7 +186,7 @@ def test_only_plain_inputs_of_layers_that_draw_nothing_are_spread(monkeypatch):
     assert len(asked) == 1
     network = make_network()
     network.layers.insert(1, nn.Dropout(0.5, name="drop"))
-    groups = flat_group(list(network.params()), 1.0, 1.0)
+    groups = flat_group(list(network.params), 1.0, 1.0)
     dropping = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.5), Plan(PoissonSampler(0.2), Sanitizer(groups), 1, LOT))
     dropping.run(*make_data(), Streams(1))
     trained(steps=1, backend=guarded_backend(), data=make_data(guarded_backend()))
@@ -209,7 +210,7 @@ def test_guarded_arrays_train_as_numpy_does(sampler, strategy, dtype, rtol):
     for backend in (Backend.numpy(), guarded_backend()):
         trainer = make_trainer(backend, Adam(0.05), dtype, batch_size=5, sampler=sampler, strategy=strategy)
         trainer.run(*make_data(backend, dtype), Streams(1))
-        assert {array.dtype.name for array in trainer.network.params().values()} == {dtype}
+        assert {array.dtype.name for array in trainer.network.params.values()} == {dtype}
         runs.append(values(trainer.network))
     assert_same(*runs, rtol=rtol, atol=rtol)
 
@@ -252,9 +253,9 @@ def test_wrong_groups_relations_and_dtypes_are_refused():
     plan = make_plan(network)
     with pytest.raises(ParameterError, match="expected clip groups over the trained parameters"):
         Trainer(network, loss, SGD(0.1), make_plan(nn.Sequential(network.layers, (5,), frozen=["dense1"])))
-    with pytest.raises(ParameterError, match="one relation a run"):
+    with pytest.raises(ParameterError, match="one relation per run"):
         Trainer(network, loss, SGD(0.1), plan, ledger=Ledger(NeighbouringRelation.REPLACE_ONE))
-    with pytest.raises(ParameterError, match="the filter has its own ledger"):
+    with pytest.raises(ParameterError, match="the budget has its own ledger"):
         Trainer(network, loss, SGD(0.1), plan, Filter(MomentsAccountant(), 1.0, 1e-5), Ledger())
     with pytest.raises(ParameterError, match="batch_size=0"):
         Trainer(network, loss, SGD(0.1), plan, batch_size=0)
@@ -307,7 +308,7 @@ def test_flat_clipping_charges_one_gaussian():
 @pytest.mark.parametrize("sampler", [FixedSizeSampler(50, 10), ShuffleSampler(50, 10)], ids=["fixed", "shuffle"])
 def test_a_wrong_data_set_is_refused_before_anything_is_charged(sampler, rng):
     network = nn.Sequential([nn.Dense(3, 2, rng=rng)], (3,))
-    plan = Plan(sampler, Sanitizer(flat_group(list(network.params()), 1.0, 1.0)), 5, 10)
+    plan = Plan(sampler, Sanitizer(flat_group(list(network.params), 1.0, 1.0)), 5, 10)
     trainer = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan)
     for x, error in ((np.zeros((49, 3), np.float32), ParameterError), (np.zeros((50, 4), np.float32), ShapeError)):
         with pytest.raises(error):

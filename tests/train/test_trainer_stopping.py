@@ -28,30 +28,30 @@ def after(number):
 @pytest.mark.parametrize("block_steps", [1, 7, 1000])
 @pytest.mark.parametrize("sigma", [4.0, LinearDecay(5.0, 3.0, 6)], ids=["constant", "schedule"])
 def test_filter_stops_before_the_step_that_would_exceed(block_steps, sigma):
-    filter = budget(1.5)
-    trainer = make_trainer(filter=filter, steps=200, noise_multiplier=sigma, layout="flat")
-    steps = max_steps(filter.accountant, filter.ledger.copy(), lambda n: trainer.plan.charges(0, n), 1.5, DELTA)
+    limit = budget(1.5)
+    trainer = make_trainer(budget=limit, steps=200, noise_multiplier=sigma, layout="flat")
+    steps = max_steps(limit.accountant, limit.ledger.copy(), lambda n: trainer.plan.charges(0, n), 1.5, DELTA)
     record = trainer.run(*make_data(), Streams(1), block_steps=block_steps)
     assert 1 < steps < 200 and steps % 7
     assert record.stopped == "budget" and record.progress == Progress(steps, steps)
     assert sum(times for _, times in record.ledger.items()) == steps
-    assert filter.accountant.epsilon(record.ledger, DELTA).upper <= 1.5
+    assert limit.accountant.epsilon(record.ledger, DELTA).upper <= 1.5
     assert_same(values(trainer.network), trained(steps=steps, noise_multiplier=sigma, layout="flat"))
 
 
 def test_shuffled_training_stops_with_an_epoch():
-    filter = budget(5.0, "shuffle")
-    trainer = make_trainer(filter=filter, steps=200, sampler="shuffle", noise_multiplier=4.0)
+    limit = budget(5.0, "shuffle")
+    trainer = make_trainer(budget=limit, steps=200, sampler="shuffle", noise_multiplier=4.0)
     record = trainer.run(*make_data(), Streams(1), block_steps=100)
     epochs = sum(times for _, times in record.ledger.items())
     assert record.stopped == "budget" and epochs > 1 and record.progress == Progress(4 * epochs, 4 * epochs)
     after_one_more = record.ledger.copy()
     after_one_more.append(trainer.plan.release_event())
-    assert filter.accountant.epsilon(after_one_more, DELTA).upper > 5.0
+    assert limit.accountant.epsilon(after_one_more, DELTA).upper > 5.0
 
 
 def test_a_budget_for_no_step_changes_nothing():
-    trainer, charged = make_trainer(filter=budget(0.01)), []
+    trainer, charged = make_trainer(budget=budget(0.01)), []
     before = values(trainer.network)
     record = trainer.run(*make_data(), Streams(1), on_charge=charged.append)
     assert record.stopped == "budget" and record.progress == Progress(0, 0)
@@ -60,15 +60,15 @@ def test_a_budget_for_no_step_changes_nothing():
 
 
 def test_a_step_without_noise_needs_an_infinite_budget():
-    assert make_trainer(filter=budget(100.0), noise_multiplier=0).run(*make_data(), Streams(1)).progress.step == 0
-    assert make_trainer(filter=budget(math.inf), noise_multiplier=0).run(*make_data(), Streams(1)).progress.step == 10
+    assert make_trainer(budget=budget(100.0), noise_multiplier=0).run(*make_data(), Streams(1)).progress.step == 0
+    assert make_trainer(budget=budget(math.inf), noise_multiplier=0).run(*make_data(), Streams(1)).progress.step == 10
 
 
 def test_a_ledger_that_is_over_the_budget_already_is_refused():
-    filter = budget(1.0)
-    filter.ledger.append(Gaussian(1.0))
+    limit = budget(1.0)
+    limit.ledger.append(Gaussian(1.0))
     with pytest.raises(BudgetExceededError, match="before the first step"):
-        make_trainer(filter=filter).run(*make_data(), Streams(1))
+        make_trainer(budget=limit).run(*make_data(), Streams(1))
 
 
 @pytest.mark.parametrize("asked", [1, 3, 4, 7, 9])
@@ -115,8 +115,8 @@ def test_an_interrupted_run_goes_on_to_the_same_end(sampler, block_steps):
 
 
 def test_an_interrupted_run_goes_on_within_its_budget():
-    filter = budget(1.5)
-    trainer, streams = make_trainer(filter=filter, steps=200, noise_multiplier=4.0), Streams(1)
+    limit = budget(1.5)
+    trainer, streams = make_trainer(budget=limit, steps=200, noise_multiplier=4.0), Streams(1)
     record = trainer.run(*make_data(), streams, should_stop=after(2))
     assert record.progress.step == 2 < record.progress.charged < 100
     rest = trainer.run(*make_data(), streams, progress=record.progress)

@@ -6,11 +6,12 @@ from math import prod
 import numpy as np
 from minidp import nn
 from minidp.backend import Backend, standard_normal, synchronise
+from minidp.data import LabelledExamples
 from minidp.errors import DeviceUnavailableError
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, per_layer_groups
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
-from minidp.train.trainer import MAX_ROWS, cache_rows
+from minidp.train.trainer import MAX_BATCH, cache_examples
 
 from .workloads import CLIP_NORM, LEARNING_RATE, NOISE_MULTIPLIER, data
 
@@ -45,17 +46,17 @@ def network_of(workload, rng):
 def make_step(workload, strategy, backend):
     """One whole private step: the Poisson lot is drawn, clipped, summed, noised, and the parameters move."""
     streams = Streams()
-    x, y = map(backend.asarray, data(workload))
+    examples = LabelledExamples(*map(backend.asarray, data(workload)))
     network = network_of(workload, streams.init).to(backend)
     groups = flat_group if workload.flat else per_layer_groups
-    sanitizer = Sanitizer(groups(network.params(), CLIP_NORM, NOISE_MULTIPLIER), strategy)
+    sanitizer = Sanitizer(groups(network.params, CLIP_NORM, NOISE_MULTIPLIER), strategy)
     plan = Plan(PoissonSampler(workload.lot / workload.examples), sanitizer, 10**9, workload.lot)
     trainer = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(LEARNING_RATE), plan)
     steps = iter(range(10**9))
 
     def step():
         (lot,) = plan.sampler.lots(workload.examples, 1, streams.sampling)
-        trainer.step(x, y, lot, next(steps), streams)
+        trainer.step(examples, lot, next(steps), streams)
         synchronise(backend.xp)
 
     return step
@@ -77,7 +78,7 @@ def make_floor(workload, backend):
     """The bare products of forward and backward on one lot, in the trainer's batches, and one draw of the noise."""
     xp, streams, rng = backend.xp, Streams(), np.random.default_rng(0)
     network = network_of(workload, rng).to(backend)
-    rows = min(MAX_ROWS, cache_rows(network))
+    rows = min(MAX_BATCH, cache_examples(network))
     batches = [min(rows, workload.lot - start) for start in range(0, workload.lot, rows)]
 
     def draw(*shape):
@@ -86,7 +87,7 @@ def make_floor(workload, backend):
     layers = [(rows, draw(batches[0] * rows, i), draw(batches[0] * rows, o), draw(i, o))
               for rows, i, o in products(workload)]
     results = [tuple(map(xp.empty_like, arrays)) for _, *arrays in layers]
-    shapes = [array.shape for array in network.params().values()]
+    shapes = [array.shape for array in network.params.values()]
     noise = streams.noise_for(xp)
 
     def floor():
@@ -106,7 +107,7 @@ def make_floor(workload, backend):
 
 def make_copy(workload, backend):
     """A copy as large as a lot's materialised gradients: what is written once and read once costs no less."""
-    params = network_of(workload, np.random.default_rng(0)).params()
+    params = network_of(workload, np.random.default_rng(0)).params
     numbers = workload.lot * sum(prod(p.shape) for p in params.values())
     source, target = (backend.xp.ones(numbers, dtype=np.float32) for _ in range(2))
 

@@ -2,7 +2,7 @@
 import math
 import statistics
 
-from minidp.train.trainer import MAX_ROWS
+from minidp.train.trainer import MAX_BATCH
 
 from .contest import KEPT, OPACUS, PEERS
 from .ours import FLOORS
@@ -90,7 +90,7 @@ def growth(contests):
     found = []
     for (workload, device, contender), points in sorted(series.items()):
         times = {lot: ms for lot, ms, _ in points}
-        beyond = [mib for lot, _, mib in sorted(points) if lot >= 2 * MAX_ROWS]
+        beyond = [mib for lot, _, mib in sorted(points) if lot >= 2 * MAX_BATCH]
         if all(lot in times for lot in LOTS):
             small, large = LOTS
             slope = math.log(times[large] / times[small]) / math.log(large / small)

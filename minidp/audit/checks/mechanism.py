@@ -103,7 +103,7 @@ def clipped_sum_equals_a_loop(bench):
     largest = 0.0
     for groups in _groupings():
         grads = _grads(bench.rng)
-        got = Sanitizer(groups).clipped_sum(_explicit(bench, grads))
+        got = Sanitizer(groups).add_clipped(_explicit(bench, grads))
         expected = reference.clipped_sum(grads, groups)
         largest = max(largest, *(worst(got[key], expected[key]) for key in expected))
     return largest
@@ -124,7 +124,7 @@ def batches_and_forms_agree(bench):
                 grads = {("one", "W"): Outer(bench.asarray(a[part]), bench.asarray(d[part])),
                          ("one", "b"): Explicit(bench.asarray(d[part])),
                          ("two", "W"): Explicit(bench.asarray(plain["two", "W"][part]))}
-                total = sanitizer.clipped_sum(grads, total)
+                total = sanitizer.add_clipped(grads, total)
             largest = max(largest, *(worst(total[key], expected[key]) for key in expected))
     return largest
 
@@ -134,7 +134,7 @@ def batches_and_forms_agree(bench):
 def a_group_is_clipped_as_one(bench):
     largest = 0.0
     for groups in _groupings():
-        got = Sanitizer(groups).clipped_sum(_explicit(bench, _grads(bench.rng, 1, scale=100.0)))
+        got = Sanitizer(groups).add_clipped(_explicit(bench, _grads(bench.rng, 1, scale=100.0)))
         for group in groups:
             norm = math.sqrt(sum(float((to_host(got[key]) ** 2).sum()) for key in group.keys))
             largest = max(largest, abs(norm / group.clip_norm - 1))
@@ -167,7 +167,7 @@ def sensitivity_is_reached_and_not_exceeded(bench):
                 if trial % 2:
                     for g in grads.values():
                         g[1] = -g[0]  # opposite gradients are the farthest apart
-                sums = [sanitizer.clipped_sum(_explicit(bench, {key: g[b : b + 1] for key, g in grads.items()}))
+                sums = [sanitizer.add_clipped(_explicit(bench, {key: g[b : b + 1] for key, g in grads.items()}))
                         for b in range(2)]
                 for group in groups:
                     moved = sum(float(((to_host(sums[0][key]) - (to_host(sums[1][key]) if relation is

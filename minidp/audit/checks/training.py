@@ -5,6 +5,7 @@ import numpy as np
 
 from ... import nn
 from ...backend import Backend, to_host
+from ...data import LabelledExamples
 from ...mechanism import Plan, PoissonSampler, Sanitizer, per_layer_groups
 from ...streams import Streams
 from .. import reference
@@ -65,7 +66,7 @@ def _register_optimizer(cls, loop):
             g = bench.rng.uniform(-1, 1, (2, 3)) * 10.0 ** bench.rng.uniform(-3, 1)
             for index in np.ndindex(2, 3):
                 expected[index] = loop(expected[index], g[index], slots[index], step + 1)
-            optimizer.step(on_device, {key: bench.asarray(g)}, step)
+            optimizer.update(on_device, {key: bench.asarray(g)}, step)
         return worst(on_device[key], expected)
 
 
@@ -76,37 +77,37 @@ def _register_average(train):
         theta, largest = {key: bench.asarray(bench.rng.uniform(-1, 1, 5))}, 0.0
         expected = [0.0] * 5
         for t in range(30):
-            averaged.step(theta, {key: bench.asarray(bench.rng.uniform(-1, 1, 5))}, t)
+            averaged.update(theta, {key: bench.asarray(bench.rng.uniform(-1, 1, 5))}, t)
             d = min(0.6, t / (t + 9))
             expected = [d * a + (1 - d) * float(now) for a, now in zip(expected, to_host(theta[key]))]
-            with averaged.in_place(theta):
+            with averaged.averaged_weights(theta):
                 largest = max(largest, worst(theta[key], np.array(expected)))
         return largest
 
 
-def _setting(train, bench, noise=0.0, clip=0.5, steps=4, sampler=None, batch_size=4096, multiplicity=1):
+def _setting(train, bench, noise=0.0, clip=0.5, steps=4, sampler=None, batch_size=4096, augmentation_multiplicity=1):
     rng = np.random.default_rng(3)
     network = nn.Sequential([nn.Dense(4, 5, rng=rng, dtype="float64"), nn.Tanh(),
                              nn.Dense(5, 3, rng=rng, dtype="float64")], (4,))
     x, y = rng.uniform(-1, 1, (12, 4)), rng.integers(0, 3, 12)
-    groups = per_layer_groups(list(network.params()), clip, noise)
+    groups = per_layer_groups(list(network.params), clip, noise)
     plan = Plan(sampler or PoissonSampler(0.4), Sanitizer(groups), steps, 7)
     network.to(bench.backend)
     trainer = train.Trainer(network, nn.SoftmaxCrossEntropy(), train.SGD(0.2), plan, batch_size=batch_size,
-                            multiplicity=multiplicity)
+                            augmentation_multiplicity=augmentation_multiplicity)
     return trainer, x, y
 
 
 def _run(trainer, bench, x, y, **options):
     trainer.run(bench.asarray(x), bench.asarray(y), Streams(5), **options)
-    return {key: to_host(array).copy() for key, array in trainer.network.params().items()}
+    return {key: to_host(array).copy() for key, array in trainer.network.params.items()}
 
 
 def _algorithm_1(trainer, x, y):
     """The same run as a loop over steps and examples, with the same draws; parameters on the host."""
     streams, network, loss, plan = Streams(5), trainer.network, nn.SoftmaxCrossEntropy(), trainer.plan
     for lot in list(plan.sampler.lots(len(x), plan.steps, streams.sampling)):
-        total = {key: np.zeros(array.shape) for key, array in network.params().items()}
+        total = {key: np.zeros(array.shape) for key, array in network.params.items()}
         if len(lot):
             total = reference.clipped_sum(reference.single_example_grads(network, loss, x[lot], y[lot]),
                                           plan.sanitizer.groups)
@@ -114,9 +115,9 @@ def _algorithm_1(trainer, x, y):
             for key in group.keys:
                 std = 0.0 if group.noise_multiplier == 0 else group.clip_norm * group.noise_multiplier
                 noise = streams.noise.standard_normal(total[key].shape) if std else 0.0
-                theta = network.params()[key]
+                theta = network.params[key]
                 theta -= 0.2 * (total[key] + std * noise) / 7
-    return network.params()
+    return network.params
 
 
 def _register_trainer(train):
@@ -142,7 +143,7 @@ def _register_trainer(train):
     @measures(CARD, "F3", method="an empty lot moves by noise / L", tolerance=1e-10)
     def an_empty_lot_is_divided_by_the_expected_size(bench):
         trainer, x, y = _setting(train, bench, 0.8, sampler=PoissonSampler(0.0), steps=1)
-        before = {key: to_host(array).copy() for key, array in trainer.network.params().items()}
+        before = {key: to_host(array).copy() for key, array in trainer.network.params.items()}
         after, noise = _run(trainer, bench, x, y), Streams(5).noise
         return max(worst(before[key] - after[key], 0.2 * 0.4 * noise.standard_normal(before[key].shape) / 7)
                    for key in before)
@@ -153,15 +154,15 @@ def _register_trainer(train):
         got, (host, x, y) = _run(trainer, bench, x, y), _setting(train, _HOST, clip=math.inf)
         for _ in range(4):
             grads = reference.single_example_grads(host.network, nn.SoftmaxCrossEntropy(), x, y)
-            for key, theta in host.network.params().items():
+            for key, theta in host.network.params.items():
                 theta -= 0.2 * grads[key].sum(axis=0) / 7
-        return max(worst(got[key], theta) for key, theta in host.network.params().items())
+        return max(worst(got[key], theta) for key, theta in host.network.params.items())
 
     @measures(CARD, "V1", method="mean of the views' gradients by loops, clipped", tolerance=1e-10)
     def views_are_averaged_before_clipping(bench):
         """An example shows itself and its mirror image in turn."""
         class Mirrored:
-            ndim, shape, __minidp_namespace__ = 2, (12, 4), bench.backend.xp
+            ndim, shape, xp = 2, (12, 4), bench.backend.xp
 
             def __init__(self, x):
                 self.x = x
@@ -172,13 +173,14 @@ def _register_trainer(train):
 
         largest, loss = 0.0, nn.SoftmaxCrossEntropy()
         for clip in (0.1, 5.0):  # all are clipped, none is
-            trainer, x, y = _setting(train, bench, clip=clip, multiplicity=2)
-            trainer.step(Mirrored(bench.asarray(x)), bench.asarray(y), np.arange(12), 0, Streams(5))
+            trainer, x, y = _setting(train, bench, clip=clip, augmentation_multiplicity=2)
+            examples = LabelledExamples(Mirrored(bench.asarray(x)), bench.asarray(y), 2)
+            trainer.step(examples, np.arange(12), 0, Streams(5))
             host, x, y = _setting(train, _HOST, clip=clip)
-            params = host.network.params()
+            params = host.network.params
             first, second = (reference.single_example_grads(host.network, loss, view, y) for view in (x, -x))
             total = reference.clipped_sum({key: (first[key] + second[key]) / 2 for key in first}, host.plan.sanitizer.groups)
-            largest = max(largest, *(worst(to_host(trainer.network.params()[key]), theta - 0.2 * total[key] / 7)
+            largest = max(largest, *(worst(to_host(trainer.network.params[key]), theta - 0.2 * total[key] / 7)
                                      for key, theta in params.items()))
         return largest
 

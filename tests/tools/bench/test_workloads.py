@@ -20,7 +20,7 @@ def test_the_floor_multiplies_the_matrices_of_every_layer():
 def test_a_large_lot_is_multiplied_in_the_trainers_batches(monkeypatch):
     """Numbers multiplied: of W1 both layers forward and to the weights, and the second layer to its input."""
     done, matmul, lot = [], np.matmul, 2 * 700 + 10
-    monkeypatch.setattr(ours, "cache_rows", lambda network: 700)
+    monkeypatch.setattr(ours, "cache_examples", lambda network: 700)
 
     def counted(a, b, out):
         done.append(len(a) * a.shape[1] * b.shape[1])

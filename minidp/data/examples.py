@@ -1,0 +1,66 @@
+"""What training asks of a data set, and how it hands out a lot in batches."""
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from ..backend import namespace_of
+from ..validate import same_batch
+
+
+@runtime_checkable
+class Examples(Protocol):
+    """Inputs of N examples that are not one array in memory: memory maps, augmented views, conversions on the fly.
+
+    Wherever inputs are expected, an array or an object with these members will do:
+
+    xp                     the library of the arrays it gives, numpy or cupy
+    shape, ndim            (N, *input shape) and its length
+    take(indices, axis=0)  the inputs at an array of indices; it may draw a new view of each example every time
+    [start:stop]           the inputs of consecutive examples, the same every time: what is evaluated
+
+    The guarantee rests on every row being made from its own example alone.
+    """
+
+    xp: object
+    shape: tuple
+    ndim: int
+
+    def take(self, indices, axis=0): ...
+
+    def __getitem__(self, span): ...
+
+
+class Batch(NamedTuple):
+    """x (R, *input shape) and y (R, ...): `views` consecutive rows per example."""
+
+    x: object
+    y: object
+
+
+class LabelledExamples:
+    """Inputs with their targets, on one device, handed out lot by lot.
+
+    x      array or `Examples`, (N, *input shape)
+    y      array, (N,) or (N, K)
+    views  rows per example: each example is taken this many times, in consecutive rows
+
+    Raises ShapeError if x and y differ in their number of examples.
+    """
+
+    def __init__(self, x, y, views=1):
+        same_batch("examples", x=x, y=y)
+        self.x, self.y, self.views, self.xp = x, y, views, namespace_of(x)
+
+    def __len__(self):
+        return self.x.shape[0]
+
+    @property
+    def in_host_memory(self):
+        """True if taking a batch draws no numbers and waits for nothing, so that shards of a lot may run side by side."""
+        return isinstance(self.x, np.ndarray) and isinstance(self.y, np.ndarray)
+
+    def batches(self, lot, most):
+        """Yield the lot (host indices) in batches of at most `most` examples; one empty batch for an empty lot."""
+        for indices in np.array_split(lot, max(-(-len(lot) // most), 1)):
+            indices = self.xp.asarray(np.repeat(indices, self.views) if self.views > 1 else indices)
+            yield Batch(self.x.take(indices, axis=0), self.y.take(indices, axis=0))  # faster than x[indices]
