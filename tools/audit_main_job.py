@@ -54,7 +54,7 @@ def losses(folder, config, images, labels):
     head = [] if config.projection == "none" else [nn.Project(np.zeros((x.shape[1], config.pca_dim), np.float32))]
     model = nn.Sequential(head + body.layers, (x.shape[1],))
     load_model(folder / "model.npz", model)
-    return nn.SoftmaxCrossEntropy().forward(model.predict(x), labels)[0]
+    return nn.SoftmaxCrossEntropy()(model.predict(x), labels)[0]
 
 
 def main(argv=None):
