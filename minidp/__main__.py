@@ -1,4 +1,4 @@
-"""Epsilon from the command line: python -m minidp epsilon | delta | calibrate | curve | tradeoff | verify."""
+"""From the command line: python -m minidp epsilon | delta | calibrate | curve | tradeoff | verify | audit."""
 import json
 import sys
 from pathlib import Path
@@ -143,6 +143,12 @@ def verify_command(args):
     return 1 if found else 0
 
 
+def audit_command(args):
+    from .audit import report
+
+    return report.main(args.layer, args.device, args.json, args.html)
+
+
 def build_parser():
     """The command line."""
     parser = Parser(prog="python -m minidp", description=__doc__)
@@ -207,6 +213,13 @@ def build_parser():
 
     verify = command("verify", verify_command, "recompute a run's figures from its ledger")
     verify.add_argument("run", metavar="RUN_DIR")
+
+    audit = commands.add_parser("audit", help="every equation, its line of code and its error, measured now")
+    audit.set_defaults(run_command=audit_command)
+    audit.add_argument("--layer", metavar="NAME", help="only this class or function and what it inherits: --layer Conv2D")
+    audit.add_argument("--device", default="auto", choices=("auto", "cpu", "gpu"), help="for what computes on arrays")
+    audit.add_argument("--html", metavar="FILE", help="write a page with the equations beside their code")
+    audit.add_argument("--json", metavar="FILE", help="write the same as JSON")
     return parser
 
 

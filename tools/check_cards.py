@@ -1,9 +1,9 @@
-"""Check the docstring cards: every equation has its line of code, and every class its card.
+"""Check the docstring cards: every equation has its line of code and its check, and every class its card.
 
     python -m tools.check_cards [ROOT]
 
-Of every card below minidp/: each label is defined once, under a heading of the card, and computed by a labelled
-line of code; the card names a source ("own derivation" is one). A label on a line of code is in the card around
+Of every card below minidp/: each label is defined once, under a heading of the card, computed by a labelled
+line of code, and measured by a check that minidp.audit.checks registers; the card names a source ("own derivation" is one). A label on a line of code is in the card around
 it (see minidp/audit/card.py).
 
 A public class must have a card if minidp.nn or minidp.mechanism exports it, or if it is an Accountant. Exempt
@@ -17,13 +17,14 @@ import ast
 import sys
 from pathlib import Path
 
+from minidp.audit import checks
 from minidp.audit.card import read_module
 
 EXPORTING = ("minidp/nn/__init__.py", "minidp/mechanism/__init__.py")
 
 
-def main(root):
-    """Print what is wrong below `root` and return the exit code."""
+def main(root, registry):
+    """Print what is wrong below `root` and return the exit code; registry is {(card, label): checks}."""
     sources = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
                for path in sorted((root / "minidp").rglob("*.py"))}
     found, cards = [], []
@@ -31,28 +32,16 @@ def main(root):
         new, strays = read_module(source, module)
         cards += new
         found += [f"{module}:{stray.line}: label [{stray.label}] {stray.reason}" for stray in strays]
-    found += [f"{card.module}:{card.line}: {card.qualname}: {fault}" for card in cards for fault in _faults(card)]
+    found += [f"{card.module}:{card.line}: {card.qualname}: {fault}" for card in cards for fault in card.faults()]
+    labels = {(card.name, label): card for card in cards for label in card.labels}
+    found += [f"{card.module}:{card.line}: {card.qualname}: [{label}] has no check in minidp/audit/checks"
+              for (name, label), card in labels.items() if (name, label) not in registry]
+    found += [f"{name}: a check measures [{label}], which no card defines" for name, label in set(registry) - set(labels)]
     found += _missing_cards(sources, {(card.module, card.qualname) for card in cards})
     if not cards:
         found.append(f"{root}: no card below minidp/")
-    labels = sum(len(card.labels) for card in cards)
-    print("\n".join(sorted(found)) if found else f"check_cards: {len(cards)} cards, {labels} labels")
+    print("\n".join(sorted(found)) if found else f"check_cards: {len(cards)} cards, {len(labels)} labels")
     return 1 if found else 0
-
-
-def _faults(card):
-    for label in card.misplaced:
-        yield f"[{label}] stands under no heading of a card"
-    for label in card.repeated:
-        yield f"[{label}] is defined twice"
-    for label in card.labels:
-        if label not in card.code_lines:
-            yield f"[{label}] has no line of code that ends in # [{label}]"
-    for label in card.sources:
-        if label and label not in card.labels:
-            yield f"[{label}] stands under Source but is not defined"
-    if not any(card.sources.values()):
-        yield "names no source"
 
 
 def _missing_cards(sources, have):
@@ -105,4 +94,4 @@ def _only_raises(method):
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]))
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1], checks.load()))

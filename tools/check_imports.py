@@ -3,8 +3,7 @@
     python -m tools.check_imports [ROOT]
 
 A module may import modules of a lower rank and of its own package. So that each can be audited alone, nn,
-privacy and data do not know each other, audit does not know train, and mechanism knows privacy but neither nn
-nor data. Imports inside functions count. Prints one line per fault and exits with 1, or a count and 0.
+privacy and data do not know each other, and mechanism knows privacy but neither nn nor data. Imports inside functions count. Prints one line per fault and exits with 1, or a count and 0.
 """
 import ast
 import sys
@@ -17,7 +16,8 @@ RANK = {
     "grads": 2,
     "nn": 3, "privacy": 3, "data": 3,
     "mechanism": 4,
-    "train": 5, "audit": 5, "run": 6,
+    "train": 5,
+    "audit": 6, "run": 6,
     "__init__": 7, "__main__": 7,
 }
 APART = {("mechanism", "nn"), ("mechanism", "data")}

@@ -40,6 +40,22 @@ class Card:
     repeated: tuple[str, ...]               # labels that are defined twice
     misplaced: tuple[str, ...]              # labels under no heading of a card
 
+    @property
+    def name(self):
+        """As the registry of checks calls it: nn.dense.Dense."""
+        return self.module.removeprefix("minidp/").removesuffix(".py").replace("/", ".") + "." + self.qualname
+
+    def faults(self):
+        """What is missing from the card, a sentence each."""
+        yield from (f"[{label}] stands under no heading of a card" for label in self.misplaced)
+        yield from (f"[{label}] is defined twice" for label in self.repeated)
+        yield from (f"[{label}] has no line of code that ends in # [{label}]" for label in self.labels
+                    if label not in self.code_lines)
+        yield from (f"[{label}] stands under Source but is not defined" for label in self.sources
+                    if label and label not in self.labels)
+        if not any(self.sources.values()):
+            yield "names no source"
+
 
 @dataclass(frozen=True)
 class StrayLabel:

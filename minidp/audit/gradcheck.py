@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from ..backend import to_host
 from ..errors import MinidpError, ShapeError
 
 STEP = 1e-5
@@ -74,34 +75,50 @@ def complex_step_error(function, gradient, x, rng, directions=3):
     return worst
 
 
-def layer_input_error(layer, x, rng, complex_step=False, forward_rng=None):
-    """Error of layer.backward at x (B, ...), for a random upstream gradient.
+def layer_input_error(layer, x, rng, complex_step=False, forward_rng=None, asarray=np.asarray):
+    """Error of layer.backward at x (B, ...), a host array, for a random upstream gradient.
 
     forward_rng  () -> generator, for layers that draw: the same draw at every evaluation
+    asarray      moves arrays to the device that holds the layer's parameters
     """
-    draw = forward_rng or (lambda: None)
-    y, cache = layer.forward(x, rng=draw())
+    def forward(at):
+        y, cache = layer.forward(asarray(at), rng=forward_rng and forward_rng())
+        return to_host(y), cache
+
+    y, cache = forward(x)
     dy = rng.uniform(-1, 1, y.shape)
-    dx = layer.backward(dy, cache)
+    dx = to_host(layer.backward(asarray(dy), cache))
     check = complex_step_error if complex_step else directional_error
-    return check(lambda at: (layer.forward(at, rng=draw())[0] * dy).sum(), dx, x, rng)
+    return check(lambda at: (forward(at)[0] * dy).sum(), dx, x, rng)
 
 
-def layer_param_errors(layer, x, rng, forward_rng=None):
+def layer_param_errors(layer, x, rng, forward_rng=None, asarray=np.asarray):
     """{parameter: error} of the per-example gradients, one parameter entry and example at a time.
 
-    Meant for tiny shapes: the work is entries times examples.
+    Meant for tiny shapes: the work is entries times examples. The arguments are those of layer_input_error.
     """
-    draw = forward_rng or (lambda: None)
-    y, cache = layer.forward(x, rng=draw())
+    def forward():
+        y, cache = layer.forward(asarray(x), rng=forward_rng and forward_rng())
+        return to_host(y), cache
+
+    y, cache = forward()
     dy = rng.uniform(-1, 1, y.shape)
-    errors = {}
-    for name, grad in layer.param_grads(dy, cache).items():
-        per_example, array = grad.materialise(), layer.params[name]
-        _same_shape(per_example, (len(x), *array.shape))
+    axes, errors = tuple(range(1, dy.ndim)), {}
+    for name, grad in layer.param_grads(asarray(dy), cache).items():
+        kept = layer.params[name]
+        per_example, host = to_host(grad.materialise()), to_host(kept)
+        _same_shape(per_example, (len(x), *host.shape))
         numeric = np.empty_like(per_example)
-        for index in np.ndindex(array.shape):
-            numeric[(slice(None), *index)] = _entry_slopes(layer, x, dy, array, index, draw)
+        for index in np.ndindex(host.shape):
+            values = []
+            for k in (-1, -0.5, 0.5, 1):
+                moved = host.copy()
+                moved[index] += k * STEP
+                layer.params[name] = asarray(moved)
+                values.append((forward()[0] * dy).sum(axis=axes))
+            below, near_below, near_above, above = values
+            numeric[(slice(None), *index)] = (4 * (near_above - near_below) / STEP - (above - below) / (2 * STEP)) / 3
+        layer.params[name] = kept
         scale = float(np.abs(numeric).max(initial=0))
         worst = float(np.abs(per_example - numeric).max(initial=0))
         errors[name] = (worst / scale if scale else worst) if math.isfinite(worst) else math.inf
@@ -114,25 +131,14 @@ def _same_shape(gradient, shape):
         raise ShapeError(f"gradient check: expected a gradient of shape {tuple(shape)}, got {tuple(gradient.shape)}")
 
 
-def _entry_slopes(layer, x, dy, array, index, draw):
-    """(B,) slopes of each example's output times dy in one entry of one parameter."""
-    kept, values = array[index], []
-    axes = tuple(range(1, dy.ndim))
-    for k in (-1, -0.5, 0.5, 1):
-        array[index] = kept + k * STEP
-        values.append((layer.forward(x, rng=draw())[0] * dy).sum(axis=axes))
-    array[index] = kept
-    below, near_below, near_above, above = values
-    return (4 * (near_above - near_below) / STEP - (above - below) / (2 * STEP)) / 3
-
-
-def loss_error(loss, z, target, rng, complex_step=False):
+def loss_error(loss, z, target, rng, complex_step=False, asarray=np.asarray):
     """Error of a loss's gradient, for random weights of the examples."""
-    losses, dz = loss(z, target)
+    target = asarray(target)
+    losses, dz = loss(asarray(z), target)
     weights = rng.uniform(-1, 1, losses.shape)
-    gradient = dz * weights[:, None]
+    gradient = to_host(dz) * weights[:, None]
     check = complex_step_error if complex_step else directional_error
-    return check(lambda at: (loss(at, target)[0] * weights).sum(), gradient, z, rng)
+    return check(lambda at: (to_host(loss(asarray(at), target)[0]) * weights).sum(), gradient, z, rng)
 
 
 def away_from_kinks(make, attempt, tries=20):

@@ -1,16 +1,16 @@
 """Self-contained pages: no script, no network, light and dark."""
+import re
 from html import escape
 from itertools import groupby
-
-from .mathml import mathml
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --bad: #c33; --good: #2a7; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 78rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .3rem; border-bottom: 1px solid var(--line); }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin: 2rem 0 .3rem; border-bottom: 1px solid var(--line); } h3 { font-size: 1rem; margin: 1.4rem 0 0; }
+h2, h3 { overflow-wrap: anywhere; }
 table { border-collapse: collapse; width: 100%; } td, th { text-align: left; vertical-align: top;
 padding: .35rem .6rem .35rem 0; border-bottom: 1px solid var(--line); }
-code { font: 13px/1.45 ui-monospace, monospace; overflow-wrap: anywhere; } math { font-size: 1.05rem; }
+code { font: 13px/1.45 ui-monospace, monospace; overflow-wrap: anywhere; }
 .label { display: grid; grid-template-columns: 3.2rem minmax(0, 1fr) minmax(0, 1fr); gap: .2rem 1.2rem;
 padding: .6rem 0; border-bottom: 1px solid var(--line); }
 .small { overflow-wrap: anywhere; font-size: .85rem; opacity: .8; } .ok { color: var(--good); } .fail { color: var(--bad); font-weight: bold; }
@@ -50,33 +50,44 @@ def picture(png, text):
 
 
 def formulas_page(data):
-    """The page of tools/audit_gradients.py, from what it writes as JSON."""
-    body = [f"<p>{data['labels']} equations, {data['failed']} failed, measured on {escape(data['device'])} in "
-            f"{data['seconds']:.0f} s. Each stands with the line of code that bears it, its source, "
-            "and the errors measured when this page was made.</p>\n"]
-    for card, rows in groupby(data["rows"], key=lambda row: row["card"]):
-        body.append(f"<h2>{escape(card)}</h2>\n")
-        body += [_label(row) for row in rows]
-    return page("Every formula, where it stands", "".join(body))
+    """Every equation beside its line of code, from what report.as_json gives."""
+    titles = {row["card"]: row["card"].rpartition(".")[2] for row in data["rows"]}
+    body, contents = [], []
+    for section, rows in groupby(data["rows"], key=lambda row: row["section"]):
+        body.append(f"<h2>{escape(section)}</h2>\n")
+        contents.append(f"<p><b>{escape(section)}</b>: ")
+        for card, rows in groupby(rows, key=lambda row: row["card"]):
+            contents.append(f'<a href="#{card}">{escape(titles[card])}</a> ')
+            body.append(f'<h3 id="{card}">{escape(card)}</h3>\n')
+            body += [_label(row, {title: name for name, title in titles.items() if name != card}) for row in rows]
+        contents.append("</p>\n")
+    intro = (f"<p>{data['labels']} equations, {data['failed']} failed, measured on {escape(data['device'])} in "
+             f"{data['seconds']:.0f} s. Each stands with its source, the lines of code that bear its label, and the "
+             "errors measured when this page was made.</p>\n")
+    return page("Every formula, where it stands", "".join([intro, *contents, *body]))
 
 
-def _label(row):
+def _label(row, titles):
     text, kind = verdict(row["passed"])
-    code = "".join(f'<div class="small">{escape(line["path"])}:{line["line"]}</div><pre><code>{escape(line["text"])}'
-                   "</code></pre>" for line in row["code"])
+    code = "".join(f'<div class="small">{escape(line["path"])}:{line["line"]}</div><pre><code>'
+                   f'{_linked(line["text"], titles)}</code></pre>' for line in row["code"])
     measured = "<br>".join(
-        f'<span class="{"small" if _good(found) else "fail"}">{escape(found["method"])}: '
-        f'{escape(found["problem"]) or _number(found["error"])} (at most {found["tolerance"]:.0e})</span>'
-        for found in row["measured"])
+        f'<span class="{"small" if found["passed"] else "fail"}">{escape(found["check"].replace("_", " "))}, '
+        f'{escape(found["method"])}: {escape(found["problem"]) or _number(found["error"])} '
+        f'(at most {found["tolerance"]:.0e})</span>' for found in row["measured"])
     faults = "".join(f'<div class="fail">{escape(fault)}</div>' for fault in row["faults"])
-    return (f'<div class="label"><div>[{row["label"]}]<br><span class="{kind}">{text}</span></div>'
-            f'<div>{mathml(row["equation"])}<div class="small">{escape(row["source"])}</div>{faults}</div>'
+    where = f"{row['card']}.{row['label']}"
+    return (f'<div class="label" id="{where}"><div><a href="#{where}">[{row["label"]}]</a><br><span class="{kind}">{text}'
+            f'</span></div><div><pre>{_linked(row["equation"], titles)}</pre>'
+            f'<div class="small">{_linked(row["source"], titles)}</div>{faults}</div>'
             f'<div class="code">{code}{measured}</div></div>\n')
 
 
-def _good(found):
-    return not found["problem"] and found["error"] <= found["tolerance"]
+def _linked(text, titles):
+    """The text, in which names of other cards lead there."""
+    return re.sub(r"\w+", lambda name: f'<a href="#{titles[name[0]]}">{name[0]}</a>' if name[0] in titles else name[0],
+                  escape(text))
 
 
 def _number(value):
-    return "0" if value == 0 else f"{value:.1e}"
+    return "infinite" if value is None else "0" if value == 0 else f"{value:.1e}"

@@ -34,7 +34,7 @@ class ConvGrad(PerExampleGrad):
         example_bytes = self._positions * (self._matrix[0] + grams * self._positions) * self.x.itemsize
         for start, stop in in_parts(self.xp, self.n_examples, example_bytes):
             d = self.d[start:stop].reshape((stop - start, self._positions, self._matrix[1]))
-            yield start, OuterSum(self.window.patches(self.x[start:stop]), d)
+            yield start, OuterSum(self.window.patches(self.x[start:stop]), d)  # [P1]
 
     def sq_norms(self):
         """(B,) squared L2 norms."""

@@ -97,11 +97,8 @@ class GroupNorm(_Norm):
         x, y (B, ..., C)   scale, shift (C,)   G groups of C / G neighbouring channels
 
     Forward
-        [F1]  y = n scale_c + shift_c, n = (x - mean_S x) / sqrt(mean_S (x - mean_S x)^2 + epsilon), S all
-              positions and the channels of one group of one example
-
-    Backward
-        as in _Norm, where the equations stand
+        [F1]  x seen as (B, positions, G, C / G); S: all positions and channels of one group of one example.
+              y and the gradients as in _Norm
 
     Source
         [F1]  Wu, He 2018, arXiv:1803.08494
@@ -141,11 +138,8 @@ class LayerNorm(_Norm):
         x, y (B, ..., *shape)   scale, shift (*shape)
 
     Forward
-        [F1]  y = n scale + shift, n = (x - mean_S x) / sqrt(mean_S (x - mean_S x)^2 + epsilon), S the
-              coordinates of `shape` at one position of one example
-
-    Backward
-        as in _Norm, where the equations stand
+        [F1]  x seen as (B, positions, 1, coordinates of `shape`); S: the coordinates at one position of one
+              example. y and the gradients as in _Norm
 
     Source
         [F1]  Ba, Kiros, Hinton 2016, arXiv:1607.06450

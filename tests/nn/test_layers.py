@@ -1,4 +1,4 @@
-"""The shared contract: every row of tests/support/cases.py, on every backend."""
+"""The shared contract: every row of minidp/audit/cases.py, on every backend."""
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +9,7 @@ from minidp.audit import gradcheck
 from minidp.backend import to_host
 from minidp.errors import BackendMismatchError, DtypeError, ShapeError
 from minidp.mechanism import Sanitizer, flat_group
-from tests.support.cases import LAYERS, everything, to_backend
+from minidp.audit.cases import LAYERS, everything, to_backend
 from tests.support.guarded import guarded_backend
 
 TOLERANCE = 1e-6

@@ -1,4 +1,4 @@
-"""Every loss of tests/support/cases.py."""
+"""Every loss of minidp/audit/cases.py."""
 import numpy as np
 import pytest
 
@@ -6,7 +6,7 @@ from minidp import nn
 from minidp.audit import gradcheck
 from minidp.backend import to_host
 from minidp.errors import DtypeError, ShapeError
-from tests.support.cases import LOSSES
+from minidp.audit.cases import LOSSES
 
 losses = pytest.mark.parametrize("case", LOSSES, ids=lambda case: case.name)
 

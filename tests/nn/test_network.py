@@ -6,7 +6,7 @@ from minidp import nn
 from minidp.audit import gradcheck, reference
 from minidp.backend import Backend, to_host
 from minidp.errors import DtypeError, ParameterError, ShapeError
-from tests.support.cases import LOSSES
+from minidp.audit.cases import LOSSES
 
 ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "softmax": nn.Softmax}
 losses = pytest.mark.parametrize("case", LOSSES, ids=lambda case: case.name)

@@ -29,6 +29,7 @@ class Dense:
     def backward(self, dy):
         return dy @ self.W.T  # [B1]
 '''
+REGISTRY = {("nn.dense.Dense", "F1"): [], ("nn.dense.Dense", "B1"): []}
 
 
 def tree(tmp_path, dense=DENSE, exports="from .dense import Dense\n", **more):
@@ -43,7 +44,7 @@ def tree(tmp_path, dense=DENSE, exports="from .dense import Dense\n", **more):
 
 
 def faults(root, capsys):
-    code = check_cards.main(root)
+    code = check_cards.main(root, REGISTRY)
     lines = capsys.readouterr().out.splitlines()
     if code == 0:
         assert len(lines) == 1 and lines[0].startswith("check_cards:")
@@ -52,7 +53,7 @@ def faults(root, capsys):
 
 
 def test_complete_card_passes_and_is_counted(tmp_path, capsys):
-    assert check_cards.main(tree(tmp_path)) == 0
+    assert check_cards.main(tree(tmp_path), REGISTRY) == 0
     assert capsys.readouterr().out == "check_cards: 1 cards, 2 labels\n"
 
 
@@ -64,6 +65,7 @@ WRONG = {
                       "[F1] is defined twice"),
     "no source": ("        [B1]  own derivation: chain rule\n", "", "names no source"),
     "source of an unknown label": ("[B1]  own derivation", "[B7]  own derivation", "[B7] stands under Source"),
+    "no check": ("        [B1]  dx = dy W\n", "        [B1] [B2]  dx = dy W\n", "[B2] has no check"),
     "misspelt heading": ("    Forward\n", "    Fowrard\n", "[F1] stands under no heading"),
     "no card": (DENSE[DENSE.index('    """Affine'):DENSE.index("    def forward")],
                 '    """No card."""\n\n', "class Dense has no card"),
@@ -116,7 +118,7 @@ def test_events_need_a_definition(tmp_path, capsys, docstring, fault):
 
 def test_tree_without_cards_fails(tmp_path, capsys):
     (tmp_path / "minidp").mkdir()
-    assert check_cards.main(tmp_path) == 1
+    assert check_cards.main(tmp_path, {}) == 1
     assert "no card" in capsys.readouterr().out
 
 

@@ -2,7 +2,7 @@
 from dataclasses import replace
 
 from minidp import nn
-from tests.support.cases import LAYERS
+from minidp.audit.cases import LAYERS
 from tests.support.guarded import guarded_backend
 from tools.gpu import check as gpu_check
 

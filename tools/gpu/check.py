@@ -17,7 +17,7 @@ from minidp.errors import DeviceUnavailableError
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, per_layer_groups
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
-from tests.support.cases import LAYERS, LOSSES, to_backend
+from minidp.audit.cases import LAYERS, LOSSES, to_backend
 
 STEPS = 200
 TOLERANCES = {"float64": 1e-10, "float32": 1e-4}

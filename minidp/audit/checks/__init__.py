@@ -9,8 +9,10 @@ says otherwise. It is registered for the labels of one card, with the tolerance 
 The expected side of a check is written again from the definition; it never calls the code it checks.
 """
 import math
+import pkgutil
 import zlib
 from dataclasses import dataclass
+from importlib import import_module
 
 import numpy as np
 
@@ -53,6 +55,10 @@ class Outcome:
     def passed(self):
         return not self.problem and self.error <= self.check.tolerance
 
+    def __str__(self):
+        found = self.problem or f"{self.error:.1e} (at most {self.check.tolerance:.0e})"
+        return f"{found}, {self.check.name.replace('_', ' ')}: {self.check.method}"
+
 
 def measures(card, *labels, method, tolerance):
     """Register the decorated function for `labels` of `card`, "package.module.Class" below minidp."""
@@ -64,6 +70,13 @@ def measures(card, *labels, method, tolerance):
         return function
 
     return register
+
+
+def load():
+    """Import every module of this package, which registers its checks; returns {(card, label): [Check]}."""
+    for module in pkgutil.iter_modules(__path__):
+        import_module(f"{__name__}.{module.name}")
+    return REGISTRY
 
 
 def run(check, backend=None):

@@ -1,155 +1,97 @@
 """Checks of layers, losses and the chain of layers. Layers and losses are rows of a table of cases.
 
-A row of a layer (see tests/support/cases.py) measures every label of the cards of its class and bases: F the
-output, B the input's gradient, P1, P2, ... the gradients of its first, second, ... parameter.
+A row of a layer (see audit/cases.py) measures every label of the cards of its class and bases: F the output, B the
+gradient of the input, P1, P2, ... the gradients of the first, second, ... parameter.
 """
+import re
+
 import numpy as np
 
 from ... import nn
 from ...backend import to_host
 from .. import gradcheck, reference
+from ..cases import LAYERS, LOSSES, everything, to_backend
 from . import measures, worst
 
 EXACT, COMPLEX, DIFFERENCES = 1e-12, 1e-13, 1e-6
 SIGMAS = 6.0  # a right implementation exceeds six standard errors once in 500 million
 
 
-def register(cases, losses):
-    """Register the checks of every row; returns the number of rows."""
-    for case in cases:
-        for cls in _cards(case):
-            _register_layer(cls, case)
-    for case in losses:
-        _register_loss(type(case.loss), case)
-    return len(cases) + len(losses)
-
-
-def _cards(case):
-    layer = case.make(np.random.default_rng(0), "float64")
-    return [cls for cls in type(layer).__mro__ if cls.__module__.startswith("minidp.nn.")]
-
-
-def _name(cls):
-    return f"{cls.__module__.removeprefix('minidp.')}.{cls.__qualname__}"
-
-
 def _register_layer(cls, case):
-    def add(labels, method, tolerance, measure):
-        def check(bench):
-            return measure(case, bench)
-        check.__name__ = f"{measure.__name__.strip('_')} of {case.name}"
-        measures(_name(cls), *labels, method=method, tolerance=tolerance)(check)
+    """Register the checks of one row for the labels of the card of `cls`, the layer's class or a base of it."""
+    labels = re.findall(r"^ +\[(\w+)\]", cls.__doc__ or "", re.M)
 
-    forward = ("F2",) if cls is nn.Dropout else ("F1",) if cls.__name__ != "_Norm" else ("F1", "F2")
-    add(forward, "loop over numbers", EXACT, _output)
-    add(("B1",), "central differences", DIFFERENCES, _input_gradient)
+    def add(wanted, name, method, tolerance, measure):
+        found = [label for label in dict.fromkeys(labels) if label in wanted]
+        if found:
+            _named(f"{name} of {case.name}", cls, found, method, tolerance, measure)
+
+    def output(bench):
+        layer = case.make(bench.rng, "float64")
+        host, x = everything(layer), case.input(bench.rng, 3)
+        return worst(to_backend(layer, bench.backend).forward(bench.asarray(x))[0], case.reference(x, host))
+
+    def input_gradient(complex_step):
+        def measure(bench):
+            layer = to_backend(case.make(bench.rng, "float64"), bench.backend)
+            return gradcheck.away_from_kinks(lambda: case.input(bench.rng, 3), lambda x: gradcheck.layer_input_error(
+                layer, x, bench.rng, complex_step, asarray=bench.asarray))
+        return measure
+
+    add(("F2",) if cls is nn.Dropout else ("F1", "F2"), "output", "loop over numbers", EXACT, output)
+    add(("B1",), "input gradient", "central differences", DIFFERENCES, input_gradient(False))
     if case.analytic:
-        add(("B1",), "complex step", COMPLEX, _input_gradient_by_complex_step)
+        add(("B1",), "input gradient by complex step", "complex step", COMPLEX, input_gradient(True))
     for place, name in enumerate(case.make(np.random.default_rng(0), "float64").params, 1):
-        def differences(case, bench, name=name):
-            return _parameter_differences(case, bench, name)
-
-        def single(case, bench, name=name):
-            return _single_examples(case, bench, name)
-
-        def forms(case, bench, name=name):
-            return _explicit_and_factored(case, bench, name)
-
-        for measure, title in ((differences, "differences"), (single, "single examples"),
-                               (forms, "explicit and factored")):
-            measure.__name__ = f"{title}: {name}"
-        add((f"P{place}",), "differences of each entry", DIFFERENCES, differences)
-        add((f"P{place}",), "loop over single examples", EXACT, single)
-        add((f"P{place}",), "explicit against factored", EXACT, forms)
+        for title, method, tolerance, measure in (
+                ("differences", "differences of each entry", DIFFERENCES, _differences),
+                ("single examples", "loop over single examples", EXACT, _single_examples),
+                ("forms", "explicit against factored", EXACT, _explicit_and_factored)):
+            add((f"P{place}",), f"{title}: {name}", method, tolerance,
+                lambda bench, measure=measure, name=name: measure(case, bench, name))
 
 
-def _on_device(case, bench):
-    layer = case.make(bench.rng, "float64")
-    host = {name: array.copy() for name, array in {**layer.params, **layer.constants}.items()}
-    for store in (layer.params, layer.constants):
-        for name, array in store.items():
-            store[name] = bench.asarray(array)
-    return layer, host
+def _named(name, cls, labels, method, tolerance, measure):
+    def check(bench):
+        return measure(bench)
+
+    check.__name__ = name
+    card = f"{cls.__module__.removeprefix('minidp.')}.{cls.__qualname__}"
+    measures(card, *labels, method=method, tolerance=tolerance)(check)
 
 
-def _output(case, bench):
-    layer, host = _on_device(case, bench)
-    x = case.input(bench.rng, 3)
-    return worst(layer.forward(bench.asarray(x))[0], case.reference(x, host))
-
-
-def _gradient_error(case, bench, x, check):
-    layer, _ = _on_device(case, bench)
-    y, cache = layer.forward(bench.asarray(x))
-    dy = bench.rng.uniform(-1, 1, y.shape)
-    dx = to_host(layer.backward(bench.asarray(dy), cache))
-
-    def function(at):
-        return (to_host(layer.forward(bench.asarray(at))[0]) * dy).sum()
-
-    return check(function, dx, x, bench.rng)
-
-
-def _input_gradient(case, bench):
-    return gradcheck.away_from_kinks(lambda: case.input(bench.rng, 3), lambda x: _gradient_error(
-        case, bench, x, gradcheck.directional_error))
-
-
-def _input_gradient_by_complex_step(case, bench):
-    return _gradient_error(case, bench, case.input(bench.rng, 3), gradcheck.complex_step_error)
+def _differences(case, bench, name):
+    layer = to_backend(case.make(bench.rng, "float64"), bench.backend)
+    return gradcheck.layer_param_errors(layer, case.input(bench.rng, 3), bench.rng, asarray=bench.asarray)[name]
 
 
 def _gradients(case, bench):
-    layer, _ = _on_device(case, bench)
-    x = case.input(bench.rng, 3)
-    y, cache = layer.forward(bench.asarray(x))
-    dy = bench.rng.uniform(-1, 1, y.shape)
-    return layer, x, dy, layer.param_grads(bench.asarray(dy), cache)
-
-
-def _parameter_differences(case, bench, name):
-    layer, x, dy, grads = _gradients(case, bench)
-    got, array = to_host(grads[name].materialise()), layer.params[name]
-    kept = to_host(array).copy()
-    expected = np.empty(got.shape)
-    step = gradcheck.STEP
-    for index in np.ndindex(kept.shape):
-        values = []
-        for k in (-1, -0.5, 0.5, 1):
-            moved = kept.copy()
-            moved[index] += k * step
-            layer.params[name] = bench.asarray(moved)
-            y = to_host(layer.forward(bench.asarray(x))[0])
-            values.append((y * dy).reshape((len(x), y[0].size)).sum(axis=1))
-        below, near_below, near_above, above = values
-        expected[(slice(None), *index)] = (4 * (near_above - near_below) / step - (above - below) / (2 * step)) / 3
-    return worst(got, expected)
+    layer = to_backend(case.make(bench.rng, "float64"), bench.backend)
+    x = bench.asarray(case.input(bench.rng, 4))
+    y, cache = layer.forward(x)
+    dy = bench.asarray(bench.rng.uniform(-1, 1, y.shape))
+    return layer, x, dy, layer.param_grads(dy, cache)
 
 
 def _single_examples(case, bench, name):
     layer, x, dy, grads = _gradients(case, bench)
     singles = []
-    for b in range(len(x)):
-        _, cache = layer.forward(bench.asarray(x[b : b + 1]))
-        singles.append(to_host(layer.param_grads(bench.asarray(dy[b : b + 1]), cache)[name].materialise())[0])
+    for b in range(4):
+        _, cache = layer.forward(x[b : b + 1])
+        singles.append(to_host(layer.param_grads(dy[b : b + 1], cache)[name].materialise())[0])
     return worst(grads[name].materialise(), np.stack(singles))
 
 
 def _explicit_and_factored(case, bench, name):
     """Norms and weighted sums of each form against sums over the materialised gradients."""
     grad = _gradients(case, bench)[3][name]
-    whole, w = to_host(grad.materialise()), bench.rng.uniform(0, 1, 3)
-    norms = [float((g**2).sum()) for g in whole]
-    total = sum(w[b] * whole[b] for b in range(3))
+    whole, w = to_host(grad.materialise()), bench.rng.uniform(0, 1, 4)
+    norms, total = [float((g**2).sum()) for g in whole], sum(w[b] * whole[b] for b in range(4))
     return max(max(worst(form.sq_norms(), norms), worst(form.weighted_sum(bench.asarray(w)), total))
-               for form in (grad.choose(strategy) for strategy in ("explicit", "factored")))
+               for form in (grad.choose(strategy) for strategy in ("auto", "explicit", "factored")))
 
 
 def _register_loss(cls, case):
-    def add(label, method, tolerance, measure):
-        measure.__name__ = f"{method} of {case.name}"
-        measures(_name(cls), label, method=method, tolerance=tolerance)(measure)
-
     def inputs(bench):
         return bench.rng.uniform(-3, 3, (6, 4)), case.target(bench.rng, 6, 4)
 
@@ -157,20 +99,21 @@ def _register_loss(cls, case):
         z, target = inputs(bench)
         return worst(case.loss(bench.asarray(z), bench.asarray(target))[0], case.reference(z, target))
 
-    def gradient(check):
-        def measure(bench):
-            z, target = inputs(bench)
-            weights = bench.rng.uniform(-1, 1, 6)
-            on_device = bench.asarray(target)
-            _, dz = case.loss(bench.asarray(z), on_device)
-            dz = to_host(dz) * weights[:, None]
-            return check(lambda at: (to_host(case.loss(bench.asarray(at), on_device)[0]) * weights).sum(),
-                         dz, z, bench.rng)
-        return measure
+    def gradient(complex_step):
+        return lambda bench: gradcheck.loss_error(case.loss, *inputs(bench), bench.rng, complex_step, bench.asarray)
 
-    add("F1", "loop over numbers", EXACT, forward)
-    add("B1", "central differences", DIFFERENCES, gradient(gradcheck.directional_error))
-    add("B1", "complex step", COMPLEX, gradient(gradcheck.complex_step_error))
+    for label, method, tolerance, measure in (
+            ("F1", "loop over numbers", EXACT, forward), ("B1", "central differences", DIFFERENCES, gradient(False)),
+            ("B1", "complex step", COMPLEX, gradient(True))):
+        _named(f"{method} of {case.name}", cls, (label,), method, tolerance, measure)
+
+
+for _case in LAYERS:
+    for _cls in type(_case.make(np.random.default_rng(0), "float64")).__mro__:
+        if _cls.__module__.startswith("minidp.nn."):
+            _register_layer(_cls, _case)
+for _case in LOSSES:
+    _register_loss(type(_case.loss), _case)
 
 
 @measures("nn.dropout.Dropout", "F1", method="share kept, values, independence", tolerance=SIGMAS)

@@ -1,9 +1,9 @@
-"""Checks of the trainer and the optimizers, which are handed in: audit stands beside train, not above it."""
+"""Checks of the trainer, the optimizers and the averaged weights."""
 import math
 
 import numpy as np
 
-from ... import nn
+from ... import nn, train
 from ...backend import Backend, to_host
 from ...data import LabelledExamples
 from ...mechanism import Plan, PoissonSampler, Sanitizer, per_layer_groups
@@ -14,14 +14,6 @@ from . import Bench, measures, worst
 EXACT = 1e-12
 CARD = "train.trainer.Trainer"
 _HOST = Bench(None, Backend.numpy())
-
-
-def register(train):
-    """Register the checks of a `train` package: Trainer, Averaged, SGD and OPTIMIZERS."""
-    for name, loop in LOOPS.items():
-        _register_optimizer(train.OPTIMIZERS[name], loop)
-    _register_average(train)
-    _register_trainer(train)
 
 
 def _sgd(theta, g, slots, t):
@@ -70,22 +62,25 @@ def _register_optimizer(cls, loop):
         return worst(on_device[key], expected)
 
 
-def _register_average(train):
-    @measures("train.averaging.Averaged", "F1", method="loop over single numbers, 30 steps", tolerance=EXACT)
-    def average_equals_a_scalar_loop(bench):
-        averaged, key = train.Averaged(train.SGD(0.1), 0.6), ("layer", "W")
-        theta, largest = {key: bench.asarray(bench.rng.uniform(-1, 1, 5))}, 0.0
-        expected = [0.0] * 5
-        for t in range(30):
-            averaged.update(theta, {key: bench.asarray(bench.rng.uniform(-1, 1, 5))}, t)
-            d = min(0.6, t / (t + 9))
-            expected = [d * a + (1 - d) * float(now) for a, now in zip(expected, to_host(theta[key]))]
-            with averaged.averaged_weights(theta):
-                largest = max(largest, worst(theta[key], np.array(expected)))
-        return largest
+for _name, _loop in LOOPS.items():
+    _register_optimizer(train.OPTIMIZERS[_name], _loop)
 
 
-def _setting(train, bench, noise=0.0, clip=0.5, steps=4, sampler=None, batch_size=4096, augmentation_multiplicity=1):
+@measures("train.averaging.Averaged", "F1", method="loop over single numbers, 30 steps", tolerance=EXACT)
+def average_equals_a_scalar_loop(bench):
+    averaged, key = train.Averaged(train.SGD(0.1), 0.6), ("layer", "W")
+    theta, largest = {key: bench.asarray(bench.rng.uniform(-1, 1, 5))}, 0.0
+    expected = [0.0] * 5
+    for t in range(30):
+        averaged.update(theta, {key: bench.asarray(bench.rng.uniform(-1, 1, 5))}, t)
+        d = min(0.6, t / (t + 9))
+        expected = [d * a + (1 - d) * float(now) for a, now in zip(expected, to_host(theta[key]))]
+        with averaged.averaged_weights(theta):
+            largest = max(largest, worst(theta[key], np.array(expected)))
+    return largest
+
+
+def _setting(bench, noise=0.0, clip=0.5, steps=4, sampler=None, batch_size=4096, augmentation_multiplicity=1):
     rng = np.random.default_rng(3)
     network = nn.Sequential([nn.Dense(4, 5, rng=rng, dtype="float64"), nn.Tanh(),
                              nn.Dense(5, 3, rng=rng, dtype="float64")], (4,))
@@ -120,81 +115,85 @@ def _algorithm_1(trainer, x, y):
     return network.params
 
 
-def _register_trainer(train):
-    @measures(CARD, "F2", "F3", "F4", method="Algorithm 1 as a loop over examples, same draws", tolerance=1e-10)
-    def training_equals_algorithm_1(bench):
-        largest = 0.0
-        for noise in (0.0, 0.8):
-            trainer, x, y = _setting(train, bench, noise)
-            got = _run(trainer, bench, x, y)
-            host, x, y = _setting(train, _HOST, noise)
-            expected = _algorithm_1(host, x, y)
-            largest = max(largest, *(worst(got[key], expected[key]) for key in expected))
-        return largest
+@measures(CARD, "F2", "F3", "F4", method="Algorithm 1 as a loop over examples, same draws", tolerance=1e-10)
+def training_equals_algorithm_1(bench):
+    largest = 0.0
+    for noise in (0.0, 0.8):
+        trainer, x, y = _setting(bench, noise)
+        got = _run(trainer, bench, x, y)
+        host, x, y = _setting(_HOST, noise)
+        expected = _algorithm_1(host, x, y)
+        largest = max(largest, *(worst(got[key], expected[key]) for key in expected))
+    return largest
 
-    @measures(CARD, "F2", method="batches of 2 and of 5 against one", tolerance=1e-10)
-    def noise_is_drawn_once_a_lot(bench):
-        runs = []
-        for batch_size in (4096, 2, 5):
-            trainer, x, y = _setting(train, bench, 0.8, batch_size=batch_size)
-            runs.append(_run(trainer, bench, x, y))
-        return max(worst(run[key], runs[0][key]) for run in runs[1:] for key in run)
 
-    @measures(CARD, "F3", method="an empty lot moves by noise / L", tolerance=1e-10)
-    def an_empty_lot_is_divided_by_the_expected_size(bench):
-        trainer, x, y = _setting(train, bench, 0.8, sampler=PoissonSampler(0.0), steps=1)
-        before = {key: to_host(array).copy() for key, array in trainer.network.params.items()}
-        after, noise = _run(trainer, bench, x, y), Streams(5).noise
-        return max(worst(before[key] - after[key], 0.2 * 0.4 * noise.standard_normal(before[key].shape) / 7)
-                   for key in before)
+@measures(CARD, "F2", method="batches of 2 and of 5 against one", tolerance=1e-10)
+def noise_is_drawn_once_a_lot(bench):
+    runs = []
+    for batch_size in (4096, 2, 5):
+        trainer, x, y = _setting(bench, 0.8, batch_size=batch_size)
+        runs.append(_run(trainer, bench, x, y))
+    return max(worst(run[key], runs[0][key]) for run in runs[1:] for key in run)
 
-    @measures(CARD, "F4", method="plain SGD on the lot's sum, C infinite and no noise", tolerance=1e-10)
-    def without_clipping_and_noise_it_is_sgd(bench):
-        trainer, x, y = _setting(train, bench, 0.0, clip=math.inf, sampler=PoissonSampler(1.0))
-        got, (host, x, y) = _run(trainer, bench, x, y), _setting(train, _HOST, clip=math.inf)
-        for _ in range(4):
-            grads = reference.single_example_grads(host.network, nn.SoftmaxCrossEntropy(), x, y)
-            for key, theta in host.network.params.items():
-                theta -= 0.2 * grads[key].sum(axis=0) / 7
-        return max(worst(got[key], theta) for key, theta in host.network.params.items())
 
-    @measures(CARD, "V1", method="mean of the views' gradients by loops, clipped", tolerance=1e-10)
-    def views_are_averaged_before_clipping(bench):
-        """An example shows itself and its mirror image in turn."""
-        class Mirrored:
-            ndim, shape, xp = 2, (12, 4), bench.backend.xp
+@measures(CARD, "F3", method="an empty lot moves by noise / L", tolerance=1e-10)
+def an_empty_lot_is_divided_by_the_expected_size(bench):
+    trainer, x, y = _setting(bench, 0.8, sampler=PoissonSampler(0.0), steps=1)
+    before = {key: to_host(array).copy() for key, array in trainer.network.params.items()}
+    after, noise = _run(trainer, bench, x, y), Streams(5).noise
+    return max(worst(before[key] - after[key], 0.2 * 0.4 * noise.standard_normal(before[key].shape) / 7)
+               for key in before)
 
-            def __init__(self, x):
-                self.x = x
 
-            def take(self, indices, axis=0):
-                sign = 1 - 2 * (np.arange(len(indices)) % 2)
-                return self.x.take(indices, axis=0) * bench.asarray(sign[:, None].astype(float))
+@measures(CARD, "F4", method="plain SGD on the lot's sum, C infinite and no noise", tolerance=1e-10)
+def without_clipping_and_noise_it_is_sgd(bench):
+    trainer, x, y = _setting(bench, 0.0, clip=math.inf, sampler=PoissonSampler(1.0))
+    got, (host, x, y) = _run(trainer, bench, x, y), _setting(_HOST, clip=math.inf)
+    for _ in range(4):
+        grads = reference.single_example_grads(host.network, nn.SoftmaxCrossEntropy(), x, y)
+        for key, theta in host.network.params.items():
+            theta -= 0.2 * grads[key].sum(axis=0) / 7
+    return max(worst(got[key], theta) for key, theta in host.network.params.items())
 
-        largest, loss = 0.0, nn.SoftmaxCrossEntropy()
-        for clip in (0.1, 5.0):  # all are clipped, none is
-            trainer, x, y = _setting(train, bench, clip=clip, augmentation_multiplicity=2)
-            examples = LabelledExamples(Mirrored(bench.asarray(x)), bench.asarray(y), 2)
-            trainer.step(examples, np.arange(12), 0, Streams(5))
-            host, x, y = _setting(train, _HOST, clip=clip)
-            params = host.network.params
-            first, second = (reference.single_example_grads(host.network, loss, view, y) for view in (x, -x))
-            total = reference.clipped_sum({key: (first[key] + second[key]) / 2 for key in first}, host.plan.sanitizer.groups)
-            largest = max(largest, *(worst(to_host(trainer.network.params[key]), theta - 0.2 * total[key] / 7)
-                                     for key, theta in params.items()))
-        return largest
 
-    @measures(CARD, "F1", method="steps drawn before the ledger covers them", tolerance=0.0)
-    def the_ledger_covers_every_step_before_it_runs(bench):
-        uncovered, drawn = [], [0]
+@measures(CARD, "V1", method="mean of the views' gradients by loops, clipped", tolerance=1e-10)
+def views_are_averaged_before_clipping(bench):
+    """An example shows itself and its mirror image in turn."""
+    class Mirrored:
+        ndim, shape, xp = 2, (12, 4), bench.backend.xp
 
-        class Watched(PoissonSampler):
-            def lots(self, num_examples, steps, rng):
-                for lot in super().lots(num_examples, steps, rng):
-                    drawn[0] += 1
-                    uncovered.append(sum(count for _, count in trainer.ledger.items()) < drawn[0])
-                    yield lot
+        def __init__(self, x):
+            self.x = x
 
-        trainer, x, y = _setting(train, bench, 0.8, steps=9, sampler=Watched(0.4))
-        _run(trainer, bench, x, y, block_steps=2)
-        return float(sum(uncovered)) + abs(drawn[0] - 9) + abs(sum(c for _, c in trainer.ledger.items()) - 9)
+        def take(self, indices, axis=0):
+            sign = 1 - 2 * (np.arange(len(indices)) % 2)
+            return self.x.take(indices, axis=0) * bench.asarray(sign[:, None].astype(float))
+
+    largest, loss = 0.0, nn.SoftmaxCrossEntropy()
+    for clip in (0.1, 5.0):  # all are clipped, none is
+        trainer, x, y = _setting(bench, clip=clip, augmentation_multiplicity=2)
+        examples = LabelledExamples(Mirrored(bench.asarray(x)), bench.asarray(y), 2)
+        trainer.step(examples, np.arange(12), 0, Streams(5))
+        host, x, y = _setting(_HOST, clip=clip)
+        params = host.network.params
+        first, second = (reference.single_example_grads(host.network, loss, view, y) for view in (x, -x))
+        total = reference.clipped_sum({key: (first[key] + second[key]) / 2 for key in first}, host.plan.sanitizer.groups)
+        largest = max(largest, *(worst(to_host(trainer.network.params[key]), theta - 0.2 * total[key] / 7)
+                                 for key, theta in params.items()))
+    return largest
+
+
+@measures(CARD, "F1", method="steps drawn before the ledger covers them", tolerance=0.0)
+def the_ledger_covers_every_step_before_it_runs(bench):
+    uncovered, drawn = [], [0]
+
+    class Watched(PoissonSampler):
+        def lots(self, num_examples, steps, rng):
+            for lot in super().lots(num_examples, steps, rng):
+                drawn[0] += 1
+                uncovered.append(sum(count for _, count in trainer.ledger.items()) < drawn[0])
+                yield lot
+
+    trainer, x, y = _setting(bench, 0.8, steps=9, sampler=Watched(0.4))
+    _run(trainer, bench, x, y, block_steps=2)
+    return float(sum(uncovered)) + abs(drawn[0] - 9) + abs(sum(c for _, c in trainer.ledger.items()) - 9)

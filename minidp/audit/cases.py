@@ -1,10 +1,11 @@
-"""One row for each layer and loss; the shared tests of tests/nn run over all of them."""
+"""One row for each layer and loss; the checks of their equations and the shared tests of tests/nn run over all rows."""
 from dataclasses import dataclass
 
 import numpy as np
 
-from minidp import nn
-from minidp.audit import reference
+from .. import nn
+from ..backend import to_host
+from . import reference
 
 
 @dataclass(frozen=True)
@@ -133,4 +134,4 @@ def to_backend(layer, backend):
 
 def everything(layer):
     """All arrays of a layer on the host, for its reference."""
-    return {name: np.asarray(array) for name, array in {**layer.params, **layer.constants}.items()}
+    return {name: to_host(array).copy() for name, array in {**layer.params, **layer.constants}.items()}

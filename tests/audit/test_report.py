@@ -1,0 +1,63 @@
+"""The audit's report: what is wrong or missing makes it fail, and a user's mistake is one line."""
+import json
+from xml.dom import minidom
+
+import pytest
+
+from minidp.__main__ import main
+from minidp.audit import checks, report
+from minidp.audit.checks import Check
+from minidp.errors import ParameterError
+
+
+def test_it_prints_every_label_and_writes_both_files(tmp_path, capsys):
+    page, table = tmp_path / "page.html", tmp_path / "table.json"
+    assert main(["audit", "--layer", "dense", "--device", "cpu", "--html", str(page), "--json", str(table)]) == 0
+    printed = capsys.readouterr().out
+    assert "nn.dense.Dense [P1]  dW_bio = x_bi dy_bo" in printed and "minidp/nn/dense.py:" in printed
+    assert "1 cards, 4 labels" in printed and "0 failed" in printed
+    assert [row["label"] for row in json.loads(table.read_text())["rows"]] == ["F1", "B1", "P1", "P2"]
+    text = page.read_text()
+    assert "dy @ W.T" in text and 'href="#nn.dense.Dense"' in text and "http" not in text
+    minidom.parseString(text.replace("<!doctype html>\n", "").replace('<meta charset="utf-8">', "").replace(
+        '<meta name="viewport" content="width=device-width, initial-scale=1">', "").replace("<br>", "").encode())
+
+
+def test_cards_come_in_the_order_of_the_paper():
+    names = [card.name for card, _ in report.cards()]
+    assert names[0] == "nn.dense.Dense"
+    order = [names.index(name) for name in (
+        "nn.loss.SoftmaxCrossEntropy", "mechanism.clip.clip_weights", "mechanism.sampling.PoissonSampler",
+        "mechanism.pca.PrivatePCA", "privacy.moments.MomentsAccountant")]
+    assert order == sorted(order)
+
+
+def test_a_layer_brings_the_equations_that_it_inherits():
+    rows = report.audit("GroupNorm")
+    assert {(row.card, row.label) for row in rows} >= {("nn.norm.GroupNorm", "F1"), ("nn.norm._Norm", "B1")}
+
+
+@pytest.mark.parametrize("measure", [lambda bench: 1e-3, lambda bench: float("nan"), lambda bench: 1 / 0])
+def test_a_wrong_number_nan_and_an_exception_are_failures(measure, monkeypatch, capsys):
+    monkeypatch.setitem(checks.load(), ("nn.dense.Dense", "B1"), [Check("wrong", "a method", 1e-12, measure)])
+    assert main(["audit", "--layer", "dense"]) == 1
+    assert "FAIL nn.dense.Dense [B1]" in capsys.readouterr().out
+
+
+def test_a_label_without_a_check_fails(monkeypatch, capsys):
+    monkeypatch.delitem(checks.load(), ("mechanism.noise.add_gaussian", "F1"))
+    assert main(["audit", "--layer", "add_gaussian"]) == 1
+    assert "[F1] has no check" in capsys.readouterr().out
+
+
+def test_an_unknown_name_lists_near_ones_and_exits_with_2(capsys):
+    assert main(["audit", "--layer", "conv"]) == 2
+    assert capsys.readouterr().err == "error: no card is named conv; near it: Conv2D\n"
+    with pytest.raises(ParameterError, match="near it: Dense"):
+        report.audit("Dens")
+
+
+def test_without_mpmath_it_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setattr(report.importlib.util, "find_spec", lambda name: None)
+    assert main(["audit"]) == 2
+    assert capsys.readouterr().err == "error: the audit compares with mpmath: pip install 'minidp[audit]'\n"
