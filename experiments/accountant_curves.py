@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.config import FREE, command_of, option, parse, to_json
-from common.report import compare
+from common.verdicts import compare
 
 from minidp.cli import user_errors
 from minidp.errors import ParameterError

@@ -16,7 +16,7 @@ from common.config import command_of, option, parse, to_json
 from common.flags import RunFlags
 from common.job import Job, exit_status, shrink_for_smoke
 from common.public import scale_initial_values, train_public
-from common.report import compare
+from common.verdicts import compare
 from common.sweep_flags import SweepFlags
 from common.training import stop_on_interrupt
 from common.transfer_figures import Transfer, TransferSentences

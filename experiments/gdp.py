@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from common.config import option, parse
-from common.report import compare
+from common.verdicts import compare
 from common.sweep_figures import row
 from common.sweep_flags import DigitSweepFlags
 from common.sweep_plots import draw_claims

@@ -9,7 +9,7 @@ What is finished is not run again: the same command goes on after an interrupt, 
 from dataclasses import dataclass
 
 from common.config import option, parse
-from common.report import compare
+from common.verdicts import compare
 from common.sweep_figures import AVERAGED, PANELS, TIGHT, Budgets, NoiseLevels, Panels
 from common.sweep_flags import DigitSweepFlags
 from common.sweep_sentences import Sentences

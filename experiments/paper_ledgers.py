@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.config import FREE, command_of, option, parse
-from common.report import compare
+from common.verdicts import compare
 
 from minidp.cli import user_errors
 from minidp.files import write_json

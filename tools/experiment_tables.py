@@ -3,7 +3,7 @@ import json
 import statistics
 from pathlib import Path
 
-from experiments.common.report import Verdict, verdict
+from experiments.common.verdicts import Verdict, verdict
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments" / "results"

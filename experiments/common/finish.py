@@ -11,7 +11,7 @@ from .accounting import every_epsilon
 from .config import FREE, to_json
 from .plots import save_curves
 from .folder import lots_charged
-from .report import compare
+from .verdicts import compare
 from .statement import write_statement
 from .training import write_metrics
 

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from common.verdicts import EXPECTED, look_up
 
 from minidp.privacy import Filter, Gaussian, JointGaussian, Ledger, MomentsAccountant, PoissonSampled
 from tests.support.scripts import command, environment
@@ -31,6 +32,9 @@ def test_smoke_writes_everything_it_names(run_script, tmp_path):
     assert result["dataset_sha256"] is None and result["reproducible"] is False and result["seed"] is None
     assert result["device"] in ("cpu", "gpu") and 0 <= result["test_accuracy"] <= 1
     assert result["steps"] == 20 and result["epochs"] == 2
+    for entry in json.loads(EXPECTED.read_text())["mnist_pca"]:
+        for path in (entry["quantity"], *entry["when"]):
+            look_up(result, path)  # KeyError where a result no longer says what expected.json asks
     statement = (tmp_path / "out" / "privacy.md").read_text()
     for text in (result["notice"], "PoissonSampler", "not_private", "test set", "Floating point",
                  result["ledger_sha256"], "noise std 16 on the sum, 0.266667 on the mean"):
