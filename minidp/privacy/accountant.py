@@ -1,6 +1,8 @@
 """The base of all accountants: walks the event tree, composes in one line, and refuses what it cannot bound."""
 import math
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 import numpy as np
 
@@ -118,7 +120,7 @@ class Accountant:
     def __init__(self, relation=NeighbouringRelation.ADD_REMOVE):
         one_of(tuple(NeighbouringRelation), relation=relation)
         self.relation = relation
-        self._curves = {}
+        self._costs = {}
 
     def covers(self, primitive):
         """Whether there is a theorem for this primitive event (subclasses)."""
@@ -129,7 +131,7 @@ class Accountant:
         return None
 
     def cost_curve(self, event, grid):
-        """What one primitive event costs, as an array on the grid that adds under composition."""
+        """What one primitive event costs on the grid: an array, or any value in which + composes and * repeats."""
         raise NotImplementedError
 
     def to_epsilon(self, total, grid, delta):
@@ -180,15 +182,15 @@ class Accountant:
 
     def _compose(self, parts, grid):
         with np.errstate(over="ignore"):            # infinity is an answer
-            return sum(count * self._cached_cost(event, grid) for event, count in parts)
+            return reduce(add, (self._cached_cost(event, grid) * count for event, count in parts))
 
     def _cached_cost(self, event, grid):
         key = (event, grid)
-        if key not in self._curves:
-            if len(self._curves) > 256:
-                self._curves.clear()
-            self._curves[key] = self.cost_curve(event, grid)
-        return self._curves[key]
+        if key not in self._costs:
+            if len(self._costs) > 256:
+                self._costs.clear()
+            self._costs[key] = self.cost_curve(event, grid)
+        return self._costs[key]
 
     def _parts(self, ledger):
         if ledger.relation is not self.relation:

@@ -98,7 +98,7 @@ def gaussian_delta(epsilon, mu):
     if low < -5:
         scaled = math.exp(epsilon) * ndtr(-high) if epsilon < 700 and high < 30 else \
             math.exp(-0.5 * low * low) * erfcx(high / math.sqrt(2)) / 2
-        return min(1.0, float(ndtr(-low) - scaled))
+        return min(1.0, float(ndtr(-low) - scaled))                                             # [C1]
     # e^epsilon phi(high) = phi(low), so both terms share a factor
     return float(0.5 * math.exp(-0.5 * low * low) * (erfcx(low / math.sqrt(2)) - erfcx(high / math.sqrt(2))))   # [C1]
 

@@ -76,7 +76,7 @@ class RenyiAccountant(Accountant):
         if any(isinstance(primitive, NonPrivate) for primitive, _ in merged):
             return np.full(len(grid), math.inf)
         merged = [(primitive, count) for primitive, count in merged if count > 0]
-        once = np.zeros(len(grid)) + self._compose(merged, grid)
+        once = self._compose(merged, grid) if merged else np.zeros(len(grid))
         orders = np.array(grid)
         choice = np.min((1 - 1 / orders) * once / lambdas - math.log(event.gamma) / orders)
         stopped = once / lambdas + (1 + event.eta) * choice + math.log(event.expected_runs) / lambdas
@@ -95,4 +95,4 @@ class RenyiAccountant(Accountant):
         parts = self._parts(ledger)
         if any(isinstance(event, NonPrivate) for event, _ in parts):
             return np.full(len(self.orders), math.inf)
-        return np.zeros(len(self.orders)) + self._compose(parts, self.orders)
+        return self._compose(parts, self.orders) if parts else np.zeros(len(self.orders))

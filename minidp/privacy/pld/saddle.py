@@ -1,4 +1,4 @@
-"""Where to look: a guess of (epsilon, delta), and of the spread of the composed loss around it.
+"""Where to look: a guess of (epsilon, delta), the spread of the composed loss around it, and the grid to compute on.
 
 Nothing here is a bound. Tilt, window and step size decide how narrow the certified interval becomes, never
 whether it is right.
@@ -6,7 +6,58 @@ whether it is right.
 import math
 from dataclasses import dataclass
 
+from .cells import sampled
+from .fourier import fast_length
 from .kernels import tilted_statistics
+
+OUTSIDE = 37.0          # what lies outside the window is e^-37 = 1e-16 of the tilted mass, the roundings' order
+TRUNCATION = 16.0       # noise beyond the tails kept adds e^-16 = 1e-7 of delta at most: far below the wanted width
+LEAST_LOG_DELTA = -690.0    # smaller deltas leave float64; they are bounded by where they do not
+MOST_TILT_A_STEP = 300.0    # so that weights of neighbouring knots stay within float64
+MAX_POINTS = 2 ** 21        # of a grid: 16 MB each transform
+MAX_KNOTS = 2 ** 17         # of one release, about: half a second of cells
+
+
+@dataclass(frozen=True)
+class LossGrid:
+    """Where one direction's losses are put, and the exponential tilt under which they are composed."""
+
+    direction: str
+    upper: bool             # dominating masses, or dominated ones
+    step: float
+    gaps: tuple             # (relative, absolute) limit on the distance of knots: share of the loss, and largest
+    points: int
+    tilt: float
+    before: float           # the window starts this far below the mean of the tilted, composed loss
+    deviations: float       # how far into the noise's tails the cells go
+    right_order: float      # orders that bound what lies beyond the window
+    left_order: float
+
+
+def grid_for(parts, epsilon, delta, direction, fineness):
+    """The upper LossGrid of (primitive, count) pairs for one target; `fineness` is its step over the tilted deviation."""
+    steps = sum(count for _, count in parts)
+
+    def look(log_delta):
+        deviations = math.sqrt(2 * (TRUNCATION + math.log(steps) - log_delta))
+        return deviations, [(*sampled(event, direction, deviations), count) for event, count in parts]
+
+    target = {"epsilon": epsilon} if delta is None else {"log_delta": math.log(delta)}
+    deviations, samples = look(target.get("log_delta", LEAST_LOG_DELTA))
+    if delta is None:
+        log_delta = min(max(find(samples, epsilon=epsilon).log_delta, LEAST_LOG_DELTA), 0.0)
+        deviations, samples = look(log_delta)
+        if log_delta == LEAST_LOG_DELTA:
+            target = {"log_delta": log_delta}
+    saddle = find(samples, **target)
+    (right, right_order), (left, left_order) = window(samples, saddle, OUTSIDE)
+    span = max(losses[-1] - losses[0] for losses, _, _ in samples)
+    step = max(fineness * math.sqrt(saddle.variance / steps), 1.01 * (right - left) / MAX_POINTS, abs(span) / MAX_POINTS)
+    points = fast_length((right - left) / step + 4)
+    before = saddle.centre - left + 0.5 * (points * step - (right - left))
+    gaps = (fineness / 4, max(3 * fineness / max(saddle.tilt, 1e-9), abs(span) / MAX_KNOTS))
+    return LossGrid(direction, True, step, gaps, points, min(saddle.tilt, MOST_TILT_A_STEP / step), before,
+                    deviations, right_order, left_order)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,118 @@
+"""The composed privacy loss: what adds up over releases, and epsilon or delta read off it with every error counted."""
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from .fourier import ROUNDING, square_sum
+from .kernels import crossing, delta_at
+
+NEGLIGIBLE = 60.0       # parts of the spectrum below e^-60 of the whole are dropped, and counted as an error of e^-60
+
+
+@dataclass(frozen=True)
+class ComposedLoss:
+    """The tilted privacy loss of some releases, in logarithms: composing adds (+) and repeating multiplies (* count).
+
+    The transform has half the grid's points, since masses are real; all other fields are numbers.
+    """
+
+    log_transform: np.ndarray   # ln of the Fourier transform of the tilted, normalised masses
+    log_size: np.ndarray        # ln of |transform| with its error added
+    relative_error: np.ndarray  # of the transform, as a share of that size
+    log_total: float            # ln of the sum of the tilted masses before they were normalised
+    log_finite: float           # -ln of the probability that the loss is finite
+    offset: float               # the loss of knot 0
+    rounding: float             # of every mass, relative
+    mean: float                 # of the loss, under the tilt
+    log_right: float            # ln of the tilted moment e^(right_order * loss): bounds what lies far to the right
+    log_left: float             # ln of the tilted moment e^(-left_order * loss), for the left
+
+    def __add__(self, other):
+        return ComposedLoss(*(mine + theirs for mine, theirs in zip(self._values(), other._values())))
+
+    def __mul__(self, count):
+        return ComposedLoss(*(value * count for value in self._values()))
+
+    def _values(self):
+        return [getattr(self, field.name) for field in fields(self)]
+
+
+class LossWindow:
+    """The masses of a composed loss on the window of its grid, and what they may err by.
+
+    Knot k has the loss left + k * step and the composed mass e^log_factor * mass[k] * e^(-tilt (loss - centre)).
+    Sums of masses weighted as in delta(epsilon) err by at most `weighted_error` * e^(-tilt (epsilon - centre)) +
+    `plain_error`, besides a relative `rounding`; the loss is infinite with probability `infinite`.
+    """
+
+    def __init__(self, loss, grid):
+        self.grid, self.centre, self.rounding = grid, loss.mean, loss.rounding
+        self.infinite = -math.expm1(-loss.log_finite) if grid.upper else 0.0
+        self.log_factor = loss.log_total - grid.tilt * loss.mean
+        kept = np.flatnonzero(loss.log_size > -NEGLIGIBLE)
+        spectrum = np.zeros(len(loss.log_size), np.complex128)
+        spectrum[kept] = np.exp(loss.log_transform[kept])
+        first = math.ceil((loss.mean - grid.before - loss.offset) / grid.step)
+        self.mass = np.roll(np.fft.irfft(spectrum, grid.points), -(first % grid.points))
+        self.left = loss.offset + first * grid.step
+        right = self.left + grid.points * grid.step
+        # what lies beyond one end of the window wraps around to the other; Chernoff's bound says how much that is
+        beyond_right = math.exp(min(loss.log_right - grid.right_order * right, 0.0))
+        beyond_left = math.exp(min(loss.log_left + grid.left_order * self.left, 0.0))
+        errors = np.exp(loss.log_size[kept]) * np.minimum(loss.relative_error[kept], 1.0)
+        norm = math.sqrt(2 * square_sum(errors) / grid.points) + math.exp(-NEGLIGIBLE)
+        norm += 8 * ROUNDING * math.log2(grid.points) * math.sqrt(square_sum(self.mass))
+        self.weighted_error = norm * math.sqrt(_weight_square_sum(grid))
+        self.plain_error = 0.0
+        if grid.upper:      # what lies beyond the right end is missed; what lies beyond the left end only adds
+            self.plain_error = beyond_right * math.exp(min(-grid.tilt * (right - self.centre), 700.0))
+        else:
+            self.weighted_error = self.weighted_error + beyond_left + beyond_right
+
+    def epsilon(self, delta):
+        """The epsilon at `delta`, certainly large enough on an upper grid and certainly not too large on a lower one."""
+        if self.infinite >= delta:
+            return math.inf
+        grid, sign = self.grid, 1 if self.grid.upper else -1
+        target = exp_capped(math.log(delta - self.infinite) - self.log_factor)
+        epsilon = float(crossing(self.mass, grid.step, self.left, grid.tilt, self.centre,
+                                 math.exp(sign * self.rounding), self.weighted_error, self.plain_error, target,
+                                 grid.upper))
+        return max(0.0, epsilon + sign * self._pad(abs(epsilon)))
+
+    def delta(self, epsilon):
+        """The delta at `epsilon`, certainly large enough on an upper grid and certainly not too large on a lower one."""
+        grid, sign = self.grid, 1 if self.grid.upper else -1
+        epsilon = max(0.0, epsilon - sign * self._pad(epsilon))
+        error = self.weighted_error * exp_capped(-grid.tilt * (epsilon - self.centre)) + self.plain_error
+        value = delta_at(self.mass, grid.step, self.left, grid.tilt, self.centre, epsilon)
+        delta = (value * math.exp(sign * self.rounding) + sign * error) * exp_capped(self.log_factor) + self.infinite
+        return min(1.0, max(delta, 5e-324)) if grid.upper else max(0.0, delta)
+
+    def _pad(self, epsilon):
+        """Roundings of the losses themselves."""
+        return 1e-14 * (1 + epsilon) + 0.01 * self.rounding
+
+
+def exp_capped(exponent):
+    """e^exponent, at most e^700."""
+    return math.exp(min(exponent, 700.0))
+
+
+def log_moment(mass, losses, order):
+    """ln of the sum of mass * e^(order * loss)."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(mass) + order * losses
+    largest = np.max(logs)
+    return largest + math.log(float(np.sum(np.exp(logs - largest))))
+
+
+def _weight_square_sum(grid):
+    """At least the sum over j = 1 .. points of (e^(-tilt h j) (1 - e^(-h j)))^2, by geometric series."""
+    def series(rate):
+        return grid.points if rate == 0 else math.expm1(-rate * grid.points) / math.expm1(-rate) * math.exp(-rate)
+
+    first = series(2 * grid.tilt * grid.step)
+    sum_of_three = first - 2 * series((2 * grid.tilt + 1) * grid.step) + series((2 * grid.tilt + 2) * grid.step)
+    return max(sum_of_three, 0.0) + 1e-13 * first
