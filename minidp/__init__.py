@@ -2,18 +2,13 @@
 
     from minidp import nn, mechanism, privacy, train
 
-Subpackages load on first use; importing minidp itself loads no library and compiles nothing. Imported before
-NumPy it picks the kernels of matrix products (`blas`).
+Subpackages load on first use; importing minidp itself loads no library, compiles nothing and changes nothing in
+the process. `minidp.host.tune()` makes a process fast; command lines call it before NumPy loads.
 """
 from importlib import import_module
 
-from .blas import choose_kernels
-
 __version__ = "0.1.0"
-__all__ = ["audit", "backend", "data", "errors", "grads", "mechanism", "nn", "privacy", "streams", "train"]
-
-
-choose_kernels()
+__all__ = ["audit", "backend", "data", "errors", "grads", "host", "mechanism", "nn", "privacy", "streams", "train"]
 
 
 def __getattr__(name):

@@ -3,6 +3,11 @@ import json
 import sys
 from pathlib import Path
 
+from . import host
+
+if __name__ == "__main__":
+    host.tune()  # before NumPy loads
+
 from .cli import Parser
 from .errors import MinidpError
 from .privacy import Gaussian, JointGaussian, Ledger, NeighbouringRelation, PoissonSampled

@@ -3,35 +3,17 @@
 Layers keep no backend: they take `xp = namespace_of(x)` from their input. All that NumPy and CuPy do not
 spell alike is a named function here, so that a faster kernel has one place to go to.
 """
-import ctypes
 import math
-import os
 import sys
 from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
 
-from .normal import float32_normals
 from .errors import BackendMismatchError, DeviceUnavailableError
+from .host import memory
+from .host.normal import float32_normals
 from .validate import one_of
-
-
-def _last_cache():
-    """Bytes of the host's last cache, between 8 and 32 MiB; the latter where the system does not tell."""
-    try:
-        size = os.sysconf("SC_LEVEL3_CACHE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        size = 0
-    return min(max(size, 2**23), 2**25) if size > 0 else 2**25
-
-
-# Shares of the last cache, in which several cores work side by side (measured: times hardly depend on them).
-HOST_EXPLICIT_BYTES = _last_cache() * 3 // 16  # a few examples of the widest layers
-HOST_BATCH_BYTES = _last_cache() // 10  # the inputs and outputs of layers; with all else, three times as much
-HOST_PATCH_BYTES = 2 * 2**20  # in a core's cache, and yet products of hundreds of rows
-
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # malloc.h
 
 
 _PLAIN = {np.ndarray}.__contains__
@@ -166,10 +148,10 @@ def outer_products(a, d):
     xp = namespace_of(a, d)
     if not _compiled(a, d):
         return xp.einsum("bi,bo->bio", a, d), None
-    from . import host_kernels
+    from .host import kernels
 
     g, sq = np.empty((*a.shape, d.shape[1]), np.float32), np.empty(a.shape[0], np.float32)
-    host_kernels.form_outer(np.ascontiguousarray(a), np.ascontiguousarray(d), g, sq)
+    kernels.form_outer(np.ascontiguousarray(a), np.ascontiguousarray(d), g, sq)
     return g, sq
 
 
@@ -178,13 +160,13 @@ def add_weighted(total, w, g):
     if not _compiled(total, w, g):
         total += w @ zero_rows_unless(w != 0, g)
         return
-    from . import host_kernels
+    from .host import kernels
 
-    host_kernels.add_weighted(total, w, g)
+    kernels.add_weighted(total, w, g)
 
 
 def _compiled(*arrays):
-    """True for arrays that `host_kernels` is for."""
+    """True for arrays that `host.kernels` is for."""
     return all(isinstance(array, np.ndarray) and array.dtype == np.float32 for array in arrays)
 
 
@@ -195,24 +177,6 @@ def contiguous(view):
         runs = view.view(np.dtype((np.void, view.shape[-1] * view.itemsize)))
         return runs.copy().view(view.dtype)  # up to twice as fast where runs are short
     return xp.ascontiguousarray(view)
-
-
-def keep_freed_pages():
-    """Let the host's allocator keep what it frees, so that a step reuses the pages of the step before.
-
-    glibc hands large arrays back to the system, and getting them again costs a page fault for every 4 KiB:
-    more than half of a small step's time. The process keeps its largest size so far. Other C libraries are
-    left as they are, and MINIDP_MALLOC=default in the environment leaves glibc too.
-    """
-    if os.environ.get("MINIDP_MALLOC") == "default" or not sys.platform.startswith("linux"):
-        return
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except AttributeError:
-        return
-    mallopt(_M_MMAP_THRESHOLD, 2**30)
-    mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
-    mallopt(_M_ARENA_MAX, 1)  # the other arenas, of other threads, give back whatever the thresholds say
 
 
 def standard_normal(rng, shape, dtype, xp):
@@ -237,19 +201,19 @@ def explicit_budget(xp):
     what stays in a core's cache, since written, normed and summed there it never travels to memory."""
     if xp.__name__ == "cupy":
         return xp.cuda.runtime.memGetInfo()[0] // 4
-    return HOST_EXPLICIT_BYTES
+    return memory.EXPLICIT_BYTES
 
 
 def batch_budget(xp):
     """Bytes of the layers' outputs to hold at once: on the host what stays in the cache, on a GPU any."""
-    return math.inf if xp.__name__ == "cupy" else HOST_BATCH_BYTES
+    return math.inf if xp.__name__ == "cupy" else memory.BATCH_BYTES
 
 
 def patch_budget(xp):
     """Bytes of a convolution's patches to hold at once: on a GPU an eighth of its free memory."""
     if xp.__name__ == "cupy":
         return xp.cuda.runtime.memGetInfo()[0] // 8
-    return HOST_PATCH_BYTES
+    return memory.PATCH_BYTES
 
 
 def materialises(xp, example_bytes):

@@ -11,7 +11,7 @@ from math import prod
 from .backend import (add_weighted, epsilon, zero_rows_unless, materialises, namespace_of, outer_products,
                       row_sq_norms)
 from .errors import ShapeError
-from .gram import gram, gram_chain, pair_levels, quadratic, sum_in_pairs
+from .host.gram import gram, gram_chain, pair_levels, quadratic, sum_in_pairs
 from .validate import one_of, same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")

@@ -6,11 +6,11 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from minidp import backend as backend_module
+from minidp.host import memory
 from minidp.backend import (Backend, batch_budget, contiguous, epsilon, explicit_budget, materialises, namespace_of,
                             row_sq_norms, standard_normal, synchronise, to_host)
 from minidp.errors import BackendMismatchError, DeviceUnavailableError, ParameterError
-from minidp.normal import float32_normals
+from minidp.host.normal import float32_normals
 from tests.support.guarded import GuardedArray, guarded_backend, guarded_xp
 
 ARRAY, GUARDED = np.ones(2), guarded_backend().asarray(np.ones(2))
@@ -166,26 +166,14 @@ def test_waiting_is_for_the_gpu():
 
 def test_auto_materialises_on_a_gpu_that_has_the_room():
     cupy = fake_cupy(free=4000)
-    assert explicit_budget(cupy) == 1000 and explicit_budget(np) == backend_module.HOST_EXPLICIT_BYTES
+    assert explicit_budget(cupy) == 1000 and explicit_budget(np) == memory.EXPLICIT_BYTES
     assert materialises(cupy, 1000) and not materialises(cupy, 1001)
     assert not materialises(np, 1) and not materialises(guarded_xp, 1)
 
 
 def test_a_batch_is_bounded_by_the_cache_of_the_host_only():
     assert batch_budget(fake_cupy(free=4000)) == float("inf")
-    assert batch_budget(np) == batch_budget(guarded_xp) == backend_module.HOST_BATCH_BYTES
-
-
-@pytest.mark.parametrize("told, bytes_", [(16 * 2**20, 16 * 2**20), (2**20, 8 * 2**20), (2**30, 32 * 2**20),
-                                          (0, 32 * 2**20), (-1, 32 * 2**20), (ValueError, 32 * 2**20)])
-def test_the_size_of_the_cache_is_what_the_system_tells_within_reason(told, bytes_, monkeypatch):
-    def sysconf(name):
-        if told is ValueError:
-            raise ValueError("unrecognized configuration name")
-        return told
-
-    monkeypatch.setattr(backend_module.os, "sysconf", sysconf)
-    assert backend_module._last_cache() == bytes_
+    assert batch_budget(np) == batch_budget(guarded_xp) == memory.BATCH_BYTES
 
 
 def test_copying_runs_equals_a_plain_copy(backend, rng):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from minidp.backend import zero_rows_unless, to_host
 from minidp.errors import BackendMismatchError, ParameterError, ShapeError
-from minidp.gram import GRAM_RUN_SINGLE
+from minidp.host.gram import GRAM_RUN_SINGLE
 from minidp.grads import Explicit, Outer, OuterSum, rounding_bound
 from tests.support.guarded import guarded_backend
 

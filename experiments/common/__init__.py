@@ -1,4 +1,4 @@
-"""What the experiments share. Importing it first says in one line where minidp is not installed."""
+"""What the experiments share. Importing it first tunes the host, or says in one line where minidp is not installed."""
 import sys
 from importlib.util import find_spec
 
@@ -7,6 +7,9 @@ if find_spec("minidp") is None:
           file=sys.stderr)
     sys.exit(2)
 
+from minidp import host  # noqa: E402
+
+host.tune()  # before NumPy loads
 
 def _hook(kind, error, trace, others=sys.excepthook):
     """Ctrl-C before the command line is read, while libraries are imported, is no fault of the program either."""

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 from minidp import nn
-from minidp.backend import keep_freed_pages, namespace_of
+from minidp.backend import namespace_of
 from minidp.data import distort, draw_distortions, standardise_images
 from minidp.errors import CheckpointError
 from minidp.privacy import Ledger
@@ -35,7 +35,6 @@ def train_public(folder, config, network, optimizer, streams, x, y, x_test, y_te
 
     A checkpoint in `folder` is written after each epoch and taken up again. x_test is ready for the network.
     """
-    keep_freed_pages()
     path, history, first = folder / "checkpoint.npz", [], 0
     if path.exists():
         arrays, header = load_checkpoint(path, config)

@@ -6,7 +6,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from .. import blas, threads
+from .. import host
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,7 +21,7 @@ def versions():
             found[name] = getattr(sys.modules.get(name), "__version__", None)
     if "cupy" in sys.modules:
         found["cupy"] = sys.modules["cupy"].__version__
-    return {**found, "openblas_kernels": blas.kernels(), "threads": threads.limit()}
+    return {**found, **host.describe()}
 
 
 def git_commit(root=ROOT):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import threads
 from ..backend import to_host
+from ..host import threads
 from ..validate import count, same_batch
 
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .. import threads
 from ..backend import batch_budget, namespace_of, synchronise
 from ..data.examples import LabelledExamples
 from ..errors import BudgetExceededError, DtypeError, ParameterError
+from ..host import threads
 from ..privacy.budget import max_steps
 from ..privacy.ledger import Ledger
 from ..validate import count, shape

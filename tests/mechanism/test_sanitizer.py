@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minidp.audit import reference
-from minidp.backend import to_host
+from minidp.backend import Backend, to_host
 from minidp.errors import ParameterError, ShapeError
 from minidp.grads import Explicit, Outer, OuterSum
 from minidp.mechanism import ClipGroup, Sanitizer, flat_group, per_layer_groups
 from minidp.privacy.events import Gaussian, JointGaussian, NeighbouringRelation
-from minidp import backend as backend_module
+from minidp.host import memory
 
 KEYS = [("conv", "W"), ("dense", "W"), ("dense", "b")]
 LAYOUTS = {"flat": flat_group, "per-layer": per_layer_groups}
@@ -57,13 +57,13 @@ def test_any_batches_give_the_same_sum(batches, backend, rng):
 
 
 def test_explicit_gradients_are_formed_in_parts_that_fit_the_cache(rng, monkeypatch):
-    grads = make_grads(rng, backend_module.Backend.numpy(), 9)
+    grads = make_grads(rng, Backend.numpy(), 9)
     sanitizer = Sanitizer(flat_group(KEYS, 1.0, 0.0), "explicit")
     whole = sanitizer.add_clipped(grads)
     formed = []
     explicit = Outer.explicit
     monkeypatch.setattr(Outer, "explicit", lambda self: formed.append(self.n_examples) or explicit(self))
-    monkeypatch.setattr(backend_module, "HOST_EXPLICIT_BYTES", 400)
+    monkeypatch.setattr(memory, "EXPLICIT_BYTES", 400)
     parts = sanitizer.add_clipped(grads)
     assert formed == [2, 2, 2, 2, 1]  # 22 numbers of 8 bytes each: two examples in 400 bytes
     for key in KEYS:
@@ -128,7 +128,7 @@ def test_worst_neighbours_reach_and_never_exceed_the_sensitivity(relation, dtype
     """Search over lots and over the example that differs: aligned and opposed large gradients are the worst."""
     groups = per_layer_groups(KEYS, {"conv": 0.7, "dense": 2.0}, 1.0)
     sanitizer = Sanitizer(groups)
-    numpy_backend = backend_module.Backend.numpy()
+    numpy_backend = Backend.numpy()
     worst = dict.fromkeys(sanitizer.sensitivity(relation), 0.0)
     for trial in range(60):
         scale = 10.0 ** rng.uniform(-2, 3)
@@ -151,7 +151,7 @@ def test_worst_neighbours_reach_and_never_exceed_the_sensitivity(relation, dtype
 
 
 def test_wrong_gradients_are_refused(rng):
-    numpy_backend = backend_module.Backend.numpy()
+    numpy_backend = Backend.numpy()
     grads = make_grads(rng, numpy_backend, 3)
     sanitizer = Sanitizer(flat_group(KEYS, 1.0, 1.0))
     with pytest.raises(ParameterError, match="expected gradients of"):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minidp import backend as backends
+from minidp.host import memory
 from minidp import nn
 from minidp.audit import reference
 from minidp.backend import to_host
@@ -127,7 +127,7 @@ def test_results_do_not_depend_on_how_the_batch_is_split(stride, backend, rng, m
     x, w = backend.asarray(rng.standard_normal((7, 5, 6, 2))), backend.asarray(rng.random(7))
     results, dy = [], None
     for budget in (1, 5000, 2**30):
-        monkeypatch.setattr(backends, "HOST_PATCH_BYTES", budget)
+        monkeypatch.setattr(memory, "PATCH_BYTES", budget)
         y, cache = layer.forward(x)
         dy = backend.asarray(rng.standard_normal(y.shape)) if dy is None else dy
         grad = layer.param_grads(dy, cache)["W"]
@@ -144,7 +144,7 @@ def test_patches_of_the_whole_batch_never_exist(rng):
     x = rng.standard_normal((256, 16, 16, 8)).astype("float32")
     y, cache = layer.forward(x)
     patches = x.nbytes * 25
-    assert patches > 10 * backends.HOST_PATCH_BYTES
+    assert patches > 10 * memory.PATCH_BYTES
     grad = layer.param_grads(y, cache)["W"]
     w = np.ones(256, "float32")
     for work in (lambda: layer.forward(x), lambda: layer.backward(y, cache), lambda: grad.weighted_sum(w)):
@@ -152,7 +152,7 @@ def test_patches_of_the_whole_batch_never_exist(rng):
         work()
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert peak < 2 * y.nbytes + 3 * backends.HOST_PATCH_BYTES
+        assert peak < 2 * y.nbytes + 3 * memory.PATCH_BYTES
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

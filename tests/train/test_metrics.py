@@ -2,7 +2,8 @@
 import numpy as np
 import pytest
 
-from minidp import nn, threads
+from minidp import nn
+from minidp.host import threads
 from minidp.audit import reference
 from minidp.errors import ParameterError, ShapeError
 from minidp.train import Metrics, evaluate

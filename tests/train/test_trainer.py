@@ -4,8 +4,9 @@ import math
 import numpy as np
 import pytest
 
-from minidp import backend as backend_module
-from minidp import nn, threads
+from minidp.host import memory
+from minidp import nn
+from minidp.host import threads
 from minidp.backend import Backend
 from minidp.data import LabelledExamples
 from minidp.errors import DtypeError, ParameterError, ShapeError
@@ -80,9 +81,9 @@ def test_noise_is_drawn_once_a_lot_whatever_the_batches(batch_size, monkeypatch)
 
 def test_batches_are_such_that_a_cache_holds_them(monkeypatch):
     """Numbers worked out by hand: 5 + 6 + 6 + 3 an example, 5 * 6 + 6 + 6 * 3 + 3 parameters, of 8 bytes."""
-    monkeypatch.setattr(backend_module, "HOST_BATCH_BYTES", 1000 * 20 * 8 + 7)
+    monkeypatch.setattr(memory, "BATCH_BYTES", 1000 * 20 * 8 + 7)
     assert cache_examples(make_network()) == 1000 and cache_examples(make_network(dtype="float32")) == 2000
-    monkeypatch.setattr(backend_module, "HOST_BATCH_BYTES", 0)
+    monkeypatch.setattr(memory, "BATCH_BYTES", 0)
     assert cache_examples(make_network()) == trainer_module.MIN_BATCH
     monkeypatch.setattr(trainer_module, "MIN_BATCH", 1)
     assert cache_examples(make_network()) == 4 * 57 // 20  # no smaller than makes the sum over parameters worth it

@@ -36,7 +36,7 @@ def products():
                 "core": torch.backends.cpu.get_cpu_capability(), "threads": torch.get_num_threads()}
     if "jax" in sys.modules:
         return {"library": "XLA"}
-    from minidp import blas
+    from minidp.host import blas
 
     threads = blas.thread_functions()
     return {"library": "OpenBLAS", "core": blas.kernels(), "threads": threads[0]()} if threads else None

@@ -1,5 +1,7 @@
 """minidp's private step, and the floors that no implementation of it can go below."""
-import minidp  # noqa: F401  first, before NumPy loads: importing it may choose the kernels of the matrix products
+from minidp import host
+
+host.tune()  # before NumPy loads
 
 from math import prod
 

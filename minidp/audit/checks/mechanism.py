@@ -7,7 +7,7 @@ from ... import mechanism
 from ...backend import to_host
 from ...grads import Explicit, Outer
 from ...mechanism import ClipGroup, Plan, PoissonSampler, Sanitizer, flat_group, per_layer_groups
-from ...normal import float32_normals
+from ...host.normal import float32_normals
 from ...privacy.events import Composed, FixedSizeSampled, Gaussian, JointGaussian, PoissonSampled, Repeated
 from ...privacy.events import NeighbouringRelation as Relation
 from .. import reference
@@ -63,7 +63,7 @@ def noise_has_the_claimed_variance(bench):
                abs((z[1:] * z[:-1]).mean()) * math.sqrt(z.size))
 
 
-@measures("normal.float32_normals", "F1", method="double precision; absolute, float32", tolerance=2e-6)
+@measures("host.normal.float32_normals", "F1", method="double precision; absolute, float32", tolerance=2e-6)
 def radius_and_angle_equal_their_definition(bench):
     """Of numbers up to 8.6 whose angle has 24 bits: the angle's rounding is at most 2.4e-7."""
     seed, size = 7, 30_001
@@ -72,7 +72,7 @@ def radius_and_angle_equal_their_definition(bench):
     return worst(float32_normals(np.random.default_rng(seed), size).astype("float64"), z)
 
 
-@measures("normal.float32_normals", "F2", method="moments and correlation of pairs, in standard errors", tolerance=SIGMAS)
+@measures("host.normal.float32_normals", "F2", method="moments and correlation of pairs, in standard errors", tolerance=SIGMAS)
 def pairs_are_normal_and_independent(bench):
     size = 60_000  # within one block: its two halves are the two numbers of each pair
     z = float32_normals(bench.rng, size).astype("float64")

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from minidp import threads
-from minidp.normal import BLOCK, float32_normals
+from minidp.host import threads
+from minidp.host.normal import BLOCK, float32_normals
 
 FALSE_ALARM = 1e-7  # chance that a right implementation fails such a test with another seed
 COUNT = 2_000_000

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minidp import backend as backend_module
+from minidp.host import memory
 from minidp.backend import add_weighted, outer_products
 from minidp.grads import Explicit, Outer
-from minidp.host_kernels import RUN, STRETCH
+from minidp.host.kernels import RUN, STRETCH
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.audit import reference
 
@@ -87,7 +87,7 @@ def _grads(rng, examples):
 @pytest.mark.parametrize("budget", [1, 20_000, 10**9])
 def test_explicit_clipped_sum_in_float32_equals_a_loop(budget, rng, monkeypatch):
     """Both shapes of layer, several batches, parts of two examples, of a few, and of all."""
-    monkeypatch.setattr(backend_module, "HOST_EXPLICIT_BYTES", budget)
+    monkeypatch.setattr(memory, "EXPLICIT_BYTES", budget)
     groups, batches, raw_sum = flat_group(KEYS, 20.0, 0.0), [_grads(rng, n) for n in (7, 1, 6)], None
     expected = {key: 0 for key in KEYS}
     for grads in batches:

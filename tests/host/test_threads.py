@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from minidp import threads
+from minidp.host import threads
 from minidp.errors import ParameterError
 
 MAKERS = {"run": lambda function, items: threads.map_parallel(function, items),

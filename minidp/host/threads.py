@@ -16,7 +16,7 @@ from functools import cache
 from queue import SimpleQueue
 
 from .blas import thread_functions
-from .errors import ParameterError
+from ..errors import ParameterError
 
 MAX_THREADS = 4  # measured on two cores; beyond four, products of a few rows each lose what is won elsewhere
 MIN_SHARD = 64  # examples that are worth a hand-over to another thread

@@ -1,0 +1,38 @@
+"""The OpenBLAS that NumPy multiplies matrices with: which of its kernels run, and on how many threads."""
+import ctypes
+from functools import cache
+
+
+def kernels():
+    """The name of the kernels that run, "SkylakeX" for example; None without an OpenBLAS."""
+    function = _function("get_corename")
+    if function is None:
+        return None
+    function.restype = ctypes.c_char_p
+    return function().decode()
+
+
+@cache
+def thread_functions():
+    """(get, set) of the number of threads of products, or None without an OpenBLAS."""
+    get, set_ = _function("get_num_threads"), _function("set_num_threads")
+    if get is None or set_ is None:
+        return None
+    get.restype, set_.argtypes, set_.restype = ctypes.c_int, [ctypes.c_int], None
+    return get, set_
+
+
+def _function(name):
+    """OpenBLAS's function of this name in the library that NumPy is linked to, or None."""
+    try:
+        from numpy._core import _multiarray_umath
+
+        library = ctypes.CDLL(_multiarray_umath.__file__)  # loaded already; finds the names of what it is linked to
+    except (ImportError, OSError):
+        return None
+    for prefix in ("scipy_openblas", "openblas"):
+        for suffix in ("64_", ""):
+            found = getattr(library, f"{prefix}_{name}{suffix}", None)
+            if found is not None:
+                return found
+    return None

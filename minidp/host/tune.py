@@ -1,0 +1,76 @@
+"""The one call that changes the process: kernels of matrix products, and an allocator that keeps freed pages.
+
+OpenBLAS picks its kernels when NumPy loads it, by a table of processors that is older than some of them: a processor
+that it does not know gets AVX2 kernels, at little more than half the speed where there is AVX-512. Whatever kernels
+run, results are the same to rounding.
+
+glibc hands large arrays back to the system, and getting them again costs a page fault for every 4 KiB: more than half
+of a small step's time. With the thresholds raised a step reuses the pages of the step before; the process keeps its
+largest size so far.
+
+In the environment, MINIDP_KERNELS=default leaves the kernels to OpenBLAS and MINIDP_MALLOC=default the allocator
+alone. OPENBLAS_CORETYPE, OpenBLAS's own switch, is never overruled.
+"""
+import ctypes
+import os
+import sys
+from pathlib import Path
+
+from . import blas, threads
+
+AVX512 = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}  # what the SKYLAKEX kernels use
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # malloc.h
+
+_pages_kept = False
+
+
+def tune():
+    """Choose the kernels of matrix products, if NumPy is not loaded yet, and let the allocator keep freed pages.
+
+    It sets OPENBLAS_CORETYPE in this process's environment, which child processes inherit, and glibc's malloc options.
+    """
+    global _pages_kept
+    _choose_kernels()
+    _pages_kept = _keep_freed_pages() or _pages_kept
+
+
+def describe():
+    """{"openblas_kernels", "threads", "allocator"}: what this process computes with, for its results."""
+    return {"openblas_kernels": blas.kernels(), "threads": threads.limit(),
+            "allocator": "glibc, freed pages kept" if _pages_kept else "default"}
+
+
+def kernels_for(cpuinfo):
+    """The kernels for the first processor of a Linux /proc/cpuinfo, None to leave the choice to OpenBLAS."""
+    fields = {}
+    for line in cpuinfo.split("\n\n")[0].splitlines():
+        name, _, value = line.partition(":")
+        fields[name.strip()] = value.strip()
+    if not AVX512 <= set(fields.get("flags", "").split()):
+        return None
+    return "SKYLAKEX" if fields.get("vendor_id") in ("AuthenticAMD", "GenuineIntel") else None
+
+
+def _choose_kernels():
+    if "numpy" in sys.modules or "OPENBLAS_CORETYPE" in os.environ or os.environ.get("MINIDP_KERNELS") == "default":
+        return
+    try:
+        kernels = kernels_for(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    except OSError:  # not Linux
+        return
+    if kernels:
+        os.environ["OPENBLAS_CORETYPE"] = kernels
+
+
+def _keep_freed_pages():
+    """True if glibc was told to keep what is freed; other C libraries are left as they are."""
+    if os.environ.get("MINIDP_MALLOC") == "default" or not sys.platform.startswith("linux"):
+        return False
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except AttributeError:
+        return False
+    mallopt(_M_MMAP_THRESHOLD, 2**30)
+    mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
+    mallopt(_M_ARENA_MAX, 1)  # the other arenas, of other threads, give back whatever the thresholds say
+    return True
