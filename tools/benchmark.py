@@ -28,13 +28,10 @@ from tqdm import tqdm
 from tools.bench import contest, report  # before minidp: they keep the environment as it was
 from tools.bench.ours import FLOORS, STRATEGIES
 from tools.bench.workloads import WORKLOADS
+from tools import tables
+from minidp.cli import Parser, user_errors
 from minidp.errors import MinidpError
 from minidp.files import atomic_write
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message):
-        self.exit(2, f"error: {message}\n")
 
 
 def positive(text):
@@ -47,7 +44,7 @@ def positive(text):
 
 def parser():
     """The command line."""
-    made = _Parser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    made = Parser(prog="python -m tools.benchmark", description=__doc__.splitlines()[0])
     made.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
     made.add_argument("--strategies", nargs="+", choices=(*STRATEGIES, "none"),
                       help="default: those that suit the workload")
@@ -79,13 +76,13 @@ def names_for(workload, args, installed):
 
 
 def before(args):
-    """The contests to keep of the file that is merged into. Raises ValueError where it is no such file."""
+    """The contests to keep of the file that is merged into. Raises MinidpError where it is no such file."""
     if not args.merge or not Path(args.json).exists():
         return []
     try:
         return json.loads(Path(args.json).read_text(encoding="utf-8"))["contests"]
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"--merge: {args.json} is not a result of this tool") from error
+        raise MinidpError(f"--merge: {args.json} is not a result of this tool") from error
 
 
 def command(argv):
@@ -115,14 +112,12 @@ def main(argv=None):
         options.error("--merge needs --json FILE")
     settings = contest.Settings(args.device, args.threads, 2 if args.smoke else args.rounds,
                                 0 if args.smoke else contest.Settings.seconds, peers_python=args.peers_python)
-    try:
+    with user_errors():
         from minidp.backend import Backend
 
         Backend.pick(args.device)
         contests = before(args)
         installed = contest.peers_installed(args.peers_python) if args.peers != ["none"] else []
-    except (MinidpError, ValueError, contest.ContenderError) as error:
-        options.error(error)
     missing = [name for name in ("torch", "opacus", "jax") if name not in installed]
     if missing and args.peers != ["none"]:
         print(f"left out: {', '.join(missing)} not installed there; pip install 'minidp[peers]'", file=sys.stderr)
@@ -145,8 +140,7 @@ def main(argv=None):
     if args.picture and measured:
         from tools.bench.picture import lot_sizes
 
-        with atomic_write(args.picture, "wb") as file:
-            lot_sizes(contests, file)
+        lot_sizes(contests, args.picture)
     for path in (args.json, args.picture):
         if path and measured:
             print(f"wrote {path}", file=sys.stderr)
@@ -175,7 +169,7 @@ def run(workload, lot, args, settings, installed):
 
 def show(one, markdown):
     """Print the table of one contest."""
-    lines = (report.markdown if markdown else report.plain)(report.COLUMNS, report.table(one))
+    lines = (tables.markdown if markdown else report.plain)(report.COLUMNS, report.table(one))
     print(*lines, "", sep="\n", flush=True)
 
 

@@ -6,13 +6,13 @@ Needs the `peers` extra (dp-accounting; Opacus where it is installed too). Exits
 end is above dp_accounting's pessimistic epsilon, our upper more than 0.3% or 2e-4 above it, our interval wider
 than 0.5% or 1e-4, or our Renyi figure more than 0.5% looser than its own.
 """
-import argparse
 import json
 import math
 import random
 import sys
 import time
 
+from minidp.cli import Parser
 from minidp.files import atomic_write
 from minidp.privacy import (Gaussian, JointGaussian, Ledger, LossDistributionAccountant, MomentsAccountant,
                             PoissonSampled, RenyiAccountant, noise_multiplier_for)
@@ -141,7 +141,7 @@ def speeds():
 
 def main(argv=None):
     """Print the comparison; the exit status says whether every demand is kept."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(prog="python -m tools.compare_accountants", description=__doc__.splitlines()[0])
     parser.add_argument("--settings", type=int, default=50)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--json", metavar="FILE", help="write all rows there")

@@ -19,6 +19,8 @@ from .machine import available_cores, vector_flags
 
 ENVIRONMENT = dict(os.environ)  # before minidp is imported, which may choose kernels there for its own process
 
+from minidp.errors import MinidpError
+
 from .ours import FLOORS, STRATEGIES
 from .worker import WARM_BELOW
 
@@ -31,7 +33,7 @@ PEERS = tuple(name + kept for name in TORCH + OPACUS for kept in ("", KEPT)) + J
 SETTLE = 0.06  # seconds between turns: OpenBLAS's threads go on spinning for a while after a product
 
 
-class ContenderError(Exception):
+class ContenderError(MinidpError):
     """A contender cannot run, or died."""
 
 

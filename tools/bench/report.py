@@ -120,14 +120,6 @@ def table(contest):
                f"{row['peak_mib']:.0f}", *("" if value is None else f"{value:.3g}" for value in against))
 
 
-def markdown(header, rows):
-    """Lines of a Markdown table."""
-    yield "| " + " | ".join(header) + " |"
-    yield "|" + "---|" * len(header)
-    for row in rows:
-        yield "| " + " | ".join(row) + " |"
-
-
 def plain(header, rows):
     """Lines of an aligned table."""
     rows = [header, *rows]

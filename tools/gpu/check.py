@@ -5,7 +5,6 @@
 Exit status 1 if any difference exceeds its tolerance, 2 without a usable GPU. Seeded runs draw their noise,
 lots and initial values on the host, so the two devices differ by rounding only.
 """
-import argparse
 import sys
 import time
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from minidp import nn
 from minidp.backend import Backend, synchronise, to_host
+from minidp.cli import Parser
 from minidp.errors import DeviceUnavailableError
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, per_layer_groups
 from minidp.streams import Streams
@@ -95,7 +95,7 @@ def check(backend, steps=STEPS):
 
 def main(argv=None):
     """The command line; returns the exit status."""
-    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args(argv)
+    Parser(prog="python -m tools.gpu.check", description=__doc__.splitlines()[0]).parse_args(argv)
     try:
         backend = Backend.cupy()
     except DeviceUnavailableError as error:

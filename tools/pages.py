@@ -1,0 +1,150 @@
+"""The tables of each page, as data for tools/tables.py."""
+import json
+import statistics
+
+from experiments.common.verdicts import EXPECTED, Verdict, verdict
+from tools.bench import tables as benchmark
+from tools.tables import RESULTS, Row, TableError, each, entries, load, markdown, runs, table
+
+SIGMA, SIGMA_PCA, C = ("settings.clip_groups.0.noise_multiplier", "settings.pca_noise_multiplier",
+                       "settings.clip_groups.0.clip_norm")
+SPENT = ("epsilon, delta 1e-5", "{epsilon.$accountant.upper:upper}")
+LOTS, SEEDS, ACCURACY = ("lots", "{steps:,}"), ("seeds", "{seed:count}"), ("test accuracy, mean (range)", "{test_accuracy:spread}")
+CNN_ACCOUNTANTS = ("loss_distribution", "renyi", "moments", "gaussian_clt")
+
+MAIN = [("noise (sigma, sigma_pca)", f"{{config.noise}} ({{{SIGMA}:g}}, {{{SIGMA_PCA}:g}})"), SPENT, LOTS, ACCURACY, SEEDS, ("the paper", "{paper}")]
+CNN = [("setting", f"{{config.setting}}: sigma {{{SIGMA}:g}}, {{epochs:.0f}} epochs, rate {{settings.learning_rate:g}}, C {{{C}:g}}"),
+       ACCURACY, SEEDS, ("published", "{published}"), *((name, f"{{epsilon.{name}.upper:upper}}") for name in CNN_ACCOUNTANTS)]
+CIFAR = [("epsilon, delta 1e-5", "{epsilon.$accountant.upper:upper} ({accountant})"), ("sigma", f"{{{SIGMA}:g}}"),
+         ("lots of", "{settings.expected_lot_size:,}"), ("views averaged", "{config.multiplicity:?1}"), LOTS, ACCURACY,
+         ("over ten views", "{test_accuracy_over_views:spread}"), SEEDS, ("the paper", "{paper}")]
+BEST = [("epsilon, delta 1e-5", "{epsilon.loss_distribution.upper:upper}"), ("sigma, of the mean", f"{{{SIGMA}:g}}, {{{SIGMA_PCA}:g}}"),
+        ("lots of", "{settings.expected_lot_size:,}"), LOTS, ("rate, C", f"{{settings.learning_rate:g}}, {{{C}:g}}"), ACCURACY,
+        SEEDS, ("published", "{published}")]
+SWEEPS = [("figure", "{figure}"), ("command", "`{command}`"), ("runs' time, minutes", "{seconds_of_all_runs:minutes}"),
+          ("seeds", "{seeds:items}"), ("device", "{device:listed}"),
+          ("ours", "[picture](results/sweeps/{stem}.png), [numbers](results/sweeps/{stem}.json)")]
+LEVELS = [("noise (sigma, sigma_pca)", "{key} ({sigma}, {sigma_pca})"), ("epsilon, delta 1e-5", "{epsilon:upper}"), LOTS,
+          ("test accuracy", "{self:spread}"), ("training (not private)", "{train_accuracy_not_private:.2%}"), ("seeds", "{seeds}")]
+PANELS = [("panel", "{panel}"), ("value", "{value}"), LOTS, ("epochs", "{epochs:.4g?0}"), ("test accuracy", "{accuracy}"),
+          ("seeds", "{seeds}")]
+CIFAR_RUNS = [("file", "[{name}](results/{stem}.json)"), SPENT, ("lot", "{config.lot_size:,}"), ("sigma", f"{{{SIGMA}:g}}"),
+              ("C", f"{{{C}:g}}"), ("views averaged", "{config.multiplicity:?1}"), LOTS, ("test accuracy", "{test_accuracy:.2%}"),
+              ("over ten views", "{test_accuracy_over_views:.2%}")]
+LEDGERS = [("(sigma, sigma_pca)", "({sigma}, {sigma_pca})"), ("lots", "{lots:,}"), ("reported", "{reported_epsilon:g?none}"),
+           ("2016 ledger, a comparison", "{ledger_2016:.3f}"), ("joint rule, moments", "{joint_moments:upper}"),
+           ("joint rule, loss distribution", "{joint_loss_distribution.upper:upper}"), ("flat clipping, moments", "{flat_moments:upper}")]
+CLAIMS = [("published (sigma, epochs)", "({sigma}, {epochs})"), ("claimed epsilon", "{claim:upper}"), *(
+    (f"{words} (certified epsilon)", f"{{accountants.{name}.noise_multiplier:.4f}} ({{accountants.{name}.worth.upper:upper}})")
+    for words, name in (("sigma by moments", "moments"), ("by CLT", "gaussian_clt"), ("by loss distribution", "loss_distribution")))]
+TRAINED = [("optimizer", "{optimizer}"), ("noise by", "{by}"), LOTS, ("test accuracy", "{self:spread}"), ("seeds", "{seeds}")]
+
+
+def with_baseline(columns, first, private, baseline):
+    """A table whose last row is a run without privacy, which its first column says in words."""
+    return table(columns, private) + table([("", first), *columns[1:]], [baseline])[2:]
+
+
+def panels():
+    """Every point of Figure 5, and the horizontal lines of its panels."""
+    for found in entries("sweeps/figure_5.json", "panels"):
+        panel, = found
+        for point in panel["points"] + panel["lines"]:
+            accuracy = "{self:spread}" if point["steps"] else "no lot left: {reason}"
+            reference = " (reference)" if point["x"] == panel["reference"] else ""
+            (line,) = table([("", accuracy)], [Row([point], found.where)])[2:]
+            yield Row([{**point, "panel": panel["label"], "accuracy": line[2:-2],
+                                "value": str(point["x"]).removeprefix("projection-") + reference}], found.where)
+
+
+def budgets():
+    """Figure 4: the best accuracy for each (epsilon, delta)."""
+    pairs = load("sweeps/figure_4.json")["pairs"]
+    best = {(pair["delta"], pair["epsilon"]): pair["test_accuracy"] for pair in pairs}
+    epsilons = sorted({epsilon for _, epsilon in best})
+    return markdown(["delta", *(f"epsilon {epsilon:g}" for epsilon in epsilons)], [
+        [f"{delta:g}", *("nothing fits" if best[delta, e] is None else f"{best[delta, e]:.2%}" for e in epsilons)]
+        for delta in sorted({delta for delta, _ in best})])
+
+
+def verdicts(experiment, files, prefix=""):
+    """A line for each number that expected.json holds for an experiment, whose quantity begins so."""
+    held = json.loads(EXPECTED.read_text(encoding="utf-8"))
+    if experiment not in held:
+        raise TableError(f"expected.json: no experiment {experiment}")
+    results = [(path.relative_to(RESULTS.parent), load(path.relative_to(RESULTS))) for path in sorted(RESULTS.glob(files))]
+    return markdown(["what", "the paper", "ours", "seeds", "verdict", "from"],
+                    [judged(entry, results) for entry in held[experiment] if entry["quantity"].startswith(prefix)])
+
+
+def judged(entry, results):
+    """The cells of one number: what the results that it speaks of say together."""
+    found = [(one, path, result) for path, result in results if (one := verdict(result, entry)) is not None]
+    if not found:
+        raise TableError(f"expected.json: {entry['sentence']}: no committed result that it speaks of; mend \"when\"")
+    values = [one.value for one, _, _ in found]
+    number = lambda value, sign="": _number(value, entry, sign)
+    mean, side = statistics.mean(values), f"{entry['side']} " if "side" in entry else ""
+    spread = f" ({number(min(values))} to {number(max(values))})" if len(values) > 1 else ""
+    seeds = sum(len(result["seeds"]) if isinstance(result.get("seeds"), list) else 1 for _, _, result in found)
+    one = Verdict(entry["quantity"], mean, entry["value"], entry["tolerance"], entry["source"], entry.get("side", ""))
+    if not one.agrees:
+        word = f"differs by {number(mean - entry['value'], '+')}" + (f" because {entry['because']}" if "because" in entry else "")
+    elif one.side and not one._replace(tolerance=0.0).agrees:
+        word = "reproduced within " + (f"{100 * one.tolerance:.2f} points" if entry.get("unit") == "%" else f"{one.tolerance:g}")
+    else:
+        word = "reproduced"
+    links = ", ".join(f"[{i}]({path.as_posix()})" for i, (_, path, _) in enumerate(found, 1))
+    return [entry["sentence"], side + number(entry["value"]), number(mean) + spread, str(seeds), word, links]
+
+
+def _number(value, entry, sign=""):
+    if entry.get("unit") != "%":
+        return f"{value:{sign}.4g}"
+    points = entry["quantity"].startswith("quantities.") or sign
+    return f"{100 * value:{sign}.2f} points" if points and abs(value) < 0.5 else f"{value:{sign}.2%}"
+
+
+def named(rows, prefix):
+    """The rows with their files' stems, less a prefix, as "name"."""
+    for row in rows:
+        row[0]["name"] = row[0]["stem"].removeprefix(prefix)
+    return rows
+
+
+OPTIMIZERS = {"sgd": "NoisySGD", "adam": "NoisyAdam"}
+PAGES = {
+    "README.md": {"results": lambda: with_baseline(
+        MAIN, "none (baseline)", [runs(f"mnist_pca-{noise}-seed*.json", paper=paper) for noise, paper
+                                  in (("large", "90%"), ("medium", "95%"), ("small", "97%"))],
+        runs("mnist_pca-baseline-seed*.json", paper="98.3%"))},
+    "tools/README.md": {"benchmark": benchmark.ours, "peers": benchmark.peers, "conditions": benchmark.conditions,
+                        "lots": benchmark.growth},
+    "experiments/README.md": {
+        "figure 2": lambda: verdicts("accountant_curves", "accountant_curves.json"),
+        "commands": lambda: table(SWEEPS, each("sweeps/figure_*.json")),
+        "figure 3": lambda: table(LEVELS, entries("sweeps/figure_3.json", "levels")),
+        "figure 3 verdicts": lambda: verdicts("mnist_pca", "mnist_pca-*.json"),
+        "figure 3 tight": lambda: table(LEVELS, entries("sweeps/figure_3-tight.json", "levels")),
+        "figure 3 tight verdicts": lambda: verdicts("mnist_sweeps", "sweeps/figure_*.json", "levels."),
+        "figure 3 averaged": lambda: table(LEVELS, entries("sweeps/figure_3-averaged.json", "levels")),
+        "figure 4": budgets,
+        "figure 5": lambda: table(PANELS, panels()),
+        "sentences": lambda: verdicts("mnist_sweeps", "sweeps/figure_*.json", "quantities."),
+        "figure 6": lambda: table(CIFAR_RUNS, named(each("cifar_transfer-*-seed*.json"), "cifar_transfer-")),
+        "figure 6 verdicts": lambda: verdicts("cifar_transfer", "cifar_transfer-*.json"),
+        "ledgers": lambda: table(LEDGERS, entries("paper_ledgers.json", "settings")),
+        "ledgers verdicts": lambda: verdicts("paper_ledgers", "paper_ledgers.json"),
+        "claims": lambda: table(CLAIMS, entries("gdp/gdp.json", "claims")),
+        "trained": lambda: table(TRAINED, [Row([{**row[0], "optimizer": OPTIMIZERS[row[0]["optimizer"]]}], row.where)
+                                           for row in entries("gdp/gdp.json", "trained")]),
+        "cnn": lambda: table(CNN, [runs(f"mnist_cnn-setting{setting}-seed*.json", published=published) for setting, published
+                                   in ((1, "95.0% at 1.19"), (2, "96.6% at 3.01"), (3, "97.0% at 7.10"))]),
+        "cifar": lambda: with_baseline(
+            CIFAR, "infinite", [runs(f"cifar_transfer-{name}-seed*.json", paper=paper) for name, paper
+                                in (("eps2", "67%"), ("eps4", "70%"), ("eps8", "73%"))],
+            runs("cifar_transfer-baseline-seed*.json", paper="80%")),
+        "best": lambda: table(BEST, [runs(f"mnist_best-eps{name}-seed*.json", published=published) for name, published
+                                     in (("0.5", ""), ("1", ""), ("2", ""), ("2.93", "98.1% at 2.93, 98.7% at 3"), ("8", ""))]),
+    },
+}
