@@ -1,4 +1,4 @@
-"""Per-example gradients in three representations, which joins the explicit and the ghost strategy.
+"""Per-example gradients in three representations. Explicit and ghost clipping are the same code on different ones.
 
 A layer says what the factors of its gradients are; the representation knows how to norm and sum them. So
 "explicit equals factored" is proved here, on three classes, and not in every layer.
@@ -8,14 +8,13 @@ Letters: b example, i and o the two sides of an outer product, t position.
 import math
 from math import prod
 
-from .backend import (add_weighted, epsilon, zero_rows_unless, materialises, namespace_of, outer_products,
-                      row_sq_norms)
+from .backend import (add_weighted, compiled, epsilon, explicit_fits, namespace_of, outer_products, row_sq_norms,
+                      zero_rows_unless)
 from .errors import ShapeError
-from .host.gram import gram, gram_chain, pair_levels, quadratic, sum_in_pairs
+from .host.gram import RUN, gram, gram_chain, pair_levels, quadratic, sum_in_pairs
 from .validate import one_of, same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
-RUN = 512  # numbers summed at a stretch
 
 
 class PerExampleGrad:
@@ -26,6 +25,7 @@ class PerExampleGrad:
 
     n_examples: int
     shape: tuple
+    factored_is_cheaper = True  # than materialising, in multiplications on the host
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up: no smaller than the true ones whatever the dtype's rounding."""
@@ -36,27 +36,26 @@ class PerExampleGrad:
         """total += sum_b w_b g_b, in place."""
         total += self.weighted_sum(w)
 
-    def resolve(self, strategy):
-        """"explicit" or "factored": what `strategy` (auto, explicit, factored) means for this gradient.
+    def materialises(self, strategy):
+        """True if `strategy` (auto, explicit, factored) trains through materialised gradients.
 
         auto materialises on a device with memory to spare (a GPU) and otherwise takes the cheaper form.
         """
         one_of(STRATEGIES, strategy=strategy)
-        if strategy != "auto":
-            return strategy
-        return "explicit" if materialises(self.xp, self.explicit_bytes) else self._cheaper()
+        if strategy == "auto":
+            return explicit_fits(self.xp, self.explicit_bytes) or not self.factored_is_cheaper
+        return strategy == "explicit"
 
-    def choose(self, strategy):
-        """This gradient in the representation that `strategy` asks for."""
-        return self.explicit() if self.resolve(strategy) == "explicit" else self
+    def form(self, strategy):
+        """The same gradients in the representation that `strategy` trains through: Explicit, or these factors."""
+        return self._explicit() if self.materialises(strategy) else self
 
-    def explicit(self):
-        """The same gradients, materialised."""
+    def _explicit(self):
         return Explicit(self.materialise())
 
     def sum_over_views(self, views):
-        """One gradient an example, of examples that have `views` rows each, one after another: sums over the rows."""
-        return self.explicit().sum_over_views(views)
+        """Merge augmented views: every `views` consecutive rows belong to one example; sum their gradients."""
+        return self.form("explicit").sum_over_views(views)
 
     @property
     def explicit_bytes(self):
@@ -67,9 +66,6 @@ class PerExampleGrad:
     def xp(self):
         """The array library of the factors."""
         return namespace_of(self.d)
-
-    def _cheaper(self):
-        return "factored"
 
 
 class Explicit(PerExampleGrad):
@@ -92,16 +88,19 @@ class Explicit(PerExampleGrad):
         An example with weight 0 contributes 0, also if its gradient is not finite.
     """
 
-    def __init__(self, g, swapped=False, sq_norms=None):
-        """swapped: g has its two last axes the other way round in memory, (B, O, I); sq_norms: if known already."""
-        self.g, self._swapped, self._sq_norms = g, swapped, sq_norms
-        self.n_examples = g.shape[0]
-        self.shape = tuple(g.shape[:0:-1]) if swapped else tuple(g.shape[1:])
+    def __init__(self, g, sq_norms=None):
+        """sq_norms: the squared norms, where forming the gradients has computed them already."""
+        self.g, self._sq_norms = g, sq_norms
+        self.n_examples, self.shape = g.shape[0], tuple(g.shape[1:])
         size = prod(self.shape)
         self._chain = min(size, RUN) + size // RUN + 8
+        # formed with the longer axis last, (B, O, I) in memory: work goes along memory
+        self._transposed = g.ndim == 3 and not g.flags.c_contiguous and g.transpose(0, 2, 1).flags.c_contiguous
 
     def _matrix(self):
-        return self.g.reshape((self.n_examples, prod(self.shape)))
+        """(B, P), the numbers in the order in which they lie in memory."""
+        g = self.g.transpose(0, 2, 1) if self._transposed else self.g
+        return g.reshape((self.n_examples, prod(self.shape)))
 
     def sq_norms(self):
         """(B,) squared L2 norms, summed in runs: that keeps the chain of roundings short."""
@@ -115,32 +114,31 @@ class Explicit(PerExampleGrad):
     def weighted_sum(self, w):
         """sum_b w_b g_b, of the parameter's shape."""
         total = w @ zero_rows_unless(w != 0, self._matrix())  # [P1]
-        return total.reshape(self.shape[::-1]).T if self._swapped else total.reshape(self.shape)
+        return total.reshape(self.shape[::-1]).T if self._transposed else total.reshape(self.shape)
 
     def add_weighted_sum(self, total, w):
         """total += sum_b w_b g_b, in place; in one pass where the gradients were formed by a kernel."""
-        flat = total.T if self._swapped else total
+        flat = total.T if self._transposed else total
         if self._sq_norms is None or not flat.flags.c_contiguous:
             return super().add_weighted_sum(total, w)
         add_weighted(flat.reshape((flat.size,)), w, self._matrix())  # [P1]
 
     def materialise(self):
         """The gradients, (B, *shape)."""
-        return self.g.transpose(0, 2, 1) if self._swapped else self.g
+        return self.g
+
+    def materialises(self, strategy):
+        """False: there is nothing left to materialise."""
+        one_of(STRATEGIES, strategy=strategy)
+        return False
 
     def sum_over_views(self, views):
-        """One gradient an example, the sum of its rows."""
-        g = self.materialise()
-        return Explicit(g.reshape((self.n_examples // views, views, *self.shape)).sum(axis=1))  # [V1]
+        """One gradient per example, the sum of its rows."""
+        return Explicit(self.g.reshape((self.n_examples // views, views, *self.shape)).sum(axis=1))  # [V1]
 
     def rows(self, start, stop):
         """The same for the examples start..stop-1."""
-        return Explicit(self.g[start:stop], self._swapped)
-
-    def resolve(self, strategy):
-        """"factored" whatever is asked for: there is nothing left to materialise."""
-        one_of(STRATEGIES, strategy=strategy)
-        return "factored"
+        return Explicit(self.g[start:stop])
 
     @property
     def xp(self):
@@ -194,14 +192,12 @@ class Outer(PerExampleGrad):
         """(B, I, O), by the definition."""
         return self.xp.einsum("bi,bo->bio", self.a, self.d)  # [F1]
 
-    def explicit(self):
-        """Materialised with the longer axis last, which is three times faster where the other is short."""
-        swapped = self.shape[0] > self.shape[1]
-        g, sq_norms = outer_products(self.d, self.a) if swapped else outer_products(self.a, self.d)  # [F1]
-        return Explicit(g, swapped, sq_norms)
+    def _explicit(self):
+        """Through the compiled twin of [F1] where there is one."""
+        return Explicit(*outer_products(self.a, self.d)) if compiled(self.a, self.d) else super()._explicit()
 
     def sum_over_views(self, views):
-        """One gradient an example, a sum over its rows as positions."""
+        """One gradient per example, a sum over its rows as positions."""
         examples = self.n_examples // views
         return OuterSum(*(f.reshape((examples, views, f.shape[1])) for f in (self.a, self.d)))  # [V1]
 
@@ -286,11 +282,11 @@ class OuterSum(PerExampleGrad):
         return a.reshape((rows, self.shape[0])).T @ d.reshape((rows, self.shape[1]))  # [P1]
 
     def materialise(self, out=None):
-        """(B, I, O), by the definition (einsum "bti,bto->bio" as the batched product it is); into `out` if given."""
+        """(B, I, O), by the definition: the matrix product a_b^T d_b of each example; into `out` if given."""
         return self.xp.matmul(self.a.transpose(0, 2, 1), self.d, out=out)  # [F1]
 
     def sum_over_views(self, views):
-        """One gradient an example, over the positions of all its rows."""
+        """One gradient per example, over the positions of all its rows."""
         examples, positions = self.n_examples // views, views * self.positions
         return OuterSum(*(f.reshape((examples, positions, f.shape[2])) for f in (self.a, self.d)))  # [V1]
 
@@ -298,8 +294,10 @@ class OuterSum(PerExampleGrad):
         """The same for the examples start..stop-1."""
         return OuterSum(self.a[start:stop], self.d[start:stop])
 
-    def _cheaper(self):
-        return cheaper_sum(self.positions, *self.shape)
+    @property
+    def factored_is_cheaper(self):
+        """True if the Gram matrices cost less than the gradients."""
+        return gram_is_cheaper(self.positions, *self.shape)
 
 
 def rounding_bound(n, array):
@@ -308,11 +306,11 @@ def rounding_bound(n, array):
     return lost / (1 - lost) if lost < 1 else math.inf  # [N4]
 
 
-def cheaper_sum(positions, i, o):
-    """"factored" or "explicit": what costs less for an OuterSum of T positions and shape (I, O)."""
+def gram_is_cheaper(positions, i, o):
+    """True if the Gram matrices of an OuterSum of T positions and shape (I, O) cost less than its gradients."""
     # Multiplications for one example: T^2 (I + O) through the Gram matrices, and T I O for either the explicit
     # gradients or the sum of factors. Small Gram products run at a quarter of the speed of the others (measured).
-    return "factored" if 4 * positions * (i + o) < i * o else "explicit"
+    return 4 * positions * (i + o) < i * o
 
 
 def _check_factors(where, a, d, ndim):

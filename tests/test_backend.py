@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minidp.host import memory
-from minidp.backend import (Backend, batch_budget, contiguous, epsilon, explicit_budget, materialises, namespace_of,
+from minidp.backend import (Backend, batch_budget, contiguous, epsilon, explicit_budget, explicit_fits, namespace_of,
                             row_sq_norms, standard_normal, synchronise, to_host)
 from minidp.errors import BackendMismatchError, DeviceUnavailableError, ParameterError
 from minidp.host.normal import float32_normals
@@ -167,8 +167,8 @@ def test_waiting_is_for_the_gpu():
 def test_auto_materialises_on_a_gpu_that_has_the_room():
     cupy = fake_cupy(free=4000)
     assert explicit_budget(cupy) == 1000 and explicit_budget(np) == memory.EXPLICIT_BYTES
-    assert materialises(cupy, 1000) and not materialises(cupy, 1001)
-    assert not materialises(np, 1) and not materialises(guarded_xp, 1)
+    assert explicit_fits(cupy, 1000) and not explicit_fits(cupy, 1001)
+    assert not explicit_fits(np, 1) and not explicit_fits(guarded_xp, 1)
 
 
 def test_a_batch_is_bounded_by_the_cache_of_the_host_only():

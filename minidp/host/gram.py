@@ -1,4 +1,5 @@
 """Gram matrices and quadratic forms, in sums whose chains of roundings are short and known."""
+RUN = 512  # squares of an explicit gradient that are added in its own dtype; the rounding bound [N2] of grads counts on it
 GRAM_RUN, GRAM_RUNS = 32, 8  # columns of a float64 Gram product summed at a stretch, at least; stretches, at most
 GRAM_RUN_SINGLE = 512  # in float32, where speed counts for more than the last digit
 

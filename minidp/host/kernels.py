@@ -1,4 +1,4 @@
-"""Numba kernels for gradients formed on the host in float32: twins of functions of `backend`, which loads them.
+"""Numba kernels for gradients formed on the host in float32: twins of definitions in `grads`, loaded by `backend`.
 
 NumPy goes three times over every gradient, and its product of a row and a number is four times as slow as
 memory. Here each gradient is formed and squared in one pass, and added to the sum in another, with the
@@ -8,7 +8,8 @@ run of squares, whatever the compiler does; numbers that are not finite stay wha
 import numpy as np
 from numba import njit
 
-RUN = 512      # numbers whose squares are added in float32; runs are added in float64
+from .gram import RUN
+
 STRETCH = 4096  # numbers of the sum that stay in the nearest cache while all examples are added to them
 
 _options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
@@ -16,7 +17,18 @@ _options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"
 
 @njit(**_options)
 def form_outer(a, d, g, sq):
-    """g_bio = a_bi d_bo and sq_b = sum_io g_bio^2; a (B, I), d (B, O), g (B, I, O), sq (B,)."""
+    r"""Materialise outer products and square them.
+
+    Shapes
+        a (B, I)   d (B, O)   g (B, I, O) and sq (B,) are written
+
+    Forward
+        [F1]  g_bio = a_bi d_bo
+        [N1]  sq_b = sum_io g_bio^2, runs of RUN in float32, their sum in float64
+
+    Source
+        [F1]  the definition of grads.Outer [F1]
+    """
     for b in range(g.shape[0]):
         total = 0.0
         for i in range(g.shape[1]):
@@ -25,16 +37,26 @@ def form_outer(a, d, g, sq):
                 source, target = d[b, start : start + RUN], g[b, i, start : start + RUN]
                 run = np.float32(0)
                 for k in range(target.size):
-                    value = factor * source[k]
+                    value = factor * source[k]  # [F1]
                     target[k] = value
-                    run += value * value
+                    run += value * value  # [N1]
                 total += run
         sq[b] = total
 
 
 @njit(**_options)
 def add_weighted(total, w, g):
-    """total += sum_b w_b g_b over the examples of weight other than 0; total (P,), w (B,), g (B, P)."""
+    r"""Add gradients to a sum, without those of weight 0, which may not be finite.
+
+    Shapes
+        total (P,), changed in place   w (B,)   g (B, P)
+
+    Forward
+        [P1]  total_p += sum_b w_b g_bp
+
+    Source
+        [P1]  the definition of grads.Explicit [P1]
+    """
     for start in range(0, total.size, STRETCH):
         target = total[start : start + STRETCH]
         for b in range(g.shape[0]):
@@ -42,4 +64,4 @@ def add_weighted(total, w, g):
             if weight != 0:
                 source = g[b, start : start + STRETCH]
                 for k in range(target.size):
-                    target[k] += weight * source[k]
+                    target[k] += weight * source[k]  # [P1]

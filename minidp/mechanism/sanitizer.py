@@ -16,7 +16,7 @@ SENSITIVITY_FACTOR = {
     NeighbouringRelation.ZERO_OUT: 1,
     NeighbouringRelation.REPLACE_ONE: 2,
 }
-MIN_PART = 2  # examples materialised at once: a product with a single row is slow in BLAS
+MIN_CHUNK = 2  # examples materialised at once: a product with a single row is slow in BLAS
 
 
 @dataclass(frozen=True)
@@ -108,20 +108,19 @@ class Sanitizer:
         return total
 
     def _add_group(self, group, grads, size, total):
-        """Only the gradients that are materialised go through in parts: each factored one is one large product."""
-        formed = {key: g for key, g in grads.items() if g.resolve(self.strategy) == "explicit"}
-        factored = {key: g for key, g in grads.items() if key not in formed}
-        raw_sq_norms = self._sq_norms(group, factored)
+        """Materialised gradients are processed in chunks that fit the cache; factored ones in one matrix product."""
+        chunked = {key: g for key, g in grads.items() if g.materialises(self.strategy)}
+        whole = {key: g for key, g in grads.items() if key not in chunked}
+        raw_sq_norms = self._sq_norms(group, whole)
         weights = []
-        for start, stop in self._parts(formed, size):
-            part = {key: g.rows(start, stop).explicit() for key, g in formed.items()}
-            raw_part = self._sq_norms(group, part) + (raw_sq_norms[start:stop] if factored else 0)  # [N1]
-            weights.append(clip_weights(raw_part, group.clip_norm))
-            self._add(part, weights[-1], total)
-            del part  # so that the next one takes its place in the cache
-        if factored:
-            whole = weights[0] if len(weights) == 1 else namespace_of(*weights).concatenate(weights)
-            self._add(factored, whole, total)
+        for start, stop in self._chunks(chunked, size):
+            chunk = {key: g.rows(start, stop).form("explicit") for key, g in chunked.items()}
+            raw_chunk = self._sq_norms(group, chunk) + (raw_sq_norms[start:stop] if whole else 0)  # [N1]
+            weights.append(clip_weights(raw_chunk, group.clip_norm))
+            self._add(chunk, weights[-1], total)
+            del chunk  # so that the next one takes its place in the cache
+        if whole:
+            self._add(whole, weights[0] if len(weights) == 1 else namespace_of(*weights).concatenate(weights), total)
 
     def _sq_norms(self, group, grads):
         upward = not math.isinf(group.clip_norm)
@@ -159,10 +158,10 @@ class Sanitizer:
             raise ShapeError(f"expected the same number of examples in all gradients, got {sorted(counts)}")
         return counts.pop()
 
-    def _parts(self, formed, size):
-        """Runs of examples whose materialised gradients fit into the budget; one run if none materialises."""
-        each = sum(g.explicit_bytes for g in formed.values())
+    def _chunks(self, chunked, size):
+        """(start, stop) of examples whose materialised gradients fit into memory; one chunk if none is materialised."""
+        each = sum(g.explicit_bytes for g in chunked.values())
         if each == 0 or size == 0:
             return [(0, size)]
-        step = max(MIN_PART, explicit_budget(next(iter(formed.values())).xp) // each)
-        return [(start, min(start + step, size)) for start in range(0, size, step)]
+        most = max(MIN_CHUNK, explicit_budget(next(iter(chunked.values())).xp) // each)
+        return [(start, min(start + most, size)) for start in range(0, size, most)]

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ..backend import namespace_of, patch_budget
 from ..errors import ShapeError
-from ..grads import Explicit, OuterSum, PerExampleGrad, cheaper_sum
+from ..grads import Explicit, OuterSum, PerExampleGrad, gram_is_cheaper
 from ..validate import count, inexact, same_batch, shape
 from .init import truncated_normal, zeros
 from .layer import Layer
@@ -29,48 +29,50 @@ class ConvGrad(PerExampleGrad):
         self._matrix = (prod(self.shape[:3]), self.shape[3])
         self._positions = prod(d.shape[1:3])
 
-    def _parts(self, grams=0):
-        """(start, OuterSum of some examples), such that their patches, and so many Gram matrices, fit the budget."""
+    def _chunks(self, grams=0):
+        """Yield (start, OuterSum) of chunks whose patches plus `grams` Gram matrices fit into memory."""
         example_bytes = self._positions * (self._matrix[0] + grams * self._positions) * self.x.itemsize
-        for start, stop in in_parts(self.xp, self.n_examples, example_bytes):
+        for start, stop in in_chunks(self.xp, self.n_examples, example_bytes):
             d = self.d[start:stop].reshape((stop - start, self._positions, self._matrix[1]))
             yield start, OuterSum(self.window.patches(self.x[start:stop]), d)  # [P1]
 
     def sq_norms(self):
         """(B,) squared L2 norms."""
-        return self.xp.concatenate([part.sq_norms() for _, part in self._parts(grams=3)])
+        return self.xp.concatenate([chunk.sq_norms() for _, chunk in self._chunks(grams=3)])
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up by the bound on cancellation."""
-        return self.xp.concatenate([part.sq_norms_upper() for _, part in self._parts(grams=3)])
+        return self.xp.concatenate([chunk.sq_norms_upper() for _, chunk in self._chunks(grams=3)])
 
     def weighted_sum(self, w):
         """sum_b w_b g_b, of the kernel's shape."""
         total = None
-        for start, part in self._parts():
-            one = part.weighted_sum(w[start : start + part.n_examples])
+        for start, chunk in self._chunks():
+            one = chunk.weighted_sum(w[start : start + chunk.n_examples])
             total = one if total is None else total + one
         return total.reshape(self.shape)
 
     def materialise(self):
         """The gradients, (B, kh, kw, C, O)."""
         g = self.xp.empty((self.n_examples, *self._matrix), dtype=self.d.dtype)
-        for start, part in self._parts():
-            part.materialise(out=g[start : start + part.n_examples])
+        for start, chunk in self._chunks():
+            chunk.materialise(out=g[start : start + chunk.n_examples])
         return g.reshape((self.n_examples, *self.shape))
 
     def rows(self, start, stop):
         """The same for the examples start..stop-1."""
         return ConvGrad(self.x[start:stop], self.d[start:stop], self.window)
 
-    def _cheaper(self):
-        return cheaper_sum(self._positions, *self._matrix)
+    @property
+    def factored_is_cheaper(self):
+        """True if the Gram matrices cost less than the gradients."""
+        return gram_is_cheaper(self._positions, *self._matrix)
 
 
-def in_parts(xp, examples, example_bytes):
-    """(start, stop) of runs of examples whose patches, of so many bytes each, fit together; at least one run."""
-    step = max(1, patch_budget(xp) // max(example_bytes, 1))
-    return [(start, min(start + step, examples)) for start in range(0, max(examples, 1), step)]
+def in_chunks(xp, examples, example_bytes):
+    """(start, stop) of chunks of examples whose patches, of `example_bytes` each, fit into memory; at least one."""
+    most = max(1, patch_budget(xp) // max(example_bytes, 1))
+    return [(start, min(start + most, examples)) for start in range(0, max(examples, 1), most)]
 
 
 def correlate(x, window, matrix, bias=None):
@@ -79,21 +81,21 @@ def correlate(x, window, matrix, bias=None):
     counts = window.output("correlate", x.shape[1:])
     inputs, outputs = matrix.shape
     y = xp.empty((x.shape[0], prod(counts), outputs), dtype=xp.result_type(x.dtype, matrix.dtype))
-    for start, stop in in_parts(xp, x.shape[0], prod(counts) * inputs * x.itemsize):
+    for start, stop in in_chunks(xp, x.shape[0], prod(counts) * inputs * x.itemsize):
         rows = (stop - start) * prod(counts)
         patches = window.patches(x[start:stop]).reshape((rows, inputs))
-        part = xp.matmul(patches, matrix, out=y[start:stop].reshape((rows, outputs)))  # [F1]
+        chunk = xp.matmul(patches, matrix, out=y[start:stop].reshape((rows, outputs)))  # [F1]
         if bias is not None:
-            part += bias  # [F1]
+            chunk += bias  # [F1]
     return y.reshape((x.shape[0], *counts, outputs))
 
 
-def spread(dy, window, matrix, x_shape):
+def correlate_adjoint(dy, window, matrix, x_shape):
     """The adjoint of `correlate`: dx of `x_shape` (B, H, W, C) from dy (B, H', W', O)."""
     xp = namespace_of(dy, matrix)
     counts, (inputs, outputs) = dy.shape[1:3], matrix.shape
     dx = xp.empty(x_shape, dtype=xp.result_type(dy.dtype, matrix.dtype))
-    for start, stop in in_parts(xp, x_shape[0], prod(counts) * inputs * dy.itemsize):
+    for start, stop in in_chunks(xp, x_shape[0], prod(counts) * inputs * dy.itemsize):
         patches = dy[start:stop].reshape(((stop - start) * prod(counts), outputs)) @ matrix.T
         patches = patches.reshape((stop - start, *counts, *window.size, x_shape[3]))
         dx[start:stop] = window.fold(patches, (stop - start, *x_shape[1:]))
@@ -174,7 +176,7 @@ class Conv2D(Layer):
             flipped = W[::-1, ::-1].transpose(0, 1, 3, 2).reshape((kh * kw * o, c))
             return correlate(dy, transposed, flipped)  # [B1]
         matrix = W.reshape((prod(W.shape[:3]), W.shape[3]))
-        return spread(dy, self.window, matrix, cache.x.shape)  # [B1]
+        return correlate_adjoint(dy, self.window, matrix, cache.x.shape)  # [B1]
 
     def param_grads(self, dy, cache):
         """W: ConvGrad(x, dy); b: Explicit(sum of dy over positions)."""

@@ -61,8 +61,8 @@ def test_explicit_gradients_are_formed_in_parts_that_fit_the_cache(rng, monkeypa
     sanitizer = Sanitizer(flat_group(KEYS, 1.0, 0.0), "explicit")
     whole = sanitizer.add_clipped(grads)
     formed = []
-    explicit = Outer.explicit
-    monkeypatch.setattr(Outer, "explicit", lambda self: formed.append(self.n_examples) or explicit(self))
+    explicit = Outer._explicit
+    monkeypatch.setattr(Outer, "_explicit", lambda self: formed.append(self.n_examples) or explicit(self))
     monkeypatch.setattr(memory, "EXPLICIT_BYTES", 400)
     parts = sanitizer.add_clipped(grads)
     assert formed == [2, 2, 2, 2, 1]  # 22 numbers of 8 bytes each: two examples in 400 bytes

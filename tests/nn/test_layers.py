@@ -72,7 +72,7 @@ def test_weights_of_one_give_the_gradient_of_the_batch(case, backend, rng):
         expected = to_host(grad.materialise()).sum(axis=0)
         for strategy in ("auto", "explicit", "factored"):
             ones = backend.asarray(np.ones(4))
-            got = to_host(grad.choose(strategy).weighted_sum(ones))
+            got = to_host(grad.form(strategy).weighted_sum(ones))
             np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-14)
 
 

@@ -5,6 +5,7 @@ import numpy as np
 
 from ...backend import to_host
 from ...grads import Explicit, Outer, OuterSum, rounding_bound
+from ...host.gram import RUN
 from . import measures, worst
 
 EXACT = 1e-12
@@ -33,7 +34,7 @@ def _forms(bench):
             g = _loop(a, d)
             grad = cls(bench.asarray(a), bench.asarray(d))
             yield cls, grad, g
-            yield Explicit, grad.explicit(), g
+            yield Explicit, grad.form("explicit"), g
     long = bench.rng.uniform(-1, 1, (3, 1300))  # longer than a run of the blocked sum
     yield Explicit, Explicit(bench.asarray(long)), long
 
@@ -45,10 +46,6 @@ def _register(cls):
         @measures(card, "F1", method="loop over numbers", tolerance=EXACT)
         def materialised(bench):
             return max(worst(grad.materialise(), g) for kind, grad, g in _forms(bench) if kind is cls)
-
-        @measures(card, "F1", method="swapped axes against the loop", tolerance=EXACT)
-        def explicit_form(bench):
-            return max(worst(grad.explicit().materialise(), g) for kind, grad, g in _forms(bench) if kind is cls)
 
     @measures(card, "N1", method="loop over numbers", tolerance=EXACT)
     def squared_norms(bench):
@@ -153,3 +150,33 @@ def chains_of_roundings_stay_within_their_bound(bench):
     one = bench.asarray(np.zeros(1, "float32"))
     shortfalls = (1 - Fraction(rounding_bound(n, one)) / (Fraction(1 + 2.0**-24) ** n - 1) for n in (1, 7, 300, 4000))
     return max(0.0, float(max(shortfalls)))
+
+
+def _single(bench):
+    """(a, d) in float32 of many shapes: short and longer than a run, tall and wide, no example, axes not in order."""
+    for b, i, o in ((0, 3, 2), (4, 1, 1), (3, 5, RUN - 1), (2, 3, 3 * RUN + 5), (3, RUN + 1, 2), (1, 7, RUN)):
+        yield tuple(bench.rng.standard_normal((n, b)).astype("float32").T for n in (i, o))
+
+
+@measures("host.kernels.form_outer", "F1", method="grads.Outer [F1]: one rounding, so exactly", tolerance=0.0)
+def compiled_outer_products(bench):
+    return max(worst(Outer(a, d).form("explicit").materialise(), Outer(a, d).materialise()) for a, d in _single(bench))
+
+
+@measures("host.kernels.form_outer", "N1", method="grads.Outer [N1] in double precision; float32", tolerance=1e-5)
+def compiled_squared_norms(bench):
+    return max(worst(Outer(a, d).form("explicit").sq_norms(), Outer(a.astype(float), d.astype(float)).sq_norms())
+               for a, d in _single(bench))
+
+
+@measures("host.kernels.add_weighted", "P1", method="grads.Explicit [P1] in double precision; float32", tolerance=1e-5)
+def compiled_weighted_sums(bench):
+    largest = 0.0
+    for a, d in _single(bench):
+        w = np.where(bench.rng.random(len(a)) < 0.3, 0, bench.rng.random(len(a))).astype("float32")
+        total = bench.rng.standard_normal((a.shape[1], d.shape[1])).astype("float32")
+        expected = total + Explicit(Outer(a, d).materialise().astype(float)).weighted_sum(w)
+        a[w == 0] = np.nan
+        Outer(a, d).form("explicit").add_weighted_sum(total, w)
+        largest = max(largest, worst(total, expected))
+    return largest

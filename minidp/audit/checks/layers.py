@@ -88,7 +88,7 @@ def _explicit_and_factored(case, bench, name):
     whole, w = to_host(grad.materialise()), bench.rng.uniform(0, 1, 4)
     norms, total = [float((g**2).sum()) for g in whole], sum(w[b] * whole[b] for b in range(4))
     return max(max(worst(form.sq_norms(), norms), worst(form.weighted_sum(bench.asarray(w)), total))
-               for form in (grad.choose(strategy) for strategy in ("auto", "explicit", "factored")))
+               for form in (grad.form(strategy) for strategy in ("auto", "explicit", "factored")))
 
 
 def _register_loss(cls, case):
