@@ -1,6 +1,6 @@
-"""Numba kernels for gradients formed on the host in float32: twins of definitions in `grads`, loaded by `backend`.
+"""Numba kernels for float32 on the host: twins of definitions in `grads` and `nn.pool`, each measured against them.
 
-NumPy goes three times over every gradient, and its product of a row and a number is four times as slow as
+NumPy goes three times over every explicit gradient, and its product of a row and a number is four times as slow as
 memory. Here each gradient is formed and squared in one pass, and added to the sum in another, with the
 interpreter's lock released. Sums may be taken in any order (`reassoc`), so a chain of roundings is as long as a
 run of squares, whatever the compiler does; numbers that are not finite stay what they are.
@@ -65,3 +65,37 @@ def add_weighted(total, w, g):
                 source = g[b, start : start + STRETCH]
                 for k in range(target.size):
                     target[k] += weight * source[k]  # [P1]
+
+
+@njit(**_options)
+def take_by_maxima(padded, y, rest, dx, tall, wide, down, across):
+    r"""Give the gradient of each window's maximum to the first pixel that equals it.
+
+    Shapes
+        padded (B, H, W, C), the images   y (B, H', W', C), their windows' maxima   windows of (tall, wide), at steps
+        of (down, across)   rest (B, H', W', C), the gradient of y, is used up   dx (B, H, W, C), zeros, is written
+
+    Forward
+        [B1]  dx_bpc = sum over the windows t whose first maximum is p of rest_btc
+
+    Source
+        [B1]  the definition of nn.pool.MaxPool2D [B1], in the same order of additions
+    """
+    examples, rows, columns, channels = y.shape
+    runs, size = (1, columns * channels) if across == 1 else (columns, channels)  # that lie together in memory
+    width = padded.shape[2] * channels
+    images, moved = padded.reshape((examples, padded.shape[1], width)), dx.reshape((examples, dx.shape[1], width))
+    maxima, gradient = y.reshape((examples, rows, runs, size)), rest.reshape((examples, rows, runs, size))
+    for b in range(examples):
+        for k in range(tall):
+            for l in range(wide):
+                for i in range(rows):
+                    for j in range(runs):
+                        start = (j * across + l) * channels
+                        pixels = images[b, i * down + k, start : start + size]
+                        target = moved[b, i * down + k, start : start + size]
+                        largest, left = maxima[b, i, j], gradient[b, i, j]
+                        for c in range(size):
+                            taken = left[c] * np.float32(pixels[c] == largest[c])
+                            left[c] -= taken
+                            target[c] += taken  # [B1]

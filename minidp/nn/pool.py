@@ -1,8 +1,7 @@
 """Pooling over windows of an image: the maximum or the mean, channel by channel."""
-from math import prod
 from typing import NamedTuple
 
-from ..backend import namespace_of
+from ..backend import compiled, namespace_of
 from ..errors import ShapeError
 from ..validate import inexact, one_of, shape
 from .layer import Layer
@@ -10,11 +9,11 @@ from .window import Window, pair
 
 
 class MaxPoolCache(NamedTuple):
-    """shape of the input, B included; which places of the windows' rows, and then of their columns, won (`_Line`)."""
+    """shape of the input, B included; padded input; y, the maxima."""
 
     shape: tuple
-    columns: list
-    rows: list
+    padded: object
+    y: object
 
 
 class AvgPoolCache(NamedTuple):
@@ -75,109 +74,28 @@ class MaxPool2D(_Pool):
 
     def forward(self, x, *, rng=None):
         """(y, cache)."""
-        self._counts(x)
-        padded = self.window.pad(x, -float("inf"))
-        across, down = self._lines(x.shape)
-        largest, columns = self._largest(across, padded)
-        y, rows = self._largest(down, largest)
-        return y, MaxPoolCache(tuple(x.shape), columns, rows)
+        counts, padded, y = self._counts(x), self.window.pad(x, -float("inf")), None
+        for _, seen in self.window.slices(counts):
+            y = padded[seen].copy() if y is None else namespace_of(x).maximum(y, padded[seen], out=y)  # [F1]
+        return y, MaxPoolCache(tuple(x.shape), padded, y)
 
     def backward(self, dy, cache):
         """dx (B, H, W, C)."""
-        b, h, w, c = cache.shape
-        self.check_gradient(dy, (b, *self.output_shape((h, w, c))))
-        across, down = self._lines(cache.shape)
-        dx = self._routed(across, self._routed(down, dy, cache.rows), cache.columns)
-        (_, top, _), (_, left, _) = self.window.axis(h, 0), self.window.axis(w, 1)
-        return dx[:, top : top + h, left : left + w]
+        self.check_gradient(dy, cache.y.shape)
+        dx = namespace_of(dy).zeros(cache.padded.shape, dtype=dy.dtype)
+        rest = dy.copy()  # what no pixel has taken yet: the first maximum takes it all
+        if compiled(dy, cache.padded):
+            from ..host import kernels
 
-    @staticmethod
-    def _largest(line, x):
-        """(y, for each place in a window but the first, the windows in which it is larger than all before it)."""
-        xp = namespace_of(x)
-        whole, largest = line.room(xp.empty, x.dtype)
-        first, *others = line.places(xp.ascontiguousarray(x))
-        won = []
-        if not others:
-            largest[...] = first
-        for seen in others:
-            won.append(seen > first)
-            first = xp.maximum(first, seen, out=largest)  # [F1]
-        return xp.ascontiguousarray(line.cut(whole)), won
-
-    @staticmethod
-    def _routed(line, dy, won):
-        """dx; the last place that won is the first of the largest."""
-        xp = namespace_of(dy)
-        whole, rest = line.room(xp.zeros, dy.dtype)
-        line.cut(whole)[...] = dy
-        moves = []
-        for mask in reversed(won):
-            moved = mask.astype(rest.dtype)  # converted first, which NumPy does slowly while it multiplies
-            moved *= rest  # [B1]
-            rest -= moved  # [B1]
-            moves.append(moved)
-        if line.flat:  # what stays at the first place lies there already
-            dx, (_, *others) = whole, line.places(whole)
-        else:
-            dx = xp.zeros(line.shape, dtype=dy.dtype)
-            first, *others = line.places(dx)
-            line.put(first, rest)
-        for seen, moved in zip(reversed(others), moves):
-            line.put(seen, moved)
-        return dx
-
-    def _lines(self, shape):
-        """The windows along each row, and along the columns of what they leave: reading order, so that ties are."""
-        b, h, w, c = shape
-        (rows, *margin), (columns, *border) = self.window.axis(h, 0), self.window.axis(w, 1)
-        h, w = h + sum(margin), w + sum(border)
-        (tall, wide), (down, across) = self.window.size, self.window.stride
-        return _Line((b, h, w, c), 2, wide, across, columns), _Line((b, h, columns, c), 1, tall, down, rows)
-
-
-class _Line:
-    """Windows along one axis of arrays of `shape`: `count` of them, of `size`, at steps of `stride`.
-
-    Where the step is 1, what all windows see at their k-th place is the whole array shifted by k (`flat`), and is
-    worked on in one stretch, several times as fast as line by line. What windows see beyond the end of their line
-    is in there too, until it is cut off; its gradient is zero.
-    """
-
-    def __init__(self, shape, axis, size, stride, count):
-        self.shape, self.size, self.stride, self.count = shape, size, stride, count
-        self.flat = stride == 1
-        self._lead = (slice(None),) * axis
-        self._inner = prod(shape[axis + 1 :])
-        self._used = max(prod(shape) - (size - 1) * self._inner, 0)
-
-    def places(self, x):
-        """Views of x: what the windows see at each of their places."""
-        if self.flat:
-            x, starts = x.reshape((x.size,)), range(0, self.size * self._inner, self._inner)
-            return [x[start : start + self._used] for start in starts]
-        steps = (slice(k, k + (self.count - 1) * self.stride + 1, self.stride) for k in range(self.size))
-        return [x[(*self._lead, step)] for step in steps]
-
-    def room(self, make, dtype):
-        """An array that holds a number for each window (`cut`), and what of it fits `places`."""
-        if self.flat:
-            whole = make(self.shape, dtype=dtype)
-            return whole, whole.reshape((whole.size,))[: self._used]
-        axis = len(self._lead)
-        whole = make((*self.shape[:axis], self.count, *self.shape[axis + 1 :]), dtype=dtype)
-        return whole, whole
-
-    def cut(self, whole):
-        """The numbers of the windows in an array from `room`."""
-        return whole[(*self._lead, slice(0, self.count))]
-
-    def put(self, place, values):
-        """Add values to one of the `places` of an array of zeros."""
-        if self.stride >= self.size:  # no pixel is in two windows
-            place[...] = values
-        else:
-            place += values
+            padded = namespace_of(dy).ascontiguousarray(cache.padded)
+            kernels.take_by_maxima(padded, cache.y, rest, dx, *self.window.size, *self.window.stride)
+            return self.window.unpad(dx, cache.shape)
+        for _, seen in self.window.slices(dy.shape[1:3]):
+            taken = (cache.padded[seen] == cache.y).astype(dy.dtype)
+            taken *= rest
+            rest -= taken
+            dx[seen] += taken  # [B1]
+        return self.window.unpad(dx, cache.shape)
 
 
 class AvgPool2D(_Pool):

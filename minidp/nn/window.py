@@ -75,6 +75,11 @@ class Window:
         padded[:, top : top + h, left : left + w] = x
         return padded
 
+    def unpad(self, padded, shape):
+        """The adjoint of `pad`: the pixels of images of `shape` (B, H, W, C) in the middle of their padding."""
+        (_, top, _), (_, left, _) = self.axis(shape[1], 0), self.axis(shape[2], 1)
+        return padded[:, top : top + shape[1], left : left + shape[2]]
+
     def slices(self, counts):
         """For each place (k, l) in the window, the pixels of a padded image that windows see there: an index."""
         for k in range(self.size[0]):
@@ -111,7 +116,7 @@ class Window:
                 part = patches[:, :, :, k : k + down, l : l + across].transpose(0, 1, 3, 2, 4, 5)
                 i, j = k // down, l // across
                 dx[:, i : i + rows, : part.shape[2], j : j + columns, : part.shape[4]] += part
-        return dx.reshape((b, blocks[0] * down, blocks[1] * across, c))[:, top : top + h, left : left + w]
+        return self.unpad(dx.reshape((b, blocks[0] * down, blocks[1] * across, c)), shape)
 
     def transposed(self, shape):
         """For stride 1, the window whose patches of dy give dx of images (H, W, ...); None if there is none."""

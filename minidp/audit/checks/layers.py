@@ -197,3 +197,14 @@ def single_examples_of_a_network(bench):
         one = network.param_grads(loss(z, y[b : b + 1])[1], caches)
         singles.append({key: to_host(grad.materialise())[0] for key, grad in one.items()})
     return max(worst(grad.materialise(), np.stack([one[key] for one in singles])) for key, grad in grads.items())
+
+
+@measures("host.kernels.take_by_maxima", "B1", method="nn.MaxPool2D [B1], the same order of additions", tolerance=0.0)
+def compiled_max_pool(bench):
+    largest = 0.0
+    for window, stride, padding in ((2, 2, "valid"), (2, 1, "same"), (3, 2, "same"), ((2, 3), (1, 2), "valid")):
+        layer, x = nn.MaxPool2D(window, stride, padding), bench.rng.integers(0, 4, (2, 6, 7, 3)).astype("float32")  # ties
+        (y, cache), (_, plain) = layer.forward(x), layer.forward(x.astype("float64"))
+        dy = bench.rng.integers(-9, 9, y.shape).astype("float32")  # sums of small integers are exact
+        largest = max(largest, worst(layer.backward(dy, cache), layer.backward(dy.astype("float64"), plain)))
+    return largest
