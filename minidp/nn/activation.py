@@ -1,30 +1,19 @@
 """Functions of each coordinate (or, for Softmax, of each example's last axis); no parameters."""
-from typing import NamedTuple
-
 from ..backend import namespace_of
-from ..validate import inexact
 from .layer import Layer
-
-
-class OutputCache(NamedTuple):
-    """y, the output, from which the derivative follows."""
-
-    y: object
 
 
 class _Activation(Layer):
     """Same shape out as in; the derivative is a function of the output."""
 
-    def forward(self, x, *, rng=None):
-        """(y, cache)."""
-        inexact(self.where, x=x)
+    def compute_y(self, x, rng):
+        """(y, y)."""
         y = self._value(x, namespace_of(x))
-        return y, OutputCache(y)
+        return y, y
 
-    def backward(self, dy, cache):
+    def compute_dx(self, dy, y):
         """dx, of the input's shape."""
-        self.check_gradient(dy, cache.y.shape)
-        return self._gradient(dy, cache.y, namespace_of(dy, cache.y))
+        return self._gradient(dy, y, namespace_of(dy, y))
 
 
 class ReLU(_Activation):
@@ -41,12 +30,6 @@ class ReLU(_Activation):
 
     Source
         [B1]  own derivation: the derivative of max(x, 0) is 1 where x > 0 and 0 where x < 0
-
-    Guarantees
-        Works coordinate by coordinate; inputs are not changed.
-
-    Raises
-        DtypeError   x is not floating point
     """
 
     kind = "relu"
@@ -75,12 +58,6 @@ class Tanh(_Activation):
 
     Source
         [B1]  own derivation: d tanh(x)/dx = 1 - tanh(x)^2
-
-    Guarantees
-        Works coordinate by coordinate; inputs are not changed.
-
-    Raises
-        DtypeError   x is not floating point
     """
 
     kind = "tanh"
@@ -107,12 +84,6 @@ class Sigmoid(_Activation):
     Source
         [F1]  own derivation: 1 + tanh(x/2) = 2 exp(x/2) / (exp(x/2) + exp(-x/2)) = 2 / (1 + exp(-x))
         [B1]  own derivation: dy/dx = exp(-x) y^2 = y (1 - y)
-
-    Guarantees
-        Works coordinate by coordinate; inputs are not changed.
-
-    Raises
-        DtypeError   x is not floating point
     """
 
     kind = "sigmoid"
@@ -141,9 +112,6 @@ class Softmax(_Activation):
 
     Guarantees
         Rows sum to 1; large logits do not overflow. For a loss use SoftmaxCrossEntropy on the logits.
-
-    Raises
-        DtypeError   x is not floating point
     """
 
     kind = "softmax"

@@ -1,20 +1,12 @@
 """The convolution, through patches: the matrix of what each window sees, times the kernels."""
 from math import prod
-from typing import NamedTuple
 
 from ..backend import namespace_of, patch_budget
-from ..errors import ShapeError
 from ..grads import Explicit, OuterSum, PerExampleGrad, gram_is_cheaper
-from ..validate import count, inexact, same_batch, shape
+from ..validate import count, same_batch
 from .init import truncated_normal, zeros
 from .layer import Layer
 from .window import Window, pair
-
-
-class ConvCache(NamedTuple):
-    """x (B, H, W, C), the input."""
-
-    x: object
 
 
 class ConvGrad(PerExampleGrad):
@@ -120,14 +112,11 @@ class Conv2D(Layer):
         [P1]  Rochette, Manoel, Tramel 2019, arXiv:1912.06015
 
     Guarantees
-        Example b of every result depends on example b of the input only.
         Patches are formed for a few examples at a time.
 
     Raises
-        ShapeError            x is not (B, H, W, C), is smaller than the kernel, or dy is not (B, H', W', O)
-        DtypeError            x is not floating point
-        ParameterError        kernel, stride or channels below 1; padding is not same, valid or an integer
-        BackendMismatchError  x and the parameters live in different libraries
+        ShapeError       x is smaller than the kernel
+        ParameterError   kernel, stride or channels below 1; padding is not same, valid or an integer
     """
 
     kind = "conv"
@@ -145,43 +134,34 @@ class Conv2D(Layer):
         if bias:
             self.params["b"] = zeros(rng, (out_channels,), dtype)
 
-    def output_shape(self, input_shape):
-        """(H', W', O), given (H, W, C)."""
-        channels, outputs = self.params["W"].shape[2:]
-        if len(input_shape) != 3 or input_shape[2] != channels:
-            raise ShapeError(
-                f"{self.where}: expected input of shape (H, W, {channels}), got {tuple(input_shape)}")
-        return (*self.window.output(self.where, input_shape), outputs)
+    @property
+    def input_shape(self):
+        """("H", "W", C)."""
+        return ("H", "W", self.params["W"].shape[2])
 
-    def forward(self, x, *, rng=None):
-        """(y, cache)."""
+    def shape_of_y(self, input_shape):
+        """(H', W', O)."""
+        return (*self.window.output(self.where, input_shape), self.params["W"].shape[3])
+
+    def compute_y(self, x, rng):
+        """(y, x)."""
         W = self.params["W"]
-        namespace_of(x, W)
-        inexact(self.where, x=x)
-        shape(self.where, "x", x, ("B", "H", "W", W.shape[2]))
-        self.output_shape(x.shape[1:])
-        y = correlate(x, self.window, W.reshape((prod(W.shape[:3]), W.shape[3])), self.params.get("b"))  # [F1]
-        return y, ConvCache(x)
+        return correlate(x, self.window, W.reshape((prod(W.shape[:3]), W.shape[3])), self.params.get("b")), x  # [F1]
 
-    def _check_gradient(self, dy, x):
-        self.check_gradient(dy, (x.shape[0], *self.output_shape(x.shape[1:])))
-
-    def backward(self, dy, cache):
+    def compute_dx(self, dy, x):
         """dx (B, H, W, C)."""
-        self._check_gradient(dy, cache.x)
         W = self.params["W"]
-        transposed = self.window.transposed(cache.x.shape[1:])
+        transposed = self.window.transposed(x.shape[1:])
         if transposed:  # what dx at a pixel sees of dy is a patch of its own: one large product
             kh, kw, c, o = W.shape
             flipped = W[::-1, ::-1].transpose(0, 1, 3, 2).reshape((kh * kw * o, c))
             return correlate(dy, transposed, flipped)  # [B1]
         matrix = W.reshape((prod(W.shape[:3]), W.shape[3]))
-        return correlate_adjoint(dy, self.window, matrix, cache.x.shape)  # [B1]
+        return correlate_adjoint(dy, self.window, matrix, x.shape)  # [B1]
 
-    def param_grads(self, dy, cache):
+    def compute_grads(self, dy, x):
         """W: ConvGrad(x, dy); b: Explicit(sum of dy over positions)."""
-        self._check_gradient(dy, cache.x)
-        grads = {"W": ConvGrad(cache.x, dy, self.window)}  # [P1]
+        grads = {"W": ConvGrad(x, dy, self.window)}  # [P1]
         if "b" in self.params:  # a product with ones is three times faster than a sum
             b, rows, columns, o = dy.shape
             ones = namespace_of(dy).ones((1, rows * columns), dtype=dy.dtype)

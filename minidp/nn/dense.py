@@ -1,18 +1,8 @@
 """The dense layer."""
-from typing import NamedTuple
-
-from ..backend import namespace_of
-from ..errors import ShapeError
 from ..grads import Explicit, Outer
 from ..validate import count
 from .init import truncated_normal, zeros
 from .layer import Layer
-
-
-class DenseCache(NamedTuple):
-    """x (B, I), the input."""
-
-    x: object
 
 
 class Dense(Layer):
@@ -32,14 +22,6 @@ class Dense(Layer):
     Source
         [P1]  Goodfellow 2015, arXiv:1510.01799, section 4
 
-    Guarantees
-        Example b of every result depends on example b of the input only.
-        An empty batch gives empty results. Inputs are not changed.
-
-    Raises
-        ShapeError            x is not (B, I), or dy is not (B, O)
-        DtypeError            x is not floating point
-        BackendMismatchError  x and the parameters live in different libraries
     """
 
     kind = "dense"
@@ -52,33 +34,29 @@ class Dense(Layer):
         if bias:
             self.params["b"] = zeros(rng, (outputs,), dtype)
 
-    def output_shape(self, input_shape):
-        """(O,), given (I,)."""
-        inputs, outputs = self.params["W"].shape
-        if tuple(input_shape) != (inputs,):
-            raise ShapeError(f"{self.where}: expected input of shape ({inputs},), got {tuple(input_shape)}")
-        return (outputs,)
+    @property
+    def input_shape(self):
+        """(I,)."""
+        return self.params["W"].shape[:1]
 
-    def forward(self, x, *, rng=None):
-        """(y, cache)."""
-        W = self.params["W"]
-        namespace_of(x, W)
-        self.check_input(x, W.shape[:1])
-        y = x @ W  # [F1]
+    def shape_of_y(self, input_shape):
+        """(O,)."""
+        return self.params["W"].shape[1:]
+
+    def compute_y(self, x, rng):
+        """(y, x)."""
+        y = x @ self.params["W"]  # [F1]
         if "b" in self.params:
             y += self.params["b"]  # [F1]
-        return y, DenseCache(x)
+        return y, x
 
-    def backward(self, dy, cache):
+    def compute_dx(self, dy, x):
         """dx (B, I)."""
-        W = self.params["W"]
-        self.check_gradient(dy, (cache.x.shape[0], W.shape[1]))
-        return dy @ W.T  # [B1]
+        return dy @ self.params["W"].T  # [B1]
 
-    def param_grads(self, dy, cache):
+    def compute_grads(self, dy, x):
         """W: Outer(x, dy); b: Explicit(dy)."""
-        self.check_gradient(dy, (cache.x.shape[0], self.params["W"].shape[1]))
-        grads = {"W": Outer(a=cache.x, d=dy)}  # [P1]
+        grads = {"W": Outer(a=x, d=dy)}  # [P1]
         if "b" in self.params:
             grads["b"] = Explicit(dy)  # [P2]
         return grads

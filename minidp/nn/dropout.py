@@ -1,16 +1,7 @@
 """Dropout."""
-from typing import NamedTuple
-
 from ..backend import namespace_of
-from ..validate import in_range, inexact
+from ..validate import in_range
 from .layer import Layer
-
-
-class DropoutCache(NamedTuple):
-    """mask of the input's shape, 0 or 1 / (1 - rate); None in evaluation."""
-
-    shape: tuple
-    mask: object
 
 
 class Dropout(Layer):
@@ -35,7 +26,6 @@ class Dropout(Layer):
 
     Raises
         ParameterError   rate is not in [0, 1)
-        DtypeError       x is not floating point
     """
 
     kind = "dropout"
@@ -47,17 +37,14 @@ class Dropout(Layer):
         in_range(0, 1, open_high=True, rate=rate)
         self.rate = rate
 
-    def forward(self, x, *, rng=None):
-        """(y, cache); rng a host generator while training, None in evaluation."""
-        inexact(self.where, x=x)
-        shape = tuple(x.shape)
+    def compute_y(self, x, rng):
+        """(y, m); rng a host generator while training, None in evaluation."""
         if rng is None:
-            return x, DropoutCache(shape, None)  # [F2]
-        kept = namespace_of(x).asarray(rng.random(shape) >= self.rate)
-        mask = kept.astype(x.dtype) * (1 / (1 - self.rate))
-        return x * mask, DropoutCache(shape, mask)  # [F1]
+            return x, None  # [F2]
+        kept = namespace_of(x).asarray(rng.random(x.shape) >= self.rate)
+        m = kept.astype(x.dtype) * (1 / (1 - self.rate))
+        return x * m, m  # [F1]
 
-    def backward(self, dy, cache):
+    def compute_dx(self, dy, m):
         """dx, of the input's shape."""
-        self.check_gradient(dy, cache.shape)
-        return dy if cache.mask is None else dy * cache.mask  # [B1]
+        return dy if m is None else dy * m  # [B1]

@@ -1,21 +1,48 @@
 """What every layer offers: forward, backward, and the factors of its per-example gradients."""
+from typing import NamedTuple
+
+from ..backend import namespace_of
 from ..errors import ShapeError
 from ..validate import inexact
+
+
+class Cache(NamedTuple):
+    """What backward needs of a forward pass: the output's shape, and what the layer kept for its gradients."""
+
+    y_shape: tuple
+    kept: object
 
 
 class Layer:
     """A function of each example by itself, with its gradients written by hand.
 
-    name       set by the network if not given; the first half of a parameter's key, and in messages
-    params     {parameter name: array}, trained; empty where there are none
-    constants  {name: array}, public and fixed: saved with the model, never trained
+    name         set by the network if not given; the first half of a parameter's key, and in messages
+    params       {parameter name: array}, trained; empty where there are none
+    constants    {name: array}, public and fixed: saved with the model, never trained
+    input_shape  of one example, free axes as strings, for example (28, 28, "C"); None if any shape will do
 
-    A layer holds parameters only, never activations: what backward needs travels in the cache that forward
-    returns. There is no sum or mean over examples anywhere; dy is the gradient of the *sum* of losses.
+    A subclass writes its formulas in three methods, which get arrays that were checked:
+
+    compute_y(x, rng) -> (y, kept)    kept: whatever the gradients need
+    compute_dx(dy, kept) -> dx        no parameter gradient in here
+    compute_grads(dy, kept)           {parameter name: PerExampleGrad}; leave it out where nothing is trained
+
+    and `shape_of_y` where the output has another shape than the input.
+
+    Guarantees, of every layer
+        Example b of every result depends on example b of the input only: there is no sum or mean over examples
+        anywhere, and dy is the gradient of the *sum* of losses. An empty batch gives empty results. Inputs are not
+        changed. A layer holds parameters only, never activations: these travel in the cache that forward returns.
+
+    Raises, of every layer
+        ShapeError            x does not fit, or dy has another shape than y
+        DtypeError            x is not floating point
+        BackendMismatchError  x and the parameters live in different libraries
     """
 
     kind = "layer"
     draws = False  # True if forward takes numbers from `rng`: its batches then run one after the other
+    input_shape = None
 
     def __init__(self, name=None):
         self.name = name
@@ -24,18 +51,45 @@ class Layer:
 
     def output_shape(self, input_shape):
         """The shape of one example's output, given that of its input. Raises ShapeError if it does not fit."""
-        return tuple(input_shape)
+        if not self._fits(input_shape):
+            raise ShapeError(f"{self.where}: expected input of shape {_text(self.input_shape)}, got {tuple(input_shape)}")
+        return self.shape_of_y(tuple(input_shape))
 
     def forward(self, x, *, rng=None):
         """(y, cache) for x of shape (B, *input_shape); rng is for layers that draw (dropout)."""
-        raise NotImplementedError
+        inexact(self.where, x=x)
+        namespace_of(x, *self.params.values(), *self.constants.values())
+        if x.ndim == 0 or not self._fits(x.shape[1:]):
+            wanted = _text(("B", *(self.input_shape or ("...",))))
+            raise ShapeError(f"{self.where}: expected x of shape {wanted}, got {tuple(x.shape)}")
+        self.output_shape(x.shape[1:])
+        y, kept = self.compute_y(x, rng)
+        return y, Cache(tuple(y.shape), kept)
 
     def backward(self, dy, cache):
-        """dx, the gradient with respect to the layer's input; no parameter gradient in here."""
-        raise NotImplementedError
+        """dx, the gradient with respect to the layer's input."""
+        self._check_gradient(dy, cache)
+        return self.compute_dx(dy, cache.kept)
 
     def param_grads(self, dy, cache):
         """{parameter name: PerExampleGrad}, example by example."""
+        self._check_gradient(dy, cache)
+        return self.compute_grads(dy, cache.kept)
+
+    def shape_of_y(self, input_shape):
+        """The output's shape for an input that fits `self.input_shape`."""
+        return input_shape
+
+    def compute_y(self, x, rng):
+        """(y, what the gradients need)."""
+        raise NotImplementedError
+
+    def compute_dx(self, dy, kept):
+        """dx."""
+        raise NotImplementedError
+
+    def compute_grads(self, dy, kept):
+        """{parameter name: PerExampleGrad}."""
         return {}
 
     @property
@@ -43,14 +97,15 @@ class Layer:
         """The layer's name for messages."""
         return self.name or self.kind
 
-    def check_input(self, x, input_shape):
-        """Raise ShapeError or DtypeError unless x is a floating-point array of shape (B, *input_shape)."""
-        inexact(self.where, x=x)
-        if x.ndim == 0 or tuple(x.shape[1:]) != tuple(input_shape):
-            wanted = ", ".join(["B", *map(str, input_shape)])
-            raise ShapeError(f"{self.where}: expected x of shape ({wanted}), got {tuple(x.shape)}")
+    def _fits(self, shape):
+        wanted = self.input_shape
+        return wanted is None or len(wanted) == len(shape) and all(
+            isinstance(want, str) or want == have for want, have in zip(wanted, shape))
 
-    def check_gradient(self, dy, y_shape):
-        """Raise ShapeError unless dy has the shape of the output it is the gradient of."""
-        if tuple(dy.shape) != tuple(y_shape):
-            raise ShapeError(f"{self.where}: expected dy of shape {tuple(y_shape)}, got {tuple(dy.shape)}")
+    def _check_gradient(self, dy, cache):
+        if tuple(dy.shape) != cache.y_shape:
+            raise ShapeError(f"{self.where}: expected dy of shape {cache.y_shape}, got {tuple(dy.shape)}")
+
+
+def _text(shape):
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

@@ -1,21 +1,10 @@
 """Normalisation within one example: GroupNorm and LayerNorm. Nothing is averaged over examples."""
 from math import prod
-from typing import NamedTuple
-
-from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
 from ..grads import Explicit
 from ..validate import count, positive_finite
 from .init import constant, zeros
 from .layer import Layer
-
-
-class NormCache(NamedTuple):
-    """n (B, T, G, M) the normalised input; inverse, 1 / its standard deviation; shape of the input."""
-
-    n: object
-    inverse: object
-    shape: tuple
 
 
 class _Norm(Layer):
@@ -51,42 +40,37 @@ class _Norm(Layer):
         """(B, T, G, M) for an input of `shape`, B included. Raises ShapeError if it does not fit."""
         raise NotImplementedError
 
-    def output_shape(self, input_shape):
-        """The input's shape."""
+    def shape_of_y(self, input_shape):
+        """The input's shape. Raises ShapeError where there is nothing to normalise."""
         view = self._view((1, *input_shape))
         if prod(view[axis] for axis in self.axes) < 2:
             raise ShapeError(f"{self.where}: expected two or more numbers to normalise together, got input of "
-                             f"shape {tuple(input_shape)}: a number less its own mean is 0; use fewer groups")
-        return tuple(input_shape)
+                             f"shape {input_shape}: a number less its own mean is 0; use fewer groups")
+        return input_shape
 
-    def forward(self, x, *, rng=None):
-        """(y, cache)."""
-        scale, shift = (self.params[name] for name in ("scale", "shift"))
-        namespace_of(x, scale)
-        self.check_input(x, x.shape[1:])
-        self.output_shape(x.shape[1:])
+    def compute_y(self, x, rng):
+        """(y, (n, 1 / its standard deviation)), n (B, T, G, M) the normalised input."""
         v = x.reshape(self._view(x.shape))
         centred = v - v.mean(axis=self.axes, keepdims=True)
         inverse = (((centred * centred).mean(axis=self.axes, keepdims=True)) + self.epsilon) ** -0.5
         n = centred * inverse  # [F1]
-        y = n * scale.reshape(v.shape[2:]) + shift.reshape(v.shape[2:])  # [F2]
-        return y.reshape(x.shape), NormCache(n, inverse, tuple(x.shape))
+        scale, shift = (self.params[name].reshape(v.shape[2:]) for name in ("scale", "shift"))
+        y = n * scale + shift  # [F2]
+        return y.reshape(x.shape), (n, inverse)
 
-    def backward(self, dy, cache):
+    def compute_dx(self, dy, kept):
         """dx, of the input's shape."""
-        self.check_gradient(dy, cache.shape)
-        n = cache.n
+        n, inverse = kept
         dn = dy.reshape(n.shape) * self.params["scale"].reshape(n.shape[2:])
         mean, slope = (a.mean(axis=self.axes, keepdims=True) for a in (dn, n * dn))
-        dx = (dn - mean - n * slope) * cache.inverse  # [B1]
-        return dx.reshape(cache.shape)
+        dx = (dn - mean - n * slope) * inverse  # [B1]
+        return dx.reshape(dy.shape)
 
-    def param_grads(self, dy, cache):
+    def compute_grads(self, dy, kept):
         """scale and shift: Explicit."""
-        self.check_gradient(dy, cache.shape)
-        shape = (cache.shape[0], *self.params["scale"].shape)
-        d = dy.reshape(cache.n.shape)
-        return {"scale": Explicit((d * cache.n).sum(axis=1).reshape(shape)),  # [P1]
+        n, _ = kept
+        shape, d = (dy.shape[0], *self.params["scale"].shape), dy.reshape(n.shape)
+        return {"scale": Explicit((d * n).sum(axis=1).reshape(shape)),  # [P1]
                 "shift": Explicit(d.sum(axis=1).reshape(shape))}  # [P2]
 
 
@@ -104,13 +88,12 @@ class GroupNorm(_Norm):
         [F1]  Wu, He 2018, arXiv:1803.08494
 
     Guarantees
-        Example b of every result depends on example b of the input only. A group that holds a single number is
+        A group that holds a single number is
         refused, since normalising would erase it.
 
     Raises
         ParameterError   the groups do not divide the channels, epsilon is not positive
-        ShapeError       x is not (B, ..., C), or a group holds fewer than two numbers
-        DtypeError       x is not floating point
+        ShapeError       a group holds fewer than two numbers
     """
 
     kind = "groupnorm"
@@ -145,13 +128,11 @@ class LayerNorm(_Norm):
         [F1]  Ba, Kiros, Hinton 2016, arXiv:1607.06450
 
     Guarantees
-        Example b of every result depends on example b of the input only. A shape of a single number is
-        refused, since normalising would erase it.
+        A shape of a single number is refused, since normalising would erase it.
 
     Raises
         ParameterError   epsilon is not positive
-        ShapeError       x is not (B, ..., *shape), or shape holds fewer than two numbers
-        DtypeError       x is not floating point
+        ShapeError       `shape` holds fewer than two numbers
     """
 
     kind = "layernorm"

@@ -1,17 +1,8 @@
 """Layers without trained parameters: Flatten, Standardise by public constants, Project by a fixed matrix."""
 from math import prod
-from typing import NamedTuple
 
-from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
-from ..validate import inexact
 from .layer import Layer
-
-
-class ShapeCache(NamedTuple):
-    """shape of the input, B included."""
-
-    shape: tuple
 
 
 class Flatten(Layer):
@@ -29,28 +20,21 @@ class Flatten(Layer):
     Source
         [B1]  own derivation: the inverse of a reordering
 
-    Guarantees
-        An empty batch keeps its shape: no axis is inferred.
-
-    Raises
-        DtypeError   x is not floating point
     """
 
     kind = "flatten"
 
-    def output_shape(self, input_shape):
+    def shape_of_y(self, input_shape):
         """(d1 d2 ...,)."""
         return (prod(input_shape),)
 
-    def forward(self, x, *, rng=None):
-        """(y, cache)."""
-        inexact(self.where, x=x)
-        return x.reshape((x.shape[0], prod(x.shape[1:]))), ShapeCache(tuple(x.shape))  # [F1]
+    def compute_y(self, x, rng):
+        """(y, the input's shape)."""
+        return x.reshape((x.shape[0], prod(x.shape[1:]))), x.shape  # [F1]
 
-    def backward(self, dy, cache):
+    def compute_dx(self, dy, shape):
         """dx, of the input's shape."""
-        self.check_gradient(dy, (cache.shape[0], prod(cache.shape[1:])))
-        return dy.reshape(cache.shape)  # [B1]
+        return dy.reshape(shape)  # [B1]
 
 
 class Standardise(Layer):
@@ -74,7 +58,6 @@ class Standardise(Layer):
 
     Raises
         ParameterError   scale is not positive and finite everywhere
-        DtypeError       x is not floating point
     """
 
     kind = "standardise"
@@ -86,28 +69,24 @@ class Standardise(Layer):
             raise ParameterError("standardise: expected scale to be positive and finite everywhere")
         self.constants = {"mean": mean, "scale": scale}
 
-    def output_shape(self, input_shape):
-        """The input's shape."""
+    def shape_of_y(self, input_shape):
+        """The input's shape. Raises ShapeError if a constant does not broadcast to it."""
         for name, constant in self.constants.items():
             fits = constant.ndim <= len(input_shape) and all(
-                have in (1, want) for have, want in zip(constant.shape[::-1], tuple(input_shape)[::-1])
+                have in (1, want) for have, want in zip(constant.shape[::-1], input_shape[::-1])
             )
             if not fits:
                 raise ShapeError(
-                    f"{self.where}: expected {name} to broadcast to {tuple(input_shape)}, got {constant.shape}"
+                    f"{self.where}: expected {name} to broadcast to {input_shape}, got {constant.shape}"
                 )
-        return tuple(input_shape)
+        return input_shape
 
-    def forward(self, x, *, rng=None):
-        """(y, cache)."""
-        inexact(self.where, x=x)
-        namespace_of(x, self.constants["mean"])
-        self.output_shape(x.shape[1:])
-        return (x - self.constants["mean"]) / self.constants["scale"], ShapeCache(tuple(x.shape))  # [F1]
+    def compute_y(self, x, rng):
+        """(y, nothing)."""
+        return (x - self.constants["mean"]) / self.constants["scale"], None  # [F1]
 
-    def backward(self, dy, cache):
+    def compute_dx(self, dy, kept):
         """dx, of the input's shape."""
-        self.check_gradient(dy, cache.shape)
         return dy / self.constants["scale"]  # [B1]
 
 
@@ -130,7 +109,7 @@ class Project(Layer):
         P is not trained. It has to be public or released (`mechanism.pca`); nothing is charged here.
 
     Raises
-        ShapeError   x is not (B, I), P is not a matrix
+        ShapeError   P is not a matrix
     """
 
     kind = "project"
@@ -142,22 +121,19 @@ class Project(Layer):
             raise ShapeError(f"project: expected a matrix of shape (I, K), got {tuple(matrix.shape)}")
         self.constants = {"P": matrix}
 
-    def output_shape(self, input_shape):
-        """(K,), given (I,)."""
-        inputs, outputs = self.constants["P"].shape
-        if tuple(input_shape) != (inputs,):
-            raise ShapeError(f"{self.where}: expected input of shape ({inputs},), got {tuple(input_shape)}")
-        return (outputs,)
+    @property
+    def input_shape(self):
+        """(I,)."""
+        return self.constants["P"].shape[:1]
 
-    def forward(self, x, *, rng=None):
-        """(y, cache)."""
-        P = self.constants["P"]
-        namespace_of(x, P)
-        self.check_input(x, P.shape[:1])
-        return x @ P, ShapeCache(tuple(x.shape))  # [F1]
+    def shape_of_y(self, input_shape):
+        """(K,)."""
+        return self.constants["P"].shape[1:]
 
-    def backward(self, dy, cache):
+    def compute_y(self, x, rng):
+        """(y, nothing)."""
+        return x @ self.constants["P"], None  # [F1]
+
+    def compute_dx(self, dy, kept):
         """dx (B, I)."""
-        P = self.constants["P"]
-        self.check_gradient(dy, (cache.shape[0], P.shape[1]))
-        return dy @ P.T  # [B1]
+        return dy @ self.constants["P"].T  # [B1]
