@@ -149,8 +149,10 @@ def verify_command(args):
 
 
 def audit_command(args):
-    from .audit import report
+    from .audit import mutants, report
 
+    if args.mutants:
+        return mutants.main()
     return report.main(args.layer, args.device, args.json, args.html)
 
 
@@ -222,6 +224,7 @@ def build_parser():
     audit = commands.add_parser("audit", help="every equation, its line of code and its error, measured now")
     audit.set_defaults(run_command=audit_command)
     audit.add_argument("--layer", metavar="NAME", help="only this class or function and what it inherits: --layer Conv2D")
+    audit.add_argument("--mutants", action="store_true", help="break every labelled line on purpose: a check must notice")
     audit.add_argument("--device", default="auto", choices=("auto", "cpu", "gpu"), help="for what computes on arrays")
     audit.add_argument("--html", metavar="FILE", help="write a page with the equations beside their code")
     audit.add_argument("--json", metavar="FILE", help="write the same as JSON")

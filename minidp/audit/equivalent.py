@@ -1,0 +1,2 @@
+"""Mutants that no measurement can tell from the original, by name, each with its reason."""
+EQUIVALENT = {}

@@ -1,0 +1,207 @@
+"""Break every labelled line on purpose, one change at a time: some check has to notice.
+
+The lines of code that bear a label are known, so the mutants are made from their syntax:
+
+    sign    the right side with the other sign
+    scale   the right side times 1 + 1e-3
+    drop    a sum or difference without one of its terms
+    swap    the operands of -, / and @ the other way round
+
+The right side of a line that builds an object, a dictionary or a tuple is each of its parts; of a call that writes
+into `out`, each argument. A mutant is killed if a check fails, raises or does not come to an end. EQUIVALENT lists
+those that nobody could tell from the original, each with its reason.
+"""
+import ast
+import multiprocessing
+import os
+import shutil
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from .equivalent import EQUIVALENT
+from .report import PACKAGE, cards
+
+SECONDS = 180  # for one mutant; the slowest that ends takes a tenth of it
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one line: the text `old` of `path` becomes `new`; `source` is the whole module with it."""
+
+    card: str
+    label: str
+    operator: str
+    number: int  # among those of the label by this operator
+    path: str
+    line: int
+    old: str
+    new: str
+    source: str
+
+    @property
+    def name(self):
+        return f"{self.card} [{self.label}] {self.operator} {self.number}"
+
+    def __str__(self):
+        old, new = (" ".join(text.split()) for text in (self.old, self.new))
+        return f"{self.name}  {self.path}:{self.line}  {old}  ->  {new}"
+
+
+def generate():
+    """Every Mutant of every labelled line of the package, in the order of the audit."""
+    found = []
+    for card, lines in cards():
+        source = "\n".join(lines) + "\n"
+        statements = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt)]
+        for label, numbers in card.code_lines.items():
+            counts = {}
+            for line in numbers:
+                around = [node for node in statements if line in _own_lines(node)]
+                for operator, node, new in _changes(max(around, key=lambda node: node.lineno), line):
+                    counts[operator] = counts.get(operator, 0) + 1
+                    found.append(Mutant(card.name, label, operator, counts[operator], card.module, line,
+                                        ast.unparse(node), new, _replaced(lines, node, new)))
+    return found
+
+
+def _own_lines(node):
+    """The lines of a statement without those of its body."""
+    body = getattr(node, "body", None)
+    return range(node.lineno, body[0].lineno if body else node.end_lineno + 1)
+
+
+def _changes(statement, line):
+    """(operator, node, text in its place) of one statement; of one that has several lines, what touches `line`."""
+    value = next((getattr(statement, name) for name in ("value", "iter", "test") if getattr(statement, name, None)), None)
+    if value is None:
+        return
+    touches = [node for node in _right_sides(value, statement) if node.lineno <= line <= node.end_lineno]
+    for node in touches:
+        yield "sign", node, f"(-({ast.unparse(node)}))"
+        yield "scale", node, f"(({ast.unparse(node)}) * (1 + 1e-3))"
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, (ast.Add, ast.Sub)):
+        yield "drop", statement, "pass"
+    for node in ast.walk(value):
+        if isinstance(node, ast.BinOp) and node.lineno <= line <= node.end_lineno:
+            left, right = ast.unparse(node.left), ast.unparse(node.right)
+            if isinstance(node.op, (ast.Add, ast.Sub)):
+                yield "drop", node, f"({left})"
+                yield "drop", node, f"({'-' if isinstance(node.op, ast.Sub) else ''}({right}))"
+            if isinstance(node.op, (ast.Sub, ast.Div, ast.MatMult)):
+                sign = {ast.Sub: "-", ast.Div: "/", ast.MatMult: "@"}[type(node.op)]
+                yield "swap", node, f"(({right}) {sign} ({left}))"
+
+
+def _right_sides(node, parent=None):
+    """The expressions whose sign and size a line decides."""
+    if isinstance(node, ast.Call):
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if name[:1].isupper() or isinstance(parent, ast.Expr) or any(keyword.arg == "out" for keyword in node.keywords):
+            parts = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg != "out")]
+        else:
+            parts = None
+    else:
+        parts = {ast.Dict: "values", ast.Tuple: "elts", ast.List: "elts"}.get(type(node))
+        parts = getattr(node, parts) if parts else [node.elt] if isinstance(node, (ast.GeneratorExp, ast.ListComp)) else (
+            [node.body, node.orelse] if isinstance(node, ast.IfExp) else
+            [node.value] if isinstance(node, (ast.Yield, ast.Starred)) and node.value else None)
+    if parts is None:
+        yield node
+    for part in parts or ():
+        yield from _right_sides(part)
+
+
+def _replaced(lines, node, new):
+    """The module's text with `new` in place of a node, on as many lines as before."""
+    before = [line.encode() for line in lines[: node.end_lineno]]
+    tail = before[-1][node.end_col_offset :]
+    head = before[node.lineno - 1][: node.col_offset]
+    kept = "\n".join([*lines[: node.lineno - 1], (head + new.encode() + tail).decode(),
+                      *[""] * (node.end_lineno - node.lineno), *lines[node.end_lineno :]])
+    return kept + "\n"
+
+
+def killed_by(mutant):
+    """What notices the mutant, in words, or None: the checks of its label, of its card, and then all others."""
+    context = _context()
+    with tempfile.TemporaryDirectory(prefix="minidp-mutant-") as folder:
+        shutil.copytree(PACKAGE, Path(folder, "minidp"))
+        Path(folder, mutant.path).write_text(mutant.source, encoding="utf-8")
+        ours, theirs = context.Pipe(duplex=False)
+        process = context.Process(target=_check_all, args=(folder, mutant.card, mutant.label,
+                                                           "numba" in mutant.source, theirs), daemon=True)
+        process.start()
+        theirs.close()
+        try:
+            return ours.recv() if ours.poll(SECONDS) else f"no end in {SECONDS} s"
+        finally:
+            process.kill()
+            process.join()
+
+
+def _context():
+    """Processes that start from one which holds the libraries already, but nothing of minidp."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["mpmath", "numba", "scipy.optimize", "scipy.special", "scipy.fft"])
+    return context
+
+
+def _check_all(folder, card, label, interpreted, answer):
+    """In a process of its own: import the package from `folder` and send what killed_by returns."""
+    sys.stdout = sys.stderr = open(os.devnull, "w")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "minidp"]:
+        del sys.modules[name]
+    sys.path.insert(0, folder)
+    if interpreted:  # to compile one mutant takes longer than to interpret it
+        import numba
+        numba.config.DISABLE_JIT = True
+    try:
+        from minidp.audit import checks
+        registry = checks.load()
+    except Exception as error:  # a module that cannot be imported is noticed by everybody
+        answer.send(f"importing it: {type(error).__name__}")
+        return
+    rank = {}
+    for (owner, name), found in registry.items():
+        for check in found:
+            rank[check] = min(rank.get(check, 2), 2 - (owner == card) - ((owner, name) == (card, label)))
+    for check in sorted(rank, key=rank.get):
+        outcome = checks.run(check)
+        if not outcome.passed:
+            answer.send(str(outcome))
+            return
+    answer.send(None)
+
+
+def judge(mutants, processes=2, on_result=print):
+    """What is wrong with the tests of these mutants, a sentence each; on_result(text) is told of each mutant."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    faults = []
+    with ThreadPoolExecutor(processes) as pool:
+        for mutant, killer in zip(mutants, pool.map(killed_by, mutants)):
+            listed = EQUIVALENT.get(mutant.name)
+            if bool(killer) == bool(listed):
+                faults.append(f"listed as equivalent, but killed by {killer}: {mutant}" if killer else f"survived: {mutant}")
+            on_result(f"{'FAIL' if bool(killer) == bool(listed) else 'ok  '} {mutant}: "
+                      + (f"killed by {killer}" if killer else listed or "SURVIVED"))
+    return faults
+
+
+def unmatched(mutants):
+    """Rows of EQUIVALENT that are no mutant's name: the line they spoke of is gone."""
+    return [f"listed as equivalent, but no such mutant: {name}" for name in sorted(set(EQUIVALENT) - {m.name for m in mutants})]
+
+
+def main():
+    """Run all mutants, print what notices each, and return the exit status."""
+    mutants = generate()
+    faults = [*unmatched(mutants), *judge(mutants, on_result=lambda text: print(text, flush=True))]
+    listed = len({mutant.name for mutant in mutants} & set(EQUIVALENT))
+    print("\n".join(["", *faults, f"{len(mutants)} mutants, {len(mutants) - listed} to be killed, {listed} listed as "
+                                  f"equivalent, {len(faults)} faults"]))
+    return 1 if faults else 0
