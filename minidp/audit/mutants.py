@@ -78,10 +78,12 @@ def _changes(statement, line):
     value = next((getattr(statement, name) for name in ("value", "iter", "test") if getattr(statement, name, None)), None)
     if value is None:
         return
-    touches = [node for node in _right_sides(value, statement) if node.lineno <= line <= node.end_lineno]
-    for node in touches:
-        yield "sign", node, f"(-({ast.unparse(node)}))"
-        yield "scale", node, f"(({ast.unparse(node)}) * (1 + 1e-3))"
+    for node in _right_sides(value, statement):
+        text = ast.unparse(node)
+        if node.lineno <= line <= node.end_lineno and text not in ("0", "0.0"):
+            yield "sign", node, f"(-({text}))"
+            if text != "math.inf":
+                yield "scale", node, f"(({text}) * (1 + 1e-3))"
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, (ast.Add, ast.Sub)):
         yield "drop", statement, "pass"
     for node in ast.walk(value):
@@ -107,6 +109,7 @@ def _right_sides(node, parent=None):
         parts = {ast.Dict: "values", ast.Tuple: "elts", ast.List: "elts"}.get(type(node))
         parts = getattr(node, parts) if parts else [node.elt] if isinstance(node, (ast.GeneratorExp, ast.ListComp)) else (
             [node.body, node.orelse] if isinstance(node, ast.IfExp) else
+            [node.left] if isinstance(node, ast.Compare) else
             [node.value] if isinstance(node, (ast.Yield, ast.Starred)) and node.value else None)
     if parts is None:
         yield node

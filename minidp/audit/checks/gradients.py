@@ -145,11 +145,27 @@ def slack_of_sums_of_outer_products(bench):
     return max(0.0, float(np.max(np.abs(1 - slack / expected))) - 0.1)  # a rounding of the sum may take a tenth
 
 
-@measures("grads.OuterSum", "N4", method="exact fractions: (1 + u)^n - 1; shortfall", tolerance=0.0)
+@measures("grads.OuterSum", "N4", method="exact fractions: (1 + u)^n - 1; shortfall, or excess above n u", tolerance=0.0)
 def chains_of_roundings_stay_within_their_bound(bench):
-    one = bench.asarray(np.zeros(1, "float32"))
-    shortfalls = (1 - Fraction(rounding_bound(n, one)) / (Fraction(1 + 2.0**-24) ** n - 1) for n in (1, 7, 300, 4000))
-    return max(0.0, float(max(shortfalls)))
+    """Above the truth, by second order only, and infinite where 1 - n u is not positive."""
+    one, u, largest = bench.asarray(np.zeros(1, "float32")), 2.0**-24, 0.0
+    for n in (1, 7, 300, 4000):
+        ratio = Fraction(rounding_bound(n, one)) / (Fraction(1 + u) ** n - 1)
+        largest = max(largest, float(1 - ratio), float(ratio - 1) - n * u - 1e-6)
+    return largest if rounding_bound(2**24, one) == np.inf else np.inf
+
+
+@measures("grads.Explicit", "P1", method="in place, in one pass, against a loop over examples", tolerance=1e-6)
+def weighted_sums_in_place(bench):
+    """As the explicit form of an Outer in float32 is summed, whose gradients a kernel forms on the host."""
+    largest = 0.0
+    for i, o in ((40, 30), (30, 40)):
+        a, d = _factors(bench, None, i, o, "float32")
+        grad, w = Outer(bench.asarray(a), bench.asarray(d)).form("explicit"), bench.rng.uniform(0, 1, 3).astype("float32")
+        total = bench.asarray(np.ones((i, o), "float32"))
+        grad.add_weighted_sum(total, bench.asarray(w))
+        largest = max(largest, worst(total, 1 + sum(float(w[b]) * np.outer(a[b], d[b]) for b in range(3))))
+    return largest
 
 
 def _single(bench):

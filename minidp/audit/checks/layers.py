@@ -4,11 +4,13 @@ A row of a layer (see audit/cases.py) measures every label of the cards of its c
 gradient of the input, P1, P2, ... the gradients of the first, second, ... parameter.
 """
 import re
+from unittest import mock
 
 import numpy as np
 
 from ... import nn
 from ...backend import to_host
+from ...nn import conv
 from .. import gradcheck, reference
 from ..cases import LAYERS, LOSSES, everything, to_backend
 from . import measures, worst
@@ -28,8 +30,10 @@ def _register_layer(cls, case):
 
     def output(bench):
         layer = case.make(bench.rng, "float64")
-        host, x = everything(layer), case.input(bench.rng, 3)
-        return worst(to_backend(layer, bench.backend).forward(bench.asarray(x))[0], case.reference(x, host))
+        host, layer = everything(layer), to_backend(layer, bench.backend)
+        nothing, x = case.input(bench.rng, 0), case.input(bench.rng, 3)
+        empty = layer.forward(bench.asarray(nothing))[0].shape == (0, *layer.output_shape(case.shape))
+        return worst(layer.forward(bench.asarray(x))[0], case.reference(x, host)) if empty else np.inf
 
     def input_gradient(complex_step):
         def measure(bench):
@@ -141,11 +145,26 @@ def gradient_of_a_drawn_mask(bench):
 def _network(bench):
     network = nn.Sequential([nn.Dense(4, 5, rng=bench.rng, dtype="float64"), nn.Tanh(),
                              nn.Dense(5, 4, rng=bench.rng, dtype="float64"), nn.Sigmoid(),
-                             nn.Dense(4, 3, rng=bench.rng, dtype="float64")], (4,), frozen=("dense2",))
+                             nn.Dense(4, 3, rng=bench.rng, dtype="float64"), nn.Tanh()], (4,), frozen=("dense2",))
     for layer in network.layers:
         for array in layer.params.values():
             array[...] = bench.rng.uniform(-1, 1, array.shape)
     return network.to(bench.backend), bench.rng.uniform(-1, 1, (4, 4)), bench.rng.integers(0, 3, 4)
+
+
+@measures("nn.conv.Conv2D", "F1", "B1", "P1", method="an example at a time against all at once", tolerance=EXACT)
+def parts_of_a_batch(bench):
+    """Patches that fit into memory together, or for one example only."""
+    found = []
+    for budget in (2**30, 1):
+        layer = to_backend(nn.Conv2D(2, 3, 3, rng=np.random.default_rng(5), dtype="float64"), bench.backend)
+        rng = np.random.default_rng(6)
+        with mock.patch.object(conv, "patch_budget", lambda xp, budget=budget: budget):
+            y, cache = layer.forward(bench.asarray(rng.uniform(-1, 1, (4, 5, 5, 2))))
+            dy = bench.asarray(rng.uniform(-1, 1, y.shape))
+            W = layer.param_grads(dy, cache)["W"]
+            found.append([y, layer.backward(dy, cache), W.materialise(), W.weighted_sum(bench.asarray(np.arange(4.0)))])
+    return max(worst(one, to_host(all_at_once)) for all_at_once, one in zip(*found))
 
 
 @measures("nn.network.Sequential", "F1", method="loop over numbers", tolerance=EXACT)

@@ -203,7 +203,7 @@ def event_is_one_joint_gaussian(bench):
 def _included(sampler, n, lots, rng):
     seen = np.zeros((lots, n))
     for row, lot in zip(seen, sampler.lots(n, lots, rng)):
-        if len(set(lot.tolist())) != len(lot):
+        if len(set(lot.tolist())) != len(lot) or min(lot, default=0) < 0:
             return None
         row[lot] = 1
     return seen

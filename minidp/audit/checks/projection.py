@@ -64,6 +64,13 @@ def noise_is_isotropic_among_symmetric_matrices(bench):
                np.abs(products[~np.eye(6, dtype=bool)]).max())
 
 
+@measures(CARD, "F3", method="the same normal numbers, drawn again", tolerance=EXACT)
+def noise_is_added_to_the_moments(bench):
+    raw, n = np.arange(16.0).reshape(4, 4), np.random.default_rng(7).standard_normal((4, 4))
+    expected = [[3 * (n[i, j] + n[j, i]) / 2 for j in range(4)] for i in range(4)]
+    return worst(_noises(3.0, raw, 1, np.random.default_rng(7))[0] + raw, raw + expected)
+
+
 @measures(CARD, "F4", method="singular value decomposition", tolerance=1e-5)
 def directions_are_the_principal_ones(bench):
     x = bench.rng.standard_normal((60, 5)) * [1, 5, 2, 0.5, 3]

@@ -6,7 +6,7 @@ import numpy as np
 from ... import nn, train
 from ...backend import Backend, to_host
 from ...data import LabelledExamples
-from ...mechanism import Plan, PoissonSampler, Sanitizer, per_layer_groups
+from ...mechanism import LinearDecay, Plan, PoissonSampler, Sanitizer, per_layer_groups
 from ...streams import Streams
 from .. import reference
 from . import Bench, measures, worst
@@ -80,7 +80,7 @@ def average_equals_a_scalar_loop(bench):
     return largest
 
 
-def _setting(bench, noise=0.0, clip=0.5, steps=4, sampler=None, batch_size=4096, augmentation_multiplicity=1):
+def _setting(bench, noise=0.0, clip=0.5, steps=4, sampler=None, batch_size=4096, augmentation_multiplicity=1, rate=0.2):
     rng = np.random.default_rng(3)
     network = nn.Sequential([nn.Dense(4, 5, rng=rng, dtype="float64"), nn.Tanh(),
                              nn.Dense(5, 3, rng=rng, dtype="float64")], (4,))
@@ -88,7 +88,7 @@ def _setting(bench, noise=0.0, clip=0.5, steps=4, sampler=None, batch_size=4096,
     groups = per_layer_groups(list(network.params), clip, noise)
     plan = Plan(sampler or PoissonSampler(0.4), Sanitizer(groups), steps, 7)
     network.to(bench.backend)
-    trainer = train.Trainer(network, nn.SoftmaxCrossEntropy(), train.SGD(0.2), plan, batch_size=batch_size,
+    trainer = train.Trainer(network, nn.SoftmaxCrossEntropy(), train.SGD(rate), plan, batch_size=batch_size,
                             augmentation_multiplicity=augmentation_multiplicity)
     return trainer, x, y
 
@@ -98,10 +98,10 @@ def _run(trainer, bench, x, y, **options):
     return {key: to_host(array).copy() for key, array in trainer.network.params.items()}
 
 
-def _algorithm_1(trainer, x, y):
+def _algorithm_1(trainer, x, y, rate=lambda step: 0.2):
     """The same run as a loop over steps and examples, with the same draws; parameters on the host."""
     streams, network, loss, plan = Streams(5), trainer.network, nn.SoftmaxCrossEntropy(), trainer.plan
-    for lot in list(plan.sampler.lots(len(x), plan.steps, streams.sampling)):
+    for step, lot in enumerate(plan.sampler.lots(len(x), plan.steps, streams.sampling)):
         total = {key: np.zeros(array.shape) for key, array in network.params.items()}
         if len(lot):
             total = reference.clipped_sum(reference.single_example_grads(network, loss, x[lot], y[lot]),
@@ -111,18 +111,19 @@ def _algorithm_1(trainer, x, y):
                 std = 0.0 if group.noise_multiplier == 0 else group.clip_norm * group.noise_multiplier
                 noise = streams.noise.standard_normal(total[key].shape) if std else 0.0
                 theta = network.params[key]
-                theta -= 0.2 * (total[key] + std * noise) / 7
+                theta -= rate(step) * (total[key] + std * noise) / 7
     return network.params
 
 
 @measures(CARD, "F2", "F3", "F4", method="Algorithm 1 as a loop over examples, same draws", tolerance=1e-10)
 def training_equals_algorithm_1(bench):
+    """With a learning rate that falls at every step."""
     largest = 0.0
     for noise in (0.0, 0.8):
-        trainer, x, y = _setting(bench, noise)
+        trainer, x, y = _setting(bench, noise, rate=LinearDecay(0.3, 0.1, 4))
         got = _run(trainer, bench, x, y)
         host, x, y = _setting(_HOST, noise)
-        expected = _algorithm_1(host, x, y)
+        expected = _algorithm_1(host, x, y, lambda step: 0.3 - 0.05 * step)
         largest = max(largest, *(worst(got[key], expected[key]) for key in expected))
     return largest
 
