@@ -27,13 +27,14 @@ def _loop(a, d):
 
 
 def _forms(bench):
-    """(gradient object, its gradients by a loop) of every class, wide and tall."""
-    for i, o in ((4, 3), (2, 5)):
+    """(class, gradient object, its gradients by a loop) of every class, wide, tall and of one number."""
+    for i, o in ((4, 3), (2, 5), (1, 1)):
         for cls, positions in ((Outer, None), (OuterSum, 4)):
             a, d = _factors(bench, positions, i, o)
             g = _loop(a, d)
             grad = cls(bench.asarray(a), bench.asarray(d))
             yield cls, grad, g
+            yield cls, cls(bench.asarray(a[:0]), bench.asarray(d[:0])), g[:0]
             yield Explicit, grad.form("explicit"), g
     long = bench.rng.uniform(-1, 1, (3, 1300))  # longer than a run of the blocked sum
     yield Explicit, Explicit(bench.asarray(long)), long
@@ -55,7 +56,8 @@ def _register(cls):
     @measures(card, "P1", method="loop over examples", tolerance=EXACT)
     def weighted_sums(bench):
         w = bench.rng.uniform(0, 1, 3)
-        return max(worst(grad.weighted_sum(bench.asarray(w)), sum(w[b] * g[b] for b in range(3)))
+        return max(worst(grad.weighted_sum(bench.asarray(w[: len(g)])), sum((w[b] * g[b] for b in range(len(g))),
+                                                                            np.zeros(g.shape[1:])))
                    for kind, grad, g in _forms(bench) if kind is cls)
 
     @measures(card, "P1", method="weight 0 against a gradient that is not finite", tolerance=EXACT)
@@ -73,9 +75,12 @@ def _register(cls):
     def views_are_summed(bench):
         largest = 0.0
         for _, grad, g in (form for form in _forms(bench) if form[0] is cls):
-            got = grad.sum_over_views(3)
-            largest = max(largest, worst(got.materialise(), sum(g)[None]),
-                          worst(got.sq_norms(), [float(sum(v * v for v in sum(g).ravel()))]))
+            for views in (3, 1):
+                got = grad.sum_over_views(views)
+                merged = np.array([sum(g[b * views : (b + 1) * views]) for b in range(len(g) // views)]).reshape(
+                    (len(g) // views, *g.shape[1:]))
+                largest = max(largest, worst(got.materialise(), merged), worst(got.sq_norms(), [
+                    float(sum(v * v for v in one.ravel())) for one in merged]))
         return largest
 
 

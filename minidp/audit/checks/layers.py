@@ -142,80 +142,76 @@ def gradient_of_a_drawn_mask(bench):
     return worst(layer.backward(bench.asarray(dy), cache), dy * to_host(y) / x)
 
 
-def _network(bench):
-    network = nn.Sequential([nn.Dense(4, 5, rng=bench.rng, dtype="float64"), nn.Tanh(),
-                             nn.Dense(5, 4, rng=bench.rng, dtype="float64"), nn.Sigmoid(),
-                             nn.Dense(4, 3, rng=bench.rng, dtype="float64"), nn.Tanh()], (4,), frozen=("dense2",))
-    for layer in network.layers:
-        for array in layer.params.values():
-            array[...] = bench.rng.uniform(-1, 1, array.shape)
-    return network.to(bench.backend), bench.rng.uniform(-1, 1, (4, 4)), bench.rng.integers(0, 3, 4)
-
-
-@measures("nn.conv.Conv2D", "F1", "B1", "P1", method="an example at a time against all at once", tolerance=EXACT)
-def parts_of_a_batch(bench):
-    """Patches that fit into memory together, or for one example only."""
-    found = []
-    for budget in (2**30, 1):
-        layer = to_backend(nn.Conv2D(2, 3, 3, rng=np.random.default_rng(5), dtype="float64"), bench.backend)
-        rng = np.random.default_rng(6)
-        with mock.patch.object(conv, "patch_budget", lambda xp, budget=budget: budget):
-            y, cache = layer.forward(bench.asarray(rng.uniform(-1, 1, (4, 5, 5, 2))))
-            dy = bench.asarray(rng.uniform(-1, 1, y.shape))
-            W = layer.param_grads(dy, cache)["W"]
-            found.append([y, layer.backward(dy, cache), W.materialise(), W.weighted_sum(bench.asarray(np.arange(4.0)))])
-    return max(worst(one, to_host(all_at_once)) for all_at_once, one in zip(*found))
+def _networks(bench):
+    """(network, x, loss, target): every kind of activation and loss, the second layer of parameters frozen."""
+    for activation in (nn.ReLU, nn.Tanh, nn.Sigmoid, nn.Softmax):
+        for case in LOSSES:
+            network = nn.Sequential([
+                nn.Flatten(), nn.Dense(6, 5, rng=bench.rng, dtype="float64"), activation(),
+                nn.Dense(5, 4, rng=bench.rng, bias=False, dtype="float64"), activation(),
+                nn.Dense(4, 3, rng=bench.rng, dtype="float64"), nn.Tanh()], (2, 3), frozen=("dense2",))
+            for layer in network.layers:
+                for array in layer.params.values():
+                    array[...] = bench.rng.uniform(-1, 1, array.shape)
+            yield network.to(bench.backend), bench.rng.uniform(-1, 1, (4, 2, 3)), case.loss, case.target(bench.rng, 4, 3)
 
 
 @measures("nn.network.Sequential", "F1", method="loop over numbers", tolerance=EXACT)
 def forward_is_the_chain(bench):
-    network, x, _ = _network(bench)
-    got = network.forward(bench.asarray(x))[0]
-    for layer in network.layers:
-        params = {name: to_host(array) for name, array in layer.params.items()}
-        x = {"dense": reference.dense, "tanh": reference.tanh, "sigmoid": reference.sigmoid}[layer.kind](x, params)
-    return worst(got, x)
-
-
-@measures("nn.network.Sequential", "B1", "P1", method="central differences through the whole network",
-          tolerance=DIFFERENCES)
-def gradients_of_a_whole_network(bench):
-    network, x, y = _network(bench)
-    loss, weights = nn.SoftmaxCrossEntropy(), bench.rng.uniform(-1, 1, 4)
-    x, y = bench.asarray(x), bench.asarray(y)
-    z, caches = network.forward(x)
-    grads = network.param_grads(loss(z, y)[1], caches)
-    if set(grads) != {("dense1", "W"), ("dense1", "b"), ("dense3", "W"), ("dense3", "b")}:
-        return np.inf
-    layers = {layer.name: layer for layer in network.layers}
     largest = 0.0
-    for (layer, name), grad in grads.items():
-        store = layers[layer].params
-        kept = to_host(store[name]).copy()
+    for network, x, _, _ in _networks(bench):
+        got = network.forward(bench.asarray(x))[0]
+        for layer in network.layers:
+            params = {name: to_host(array) for name, array in layer.params.items()}
+            x = getattr(reference, layer.kind)(x, params)
+        largest = max(largest, worst(got, x))
+    return largest
 
-        def function(at, store=store, name=name):
-            store[name] = bench.asarray(at)
-            return float((to_host(loss(network.forward(x)[0], y)[0]) * weights).sum())
 
-        gradient = to_host(grad.weighted_sum(bench.asarray(weights)))
-        largest = max(largest, gradcheck.directional_error(function, gradient, kept, bench.rng))
-        store[name] = bench.asarray(kept)
+@measures("nn.network.Sequential", "B1", "P1", method="central differences through whole networks",
+          tolerance=DIFFERENCES)
+def gradients_of_whole_networks(bench):
+    largest, weights = 0.0, bench.rng.uniform(-1, 1, 4)
+    for network, _, loss, target in _networks(bench):
+        stores, target = {layer.name: layer.params for layer in network.layers}, bench.asarray(target)
+
+        def error(x, network=network, loss=loss, target=target, stores=stores):
+            x, found = bench.asarray(x), 0.0
+            z, caches = network.forward(x)
+            grads = network.param_grads(loss(z, target)[1], caches)
+            if set(grads) != {("dense1", "W"), ("dense1", "b"), ("dense3", "W"), ("dense3", "b")}:
+                return np.inf
+            for (layer, name), grad in grads.items():
+                kept = stores[layer][name]
+
+                def function(at, layer=layer, name=name):
+                    stores[layer][name] = bench.asarray(at)
+                    return float((to_host(loss(network.forward(x)[0], target)[0]) * weights).sum())
+
+                gradient = to_host(grad.weighted_sum(bench.asarray(weights)))
+                try:
+                    found = max(found, gradcheck.directional_error(function, gradient, to_host(kept), bench.rng))
+                finally:
+                    stores[layer][name] = kept
+            return found
+
+        largest = max(largest, gradcheck.away_from_kinks(lambda: bench.rng.uniform(-1, 1, (4, 2, 3)), error))
     return largest
 
 
 @measures("nn.network.Sequential", "P1", method="loop over single examples", tolerance=EXACT)
-def single_examples_of_a_network(bench):
-    network, x, y = _network(bench)
-    loss = nn.SoftmaxCrossEntropy()
-    x, y = bench.asarray(x), bench.asarray(y)
-    z, caches = network.forward(x)
-    grads = network.param_grads(loss(z, y)[1], caches)
-    singles = []
-    for b in range(4):
-        z, caches = network.forward(x[b : b + 1])
-        one = network.param_grads(loss(z, y[b : b + 1])[1], caches)
-        singles.append({key: to_host(grad.materialise())[0] for key, grad in one.items()})
-    return max(worst(grad.materialise(), np.stack([one[key] for one in singles])) for key, grad in grads.items())
+def single_examples_of_networks(bench):
+    largest = 0.0
+    for network, x, loss, target in _networks(bench):
+        def grads(rows, network=network, x=bench.asarray(x), loss=loss, target=bench.asarray(target)):
+            z, caches = network.forward(x[rows])
+            return network.param_grads(loss(z, target[rows])[1], caches)
+
+        whole, singles = grads(slice(0, 4)), [grads(slice(b, b + 1)) for b in range(4)]
+        largest = max(largest, *(worst(grad.materialise(), np.concatenate([to_host(one[key].materialise())
+                                                                           for one in singles]))
+                                 for key, grad in whole.items()))
+    return largest
 
 
 @measures("host.kernels.take_by_maxima", "B1", method="nn.MaxPool2D [B1], the same order of additions", tolerance=0.0)

@@ -16,80 +16,97 @@ CARD = "train.trainer.Trainer"
 _HOST = Bench(None, Backend.numpy())
 
 
-def _sgd(theta, g, slots, t):
-    return theta - 0.1 * g
+def _sgd(theta, gs, rate):
+    for t, g in enumerate(gs):
+        theta -= rate(t) * g
+    return theta
 
 
-def _momentum(theta, g, slots, t):
-    slots["v"] = 0.9 * slots.get("v", 0.0) + g
-    return theta - 0.1 * slots["v"]
+def _momentum(theta, gs, rate, m=0.9):
+    v = 0.0
+    for t, g in enumerate(gs):
+        v = m * v + g
+        theta -= rate(t) * v
+    return theta
 
 
-def _nesterov(theta, g, slots, t):
-    slots["v"] = 0.9 * slots.get("v", 0.0) + g
-    return theta - 0.1 * (g + 0.9 * slots["v"])
+def _nesterov(theta, gs, rate, m=0.9):
+    v = 0.0
+    for t, g in enumerate(gs):
+        v = m * v + g
+        theta -= rate(t) * (g + m * v)
+    return theta
 
 
-def _adagrad(theta, g, slots, t):
-    slots["s"] = slots.get("s", 0.0) + g * g
-    return theta - 0.1 * g / (math.sqrt(slots["s"]) + 1e-8)
+def _adagrad(theta, gs, rate, offset=1e-8):
+    s = 0.0
+    for t, g in enumerate(gs):
+        s += g * g
+        theta -= rate(t) * g / (math.sqrt(s) + offset)
+    return theta
 
 
-def _adam(theta, g, slots, t):
-    slots["m"] = 0.9 * slots.get("m", 0.0) + (1 - 0.9) * g
-    slots["v"] = 0.999 * slots.get("v", 0.0) + (1 - 0.999) * g * g
-    unbiased = slots["m"] / (1 - 0.9**t), slots["v"] / (1 - 0.999**t)
-    return theta - 0.1 * unbiased[0] / (math.sqrt(unbiased[1]) + 1e-8)
+def _adam(theta, gs, rate, b1=0.9, b2=0.999, offset=1e-8):
+    m = v = 0.0
+    for t, g in enumerate(gs):
+        m = b1 * m + (1 - b1) * g
+        v = b2 * v + (1 - b2) * g * g
+        theta -= rate(t) * (m / (1 - b1 ** (t + 1))) / (math.sqrt(v / (1 - b2 ** (t + 1))) + offset)
+    return theta
 
 
-LOOPS = {"sgd": _sgd, "momentum": _momentum, "nesterov": _nesterov, "adagrad": _adagrad, "adam": _adam}
+LOOPS = {"sgd": (_sgd, ()), "momentum": (_momentum, (0.5,)), "nesterov": (_nesterov, (0.5,)), "adagrad": (_adagrad, (0.5,)),
+         "adam": (_adam, (0.5, 0.7, 0.2))}
 
 
-def _register_optimizer(cls, loop):
+def _register_optimizer(cls, loop, others):
     labels = ("F1", "F2") if loop is _adam else ("F1",)
 
     @measures(f"train.optimizer.{cls.__name__}", *labels, method="loop over single numbers, 6 steps", tolerance=EXACT)
     def steps_equal_a_scalar_loop(bench):
-        optimizer, key = cls(0.1), ("layer", "W")
-        theta = bench.rng.uniform(-1, 1, (2, 3))
-        on_device, expected = {key: bench.asarray(theta.copy())}, theta.copy()
-        slots = {index: {} for index in np.ndindex(2, 3)}
-        for step in range(6):
-            g = bench.rng.uniform(-1, 1, (2, 3)) * 10.0 ** bench.rng.uniform(-3, 1)
-            for index in np.ndindex(2, 3):
-                expected[index] = loop(expected[index], g[index], slots[index], step + 1)
-            optimizer.update(on_device, {key: bench.asarray(g)}, step)
-        return worst(on_device[key], expected)
+        """With the settings it has by itself and others, a constant rate and one that falls."""
+        largest, key = 0.0, ("layer", "W")
+        for rate, settings in ((0.1, ()), (LinearDecay(0.2, 0.1, 3), others)):
+            optimizer, start = cls(rate, *settings), bench.rng.uniform(-1, 1, (2, 3))
+            gs = bench.rng.uniform(-1, 1, (6, 2, 3)) * 10.0 ** bench.rng.uniform(-3, 1, (6, 1, 1))
+            theta = {key: bench.asarray(start.copy())}
+            for step, g in enumerate(gs):
+                optimizer.update(theta, {key: bench.asarray(g.copy())}, step)
+            falls = [0.2 - 0.1 * min(step / 3, 1) if settings or callable(rate) else 0.1 for step in range(6)]
+            expected = [loop(start[index], gs[(slice(None), *index)], falls.__getitem__, *settings)
+                        for index in np.ndindex(2, 3)]
+            largest = max(largest, worst(theta[key], np.reshape(expected, (2, 3))))
+        return largest
 
 
-for _name, _loop in LOOPS.items():
-    _register_optimizer(train.OPTIMIZERS[_name], _loop)
+for _name, (_loop, _others) in LOOPS.items():
+    _register_optimizer(train.OPTIMIZERS[_name], _loop, _others)
 
 
-@measures("train.averaging.Averaged", "F1", method="loop over single numbers, 30 steps", tolerance=EXACT)
+@measures("train.averaging.Averaged", "F1", method="loop over single numbers, 30 steps", tolerance=1e-14)
 def average_equals_a_scalar_loop(bench):
-    averaged, key = train.Averaged(train.SGD(0.1), 0.6), ("layer", "W")
-    theta, largest = {key: bench.asarray(bench.rng.uniform(-1, 1, 5))}, 0.0
-    expected = [0.0] * 5
-    for t in range(30):
-        averaged.update(theta, {key: bench.asarray(bench.rng.uniform(-1, 1, 5))}, t)
-        d = min(0.6, t / (t + 9))
-        expected = [d * a + (1 - d) * float(now) for a, now in zip(expected, to_host(theta[key]))]
-        with averaged.averaged_weights(theta):
-            largest = max(largest, worst(theta[key], np.array(expected)))
+    largest, key = 0.0, ("layer", "W")
+    for decay in (0.0, 0.6, 0.999):
+        averaged, theta = train.Averaged(train.SGD(0.1), decay), {key: bench.asarray(bench.rng.uniform(-1, 1, 5))}
+        expected = [0.0] * 5
+        for t in range(30):
+            averaged.update(theta, {key: bench.asarray(bench.rng.uniform(-1, 1, 5))}, t)
+            d = min(decay, t / (t + 9))
+            expected = [d * a + (1 - d) * float(now) for a, now in zip(expected, to_host(theta[key]))]
+            with averaged.averaged_weights(theta):
+                largest = max(largest, worst(theta[key], np.array(expected)))
     return largest
 
 
-def _setting(bench, noise=0.0, clip=0.5, steps=4, sampler=None, batch_size=4096, augmentation_multiplicity=1, rate=0.2):
+def _setting(bench, noise=0.0, clip=0.5, steps=4, sampler=None, rate=0.2, strategy="auto", **settings):
     rng = np.random.default_rng(3)
     network = nn.Sequential([nn.Dense(4, 5, rng=rng, dtype="float64"), nn.Tanh(),
                              nn.Dense(5, 3, rng=rng, dtype="float64")], (4,))
     x, y = rng.uniform(-1, 1, (12, 4)), rng.integers(0, 3, 12)
     groups = per_layer_groups(list(network.params), clip, noise)
-    plan = Plan(sampler or PoissonSampler(0.4), Sanitizer(groups), steps, 7)
+    plan = Plan(sampler or PoissonSampler(0.4), Sanitizer(groups, strategy), steps, 7)
     network.to(bench.backend)
-    trainer = train.Trainer(network, nn.SoftmaxCrossEntropy(), train.SGD(rate), plan, batch_size=batch_size,
-                            augmentation_multiplicity=augmentation_multiplicity)
+    trainer = train.Trainer(network, nn.SoftmaxCrossEntropy(), train.SGD(rate), plan, **settings)
     return trainer, x, y
 
 
@@ -117,10 +134,10 @@ def _algorithm_1(trainer, x, y, rate=lambda step: 0.2):
 
 @measures(CARD, "F2", "F3", "F4", method="Algorithm 1 as a loop over examples, same draws", tolerance=1e-10)
 def training_equals_algorithm_1(bench):
-    """With a learning rate that falls at every step."""
+    """With a learning rate that falls at every step, and in every form of the gradients."""
     largest = 0.0
-    for noise in (0.0, 0.8):
-        trainer, x, y = _setting(bench, noise, rate=LinearDecay(0.3, 0.1, 4))
+    for noise, strategy in ((0.0, "explicit"), (0.8, "factored"), (0.8, "auto")):
+        trainer, x, y = _setting(bench, noise, rate=LinearDecay(0.3, 0.1, 4), strategy=strategy)
         got = _run(trainer, bench, x, y)
         host, x, y = _setting(_HOST, noise)
         expected = _algorithm_1(host, x, y, lambda step: 0.3 - 0.05 * step)
@@ -171,8 +188,9 @@ def views_are_averaged_before_clipping(bench):
             return self.x.take(indices, axis=0) * bench.asarray(sign[:, None].astype(float))
 
     largest, loss = 0.0, nn.SoftmaxCrossEntropy()
-    for clip in (0.1, 5.0):  # all are clipped, none is
-        trainer, x, y = _setting(bench, clip=clip, augmentation_multiplicity=2)
+    for clip, batch_size, strategy in ((0.1, 4096, "auto"), (5.0, 4096, "explicit"), (0.3, 5, "factored"), (0.3, 2, "explicit")):
+        # all are clipped, none is, some are
+        trainer, x, y = _setting(bench, clip=clip, batch_size=batch_size, strategy=strategy, augmentation_multiplicity=2)
         examples = LabelledExamples(Mirrored(bench.asarray(x)), bench.asarray(y), 2)
         trainer.step(examples, np.arange(12), 0, Streams(5))
         host, x, y = _setting(_HOST, clip=clip)
