@@ -160,19 +160,6 @@ def chains_of_roundings_stay_within_their_bound(bench):
     return largest if rounding_bound(2**24, one) == np.inf else np.inf
 
 
-@measures("grads.Explicit", "P1", method="in place, in one pass, against a loop over examples", tolerance=1e-6)
-def weighted_sums_in_place(bench):
-    """As the explicit form of an Outer in float32 is summed, whose gradients a kernel forms on the host."""
-    largest = 0.0
-    for i, o in ((40, 30), (30, 40)):
-        a, d = _factors(bench, None, i, o, "float32")
-        grad, w = Outer(bench.asarray(a), bench.asarray(d)).form("explicit"), bench.rng.uniform(0, 1, 3).astype("float32")
-        total = bench.asarray(np.ones((i, o), "float32"))
-        grad.add_weighted_sum(total, bench.asarray(w))
-        largest = max(largest, worst(total, 1 + sum(float(w[b]) * np.outer(a[b], d[b]) for b in range(3))))
-    return largest
-
-
 def _single(bench):
     """(a, d) in float32 of many shapes: short and longer than a run, tall and wide, no example, axes not in order."""
     for b, i, o in ((0, 3, 2), (4, 1, 1), (3, 5, RUN - 1), (2, 3, 3 * RUN + 5), (3, RUN + 1, 2), (1, 7, RUN)):
