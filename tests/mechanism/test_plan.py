@@ -4,7 +4,7 @@ import pytest
 from minidp.errors import BudgetExceededError, ParameterError
 from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
                               flat_group, per_layer_groups)
-from minidp.privacy import (Composed, FixedSizeSampled, Gaussian, JointGaussian, Ledger, MomentsAccountant,
+from minidp.privacy import (FixedSizeSampled, Gaussian, JointGaussian, Ledger, MomentsAccountant,
                             NeighbouringRelation, PoissonSampled, Repeated)
 
 KEYS = [("dense1", "W"), ("dense2", "W")]
@@ -31,15 +31,6 @@ def test_shuffled_steps_are_charged_by_the_epoch():
     plan = Plan(ShuffleSampler(100, 30), FLAT, 9, 30)
     assert plan.charges(0, 9) == [(Gaussian(4.0), 3)]
     assert plan.charges(4, 9) == [(Gaussian(4.0), 2)]
-
-
-def test_equal_steps_of_a_schedule_are_charged_together_in_order():
-    plan = Plan(POISSON, FALLING, 10, 600)
-    sigmas = [4.0, 3.5, 3.0, 2.5]
-    assert plan.charges(0, 10) == [(PoissonSampled(0.01, Gaussian(s)), 1) for s in sigmas] + [
-        (PoissonSampled(0.01, Gaussian(2.0)), 6)]
-    assert plan.charges(2, 4) == [(PoissonSampled(0.01, Gaussian(s)), 1) for s in (3.0, 2.5)]
-    assert plan.total_event == Composed(tuple(Repeated(event, n) for event, n in plan.charges(0, 10)))
 
 
 @pytest.mark.parametrize("sanitizer", [FLAT, FALLING], ids=["constant", "schedule"])

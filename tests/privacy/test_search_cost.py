@@ -6,7 +6,7 @@ import pytest
 
 from minidp.errors import ParameterError, UnsupportedEventError
 from minidp.privacy import (Gaussian, Laplace, MomentsAccountant, PoissonSampled, RandomlyStopped, RenyiAccountant,
-                            Repeated, liu_talwar, poisson_stopped_epsilon, theorem_d1)
+                            Repeated, poisson_stopped_epsilon, theorem_d1)
 from minidp.privacy.search_cost import require_pure
 from tests.support.accountants import ledger_of
 
@@ -38,10 +38,6 @@ def test_theorem_d1_checks_its_conditions(args):
         theorem_d1(*args)
 
 
-def test_liu_talwar_triples():
-    assert liu_talwar(0.7) == pytest.approx(2.1)
-
-
 @pytest.mark.parametrize("eta, gamma, mean", [(1.0, 0.1, 10.0), (1.0, 1.0, 1.0), (0.0, 0.1, 9 / math.log(10)),
                                               (0.5, 0.01, None), (-0.5, 0.01, None)])
 def test_expected_runs(eta, gamma, mean):
@@ -51,16 +47,6 @@ def test_expected_runs(eta, gamma, mean):
         weights = np.exp(k * math.log1p(-gamma) + np.cumsum(np.log(np.abs((k - 1 + eta) / k))))
         mean = float(np.sum(k * weights) / np.sum(weights))
     assert RandomlyStopped(STEP, eta, gamma).expected_runs == pytest.approx(mean, rel=1e-6)
-
-
-def test_random_stopping_by_hand():
-    accountant = RenyiAccountant(orders=(8.0, 20.0))
-    once = accountant.cost_curve(PoissonSampled(0.01, Gaussian(4.0)), accountant.orders) * 1000 / np.array([7.0, 19.0])
-    event = RandomlyStopped(PoissonSampled(0.01, Gaussian(4.0)), 1.0, 0.1)
-    stopped = accountant.cost_curve(RandomlyStopped(_thousand(), event.eta, event.gamma), accountant.orders)
-    choice = min((1 - 1 / b) * d + math.log(10) / b for b, d in zip((8.0, 20.0), once))
-    expected = [d + 2 * choice + math.log(10) / (a - 1) for a, d in zip((8.0, 20.0), once)]
-    assert np.allclose(stopped / np.array([7.0, 19.0]), expected, rtol=1e-10)
 
 
 def _thousand():

@@ -7,7 +7,7 @@ import pytest
 from minidp.errors import ParameterError
 from minidp.privacy import Gaussian, GaussianAccountant, LossDistributionAccountant, PoissonSampled
 from minidp.privacy.gaussian import gaussian_delta
-from minidp.privacy.tradeoff import (accountant_curve, composed, conjugate, double_conjugate, epsilon_delta_curve,
+from minidp.privacy.tradeoff import (accountant_curve, conjugate, double_conjugate, epsilon_delta_curve,
                                      gaussian_curve, inverse_curve, sampled_curve, symmetrised, true_positive_rate)
 from tests.support.accountants import ledger_of
 
@@ -49,14 +49,6 @@ def test_symmetrised_is_below_both_directions_and_convex():
     both = symmetrised(ALPHAS, one_way)
     assert np.all(both <= one_way + 1e-12) and np.all(np.diff(both, 2) >= -1e-12)
     assert np.allclose(inverse_curve(ALPHAS, both), both, atol=5e-3)
-
-
-def test_composition_of_gaussians():
-    alphas = np.linspace(0.0, 1.0, 801)
-    found = composed(alphas, gaussian_curve(alphas, 0.6), gaussian_curve(alphas, 0.8))
-    exact = gaussian_curve(alphas, 1.0)
-    assert np.allclose(found, exact, atol=2e-3)
-    assert np.all(found >= exact - 1e-9)        # chords lose information, so the test becomes harder
 
 
 def test_sampled_gaussian_against_the_loss_distribution():

@@ -4,8 +4,6 @@ import pytest
 from minidp.errors import ParameterError
 from minidp.train import SGD, Averaged, Momentum
 
-from tests.support.guarded import guarded_backend
-
 
 def gradients(step):
     return {("a", "W"): np.array([1.0 + step, -2.0]), ("a", "b"): np.array([0.5 * step])}
@@ -13,18 +11,6 @@ def gradients(step):
 
 def start():
     return {("a", "W"): np.array([3.0, 1.0]), ("a", "b"): np.array([-1.0])}
-
-
-@pytest.mark.parametrize("decay", [0.0, 0.5, 0.999])
-def test_average_equals_a_scalar_loop(decay):
-    params, optimizer, expected = start(), Averaged(SGD(0.1), decay), None
-    for step in range(7):
-        optimizer.update(params, gradients(step), step)
-        d = min(decay, step / (step + 9))
-        theta = [*params["a", "W"], *params["a", "b"]]
-        expected = theta if expected is None else [d * e + (1 - d) * t for e, t in zip(expected, theta)]
-    with optimizer.averaged_weights(params):
-        np.testing.assert_allclose([*params["a", "W"], *params["a", "b"]], expected, rtol=1e-14)
 
 
 def test_descent_is_that_of_the_optimizer_alone():
@@ -54,16 +40,6 @@ def test_parameters_come_back_after_an_error():
     with pytest.raises(RuntimeError), optimizer.averaged_weights(params):
         raise RuntimeError()
     np.testing.assert_array_equal(params["a", "W"], before)
-
-
-def test_guarded_arrays_pass():
-    asarray = guarded_backend().asarray
-    params = {key: asarray(value) for key, value in start().items()}
-    optimizer = Averaged(SGD(0.1), 0.9)
-    for step in range(2):
-        optimizer.update(params, {key: asarray(value) for key, value in gradients(step).items()}, step)
-    with optimizer.averaged_weights(params):
-        pass
 
 
 @pytest.mark.parametrize("decay", [-0.1, 1.0, float("nan")])

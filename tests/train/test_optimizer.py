@@ -4,89 +4,16 @@ import math
 import numpy as np
 import pytest
 
-from minidp.backend import to_host
 from minidp.errors import ParameterError
-from minidp.mechanism import LinearDecay
-from minidp.train import OPTIMIZERS, SGD, AdaGrad, Adam, Momentum, Nesterov
+from minidp.train import OPTIMIZERS, SGD, AdaGrad, Adam, Momentum
 
 KEYS = [("dense1", "W"), ("dense1", "b")]
-RATE = 0.1
 optimizers = pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
-
-
-def sgd(theta, gs, rate):
-    for t, g in enumerate(gs):
-        theta -= rate(t) * g
-    return theta
-
-
-def momentum(theta, gs, rate, m=0.9):
-    v = 0.0
-    for t, g in enumerate(gs):
-        v = m * v + g
-        theta -= rate(t) * v
-    return theta
-
-
-def nesterov(theta, gs, rate, m=0.9):
-    v = 0.0
-    for t, g in enumerate(gs):
-        v = m * v + g
-        theta -= rate(t) * (g + m * v)
-    return theta
-
-
-def adagrad(theta, gs, rate, e=1e-8):
-    s = 0.0
-    for t, g in enumerate(gs):
-        s += g * g
-        theta -= rate(t) * g / (math.sqrt(s) + e)
-    return theta
-
-
-def adam(theta, gs, rate, b1=0.9, b2=0.999, e=1e-8):
-    m = v = 0.0
-    for t, g in enumerate(gs):
-        m = b1 * m + (1 - b1) * g
-        v = b2 * v + (1 - b2) * g * g
-        theta -= rate(t) * (m / (1 - b1 ** (t + 1))) / (math.sqrt(v / (1 - b2 ** (t + 1))) + e)
-    return theta
-
-
-LOOPS = {"sgd": sgd, "momentum": momentum, "nesterov": nesterov, "adagrad": adagrad, "adam": adam}
 
 
 def make_params(rng, backend, dtype="float64"):
     return {KEYS[0]: backend.asarray(rng.standard_normal((3, 2)).astype(dtype)),
             KEYS[1]: backend.asarray(rng.standard_normal(2).astype(dtype))}
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-@pytest.mark.parametrize("rate", [0.1, LinearDecay(0.2, 0.1, 3)], ids=["constant", "schedule"])
-def test_steps_equal_a_scalar_loop(name, rate, backend, rng):
-    params, optimizer = make_params(rng, backend), OPTIMIZERS[name](rate)
-    start = {key: to_host(array).copy() for key, array in params.items()}
-    grads = [{key: rng.standard_normal(array.shape) for key, array in start.items()} for _ in range(5)]
-    for step, g in enumerate(grads):
-        optimizer.update(params, {key: backend.asarray(array.copy()) for key, array in g.items()}, step)
-    for key, array in params.items():
-        for index in np.ndindex(array.shape):
-            expected = LOOPS[name](start[key][index], [g[key][index] for g in grads],
-                                   rate if callable(rate) else lambda t: rate)
-            assert to_host(array)[index] == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("make, scalar", [
-    (lambda: Momentum(RATE, momentum=0.5), lambda *a: momentum(*a, m=0.5)),
-    (lambda: Nesterov(RATE, momentum=0.5), lambda *a: nesterov(*a, m=0.5)),
-    (lambda: AdaGrad(RATE, offset=0.5), lambda *a: adagrad(*a, e=0.5)),
-    (lambda: Adam(RATE, 0.5, 0.7, 0.2), lambda *a: adam(*a, 0.5, 0.7, 0.2))],
-    ids=["momentum", "nesterov", "adagrad", "adam"])
-def test_settings_reach_the_rule(make, scalar, rng):
-    theta, gs, optimizer = {KEYS[1]: np.array([2.0])}, rng.standard_normal(6), make()
-    for step, g in enumerate(gs):
-        optimizer.update(theta, {KEYS[1]: np.array([g])}, step)
-    assert theta[KEYS[1]][0] == pytest.approx(scalar(2.0, gs, lambda t: RATE), rel=1e-12)
 
 
 @optimizers

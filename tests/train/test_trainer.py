@@ -65,20 +65,6 @@ def test_ledger_covers_every_step_before_it_runs(block_steps, filtered, monkeypa
     assert record.progress == Progress(10, 10)
 
 
-@pytest.mark.parametrize("batch_size", [1, 3, 4096])
-def test_noise_is_drawn_once_a_lot_whatever_the_batches(batch_size, monkeypatch):
-    released = []
-    release = Sanitizer.release
-    monkeypatch.setattr(Sanitizer, "release", lambda self, raw, rng: released.append(rng) or release(self, raw, rng))
-    streams = Streams(1)
-    trainer = make_trainer(batch_size=batch_size)
-    trainer.run(*make_data(), streams)
-    assert released == [streams.noise] * 10
-    expected = Streams(1)
-    expected.noise.standard_normal(10 * sum(array.size for array in values(trainer.network).values()))
-    assert streams.state()["noise"] == expected.state()["noise"]
-
-
 def test_batches_are_such_that_a_cache_holds_them(monkeypatch):
     """Numbers worked out by hand: 5 + 6 + 6 + 3 an example, 5 * 6 + 6 + 6 * 3 + 3 parameters, of 8 bytes."""
     monkeypatch.setattr(memory, "BATCH_BYTES", 1000 * 20 * 8 + 7)
@@ -97,55 +83,6 @@ def test_a_lot_is_cut_into_equal_batches_as_asked_for_or_as_a_cache_holds(rows, 
     trainer.network.forward = lambda x, **rng: seen.append(len(x)) or forward(x, **rng)
     trainer.step(LabelledExamples(*make_data()), np.arange(8), 0, Streams(1))
     assert sorted(seen) == sorted(expected)
-
-
-@pytest.mark.parametrize("lot", [1, 8, 2.5])
-def test_divides_by_the_expected_lot_size_not_by_the_lot(lot, monkeypatch):
-    # the same sums, divided by another public constant: the change is in proportion, whatever the lots' sizes
-    moved = {L: trained(steps=1, lot=L, clip_norm=math.inf, noise_multiplier=0) for L in (lot, 1)}
-    start = values(make_network())
-    for key in start:
-        np.testing.assert_allclose((moved[lot][key] - start[key]) * lot, moved[1][key] - start[key], atol=1e-14)
-    monkeypatch.setattr(PoissonSampler, "lots", lambda self, n, steps, rng: iter([np.arange(4)]))
-    small = trained(steps=1, lot=lot, noise_multiplier=0)
-    monkeypatch.setattr(PoissonSampler, "lots", lambda self, n, steps, rng: iter([np.tile(np.arange(4), 3)]))
-    large = trained(steps=1, lot=lot, noise_multiplier=0)
-    for key in start:  # three times the lot moves three times as far
-        np.testing.assert_allclose(large[key] - start[key], 3 * (small[key] - start[key]), atol=1e-14)
-
-
-@pytest.mark.parametrize("strategy", ["auto", "explicit", "factored"])
-def test_without_clipping_and_noise_it_is_plain_sgd(strategy):
-    settings = {"clip_norm": math.inf, "noise_multiplier": 0, "steps": 20, "strategy": strategy}
-    rounding = 0.0 if strategy == "factored" else 1e-12  # bit for bit, where the sums are done in the same order
-    assert_same(trained(**settings), plain_sgd(20, lambda: 0.5), rtol=rounding, atol=rounding)
-
-
-def plain_sgd(steps, rate):
-    """The network of tests/support/training.py by hand: tanh, softmax, cross-entropy, sum over the lot over L."""
-    theta, (x, y) = values(make_network()), make_data()
-    W1, b1, W2, b2 = theta.values()
-    for lot in SAMPLERS["poisson"].lots(EXAMPLES, steps, Streams(1).sampling):
-        h = np.tanh(x[lot] @ W1 + b1)
-        z = h @ W2 + b2
-        p = np.exp(z - z.max(axis=1, keepdims=True))
-        dz = p / p.sum(axis=1, keepdims=True) - (np.arange(CLASSES) == y[lot][:, None])
-        da = (dz @ W2.T) * (1 - h * h)
-        ones, eta = np.ones(len(lot)), rate()
-        for array, g in ((W1, x[lot].T @ da), (b1, ones @ da), (W2, h.T @ dz), (b2, ones @ dz)):
-            array -= g * (1 / LOT) * eta
-    return theta
-
-
-def test_empty_lots_release_noise_alone(backend, monkeypatch):
-    monkeypatch.setattr(PoissonSampler, "lots",
-                        lambda self, n, steps, rng: (np.zeros(0, "int64") for _ in range(steps)))
-    got = trained(steps=3, backend=backend)
-    noise, expected = Streams(1).noise, values(make_network())
-    for _ in range(3):
-        for array in expected.values():
-            array -= noise.standard_normal(array.shape) / LOT * 0.5
-    assert_same(got, expected, rtol=1e-13, atol=1e-15)
 
 
 def test_an_empty_data_set_trains_on_noise(backend):
@@ -242,13 +179,6 @@ def test_schedules_reach_the_release_and_the_ledger(setting, monkeypatch):
     assert charged == sigmas
 
 
-def test_a_schedule_of_the_rate_reaches_the_optimizer():
-    settings = {"clip_norm": math.inf, "noise_multiplier": 0}
-    got = trained(steps=6, optimizer=SGD(LinearDecay(0.4, 0.1, 3)), **settings)
-    rates = iter([0.4, 0.3, 0.2, 0.1, 0.1, 0.1])
-    assert_same(got, plain_sgd(6, lambda: next(rates)), rtol=1e-12, atol=1e-14)
-
-
 def test_wrong_groups_relations_and_dtypes_are_refused():
     network, loss = make_network(), nn.SoftmaxCrossEntropy()
     plan = make_plan(network)
@@ -315,3 +245,9 @@ def test_a_wrong_data_set_is_refused_before_anything_is_charged(sampler, rng):
         with pytest.raises(error):
             trainer.run(x, np.zeros(len(x), int), Streams(1))
     assert trainer.ledger.items() == []
+
+
+@pytest.mark.parametrize("bad", [0, 1.5])
+def test_a_multiplicity_is_a_number_of_views(bad):
+    with pytest.raises(ParameterError, match="multiplicity"):
+        make_trainer(augmentation_multiplicity=bad)

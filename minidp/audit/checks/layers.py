@@ -142,6 +142,24 @@ def gradient_of_a_drawn_mask(bench):
     return worst(layer.backward(bench.asarray(dy), cache), dy * to_host(y) / x)
 
 
+@measures("nn.conv.Conv2D", "F1", "B1", "P1", method="few examples at a time against all at once", tolerance=EXACT)
+def parts_of_a_batch(bench):
+    """Patches of all examples fit into memory together, of some, or of one only."""
+    found = []
+    for budget in (2**30, 5000, 1):
+        rng, results = np.random.default_rng(5), []
+        for stride in (1, 2):
+            layer = to_backend(nn.Conv2D(2, 3, 3, rng=rng, stride=stride, dtype="float64"), bench.backend)
+            with mock.patch.object(conv, "patch_budget", lambda xp, budget=budget: budget):
+                y, cache = layer.forward(bench.asarray(rng.uniform(-1, 1, (4, 5, 6, 2))))
+                dy = bench.asarray(rng.uniform(-1, 1, y.shape))
+                W = layer.param_grads(dy, cache)["W"]
+                results += [y, layer.backward(dy, cache), W.sq_norms(), W.sq_norms_upper(), W.materialise(),
+                            W.weighted_sum(bench.asarray(np.arange(4.0)))]
+        found.append([to_host(result) for result in results])
+    return max(worst(part, whole) for parts in found[1:] for part, whole in zip(parts, found[0]))
+
+
 def _networks(bench):
     """(network, x, loss, target): every kind of activation and loss, the second layer of parameters frozen."""
     for activation in (nn.ReLU, nn.Tanh, nn.Sigmoid, nn.Softmax):
