@@ -113,7 +113,7 @@ def main(argv=None):
                         "Figure 2: strong composition and moments accountant", PRINTED, kinds)
     every = {name: bounds for name, bounds in found.items() if name != "moments_paper_orders"}
     save_epsilon_curves(out / "all_accountants", epochs, every, config.delta,
-                        "every accountant, with the certified band", kinds=kinds, logarithmic=True)
+                        "Every accountant, with its certified band", kinds=kinds, logarithmic=True)
     printed = {epochs: at_epochs(config, epochs) for epochs in (100, 400)}
     result = {"experiment": "accountant_curves", "command": command_of("accountant_curves.py", config, FREE),
               "config": {key: value for key, value in to_json(config).items() if key not in FREE},

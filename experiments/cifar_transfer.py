@@ -19,7 +19,7 @@ from common.public import scale_initial_values, train_public
 from common.verdicts import compare
 from common.sweep_flags import SweepFlags
 from common.training import stop_on_interrupt
-from common.transfer_figures import Transfer, TransferSentences
+from common.transfer_figures import FIGURES
 from common.views import TEST_VIEWS, CachedViews, FreshViews, accuracy_over_views, feature_file
 from common.watching import Watching
 import numpy as np
@@ -306,27 +306,25 @@ class FigureConfig(SweepFlags):
     """Flags of `figure`, Figure 6 from three runs of `train` for each seed, and of `sentences`."""
 
 
-def figure(config, made=Transfer(), command="figure"):
+def figure(config, command="figure"):
     """Run what a figure lacks and draw it; returns the exit status."""
+    name, stem, made = FIGURES[command]
     out, points = config.folder(NAME), made.points(config.smoke)
-    results = config.results(points.values(), (), out)
-    missing = [point.name for point in points.values() if point not in results]
-    if missing:
-        raise ParameterError(f"{out} holds no run of {', '.join(missing)}; leave out --draw to make them")
-    summary = {**config.about(NAME, results, command), "figure": made.name, **made.summary(points, results),
-               "notice": next(iter(results.values()))[0]["notice"]}
-    path = out / made.stem
-    made.draw(f"{path}.png", summary)
-    write_json(f"{path}.json", summary)
+    results = config.results(points, (), out)
+    summary = {**config.about(NAME, results, command), "figure": name, **made.summary(results, config.smoke),
+               "notice": next(iter(results.values()))[0]["notice"],
+               "missing": [point.name for point in points if point.name not in results]}
+    made.draw(f"{out / stem}.png", summary)
+    write_json(f"{out / stem}.json", summary)
     compare(summary)
-    print(f"NOTICE: {summary['notice']}\nwrote {path}.png and {path}.json, from "
+    print(f"NOTICE: {summary['notice']}\nwrote {out / stem}.png and {out / stem}.json, from "
           f"{sum(map(len, results.values()))} runs in {out}")
     return 0
 
 
 def sentences(config):
     """The same for what the text of Section 5.3 says; returns the exit status."""
-    return figure(config, TransferSentences(), "sentences")
+    return figure(config, "sentences")
 
 
 Config = TrainConfig  # of `run`

@@ -81,10 +81,11 @@ def main(argv=None):
         claims = [claims_of(*setting) for setting in SETTINGS]
         points = points_of(config, claims)
         results = config.results(points.values(), (), out)
-        trained = [{"optimizer": optimizer, "by": name, **row(point, results[point])}
-                   for (optimizer, name), point in points.items()]
+        trained = [{"optimizer": optimizer, "by": name, **row(point.name, results[point.name])}
+                   for (optimizer, name), point in points.items() if point.name in results]
         summary = {**config.about(NAME, results), "delta": DELTA, "lot_size": LOT, "setting": config.setting,
-                   "claims": claims, "trained": trained}
+                   "claims": claims, "trained": trained,
+                   "missing": [point.name for point in points.values() if point.name not in results]}
         draw_claims(out / "gdp.png", summary)
         write_json(out / "gdp.json", summary)
         compare(summary)

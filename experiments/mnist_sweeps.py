@@ -10,18 +10,16 @@ from dataclasses import dataclass
 
 from common.config import option, parse
 from common.verdicts import compare
-from common.sweep_figures import AVERAGED, PANELS, TIGHT, Budgets, NoiseLevels, Panels
+from common.sweep_figures import AVERAGED, BUDGETS, LEVELS, PANELS, TIGHT, panels
 from common.sweep_flags import DigitSweepFlags
-from common.sweep_sentences import Sentences
+from common.sweep_sentences import SENTENCES
 
 from minidp.cli import user_errors
-from minidp.errors import ParameterError
 from minidp.files import write_json
 
 NAME = "mnist_sweeps"
-FIGURES = {"3": NoiseLevels(), "3-tight": TIGHT, "3-averaged": AVERAGED, "4": Budgets(), "5": Panels("abcdef"),
-           "sentences": Sentences(),
-           **{f"5{letter}": Panels(letter) for letter in PANELS}}
+FIGURES = {"3": LEVELS, "3-tight": TIGHT, "3-averaged": AVERAGED, "4": BUDGETS, "5": panels("abcdef"), "sentences": SENTENCES,
+           **{f"5{letter}": panels(letter) for letter in PANELS}}
 SMOKE = ("--smoke", "--epochs", 2, "--lot-size", 60)
 
 
@@ -43,14 +41,14 @@ def main(argv=None):
         common = ("--accountant", "loss_distribution", *(SMOKE if config.smoke else ()))
         points = figure.points(config.smoke)
         results = config.results(points, common, out)
-        if not results:
-            raise ParameterError(f"{out} holds no run of figure {config.figure}; leave out --draw to make them")
-        summary = {**config.about(NAME, results), "figure": config.figure, **figure.summary(results),
-                   "missing": [point.name for point in points if point not in results]}
+        summary = {**config.about(NAME, results), "figure": config.figure, **figure.summary(results, config.smoke),
+                   "missing": [point.name for point in points if point.name not in results]}
         path = out / f"figure_{config.figure}"
         figure.draw(f"{path}.png", summary)
         write_json(f"{path}.json", summary)
         compare(summary)
+        for claim, why in summary.get("not_measured", {}).items():
+            print(f"{claim}: not measured, {why}")
         if summary["notice"]:
             print(f"NOTICE: {summary['notice']}")
         print(f"wrote {path}.png and {path}.json, from {sum(map(len, results.values()))} runs in {out}")

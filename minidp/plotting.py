@@ -30,18 +30,39 @@ def new_figure(rows=1, columns=1, *, title="", notice="", panel=(6.4, 4.2), **sh
         figure.suptitle(_wrapped(title, figure.get_figwidth(), TITLE), fontsize=TITLE)
     if notice:
         text = _wrapped(notice, figure.get_figwidth(), SMALL)
-        foot = (1.4 * SMALL * (text.count("\n") + 1) + SMALL) / 72 / figure.get_figheight()
-        figure.get_layout_engine().set(rect=(0, foot, 1, 1 - foot))
-        figure.text(0.5, foot / 2, text, fontsize=SMALL, color="0.3", ha="center", va="center", in_layout=False)
+        inches = (1.4 * SMALL * (text.count("\n") + 1) + SMALL) / 72
+        figure.text(0.5, inches / 2, text, fontsize=SMALL, color="0.3", ha="center", va="center", in_layout=False,
+                    transform=_across_in_inches(figure))
+        _grow(figure, inches)
     return figure, axes
 
 
 def legend(figure, handles, columns=3):
-    """One legend for all panels, below them and above the notice."""
-    _, foot, *_ = figure.get_layout_engine().get()["rect"]
-    made = figure.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, foot), ncols=columns, fontsize=SMALL)
+    """One legend for all panels, below them and above the notice, in as many columns as fit, at most `columns`."""
+    foot = figure.get_layout_engine().get()["rect"][1] * figure.get_figheight()
+    made = figure.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, foot), ncols=columns, fontsize=SMALL,
+                         bbox_transform=_across_in_inches(figure))
     made.set_in_layout(False)
-    foot += made.get_window_extent(figure.canvas.get_renderer()).height / figure.bbox.height + 0.02
+    box = made.get_window_extent(figure.canvas.get_renderer())
+    if box.width > figure.bbox.width and columns > 1:
+        made.remove()
+        legend(figure, handles, columns - 1)
+    else:
+        _grow(figure, box.height / figure.dpi + 0.1)
+
+
+def _across_in_inches(figure):
+    """Places across the figure from 0 to 1, and in inches from its lower edge, which stay when it grows."""
+    from matplotlib.transforms import blended_transform_factory
+
+    return blended_transform_factory(figure.transFigure, figure.dpi_scale_trans)
+
+
+def _grow(figure, inches):
+    """Make the figure higher at its foot, and keep the panels out of there."""
+    height = figure.get_figheight() + inches
+    foot = (figure.get_layout_engine().get()["rect"][1] * figure.get_figheight() + inches) / height
+    figure.set_figheight(height)
     figure.get_layout_engine().set(rect=(0, foot, 1, 1 - foot))
 
 
@@ -64,6 +85,6 @@ def save(figure, target):
 
 
 def _wrapped(text, inches, points):
-    """The text in lines that fit: a character is taken as 0.6 of its size wide, more than the font's mean."""
-    width = int(0.95 * inches * 72 / (0.6 * points))
+    """The text in lines that fit: a character is taken as 0.56 of its size wide, more than the font's mean."""
+    width = int(0.95 * inches * 72 / (0.56 * points))
     return "\n".join(textwrap.fill(part, width) for part in text.splitlines())

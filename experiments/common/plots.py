@@ -13,13 +13,13 @@ def save_curves(path, epochs, test_accuracy, *, train_accuracy=None, delta=None,
     notice          of the data, in a line below the axes
     """
     figure, (left,) = plotting.new_figure(title=title, notice=notice)
-    handles = draw_curves(left, epochs, test_accuracy, train_accuracy, delta, epsilon)
+    handles, _ = draw_curves(left, epochs, test_accuracy, train_accuracy, delta, epsilon)
     plotting.legend(figure, handles)
     plotting.save(figure, path)
 
 
 def draw_curves(left, epochs, test_accuracy, train_accuracy=None, delta=None, epsilon=None):
-    """Draw the curves into an axis, delta into a twin of it; returns the lines for a legend."""
+    """Draw the curves into an axis, delta into a twin of it; returns (lines for a legend, the twin or None)."""
     handles = left.plot(epochs, test_accuracy, label="test accuracy", **plotting.line(0, len(epochs)))
     if train_accuracy is not None:
         handles += left.plot(epochs, train_accuracy, label="training accuracy (not private)", **plotting.line(1, len(epochs)))
@@ -29,4 +29,5 @@ def draw_curves(left, epochs, test_accuracy, train_accuracy=None, delta=None, ep
         right = left.twinx()
         right.set(ylabel=f"delta at epsilon {epsilon:g}", yscale="log")
         handles += right.plot(epochs, drawn, label="delta (right)", **plotting.line(2, len(epochs)))
-    return handles
+        return handles, right
+    return handles, None

@@ -1,8 +1,13 @@
-"""Figures 3, 4 and 5: which runs each needs, what is taken from them, and the paper's values beside it."""
+"""Figures 3, 4 and 5 as data: which runs each needs, what is taken from them, and the paper's values beside it.
+
+A figure's `points` are its runs; `summary` takes {name of a point: its results, one a seed}.
+"""
 import bisect
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from typing import NamedTuple
 
 from minidp.privacy import Gaussian, JointGaussian, Ledger, PoissonSampled
 from minidp.privacy.catalogue import make
@@ -12,19 +17,26 @@ from .sweeps import NO_LOT, Point
 
 UNWATCHED = ("--no-train-metrics",)
 REFERENCE = Point("noise-medium")  # the reference values of Section 5.2, and Figure 3 (2)
-RANDOM = Point("projection-random", ("--projection", "random", *UNWATCHED))
-NO_PCA = Point("projection-none", ("--projection", "none", *UNWATCHED))
-NOISE = {"large": (8, 16, 0.5), "medium": (4, 7, 2.0), "small": (2, 4, 8.0)}  # sigma, sigma_pca, epsilon
+REFERENCE_ACCURACY = 0.95          # the paper's there, at (2, 1e-5)
+NOISE = {"large": (8, 16, 0.5, 0.90), "medium": (4, 7, 2.0, 0.95), "small": (2, 4, 8.0, 0.97)}  # sigma, sigma_pca, epsilon, accuracy
 
 
-def row(point, results):
+class Figure(NamedTuple):
+    """points(smoke) -> list of Point; summary(results, smoke) -> dict; draw(path, summary)."""
+
+    points: Callable
+    summary: Callable
+    draw: Callable
+
+
+def row(name, results):
     """What one point of a figure says: accuracy over the seeds, lots, epsilon by the accountant that held it."""
     first = results[0]
     if first["stopped"] == NO_LOT:
-        return {"name": point.name, "steps": 0, "reason": first["reason"], "seeds": len(results)}
+        return {"name": name, "steps": 0, "reason": first["reason"], "seeds": len(results)}
     accuracy = [result["test_accuracy"] for result in results]
     return {
-        "name": point.name, "seeds": len(results), "steps": first["steps"], "epochs": first["epochs"],
+        "name": name, "seeds": len(results), "steps": first["steps"], "epochs": first["epochs"],
         "epsilon": max((result["epsilon"][result["accountant"]]["upper"] for result in results), key=float),
         "accountant": first["accountant"],
         "test_accuracy": statistics.mean(accuracy), "lowest": min(accuracy), "highest": max(accuracy),
@@ -35,96 +47,78 @@ def row(point, results):
 
 
 def curves(runs):
-    """Means over the seeds: training accuracy at the end, and what changes with the epochs."""
+    """Over the seeds: training accuracy at the end, and what changes with the epochs, test accuracy with its range."""
     rows = min(len(run["history"]["epoch"]) for run in runs)
-    mean = lambda column: [statistics.mean(run["history"][column][i] for run in runs) for i in range(rows)]
+    over = lambda column, what: [what(run["history"][column][i] for run in runs) for i in range(rows)]
     delta = runs[0]["history"].get("delta_at_epsilon")
     return {"train_accuracy_not_private": statistics.mean(run["train_accuracy"] for run in runs),
-            "curves": {"epoch": runs[0]["history"]["epoch"][:rows], "test_accuracy": mean("test_accuracy"),
-                       "train_accuracy_not_private": mean("train_accuracy_not_private"),
+            "curves": {"epoch": runs[0]["history"]["epoch"][:rows],
+                       **{name: over("test_accuracy", what) for name, what in (
+                           ("test_accuracy", statistics.mean), ("lowest", min), ("highest", max))},
+                       "train_accuracy_not_private": over("train_accuracy_not_private", statistics.mean),
                        "delta_at_epsilon": delta and delta[:rows]}}
 
 
-class NoiseLevels:
+def noise_levels(name, flags=(), average=None):
     """Figure 3: training and test accuracy and delta against epochs, at three noise levels.
 
-    name, flags: of the points; the paper's accountant is the moments, a tight one allows more lots.
+    name, flags     of the points; the paper's accountant is the moments, a tight one allows more lots
+    average         {level: decay} of averaged weights
     """
+    points = {level: Point(f"{name}-{level}", (*flags, *(() if level == "medium" else ("--noise", level)),
+                                               *(("--average", average[level]) if average else ()))) for level in NOISE}
 
-    def __init__(self, name="moments", flags=("--accountant", "moments")):
-        self.name, self.flags = name, flags
+    def summary(results, smoke):
+        return {"levels": {level: {
+            **row(point.name, results[point.name]), "sigma": sigma, "sigma_pca": sigma_pca, "target_epsilon": epsilon,
+            "paper": paper, "label": f"sigma {sigma}, PCA {sigma_pca}", **curves(results[point.name])}
+            for level, (sigma, sigma_pca, epsilon, paper) in NOISE.items()
+            for point in [points[level]] if point.name in results}}
 
-    def points(self, smoke):
-        return [Point(f"{self.name}-{level}", (*self.flags, *(("--noise", level) if level != "medium" else ())))
-                for level in NOISE]
-
-    def summary(self, results):
-        """One entry for each noise level, its curves being means over the seeds."""
-        return {"levels": {point.name.removeprefix(f"{self.name}-"): self._level(point, runs)
-                           for point, runs in results.items()}}
-
-    def _level(self, point, runs):
-        sigma, sigma_pca, epsilon = NOISE[point.name.removeprefix(f"{self.name}-")]
-        return {**row(point, runs), "sigma": sigma, "sigma_pca": sigma_pca, "target_epsilon": epsilon,
-                "label": f"sigma {sigma}, PCA {sigma_pca}", **curves(runs)}
-
-    draw = staticmethod(draw_noise_levels)
+    return Figure(lambda smoke: list(points.values()), summary, draw_noise_levels)
 
 
-TIGHT = NoiseLevels("noise", ())
+LEVELS = noise_levels("moments", ("--accountant", "moments"))
+TIGHT = noise_levels("noise")
+AVERAGED = noise_levels("averaged", average={"large": 0.998, "medium": 0.998, "small": 0.9995})  # longer runs, longer averages
+
+EPSILONS, DELTAS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0), (1e-5, 1e-4, 1e-3, 1e-2)
+PAPER_PAIRS = [{"epsilon": epsilon, "delta": 1e-5, "test_accuracy": accuracy} for *_, epsilon, accuracy in NOISE.values()] + [
+    {"epsilon": 0.25, "delta": 1e-2, "test_accuracy": 0.90}]
+LONGER = ((16, 32, 60), (8, 16, 100))  # sigma, sigma_pca, epochs
 
 
-class AveragedLevels(NoiseLevels):
-    """The same with averaged weights; the longer the run, the longer the average."""
-
-    DECAY = {"large": 0.998, "medium": 0.998, "small": 0.9995}
-
-    def points(self, smoke):
-        return [Point(point.name, (*point.flags, "--average", self.DECAY[point.name.removeprefix(f"{self.name}-")]))
-                for point in super().points(smoke)]
+def budget_points(smoke):
+    """Runs of Figure 3, the reference, and longer ones with more noise."""
+    return [*LEVELS.points(smoke), *TIGHT.points(smoke)[:2]] + [
+        Point(f"noise-{sigma}-{pca}", ("--noise-multiplier", sigma, "--pca-noise-multiplier", pca,
+                                       "--epochs", 2 if smoke else epochs, *UNWATCHED)) for sigma, pca, epochs in LONGER]
 
 
-AVERAGED = AveragedLevels("averaged", ())
-
-
-class Budgets:
+def budgets(results, smoke=False):
     """Figure 4: the best accuracy for each (epsilon, delta), over noise levels and the lots that the pair allows.
 
-    A run of T lots is, with the same seed, the beginning of every longer one, so one run at each noise level
-    serves every pair: its accuracy is read at the last epoch that the pair still allows.
+    A run of T lots is, with the same seed, the beginning of every longer one, so one run at each noise level serves
+    every pair: its accuracy is read at the last epoch that the pair still allows; None where nothing fits.
     """
+    pairs = [pair for delta in DELTAS for pair in best_at(results, delta)]
+    return {"pairs": pairs, "paper": PAPER_PAIRS, "runs": [row(name, runs) for name, runs in results.items()],
+            "chosen": "the best noise level by test accuracy, as in the paper: the choice itself is not paid for"}
 
-    EPSILONS, DELTAS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0), (1e-5, 1e-4, 1e-3, 1e-2)
-    LONGER = ((16, 32, 60), (8, 16, 100))  # sigma, sigma_pca, epochs
 
-    def points(self, smoke):
-        """Runs of Figure 3, the reference, and longer ones with more noise."""
-        return [*NoiseLevels().points(smoke), *TIGHT.points(smoke)[:2]] + [
-            Point(f"noise-{sigma}-{pca}", ("--noise-multiplier", sigma, "--pca-noise-multiplier", pca,
-                                           "--epochs", 2 if smoke else epochs, *UNWATCHED))
-            for sigma, pca, epochs in self.LONGER]
-
-    def summary(self, results):
-        """{"pairs": [{epsilon, delta, test_accuracy, name, steps}]}; an accuracy of None where nothing fits."""
-        pairs = [pair for delta in self.DELTAS for pair in self._best(results, delta)]
-        return {"pairs": pairs, "runs": [row(point, runs) for point, runs in results.items()],
-                "chosen": "the best noise level by test accuracy, as in the paper: the choice itself is not paid for"}
-
-    def _best(self, results, delta):
-        found = {epsilon: {"epsilon": epsilon, "delta": delta, "test_accuracy": None, "name": None, "steps": 0}
-                 for epsilon in self.EPSILONS}
-        for point, runs in results.items():
-            rows, spent = min(len(run["history"]["step"]) for run in runs), spending(runs[0], delta)
-            for epsilon, pair in found.items():
-                at = bisect.bisect_right(range(rows), epsilon, key=spent) - 1
-                if at >= 0:
-                    accuracy = statistics.mean(run["history"]["test_accuracy"][at] for run in runs)
-                    if pair["test_accuracy"] is None or accuracy > pair["test_accuracy"]:
-                        pair |= {"test_accuracy": accuracy, "name": point.name,
-                                 "steps": int(runs[0]["history"]["step"][at])}
-        return list(found.values())
-
-    draw = staticmethod(draw_budgets)
+def best_at(results, delta):
+    """One pair for each epsilon."""
+    found = {epsilon: {"epsilon": epsilon, "delta": delta, "test_accuracy": None, "name": None, "steps": 0}
+             for epsilon in EPSILONS}
+    for name, runs in results.items():
+        rows, spent = min(len(run["history"]["step"]) for run in runs), spending(runs[0], delta)
+        for epsilon, pair in found.items():
+            at = bisect.bisect_right(range(rows), epsilon, key=spent) - 1
+            if at >= 0:
+                accuracy = statistics.mean(run["history"]["test_accuracy"][at] for run in runs)
+                if pair["test_accuracy"] is None or accuracy > pair["test_accuracy"]:
+                    pair |= {"test_accuracy": accuracy, "name": name, "steps": int(runs[0]["history"]["step"][at])}
+    return list(found.values())
 
 
 def spending(result, delta):
@@ -146,7 +140,10 @@ def spending(result, delta):
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of Figure 5: what varies, over which values, and the value that is the reference."""
+    """One panel of Figure 5: what varies, over which values, the value that is the reference, and horizontal lines.
+
+    lines   {name of a point: (the other projection, the paper's accuracy)}
+    """
 
     flag: str
     label: str
@@ -155,9 +152,10 @@ class Panel:
     lines: tuple = ()
 
     def points(self, smoke):
-        """{x: point}, the horizontal lines at their names."""
+        """{x: point}; the points of horizontal lines at their names."""
         values = (self.values[0], self.values[-1]) if smoke else self.values
-        return {**{value: self._point(value, smoke) for value in values}, **{line.name: line for line in self.lines}}
+        return {value: self._point(value, smoke) for value in values} | {
+            f"projection-{name}": Point(f"projection-{name}", ("--projection", name, *UNWATCHED)) for name, _ in self.lines}
 
     def _point(self, value, smoke):
         if value == self.reference:
@@ -169,7 +167,7 @@ class Panel:
 
 
 PANELS = {
-    "a": Panel("pca-dim", "PCA dimensions", (20, 40, 60, 100), 60, (RANDOM, NO_PCA)),
+    "a": Panel("pca-dim", "PCA dimensions", (20, 40, 60, 100), 60, (("random", 0.925), ("none", 0.93))),
     "b": Panel("hidden", "hidden units", (200, 500, 1000, 2000), 1000),
     "c": Panel("lot-size", "lot size", (200, 400, 600, 900, 1200, 2000), 600),
     "d": Panel("learning-rate", "learning rate, constant", (0.01, 0.03, 0.05, 0.07, 0.1), None),
@@ -178,24 +176,29 @@ PANELS = {
 }
 
 
-class Panels:
+def panel_points(letters, smoke):
+    """The points of some panels, each once."""
+    return list(dict.fromkeys(point for letter in letters for point in PANELS[letter].points(smoke).values()))
+
+
+def panel_summary(letters, results, smoke):
+    """{"panels": {letter: {label, reference, points: [{x, ...}], lines: [...]}}}."""
+    panels = {}
+    for letter in letters:
+        panel = PANELS[letter]
+        rows = [{"x": x, **row(point.name, results[point.name])} for x, point in panel.points(smoke).items()
+                if point.name in results]
+        papers = {f"projection-{name}": accuracy for name, accuracy in panel.lines}
+        panels[letter] = {"label": panel.label, "reference": panel.reference,
+                          "paper": REFERENCE_ACCURACY if panel.reference else None,
+                          "points": [found for found in rows if found["x"] not in papers],
+                          "lines": [{**found, "paper": papers[found["x"]]} for found in rows if found["x"] in papers]}
+    return {"panels": panels}
+
+
+def panels(letters):
     """Figure 5, or some of its panels: one parameter varies, each run until (2, 1e-5) would be exceeded."""
+    return Figure(partial(panel_points, letters), partial(panel_summary, letters), draw_panels)
 
-    def __init__(self, letters):
-        self.letters = letters
 
-    def points(self, smoke):
-        self._drawn = {letter: PANELS[letter].points(smoke) for letter in self.letters}
-        return list(dict.fromkeys(point for points in self._drawn.values() for point in points.values()))
-
-    def summary(self, results):
-        """{"panels": {letter: {label, reference, points: [{x, ...}], lines: [...]}}}."""
-        panels = {}
-        for letter, points in self._drawn.items():
-            rows = [{"x": x, **row(point, results[point])} for x, point in points.items() if point in results]
-            panels[letter] = {"label": PANELS[letter].label, "reference": PANELS[letter].reference,
-                              "points": [found for found in rows if not isinstance(found["x"], str)],
-                              "lines": [found for found in rows if isinstance(found["x"], str)]}
-        return {"panels": panels}
-
-    draw = staticmethod(draw_panels)
+BUDGETS = Figure(budget_points, budgets, draw_budgets)

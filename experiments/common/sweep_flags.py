@@ -3,8 +3,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from minidp.errors import MinidpError
-from minidp.run.record import git_commit, versions
+from minidp.errors import MinidpError, ParameterError
 from minidp.validate import count
 
 from .config import command_of, option
@@ -20,7 +19,8 @@ class SweepFlags:
     device: str = option("cpu", "where to compute", choices=("auto", "cpu", "gpu"))
     data_dir: str | None = option(None, "folder that holds the data set's files")
     out: str | None = option(None, "folder for one JSON a run and the figure as PNG and JSON (default: runs/EXPERIMENT)")
-    draw: bool = option(False, "run nothing: draw from the runs that are there")
+    draw: bool = option(False, "run nothing: draw from the runs that are there, all that the figure needs")
+    partial: bool = option(False, "with --draw: draw from fewer runs; the JSON names those that are missing")
     quiet: bool = option(False, "no progress bar")
     smoke: bool = option(False, "a few hundred examples and few points, seconds")
 
@@ -28,6 +28,8 @@ class SweepFlags:
         count(1, seeds=self.seeds)
         if self.jobs is not None:
             count(1, jobs=self.jobs)
+        if self.partial and not self.draw:
+            raise ParameterError("--partial needs --draw: a sweep that runs makes all its points")
 
     @property
     def processes(self):
@@ -50,32 +52,47 @@ class SweepFlags:
         return path
 
     def results(self, points, common, folder):
-        """{point: its results, one a seed}; runs what is missing. `common` are flags of every run.
+        """{name of a point: its results, one a seed}; runs what is missing. `common` are flags of every run.
 
-        With --draw nothing runs, and points without any result are left out.
+        With --draw nothing runs. Raises MinidpError where runs are missing then, or, with --partial, all of them.
         """
         common = (*common, *self.data_flags)
         free = ("--device", self.device, "--quiet", *(["--data-dir", self.data_dir] if self.data_dir else []))
-        runs = {point: [Run(point, seed, common, free, folder) for seed in range(1, self.seeds + 1)]
-                for point in points}
+        runs = [Run(point, seed, common, free, folder) for point in points for seed in range(1, self.seeds + 1)]
         if self.draw:
-            there = {point: [result for run in of_point if (result := run.result()) is not None]
-                     for point, of_point in runs.items()}
-            return _of_one_data_set({point: found for point, found in there.items() if found}, folder)
-        done = perform([run for of_point in runs.values() for run in of_point], self.processes, self.quiet)
-        return _of_one_data_set({point: [done[run] for run in of_point] for point, of_point in runs.items()}, folder)
+            done = {run: result for run in runs if (result := run.result()) is not None}
+            missing = [run.name for run in runs if run not in done]
+            if not done or missing and not self.partial:
+                raise MinidpError(f"{folder} lacks runs: {', '.join(missing)}; leave out --draw to make them"
+                                  + (", or draw what is there with --partial" if done else ""))
+        else:
+            done = perform(runs, self.processes, self.quiet)
+        found = {}
+        for run, result in done.items():
+            found.setdefault(run.point.name, []).append(result)
+        return _of_one_data_set(found, folder)
 
     def about(self, name, results, subcommand=""):
         """How a summary begins: experiment, command, data, device, seeds and versions."""
         every = [result for of_point in results.values() for result in of_point if "dataset" in result]
-        command = command_of(f"{name}.py {subcommand}".strip(), self, ("out", "quiet", "data_dir", "device", "jobs", "draw"))
+        command = command_of(f"{name}.py {subcommand}".strip(), self, ("out", "quiet", "data_dir", "device", "jobs", "draw", "partial"))
         return {"experiment": name, "command": command,
                 "dataset": every[0]["dataset"] if every else None,
                 "notice": "; ".join(dict.fromkeys(result["notice"] for result in every if result.get("notice"))),
                 "device": sorted({result["device"] for result in every}),
                 "seeds": sorted({result["seed"] for result in every}),
                 "smoke": self.smoke, "seconds_of_all_runs": sum(result["seconds_total"] for result in every),
-                "versions": versions(), "commit": git_commit()}
+                "versions": _one_or_all(result["versions"] for result in every),
+                "commit": _one_or_all(result["commit"] for result in every)}
+
+
+def _one_or_all(values):
+    """The value that all runs share, or the list of those that they have."""
+    found = []
+    for value in values:
+        if value not in found:
+            found.append(value)
+    return found[0] if len(found) == 1 else found
 
 
 def _of_one_data_set(results, folder):

@@ -1,127 +1,139 @@
-"""The pictures of Figures 3, 4 and 5 from their summaries. Matplotlib loads when the first one is drawn."""
+"""The pictures of Figures 3 to 6 and of the sentences' runs, from their summaries, the paper's own figures beside ours."""
 import math
 
-from minidp.files import atomic_write
+from minidp import plotting
 
-LEAST_SPAN = 0.03  # of a panel's accuracy axis
-LINES = {"projection-random": ("random projection", "tab:red"), "projection-none": ("no PCA", "tab:green")}
+from .plots import draw_curves
+
+LINES = {"projection-random": ("random projection", 1), "projection-none": ("no PCA", 2)}  # the line's words and style
 
 
-def draw_noise_levels(path, summary, lowest=0.8):
-    """Figures 3 and 6: a plot for each level, accuracy from `lowest`; delta at its epsilon on the right axis."""
-    figure, axes = _figure(1, len(summary["levels"]))
-    for axis, level in zip(axes, summary["levels"].values()):
-        curves = level["curves"]
-        handles = axis.plot(curves["epoch"], curves["train_accuracy_not_private"], color="tab:red",
-                            label="training (not private)")
-        handles += axis.plot(curves["epoch"], curves["test_accuracy"], color="tab:blue", label="testing")
-        axis.set(xlabel="epoch", ylabel="accuracy", ylim=(lowest, 1.0), title=(
-            f"{level['label']}: {level['test_accuracy']:.2%} at epsilon {level['target_epsilon']:g}"
-            + (f"\n{level['test_accuracy_over_views']:.2%} over ten views" if "test_accuracy_over_views" in level else "")))
-        axis.grid(alpha=0.3)
-        front = axis
-        drawn = [value if value and value < math.inf else math.nan for value in curves["delta_at_epsilon"] or ()]
-        if not all(map(math.isnan, drawn)):
-            front = axis.twinx()
-            front.set(ylabel=f"delta at epsilon {level['target_epsilon']:g}", yscale="log")
-            handles += front.plot(curves["epoch"], drawn, color="tab:green", linestyle="--", label="delta")
-        front.legend(handles=handles, loc="lower right", fontsize=8)
-    notice = "\n" + summary["notice"] if summary.get("notice") else ""
-    _save(figure, path, f"Figure {summary['figure']}, mean of {len(summary['seeds'])} seed(s), {summary['dataset']}{notice}")
+def draw_noise_levels(path, summary, limits=(0.8, 1.0)):
+    """Figures 3 and 6: a panel for each level, accuracy within `limits`; delta at its epsilon on the right axis.
+
+    All panels have one scale of accuracy and one of delta. A band spans the seeds.
+    """
+    levels = list(summary["levels"].values())
+    figure, axes = plotting.new_figure(1, len(levels), panel=(4.6, 4.2), sharey=True, notice=summary.get("notice", ""),
+                                       title=_title(f"Figure {summary['figure']}", summary))
+    for axis, level in zip(axes, levels):
+        found = level["curves"]
+        handles, right = draw_curves(axis, found["epoch"], found["test_accuracy"], found["train_accuracy_not_private"],
+                                     found["delta_at_epsilon"], level["target_epsilon"])
+        axis.fill_between(found["epoch"], found["lowest"], found["highest"], color=plotting.BLUE, alpha=0.25, linewidth=0)
+        handles.append(axis.axhline(level["paper"], color="black", linewidth=1, linestyle=(0, (1, 2)), label="the paper, test accuracy"))
+        views = f", {level['test_accuracy_over_views']:.2%} over ten views" if "test_accuracy_over_views" in level else ""
+        axis.set(ylim=limits, ylabel="accuracy" if axis is axes[0] else "", title=(
+            f"{level['label']}: {level['test_accuracy']:.2%} at epsilon {level['target_epsilon']:g}{views}\n"
+            f"the paper: {level['paper']:.0%}"))
+        if right:
+            right.set(ylim=(1e-12, 1e-4), ylabel="delta at the panel's epsilon" if axis is axes[-1] else "")
+            right.tick_params(labelright=axis is axes[-1])
+    plotting.legend(figure, handles, columns=4)
+    plotting.save(figure, path)
 
 
 def draw_budgets(path, summary):
-    """Figure 4: accuracy against epsilon, a line for each delta."""
-    figure, (axis,) = _figure(1, 1)
-    for delta in sorted({pair["delta"] for pair in summary["pairs"]}, reverse=True):
+    """Figure 4: accuracy against epsilon, a line for each delta; the paper's own points as stars."""
+    figure, (axis,) = plotting.new_figure(title=_title("Figure 4: best accuracy by (epsilon, delta)", summary),
+                                          notice=summary.get("notice", ""))
+    deltas = sorted({pair["delta"] for pair in summary["pairs"]}, reverse=True)
+    styles = {delta: plotting.line(i) for i, delta in enumerate(deltas)}
+    for delta in deltas:
         pairs = [pair for pair in summary["pairs"] if pair["delta"] == delta and pair["test_accuracy"] is not None]
-        axis.plot([pair["epsilon"] for pair in pairs], [pair["test_accuracy"] for pair in pairs], marker="o",
-                  label=f"delta {delta:g}")
-    axis.set(xlabel="epsilon", ylabel="best test accuracy", xscale="log")
+        axis.plot([pair["epsilon"] for pair in pairs], [pair["test_accuracy"] for pair in pairs], label=f"delta {delta:g}",
+                  **styles[delta])
+    for delta in deltas:
+        printed = [(pair["epsilon"], pair["test_accuracy"]) for pair in summary["paper"] if pair["delta"] == delta]
+        if printed:
+            axis.plot(*zip(*printed), label=f"the paper, delta {delta:g}", **{**plotting.PAPER, "color": styles[delta]["color"]})
     ticks = sorted({pair["epsilon"] for pair in summary["pairs"]})
+    axis.set(xlabel="epsilon", ylabel="best test accuracy", xscale="log")
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.minorticks_off()
-    axis.grid(alpha=0.3)
-    axis.legend()
-    _save(figure, path, f"Figure 4, {summary['dataset']}")
+    plotting.legend(figure, axis.get_legend_handles_labels()[0])
+    plotting.save(figure, path)
 
 
 def draw_panels(path, summary):
-    """Figure 5, or one panel of it: accuracy against the parameter; a bar spans the seeds."""
+    """Figure 5, or one panel of it: accuracy against the parameter, all panels on one scale; bars span the seeds."""
     panels = summary["panels"]
     columns = min(3, len(panels))
-    figure, axes = _figure(math.ceil(len(panels) / columns), columns)
+    figure, axes = plotting.new_figure(
+        math.ceil(len(panels) / columns), columns, panel=(4.4, 3.4) if len(panels) > 1 else (6.4, 4.2), sharey=True,
+        notice=summary.get("notice", ""), title=_title("Figure 5: each point until (2, 1e-5) would be exceeded", summary))
+    handles = {}
     for axis, (letter, panel) in zip(axes, panels.items()):
         trained = [point for point in panel["points"] if point["steps"]]
-        x, y = [point["x"] for point in trained], [point["test_accuracy"] for point in trained]
-        spread = [[point["test_accuracy"] - point["lowest"] for point in trained],
-                  [point["highest"] - point["test_accuracy"] for point in trained]]
-        axis.errorbar(x, y, yerr=spread, marker="o", capsize=3, color="tab:blue")
+        y = [point["test_accuracy"] for point in trained]
+        axis.errorbar([point["x"] for point in trained], y, yerr=_bars(trained), capsize=3, **plotting.line(0))
         for line in panel["lines"]:
             if line["steps"]:
-                label, color = LINES[line["name"]]
-                axis.axhline(line["test_accuracy"], color=color, linestyle="--", label=label)
+                label, i = LINES[line["name"]]
+                style = {"color": plotting.COLOURS[i], "linestyle": plotting.DASHES[i]}
+                handles[label] = axis.axhline(line["test_accuracy"], label=label, **style)
+                handles[f"{label}, the paper"] = axis.axhline(line["paper"], label=f"{label}, the paper", linewidth=1,
+                                                              **{**style, "linestyle": (0, (1, 2))})
         for point in panel["points"]:
             if not point["steps"]:
-                axis.plot([point["x"]], [0.02], "rx", transform=axis.get_xaxis_transform(), clip_on=False)
-                axis.annotate("no lot left", (point["x"], 0.02), xycoords=axis.get_xaxis_transform(),
-                              textcoords="offset points", xytext=(4, 4), fontsize=8, color="tab:red")
-        low, high = axis.get_ylim()
-        if high - low < LEAST_SPAN:  # so that what one seed differs from another does not look like a trend
-            axis.set_ylim((low + high - LEAST_SPAN) / 2, (low + high + LEAST_SPAN) / 2)
-        if not panel["points"]:
-            axis.text(0.5, 0.5, "no run yet", transform=axis.transAxes, ha="center")
-        if any(line["steps"] for line in panel["lines"]):
-            axis.legend(fontsize=8, loc="lower right")
-        axis.set(xlabel=panel["label"], ylabel="test accuracy", title=f"({'abcdef'.index(letter) + 1}) {panel['label']}")
-        axis.grid(alpha=0.3)
-    _save(figure, path, f"Figure 5, each point until (2, 1e-5) would be exceeded, {len(summary['seeds'])} seed(s), "
-                        f"{summary['dataset']}")
+                axis.plot([point["x"]], [0.03], "x", color=plotting.VERMILION, transform=axis.get_xaxis_transform())
+                axis.annotate("no lot left", (point["x"], 0.03), xycoords=axis.get_xaxis_transform(), ha="left",
+                              textcoords="offset points", xytext=(6, -3), fontsize=plotting.SMALL)
+        if panel["paper"]:
+            (handles["the reference values, the paper"],) = axis.plot(
+                panel["reference"], panel["paper"], label="the reference values, the paper", **plotting.PAPER)
+        axis.set(title=f"({'abcdef'.index(letter) + 1}) {panel['label']}")
+    for axis in axes[::columns]:
+        axis.set_ylabel("test accuracy")
+    if handles:
+        plotting.legend(figure, list(handles.values()))
+    plotting.save(figure, path)
 
 
 def draw_runs(path, summary):
-    """Test accuracy of all runs behind the sentences."""
-    figure, (axis,) = _figure(1, 1)
+    """Test accuracy of all runs behind the sentences; a bar spans the seeds."""
     runs = sorted((run for run in summary["runs"] if run["steps"]), key=lambda run: run["test_accuracy"])
-    figure.set_size_inches(7, 0.22 * len(runs) + 1.5)
-    axis.plot([run["test_accuracy"] for run in runs], [run["name"] for run in runs], "o")
-    axis.set(xlabel="test accuracy")
-    axis.grid(alpha=0.3)
-    _save(figure, path, f"Runs behind the sentences of Section {summary.get('section', '5.2')}, {summary['dataset']}")
+    title = _title(f"Runs behind the sentences of Section {summary.get('section', '5.2')}", summary)
+    figure, (axis,) = plotting.new_figure(panel=(7, 0.22 * len(runs) + 1.8), title=title, notice=summary.get("notice", ""))
+    axis.hlines(range(len(runs)), [run["lowest"] for run in runs], [run["highest"] for run in runs], color=plotting.BLUE)
+    axis.plot([run["test_accuracy"] for run in runs], range(len(runs)), "o", color=plotting.BLUE)
+    axis.set_yticks(range(len(runs)), [run["name"].removeprefix("cifar_transfer-") for run in runs])
+    axis.set(xlabel="test accuracy", ylim=(-1, len(runs)))
+    plotting.save(figure, path)
 
 
 def draw_claims(path, summary):
     """What each accountant's noise is worth against its claim, and the accuracy of each."""
-    figure, (left, right) = _figure(1, 2)
-    for name, marker in zip(summary["claims"][0]["accountants"], "osx"):
+    title = _title(f"Gaussian differential privacy, delta {summary['delta']:g}", summary)
+    figure, (left, right) = plotting.new_figure(1, 2, panel=(5.0, 4.2), title=title, notice=summary.get("notice", ""))
+    names = list(summary["claims"][0]["accountants"])
+    for i, name in enumerate(names):
         worth = [claim["accountants"][name]["worth"]["upper"] / claim["claim"] for claim in summary["claims"]]
-        left.plot(range(len(worth)), worth, marker=marker, label=name)
+        left.plot(range(len(worth)), worth, label=f"noise by {name}", **plotting.line(i))
     left.axhline(1, color="grey", linestyle=":")
     left.set_xticks(range(len(summary["claims"])), [f"{claim['claim']:.3g}" for claim in summary["claims"]])
-    left.set(xlabel="claimed epsilon", ylabel="certified epsilon / claimed")
-    left.legend(fontsize=8)
-    left.grid(alpha=0.3)
-    for optimizer in dict.fromkeys(one["optimizer"] for one in summary["trained"]):
+    left.set(xlabel="claimed epsilon", ylabel="certified epsilon / claimed", title="what the noise is worth")
+    left.legend(fontsize=plotting.SMALL)
+    for i, optimizer in enumerate(dict.fromkeys(one["optimizer"] for one in summary["trained"])):
         ours = [one for one in summary["trained"] if one["optimizer"] == optimizer]
-        right.plot([one["by"] for one in ours], [one["test_accuracy"] for one in ours], marker="o",
-                   linestyle="none", label=f"Noisy{optimizer.upper() if optimizer == 'sgd' else optimizer.title()}")
+        y = [one["test_accuracy"] for one in ours]
+        right.errorbar([names.index(one["by"]) for one in ours], y, yerr=_bars(ours), capsize=3,
+                       label={"sgd": "NoisySGD", "adam": "NoisyAdam"}[optimizer], **{**plotting.line(i), "linestyle": "none"})
+    right.set_xticks(range(len(names)), names)
+    right.margins(x=0.2, y=0.15)
     claim = summary["claims"][summary["setting"] - 1]
     right.set(xlabel="noise chosen by", ylabel="test accuracy", title=f"claim {claim['claim']:.3g}, {claim['epochs']} epochs")
-    right.legend(fontsize=8)
-    right.grid(alpha=0.3)
-    _save(figure, path, f"Gaussian differential privacy, delta {summary['delta']:g}, {summary['dataset']}")
+    right.legend(fontsize=plotting.SMALL)
+    plotting.save(figure, path)
 
 
-def _figure(rows, columns):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.0 * columns, 3.8 * rows), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+def _title(what, summary):
+    seeds = len(summary["seeds"])
+    return f"{what}; {f'mean and range of {seeds} seeds' if seeds > 1 else 'one seed'}, {summary['dataset']}"
 
 
-def _save(figure, path, title):
-    figure.suptitle(title)
-    with atomic_write(path, "wb") as file:
-        figure.savefig(file, format="png", dpi=100)
+def _bars(rows):
+    """How far the seeds reach below and above the means; None where there is one seed."""
+    if all(row["seeds"] == 1 for row in rows):
+        return None
+    return [[row["test_accuracy"] - row["lowest"] for row in rows], [row["highest"] - row["test_accuracy"] for row in rows]]

@@ -4,132 +4,158 @@ Accuracies are differences in fractions of the test set. Every number's sentence
 """
 import statistics
 
-from .sweep_figures import NO_PCA, PANELS, RANDOM, REFERENCE, UNWATCHED, Budgets, NoiseLevels, row
+from .sweep_figures import LEVELS, NO_LOT, PANELS, REFERENCE, UNWATCHED, Figure, budget_points, budgets, panel_points, row
 from .sweep_plots import draw_runs
 from .sweeps import Point
 
-FEW_EPOCHS = 5
-EXTRA = {name: Point(name, (*flags, *UNWATCHED), script) for name, script, flags in (
-    ("two-hidden-layers", "mnist_variants", ("--first-hidden", 500, "--hidden", 500)),
-    ("trained-60-units", "mnist_variants", ("--projection", "none", "--first-hidden", 60)),
-    ("falling-noise", "mnist_variants", ("--noise-multiplier", 6, "--final-noise-multiplier", 3)),
-    ("watched-norms", "mnist_variants", ("--watch-norms", "--epochs", 50)),
-    ("median-clip-norm", "mnist_pca", ("--clip-norm", 0.1)),  # the medians of the watched norms
-    ("pca-noise-4", "mnist_pca", ("--pca-noise-multiplier", 4)),
-    ("pca-noise-16", "mnist_pca", ("--pca-noise-multiplier", 16)),
-    ("large-rate", "mnist_pca", ("--learning-rate", 0.2, "--final-learning-rate", 0.2)),
-    ("large-rate-less-noise", "mnist_pca", ("--learning-rate", 0.2, "--final-learning-rate", 0.2,
-                                            "--noise-multiplier", 2)),
-    ("timed-with-pca", "mnist_pca", ("--steps", 300)),
-    ("timed-without-pca", "mnist_pca", ("--projection", "none", "--steps", 300)),
-)} | {"baseline": Point("baseline", ("--accountant", "moments", "--baseline"))}
+EARLY, LAST = 4, -1  # rows of a history, an epoch a row: after 5 epochs, and at the end
+EXTRA = {point.name: point for point in (
+    Point("two-hidden-layers", ("--first-hidden", 500, "--hidden", 500, *UNWATCHED), "mnist_variants"),
+    Point("trained-60-units", ("--projection", "none", "--first-hidden", 60, *UNWATCHED), "mnist_variants"),
+    Point("falling-noise", ("--noise-multiplier", 6, "--final-noise-multiplier", 3, *UNWATCHED), "mnist_variants"),
+    Point("watched-norms", ("--watch-norms", "--epochs", 50, *UNWATCHED), "mnist_variants"),
+    Point("median-clip-norm", ("--clip-norm", 0.1, *UNWATCHED)),  # the medians of the watched norms
+    Point("pca-noise-4", ("--pca-noise-multiplier", 4, *UNWATCHED)),
+    Point("pca-noise-16", ("--pca-noise-multiplier", 16, *UNWATCHED)),
+    Point("large-rate", ("--learning-rate", 0.2, "--final-learning-rate", 0.2, *UNWATCHED)),
+    Point("large-rate-less-noise", ("--learning-rate", 0.2, "--final-learning-rate", 0.2, "--noise-multiplier", 2, *UNWATCHED)),
+    Point("timed-with-pca", ("--steps", 300, *UNWATCHED)),
+    Point("timed-without-pca", ("--projection", "none", "--steps", 300, *UNWATCHED)),
+    Point("baseline", ("--accountant", "moments", "--baseline")),
+)}
+PCA_NOISES = ("noise-medium", "pca-noise-4", "pca-noise-16")
+BUDGET_RUNS = [point.name for point in budget_points(False)]
+TRAIN = "train_accuracy_not_private"
+
+CLAIMS = {  # name: expression over the runs
+    "no_pca_costs": lambda of: of.accuracy("noise-medium") - of.accuracy("projection-none"),
+    "random_projection": lambda of: of.accuracy("projection-random"),
+    "pca_over_random": lambda of: min(*of.panel("a").values(), *map(of.accuracy, PCA_NOISES)) - of.accuracy("projection-random"),
+    "best_pca_dimension": lambda of: best(of.panel("a")),
+    "pca_dimension_spread": lambda of: spread(of.panel("a").values()),
+    "pca_noise_spread": lambda of: spread(map(of.accuracy, PCA_NOISES)),
+    "most_hidden_units_over_fewest": lambda of: of.at(LAST, "hidden-2000") - of.at(LAST, "hidden-200"),
+    "larger_network_ahead_early": lambda of: of.at(EARLY, "hidden-2000") - of.at(EARLY, "hidden-200"),
+    "time_without_pca": lambda of: of.seconds("timed-without-pca") / of.seconds("timed-with-pca"),
+    "one_layer_over_two": lambda of: of.accuracy("noise-medium") - of.accuracy("two-hidden-layers"),
+    "pca_over_trained_layer": lambda of: of.accuracy("noise-medium") - of.accuracy("trained-60-units"),
+    "best_lot_size": lambda of: best(of.panel("c")),
+    "lot_size_spread": lambda of: spread(of.panel("c").values()),
+    "noise_level_spread": lambda of: spread(of.panel("f").values()),
+    "rate_spread": lambda of: spread(usual_rates(of)),
+    "best_rate": lambda of: best(of.panel("d")),
+    "large_rate_costs": lambda of: max(usual_rates(of)) - of.accuracy("large-rate"),
+    "less_noise_regains": lambda of: of.accuracy("large-rate-less-noise") - of.accuracy("large-rate"),
+    "falling_noise_gains": lambda of: of.accuracy("falling-noise") - of.accuracy("noise-medium"),
+    "median_clip_norm_gains": lambda of: of.accuracy("median-clip-norm") - of.accuracy("noise-medium"),
+    "best_clip_norm": lambda of: best(of.panel("e")),
+    "clip_spread": lambda of: spread(of.panel("e").values()),
+    "median_norm_hidden_not_private": lambda of: of.median_norm("watched-norms", "dense1"),
+    "median_norm_softmax_not_private": lambda of: of.median_norm("watched-norms", "dense2"),
+    "private_gap_not_private": lambda of: max((gap for point in LEVELS.points(False) for gap in of.gaps(point.name)), key=abs),
+    "baseline_gap_early": lambda of: of.at(EARLY, "baseline", TRAIN) - of.at(EARLY, "baseline"),
+    "baseline_gap_late": lambda of: of.at(LAST, "baseline", TRAIN) - of.at(LAST, "baseline"),
+    "accuracy_at_quarter_epsilon": lambda of: of.budget(0.25, 1e-2),
+    "over_epsilon": lambda of: of.budget(8.0, 1e-5) - of.budget(0.5, 1e-5),
+    "over_delta": lambda of: of.budget(2.0, 1e-2) - of.budget(2.0, 1e-5),
+}
 
 
-class Sentences(Budgets):
-    """The sentences' runs: those of Figures 4 and 5 that they need, and a few of their own."""
-
-    def points(self, smoke):
-        self._panels = {letter: PANELS[letter].points(smoke) for letter in PANELS}
-        mine = [point for point in EXTRA.values() if not (smoke and "--steps" in point.flags)]  # smoke sets the epochs
-        shared = [point for points in self._panels.values() for point in points.values()]
-        return list(dict.fromkeys([*mine, REFERENCE, *shared, *super().points(smoke)]))
-
-    def summary(self, results):
-        """{"quantities": {name: number}, "runs": [...]}; a quantity one of whose runs is missing is left out."""
-        found = {}
-        for name, quantity in {**self._structure(results), **self._training(results), **_others(results)}.items():
-            try:
-                found[name] = quantity()
-            except KeyError:  # a run that is not there
-                continue
-        budgets = {point: results[point] for point in super().points(False) if point in results}
-        return {"quantities": {**found, **_budget(super().summary(budgets)["pairs"])},
-                "runs": [row(point, runs) for point, runs in results.items()]}
-
-    def _accuracy(self, results, letter):
-        """{x: mean accuracy} of a panel."""
-        return {x: _mean(results[point]) for x, point in self._panels[letter].items() if not isinstance(x, str)}
-
-    def _structure(self, results):
-        """{name: function}: what the network and its projection do."""
-        mean = lambda point: _mean(results[point])
-        extra = lambda name: mean(EXTRA[name])
-        panel = lambda letter: self._accuracy(results, letter)
-        noises = lambda: [mean(REFERENCE), extra("pca-noise-4"), extra("pca-noise-16")]
-        units = self._panels["b"]
-        ahead = lambda i: _at(results[units[max(units)]], i) - _at(results[units[min(units)]], i)
-        return {"no_pca_costs": lambda: mean(REFERENCE) - mean(NO_PCA), "random_projection": lambda: mean(RANDOM),
-                "pca_over_random": lambda: min(*panel("a").values(), *noises()) - mean(RANDOM),
-                "best_pca_dimension": lambda: _best(panel("a")),
-                "pca_dimension_spread": lambda: _spread(panel("a").values()),
-                "pca_noise_spread": lambda: _spread(noises()),
-                "most_hidden_units_over_fewest": lambda: ahead(-1),
-                "larger_network_ahead_early": lambda: ahead(FEW_EPOCHS - 1),
-                "time_without_pca": lambda: (_seconds(results[EXTRA["timed-without-pca"]])
-                                             / _seconds(results[EXTRA["timed-with-pca"]])),
-                "one_layer_over_two": lambda: mean(REFERENCE) - extra("two-hidden-layers"),
-                "pca_over_trained_layer": lambda: mean(REFERENCE) - extra("trained-60-units")}
-
-    def _training(self, results):
-        """{name: function}: what lot, rate, clip norm and noise do."""
-        panel = lambda letter: self._accuracy(results, letter)
-        extra = lambda name: _mean(results[EXTRA[name]])
-        usual = lambda: [accuracy for rate, accuracy in panel("d").items() if rate <= 0.07]
-        return {"best_lot_size": lambda: _best(panel("c")), "lot_size_spread": lambda: _spread(panel("c").values()),
-                "noise_level_spread": lambda: _spread(panel("f").values()),
-                "rate_spread": lambda: _spread(usual()), "best_rate": lambda: _best(panel("d")),
-                "large_rate_costs": lambda: max(usual()) - extra("large-rate"),
-                "less_noise_regains": lambda: extra("large-rate-less-noise") - extra("large-rate"),
-                "falling_noise_gains": lambda: extra("falling-noise") - _mean(results[REFERENCE]),
-                "median_clip_norm_gains": lambda: extra("median-clip-norm") - _mean(results[REFERENCE]),
-                "best_clip_norm": lambda: _best(panel("e")), "clip_spread": lambda: _spread(panel("e").values())}
-
-    draw = staticmethod(draw_runs)
+class NotMeasured(Exception):
+    """A claim's run was not made, or has nothing to say; its text says which and why."""
 
 
-def _others(results):
-    """{name: function}: medians of unclipped norms, and training less test accuracy."""
-    norms = lambda layer: statistics.median(norm for run in results[EXTRA["watched-norms"]]
-                                            for norm in run["median_norms_not_private"][layer])
-    private = lambda: max((run["train_accuracy"] - run["test_accuracy"] for point in NoiseLevels().points(False)
-                           for run in results[point]), key=abs)
-    baseline = lambda i: (_at(results[EXTRA["baseline"]], i, "train_accuracy_not_private")
-                          - _at(results[EXTRA["baseline"]], i))
-    return {"median_norm_hidden_not_private": lambda: norms("dense1"),
-            "median_norm_softmax_not_private": lambda: norms("dense2"), "private_gap_not_private": private,
-            "baseline_gap_early": lambda: baseline(FEW_EPOCHS - 1), "baseline_gap_late": lambda: baseline(-1)}
+class Runs:
+    """The results behind the claims, by name. A name that no point of the figure bears is a KeyError."""
+
+    def __init__(self, results, points, smoke=False):
+        self.results, self.smoke, self.budgets = results, smoke, None
+        self.names = {point.name for point in points}
+
+    def of(self, name):
+        """The results of a point. Raises NotMeasured."""
+        if name not in self.names:
+            raise KeyError(f"no point of the figure is named {name}")
+        if name not in self.results:
+            raise NotMeasured(f"{name} has not been run")
+        if self.results[name][0]["stopped"] == NO_LOT:
+            raise NotMeasured(f"{name}: {NO_LOT}")
+        return self.results[name]
+
+    def accuracy(self, name):
+        """Mean test accuracy."""
+        return statistics.mean(run["test_accuracy"] for run in self.of(name))
+
+    def panel(self, letter):
+        """{x: mean accuracy} of a panel of Figure 5, without its horizontal lines."""
+        return {x: self.accuracy(point.name) for x, point in PANELS[letter].points(self.smoke).items() if not isinstance(x, str)}
+
+    def at(self, row, name, column="test_accuracy"):
+        """Mean of a column of the histories at a row, or at the last if there are fewer."""
+        return statistics.mean(run["history"][column][min(row, len(run["history"]["epoch"]) - 1)] for run in self.of(name))
+
+    def gaps(self, name):
+        """Training less test accuracy of each run."""
+        return [run["train_accuracy"] - run["test_accuracy"] for run in self.of(name)]
+
+    def seconds(self, name):
+        """Least seconds a step: other jobs on the machine only add."""
+        return min(run["seconds_per_step"] for run in self.of(name))
+
+    def median_norm(self, name, layer):
+        """The median over lots of a layer's median norms; lots whose gradients were not finite have none."""
+        norms = [norm for run in self.of(name) for norm in run["median_norms_not_private"][layer] if norm is not None]
+        if not norms:
+            raise NotMeasured(f"{name}: no finite norm of {layer}")
+        return statistics.median(norms)
+
+    def budget(self, epsilon, delta):
+        """Accuracy of a pair of Figure 4."""
+        if self.budgets is None:
+            pairs = budgets({name: self.of(name) for name in BUDGET_RUNS})["pairs"]
+            self.budgets = {(pair["epsilon"], pair["delta"]): pair["test_accuracy"] for pair in pairs}
+        if self.budgets[epsilon, delta] is None:
+            raise NotMeasured(f"nothing fits epsilon {epsilon:g}, delta {delta:g}")
+        return self.budgets[epsilon, delta]
 
 
-def _budget(pairs):
-    """Figure 4 in numbers; left out where nothing fits."""
-    best = {(pair["epsilon"], pair["delta"]): pair["test_accuracy"] for pair in pairs}
-    found = {"accuracy_at_quarter_epsilon": best[0.25, 1e-2],
-             "over_epsilon": _difference(best[8.0, 1e-5], best[0.5, 1e-5]),
-             "over_delta": _difference(best[2.0, 1e-2], best[2.0, 1e-5])}
-    return {name: value for name, value in found.items() if value is not None}
+def points(smoke):
+    """The claims' runs: those of Figures 4 and 5 that they need, and a few of their own."""
+    mine = [point for point in EXTRA.values() if not (smoke and "--steps" in point.flags)]  # smoke sets the epochs
+    return list(dict.fromkeys([*mine, REFERENCE, *panel_points(PANELS, smoke), *budget_points(smoke)]))
 
 
-def _mean(runs):
-    return statistics.mean(run["test_accuracy"] for run in runs)
+def summary(results, smoke):
+    """{"quantities": {name: number or null}, "not_measured": {name: why}, "runs": [...]}."""
+    found, missing = evaluate(CLAIMS, Runs(results, [*points(smoke), *points(False)], smoke))
+    return {"quantities": found, "not_measured": missing, "runs": [row(name, runs) for name, runs in results.items()]}
 
 
-def _at(runs, i, column="test_accuracy"):
-    """Mean of a column at row i of the histories, an epoch a row, or at their last."""
-    return statistics.mean(run["history"][column][min(i, len(run["history"]["epoch"]) - 1)] for run in runs)
+def evaluate(claims, of):
+    """({claim: number or None}, {claim: why there is none}). KeyError for a misspelt run or column."""
+    found, missing = dict.fromkeys(claims), {}
+    for name, expression in claims.items():
+        try:
+            found[name] = expression(of)
+        except NotMeasured as reason:
+            missing[name] = str(reason)
+    return found, missing
 
 
-def _seconds(runs):
-    """Least seconds a step: other jobs on the machine only add."""
-    return min(run["seconds_per_step"] for run in runs)
+def usual_rates(of):
+    """Accuracies at the rates that the paper calls stable."""
+    return [accuracy for rate, accuracy in of.panel("d").items() if rate <= 0.07]
 
 
-def _best(accuracies):
+def best(accuracies):
+    """Where the accuracy is highest."""
     return max(accuracies, key=accuracies.get)
 
 
-def _spread(values):
+def spread(values):
+    """Greatest less least."""
+    values = list(values)
     return max(values) - min(values)
 
 
-def _difference(one, other):
-    return None if one is None or other is None else one - other
+SENTENCES = Figure(points, summary, draw_runs)

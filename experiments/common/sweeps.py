@@ -1,14 +1,15 @@
 """Many runs of an experiment in parallel processes; what is done stays done, and an interrupt loses nothing."""
 import csv
 import json
-import multiprocessing
 import os
 import signal
 import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from importlib import import_module
-from multiprocessing.connection import wait
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 from tqdm import tqdm
@@ -93,43 +94,44 @@ def perform(runs, jobs, quiet=False):
     waiting = [run for run in runs if run.result() is None]
     for name in THREADS:
         os.environ.setdefault(name, "1")
-    running, failed = {}, []
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C: no process is left behind
-    context = multiprocessing.get_context("spawn")
-    with tqdm(total=len(runs), initial=len(runs) - len(waiting), unit="run", disable=True if quiet else None,
-              file=sys.stderr, dynamic_ncols=True) as bar:
-        try:
-            while waiting or running:
-                while waiting and len(running) < jobs:
-                    process = context.Process(target=work, args=(waiting[0],), daemon=True)
-                    process.start()
-                    running[process.sentinel] = (process, waiting.pop(0))
-                bar.set_description(", ".join(run.name for _, run in running.values()))
-                for sentinel in wait(list(running), timeout=5):
-                    process, run = running.pop(sentinel)
-                    process.join()
-                    bar.update()
-                    if process.exitcode:
-                        failed.append(f"{run.name}: {_why(run, process.exitcode)}")
-                    else:
-                        bar.write(f"{run.name}: {_told(run.result())}", file=sys.stderr)
-                bar.refresh()
-        except KeyboardInterrupt:
-            for process, _ in running.values():
-                process.terminate()  # in training, a request to stop after the current lot
-            for process, _ in running.values():
-                process.join()
-            raise
-        finally:
-            signal.signal(signal.SIGTERM, before)
+    failed, before = [], signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C
+    pool = ProcessPoolExecutor(min(jobs, max(1, len(waiting))), get_context("spawn"), _leave_interrupts_to_the_parent)
+    try:
+        with tqdm(total=len(runs), initial=len(runs) - len(waiting), unit="run", disable=True if quiet else None,
+                  file=sys.stderr, dynamic_ncols=True) as bar:
+            pending = {pool.submit(work, run): run for run in waiting}
+            for done in as_completed(pending):
+                run, problem = pending[done], done.exception()
+                if isinstance(problem, BrokenProcessPool):
+                    raise MinidpError("a run's process was killed, perhaps for its memory; those that are not finished: "
+                                      f"{', '.join(run.name for run in waiting if run.result() is None)}. The same command "
+                                      "goes on; fewer --jobs need less memory")
+                if isinstance(problem, MinidpError):
+                    failed.append(f"{run.name}: {problem}")
+                elif problem is not None:
+                    raise problem
+                else:
+                    bar.write(f"{run.name}: {_told(run.result())}", file=sys.stderr)
+                bar.update()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in active_children():
+            process.terminate()  # in training, a request to stop after the current lot
+        raise
+    finally:
+        pool.shutdown()
+        signal.signal(signal.SIGTERM, before)
     if failed:
         raise MinidpError(f"{len(failed)} of {len(runs)} runs failed: {'; '.join(failed)}")
     return {run: run.result() for run in runs}
 
 
+def _leave_interrupts_to_the_parent():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent asks with SIGTERM
+
+
 def work(run):
-    """One run, in a process of its own; what it prints goes into a log beside its folder."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent asks with SIGTERM
+    """One run, in a process of the pool; what it prints goes into a log beside its folder. Raises MinidpError."""
     folder = run.out / run.name
     config = run.config
     if (folder / "config.json").exists():
@@ -142,11 +144,12 @@ def work(run):
                                   "reason": str(error), "steps": 0, "seed": run.seed, "commit": git_commit()})
             return
         except (MinidpError, OSError, MemoryError) as error:
-            print(f"error: {' '.join(str(error).split())}")
-            sys.exit(2)
+            told = " ".join(str(error).split()) or type(error).__name__
+            print(f"error: {told}")
+            raise MinidpError(told) from None
         if stopped == "interrupted":
             print("interrupted; the same command goes on from its checkpoint")
-            sys.exit(130)
+            raise MinidpError("interrupted; the same command goes on from its checkpoint")
     write_json(run.json, with_history(folder))
 
 
@@ -165,11 +168,3 @@ def _told(result):
     if result["stopped"] == NO_LOT:
         return NO_LOT
     return f"{result['test_accuracy']:.2%} after {result['steps']} lots, {result['seconds_total']:.0f} s"
-
-
-def _why(run, status):
-    if status < 0:
-        return f"killed by signal {-status}"
-    path = run.out / f"{run.name}.log"
-    lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
-    return next((line for line in reversed(lines) if line.strip()), f"exit status {status}").removeprefix("error: ")

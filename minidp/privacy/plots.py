@@ -36,7 +36,7 @@ def save_epsilon_curves(path, epochs, curves, delta, title="", reference=(), kin
     if reference:
         axes.plot(*zip(*((x, y) for x, y, _ in reference)), label="printed in the paper", **plotting.PAPER)
     for x, y, label in reference:
-        right = 2 * x > epochs[0] + epochs[-1]  # of the middle: the label stands to the left
+        right = x > epochs[0] + 0.1 * (epochs[-1] - epochs[0])  # of the left edge: there is room for the label on the left
         axes.annotate(label, (x, y), textcoords="offset points", xytext=(-6 if right else 6, 4),
                       ha="right" if right else "left", fontsize=plotting.SMALL)
     axes.set(xlabel="epochs", ylabel=f"epsilon at delta = {delta:g}")
@@ -50,7 +50,7 @@ def save_epsilon_curves(path, epochs, curves, delta, title="", reference=(), kin
 
 def _label(name, kinds):
     kind = (kinds or {}).get(name, "bound")
-    return name if kind == "bound" else f"{name} ({kind}, no guarantee)"
+    return name if kind == "bound" else f"{name}\n({kind}, no guarantee)"
 
 
 def save_tradeoff(path, alphas, curves):

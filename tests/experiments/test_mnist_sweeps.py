@@ -1,13 +1,17 @@
 """The sweeps behind Figures 3, 4 and 5: one panel as a user runs it, and what each figure takes from its runs."""
 import json
+import shutil
+from pathlib import Path
 
 import pytest
-from common.sweep_figures import PANELS, Budgets, NoiseLevels, Panels, spending
-from common.sweep_sentences import EXTRA, Sentences
+from common import sweep_sentences
+from common.sweep_figures import BUDGETS, LEVELS, PANELS, panels, spending
+from common.sweep_sentences import CLAIMS, SENTENCES, Runs, evaluate
 from common.sweeps import NO_LOT
 
 from minidp.privacy import Gaussian, JointGaussian, Ledger, LossDistributionAccountant, PoissonSampled
 
+RESULTS = Path(sweep_sentences.__file__).resolve().parents[1] / "results" / "sweeps"
 SMOKE = ("mnist_sweeps.py", "--smoke", "--dataset", "strokes", "--jobs", 2)
 
 
@@ -40,7 +44,20 @@ def test_one_panel_writes_a_json_a_run_and_a_picture_and_runs_nothing_twice(run_
 
 def test_drawing_runs_nothing(run_script, tmp_path):
     done = run_script(*SMOKE, "--figure", "5b", "--draw", "--out", "out", check=2)
-    assert "holds no run of figure 5b; leave out --draw" in done.stderr and not list((tmp_path / "out").iterdir())
+    assert "lacks runs: hidden-200-seed1, hidden-2000-seed1; leave out --draw" in done.stderr
+    assert done.stderr.count("\n") == 1 and not list((tmp_path / "out").iterdir())
+
+
+def test_fewer_runs_are_drawn_only_when_asked_for(run_script, tmp_path):
+    (tmp_path / "out").mkdir()
+    flags = ("mnist_sweeps.py", "--figure", "5b", "--draw", "--out", "out")
+    shutil.copy(RESULTS / "hidden-200-seed1.json", tmp_path / "out")
+    done = run_script(*flags, check=2)
+    assert "lacks runs: hidden-500-seed1, noise-medium-seed1, hidden-2000-seed1" in done.stderr and "--partial" in done.stderr
+    run_script(*flags, "--partial", check=0)
+    summary = json.loads((tmp_path / "out" / "figure_5b.json").read_text())
+    assert summary["missing"] == ["hidden-500", "noise-medium", "hidden-2000"]
+    assert "--partial needs --draw" in run_script("mnist_sweeps.py", "--partial", check=2).stderr
 
 
 def test_another_commands_result_is_refused_in_one_line(run_script, tmp_path):
@@ -51,12 +68,12 @@ def test_another_commands_result_is_refused_in_one_line(run_script, tmp_path):
 
 
 def test_figure_3_is_the_mean_over_seeds():
-    figure = NoiseLevels()
-    summary = figure.summary({point: [result(0.9), result(0.92)] for point in figure.points(False)})
+    summary = LEVELS.summary({point.name: [result(0.9), result(0.92)] for point in LEVELS.points(False)}, False)
     large = summary["levels"]["large"]
     assert list(summary["levels"]) == ["large", "medium", "small"] and large["sigma_pca"] == 16
     assert large["test_accuracy"] == pytest.approx(0.91) and (large["lowest"], large["highest"]) == (0.9, 0.92)
     assert large["curves"]["test_accuracy"] == pytest.approx([0.71, 0.81, 0.91])
+    assert large["curves"]["lowest"] == pytest.approx([0.7, 0.8, 0.9]) and large["paper"] == 0.9
     assert large["train_accuracy_not_private"] == pytest.approx(0.92)
 
 
@@ -70,27 +87,26 @@ def test_spending_is_the_certified_epsilon_of_pca_and_the_lots_so_far():
 
 
 def test_figure_4_reads_each_run_at_the_last_epoch_that_the_pair_allows(monkeypatch):
-    figure = Budgets()
-    points = figure.points(False)
-    runs = {point: [result(0.9 + 0.01 * i)] for i, point in enumerate(points)}
+    points = BUDGETS.points(False)
+    runs = {point.name: [result(0.9 + 0.01 * i)] for i, point in enumerate(points)}
     monkeypatch.setattr("common.sweep_figures.spending", lambda run, delta: lambda row: (0.3, 0.5, 0.9)[row])
-    pairs = {(pair["epsilon"], pair["delta"]): pair for pair in figure.summary(runs)["pairs"]}
+    pairs = {(pair["epsilon"], pair["delta"]): pair for pair in BUDGETS.summary(runs, False)["pairs"]}
     best = 0.9 + 0.01 * (len(points) - 1)
     assert pairs[0.25, 1e-5]["test_accuracy"] is None
     assert pairs[0.5, 1e-2]["test_accuracy"] == pytest.approx(best - 0.1) and pairs[0.5, 1e-2]["steps"] == 200
     assert pairs[1.0, 1e-5]["name"] == points[-1].name and pairs[1.0, 1e-5]["test_accuracy"] == pytest.approx(best)
 
 
-def test_a_point_without_a_lot_is_shown_as_such(tmp_path):
-    figure = Panels("f")
+def test_a_point_without_a_lot_is_shown_as_such(tmp_path, drawn):
+    figure = panels("f")
     none = {"stopped": NO_LOT, "reason": "not one lot fits", "steps": 0}
-    runs = {point: [none if point.name == "noise-multiplier-1" else result(0.9)] for point in figure.points(False)}
-    summary = {**figure.summary(runs), "seeds": [1], "dataset": "mnist"}
+    runs = {point.name: [none if point.name == "noise-multiplier-1" else result(0.9)] for point in figure.points(False)}
+    summary = {**figure.summary(runs, False), "seeds": [1], "dataset": "mnist"}
     points = {point["x"]: point for point in summary["panels"]["f"]["points"]}
     assert points[1]["steps"] == 0 and points[1]["reason"] == "not one lot fits" and "test_accuracy" not in points[1]
     assert points[4]["name"] == "noise-medium" and points[16]["test_accuracy"] == 0.9
     figure.draw(tmp_path / "panel.png", summary)
-    assert (tmp_path / "panel.png").stat().st_size > 10_000
+    assert any(text.get_text() == "no lot left" for text in drawn[0].axes[0].texts)
 
 
 def test_the_panels_span_the_papers_ranges():
@@ -98,13 +114,18 @@ def test_the_panels_span_the_papers_ranges():
     assert ends == {"a": (20, 100), "b": (200, 2000), "c": (200, 2000), "d": (0.01, 0.1), "e": (1, 8), "f": (1, 16)}
 
 
+def all_runs(accuracy, **others):
+    """{name: runs} of every point of the sentences."""
+    return {point.name: [result(accuracy.get(point.name, 0.949))] for point in SENTENCES.points(False)} | others
+
+
 def test_sentences_are_differences_between_the_runs_they_name():
-    figure = Sentences()
-    points = figure.points(False)
     accuracy = {"noise-medium": 0.95, "projection-none": 0.93, "projection-random": 0.92, "lot-size-400": 0.955,
-                "two-hidden-layers": 0.94, "hidden-200": 0.9, "hidden-2000": 0.96, EXTRA["large-rate"].name: 0.8,
+                "two-hidden-layers": 0.94, "hidden-200": 0.9, "hidden-2000": 0.96, "large-rate": 0.8,
                 "noise-multiplier-1": 0.849}
-    found = figure.summary({point: [result(accuracy.get(point.name, 0.949))] for point in points})["quantities"]
+    summary = SENTENCES.summary(all_runs(accuracy), False)
+    found = summary["quantities"]
+    assert found.keys() == CLAIMS.keys() and summary["not_measured"].keys() <= {"accuracy_at_quarter_epsilon", "over_epsilon"}
     assert found["no_pca_costs"] == pytest.approx(0.02) and found["random_projection"] == 0.92
     assert found["one_layer_over_two"] == pytest.approx(0.01) and found["best_lot_size"] == 400
     assert found["most_hidden_units_over_fewest"] == pytest.approx(0.06)
@@ -114,12 +135,33 @@ def test_sentences_are_differences_between_the_runs_they_name():
     assert found["private_gap_not_private"] == pytest.approx(0.01)
 
 
-def test_quantities_whose_runs_are_missing_are_left_out():
-    figure = Sentences()
-    there = [point for point in figure.points(False) if point.name in ("noise-medium", "projection-none")]
-    found = figure.summary({point: [result(0.95)] for point in there})["quantities"]
-    assert found["no_pca_costs"] == 0
-    assert not {"random_projection", "pca_dimension_spread", "best_lot_size", "one_layer_over_two"} & set(found)
+def test_claims_whose_runs_are_missing_are_named_with_the_reason():
+    none = {"stopped": NO_LOT, "reason": "not one lot fits", "steps": 0}
+    diverged = {**result(0.1), "median_norms_not_private": {"dense1": [None, None], "dense2": [3.0, None]}}
+    runs = all_runs({}, **{"noise-multiplier-1": [none], "watched-norms": [diverged]})
+    del runs["projection-random"]
+    summary = SENTENCES.summary(runs, False)
+    why = summary["not_measured"]
+    assert why["random_projection"] == "projection-random has not been run"
+    assert why["noise_level_spread"] == "noise-multiplier-1: no lot left"
+    assert why["median_norm_hidden_not_private"] == "watched-norms: no finite norm of dense1"
+    assert summary["quantities"]["median_norm_softmax_not_private"] == 3.0
+    assert all(summary["quantities"][name] is None for name in why)
+
+
+@pytest.mark.parametrize("claim", [lambda of: of.accuracy("noise-meduim"), lambda of: of.at(-1, "baseline", "train_acuracy"),
+                                   lambda of: of.panel("g"), lambda of: of.median_norm("watched-norms", "dense7")])
+def test_a_misspelt_run_column_panel_or_layer_fails(claim):
+    with pytest.raises(KeyError):
+        evaluate({"claim": claim}, Runs(all_runs({}), SENTENCES.points(False)))
+
+
+def test_what_is_measured_and_what_is_expected_bear_the_same_names():
+    """The quantities without a number in the paper are listed here, so that a misspelt claim cannot hide."""
+    entries = json.loads((RESULTS.parents[1] / "expected.json").read_text())["mnist_sweeps"]
+    expected = {entry["quantity"].removeprefix("quantities.") for entry in entries if entry["quantity"].startswith("quantities.")}
+    assert CLAIMS.keys() - expected == {"best_clip_norm", "clip_spread", "baseline_gap_early", "median_norm_softmax_not_private"}
+    assert expected <= CLAIMS.keys()
 
 
 def test_runs_on_different_data_are_not_averaged(run_script, tmp_path):

@@ -81,9 +81,15 @@ def test_each_run_leaves_one_json_with_its_history_and_is_not_run_again(toy):
 
 
 def test_a_failure_is_named_and_the_other_runs_are_kept(toy):
-    with pytest.raises(MinidpError, match="2 of 3 runs failed: fail-seed1: expected better; die-seed1: killed by signal 9"):
-        perform([toy("fail"), toy("die"), toy()], 1, quiet=True)
+    with pytest.raises(MinidpError, match="1 of 2 runs failed: fail-seed1: expected better"):
+        perform([toy("fail"), toy()], 1, quiet=True)
     assert toy().json.exists()
+
+
+def test_a_killed_process_is_named_and_what_was_done_is_kept(toy):
+    with pytest.raises(MinidpError, match="killed, perhaps for its memory; those that are not finished: die-seed1, finish-seed2"):
+        perform([toy(), toy("die"), toy(seed=2)], 1, quiet=True)
+    assert toy().json.exists() and list(perform([toy(), toy(seed=2)], 1, quiet=True)) == [toy(), toy(seed=2)]
 
 
 def test_a_result_of_another_command_is_refused(toy):
