@@ -4,8 +4,8 @@
     python experiments/mnist_best.py --target-epsilon 2.93     # 0.5, 1, 2, 2.93, 8 have settings of their own
     python experiments/mnist_best.py --held-out 10000          # how the settings were chosen: no test image is read
 
-Scattering coefficients (`minidp.data.Scattering`), normalised within each image, and cosines of them along random
-directions (`minidp.data.RandomFeatures`: a Gaussian kernel) are the same whatever the data and cost no privacy. Abadi
+Scattering coefficients (`features/scattering.py`), normalised within each image, and cosines of them along random
+directions (`features/random_features.py`: a Gaussian kernel) are the same whatever the data and cost no privacy. Abadi
 et al. 2016, Section 4, suggests fixed features; Tramer and Boneh 2021, arXiv:2011.11660, take the scattering. The
 features' mean is released with noise and subtracted; lots are large, the clip norm is small, and the loss distribution
 says what all of it costs.
@@ -20,13 +20,15 @@ from common.config import option, parse
 from common.flags import RunFlags
 from common.job import Job, exit_status, load_digits, shrink_for_smoke
 from common.views import load_features, save_features
+from features.random_features import RandomFeatures
+from features.scattering import Scattering
 import numpy as np
 from tqdm import tqdm
 
 from minidp import nn
 from minidp.backend import to_host
 from minidp.cli import user_errors
-from minidp.data import RandomFeatures, Scattering, cache_dir
+from minidp.data import cache_dir
 from minidp.errors import ParameterError, UnsupportedEventError
 from minidp.grads import Explicit
 from minidp.mechanism import Sanitizer, flat_group

@@ -20,7 +20,7 @@ RANK = {
     "__init__": 7, "__main__": 7,
 }
 APART = {("mechanism", "nn"), ("mechanism", "data")}
-OUTSIDE = {"tests", "tools", "experiments", "common"}
+OUTSIDE = {"tests", "tools", "experiments", "common", "features"}
 
 
 def main(root):

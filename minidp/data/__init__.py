@@ -5,8 +5,6 @@ _EXPORTS = {
     "Dataset": "dataset",
     "Examples": "examples",
     "LabelledExamples": "examples",
-    "RandomFeatures": "random_features",
-    "Scattering": "scattering",
     "cache_dir": "fetch",
     "centre_crop": "augment",
     "distort": "augment",

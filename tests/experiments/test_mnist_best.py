@@ -6,9 +6,11 @@ import time
 
 import numpy as np
 import pytest
+from features.random_features import RandomFeatures
+from features.scattering import Scattering
 from mnist_best import FEATURES, KERNEL_WIDTH, NORM, SETTINGS, Config
 
-from minidp.data import RandomFeatures, Scattering, load_strokes
+from minidp.data import load_strokes
 from minidp.errors import ParameterError
 from minidp.privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled
 

@@ -2,9 +2,9 @@ import math
 
 import numpy as np
 import pytest
+from features.random_features import RandomFeatures
 
 from minidp.backend import to_host
-from minidp.data import RandomFeatures
 from minidp.errors import DtypeError, ParameterError, ShapeError
 
 

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from .. import validate
-from ..backend import namespace_of
-from ..errors import ParameterError
+from minidp import validate
+from minidp.backend import namespace_of
+from minidp.errors import ParameterError
 
 WIDTH, FREQUENCY, SLANT = 0.8, 0.75 * math.pi, 4.0  # of the finest wavelet: pixels, radians a pixel, ratio times L
 PERIODS = 2  # of the padded image, summed on either side; beyond, the filters are below float32

@@ -3,8 +3,8 @@ import math
 
 import numpy as np
 
-from .. import validate
-from ..backend import namespace_of
+from minidp import validate
+from minidp.backend import namespace_of
 
 WIDTHS = 1e-30, 1e30  # the directions are float32
 

@@ -1,0 +1,204 @@
+"""The scattering features: filters written out in space, convolutions as sums over pixels, and what follows from them."""
+import math
+
+import numpy as np
+import pytest
+from features.scattering import Scattering, gaussian, morlet
+
+from minidp.backend import to_host
+from minidp.errors import DtypeError, ParameterError, ShapeError
+
+EXACT = {"rtol": 1e-12, "atol": 1e-13}
+PERIODS = range(-4, 5)  # of the image, summed: twice as far as the code goes
+SETTINGS = (dict(size=8, scales=1, angles=2, pad=0), dict(size=4, scales=2, angles=3, pad=2),
+            dict(size=14, scales=3, angles=2, pad=1))
+
+
+def _wrapped(pixels, formula):
+    """formula(rows, columns) about pixel (0, 0), summed over everything that wraps around to each pixel."""
+    u = np.arange(pixels)
+    return sum(formula(u[:, None] + pixels * p, u + pixels * q) for p in PERIODS for q in PERIODS)
+
+
+def _phi(pixels, width):
+    found = _wrapped(pixels, lambda rows, columns: np.exp(-(rows**2 + columns**2) / (2 * width**2)))
+    return found / found.sum()
+
+
+def _psi(pixels, scale, angle, angles):
+    """Before the factor c: rows are the second coordinate of u, columns the first."""
+    turn, width, frequency = math.pi * angle / angles, 0.8 * 2**scale, 3 * math.pi / 2 ** (scale + 2)
+    along = lambda rows, columns: columns * math.cos(turn) + rows * math.sin(turn)
+    across = lambda rows, columns: (rows * math.cos(turn) - columns * math.sin(turn)) * 4 / angles
+    g = lambda *u: np.exp(-(along(*u) ** 2 + across(*u) ** 2) / (2 * width**2))
+    envelope, wave = _wrapped(pixels, g), _wrapped(pixels, lambda *u: g(*u) * np.exp(1j * frequency * along(*u)))
+    return (wave - envelope * (wave.sum() / envelope.sum())) / 4**scale
+
+
+def _spectrum(v):
+    """The Fourier sum at every frequency, as a product with the matrix of its terms."""
+    u = np.arange(len(v))
+    terms = np.exp(-2j * math.pi / len(v) * (np.outer(u, u) % len(v)))
+    return terms @ v @ terms
+
+
+def _filters(pixels, scales, angles):
+    """{(j, a): psi} in space, with the factor c."""
+    found = {(j, a): _psi(pixels, j, a, angles) for j in range(scales) for a in range(angles)}
+    left = 1 - np.abs(_spectrum(_phi(pixels, 0.8 * 2 ** (scales - 1)))) ** 2
+    energy = sum(np.abs(_spectrum(psi)) ** 2 for psi in found.values())
+    ratios = [left[v] / ((energy[v] + energy[-v[0], -v[1]]) / 2) for v in np.ndindex(pixels, pixels) if v != (0, 0)]
+    return {key: psi * math.sqrt(min(ratios)) for key, psi in found.items()}
+
+
+def _convolved(x, kernel):
+    return sum(x[u] * np.roll(kernel, u, (0, 1)) for u in np.ndindex(x.shape))
+
+
+def _scattered(x, size, scales, angles, pad):
+    """S of one image, one path at a time; (P, n, n)."""
+    framed = np.zeros((size + 2 * pad,) * 2)
+    framed[pad : pad + size, pad : pad + size] = x
+    psi = _filters(len(framed), scales, angles)
+    every = lambda step, v: v[::step, ::step]
+    average = lambda u, j: every(2 ** (scales - j), _convolved(u, _phi(len(u), 0.8 * 2 ** (scales - 1 - j))))
+    seen = lambda key, j: every(2**j, psi[key]) * 4**j
+    modulus = lambda u, j, key: every(2 ** (key[0] - j), np.abs(_convolved(u, seen(key, j))))
+    first = {key: modulus(framed, 0, key) for key in psi}
+    paths = [average(framed, 0)] + [average(u, j) for (j, _), u in first.items()]
+    for j in range(scales):
+        for k in range(j + 1, scales):
+            paths += [average(modulus(first[j, a], j, (k, b)), k) for a in range(angles) for b in range(angles)]
+    return np.stack(paths)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=["1 scale", "2 scales", "3 scales"])
+def test_features_equal_sums_over_pixels_one_path_at_a_time(setting, backend, rng):
+    x = rng.standard_normal((2, setting["size"], setting["size"]))
+    features = to_host(Scattering(**setting)(backend.asarray(x))).transpose(0, 3, 1, 2)
+    for got, image in zip(features, x):
+        np.testing.assert_allclose(got, _scattered(image, **setting), **EXACT)
+
+
+def test_a_lit_pixel_gives_the_average_about_it():
+    size, pad, scales = 6, 5, 2
+    expected, phi = np.zeros((size * size, 4, 4)), _phi(16, 1.6)
+    for number, (row, column) in enumerate(np.ndindex(size, size)):
+        for n, m in np.ndindex(4, 4):
+            expected[number, n, m] = phi[4 * n - row - pad, 4 * m - column - pad]
+    lit = np.eye(size * size).reshape(-1, size, size)
+    np.testing.assert_allclose(Scattering(size, scales=scales, angles=1, pad=pad)(lit)[..., 0], expected, **EXACT)
+
+
+def test_wavelets_and_averages_equal_their_formulas_in_space():
+    for j, a in np.ndindex(2, 8):
+        np.testing.assert_allclose(morlet(32, j, a, 8), _psi(32, j, a, 8), **EXACT)
+    for pixels, width in ((32, 1.6), (16, 0.8), (16, 3.2)):
+        row = gaussian(pixels, width)
+        np.testing.assert_allclose(row[:, None] * row, _phi(pixels, width), **EXACT)
+
+
+def test_filters_are_scaled_as_far_as_energy_allows():
+    for size, scales, angles in ((8, 1, 2), (8, 2, 3), (16, 3, 4)):
+        scattering, psi = Scattering(size, scales=scales, angles=angles, pad=0), _filters(size, scales, angles)
+        for j in range(scales):
+            got = scattering.filters(j, 0, np.float64, np)
+            for a in range(angles):
+                np.testing.assert_allclose(got[a], _spectrum(psi[j, a]), rtol=1e-12, atol=1e-12)
+
+
+def test_no_frequency_gains_energy_and_one_keeps_it():
+    scattering, total = Scattering(28), np.abs(_spectrum(_phi(32, 1.6))) ** 2
+    for j in range(2):
+        energy = (scattering.filters(j, 0, np.float64, np) ** 2).sum(axis=0)
+        total += (energy + np.array([[energy[-v, -w] for w in range(32)] for v in range(32)])) / 2
+    assert np.delete(total, 0).max() == pytest.approx(1, abs=1e-12)
+
+
+def test_mnist_has_81_channels_of_8_by_8():
+    assert Scattering(28).output_shape == (8, 8, 81)
+    assert Scattering(28, scales=3).output_shape == (4, 4, 217)  # Bruna and Mallat 2013: 1 + J L + L^2 J (J - 1) / 2
+
+
+def test_energy_is_not_increased(rng):
+    scattering = Scattering(28)
+    x = np.zeros((4, 28, 28))
+    x[:, 8:20, 8:20] = rng.random((4, 12, 12))
+    x[3] = rng.standard_normal((28, 28))
+    other = x + 0.1 * rng.standard_normal(x.shape)
+    y, moved = scattering(x), scattering(other)
+    area = 16  # pixels that one position stands for
+    assert (area * (y**2).sum(axis=(1, 2, 3)) < (x**2).sum(axis=(1, 2))).all()
+    assert (area * ((y - moved) ** 2).sum(axis=(1, 2, 3)) < ((x - other) ** 2).sum(axis=(1, 2))).all()
+
+
+def test_shifts_move_the_positions_and_small_ones_change_little(rng):
+    scattering = Scattering(28)
+    x = np.zeros((1, 28, 28))
+    x[0, 8:16, 8:16] = np.add.outer(np.hanning(8), np.hanning(8))
+    shifted = np.roll(x, (4, -4), (1, 2))
+    y = scattering(x)
+    np.testing.assert_allclose(scattering(shifted), np.roll(y, (1, -1), (1, 2)), atol=1e-12)
+    stripes = x * np.cos(2 * np.arange(28))
+    moved = np.roll(stripes, 1, 2)
+    relative = lambda a, b: np.linalg.norm(a - b) / np.linalg.norm(a)
+    assert relative(scattering(stripes), scattering(moved)) < 0.25 * relative(stripes, moved)
+
+
+def test_the_mirror_image_has_mirrored_angles(rng):
+    x = rng.random((1, 16, 16))
+    scattering = Scattering(16, pad=0, angles=4)
+    y, mirrored = (scattering(image)[0] for image in (x, x.transpose(0, 2, 1)))
+    other = [(2 - a) % 4 for a in range(4)]  # pi/2 minus the angle; the modulus does not tell it from pi more
+    first, back = (features[..., 1:9].reshape(4, 4, 2, 4) for features in (y, mirrored))
+    np.testing.assert_allclose(back[:, :, :, other].transpose(1, 0, 2, 3), first, atol=1e-12)
+    second, back = (features[..., 9:].reshape(4, 4, 4, 4) for features in (y, mirrored))
+    np.testing.assert_allclose(back[:, :, other][:, :, :, other].transpose(1, 0, 2, 3), second, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_backend_and_dtype(dtype, backend, rng):
+    scattering = Scattering(12, scales=2, angles=2, pad=0)
+    x = rng.random((3, 12, 12))
+    y = scattering(backend.asarray(x, dtype=dtype))
+    assert y.dtype == dtype
+    np.testing.assert_allclose(to_host(y), scattering(x), atol=1e-6)
+
+
+def test_images_do_not_meet_and_stay_as_they_are(rng):
+    scattering = Scattering(8, scales=1, angles=2, pad=0)
+    x = rng.random((70, 8, 8)).astype(np.float32)
+    before, done = x.copy(), []
+    y = scattering(x, done.append)
+    np.testing.assert_array_equal(x, before)
+    assert sum(done) == 70
+    np.testing.assert_allclose(scattering(x[41:42]), y[41:42], rtol=1e-5, atol=1e-7)
+    x[0] = 1 - x[0]
+    np.testing.assert_array_equal(scattering(x)[1:], y[1:])
+
+
+def test_an_even_image_has_no_wavelet_coefficients():
+    y = Scattering(16, pad=0, angles=2)(np.full((1, 16, 16), 0.5))
+    np.testing.assert_allclose(y[..., 0], 0.5)
+    np.testing.assert_allclose(y[..., 1:], 0, atol=1e-12)
+
+
+def test_an_empty_batch_is_empty():
+    assert Scattering(28)(np.zeros((0, 28, 28), np.float32)).shape == (0, 8, 8, 81)
+
+
+@pytest.mark.parametrize("settings, message", [
+    ({"size": 0}, "size=0"), ({"scales": 0}, "scales=0"), ({"angles": -1}, "angles=-1"), ({"pad": -1}, "pad=-1"),
+    ({"size": 29}, "size + 2 pad = 33 to be a multiple of 2^scales = 4"), ({"size": 2.0}, "size=2.0")])
+def test_settings_out_of_range_are_refused(settings, message):
+    with pytest.raises(ParameterError) as caught:
+        Scattering(**{"size": 28, **settings})
+    assert message in str(caught.value)
+
+
+def test_wrong_images_are_refused():
+    scattering = Scattering(28)
+    with pytest.raises(ShapeError, match=r"scattering: expected x of shape \(B, 28, 28\), got \(2, 28, 28, 1\)"):
+        scattering(np.zeros((2, 28, 28, 1), np.float32))
+    with pytest.raises(DtypeError, match="scattering"):
+        scattering(np.zeros((2, 28, 28), np.uint8))
