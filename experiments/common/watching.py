@@ -1,23 +1,45 @@
 """Norms of unclipped gradients, taken down in passing; what is seen so is not private."""
 from dataclasses import dataclass, field
 
-from minidp.backend import namespace_of
+import numpy as np
+
+from minidp.backend import to_host
 from minidp.mechanism import Sanitizer
 
-WATCHED = 10  # one batch in so many is looked at
+EVERY = 10  # one lot in so many is looked at, whole
 
 
 @dataclass(frozen=True)
 class Watching(Sanitizer):
-    """A sanitizer that takes down the median norm of each clip group in every tenth batch. What it saw is not private."""
+    """A sanitizer that takes down the median norm of each clip group in every tenth lot. What it saw is not private.
+
+    raw_medians   {group: [median of each watched lot, in their order]}; None where it is not finite
+    """
 
     raw_medians: dict = field(default_factory=dict, compare=False)
-    batches: list = field(default_factory=lambda: [0], compare=False)
+
+    def for_step(self, step):
+        plain = Sanitizer(self.groups, self.strategy).for_step(step)
+        return plain if step % EVERY else _WatchedLot(plain.groups, plain.strategy, self.raw_medians)
+
+
+@dataclass(frozen=True)
+class _WatchedLot(Sanitizer):
+    """The sanitizer of one lot: its threads hand in norms in any order, and `release`, after them, takes the medians."""
+
+    raw_medians: dict = field(default_factory=dict, compare=False)
+    raw_norms: list = field(default_factory=list, compare=False)
 
     def add_clipped(self, grads, into=None):
-        if self.batches[0] % WATCHED == 0 and next(iter(grads.values())).n_examples:
-            for group in self.groups:
-                raw = sum(grads[key].sq_norms() for key in group.keys)
-                self.raw_medians.setdefault(group.name, []).append(float(namespace_of(raw).median(raw)) ** 0.5)
-        self.batches[0] += 1
+        self.raw_norms.append({group.name: to_host(sum(grads[key].sq_norms() for key in group.keys)) ** 0.5
+                               for group in self.groups})
         return super().add_clipped(grads, into)
+
+    def release(self, raw_sum, rng):
+        for group in self.groups:
+            seen = np.concatenate([norms[group.name] for norms in self.raw_norms])
+            if seen.size:
+                with np.errstate(invalid="ignore"):  # where training diverged
+                    median = float(np.median(seen))
+                self.raw_medians.setdefault(group.name, []).append(median if np.isfinite(median) else None)
+        return super().release(raw_sum, rng)

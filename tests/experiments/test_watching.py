@@ -1,0 +1,63 @@
+"""Watched norms: every tenth lot, whole; the same whatever the threads; None where training diverged."""
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from common.watching import EVERY, Watching
+
+from minidp.host import threads
+from minidp.streams import Streams
+from tests.support.training import make_data, make_trainer, values
+
+
+def watched(monkeypatch, shards, change=lambda x: x, slow=None):
+    """(medians by group, trained weights) of 25 seeded lots in so many shards, of which one may be slow."""
+    monkeypatch.setattr(threads, "shards_for", lambda examples: shards)
+    trainer, medians = make_trainer(steps=25), {}
+    sanitizer = trainer.plan.sanitizer
+    trainer.plan = replace(trainer.plan, sanitizer=Watching(sanitizer.groups, sanitizer.strategy, medians))
+    grads = trainer._per_example_grads
+
+    def delayed(batch, streams):
+        if len(batch.y) % 2 == slow:
+            time.sleep(0.002)
+        return grads(batch, streams)
+
+    monkeypatch.setattr(trainer, "_per_example_grads", delayed)
+    x, y = make_data()
+    trainer.run(change(x), y, Streams(3))
+    return medians, values(trainer.network)
+
+
+def test_one_seed_gives_one_set_of_medians_whatever_thread_is_first(monkeypatch):
+    runs = [watched(monkeypatch, 3, slow=slow)[0] for slow in (None, 0, 1)]
+    assert runs[0] == runs[1] == runs[2]
+    alone, _ = watched(monkeypatch, 1)
+    for group, medians in alone.items():
+        assert len(medians) == len(range(0, 25, EVERY))
+        assert runs[0][group] == pytest.approx(medians, rel=1e-12)
+
+
+def test_the_first_median_is_that_of_the_lots_own_gradients(monkeypatch):
+    trainer = make_trainer()
+    (lot,) = trainer.plan.sampler.lots(40, 1, Streams(3).sampling)
+    x, y = make_data()
+    z, caches = trainer.network.forward(x[lot])
+    grads = trainer.network.param_grads(trainer.loss(z, y[lot])[1], caches)
+    medians, _ = watched(monkeypatch, 2)
+    for group in trainer.plan.sanitizer.groups:
+        norms = [np.sqrt(sum((grads[key].materialise()[b] ** 2).sum() for key in group.keys)) for b in range(len(lot))]
+        assert medians[group.name][0] == pytest.approx(np.median(norms))
+
+
+def test_watching_changes_no_weight(monkeypatch):
+    _, seen = watched(monkeypatch, 1)
+    trainer = make_trainer(steps=25)
+    trainer.run(*make_data(), Streams(3))
+    assert all((seen[key] == array).all() for key, array in values(trainer.network).items())
+
+
+def test_norms_that_are_not_finite_are_none(monkeypatch):
+    medians, _ = watched(monkeypatch, 2, change=lambda x: x * np.nan)
+    assert medians and all(median is None for found in medians.values() for median in found)
