@@ -9,10 +9,23 @@ from numbers import Integral, Real
 from .errors import DtypeError, ParameterError, ShapeError
 
 
+MOST_COUNT = 2**128 - 1     # seeds may have 128 bits; nothing else that is counted comes near
+
+
 def _number(name, value):
-    if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
         raise ParameterError(f"expected {name}={value!r} to be a number")
-    return value
+    try:
+        float(value)
+    except OverflowError:
+        raise ParameterError(f"expected {name}={shown(value)} to be a number that float64 can hold") from None
+
+
+def shown(value):
+    """repr of a value for a message; of a very long integer, how many digits it has."""
+    if isinstance(value, Integral) and abs(value) > MOST_COUNT:
+        return f"(an integer of {int(math.log10(abs(value))) + 1} digits)"
+    return repr(value)
 
 
 def in_range(low, high, *, open_low=False, open_high=False, **named):
@@ -52,10 +65,12 @@ def non_negative_finite(**named):
 
 
 def count(minimum=0, **named):
-    """Check that each named value is an integer of at least `minimum`."""
+    """Check that each named value is an integer of at least `minimum` and at most MOST_COUNT."""
     for name, value in named.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
-            raise ParameterError(f"expected {name}={value!r} to be an integer of at least {minimum}")
+            raise ParameterError(f"expected {name}={shown(value)} to be an integer of at least {minimum}")
+        if value > MOST_COUNT:
+            raise ParameterError(f"expected {name}={shown(value)} to be an integer of at most {MOST_COUNT}")
 
 
 def one_of(allowed, **named):

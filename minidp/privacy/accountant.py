@@ -6,12 +6,13 @@ from operator import add
 
 import numpy as np
 
-from ..errors import ParameterError, UnsupportedEventError
-from ..validate import in_range, non_negative_finite, one_of
+from ..errors import NumericalBoundError, ParameterError, UnsupportedEventError
+from ..validate import in_range, non_negative_finite, one_of, shown
 from .events import (Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, NeighbouringRelation,
                      NonPrivate, PoissonSampled, Repeated, combined_noise_multiplier, number_to_json)
 
 LEAST_NOISE = 1e-160    # below it epsilon leaves the range of float64
+MOST_RELEASES = 2 ** 53     # a larger count is not exact in float64
 KINDS = ("bound", "approximation", "comparison")
 
 
@@ -46,6 +47,7 @@ def primitives(event, relation, count=1):
         UnsupportedEventError   sampling that does not belong to the relation, or a sampled composition
                                 of anything but Gaussians
     """
+    _check_count(event, count)
     if isinstance(event, (Gaussian, Laplace)):
         if event.noise_multiplier < LEAST_NOISE:
             yield NonPrivate(), count
@@ -95,6 +97,12 @@ def _one_lot(event, relation):
     if len(parts) == 1 and parts[0][1] == 1 and isinstance(parts[0][0], Laplace):
         return [parts[0][0]]
     raise _unsupported(event, relation, "only Gaussians compose within one sampled lot")
+
+
+def _check_count(event, count):
+    if count > MOST_RELEASES:
+        raise NumericalBoundError(f"expected at most 2^53 releases of {event!r}, got {shown(count)}: float64 cannot "
+                                  f"compose more of them exactly")
 
 
 def _unsupported(event, relation, why):

@@ -83,11 +83,10 @@ class LossDistributionAccountant(Accountant):
         mass, log_total = tilted_masses(masses.log_mass, losses, grid.tilt)                  # [M2]
         transform, error = spectrum_of(mass, masses.knots, grid.points)
         size = np.maximum(np.abs(transform), 1e-300)
-        logs = np.log(size) + 1j * np.angle(transform)
+        spectrum = np.array([np.log(size), np.angle(transform), np.log(size + error), error / (size + error)])
+        spectrum[3] += 6 * ROUNDING * (1 + np.abs(spectrum[0] + 1j * spectrum[1]))
         return ComposedLoss(
-            log_transform=logs,
-            log_size=np.log(size + error),
-            relative_error=error / (size + error) + 6 * ROUNDING * (1 + np.abs(logs)),
+            spectrum=spectrum,
             log_total=log_total,
             log_finite=-math.log1p(-math.exp(masses.infinite)),
             offset=masses.offset,

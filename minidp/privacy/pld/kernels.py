@@ -10,7 +10,8 @@ from numba import njit
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS
-NEGLIGIBLE = 120.0      # twice the exponent below a cell's peak at which its integral is cut off
+CUT_OFF = 120.0         # twice the exponent below a cell's peak at which its integral is cut off: e^-60 of it
+FAR = 40.0              # standard deviations from both peaks, 0 and m, beyond which masses (e^-800) leave float64
 
 
 @njit(cache=True)
@@ -84,9 +85,9 @@ def spread_gaussian_masses(q, m, h, knots):
         gap = (knots[k + 1] - knots[k]) * h
         peak = min(max(0.0, a), b)
         slope = max(0.0, -peak)
-        start = max(a, peak - math.sqrt(slope * slope + NEGLIGIBLE) + slope)
+        start = max(a, peak - math.sqrt(slope * slope + CUT_OFF) + slope)
         slope = max(0.0, peak) - m
-        stop = min(b, peak + math.sqrt(slope * slope + NEGLIGIBLE) - slope)
+        stop = min(b, peak + math.sqrt(slope * slope + CUT_OFF) - slope)
         excess, _, tilted = _integrals(start, stop, b, m, peak)
         below_b = -excess
         # r - r_a in units of r_b; without a lower end, r_a = 0 and r itself remains
@@ -110,12 +111,14 @@ def merged_gaussian_masses(q, m, h, lift, knots, begin):
     directions; what lies below `begin`, or is too thin to reach the next knot, is left out.
     """
     masses = np.full(len(knots), -math.inf)
-    start = begin
+    start = max(begin, -FAR)
     for k in range(len(knots)):
         above = lift + knots[k] * h
         knot = (log_ratio_at(q, above) + 0.5 * m * m) / m
         if knot <= start:
             continue
+        if max(knot - max(start, m), start - m) > FAR:
+            break                                   # too little mass is left to reach this knot, or any further one
         peak = min(max(0.0, start), knot)
         missing, plain, _ = _integrals(start, knot, knot, m, peak)
         left = knot
@@ -129,7 +132,7 @@ def merged_gaussian_masses(q, m, h, lift, knots, begin):
             missing += gain
             plain += more
             left += width
-            if left - max(knot, m) > 40.0:
+            if left - max(knot, m) > FAR:
                 break
         if not reached:
             break

@@ -14,12 +14,11 @@ NEGLIGIBLE = 60.0       # parts of the spectrum below e^-60 of the whole are dro
 class ComposedLoss:
     """The tilted privacy loss of some releases, in logarithms: composing adds (+) and repeating multiplies (* count).
 
-    The transform has half the grid's points, since masses are real; all other fields are numbers.
+    `spectrum` has four rows about the Fourier transform of the tilted, normalised masses (K,), K = points // 2 + 1:
+    ln |transform|, its phase, ln of (|transform| + its error), and the error as a share of that sum.
     """
 
-    log_transform: np.ndarray   # ln of the Fourier transform of the tilted, normalised masses
-    log_size: np.ndarray        # ln of |transform| with its error added
-    relative_error: np.ndarray  # of the transform, as a share of that size
+    spectrum: np.ndarray        # (4, K)
     log_total: float            # ln of the sum of the tilted masses before they were normalised
     log_finite: float           # -ln of the probability that the loss is finite
     offset: float               # the loss of knot 0
@@ -50,17 +49,18 @@ class LossWindow:
         self.grid, self.centre, self.rounding = grid, loss.mean, loss.rounding
         self.infinite = -math.expm1(-loss.log_finite) if grid.upper else 0.0
         self.log_factor = loss.log_total - grid.tilt * loss.mean
-        kept = np.flatnonzero(loss.log_size > -NEGLIGIBLE)
-        spectrum = np.zeros(len(loss.log_size), np.complex128)
-        spectrum[kept] = np.exp(loss.log_transform[kept])
+        log_modulus, phase, log_size, relative_error = loss.spectrum
+        kept = np.flatnonzero(log_size > -NEGLIGIBLE)
+        transform = np.zeros(len(phase), np.complex128)
+        transform[kept] = np.exp(log_modulus[kept] + 1j * phase[kept])
         first = math.ceil((loss.mean - grid.before - loss.offset) / grid.step)
-        self.mass = np.roll(np.fft.irfft(spectrum, grid.points), -(first % grid.points))
+        self.mass = np.roll(np.fft.irfft(transform, grid.points), -(first % grid.points))
         self.left = loss.offset + first * grid.step
         right = self.left + grid.points * grid.step
         # what lies beyond one end of the window wraps around to the other; Chernoff's bound says how much that is
         beyond_right = math.exp(min(loss.log_right - grid.right_order * right, 0.0))
         beyond_left = math.exp(min(loss.log_left + grid.left_order * self.left, 0.0))
-        errors = np.exp(loss.log_size[kept]) * np.minimum(loss.relative_error[kept], 1.0)
+        errors = np.exp(log_size[kept]) * np.minimum(relative_error[kept], 1.0)
         norm = math.sqrt(2 * square_sum(errors) / grid.points) + math.exp(-NEGLIGIBLE)
         norm += 8 * ROUNDING * math.log2(grid.points) * math.sqrt(square_sum(self.mass))
         self.weighted_error = norm * math.sqrt(_weight_square_sum(grid))

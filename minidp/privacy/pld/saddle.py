@@ -51,11 +51,11 @@ def grid_for(parts, epsilon, delta, direction, fineness):
             target = {"log_delta": log_delta}
     saddle = find(samples, **target)
     (right, right_order), (left, left_order) = window(samples, saddle, OUTSIDE)
-    span = max(losses[-1] - losses[0] for losses, _, _ in samples)
-    step = max(fineness * math.sqrt(saddle.variance / steps), 1.01 * (right - left) / MAX_POINTS, abs(span) / MAX_POINTS)
+    span = max(abs(losses[-1] - losses[0]) for losses, _, _ in samples)
+    step = max(fineness * math.sqrt(saddle.variance / steps), 1.01 * (right - left) / MAX_POINTS, span / MAX_POINTS)
     points = fast_length((right - left) / step + 4)
     before = saddle.centre - left + 0.5 * (points * step - (right - left))
-    gaps = (fineness / 4, max(3 * fineness / max(saddle.tilt, 1e-9), abs(span) / MAX_KNOTS))
+    gaps = (fineness / 4, max(3 * fineness / max(saddle.tilt, 1e-9), span / MAX_KNOTS))
     return LossGrid(direction, True, step, gaps, points, min(saddle.tilt, MOST_TILT_A_STEP / step), before,
                     deviations, right_order, left_order)
 
