@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 RANK = {
-    "errors": 0, "validate": 0, "files": 0, "cli": 0, "plotting": 0, "numbers": 0, "host": 0,
+    "errors": 0, "validate": 0, "files": 0, "cli": 0, "plotting": 0, "numbers": 0, "lazy": 0, "host": 0,
     "backend": 1, "streams": 1,
     "grads": 2,
     "nn": 3, "privacy": 3, "data": 3,

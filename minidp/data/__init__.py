@@ -1,30 +1,13 @@
 """Data sets: MNIST and CIFAR, verified; offline digits; augmentation. Modules are loaded on first use."""
-from importlib import import_module
+from ..lazy import names_of
 
-_EXPORTS = {
-    "Dataset": "dataset",
-    "Examples": "examples",
-    "LabelledExamples": "examples",
-    "cache_dir": "fetch",
-    "centre_crop": "augment",
-    "distort": "augment",
-    "draw_distortions": "augment",
-    "load": "choose",
-    "load_cifar10": "cifar",
-    "load_cifar100": "cifar",
-    "load_mnist": "mnist",
-    "load_public": "cifar",
-    "load_strokes": "strokes",
-    "standardise_images": "augment",
-}
-__all__ = list(_EXPORTS)
-
-
-def __getattr__(name):
-    if name not in _EXPORTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_EXPORTS[name]}", __name__), name)
-
-
-def __dir__():
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = names_of(__name__, {
+    "augment": ("centre_crop", "distort", "draw_distortions", "standardise_images"),
+    "choose": ("load",),
+    "cifar": ("load_cifar10", "load_cifar100", "load_public"),
+    "dataset": ("Dataset",),
+    "examples": ("Examples", "LabelledExamples"),
+    "fetch": ("cache_dir",),
+    "mnist": ("load_mnist",),
+    "strokes": ("load_strokes",),
+})

@@ -9,7 +9,8 @@ import numpy as np
 from ..errors import NumericalBoundError, ParameterError, UnsupportedEventError
 from ..validate import in_range, non_negative_finite, one_of, shown
 from .events import (Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, NeighbouringRelation,
-                     NonPrivate, PoissonSampled, Repeated, combined_noise_multiplier, number_to_json)
+                     NonPrivate, PoissonSampled, PureDP, Repeated, combined_noise_multiplier, number_to_json)
+from .ledger import Ledger
 
 LEAST_NOISE = 1e-160    # below it epsilon leaves the range of float64
 MOST_RELEASES = 2 ** 53     # a larger count is not exact in float64
@@ -26,6 +27,11 @@ class Bound:
     lower: float
     estimate: float
     upper: float
+
+    def __post_init__(self):  # NumPy's numbers become Python's, whose repr one can read
+        for name in ("lower", "estimate", "upper"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, value if value is None else float(value))
 
     def __float__(self):
         return float(self.upper)
@@ -131,8 +137,16 @@ class Accountant:
         self._costs = {}
 
     def covers(self, primitive):
-        """Whether there is a theorem for this primitive event (subclasses)."""
-        raise NotImplementedError
+        """Whether there is a theorem for this primitive event.
+
+        By default for Gaussian, Laplace and pure-DP noise, unsampled or Poisson-sampled, and for Gaussian noise over
+        lots of fixed size.
+        """
+        if isinstance(primitive, FixedSizeSampled):
+            return isinstance(primitive.event, Gaussian)
+        if isinstance(primitive, PoissonSampled):
+            primitive = primitive.event
+        return isinstance(primitive, (Gaussian, Laplace, PureDP))
 
     def choose_grid(self, parts, *, epsilon=None, delta=None):
         """The grid (orders, losses, ...; hashable) for these (primitive, count) pairs and this target."""
@@ -154,14 +168,14 @@ class Accountant:
         """Whether this accountant can bound the event under its relation."""
         try:
             self._check(list(primitives(event, self.relation)))
-        except UnsupportedEventError:
+        except (UnsupportedEventError, NumericalBoundError):
             return False
         return True
 
     def epsilon(self, ledger, delta):
         """Bound on the epsilon for which the ledger is (epsilon, delta)-DP; delta in (0, 1)."""
         in_range(0, 1, open_low=True, open_high=True, delta=delta)
-        parts = self._parts(ledger)
+        parts = self._primitives(ledger)
         if any(isinstance(event, NonPrivate) for event, _ in parts):
             return Bound(math.inf, math.inf, math.inf)
         if not parts:
@@ -171,7 +185,7 @@ class Accountant:
     def delta(self, ledger, epsilon):
         """Bound on the delta for which the ledger is (epsilon, delta)-DP; epsilon at least 0, finite."""
         non_negative_finite(epsilon=epsilon)
-        parts = self._parts(ledger)
+        parts = self._primitives(ledger)
         if any(isinstance(event, NonPrivate) for event, _ in parts):
             return Bound(0.0, 1.0, 1.0)
         if not parts:
@@ -200,14 +214,23 @@ class Accountant:
             self._costs[key] = self.cost_curve(event, grid)
         return self._costs[key]
 
-    def _parts(self, ledger):
+    def _charges(self, ledger):
+        """The (event, count) pairs that this accountant reads from a ledger."""
+        return ledger.items()
+
+    def _primitives(self, ledger):
+        """(primitive, count) pairs, equal ones merged."""
+        if not isinstance(ledger, Ledger):
+            raise ParameterError(f"{self.name}: expected a Ledger, got {ledger!r:.200}; record events with "
+                                 f"ledger = Ledger(); ledger.append(event, count)")
         if ledger.relation is not self.relation:
             raise ParameterError(f"expected a ledger under {self.relation.name}, got one under "
                                  f"{ledger.relation.name}; construct the accountant with that relation")
         merged = {}
-        for event, count in ledger.items():
+        for event, count in self._charges(ledger):
             for primitive, n in primitives(event, self.relation, count):
                 merged[primitive] = merged.get(primitive, 0) + n
+                _check_count(primitive, merged[primitive])
         self._check(merged.items())
         # sorted, so that the order of the events cannot change even the rounding
         return sorted(((event, n) for event, n in merged.items() if n > 0), key=repr)

@@ -4,20 +4,13 @@ import math
 import numpy as np
 
 from .accountant import Accountant, Bound
-from .events import Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, PoissonSampled, PureDP, Repeated
+from .events import Composed, FixedSizeSampled, Gaussian, JointGaussian, PoissonSampled, Repeated
 from .gaussian import gaussian_epsilon
 from .moments import PAPER_ORDERS, MomentsAccountant, pure_epsilon
 
 
 class _PairAccountant(Accountant):
     """Shared by the accountants that give each release its (epsilon_i, delta_i) and compose those."""
-
-    def covers(self, primitive):
-        if isinstance(primitive, FixedSizeSampled):
-            return isinstance(primitive.event, Gaussian)
-        if isinstance(primitive, PoissonSampled):
-            primitive = primitive.event
-        return isinstance(primitive, (Gaussian, Laplace, PureDP))
 
     def choose_grid(self, parts, *, epsilon=None, delta=None):
         """((delta_i of each kind of release), delta kept for composition): half and half, kinds share alike."""
@@ -166,12 +159,8 @@ class PerTensorAccountant2016(MomentsAccountant):
         super().__init__(*([] if relation is None else [relation]), orders=PAPER_ORDERS)
         self.kind = "comparison"
 
-    def _parts(self, ledger):
-        apart = type(ledger)(ledger.relation)
-        for event, count in ledger.items():
-            for tensor in per_tensor(event):                                                  # [M1]
-                apart.append(tensor, count)
-        return super()._parts(apart)
+    def _charges(self, ledger):
+        return [(tensor, count) for event, count in ledger.items() for tensor in per_tensor(event)]      # [M1]
 
 
 def per_tensor(event):

@@ -67,15 +67,11 @@ class MomentsAccountant(Accountant):
         self.kind = "approximation" if method == "asymptotic" else "bound"
 
     def covers(self, primitive):
-        if isinstance(primitive, (Gaussian, Laplace, PureDP)):
-            return True
-        if isinstance(primitive, FixedSizeSampled):
-            return isinstance(primitive.event, Gaussian)
-        if isinstance(primitive, PoissonSampled) and self.method == "asymptotic":
+        if self.method == "asymptotic" and isinstance(primitive, PoissonSampled):
             sigma = getattr(primitive.event, "noise_multiplier", 0)
             return (isinstance(primitive.event, Gaussian) and sigma >= 1
                     and primitive.sampling_probability < 1 / (16 * sigma))
-        return isinstance(primitive, PoissonSampled) and isinstance(primitive.event, (Gaussian, Laplace))
+        return super().covers(primitive)
 
     def choose_grid(self, parts, *, epsilon=None, delta=None):
         return self.orders

@@ -7,8 +7,7 @@ from ..errors import ParameterError
 from ..validate import in_range
 from .accountant import Accountant, Bound, primitives
 from .conversion import sharper_delta, sharper_epsilon
-from .events import (FixedSizeSampled, Gaussian, Laplace, NeighbouringRelation, NonPrivate, PoissonSampled,
-                     PureDP, RandomlyStopped)
+from .events import NeighbouringRelation, NonPrivate, RandomlyStopped
 from .moments import log_moment_curve, pure_epsilon
 
 DEFAULT_ORDERS = (tuple(1 + x / 100 for x in (1, 2, 3, 5, 7)) + tuple(1 + x / 10 for x in range(1, 100))
@@ -52,11 +51,7 @@ class RenyiAccountant(Accountant):
     def covers(self, primitive):
         if isinstance(primitive, RandomlyStopped):
             return self.supports(primitive.event)
-        if isinstance(primitive, FixedSizeSampled):
-            return isinstance(primitive.event, Gaussian)
-        if isinstance(primitive, PoissonSampled):
-            primitive = primitive.event
-        return isinstance(primitive, (Gaussian, Laplace, PureDP))
+        return super().covers(primitive)
 
     def choose_grid(self, parts, *, epsilon=None, delta=None):
         return self.orders
@@ -92,7 +87,7 @@ class RenyiAccountant(Accountant):
 
     def total_curve(self, ledger):
         """(a-1) D_a of the whole ledger at `orders`, (K,); infinite where a release has no noise."""
-        parts = self._parts(ledger)
+        parts = self._primitives(ledger)
         if any(isinstance(event, NonPrivate) for event, _ in parts):
             return np.full(len(self.orders), math.inf)
         return self._compose(parts, self.orders) if parts else np.zeros(len(self.orders))

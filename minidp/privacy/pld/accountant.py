@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..accountant import Accountant, Bound
-from ..events import Gaussian, Laplace, NeighbouringRelation, PoissonSampled, PureDP
+from ..events import FixedSizeSampled, NeighbouringRelation
 from ..moments import pure_epsilon
 from ..renyi import RenyiAccountant
 from .cells import ADD, REMOVE, largest_loss, masses_of
@@ -18,6 +18,7 @@ FINENESS = 0.08         # grid step over the (tilted) standard deviation of one 
 WIDTH = 2e-3            # wanted width of an interval of epsilon, relative ...
 LEAST_WIDTH = 2e-5      # ... or absolute, where epsilon is so small that nobody asks for more
 DELTA_WIDTH = 0.02      # wanted width of an interval of delta, relative
+WIDE = 0.1              # where an interval stays wider than this share, Renyi's upper end is asked for too
 REFINEMENTS = 5         # times that the grid is chosen, at most
 CACHED_POINTS = 2 ** 16     # costs on longer grids are few and large, and not kept
 MAX_GRIDS = 16          # kept for queries that follow
@@ -41,8 +42,8 @@ class LossDistributionAccountant(Accountant):
         The grid is refined until the interval is 0.2 per cent wide or 2e-5, as far as memory allows.
 
     Fails as
-        a wider interval; where the upper end is lost, or sigma is out of range, the upper end is that of the
-        Renyi accountant and the lower end unknown
+        a wider interval, with the Renyi accountant's upper end if that is lower; where sigma is out of range, that
+        one's upper end with the lower end unknown
 
     Source
         [M1]  upper: Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022 (arXiv:2207.04380), connecting the dots;
@@ -60,9 +61,7 @@ class LossDistributionAccountant(Accountant):
         self._grids = {}
 
     def covers(self, primitive):
-        if isinstance(primitive, PoissonSampled):
-            primitive = primitive.event
-        return isinstance(primitive, (Gaussian, Laplace, PureDP))
+        return not isinstance(primitive, FixedSizeSampled) and super().covers(primitive)
 
     def choose_grid(self, parts, *, epsilon=None, delta=None, direction, fineness=FINENESS):
         # Counts are rounded up to a ladder, so that runs of nearly the same length share their grid and with it
@@ -113,9 +112,7 @@ class LossDistributionAccountant(Accountant):
             if excess <= 1 or 4 * points > MAX_POINTS:
                 break
             fineness *= max(0.1, 0.9 / math.sqrt(excess))
-        if best.upper == math.inf:
-            return replace(_upper_only(RenyiAccountant(self.relation).epsilon_of(parts, delta)), lower=best.lower)
-        return best
+        return _capped(best, LEAST_WIDTH, lambda: RenyiAccountant(self.relation).epsilon_of(parts, delta))
 
     def delta_of(self, parts, epsilon):
         if _out_of_range(parts):
@@ -127,7 +124,7 @@ class LossDistributionAccountant(Accountant):
             if best.lower is None or best.upper - best.lower <= DELTA_WIDTH * best.upper or 16 * points > MAX_POINTS:
                 break
             fineness *= 0.3
-        return best
+        return _capped(best, 0.0, lambda: RenyiAccountant(self.relation).delta_of(parts, epsilon))
 
     def _epsilon_interval(self, parts, delta, fineness):
         """(Bound on epsilon, points of its grid): the larger of both directions, and that one's lower end."""
@@ -180,6 +177,14 @@ def _out_of_range(parts):
 
 def _upper_only(bound):
     return Bound(None, bound.upper, bound.upper)
+
+
+def _capped(best, width, other):
+    """`best`, or where that is much wider than `width`: its lower end with the upper end of other() if that is lower."""
+    if best.upper < math.inf and (best.lower is None or best.upper - best.lower <= WIDE * best.upper + width):
+        return best
+    upper = other().upper
+    return Bound(best.lower, upper, upper) if upper < best.upper else best
 
 
 def _interval(lower, upper):
