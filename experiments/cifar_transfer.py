@@ -14,11 +14,11 @@ from pathlib import Path
 
 from common.config import command_of, option, parse, to_json
 from common.flags import RunFlags
-from common.job import Job, exit_status, shrink_for_smoke
+from common.job import (exit_status, facts, finish, make_sampler, open_folder, pick_device, plan_and_budget,
+                        shrink_for_smoke)
 from common.public import scale_initial_values, train_public
 from common.verdicts import compare
 from common.sweep_flags import SweepFlags
-from common.training import stop_on_interrupt
 from common.transfer_figures import FIGURES
 from common.views import TEST_VIEWS, CachedViews, FreshViews, accuracy_over_views, feature_file
 from common.watching import Watching
@@ -32,9 +32,11 @@ from minidp.data import centre_crop, load_cifar10, load_public, standardise_imag
 from minidp.errors import ParameterError
 from minidp.files import write_json
 from minidp.mechanism import LinearDecay, Sanitizer, flat_group, per_layer_groups
+from minidp.run import Run, load_arrays, restore, save_model
+from minidp.run.progress import stop_on_interrupt
 from minidp.run.record import git_commit, versions
 from minidp.streams import Streams
-from minidp.train import OPTIMIZERS, evaluate, load_arrays, restore, save_model
+from minidp.train import OPTIMIZERS, evaluate
 from minidp.validate import count, in_range, non_negative_finite, positive_finite
 
 NAME = "cifar_transfer"
@@ -244,56 +246,63 @@ def load(config):
                    x_test=dataset.x_test[:size], y_test=dataset.y_test[:size], nominal_size=size)
 
 
-def make_inputs(job, frozen):
+def make_inputs(config, dataset, frozen, backend, streams):
     """The trained layers' inputs for training (views) and for testing (centre crops)."""
-    config, asarray = job.config, job.backend.asarray
-    images, test = asarray(job.dataset.x_train), asarray(job.dataset.x_test)
+    images, test = backend.asarray(dataset.x_train), backend.asarray(dataset.x_test)
     tested = frozen.predict(standardise_images(centre_crop(test, SIDE)), batch_size=500)
     if config.fresh_augmentation:
-        return FreshViews(images, frozen, SIDE, job.streams.dropout), tested
+        return FreshViews(images, frozen, SIDE, streams.dropout), tested
     with tqdm(total=images.shape[0], unit="image", desc="frozen features", file=sys.stderr,
               disable=True if config.quiet else None) as bar:
         fixed = Streams(0).init  # the same views in every run: they are public, and looked at by no one
-        file = feature_file(job.dataset.x_train, frozen, config.views, SIDE, job.backend.name)
-        return CachedViews(images, frozen, config.views, SIDE, fixed, job.streams.dropout, bar.update, file,
+        file = feature_file(dataset.x_train, frozen, config.views, SIDE, backend.name)
+        return CachedViews(images, frozen, config.views, SIDE, fixed, streams.dropout, bar.update, file,
                            config.multiplicity), tested
 
 
 def run(config):
     """Private training of the dense layers on CIFAR-10; returns (result, how it stopped)."""
     config = shrink_for_smoke(config, SMOKE_LOT, SMOKE_EPOCHS)
-    job = Job.begin(NAME, config, lambda: load(config))
-    if job is None:
+    folder = open_folder(NAME, config)
+    if folder is None:
         return None, "finished"
-    frozen_layers, layers, about = load_pretrained(config, job.dataset.classes, job.streams.init)
-    frozen = nn.Sequential(frozen_layers, (SIDE, SIDE, 3)).to(job.backend)
-    body = nn.Sequential(layers, frozen.output_shape).to(job.backend)
+    backend, streams, dataset = pick_device(config), Streams(config.seed), load(config)
+    frozen_layers, layers, pretrained = load_pretrained(config, dataset.classes, streams.init)
+    frozen = nn.Sequential(frozen_layers, (SIDE, SIDE, 3)).to(backend)
+    body = nn.Sequential(layers, frozen.output_shape).to(backend)
     model = nn.Sequential(frozen_layers + layers, (SIDE, SIDE, 3), frozen=[layer.name for layer in frozen_layers])
-    job.script = f"{NAME}.py {'baseline' if config.baseline else 'train'}"
     groups, raw_medians = make_groups(config, body), {}
-    job.inputs = {"pretrained_sha256": hashlib.sha256(config.pretrained_file.read_bytes()).hexdigest()}
-    job.open(Watching(groups, config.gradients, raw_medians) if config.watch_norms else Sanitizer(groups, config.gradients),
-             BASELINE_EPOCHS)
-    history = (f"pre-trained on {about['images']:,} public images of {about['classes']} classes, "
-               f"{about['test_accuracy']:.2%} there")
-    job.setup_lines = (f"all layers but the last: {history}; {about['public_data']}: public, no charge",)
-    if config.multiplicity > 1:
-        job.setup_lines += (f"each example's gradient: the mean over {config.multiplicity} views of it, clipped as one",)
-    job.dataset = replace(job.dataset, notice="; ".join(filter(None, (job.dataset.notice, history))))
-    job.about = {"pretrained": {key: about[key] for key in PRETRAINED_BY},
-                 **job.inputs, **({"median_norms_not_private": raw_medians} if config.watch_norms else {})}
-    job.measured = lambda: {"test_views": TEST_VIEWS, "test_accuracy_over_views": accuracy_over_views(
-        model, job.backend.asarray(job.dataset.x_test), job.backend.asarray(job.dataset.y_test), SIDE)}
-    job.multiplicity = config.multiplicity
-    inputs, tested = make_inputs(job, frozen)
-    decay = round(config.decay_epochs * job.dataset.nominal_size / config.lot_size)
+    sanitizer = (Watching(groups, config.gradients, raw_medians) if config.watch_norms
+                 else Sanitizer(groups, config.gradients))
+    sampler = make_sampler(config, dataset.nominal_size)
+    plan, budget = plan_and_budget(config, sampler, sanitizer, dataset.nominal_size, BASELINE_EPOCHS)
+    decay = round(config.decay_epochs * dataset.nominal_size / config.lot_size)
     optimizer = config.make_optimizer(LinearDecay(config.learning_rate, config.final_learning_rate, decay))
-    return job.train(model, body, optimizer, (inputs, job.dataset.y_train, tested, job.dataset.y_test))
+    history = (f"pre-trained on {pretrained['images']:,} public images of {pretrained['classes']} classes, "
+               f"{pretrained['test_accuracy']:.2%} there")
+    public = [f"all layers but the last: {history}; {pretrained['public_data']}"]
+    if config.multiplicity > 1:
+        public.append(f"each example's gradient: the mean over {config.multiplicity} views of it, clipped as one")
+    dataset = replace(dataset, notice="; ".join(filter(None, (dataset.notice, history))))
+    inputs = {"pretrained_sha256": hashlib.sha256(config.pretrained_file.read_bytes()).hexdigest()}
+    run = Run(folder, body, nn.SoftmaxCrossEntropy(), optimizer, plan, budget, streams, public=public, inputs=inputs,
+              augmentation_multiplicity=config.multiplicity,
+              **facts(NAME, config, dataset, "baseline" if config.baseline else "train"))
+    views, tested = make_inputs(config, dataset, frozen, backend, streams)
+
+    def about():
+        over_views = accuracy_over_views(model, backend.asarray(dataset.x_test), backend.asarray(dataset.y_test), SIDE)
+        return {"pretrained": {key: pretrained[key] for key in PRETRAINED_BY}, **inputs, "test_views": TEST_VIEWS,
+                "test_accuracy_over_views": over_views,
+                **({"median_norms_not_private": raw_medians} if config.watch_norms else {})}
+
+    labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
+    return finish(run, run.train(views, labels, tested, test_labels, model=model, about=about))
 
 
 def train(config):
     """The same; returns the exit status."""
-    return exit_status(*run(config))
+    return exit_status(run(config)[1])
 
 
 def baseline(config):

@@ -15,10 +15,10 @@ import math
 import sys
 from dataclasses import dataclass, replace
 
-from common.accounting import ACCOUNTANTS
 from common.config import option, parse
 from common.flags import RunFlags
-from common.job import Job, exit_status, load_digits, shrink_for_smoke
+from common.job import (exit_status, facts, finish, load_digits, make_sampler, open_folder, pick_device, plan_and_budget,
+                        shrink_for_smoke)
 from common.views import load_features, save_features
 from features.random_features import RandomFeatures
 from features.scattering import Scattering
@@ -33,6 +33,9 @@ from minidp.errors import ParameterError, UnsupportedEventError
 from minidp.grads import Explicit
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.privacy import Ledger, RenyiAccountant, poisson_stopped_epsilon
+from minidp.run import Run
+from minidp.run.record import ACCOUNTANTS
+from minidp.streams import Streams
 from minidp.train import OPTIMIZERS
 from minidp.validate import in_range, non_negative_finite, positive_finite
 
@@ -123,24 +126,24 @@ def load(config):
                    x_test=dataset.x_train[size:], y_test=dataset.y_train[size:])
 
 
-def fixed_features(job, images):
+def fixed_features(images, backend, quiet):
     """(N, FEATURES) float16, on the host, of uint8 images; kept in the cache for the next run."""
     cut = (images.shape[1] - SIDE) // 2
     images = np.ascontiguousarray(images[:, cut : cut + SIDE, cut : cut + SIDE])
-    digest = hashlib.sha256(repr((NAME, LAYOUT, FEATURES, KERNEL_WIDTH, NORM, images.shape, job.backend.name)).encode()
+    digest = hashlib.sha256(repr((NAME, LAYOUT, FEATURES, KERNEL_WIDTH, NORM, images.shape, backend.name)).encode()
                             + images.tobytes())
     path = cache_dir() / "features" / f"{digest.hexdigest()[:32]}.npy"
     found = load_features(path, (images.shape[0], FEATURES))
     if found is not None:
         return found
     scattering = Scattering(SIDE, pad=0)
-    norm = nn.Sequential([nn.GroupNorm(CHANNELS, GROUPS), nn.Flatten()], scattering.output_shape).to(job.backend)
+    norm = nn.Sequential([nn.GroupNorm(CHANNELS, GROUPS), nn.Flatten()], scattering.output_shape).to(backend)
     cosines = RandomFeatures(*norm.output_shape, FEATURES, KERNEL_WIDTH)
     found = np.empty((images.shape[0], FEATURES), "float16")
     with tqdm(total=images.shape[0], unit="image", desc="features", file=sys.stderr,
-              disable=True if job.config.quiet else None) as bar:
+              disable=True if quiet else None) as bar:
         for start in range(0, images.shape[0], ROWS):
-            part = job.backend.asarray(images[start : start + ROWS]) / np.float32(255)
+            part = backend.asarray(images[start : start + ROWS]) / np.float32(255)
             found[start : start + ROWS] = to_host(cosines(norm.predict(scattering(part))) * np.float32(NORM))
             bar.update(part.shape[0])
     save_features(path, found)
@@ -152,26 +155,21 @@ def mean_sanitizer(config):
     return Sanitizer(flat_group([MEAN], math.inf if config.baseline else NORM, config.mean_sigma))
 
 
-def released_mean(job, sanitizer, features):
-    """(D,) the features' noisy mean; charged before its noise is drawn."""
-    if job.start.begun:
-        return job.backend.asarray(job.start.saved[0]["network/centre.mean"])
-    job.charge_setup()
+def noisy_mean(sanitizer, features, rng, size):
+    """(D,) the features' mean, with noise; `size` is the public number of examples."""
     raw_sum = None
     for start in range(0, features.shape[0], ROWS):
         raw_sum = sanitizer.add_clipped({MEAN: Explicit(features[start : start + ROWS])}, raw_sum)
-    return sanitizer.release(raw_sum, job.streams.noise)[MEAN] / job.dataset.nominal_size
+    return sanitizer.release(raw_sum, rng)[MEAN] / size
 
 
-def cost_of_choosing(job):
+def cost_of_choosing(run, before):
     """What result.json says about the choice of the settings, which epsilon leaves out."""
-    ledger = Ledger(job.plan.relation)
-    if job.setup_event is not None:
-        ledger.append(job.setup_event)
-    for event, times in job.plan.charges(0, job.plan.steps):
+    ledger = Ledger(run.plan.relation)
+    for event, times in [*((event, 1) for event in before), *run.plan.charges(0, run.plan.steps)]:
         ledger.append(event, times)
     try:
-        private = poisson_stopped_epsilon(RenyiAccountant(job.plan.relation), ledger, job.config.delta, TRIED)
+        private = poisson_stopped_epsilon(RenyiAccountant(run.plan.relation), ledger, run.budget.delta, TRIED)
     except UnsupportedEventError:
         private = None
     return {"settings_tried": TRIED, "chosen_on": "the last 10,000 training images, training on the others, seed 0",
@@ -183,43 +181,46 @@ def cost_of_choosing(job):
 def run(config):
     """Everything from data to files; returns (result, how it stopped)."""
     config = shrink_for_smoke(config, SMOKE_LOT, SMOKE_EPOCHS)
-    job = Job.begin(NAME, config, lambda: load(config))
-    if job is None:
+    folder = open_folder(NAME, config)
+    if folder is None:
         return None, "finished"
-    dataset = job.dataset
-    mean = mean_sanitizer(config)
-    if config.centre:
-        job.setup_event, job.released = mean.event(job.sampler.relation), ("the mean of the features",)
-        (group,) = mean.groups
-        job.setup_lines = (f"mean of the features, clipped to norm {group.clip_norm:g}: noise std {group.noise_std:g} "
-                           "on the sum",)
-    job.setup_lines += ("scattering, normalisation within each image, random cosines: fixed, no charge",)
-    if config.as_chosen:
-        job.setup_lines += (f"settings: the best of {TRIED} on held-out training images; **epsilon leaves this choice out** "
-                            "(result.json, tuning)",)
-    dense = nn.Dense(FEATURES, dataset.classes, rng=job.streams.init, init=nn.init.constant(0.0), name="dense")
-    body = nn.Sequential([dense], (FEATURES,))
+    backend, streams, dataset = pick_device(config), Streams(config.seed), load(config)
+    size, mean = dataset.nominal_size, mean_sanitizer(config)
+    dense = nn.Dense(FEATURES, dataset.classes, rng=streams.init, init=nn.init.constant(0.0), name="dense")
+    body = nn.Sequential([dense], (FEATURES,)).to(backend)
     bound = math.inf if config.baseline else config.setting(4, config.clip_norm)
-    job.open(Sanitizer(flat_group(list(body.params), bound, config.sigma), config.gradients), BASELINE_EPOCHS)
-    if config.as_chosen and config.sigma and config.mean_sigma:
-        job.about = {"tuning": cost_of_choosing(job)}
-    features, tested = (job.backend.asarray(fixed_features(job, images), dtype="float32")
+    sampler = make_sampler(config, size)
+    before = [mean.event(sampler.relation)] if config.centre else []
+    sanitizer = Sanitizer(flat_group(list(body.params), bound, config.sigma), config.gradients)
+    plan, budget = plan_and_budget(config, sampler, sanitizer, size, BASELINE_EPOCHS, before)
+    public = ["scattering, normalisation within each image, random cosines: fixed"]
+    if config.as_chosen:
+        public.append(f"settings: the best of {TRIED} on held-out training images; **epsilon leaves this choice out** "
+                      "(result.json, tuning)")
+    optimizer = config.make_optimizer(config.setting(3, config.learning_rate))
+    run = Run(folder, body, nn.SoftmaxCrossEntropy(), optimizer, plan, budget, streams, public=public,
+              **facts(NAME, config, dataset))
+    about = {"tuning": cost_of_choosing(run, before)} if config.as_chosen and config.sigma and config.mean_sigma else None
+    features, tested = (backend.asarray(fixed_features(images, backend, config.quiet), dtype="float32")
                         for images in (dataset.x_train, dataset.x_test))
-    centre = []
+    layers = [dense]
     if config.centre:
-        released = released_mean(job, mean, features)
+        (group,) = mean.groups
+        what = f"mean of the features, clipped to norm {group.clip_norm:g}: noise std {group.noise_std:g} on the sum"
+        released = run.release_first("mean", *before, what, lambda: noisy_mean(mean, features, streams.noise, size))
         features -= released
         tested -= released
-        centre = [nn.Standardise(released, job.backend.xp.ones(1, dtype="float32"), name="centre")]
-    model = nn.Sequential(centre + [dense], (FEATURES,)).to(job.backend)
-    optimizer = config.make_optimizer(config.setting(3, config.learning_rate))
-    return job.train(model, body, optimizer, (features, dataset.y_train, tested, dataset.y_test))
+        layers.insert(0, nn.Standardise(released, backend.xp.ones(1, dtype="float32"), name="centre"))
+    model = nn.Sequential(layers, (FEATURES,)).to(backend)
+    labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
+    return finish(run, run.train(features, labels, tested, test_labels, model=model, about=about))
 
 
 def main(argv=None):
     """The command line; returns the exit status."""
     with user_errors():
-        return exit_status(*run(parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])))
+        _, stopped = run(parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0]))
+    return exit_status(stopped)
 
 
 if __name__ == "__main__":

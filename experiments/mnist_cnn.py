@@ -13,12 +13,15 @@ from dataclasses import dataclass
 
 from common.config import option, parse
 from common.flags import RunFlags
-from common.job import Job, exit_status, load_digits, shrink_for_smoke
+from common.job import (exit_status, facts, finish, load_digits, make_sampler, open_folder, pick_device, plan_and_budget,
+                        shrink_for_smoke)
 import numpy as np
 
 from minidp import nn
 from minidp.cli import user_errors
 from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
+from minidp.run import Run
+from minidp.streams import Streams
 from minidp.validate import non_negative_finite, positive_finite
 
 NAME = "mnist_cnn"
@@ -94,25 +97,29 @@ def to_float(images):
 def run(config):
     """Everything from data to files; returns (result, how it stopped)."""
     config = shrink_for_smoke(config, SMOKE_LOT, SMOKE_EPOCHS)
-    job = Job.begin(NAME, config, lambda: load_digits(config, SMOKE_SIZES))
-    if job is None:
+    folder = open_folder(NAME, config)
+    if folder is None:
         return None, "finished"
-    dataset = job.dataset
+    backend, streams, dataset = pick_device(config), Streams(config.seed), load_digits(config, SMOKE_SIZES)
     _, _, rate, clip_norm = SETTINGS[config.setting]
-    network = make_network(config, dataset.classes, job.streams.init)
+    network = make_network(config, dataset.classes, streams.init)
     groups = {"per-layer": per_layer_groups, "flat": flat_group}[config.clipping]
     bound = math.inf if config.baseline else clip_norm if config.clip_norm is None else config.clip_norm
-    job.open(Sanitizer(groups(list(network.params), bound, config.sigma), config.gradients), config.default_epochs)
-    network.to(job.backend)
+    sanitizer = Sanitizer(groups(list(network.params), bound, config.sigma), config.gradients)
+    sampler = make_sampler(config, dataset.nominal_size)
+    plan, budget = plan_and_budget(config, sampler, sanitizer, dataset.nominal_size, config.default_epochs)
     optimizer = config.make_optimizer(rate if config.learning_rate is None else config.learning_rate)
-    images = to_float(dataset.x_train), dataset.y_train, to_float(dataset.x_test), dataset.y_test
-    return job.train(network, network, optimizer, images)
+    run = Run(folder, network.to(backend), nn.SoftmaxCrossEntropy(), optimizer, plan, budget, streams,
+              **facts(NAME, config, dataset))
+    arrays = to_float(dataset.x_train), dataset.y_train, to_float(dataset.x_test), dataset.y_test
+    return finish(run, run.train(*map(backend.asarray, arrays)))
 
 
 def main(argv=None):
     """The command line; returns the exit status."""
     with user_errors():
-        return exit_status(*run(parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])))
+        _, stopped = run(parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0]))
+    return exit_status(stopped)
 
 
 if __name__ == "__main__":

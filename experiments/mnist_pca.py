@@ -11,13 +11,16 @@ from dataclasses import dataclass
 
 from common.config import option, parse
 from common.flags import RunFlags
-from common.job import Job, exit_status, load_digits, shrink_for_smoke
+from common.job import (exit_status, facts, finish, load_digits, make_sampler, open_folder, pick_device, plan_and_budget,
+                        shrink_for_smoke)
 import numpy as np
 
 from minidp import nn
 from minidp.cli import user_errors
 from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay, PrivatePCA, Sanitizer, flat_group, per_layer_groups, random_projection
+from minidp.run import Run
+from minidp.streams import Streams
 from minidp.train import OPTIMIZERS
 from minidp.validate import count, in_range, non_negative_finite, positive_finite
 
@@ -101,19 +104,6 @@ def make_sanitizer(config, network):
     return Sanitizer(groups(list(network.params), clip_norm, config.sigma), config.gradients)
 
 
-def make_projection(job, pca, images):
-    """The projection layer, in a list, or none. DP-PCA is charged before its noise is drawn."""
-    config = job.config
-    if config.projection == "none":
-        return []
-    if job.start.begun:
-        return [nn.Project(job.start.saved[0]["network/project1.P"])]
-    if config.projection == "random":
-        return [nn.Project(random_projection(images.shape[1], config.pca_dim, job.streams.init))]
-    job.charge_setup()
-    return [nn.Project(pca.release(pca.raw_second_moments(images), job.streams.noise))]
-
-
 def make_optimizer(config, size):
     """The optimizer with the learning rate of Section 5.2: linear, then constant.
 
@@ -136,32 +126,38 @@ def run(config, name=NAME, make_body=make_body, make_sanitizer=make_sanitizer, a
     says beside.
     """
     config = shrink_for_smoke(config, SMOKE_LOT, SMOKE_EPOCHS)
-    job = Job.begin(name, config, lambda: load_digits(config, SMOKE_SIZES))
-    if job is None:
+    folder = open_folder(name, config)
+    if folder is None:
         return None, "finished"
-    job.about = {} if about is None else about
-    images = to_float(job.dataset.x_train)
-    body = make_body(config, images.shape[1], job.dataset.classes, job.streams.init)
-    pca = None
-    if config.projection == "pca":
-        pca, relation = PrivatePCA(config.pca_dim, config.pca_sigma), job.sampler.relation
-        job.setup_event, job.released = pca.event(relation), ("the PCA projection",)
-        job.setup_lines = (f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std "
-                           f"{config.pca_sigma:g} on the second moments, whose sensitivity is "
-                           f"{pca.sensitivity(relation):.4g}",)
-    job.open(make_sanitizer(config, body), BASELINE_EPOCHS)
-    head = make_projection(job, pca, images)
-    model = nn.Sequential(head + body.layers, (images.shape[1],)).to(job.backend)
-    project = nn.Sequential(head, (images.shape[1],)).predict
-    asarray, dataset = job.backend.asarray, job.dataset
-    features = project(asarray(images)), dataset.y_train, project(asarray(to_float(dataset.x_test))), dataset.y_test
-    return job.train(model, body, make_optimizer(config, dataset.nominal_size), features)
+    backend, streams, dataset = pick_device(config), Streams(config.seed), load_digits(config, SMOKE_SIZES)
+    size, images = dataset.nominal_size, to_float(dataset.x_train)
+    sampler, pixels = make_sampler(config, size), images.shape[1]
+    body = make_body(config, pixels, dataset.classes, streams.init)
+    pca = PrivatePCA(config.pca_dim, config.pca_sigma) if config.projection == "pca" else None
+    plan, budget = plan_and_budget(config, sampler, make_sanitizer(config, body), size, BASELINE_EPOCHS,
+                                   [pca.event(sampler.relation)] if pca else [])
+    run = Run(folder, body.to(backend), nn.SoftmaxCrossEntropy(), make_optimizer(config, size), plan, budget, streams,
+              **facts(name, config, dataset))
+    head = []
+    if pca:
+        what = (f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std {config.pca_sigma:g} on "
+                f"the second moments, whose sensitivity is {pca.sensitivity(sampler.relation):.4g}")
+        head = [nn.Project(run.release_first("pca", pca.event(sampler.relation), what,
+                                             lambda: pca.release(pca.raw_second_moments(images), streams.noise)))]
+    elif config.projection == "random":
+        head = [nn.Project(random_projection(pixels, config.pca_dim, streams.init))]
+    model = nn.Sequential(head + body.layers, (pixels,)).to(backend)
+    project = lambda images: nn.Sequential(head, (pixels,)).predict(backend.asarray(images))
+    labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
+    result = run.train(project(images), labels, project(to_float(dataset.x_test)), test_labels, model=model, about=about)
+    return finish(run, result)
 
 
 def main(argv=None):
     """The command line; returns the exit status."""
     with user_errors():
-        return exit_status(*run(parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])))
+        _, stopped = run(parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0]))
+    return exit_status(stopped)
 
 
 if __name__ == "__main__":

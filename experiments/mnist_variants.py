@@ -17,6 +17,7 @@ from common.watching import Watching
 from minidp import nn
 from minidp.cli import user_errors
 from minidp.errors import ParameterError
+from minidp.mechanism import Stages
 from minidp.validate import count, positive_finite
 
 NAME = "mnist_variants"
@@ -45,20 +46,6 @@ class Config(mnist_pca.Config):
                 raise ParameterError("--baseline has no noise; leave out --final-noise-multiplier")
             if self.watch_norms:
                 raise ParameterError("--watch-norms goes with constant noise; leave out --final-noise-multiplier")
-
-
-@dataclass(frozen=True)
-class Stages:
-    """Equal steps from `first` to `last`, each `length` steps long, the last without end; fixed before training."""
-
-    first: float
-    last: float
-    stages: int
-    length: int
-
-    def __call__(self, step):
-        stage = min(step // self.length, self.stages - 1)
-        return self.first + (self.last - self.first) * stage / (self.stages - 1)
 
 
 def make_body(config, pixels, classes, rng):
@@ -98,7 +85,8 @@ def run(config):
 def main(argv=None):
     """The command line; returns the exit status."""
     with user_errors():
-        return exit_status(*run(parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])))
+        _, stopped = run(parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0]))
+    return exit_status(stopped)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ if __name__ == "__main__":
     host.tune()  # before NumPy loads
 
 from .cli import Parser
-from .errors import MinidpError
+from .errors import MinidpError, ParameterError
+from .numbers import bound_texts
 from .privacy import Gaussian, JointGaussian, Ledger, NeighbouringRelation, PoissonSampled
 from .privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from .validate import count as check_count
@@ -139,13 +140,28 @@ def tradeoff_command(args):
 
 
 def verify_command(args):
-    from .privacy.verify import differences
+    from .audit.html import page, table as html_table, verdict
+    from .files import atomic_write
+    from .run.verify import verify
 
-    found = differences(Path(args.run))
-    show(args, {"run": args.run, "differences": found},
-         found or [f"{args.run}: ledger, result.json and privacy.md agree, and every epsilon is what the ledger gives. "
-                   f"This catches accidents, not somebody who edits all three together."])
-    return 1 if found else 0
+    if args.html and not Path(args.html).parent.is_dir() or Path(args.html or "-").is_dir():
+        raise ParameterError(f"--html {args.html} cannot be written: expected a file's name in a folder that is there")
+    findings, bounds, result = report = verify(Path(args.run))
+    failed = len(report.failed)
+    seeded = " This run is seeded: it can be repeated, and must not be released." if result.get("reproducible") else ""
+    text = (f"{len(findings)} questions, {failed} mismatches: "
+            + ("the run's files agree with each other and with the accountants." if not failed
+               else "do not rely on this run's epsilon.") + seeded)
+    lines = [*(table(bounds, f"epsilon at delta {result['delta']:g}") if bounds else ()),
+             *(f"{'ok  ' if finding.passed else 'FAIL'} {finding.question} {finding.answer}" for finding in findings), text]
+    show(args, {"run": args.run, "differences": [f"{each.question} {each.answer}" for each in report.failed]}, lines)
+    if args.html:
+        rows = [(name, *bound_texts(bound), kind, note) for name, (bound, kind, note) in bounds.items()]
+        body = (f"<p>{text}</p>" + html_table(("", "question", "answer"), [(verdict(each.passed), *each[:2]) for each in findings])
+                + "<h2>epsilon</h2>" + html_table(("accountant", "lower", "estimate", "upper", "kind", "what it is"), rows))
+        with atomic_write(args.html) as file:
+            file.write(page(f"Privacy of one run: {args.run}", body))
+    return 1 if failed else 0
 
 
 def audit_command(args):
@@ -219,7 +235,8 @@ def build_parser():
     tradeoff.add_argument("--out", default="tradeoff.png")
 
     verify = command("verify", verify_command, "recompute a run's figures from its ledger")
-    verify.add_argument("run", metavar="RUN_DIR")
+    verify.add_argument("run", metavar="RUN_DIR", help="folder of a run")
+    verify.add_argument("--html", metavar="FILE", help="write the verdict as one page")
 
     audit = commands.add_parser("audit", help="every equation, its line of code and its error, measured now")
     audit.set_defaults(run_command=audit_command)

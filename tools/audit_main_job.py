@@ -28,7 +28,7 @@ from minidp.audit import empirical
 from minidp.cli import user_errors
 from minidp.errors import ParameterError
 from minidp.files import write_json
-from minidp.train import load_model
+from minidp.run import load_model
 
 CONFIDENCE = 0.95
 

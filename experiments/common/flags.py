@@ -3,10 +3,10 @@ import math
 from dataclasses import dataclass
 
 from minidp.errors import ParameterError
+from minidp.run.record import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged
 from minidp.validate import count, in_range, non_negative_finite
 
-from .accounting import ACCOUNTANTS
 from .config import option
 
 MOST = {"target_epsilon": 1e6, "epochs": 1e6}

@@ -8,7 +8,8 @@ from minidp.backend import namespace_of
 from minidp.data import distort, draw_distortions, standardise_images
 from minidp.errors import CheckpointError
 from minidp.privacy import Ledger
-from minidp.train import Progress, evaluate, load_checkpoint, restore_training, save_checkpoint
+from minidp.run import load_checkpoint, restore_training, save_checkpoint
+from minidp.train import Progress, evaluate
 from tqdm import tqdm
 
 

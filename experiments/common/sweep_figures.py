@@ -130,7 +130,7 @@ def spending(result, delta):
     @cache
     def spent(row):
         ledger = Ledger()
-        if settings["pca_noise_multiplier"] is not None:
+        if settings.get("pca_noise_multiplier") is not None:
             ledger.append(Gaussian(settings["pca_noise_multiplier"]))
         ledger.append(step, int(result["history"]["step"][row]))
         return make("loss_distribution", ledger.relation).epsilon(ledger, delta).upper

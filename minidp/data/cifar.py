@@ -151,7 +151,7 @@ def _read(place, layout):
     classes = layout.classes or max(2, int(y_train.max()) + 1)
     for labels in (y_train, y_test):
         if labels.max() >= classes:
-            raise DataError(f"{place}: expected labels from 0 to {classes - 1}, got {labels.max()}")
+            raise DataError(f"{place}: expected labels from 0 to {classes - 1}")
     verified = archived and layout.md5
     digest = _sha256(files[name] for name in names)
     unchecked = f"{layout.title} files of unchecked origin: loose files carry no published hash"
@@ -159,7 +159,7 @@ def _read(place, layout):
     return Dataset(
         layout.name, x_train, y_train, x_test, y_test, classes=classes,
         nominal_size=layout.records * len(layout.train) if layout.records else len(x_train),
-        sha256=digest, notice=notice,
+        sha256=digest, published=bool(verified) or digest in COPIES, notice=notice,
     )
 
 

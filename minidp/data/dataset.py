@@ -16,6 +16,7 @@ class Dataset:
     nominal_size  the public number of training examples, from which q may be derived: a constant of the
                   data set, never the length of what is in memory
     sha256        of the concatenated decompressed files, which tells data sets apart; None where there are none
+    published     True if that hash is public knowledge; of other records it could tell who is among them
     notice        a sentence that every output repeats, or ""
 
     Raises DataError if images and labels do not fit each other.
@@ -29,6 +30,7 @@ class Dataset:
     classes: int
     nominal_size: int
     sha256: str | None = None
+    published: bool = False
     notice: str = ""
 
     def __post_init__(self):

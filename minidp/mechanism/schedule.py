@@ -56,3 +56,32 @@ class LinearDecay:
         if step >= self.steps:
             return self.final  # [F1]
         return self.initial + (self.final - self.initial) * step / self.steps  # [F1]
+
+
+@dataclass(frozen=True)
+class Stages:
+    r"""Equal steps from `first` to `last`, each stage `length` steps long, the last without end.
+
+    Forward
+        [F1]  f(step) = first + (last - first) min(step // length, stages - 1) / (stages - 1)
+
+    Source
+        [F1]  Abadi et al. 2016, Section 3.1, "Per-layer and time-dependent parameters"
+    """
+
+    first: float
+    last: float
+    stages: int
+    length: int
+
+    def __post_init__(self):
+        non_negative_finite(first=self.first, last=self.last)
+        count(2, stages=self.stages)
+        count(1, length=self.length)
+
+    def __call__(self, step):
+        stage = min(step // self.length, self.stages - 1)
+        return self.first + (self.last - self.first) * stage / (self.stages - 1)  # [F1]
+
+
+SCHEDULES = {each.__name__: each for each in (Constant, LinearDecay, Stages)}

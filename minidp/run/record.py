@@ -1,4 +1,6 @@
 """What a run says of itself in result.json."""
+import dataclasses
+import math
 import os
 import platform
 import subprocess
@@ -7,8 +9,166 @@ from importlib import metadata
 from pathlib import Path
 
 from .. import host
+from ..files import jsonable
+from ..numbers import lower_text, upper_text
+from ..privacy import FixedSizeSampled, Ledger, PoissonSampled
+from ..privacy.catalogue import all_bounds
+from ..privacy.events import event_to_json
+from ..privacy.ledger import SETUP, STEP
+from ..train import Averaged
+from .folder import CURVES, EARLIER, KEY, MANIFEST, MAY_BE_PRIVATE, STATEMENT
+from .statement import FORMAT
 
 ROOT = Path(__file__).resolve().parents[2]
+ACCOUNTANTS = ("moments", "renyi", "loss_distribution", "gaussian_clt", "advanced", "basic")
+TRAINING_FIGURES = ("train_accuracy", "metrics.csv: columns named not_private", "curves.png: training accuracy",
+                    "checkpoint.npz: history")
+
+
+def every_epsilon(ledger, delta, names=ACCOUNTANTS):
+    """{name: {lower, estimate, upper, kind, note}}; null where an accountant has no theorem for an event."""
+    return {name: {**bound.to_json(), "kind": kind, "note": note}
+            for name, (bound, kind, note) in all_bounds(ledger, names, delta=delta).items()}
+
+
+def unamplified(accountant, charged, delta, steps_per_epoch):
+    """Epsilon of what was charged if each example were in one lot of every epoch, and nothing gained from sampling."""
+    ledger = Ledger(charged.relation)
+    for event, times in charged.items():
+        if isinstance(event, (PoissonSampled, FixedSizeSampled)):
+            ledger.append(event.event, math.ceil(times / steps_per_epoch))
+        else:
+            ledger.append(event, times)
+    return accountant.epsilon(ledger, delta)
+
+
+def settings(run):
+    """The numbers that the accounting rests on, and what the descent is; known before the first charge."""
+    plan, optimizer, size = run.plan, run.optimizer, run.dataset_size
+    averaged = isinstance(optimizer, Averaged)
+    sensitivity = plan.sanitizer.sensitivity(plan.relation)
+    return jsonable({
+        "dataset_size": size,
+        "expected_lot_size": plan.expected_lot_size,
+        "sampling_probability": plan.expected_lot_size / size,
+        "sampler": type(plan.sampler).__name__,
+        "period": plan.sampler.period,
+        "planned_steps": plan.steps,
+        "accountant": run.budget.accountant.name,
+        "target_epsilon": run.budget.epsilon,
+        "delta": run.budget.delta,
+        "augmentation_multiplicity": run.augmentation_multiplicity,
+        "optimizer": type(optimizer.optimizer if averaged else optimizer).__name__,
+        "average": optimizer.decay if averaged else 0.0,
+        "learning_rate": _setting(optimizer.learning_rate),
+        "clip_groups": [
+            {"name": group.name, "clip_norm": _setting(group.clip_norm),
+             "noise_multiplier": _setting(group.noise_multiplier),
+             "noise_std_on_sum": group.noise_std if group.constant else None,
+             "noise_std_on_mean": group.noise_std / plan.expected_lot_size if group.constant else None,
+             "sensitivity": sensitivity[group.name] if group.constant else None,
+             "parameters": [".".join(key) for key in group.keys]}
+            for group in plan.sanitizer.groups
+        ],
+    })
+
+
+def _setting(value):
+    """A number, or a schedule: its fields and the name of its class; its text where it is no dataclass."""
+    if not callable(value):
+        return value
+    if dataclasses.is_dataclass(value):
+        return {"schedule": type(value).__name__, **jsonable(value)}
+    return {"schedule": getattr(value, "__qualname__", type(value).__name__)}
+
+
+def make_result(run, record, last, about, seconds):
+    """The dictionary for result.json, but for the hash of the statement, which is rendered from it."""
+    ledger, budget, plan = record.ledger, run.budget, run.plan
+    steps, period = record.progress.step, plan.sampler.period
+    figures = [name for name in about if name.endswith("_not_private")]
+    not_private = [*(TRAINING_FIGURES if run.train_metrics else ()), *figures]
+    setup = [{"name": name, "what": what, "event": event_to_json(event),
+              "noise_multiplier": getattr(event, "noise_multiplier", None)} for name, event, what in run.setup]
+    return jsonable({
+        "experiment": run.name,
+        "dataset": run.data_name,
+        "dataset_sha256": run.data_sha256,
+        "notice": run.notice,
+        "device": run.device,
+        "gradients": plan.sanitizer.strategy,
+        "sampler": type(plan.sampler).__name__,
+        "relation": plan.relation.value,
+        "command": run.command,
+        "config": run.flags,
+        "settings": {**run.settings, "setup": setup,
+                     **{f"{each['name']}_noise_multiplier": each["noise_multiplier"] for each in setup}},
+        "public": list(run.public),
+        "steps": steps,
+        "steps_charged": ledger.count_of(STEP) * period,
+        "setup_charged": ledger.count_of(SETUP),
+        "earlier_lots_charged": ledger.count_of(EARLIER) * period,
+        "epochs": steps / run.steps_per_epoch,
+        "stopped": record.stopped,
+        "test_accuracy": last["test_accuracy"],
+        "train_accuracy": last["train_accuracy_not_private"],
+        "not_private": not_private,
+        "not_for_release": [*(MAY_BE_PRIVATE if not_private else ()), KEY],
+        "epsilon": every_epsilon(ledger, budget.delta),
+        "epsilon_without_amplification": unamplified(budget.accountant, ledger, budget.delta,
+                                                     run.steps_per_epoch).to_json(),
+        "accountant": budget.accountant.name,
+        "target_epsilon": None if math.isinf(budget.epsilon) else budget.epsilon,
+        "delta": budget.delta,
+        "seconds_total": seconds[0],
+        "seconds_per_step": seconds[1] / steps if steps else None,
+        "reproducible": run.streams.reproducible,
+        "seed": run.streams.seed,
+        "ledger_sha256": ledger.sha256(),
+        "statement_format": FORMAT,
+        "versions": versions(),
+        "commit": git_commit(),
+        **about,
+    })
+
+
+def to_quote(result):
+    """(name, upper) of the figure to quote: the tightest certified bound. (None, infinity) where there is none."""
+    bounds = {name: float(bound["upper"]) for name, bound in result["epsilon"].items()
+              if bound["kind"] == "bound" and bound["upper"] is not None}
+    return min(bounds.items(), key=lambda pair: pair[1], default=(None, math.inf))
+
+
+def summary(result):
+    """The lines that tell a person what came out."""
+    if result["notice"]:
+        yield f"NOTICE: {result['notice']}"
+    accuracy = "" if result["test_accuracy"] is None else f"test accuracy {result['test_accuracy']:.2%} "
+    yield (f"{accuracy}after {result['steps']} lots ({result['epochs']:.4g} epochs) on {result['dataset']}, "
+           f"{result['device']}")
+    if result["train_accuracy"] is not None:
+        yield f"training accuracy {result['train_accuracy']:.2%} (not private)"
+    for name, bound in result["epsilon"].items():
+        low, high = lower_text(bound["lower"]), upper_text(bound["upper"])
+        within = high if bound["lower"] in (None, bound["upper"]) else f"{low} to {high}"
+        kind = "" if bound["kind"] == "bound" else f" ({bound['kind']}, no guarantee)"
+        yield f"epsilon at delta {result['delta']:g} by {name}: {within}{kind}"
+    if result["reproducible"]:
+        yield f"seed {result['seed']}: reproducible, and not to be released"
+    threads_, kernels = (result["versions"][name] for name in ("threads", "openblas_kernels"))
+    yield (f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms a step "
+           f"(threads: {threads_}; OpenBLAS kernels: {kernels})")
+
+
+def next_steps(result, path):
+    """The last lines: the figure to quote, the file to open, the next command."""
+    name, upper = to_quote(result)
+    if math.isfinite(upper):
+        yield f"quote: epsilon {upper_text(upper)} at delta {result['delta']:g} ({name}, the tightest certified bound)"
+    else:
+        yield "quote: no epsilon: something was released without noise, or no certified bound is known"
+    yield f"read:  {path / STATEMENT} (picture: {path / CURVES}; {MANIFEST} seals all files)"
+    yield f"check: python -m minidp verify {path}"
 
 
 def versions():

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from minidp import nn
 from minidp.data import load_cifar10
-from minidp.train import SGD, load_arrays, restore
+from minidp.run import load_arrays, restore
+from minidp.train import SGD
 
 from tests.support.scripts import ROOT, command, environment
 

@@ -31,7 +31,7 @@ def test_smoke_releases_the_mean_and_trains_privately(run_script, tmp_path):
     run_script(*SMOKE, "--out", "out", check=0)
     result = result_of(tmp_path / "out")
     (group,) = result["settings"]["clip_groups"]
-    sigma, sigma_mean = group["noise_multiplier"], result["settings"]["pca_noise_multiplier"]
+    sigma, sigma_mean = group["noise_multiplier"], result["settings"]["mean_noise_multiplier"]
     assert Ledger.load(tmp_path / "out" / "ledger.json").items() == [
         (Gaussian(sigma_mean), 1), (PoissonSampled(1 / 6, Gaussian(sigma)), 12)]
     statement = (tmp_path / "out" / "privacy.md").read_text()

@@ -2,8 +2,6 @@
 import json
 
 import pytest
-from mnist_variants import Stages
-
 from minidp.privacy import Gaussian, JointGaussian, Ledger, PoissonSampled
 
 SMOKE = ("mnist_variants.py", "--smoke", "--quiet", "--dataset", "strokes", "--no-train-metrics", "--out", "out")
@@ -25,11 +23,6 @@ def test_falling_noise_is_charged_stage_by_stage(run_script, tmp_path):
     assert ledger.items() == [(Gaussian(7.0), 1), *((PoissonSampled(0.1, JointGaussian((sigma, sigma))), lots)
                                                     for sigma, lots in ((6.0, 4), (5.0, 4), (4.0, 4), (3.0, 2)))]
     assert "Stages(first=6.0, last=3.0, stages=4, length=4): follows the step" in (tmp_path / "out" / "privacy.md").read_text()
-
-
-def test_stages_fall_in_equal_steps_and_the_last_has_no_end():
-    sigma = Stages(6.0, 3.0, 4, 10)
-    assert [sigma(step) for step in (0, 9, 10, 20, 30, 39, 40, 10_000)] == [6, 6, 5, 4, 3, 3, 3, 3]
 
 
 def test_watched_norms_are_named_not_private(run_script, tmp_path):

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.config import option
-from common.training import stop_on_interrupt
+from minidp.run.progress import stop_on_interrupt
 from minidp.errors import BudgetExceededError, ParameterError
 from minidp.files import write_json
 

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from minidp.data import Dataset
-from tools import audit_main_job, audit_privacy
+from minidp.__main__ import main as minidp
+from tools import audit_main_job
 
 FLAGS = ["--smoke", "--dataset", "strokes", "--quiet", "--device", "cpu", "--hidden", "30", "--pca-dim", "8"]
 
@@ -38,7 +39,7 @@ def test_a_private_run_reports_a_bound_below_its_epsilon(tmp_path, capsys):
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert "100 canaries planted" in result["notice"] and result["dataset_sha256"] is None
     # fewer examples in memory than the public number: nothing in the run's files may tell
-    assert audit_privacy.main([str(tmp_path / "run")]) == 0
+    assert minidp(["verify", str(tmp_path / "run")]) == 0
 
 
 def test_training_without_privacy_gives_its_canaries_away(tmp_path):

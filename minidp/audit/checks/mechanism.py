@@ -309,6 +309,12 @@ def decay_is_a_line_and_then_constant(bench):
                  [0.1, 0.0952, 0.076, 0.0568, 0.052, 0.052, 0.052, 3.0])
 
 
+@measures("mechanism.schedule.Stages", "F1", method="by hand", tolerance=EXACT)
+def stages_fall_in_equal_steps_and_the_last_has_no_end(bench):
+    sigma = mechanism.Stages(6.0, 3.0, 4, 10)
+    return worst([sigma(step) for step in (0, 9, 10, 20, 30, 39, 40, 10_000)], [6, 6, 5, 4, 3, 3, 3, 3])
+
+
 @measures("mechanism.plan.Plan", "S1", method="charges one step at a time", tolerance=0.0)
 def charges_equal_a_loop_over_steps(bench):
     """Each step's own event, for a constant plan and one whose noise falls; merged, none lost, in order."""

@@ -1,7 +1,7 @@
 import os
 
 import pytest
-from common.plots import save_curves
+from minidp.run.picture import save_curves
 
 CURVES = {
     "all": dict(epochs=[1, 2, 3], test_accuracy=[0.8, 0.9, 0.92], train_accuracy=[0.79, 0.9, 0.91],

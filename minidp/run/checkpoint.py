@@ -4,8 +4,7 @@ The generators' states are in it for seeded runs only. Who holds the state of an
 subtract the noise, so such a run goes on with fresh entropy.
 """
 import json
-import zipfile
-import zlib
+import reprlib
 
 import numpy as np
 
@@ -13,9 +12,11 @@ from ..backend import namespace_of, to_host
 from ..errors import CheckpointError, DataError, ParameterError
 from ..files import atomic_write
 from ..privacy.ledger import Ledger
-from .trainer import Progress
+from ..train.trainer import Progress
 
 FORMAT = 1
+_SHORT = reprlib.Repr()  # whatever a crafted file holds, in one line
+_SHORT.maxstring = 100
 
 
 def save_arrays(path, arrays, header):
@@ -34,13 +35,13 @@ def load_arrays(path):
         header = json.loads(str(arrays.pop("header")))
     except FileNotFoundError as error:
         raise CheckpointError(f"{path}: no such file") from error
-    except (OSError, KeyError, TypeError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        why = "no .npz" if "pickle" in str(error) else error  # NumPy's advice is to load it all the same
+    except Exception as error:  # a crafted file makes zipfile, zlib, tokenize, NumPy and json raise a dozen kinds
+        why = "no .npz" if "pickle" in str(error) else str(error)[:200]  # NumPy's advice is to load it all the same
         raise CheckpointError(f"{path}: not a file that minidp wrote, or damaged ({why})") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise CheckpointError(f"{path}: expected format {FORMAT}, got {header!r:.80}")
     for name, array in arrays.items():
-        if array.dtype.kind != "f" or not np.isfinite(array).all():
+        if not isinstance(array, np.ndarray) or array.dtype.kind != "f" or not np.isfinite(array).all():
             raise CheckpointError(f"{path}: expected finite floating-point numbers in {name}")
     return arrays, header
 
@@ -78,11 +79,35 @@ def load_model(path, network):
     if header.get("kind") != "model":
         raise CheckpointError(f"{path}: expected a model, got a {header.get('kind')}")
     restore(path, arrays, network.state())
-    return header["about"]
+    return header.get("about") or {}
 
 
-def save_checkpoint(path, network, optimizer, ledger, progress, streams, config, history, extra=None):
-    """Write all that training needs to go on. config, history and extra (the caller's own) are JSON-able."""
+def refuse_differences(path, before, now):
+    """Raise CheckpointError, naming each setting, where a run's configuration is not what it was."""
+    found = list(differences(before, now))
+    found = [each for each in found if not each[0].startswith("settings.")] or found  # flags first: settings follow
+    if found:
+        named = ", ".join(f"{where} was {_SHORT.repr(was)} and is {_SHORT.repr(is_)}" for where, was, is_ in found)
+        raise CheckpointError(f"{path}: this run has another configuration: {named}")
+
+
+def differences(before, now, where=""):
+    """(dotted place, value before, value now) of all that differs between two JSON values; None where one lacks it."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in sorted({*before, *now}):
+            yield from differences(before.get(key), now.get(key), f"{where}.{key}" if where else key)
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        for i, pair in enumerate(zip(before, now)):
+            yield from differences(*pair, f"{where}[{i}]")
+    elif before != now or isinstance(before, bool) is not isinstance(now, bool):
+        yield where, before, now
+
+
+def save_checkpoint(path, network, optimizer, ledger, progress, streams, config, history, extra=None, releases=None):
+    """Write all that training needs to go on. config, history and extra (the caller's own) are JSON-able.
+
+    releases: {name: array} of what was released before the first step, which `release` reads back.
+    """
     header = {
         "kind": "checkpoint",
         "config": config,
@@ -92,7 +117,8 @@ def save_checkpoint(path, network, optimizer, ledger, progress, streams, config,
         "progress": [progress.step, progress.charged],
         "streams": streams.state() if streams.reproducible else None,
     }
-    save_arrays(path, _arrays(network, optimizer), header)
+    arrays = {f"release/{name}": array for name, array in (releases or {}).items()}
+    save_arrays(path, {**arrays, **_arrays(network, optimizer)}, header)
 
 
 def load_checkpoint(path, config):
@@ -104,13 +130,19 @@ def load_checkpoint(path, config):
         saved = header["config"]
         header["ledger"] = Ledger.from_json(header["ledger"])
         header["progress"] = Progress(*header["progress"])
-        differ = sorted(key for key in {*saved, *config} if saved.get(key) != config.get(key))
-    except (DataError, ParameterError, AttributeError, KeyError, TypeError) as error:
+        if not isinstance(saved, dict) or not isinstance(header["history"], list):
+            raise TypeError("config or history is of another type")
+        refuse_differences(path, saved, config)
+    except (DataError, ParameterError, AttributeError, KeyError, TypeError, RecursionError) as error:
         raise CheckpointError(f"{path}: damaged ({error})") from error
-    if differ:
-        named = ", ".join(f"{key} was {saved.get(key)!r} and is {config.get(key)!r}" for key in differ)
-        raise CheckpointError(f"{path}: this run has another configuration: {named}")
     return arrays, header
+
+
+def release(path, arrays, name):
+    """What was released before the first step under this name. Raises CheckpointError if it is not there."""
+    if f"release/{name}" not in arrays:
+        raise CheckpointError(f"{path}: release/{name} is missing")
+    return arrays[f"release/{name}"]
 
 
 def restore_training(path, arrays, header, network, optimizer, streams):
@@ -120,7 +152,8 @@ def restore_training(path, arrays, header, network, optimizer, streams):
     """
     if header["progress"].step > 0:
         optimizer.allocate(network.params)
-    restore(path, arrays, _arrays(network, optimizer))
+    own = {name: array for name, array in arrays.items() if not name.startswith("release/")}
+    restore(path, own, _arrays(network, optimizer))
     if streams.reproducible:
         streams.restore(header.get("streams"))
 

@@ -1,7 +1,7 @@
 """Curves of a run as a picture. Matplotlib loads when the first one is drawn."""
 import math
 
-from minidp import plotting
+from .. import plotting
 
 
 def save_curves(path, epochs, test_accuracy, *, train_accuracy=None, delta=None, epsilon=None, title="", notice=""):

@@ -8,9 +8,9 @@ import pytest
 from minidp.errors import CheckpointError, ParameterError
 from minidp.privacy import Filter, Ledger, MomentsAccountant
 from minidp.streams import Streams
-from minidp.train import (OPTIMIZERS, SGD, Adam, Progress, load_checkpoint, load_model, restore_training,
-                          save_checkpoint, save_model)
-from minidp.train.checkpoint import load_arrays, save_arrays
+from minidp.run import load_checkpoint, load_model, restore_training, save_checkpoint, save_model
+from minidp.run.checkpoint import load_arrays, save_arrays
+from minidp.train import OPTIMIZERS, SGD, Adam, Progress
 from tests.support.training import SAMPLERS, make_data, make_network, make_trainer, values
 from tests.train.test_trainer import assert_same
 from tests.train.test_trainer_stopping import after

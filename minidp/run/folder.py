@@ -1,0 +1,213 @@
+"""The folder of one run: what it may be, what it holds, and the order in which its files are written.
+
+A charge is on disk before the noise that it pays for is drawn, and nothing is written by a process that does not own
+the folder: it is locked, and before every charge and checkpoint ledger.json must hold what this process wrote last.
+"""
+import hashlib
+import hmac
+import os
+import secrets
+import time
+import weakref
+from collections import Counter
+from pathlib import Path
+
+from ..errors import CheckpointError, DataError, ParameterError
+from ..files import jsonable, read_json, write_json
+from ..privacy.ledger import STEP, Ledger
+from .checkpoint import load_checkpoint, refuse_differences, save_checkpoint
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+CONFIG, LEDGER, CHECKPOINT, RESULT = "config.json", "ledger.json", "checkpoint.npz", "result.json"
+METRICS, CURVES, MODEL, STATEMENT = "metrics.csv", "curves.png", "model.npz", "privacy.md"
+MANIFEST, KEY, LOCK = "manifest.json", "folder.key", "run.lock"
+MAY_BE_PRIVATE = (RESULT, METRICS, CURVES, CHECKPOINT)  # where figures computed from training data stand
+FILES = (CONFIG, LEDGER, MODEL, STATEMENT, *MAY_BE_PRIVATE)
+EARLIER = "earlier"  # purpose of steps whose checkpoint was gone when an unseeded run began again
+CHARGED = "charged"  # in config.json: a charge was made, so ledger.json must be there
+
+
+class RunFolder:
+    """Files of one run under one folder, written so that a kill at any moment loses no charge."""
+
+    def __init__(self, path, resume=None):
+        """resume: True for a run that is there, False for a new one, None for either.
+
+        Raises ParameterError where `path` holds a run and resume is False, or holds none and resume is True.
+        """
+        self.path, self.resume, self.began = Path(path), resume, time.perf_counter()
+        if self.holds_run and resume is False:
+            self._refuse_second()
+        if resume and not self.holds_run:
+            raise ParameterError(f"{self.path} holds no run to resume; leave out --resume to start one")
+        if self.path.exists() and not self.path.is_dir():
+            raise ParameterError(f"{self.path} is a file; name a folder")
+        _check_writable(self.path)
+
+    @property
+    def holds_run(self):
+        """True if a run was begun here."""
+        return any((self.path / name).exists() for name in (CONFIG, LEDGER, CHECKPOINT, RESULT))
+
+    @property
+    def finished(self):
+        """True if the run's result is there."""
+        return (self.path / RESULT).is_file()
+
+    def check_result(self, config):
+        """Raises CheckpointError where the finished run had other settings than `config`, a dictionary."""
+        made = read_json(self.path / RESULT, CheckpointError).get("config")
+        if not isinstance(made, dict):
+            raise CheckpointError(f"{self.path / RESULT}: damaged: it does not say how the run was configured")
+        refuse_differences(self.path, {key: made[key] for key in made if key in config},
+                           {key: config[key] for key in config if key in made})
+
+    def open(self, config, relation, seeded, private_digest=None):
+        """Lock the folder; write the configuration of a new run, or compare it with the one that stands.
+
+        Returns (ledger that stands whatever happens next, the loaded checkpoint or None). private_digest: a hash of
+        private records, of which only a keyed hash is stored.
+        Raises CheckpointError if the configuration differs, or if the files do not belong together.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._lock()
+        self.config, self._charged, path = jsonable(config), False, self.path / CONFIG
+        if private_digest is not None:
+            self.config["dataset_hmac_sha256"] = self.digest(private_digest.encode())
+        self._on_disk = self._read_ledger()
+        if path.exists():
+            if self.resume is False:  # another process began a run here since the first look
+                self._refuse_second()
+            saved = read_json(path, CheckpointError)
+            self._charged = saved.pop(CHARGED, False)
+            if "settings" not in saved:
+                raise CheckpointError(f"{self.path}: an earlier version of minidp began this run, and this one cannot go on "
+                                      f"with it; its charges stand in {LEDGER}, so start another run in another folder")
+            refuse_differences(self.path, saved, self.config)
+        elif self.holds_run:
+            raise CheckpointError(f"{path} is missing, so that it cannot be told which run the charges belong to")
+        else:
+            self._write_config()
+        if self._charged and self._on_disk is None:
+            raise CheckpointError(f"{self.path / LEDGER} is missing, and {CONFIG} says that charges were made: what was "
+                                  "released is not known; put the file back, or start another run in another folder")
+        stood = Ledger(relation) if self._on_disk is None else Ledger.load(self.path / LEDGER)
+        if not (self.path / CHECKPOINT).exists():
+            # A seeded run draws the same noise again; without a seed what was charged is gone.
+            return (Ledger(relation) if seeded else _of_earlier_attempts(stood)), None
+        arrays, header = load_checkpoint(self.path / CHECKPOINT, self.config)
+        if not seeded:
+            _check_extends(self.path, header["ledger"], stood)
+        return (header["ledger"] if seeded else stood), (arrays, header)
+
+    def charge(self, ledger):
+        """Put the ledger on disk, before what it covers is released; config.json remembers that there is one."""
+        self._check_own()
+        ledger.save(self.path / LEDGER)
+        self._on_disk = self._read_ledger()
+        if not self._charged:
+            self._charged = True
+            self._write_config()
+
+    def checkpoint(self, network, optimizer, ledger, progress, streams, *more):
+        """Write everything that training needs to go on: `save_checkpoint` with the folder's path and configuration."""
+        self._check_own()
+        save_checkpoint(self.path / CHECKPOINT, network, optimizer, ledger, progress, streams, self.config, *more)
+
+    def digest(self, *parts):
+        """HMAC-SHA-256 of some bytes under the folder's key, which is made when it is first needed and stays here."""
+        key = self.key()
+        if key is None:
+            with open(os.open(self.path / KEY, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(secrets.token_hex(32) + "\n")
+            key = self.key()
+        found = hmac.new(key, digestmod=hashlib.sha256)
+        for part in parts:
+            found.update(part)
+        return found.hexdigest()
+
+    def key(self):
+        """The folder's key, None if there is none."""
+        path = self.path / KEY
+        return path.read_bytes().strip() if path.is_file() else None
+
+    def seal(self, private):
+        """Write manifest.json, the SHA-256 of every file; keyed for those that may hold private figures, if `private`."""
+        files = {}
+        for name in FILES:
+            content = (self.path / name).read_bytes()
+            if private and name in MAY_BE_PRIVATE:
+                files[name] = {"hmac_sha256": self.digest(content)}
+            else:
+                files[name] = {"sha256": hashlib.sha256(content).hexdigest()}
+        write_json(self.path / MANIFEST, {"format": 1, "files": files})
+
+    def close(self):
+        """Let others in."""
+        self._unlock()
+
+    def _write_config(self):
+        write_json(self.path / CONFIG, {**self.config, CHARGED: self._charged})
+
+    def _read_ledger(self):
+        try:
+            return (self.path / LEDGER).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def _check_own(self):
+        if self._read_ledger() != self._on_disk:
+            raise CheckpointError(f"{self.path / LEDGER} is not what this process wrote last: another process runs in this "
+                                  "folder, or the file was changed; stopped before anything more was released")
+
+    def _lock(self):
+        """Keep other processes out of the folder until this one ends, however it ends."""
+        busy = f"{self.path}: another process is running in this folder; wait for it, or choose another"
+        if fcntl is not None:
+            held = os.open(self.path, os.O_RDONLY)
+            self._unlock = weakref.finalize(self, os.close, held)
+            try:  # the folder itself, where nobody can delete the lock
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError as error:
+                raise ParameterError(busy) from error
+            except OSError:  # a file system without such locks
+                self._unlock()
+        path = self.path / LOCK
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        except FileExistsError as error:
+            raise ParameterError(f"{busy}; if none is (after a crash), delete {path}") from error
+        self._unlock = weakref.finalize(self, path.unlink, missing_ok=True)
+
+    def _refuse_second(self):
+        raise ParameterError(f"{self.path} already holds a run; choose another folder, or add --resume")
+
+
+def _of_earlier_attempts(ledger):
+    """The ledger with its steps named as those of an attempt that is lost."""
+    named = Ledger(ledger.relation)
+    for event, count, purpose in ledger.entries():
+        named.append(event, count, EARLIER if purpose == STEP else purpose)
+    return named
+
+
+def _check_extends(path, earlier, later):
+    before, after = Counter(), Counter()
+    for ledger, counts in ((earlier, before), (later, after)):
+        for event, count, purpose in ledger.entries():
+            counts[event, purpose] += count
+    if later.relation is not earlier.relation or before - after:
+        raise DataError(f"{path}: {LEDGER} shows less than {CHECKPOINT} had charged; it was changed by hand")
+
+
+def _check_writable(path):
+    place = path
+    while not place.exists():
+        place = place.parent
+    if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+        raise ParameterError(f"{path} cannot be written: {place} is not a folder that may be written to")

@@ -1,0 +1,82 @@
+"""What is seen of a run while it trains: rows of metrics, the bar, and a stop that was asked for."""
+import csv
+import io
+import math
+import signal
+import sys
+from contextlib import contextmanager
+
+from ..files import atomic_write
+from ..numbers import upper_text
+from ..train import evaluate
+
+SUBSET = 10_000  # training examples that are evaluated every epoch; all of them at the end
+COLUMNS = ("epoch", "step", "test_accuracy", "test_loss", "train_accuracy_not_private", "train_loss_not_private",
+           "epsilon", "delta_at_epsilon")
+BAR = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} lots [{elapsed}<{remaining}{postfix}]"  # epsilon fits 80 columns
+
+
+def measure(run, step, whole=False):
+    """One row of metrics at this step, of the weights that would be released now; `whole`: over all training data."""
+    row = dict.fromkeys(COLUMNS)
+    accountant, ledger, delta = run.budget.accountant, run.ledger, run.budget.delta
+    row.update(epoch=step / run.steps_per_epoch, step=step, epsilon=accountant.epsilon(ledger, delta).upper)
+    if math.isfinite(run.curve_epsilon):
+        row["delta_at_epsilon"] = accountant.delta(ledger, run.curve_epsilon).upper
+    if run.tested is not None:
+        row["test_accuracy"], row["test_loss"] = _evaluated(run, *run.tested)
+    if run.train_metrics:
+        x, y = run.examples
+        size = None if whole else SUBSET
+        row["train_accuracy_not_private"], row["train_loss_not_private"] = _evaluated(run, x[:size], y[:size])
+    return row
+
+
+def _evaluated(run, x, y):
+    """(accuracy, loss), the loss None where the network diverged."""
+    found = evaluate(run.network, run.loss, x, y)
+    return found.accuracy, None if found.loss is None or math.isnan(found.loss) else found.loss
+
+
+def make_bar(total, done, quiet):
+    """A progress bar on stderr, where that is a terminal."""
+    from tqdm import tqdm
+
+    return tqdm(total=total, initial=done, bar_format=BAR, disable=True if quiet else None, file=sys.stderr,
+                dynamic_ncols=True)
+
+
+def shown(row):
+    """The end of the bar: epsilon first, which a narrow terminal must not cut off."""
+    accuracy = "" if row["test_accuracy"] is None else f", test {row['test_accuracy']:.2%}"
+    return f"epsilon {upper_text(row['epsilon'])}{accuracy}"
+
+
+@contextmanager
+def stop_on_interrupt():
+    """Yields a function that turns true at the first Ctrl-C or SIGTERM; a second Ctrl-C interrupts at once."""
+    asked = []
+
+    def ask(number, frame):
+        asked.append(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    try:
+        before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # only the main thread hears signals
+        before = {}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def write_metrics(path, history):
+    """The history as CSV; an empty cell is a figure that was not measured."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(history)
+    with atomic_write(path) as file:
+        file.write(text.getvalue())

@@ -1,0 +1,232 @@
+"""What the files of a finished run are asked: whether they say the same, and what the ledger gives."""
+import csv
+import hashlib
+import io
+import math
+from collections import Counter
+from typing import NamedTuple
+
+from ..errors import DataError
+from ..files import read_json
+from ..mechanism import ClipGroup, FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler, schedule
+from ..privacy import Gaussian, Ledger
+from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
+from ..privacy.events import event_from_json
+from ..privacy.ledger import SETUP
+from ..validate import in_range
+from .checkpoint import differences
+from .folder import CHARGED, CONFIG, LEDGER, METRICS, MODEL, RESULT, STATEMENT
+from .record import ACCOUNTANTS as STATED
+from .record import unamplified, versions
+from .statement import FORMAT, render
+
+CLOSE = 1e-6  # relative: other processors round a little differently
+FLAGS = {"poisson": "PoissonSampler", "fixed": "FixedSizeSampler", "shuffle": "ShuffleSampler"}
+RELATIONS = {"PoissonSampler": "add_remove", "FixedSizeSampler": "replace_one", "ShuffleSampler": "zero_out"}
+
+
+class Finding(NamedTuple):
+    """One question put to the run, what its files say, and whether they agree."""
+
+    question: str
+    answer: str
+    passed: bool
+
+
+class Files:
+    """What a finished run's files hold, and the questions put to them."""
+
+    def __init__(self, folder):
+        self.ledger, self.result, self.config = Ledger.load(folder / LEDGER), *(read_json(folder / name)
+                                                                              for name in (RESULT, CONFIG))
+        self.statement = (folder / STATEMENT).read_text(encoding="utf-8")
+        self.metrics = list(csv.DictReader(io.StringIO((folder / METRICS).read_text(encoding="utf-8"))))
+        if not self.metrics or not (folder / MODEL).is_file():
+            raise DataError(f"{METRICS} has no rows, or {MODEL} is missing")
+        self.settings = settings = self.result["settings"]
+        in_range(0, 1, open_low=True, open_high=True, delta=self.result["delta"])
+        self.old = "setup" not in settings  # written before setup releases had names
+        sigma = settings.get("pca_noise_multiplier")
+        self.setup = ([Gaussian(sigma)] if sigma is not None else []) if self.old else [
+            event_from_json(each["event"]) for each in settings["setup"]]
+        size, lot = settings["dataset_size"], settings["expected_lot_size"]
+        self.sampler = {"PoissonSampler": lambda: PoissonSampler(lot / size),
+                        "FixedSizeSampler": lambda: FixedSizeSampler(size, lot),
+                        "ShuffleSampler": lambda: ShuffleSampler(size, lot)}.get(self.result["sampler"], lambda: None)()
+
+    def findings(self):
+        """Every Finding about the run."""
+        found = []
+        for ask in (self._statement, self._ledger, self._releases, self._accuracy, self._settings, self._configuration,
+                    self._epsilons, self._course):
+            found += [Finding(question, str(answer), bool(passed)) for question, answer, passed in ask()]
+        return found
+
+    def expected(self, steps):
+        """The ledger of the settings stated: what was released before training, and `steps` steps of the plan."""
+        groups = tuple(ClipGroup(group["name"], ((group["name"], "all"),), _setting(group["clip_norm"]),
+                                 _setting(group["noise_multiplier"])) for group in self.settings["clip_groups"])
+        plan = Plan(self.sampler, Sanitizer(groups), max(steps, 1), self.settings["expected_lot_size"])
+        ledger = Ledger(self.sampler.relation)
+        for event, count in [*((event, 1) for event in self.setup), *plan.charges(0, steps)]:
+            ledger.append(event, count)
+        return ledger
+
+    def _statement(self):
+        digest = hashlib.sha256(self.statement.encode()).hexdigest()
+        yield ("Is the statement the one that was written with the result?", f"{digest[:16]}...",
+               self.result.get("statement_sha256", digest) == digest)
+        wrote = self.result["versions"]["minidp"]
+        if self.result.get("statement_format") == FORMAT and wrote == versions()["minidp"]:
+            yield ("Does the statement follow from the result?", "rendered again, byte for byte",
+                   render(self.result) == self.statement)
+        else:
+            yield "Does the statement follow from the result?", f"not rendered again: minidp {wrote} wrote it", True
+
+    def _ledger(self):
+        digest, result = self.ledger.sha256(), self.result
+        yield ("Is the ledger the one the result was computed from, and the statement names?", f"{digest[:16]}...",
+               digest == result["ledger_sha256"] and digest in self.statement)
+        flag = self.config.get("sampler")
+        yield ("Is the sampler used the one accounted for?", f"{result['sampler']} under {self.ledger.relation.value}",
+               RELATIONS.get(result["sampler"]) == self.ledger.relation.value == result["relation"]
+               and (flag is None or FLAGS.get(flag) == result["sampler"]) and f"| {result['sampler']} |" in self.statement)
+
+    def _releases(self):
+        """Nothing charged is forgotten when a run begins again, so the ledger may hold more than the run called for."""
+        question, held, result = "Is every release in the ledger, and nothing else?", _counts(self.ledger), self.result
+        if self.sampler is None:
+            yield question, f"{held.total()} events", False
+            return
+        period = self.sampler.period
+        ran, called, known = (_counts(self.expected(steps)) for steps in (
+            result["steps"], result["steps_charged"], held.total() * period))
+        beyond = held - called
+        named = ", ".join(f"{count} x {event}" for event, count in beyond.items())
+        more = f", of which beyond this run's own, by attempts cut off: {named}" if named else ""
+        setup = {event for event, _, purpose in self.ledger.entries() if purpose == SETUP}
+        yield (question, f"{held.total()} events{more}",
+               self.ledger.relation is self.sampler.relation and ran <= held and called.total() <= held.total()
+               and held.keys() <= known.keys() and (self.old or setup == set(self.setup)))
+        stated = result["setup_charged"] + (result.get("earlier_lots_charged", 0) + result["steps_charged"]) / period
+        yield ("Does the result count every charge?", f"{stated:g} of {held.total()}",
+               stated == held.total() and (self.old or result["setup_charged"] == self.ledger.count_of(SETUP)))
+        yield ("Did any step run uncharged?", f"{result['steps']} ran, {result['steps_charged']} charged",
+               result["steps"] <= result["steps_charged"])
+
+    def _accuracy(self):
+        last, settings = self.metrics[-1], self.settings
+        yield ("Is the test accuracy the last one measured?", last["test_accuracy"],
+               _near(_cell(last["test_accuracy"]), self.result["test_accuracy"]))
+        yield ("Is the training accuracy the last one measured?", last["train_accuracy_not_private"],
+               _near(_cell(last["train_accuracy_not_private"]), self.result["train_accuracy"]))
+        epoch = _cell(last["epoch"])
+        yield ("Do the metrics end at the last step?", f"step {last['step']}, epoch {epoch:.4g}",
+               int(last["step"]) == self.result["steps"] and _near(self.result["epochs"], epoch)
+               and _near(epoch, self.result["steps"] * settings["expected_lot_size"] / settings["dataset_size"]))
+
+    def _settings(self):
+        settings = self.settings
+        size, lot, asked = (settings[key] for key in ("dataset_size", "expected_lot_size", "sampling_probability"))
+        yield ("Is q the expected lot over the data set's public size, and the lot the one asked for?",
+               f"{lot} / {size} = {asked:.6g}", _near(asked, lot / size) and lot == self.config.get("lot_size", lot))
+        flag = self.config.get("noise_multiplier")
+        yield ("Is the noise multiplier the one asked for?", "as the defaults say" if flag is None else f"{flag:g}",
+               flag is None or all(schedule.value_at(_setting(group["noise_multiplier"]), 0) == flag
+                                   for group in settings["clip_groups"]))
+        for group in settings["clip_groups"]:
+            c, sigma, std = (_setting(group[key]) for key in ("clip_norm", "noise_multiplier", "noise_std_on_sum"))
+            if callable(sigma) or callable(c):
+                yield f"Is the noise of {group['name']} a schedule, stated as one?", sigma, std is None
+                continue
+            yield (f"Is the noise of {group['name']} sigma C on the sum, and over L on the mean?",
+                   f"{sigma:g} x {c:g} = {std:g}",
+                   _near(std, 0.0 if sigma == 0 else sigma * c) and _near(group["noise_std_on_mean"], std / lot))
+
+    def _configuration(self):
+        result, config = self.result, self.config
+        asked = dict(result["config"])
+        if asked.get("dataset") == "auto":
+            asked["dataset"] = result["dataset"]
+        same = (config.get("dataset", result["dataset"]) == result["dataset"] and (self.old or config.get(CHARGED) is True)
+                and all(asked[key] == value for key, value in config.items() if key in asked and key != "device"))
+        began = config.get("settings", {})
+        same = same and not list(differences(began, {key: self.settings[key] for key in began}))
+        yield ("Is delta the one asked for, and the configuration the recorded one?", f"{result['delta']:g}",
+               same and result["delta"] == config.get("delta", began.get("delta")))
+        seed = result["config"].get("seed", result["seed"])
+        yield ("Is the run called reproducible exactly if it has a seed?", "no seed" if seed is None else f"seed {seed}",
+               result["reproducible"] is (seed is not None) and result["seed"] == seed
+               and ("Seeded run (seed" in self.statement) is (seed is not None))
+
+    def _epsilons(self):
+        result, stated = self.result, self.result["epsilon"]
+        again = all_bounds(self.ledger, [name for name in stated if name in ACCOUNTANTS], delta=result["delta"])
+        yield ("Is every accountant's figure there?", ", ".join(stated),
+               set(stated) <= {*ACCOUNTANTS, result["accountant"]} and (self.old or set(STATED) <= set(stated)))
+        for name, (bound, kind, _) in again.items():
+            now, said = bound.to_json(), {side: stated[name][side] for side in ("lower", "estimate", "upper")}
+            yield (f"Does epsilon by {name} come out again?", f"stated {_text(said['upper'])}, now {_text(now['upper'])}",
+                   all(_near(said[side], now[side]) for side in now) and stated[name]["kind"] == kind)
+        bounds = [bound for bound, kind, _ in again.values() if kind == "bound"]
+        if not bounds:
+            raise ValueError("result.json: expected epsilon to hold a bound")
+        most = max((bound.lower for bound in bounds if bound.lower is not None), default=0.0)
+        least = min((bound.upper for bound in bounds if bound.upper is not None), default=math.inf)
+        yield "Is no bound below the certified lower end?", f"{_text(most)} <= {_text(least)}", most <= least
+
+    def _course(self):
+        result, settings, ledger = self.result, self.settings, self.ledger
+        accountant = make(result["accountant"], ledger.relation)
+        path = [(int(row["step"]), _cell(row["epsilon"])) for row in self.metrics]
+        rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(path, path[1:]))
+        enough = all(epsilon >= self._cost(accountant, step) * (1 - CLOSE) for step, epsilon in path)
+        yield "Is epsilon in the metrics never below what its step had cost?", f"{len(path)} rows", rising and enough
+        total = accountant.epsilon(ledger, result["delta"]).upper
+        yield "Do the metrics end at the run's epsilon?", f"{path[-1][1]:.6g}", _near(path[-1][1], total)
+        plain = unamplified(accountant, ledger, result["delta"], settings["dataset_size"] / settings["expected_lot_size"])
+        stated = result["epsilon_without_amplification"]["upper"]
+        yield ("Does epsilon without amplification come out again?", f"stated {_text(stated)}, now {_text(plain.upper)}",
+               _near(stated, plain.upper))
+        targets = [_setting(target) for target in (self.config.get("target_epsilon"), result.get("target_epsilon"))
+                   if target is not None]
+        yield ("Was the target kept?", f"{total:.6g} of {min(targets):g}" if targets else "none was set",
+               all(total <= target for target in targets))
+
+    def _cost(self, accountant, step):
+        """Epsilon of the first steps of the stated settings; infinite where they are not of the ledger's relation."""
+        if self.sampler is None or self.sampler.relation is not accountant.relation:
+            return math.inf
+        return accountant.epsilon(self.expected(step), self.result["delta"]).upper
+
+
+def _setting(value):
+    """A number, or the schedule over steps that a result spells out."""
+    if not isinstance(value, dict):
+        return math.inf if value == "inf" else value
+    fields = dict(value)
+    name = fields.pop("schedule", "Stages")  # the only one before schedules were named
+    if name not in schedule.SCHEDULES:
+        raise DataError(f"the schedule {name} is not one of {', '.join(schedule.SCHEDULES)}")
+    return schedule.SCHEDULES[name](**fields)
+
+
+def _cell(text):
+    """The number in a cell of metrics.csv, None for one that was not measured."""
+    return float(text) if text else None
+
+
+def _near(a, b):
+    a, b = _setting(a), _setting(b)
+    return a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=CLOSE, abs_tol=1e-12))
+
+
+def _text(value):
+    return value if isinstance(value, str) else "unknown" if value is None else f"{value:.6g}"
+
+
+def _counts(ledger):
+    counts = Counter()
+    for event, count in ledger.items():
+        counts[repr(event)] += count
+    return counts

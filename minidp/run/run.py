@@ -1,0 +1,275 @@
+"""A private training run on disk: everything that is released is charged first, and the charge is in the folder."""
+import math
+import time
+from contextlib import nullcontext
+from hashlib import sha256
+
+import numpy as np
+
+from ..backend import namespace_of
+from ..errors import BudgetExceededError, CheckpointError, DataError, ParameterError
+from ..files import atomic_write, jsonable, read_json, write_json
+from ..privacy import Filter, Ledger
+from ..privacy.ledger import SETUP, STEP
+from ..train import Averaged, Progress, Trainer
+from . import checkpoint, folder as folders, progress as seen, record as records
+from .picture import save_curves
+from .statement import render
+
+
+class Run:
+    """A Trainer whose ledger, checkpoint, metrics, result and privacy statement are files of one folder.
+
+        run = Run("runs/mine", network, nn.SoftmaxCrossEntropy(), SGD(0.5), plan, budget, Streams())
+        mean = run.release_first("mean", event, "mean of the rows", draw_mean)      # optional, any number of them
+        result = run.train(x, y, x_test, y_test)
+        print(run.summary())
+
+    The same lines again go on with a run that was interrupted or killed, and return the result of one that is
+    finished. `python -m minidp verify runs/mine` checks what the folder says. Without a seed, lots that a crash took
+    stay charged, and the run gets that many fewer; with a seed they are drawn again, the same.
+
+    folder    its path, or a `RunFolder`
+    network   what is trained (nn.Sequential)
+    budget    privacy.Filter with the target (or infinity) and delta; its ledger is empty, the folder's takes its place
+    data      data.Dataset or another object with name, nominal_size, sha256, published and notice; None for arrays of
+              one's own, of which the folder keeps a keyed hash only
+    dataset_size  public number of training examples, where `data` does not say it; default L / q of the plan
+    flags     what else decides about the run, {name: JSON value}; a resumed run must have the same. inputs: the same
+              for what is found while the run is prepared, such as hashes of other files
+    public    lines for the statement on what costs nothing (public data, fixed features)
+    train_metrics  evaluate on training data too: such figures are not private, and are named so
+
+    Raises
+        BudgetExceededError   not one step fits into the budget; nothing was written
+        ParameterError        the folder is in use, or holds a run where none may be
+        CheckpointError       the folder's run had other settings, or its files do not belong together
+    """
+
+    def __init__(self, folder, network, loss, optimizer, plan, budget, streams, *, name="run", data=None, dataset_size=None,
+                 flags=None, inputs=None, command="", public=(), augmentation_multiplicity=1, batch_size=None,
+                 train_metrics=True, quiet=False):
+        self.folder = folder if isinstance(folder, folders.RunFolder) else folders.RunFolder(folder)
+        if budget.ledger.items():
+            raise ParameterError("expected a budget with an empty ledger: a run has the ledger of its folder")
+        if plan.steps < 1:
+            raise ParameterError(f"expected a plan of at least 1 step, got steps={plan.steps}")
+        self.network, self.loss, self.optimizer, self.plan, self.streams = network, loss, optimizer, plan, streams
+        self.name, self.command, self.public, self.quiet = name, command, tuple(public), quiet
+        self.augmentation_multiplicity, self.batch_size = augmentation_multiplicity, batch_size
+        self.train_metrics, self.flags, self.budget, self.setup, self._releases = train_metrics, flags or {}, budget, [], {}
+        self.data_name, self.notice = ("arrays", "") if data is None else (data.name, data.notice)
+        self.dataset_size = _public_size(plan, data, dataset_size)
+        self.settings = records.settings(self)
+        self.device = "gpu" if namespace_of(*network.params.values()).__name__ == "cupy" else "cpu"
+        if not self.folder.holds_run:
+            self._refuse_hopeless()
+        self.data_sha256 = data.sha256 if data is not None and data.published else None
+        known = None if data is None or data.sha256 is None or data.published else data.sha256
+        self._own_data = data is None
+        facts = {**self.flags, **(inputs or {}), "device": self.device, "dataset": self.data_name,
+                 "dataset_sha256": self.data_sha256, "settings": self.settings}
+        ledger, self._saved = self.folder.open(facts, plan.relation, streams.reproducible, known)
+        self.budget = Filter(budget.accountant, budget.epsilon, budget.delta, ledger)
+        self.stopped = None
+
+    @property
+    def ledger(self):
+        """What is charged so far."""
+        return self.budget.ledger
+
+    @property
+    def begun(self):
+        """True if a checkpoint exists, so that what comes before the first step is done."""
+        return self._saved is not None
+
+    @property
+    def steps_per_epoch(self):
+        """Expected lots in one pass over the public number of examples, never over those in memory; not rounded."""
+        return self.dataset_size / self.plan.expected_lot_size
+
+    def release_first(self, name, event, what, function):
+        """Charge `event`, put the charge on disk, and return the array that `function()` draws; once per run.
+
+        name: a word; settings in result.json hold NAME_noise_multiplier. what: the line on it in the statement.
+        A resumed run returns the array that was released. The function must draw its noise from `streams.noise`, and
+        may look at the training data only as `event` says.
+        """
+        if not name.isidentifier() or name in self._releases:
+            raise ParameterError(f"expected name={name!r} to be a word that no other release of the run has")
+        self.setup.append((name, event, what))
+        if self.begun:
+            found = checkpoint.release(self.folder.path / folders.CHECKPOINT, self._saved[0], name)
+            self._releases[name] = found
+            return namespace_of(*self.network.params.values()).asarray(found)
+        self.budget.charge(event, purpose=SETUP)
+        self.folder.charge(self.ledger)
+        self._releases[name] = function()
+        return self._releases[name]
+
+    def train(self, x, y, x_test=None, y_test=None, *, model=None, about=None):
+        """Train to the end, write the files, and return the dictionary of result.json; None after an interrupt.
+
+        x, y            training inputs (an array or data.Examples) and targets, on the network's device
+        x_test, y_test  what accuracy is measured on, if given: not protected
+        model           the network with what stands fixed before it, which is what model.npz then holds
+        about           a dictionary for result.json, or a function that returns it, called while the weights that are
+                        released stand in the network; what is named ..._not_private is listed as such
+
+        Ctrl-C stops after the current step with a checkpoint; `stopped` then says "interrupted". The ledger is on disk
+        before each block of one epoch, a checkpoint after it.
+        """
+        try:
+            if self.folder.finished:
+                result = read_json(self.folder.path / folders.RESULT, CheckpointError)
+                self.stopped = result.get("stopped")
+                return result
+            self.examples, self.tested = (x, y), None if x_test is None else (x_test, y_test)
+            record, history, seconds = self._train(model or self.network)
+            self.stopped = record.stopped
+            return None if record.stopped == "interrupted" else self._finish(record, history, model or self.network,
+                                                                             about, seconds)
+        finally:
+            self.folder.close()
+
+    def summary(self):
+        """What came out, for a person, and below it the figure to quote, the file to read and the next command."""
+        result = read_json(self.folder.path / folders.RESULT, CheckpointError)
+        return "\n".join([*records.summary(result), *records.next_steps(result, self.folder.path)])
+
+    def _train(self, model):
+        """(TrainRecord, history, (seconds in all, seconds in steps))."""
+        path, streams = self.folder.path / folders.CHECKPOINT, self.streams
+        plan, progress, history, before, identity = self.plan, Progress(), [], (0.0, 0.0), self._identity()
+        if self.begun:
+            header = self._saved[1]
+            progress, history = header["progress"], _history(path, header["history"])
+            before = _extra(path, header["extra"], identity)
+            checkpoint.restore_training(path, *self._saved, model, self.optimizer, streams)
+            if not streams.reproducible:
+                lost = self._steps_lost(progress)
+                plan = plan.with_steps(max(plan.steps - lost, progress.step))
+        self.curve_epsilon = self._curve_epsilon()
+        trainer = Trainer(self.network, self.loss, self.optimizer, plan, self.budget, batch_size=self.batch_size,
+                          augmentation_multiplicity=self.augmentation_multiplicity)
+
+        def spent():
+            return before[0] + time.perf_counter() - self.folder.began, before[1] + trainer.seconds
+
+        def save(at):
+            self.folder.checkpoint(model, self.optimizer, self.ledger, at, streams, jsonable(history),
+                                   {"seconds": list(spent()), "examples": identity}, self._releases)
+
+        with seen.make_bar(plan.steps, progress.step, self.quiet) as bar, seen.stop_on_interrupt() as stop:
+            if not streams.reproducible and progress.charged > progress.step:
+                # Taken over now; a crash before the next checkpoint must not let them be used twice.
+                save(Progress(progress.step, progress.step))
+            elif not self.begun:
+                save(progress)
+
+            def on_block(at):
+                if at.step == at.charged:
+                    with self._released():
+                        history.append(seen.measure(self, at.step))
+                    bar.set_postfix_str(seen.shown(history[-1]))
+                bar.update(at.step - bar.n)
+                save(at)
+
+            record = trainer.run(*self.examples, streams, progress=progress, on_charge=self.folder.charge,
+                                 block_steps=max(1, round(self.steps_per_epoch)), on_block=on_block, should_stop=stop)
+        return record, history, spent()
+
+    def _finish(self, record, history, model, about, seconds):
+        path = self.folder.path
+        with self._released():
+            last = seen.measure(self, record.progress.step, whole=True)
+            about = (about() if callable(about) else about) or {}
+            result = records.make_result(self, record, last, about, seconds)
+            self.folder.charge(self.ledger)
+            checkpoint.save_model(path / folders.MODEL, model, {key: result[key] for key in ("experiment", "dataset", "steps")})
+        history = [row for row in history if row["step"] < record.progress.step] + [last]
+        seen.write_metrics(path / folders.METRICS, history)
+        column = lambda name: [row[name] for row in history]
+        save_curves(path / folders.CURVES, column("epoch"), column("test_accuracy"), delta=column("delta_at_epsilon"),
+                    train_accuracy=column("train_accuracy_not_private") if self.train_metrics else None,
+                    epsilon=self.curve_epsilon, title=f"{self.name} on {self.data_name}", notice=self.notice)
+        statement = render(result)
+        with atomic_write(path / folders.STATEMENT) as file:
+            file.write(statement)
+        result["statement_sha256"] = sha256(statement.encode()).hexdigest()
+        write_json(path / folders.RESULT, result)
+        self.folder.seal(private=bool(result["not_private"]))
+        return result
+
+    def _released(self):
+        """A context in which the network holds the weights that are evaluated and saved: averages, if asked for."""
+        averaged = isinstance(self.optimizer, Averaged)
+        return self.optimizer.averaged_weights(self.network.params) if averaged else nullcontext()
+
+    def _refuse_hopeless(self):
+        ledger = Ledger(self.plan.relation)
+        for event, times in self.plan.charges(0, self.plan.sampler.period):
+            ledger.append(event, times)
+        spent = self.budget.accountant.epsilon(ledger, self.budget.delta).upper
+        if not spent <= self.budget.epsilon:
+            raise BudgetExceededError(f"not one lot fits into epsilon {self.budget.epsilon:g} at delta={self.budget.delta:g}; "
+                                      "raise the target or the noise, or make lots smaller")
+
+    def _curve_epsilon(self):
+        """Where delta is drawn against epochs: the target, or what the planned steps come to."""
+        if not math.isinf(self.budget.epsilon):
+            return self.budget.epsilon
+        whole = Ledger(self.plan.relation)
+        for event, times in [*((event, 1) for _, event, _ in self.setup), *self.plan.charges(0, self.plan.steps)]:
+            whole.append(event, times)
+        return self.budget.accountant.epsilon(whole, self.budget.delta).upper
+
+    def _steps_lost(self, progress):
+        """Steps that a crash of an unseeded run took: charged on disk, and not in the checkpoint.
+
+        They may have run, and their noise is not known, so their charges stay and the run gets that many fewer.
+        """
+        on_disk = self.ledger.count_of(STEP) * self.plan.sampler.period
+        if progress.charged > on_disk:
+            raise CheckpointError(f"the checkpoint claims {progress.charged} charged lots, the ledger holds {on_disk}")
+        return max(0, min(on_disk, self.plan.steps) - progress.charged)
+
+    def _identity(self):
+        """A keyed hash of arrays that no data set vouches for, so that a resumed run notices others."""
+        arrays = [array for array in self.examples if isinstance(array, np.ndarray)] if self._own_data else []
+        return self.folder.digest(*(part for array in arrays for part in _bytes(array))) if arrays else None
+
+
+def _public_size(plan, data, size):
+    if size is None:
+        size = getattr(data, "nominal_size", getattr(plan.sampler, "dataset_size", None))
+    if size is None:
+        size = plan.expected_lot_size / plan.sampler.sampling_probability
+        size = round(size) if math.isclose(size, round(size)) else size
+    return size
+
+
+def _bytes(array):
+    """What a hash takes of an array, in blocks, so that a memory map need not fit into memory."""
+    yield repr((array.shape, array.dtype.str)).encode()
+    for start in range(0, array.shape[0], 4096):
+        yield np.ascontiguousarray(array[start : start + 4096]).data.cast("B")
+
+
+def _history(path, rows):
+    for row in rows:
+        if not isinstance(row, dict) or set(row) != set(seen.COLUMNS) or isinstance(row["step"], bool) or any(
+                not (value is None or value == "inf" or isinstance(value, (int, float))) for value in row.values()) or (
+                not isinstance(row["step"], int)):
+            raise CheckpointError(f"{path}: damaged: its history is not one of metrics")
+    return list(rows)
+
+
+def _extra(path, extra, identity):
+    """Seconds spent before. Raises where the checkpoint is not a run's, or of other examples."""
+    seconds = extra.get("seconds") if isinstance(extra, dict) else None
+    if not (isinstance(seconds, list) and len(seconds) == 2 and all(isinstance(value, (int, float)) for value in seconds)):
+        raise CheckpointError(f"{path}: damaged: not what a run stores")
+    if extra.get("examples") != identity:
+        raise DataError(f"{path}: the run began with other examples; resume it with the same x and y")
+    return seconds

@@ -1,0 +1,216 @@
+"""A private run of a user of the library: the same folder, statement and verification as an experiment's."""
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from minidp.__main__ import main
+from minidp.errors import BudgetExceededError, CheckpointError, DataError, ParameterError
+from minidp.mechanism import ShuffleSampler
+from minidp.privacy import Gaussian, Ledger, MomentsAccountant
+from minidp.run import RunFolder, load_model
+from minidp.run.verify import verify
+from tests.support.running import LOT, SIZE, STEPS, make_arrays, make_run, train
+
+
+def interrupt(run):
+    """Ctrl-C while lots run."""
+    if run.ledger.count_of("step"):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+class Crash(Exception):
+    pass
+
+
+def crash_after(charges):
+    """A stop that ends the process, as a kill would, at that charge."""
+    left = [charges]
+
+    def stop(run):
+        left[0] -= 1
+        if left[0] == 0:
+            run.folder.close()
+            raise Crash
+
+    return stop
+
+
+def weights(folder):
+    with np.load(folder / "model.npz") as file:
+        return {name: file[name] for name in file.files if name != "header"}
+
+
+def test_arrays_of_ones_own_are_trained_on_told_of_and_verified(tmp_path, capsys):
+    result = train(tmp_path / "run")
+    ledger = Ledger.load(tmp_path / "run" / "ledger.json")
+    assert result["steps"] == result["steps_charged"] == ledger.count_of("step") == STEPS
+    assert result["epsilon"]["moments"]["upper"] == MomentsAccountant().epsilon(ledger, 1e-5).upper
+    assert result["settings"]["dataset_size"] == SIZE and result["settings"]["mean_noise_multiplier"] == 5.0
+    assert "pca_noise_multiplier" not in result["settings"] and ledger.count_of("setup") == 1
+    assert "| before the first step | mean of the rows |" in (tmp_path / "run" / "privacy.md").read_text()
+    assert main(["verify", str(tmp_path / "run")]) == 0 and "0 mismatches" in capsys.readouterr().out
+    run = make_run(tmp_path / "run")
+    load_model(tmp_path / "run" / "model.npz", run.network)
+    said = run.summary().splitlines()
+    assert [line.split(":")[0] for line in said[-3:]] == ["quote", "read", "check"]
+    assert "tightest certified bound" in said[-3] and str(tmp_path / "run") in said[-1]
+
+
+def test_the_same_lines_again_return_the_result_of_a_finished_run(tmp_path):
+    result = train(tmp_path / "run")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    assert train(tmp_path / "run") == result
+    assert before == {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+
+
+@pytest.mark.parametrize("charges", [1, 2])
+def test_a_seeded_run_that_was_interrupted_or_killed_ends_bit_for_bit_the_same(tmp_path, charges):
+    whole = train(tmp_path / "whole", 5)
+    assert train(tmp_path / "run", 5, stop=interrupt) is None
+    with pytest.raises(Crash):
+        train(tmp_path / "run", 5, stop=crash_after(charges))
+    result = train(tmp_path / "run", 5)
+    assert (result["steps"], result["steps_charged"], result["setup_charged"]) == (STEPS, STEPS, 1)
+    assert result["epsilon"] == whole["epsilon"]
+    for name, array in weights(tmp_path / "whole").items():
+        np.testing.assert_array_equal(array, weights(tmp_path / "run")[name])
+
+
+def test_without_a_seed_what_a_crash_took_stays_charged_and_the_run_gets_fewer_lots(tmp_path):
+    with pytest.raises(Crash):
+        train(tmp_path / "run", steps=20, stop=crash_after(3))  # the setup, five lots, and five that are lost
+    result = train(tmp_path / "run", steps=20)
+    assert (result["steps"], result["steps_charged"], result["earlier_lots_charged"]) == (15, 20, 0)
+    assert "5 charged lots are not in the model" in (tmp_path / "run" / "privacy.md").read_text()
+    assert not verify(tmp_path / "run").failed
+
+
+def test_charges_of_attempts_without_a_checkpoint_are_told_apart(tmp_path):
+    with pytest.raises(Crash):
+        train(tmp_path / "run", stop=crash_after(2))
+    (tmp_path / "run" / "checkpoint.npz").unlink()
+    result = train(tmp_path / "run")
+    assert (result["setup_charged"], result["steps_charged"], result["earlier_lots_charged"]) == (2, 10, 5)
+    statement = (tmp_path / "run" / "privacy.md").read_text()
+    assert "charged 2 times" in statement and "5 more lots are charged, of earlier attempts" in statement
+    assert not verify(tmp_path / "run").failed
+
+
+def test_ledger_and_checkpoint_deleted_is_no_fresh_start(tmp_path):
+    train(tmp_path / "run", stop=interrupt)
+    for name in ("ledger.json", "checkpoint.npz"):
+        (tmp_path / "run" / name).unlink()
+    with pytest.raises(CheckpointError, match="ledger.json is missing, and config.json says that charges were made"):
+        make_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"clip_norm": 2.0}, r"settings.clip_groups\[0\].clip_norm was 1.0 and is 2.0"),
+    ({"flags": {"rate": 2}}, "rate was 1 and is 2"), ({"steps": 11}, "settings.planned_steps was 10 and is 11"),
+    ({"inputs": {"file": "b"}}, "file was 'a' and is 'b'")])
+def test_another_configuration_is_refused(tmp_path, change, message):
+    given = {"flags": {"rate": 1}, "inputs": {"file": "a"}}
+    train(tmp_path / "run", stop=interrupt, **given)
+    with pytest.raises(CheckpointError, match=message):
+        make_run(tmp_path / "run", **{**given, **change})
+
+
+def test_other_arrays_are_refused_and_their_plain_hash_is_nowhere(tmp_path):
+    train(tmp_path / "run", stop=interrupt)
+    x, *others = make_arrays()
+    x[0] = 0
+    with pytest.raises(DataError, match="began with other examples"):
+        train(tmp_path / "run", arrays=(x, *others))
+    assert os.stat(tmp_path / "run" / "folder.key").st_mode & 0o777 == 0o600
+
+
+def test_private_records_are_named_by_a_keyed_hash_only(tmp_path):
+    class Data:
+        name, nominal_size, published, notice, sha256 = "own", SIZE, False, "", "ab" * 32
+
+    train(tmp_path / "run", data=Data, stop=interrupt)
+    assert not any(("ab" * 32).encode() in path.read_bytes() for path in (tmp_path / "run").iterdir())
+    Data.sha256 = "cd" * 32
+    with pytest.raises(CheckpointError, match="dataset_hmac_sha256 was"):
+        make_run(tmp_path / "run", data=Data)
+    Data.published = True
+    assert train(tmp_path / "open", data=Data)["dataset_sha256"] == "cd" * 32
+
+
+def test_figures_that_are_not_private_are_all_named_and_their_files_sealed_with_the_key(tmp_path):
+    about = {"median_norms_not_private": [1.0], "colour": "red"}
+    shown = train(tmp_path / "shown", about=about)
+    kept = train(tmp_path / "kept", train_metrics=False)
+    assert shown["not_private"][-1] == "median_norms_not_private" and "train_accuracy" in shown["not_private"]
+    assert "median_norms_not_private" in (tmp_path / "shown" / "privacy.md").read_text()
+    assert train(tmp_path / "norms", about=about, train_metrics=False)["not_private"] == ["median_norms_not_private"]
+    assert kept["not_private"] == [] and kept["not_for_release"] == ["folder.key"] and kept["train_accuracy"] is None
+    sealed = {name: json.loads((tmp_path / name / "manifest.json").read_text())["files"] for name in ("shown", "kept")}
+    keyed = {name for name, digests in sealed["shown"].items() if "hmac_sha256" in digests}
+    assert keyed == {"result.json", "metrics.csv", "curves.png", "checkpoint.npz"} == set(shown["not_for_release"][:-1])
+    assert all("sha256" in digests for digests in sealed["kept"].values())
+
+
+def test_a_target_is_kept_and_one_that_nothing_fits_into_leaves_nothing(tmp_path):
+    result = train(tmp_path / "run", epsilon=2.2, steps=500)
+    assert result["stopped"] == "budget" and 0 < result["steps"] < 500 and result["epsilon"]["moments"]["upper"] <= 2.2
+    with pytest.raises(BudgetExceededError, match="not one lot fits"):
+        make_run(tmp_path / "none", epsilon=0.1)
+    assert not (tmp_path / "none").exists()
+
+
+def test_shuffled_lots_and_no_test_set(tmp_path):
+    x, y, *_ = make_arrays()
+    result = train(tmp_path / "run", sampler=ShuffleSampler(SIZE, LOT), arrays=(x, y), optimizer=None)
+    assert result["test_accuracy"] is None and result["steps_charged"] == STEPS
+    assert not verify(tmp_path / "run").failed and verify(tmp_path / "run").result == result
+
+
+@pytest.mark.parametrize("lock", ["folder", "file"])
+def test_a_second_process_is_refused(tmp_path, monkeypatch, lock):
+    if lock == "file":
+        monkeypatch.setattr("minidp.run.folder.fcntl", None)
+    first = make_run(tmp_path / "run")
+    with pytest.raises(ParameterError, match="another process is running in this folder"):
+        make_run(tmp_path / "run")
+    assert (tmp_path / "run" / "run.lock").exists() == (lock == "file")
+    first.folder.close()
+    assert not (tmp_path / "run" / "run.lock").exists()
+    make_run(tmp_path / "run").folder.close()
+
+
+def test_where_the_lock_is_deleted_the_ledger_is_never_below_what_was_released(tmp_path, monkeypatch):
+    monkeypatch.setattr("minidp.run.folder.fcntl", None)
+    released = []
+
+    def second_takes_over(run):
+        released.append(run.ledger.count_of("step"))
+        if len(released) == 3:
+            (tmp_path / "run" / "run.lock").unlink()
+            train(tmp_path / "run", steps=50)
+
+    with pytest.raises(CheckpointError, match="not what this process wrote last"):
+        train(tmp_path / "run", steps=50, stop=second_takes_over)
+    ledger = Ledger.load(tmp_path / "run" / "ledger.json")
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert ledger.count_of("step") >= result["steps"] + max(released) - 5  # blocks of five, the last of them not run twice
+    assert not verify(tmp_path / "run").failed
+
+
+@pytest.mark.parametrize("make, message", [
+    (lambda path: make_run(path, steps=0), "at least 1 step"),
+    (lambda path: make_run(path).release_first("the mean", Gaussian(1.0), "", None), "name='the mean'"),
+    (lambda path: make_run(RunFolder(path, resume=True)), "holds no run to resume")])
+def test_wrong_calls_are_refused(tmp_path, make, message):
+    with pytest.raises(ParameterError, match=message):
+        make(tmp_path / "run")
+
+
+def test_importing_run_loads_neither_experiments_nor_matplotlib_nor_tqdm():
+    code = "import sys, minidp.run; print([name for name in ('common', 'matplotlib', 'tqdm') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"

@@ -1,0 +1,237 @@
+"""verify: a right run passes, no single edit of its files goes unseen, and every kind of tampering is named."""
+import json
+import random
+import shutil
+
+import pytest
+
+from minidp.__main__ import main
+from minidp.errors import DataError
+from minidp.mechanism import Stages
+from minidp.numbers import upper_text
+from minidp.privacy import Gaussian, Ledger, MomentsAccountant, PoissonSampled
+from minidp.run import RunFolder
+from minidp.run.folder import FILES
+from minidp.run.statement import render
+from minidp.run.verify import verify
+from tests.support.running import LOT, train
+
+FLAGS = {"sampler": "poisson", "lot_size": LOT, "noise_multiplier": 4.0, "delta": 1e-5, "seed": None,
+         "target_epsilon": None, "dataset": "arrays", "clip_norm": 1.0}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    train(folder, flags=FLAGS)
+    return folder
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    """A copy that a test may spoil."""
+    return shutil.copytree(finished, tmp_path / "run")
+
+
+def edit(run, name, change):
+    """Edit a JSON file and seal the folder again, as somebody would who knows the program."""
+    data = json.loads((run / name).read_text())
+    change(data)
+    (run / name).write_text(json.dumps(data, indent=2) + "\n")
+    RunFolder(run).seal(private=True)
+
+
+def failed(run):
+    return [finding.question for finding in verify(run).failed]
+
+
+def test_a_right_run_passes_on_one_page(finished, tmp_path, capsys):
+    assert main(["verify", str(finished), "--html", str(tmp_path / "page.html")]) == 0
+    out = capsys.readouterr().out
+    assert "0 mismatches" in out and "loss_distribution" in out and "ledger_2016" in out and "FAIL" not in out
+    page = (tmp_path / "page.html").read_text()
+    assert "Is the sampler used the one accounted for?" in page and "<script" not in page
+    assert main(["verify", str(finished), "--json"]) == 0 and json.loads(capsys.readouterr().out)["differences"] == []
+
+
+def test_every_single_edit_of_any_file_is_noticed(run):
+    """A byte changed, taken out or put in, or the end cut off, anywhere in any file, the manifest too."""
+    chance, names = random.Random(1), [*FILES, "manifest.json"]
+    for number in range(200):
+        path = run / names[number % len(names)]
+        before = path.read_bytes()
+        at, byte = chance.randrange(len(before)), bytes([chance.randrange(256)])
+        after = before[:at] + chance.choice([byte, b"", byte + before[at : at + 1], before[at + 1 : at + 2]]) + before[at + 1 :]
+        after = before[:at] if chance.random() < 0.1 else after
+        if after != before:
+            path.write_bytes(after)
+            try:
+                assert verify(run).failed, (path.name, at)
+            except DataError:  # one line, and exit status 2
+                pass
+            path.write_bytes(before)
+    assert not failed(run)
+
+
+@pytest.mark.parametrize("name", [*FILES, "manifest.json", "folder.key"])
+def test_a_file_that_is_gone_is_noticed(run, name, capsys):
+    (run / name).unlink()
+    assert main(["verify", str(run)]) in (1, 2)
+    said = capsys.readouterr()
+    assert name in said.out + said.err
+
+
+@pytest.mark.parametrize("change", [
+    lambda r: r.update(test_accuracy=0.99), lambda r: r.update(seed=5), lambda r: r.update(target_epsilon=9.0),
+    lambda r: r["epsilon"].pop("loss_distribution"), lambda r: r.update(notice="MNIST"), lambda r: r.update(commit=None)])
+def test_edits_of_the_result_that_change_no_accounting_are_noticed(run, change):
+    data = json.loads((run / "result.json").read_text())
+    change(data)
+    (run / "result.json").write_text(json.dumps(data, indent=2) + "\n")
+    assert "Is every file as it was written?" in failed(run)
+
+
+@pytest.mark.parametrize("change, question", [
+    (lambda r: r.update(sampler="ShuffleSampler"), "Is the sampler used the one accounted for?"),
+    (lambda r: r.update(steps=r["steps"] + 5), "Did any step run uncharged?"),
+    (lambda r: r.update(steps=10**400), "Did any step run uncharged?"),
+    (lambda r: r["settings"]["clip_groups"][0].update(noise_std_on_sum=8.0), "Is the noise of dense1 sigma C"),
+    (lambda r: r["settings"].update(sampling_probability=0.01), "Is q the expected lot over"),
+    (lambda r: r["settings"].update(expected_lot_size=6), "and the lot the one asked for?"),
+    (lambda r: r["settings"].update(setup=[]), "Is every release in the ledger"),
+    (lambda r: r["settings"]["setup"][0]["event"].update(noise_multiplier=9.0), "Is every release in the ledger"),
+    (lambda r: r["epsilon"]["moments"].update(upper=0.5), "Does epsilon by moments come out again?"),
+    (lambda r: r["epsilon"]["loss_distribution"].update(lower=0.0), "Does epsilon by loss_distribution come out again?"),
+    (lambda r: r["epsilon"].pop("renyi"), "Is every accountant's figure there?"),
+    (lambda r: r.update(delta=1e-3), "Is delta the one asked for"),
+    (lambda r: r["config"].update(clip_norm=3.0), "and the configuration the recorded one?"),
+    (lambda r: r["settings"].update(average=0.0), "and the configuration the recorded one?"),
+    (lambda r: r.update(dataset="mnist"), "and the configuration the recorded one?"),
+    (lambda r: r.update(steps_charged=9), "Does the result count every charge?"),
+    (lambda r: r.update(setup_charged=2), "Does the result count every charge?"),
+    (lambda r: r.update(test_accuracy=0.99), "Is the test accuracy the last one measured?"),
+    (lambda r: r.update(train_accuracy=None), "Is the training accuracy the last one measured?"),
+    (lambda r: r["epsilon_without_amplification"].update(upper=0.5), "Does epsilon without amplification come out again?"),
+    (lambda r: r.update(reproducible=True), "Is the run called reproducible exactly if it has a seed?"),
+    (lambda r: r.update(target_epsilon=0.1), "Was the target kept?"),
+    (lambda r: r.update(notice="MNIST"), "Does the statement follow from the result?"),
+])
+def test_a_result_that_says_something_else_is_noticed_even_when_it_is_sealed_again(run, change, question):
+    edit(run, "result.json", change)
+    assert any(question in asked for asked in failed(run))
+
+
+@pytest.mark.parametrize("change, question", [
+    (lambda c: c.update(sampler="shuffle"), "Is the sampler used the one accounted for?"),
+    (lambda c: c.update(noise_multiplier=3.0), "Is the noise multiplier the one asked for?"),
+    (lambda c: c.update(charged=False), "and the configuration the recorded one?"),
+    (lambda c: c["settings"].update(optimizer="Adam"), "and the configuration the recorded one?"),
+    (lambda c: c.update(target_epsilon=0.1), "Was the target kept?")])
+def test_a_configuration_that_says_something_else_is_noticed_even_when_it_is_sealed_again(run, change, question):
+    edit(run, "config.json", change)
+    assert any(question in asked for asked in failed(run))
+
+
+@pytest.mark.parametrize("change", [
+    lambda e, n, p: (e, n - 1 if p == "step" else n, p), lambda e, n, p: (e, n, "step"),
+    lambda e, n, p: (PoissonSampled(e.sampling_probability, Gaussian(40.0)) if p == "step" else e, n, p)])
+def test_a_ledger_that_is_edited_together_with_its_hashes_is_noticed(run, change):
+    before = Ledger.load(run / "ledger.json")
+    after = Ledger(before.relation)
+    for entry in before.entries():
+        after.append(*change(*entry))
+    after.save(run / "ledger.json")
+    statement = (run / "privacy.md").read_text().replace(before.sha256(), after.sha256())
+    (run / "privacy.md").write_text(statement)
+    edit(run, "result.json", lambda result: result.update(ledger_sha256=after.sha256()))
+    assert {"Is every release in the ledger, and nothing else?", "Does the result count every charge?"} & set(failed(run))
+
+
+def test_metrics_with_a_smaller_epsilon_are_noticed(run):
+    head, *rows = (run / "metrics.csv").read_text().splitlines()
+    at, cells = head.split(",").index("epsilon"), [row.split(",") for row in rows]
+    cells[0][at] = "0.01"
+    (run / "metrics.csv").write_text("\n".join([head, *map(",".join, cells)]) + "\n")
+    RunFolder(run).seal(private=True)
+    assert failed(run) == ["Is epsilon in the metrics never below what its step had cost?"]
+
+
+def test_noise_that_follows_a_schedule_is_rebuilt_from_it(tmp_path):
+    run = tmp_path / "run"
+    train(run, sigma=Stages(6.0, 3.0, 2, 3))
+    assert not failed(run) and "Stages(first=6.0, last=3.0, stages=2, length=3): follows the step" in (
+        run / "privacy.md").read_text()
+    edit(run, "result.json", lambda r: r["settings"]["clip_groups"][0]["noise_multiplier"].update(length=4))
+    assert any("Is every release in the ledger" in question for question in failed(run))
+
+
+def test_a_seeded_run_says_so(tmp_path, capsys):
+    train(tmp_path / "run", 5)
+    assert main(["verify", str(tmp_path / "run")]) == 0
+    assert "must not be released" in capsys.readouterr().out
+    assert "Not for release: any file of a seeded run." in (tmp_path / "run" / "privacy.md").read_text()
+
+
+def test_a_run_of_an_earlier_version_is_verified_and_not_rendered_again(run):
+    """As minidp wrote it before ledgers had purposes and folders a manifest."""
+    (run / "manifest.json").unlink()
+    ledger = Ledger.load(run / "ledger.json").to_json()
+    ledger.update(format=1, entries=[{key: entry[key] for key in ("count", "event")} for entry in ledger["entries"]])
+    (run / "ledger.json").write_text(json.dumps(ledger))
+    result = json.loads((run / "result.json").read_text())
+    digest = Ledger.load(run / "ledger.json").sha256()
+    for key in ("statement_format", "statement_sha256", "public", "not_for_release"):
+        del result[key]
+    result["settings"]["pca_noise_multiplier"] = result["settings"].pop("setup")[0]["noise_multiplier"]
+    result["ledger_sha256"], old = digest, result["ledger_sha256"]
+    (run / "result.json").write_text(json.dumps(result))
+    (run / "config.json").write_text(json.dumps({**FLAGS, "device": "cpu"}))
+    statement = (run / "privacy.md").read_text().replace(old, digest)
+    (run / "privacy.md").write_text(statement)
+    report = verify(run)
+    assert not report.failed and "not rendered again" in "".join(finding.answer for finding in report.findings)
+    for data, error in ((run, "an earlier version of minidp began this run"),):
+        (run / "result.json").unlink()
+        with pytest.raises(Exception, match=error):
+            RunFolder(run).open({}, Ledger().relation, seeded=False)
+
+
+def test_the_statement_follows_from_the_result_alone(finished):
+    result = json.loads((finished / "result.json").read_text())
+    assert render(result) == (finished / "privacy.md").read_text()
+    bound = result["epsilon"]["moments"]["upper"]
+    assert f"| {upper_text(bound)} | bound |" in render(result) and float(upper_text(bound)) >= bound
+
+
+def test_an_unfinished_run_is_told_what_it_has_spent(run, capsys):
+    for name in ("result.json", "manifest.json"):
+        (run / name).unlink()
+    bound = MomentsAccountant().epsilon(Ledger.load(run / "ledger.json"), 1e-5)
+    assert main(["verify", str(run)]) == 1
+    said = capsys.readouterr().out
+    assert f"epsilon {upper_text(bound.upper)} by moments" in said and "not finished" in said and "1e-05" in said
+    (run / "config.json").unlink()
+    assert "gives no delta" in verify(run).failed[0].answer
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda run: (run / "ledger.json").unlink(), lambda run: shutil.rmtree(run),
+    lambda run: edit(run, "result.json", lambda r: r.update(delta="x")),
+    lambda run: edit(run, "result.json", lambda r: r.update(delta=10**400)),
+    lambda run: edit(run, "result.json", lambda r: r.update(epsilon={})),
+    lambda run: edit(run, "result.json", lambda r: r["settings"].update(expected_lot_size=0)),
+    lambda run: edit(run, "result.json", lambda r: r["epsilon"]["moments"].update(upper="x")),
+    lambda run: [(run / "result.json").write_text("[" * 100_000), RunFolder(run).seal(True)]])
+def test_what_is_no_run_is_one_line_and_exit_2(run, spoil, capsys):
+    spoil(run)
+    assert main(["verify", str(run)]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("error: ") and said.err.count("\n") == 1 and len(said.err) < 600
+    assert said.out == ""
+
+
+@pytest.mark.parametrize("page", ["missing/page.html", "."])
+def test_a_page_that_cannot_be_written_is_refused_before_the_work(finished, tmp_path, page, capsys):
+    assert main(["verify", str(finished), "--html", str(tmp_path / page)]) == 2
+    said = capsys.readouterr()
+    assert "cannot be written" in said.err and said.err.count("\n") == 1 and said.out == ""

@@ -1,0 +1,46 @@
+"""A small private run on arrays of one's own, as a user of the library makes it."""
+import numpy as np
+
+from minidp import nn
+from minidp.mechanism import Plan, PoissonSampler, Sanitizer, per_layer_groups
+from minidp.privacy import Filter, Gaussian, MomentsAccountant
+from minidp.run import Run
+from minidp.streams import Streams
+from minidp.train import SGD, Averaged
+
+SIZE, LOT, STEPS = 60, 12, 10
+
+
+def make_arrays():
+    """x (60, 4), y (60,), and 20 more to test on."""
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((80, 4)).astype("float32"), rng.integers(0, 3, 80)
+    return x[:SIZE], y[:SIZE], x[SIZE:], y[SIZE:]
+
+
+def make_run(folder, seed=None, *, steps=STEPS, sigma=4.0, clip_norm=1.0, epsilon=float("inf"), sampler=None,
+             optimizer=None, **named):
+    """A Run on `make_arrays`, before its first charge."""
+    rng = np.random.default_rng(1)
+    network = nn.Sequential([nn.Dense(4, 5, rng=rng), nn.ReLU(), nn.Dense(5, 3, rng=rng)], (4,))
+    plan = Plan(sampler or PoissonSampler(LOT / SIZE), Sanitizer(per_layer_groups(list(network.params), clip_norm, sigma)),
+                steps, LOT)
+    budget = Filter(MomentsAccountant(plan.relation), epsilon, 1e-5)
+    return Run(folder, network, nn.SoftmaxCrossEntropy(), optimizer or Averaged(SGD(0.5), 0.9), plan, budget,
+               Streams(seed), quiet=True, **named)
+
+
+def train(folder, seed=None, about=None, stop=None, arrays=None, **named):
+    """The result of a run that releases a noisy mean first; None where `stop`, called after each charge, interrupts it."""
+    run, (x, *others) = make_run(folder, seed, **named), arrays or make_arrays()
+    charge = run.folder.charge
+
+    def charge_and_stop(ledger):
+        charge(ledger)
+        stop(run)
+
+    if stop is not None:
+        run.folder.charge = charge_and_stop
+    mean = run.release_first("mean", Gaussian(5.0), "mean of the rows", lambda: (
+        x.clip(-1, 1).mean(axis=0) + run.streams.noise.normal(0, 10 / SIZE, 4)).astype("float32"))
+    return run.train(x - mean, *others, about=about)
