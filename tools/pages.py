@@ -18,7 +18,8 @@ CNN = [("setting", f"{{config.setting}}: sigma {{{SIGMA}:g}}, {{epochs:.0f}} epo
 CIFAR = [("epsilon, delta 1e-5", "{epsilon.$accountant.upper:upper} ({accountant})"), ("sigma", f"{{{SIGMA}:g}}"),
          ("lots of", "{settings.expected_lot_size:,}"), ("views averaged", "{config.multiplicity:?1}"), LOTS, ACCURACY,
          ("over ten views", "{test_accuracy_over_views:spread}"), SEEDS, ("the paper", "{paper}")]
-BEST = [("epsilon, delta 1e-5", "{epsilon.loss_distribution.upper:upper}"), ("sigma, of the mean", f"{{{SIGMA}:g}}, {{{SIGMA_PCA}:g}}"),
+BEST = [("epsilon, delta 1e-5", "{epsilon.loss_distribution.upper:upper}"),
+        ("sigma, of the mean", f"{{{SIGMA}:g}}, {{settings.mean_noise_multiplier:g}}"),
         ("lots of", "{settings.expected_lot_size:,}"), LOTS, ("rate, C", f"{{settings.learning_rate:g}}, {{{C}:g}}"), ACCURACY,
         SEEDS, ("published", "{published}")]
 SWEEPS = [("figure", "{figure}"), ("command", "`{command}`"), ("runs' time, minutes", "{seconds_of_all_runs:minutes}"),

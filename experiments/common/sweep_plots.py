@@ -2,8 +2,7 @@
 import math
 
 from minidp import plotting
-
-from .plots import draw_curves
+from minidp.run.picture import draw_curves
 
 LINES = {"projection-random": ("random projection", 1), "projection-none": ("no PCA", 2)}  # the line's words and style
 
