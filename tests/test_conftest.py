@@ -1,6 +1,5 @@
 """What tests/conftest.py promises, tried on small test files of their own."""
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -48,28 +47,6 @@ def test_real_data_is_found_and_counted(run, tmp_path, name):
     (tmp_path / name).touch()
     output = run(REAL, MINIDP_DATA=str(tmp_path))
     assert "real data: 1 tests ran on real MNIST" in output and "MISSING" not in output
-
-
-def test_real_data_files_may_lie_in_the_folder_itself(run, tmp_path):
-    (tmp_path / "train-images-idx3-ubyte").touch()
-    output = run("def test_a(mnist_dir): pass\n", "-m", "real_data", MINIDP_DATA=str(tmp_path))
-    assert "1 passed" in output and "real data: 1 tests" in output
-
-
-def test_failing_test_prints_its_seed(run):
-    text = "def test_a(rng): assert rng.random() < {}\n"
-    assert "numpy.random.default_rng(160700133)" in run(text.format(-1))
-    assert "default_rng" not in run(text.format(2))
-
-
-def test_backends_include_the_guarded_one_and_never_a_skipped_one(run):
-    output = run("def test_a(backend): backend.asarray([1.0])\n", "-v")
-    assert re.findall(r"test_a\[(\w+)\] PASSED", output)[:2] == ["numpy", "guarded"]
-    assert "SKIPPED" not in output
-
-
-def test_warnings_are_errors(run):
-    assert "1 failed" in run("import warnings\ndef test_a(): warnings.warn('w')\n")
 
 
 def test_cache_is_a_temporary_directory_that_disappears(run, tmp_path):

@@ -2,7 +2,6 @@
 import json
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -124,11 +123,7 @@ def test_unreadable_flags_exit_with_2(capsys, flags):
     assert stopped.value.code == 2 and capsys.readouterr().err.startswith("error: ")
 
 
-def test_as_a_module_with_cached_kernels():
+def test_as_a_module():
     command = [sys.executable, "-m", "minidp", "epsilon", *RUN, "--delta", "1e-5", "--json"]
-    assert subprocess.run(command, capture_output=True).returncode == 0
-    start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True)
-    seconds = time.perf_counter() - start
     assert list(json.loads(done.stdout)["accountants"]) == NAMES
-    assert seconds < 10         # about 2 s on a free machine; the benchmark measures, this only catches recompiling

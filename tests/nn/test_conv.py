@@ -3,7 +3,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from minidp.host import memory
@@ -30,7 +30,7 @@ def test_every_geometry_equals_the_loop(kernel, stride, batch, padding, height, 
     if padding != "same" and min(height + 2 * margin - kernel[0], width + 2 * margin - kernel[1]) < 0:
         with pytest.raises(ShapeError, match="conv: expected images of at least the window"):
             layer.forward(x)
-        return
+        assume(False)
     slow = reference.conv2d(stride, padding)
     y, cache = layer.forward(x)
     np.testing.assert_allclose(y, slow(x, layer.params), rtol=1e-12, atol=1e-12)

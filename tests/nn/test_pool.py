@@ -1,7 +1,7 @@
 """What is special to pooling: every geometry, ties, padding."""
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from minidp import nn
@@ -26,7 +26,7 @@ def test_every_geometry_equals_the_loop(cls, function, window, stride, padding, 
     if padding == "valid" and min(height, width) < window:
         with pytest.raises(ShapeError, match="pool: expected images of at least the window"):
             layer.forward(x)
-        return
+        assume(False)
     slow = reference.pool2d(function, window, stride or window, padding)
     y, cache = layer.forward(x)
     np.testing.assert_allclose(y, slow(x, {}), rtol=1e-13)

@@ -1,7 +1,6 @@
 """Basic and advanced composition, and the comparisons that guarantee nothing."""
 import math
 
-
 import pytest
 
 from minidp.privacy import (AdvancedAccountant, BasicAccountant, Composed, Gaussian, JointGaussian,

@@ -13,17 +13,6 @@ from tests.support.accountants import ledger_of
 STEP = PoissonSampled(0.01, Gaussian(4.0))
 
 
-def test_the_papers_own_numbers():
-    # Appendix D: eps' = .5, delta = .05, a loss of 100 of 10,000 validation examples, p = 1/6700
-    cost = theorem_d1(0.0, 0.5, 0.05, 1 / 6700)
-    assert cost.accuracy_loss == pytest.approx(100, abs=0.05)
-    assert cost.epsilon_validation == 4.0 and cost.epsilon == 4.0
-    assert cost.calls == pytest.approx((40 * 6700) ** 2 * math.log(40 * 6700))
-    assert cost.calls == pytest.approx(9.0e11, rel=0.01)
-    assert theorem_d1(8.0, 0.5, 0.05, 0.1).epsilon == 12.0
-    assert theorem_d1(8.0, 0.5, 0.05, 0.1).epsilon_validation == 8.0
-
-
 def test_theorem_d1_needs_pure_dp():
     assert require_pure(ledger_of((Laplace(2.0), 3))) == pytest.approx(1.5)
     assert require_pure(ledger_of((Laplace(0.0), 1))) == math.inf

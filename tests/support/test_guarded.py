@@ -1,5 +1,4 @@
 """The guard refuses what CuPy refuses, and lets pass what a layer needs."""
-import copy
 import operator
 
 import numpy as np
@@ -128,21 +127,10 @@ def test_refused(use, x):
         assert "GuardedArray" in str(caught.value) or "indices" in str(caught.value)
 
 
-def test_in_place_refusal_leaves_the_host_array_alone(x):
-    host = np.ones((2, 3))
-    with pytest.raises(GuardError):
-        host += x
-    assert np.array_equal(host, np.ones((2, 3)))
-
-
 @pytest.mark.parametrize("name", ["errstate", "memmap", "apply_along_axis", "lexsort_of_cupy", "save"])
 def test_names_cupy_does_not_share_are_missing(name):
     with pytest.raises(AttributeError, match="guarded_xp"):
         getattr(xp, name)
-
-
-def test_ufunc_methods_are_missing():
-    assert not hasattr(xp.add, "reduce") and not hasattr(xp.add, "at")
 
 
 def test_allow_sync_permits_scalars_for_a_block_only(x):
@@ -224,9 +212,3 @@ def test_generator_draws_arrays_of_its_own():
     assert isinstance(draw, GuardedArray) and draw.dtype == np.float32
     with pytest.raises(AttributeError):
         xp.random.default_rng(3).normal(0.0, 1.0, (2, 3))
-
-
-def test_deepcopy_is_independent(x):
-    other = copy.deepcopy(x)
-    other += 1
-    assert float(to_host(x)[0, 0]) == 0.0

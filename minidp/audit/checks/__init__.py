@@ -99,21 +99,20 @@ def worst(got, expected, scale=0.0):
         return 0.0
     size = max(float(np.abs(expected).max()), scale)
     difference = float(np.abs(got - expected).max())
-    return difference / size if size else difference
+    return _no_nan(difference / size if size else difference)
 
 
 def relative(got, expected):
     """|got - expected| / |expected|."""
-    return abs(float(got) - float(expected)) / abs(float(expected))
+    return _no_nan(abs(float(got) - float(expected)) / abs(float(expected)))
 
 
 def excess(bound, truth):
     """How far a bound is above the truth, relative; infinity if it is below by more than rounding (1e-13)."""
     bound, truth = float(bound), float(truth)
-    return math.inf if bound < truth * (1 - 1e-13) else abs(bound / truth - 1)
+    return math.inf if bound < truth * (1 - 1e-13) else _no_nan(abs(bound / truth - 1))
 
 
-def deviation(values, mean, variance):
-    """|average - mean| in standard errors, for independent values of a known variance."""
-    values = np.asarray(values, dtype=np.float64)
-    return abs(float(values.mean()) - mean) / math.sqrt(variance / values.size)
+def _no_nan(error):
+    """NaN is no error that `max` would keep: max(0.0, nan) is 0.0."""
+    return math.inf if math.isnan(error) else error

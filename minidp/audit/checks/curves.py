@@ -48,7 +48,7 @@ def exact_epsilon(delta, mu):
             tails = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
             return float(mpmath.log(tails / delta))
 
-    return brentq(excess_log, 0.0, mu * mu + 10 * mu, xtol=1e-14, rtol=1e-13)
+    return brentq(excess_log, 0.0, mu * mu + 40 * mu, xtol=1e-14, rtol=1e-13)
 
 
 @measures("privacy.gaussian.gaussian_delta", "C1", method="mpmath integral of 30 digits", tolerance=1e-9)

@@ -20,8 +20,13 @@ KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
 
 @measures("mechanism.clip.clip_weights", "N1", method="excess over C in exact fractions, float32", tolerance=0.0)
 def clipped_norms_stay_within_the_bound(bench):
-    """The exact norm of w g as float32 products, norms rounded up as in training; infinity if clipped by far too much."""
-    largest = 0.0
+    """The exact norm of w g as float32 products, of norms rounded up as in training and of norms rounded to nearest.
+
+    Infinity if clipped by far too much.
+    """
+    g = (bench.rng.standard_normal((4000, 3)) * 10.0 ** bench.rng.uniform(-1, 3, (4000, 1))).astype("float32")
+    weights = to_host(mechanism.clip_weights(bench.asarray((g.astype("float64") ** 2).sum(axis=1).astype("float32")), 1.0))
+    largest = float(np.sqrt(((weights[:, None] * g).astype("float64") ** 2).sum(axis=1)).max()) - 1
     for trial in range(200):
         size, (clip_norm, scale) = int(bench.rng.integers(1, 40)), 10.0 ** bench.rng.uniform(-3, 3, 2)
         g = (bench.rng.standard_normal((1, size)) * scale).astype("float32")
@@ -31,7 +36,7 @@ def clipped_norms_stay_within_the_bound(bench):
         if math.sqrt(norm) < least * (1 - 1e-4):
             return math.inf
         largest = max(largest, float(norm / Fraction(clip_norm) ** 2 - 1))
-    return largest
+    return max(largest, 0.0)
 
 
 @measures("mechanism.clip.clip_weights", "N2", method="loop over examples", tolerance=1e-14)
