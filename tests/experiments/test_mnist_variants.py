@@ -27,7 +27,10 @@ def test_falling_noise_is_charged_stage_by_stage(run_script, tmp_path):
 
 def test_watched_norms_are_named_not_private(run_script, tmp_path):
     run_script(*SMOKE, "--steps", 25, "--watch-norms", check=0)
-    norms = json.loads((tmp_path / "out" / "result.json").read_text())["median_norms_not_private"]
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    norms = result["median_norms_not_private"]
+    assert result["not_private"] == ["median_norms_not_private"] and "result.json" in result["not_for_release"]
+    assert "median_norms_not_private" in (tmp_path / "out" / "privacy.md").read_text()
     assert set(norms) == {"dense1", "dense2"}
     assert all(len(medians) == 3 and min(medians) > 0 for medians in norms.values())
 

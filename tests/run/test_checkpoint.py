@@ -1,6 +1,8 @@
 """Checkpoints: going on equals never having stopped, and nothing damaged is taken."""
+import io
 import json
 import pickle
+import zipfile
 
 import numpy as np
 import pytest
@@ -191,14 +193,37 @@ class Harmful:
         return (pytest.fail, ("something was unpickled",))
 
 
+def npz(file, **members):
+    """A zip file of these bytes, under names that NumPy gives to arrays or not."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("_", "."), content)
+
+
+def npy(shape):
+    """The bytes of an array file that claims this shape."""
+    text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+def header():
+    file = io.BytesIO()
+    np.save(file, np.array('{"format": 1}'))
+    return file.getvalue()
+
+
 @pytest.mark.parametrize("write", [
+    lambda file: npz(file, header_npy=header(), note_txt="text"), lambda file: npz(file, header_npy=header(), W_npy=b""),
+    lambda file: npz(file, header_npy=header(), W_npy=npy(f"({10**30},)")),
+    lambda file: npz(file, header_npy=header(), W_npy=npy("(" * 60)), lambda file: npz(file, header_npy=npy("(1,)")),
+    lambda file: np.savez(file, header='{"format": 1' + "0" * 5000 + "}"),
     lambda file: np.savez(file, header=np.array([Harmful()], dtype=object)),
     lambda file: np.savez(file, header='{"format": 1}', W=np.array([Harmful()], dtype=object)),
     lambda file: np.save(file, np.array([Harmful()], dtype=object)), lambda file: pickle.dump(Harmful(), file),
     lambda file: np.save(file, np.ones(3)), lambda file: np.savez(file, W=np.ones(3)),
     lambda file: np.savez(file, header="[1, 2]"), lambda file: np.savez(file, header="no JSON"),
     lambda file: np.savez(file, header="[" * 100_000), lambda file: file.write(b"text")],
-    ids=["object header", "object array", "object npy", "pickle", "npy", "no header", "list", "no JSON", "deep",
+    ids=["member of text", "empty member", "huge shape", "deep shape", "short header", "long number", "object header", "object array", "object npy", "pickle", "npy", "no header", "list", "no JSON", "deep",
          "text"])
 def test_other_files_are_refused_and_nothing_is_unpickled(write, tmp_path):
     path = tmp_path / "c.npz"
