@@ -24,6 +24,8 @@ from minidp.validate import count, in_range, positive_finite
 FIGURE_2 = ("paper_strong_composition", "moments_paper_orders")
 # what the paper's text prints: epochs, epsilon
 PRINTED = ((100, 1.26, "1.26"), (100, 9.34, "9.34"), (400, 2.55, "2.55"), (400, 24.22, "24.22"))
+
+
 @dataclass(frozen=True)
 class Config:
     """Section 5.1, Figure 2."""
@@ -45,31 +47,32 @@ class Config:
             raise ParameterError(f"expected sampling_probability={self.sampling_probability!r} in (0, 1]")
 
 
+def accountants():
+    """{name: accountant}, moments also with the paper's orders."""
+    found = {name: make(name) for name in ACCOUNTANTS if name != "ledger_2016"}
+    return {**found, "moments_paper_orders": MomentsAccountant(orders=PAPER_ORDERS)}
+
+
+def ledger_of(config, epochs):
+    """The ledger of so many epochs, at least one lot."""
+    ledger = Ledger()
+    ledger.append(PoissonSampled(config.sampling_probability, Gaussian(config.noise_multiplier)),
+                  max(1, round(epochs / config.sampling_probability)))
+    return ledger
+
+
 def curves(config):
-    """(epochs (K,), {name: K Bound}) of every accountant, and of moments with the paper's orders."""
+    """(epochs (K,), {name: K Bound}) of every accountant."""
     points = 4 if config.smoke else config.points
-    step = PoissonSampled(config.sampling_probability, Gaussian(config.noise_multiplier))
-    accountants = {name: make(name) for name in ACCOUNTANTS if name != "ledger_2016"}
-    accountants["moments_paper_orders"] = MomentsAccountant(orders=PAPER_ORDERS)
-    epochs, found = [], {name: [] for name in accountants}
-    for i in range(1, points + 1):
-        ledger = Ledger()
-        ledger.append(step, max(1, round(config.epochs * i / points / config.sampling_probability)))
-        epochs.append(ledger.items()[0][1] * config.sampling_probability)
-        for name, accountant in accountants.items():
-            found[name].append(accountant.epsilon(ledger, config.delta))
-    return epochs, found
+    ledgers = [ledger_of(config, config.epochs * i / points) for i in range(1, points + 1)]
+    return ([ledger.items()[0][1] * config.sampling_probability for ledger in ledgers],
+            {name: [accountant.epsilon(ledger, config.delta) for ledger in ledgers] for name, accountant in accountants().items()})
 
 
 def at_epochs(config, epochs):
     """{name: epsilon} after so many epochs, for the figures that the paper's text prints."""
-    ledger = Ledger()
-    ledger.append(PoissonSampled(config.sampling_probability, Gaussian(config.noise_multiplier)),
-                  max(1, round(epochs / config.sampling_probability)))
-    values = {name: make(name, ledger.relation).epsilon(ledger, config.delta).to_json()
-              for name in ACCOUNTANTS if name != "ledger_2016"}
-    values["moments_paper_orders"] = MomentsAccountant(orders=PAPER_ORDERS).epsilon(ledger, config.delta).to_json()
-    return values
+    ledger = ledger_of(config, epochs)
+    return {name: accountant.epsilon(ledger, config.delta).to_json() for name, accountant in accountants().items()}
 
 
 def with_square(config, epochs):
@@ -81,11 +84,8 @@ def with_square(config, epochs):
 
 def fractional(config, epochs):
     """The tail bound of the moments accountant over fractional orders up to the paper's 32."""
-    ledger = Ledger()
-    ledger.append(PoissonSampled(config.sampling_probability, Gaussian(config.noise_multiplier)),
-                  round(epochs / config.sampling_probability))
     orders = [1 + i / 50 for i in range(31 * 50 + 1)]
-    return MomentsAccountant(orders=orders).epsilon(ledger, config.delta).upper
+    return MomentsAccountant(orders=orders).epsilon(ledger_of(config, epochs), config.delta).upper
 
 
 def remarks(config, found):

@@ -17,7 +17,6 @@ from common.flags import RunFlags
 from common.job import (exit_status, facts, finish, make_sampler, open_folder, pick_device, plan_and_budget,
                         shrink_for_smoke)
 from common.public import scale_initial_values, train_public
-from common.verdicts import compare
 from common.sweep_flags import SweepFlags
 from common.transfer_figures import FIGURES
 from common.views import TEST_VIEWS, CachedViews, FreshViews, accuracy_over_views, feature_file
@@ -318,16 +317,7 @@ class FigureConfig(SweepFlags):
 def figure(config, command="figure"):
     """Run what a figure lacks and draw it; returns the exit status."""
     name, stem, made = FIGURES[command]
-    out, points = config.folder(NAME), made.points(config.smoke)
-    results = config.results(points, (), out)
-    summary = {**config.about(NAME, results, command), "figure": name, **made.summary(results, config.smoke),
-               "notice": next(iter(results.values()))[0]["notice"],
-               "missing": [point.name for point in points if point.name not in results]}
-    made.draw(f"{out / stem}.png", summary)
-    write_json(f"{out / stem}.json", summary)
-    compare(summary)
-    print(f"NOTICE: {summary['notice']}\nwrote {out / stem}.png and {out / stem}.json, from "
-          f"{sum(map(len, results.values()))} runs in {out}")
+    config.make(NAME, made, stem, subcommand=command, figure=name)
     return 0
 
 

@@ -11,14 +11,13 @@ import math
 from dataclasses import dataclass
 
 from common.config import option, parse
-from common.verdicts import compare
-from common.sweep_figures import row
+from common.sweep_figures import Figure, row
 from common.sweep_flags import DigitSweepFlags
 from common.sweep_plots import draw_claims
 from common.sweeps import Point
 
 from minidp.cli import user_errors
-from minidp.files import write_json
+from minidp.numbers import lower_text, upper_text
 from minidp.privacy import Gaussian, Ledger, PoissonSampled, noise_multiplier_for
 from minidp.privacy.catalogue import make
 
@@ -77,25 +76,20 @@ def main(argv=None):
     with user_errors() as note:
         config = parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])
         note.saved = "finished runs and checkpoints are kept; the same command goes on"
-        out = config.folder(NAME)
         claims = [claims_of(*setting) for setting in SETTINGS]
         points = points_of(config, claims)
-        results = config.results(points.values(), (), out)
-        trained = [{"optimizer": optimizer, "by": name, **row(point.name, results[point.name])}
-                   for (optimizer, name), point in points.items() if point.name in results]
-        summary = {**config.about(NAME, results), "delta": DELTA, "lot_size": LOT, "setting": config.setting,
-                   "claims": claims, "trained": trained,
-                   "missing": [point.name for point in points.values() if point.name not in results]}
-        draw_claims(out / "gdp.png", summary)
-        write_json(out / "gdp.json", summary)
-        compare(summary)
+
+        def summarise(results, smoke):
+            return {"claims": claims, "trained": [
+                {"optimizer": optimizer, "by": name, **row(point.name, results[point.name])}
+                for (optimizer, name), point in points.items() if point.name in results]}
+
+        summary = config.make(NAME, Figure(lambda smoke: list(points.values()), summarise, draw_claims), NAME,
+                              delta=DELTA, lot_size=LOT, setting=config.setting)
         for claim in claims:
-            print(f"sigma {claim['sigma']}, {claim['epochs']} epochs, claim {claim['claim']:.4g}: " + "; ".join(
-                f"{name} {one['noise_multiplier']:.4f}, worth {one['worth']['lower']:.4g} to {one['worth']['upper']:.4g}"
-                for name, one in claim["accountants"].items()))
-        if summary["notice"]:
-            print(f"NOTICE: {summary['notice']}")
-        print(f"wrote {out}/gdp.png and {out}/gdp.json")
+            print(f"sigma {claim['sigma']}, {claim['epochs']} epochs, claim {upper_text(claim['claim'])}: " + "; ".join(
+                f"{name} {one['noise_multiplier']:.4f}, worth {lower_text(one['worth']['lower'])} to "
+                f"{upper_text(one['worth']['upper'])}" for name, one in claim["accountants"].items()))
     return summary
 
 

@@ -9,13 +9,11 @@ What is finished is not run again: the same command goes on after an interrupt, 
 from dataclasses import dataclass
 
 from common.config import option, parse
-from common.verdicts import compare
 from common.sweep_figures import AVERAGED, BUDGETS, LEVELS, PANELS, TIGHT, panels
 from common.sweep_flags import DigitSweepFlags
 from common.sweep_sentences import SENTENCES
 
 from minidp.cli import user_errors
-from minidp.files import write_json
 
 NAME = "mnist_sweeps"
 FIGURES = {"3": LEVELS, "3-tight": TIGHT, "3-averaged": AVERAGED, "4": BUDGETS, "5": panels("abcdef"), "sentences": SENTENCES,
@@ -37,22 +35,8 @@ def main(argv=None):
     with user_errors() as note:
         config = parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])
         note.saved = "finished runs and checkpoints are kept; the same command goes on"
-        out, figure = config.folder(NAME), FIGURES[config.figure]
         common = ("--accountant", "loss_distribution", *(SMOKE if config.smoke else ()))
-        points = figure.points(config.smoke)
-        results = config.results(points, common, out)
-        summary = {**config.about(NAME, results), "figure": config.figure, **figure.summary(results, config.smoke),
-                   "missing": [point.name for point in points if point.name not in results]}
-        path = out / f"figure_{config.figure}"
-        figure.draw(f"{path}.png", summary)
-        write_json(f"{path}.json", summary)
-        compare(summary)
-        for claim, why in summary.get("not_measured", {}).items():
-            print(f"{claim}: not measured, {why}")
-        if summary["notice"]:
-            print(f"NOTICE: {summary['notice']}")
-        print(f"wrote {path}.png and {path}.json, from {sum(map(len, results.values()))} runs in {out}")
-    return summary
+        return config.make(NAME, FIGURES[config.figure], f"figure_{config.figure}", common, figure=config.figure)
 
 
 if __name__ == "__main__":

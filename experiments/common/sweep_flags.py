@@ -4,10 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minidp.errors import MinidpError, ParameterError
+from minidp.files import write_json
 from minidp.validate import count
 
 from .config import command_of, option
 from .sweeps import Run, perform
+from .verdicts import compare
+
+HERE = ("out", "quiet", "data_dir", "device", "jobs", "draw", "partial")  # flags that a summary's command leaves out
 
 
 @dataclass(frozen=True)
@@ -34,29 +38,47 @@ class SweepFlags:
     @property
     def processes(self):
         """Runs at a time."""
-        if self.jobs is not None:
-            return self.jobs
-        if self.device == "gpu":
-            return 1
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return self.jobs or (1 if self.device == "gpu" else cores)
 
-    @property
-    def data_flags(self):
-        """Flags of every run that choose its data set."""
-        return ()
+    def make(self, experiment, made, stem, common=(), subcommand="", **more):
+        """Run what a figure lacks, draw it, write and judge its summary, which it returns.
 
-    def folder(self, name):
-        """The folder of the experiment's files, made if it is not there."""
-        path = Path(self.out or f"runs/{name}")
-        path.mkdir(parents=True, exist_ok=True)
-        return path
+        made        Figure of sweep_figures; stem: of its PNG and JSON in the folder
+        common      flags of every run; subcommand of the experiment that makes the figure
+        more        further entries of the summary
+        """
+        out = Path(self.out or f"runs/{experiment}")
+        out.mkdir(parents=True, exist_ok=True)
+        points = made.points(self.smoke)
+        results = self.results(points, common, out)
+        every = [result for runs in results.values() for result in runs if "dataset" in result]
+        summary = {
+            "experiment": experiment, "command": command_of(f"{experiment}.py {subcommand}".strip(), self, HERE),
+            "dataset": every[0]["dataset"] if every else None,
+            "notice": "; ".join(dict.fromkeys(result["notice"] for result in every if result.get("notice"))),
+            "device": sorted({result["device"] for result in every}), "seeds": sorted({result["seed"] for result in every}),
+            "smoke": self.smoke, "seconds_of_all_runs": sum(result["seconds_total"] for result in every),
+            "versions": _one_or_all(result["versions"] for result in every),
+            "commit": _one_or_all(result["commit"] for result in every),
+            **more, **made.summary(results, self.smoke),
+            "missing": [point.name for point in points if point.name not in results]}
+        made.draw(out / f"{stem}.png", summary)
+        write_json(out / f"{stem}.json", summary)
+        compare(summary)
+        for claim, why in summary.get("not_measured", {}).items():
+            print(f"{claim}: not measured, {why}")
+        if summary["notice"]:
+            print(f"NOTICE: {summary['notice']}")
+        print(f"wrote {out / stem}.png and {out / stem}.json, from {sum(map(len, results.values()))} runs in {out}")
+        return summary
 
     def results(self, points, common, folder):
         """{name of a point: its results, one a seed}; runs what is missing. `common` are flags of every run.
 
         With --draw nothing runs. Raises MinidpError where runs are missing then, or, with --partial, all of them.
         """
-        common = (*common, *self.data_flags)
+        common = (*common, *(("--dataset", self.dataset) if hasattr(self, "dataset") else ()))
         free = ("--device", self.device, "--quiet", *(["--data-dir", self.data_dir] if self.data_dir else []))
         runs = [Run(point, seed, common, free, folder) for point in points for seed in range(1, self.seeds + 1)]
         if self.draw:
@@ -67,23 +89,23 @@ class SweepFlags:
                                   + (", or draw what is there with --partial" if done else ""))
         else:
             done = perform(runs, self.processes, self.quiet)
-        found = {}
+        found, kinds = {}, {}
         for run, result in done.items():
             found.setdefault(run.point.name, []).append(result)
-        return _of_one_data_set(found, folder)
+            if "dataset" in result:
+                kinds.setdefault((result["dataset"], result.get("dataset_sha256")), result["command"])
+        copies = {sha256 for _, sha256 in kinds if sha256}
+        if len({name for name, _ in kinds}) > 1 or len(copies) > 1:
+            told = "; ".join(f"{name} ({(sha256 or 'unknown')[:8]}): {command}" for (name, sha256), command in kinds.items())
+            raise MinidpError(f"{folder} holds runs on different data: {told}; delete one kind, or choose another --out")
+        return found
 
-    def about(self, name, results, subcommand=""):
-        """How a summary begins: experiment, command, data, device, seeds and versions."""
-        every = [result for of_point in results.values() for result in of_point if "dataset" in result]
-        command = command_of(f"{name}.py {subcommand}".strip(), self, ("out", "quiet", "data_dir", "device", "jobs", "draw", "partial"))
-        return {"experiment": name, "command": command,
-                "dataset": every[0]["dataset"] if every else None,
-                "notice": "; ".join(dict.fromkeys(result["notice"] for result in every if result.get("notice"))),
-                "device": sorted({result["device"] for result in every}),
-                "seeds": sorted({result["seed"] for result in every}),
-                "smoke": self.smoke, "seconds_of_all_runs": sum(result["seconds_total"] for result in every),
-                "versions": _one_or_all(result["versions"] for result in every),
-                "commit": _one_or_all(result["commit"] for result in every)}
+
+@dataclass(frozen=True)
+class DigitSweepFlags(SweepFlags):
+    """The same for a sweep over digits."""
+
+    dataset: str = option("auto", "digits", choices=("auto", "mnist", "strokes"))
 
 
 def _one_or_all(values):
@@ -93,29 +115,3 @@ def _one_or_all(values):
         if value not in found:
             found.append(value)
     return found[0] if len(found) == 1 else found
-
-
-def _of_one_data_set(results, folder):
-    """The same results. Raises MinidpError where they are of several data sets, or of several copies of one."""
-    found = {}
-    for of_point in results.values():
-        for result in of_point:
-            if "dataset" in result:
-                found.setdefault((result["dataset"], result.get("dataset_sha256")), result["command"])
-    copies = {sha256 for _, sha256 in found if sha256}
-    if len({name for name, _ in found}) > 1 or len(copies) > 1:
-        told = "; ".join(f"{name} ({(sha256 or 'unknown')[:8]}): {command}" for (name, sha256), command in found.items())
-        raise MinidpError(f"{folder} holds runs on different data: {told}; delete one kind, or choose another --out")
-    return results
-
-
-@dataclass(frozen=True)
-class DigitSweepFlags(SweepFlags):
-    """The same for a sweep over digits."""
-
-    dataset: str = option("auto", "digits", choices=("auto", "mnist", "strokes"))
-
-    @property
-    def data_flags(self):
-        """--dataset."""
-        return "--dataset", self.dataset
