@@ -134,44 +134,17 @@ def _algorithm_1(trainer, x, y, rate=lambda step: 0.2):
 
 @measures(CARD, "F2", "F3", "F4", method="Algorithm 1 as a loop over examples, same draws", tolerance=1e-10)
 def training_equals_algorithm_1(bench):
-    """With a learning rate that falls at every step, and in every form of the gradients."""
+    """With a learning rate that falls, in every form of the gradients, lots in batches, empty lots, plain SGD."""
     largest = 0.0
-    for noise, strategy in ((0.0, "explicit"), (0.8, "factored"), (0.8, "auto")):
-        trainer, x, y = _setting(bench, noise, rate=LinearDecay(0.3, 0.1, 4), strategy=strategy)
+    for noise, clip, q, strategy, batch_size in (
+            (0.0, 0.5, 0.4, "explicit", 4096), (0.8, 0.5, 0.4, "factored", 2), (0.8, 0.5, 0.4, "auto", 5),
+            (0.8, 0.5, 0.0, "auto", 4096), (0.0, math.inf, 1.0, "auto", 4096)):
+        settings = {"noise": noise, "clip": clip, "sampler": PoissonSampler(q)}
+        trainer, x, y = _setting(bench, rate=LinearDecay(0.3, 0.1, 4), strategy=strategy, batch_size=batch_size, **settings)
         got = _run(trainer, bench, x, y)
-        host, x, y = _setting(_HOST, noise)
-        expected = _algorithm_1(host, x, y, lambda step: 0.3 - 0.05 * step)
+        expected = _algorithm_1(*_setting(_HOST, **settings), lambda step: 0.3 - 0.05 * step)
         largest = max(largest, *(worst(got[key], expected[key]) for key in expected))
     return largest
-
-
-@measures(CARD, "F2", method="batches of 2 and of 5 against one", tolerance=1e-10)
-def noise_is_drawn_once_a_lot(bench):
-    runs = []
-    for batch_size in (4096, 2, 5):
-        trainer, x, y = _setting(bench, 0.8, batch_size=batch_size)
-        runs.append(_run(trainer, bench, x, y))
-    return max(worst(run[key], runs[0][key]) for run in runs[1:] for key in run)
-
-
-@measures(CARD, "F3", method="an empty lot moves by noise / L", tolerance=1e-10)
-def an_empty_lot_is_divided_by_the_expected_size(bench):
-    trainer, x, y = _setting(bench, 0.8, sampler=PoissonSampler(0.0), steps=1)
-    before = {key: to_host(array).copy() for key, array in trainer.network.params.items()}
-    after, noise = _run(trainer, bench, x, y), Streams(5).noise
-    return max(worst(before[key] - after[key], 0.2 * 0.4 * noise.standard_normal(before[key].shape) / 7)
-               for key in before)
-
-
-@measures(CARD, "F4", method="plain SGD on the lot's sum, C infinite and no noise", tolerance=1e-10)
-def without_clipping_and_noise_it_is_sgd(bench):
-    trainer, x, y = _setting(bench, 0.0, clip=math.inf, sampler=PoissonSampler(1.0))
-    got, (host, x, y) = _run(trainer, bench, x, y), _setting(_HOST, clip=math.inf)
-    for _ in range(4):
-        grads = reference.single_example_grads(host.network, nn.SoftmaxCrossEntropy(), x, y)
-        for key, theta in host.network.params.items():
-            theta -= 0.2 * grads[key].sum(axis=0) / 7
-    return max(worst(got[key], theta) for key, theta in host.network.params.items())
 
 
 @measures(CARD, "V1", method="mean of the views' gradients by loops, clipped", tolerance=1e-10)
