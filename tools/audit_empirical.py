@@ -1,34 +1,27 @@
-#!/usr/bin/env python3
 """Attack private training: lower bounds on epsilon beside the certified upper bounds, and broken training caught.
 
-    python tools/audit_empirical.py                       # about a minute
-    python tools/audit_empirical.py --html attack.html    # with a picture
+    python -m tools.audit_empirical                       # about a minute
+    python -m tools.audit_empirical --html attack.html    # with a picture
 
 Trains a small network with the library's own Trainer, Sanitizer and Sampler. Exit status 1 if a lower bound lies
 above the certified epsilon of right training, or if a broken implementation is not noticed; 2 for user errors.
 A lower bound proves nothing safe: it shows how much of the certified epsilon an attack reaches.
 """
-import argparse
 import io
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-for folder in (ROOT, ROOT / "experiments"):
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-
-
-from minidp import nn
+from minidp import nn, plotting
 from minidp.audit import empirical
 from minidp.audit.html import page, picture, table, verdict
-from minidp.cli import user_errors
+from minidp.cli import Parser, user_errors
 from minidp.errors import ParameterError
 from minidp.files import atomic_write, write_json
+from minidp.numbers import lower_text, upper_text
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, ShuffleSampler, add_gaussian, flat_group
 from minidp.privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled, noise_multiplier_for
 from minidp.streams import Streams
@@ -37,6 +30,7 @@ from minidp.train import SGD, Trainer
 CLIP, WIDTHS, ORDINARY = 1.0, (60, 40, 10), 10
 DELTA, CONFIDENCE = 1e-5, 0.95
 SETTINGS = ((1.0, 10, 0.75), (0.01, 1000, 0.5))  # q, T, share of the certified epsilon that the attack has to reach
+upper, lower = partial(upper_text, decimals=3), partial(lower_text, decimals=3)
 ALARM = 1e-6  # p-value below which the checks of noise and sampler complain
 
 
@@ -201,33 +195,31 @@ def black_box(streams, sigma):
 
 def draw(attacks, curves):
     """A PNG: lower bounds beside the certified epsilon, and the ROC of the black-box attack."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(1.7, 1))
+    figure, (left, right) = plotting.new_figure(1, 2, panel=(5.5, 4.2), width_ratios=(1.7, 1),
+                                                title="Attacks on private training: lower bounds, and who is told apart")
     places = np.arange(len(attacks))
-    for i, (name, pick, colour) in enumerate((("certified (upper)", "certified", "#444444"),
-                                              ("white-box, Gaussian (lower)", "gaussian", "#0072b2"),
-                                              ("Clopper-Pearson (lower)", "clopper_pearson", "#e69f00"),
-                                              ("one run (lower)", "one_run", "#009e73"))):
+    for i, (name, pick, colour) in enumerate((("certified (upper)", "certified", plotting.BLACK),
+                                              ("white-box, Gaussian (lower)", "gaussian", plotting.BLUE),
+                                              ("Clopper-Pearson (lower)", "clopper_pearson", plotting.ORANGE),
+                                              ("one run (lower)", "one_run", plotting.GREEN))):
         left.bar(places + 0.2 * (i - 1.5), [getattr(found, pick) for found in attacks], 0.2, label=name, color=colour)
     left.set_xticks(places, [f"q {found.sampling_probability:g}\nT {found.steps}\n$\\sigma$ {found.noise_multiplier:.2f}"
                              for found in attacks])
     left.set_ylabel(f"epsilon at delta {DELTA:g}, 95% confidence")
-    left.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
-    for (name, (fpr, tpr, area)), style in zip(curves.items(), ("-", "--")):
-        right.plot(fpr, tpr, style, label=f"{name}: area {area:.2f}")
+    for i, (name, (fpr, tpr, area)) in enumerate(curves.items()):
+        right.plot(fpr, tpr, label=f"{name}: area {area:.2f}", **plotting.line(i, len(fpr)))
     right.plot([0, 1], [0, 1], ":", color="#888888", label="guessing")
     right.set(xlabel="false positive rate", ylabel="true positive rate", title="black box: members by their loss")
-    right.legend(loc="lower right")
+    right.legend(loc="lower right", fontsize=plotting.SMALL)
+    plotting.legend(figure, left.get_legend_handles_labels()[0], columns=4)
     out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=130)
+    plotting.save(figure, out)
     return out.getvalue()
 
 
 def main(argv=None):
     """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(prog="python -m tools.audit_empirical", description=__doc__.splitlines()[0])
     parser.add_argument("--epsilon", type=float, nargs="+", default=(1.0, 2.0, 4.0), help="certified epsilons to attack")
     parser.add_argument("--canaries", type=int, default=2000, help="at most 2800, one a parameter")
     parser.add_argument("--releases", type=int, default=300, help="steps observed for the white-box attack")
@@ -245,8 +237,8 @@ def main(argv=None):
                 found = attack(target, q, steps, needed, streams, options.canaries, options.releases)
                 attacks.append(found)
                 print(f"{'ok  ' if found.passed else 'FAIL'} q {q:g}, {steps} steps, sigma {found.noise_multiplier:.3f}: "
-                      f"certified epsilon {found.certified:.3f}, white-box {found.gaussian:.3f} ({found.share:.0%}, at "
-                      f"least {needed:.0%}), Clopper-Pearson {found.clopper_pearson:.3f}, one run {found.one_run:.3f}",
+                      f"certified epsilon {upper(found.certified)}, white-box {lower(found.gaussian)} ({found.share:.0%}, at "
+                      f"least {needed:.0%}), Clopper-Pearson {lower(found.clopper_pearson)}, one run {lower(found.one_run)}",
                       flush=True)
         rows = caught(streams, options.canaries, options.releases)
         noticed = [not any(row[1:]) if row[0] == "nothing" else any(row[1:]) for row in rows]
@@ -275,8 +267,8 @@ def _write(options, attacks, rows, noticed, curves):
                 + "<h2>Lower bounds at 95% confidence beside the certified epsilon</h2>"
                 + table(("", "q", "steps", "sigma", "certified", "white-box", "share", "Clopper-Pearson", "one run"),
                         [(verdict(f.passed), f"{f.sampling_probability:g}", f.steps, f"{f.noise_multiplier:.3f}",
-                          f"{f.certified:.3f}", f"{f.gaussian:.3f}", f"{f.share:.0%}", f"{f.clopper_pearson:.3f}",
-                          f"{f.one_run:.3f}") for f in attacks])
+                          upper(f.certified), lower(f.gaussian), f"{f.share:.0%}", lower(f.clopper_pearson),
+                          lower(f.one_run)) for f in attacks])
                 + "<h2>Broken implementations, and what notices them</h2>"
                 + table(("", "broken", "attack", "noise check", "sampler check"),
                         [(verdict(right), row[0], *("noticed" if flag else "" for flag in row[1:]))

@@ -1,33 +1,31 @@
-#!/usr/bin/env python3
 """Audit the main job in one run: canaries in the training images, guessed in or out from the final model.
 
-    python tools/audit_main_job.py --audit-canaries 1000 --noise small --out DIR     # and flags of mnist_pca.py
+    PYTHONPATH=experiments python -m tools.audit_main_job --audit-canaries 1000 --noise small --out DIR
 
-Canaries are training images with a wrong, random label; a fair coin leaves each in the data or takes it out (the
+Further flags are those of mnist_pca.py. Canaries are training images with a wrong, random label; a fair coin leaves each in the data or takes it out (the
 public size, and with it q, stays). The score is the final model's loss on the canary; the bound is that of Steinke,
 Nasr, Jagielski 2023. The attacker sees the model only, so the bound is far below the certified epsilon: it would
 show a gross error, not a small one. Exit status 1 if the bound lies above the certified epsilon, 2 for user errors.
 """
-import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-for folder in (ROOT, ROOT / "experiments"):
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-
-import mnist_pca
+try:
+    import mnist_pca
+except ModuleNotFoundError:
+    print("error: experiments is not on the path; run PYTHONPATH=experiments python -m tools.audit_main_job", file=sys.stderr)
+    raise SystemExit(2) from None
 from common.config import parse
 
 from minidp import nn
 from minidp.audit import empirical
-from minidp.cli import user_errors
+from minidp.cli import Parser, user_errors
 from minidp.errors import ParameterError
 from minidp.files import write_json
+from minidp.numbers import lower_text, upper_text
 from minidp.run import load_model
 
 CONFIDENCE = 0.95
@@ -59,12 +57,12 @@ def losses(folder, config, images, labels):
 
 def main(argv=None):
     """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser = Parser(prog="python -m tools.audit_main_job", description=__doc__.splitlines()[0])
     parser.add_argument("--audit-canaries", type=int, required=True, help="canaries, about half of which are trained on")
     parser.add_argument("--json", metavar="FILE", help="write the figures")
     options, flags = parser.parse_known_args(argv)
     with user_errors():
-        config = parse(mnist_pca.Config, flags, prog="audit_main_job.py")
+        config = parse(mnist_pca.Config, flags, prog="python -m tools.audit_main_job")
         if config.out is None:
             raise ParameterError("expected --out DIR, a folder for the audited run")
         if config.sampler != "poisson":
@@ -75,7 +73,7 @@ def main(argv=None):
         def load_planted(config, smoke_sizes):
             changed, *rest = with_canaries(load(config, smoke_sizes), options.audit_canaries, np.random.default_rng())
             planted.extend(rest)
-            notice = f"{options.audit_canaries} canaries planted by tools/audit_main_job.py: training images relabelled or left out"
+            notice = f"{options.audit_canaries} canaries planted by tools.audit_main_job: training images relabelled or left out"
             return replace(changed, sha256=None, notice="; ".join(filter(None, (changed.notice, notice))))
 
         mnist_pca.load_digits = load_planted
@@ -97,7 +95,8 @@ def _report(result, config, planted, options):
               if found["kind"] == "bound" and found["upper"] is not None]
     certified = min(uppers)
     print(f"{'ok  ' if bound <= certified else 'FAIL'} one run, {len(included)} canaries ({int(included.sum())} trained on): "
-          f"epsilon at least {bound:.3f} with 95% confidence, certified at most {certified:.3f}; area {area:.3f}, "
+          f"epsilon at least {lower_text(bound, decimals=3)} with 95% confidence, certified at most "
+          f"{upper_text(certified, decimals=3)}; area {area:.3f}, "
           f"TPR {empirical.tpr_at(fpr, tpr, 0.01):.3f} at FPR 0.01; test accuracy {result['test_accuracy']:.2%} with "
           "the canaries in the data")
     if options.json:
