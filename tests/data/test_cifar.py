@@ -146,8 +146,8 @@ def change(name, raw):
     (change("data_batch_3.bin", lambda raw: b""), "data_batch_3.bin: truncated"),
     (change("test_batch.bin", lambda raw: raw[:3073]), "test_batch.bin: expected 4 records, got 1"),
     (change("data_batch_1.bin", lambda raw: raw * 2), "data_batch_1.bin: expected 4 records, got 8"),
-    (change("data_batch_1.bin", lambda raw: b"\x0a" + raw[1:]), "expected labels from 0 to 9, got 10"),
-    (change("test_batch.bin", lambda raw: b"\xff" + raw[1:]), "expected labels from 0 to 9, got 255"),
+    (change("data_batch_1.bin", lambda raw: b"\x0a" + raw[1:]), "expected labels from 0 to 9"),
+    (change("test_batch.bin", lambda raw: b"\xff" + raw[1:]), "expected labels from 0 to 9"),
     (lambda files: {name: files[name] for name in list(files)[1:]}, "data_batch_1.bin: cannot be read"),
 ])
 def test_damaged_files(tmp_path, tiny10, damage, words, one_line):
@@ -197,7 +197,7 @@ def test_public_set_with_the_number_of_classes_given(tmp_path, rng):
     write(tmp_path, files)
     assert load_public(tmp_path).classes == 5
     assert load_public(tmp_path, classes=200, name="tiny").classes == 200
-    with pytest.raises(DataError, match="expected labels from 0 to 3, got 4"):
+    with pytest.raises(DataError, match="expected labels from 0 to 3$"):
         load_public(tmp_path, classes=4)
     for classes in (1, 257, 5.5):
         with pytest.raises(ParameterError, match="classes"):
