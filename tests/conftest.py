@@ -18,7 +18,7 @@ from minidp.errors import DeviceUnavailableError
 pytest.register_assert_rewrite("tests.support")
 
 from tests.support.guarded import guarded_backend
-from tests.support.pictures import cut_off, overlapping
+from tests.support.pictures import faults
 
 SEED = 160700133  # any fixed number; this one is the paper's
 
@@ -116,7 +116,7 @@ def drawn(monkeypatch):
 
     def checked(figure, target):
         save(figure, target)
-        assert (cut_off(figure), overlapping(figure)) == ([], [])
+        assert faults(figure) == ([], [])
         figures.append(figure)
 
     monkeypatch.setattr(plotting, "save", checked)

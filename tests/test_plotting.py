@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from minidp import plotting
-from tests.support.pictures import cut_off, overlapping
+from tests.support.pictures import faults
 
 LONG = ("A title that goes on for far longer than any panel is wide, as one that quotes a data set's notice does: "
         "offline digits, drawn from strokes, not MNIST; accuracies are not comparable with the paper's")
@@ -28,7 +28,8 @@ def test_text_that_is_cut_off_or_covered_is_noticed():
     axis.text(2, 0.5, "far to the right", transform=axis.transAxes)
     axis.text(0.5, 0.5, "one", transform=axis.transAxes)
     axis.text(0.5, 0.5, "other", transform=axis.transAxes)
-    assert "far to the right" in cut_off(figure) and ("one", "other") in overlapping(figure)
+    cut_off, overlapping = faults(figure)
+    assert "far to the right" in cut_off and ("one", "other") in overlapping
 
 
 def test_no_two_lines_look_alike_even_without_colour():
