@@ -43,20 +43,6 @@ def test_data_dir_in_all_its_forms(tmp_path, tiny, write, inner, gzipped):
     check(load_mnist(str(tmp_path / "d")), tiny)
 
 
-def test_plain_and_gzipped_may_be_mixed(tmp_path, tiny, write):
-    names = list(tiny)
-    write(tmp_path, gzipped=True, names=names[:2])
-    write(tmp_path, gzipped=False, names=names[2:])
-    check(load_mnist(tmp_path), tiny)
-
-
-@pytest.mark.parametrize("inner", ["", "mnist"])
-def test_environment_variable(tmp_path, tiny, write, monkeypatch, inner):
-    write(tmp_path / "e" / inner)
-    monkeypatch.setenv("MINIDP_DATA", str(tmp_path / "e"))
-    check(load_mnist(), tiny)
-
-
 def test_cache_is_used_without_asking_a_mirror(tiny, write, cache, mirror, monkeypatch):
     write(cache / "mnist")
     monkeypatch.setattr(mnist, "MIRRORS", (mirror.url,))
@@ -105,23 +91,6 @@ def test_wrong_hash_names_the_file_and_both_hashes(tmp_path, tiny, write, name, 
     assert text.startswith(f"{path}: ") and f"expected {mnist.FILES[name]}" in text
     assert f"is {hashlib.sha256(gzip.decompress(path.read_bytes())).hexdigest()}" in text
     assert not isinstance(raised.value, DataUnavailableError)
-
-
-def test_labels_in_the_place_of_images(tmp_path, tiny, write, one_line):
-    write(tmp_path, gzipped=False)
-    (tmp_path / "train-images-idx3-ubyte").write_bytes(tiny["train-labels-idx1-ubyte"])
-    with pytest.raises(DataError) as raised:
-        load_mnist(tmp_path)
-    assert "magic number 00000803, got 00000801" in one_line(raised)
-
-
-def test_truncated_file(tmp_path, tiny, write, one_line):
-    write(tmp_path, gzipped=False)
-    path = tmp_path / "t10k-images-idx3-ubyte"
-    path.write_bytes(tiny[path.name][:-100])
-    with pytest.raises(DataError) as raised:
-        load_mnist(tmp_path)
-    assert one_line(raised).startswith(f"{path}: truncated: expected 5 x 28 x 28 = 3920 bytes")
 
 
 @pytest.mark.parametrize("make", [True, False])
