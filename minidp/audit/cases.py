@@ -1,7 +1,6 @@
 """One row for each layer and loss; the checks of their equations and the shared tests of tests/nn run over all rows."""
 from dataclasses import dataclass
 
-
 from .. import nn
 from ..backend import to_host
 from . import reference

@@ -5,6 +5,7 @@ import pytest
 from minidp.errors import ParameterError
 from minidp.mechanism import add_gaussian
 
+
 def test_no_noise_draws_nothing(rng):
     before = rng.bit_generator.state
     raw = np.ones(3)

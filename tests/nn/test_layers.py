@@ -12,6 +12,8 @@ from minidp.audit.cases import LAYERS, to_backend
 from tests.support.guarded import guarded_backend
 
 layers = pytest.mark.parametrize("case", LAYERS, ids=lambda case: case.name)
+
+
 @layers
 @settings(max_examples=15)
 @given(batch=st.integers(0, 3), seed=st.integers(0, 99), dtype=st.sampled_from(["float32", "float64"]))

@@ -9,6 +9,8 @@ from minidp.audit.cases import LOSSES
 
 ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "softmax": nn.Softmax}
 losses = pytest.mark.parametrize("case", LOSSES, ids=lambda case: case.name)
+
+
 def make_network(rng, activation="tanh", dtype="float64", frozen=()):
     """A layer of every kind, on images of 2 x 3, with 4 outputs."""
     layers = [
