@@ -26,14 +26,19 @@ class LayerCase:
         return rng.uniform(-1, 1, (batch, *self.shape)).astype(dtype)
 
 
-def _dense(bias):
+def _filled(build):
+    """A make whose layer's parameters are drawn anew, biases and scales included."""
     def make(rng, dtype):
-        layer = nn.Dense(4, 3, rng=rng, bias=bias, dtype=dtype, name="dense")
-        if bias:
-            layer.params["b"][:] = rng.uniform(-1, 1, 3)
+        layer = build(rng, dtype)
+        for array in layer.params.values():
+            array[...] = rng.uniform(-1.5, 1.5, array.shape)
         return layer
 
     return make
+
+
+def _dense(bias):
+    return _filled(lambda rng, dtype: nn.Dense(4, 3, rng=rng, bias=bias, dtype=dtype, name="dense"))
 
 
 def _plain(cls):
@@ -44,24 +49,12 @@ def _standardise(rng, dtype):
     return nn.Standardise(rng.uniform(-1, 1, (3,)).astype(dtype), rng.uniform(0.5, 2, (2, 1)).astype(dtype))
 
 
-def _conv(kernel, bias=True, **options):
-    def make(rng, dtype):
-        layer = nn.Conv2D(2, 3, kernel, rng=rng, bias=bias, dtype=dtype, name="conv", **options)
-        if bias:
-            layer.params["b"][:] = rng.uniform(-1, 1, 3)
-        return layer
-
-    return make
+def _conv(kernel, **options):
+    return _filled(lambda rng, dtype: nn.Conv2D(2, 3, kernel, rng=rng, dtype=dtype, name="conv", **options))
 
 
 def _norm(cls, *shape):
-    def make(rng, dtype):
-        layer = cls(*shape, dtype=dtype, name=cls.kind)
-        for array in layer.params.values():
-            array[...] = rng.uniform(0.5, 1.5, array.shape)
-        return layer
-
-    return make
+    return _filled(lambda rng, dtype: cls(*shape, dtype=dtype, name=cls.kind))
 
 
 def _mean(values):

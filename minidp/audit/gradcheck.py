@@ -42,13 +42,21 @@ def directional_error(function, gradient, x, rng, directions=3):
 
     Raises KinkError where the slopes on the two sides of x differ, ShapeError if the shapes do.
     """
+    return _error_along(lambda v, scale: _slope(function, x, v, scale), gradient, x, rng, directions)
+
+
+def complex_step_error(function, gradient, x, rng, directions=3):
+    """Error of `gradient` of a scalar, analytic function at x, by Im f(x + ihv) / h: no cancellation."""
+    return _error_along(lambda v, scale: float(np.imag(function(x + 1j * COMPLEX_STEP * v)) / COMPLEX_STEP),
+                        gradient, x, rng, directions)
+
+
+def _error_along(slope, gradient, x, rng, directions):
     _same_shape(gradient, x.shape)
-    worst = 0.0
+    scale, worst = float(np.sqrt((gradient**2).sum())), 0.0
     for _ in range(directions):
         v = random_direction(x.shape, rng)
-        analytic = float((gradient * v).sum())
-        scale = float(np.sqrt((gradient**2).sum())) if x.size else 0.0
-        worst = max(worst, relative_error(_slope(function, x, v, scale), analytic, scale))
+        worst = max(worst, relative_error(slope(v, scale), float((gradient * v).sum()), scale))
     return worst
 
 
@@ -61,18 +69,6 @@ def _slope(function, x, v, scale):
     if size and max(abs(bend - 2 * near_bend), abs(wide - narrow)) > KINK_TOLERANCE * size + 1e-9:
         raise KinkError("the function has a kink near this point")
     return (4 * narrow - wide) / 3  # Richardson: the error in STEP^2 cancels
-
-
-def complex_step_error(function, gradient, x, rng, directions=3):
-    """Error of `gradient` of a scalar, analytic function at x, by Im f(x + ihv) / h: no cancellation."""
-    _same_shape(gradient, x.shape)
-    worst = 0.0
-    for _ in range(directions):
-        v = random_direction(x.shape, rng)
-        measured = np.imag(function(x + 1j * COMPLEX_STEP * v)) / COMPLEX_STEP
-        scale = float(np.sqrt((gradient**2).sum())) if x.size else 0.0
-        worst = max(worst, relative_error(float(measured), float((gradient * v).sum()), scale))
-    return worst
 
 
 def layer_input_error(layer, x, rng, complex_step=False, forward_rng=None, asarray=np.asarray):

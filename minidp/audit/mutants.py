@@ -24,6 +24,8 @@ from pathlib import Path
 from .equivalent import EQUIVALENT
 from .report import PACKAGE, cards
 
+PARTS = {ast.Dict: ["values"], ast.Tuple: ["elts"], ast.List: ["elts"], ast.GeneratorExp: ["elt"], ast.ListComp: ["elt"],
+         ast.IfExp: ["body", "orelse"], ast.Compare: ["left"], ast.Yield: ["value"], ast.Starred: ["value"]}
 SECONDS = 180  # for one mutant; the slowest that ends takes a tenth of it
 
 
@@ -104,17 +106,15 @@ def _right_sides(node, parent=None):
         if name[:1].isupper() or isinstance(parent, ast.Expr) or any(keyword.arg == "out" for keyword in node.keywords):
             parts = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg != "out")]
         else:
-            parts = None
+            parts = [node]
     else:
-        parts = {ast.Dict: "values", ast.Tuple: "elts", ast.List: "elts"}.get(type(node))
-        parts = getattr(node, parts) if parts else [node.elt] if isinstance(node, (ast.GeneratorExp, ast.ListComp)) else (
-            [node.body, node.orelse] if isinstance(node, ast.IfExp) else
-            [node.left] if isinstance(node, ast.Compare) else
-            [node.value] if isinstance(node, (ast.Yield, ast.Starred)) and node.value else None)
-    if parts is None:
-        yield node
-    for part in parts or ():
-        yield from _right_sides(part)
+        parts = [getattr(node, name) for name in PARTS.get(type(node), ())] or [node]
+        parts = parts[0] if isinstance(parts[0], list) else parts
+    for part in parts:
+        if part is node:
+            yield node
+        else:
+            yield from _right_sides(part)
 
 
 def _replaced(lines, node, new):
