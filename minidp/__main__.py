@@ -8,9 +8,9 @@ from . import host
 if __name__ == "__main__":
     host.tune()  # before NumPy loads
 
-from .cli import Parser
-from .errors import MinidpError, ParameterError
-from .numbers import bound_texts
+from .cli import Parser, number, whole_number
+from .errors import MinidpError, ParameterError, UnsupportedEventError
+from .numbers import bound_texts, upper_text
 from .privacy import Gaussian, JointGaussian, Ledger, NeighbouringRelation, PoissonSampled
 from .privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from .validate import count as check_count
@@ -35,7 +35,9 @@ def ledger_of(args, event, steps):
     in_range(0, MOST_STEPS, steps=steps)
     ledger = Ledger(NeighbouringRelation(args.relation))
     if args.pca_noise_multiplier is not None:
-        ledger.append(Gaussian(args.pca_noise_multiplier))
+        from .mechanism.pca import PrivatePCA
+
+        ledger.append(PrivatePCA(1, args.pca_noise_multiplier).event(ledger.relation), purpose="setup")
     ledger.append(event, steps)
     return ledger
 
@@ -50,13 +52,26 @@ def show(args, record, lines):
     print(json.dumps(record, indent=2, allow_nan=False) if args.json else "\n".join(lines))
 
 
+def bounds_of(args, ledger, names, **target):
+    """`all_bounds`; UnsupportedEventError where no accountant has a bound."""
+    found = all_bounds(ledger, names, **target)
+    if all(bound.upper is None for bound, _, _ in found.values()):
+        raise UnsupportedEventError(f"no bound by {args.accountant}: {next(iter(found.values()))[2]}")
+    return found
+
+
+def row_to_quote(found):
+    """The name of the smallest upper end that is a bound; None where there is none."""
+    uppers = {name: bound.upper for name, (bound, kind, _) in found.items() if kind == "bound" and bound.upper is not None}
+    return min(uppers, key=uppers.get, default=None)
+
+
 def table(found, what):
-    """Rows of one comparison, for people."""
+    """Rows of one comparison, for people: lower ends rounded down, upper ends up, the row to quote marked."""
     rows = [("accountant", f"{what} lower", "estimate", "upper", "kind", "")]
     for name, (bound, kind, note) in found.items():
-        numbers = ("unknown" if value is None else f"{value:.6g}"
-                   for value in (bound.lower, bound.estimate, bound.upper))
-        rows.append((name, *numbers, kind, note))
+        quote = "  <- quote this" if name == row_to_quote(found) else ""
+        rows.append((name, *bound_texts(bound, 6), kind, note + quote))
     widths = [max(len(row[i]) for row in rows) for i in range(5)]
     return ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[5]]).rstrip() for row in rows]
 
@@ -67,13 +82,13 @@ def comparison_json(found):
 
 def epsilon_command(args):
     ledger = ledger_of(args, step_event(args), args.steps)
-    found = all_bounds(ledger, names_of(args), delta=args.delta, group_size=args.group_size)
-    show(args, {"delta": args.delta, "accountants": comparison_json(found)}, table(found, "epsilon"))
+    found = bounds_of(args, ledger, names_of(args), delta=args.delta, group_size=args.group_size)
+    show(args, {"delta": args.delta, "quote": row_to_quote(found), "accountants": comparison_json(found)}, table(found, "epsilon"))
 
 
 def delta_command(args):
-    found = all_bounds(ledger_of(args, step_event(args), args.steps), names_of(args), epsilon=args.epsilon)
-    show(args, {"epsilon": args.epsilon, "accountants": comparison_json(found)}, table(found, "delta"))
+    found = bounds_of(args, ledger_of(args, step_event(args), args.steps), names_of(args), epsilon=args.epsilon)
+    show(args, {"epsilon": args.epsilon, "quote": row_to_quote(found), "accountants": comparison_json(found)}, table(found, "delta"))
 
 
 def calibrate_command(args):
@@ -97,8 +112,9 @@ def calibrate_command(args):
     record = {**found, "epsilon": bound.to_json(), "delta": args.delta, "accountant": args.accountant,
               "kind": accountant.kind}
     (name, value), = found.items()
-    show(args, record, [f"{name.replace('_', ' ')}  {value:.6g}",
-                        f"epsilon  {bound.upper:.6g} at delta {args.delta:g} ({args.accountant}, {accountant.kind})"])
+    value = value if name == "steps" else upper_text(value, 6)       # less noise than was found would cost more
+    show(args, record, [f"{name.replace('_', ' ')}  {value}",
+                        f"epsilon  {upper_text(bound.upper, 6)} at delta {args.delta:g} ({args.accountant}, {accountant.kind})"])
 
 
 def curve_command(args):
@@ -112,7 +128,7 @@ def curve_command(args):
                     for i in range(1, args.points + 1)})
     curves = {name: [] for name in names}
     for number in steps:
-        found = all_bounds(ledger_of(args, event, number), names, delta=args.delta, group_size=args.group_size)
+        found = bounds_of(args, ledger_of(args, event, number), names, delta=args.delta, group_size=args.group_size)
         for name in names:
             curves[name].append(found[name][0])
     save_epsilon_curves(Path(args.out), [number * args.sampling_probability for number in steps], curves, args.delta,
@@ -135,7 +151,7 @@ def tradeoff_command(args):
     save_tradeoff(Path(args.out), alphas, curves)
     power = {name: true_positive_rate(alphas, betas, args.false_positive_rate) for name, betas in curves.items()}
     show(args, {"png": args.out, "false_positive_rate": args.false_positive_rate, "true_positive_rate": power},
-         [f"wrote {args.out}", *(f"{name}: true positive rate at most {value:.4g} at false positive rate "
+         [f"wrote {args.out}", *(f"{name}: true positive rate at most {upper_text(value)} at false positive rate "
                                  f"{args.false_positive_rate:g}" for name, value in power.items())])
 
 
@@ -180,59 +196,63 @@ def build_parser():
     def command(name, run, help):
         sub = commands.add_parser(name, help=help)
         sub.set_defaults(run_command=run)
-        sub.add_argument("--json", action="store_true", help="JSON instead of a table")
+        sub.add_argument("--json", action="store_true", help="print JSON instead of a table")
         return sub
 
-    def describes_steps(sub, steps=True, noise_required=True, accountant="all"):
-        noise = sub.add_mutually_exclusive_group(required=noise_required)
-        noise.add_argument("--noise-multiplier", type=float, help="noise standard deviation / clip norm")
-        noise.add_argument("--noise-multipliers", type=_floats, help="4,4: the layers of one joint step")
-        sub.add_argument("--sampling-probability", type=float, required=True, help="chance of each example per step")
-        if steps:
-            sub.add_argument("--steps", type=int, required=True, help="number of steps")
-        sub.add_argument("--pca-noise-multiplier", type=float, help="noise of DP-PCA before the first step")
+    def add(sub, flag, text, type=number, **named):
+        sub.add_argument(flag, type=type, help=text, **named)
+
+    def accounting(sub, accountants, default):
+        """What all commands take: the sampling, what comes before the steps, the relation and the accountants."""
+        add(sub, "--sampling-probability", "chance of each example per step, such as 0.01 or 1/60", required=True)
+        add(sub, "--pca-noise-multiplier", "noise of DP-PCA before the first step")
         sub.add_argument("--relation", choices=[relation.value for relation in NeighbouringRelation],
-                         default="add_remove", help="when two data sets are neighbours")
-        sub.add_argument("--accountant", choices=[*ACCOUNTANTS, "all"] if accountant == "all" else list(ACCOUNTANTS),
-                         default=accountant, help="whose figure (default: %(default)s)")
+                         default="add_remove", help="when two data sets are neighbours (default: %(default)s)")
+        sub.add_argument("--accountant", choices=accountants, default=default, help="whose figure (default: %(default)s)")
+
+    def noise_of(sub):
+        noise = sub.add_mutually_exclusive_group(required=True)
+        add(noise, "--noise-multiplier", "noise standard deviation / clip norm")
+        add(noise, "--noise-multipliers", "of the layers of one joint step, such as 4,4", type=_numbers)
+
+    def delta_of(sub):
+        add(sub, "--delta", "delta of (epsilon, delta)-DP, in (0, 1)", required=True)
 
     def group(sub):
-        sub.add_argument("--group-size", type=int, default=1, help="examples that one person contributes")
+        add(sub, "--group-size", "examples that one person contributes (default: 1)", type=whole_number, default=1)
 
     epsilon = command("epsilon", epsilon_command, "epsilon of a run, by every accountant")
-    describes_steps(epsilon)
-    epsilon.add_argument("--delta", type=float, required=True)
+    delta = command("delta", delta_command, "delta at a given epsilon")
+    curve = command("curve", curve_command, "epsilon against epochs, as CSV and PNG")
+    tradeoff = command("tradeoff", tradeoff_command, "trade-off curve between false positives and negatives, as PNG")
+    for sub in (epsilon, delta, curve, tradeoff):
+        noise_of(sub)
+        accounting(sub, [*ACCOUNTANTS, "all"], "all")
+    for sub in (epsilon, delta, tradeoff):
+        add(sub, "--steps", "number of steps", type=whole_number, required=True)
+
+    delta_of(epsilon)
     group(epsilon)
 
-    delta = command("delta", delta_command, "delta at a given epsilon")
-    describes_steps(delta)
-    delta.add_argument("--epsilon", type=float, required=True)
+    add(delta, "--epsilon", "epsilon of (epsilon, delta)-DP", required=True)
 
     calibrate = command("calibrate", calibrate_command, "noise multiplier, or number of steps, for a target epsilon")
-    calibrate.add_argument("--target-epsilon", type=float, required=True)
-    calibrate.add_argument("--delta", type=float, required=True)
-    calibrate.add_argument("--sampling-probability", type=float, required=True)
+    add(calibrate, "--target-epsilon", "epsilon that must not be exceeded", required=True)
+    delta_of(calibrate)
     given = calibrate.add_mutually_exclusive_group(required=True)
-    given.add_argument("--steps", type=int, help="find the noise multiplier for so many steps")
-    given.add_argument("--noise-multiplier", type=float, help="find the number of steps")
-    calibrate.add_argument("--pca-noise-multiplier", type=float)
-    calibrate.add_argument("--relation", choices=[relation.value for relation in NeighbouringRelation],
-                           default="add_remove")
-    calibrate.add_argument("--accountant", choices=list(ACCOUNTANTS), default="loss_distribution")
+    add(given, "--steps", "find the noise multiplier for this many steps", type=whole_number)
+    add(given, "--noise-multiplier", "find the number of steps with this noise")
+    accounting(calibrate, list(ACCOUNTANTS), "loss_distribution")
     group(calibrate)
 
-    curve = command("curve", curve_command, "epsilon against epochs, as CSV and PNG")
-    describes_steps(curve, steps=False)
-    curve.add_argument("--delta", type=float, required=True)
-    curve.add_argument("--epochs", type=float, required=True)
-    curve.add_argument("--points", type=int, default=100)
-    curve.add_argument("--out", default="epsilon", help="file name without its ending")
+    delta_of(curve)
+    add(curve, "--epochs", "where the curve ends: steps times sampling probability", required=True)
+    add(curve, "--points", "of the curve (default: %(default)s)", type=whole_number, default=100)
+    curve.add_argument("--out", default="epsilon", help="files to write, without their ending (default: %(default)s)")
     group(curve)
 
-    tradeoff = command("tradeoff", tradeoff_command, "trade-off curve between false positives and negatives, as PNG")
-    describes_steps(tradeoff)
-    tradeoff.add_argument("--false-positive-rate", type=float, default=0.01)
-    tradeoff.add_argument("--out", default="tradeoff.png")
+    add(tradeoff, "--false-positive-rate", "where to print the power of a test (default: %(default)s)", default=0.01)
+    tradeoff.add_argument("--out", default="tradeoff.png", help="file to write (default: %(default)s)")
 
     verify = command("verify", verify_command, "recompute a run's figures from its ledger")
     verify.add_argument("run", metavar="RUN_DIR", help="folder of a run")
@@ -248,8 +268,8 @@ def build_parser():
     return parser
 
 
-def _floats(text):
-    return tuple(float(part) for part in text.split(","))
+def _numbers(text):
+    return tuple(number(part) for part in text.split(","))
 
 
 def main(argv=None):
@@ -260,6 +280,9 @@ def main(argv=None):
     except (MinidpError, OSError) as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

@@ -18,6 +18,26 @@ class Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
+def number(text):
+    """A flag's number: 4, 1e-5 or 1/60."""
+    try:
+        numerator, _, denominator = text.partition("/")
+        return float(numerator) / float(denominator or 1)
+    except (ValueError, ZeroDivisionError):
+        raise argparse.ArgumentTypeError(f"expected a number such as 4, 1e-5 or 1/60, got {text!r:.80}") from None
+
+
+def whole_number(text):
+    """A flag's integer: 10000 or 1e4."""
+    try:
+        return int(text)
+    except ValueError:
+        value = number(text)
+    if not value.is_integer():
+        raise argparse.ArgumentTypeError(f"expected a whole number such as 10000 or 1e4, got {text!r:.80}")
+    return int(value)
+
+
 @contextmanager
 def user_errors():
     """Context manager for command lines: report user errors on one line and exit with status 2.

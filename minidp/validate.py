@@ -22,9 +22,9 @@ def _number(name, value):
 
 
 def shown(value):
-    """repr of a value for a message; of a very long integer, how many digits it has."""
+    """repr of a value for a message; of a very long integer, about how many digits it has."""
     if isinstance(value, Integral) and abs(value) > MOST_COUNT:
-        return f"(an integer of {int(math.log10(abs(value))) + 1} digits)"
+        return f"(an integer of about {round(math.log10(abs(value)))} digits)"
     return repr(value)
 
 

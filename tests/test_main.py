@@ -1,11 +1,13 @@
 """The command line, python -m minidp."""
 import json
+import math
 import subprocess
 import sys
 
 import pytest
 
-from minidp.__main__ import main
+from minidp.__main__ import build_parser, main
+from minidp.privacy.gaussian import gaussian_epsilon
 
 RUN = ["--noise-multiplier", "4", "--sampling-probability", "0.01", "--steps", "10000"]
 NAMES = ["moments", "renyi", "loss_distribution", "gaussian_clt", "advanced", "basic", "paper_strong_composition",
@@ -19,7 +21,7 @@ def answer(capsys, *flags):
 
 def test_epsilon_by_every_accountant(capsys):
     record = answer(capsys, "epsilon", *RUN, "--delta", "1e-5")
-    assert list(record) == ["delta", "accountants"] and record["delta"] == 1e-5
+    assert list(record) == ["delta", "quote", "accountants"] and record["delta"] == 1e-5
     assert list(record["accountants"]) == NAMES
     for entry in record["accountants"].values():
         assert list(entry) == ["lower", "estimate", "upper", "kind", "note"]
@@ -45,13 +47,71 @@ def test_no_noise_is_the_string_inf(capsys):
 
 
 def test_an_accountant_without_a_theorem_says_so(capsys):
-    found = answer(capsys, "epsilon", *RUN, "--delta", "1e-5", "--relation", "replace_one")["accountants"]
-    assert found["moments"]["upper"] is None and "REPLACE_ONE" in found["moments"]["note"]
+    flags = ["--noise-multipliers", "1,1", *RUN[2:], "--delta", "1e-5", "--relation", "replace_one"]
+    for command in (["epsilon", *flags], ["delta", *flags[:-4], "--relation", "replace_one", "--epsilon", "1"]):
+        assert main(command) == 2
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1 and "REPLACE_ONE" in err
+
+
+def test_pca_costs_more_when_a_row_is_replaced(capsys):
+    flags = ["epsilon", *RUN[:4], "--steps", "0", "--pca-noise-multiplier", "7", "--delta", "1e-5", "--accountant"]
+    one = answer(capsys, *flags, "gaussian_clt", "--relation", "replace_one")["accountants"]["gaussian_clt"]["upper"]
+    assert one == pytest.approx(gaussian_epsilon(math.sqrt(2) / 7, 1e-5), rel=1e-6)
+    assert answer(capsys, *flags, "gaussian_clt")["accountants"]["gaussian_clt"]["upper"] < one
+
+
+def test_the_row_to_quote_is_the_smallest_bound(capsys):
+    record = answer(capsys, "epsilon", *RUN, "--delta", "1e-5")
+    uppers = [entry["upper"] for entry in record["accountants"].values() if entry["kind"] == "bound"]
+    assert record["accountants"][record["quote"]]["upper"] == min(uppers)
+    main(["epsilon", *RUN, "--delta", "1e-5"])
+    marked = [line for line in capsys.readouterr().out.splitlines() if line.endswith("<- quote this")]
+    assert len(marked) == 1 and marked[0].startswith(record["quote"])
+
+
+def test_bounds_are_printed_on_their_safe_side(capsys):
+    entry = answer(capsys, "epsilon", *RUN, "--delta", "1e-5")["accountants"]["loss_distribution"]
+    main(["epsilon", *RUN, "--delta", "1e-5", "--accountant", "loss_distribution"])
+    lower, _, upper = map(float, capsys.readouterr().out.splitlines()[1].split()[1:4])
+    assert lower <= entry["lower"] <= entry["upper"] <= upper
+
+
+def test_numbers_may_be_fractions_and_powers_of_ten(capsys):
+    flags = ["--noise-multiplier", "4", "--delta", "1e-5", "--accountant", "renyi"]
+    found = [answer(capsys, "epsilon", *flags, "--sampling-probability", q, "--steps", steps)
+             for q, steps in (("1/64", "1e4"), ("0.015625", "10000"))]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("flag, value", [("--steps", "1.5"), ("--steps", "many"), ("--sampling-probability", "1/0"),
+                                         ("--group-size", "1e-3"), ("--noise-multipliers", "4,,4")])
+def test_what_is_no_number_says_what_would_be(capsys, flag, value):
+    flags = {"--sampling-probability": "0.01", "--steps": "10", "--noise-multipliers": "4,4", flag: value}
+    with pytest.raises(SystemExit) as stopped:
+        main(["epsilon", "--delta", "1e-5", *(part for pair in flags.items() for part in pair)])
+    err = capsys.readouterr().err
+    assert stopped.value.code == 2 and err.count("\n") == 1 and f"argument {flag}: expected a " in err
+
+
+@pytest.mark.parametrize("command", ["epsilon", "delta", "calibrate", "curve", "tradeoff"])
+def test_every_flag_has_a_help_text(capsys, command):
+    commands = build_parser()._subparsers._group_actions[0].choices
+    assert all(action.help for action in commands[command]._actions)
+
+
+def test_an_interrupt_is_one_line(capsys, monkeypatch):
+    def interrupted(*args, **named):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("minidp.__main__.all_bounds", interrupted)
+    assert main(["epsilon", *RUN, "--delta", "1e-5"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
 
 
 def test_delta_at_epsilon(capsys):
     record = answer(capsys, "delta", *RUN, "--epsilon", "0.94687")
-    assert list(record) == ["epsilon", "accountants"]
+    assert list(record) == ["epsilon", "quote", "accountants"]
     tight = record["accountants"]["loss_distribution"]
     assert tight["lower"] <= 1e-5 * 1.001 and tight["upper"] >= 1e-5 * 0.999 and list(record["accountants"]) == NAMES
 
@@ -105,6 +165,9 @@ def test_table_is_readable_without_json(capsys):
     (["epsilon", "--noise-multiplier", "nan", *RUN[2:], "--delta", "1e-5"], "noise_multiplier=nan"),
     (["epsilon", *RUN[:2], "--sampling-probability", "2", "--steps", "1", "--delta", "1e-5"], "sampling_probability=2.0"),
     (["epsilon", *RUN[:4], "--steps", "-3", "--delta", "1e-5"], "steps=-3"),
+    (["epsilon", *RUN[:4], "--steps", "9" * 400, "--delta", "1e-5"], "(an integer of about 400 digits)"),
+    (["epsilon", *RUN, "--delta", "1e-5", "--group-size", "9" * 400], "(an integer of about 400 digits)"),
+    (["epsilon", *RUN[:4], "--steps", "1e300", "--delta", "1e-5"], "(an integer of about 300 digits)"),
     (["delta", *RUN, "--epsilon", "-1"], "epsilon=-1.0"),
     (["calibrate", "--target-epsilon", "1", "--delta", "1e-5", "--sampling-probability", "0.01", "--noise-multiplier", "4",
       "--pca-noise-multiplier", "2"], "before the first step"),

@@ -97,3 +97,14 @@ def test_floating_point_is_asked_for(dtype, fits):
     else:
         with pytest.raises(DtypeError, match=f"here: expected x of dtype float32 or float64, got {dtype}"):
             validate.inexact("here", x=np.zeros(2, dtype))
+
+
+def test_integers_beyond_float64_are_refused_in_few_words():
+    for check in (validate.positive, validate.probability, validate.count, lambda **n: validate.in_range(0, 5, **n)):
+        for value in (10 ** 400, 10 ** 5000):       # Python prints no more than 4300 digits
+            with pytest.raises(ParameterError, match=r"setting=\(an integer of about \d+ digits\)") as refused:
+                check(setting=value)
+            assert len(str(refused.value)) < 160
+    with pytest.raises(ParameterError, match="float64 can hold"):
+        validate.positive(setting=Fraction(10 ** 400))
+    validate.count(seed=2 ** 128 - 1)

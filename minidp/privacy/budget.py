@@ -1,5 +1,6 @@
 """Odometer and filter: what was spent so far, and a stop before the step that would spend too much."""
 from ..errors import BudgetExceededError, ParameterError
+from ..numbers import upper_text
 from ..validate import count as check_count
 from ..validate import in_range, non_negative
 from .ledger import STEP, Ledger
@@ -60,7 +61,7 @@ class Filter:
         spent = self.accountant.epsilon(after, self.delta).upper
         if not spent <= self.epsilon:
             listed = ", ".join(f"{count} x {event!r}" for event, count in charges)
-            raise BudgetExceededError(f"{listed} would bring epsilon to {spent:.6g} at delta={self.delta:g}, "
+            raise BudgetExceededError(f"{listed} would bring epsilon to {upper_text(spent, 6)} at delta={self.delta:g}, "
                                       f"above the budget of {self.epsilon:g}; nothing was released")
         for event, count in charges:
             self.ledger.append(event, count, purpose)
@@ -89,7 +90,7 @@ def max_steps(accountant, prefix_ledger, step_event, epsilon, delta, limit=2 ** 
 
     before = spent(0)
     if not before <= epsilon:
-        raise BudgetExceededError(f"epsilon is {before:.4g} at delta={delta:g} before the first step, above the "
+        raise BudgetExceededError(f"epsilon is {upper_text(before)} at delta={delta:g} before the first step, above the "
                                   f"target of {epsilon:g}; raise the target or the noise of what comes before")
     high = 1
     while spent(high) <= epsilon:

@@ -2,8 +2,10 @@
 import math
 
 from ..errors import BudgetExceededError, NumericalBoundError, ParameterError
+from ..numbers import upper_text
 from ..validate import in_range, positive_finite
 
+MOST_NOISE = 1e7
 CLOSENESS = 0.999       # the answer's epsilon is at least this share of the target
 
 
@@ -22,12 +24,12 @@ def noise_multiplier_for(accountant, ledger_of, epsilon, delta):
     def spent(log_noise):
         return accountant.epsilon(ledger_of(math.exp(log_noise)), delta).upper
 
-    beside = accountant.epsilon(ledger_of(math.inf), delta).upper  # infinite noise: only what else there is
-    if beside > epsilon:
-        raise BudgetExceededError(f"no noise multiplier is enough: what comes beside the steps has epsilon {beside:.4g} "
-                                  f"at delta={delta:g}, above the target of {epsilon:g}; raise the target or its noise")
-    enough, too_little = _bracket(spent, epsilon, 0.0, 1.0, (math.log(1e-2), math.log(1e7)),
-                                  f"no noise multiplier up to 1e7 brings epsilon to {epsilon:g} at delta={delta:g}",
+    least = spent(math.log(MOST_NOISE))
+    if least > epsilon:
+        raise BudgetExceededError(f"no noise multiplier up to {MOST_NOISE:g} is enough: with it epsilon is "
+                                  f"{upper_text(least)} at delta={delta:g}, above the target of {epsilon:g}; raise the "
+                                  f"target, take fewer steps, or give what comes beside the steps more noise")
+    enough, too_little = _bracket(spent, epsilon, 0.0, 1.0, (math.log(1e-2), math.log(MOST_NOISE)), "",
                                   f"a noise multiplier of 0.01 already keeps epsilon below {epsilon:g}")
     return math.exp(_close_in(spent, epsilon, enough, too_little))
 

@@ -1,11 +1,12 @@
 """What every accountant promises, for every event that it supports."""
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minidp.errors import ParameterError, UnsupportedEventError
+from minidp.errors import NumericalBoundError, ParameterError, UnsupportedEventError
 from minidp.privacy import (Bound, Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, Ledger,
                             MomentsAccountant, NeighbouringRelation, NonPrivate, PoissonSampled, Repeated, Unknown)
 from minidp.privacy.accountant import KINDS
@@ -197,3 +198,24 @@ def test_nested_sampling_is_refused():
 def test_bound_in_json_names_infinity_and_the_unknown():
     assert Bound(None, 1.5, math.inf).to_json() == {"lower": None, "estimate": 1.5, "upper": "inf"}
     assert float(Bound(0.1, 0.2, 0.3)) == 0.3
+
+
+def test_a_bound_holds_plain_floats():
+    assert repr(Bound(None, np.float64(1.5), np.float32(2))) == "Bound(lower=None, estimate=1.5, upper=2.0)"
+
+
+@each_row
+@pytest.mark.parametrize("count", [10 ** 16, 10 ** 22, 2 ** 127])
+def test_more_releases_than_float64_can_count_are_refused(row, count):
+    event = row.events[0]
+    for repeated in ((event, count), (Repeated(event, count), 1), (Repeated(event, 10 ** 11), count // 10 ** 11)):
+        with pytest.raises(NumericalBoundError, match="at most 2\\^53 releases"):
+            row.make(row.relation).epsilon(ledger_of(repeated, relation=row.relation), DELTA)
+    assert not row.make(row.relation).supports(Repeated(event, count))
+
+
+@each_row
+@pytest.mark.parametrize("what", [Repeated(Gaussian(4.0), 10), "ledger.json", [(Gaussian(4.0), 10)]])
+def test_what_is_no_ledger_is_refused_with_the_cure(row, what):
+    with pytest.raises(ParameterError, match=r"expected a Ledger, got .*ledger.append\(event, count\)"):
+        row.make(row.relation).epsilon(what, DELTA)

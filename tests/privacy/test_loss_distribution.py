@@ -1,4 +1,5 @@
 """The certified interval: it holds the truth, and is narrow."""
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -115,6 +116,34 @@ def test_edges_answer_soundly(q, sigma, steps, delta):
     bound = ACCOUNTANT.epsilon(ledger, delta)
     assert 0 <= (bound.lower or 0.0) <= bound.estimate <= bound.upper
     assert bound.upper <= RenyiAccountant().epsilon(ledger, delta).upper * (1 + 1e-6) + 1e-4
+
+
+@pytest.mark.parametrize("noise", [1e5, 1e6, 1e7, 9e8])
+@pytest.mark.parametrize("delta", [1e-5, 1e-40])
+def test_noise_that_costs_nothing_beside_noise_that_does(noise, delta):
+    """Such ledgers took minutes: each knot of the common grid lies millions of standard deviations out for one of them."""
+    step = (PoissonSampled(0.1, Gaussian(4.0)), 2)
+    alone = ACCOUNTANT.epsilon(ledger_of(step), delta)
+    for other in (Gaussian(noise), PoissonSampled(0.5, Gaussian(noise)), PoissonSampled(1e-120, Gaussian(1.0))):
+        both = ACCOUNTANT.epsilon(ledger_of(step, (other, 3)), delta)
+        assert both.lower <= alone.upper * (1 + 1e-3) and alone.lower <= both.upper and narrow(both)
+        at = ACCOUNTANT.delta(ledger_of(step, (other, 3)), alone.upper)
+        assert at.lower <= delta * (1 + 1e-9)
+
+
+def test_a_wide_interval_takes_the_upper_end_of_the_renyi_accountant():
+    ledger = ledger_of((PoissonSampled(0.62, Gaussian(26310.0)), 119), (PoissonSampled(4e-5, Gaussian(109.0)), 6 * 10 ** 8))
+    assert ACCOUNTANT.epsilon(ledger, 1e-5).upper == RenyiAccountant().epsilon(ledger, 1e-5).upper
+
+
+def test_composing_adds_and_repeating_multiplies():
+    event, grid = PoissonSampled(0.1, Gaussian(2.0)), ACCOUNTANT.choose_grid([(Gaussian(2.0), 3)], delta=1e-5,
+                                                                            direction=REMOVE)
+    one = ACCOUNTANT.cost_curve(event, grid)
+    by_sum, by_product = one + one + one, one * 3
+    assert np.allclose(by_sum.spectrum, by_product.spectrum, rtol=1e-14)
+    for field in dataclasses.fields(one)[1:]:
+        assert getattr(by_sum, field.name) == pytest.approx(getattr(by_product, field.name), rel=1e-14)
 
 
 def test_epsilon_far_out_has_a_tiny_delta():

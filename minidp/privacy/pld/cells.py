@@ -97,15 +97,16 @@ def _dominated(q, m, direction, step, gaps, z):
     else:
         lift, begin = 0.0, (log_ratio_at(q, (low - 0.5) * step) + 0.5 * m * m) / m
         log_mass, reach = merged_gaussian_masses(q, m, step, lift, knots, begin)
+    filled = np.flatnonzero(log_mass > -math.inf)
+    if not len(filled):     # the steps are so wide that no knot is reached: all outcomes merged have the loss 0
+        return Masses(np.zeros(1), np.zeros(1, np.int64), 0.0, -math.inf)
     masses = Masses(log_mass, knots, base + lift, -math.inf)
     if direction == ADD:
         return masses.mirrored(step, -math.inf)
-    filled = np.flatnonzero(log_mass > -math.inf)
-    if len(filled):
-        # what reached no atom of its own counts as having the loss of the last one
-        beyond = np.logaddexp(math.log1p(-q) + _log_normal_cdf(-reach) if q < 1 else -math.inf,
-                              math.log(q) + _log_normal_cdf(m - reach))
-        log_mass[filled[-1]] = np.logaddexp(log_mass[filled[-1]], beyond)
+    # what reached no atom of its own counts as having the loss of the last one
+    beyond = np.logaddexp(math.log1p(-q) + _log_normal_cdf(-reach) if q < 1 else -math.inf,
+                          math.log(q) + _log_normal_cdf(m - reach))
+    log_mass[filled[-1]] = np.logaddexp(log_mass[filled[-1]], beyond)
     return masses
 
 
