@@ -37,6 +37,13 @@ class Filter:
         Whitehouse et al. 2023 show that strong composition loses nothing to a filter either). With any
         other accountant, take it for events fixed ahead only, as in Abadi et al. 2016, Section 4.
 
+    >>> from minidp.privacy import Gaussian, MomentsAccountant, PoissonSampled
+    >>> budget = Filter(MomentsAccountant(), epsilon=1.0, delta=1e-5)
+    >>> budget.charge(PoissonSampled(0.01, Gaussian(4.0)), 5000)
+    >>> budget.charge(PoissonSampled(0.01, Gaussian(4.0)), 5000)
+    Traceback (most recent call last):
+    minidp.errors.BudgetExceededError: 5000 x PoissonSampled(...) would bring epsilon to 1.25858 at delta=1e-05, ...
+
     Raises
         BudgetExceededError   the charge would exceed the budget; the ledger is as it was
     """
@@ -74,6 +81,10 @@ def max_steps(accountant, prefix_ledger, step_event, epsilon, delta, limit=2 ** 
 
     Exact by bisection over the number of steps, which is at most `limit` (a step that costs nothing has no
     largest number, and raises).
+
+    >>> from minidp.privacy import Gaussian, MomentsAccountant, PoissonSampled
+    >>> max_steps(MomentsAccountant(), Ledger(), PoissonSampled(0.01, Gaussian(4.0)), 1.26, 1e-5)
+    10021
 
     Raises
         BudgetExceededError   even zero steps exceed the target

@@ -14,6 +14,14 @@ def noise_multiplier_for(accountant, ledger_of, epsilon, delta):
 
     ledger_of(noise_multiplier) builds the ledger, whose epsilon must fall as the noise grows.
 
+    >>> from minidp.privacy import Gaussian, Ledger, MomentsAccountant, PoissonSampled
+    >>> def ledger_of(noise_multiplier):
+    ...     ledger = Ledger()
+    ...     ledger.append(PoissonSampled(0.01, Gaussian(noise_multiplier)), 10_000)
+    ...     return ledger
+    >>> round(noise_multiplier_for(MomentsAccountant(), ledger_of, 2.0, 1e-5), 2)
+    2.62
+
     Raises
         BudgetExceededError   no amount of noise is enough (something else in the ledger costs too much)
         ParameterError        so little is spent that any noise is enough

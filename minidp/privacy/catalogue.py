@@ -23,7 +23,11 @@ UNKNOWN = Bound(None, None, None)
 
 
 def make(name, relation=NeighbouringRelation.ADD_REMOVE):
-    """The accountant of that name under a neighbouring relation."""
+    """The accountant of that name under a neighbouring relation.
+
+    >>> make("renyi").name
+    'renyi'
+    """
     one_of(tuple(ACCOUNTANTS), accountant=name)
     module, cls, _ = ACCOUNTANTS[name]
     return getattr(import_module(f".{module}", __package__), cls)(relation)
@@ -33,6 +37,13 @@ def all_bounds(ledger, names, *, delta=None, epsilon=None, group_size=1):
     """{name: (Bound, kind, note)}: epsilon at `delta`, or delta at `epsilon`, by each named accountant.
 
     An accountant without a theorem for some event has None for all three numbers, and the note says why.
+
+    >>> from minidp.privacy import Gaussian, Ledger
+    >>> ledger = Ledger()
+    >>> ledger.append(Gaussian(4.0))
+    >>> bound, kind, note = all_bounds(ledger, ["basic"], delta=1e-5)["basic"]
+    >>> kind, round(bound.upper, 4)
+    ('bound', 0.9263)
     """
     found = {}
     for name in names:

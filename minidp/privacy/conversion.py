@@ -25,9 +25,6 @@ def tail_bound_epsilon(log_moments, orders, delta):
     Valid for
         lambda > 0, delta in (0, 1); log_moments and orders of shape (K,)
 
-    Fails as
-        infinity where no order has a finite moment
-
     Source
         [C1]  Abadi et al. 2016, Theorem 2 (tail bound), solved for epsilon
     """
@@ -44,9 +41,6 @@ def tail_bound_delta(log_moments, orders, epsilon):
 
     Valid for
         lambda > 0, epsilon >= 0
-
-    Fails as
-        1 where no order has a finite moment
 
     Source
         [C1]  Abadi et al. 2016, Theorem 2 (tail bound)
@@ -67,9 +61,6 @@ def sharper_epsilon(log_moments, orders, delta):
 
     Valid for
         a > 1, delta in (0, 1)
-
-    Fails as
-        infinity where no order has a finite moment
 
     Source
         [C1]  Canonne, Kamath, Steinke 2020 (arXiv:2004.00010), Proposition 12
@@ -93,9 +84,6 @@ def sharper_delta(log_moments, orders, epsilon):
 
     Valid for
         a > 1, epsilon >= 0
-
-    Fails as
-        1 where no order has a finite moment
 
     Source
         [C1]  Canonne, Kamath, Steinke 2020 (arXiv:2004.00010), Proposition 12

@@ -46,14 +46,22 @@ def _check_event(where, event):
 
 
 @dataclass(frozen=True)
-class Gaussian(Event):
-    """A query's value plus N(0, (noise_multiplier * L2 sensitivity)^2) on each coordinate."""
+class _Noise(Event):
+    """Base of the events that add noise to a query's value."""
 
     noise_multiplier: float
 
     def __post_init__(self):
         non_negative(noise_multiplier=self.noise_multiplier)
         _plain(self, float, "noise_multiplier")
+
+
+class Gaussian(_Noise):
+    """A query's value plus N(0, (noise_multiplier * L2 sensitivity)^2) on each coordinate."""
+
+
+class Laplace(_Noise):
+    """A query's value plus Laplace noise of scale noise_multiplier * L1 sensitivity: (1/multiplier)-DP."""
 
 
 @dataclass(frozen=True)
@@ -79,17 +87,6 @@ class JointGaussian(Event):
     def effective_noise_multiplier(self):
         """(sum_l s_l^-2)^(-1/2); 0 if any s_l is 0, infinity if all are."""
         return combined_noise_multiplier([(s, 1) for s in self.noise_multipliers])
-
-
-@dataclass(frozen=True)
-class Laplace(Event):
-    """A query's value plus Laplace noise of scale noise_multiplier * L1 sensitivity: (1/multiplier)-DP."""
-
-    noise_multiplier: float
-
-    def __post_init__(self):
-        non_negative(noise_multiplier=self.noise_multiplier)
-        _plain(self, float, "noise_multiplier")
 
 
 @dataclass(frozen=True)
@@ -218,28 +215,28 @@ def number_to_json(value):
     return "inf" if value == math.inf else value
 
 
-def _number_from_json(value):
-    return math.inf if value == "inf" else value
-
-
 def _json_key(field):
     # "event" is the key of the class's name
     return "inner" if field.name == "event" else field.name
 
 
+def _to_json(value):
+    if isinstance(value, tuple):
+        return [_to_json(each) for each in value]
+    return event_to_json(value) if isinstance(value, Event) else number_to_json(value)
+
+
+def _from_json(value):
+    if isinstance(value, list):
+        return tuple(_from_json(each) for each in value)
+    return event_from_json(value) if isinstance(value, dict) else math.inf if value == "inf" else value
+
+
 def event_to_json(event):
     """The event as plain dictionaries, lists, numbers and strings."""
     _check_event("event_to_json", event)
-    out = {"event": type(event).__name__}
-    for field in fields(event):
-        value, key = getattr(event, field.name), _json_key(field)
-        if isinstance(value, Event):
-            out[key] = event_to_json(value)
-        elif isinstance(value, tuple):
-            out[key] = [event_to_json(v) if isinstance(v, Event) else number_to_json(v) for v in value]
-        else:
-            out[key] = number_to_json(value)
-    return out
+    return {"event": type(event).__name__,
+            **{_json_key(field): _to_json(getattr(event, field.name)) for field in fields(event)}}
 
 
 def event_from_json(data):
@@ -252,15 +249,7 @@ def event_from_json(data):
     given = [key for key in data if key != "event"]
     if sorted(keys) != sorted(given):
         raise DataError(f"{name}: expected the fields {', '.join(keys) or 'none'}, got {', '.join(given) or 'none'}")
-    values = {}
-    for key, name in keys.items():
-        value = data[key]
-        if isinstance(value, dict):
-            values[name] = event_from_json(value)
-        elif isinstance(value, list):
-            values[name] = tuple(event_from_json(v) if isinstance(v, dict) else _number_from_json(v) for v in value)
-        else:
-            values[name] = _number_from_json(value)
+    values = {field: _from_json(data[key]) for key, field in keys.items()}
     try:
         return cls(**values)
     except (ParameterError, TypeError, OverflowError) as error:

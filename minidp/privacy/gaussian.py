@@ -11,6 +11,12 @@ from .events import FixedSizeSampled, Gaussian, NeighbouringRelation, PoissonSam
 class GaussianAccountant(Accountant):
     r"""mu^2 added up over the releases, then the (epsilon, delta) of telling N(0, 1) from N(mu, 1).
 
+    >>> from minidp.privacy import Ledger
+    >>> ledger = Ledger()
+    >>> ledger.append(Gaussian(4.0), 10)
+    >>> round(GaussianAccountant().epsilon(ledger, 1e-5).upper, 4)      # unsampled: exact
+    3.3414
+
     Bound
         [M1]  mu^2 = 1 / sigma^2 for Gaussian(sigma): exact
         [M2]  mu^2 ~ q^2 (exp(1/sigma^2) - 1) for PoissonSampled(q, Gaussian(sigma)): a limit, no bound
@@ -114,26 +120,9 @@ def gaussian_epsilon(mu, delta):
     low, high = 0.0, max(mu, mu * mu)
     while gaussian_delta(high, mu) > delta:
         low, high = high, 2 * high
-    return _bisect(lambda epsilon: gaussian_delta(epsilon, mu) > delta, low, high)
-
-
-def mu_of(epsilon, delta):
-    """The largest mu for which mu-GDP is within (epsilon, delta)."""
-    non_negative(epsilon=epsilon)
-    in_range(0, 1, open_low=True, open_high=True, delta=delta)
-    high = 1.0
-    while gaussian_delta(epsilon, high) <= delta:
-        high *= 2
-    low = high
-    while gaussian_delta(epsilon, low) > delta:
-        low /= 2
-    return _bisect(lambda mu: gaussian_delta(epsilon, mu) <= delta, low, high, upper=False)
-
-
-def _bisect(below, low, high, upper=True):
     while high - low > 1e-14 * high:
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        low, high = (middle, high) if below(middle) else (low, middle)
-    return high if upper else low
+        low, high = (middle, high) if gaussian_delta(middle, mu) > delta else (low, middle)
+    return high

@@ -20,6 +20,13 @@ class Ledger:
     costs nothing; accountants do not see it. Files of format 1 have no purposes: they load as "unknown", and while
     nothing is appended they are written, and hashed, as they were.
 
+    >>> from minidp.privacy import Gaussian, PoissonSampled
+    >>> ledger = Ledger()
+    >>> ledger.append(Gaussian(7.0), purpose="setup")
+    >>> ledger.append(PoissonSampled(0.01, Gaussian(4.0)), 10_000)
+    >>> [count for event, count in ledger.items()]
+    [1, 10000]
+
     Raises
         ParameterError   a relation, event or purpose of the wrong type, or a negative count
         DataError        a file or JSON that is not a whole, valid ledger

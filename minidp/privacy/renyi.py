@@ -3,12 +3,10 @@ import math
 
 import numpy as np
 
-from ..errors import ParameterError
-from ..validate import in_range
 from .accountant import Accountant, Bound, primitives
 from .conversion import sharper_delta, sharper_epsilon
 from .events import NeighbouringRelation, NonPrivate, RandomlyStopped
-from .moments import log_moment_curve, pure_epsilon
+from .moments import checked_orders, log_moment_curve, pure_epsilon
 
 DEFAULT_ORDERS = (tuple(1 + x / 100 for x in (1, 2, 3, 5, 7)) + tuple(1 + x / 10 for x in range(1, 100))
                   + tuple(range(11, 65)) + (72, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768,
@@ -17,6 +15,12 @@ DEFAULT_ORDERS = (tuple(1 + x / 100 for x in (1, 2, 3, 5, 7)) + tuple(1 + x / 10
 
 class RenyiAccountant(Accountant):
     r"""Renyi divergences D_a at chosen orders a > 1, added up, then the sharper conversion.
+
+    >>> from minidp.privacy import Gaussian, Ledger, PoissonSampled
+    >>> ledger = Ledger()
+    >>> ledger.append(PoissonSampled(0.01, Gaussian(4.0)), 10_000)
+    >>> round(RenyiAccountant().epsilon(ledger, 1e-5).upper, 4)
+    1.0355
 
     Bound
         [M1]  (a-1) D_a = alpha(a-1), the log moment of MomentsAccountant at real orders, numerical error added
@@ -42,11 +46,7 @@ class RenyiAccountant(Accountant):
 
     def __init__(self, relation=NeighbouringRelation.ADD_REMOVE, orders=DEFAULT_ORDERS):
         super().__init__(relation)
-        self.orders = tuple(sorted(set(float(order) for order in orders)))
-        if not self.orders:
-            raise ParameterError("expected orders to hold at least one order, got none")
-        for order in self.orders:
-            in_range(1, 1025, open_low=True, order=order)
+        self.orders = checked_orders(orders, 1, 1025)
 
     def covers(self, primitive):
         if isinstance(primitive, RandomlyStopped):

@@ -64,11 +64,6 @@ def inverse_curve(alphas, betas):
     return np.interp(alphas, betas[::-1], np.asarray(alphas)[::-1], left=1.0 if betas[-1] > 0 else None)
 
 
-def conjugate(alphas, betas, slopes):
-    """f*(y) = max_a y a - f(a) at the given slopes y."""
-    return np.max(np.multiply.outer(slopes, alphas) - np.asarray(betas), axis=1)
-
-
 def double_conjugate(alphas, betas):
     """The largest convex curve below the points, f**: the lower convex hull, on the same grid."""
     kept = []

@@ -132,8 +132,9 @@ def test_noise_that_costs_nothing_beside_noise_that_does(noise, delta):
 
 
 def test_a_wide_interval_takes_the_upper_end_of_the_renyi_accountant():
-    ledger = ledger_of((PoissonSampled(0.62, Gaussian(26310.0)), 119), (PoissonSampled(4e-5, Gaussian(109.0)), 6 * 10 ** 8))
-    assert ACCOUNTANT.epsilon(ledger, 1e-5).upper == RenyiAccountant().epsilon(ledger, 1e-5).upper
+    ledger = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), 10 ** 12))
+    bound = ACCOUNTANT.epsilon(ledger, 1e-5)
+    assert bound.lower <= bound.upper == RenyiAccountant().epsilon(ledger, 1e-5).upper
 
 
 def test_composing_adds_and_repeating_multiplies():

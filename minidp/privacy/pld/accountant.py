@@ -27,6 +27,13 @@ MAX_GRIDS = 16          # kept for queries that follow
 class LossDistributionAccountant(Accountant):
     r"""The distribution of the privacy loss, composed by FFT, both directions, with a bound on every error.
 
+    >>> from minidp.privacy import Gaussian, Ledger, PoissonSampled
+    >>> ledger = Ledger()
+    >>> ledger.append(PoissonSampled(0.01, Gaussian(4.0)), 10_000)
+    >>> bound = LossDistributionAccountant().epsilon(ledger, 1e-5)
+    >>> print(f"{bound.lower:.4f} to {bound.upper:.4f}")
+    0.9466 to 0.9474
+
     Bound
         With losses L = ln(dP/dQ) of the sampled Gaussian against its absence, and reversed:
         [M1]  each release as masses on a grid that dominate it (upper) or that it dominates (lower)
