@@ -94,7 +94,7 @@ def test_edits_of_the_result_that_change_no_accounting_are_noticed(run, change):
 @pytest.mark.parametrize("change, question", [
     (lambda r: r.update(sampler="ShuffleSampler"), "Is the sampler used the one accounted for?"),
     (lambda r: r.update(steps=r["steps"] + 5), "Did any step run uncharged?"),
-    (lambda r: r.update(steps=10**400), "Did any step run uncharged?"),
+    (lambda r: r.update(steps=10**38), "Did any step run uncharged?"),
     (lambda r: r["settings"]["clip_groups"][0].update(noise_std_on_sum=8.0), "Is the noise of dense1 sigma C"),
     (lambda r: r["settings"].update(sampling_probability=0.01), "Is q the expected lot over"),
     (lambda r: r["settings"].update(expected_lot_size=6), "and the lot the one asked for?"),
