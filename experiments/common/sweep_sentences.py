@@ -7,9 +7,10 @@ import statistics
 from .sweep_figures import LEVELS, NO_LOT, PANELS, REFERENCE, UNWATCHED, Figure, budget_points, budgets, panel_points, row
 from .sweep_plots import draw_runs
 from .sweeps import Point
+from .verdicts import look_up
 
 EARLY, LAST = 4, -1  # rows of a history, an epoch a row: after 5 epochs, and at the end
-EXTRA = {point.name: point for point in (
+EXTRA = (
     Point("two-hidden-layers", ("--first-hidden", 500, "--hidden", 500, *UNWATCHED), "mnist_variants"),
     Point("trained-60-units", ("--projection", "none", "--first-hidden", 60, *UNWATCHED), "mnist_variants"),
     Point("falling-noise", ("--noise-multiplier", 6, "--final-noise-multiplier", 3, *UNWATCHED), "mnist_variants"),
@@ -22,7 +23,7 @@ EXTRA = {point.name: point for point in (
     Point("timed-with-pca", ("--steps", 300, *UNWATCHED)),
     Point("timed-without-pca", ("--projection", "none", "--steps", 300, *UNWATCHED)),
     Point("baseline", ("--accountant", "moments", "--baseline")),
-)}
+)
 PCA_NOISES = ("noise-medium", "pca-noise-4", "pca-noise-16")
 BUDGET_RUNS = [point.name for point in budget_points(False)]
 TRAIN = "train_accuracy_not_private"
@@ -36,7 +37,7 @@ CLAIMS = {  # name: expression over the runs
     "pca_noise_spread": lambda of: spread(map(of.accuracy, PCA_NOISES)),
     "most_hidden_units_over_fewest": lambda of: of.at(LAST, "hidden-2000") - of.at(LAST, "hidden-200"),
     "larger_network_ahead_early": lambda of: of.at(EARLY, "hidden-2000") - of.at(EARLY, "hidden-200"),
-    "time_without_pca": lambda of: of.seconds("timed-without-pca") / of.seconds("timed-with-pca"),
+    "time_without_pca": lambda of: least_time(of, "timed-without-pca") / least_time(of, "timed-with-pca"),
     "one_layer_over_two": lambda of: of.accuracy("noise-medium") - of.accuracy("two-hidden-layers"),
     "pca_over_trained_layer": lambda of: of.accuracy("noise-medium") - of.accuracy("trained-60-units"),
     "best_lot_size": lambda of: best(of.panel("c")),
@@ -52,7 +53,7 @@ CLAIMS = {  # name: expression over the runs
     "clip_spread": lambda of: spread(of.panel("e").values()),
     "median_norm_hidden_not_private": lambda of: of.median_norm("watched-norms", "dense1"),
     "median_norm_softmax_not_private": lambda of: of.median_norm("watched-norms", "dense2"),
-    "private_gap_not_private": lambda of: max((gap for point in LEVELS.points(False) for gap in of.gaps(point.name)), key=abs),
+    "private_gap_not_private": lambda of: max((of.gap(point.name) for point in LEVELS.points(False)), key=abs),
     "baseline_gap_early": lambda of: of.at(EARLY, "baseline", TRAIN) - of.at(EARLY, "baseline"),
     "baseline_gap_late": lambda of: of.at(LAST, "baseline", TRAIN) - of.at(LAST, "baseline"),
     "accuracy_at_quarter_epsilon": lambda of: of.budget(0.25, 1e-2),
@@ -82,9 +83,13 @@ class Runs:
             raise NotMeasured(f"{name}: {NO_LOT}")
         return self.results[name]
 
+    def each(self, name, path):
+        """What is at a dotted path of each result. KeyError where there is no such path."""
+        return [look_up(run, path) for run in self.of(name)]
+
     def accuracy(self, name):
         """Mean test accuracy."""
-        return statistics.mean(run["test_accuracy"] for run in self.of(name))
+        return statistics.mean(self.each(name, "test_accuracy"))
 
     def panel(self, letter):
         """{x: mean accuracy} of a panel of Figure 5, without its horizontal lines."""
@@ -92,19 +97,15 @@ class Runs:
 
     def at(self, row, name, column="test_accuracy"):
         """Mean of a column of the histories at a row, or at the last if there are fewer."""
-        return statistics.mean(run["history"][column][min(row, len(run["history"]["epoch"]) - 1)] for run in self.of(name))
+        return statistics.mean(found[min(row, len(found) - 1)] for found in self.each(name, f"history.{column}"))
 
-    def gaps(self, name):
-        """Training less test accuracy of each run."""
-        return [run["train_accuracy"] - run["test_accuracy"] for run in self.of(name)]
-
-    def seconds(self, name):
-        """Least seconds a step: other jobs on the machine only add."""
-        return min(run["seconds_per_step"] for run in self.of(name))
+    def gap(self, name):
+        """Training less test accuracy, the largest of the seeds."""
+        return max((run["train_accuracy"] - run["test_accuracy"] for run in self.of(name)), key=abs)
 
     def median_norm(self, name, layer):
         """The median over lots of a layer's median norms; lots whose gradients were not finite have none."""
-        norms = [norm for run in self.of(name) for norm in run["median_norms_not_private"][layer] if norm is not None]
+        norms = [norm for found in self.each(name, f"median_norms_not_private.{layer}") for norm in found if norm is not None]
         if not norms:
             raise NotMeasured(f"{name}: no finite norm of {layer}")
         return statistics.median(norms)
@@ -121,7 +122,7 @@ class Runs:
 
 def points(smoke):
     """The claims' runs: those of Figures 4 and 5 that they need, and a few of their own."""
-    mine = [point for point in EXTRA.values() if not (smoke and "--steps" in point.flags)]  # smoke sets the epochs
+    mine = [point for point in EXTRA if not (smoke and "--steps" in point.flags)]  # smoke sets the epochs
     return list(dict.fromkeys([*mine, REFERENCE, *panel_points(PANELS, smoke), *budget_points(smoke)]))
 
 
@@ -145,6 +146,11 @@ def evaluate(claims, of):
 def usual_rates(of):
     """Accuracies at the rates that the paper calls stable."""
     return [accuracy for rate, accuracy in of.panel("d").items() if rate <= 0.07]
+
+
+def least_time(of, name):
+    """Least seconds a step: other jobs on the machine only add."""
+    return min(of.each(name, "seconds_per_step"))
 
 
 def best(accuracies):
