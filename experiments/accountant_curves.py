@@ -4,7 +4,6 @@ same with every accountant and the certified band.
     python experiments/accountant_curves.py                 # a few seconds; CSV, PNG and JSON in runs/accountant_curves
 """
 import math
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,6 +101,7 @@ def remarks(config, found):
     return said
 
 
+@user_errors()
 def main(argv=None):
     """Run the experiment; returns its result."""
     config = parse(Config, argv, description=__doc__.splitlines()[0])
@@ -128,5 +128,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    with user_errors():
-        main(sys.argv[1:])
+    main()

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from importlib import import_module
 
+import cifar_transfer
 import numpy as np
 import pytest
 from minidp import nn
@@ -48,25 +49,30 @@ def pretrained(folders):
     return folders / "pre"
 
 
-@pytest.fixture
-def train(pretrained, folders, run_script, tmp_path):
-    """train(command, *flags) -> the result of a smoke run on the pre-trained file."""
+@pytest.fixture(scope="session")
+def train(pretrained, folders, tmp_path_factory):
+    """train(command, *flags) -> (folder, result) of a smoke run on the pre-trained file; each is made once."""
+    made = {}
 
     def run(name, *flags):
-        run_script("cifar_transfer.py", name, "--data-dir", folders / "cifar", "--smoke", "--quiet", "--views", 2,
-                   "--pretrained", pretrained / "pretrained.npz", "--out", "out", *flags, check=0)
-        return json.loads((tmp_path / "out" / "result.json").read_text())
+        if (name, *flags) not in made:
+            out = made[name, *flags] = tmp_path_factory.mktemp("run") / "out"
+            words = (name, "--data-dir", folders / "cifar", "--smoke", "--quiet", "--views", 2,
+                     "--pretrained", pretrained / "pretrained.npz", "--out", out, *flags)
+            assert cifar_transfer.main([str(word) for word in words]) == 0
+        return made[name, *flags], json.loads((made[name, *flags] / "result.json").read_text())
 
     return run
 
 
-def test_pretrained_convolutions_stay_as_they_are_and_dense_layers_train(pretrained, train, tmp_path):
+def test_pretrained_convolutions_stay_as_they_are_and_dense_layers_train(pretrained, train):
     about = json.loads((pretrained / "pretrain.json").read_text())
     assert about["classes"] == 7 and about["images"] == 300
-    groups = {group["name"]: group["clip_norm"] for group in train("train", "--clip-norm", 3)["settings"]["clip_groups"]}
+    out, result = train("train", "--multiplicity", 3)
+    groups = {group["name"]: group["clip_norm"] for group in result["settings"]["clip_groups"]}
     assert groups == {"dense1": 3.0, "dense2": 3.0, "dense3": 6.0}
-    assert "public, no charge" in (tmp_path / "out" / "privacy.md").read_text()
-    with np.load(pretrained / "pretrained.npz") as before, np.load(tmp_path / "out" / "model.npz") as after:
+    assert "public, no charge" in (out / "privacy.md").read_text()
+    with np.load(pretrained / "pretrained.npz") as before, np.load(out / "model.npz") as after:
         np.testing.assert_array_equal(before["conv2.W"], after["conv2.W"])
         assert (before["dense1.W"] != after["dense1.W"]).any() and after["dense3.W"].shape == (384, 10)
 
@@ -75,9 +81,10 @@ def test_pretrained_convolutions_stay_as_they_are_and_dense_layers_train(pretrai
                                    ("--fresh-augmentation", "--train-layers", "softmax"), ("--views", 0),
                                    ("--fresh-augmentation", "--train-layers", "softmax", "--multiplicity", 4),
                                    ("--multiplicity", 3)])
-def test_other_choices_train_what_they_say(flags, train, tmp_path):
-    assert len(train("train", *flags)["settings"]["clip_groups"]) == (1 if {"softmax", "flat"} & set(flags) else 3)
-    statement = (tmp_path / "out" / "privacy.md").read_text()
+def test_other_choices_train_what_they_say(flags, train):
+    out, result = train("train", *flags)
+    assert len(result["settings"]["clip_groups"]) == (1 if {"softmax", "flat"} & set(flags) else 3)
+    statement = (out / "privacy.md").read_text()
     assert ("views of it, clipped as one" in statement) == ("--multiplicity" in flags)
 
 
@@ -121,7 +128,7 @@ def test_weight_decay_draws_weights_towards_zero_and_leaves_biases(monkeypatch):
 
 
 def test_result_names_what_the_layers_were_pretrained_on(pretrained, train):
-    found = train("train", "--train-layers", "softmax")
+    _, found = train("train", "--train-layers", "softmax")
     about = json.loads((pretrained / "pretrain.json").read_text())
     assert found["pretrained"] == {key: about[key] for key in found["pretrained"]} and len(found["pretrained"]) > 3
     assert "300 public images of 7 classes" in found["notice"] and "unchecked origin" in found["notice"]
@@ -141,15 +148,20 @@ def test_a_run_goes_on_with_the_pretrained_layers_it_began_with_or_not_at_all(pr
     assert "pretrained_sha256 was" in run_script(*flags, "--resume", check=2).stderr
 
 
-def test_baseline_is_not_private(train):
-    assert train("baseline")["epsilon"]["moments"]["upper"] == "inf"
+def test_records_of_unknown_origin_are_named_by_a_keyed_hash_only(train, folders):
+    out, result = train("train", "--train-layers", "softmax")
+    digest = load_cifar10(folders / "cifar", progress=False).sha256
+    config = json.loads((out / "config.json").read_text())
+    assert result["dataset_sha256"] is config["dataset_sha256"] is None and len(config["dataset_hmac_sha256"]) == 64
+    assert not any(digest.encode() in path.read_bytes() for path in out.iterdir())
 
 
-def test_accuracy_over_views_is_that_of_the_weights_in_the_saved_model(train, folders, tmp_path, monkeypatch):
-    found = train("baseline", "--average", 0.9, "--epochs", 3)
+def test_accuracy_over_views_is_that_of_the_weights_in_the_saved_model(train, folders, monkeypatch):
+    out, found = train("baseline", "--average", 0.9, "--epochs", 3)
+    assert found["epsilon"]["moments"]["upper"] == "inf"
     monkeypatch.syspath_prepend(str(ROOT / "experiments"))
     script, views = import_module("cifar_transfer"), import_module("common.views")
-    rng, path = np.random.default_rng(0), tmp_path / "out" / "model.npz"
+    rng, path = np.random.default_rng(0), out / "model.npz"
     neutral = nn.Standardise(np.zeros(2304, np.float32), np.ones(2304, np.float32))
     model = nn.Sequential([*script.convolutions(rng), neutral, *script.dense_layers(rng, 10)], (24, 24, 3))
     restore(path, load_arrays(path)[0], model.state())

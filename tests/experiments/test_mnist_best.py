@@ -78,7 +78,7 @@ def test_without_noise_it_learns_and_the_mean_is_that_of_the_features(run_script
 
 
 def test_an_interrupted_run_goes_on_with_the_same_mean(run_script, start_script, tmp_path):
-    flags = (*SMOKE, "--seed", 3, "--steps", 600)
+    flags = (*SMOKE, "--seed", 3, "--steps", 200)
     process = start_script(*flags, "--out", "out")
     while not (tmp_path / "out" / "checkpoint.npz").exists() and process.poll() is None:
         time.sleep(0.01)

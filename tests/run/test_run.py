@@ -13,7 +13,9 @@ from minidp.errors import BudgetExceededError, CheckpointError, DataError, Param
 from minidp.mechanism import ShuffleSampler
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant
 from minidp.run import RunFolder, load_model
+from minidp.run.checkpoint import load_arrays, save_arrays
 from minidp.run.verify import verify
+from minidp.train import SGD
 from tests.support.running import LOT, SIZE, STEPS, make_arrays, make_run, train
 
 
@@ -199,6 +201,46 @@ def test_where_the_lock_is_deleted_the_ledger_is_never_below_what_was_released(t
     ledger = Ledger.load(tmp_path / "run" / "ledger.json")
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert ledger.count_of("step") >= result["steps"] + max(released) - 5  # blocks of five, the last of them not run twice
+    assert not verify(tmp_path / "run").failed
+
+
+@pytest.mark.parametrize("spoil, error", [
+    (lambda run: (run / "checkpoint.npz").write_bytes((run / "checkpoint.npz").read_bytes()[:-200]), CheckpointError),
+    (lambda run: Ledger().save(run / "ledger.json"), DataError), (lambda run: (run / "config.json").unlink(), CheckpointError),
+    (lambda run: (run / "config.json").write_text("[" * 100_000), CheckpointError),
+    (lambda run: (run / "config.json").write_text('{"settings": ' + "[" * 400 + "]" * 400 + "}"), CheckpointError),
+    (lambda run: (run / "ledger.json").write_text("{}"), DataError)])
+def test_damaged_files_are_refused(tmp_path, spoil, error):
+    train(tmp_path / "run", stop=interrupt)
+    spoil(tmp_path / "run")
+    with pytest.raises(error):
+        train(tmp_path / "run")
+
+
+@pytest.mark.parametrize("change", [
+    lambda header: header.update(history=[1]), lambda header: header["history"].append({"step": "x"}),
+    lambda header: header.update(extra=[]), lambda header: header["extra"].update(seconds=["x", 1])])
+def test_a_checkpoint_that_no_run_wrote_is_refused(tmp_path, change):
+    train(tmp_path / "run", stop=interrupt)
+    arrays, header = load_arrays(tmp_path / "run" / "checkpoint.npz")
+    change(header)
+    save_arrays(tmp_path / "run" / "checkpoint.npz", arrays, header)
+    with pytest.raises(CheckpointError, match="checkpoint.npz: damaged"):
+        train(tmp_path / "run")
+
+
+def test_a_checkpoint_without_a_release_is_refused(tmp_path):
+    train(tmp_path / "run", stop=interrupt)
+    arrays, header = load_arrays(tmp_path / "run" / "checkpoint.npz")
+    del arrays["release/mean"]
+    save_arrays(tmp_path / "run" / "checkpoint.npz", arrays, header)
+    with pytest.raises(CheckpointError, match="release/mean is missing"):
+        train(tmp_path / "run")
+
+
+@pytest.mark.filterwarnings("ignore")  # overflow
+def test_a_network_that_diverges_ends_with_its_files(tmp_path):
+    train(tmp_path / "run", optimizer=SGD(1e38))
     assert not verify(tmp_path / "run").failed
 
 
