@@ -3,6 +3,7 @@ import hashlib
 import json
 import shutil
 import subprocess
+from functools import cache
 from importlib import import_module
 
 import cifar_transfer
@@ -51,15 +52,20 @@ def pretrained(folders):
 
 @pytest.fixture(scope="session")
 def train(pretrained, folders, tmp_path_factory):
-    """train(command, *flags) -> (folder, result) of a smoke run on the pre-trained file; each is made once."""
-    made = {}
+    """train(command, *flags) -> (folder, result) of a smoke run on the pre-trained file; each is made once.
+
+    The 60,000 records are read once for all runs.
+    """
+    made, load = {}, cache(load_cifar10)
 
     def run(name, *flags):
         if (name, *flags) not in made:
             out = made[name, *flags] = tmp_path_factory.mktemp("run") / "out"
             words = (name, "--data-dir", folders / "cifar", "--smoke", "--quiet", "--views", 2,
                      "--pretrained", pretrained / "pretrained.npz", "--out", out, *flags)
-            assert cifar_transfer.main([str(word) for word in words]) == 0
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(cifar_transfer, "load_cifar10", load)
+                assert cifar_transfer.main([str(word) for word in words]) == 0
         return made[name, *flags], json.loads((made[name, *flags] / "result.json").read_text())
 
     return run
