@@ -8,7 +8,7 @@ STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 78rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin: 2rem 0 .3rem; border-bottom: 1px solid var(--line); } h3 { font-size: 1rem; margin: 1.4rem 0 0; }
 h2, h3 { overflow-wrap: anywhere; }
-table { border-collapse: collapse; width: 100%; } td, th { text-align: left; vertical-align: top;
+table { display: block; overflow-x: auto; border-collapse: collapse; width: 100%; } td, th { text-align: left; vertical-align: top;
 padding: .35rem .6rem .35rem 0; border-bottom: 1px solid var(--line); }
 code { font: 13px/1.45 ui-monospace, monospace; overflow-wrap: anywhere; }
 .label { display: grid; grid-template-columns: 3.2rem minmax(0, 1fr) minmax(0, 1fr); gap: .2rem 1.2rem;

@@ -149,6 +149,6 @@ def main(layer=None, device="auto", json_file=None, html_file=None):
         from .html import formulas_page
         with atomic_write(html_file) as file:
             file.write(formulas_page(data))
-    print(f"\n{len({row.card for row in rows})} cards, {len(rows)} labels, {sum(len(row.outcomes) for row in rows)} "
-          f"measurements, {data['failed']} failed, on {backend.name}, {data['seconds']:.0f} s")
+    print(f"\ncards {len({row.card for row in rows})}, labels {len(rows)}, measurements {sum(len(row.outcomes) for row in rows)}, "
+          f"{data['failed']} failed, on {backend.name}, {data['seconds']:.0f} s")
     return 1 if data["failed"] else 0

@@ -15,7 +15,7 @@ def test_it_prints_every_label_and_writes_both_files(tmp_path, capsys):
     assert main(["audit", "--layer", "dense", "--device", "cpu", "--html", str(page), "--json", str(table)]) == 0
     printed = capsys.readouterr().out
     assert "nn.dense.Dense [P1]  dW_bio = x_bi dy_bo" in printed and "minidp/nn/dense.py:" in printed
-    assert "1 cards, 4 labels" in printed and "0 failed" in printed
+    assert "cards 1, labels 4" in printed and "0 failed" in printed
     assert [row["label"] for row in json.loads(table.read_text())["rows"]] == ["F1", "B1", "P1", "P2"]
     text = page.read_text()
     assert "dy @ self.params" in text and 'href="#nn.dense.Dense"' in text and "http" not in text
