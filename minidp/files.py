@@ -87,9 +87,14 @@ def jsonable(value, where="result"):
 
 def write_json(path, value):
     """Write the value as JSON, whole or not at all. Raises ValueError for NaN, OSError for a bad path."""
-    text = json.dumps(jsonable(value, Path(path).stem), indent=2, allow_nan=False)
+    text = json_text(value, Path(path).stem)
     with atomic_write(path) as file:
-        file.write(text + "\n")
+        file.write(text)
+
+
+def json_text(value, where="result"):
+    """What `write_json` writes."""
+    return json.dumps(jsonable(value, where), indent=2, allow_nan=False) + "\n"
 
 
 def read_json(path, error=DataError):

@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 from ..errors import CheckpointError, DataError, ParameterError
-from ..files import jsonable, read_json, write_json
+from ..files import atomic_write, json_text, jsonable, read_json, write_json
 from ..privacy.ledger import STEP, Ledger
 from .checkpoint import load_checkpoint, refuse_differences, save_checkpoint
 
@@ -108,7 +108,7 @@ class RunFolder:
         """Put the ledger on disk, before what it covers is released; config.json remembers that there is one."""
         self._check_own()
         ledger.save(self.path / LEDGER)
-        self._on_disk = self._read_ledger()
+        self._on_disk = f"{ledger.canonical()}\n".encode()
         if not self._charged:
             self._charged = True
             self._write_config()
@@ -135,11 +135,18 @@ class RunFolder:
         path = self.path / KEY
         return path.read_bytes().strip() if path.is_file() else None
 
-    def seal(self, private):
+    def finish(self, result):
+        """Write manifest.json, and last of all result.json, which says that the run is finished."""
+        text = json_text(result)
+        self.seal(bool(result["not_private"]), {RESULT: text.encode()})
+        with atomic_write(self.path / RESULT) as file:
+            file.write(text)
+
+    def seal(self, private, content=None):
         """Write manifest.json, the SHA-256 of every file; keyed for those that may hold private figures, if `private`."""
-        files = {}
+        files, known = {}, content or {}
         for name in FILES:
-            content = (self.path / name).read_bytes()
+            content = known[name] if name in known else (self.path / name).read_bytes()
             if private and name in MAY_BE_PRIVATE:
                 files[name] = {"hmac_sha256": self.digest(content)}
             else:

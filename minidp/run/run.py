@@ -8,7 +8,7 @@ import numpy as np
 
 from ..backend import namespace_of
 from ..errors import BudgetExceededError, CheckpointError, DataError, ParameterError
-from ..files import atomic_write, jsonable, read_json, write_json
+from ..files import atomic_write, jsonable, read_json
 from ..privacy import Filter, Ledger
 from ..privacy.ledger import SETUP, STEP
 from ..train import Averaged, Progress, Trainer
@@ -142,9 +142,7 @@ class Run:
         path, streams = self.folder.path / folders.CHECKPOINT, self.streams
         plan, progress, history, before, identity = self.plan, Progress(), [], (0.0, 0.0), self._identity()
         if self.begun:
-            header = self._saved[1]
-            progress, history = header["progress"], _history(path, header["history"])
-            before = _extra(path, header["extra"], identity)
+            progress, history, before = _resumed(path, *self._saved, self._releases, identity)
             checkpoint.restore_training(path, *self._saved, model, self.optimizer, streams)
             if not streams.reproducible:
                 lost = self._steps_lost(progress)
@@ -197,8 +195,7 @@ class Run:
         with atomic_write(path / folders.STATEMENT) as file:
             file.write(statement)
         result["statement_sha256"] = sha256(statement.encode()).hexdigest()
-        write_json(path / folders.RESULT, result)
-        self.folder.seal(private=bool(result["not_private"]))
+        self.folder.finish(result)
         return result
 
     def _released(self):
@@ -256,20 +253,18 @@ def _bytes(array):
         yield np.ascontiguousarray(array[start : start + 4096]).data.cast("B")
 
 
-def _history(path, rows):
-    for row in rows:
-        if not isinstance(row, dict) or set(row) != set(seen.COLUMNS) or isinstance(row["step"], bool) or any(
-                not (value is None or value == "inf" or isinstance(value, (int, float))) for value in row.values()) or (
-                not isinstance(row["step"], int)):
-            raise CheckpointError(f"{path}: damaged: its history is not one of metrics")
-    return list(rows)
-
-
-def _extra(path, extra, identity):
-    """Seconds spent before. Raises where the checkpoint is not a run's, or of other examples."""
+def _resumed(path, arrays, header, releases, identity):
+    """(progress, history, seconds spent before) of a checkpoint, whatever somebody wrote into it."""
+    extra, number = header["extra"], (int, float)
+    if {name for name in arrays if name.startswith("release/")} != {f"release/{name}" for name in releases}:
+        raise CheckpointError(f"{path}: the run released something else before its first step; make the same calls of "
+                              "release_first again")
+    rows = all(isinstance(row, dict) and set(row) == set(seen.COLUMNS) and isinstance(row["step"], int)
+               and all(value in (None, "inf") or isinstance(value, number) for value in row.values())
+               for row in header["history"])
     seconds = extra.get("seconds") if isinstance(extra, dict) else None
-    if not (isinstance(seconds, list) and len(seconds) == 2 and all(isinstance(value, (int, float)) for value in seconds)):
+    if not (rows and isinstance(seconds, list) and len(seconds) == 2 and all(isinstance(each, number) for each in seconds)):
         raise CheckpointError(f"{path}: damaged: not what a run stores")
     if extra.get("examples") != identity:
         raise DataError(f"{path}: the run began with other examples; resume it with the same x and y")
-    return seconds
+    return header["progress"], header["history"], seconds

@@ -238,6 +238,12 @@ def test_a_checkpoint_without_a_release_is_refused(tmp_path):
         train(tmp_path / "run")
 
 
+def test_a_release_that_is_left_out_of_a_resumed_run_is_refused(tmp_path):
+    train(tmp_path / "run", stop=interrupt)
+    with pytest.raises(CheckpointError, match="make the same calls of release_first again"):
+        make_run(tmp_path / "run").train(*make_arrays())
+
+
 @pytest.mark.filterwarnings("ignore")  # overflow
 def test_a_network_that_diverges_ends_with_its_files(tmp_path):
     train(tmp_path / "run", optimizer=SGD(1e38))
