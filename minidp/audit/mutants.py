@@ -108,7 +108,7 @@ def _right_sides(node, parent=None):
         else:
             parts = [node]
     else:
-        parts = [getattr(node, name) for name in PARTS.get(type(node), ())] or [node]
+        parts = [part for name in PARTS.get(type(node), ()) if (part := getattr(node, name))] or [node]
         parts = parts[0] if isinstance(parts[0], list) else parts
     for part in parts:
         if part is node:

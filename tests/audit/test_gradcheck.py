@@ -104,15 +104,6 @@ def test_wrong_loss_gradients_fail(factor, complex_step, rng):
     assert gradcheck.loss_error(nn.SoftmaxCrossEntropy(), z, target, rng, complex_step) < TOLERANCE
 
 
-def test_a_mean_in_the_loss_is_noticed(rng):
-    class Mean(nn.SquaredError):
-        def __call__(self, z, target):
-            losses, dz = super().__call__(z, target)
-            return losses, dz / len(dz)
-
-    assert gradcheck.loss_error(Mean(), rng.uniform(-1, 1, (4, 3)), rng.uniform(-1, 1, (4, 3)), rng) > 0.1
-
-
 def test_a_gradient_of_ones_would_miss_what_a_random_one_finds(rng):
     x = rng.uniform(-1, 1, (4, 3))
     layer = ScaledSoftmax()
@@ -159,30 +150,19 @@ def test_a_smooth_function_with_much_curvature_is_no_kink(rng):
     assert gradcheck.directional_error(lambda x: np.cosh(3 * x).sum(), 3 * np.sinh(3 * x), x, rng) < 1e-7
 
 
-def test_away_from_kinks_tries_other_points():
+def test_away_from_kinks_tries_other_points_and_gives_up():
     points, tried = iter(range(10)), []
 
-    def attempt(point):
+    def attempt(point, until=3):
         tried.append(point)
-        if point < 3:
+        if point < until:
             raise KinkError("here")
         return point
 
     assert gradcheck.away_from_kinks(lambda: next(points), attempt) == 3 and tried == [0, 1, 2, 3]
-
-
-def test_away_from_kinks_gives_up():
-    made = []
-
-    def attempt(point):
-        raise KinkError("here")
-
     with pytest.raises(KinkError, match="no point without a kink in 5 tries"):
-        gradcheck.away_from_kinks(lambda: made.append(1), attempt, tries=5)
-    assert len(made) == 5
-
-
-def test_away_from_kinks_hides_no_other_error():
+        gradcheck.away_from_kinks(lambda: -1, attempt, tries=5)
+    assert len(tried) == 9
     with pytest.raises(ZeroDivisionError):
         gradcheck.away_from_kinks(lambda: 0, lambda point: 1 / point)
 
@@ -206,11 +186,6 @@ def test_layers_that_draw_get_the_same_draw_each_time(rng):
         gradcheck.layer_input_error(Mask(), x, rng, forward_rng=lambda: rng)
     fixed = gradcheck.layer_input_error(Mask(), x, rng, forward_rng=lambda: np.random.default_rng(3))
     assert 0.01 < fixed < math.inf  # the mask is missing from this backward, and that is seen
-
-
-def test_directions_hide_no_coordinate(rng):
-    v = gradcheck.random_direction((1000,), rng)
-    assert (np.abs(v) >= 0.5).all() and (np.abs(v) <= 1.5).all() and 400 < (v > 0).sum() < 600
 
 
 @pytest.mark.parametrize("measured, expected, scale, error", [

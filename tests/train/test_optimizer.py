@@ -38,14 +38,6 @@ def test_a_gradient_or_rate_of_zero_moves_nothing(make, rng):
 
 
 @optimizers
-def test_every_optimizer_goes_down(make):
-    theta, optimizer = {KEYS[1]: np.array([3.0, -2.0])}, make(0.1)
-    for step in range(300):
-        optimizer.update(theta, {KEYS[1]: 2 * theta[KEYS[1]]}, step)
-    assert np.abs(theta[KEYS[1]]).max() < 1.0
-
-
-@optimizers
 def test_slots_are_not_shared_between_optimizers(make):
     first, second = make(0.1), make(0.1)
     first.allocate({KEYS[1]: np.ones(2)})
