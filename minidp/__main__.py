@@ -184,7 +184,7 @@ def audit_command(args):
     from .audit import mutants, report
 
     if args.mutants:
-        return mutants.main()
+        return mutants.main(args.layer)
     return report.main(args.layer, args.device, args.json, args.html)
 
 

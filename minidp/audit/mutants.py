@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .equivalent import EQUIVALENT
-from .report import PACKAGE, cards
+from .report import PACKAGE, cards, named
 
 PARTS = {ast.Dict: ["values"], ast.Tuple: ["elts"], ast.List: ["elts"], ast.GeneratorExp: ["elt"], ast.ListComp: ["elt"],
          ast.IfExp: ["body", "orelse"], ast.Compare: ["left"], ast.Yield: ["value"], ast.Starred: ["value"]}
@@ -200,10 +200,14 @@ def unmatched(mutants):
     return [f"listed as equivalent, but no such mutant: {name}" for name in sorted(set(EQUIVALENT) - {m.name for m in mutants})]
 
 
-def main():
-    """Run all mutants, print what notices each, and return the exit status."""
+def main(only=None):
+    """Run all mutants, or those of the card `only` and its bases, print what notices each, return the exit status."""
     mutants = generate()
-    faults = [*unmatched(mutants), *judge(mutants, on_result=lambda text: print(text, flush=True))]
+    faults = unmatched(mutants)
+    if only is not None:
+        wanted = named(only, [card for card, _ in cards()])
+        mutants = [mutant for mutant in mutants if mutant.card in wanted]
+    faults += judge(mutants, on_result=lambda text: print(text, flush=True))
     listed = len({mutant.name for mutant in mutants} & set(EQUIVALENT))
     print("\n".join(["", *faults, f"{len(mutants)} mutants, {len(mutants) - listed} to be killed, {listed} listed as "
                                   f"equivalent, {len(faults)} faults"]))

@@ -85,7 +85,7 @@ def audit(only=None, backend=None, on_row=None):
     """
     registry, found, measured, rows = checks.load(), cards(), {}, []
     if only is not None:
-        wanted = _named(only, [card for card, _ in found])
+        wanted = named(only, [card for card, _ in found])
         found = [(card, lines) for card, lines in found if card.name in wanted]
     for card, lines in found:
         section = (*SECTIONS, ("Others",))[_place(card.name)[0]][0]
@@ -105,7 +105,7 @@ def audit(only=None, backend=None, on_row=None):
     return rows
 
 
-def _named(only, cards):
+def named(only, cards):
     """Names of the cards called `only`, and of those of their base classes."""
     by_name, wanted = {card.qualname.lower(): card.qualname for card in cards}, set()
     for card in cards:
