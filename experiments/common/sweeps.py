@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import sys
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
@@ -99,22 +99,26 @@ def perform(runs, jobs, quiet=False):
     try:
         with tqdm(total=len(runs), initial=len(runs) - len(waiting), unit="run", disable=True if quiet else None,
                   file=sys.stderr, dynamic_ncols=True) as bar:
-            pending = {pool.submit(work, run): run for run in waiting}
-            for done in as_completed(pending):
-                run, problem = pending[done], done.exception()
-                if isinstance(problem, BrokenProcessPool):
-                    raise MinidpError("a run's process was killed, perhaps for its memory; those that are not finished: "
-                                      f"{', '.join(run.name for run in waiting if run.result() is None)}. The same command "
-                                      "goes on; fewer --jobs need less memory")
-                if isinstance(problem, MinidpError):
-                    failed.append(f"{run.name}: {problem}")
-                elif problem is not None:
-                    raise problem
-                else:
-                    bar.write(f"{run.name}: {_told(run.result())}", file=sys.stderr)
-                bar.update()
+            pending = {}
+            while waiting or pending:
+                while waiting and len(pending) < jobs:  # what lies in the pool's own queue cannot be taken back
+                    run = waiting.pop(0)
+                    pending[pool.submit(work, run)] = run
+                done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for run, problem in [(pending.pop(future), future.exception()) for future in done]:
+                    if isinstance(problem, BrokenProcessPool):
+                        raise MinidpError("a run's process was killed, perhaps for its memory; those that are not finished: "
+                                          f"{', '.join(run.name for run in runs if run.result() is None)}. The same command "
+                                          "goes on; fewer --jobs need less memory")
+                    if isinstance(problem, MinidpError):
+                        failed.append(f"{run.name}: {problem}")
+                    elif problem is not None:
+                        raise problem
+                    else:
+                        bar.write(f"{run.name}: {_told(run.result())}", file=sys.stderr)
+                    bar.update()
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(wait=False)
         for process in active_children():
             process.terminate()  # in training, a request to stop after the current lot
         raise

@@ -109,7 +109,8 @@ def test_an_interrupt_stops_every_process_and_the_next_call_goes_on(toy, tmp_pat
     run = toy("wait")
     code = ("import sys; from pathlib import Path; from common.sweeps import Point, Run, perform\n"
             "if __name__ == '__main__':\n"
-            "    perform([Run(Point('wait', ('--wish', 'wait'), 'toy'), 1, (), (), Path('out'))], 1, quiet=True)\n")
+            "    runs = [Run(Point('wait', ('--wish', 'wait'), 'toy'), seed, (), (), Path('out')) for seed in range(1, 5)]\n"
+            "    perform(runs, 1, quiet=True)\n")
     (tmp_path / "parent.py").write_text(code)
     path = os.pathsep.join([str(ROOT), str(ROOT / "experiments"), str(tmp_path)])
     parent = subprocess.Popen([sys.executable, "parent.py"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path},
@@ -123,6 +124,7 @@ def test_an_interrupt_stops_every_process_and_the_next_call_goes_on(toy, tmp_pat
         assert parent.communicate(timeout=60)[1].strip() == "interrupted" and parent.returncode == -signal.SIGINT
     finally:
         parent.kill()
+    assert [path.name for path in (tmp_path / "out").glob("*.log")] == [f"{run.name}.log"]  # nothing else was begun
     assert not run.json.exists() and "interrupted" in (tmp_path / "out" / f"{run.name}.log").read_text()
     (done,) = perform([run], 1, quiet=True).values()
     assert done["resumed"] is True
