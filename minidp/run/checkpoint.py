@@ -106,7 +106,7 @@ def differences(before, now, where=""):
 def save_checkpoint(path, network, optimizer, ledger, progress, streams, config, history, extra=None, releases=None):
     """Write all that training needs to go on. config, history and extra (the caller's own) are JSON-able.
 
-    releases: {name: array} of what was released before the first step, which `release` reads back.
+    releases: {name: array} of what was released before the first step, which are stored as release/NAME.
     """
     header = {
         "kind": "checkpoint",
@@ -136,13 +136,6 @@ def load_checkpoint(path, config):
     except (DataError, ParameterError, AttributeError, KeyError, TypeError, RecursionError) as error:
         raise CheckpointError(f"{path}: damaged ({error})") from error
     return arrays, header
-
-
-def release(path, arrays, name):
-    """What was released before the first step under this name. Raises CheckpointError if it is not there."""
-    if f"release/{name}" not in arrays:
-        raise CheckpointError(f"{path}: release/{name} is missing")
-    return arrays[f"release/{name}"]
 
 
 def restore_training(path, arrays, header, network, optimizer, streams):

@@ -25,10 +25,13 @@ TRAINING_FIGURES = ("train_accuracy", "metrics.csv: columns named not_private", 
                     "checkpoint.npz: history")
 
 
-def every_epsilon(ledger, delta, names=ACCOUNTANTS):
-    """{name: {lower, estimate, upper, kind, note}}; null where an accountant has no theorem for an event."""
+def every_epsilon(ledger, delta, own):
+    """{name: {lower, estimate, upper, kind, note}}; null where an accountant has no theorem for an event.
+
+    own: the accountant that held the run's target, told of beside the usual ones.
+    """
     return {name: {**bound.to_json(), "kind": kind, "note": note}
-            for name, (bound, kind, note) in all_bounds(ledger, names, delta=delta).items()}
+            for name, (bound, kind, note) in all_bounds(ledger, dict.fromkeys((*ACCOUNTANTS, own)), delta=delta).items()}
 
 
 def unamplified(accountant, charged, delta, steps_per_epoch):
@@ -114,7 +117,7 @@ def make_result(run, record, last, about, seconds):
         "train_accuracy": last["train_accuracy_not_private"],
         "not_private": not_private,
         "not_for_release": [*(MAY_BE_PRIVATE if not_private else ()), KEY],
-        "epsilon": every_epsilon(ledger, budget.delta),
+        "epsilon": every_epsilon(ledger, budget.delta, budget.accountant.name),
         "epsilon_without_amplification": unamplified(budget.accountant, ledger, budget.delta,
                                                      run.steps_per_epoch).to_json(),
         "accountant": budget.accountant.name,
@@ -130,13 +133,6 @@ def make_result(run, record, last, about, seconds):
         "commit": git_commit(),
         **about,
     })
-
-
-def to_quote(result):
-    """(name, upper) of the figure to quote: the tightest certified bound. (None, infinity) where there is none."""
-    bounds = {name: float(bound["upper"]) for name, bound in result["epsilon"].items()
-              if bound["kind"] == "bound" and bound["upper"] is not None}
-    return min(bounds.items(), key=lambda pair: pair[1], default=(None, math.inf))
 
 
 def summary(result):
@@ -162,7 +158,8 @@ def summary(result):
 
 def next_steps(result, path):
     """The last lines: the figure to quote, the file to open, the next command."""
-    name, upper = to_quote(result)
+    upper, name = min(((float(bound["upper"]), name) for name, bound in result["epsilon"].items()
+                       if bound["kind"] == "bound" and bound["upper"] is not None), default=(math.inf, None))
     if math.isfinite(upper):
         yield f"quote: epsilon {upper_text(upper)} at delta {result['delta']:g} ({name}, the tightest certified bound)"
     else:

@@ -10,8 +10,10 @@ from ..backend import namespace_of
 from ..errors import BudgetExceededError, CheckpointError, DataError, ParameterError
 from ..files import atomic_write, jsonable, read_json
 from ..privacy import Filter, Ledger
+from ..privacy.catalogue import ACCOUNTANTS
 from ..privacy.ledger import SETUP, STEP
 from ..train import Averaged, Progress, Trainer
+from ..validate import one_of
 from . import checkpoint, folder as folders, progress as seen, record as records
 from .picture import save_curves
 from .statement import render
@@ -52,6 +54,7 @@ class Run:
         self.folder = folder if isinstance(folder, folders.RunFolder) else folders.RunFolder(folder)
         if budget.ledger.items():
             raise ParameterError("expected a budget with an empty ledger: a run has the ledger of its folder")
+        one_of(tuple(ACCOUNTANTS), accountant=budget.accountant.name)  # so that anybody can compute the figures again
         if plan.steps < 1:
             raise ParameterError(f"expected a plan of at least 1 step, got steps={plan.steps}")
         self.network, self.loss, self.optimizer, self.plan, self.streams = network, loss, optimizer, plan, streams
@@ -99,9 +102,11 @@ class Run:
             raise ParameterError(f"expected name={name!r} to be a word that no other release of the run has")
         self.setup.append((name, event, what))
         if self.begun:
-            found = checkpoint.release(self.folder.path / folders.CHECKPOINT, self._saved[0], name)
-            self._releases[name] = found
-            return namespace_of(*self.network.params.values()).asarray(found)
+            path, arrays = self.folder.path / folders.CHECKPOINT, self._saved[0]
+            if f"release/{name}" not in arrays:
+                raise CheckpointError(f"{path}: release/{name} is missing: make the same calls of release_first again")
+            self._releases[name] = arrays[f"release/{name}"]
+            return namespace_of(*self.network.params.values()).asarray(self._releases[name])
         self.budget.charge(event, purpose=SETUP)
         self.folder.charge(self.ledger)
         self._releases[name] = function()

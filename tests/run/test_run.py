@@ -11,7 +11,7 @@ import pytest
 from minidp.__main__ import main
 from minidp.errors import BudgetExceededError, CheckpointError, DataError, ParameterError
 from minidp.mechanism import ShuffleSampler
-from minidp.privacy import Gaussian, Ledger, MomentsAccountant
+from minidp.privacy import Gaussian, Ledger, MomentsAccountant, RenyiAccountant
 from minidp.run import RunFolder, load_model
 from minidp.run.checkpoint import load_arrays, save_arrays
 from minidp.run.verify import verify
@@ -27,6 +27,10 @@ def interrupt(run):
 
 class Crash(Exception):
     pass
+
+
+class OwnAccountant(MomentsAccountant):
+    name = "own"
 
 
 def crash_after(charges):
@@ -159,8 +163,8 @@ def test_figures_that_are_not_private_are_all_named_and_their_files_sealed_with_
 
 
 def test_a_target_is_kept_and_one_that_nothing_fits_into_leaves_nothing(tmp_path):
-    result = train(tmp_path / "run", epsilon=2.2, steps=500)
-    assert result["stopped"] == "budget" and 0 < result["steps"] < 500 and result["epsilon"]["moments"]["upper"] <= 2.2
+    result = train(tmp_path / "run", epsilon=2.2, steps=500, accountant=RenyiAccountant)
+    assert result["stopped"] == "budget" and 0 < result["steps"] < 500 and result["epsilon"]["renyi"]["upper"] <= 2.2
     with pytest.raises(BudgetExceededError, match="not one lot fits"):
         make_run(tmp_path / "none", epsilon=0.1)
     assert not (tmp_path / "none").exists()
@@ -252,6 +256,7 @@ def test_a_network_that_diverges_ends_with_its_files(tmp_path):
 
 @pytest.mark.parametrize("make, message", [
     (lambda path: make_run(path, steps=0), "at least 1 step"),
+    (lambda path: make_run(path, accountant=OwnAccountant), "accountant='own' to be one of"),
     (lambda path: make_run(path).release_first("the mean", Gaussian(1.0), "", None), "name='the mean'"),
     (lambda path: make_run(RunFolder(path, resume=True)), "holds no run to resume")])
 def test_wrong_calls_are_refused(tmp_path, make, message):
