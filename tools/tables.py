@@ -25,6 +25,10 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments" / "results"
 
 
+SHORT = {"SIGMA": "settings.clip_groups.0.noise_multiplier", "C": "settings.clip_groups.0.clip_norm",
+         "SIGMA_PCA": "settings.pca_noise_multiplier", "SPENT": "epsilon.$accountant.upper"}  # of paths that tables share
+
+
 class TableError(MinidpError):
     """A table cannot be made, or has no place."""
 
@@ -41,7 +45,7 @@ class Cell:
     """The values at one path, an object each; None where an object has none."""
 
     def __init__(self, path, row):
-        self.path, self.row = path, row
+        self.path, self.row = SHORT.get(path, path), row
         self.values = [self._value(one) for one in row]
 
     def _value(self, one):
@@ -145,7 +149,8 @@ def filled(page, text, tables):
     named = re.findall(r"^<!-- end (.*) -->$", text, re.M)
     if sorted(named) != sorted(tables):
         odd = sorted(set(named) ^ set(tables)) or [name for name in set(named) if named.count(name) > 1]
-        raise TableError(f"{page}: expected markers <!-- NAME: ... --> and <!-- end NAME --> of each table once; look at {odd}")
+        raise TableError(f"{page}: expected markers <!-- NAME: ... --> and <!-- end NAME --> of each table once; "
+                         f"look at {odd}")
     for name, made in tables.items():
         pattern = re.compile(rf"(^<!-- {name}: [^\n]* -->\n)(?:(?!<!--).)*?(^<!-- end {name} -->$)", re.S | re.M)
         if len(pattern.findall(text)) != 1:

@@ -18,7 +18,8 @@ from .sweeps import NO_LOT, Point
 UNWATCHED = ("--no-train-metrics",)
 REFERENCE = Point("noise-medium")  # the reference values of Section 5.2, and Figure 3 (2)
 REFERENCE_ACCURACY = 0.95          # the paper's there, at (2, 1e-5)
-NOISE = {"large": (8, 16, 0.5, 0.90), "medium": (4, 7, 2.0, 0.95), "small": (2, 4, 8.0, 0.97)}  # sigma, sigma_pca, epsilon, accuracy
+# sigma, sigma_pca, epsilon, and the paper's accuracy
+NOISE = {"large": (8, 16, 0.5, 0.90), "medium": (4, 7, 2.0, 0.95), "small": (2, 4, 8.0, 0.97)}
 
 
 class Figure(NamedTuple):
@@ -80,7 +81,7 @@ def noise_levels(name, flags=(), average=None):
 
 LEVELS = noise_levels("moments", ("--accountant", "moments"))
 TIGHT = noise_levels("noise")
-AVERAGED = noise_levels("averaged", average={"large": 0.998, "medium": 0.998, "small": 0.9995})  # longer runs, longer averages
+AVERAGED = noise_levels("averaged", average={"large": 0.998, "medium": 0.998, "small": 0.9995})
 
 EPSILONS, DELTAS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0), (1e-5, 1e-4, 1e-3, 1e-2)
 PAPER_PAIRS = [{"epsilon": epsilon, "delta": 1e-5, "test_accuracy": accuracy} for *_, epsilon, accuracy in NOISE.values()] + [

@@ -20,7 +20,8 @@ def draw_noise_levels(path, summary, limits=(0.8, 1.0)):
         handles, right = draw_curves(axis, found["epoch"], found["test_accuracy"], found["train_accuracy_not_private"],
                                      found["delta_at_epsilon"], level["target_epsilon"])
         axis.fill_between(found["epoch"], found["lowest"], found["highest"], color=plotting.BLUE, alpha=0.25, linewidth=0)
-        handles.append(axis.axhline(level["paper"], color="black", linewidth=1, linestyle=(0, (1, 2)), label="the paper, test accuracy"))
+        handles.append(axis.axhline(level["paper"], color="black", linewidth=1, linestyle=(0, (1, 2)),
+                                    label="the paper, test accuracy"))
         views = f", {level['test_accuracy_over_views']:.2%} over ten views" if "test_accuracy_over_views" in level else ""
         axis.set(ylim=limits, ylabel="accuracy" if axis is axes[0] else "", title=(
             f"{level['label']}: {level['test_accuracy']:.2%} at epsilon {level['target_epsilon']:g}{views}\n"
@@ -45,7 +46,8 @@ def draw_budgets(path, summary):
     for delta in deltas:
         printed = [(pair["epsilon"], pair["test_accuracy"]) for pair in summary["paper"] if pair["delta"] == delta]
         if printed:
-            axis.plot(*zip(*printed), label=f"the paper, delta {delta:g}", **{**plotting.PAPER, "color": styles[delta]["color"]})
+            axis.plot(*zip(*printed), label=f"the paper, delta {delta:g}",
+                      **{**plotting.PAPER, "color": styles[delta]["color"]})
     ticks = sorted({pair["epsilon"] for pair in summary["pairs"]})
     axis.set(xlabel="epsilon", ylabel="best test accuracy", xscale="log")
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])

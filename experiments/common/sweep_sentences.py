@@ -93,7 +93,8 @@ class Runs:
 
     def panel(self, letter):
         """{x: mean accuracy} of a panel of Figure 5, without its horizontal lines."""
-        return {x: self.accuracy(point.name) for x, point in PANELS[letter].points(self.smoke).items() if not isinstance(x, str)}
+        return {x: self.accuracy(point.name) for x, point in PANELS[letter].points(self.smoke).items()
+                if not isinstance(x, str)}
 
     def at(self, row, name, column="test_accuracy"):
         """Mean of a column of the histories at a row, or at the last if there are fewer."""
