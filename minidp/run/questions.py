@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..errors import DataError
 from ..files import read_json
 from ..mechanism import ClipGroup, FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler, schedule
+from ..numbers import lower_text, upper_text
 from ..privacy import Gaussian, Ledger
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from ..privacy.events import event_from_json
@@ -173,7 +174,7 @@ class Files:
             raise ValueError("result.json: expected epsilon to hold a bound")
         most = max((bound.lower for bound in bounds if bound.lower is not None), default=0.0)
         least = min((bound.upper for bound in bounds if bound.upper is not None), default=math.inf)
-        yield "Is no bound below the certified lower end?", f"{_text(most)} <= {_text(least)}", most <= least
+        yield "Is no bound below the certified lower end?", f"{lower_text(most, 6)} <= {_text(least)}", most <= least
 
     def _course(self):
         result, settings, ledger = self.result, self.settings, self.ledger
@@ -183,14 +184,14 @@ class Files:
         enough = all(epsilon >= self._cost(accountant, step) * (1 - CLOSE) for step, epsilon in path)
         yield "Is epsilon in the metrics never below what its step had cost?", f"{len(path)} rows", rising and enough
         total = accountant.epsilon(ledger, result["delta"]).upper
-        yield "Do the metrics end at the run's epsilon?", f"{path[-1][1]:.6g}", _near(path[-1][1], total)
+        yield "Do the metrics end at the run's epsilon?", _text(path[-1][1]), _near(path[-1][1], total)
         plain = unamplified(accountant, ledger, result["delta"], settings["dataset_size"] / settings["expected_lot_size"])
         stated = result["epsilon_without_amplification"]["upper"]
         yield ("Does epsilon without amplification come out again?", f"stated {_text(stated)}, now {_text(plain.upper)}",
                _near(stated, plain.upper))
         targets = [_setting(target) for target in (self.config.get("target_epsilon"), result.get("target_epsilon"))
                    if target is not None]
-        yield ("Was the target kept?", f"{total:.6g} of {min(targets):g}" if targets else "none was set",
+        yield ("Was the target kept?", f"{_text(total)} of {min(targets):g}" if targets else "none was set",
                all(total <= target for target in targets))
 
     def _cost(self, accountant, step):
@@ -221,8 +222,8 @@ def _near(a, b):
     return a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=CLOSE, abs_tol=1e-12))
 
 
-def _text(value):
-    return value if isinstance(value, str) else "unknown" if value is None else f"{value:.6g}"
+def _text(upper):
+    return upper_text(upper, 6)
 
 
 def _counts(ledger):

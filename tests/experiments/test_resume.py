@@ -80,9 +80,8 @@ def test_a_killed_run_without_a_seed_keeps_its_charges_and_runs_fewer_lots(start
         assert json.loads(str(file["header"]))["streams"] is None
 
 
-@pytest.mark.parametrize("seed", [("--seed", 5), ()])
-def test_an_interrupt_saves_and_resume_loses_nothing(seed, start_script, run_script, tmp_path):
-    flags = (*FLAGS, "--steps", 2500, *seed)
+def test_an_interrupt_saves_and_resume_loses_nothing(start_script, run_script, tmp_path):
+    flags = (*FLAGS, "--steps", 2500)
     process = start_script(*flags, "--out", "out")
     wait_for(tmp_path / "out" / "ledger.json", process)
     time.sleep(0.4)
