@@ -39,21 +39,3 @@ def test_missing_real_data_is_said_loudly(run, tmp_path):
     assert "1 passed, 1 skipped" in output
     assert "REAL DATA MISSING: 1 tests skipped, set MINIDP_DATA" in output
     assert "no MNIST files in MINIDP_DATA" in run(REAL, "-rs", MINIDP_DATA=str(tmp_path))
-
-
-@pytest.mark.parametrize("name", ["mnist/train-images-idx3-ubyte.gz", "mnist/train-images-idx3-ubyte"])
-def test_real_data_is_found_and_counted(run, tmp_path, name):
-    (tmp_path / name).parent.mkdir()
-    (tmp_path / name).touch()
-    output = run(REAL, MINIDP_DATA=str(tmp_path))
-    assert "real data: 1 tests ran on real MNIST" in output and "MISSING" not in output
-
-
-def test_cache_is_a_temporary_directory_that_disappears(run, tmp_path):
-    note = tmp_path / "note"
-    text = ("import os, pathlib\n"
-            f"def test_a(): pathlib.Path({str(note)!r}).write_text(os.environ['MINIDP_CACHE'])\n")
-    assert "1 passed" in run(text)
-    assert not Path(note.read_text()).exists()
-    assert "1 passed" in run(text, MINIDP_CACHE=str(tmp_path))
-    assert note.read_text() == str(tmp_path) and tmp_path.exists()
