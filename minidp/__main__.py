@@ -42,6 +42,13 @@ def ledger_of(args, event, steps):
     return ledger
 
 
+def title_of(args):
+    """The setting, for a picture."""
+    noise = ", ".join(f"{sigma:g}" for sigma in args.noise_multipliers or [args.noise_multiplier])
+    before = "" if args.pca_noise_multiplier is None else f", PCA with sigma {args.pca_noise_multiplier:g}"
+    return f"sigma {noise}, sampling probability {args.sampling_probability:.4g}{before}"
+
+
 def names_of(args):
     """The accountants asked for."""
     return tuple(ACCOUNTANTS) if args.accountant == "all" else (args.accountant,)
@@ -56,7 +63,7 @@ def bounds_of(args, ledger, names, **target):
     """`all_bounds`; UnsupportedEventError where no accountant has a bound."""
     found = all_bounds(ledger, names, **target)
     if all(bound.upper is None for bound, _, _ in found.values()):
-        raise UnsupportedEventError(f"no bound by {args.accountant}: {next(iter(found.values()))[2]}")
+        raise UnsupportedEventError(f"no accountant asked has a bound: {next(iter(found.values()))[2]}")
     return found
 
 
@@ -132,7 +139,7 @@ def curve_command(args):
         for name in names:
             curves[name].append(found[name][0])
     save_epsilon_curves(Path(args.out), [number * args.sampling_probability for number in steps], curves, args.delta,
-                        kinds={name: found[name][1] for name in names})
+                        title_of(args), kinds={name: found[name][1] for name in names})
     last = {name: bounds[-1].to_json() for name, bounds in curves.items()}
     show(args, {"csv": f"{args.out}.csv", "png": f"{args.out}.png", "epochs": args.epochs, "epsilon": last},
          [f"wrote {args.out}.csv and {args.out}.png"])
@@ -148,7 +155,8 @@ def tradeoff_command(args):
     ledger = ledger_of(args, step_event(args), args.steps)
     names = BOUNDS if args.accountant == "all" else names_of(args)
     curves = {name: accountant_curve(make(name, ledger.relation), ledger, alphas) for name in names}
-    save_tradeoff(Path(args.out), alphas, curves)
+    save_tradeoff(Path(args.out), alphas, curves, f"{title_of(args)}, {args.steps} steps",
+                  {name: make(name).kind for name in names})
     power = {name: true_positive_rate(alphas, betas, args.false_positive_rate) for name, betas in curves.items()}
     show(args, {"png": args.out, "false_positive_rate": args.false_positive_rate, "true_positive_rate": power},
          [f"wrote {args.out}", *(f"{name}: true positive rate at most {upper_text(value)} at false positive rate "

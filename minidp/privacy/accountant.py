@@ -19,7 +19,7 @@ KINDS = ("bound", "approximation", "comparison")
 
 @dataclass(frozen=True)
 class Bound:
-    """A number known to lie in [lower, upper]; lower is None where no lower bound is known.
+    """A number known to lie in [lower, upper]; lower is None if no lower bound is known.
 
     `estimate` is the best single guess, and float() gives `upper`, the safe one.
 

@@ -49,6 +49,9 @@ class Filter:
     """
 
     def __init__(self, accountant, epsilon, delta, ledger=None):
+        if not hasattr(accountant, "epsilon"):
+            raise ParameterError(f"expected accountant={accountant!r:.80} to be an accountant, such as MomentsAccountant() "
+                                 f"or, by its name, privacy.catalogue.make('moments')")
         non_negative(epsilon=epsilon)
         in_range(0, 1, open_low=True, open_high=True, delta=delta)
         self.accountant = accountant

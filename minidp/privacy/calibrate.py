@@ -32,7 +32,7 @@ def noise_multiplier_for(accountant, ledger_of, epsilon, delta):
     def spent(log_noise):
         return accountant.epsilon(ledger_of(math.exp(log_noise)), delta).upper
 
-    least = spent(math.log(MOST_NOISE))
+    least = accountant.epsilon(ledger_of(MOST_NOISE), delta).upper
     if least > epsilon:
         raise BudgetExceededError(f"no noise multiplier up to {MOST_NOISE:g} is enough: with it epsilon is "
                                   f"{upper_text(least)} at delta={delta:g}, above the target of {epsilon:g}; raise the "

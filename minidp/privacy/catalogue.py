@@ -1,4 +1,4 @@
-"""Every accountant by its name, with what it is in a few words."""
+"""Every accountant by name, with a short description."""
 from importlib import import_module
 
 from ..errors import UnsupportedEventError
@@ -36,7 +36,7 @@ def make(name, relation=NeighbouringRelation.ADD_REMOVE):
 def all_bounds(ledger, names, *, delta=None, epsilon=None, group_size=1):
     """{name: (Bound, kind, note)}: epsilon at `delta`, or delta at `epsilon`, by each named accountant.
 
-    An accountant without a theorem for some event has None for all three numbers, and the note says why.
+    An accountant without a theorem for one of the events gives UNKNOWN, and its note says why.
 
     >>> from minidp.privacy import Gaussian, Ledger
     >>> ledger = Ledger()

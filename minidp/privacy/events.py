@@ -1,4 +1,4 @@
-"""The language of mechanisms: what was released, told apart from what it costs.
+"""Events: what was released, kept apart from what it costs.
 
 An event says exactly what was done and nothing about epsilon; accountants read events. The meaning of an
 event never changes once it is written down, and an accountant refuses what it does not know.

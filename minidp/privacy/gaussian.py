@@ -110,7 +110,7 @@ def gaussian_delta(epsilon, mu):
 
 
 def gaussian_epsilon(mu, delta):
-    """The epsilon at least 0 at which `gaussian_delta` is at most delta, rounded up in its last digits."""
+    """The smallest epsilon >= 0 with gaussian_delta(epsilon, mu) <= delta, rounded up in its last digits."""
     non_negative(mu=mu)
     in_range(0, 1, open_low=True, open_high=True, delta=delta)
     if mu == math.inf:

@@ -44,7 +44,7 @@ def group_epsilon(accountant, ledger, delta, group_size=1):
 
 
 def _grouped(ledger, k):
-    """The ledger as a group meets it, and whether anything in it is sampled."""
+    """(the ledger that costs one example what this one costs a group of k, whether any of it is sampled)."""
     grouped, sampled = Ledger(ledger.relation), False
     for event, count in ledger.items():
         for primitive, n in primitives(event, ledger.relation, count):
@@ -86,7 +86,7 @@ def _generic(accountant, ledger, delta, k):
 
 
 class GroupAccountant:
-    """An accountant as a group of `group_size` examples meets it: `epsilon` is `group_epsilon`."""
+    """An accountant that protects groups of `group_size` examples: its `epsilon` is `group_epsilon`."""
 
     def __init__(self, accountant, group_size):
         check_count(1, group_size=group_size)

@@ -104,6 +104,12 @@ def log_excess_moment(q, sigma, n):
 
 
 @njit(cache=True)
+def log_one_plus_exp(x):
+    """ln(1 + e^x), without losing a small e^x or overflowing at a large one."""
+    return x + math.log1p(math.exp(-x)) if x > 0.0 else math.log1p(math.exp(x))
+
+
+@njit(cache=True)
 def log_moments(q, sigma, exponents):
     """log E_Q[(dP/dQ)^n] for an array of n by integration, and a bound on each one's error.
 
@@ -114,9 +120,7 @@ def log_moments(q, sigma, exponents):
     for i in range(len(exponents)):
         n = exponents[i]
         log_excess = log_excess_moment(q, sigma, n)
-        # log(1 + e^l) without losing a small e^l or overflowing at a large one
-        value[i] = max(log_excess, 0.0) + math.log1p(math.exp(-abs(log_excess))) if log_excess > 0.0 \
-            else math.log1p(math.exp(log_excess))
+        value[i] = log_one_plus_exp(log_excess)
         reach = abs(n) / sigma + TAIL               # exponents as large as reach^2 are rounded on the way
         relative = RELATIVE_ERROR + 2e-15 * reach * reach
         error[i] = relative * -math.expm1(-value[i]) + 4e-16 * value[i]
@@ -149,9 +153,7 @@ def log_moments_closed_form(q, sigma, orders):
                 scale = log_term
                 largest = abs(x) + abs(k * math.log(q)) + math.lgamma(n + 1.0)
             total += math.exp(log_term - scale)
-        log_excess = math.log(total) + scale
-        value[i] = log_excess + math.log1p(math.exp(-log_excess)) if log_excess > 0.0 \
-            else math.log1p(math.exp(log_excess))
+        value[i] = log_one_plus_exp(math.log(total) + scale)
         error[i] = (1e-14 * n + 2e-15 * largest) * -math.expm1(-value[i]) + 4e-16 * value[i]
     return value, error
 

@@ -53,12 +53,12 @@ def _label(name, kinds):
     return name if kind == "bound" else f"{name}\n({kind}, no guarantee)"
 
 
-def save_tradeoff(path, alphas, curves):
-    """Write a PNG of type II against type I error; alphas (K,), curves {name: betas (K,)}."""
-    figure, (axes,) = plotting.new_figure()
+def save_tradeoff(path, alphas, curves, title="", kinds=None):
+    """Write a PNG of type II against type I error; alphas (K,), curves {name: betas (K,)}, kinds as above."""
+    figure, (axes,) = plotting.new_figure(title=title)
     axes.plot([0, 1], [1, 0], color="grey", linestyle=":", label="nothing released")
     for i, (name, betas) in enumerate(curves.items()):
-        axes.plot(alphas, betas, label=name, **plotting.line(i, len(alphas)))
+        axes.plot(alphas, betas, label=_label(name, kinds), **plotting.line(i, len(alphas)))
     axes.set(xlabel="false positive rate", ylabel="false negative rate, at least")
     axes.legend()
     plotting.save(figure, path)

@@ -1,4 +1,4 @@
-"""What a hyper-parameter search costs: Appendix D of the paper, and what came after."""
+"""The privacy cost of a hyper-parameter search: Appendix D of the paper, and later theorems."""
 import math
 from dataclasses import dataclass
 

@@ -101,7 +101,7 @@ def composed(alphas, first, second):
 
 
 def accountant_curve(accountant, ledger, alphas, epsilons=None):
-    """A curve below the true one, from the certified delta(epsilon) of any accountant: the largest of its lines."""
+    """A lower bound on the trade-off curve: the maximum of the lines that an accountant's certified deltas give."""
     if epsilons is None:
         epsilons = np.linspace(0.0, max(1.0, min(accountant.epsilon(ledger, 1e-6).upper, 100.0)), 40)
     curves = [epsilon_delta_curve(alphas, float(e), accountant.delta(ledger, float(e)).upper) for e in epsilons]

@@ -109,28 +109,22 @@ class LossDistributionAccountant(Accountant):
             return _upper_only(RenyiAccountant(self.relation).epsilon_of(parts, delta))
         if math.fsum(count * getattr(event, "sampling_probability", 1.0) for event, count in parts) <= delta:
             return Bound(0.0, 0.0, 0.0)         # delta alone covers that the example is in any lot
-        best, fineness = None, FINENESS
-        for _ in range(REFINEMENTS):
-            bound, points = self._epsilon_interval(parts, delta, fineness)
-            best = _tighter(best, bound)
-            if best.lower is None or best.upper == math.inf:
-                break
-            excess = (best.upper - best.lower) / max(WIDTH * best.upper, LEAST_WIDTH)
-            if excess <= 1 or 4 * points > MAX_POINTS:
-                break
-            fineness *= max(0.1, 0.9 / math.sqrt(excess))
+
+        def finer(bound):
+            excess = (bound.upper - bound.lower) / max(WIDTH * bound.upper, LEAST_WIDTH)
+            return 1.0 if excess <= 1 else max(0.1, 0.9 / math.sqrt(excess))
+
+        best = _refined(lambda fineness: self._epsilon_interval(parts, delta, fineness), FINENESS, finer, 4)
         return _capped(best, LEAST_WIDTH, lambda: RenyiAccountant(self.relation).epsilon_of(parts, delta))
 
     def delta_of(self, parts, epsilon):
         if _out_of_range(parts):
             return _upper_only(RenyiAccountant(self.relation).delta_of(parts, epsilon))
-        best, fineness = None, FINENESS / 2
-        for _ in range(REFINEMENTS):
-            bound, points = self._delta_interval(parts, epsilon, fineness)
-            best = _tighter(best, bound)
-            if best.lower is None or best.upper - best.lower <= DELTA_WIDTH * best.upper or 16 * points > MAX_POINTS:
-                break
-            fineness *= 0.3
+
+        def finer(bound):
+            return 1.0 if bound.upper - bound.lower <= DELTA_WIDTH * bound.upper else 0.3
+
+        best = _refined(lambda fineness: self._delta_interval(parts, epsilon, fineness), FINENESS / 2, finer, 16)
         return _capped(best, 0.0, lambda: RenyiAccountant(self.relation).delta_of(parts, epsilon))
 
     def _epsilon_interval(self, parts, delta, fineness):
@@ -161,6 +155,23 @@ class LossDistributionAccountant(Accountant):
                 grid = replace(grid, upper=False)
                 lowers.append(LossWindow(self._compose(known, grid), grid).delta(epsilon))              # [C1]
         return _interval(max(lowers) if known else None, max(uppers)), points
+
+
+def _refined(interval, fineness, finer, room):
+    """The intersection of interval(fineness), (Bound, points), over ever finer grids.
+
+    finer(bound) is the factor by which to refine, 1 where the bound is narrow enough; `room` is the growth in points
+    that must still fit into memory.
+    """
+    best = None
+    for _ in range(REFINEMENTS):
+        bound, points = interval(fineness)
+        best = _tighter(best, bound)
+        factor = 1.0 if best.lower is None or best.upper == math.inf else finer(best)
+        if factor == 1.0 or room * points > MAX_POINTS:
+            break
+        fineness *= factor
+    return best
 
 
 def _rung(count):

@@ -42,9 +42,9 @@ def parameters(event):
 def masses_of(event, direction, upper, step, gaps, deviations):
     """Masses on the grid that dominate the event's loss (upper), or that it dominates.
 
-    They go out to `deviations` standard deviations of the noise; what lies beyond is put on the safe side
-    for an upper bound, and left out for a lower one. Losses far from 0 use fewer knots: gaps = (largest
-    gap as a share of the loss, largest gap).
+    They reach `deviations` standard deviations into the noise's tails; an upper bound counts the rest on its safe
+    side, a lower bound leaves it out. Knots grow sparse away from loss 0: gaps = (relative, absolute) limit on
+    their distance.
     """
     pure = pure_epsilon(event)
     if pure is not None:
@@ -172,7 +172,7 @@ def largest_loss(parts, direction):
 
 
 def sampled(event, direction, deviations):
-    """(losses, log P-masses): the event's loss on a plain grid of outcomes, to choose tilt and window by."""
+    """(losses, log P-masses) of the event on an even grid of outcomes: enough to choose tilt and window."""
     pure = pure_epsilon(event)
     if pure is not None:
         log_p = -float(np.logaddexp(0.0, pure))

@@ -27,10 +27,10 @@ def log_ratio_at(q, above):
 
 @njit(cache=True)
 def knots_between(low, high, h, base, share, widest):
-    """Indices from low to high of the knots used: all near the loss 0, fewer further out.
+    """Indices from low to high of the knots used: all of them near loss 0, fewer further out.
 
-    Losses are base + k h. Gaps stay below a small share of the loss, so that moving a large loss to a knot changes
-    its square by little, and below `widest`.
+    Losses are base + k h. Gaps stay below `share` of the loss, so that moving a large loss to a knot changes its
+    square by little, and below `widest`.
     """
     knots = np.empty(high - low + 1, np.int64)
     count = 0

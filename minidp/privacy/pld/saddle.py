@@ -25,7 +25,7 @@ class LossGrid:
     direction: str
     upper: bool             # dominating masses, or dominated ones
     step: float
-    gaps: tuple             # (relative, absolute) limit on the distance of knots: share of the loss, and largest
+    gaps: tuple             # (relative, absolute) limit on the distance of knots
     points: int
     tilt: float
     before: float           # the window starts this far below the mean of the tilted, composed loss
