@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from minidp.privacy import (AdvancedAccountant, Gaussian, JointGaussian, Laplace, LossDistributionAccountant,
                             MomentsAccountant, PoissonSampled, RenyiAccountant)
+from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.privacy.pld import kernels as loss_kernels
 from minidp.privacy.pld.cells import ADD, REMOVE, masses_of
 from tests.support.accountants import gaussian_delta, ledger_of
@@ -90,6 +91,32 @@ def test_masses_enclose_the_hockey_stick_curve(direction, q, sigma):
             assert found >= exact * (1 - 1e-12) if upper else found <= exact * (1 + 1e-12)
             if exact > 1e-4:
                 assert found == pytest.approx(exact, rel=0.05)
+
+
+@pytest.mark.parametrize("direction", [REMOVE, ADD])
+@pytest.mark.parametrize("sigma, width", [(sigma, width) for sigma in (1e-1, 1.0, 30.0, 1.4e7)
+                                          for width in (1e-2, 0.3, 2.0, 50.0, 1e4) if width / sigma < 100])
+def test_dominating_masses_add_up_to_one(direction, sigma, width):
+    """At any width of a cell, in standard deviations: what is lost once is lost at each of 10^10 releases."""
+    for event in (Gaussian(sigma), PoissonSampled(0.3, Gaussian(sigma))):
+        masses = masses_of(event, direction, True, width / sigma, (0.02, math.inf), 11.0)
+        assert abs(math.fsum([*np.exp(masses.log_mass), math.exp(masses.infinite), -1])) <= 1e-13
+
+
+def test_delta_far_below_the_grid_of_very_many_releases():
+    """The grid is so coarse for 3e13 releases that epsilon lies outside of its window: the interval must say so."""
+    ledger = ledger_of((Gaussian(2.3e7), 32 * 10 ** 12), (Gaussian(28000.0), 702))
+    exact = gaussian_delta(7.3, math.sqrt(32e12 / 2.3e7 ** 2 + 702 / 28000.0 ** 2))
+    bound = ACCOUNTANT.delta(ledger, 7.3)
+    assert bound.lower <= exact <= bound.upper
+
+
+@pytest.mark.parametrize("sigma, count", [(1.4e7, 3 * 10 ** 10), (3e6, 10 ** 9), (1e4, 10 ** 6)])
+def test_very_many_releases_of_very_little_beside_others(sigma, count):
+    both = ledger_of((Gaussian(27.7), 2 * 10 ** 7), (Gaussian(sigma), count))
+    exact = gaussian_epsilon(math.sqrt(2e7 / 27.7 ** 2 + count / sigma ** 2), 1e-9)
+    bound = ACCOUNTANT.epsilon(both, 1e-9)
+    assert bound.lower <= exact <= bound.upper
 
 
 def test_compiled_kernels_equal_plain_python():

@@ -95,7 +95,7 @@ def _dominated(q, m, direction, step, gaps, z):
                 break
         log_mass, lift = best
     else:
-        lift, begin = 0.0, (log_ratio_at(q, (low - 0.5) * step) + 0.5 * m * m) / m
+        lift, begin = 0.0, (log_ratio_at(q, m, (low - 0.5) * step) + 0.5 * m * m) / m
         log_mass, reach = merged_gaussian_masses(q, m, step, lift, knots, begin)
     filled = np.flatnonzero(log_mass > -math.inf)
     if not len(filled):     # the steps are so wide that no knot is reached: all outcomes merged have the loss 0
@@ -114,7 +114,7 @@ def _lowest_atom(q, m, height):
     """(x, lift, ln Q) of the atom of all outcomes below x, where lift is its loss over ln(1-q) and the loss of x is
     `height` above the atom's."""
     def atom(above):
-        x = (log_ratio_at(q, above) + 0.5 * m * m) / m
+        x = (log_ratio_at(q, m, above) + 0.5 * m * m) / m
         log_q_mass = _log_normal_cdf(x)
         return x, math.log1p(q / (1 - q) * math.exp(_log_normal_cdf(x - m) - log_q_mass)), log_q_mass
 

@@ -11,16 +11,21 @@ from numba import njit
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS
 CUT_OFF = 120.0         # twice the exponent below a cell's peak at which its integral is cut off: e^-60 of it
+SMALL_SHIFT = 0.05      # of the mean, in standard deviations of the noise
 FAR = 40.0              # standard deviations from both peaks, 0 and m, beyond which masses (e^-800) leave float64
 
 
 @njit(cache=True)
-def log_ratio_at(q, above):
+def log_ratio_at(q, m, above):
     """ln of (e^l - 1 + q) / q, the unsampled ratio at loss l = ln(1-q) + above (l = above where q = 1)."""
     if q == 1.0:
         return above
     if above <= 0.0:
         return -math.inf
+    if m < SMALL_SHIFT:                             # ratios near 1 decide: keep their digits
+        loss = math.log1p(-q) + above
+        if abs(loss) < 0.5 * q:
+            return math.log1p(math.expm1(loss) / q)
     log_growth = above + math.log1p(-math.exp(-above)) if above > 30.0 else math.log(math.expm1(above))
     return math.log1p(-q) - math.log(q) + log_growth
 
@@ -49,13 +54,14 @@ def knots_between(low, high, h, base, share, widest):
 def _integrals(start, stop, anchor, m, peak):
     """Integrals over [start, stop] of w (t - 1), of w and of w t; w = e^((peak^2 - x^2)/2), t = e^(m (x - anchor)).
 
-    Gauss-Legendre in pieces so short that eight nodes reach full precision.
+    Gauss-Legendre in pieces so short that eight nodes reach full precision (length 2.5 around 0 would err by 1e-11,
+    which 10^10 releases make a third of the mass).
     """
     excess = 0.0
     plain = 0.0
     tilted = 0.0
     while start < stop:
-        length = min(stop - start, 2.5 / (abs(start) + m + 1.0))
+        length = min(stop - start, 1.25, 2.5 / (abs(start) + m + 1.0))
         for i in range(8):
             x = start + length * NODES[i]
             weight = length * WEIGHTS[i] * math.exp(0.5 * (peak - x) * (peak + x))
@@ -77,12 +83,16 @@ def spread_gaussian_masses(q, m, h, knots):
         to knot i   (e^l_j Q - P) / (e^(l_j - l_i) - 1)       e^l_j Q - P = q int phi (r_b - r)
     """
     masses = np.full(len(knots), -math.inf)
-    b = (log_ratio_at(q, knots[0] * h) + 0.5 * m * m) / m
+    base = math.log1p(-q) if q < 1.0 else 0.0
+    b = (log_ratio_at(q, m, knots[0] * h) + 0.5 * m * m) / m
     for k in range(len(knots) - 1):
         a = b
-        log_ratio = log_ratio_at(q, knots[k + 1] * h)
+        log_ratio = log_ratio_at(q, m, knots[k + 1] * h)
         b = (log_ratio + 0.5 * m * m) / m
         gap = (knots[k + 1] - knots[k]) * h
+        low, high = base + knots[k] * h, base + knots[k + 1] * h
+        if q < 1.0 and m < SMALL_SHIFT and max(abs(low), abs(high)) < 0.5 * q:
+            gap = high - low                        # of the losses as log_ratio_at rounds them
         peak = min(max(0.0, a), b)
         slope = max(0.0, -peak)
         start = max(a, peak - math.sqrt(slope * slope + CUT_OFF) + slope)
@@ -114,7 +124,7 @@ def merged_gaussian_masses(q, m, h, lift, knots, begin):
     start = max(begin, -FAR)
     for k in range(len(knots)):
         above = lift + knots[k] * h
-        knot = (log_ratio_at(q, above) + 0.5 * m * m) / m
+        knot = (log_ratio_at(q, m, above) + 0.5 * m * m) / m
         if knot <= start:
             continue
         if max(knot - max(start, m), start - m) > FAR:

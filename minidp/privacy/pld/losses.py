@@ -4,9 +4,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from ...errors import NumericalBoundError
 from .fourier import ROUNDING, square_sum
 from .kernels import crossing, delta_at
 
+MOST_EXPONENT = 700.0   # e^709 is the largest that float64 holds
 NEGLIGIBLE = 60.0       # parts of the spectrum below e^-60 of the whole are dropped, and counted as an error of e^-60
 
 
@@ -46,6 +48,8 @@ class LossWindow:
     """
 
     def __init__(self, loss, grid):
+        if math.isnan(loss.mean):
+            raise NumericalBoundError("loss_distribution: the masses of a release left float64; ask the renyi accountant")
         self.grid, self.centre, self.rounding = grid, loss.mean, loss.rounding
         self.infinite = -math.expm1(-loss.log_finite) if grid.upper else 0.0
         self.log_factor = loss.log_total - grid.tilt * loss.mean
@@ -64,9 +68,9 @@ class LossWindow:
         norm = math.sqrt(2 * square_sum(errors) / grid.points) + math.exp(-NEGLIGIBLE)
         norm += 8 * ROUNDING * math.log2(grid.points) * math.sqrt(square_sum(self.mass))
         self.weighted_error = norm * math.sqrt(_weight_square_sum(grid))
-        self.plain_error = 0.0
+        self.plain_error, self.beyond_left = 0.0, beyond_left
         if grid.upper:      # what lies beyond the right end is missed; what lies beyond the left end only adds
-            self.plain_error = beyond_right * math.exp(min(-grid.tilt * (right - self.centre), 700.0))
+            self.plain_error = beyond_right * math.exp(min(-grid.tilt * (right - self.centre), MOST_EXPONENT))
         else:
             self.weighted_error = self.weighted_error + beyond_left + beyond_right
 
@@ -75,7 +79,10 @@ class LossWindow:
         if self.infinite >= delta:
             return math.inf
         grid, sign = self.grid, 1 if self.grid.upper else -1
-        target = exp_capped(math.log(delta - self.infinite) - self.log_factor)
+        log_target = math.log(delta - self.infinite) - self.log_factor
+        if log_target > MOST_EXPONENT and not grid.upper:
+            return 0.0
+        target = math.exp(min(log_target, MOST_EXPONENT))       # an upper end may aim at less
         epsilon = float(crossing(self.mass, grid.step, self.left, grid.tilt, self.centre,
                                  math.exp(sign * self.rounding), self.weighted_error, self.plain_error, target,
                                  grid.upper))
@@ -85,19 +92,18 @@ class LossWindow:
         """The delta at `epsilon`, certainly large enough on an upper grid and certainly not too large on a lower one."""
         grid, sign = self.grid, 1 if self.grid.upper else -1
         epsilon = max(0.0, epsilon - sign * self._pad(epsilon))
-        error = self.weighted_error * exp_capped(-grid.tilt * (epsilon - self.centre)) + self.plain_error
+        log_weight = -grid.tilt * (epsilon - self.centre)
+        if max(log_weight, self.log_factor) > MOST_EXPONENT:    # epsilon is far outside of what the grid was made for
+            return 1.0 if grid.upper else 0.0
+        missed = self.beyond_left if grid.upper and epsilon < self.left else 0.0
+        error = (self.weighted_error + missed) * math.exp(log_weight) + self.plain_error
         value = delta_at(self.mass, grid.step, self.left, grid.tilt, self.centre, epsilon)
-        delta = (value * math.exp(sign * self.rounding) + sign * error) * exp_capped(self.log_factor) + self.infinite
+        delta = (value * math.exp(sign * self.rounding) + sign * error) * math.exp(self.log_factor) + self.infinite
         return min(1.0, max(delta, 5e-324)) if grid.upper else max(0.0, delta)
 
     def _pad(self, epsilon):
         """Roundings of the losses themselves."""
         return 1e-14 * (1 + epsilon) + 0.01 * self.rounding
-
-
-def exp_capped(exponent):
-    """e^exponent, at most e^700."""
-    return math.exp(min(exponent, 700.0))
 
 
 def log_moment(mass, losses, order):
