@@ -15,9 +15,9 @@ import math
 import sys
 from dataclasses import dataclass, replace
 
-from common.config import option, parse
+from common.config import option
 from common.flags import RunFlags
-from common.job import (exit_status, facts, finish, load_digits, make_sampler, open_folder, pick_device, plan_and_budget,
+from common.job import (command_line, facts, finish, load_digits, make_sampler, open_folder, pick_device, plan_and_budget,
                         shrink_for_smoke)
 from common.views import load_features, save_features
 from features.random_features import RandomFeatures
@@ -27,7 +27,6 @@ from tqdm import tqdm
 
 from minidp import nn
 from minidp.backend import to_host
-from minidp.cli import user_errors
 from minidp.data import cache_dir
 from minidp.errors import ParameterError, UnsupportedEventError
 from minidp.grads import Explicit
@@ -216,12 +215,7 @@ def run(config):
     return finish(run, run.train(features, labels, tested, test_labels, model=model, about=about))
 
 
-def main(argv=None):
-    """The command line; returns the exit status."""
-    with user_errors():
-        _, stopped = run(parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0]))
-    return exit_status(stopped)
-
+main = command_line(NAME, Config, run, __doc__)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -9,14 +9,13 @@ import math
 import sys
 from dataclasses import dataclass
 
-from common.config import option, parse
+from common.config import option
 from common.flags import RunFlags
-from common.job import (exit_status, facts, finish, load_digits, make_sampler, open_folder, pick_device, plan_and_budget,
+from common.job import (command_line, facts, finish, load_digits, make_sampler, open_folder, pick_device, plan_and_budget,
                         shrink_for_smoke)
 import numpy as np
 
 from minidp import nn
-from minidp.cli import user_errors
 from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay, PrivatePCA, Sanitizer, flat_group, per_layer_groups, random_projection
 from minidp.run import Run
@@ -153,12 +152,7 @@ def run(config, name=NAME, make_body=make_body, make_sanitizer=make_sanitizer, a
     return finish(run, result)
 
 
-def main(argv=None):
-    """The command line; returns the exit status."""
-    with user_errors():
-        _, stopped = run(parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0]))
-    return exit_status(stopped)
-
+main = command_line(NAME, Config, run, __doc__)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -10,12 +10,11 @@ import sys
 from dataclasses import dataclass, replace
 
 import mnist_pca
-from common.config import option, parse
-from common.job import exit_status
+from common.config import option
+from common.job import command_line
 from common.watching import Watching
 
 from minidp import nn
-from minidp.cli import user_errors
 from minidp.errors import ParameterError
 from minidp.mechanism import Stages
 from minidp.validate import count, positive_finite
@@ -82,12 +81,7 @@ def run(config):
     return mnist_pca.run(config, NAME, make_body, sanitizer, about)
 
 
-def main(argv=None):
-    """The command line; returns the exit status."""
-    with user_errors():
-        _, stopped = run(parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0]))
-    return exit_status(stopped)
-
+main = command_line(NAME, Config, run, __doc__)
 
 if __name__ == "__main__":
     sys.exit(main())

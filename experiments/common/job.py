@@ -7,13 +7,14 @@ from pathlib import Path
 
 from minidp import data
 from minidp.backend import Backend
+from minidp.cli import user_errors
 from minidp.errors import BudgetExceededError, ParameterError
 from minidp.mechanism import FixedSizeSampler, Plan, PoissonSampler, ShuffleSampler
 from minidp.privacy import Filter, Ledger
 from minidp.privacy.catalogue import make
 from minidp.run import RunFolder
 
-from .config import FREE, command_of, to_json
+from .config import FREE, command_of, parse, to_json
 from .verdicts import compare
 
 
@@ -112,3 +113,13 @@ def finish(run, result):
 def exit_status(stopped):
     """130 after an interrupt, else 0."""
     return 130 if stopped == "interrupted" else 0
+
+
+def command_line(name, config, run, about):
+    """The function main(argv) of a script: `run` on a `config` of its flags; it returns the exit status."""
+    def main(argv=None):
+        with user_errors():
+            _, stopped = run(parse(config, argv, prog=f"{name}.py", description=about.splitlines()[0]))
+        return exit_status(stopped)
+
+    return main

@@ -1,12 +1,12 @@
 """The one-run audit of the main job, on the offline digits."""
 import json
 
+import mnist_audit
 import numpy as np
 import pytest
 
 from minidp.data import Dataset
 from minidp.__main__ import main as minidp
-from tools import audit_main_job
 
 FLAGS = ["--smoke", "--dataset", "strokes", "--quiet", "--device", "cpu", "--hidden", "30", "--pca-dim", "8"]
 
@@ -19,7 +19,7 @@ def dataset(size=60):
 
 def test_canaries_are_wrong_labels_and_excluded_ones_are_gone(rng):
     before = dataset()
-    after, images, labels, included = audit_main_job.with_canaries(before, 20, rng)
+    after, images, labels, included = mnist_audit.with_canaries(before, 20, rng)
     assert len(images) == len(labels) == len(included) == 20
     assert after.nominal_size == 60 and len(after.x_train) == 60 - (~included).sum()
     pairs = {(image.tobytes(), int(label)) for image, label in zip(after.x_train, after.y_train)}
@@ -32,7 +32,7 @@ def test_canaries_are_wrong_labels_and_excluded_ones_are_gone(rng):
 
 def test_a_private_run_reports_a_bound_below_its_epsilon(tmp_path, capsys):
     figures = tmp_path / "figures.json"
-    assert audit_main_job.main(["--audit-canaries", "100", "--out", str(tmp_path / "run"), "--json", str(figures), *FLAGS]) == 0
+    assert mnist_audit.main(["--audit-canaries", "100", "--out", str(tmp_path / "run"), "--json", str(figures), *FLAGS]) == 0
     found = json.loads(figures.read_text())
     assert found["epsilon_lower"] <= found["certified"] and 0 < found["included"] < found["canaries"] == 100
     assert "ok   one run, 100 canaries" in capsys.readouterr().out
@@ -45,7 +45,7 @@ def test_a_private_run_reports_a_bound_below_its_epsilon(tmp_path, capsys):
 def test_training_without_privacy_gives_its_canaries_away(tmp_path):
     figures = tmp_path / "figures.json"
     flags = ["--baseline", "--projection", "none", "--epochs", "150", "--learning-rate", "0.5", "--final-learning-rate", "0.5"]
-    assert audit_main_job.main(["--audit-canaries", "200", "--out", str(tmp_path / "run"), "--json", str(figures),
+    assert mnist_audit.main(["--audit-canaries", "200", "--out", str(tmp_path / "run"), "--json", str(figures),
                                 "--smoke", "--dataset", "strokes", "--quiet", "--device", "cpu", "--hidden", "300",
                                 *flags]) == 0
     found = json.loads(figures.read_text())
@@ -56,7 +56,7 @@ def test_training_without_privacy_gives_its_canaries_away(tmp_path):
     (["--out", "x", "--sampler", "shuffle"], "sampler=shuffle"), ([], "--out DIR"), (["--out", "x", "--nonsense"], "nonsense")])
 def test_a_user_error_is_one_line_and_exit_2(flags, message, capsys):
     with pytest.raises(SystemExit) as raised:
-        audit_main_job.main(["--audit-canaries", "10", *flags])
+        mnist_audit.main(["--audit-canaries", "10", *flags])
     assert raised.value.code == 2
     err = capsys.readouterr().err
     assert message in err and err.count("\n") == 1
@@ -64,5 +64,5 @@ def test_a_user_error_is_one_line_and_exit_2(flags, message, capsys):
 
 def test_too_many_canaries_are_refused(tmp_path, capsys):
     with pytest.raises(SystemExit):
-        audit_main_job.main(["--audit-canaries", "500", "--out", str(tmp_path / "run"), *FLAGS])
+        mnist_audit.main(["--audit-canaries", "500", "--out", str(tmp_path / "run"), *FLAGS])
     assert "audit_canaries=500 in [2, 300]" in capsys.readouterr().err

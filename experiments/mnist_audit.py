@@ -1,23 +1,19 @@
-"""Audit the main job in one run: canaries in the training images, guessed in or out from the final model.
+"""Attack the main job in one run: canaries in the training images, guessed in or out from the final model.
 
-    PYTHONPATH=experiments python -m tools.audit_main_job --audit-canaries 1000 --noise small --out DIR
+    python experiments/mnist_audit.py --audit-canaries 1000 --noise small --out DIR
 
-Further flags are those of mnist_pca.py. Canaries are training images with a wrong, random label; a fair coin leaves each in the data or takes it out (the
-public size, and with it q, stays). The score is the final model's loss on the canary; the bound is that of Steinke,
-Nasr, Jagielski 2023. The attacker sees the model only, so the bound is far below the certified epsilon: it would
-show a gross error, not a small one. Exit status 1 if the bound lies above the certified epsilon, 2 for user errors.
+Further flags are those of mnist_pca.py. Canaries are training images with a wrong, random label; a fair coin leaves each
+in the data or takes it out (the public size, and with it q, stays). The score is the final model's loss on the canary;
+the bound is that of Steinke, Nasr, Jagielski 2023. The attacker sees the model only, so the bound is far below the
+certified epsilon: it would show a gross error, not a small one. Exit status 1 if the bound lies above the certified
+epsilon, 2 for user errors.
 """
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import mnist_pca
 import numpy as np
-
-try:
-    import mnist_pca
-except ModuleNotFoundError:
-    print("error: experiments is not on the path; run PYTHONPATH=experiments python -m tools.audit_main_job", file=sys.stderr)
-    raise SystemExit(2) from None
 from common.config import parse
 
 from minidp import nn
@@ -57,12 +53,12 @@ def losses(folder, config, images, labels):
 
 def main(argv=None):
     """The command line; returns the exit status."""
-    parser = Parser(prog="python -m tools.audit_main_job", description=__doc__.splitlines()[0])
+    parser = Parser(prog="mnist_audit.py", description=__doc__.splitlines()[0])
     parser.add_argument("--audit-canaries", type=int, required=True, help="canaries, about half of which are trained on")
     parser.add_argument("--json", metavar="FILE", help="write the figures")
     options, flags = parser.parse_known_args(argv)
     with user_errors():
-        config = parse(mnist_pca.Config, flags, prog="python -m tools.audit_main_job")
+        config = parse(mnist_pca.Config, flags, prog="mnist_audit.py")
         if config.out is None:
             raise ParameterError("expected --out DIR, a folder for the audited run")
         if config.sampler != "poisson":
@@ -73,7 +69,7 @@ def main(argv=None):
         def load_planted(config, smoke_sizes):
             changed, *rest = with_canaries(load(config, smoke_sizes), options.audit_canaries, np.random.default_rng())
             planted.extend(rest)
-            notice = f"{options.audit_canaries} canaries planted by tools.audit_main_job: training images relabelled or left out"
+            notice = f"{options.audit_canaries} canaries planted by mnist_audit.py: training images relabelled or left out"
             return replace(changed, sha256=None, notice="; ".join(filter(None, (changed.notice, notice))))
 
         mnist_pca.load_digits = load_planted
