@@ -3,7 +3,6 @@ import pytest
 
 from minidp.cli import user_errors
 from minidp.errors import DataError
-from minidp.files import write_json
 
 
 @pytest.mark.parametrize("error, line", [
@@ -20,13 +19,6 @@ def test_user_errors_are_one_line_and_exit_2(capsys, error, line):
     assert capsys.readouterr() == ("", line + "\n")
 
 
-def test_real_path_errors_name_the_path(tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        with user_errors():
-            write_json(tmp_path / "none" / "result.json", {})
-    assert str(tmp_path / "none") in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("error", [ZeroDivisionError, ValueError, TypeError])
 def test_faults_of_the_program_keep_their_traceback(error):
     with pytest.raises(error):
@@ -41,13 +33,3 @@ def test_interrupt_says_what_was_saved_and_exits_130(capsys):
             raise KeyboardInterrupt
     assert exit.value.code == 130
     assert capsys.readouterr().err.strip() == "interrupted; step 400 is in runs/x; go on with --resume"
-
-
-def test_user_errors_decorates_a_main_function(capsys):
-    @user_errors()
-    def main():
-        raise DataError("no data")
-
-    with pytest.raises(SystemExit):
-        main()
-    assert capsys.readouterr().err == "error: no data\n"

@@ -31,8 +31,3 @@ def test_example_runs(code, tmp_path):
     done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True,
                           text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-
-
-def test_blocks_are_found_and_nothing_else():
-    text = "a\n```python\nx = 1\n```\n```sh\nls\n```\n```python\ny = 2\nz\n```\n"
-    assert examples(text) == [(2, "x = 1\n"), (8, "y = 2\nz\n")]

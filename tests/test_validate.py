@@ -62,17 +62,6 @@ def test_counts_are_integers(value, fits):
             validate.count(steps=value)
 
 
-@pytest.mark.parametrize("low, high, ends, value, fits", [
-    (0, 1, {}, 0, True), (0, 1, {}, 1, True), (0, 1, {"open_low": True}, 0, False), (0, 1, {"open_low": True}, 1, True),
-    (0, 1, {"open_high": True}, 1, False), (0, 1, {"open_high": True}, 0, True)])
-def test_ends_of_a_range(low, high, ends, value, fits):
-    if fits:
-        validate.in_range(low, high, **ends, value=value)
-    else:
-        with pytest.raises(ParameterError):
-            validate.in_range(low, high, **ends, value=value)
-
-
 def test_shapes_with_free_axes():
     validate.shape("here", "x", np.zeros((2, 3)), ("B", 3))
     validate.shape("here", "x", np.zeros((0, 3)), ("B", 3))

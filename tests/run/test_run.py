@@ -2,8 +2,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -262,8 +260,3 @@ def test_a_network_that_diverges_ends_with_its_files(tmp_path):
 def test_wrong_calls_are_refused(tmp_path, make, message):
     with pytest.raises(ParameterError, match=message):
         make(tmp_path / "run")
-
-
-def test_importing_run_loads_neither_experiments_nor_matplotlib_nor_tqdm():
-    code = "import sys, minidp.run; print([name for name in ('common', 'matplotlib', 'tqdm') if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"

@@ -10,6 +10,7 @@ every use), and NumPy functions other than ufuncs (CuPy answers those it knows a
 The names allowed are those of CuPy 13; a name missing here is added after a look at CuPy's reference.
 """
 from contextlib import contextmanager
+from operator import attrgetter
 from types import ModuleType
 
 import numpy as np
@@ -29,50 +30,42 @@ _ARITHMETIC = """absolute add arccos arccosh arcsin arcsinh arctan arctan2 arcta
     subtract tan tanh true_divide trunc""".split()
 _UFUNC_KEYWORDS = {"out", "dtype", "casting"}  # neither `where` nor `order`
 
+
+
+def _names_of(keywords):
+    """{name: its keywords} from {keywords: the names that share them}."""
+    return {name: shared for shared, names in keywords.items() for name in names.split()}
+
+
 # CuPy's keywords of each function; NumPy has more of most (`where` and `initial` of the reductions, `out` of
 # einsum), and a call that uses those fails on a GPU.
+_REDUCTIONS = {
+    "axis dtype out keepdims": "sum prod mean argmax argmin", "axis dtype out ddof keepdims": "var std",
+    "axis out keepdims": "max min any all", "axis dtype out": "cumsum", "axis out": "take",
+    "axis": "repeat squeeze argsort sort", "order": "copy reshape ravel", "": "nonzero swapaxes",
+}
 _FUNCTIONS = {
-    "zeros": "shape dtype order", "ones": "shape dtype order", "empty": "shape dtype order",
-    "full": "shape fill_value dtype order", "zeros_like": "dtype order shape", "ones_like": "dtype order shape",
-    "empty_like": "dtype order shape", "full_like": "dtype order shape", "eye": "N M k dtype order",
-    "identity": "dtype", "arange": "start stop step dtype", "linspace": "num endpoint retstep dtype axis",
-    "asarray": "dtype order", "array": "dtype copy order ndmin", "ascontiguousarray": "dtype", "copy": "order",
-    "sum": "axis dtype out keepdims", "prod": "axis dtype out keepdims", "mean": "axis dtype out keepdims",
-    "var": "axis dtype out ddof keepdims", "std": "axis dtype out ddof keepdims", "max": "axis out keepdims",
-    "min": "axis out keepdims", "amax": "axis out keepdims", "amin": "axis out keepdims",
-    "any": "axis out keepdims", "all": "axis out keepdims", "argmax": "axis dtype out keepdims",
-    "argmin": "axis dtype out keepdims", "cumsum": "axis dtype out", "count_nonzero": "axis",
-    "einsum": "dtype optimize", "dot": "out", "tensordot": "axes", "outer": "out", "vdot": "", "inner": "",
-    "kron": "", "trace": "offset axis1 axis2 dtype out", "diag": "k", "diagonal": "offset axis1 axis2",
-    "tril": "k", "triu": "k", "where": "", "clip": "a_min a_max out", "abs": "out dtype casting",
-    "reshape": "order", "ravel": "order", "transpose": "axes", "moveaxis": "", "swapaxes": "", "flip": "axis",
-    "squeeze": "axis", "expand_dims": "axis", "broadcast_to": "", "broadcast_arrays": "", "pad": "mode constant_values",
-    "concatenate": "axis out", "stack": "axis out", "split": "axis", "array_split": "axis", "repeat": "axis",
-    "tile": "", "roll": "axis", "take": "axis out", "take_along_axis": "axis", "argsort": "axis", "sort": "axis",
-    "nonzero": "", "isclose": "rtol atol equal_nan", "allclose": "rtol atol equal_nan", "array_equal": "",
-    "nan_to_num": "copy nan posinf neginf", "copyto": "", "shape": "", "ndim": "", "size": "", "result_type": "",
-    "may_share_memory": "", "shares_memory": "",
+    **_names_of(_REDUCTIONS),
+    **_names_of({"shape dtype order": "zeros ones empty", "dtype order shape": "zeros_like ones_like empty_like",
+                 "axis": "flip expand_dims split count_nonzero", "axis out": "concatenate stack", "out dtype casting": "abs",
+                 "rtol atol equal_nan": "isclose allclose", "axes": "transpose tensordot", "out": "dot",
+                 "": "where moveaxis broadcast_to tile outer vdot inner array_equal copyto shape ndim size result_type"}),
+    "full": "shape fill_value dtype order", "full_like": "dtype order shape", "eye": "N M k dtype order",
+    "arange": "start stop step dtype", "asarray": "dtype order", "array": "dtype copy order ndmin",
+    "ascontiguousarray": "dtype", "einsum": "dtype optimize", "clip": "a_min a_max out", "pad": "mode constant_values",
+}
+_METHODS = {
+    **_names_of(_REDUCTIONS), "astype": "dtype order casting copy", "flatten": "order", "transpose": "", "view": "dtype",
+    "fill": "", "clip": "min max out", "dot": "out", "round": "decimals out", "conj": "",
 }
 _SUBMODULES = {
-    "linalg": {"norm": "ord axis keepdims", "eigh": "UPLO", "svd": "full_matrices compute_uv", "qr": "mode",
-               "cholesky": "", "solve": "", "inv": "", "slogdet": ""},
+    "linalg": {"norm": "ord axis keepdims", "eigh": "UPLO"},
     "fft": {"fft2": "s axes norm", "ifft2": "s axes norm"},
     "lib.stride_tricks": {"as_strided": "shape strides", "sliding_window_view": "axis"},
 }
 _SHARED = """bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 intp float16 float32 float64 complex64
     complex128 floating integer inexact complexfloating generic dtype finfo iinfo issubdtype promote_types
     can_cast pi e inf nan newaxis""".split()  # the same objects in both libraries
-_METHODS = {
-    "astype": "dtype order casting copy", "copy": "order", "reshape": "order", "ravel": "order",
-    "flatten": "order", "transpose": "", "swapaxes": "", "squeeze": "axis", "view": "dtype", "fill": "",
-    "sum": "axis dtype out keepdims", "prod": "axis dtype out keepdims", "mean": "axis dtype out keepdims",
-    "var": "axis dtype out ddof keepdims", "std": "axis dtype out ddof keepdims", "max": "axis out keepdims",
-    "min": "axis out keepdims", "any": "axis out keepdims", "all": "axis out keepdims",
-    "argmax": "axis dtype out keepdims", "argmin": "axis dtype out keepdims", "cumsum": "axis dtype out",
-    "clip": "min max out", "dot": "out", "take": "axis out", "repeat": "axis", "conj": "", "round": "decimals out",
-    "trace": "offset axis1 axis2 dtype out", "diagonal": "offset axis1 axis2", "argsort": "axis", "sort": "axis",
-    "nonzero": "",
-}
 _FROM_HOST = {"asarray", "array", "ascontiguousarray"}  # the door: takes host arrays and lists
 _OF_SEQUENCES = {"concatenate", "stack"}
 _OF_SHAPES = {"zeros", "ones", "empty", "full"}
@@ -168,14 +161,9 @@ class GuardedArray(np.lib.mixins.NDArrayOperatorsMixin):
     def get(self):
         return self._host.copy()
 
-    shape = property(lambda self: self._host.shape)
-    ndim = property(lambda self: self._host.ndim)
-    size = property(lambda self: self._host.size)
-    dtype = property(lambda self: self._host.dtype)
-    itemsize = property(lambda self: self._host.itemsize)
-    nbytes = property(lambda self: self._host.nbytes)
-    strides = property(lambda self: self._host.strides)
-    flags = property(lambda self: self._host.flags)
+    shape, ndim, size, dtype, itemsize, nbytes, strides, flags = (
+        property(attrgetter(f"_host.{name}"))
+        for name in ("shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides", "flags"))
     T = property(lambda self: _wrap(self._host.T))
     real = property(lambda self: _wrap(self._host.real))
     imag = property(lambda self: _wrap(self._host.imag))
@@ -258,19 +246,13 @@ class _Moved:
 
 
 class _Generator:
-    """The draws that NumPy's and CuPy's Generator have in common."""
+    """The one draw that minidp makes on a device."""
 
     def __init__(self, seed=None):
         self._host = np.random.default_rng(seed)
 
     def standard_normal(self, size=None, dtype=np.float64):
         return GuardedArray(self._host.standard_normal(size, dtype))
-
-    def random(self, size=None, dtype=np.float64):
-        return GuardedArray(self._host.random(size, dtype))
-
-    def uniform(self, low=0.0, high=1.0, size=None):
-        return GuardedArray(self._host.uniform(low, high, size))
 
 
 class _Namespace(ModuleType):
@@ -295,8 +277,8 @@ def _guarded_xp():
     xp.linalg = _namespace("guarded_xp.linalg", np.linalg, _SUBMODULES["linalg"])
     xp.fft = _namespace("guarded_xp.fft", np.fft, _SUBMODULES["fft"])
     xp.lib = _Namespace("guarded_xp.lib")
-    xp.lib.stride_tricks = _namespace(
-        "guarded_xp.lib.stride_tricks", np.lib.stride_tricks, _SUBMODULES["lib.stride_tricks"])
+    tricks = "lib.stride_tricks"
+    xp.lib.stride_tricks = _namespace(f"guarded_xp.{tricks}", np.lib.stride_tricks, _SUBMODULES[tricks])
     xp.random = _Namespace("guarded_xp.random")
     xp.random.default_rng = _Generator
     return xp
