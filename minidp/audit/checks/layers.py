@@ -4,6 +4,7 @@ A row of a layer (see audit/cases.py) measures every label of the cards of its c
 gradient of the input, P1, P2, ... the gradients of the first, second, ... parameter.
 """
 import re
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -15,8 +16,7 @@ from .. import gradcheck, reference
 from ..cases import LAYERS, LOSSES, everything, to_backend
 from . import measures, worst
 
-EXACT, COMPLEX, DIFFERENCES = 1e-12, 1e-13, 1e-6
-SIGMAS = 6.0  # a right implementation exceeds six standard errors once in 500 million
+EXACT, COMPLEX, SIGMAS = 1e-12, 1e-13, 6.0  # a right implementation exceeds six standard errors once in 500 million
 
 
 def _register_layer(cls, case):
@@ -28,31 +28,36 @@ def _register_layer(cls, case):
         if found:
             _named(f"{name} of {case.name}", cls, found, method, tolerance, measure)
 
-    def output(bench):
-        layer = case.make(bench.rng, "float64")
-        host, layer = everything(layer), to_backend(layer, bench.backend)
-        nothing, x = case.input(bench.rng, 0), case.input(bench.rng, 3)
-        empty = layer.forward(bench.asarray(nothing))[0].shape == (0, *layer.output_shape(case.shape))
-        return worst(layer.forward(bench.asarray(x))[0], case.reference(x, host)) if empty else np.inf
+    def made(bench):
+        return to_backend(case.make(bench.rng, "float64"), bench.backend)
 
-    def input_gradient(complex_step):
-        def measure(bench):
-            layer = to_backend(case.make(bench.rng, "float64"), bench.backend)
-            return gradcheck.away_from_kinks(lambda: case.input(bench.rng, 3), lambda x: gradcheck.layer_input_error(
-                layer, x, bench.rng, complex_step, asarray=bench.asarray))
-        return measure
+    def output(bench):
+        layer, nothing, x = made(bench), case.input(bench.rng, 0), case.input(bench.rng, 3)
+        empty = layer.forward(bench.asarray(nothing))[0].shape == (0, *layer.output_shape(case.shape))
+        return worst(layer.forward(bench.asarray(x))[0], case.reference(x, everything(layer))) if empty else np.inf
+
+    def input_gradient(bench):
+        return gradcheck.layer_input_error(made(bench), case.input(bench.rng, 3), bench.rng, bench.asarray)
+
+    def entries(bench, name):
+        return gradcheck.layer_param_errors(made(bench), case.input(bench.rng, 3), bench.rng, bench.asarray)[name]
+
+    def forms(bench, name):
+        """Norms and weighted sums of each form against sums over the materialised gradients."""
+        layer = made(bench)
+        y, cache = layer.forward(bench.asarray(case.input(bench.rng, 4)))
+        grad = layer.param_grads(bench.asarray(bench.rng.uniform(-1, 1, y.shape)), cache)[name]
+        whole, w = to_host(grad.materialise()), bench.rng.uniform(0, 1, 4)
+        norms, total = [float((g**2).sum()) for g in whole], sum(w[b] * whole[b] for b in range(4))
+        return max(max(worst(form.sq_norms(), norms), worst(form.weighted_sum(bench.asarray(w)), total))
+                   for form in (grad.form(strategy) for strategy in ("auto", "explicit", "factored")))
 
     add(("F2",) if cls is nn.Dropout else ("F1", "F2"), "output", "loop over numbers", EXACT, output)
-    add(("B1",), "input gradient", "central differences", DIFFERENCES, input_gradient(False))
-    if case.analytic:
-        add(("B1",), "input gradient by complex step", "complex step", COMPLEX, input_gradient(True))
+    add(("B1",), "input gradient", "complex step", COMPLEX, input_gradient)
     for place, name in enumerate(case.make(np.random.default_rng(0), "float64").params, 1):
-        for title, method, tolerance, measure in (
-                ("differences", "differences of each entry", DIFFERENCES, _differences),
-                ("single examples", "loop over single examples", EXACT, _single_examples),
-                ("forms", "explicit against factored", EXACT, _explicit_and_factored)):
-            add((f"P{place}",), f"{title}: {name}", method, tolerance,
-                lambda bench, measure=measure, name=name: measure(case, bench, name))
+        add((f"P{place}",), f"gradients of {name}", "complex step of each entry and example", COMPLEX,
+            partial(entries, name=name))
+        add((f"P{place}",), f"forms of {name}", "explicit against factored", EXACT, partial(forms, name=name))
 
 
 def _named(name, cls, labels, method, tolerance, measure):
@@ -64,37 +69,6 @@ def _named(name, cls, labels, method, tolerance, measure):
     measures(card, *labels, method=method, tolerance=tolerance)(check)
 
 
-def _differences(case, bench, name):
-    layer = to_backend(case.make(bench.rng, "float64"), bench.backend)
-    return gradcheck.layer_param_errors(layer, case.input(bench.rng, 3), bench.rng, asarray=bench.asarray)[name]
-
-
-def _gradients(case, bench):
-    layer = to_backend(case.make(bench.rng, "float64"), bench.backend)
-    x = bench.asarray(case.input(bench.rng, 4))
-    y, cache = layer.forward(x)
-    dy = bench.asarray(bench.rng.uniform(-1, 1, y.shape))
-    return layer, x, dy, layer.param_grads(dy, cache)
-
-
-def _single_examples(case, bench, name):
-    layer, x, dy, grads = _gradients(case, bench)
-    singles = []
-    for b in range(4):
-        _, cache = layer.forward(x[b : b + 1])
-        singles.append(to_host(layer.param_grads(dy[b : b + 1], cache)[name].materialise())[0])
-    return worst(grads[name].materialise(), np.stack(singles))
-
-
-def _explicit_and_factored(case, bench, name):
-    """Norms and weighted sums of each form against sums over the materialised gradients."""
-    grad = _gradients(case, bench)[3][name]
-    whole, w = to_host(grad.materialise()), bench.rng.uniform(0, 1, 4)
-    norms, total = [float((g**2).sum()) for g in whole], sum(w[b] * whole[b] for b in range(4))
-    return max(max(worst(form.sq_norms(), norms), worst(form.weighted_sum(bench.asarray(w)), total))
-               for form in (grad.form(strategy) for strategy in ("auto", "explicit", "factored")))
-
-
 def _register_loss(cls, case):
     def inputs(bench):
         return bench.rng.uniform(-3, 3, (6, 4)), case.target(bench.rng, 6, 4)
@@ -103,13 +77,11 @@ def _register_loss(cls, case):
         z, target = inputs(bench)
         return worst(case.loss(bench.asarray(z), bench.asarray(target))[0], case.reference(z, target))
 
-    def gradient(complex_step):
-        return lambda bench: gradcheck.loss_error(case.loss, *inputs(bench), bench.rng, complex_step, bench.asarray)
+    def gradient(bench):
+        return gradcheck.loss_error(case.loss, *inputs(bench), bench.rng, bench.asarray)
 
-    for label, method, tolerance, measure in (
-            ("F1", "loop over numbers", EXACT, forward), ("B1", "central differences", DIFFERENCES, gradient(False)),
-            ("B1", "complex step", COMPLEX, gradient(True))):
-        _named(f"{method} of {case.name}", cls, (label,), method, tolerance, measure)
+    _named(f"losses of {case.name}", cls, ("F1",), "loop over numbers", EXACT, forward)
+    _named(f"gradient of {case.name}", cls, ("B1",), "complex step", COMPLEX, gradient)
 
 
 for _case in LAYERS:
@@ -186,49 +158,27 @@ def forward_is_the_chain(bench):
     return largest
 
 
-@measures("nn.network.Sequential", "B1", "P1", method="central differences through whole networks",
-          tolerance=DIFFERENCES)
+@measures("nn.network.Sequential", "B1", "P1", method="complex step through whole networks", tolerance=COMPLEX)
 def gradients_of_whole_networks(bench):
+    """Of each parameter, the examples weighted at random."""
     largest, weights = 0.0, bench.rng.uniform(-1, 1, 4)
-    for network, _, loss, target in _networks(bench):
-        stores, target = {layer.name: layer.params for layer in network.layers}, bench.asarray(target)
-
-        def error(x, network=network, loss=loss, target=target, stores=stores):
-            x, found = bench.asarray(x), 0.0
-            z, caches = network.forward(x)
-            grads = network.param_grads(loss(z, target)[1], caches)
-            if set(grads) != {("dense1", "W"), ("dense1", "b"), ("dense3", "W"), ("dense3", "b")}:
-                return np.inf
-            for (layer, name), grad in grads.items():
-                kept = stores[layer][name]
-
-                def function(at, layer=layer, name=name):
-                    stores[layer][name] = bench.asarray(at)
-                    return float((to_host(loss(network.forward(x)[0], target)[0]) * weights).sum())
-
-                gradient = to_host(grad.weighted_sum(bench.asarray(weights)))
-                try:
-                    found = max(found, gradcheck.directional_error(function, gradient, to_host(kept), bench.rng))
-                finally:
-                    stores[layer][name] = kept
-            return found
-
-        largest = max(largest, gradcheck.away_from_kinks(lambda: bench.rng.uniform(-1, 1, (4, 2, 3)), error))
-    return largest
-
-
-@measures("nn.network.Sequential", "P1", method="loop over single examples", tolerance=EXACT)
-def single_examples_of_networks(bench):
-    largest = 0.0
     for network, x, loss, target in _networks(bench):
-        def grads(rows, network=network, x=bench.asarray(x), loss=loss, target=bench.asarray(target)):
-            z, caches = network.forward(x[rows])
-            return network.param_grads(loss(z, target[rows])[1], caches)
+        stores, target = {layer.name: layer.params for layer in network.layers}, bench.asarray(target)
+        z, caches = network.forward(bench.asarray(x))
+        grads = network.param_grads(loss(z, target)[1], caches)
+        if set(grads) != {("dense1", "W"), ("dense1", "b"), ("dense3", "W"), ("dense3", "b")}:
+            return np.inf
+        for (layer, name), grad in grads.items():
+            kept = stores[layer][name]
 
-        whole, singles = grads(slice(0, 4)), [grads(slice(b, b + 1)) for b in range(4)]
-        largest = max(largest, *(worst(grad.materialise(), np.concatenate([to_host(one[key].materialise())
-                                                                           for one in singles]))
-                                 for key, grad in whole.items()))
+            def function(at):
+                stores[layer][name] = bench.asarray(at)
+                z, _ = network.forward(bench.asarray(x.astype(complex)))
+                return (to_host(loss(z, target)[0]) * weights).sum()
+
+            gradient = to_host(grad.weighted_sum(bench.asarray(weights)))
+            largest = max(largest, gradcheck.directional_error(function, gradient, to_host(kept), bench.rng))
+            stores[layer][name] = kept
     return largest
 
 
