@@ -1,9 +1,8 @@
 """Per-example gradients in three representations. Explicit and ghost clipping are the same code on different ones.
 
-A layer says what the factors of its gradients are; the representation knows how to norm and sum them. So
-"explicit equals factored" is proved here, on three classes, and not in every layer.
-
-Letters: b example, i and o the two sides of an outer product, t position.
+A layer says what the factors of its gradients are; the representation knows how to norm and sum them. So "explicit equals
+factored" is proved here, on three classes, and not in every layer. Letters: b example, i and o the two sides of an outer
+product, t position.
 """
 import math
 from math import prod
@@ -20,7 +19,9 @@ STRATEGIES = ("auto", "explicit", "factored")
 class PerExampleGrad:
     """The gradients g_b of one parameter, one for each of the `n_examples` examples of a batch.
 
-    `shape` is the parameter's shape. Subclasses give sq_norms, weighted_sum, materialise, rows.
+    `shape` is the parameter's shape. Subclasses give sq_norms, weighted_sum, materialise. Whatever the representation, an
+    example with weight 0 contributes 0, also if its gradient or a factor of it is not finite. ShapeError is raised where
+    factors differ in examples or positions, or have the wrong number of axes.
     """
 
     n_examples: int
@@ -57,6 +58,10 @@ class PerExampleGrad:
         """Merge augmented views: every `views` consecutive rows belong to one example; sum their gradients."""
         return self.form("explicit").sum_over_views(views)
 
+    def rows(self, start, stop):
+        """The same for the examples start..stop-1."""
+        return type(self)(self.a[start:stop], self.d[start:stop])
+
     @property
     def explicit_bytes(self):
         """Bytes that materialising one example allocates."""
@@ -83,9 +88,6 @@ class Explicit(PerExampleGrad):
     Source
         [N2]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1: a dot product of n
               non-negative terms is off by at most n eps relative, to first order; 8 more cover what follows
-
-    Guarantees
-        An example with weight 0 contributes 0, also if its gradient is not finite.
     """
 
     def __init__(self, g, sq_norms=None):
@@ -163,11 +165,7 @@ class Outer(PerExampleGrad):
         [P1]  Goodfellow 2015, arXiv:1510.01799, section 4: rescale one factor, then one matrix product
 
     Guarantees
-        An example with weight 0 contributes 0, also if a factor is not finite: both its factors become 0.
         Only `materialise` makes an array of size B x I x O.
-
-    Raises
-        ShapeError   a and d differ in the number of examples, or are not matrices
     """
 
     def __init__(self, a, d):
@@ -184,9 +182,8 @@ class Outer(PerExampleGrad):
     def weighted_sum(self, w):
         """sum_b w_b g_b, (I, O)."""
         a, d = (zero_rows_unless(w != 0, factor) for factor in (self.a, self.d))
-        if self.shape[0] <= self.shape[1]:
-            return (w[:, None] * a).T @ d  # [P1]
-        return a.T @ (w[:, None] * d)  # [P1]
+        a, d = (w[:, None] * a, d) if self.shape[0] <= self.shape[1] else (a, w[:, None] * d)
+        return a.T @ d  # [P1]
 
     def materialise(self):
         """(B, I, O), by the definition."""
@@ -200,10 +197,6 @@ class Outer(PerExampleGrad):
         """One gradient per example, a sum over its rows as positions."""
         examples = self.n_examples // views
         return OuterSum(*(f.reshape((examples, views, f.shape[1])) for f in (self.a, self.d)))  # [V1]
-
-    def rows(self, start, stop):
-        """The same for the examples start..stop-1."""
-        return Outer(self.a[start:stop], self.d[start:stop])
 
 
 class OuterSum(PerExampleGrad):
@@ -231,12 +224,6 @@ class OuterSum(PerExampleGrad):
               c_s sum |A'D'|, and |A'_tu| <= (1 + c_i) |a_t| |a_u|. What the bound itself rounds is in `slack`.
         [N4]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2: for every order of
               the additions, multiplications fused or not; not for products in a smaller precision (TF32)
-
-    Guarantees
-        An example with weight 0 contributes 0, also if a factor is not finite.
-
-    Raises
-        ShapeError   a and d differ in examples or positions
     """
 
     def __init__(self, a, d):
@@ -253,9 +240,8 @@ class OuterSum(PerExampleGrad):
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up by the bound on what the sums lost."""
-        sq, gram_a, gram_d = self._through_grams()
-        xp, (i, o) = self.xp, self.shape
-        a, d = (xp.sqrt(row_sq_norms(factor)) for factor in (self.a, self.d))
+        (sq, gram_a, gram_d), (i, o) = self._through_grams(), self.shape
+        a, d = (self.xp.sqrt(row_sq_norms(factor)) for factor in (self.a, self.d))
         c_i, c_o, c_s, slack = (
             rounding_bound(n, sq) for n in (gram_chain(i, sq), gram_chain(o, sq), 1 + pair_levels(self.positions**2),
                                             2 * (self.positions + i) + o + 20))
@@ -275,10 +261,7 @@ class OuterSum(PerExampleGrad):
         """sum_b w_b g_b, (I, O)."""
         a, d = (zero_rows_unless(w != 0, factor) for factor in (self.a, self.d))
         rows = self.n_examples * self.positions
-        if self.shape[0] <= self.shape[1]:
-            a = w[:, None, None] * a
-        else:
-            d = w[:, None, None] * d
+        a, d = (w[:, None, None] * a, d) if self.shape[0] <= self.shape[1] else (a, w[:, None, None] * d)
         return a.reshape((rows, self.shape[0])).T @ d.reshape((rows, self.shape[1]))  # [P1]
 
     def materialise(self, out=None):
@@ -289,10 +272,6 @@ class OuterSum(PerExampleGrad):
         """One gradient per example, over the positions of all its rows."""
         examples, positions = self.n_examples // views, views * self.positions
         return OuterSum(*(f.reshape((examples, positions, f.shape[2])) for f in (self.a, self.d)))  # [V1]
-
-    def rows(self, start, stop):
-        """The same for the examples start..stop-1."""
-        return OuterSum(self.a[start:stop], self.d[start:stop])
 
     @property
     def factored_is_cheaper(self):
@@ -307,9 +286,10 @@ def rounding_bound(n, array):
 
 
 def gram_is_cheaper(positions, i, o):
-    """True if the Gram matrices of an OuterSum of T positions and shape (I, O) cost less than its gradients."""
-    # Multiplications for one example: T^2 (I + O) through the Gram matrices, and T I O for either the explicit
-    # gradients or the sum of factors. Small Gram products run at a quarter of the speed of the others (measured).
+    """True if the Gram matrices of an OuterSum of T positions and shape (I, O) cost less than its gradients.
+
+    They take T^2 (I + O) multiplications per example at a quarter of the speed (measured), the gradients T I O.
+    """
     return 4 * positions * (i + o) < i * o
 
 

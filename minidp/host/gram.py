@@ -1,6 +1,6 @@
 """Gram matrices and quadratic forms, in sums whose chains of roundings are short and known."""
 RUN = 512  # squares of an explicit gradient that are added in its own dtype; the rounding bound [N2] of grads counts on it
-GRAM_RUN, GRAM_RUNS = 32, 8  # columns of a float64 Gram product summed at a stretch, at least; stretches, at most
+GRAM_RUN, GRAM_RUNS = 32, 8  # least number of columns of a float64 Gram product per run; most runs
 GRAM_RUN_SINGLE = 512  # in float32, where speed counts for more than the last digit
 
 
@@ -8,12 +8,12 @@ def gram(factor):
     """(B, T, T) from (B, T, N): the inner products of the rows, a run of columns at a time."""
     total, run = None, _gram_run(factor.shape[2], factor)
     for start in range(0, factor.shape[2], run):
-        part = factor[:, :, start : start + run]
-        one = part @ part.transpose(0, 2, 1)
+        columns = factor[:, :, start : start + run]
+        products = columns @ columns.transpose(0, 2, 1)
         if total is None:
-            total = one
+            total = products
         else:
-            total += one
+            total += products
     return total
 
 

@@ -1,12 +1,11 @@
 """Spreading a step over the cores of the host.
 
-BLAS splits each matrix product by itself, and its threads wait for each other at the end of every one while all
-else stands on one core. Here the parts of a lot run side by side instead, each with a BLAS of one thread.
+BLAS splits each matrix product by itself: its threads wait for each other after every product, and everything else runs
+on one core. Here shards of a lot run side by side instead, each with a BLAS of one thread.
 
-MINIDP_THREADS=N in the environment sets the number of parts; 1 leaves the cores to BLAS. By default it is the
-number of threads that BLAS was given (OPENBLAS_NUM_THREADS), where there are at most MAX_THREADS of them, and 1 where
-BLAS has more (it then uses them better) or cannot be told how many to use. Sums over parts round differently
-from sums over the whole: with the same number of threads a seeded run repeats bit for bit, whatever their timing.
+MINIDP_THREADS=N in the environment sets the number of shards; 1 leaves the cores to BLAS. Default: the BLAS thread count
+(OPENBLAS_NUM_THREADS) if it is at most MAX_THREADS; otherwise 1, because BLAS then parallelises better itself. Sums over
+shards round differently from sums over the whole lot: a seeded run repeats bit for bit with the same number of threads.
 """
 import os
 import threading
@@ -15,8 +14,8 @@ from contextlib import contextmanager
 from functools import cache
 from queue import SimpleQueue
 
-from .blas import thread_functions
 from ..errors import ParameterError
+from .blas import thread_functions
 
 MAX_THREADS = 4  # measured on two cores; beyond four, products of a few rows each lose what is won elsewhere
 MIN_SHARD = 64  # examples that are worth a hand-over to another thread

@@ -1,7 +1,7 @@
 """Clipping: which parameters are clipped together, and the weight of each example.
 
 Algorithm 1 of Abadi et al. 2016 clips all parameters together; its experiments clip each layer by itself.
-Both are a list of groups: `flat_group` makes one, `per_layer_groups` one a layer.
+Both are a list of groups: `flat_group` makes a single one, `per_layer_groups` one per layer.
 """
 import math
 from dataclasses import dataclass
@@ -96,9 +96,7 @@ class ClipGroup:
         """The group with the numbers of one step (0 is the first)."""
         if self.constant:
             return self
-        return ClipGroup(
-            self.name, self.keys, value_at(self.clip_norm, step), value_at(self.noise_multiplier, step)
-        )
+        return ClipGroup(self.name, self.keys, value_at(self.clip_norm, step), value_at(self.noise_multiplier, step))
 
     @property
     def noise_std(self):
@@ -112,18 +110,11 @@ def flat_group(keys, clip_norm, noise_multiplier):
 
 
 def per_layer_groups(keys, clip_norm, noise_multiplier):
-    """One group a layer, as in Section 5.2. Either number may be a dictionary by layer name."""
+    """One group per layer, as in Section 5.2. Either number may be a dictionary by layer name."""
     layers = list(dict.fromkeys(layer for layer, _ in keys))
     for setting in (clip_norm, noise_multiplier):
         if isinstance(setting, dict) and set(setting) != set(layers):
             raise ParameterError(f"expected a setting for each of the layers {layers}, got {sorted(setting)}")
     pick = lambda setting, layer: setting[layer] if isinstance(setting, dict) else setting
-    return [
-        ClipGroup(
-            layer,
-            tuple(key for key in keys if key[0] == layer),
-            pick(clip_norm, layer),
-            pick(noise_multiplier, layer),
-        )
-        for layer in layers
-    ]
+    return [ClipGroup(layer, tuple(key for key in keys if key[0] == layer), pick(clip_norm, layer), pick(noise_multiplier, layer))
+            for layer in layers]

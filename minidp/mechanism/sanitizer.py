@@ -28,7 +28,7 @@ class Sanitizer:
 
     Forward
         [F1]  raw_sum_k = sum_b w_b,l g_b,k for the parameters k of group l, w_b,l = min(1, C_l / |g_b,l|)
-        [F2]  released_k = raw_sum_k + N(0, sigma_l^2 C_l^2 I), once a lot
+        [F2]  released_k = raw_sum_k + N(0, sigma_l^2 C_l^2 I), once per lot
         [N1]  |g_b,l|^2 = sum over the parameters k of group l of |g_b,k|^2
 
     Sensitivity
@@ -149,10 +149,8 @@ class Sanitizer:
             raise ParameterError(f"expected gradients of {sorted(self.keys)}, got {sorted(grads)}")
         for key, grad in grads.items():
             if not isinstance(grad, PerExampleGrad):
-                raise ParameterError(
-                    f"gradient of {'.'.join(key)}: expected one gradient per example (PerExampleGrad), got "
-                    f"{type(grad).__name__}; a sum over examples cannot be clipped per example"
-                )
+                raise ParameterError(f"gradient of {'.'.join(key)}: expected one gradient per example (PerExampleGrad), got "
+                                     f"{type(grad).__name__}; a sum over examples cannot be clipped per example")
         counts = {grad.n_examples for grad in grads.values()}
         if len(counts) > 1:
             raise ShapeError(f"expected the same number of examples in all gradients, got {sorted(counts)}")

@@ -11,24 +11,5 @@ from .norm import GroupNorm, LayerNorm
 from .pool import AvgPool2D, MaxPool2D
 from .reshape import Flatten, Project, Standardise
 
-__all__ = [
-    "AvgPool2D",
-    "Conv2D",
-    "Dense",
-    "Dropout",
-    "Flatten",
-    "GroupNorm",
-    "Layer",
-    "LayerNorm",
-    "MaxPool2D",
-    "Project",
-    "ReLU",
-    "Sequential",
-    "Sigmoid",
-    "Softmax",
-    "SoftmaxCrossEntropy",
-    "SquaredError",
-    "Standardise",
-    "Tanh",
-    "init",
-]
+__all__ = ["AvgPool2D", "Conv2D", "Dense", "Dropout", "Flatten", "GroupNorm", "Layer", "LayerNorm", "MaxPool2D", "Project",
+           "ReLU", "Sequential", "Sigmoid", "Softmax", "SoftmaxCrossEntropy", "SquaredError", "Standardise", "Tanh", "init"]

@@ -76,9 +76,7 @@ class Standardise(Layer):
                 have in (1, want) for have, want in zip(constant.shape[::-1], input_shape[::-1])
             )
             if not fits:
-                raise ShapeError(
-                    f"{self.where}: expected {name} to broadcast to {input_shape}, got {constant.shape}"
-                )
+                raise ShapeError(f"{self.where}: expected {name} to broadcast to {input_shape}, got {constant.shape}")
         return input_shape
 
     def compute_y(self, x, rng):

@@ -164,10 +164,4 @@ class Adam(Optimizer):
         theta -= rate * m / (namespace_of(v).sqrt(v) / scale + self.offset)  # [F2]
 
 
-OPTIMIZERS = {
-    "sgd": SGD,
-    "momentum": Momentum,
-    "nesterov": Nesterov,
-    "adagrad": AdaGrad,
-    "adam": Adam,
-}
+OPTIMIZERS = {"sgd": SGD, "momentum": Momentum, "nesterov": Nesterov, "adagrad": AdaGrad, "adam": Adam}
