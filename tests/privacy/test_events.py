@@ -9,17 +9,19 @@ from hypothesis import strategies as st
 
 from minidp.errors import DataError, ParameterError
 from minidp.privacy import (Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, Ledger,
-                            NeighbouringRelation, NonPrivate, PoissonSampled, PureDP, Repeated, Unknown)
+                            NeighbouringRelation, NonPrivate, PoissonSampled, PureDP, RandomlyStopped, Repeated,
+                            Unknown)
 from minidp.privacy.catalogue import make
 from minidp.privacy.events import event_from_json, event_to_json
 
 multiplier = st.one_of(st.floats(0, 1e6), st.just(math.inf))
 leaf = st.one_of(multiplier.map(Gaussian), multiplier.map(Laplace), st.just(NonPrivate()), st.just(Unknown()),
+                 st.floats(1e-6, 10).map(PureDP),
                  st.lists(multiplier, min_size=1, max_size=3).map(lambda s: JointGaussian(tuple(s))))
 events = st.recursive(leaf, lambda inner: st.one_of(
     st.tuples(st.floats(0, 1), inner).map(lambda a: PoissonSampled(*a)),
     st.tuples(st.integers(5, 9), st.integers(0, 5), inner).map(lambda a: FixedSizeSampled(*a)),
-    st.lists(inner, max_size=3).map(lambda e: Composed(tuple(e))),
+    st.lists(inner, max_size=3).map(lambda e: Composed(tuple(e))), inner.map(lambda e: RandomlyStopped(e, 0.5, 0.1)),
     st.tuples(inner, st.integers(0, 9)).map(lambda a: Repeated(*a))), max_leaves=6)
 
 

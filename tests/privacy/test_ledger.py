@@ -59,7 +59,8 @@ def test_items_and_copy_are_independent():
     assert other != ledger and len(ledger.items()) == 2
 
 
-@given(st.lists(st.tuples(events, st.integers(0, 10 ** 12), st.sampled_from(["setup", "step", "unknown"])), max_size=5), st.sampled_from(NeighbouringRelation))
+@given(st.lists(st.tuples(events, st.integers(0, 10 ** 12), st.sampled_from(["setup", "step", "unknown"])), max_size=5),
+       st.sampled_from(NeighbouringRelation))
 @settings(max_examples=60, deadline=None)
 def test_json_round_trip(entries, relation):
     ledger = Ledger(relation)
@@ -79,16 +80,10 @@ def test_sha256_follows_every_part():
     assert len({base.sha256(), relation.sha256(), longer.sha256()}) == 3
 
 
-def test_save_and_load(tmp_path):
+def test_a_whole_file_is_loaded_and_a_truncated_one_refused(tmp_path):
     path = tmp_path / "ledger.json"
     example().save(path)
-    assert Ledger.load(path) == example()
-    assert [p.name for p in tmp_path.iterdir()] == ["ledger.json"]
-
-
-def test_truncated_files_are_refused(tmp_path):
-    path = tmp_path / "ledger.json"
-    example().save(path)
+    assert Ledger.load(path) == example() and list(tmp_path.iterdir()) == [path]
     whole = path.read_text()
     for length in range(0, len(whole) - 1, 7):
         path.write_text(whole[:length])
@@ -102,8 +97,9 @@ def test_truncated_files_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("change", [
-    {"format": 3}, {"format": 1}, {"format": 2.0}, {"format": True}, {"relation": "neighbours"}, {"relation": None}, {"entries": None}, {"more": 1},
-    {"entries": [{"count": 0, "event": {"event": "NonPrivate"}, "purpose": "step"}]}, {"entries": [{"event": {"event": "NonPrivate"}}]},
+    {"format": 3}, {"format": 1}, {"format": 2.0}, {"format": True}, {"relation": "neighbours"}, {"relation": None},
+    {"entries": None}, {"more": 1}, {"entries": [{"event": {"event": "NonPrivate"}}]},
+    {"entries": [{"count": 0, "event": {"event": "NonPrivate"}, "purpose": "step"}]},
     {"entries": [{"count": 1, "event": {"event": "NonPrivate"}, "purpose": ""}]},
     {"entries": [{"count": 1, "event": {"event": "NonPrivate"}, "purpose": 1}]},
     {"entries": [{"count": 1.0, "event": {"event": "NonPrivate"}, "purpose": "step"}]}, {"entries": [7]},

@@ -30,14 +30,6 @@ def ledger_from(row):
     return ledger_of(*pca, (PoissonSampled(row["q"], JointGaussian(row["sigmas"])), row["steps"]))
 
 
-@pytest.mark.parametrize("steps, epsilon", [(10000, 0.9470), (20000, 1.3850), (40000, 2.0334)])
-def test_golden_values(steps, epsilon):
-    # dp_accounting's pessimistic figures. The truth is a little below them: refined until the interval is 3e-5
-    # wide it lies in [0.94686, 0.94688], [1.38478, 1.38481] and [2.03305, 2.03309]
-    bound = ACCOUNTANT.epsilon(ledger_of((PoissonSampled(0.01, Gaussian(4.0)), steps)), 1e-5)
-    assert bound.lower < epsilon and abs(bound.estimate - epsilon) < 2e-4 * (1 + epsilon) and narrow(bound)
-
-
 @pytest.mark.parametrize("sigma, epochs, epsilon", [(1.3, 15, 0.865), (1.1, 60, 2.382), (0.7, 45, 5.640),
                                                     (0.6, 62, 10.95), (0.55, 68, 15.72), (0.5, 100, 28.05)])
 def test_published_mnist_settings(sigma, epochs, epsilon):
@@ -192,7 +184,9 @@ def test_pure_dp_enters_from_above_only():
 SETTING = st.tuples(st.floats(-4, 0), st.floats(-0.3, 1.2), st.floats(0, 4.5), st.floats(-10, -2))
 
 
-def check_order(setting):
+@given(SETTING)
+@settings(max_examples=100, deadline=None)
+def test_bounds_are_ordered_and_monotone(setting):
     log_q, log_sigma, log_steps, log_delta = setting
     q, sigma, steps, delta = 10 ** log_q, 10 ** log_sigma, int(10 ** log_steps), 10 ** log_delta
     ledger = ledger_of((PoissonSampled(q, Gaussian(sigma)), steps))
@@ -205,16 +199,3 @@ def check_order(setting):
                   (q, sigma / 1.2, steps, delta), (q, sigma, steps, delta / 10)):
         dearer = ACCOUNTANT.epsilon(ledger_of((PoissonSampled(other[0], Gaussian(other[1])), other[2])), other[3])
         assert dearer.upper >= bound.upper - slack and dearer.upper >= bound.lower
-
-
-@given(SETTING)
-@settings(max_examples=100, deadline=None)
-def test_ordered_and_monotone(setting):
-    check_order(setting)
-
-
-@pytest.mark.slow
-@given(SETTING)
-@settings(max_examples=3000, deadline=None)
-def test_ordered_and_monotone_many(setting):
-    check_order(setting)

@@ -1,12 +1,11 @@
 """The Renyi accountant: golden values, order ranges, and bounds it must respect."""
 import math
 
-import numpy as np
 import pytest
 
 from minidp.errors import ParameterError, UnsupportedEventError
 from minidp.privacy import Gaussian, MomentsAccountant, PoissonSampled, RandomlyStopped, RenyiAccountant, Unknown
-from tests.support.accountants import gaussian_delta, ledger_of
+from tests.support.accountants import ledger_of
 
 STEP = PoissonSampled(0.01, Gaussian(4.0))
 
@@ -37,12 +36,6 @@ def test_never_above_the_moments_accountant(q, sigma, steps):
     assert RenyiAccountant().epsilon(ledger, 1e-5).upper <= MomentsAccountant().epsilon(ledger, 1e-5).upper
 
 
-def test_above_the_exact_gaussian():
-    for mu, delta in [(0.1, 1e-5), (1.0, 1e-9), (3.0, 0.1)]:
-        bound = RenyiAccountant().epsilon(ledger_of((Gaussian(1 / mu), 1)), delta)
-        assert gaussian_delta(bound.upper, mu) <= delta
-
-
 def test_random_stopping_checks_what_it_stops():
     accountant = RenyiAccountant()
     assert accountant.supports(RandomlyStopped(STEP, 1.0, 0.1))
@@ -56,8 +49,3 @@ def test_random_stopping_checks_what_it_stops():
 def test_bad_orders_are_named(orders):
     with pytest.raises(ParameterError, match="order"):
         RenyiAccountant(orders=orders)
-
-
-def test_one_order_is_enough():
-    bound = RenyiAccountant(orders=(20.0,)).epsilon(ledger_of((STEP, 10000)), 1e-5)
-    assert np.isfinite(bound.upper) and bound.upper > 1.0355
