@@ -53,7 +53,7 @@ def accountants():
 
 
 def ledger_of(config, epochs):
-    """The ledger of so many epochs, at least one lot."""
+    """The ledger after `epochs` epochs, at least one lot."""
     ledger = Ledger()
     ledger.append(PoissonSampled(config.sampling_probability, Gaussian(config.noise_multiplier)),
                   max(1, round(epochs / config.sampling_probability)))
@@ -69,7 +69,7 @@ def curves(config):
 
 
 def at_epochs(config, epochs):
-    """{name: epsilon} after so many epochs, for the figures that the paper's text prints."""
+    """{name: epsilon} after `epochs` epochs, for the figures that the paper's text prints."""
     ledger = ledger_of(config, epochs)
     return {name: accountant.epsilon(ledger, config.delta).to_json() for name, accountant in accountants().items()}
 

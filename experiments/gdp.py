@@ -40,7 +40,7 @@ class Config(DigitSweepFlags):
 
 
 def ledger_of(sigma, epochs):
-    """The ledger of so many epochs; infinite noise costs nothing."""
+    """The ledger after `epochs` epochs; infinite noise costs nothing."""
     ledger = Ledger()
     if not math.isinf(sigma):
         ledger.append(PoissonSampled(LOT / N, Gaussian(sigma)), math.ceil(epochs * N / LOT))

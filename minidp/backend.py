@@ -25,7 +25,7 @@ def namespace_of(*arrays):
     What is no array but gives arrays (data.Examples) names their library in its attribute `xp`.
     Raises BackendMismatchError if two libraries are mixed, or if something is no array.
     """
-    if arrays and all(map(_PLAIN, map(type, arrays))):  # the usual case, asked a hundred times a step
+    if arrays and all(map(_PLAIN, map(type, arrays))):  # the usual case, asked a hundred times per step
         return np
     spaces = {id(space): space for space in map(_namespace, arrays)}
     if len(spaces) != 1:
@@ -136,7 +136,7 @@ def row_sq_norms(x):
     """Squared norms along the last axis: einsum("...p,...p->...", x, x)."""
     xp = namespace_of(x)
     if xp is np:
-        return np.vecdot(x, x)  # one BLAS dot a row, three times faster
+        return np.vecdot(x, x)  # one BLAS dot per row, three times faster
     return xp.einsum("...p,...p->...", x, x)
 
 
@@ -171,7 +171,7 @@ def add_weighted(total, w, g):
 
 
 def contiguous(view):
-    """ascontiguousarray of a view whose last axis lies together in memory, each run along it copied at once."""
+    """Like ascontiguousarray, but copies each contiguous last-axis row as one block."""
     xp = namespace_of(view)
     if xp is np and view.size:
         runs = view.view(np.dtype((np.void, view.shape[-1] * view.itemsize)))

@@ -3,7 +3,7 @@
 A seeded run repeats bit for bit and must not be released: who knows the seed can subtract the noise. Without
 a seed each stream starts from the operating system's entropy, and its state is never stored or printed.
 The generators are NumPy's (SFC64): statistically sound, not cryptographic. Noise in float32 is made of `noise`
-by `normal.float32_normals`, the same numbers whatever the threads; all else by the generators' own methods.
+by `host.normal.float32_normals`, the same numbers whatever the threads; all else by the generators' own methods.
 """
 import numpy as np
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from . import threads
 
-BLOCK = 2**16  # numbers a block: in a core's cache, and long enough to hand over to another thread
+BLOCK = 2**16  # numbers per block: in a core's cache, and long enough to hand over to another thread
 
 
 def float32_normals(rng, size):

@@ -118,7 +118,7 @@ class ShuffleSampler:
         [F1]  each epoch a uniform permutation, its consecutive runs of `lot_size`
 
     Event
-        [S1]  the event itself, not sampled, once an epoch, under ZERO_OUT: each example is in one lot of
+        [S1]  the event itself, not sampled, once per epoch, under ZERO_OUT: each example is in one lot of
               the epoch, and given the permutation the other lots do not depend on it
 
     Source

@@ -125,7 +125,7 @@ class Conv2D(Layer):
                  init=truncated_normal, dtype="float32", name=None):
         """kernel, stride: an integer or (vertical, horizontal); rng for `init(rng, (kh, kw, C, O), dtype)`.
 
-        padding: "same" (TensorFlow's rule), "valid", or so many zeros on each side.
+        padding: "same" (TensorFlow's rule), "valid", or the number of zeros on each side.
         """
         super().__init__(name)
         count(1, in_channels=in_channels, out_channels=out_channels)

@@ -23,7 +23,7 @@ class Window:
     """Sizes (vertical, horizontal) of a window and its steps, and the padding around the image.
 
     padding  "valid" none; "same" TensorFlow's rule: ceil(n / stride) windows, an odd row or column of padding
-             goes below or to the right; an integer: so many rows and columns on each side; or
+             goes below or to the right; an integer: the number of rows and columns on each side; or
              ((above, below), (left, right))
     """
 
@@ -52,7 +52,7 @@ class Window:
         return (n + before + after - size) // stride + 1, before, after
 
     def inside(self, n, k):
-        """For each window along axis k of n pixels, how many of them it sees: its size, less its padding."""
+        """Number of real (non-padding) pixels in each window along axis k of n pixels."""
         windows, before, _ = self.axis(n, k)
         starts = (at * self.stride[k] - before for at in range(windows))
         return [min(start + self.size[k], n) - max(start, 0) for start in starts]

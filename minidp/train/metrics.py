@@ -1,7 +1,7 @@
 """Accuracy and loss of a network over a data set.
 
-Evaluating on training data looks at it without noise: such figures are not private, and whoever writes them
-down has to mark them so. They are never fed back into training.
+Evaluating on training data looks at it without noise: such figures are not private, and must be marked as such wherever
+they are written down. They are never fed back into training.
 """
 from dataclasses import dataclass
 

@@ -15,9 +15,9 @@ from ..validate import in_range, non_negative_finite, positive_finite
 
 @dataclass
 class Optimizer:
-    """Base: holds the learning rate (a number or a schedule over steps) and one array a slot and parameter.
+    """Base: holds the learning rate (a number or a schedule over steps) and one array per slot and parameter.
 
-    `step` changes the parameters in place. `slots` is {slot name: {key: array}}, empty before the first step.
+    `update` changes the parameters in place. `slots` is {slot name: {key: array}}, empty before the first step.
     """
 
     learning_rate: object

@@ -14,7 +14,7 @@ OURS = [("workload", "{label}"), ("gradients", "{contender}"), ("step, ms", "{st
         *((f"to {words}", f"{{to.{name}:?}}") for words, name in AGAINST), ("peak, MiB", "{peak_mib:.0f}")]
 PEER = [("", "{step_ms:ms} ms, {peak_mib:.0f} MiB")]
 GROWTH = [("workload", "{workload}"), ("contender", "{words}"), (f"slope, lots of {LOTS[0]:,} to {LOTS[1]:,}", "{slope:.3f}"),
-          ("time an example, the larger to the smaller", "{per_example:.2f}"),
+          ("time per example, the larger to the smaller", "{per_example:.2f}"),
           ("peak memory, the largest to a few batches", "{memory:.2f?}")]
 
 

@@ -11,7 +11,7 @@ class Workload:
     layers      ("dense", inputs, outputs, bias), ("conv", inputs, outputs, kernel, stride, padding),
                 ("maxpool", window, stride), ("relu",) and ("flatten",); padding is "same" or "valid"
     strategies  the forms of per-example gradients that suit it
-    flat        one clip group over all parameters, else one a layer
+    flat        one clip group over all parameters, else one per layer
     """
 
     name: str
