@@ -96,9 +96,8 @@ def write(tiny):
     def write(folder, gzipped=True, names=None):
         folder.mkdir(parents=True, exist_ok=True)
         for name in names or tiny:
-            (folder / (f"{name}.gz" if gzipped else name)).write_bytes(
-                gzip.compress(tiny[name]) if gzipped else tiny[name]
-            )
+            path, raw = (folder / f"{name}.gz", gzip.compress(tiny[name])) if gzipped else (folder / name, tiny[name])
+            path.write_bytes(raw)
         return folder
 
     return write

@@ -81,8 +81,6 @@ def test_sizes_take_from_the_front_and_set_the_nominal_size(tmp_path, write):
 def test_bad_arguments():
     with pytest.raises(ParameterError, match="expected dataset='cifar' to be one of auto, mnist, strokes"):
         load("cifar")
-    with pytest.raises(ParameterError, match="train_size=0"):
-        load("strokes", sizes=(0, 1))
     with pytest.raises(ParameterError, match="test_size=10001"):
         load("strokes", sizes=(1, 10_001))
 

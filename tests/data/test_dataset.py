@@ -9,10 +9,8 @@ from minidp.errors import DataError
 
 @pytest.fixture
 def dataset():
-    return Dataset(
-        "toy", np.zeros((3, 2, 2), np.uint8), np.array([0, 1, 2]), np.zeros((1, 2, 2), np.uint8), np.array([2]),
-        classes=3, nominal_size=3,
-    )
+    return Dataset("toy", np.zeros((3, 2, 2), np.uint8), np.array([0, 1, 2]), np.zeros((1, 2, 2), np.uint8),
+                   np.array([2]), classes=3, nominal_size=3)
 
 
 def test_nominal_size_does_not_follow_the_arrays(dataset):

@@ -8,8 +8,6 @@ from minidp.data import mnist
 from minidp.data.mnist import load_mnist
 from minidp.errors import DataError, DataUnavailableError
 
-from .conftest import idx_bytes
-
 
 def contents(name, tiny):
     return np.frombuffer(tiny[name], np.uint8)[16 if "images" in name else 8:]
@@ -127,13 +125,3 @@ def test_nowhere_to_be_had_names_places_and_mirrors(tmp_path, tiny, cache, dead_
         assert f"MINIDP_DATA={tmp_path}" in text and str(cache) in text and dead_url in text
         assert "t10k-labels-idx1-ubyte.gz" in text and "--data-dir DIR" in text
         assert (f"{dead_url}train-images-idx3-ubyte.gz: Connection refused" in text) == download
-
-
-def test_a_mirror_with_other_contents_is_refused(tiny, cache, mirror, monkeypatch, one_line):
-    other = idx_bytes(np.zeros((12, 28, 28), np.uint8))
-    mirror.answers = {"/train-images-idx3-ubyte.gz": gzip.compress(other)}
-    monkeypatch.setattr(mnist, "MIRRORS", (mirror.url,))
-    with pytest.raises(DataUnavailableError) as raised:
-        load_mnist()
-    assert f"sha256 is {hashlib.sha256(other).hexdigest()}" in one_line(raised)
-    assert list((cache / "mnist").iterdir()) == []

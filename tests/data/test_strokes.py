@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from minidp.data import load_strokes, strokes
-from minidp.data.skeletons import skeleton_tables, skeletons
 from minidp.errors import ParameterError
 
 
@@ -64,34 +63,6 @@ def test_classes_can_be_told_apart_and_not_trivially(some):
     centre = ((test[:, None] - means) ** 2).sum(2).argmin(1)
     assert 0.80 < (nearest == some.y_test).mean() < 0.97
     assert 0.45 < (centre == some.y_test).mean() < 0.85
-
-
-def test_distances_are_those_of_a_loop():
-    rng = np.random.default_rng(3)
-    start, stop = rng.uniform(-2, 30, (2, 2, 3, 2)).astype(np.float32)
-    stop[0, 0] = start[0, 0]  # a dot
-    found = strokes._squared_distance(start, stop)
-    for n in range(2):
-        for row in range(0, 28, 5):
-            for column in range(0, 28, 5):
-                pixel = np.array([column, row], float)
-                best = np.inf
-                for a, b in zip(start[n].astype(float), stop[n].astype(float)):
-                    t = np.linspace(0, 1, 20001)[:, None]
-                    best = min(best, (((a + t * (b - a)) - pixel) ** 2).sum(1).min())
-                np.testing.assert_allclose(found[n, row, column], best, rtol=1e-4, atol=1e-4)
-
-
-def test_strokes_pass_through_their_control_points():
-    tables = skeleton_tables()
-    points = strokes._interpolate(tables.controls, tables.neighbours, tables.weights)
-    np.testing.assert_allclose(tables.weights.sum(2), 1, rtol=1e-12)
-    ways = [way for ways in skeletons() for way in ways]
-    assert len(ways) == tables.count.sum() == len(points)
-    for row, way in enumerate(ways):
-        for _, *stroke in way:
-            for point in stroke:
-                assert np.abs(points[row] - point).sum(1).min() < 1e-12
 
 
 @pytest.mark.parametrize("sizes", [(0, 1), (1, 0), (-1, 1), (2.5, 1)])

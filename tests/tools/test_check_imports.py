@@ -1,13 +1,7 @@
 """The import checker fails on every kind of upward import, and passes what is allowed."""
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from tools import check_imports
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def tree(tmp_path, files):
@@ -26,7 +20,6 @@ ALLOWED = {
     "downward relative": ("minidp/nn/dense.py", "from ..errors import ShapeError\nfrom ..grads import Outer\n"),
     "downward absolute": ("minidp/train/trainer.py", "import minidp.mechanism\nfrom minidp.privacy import events\n"),
     "own package": ("minidp/nn/dense.py", "from .layer import Layer\nfrom . import init\n"),
-    "own package by full name": ("minidp/nn/dense.py", "from minidp.nn.layer import Layer\n"),
     "rank 0 among itself": ("minidp/validate.py", "from .errors import ParameterError\n"),
     "everything from the top": ("minidp/__main__.py", "from . import privacy, train\nfrom .audit import card\n"),
     "other libraries": ("minidp/privacy/moment_kernels.py", "import numba\nfrom scipy import special\n"),
@@ -46,11 +39,8 @@ WRONG = {
     "upward": ("minidp/errors.py", "from .backend import Backend\n", "errors (rank 0) must not import backend"),
     "upward from a package": ("minidp/nn/dense.py", "from ..train.trainer import Trainer\n", "must not import train"),
     "siblings": ("minidp/nn/dense.py", "from ..privacy import events\n", "its sibling"),
-    "siblings the other way": ("minidp/privacy/events.py", "import minidp.nn.dense\n", "its sibling"),
-    "data and nn": ("minidp/data/mnist.py", "from ..nn import Dense\n", "its sibling"),
-    "train and audit": ("minidp/train/trainer.py", "from ..audit import card\n", "train (rank 5) must not import audit (rank 6)"),
+    "absolute": ("minidp/privacy/events.py", "import minidp.nn.dense\n", "its sibling"),
     "mechanism and nn": ("minidp/mechanism/plan.py", "from ..nn import Dense\n", "mechanism must not import nn"),
-    "mechanism and data": ("minidp/mechanism/plan.py", "from ..data import mnist\n", "mechanism must not import data"),
     "by name of the package": ("minidp/nn/dense.py", "from minidp import train\n", "must not import train"),
     "two dots": ("minidp/nn/dense.py", "from .. import privacy\n", "its sibling"),
     "public names": ("minidp/nn/dense.py", "from minidp import Trainer\n", "must not import __init__"),
@@ -75,10 +65,3 @@ def test_wrong(tmp_path, capsys, file, text, message):
 
 def test_empty_tree_fails(tmp_path):
     assert check_imports.main(tmp_path) == 1
-
-
-def test_command_line_takes_the_root(tmp_path):
-    file, text, message = WRONG["siblings"]
-    command = [sys.executable, "-m", "tools.check_imports", str(tree(tmp_path, {file: text}))]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT)
-    assert done.returncode == 1 and message in done.stdout and done.stderr == ""

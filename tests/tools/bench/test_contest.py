@@ -27,23 +27,11 @@ def test_a_turn_has_at_least_one_step_and_at_most_the_asked_number(contender):
     assert len(times) == 3 and all(t > 0 for t in times)
 
 
-def test_it_says_its_memory_versions_and_threads(contender):
-    said = contender.said
-    assert 0 <= said["peak_mib"] < said["process_mib"] and set(said["versions"]) >= {"python", "numpy", "minidp"}
-    assert said["products"] is None or said["products"]["threads"] == 1
-
-
 def test_a_slow_step_has_every_third_turn(contender):
     contender.said["step_s"] = 2 * contest.WARM_BELOW
     for number in range(4):
         contender.turn(number, SETTINGS)
     assert [t is not None for t in contender.turns] == [True, False, False, True]
-
-
-def test_a_dead_process_is_an_error_in_words(contender):
-    contender._process.kill()
-    with pytest.raises(contest.ContenderError, match="factored: its process ended .killed, perhaps for its memory"):
-        contender.turn(0, SETTINGS)
 
 
 def test_what_a_library_raises_comes_back_over_the_pipe():
