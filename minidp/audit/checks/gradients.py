@@ -11,11 +11,6 @@ from . import measures, worst
 EXACT = 1e-12
 
 
-def _factors(bench, positions, i, o, dtype="float64"):
-    shape = (3,) if positions is None else (3, positions)
-    return [bench.rng.uniform(-1, 1, (*shape, n)).astype(dtype) for n in (i, o)]
-
-
 def _loop(a, d):
     """g_bio = sum_t a_bti d_bto, number by number; without t for matrices."""
     if a.ndim == 2:
@@ -26,18 +21,34 @@ def _loop(a, d):
     return g
 
 
-def _forms(bench):
-    """(class, gradient object, its gradients by a loop) of every class, wide, tall and of one number."""
+def _forms(bench, of, spoilt=False):
+    """(gradient object, its gradients by a loop) of the class `of`: wide, tall, of one number, of no example.
+
+    spoilt: the object holds NaN in its second example.
+    """
     for i, o in ((4, 3), (2, 5), (1, 1)):
-        for cls, positions in ((Outer, None), (OuterSum, 4)):
-            a, d = _factors(bench, positions, i, o)
+        for cls, shape in ((Outer, (3,)), (OuterSum, (3, 4))):
+            a, d = (bench.rng.uniform(-1, 1, (*shape, n)) for n in (i, o))
             g = _loop(a, d)
+            if spoilt:
+                a[1] = np.nan
             grad = cls(bench.asarray(a), bench.asarray(d))
-            yield cls, grad, g
-            yield cls, cls(bench.asarray(a[:0]), bench.asarray(d[:0])), g[:0]
-            yield Explicit, grad.form("explicit"), g
-    long = bench.rng.uniform(-1, 1, (3, 1300))  # longer than a run of the blocked sum
-    yield Explicit, Explicit(bench.asarray(long)), long
+            if of is cls:
+                yield grad, g
+                yield cls(bench.asarray(a[:0]), bench.asarray(d[:0])), g[:0]
+            elif of is Explicit:
+                yield grad.form("explicit"), g
+    if of is Explicit:
+        long = bench.rng.uniform(-1, 1, (3, 1300))  # longer than a run of the blocked sum
+        held = long.copy()
+        if spoilt:
+            held[1, 0] = np.inf
+        yield Explicit(bench.asarray(held)), long
+
+
+def _squares(g):
+    """sum v^2 of each example, in the arithmetic of its numbers."""
+    return [sum(v * v for v in one.ravel().tolist()) for one in g]
 
 
 def _register(cls):
@@ -46,41 +57,26 @@ def _register(cls):
     if cls is not Explicit:
         @measures(card, "F1", method="loop over numbers", tolerance=EXACT)
         def materialised(bench):
-            return max(worst(grad.materialise(), g) for kind, grad, g in _forms(bench) if kind is cls)
+            return max(worst(grad.materialise(), g) for grad, g in _forms(bench, cls))
 
     @measures(card, "N1", method="loop over numbers", tolerance=EXACT)
     def squared_norms(bench):
-        return max(worst(grad.sq_norms(), [float(sum(v * v for v in one.ravel())) for one in g])
-                   for kind, grad, g in _forms(bench) if kind is cls)
+        return max(worst(grad.sq_norms(), _squares(g)) for grad, g in _forms(bench, cls))
 
-    @measures(card, "P1", method="loop over examples", tolerance=EXACT)
+    @measures(card, "P1", method="loop over examples, of which one weighs 0 and is not finite", tolerance=EXACT)
     def weighted_sums(bench):
-        w = bench.rng.uniform(0, 1, 3)
+        w = bench.rng.uniform(0, 1, 3) * [1, 0, 1]
         return max(worst(grad.weighted_sum(bench.asarray(w[: len(g)])), sum((w[b] * g[b] for b in range(len(g))),
                                                                             np.zeros(g.shape[1:])))
-                   for kind, grad, g in _forms(bench) if kind is cls)
-
-    @measures(card, "P1", method="weight 0 against a gradient that is not finite", tolerance=EXACT)
-    def weight_zero_is_zero(bench):
-        a, d = _factors(bench, 4 if cls is OuterSum else None, 4, 3)
-        g = _loop(a, d)
-        a[1, 0] = np.nan
-        poisoned = g.copy()
-        poisoned[1, 0] = np.inf
-        grad = Explicit(bench.asarray(poisoned)) if cls is Explicit else cls(bench.asarray(a), bench.asarray(d))
-        return worst(grad.weighted_sum(bench.asarray(np.array([1.0, 0.0, 2.0]))), g[0] + 2 * g[2])
-
+                   for grad, g in _forms(bench, cls, spoilt=True))
 
     @measures(card, "V1", method="loop over an example's rows", tolerance=EXACT)
     def views_are_summed(bench):
         largest = 0.0
-        for _, grad, g in (form for form in _forms(bench) if form[0] is cls):
+        for grad, g in _forms(bench, cls):
             for views in (3, 1):
-                got = grad.sum_over_views(views)
-                merged = np.array([sum(g[b * views : (b + 1) * views]) for b in range(len(g) // views)]).reshape(
-                    (len(g) // views, *g.shape[1:]))
-                largest = max(largest, worst(got.materialise(), merged), worst(got.sq_norms(), [
-                    float(sum(v * v for v in one.ravel())) for one in merged]))
+                got, merged = grad.sum_over_views(views), sum(g[view::views] for view in range(views))
+                largest = max(largest, worst(got.materialise(), merged), worst(got.sq_norms(), _squares(merged)))
         return largest
 
 
@@ -89,31 +85,28 @@ for _cls in (Explicit, Outer, OuterSum):
 
 
 def _shortfall(grad, exact):
-    """How far the upper norms, as exact fractions, fall below the true ones (relative); infinity if far above."""
-    largest = 0.0
-    for upper, truth in zip(to_host(grad.sq_norms_upper()), exact):
-        ratio = Fraction(float(upper)) / truth
-        if ratio > 1 + Fraction(1, 50):
-            return np.inf
-        largest = max(largest, float(1 - ratio))
-    return largest
+    """How far the upper norms, as exact fractions, fall below the true ones (relative)."""
+    return max(0.0, *(float(1 - Fraction(float(upper)) / truth) for upper, truth in zip(to_host(grad.sq_norms_upper()), exact)))
 
 
-@measures("grads.Explicit", "N2", method="exact fractions, float32; shortfall", tolerance=0.0)
-def explicit_norms_round_up(bench):
-    largest = 0.0
+def _fractions(g):
+    return np.vectorize(lambda v: Fraction(float(v)), otypes=[object])(g)
+
+
+@measures("grads.Explicit", "N2", method="exact fractions, float32, also factored; shortfall", tolerance=0.0)
+def norms_round_up(bench):
+    """Infinity if one is far above the truth."""
+    found = []
     for size in (3, 40, 600):
         g = bench.rng.uniform(-1, 1, (30, size)).astype("float32")
-        largest = max(largest, _shortfall(Explicit(bench.asarray(g)), [sum(Fraction(float(v)) ** 2 for v in one)
-                                                                       for one in g]))
-    return largest
-
-
-@measures("grads.Explicit", "N2", method="exact fractions, float32, factored; shortfall", tolerance=0.0)
-def outer_norms_round_up(bench):
+        found.append((Explicit(bench.asarray(g)), _squares(_fractions(g))))
     a, d = (bench.rng.uniform(-1, 1, (40, n)).astype("float32") for n in (17, 9))
-    exact = [sum(Fraction(float(v)) ** 2 for v in a[b]) * sum(Fraction(float(v)) ** 2 for v in d[b]) for b in range(40)]
-    return _shortfall(Outer(bench.asarray(a), bench.asarray(d)), exact)
+    exact = [p * q for p, q in zip(_squares(_fractions(a)), _squares(_fractions(d)))]
+    found.append((Outer(bench.asarray(a), bench.asarray(d)), exact))
+    if any(Fraction(float(upper)) > truth * Fraction(51, 50) for grad, exact in found
+           for upper, truth in zip(to_host(grad.sq_norms_upper()), exact)):
+        return np.inf
+    return max(_shortfall(*each) for each in found)
 
 
 @measures("grads.OuterSum", "N3", method="exact fractions, float32, cancelling terms; shortfall", tolerance=0.0)
@@ -125,18 +118,15 @@ def sums_of_outer_products_round_up(bench):
         d = bench.rng.uniform(0.5, 1.5, (25, 2, 5)).astype("float32")
         a[:, 1] = a[:, 0] if cancel else a[:, 1]
         d[:, 1] = (-cancel * d[:, 0]).astype("float32") if cancel else d[:, 1]
-        upper = to_host(OuterSum(bench.asarray(a), bench.asarray(d)).sq_norms_upper())
-        for b in range(25):
-            truth = sum(sum(Fraction(float(a[b, t, i])) * Fraction(float(d[b, t, o])) for t in range(2)) ** 2
-                        for i in range(6) for o in range(5))
-            largest = max(largest, float(1 - Fraction(float(upper[b])) / truth))
+        exact = (_fractions(a)[:, :, :, None] * _fractions(d)[:, :, None, :]).sum(axis=1)
+        largest = max(largest, _shortfall(OuterSum(bench.asarray(a), bench.asarray(d)), _squares(exact)))
     return largest
 
 
 @measures("grads.OuterSum", "N3", method="slack against the bound by loops, float32", tolerance=1e-3)
 def slack_of_sums_of_outer_products(bench):
     """The slack itself, where it is far above rounding: chains of 6, 5 and, for 16 products in pairs, 1 + 4."""
-    a, d = _factors(bench, 4, 6, 5, "float32")
+    a, d = (bench.rng.uniform(-1, 1, (3, 4, n)).astype("float32") for n in (6, 5))
     grad = OuterSum(bench.asarray(a), bench.asarray(d))
     sq = to_host(grad.sq_norms()).astype("float64")
     slack = to_host(grad.sq_norms_upper()) - sq
