@@ -1,12 +1,13 @@
 """Checks of the loss-distribution accountant: intervals against truths that come from quadrature alone."""
 import math
 
+import mpmath
 import numpy as np
 
 from ...privacy.events import Gaussian, PoissonSampled
 from ...privacy.pld.accountant import LossDistributionAccountant
 from . import measures
-from .curves import exact_delta, exact_epsilon, ledger_of
+from .curves import ledger_of
 
 CARD = "privacy.pld.accountant.LossDistributionAccountant"
 NODES = 3001
@@ -44,8 +45,6 @@ def _ledger(events):
 
 def _exact_delta(q, sigma, epsilon):
     """The larger delta of both directions for one sampled release, by normal tails in 30 digits."""
-    import mpmath
-
     with mpmath.workdps(30):
         q, s, e, found = mpmath.mpf(q), mpmath.mpf(sigma), mpmath.exp(epsilon), []
         for factor, sign in ((e, 1), (1 / e, -1)):  # where the likelihood ratio of the sampled release crosses it
@@ -58,35 +57,22 @@ def _exact_delta(q, sigma, epsilon):
 
 
 @measures(CARD, "M1", "C1", method="one sampled release by normal tails of 30 digits inside the interval; its width",
-          tolerance=0.05)
+          tolerance=5e-3)
 def one_release_by_normal_tails(bench):
-    return max(_outside(LossDistributionAccountant().delta(_ledger([(q, sigma)]), epsilon), _exact_delta(q, sigma, epsilon),
-                        slack=1e-12)
-               for q, sigma, epsilon in ((0.01, 4.0, 0.003), (0.1, 0.7, 1.0), (0.5, 1.0, 0.3), (0.9, 2.0, 1.5),
-                                         (1e-4, 0.5, 0.01), (0.01, 4.0, 0.0)))
-
-
-@measures(CARD, "M1", "C1", method="exact Gaussian inside the interval; its width", tolerance=5e-3)
-def unsampled_gaussians_by_mpmath(bench):
+    """delta at an epsilon, and epsilon at that delta."""
     accountant, largest = LossDistributionAccountant(), 0.0
-    for mu, delta, steps in ((0.25, 1e-5, 10), (1e-3, 0.1, 100), (0.1, 1e-300, 1), (1.0, 1e-12, 100), (10.0, 1e-5, 1)):
-        ledger, total = ledger_of((Gaussian(1 / mu), steps)), mu * math.sqrt(steps)
-        truth = 0.0 if exact_delta(0, total) <= delta else exact_epsilon(delta, total)
-        found = accountant.epsilon(ledger, delta)
-        width = _outside(found, truth) if truth else math.inf if found.lower else 0.0
-        largest = max(largest, width if found.upper - found.lower > 1e-4 else 0.0 if width < math.inf else width)
-    at_two = accountant.delta(ledger_of((Gaussian(4.0), 10)), 2.0)
-    return max(largest, _outside(at_two, float(exact_delta(2.0, math.sqrt(10) / 4))))
+    for q, sigma, epsilon in ((0.01, 4.0, 0.003), (0.1, 0.7, 1.0), (0.5, 1.0, 0.3), (0.9, 2.0, 1.5), (1.0, 4.0, 0.5),
+                              (1e-4, 0.5, 0.01), (0.01, 4.0, 0.0)):
+        ledger, delta = _ledger([(q, sigma)]), _exact_delta(q, sigma, epsilon)
+        largest = max(largest, _outside(accountant.delta(ledger, epsilon), delta, slack=1e-12))
+        if epsilon:
+            largest = max(largest, _outside(accountant.epsilon(ledger, delta), epsilon, slack=1e-12))
+    return largest
 
 
-@measures(CARD, "M2", method="two different releases by quadrature inside the interval; its width", tolerance=0.02)
+@measures(CARD, "M2", method="two different releases by quadrature inside the interval; its width", tolerance=5e-3)
 def two_releases_by_quadrature(bench):
     events = [(0.3, 1.0), (0.1, 0.7)]
     return _outside(LossDistributionAccountant().delta(_ledger(events), 0.8), _true_delta(events, 0.8))
 
 
-@measures(CARD, "M2", method="10,000 releases against two published accountants; width", tolerance=5e-3)
-def ten_thousand_releases(bench):
-    """0.9470 at q .01, sigma 4, delta 1e-5: Gopi, Lee, Wutschitz 2021 and connecting the dots agree on it."""
-    ledger = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), 10_000))
-    return _outside(LossDistributionAccountant().epsilon(ledger, 1e-5), 0.9470, slack=1e-3)

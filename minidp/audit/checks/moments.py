@@ -1,6 +1,7 @@
 """Checks of log moments, Renyi divergences and their conversions, against mpmath."""
 import math
 
+import mpmath
 import numpy as np
 
 from ...privacy import conversion
@@ -17,8 +18,6 @@ GRID = ((0.01, 4.0, 5.0), (0.01, 4.0, 19.0), (0.3, 1.0, 2.0), (1e-5, 2.0, 8.0), 
 
 def _integral(q, sigma, n, digits=30):
     """log of the integral of mu_0 (mu/mu_0)^n, mu_0 = N(0, sigma^2), mu = (1-q) mu_0 + q N(1, sigma^2), in mpmath."""
-    import mpmath
-
     with mpmath.workdps(digits):
         q, s = mpmath.mpf(q), mpmath.mpf(sigma)
 
@@ -38,12 +37,6 @@ def log_moments_against_mpmath(bench):
                for method in ("integration", "closed-form"))
 
 
-@measures(MOMENTS, "M1", method="E1 <= E2, both by mpmath: excess of E1", tolerance=0.0)
-def the_other_direction_is_smaller(bench):
-    return max(0.0, *(float(_integral(q, sigma, -order) - _integral(q, sigma, order + 1))
-                      for q, sigma, order in GRID[:3]))
-
-
 @measures(MOMENTS, "M2", method="mpmath integral at q = 1; a bound", tolerance=1e-12)
 def unsampled_log_moments(bench):
     return max(excess(log_moment_curve(Gaussian(sigma), np.array([order]))[0], _integral(1, sigma, order + 1))
@@ -52,8 +45,6 @@ def unsampled_log_moments(bench):
 
 def _theorem_9(fraction, sigma, a):
     """Wang, Balle, Kasiviswanathan 2019, Theorem 9, for the Gaussian, term by term in mpmath."""
-    import mpmath
-
     with mpmath.workdps(40):
         g, v = mpmath.mpf(fraction), 1 / mpmath.mpf(sigma) ** 2
         total = 1 + g**2 * mpmath.binomial(a, 2) * min(4 * (mpmath.exp(v) - 1), 2 * mpmath.exp(v))
@@ -62,24 +53,18 @@ def _theorem_9(fraction, sigma, a):
         return min(mpmath.log(total), mpmath.mpf(a) * (a - 1) * v / 2)
 
 
-@measures(MOMENTS, "M3", method="the theorem's sum in mpmath; a bound", tolerance=1e-9)
+@measures(MOMENTS, "M3", method="the theorem's sum in mpmath, chords between integer orders; a bound", tolerance=1e-11)
 def fixed_size_log_moments(bench):
-    return max(excess(log_moment_curve(FixedSizeSampled(1000, size, Gaussian(sigma)), np.array([a - 1.0]))[0],
-                      _theorem_9(size / 1000, sigma, a))
-               for size, sigma, a in ((10, 4.0, 2), (10, 4.0, 3), (10, 4.0, 12), (10, 4.0, 40), (100, 1.5, 5), (500, 0.8, 9)))
-
-
-@measures(MOMENTS, "M3", method="convexity between integer orders; a bound", tolerance=1e-11)
-def fixed_size_between_integers(bench):
-    event = FixedSizeSampled(1000, 10, Gaussian(4.0))
-    chord = (_theorem_9(0.01, 4.0, 5) * 3 + _theorem_9(0.01, 4.0, 6)) / 4
-    return excess(log_moment_curve(event, np.array([4.25]))[0], chord)
+    largest = 0.0
+    for size, sigma, a in ((100, 4.0, 2.0), (100, 4.0, 3.0), (10, 4.0, 40.0), (10, 4.0, 5.25), (100, 1.5, 5.0), (500, 0.8, 9.0)):
+        got = log_moment_curve(FixedSizeSampled(1000, size, Gaussian(sigma)), np.array([a - 1]))[0]
+        below, above = (_theorem_9(size / 1000, sigma, int(b)) for b in (a, a + 1))
+        largest = max(largest, excess(got, below + (a - int(a)) * (above - below)))
+    return largest
 
 
 @measures(MOMENTS, "M4", method="Lemma C.1 in mpmath; a bound", tolerance=1e-12)
 def pure_log_moments(bench):
-    import mpmath
-
     def lemma(epsilon, order):
         e = mpmath.mpf(epsilon)
         return min(order * e, order * e * (mpmath.exp(e) - 1) + order**2 * e**2 * mpmath.exp(2 * e) / 2)
@@ -92,39 +77,23 @@ def pure_log_moments(bench):
 
 @measures(MOMENTS, "M5", method="Lemma 3 by hand, and its refusals", tolerance=1e-12)
 def asymptotic_log_moments(bench):
-    event = PoissonSampled(0.01, Gaussian(4.0))
-    accountant = MomentsAccountant(method="asymptotic")
-    if accountant.kind != "approximation" or accountant.supports(PoissonSampled(0.02, Gaussian(4.0))):
+    accountant, orders = MomentsAccountant(method="asymptotic"), np.array([1.0, 10.0, 51.0, 52.0])
+    got = log_moment_curve(PoissonSampled(0.01, Gaussian(4.0)), orders, "asymptotic")
+    if (accountant.kind != "approximation" or accountant.supports(PoissonSampled(0.02, Gaussian(4.0)))
+            or got[3] != math.inf):  # 16 ln 25 = 51.5
         return math.inf
-    got = log_moment_curve(event, np.array([1.0, 10.0, 51.0, 52.0]), "asymptotic")
-    if got[3] != math.inf:  # 16 ln 25 = 51.5
-        return math.inf
-    return max(relative(value, 1e-4 * order * (order + 1) / (0.99 * 16))
-               for value, order in zip(got, (1.0, 10.0, 51.0)))
-
-
-@measures(MOMENTS, "M1", method="total over 10,000 steps against the published 1.26", tolerance=0.005)
-def the_papers_epsilon(bench):
-    """q .01, sigma 4, delta 1e-5, lambda up to 32 (Abadi et al. 2016, Section 5.1): 1.2586 by 50-digit moments."""
-    ledger = Ledger()
-    ledger.append(PoissonSampled(0.01, Gaussian(4.0)), 10_000)
-    got = MomentsAccountant(orders=tuple(range(1, 33))).epsilon(ledger, 1e-5).upper
-    return max(abs(got - 1.26), relative(got, 1.2586) * 10)
+    return max(relative(value, 1e-4 * order * (order + 1) / (0.99 * 16)) for value, order in zip(got[:3], orders))
 
 
 @measures(RENYI, "M1", method="mpmath integral at fractional orders; a bound", tolerance=1e-9)
 def renyi_divergences_against_mpmath(bench):
-    accountant = RenyiAccountant(orders=(1.5, 3.3, 20.0))
-    got = accountant.cost_curve(PoissonSampled(0.02, Gaussian(2.0)), accountant.orders)
-    sharp = RenyiAccountant(orders=(1.5,)).cost_curve(PoissonSampled(256 / 60000, Gaussian(0.5)), (1.5,))[0]
-    return max(excess(sharp, _integral(256 / 60000, 0.5, 1.5)),
-               *(excess(value, _integral(0.02, 2.0, a)) for value, a in zip(got, accountant.orders)))
+    return max(excess(value, _integral(q, sigma, a))
+               for q, sigma, orders in ((0.02, 2.0, (1.5, 3.3, 20.0)), (256 / 60000, 0.5, (1.5,)))
+               for value, a in zip(RenyiAccountant(orders=orders).cost_curve(PoissonSampled(q, Gaussian(sigma)), orders), orders))
 
 
 @measures(RENYI, "M2", method="randomised response in mpmath; a bound", tolerance=1e-11)
 def pure_divergences(bench):
-    import mpmath
-
     accountant, largest = RenyiAccountant(orders=(1.5, 4.0, 30.0)), 0.0
     for scale in (10.0, 0.7):
         e = 1 / mpmath.mpf(scale)
@@ -147,7 +116,7 @@ def random_stopping_by_a_loop(bench):
     return largest
 
 
-ORDERS = np.arange(0.5, 80.0, 0.5)
+ORDERS, PLACES = np.arange(0.5, 80.0, 0.5), ((0.1, 0.5), (0.5, 2.0), (2.0, 9.0))  # PLACES: (mu, epsilon)
 
 
 def _gaussian_moments(mu):
@@ -157,14 +126,13 @@ def _gaussian_moments(mu):
 @measures("privacy.conversion.tail_bound_epsilon", "C1", method="loop over orders", tolerance=1e-12)
 def tail_bound_epsilon_by_a_loop(bench):
     return max(relative(conversion.tail_bound_epsilon(_gaussian_moments(mu), ORDERS, 1e-6),
-                        min((mu * mu * o * (o + 1) / 2 + math.log(1e6)) / o for o in ORDERS)) for mu in (0.1, 0.5, 2.0))
+                        min((mu * mu * o * (o + 1) / 2 + math.log(1e6)) / o for o in ORDERS)) for mu, _ in PLACES)
 
 
 @measures("privacy.conversion.tail_bound_delta", "C1", method="loop over orders", tolerance=1e-12)
 def tail_bound_delta_by_a_loop(bench):
     return max(relative(conversion.tail_bound_delta(_gaussian_moments(mu), ORDERS, epsilon),
-                        math.exp(min(mu * mu * o * (o + 1) / 2 - o * epsilon for o in ORDERS)))
-               for mu, epsilon in ((0.1, 0.5), (0.5, 2.0), (2.0, 9.0)))
+                        math.exp(min(mu * mu * o * (o + 1) / 2 - o * epsilon for o in ORDERS))) for mu, epsilon in PLACES)
 
 
 def _sharper_delta(mu, a, epsilon):
@@ -176,27 +144,20 @@ def _sharper_delta(mu, a, epsilon):
           tolerance=1e-11)
 def sharper_delta_by_a_loop(bench):
     return max(relative(conversion.sharper_delta(_gaussian_moments(mu), ORDERS, epsilon),
-                        min(_sharper_delta(mu, o + 1, epsilon) for o in ORDERS))
-               for mu, epsilon in ((0.1, 0.5), (0.5, 2.0), (2.0, 9.0)))
+                        min(_sharper_delta(mu, o + 1, epsilon) for o in ORDERS)) for mu, epsilon in PLACES)
 
 
 @measures("privacy.conversion.sharper_epsilon", "C1", method="delta of Proposition 12 at the epsilon found",
           tolerance=1e-9)
 def sharper_epsilon_solves_for_delta(bench):
-    largest = 0.0
-    for mu in (0.1, 0.5, 2.0):
-        epsilon = conversion.sharper_epsilon(_gaussian_moments(mu), ORDERS, 1e-6)
-        largest = max(largest, relative(min(_sharper_delta(mu, o + 1, epsilon) for o in ORDERS), 1e-6))
-    return largest
+    found = [(mu, conversion.sharper_epsilon(_gaussian_moments(mu), ORDERS, 1e-6)) for mu, _ in PLACES]
+    return max(relative(min(_sharper_delta(mu, o + 1, epsilon) for o in ORDERS), 1e-6) for mu, epsilon in found)
 
 
 @measures("privacy.conversion.sharper_epsilon", "C2", method="where epsilon becomes 0, against sqrt(1 - e^-D)",
           tolerance=1e-6)
 def large_delta_needs_no_epsilon(bench):
-    """Bisection for the delta from which epsilon is 0. Orders whose own conversion gives no 0 earlier."""
-    orders, moments = np.array([1.0]), np.array([0.01])
-    low, high = 1e-4, 0.5
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if conversion.sharper_epsilon(moments, orders, middle) == 0 else (middle, high)
-    return relative(high, math.sqrt(-math.expm1(-0.01)))
+    """The delta from which epsilon is 0, between the next ones above and below. The order's own conversion gives no 0 earlier."""
+    truth = math.sqrt(-math.expm1(-0.01))
+    above, below = (conversion.sharper_epsilon(np.array([0.01]), np.array([1.0]), truth * factor) for factor in (1 + 1e-9, 1 - 1e-9))
+    return 1e-9 if above == 0 < below else math.inf

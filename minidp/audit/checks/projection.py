@@ -59,20 +59,6 @@ def _noises(sigma, raw, times, rng):
     return np.array(seen)
 
 
-@measures(CARD, "F3", "S2", method="variance in an orthonormal basis, in standard errors", tolerance=SIGMAS)
-def noise_is_isotropic_among_symmetric_matrices(bench):
-    """Coordinates in E_ii, (E_ij + E_ji)/sqrt 2 have variance sigma_p^2 each and are not correlated."""
-    times, sigma = 4000, 3.0
-    noise = _noises(sigma, np.arange(9.0).reshape(3, 3) + np.arange(9.0).reshape(3, 3).T, times, bench.rng)
-    if worst(noise, noise.transpose(0, 2, 1)) > 1e-9:
-        return math.inf
-    i, j = np.triu_indices(3)
-    z = noise[:, i, j] * np.where(i == j, 1, math.sqrt(2)) / sigma
-    products = z.T @ z / math.sqrt(times)
-    return max(np.abs((z * z).mean(axis=0) - 1).max() * math.sqrt(times / 2), np.abs(z.mean(axis=0)).max() * times**0.5,
-               np.abs(products[~np.eye(6, dtype=bool)]).max())
-
-
 @measures(CARD, "F3", method="the same normal numbers, drawn again", tolerance=EXACT)
 def noise_is_added_to_the_moments(bench):
     raw, n = np.arange(16.0).reshape(4, 4), np.random.default_rng(7).standard_normal((4, 4))
