@@ -7,14 +7,22 @@ import math
 import numpy as np
 
 
+def coordinatewise(function):
+    """A reference that is function(x, params, index) at every index of the output, which has x's shape."""
+    def apply(x, params):
+        y = np.zeros(x.shape)
+        for index in np.ndindex(x.shape):
+            y[index] = function(x, params, index)
+        return y
+
+    return apply
+
+
 def dense(x, params):
     """y_bo = sum_i x_bi W_io + b_o."""
     W, b = params["W"], params.get("b")
-    y = np.zeros((len(x), W.shape[1]))
-    for n in range(len(x)):
-        for o in range(W.shape[1]):
-            y[n, o] = (0 if b is None else b[o]) + sum(x[n, i] * W[i, o] for i in range(W.shape[0]))
-    return y
+    return np.array([[(0 if b is None else b[o]) + sum(x[n, i] * W[i, o] for i in range(W.shape[0]))
+                      for o in range(W.shape[1])] for n in range(len(x))]).reshape((len(x), W.shape[1]))
 
 
 def project(x, params):
@@ -22,47 +30,23 @@ def project(x, params):
     return dense(x, {"W": params["P"]})
 
 
-def coordinatewise(function):
-    """A reference that applies a function of one number to every coordinate."""
-
-    def apply(x, params):
-        y = np.zeros(x.shape)
-        for index in np.ndindex(x.shape):
-            y[index] = function(float(x[index]))
-        return y
-
-    return apply
+relu = coordinatewise(lambda x, params, at: x[at] if x[at] > 0 else 0.0)
+tanh = coordinatewise(lambda x, params, at: math.tanh(x[at]))
+sigmoid = coordinatewise(lambda x, params, at: 1 / (1 + math.exp(-x[at])))
+softmax = coordinatewise(lambda x, params, at: math.exp(x[at]) / sum(math.exp(v) for v in x[at[:-1]]))
+standardise = coordinatewise(lambda x, params, at: (x[at] - _at(params["mean"], x, at)) / _at(params["scale"], x, at))
+identity = coordinatewise(lambda x, params, at: x[at])
 
 
-relu = coordinatewise(lambda v: v if v > 0 else 0.0)
-tanh = coordinatewise(math.tanh)
-sigmoid = coordinatewise(lambda v: 1 / (1 + math.exp(-v)))
-
-
-def softmax(x, params):
-    """y_bk = exp(x_bk) / sum_j exp(x_bj), over the last axis."""
-    y = np.zeros(x.shape)
-    for index in np.ndindex(x.shape[:-1]):
-        total = sum(math.exp(v) for v in x[index])
-        for k, v in enumerate(x[index]):
-            y[index + (k,)] = math.exp(v) / total
-    return y
+def _at(array, x, index):
+    """The number of a parameter that belongs to one number of x, where the parameter spans trailing axes or 1s."""
+    return np.broadcast_to(array, x.shape)[index]
 
 
 def flatten(x, params):
     """All axes of an example in one, the last fastest."""
     return np.array([[example[index] for index in np.ndindex(example.shape)] for example in x]).reshape(
         (len(x), math.prod(x.shape[1:])))
-
-
-def standardise(x, params):
-    """(x - mean) / scale."""
-    y = np.zeros(x.shape)
-    mean, scale = (np.broadcast_to(params[name], x.shape[1:]) for name in ("mean", "scale"))
-    for b, *index in np.ndindex(x.shape):
-        at = tuple(index)
-        y[(b, *at)] = (x[(b, *at)] - mean[at]) / scale[at]
-    return y
 
 
 def _windows(n, size, stride, padding):
@@ -109,7 +93,6 @@ def normalised(sets, epsilon=1e-5):
     """A reference for GroupNorm and LayerNorm; sets(example's shape): lists of indices normalised together."""
 
     def apply(x, params):
-        scale, shift = (np.broadcast_to(params[name], x.shape[1:]) for name in ("scale", "shift"))
         y = np.zeros(x.shape)
         for b in range(len(x)):
             for together in sets(x.shape[1:]):
@@ -117,7 +100,7 @@ def normalised(sets, epsilon=1e-5):
                 mean = sum(values) / len(values)
                 deviation = math.sqrt(sum((v - mean) ** 2 for v in values) / len(values) + epsilon)
                 for index, v in zip(together, values):
-                    y[b][index] = (v - mean) / deviation * scale[index] + shift[index]
+                    y[b][index] = (v - mean) / deviation * _at(params["scale"], x[b], index) + _at(params["shift"], x[b], index)
         return y
 
     return apply
@@ -135,11 +118,6 @@ def last_axes(count):
                           for before in np.ndindex(shape[:-count])]
 
 
-def identity(x, params):
-    """y = x."""
-    return x.copy()
-
-
 def cross_entropy(z, target):
     """-log of the true class's softmax probability, one example after the other."""
     return np.array([-math.log(math.exp(z_b[t]) / sum(math.exp(v) for v in z_b)) for z_b, t in zip(z, target)])
@@ -155,10 +133,8 @@ def single_example_grads(network, loss, x, y):
     rows = []
     for b in range(len(x)):
         z, caches = network.forward(x[b : b + 1])
-        _, dz = loss(z, y[b : b + 1])
-        grads = network.param_grads(dz, caches)
-        rows.append({key: grad.materialise()[0] for key, grad in grads.items()})
-    return {key: np.stack([row[key] for row in rows]) for key in rows[0]}
+        rows.append(network.param_grads(loss(z, y[b : b + 1])[1], caches))
+    return {key: np.concatenate([row[key].materialise() for row in rows]) for key in rows[0]}
 
 
 def clipped_sum(grads, groups):

@@ -12,7 +12,7 @@ from ...host.normal import float32_normals
 from ...privacy.events import JointGaussian
 from ...privacy.events import NeighbouringRelation as Relation
 from .. import reference
-from . import measures, worst
+from . import measures, relative, worst
 
 EXACT, SIGMAS = 1e-12, 6.0
 KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
@@ -85,20 +85,8 @@ def pairs_are_normal_and_independent(bench):
                abs((first**2 * second**2).mean() - 1) * math.sqrt(size / 16))
 
 
-def _grads(rng, examples=6, scale=1.0):
-    """{key: (B, *shape)} of three parameters in two layers."""
-    return {("one", "W"): scale * rng.standard_normal((examples, 3, 2)),
-            ("one", "b"): scale * rng.standard_normal((examples, 2)),
-            ("two", "W"): scale * rng.standard_normal((examples, 2, 2))}
-
-
-def _explicit(bench, grads):
-    return {key: Explicit(bench.asarray(g)) for key, g in grads.items()}
-
-
-def _groupings(clip_norm=1.5, noise=0.0):
-    yield flat_group(KEYS, clip_norm, noise)
-    yield per_layer_groups(KEYS, {"one": clip_norm, "two": clip_norm / 3}, noise)
+def _groupings(clip_norm=1.5):
+    return flat_group(KEYS, clip_norm, 0.0), per_layer_groups(KEYS, {"one": clip_norm, "two": clip_norm / 3}, 0.0)
 
 
 @measures("mechanism.sanitizer.Sanitizer", "F1", "N1", method="loop over examples; in every form, at once and in batches",
@@ -122,16 +110,14 @@ def clipped_sum_equals_a_loop(bench):
     return largest
 
 
-@measures("mechanism.sanitizer.Sanitizer", "F2", method="variance of each group, in standard errors",
-          tolerance=SIGMAS)
+@measures("mechanism.sanitizer.Sanitizer", "F2", method="the same normal numbers, drawn again", tolerance=EXACT)
 def each_group_gets_its_own_noise(bench):
-    keys = (("one", "W"), ("two", "W"))
-    groups = per_layer_groups(keys, {"one": 2.0, "two": 5.0}, {"one": 1.5, "two": 0.4})
-    raw = {key: np.full((300, 300), 10.0) for key in keys}
-    got = Sanitizer(groups).release({key: bench.asarray(array) for key, array in raw.items()}, bench.rng)
-    noise = [(to_host(got[key]) - 10.0) / std for key, std in zip(keys, (3.0, 2.0))]
-    largest = max(abs((z * z).mean() - 1) * math.sqrt(z.size / 2) for z in noise)
-    return max(largest, abs((noise[0] * noise[1]).mean()) * 300)
+    groups = per_layer_groups((KEYS[0], KEYS[2]), {"one": 2.0, "two": 5.0}, {"one": 1.5, "two": 0.4})
+    raw = {KEYS[0]: np.full((30, 20), 10.0), KEYS[2]: np.full((5, 3), -7.0)}
+    got = Sanitizer(groups).release({key: bench.asarray(array.copy()) for key, array in raw.items()}, np.random.default_rng(7))
+    again = np.random.default_rng(7)
+    return max(worst(got[key], raw[key] + std * again.standard_normal(raw[key].shape))
+               for key, std in ((KEYS[0], 3.0), (KEYS[2], 2.0)))
 
 
 @measures("mechanism.sanitizer.Sanitizer", "S1", method="worst pair of neighbours by search: 1 - reached / claimed",
@@ -144,39 +130,33 @@ def sensitivity_is_reached_and_not_exceeded(bench):
             sanitizer = Sanitizer(groups)
             claimed, reached = sanitizer.sensitivity(relation), dict.fromkeys((g.name for g in groups), 0.0)
             for trial in range(60):
-                dtype = "float32" if trial % 4 < 2 else "float64"
-                grads = {key: g.astype(dtype) for key, g in _grads(bench.rng, 2, 10.0 ** bench.rng.uniform(-2, 4)).items()}
+                dtype, scale = "float32" if trial % 4 < 2 else "float64", 10.0 ** bench.rng.uniform(-2, 4)
+                first, second = ({key: (scale * bench.rng.standard_normal((1, *shape))).astype(dtype)
+                                  for key, shape in zip(KEYS, ((3, 2), (2,), (2, 2)))} for _ in range(2))
                 if trial % 2:
-                    for g in grads.values():
-                        g[1] = -g[0]  # opposite gradients are the farthest apart
-                sums = [sanitizer.add_clipped(_explicit(bench, {key: g[b : b + 1] for key, g in grads.items()}))
-                        for b in range(2)]
+                    second = {key: -g for key, g in first.items()}  # opposite gradients are the farthest apart
+                one, other = ({key: to_host(total).astype("float64") for key, total in sanitizer.add_clipped(
+                    {key: Explicit(bench.asarray(g)) for key, g in grads.items()}).items()} for grads in (first, second))
                 for group in groups:
-                    one, other = ([to_host(total[key]).astype("float64") for key in group.keys] for total in sums)
-                    moved = sum(float(((u - (v if relation is Relation.REPLACE_ONE else 0)) ** 2).sum())
-                                for u, v in zip(one, other))
+                    moved = sum(float(((one[key] - (other[key] if relation is Relation.REPLACE_ONE else 0)) ** 2).sum())
+                                for key in group.keys)
                     reached[group.name] = max(reached[group.name], math.sqrt(moved))
-            for group in groups:
-                if reached[group.name] > claimed[group.name]:
-                    return math.inf
-                largest = max(largest, 1 - reached[group.name] / claimed[group.name])
+            if any(reached[name] > claimed[name] for name in reached):
+                return math.inf
+            largest = max(largest, *(1 - reached[name] / claimed[name] for name in reached))
     return largest
 
 
 @measures("mechanism.sanitizer.Sanitizer", "S2", method="noise std over the sensitivity that was searched",
           tolerance=EXACT)
 def event_is_one_joint_gaussian(bench):
-    largest = 0.0
+    largest, groups = 0.0, [ClipGroup("a", KEYS[:2], 2.0, 1.5), ClipGroup("b", KEYS[2:], 7.0, 0.4)]
     for relation, factor in ((Relation.ADD_REMOVE, 1), (Relation.ZERO_OUT, 1), (Relation.REPLACE_ONE, 2)):
-        groups = [ClipGroup("a", KEYS[:2], 2.0, 1.5), ClipGroup("b", KEYS[2:], 7.0, 0.4)]
-        event = Sanitizer(groups).event(relation)
-        expected = [1.5 / factor, 0.4 / factor]  # 3.0 / (2 factor) and 2.8 / (7 factor)
+        event, single = Sanitizer(groups).event(relation), Sanitizer(flat_group(KEYS, 2.0, 1.5)).event(relation)
         if not isinstance(event, JointGaussian):
             return math.inf
-        largest = max(largest, worst(event.noise_multipliers, expected))
         # the direction of squared norm sum s^-2, by which the scaled means differ at most
         shift = math.sqrt(sum((factor * c / std) ** 2 for c, std in ((2.0, 3.0), (7.0, 2.8))))
-        largest = max(largest, abs(event.effective_noise_multiplier * shift - 1))
-        single = Sanitizer(flat_group(KEYS, 2.0, 1.5)).event(relation)
-        largest = max(largest, abs(single.noise_multiplier * factor / 1.5 - 1))
+        largest = max(largest, worst(event.noise_multipliers, [1.5 / factor, 0.4 / factor]),
+                      relative(event.effective_noise_multiplier, 1 / shift), relative(single.noise_multiplier, 1.5 / factor))
     return largest

@@ -1,5 +1,6 @@
 """Checks of samplers, schedules and the plan."""
 import math
+from itertools import permutations
 
 import numpy as np
 
@@ -62,10 +63,8 @@ def shuffled_epochs_are_permutations(bench):
             return math.inf
     lots = [lot.tolist() for lot in mechanism.ShuffleSampler(size, 2).lots(size, 2 * epochs, bench.rng)]
     orders = [tuple(a + b) for a, b in zip(lots[::2], lots[1::2])]
-    if any(sorted(order) != [0, 1, 2] for order in orders) or any(len(lot) != 2 for lot in lots[::2]):
-        return math.inf
-    counts = [orders.count(order) for order in sorted(set(orders))]
-    if len(counts) != 6:
+    counts = [orders.count(order) for order in permutations(range(3))]
+    if sum(counts) != epochs:
         return math.inf
     follow = sum(a == b for a, b in zip(orders[1:], orders)) - epochs / 6
     return max(*(abs(c - epochs / 6) for c in counts), abs(follow)) / math.sqrt(epochs * 5 / 36)
@@ -75,18 +74,15 @@ def _differs(*pairs):
     return float(sum(got != expected for got, expected in pairs))
 
 
-@measures("mechanism.sampling.PoissonSampler", "S1", method="the event and its relation, by hand", tolerance=0.0)
-def poisson_event(bench):
-    sampler, event = PoissonSampler(0.02), Gaussian(3.0)
-    return _differs((sampler.wrap(event), PoissonSampled(0.02, event)), (sampler.relation, Relation.ADD_REMOVE),
-                    (sampler.charges(event, 7), (PoissonSampled(0.02, event), 7)))
+def _register_event(sampler, sampled, relation):
+    @measures(f"mechanism.sampling.{type(sampler).__name__}", "S1", method="the event and its relation, by hand", tolerance=0.0)
+    def event_of_a_sample(bench):
+        return _differs((sampler.wrap(Gaussian(3.0)), sampled), (sampler.relation, relation),
+                        (sampler.charges(Gaussian(3.0), 7), (sampled, 7)))
 
 
-@measures("mechanism.sampling.FixedSizeSampler", "S1", method="the event and its relation, by hand", tolerance=0.0)
-def fixed_size_event(bench):
-    sampler, event = mechanism.FixedSizeSampler(1000, 20), Gaussian(3.0)
-    return _differs((sampler.wrap(event), FixedSizeSampled(1000, 20, event)), (sampler.relation, Relation.REPLACE_ONE),
-                    (sampler.charges(event, 7), (FixedSizeSampled(1000, 20, event), 7)))
+_register_event(PoissonSampler(0.02), PoissonSampled(0.02, Gaussian(3.0)), Relation.ADD_REMOVE)
+_register_event(mechanism.FixedSizeSampler(1000, 20), FixedSizeSampled(1000, 20, Gaussian(3.0)), Relation.REPLACE_ONE)
 
 
 @measures("mechanism.sampling.ShuffleSampler", "S1", method="largest number of lots that hold one example",

@@ -1,5 +1,6 @@
 """Checks of the trainer, the optimizers and the averaged weights."""
 import math
+from collections import defaultdict
 
 import numpy as np
 
@@ -16,71 +17,57 @@ CARD = "train.trainer.Trainer"
 _HOST = Bench(None, Backend.numpy())
 
 
-def _sgd(theta, gs, rate):
-    for t, g in enumerate(gs):
-        theta -= rate(t) * g
-    return theta
+def _sgd(g, t, state):
+    return g
 
 
-def _momentum(theta, gs, rate, m=0.9):
-    v = 0.0
-    for t, g in enumerate(gs):
-        v = m * v + g
-        theta -= rate(t) * v
-    return theta
+def _momentum(g, t, state, m=0.9):
+    state["v"] = m * state["v"] + g
+    return state["v"]
 
 
-def _nesterov(theta, gs, rate, m=0.9):
-    v = 0.0
-    for t, g in enumerate(gs):
-        v = m * v + g
-        theta -= rate(t) * (g + m * v)
-    return theta
+def _nesterov(g, t, state, m=0.9):
+    return g + m * _momentum(g, t, state, m)
 
 
-def _adagrad(theta, gs, rate, offset=1e-8):
-    s = 0.0
-    for t, g in enumerate(gs):
-        s += g * g
-        theta -= rate(t) * g / (math.sqrt(s) + offset)
-    return theta
+def _adagrad(g, t, state, offset=1e-8):
+    state["s"] += g * g
+    return g / (math.sqrt(state["s"]) + offset)
 
 
-def _adam(theta, gs, rate, b1=0.9, b2=0.999, offset=1e-8):
-    m = v = 0.0
-    for t, g in enumerate(gs):
-        m = b1 * m + (1 - b1) * g
-        v = b2 * v + (1 - b2) * g * g
-        theta -= rate(t) * (m / (1 - b1 ** (t + 1))) / (math.sqrt(v / (1 - b2 ** (t + 1))) + offset)
-    return theta
+def _adam(g, t, state, b1=0.9, b2=0.999, offset=1e-8):
+    state["m"], state["v"] = b1 * state["m"] + (1 - b1) * g, b2 * state["v"] + (1 - b2) * g * g
+    return state["m"] / (1 - b1 ** (t + 1)) / (math.sqrt(state["v"] / (1 - b2 ** (t + 1))) + offset)
 
 
-LOOPS = {"sgd": (_sgd, ()), "momentum": (_momentum, (0.5,)), "nesterov": (_nesterov, (0.5,)), "adagrad": (_adagrad, (0.5,)),
+MOVES = {"sgd": (_sgd, ()), "momentum": (_momentum, (0.5,)), "nesterov": (_nesterov, (0.5,)), "adagrad": (_adagrad, (0.5,)),
          "adam": (_adam, (0.5, 0.7, 0.2))}
 
 
-def _register_optimizer(cls, loop, others):
-    labels = ("F1", "F2") if loop is _adam else ("F1",)
+def _register_optimizer(cls, move, others):
+    """move: how far a number goes per unit of learning rate, given its gradient, the step and what it remembers."""
+    labels = ("F1", "F2") if move is _adam else ("F1",)
 
     @measures(f"train.optimizer.{cls.__name__}", *labels, method="loop over single numbers, 6 steps", tolerance=EXACT)
     def steps_equal_a_scalar_loop(bench):
         """With the settings it has by itself and others, a constant rate and one that falls."""
         largest, key = 0.0, ("layer", "W")
         for rate, settings in ((0.1, ()), (LinearDecay(0.2, 0.1, 3), others)):
-            optimizer, start = cls(rate, *settings), bench.rng.uniform(-1, 1, (2, 3))
+            optimizer, expected = cls(rate, *settings), bench.rng.uniform(-1, 1, (2, 3))
             gs = bench.rng.uniform(-1, 1, (6, 2, 3)) * 10.0 ** bench.rng.uniform(-3, 1, (6, 1, 1))
-            theta = {key: bench.asarray(start.copy())}
+            theta = {key: bench.asarray(expected.copy())}
             for step, g in enumerate(gs):
                 optimizer.update(theta, {key: bench.asarray(g.copy())}, step)
-            falls = [0.2 - 0.1 * min(step / 3, 1) if settings or callable(rate) else 0.1 for step in range(6)]
-            expected = [loop(start[index], gs[(slice(None), *index)], falls.__getitem__, *settings)
-                        for index in np.ndindex(2, 3)]
-            largest = max(largest, worst(theta[key], np.reshape(expected, (2, 3))))
+            for index in np.ndindex(2, 3):
+                state = defaultdict(float)
+                for step, g in enumerate(gs[(slice(None), *index)]):
+                    expected[index] -= (0.2 - 0.1 * min(step / 3, 1) if callable(rate) else 0.1) * move(g, step, state, *settings)
+            largest = max(largest, worst(theta[key], expected))
         return largest
 
 
-for _name, (_loop, _others) in LOOPS.items():
-    _register_optimizer(train.OPTIMIZERS[_name], _loop, _others)
+for _name, (_move, _others) in MOVES.items():
+    _register_optimizer(train.OPTIMIZERS[_name], _move, _others)
 
 
 @measures("train.averaging.Averaged", "F1", method="loop over single numbers, 30 steps", tolerance=1e-14)
@@ -117,18 +104,17 @@ def _run(trainer, bench, x, y, **options):
 
 def _algorithm_1(trainer, x, y, rate=lambda step: 0.2):
     """The same run as a loop over steps and examples, with the same draws; parameters on the host."""
-    streams, network, loss, plan = Streams(5), trainer.network, nn.SoftmaxCrossEntropy(), trainer.plan
+    streams, network, plan = Streams(5), trainer.network, trainer.plan
     for step, lot in enumerate(plan.sampler.lots(len(x), plan.steps, streams.sampling)):
-        total = {key: np.zeros(array.shape) for key, array in network.params.items()}
-        if len(lot):
-            total = reference.clipped_sum(reference.single_example_grads(network, loss, x[lot], y[lot]),
-                                          plan.sanitizer.groups)
+        total = reference.clipped_sum(reference.single_example_grads(network, nn.SoftmaxCrossEntropy(), x[lot], y[lot]),
+                                      plan.sanitizer.groups) if len(lot) else dict.fromkeys(network.params, 0.0)
         for group in plan.sanitizer.groups:
             for key in group.keys:
-                std = 0.0 if group.noise_multiplier == 0 else group.clip_norm * group.noise_multiplier
-                noise = streams.noise.standard_normal(total[key].shape) if std else 0.0
                 theta = network.params[key]
-                theta -= rate(step) * (total[key] + std * noise) / 7
+                noise = 0.0
+                if group.noise_multiplier:
+                    noise = group.clip_norm * group.noise_multiplier * streams.noise.standard_normal(theta.shape)
+                theta -= rate(step) * (total[key] + noise) / 7
     return network.params
 
 
