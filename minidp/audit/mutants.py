@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .equivalent import EQUIVALENT
-from .report import PACKAGE, cards, named
+from .report import PACKAGE, cards, named, need_mpmath
 
 PARTS = {ast.Dict: ["values"], ast.Tuple: ["elts"], ast.List: ["elts"], ast.GeneratorExp: ["elt"], ast.ListComp: ["elt"],
          ast.IfExp: ["body", "orelse"], ast.Compare: ["left"], ast.Yield: ["value"], ast.Starred: ["value"]}
@@ -101,30 +101,24 @@ def _changes(statement, line):
 
 def _right_sides(node, parent=None):
     """The expressions whose sign and size a line decides."""
+    parts = [part for name in PARTS.get(type(node), ()) if (part := getattr(node, name))]
+    parts = parts[0] if parts and isinstance(parts[0], list) else parts
     if isinstance(node, ast.Call):
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        if name[:1].isupper() or isinstance(parent, ast.Expr) or any(keyword.arg == "out" for keyword in node.keywords):
+        name, into_out = getattr(node.func, "attr", getattr(node.func, "id", "")), any(k.arg == "out" for k in node.keywords)
+        if name[:1].isupper() or isinstance(parent, ast.Expr) or into_out:
             parts = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg != "out")]
-        else:
-            parts = [node]
-    else:
-        parts = [part for name in PARTS.get(type(node), ()) if (part := getattr(node, name))] or [node]
-        parts = parts[0] if isinstance(parts[0], list) else parts
     for part in parts:
-        if part is node:
-            yield node
-        else:
-            yield from _right_sides(part)
+        yield from _right_sides(part)
+    if not parts:
+        yield node
 
 
 def _replaced(lines, node, new):
     """The module's text with `new` in place of a node, on as many lines as before."""
-    before = [line.encode() for line in lines[: node.end_lineno]]
-    tail = before[-1][node.end_col_offset :]
-    head = before[node.lineno - 1][: node.col_offset]
-    kept = "\n".join([*lines[: node.lineno - 1], (head + new.encode() + tail).decode(),
-                      *[""] * (node.end_lineno - node.lineno), *lines[node.end_lineno :]])
-    return kept + "\n"
+    head = lines[node.lineno - 1].encode()[: node.col_offset].decode()
+    tail = lines[node.end_lineno - 1].encode()[node.end_col_offset :].decode()
+    return "\n".join([*lines[: node.lineno - 1], head + new + tail, *[""] * (node.end_lineno - node.lineno),
+                      *lines[node.end_lineno :], ""])
 
 
 def killed_by(mutant, others=True):
@@ -169,11 +163,8 @@ def _check_all(folder, card, label, others, interpreted, answer):
     except Exception as error:  # a module that cannot be imported is noticed by everybody
         answer.send(f"importing it: {type(error).__name__}")
         return
-    rank = {}
-    for (owner, name), found in registry.items():
-        for check in found:
-            rank[check] = min(rank.get(check, 2), 2 - (owner == card) - ((owner, name) == (card, label)))
-    for check in sorted(rank if others else [check for check in rank if rank[check] < 2], key=rank.get):
+    places = sorted(registry, key=lambda place: (place != (card, label), place[0] != card))
+    for check in dict.fromkeys(check for place in places if others or place[0] == card for check in registry[place]):
         outcome = checks.run(check)
         if not outcome.passed:
             answer.send(str(outcome))
@@ -188,27 +179,29 @@ def judge(mutants, processes=2, on_result=print):
     with ThreadPoolExecutor(processes) as pool:
         for mutant, killer in zip(mutants, pool.map(killed_by, mutants)):
             listed = EQUIVALENT.get(mutant.name)
-            if bool(killer) == bool(listed):
+            wrong = bool(killer) == bool(listed)
+            if wrong:
                 faults.append(f"listed as equivalent, but killed by {killer}: {mutant}" if killer else f"survived: {mutant}")
-            on_result(f"{'FAIL' if bool(killer) == bool(listed) else 'ok  '} {mutant}: "
-                      + (f"killed by {killer}" if killer else listed or "SURVIVED"))
+            found = f"killed by {killer}" if killer else listed or "SURVIVED"
+            on_result(f"{'FAIL' if wrong else 'ok  '} {mutant}: {found}")
     return faults
 
 
 def unmatched(mutants):
     """Rows of EQUIVALENT that are no mutant's name: the line they spoke of is gone."""
-    return [f"listed as equivalent, but no such mutant: {name}" for name in sorted(set(EQUIVALENT) - {m.name for m in mutants})]
+    return [f"listed as equivalent, but no such mutant: {name}" for name in sorted(EQUIVALENT.keys() - {m.name for m in mutants})]
 
 
 def main(only=None):
     """Run all mutants, or those of the card `only` and its bases, print what notices each, return the exit status."""
+    need_mpmath()
     mutants = generate()
     faults = unmatched(mutants)
     if only is not None:
         wanted = named(only, [card for card, _ in cards()])
         mutants = [mutant for mutant in mutants if mutant.card in wanted]
     faults += judge(mutants, on_result=lambda text: print(text, flush=True))
-    listed = len({mutant.name for mutant in mutants} & set(EQUIVALENT))
-    print("\n".join(["", *faults, f"{len(mutants)} mutants, {len(mutants) - listed} to be killed, {listed} listed as "
-                                  f"equivalent, {len(faults)} faults"]))
+    listed = sum(mutant.name in EQUIVALENT for mutant in mutants)
+    print("", *faults, f"{len(mutants)} mutants, {len(mutants) - listed} to be killed, {listed} listed as equivalent, "
+          f"{len(faults)} faults", sep="\n")
     return 1 if faults else 0

@@ -21,7 +21,7 @@ SECTIONS = (  # in the order of the paper; within a section, cards in the order 
     ("Sampling and training", ("mechanism.sampling.", "mechanism.schedule.", "mechanism.plan.", "train.")),
     ("DP-PCA", ("mechanism.pca.",)),
     ("Accountants", ("privacy.moments.", "privacy.conversion.", "privacy.composition.", "privacy.")),
-    ("Features without training", ("data.",)),
+    ("Features without training", ("data.",)), ("Others", ()),
 )
 
 
@@ -73,9 +73,8 @@ def cards():
 
 def _place(name):
     """(number of the section, place in it) by the longest prefix; what no section names comes last."""
-    places = [(len(prefix), section, place) for section, (_, prefixes) in enumerate(SECTIONS)
-              for place, prefix in enumerate(prefixes) if name.startswith(prefix)]
-    return max(places)[1:] if places else (len(SECTIONS), 0)
+    return max(((len(prefix), section, place) for section, (_, prefixes) in enumerate(SECTIONS)
+                for place, prefix in enumerate(prefixes) if name.startswith(prefix)), default=(0, len(SECTIONS) - 1, 0))[1:]
 
 
 def audit(only=None, backend=None, on_row=None):
@@ -84,22 +83,22 @@ def audit(only=None, backend=None, on_row=None):
     on_row(row) is called with each as soon as it is measured. Raises ParameterError if no card has the name.
     """
     registry, found, measured, rows = checks.load(), cards(), {}, []
-    if only is not None:
-        wanted = named(only, [card for card, _ in found])
-        found = [(card, lines) for card, lines in found if card.name in wanted]
+    wanted = only and named(only, [card for card, _ in found])
     for card, lines in found:
-        section = (*SECTIONS, ("Others",))[_place(card.name)[0]][0]
+        if only and card.name not in wanted:
+            continue
+        section = SECTIONS[_place(card.name)[0]][0]
         others = card.sources.get("") or "see " + ", ".join(f"[{label}]" for label in card.sources) + " of the card"
         for label, equation in card.labels.items():
             registered = registry.get((card.name, label), [])
             for check in registered:
-                if id(check) not in measured:
-                    measured[id(check)] = checks.run(check, backend)
+                if check not in measured:
+                    measured[check] = checks.run(check, backend)
             missing = [fault for fault in card.faults() if f"[{label}]" in fault]
             missing += [] if registered else [f"[{label}] has no check that measures it"]
             rows.append(Row(section, card.name, label, equation, card.sources.get(label) or others,
                             tuple((card.module, n, lines[n - 1].strip()) for n in card.code_lines.get(label, ())),
-                            tuple(measured[id(check)] for check in registered), tuple(missing)))
+                            tuple(measured[check] for check in registered), tuple(missing)))
             if on_row:
                 on_row(rows[-1])
     return rows
@@ -122,16 +121,15 @@ def named(only, cards):
     return wanted
 
 
-def as_json(rows, seconds, backend):
-    """What --json writes and --html shows."""
-    return {"device": backend.name, "seconds": seconds, "labels": len(rows),
-            "failed": sum(not row.passed for row in rows), "rows": [row.to_json() for row in rows]}
+def need_mpmath():
+    """Raises ParameterError if it is missing: most checks compare with it."""
+    if importlib.util.find_spec("mpmath") is None:
+        raise ParameterError("the audit compares with mpmath: pip install 'minidp[audit]'")
 
 
 def main(layer=None, device="auto", json_file=None, html_file=None):
     """Print the audit, write the files asked for, and return the exit status."""
-    if importlib.util.find_spec("mpmath") is None:
-        raise ParameterError("the audit compares with mpmath: pip install 'minidp[audit]'")
+    need_mpmath()
     backend, started, section = Backend.pick(device), time.perf_counter(), None
 
     def show(row):
@@ -142,7 +140,8 @@ def main(layer=None, device="auto", json_file=None, html_file=None):
         print("\n".join(row.lines()), flush=True)
 
     rows = audit(layer, backend, show)
-    data = as_json(rows, time.perf_counter() - started, backend)
+    data = {"device": backend.name, "seconds": time.perf_counter() - started, "labels": len(rows),
+            "failed": sum(not row.passed for row in rows), "rows": [row.to_json() for row in rows]}
     if json_file:
         write_json(json_file, data)
     if html_file:

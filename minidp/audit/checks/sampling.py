@@ -10,7 +10,7 @@ from ...privacy.events import Composed, FixedSizeSampled, Gaussian, PoissonSampl
 from ...privacy.events import NeighbouringRelation as Relation
 from . import measures, worst
 
-EXACT, SIGMAS = 1e-12, 6.0
+EXACT, SIGMAS = 1e-12, 6.0  # a right implementation exceeds six standard errors once in 500 million
 KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
 
 
