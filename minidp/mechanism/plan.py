@@ -7,6 +7,7 @@ from itertools import groupby
 
 from ..errors import ParameterError
 from ..privacy.events import Composed, Repeated
+from ..privacy.ledger import Ledger
 from ..validate import count, positive_finite
 from .sampling import FixedSizeSampler, PoissonSampler, ShuffleSampler
 from .sanitizer import Sanitizer
@@ -73,6 +74,13 @@ class Plan:
             return [self.sampler.charges(self.release_event(), stop - start)] if stop > start else []  # [S1]
         events = (self.release_event(step) for step in range(start, stop))
         return [self.sampler.charges(event, len(list(run))) for event, run in groupby(events)]  # [S1]
+
+    def ledger(self, steps=None, before=()):
+        """A ledger of the events `before` and the first `steps` steps, of all steps by default."""
+        ledger = Ledger(self.relation)
+        for event, times in [*((event, 1) for event in before), *self.charges(0, self.steps if steps is None else steps)]:
+            ledger.append(event, times)
+        return ledger
 
     @property
     def total_event(self):

@@ -58,9 +58,13 @@ class RunFolder:
         """True if the run's result is there."""
         return (self.path / RESULT).is_file()
 
+    def result(self):
+        """The dictionary of result.json."""
+        return read_json(self.path / RESULT, CheckpointError)
+
     def check_result(self, config):
         """Raises CheckpointError where the finished run had other settings than `config`, a dictionary."""
-        made = read_json(self.path / RESULT, CheckpointError).get("config")
+        made = self.result().get("config")
         if not isinstance(made, dict):
             raise CheckpointError(f"{self.path / RESULT}: damaged: it does not say how the run was configured")
         refuse_differences(self.path, {key: made[key] for key in made if key in config},
@@ -119,21 +123,19 @@ class RunFolder:
         save_checkpoint(self.path / CHECKPOINT, network, optimizer, ledger, progress, streams, self.config, *more)
 
     def digest(self, *parts):
-        """HMAC-SHA-256 of some bytes under the folder's key, which is made when it is first needed and stays here."""
-        key = self.key()
-        if key is None:
-            with open(os.open(self.path / KEY, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(secrets.token_hex(32) + "\n")
-            key = self.key()
-        found = hmac.new(key, digestmod=hashlib.sha256)
+        """HMAC-SHA-256 of some bytes under the folder's key."""
+        found = hmac.new(self._key(), digestmod=hashlib.sha256)
         for part in parts:
             found.update(part)
         return found.hexdigest()
 
-    def key(self):
-        """The folder's key, None if there is none."""
+    def _key(self):
+        """The folder's key, which is made when it is first needed and stays here."""
         path = self.path / KEY
-        return path.read_bytes().strip() if path.is_file() else None
+        if not path.is_file():
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(secrets.token_hex(32) + "\n")
+        return path.read_bytes().strip()
 
     def finish(self, result):
         """Write manifest.json, and last of all result.json, which says that the run is finished."""
@@ -144,14 +146,10 @@ class RunFolder:
 
     def seal(self, private, content=None):
         """Write manifest.json, the SHA-256 of every file; keyed for those that may hold private figures, if `private`."""
-        files, known = {}, content or {}
-        for name in FILES:
-            content = known[name] if name in known else (self.path / name).read_bytes()
-            if private and name in MAY_BE_PRIVATE:
-                files[name] = {"hmac_sha256": self.digest(content)}
-            else:
-                files[name] = {"sha256": hashlib.sha256(content).hexdigest()}
-        write_json(self.path / MANIFEST, {"format": 1, "files": files})
+        content = {name: (self.path / name).read_bytes() for name in FILES if name not in (content or {})} | (content or {})
+        write_json(self.path / MANIFEST, {"format": 1, "files": {
+            name: fingerprint(content[name], self._key() if private and name in MAY_BE_PRIVATE else None)
+            for name in FILES}})
 
     def close(self):
         """Let others in."""
@@ -193,6 +191,12 @@ class RunFolder:
 
     def _refuse_second(self):
         raise ParameterError(f"{self.path} already holds a run; choose another folder, or add --resume")
+
+
+def fingerprint(content, key=None):
+    """What manifest.json says of a file."""
+    return ({"sha256": hashlib.sha256(content).hexdigest()} if key is None else
+            {"hmac_sha256": hmac.new(key, content, hashlib.sha256).hexdigest()})
 
 
 def _of_earlier_attempts(ledger):

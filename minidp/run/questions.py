@@ -1,6 +1,5 @@
 """What the files of a finished run are asked: whether they say the same, and what the ledger gives."""
 import csv
-import hashlib
 import io
 import math
 from collections import Counter
@@ -18,7 +17,7 @@ from ..validate import in_range
 from .checkpoint import differences
 from .folder import CHARGED, CONFIG, LEDGER, METRICS, MODEL, RESULT, STATEMENT
 from .record import ACCOUNTANTS as STATED
-from .record import unamplified, versions
+from .record import settings_of, unamplified, versions
 from .statement import FORMAT, render
 
 CLOSE = 1e-6  # relative: other processors round a little differently
@@ -51,38 +50,26 @@ class Files:
         self.setup = ([Gaussian(sigma)] if sigma is not None else []) if self.old else [
             event_from_json(each["event"]) for each in settings["setup"]]
         size, lot = settings["dataset_size"], settings["expected_lot_size"]
-        self.sampler = {"PoissonSampler": lambda: PoissonSampler(lot / size),
+        make_sampler = {"PoissonSampler": lambda: PoissonSampler(lot / size),
                         "FixedSizeSampler": lambda: FixedSizeSampler(size, lot),
-                        "ShuffleSampler": lambda: ShuffleSampler(size, lot)}.get(self.result["sampler"], lambda: None)()
+                        "ShuffleSampler": lambda: ShuffleSampler(size, lot)}.get(self.result["sampler"])
+        groups = [ClipGroup(group["name"], [key.rsplit(".", 1) for key in group.get("parameters", [f"{group['name']}.all"])],
+                            _setting(group["clip_norm"]), _setting(group["noise_multiplier"]))
+                  for group in settings["clip_groups"]]
+        self.plan = make_sampler and Plan(make_sampler(), Sanitizer(groups), 0, lot)  # None: no sampler of ours
 
     def findings(self):
         """Every Finding about the run."""
-        found = []
-        for ask in (self._statement, self._ledger, self._releases, self._accuracy, self._settings, self._configuration,
-                    self._epsilons, self._course):
-            found += [Finding(question, str(answer), bool(passed)) for question, answer, passed in ask()]
-        return found
-
-    def expected(self, steps):
-        """The ledger of the settings stated: what was released before training, and `steps` steps of the plan."""
-        groups = tuple(ClipGroup(group["name"], ((group["name"], "all"),), _setting(group["clip_norm"]),
-                                 _setting(group["noise_multiplier"])) for group in self.settings["clip_groups"])
-        plan = Plan(self.sampler, Sanitizer(groups), max(steps, 1), self.settings["expected_lot_size"])
-        ledger = Ledger(self.sampler.relation)
-        for event, count in [*((event, 1) for event in self.setup), *plan.charges(0, steps)]:
-            ledger.append(event, count)
-        return ledger
+        asked = (self._statement, self._ledger, self._releases, self._metrics, self._settings, self._configuration,
+                 self._epsilons, self._course)
+        return [Finding(question, str(answer), bool(passed)) for ask in asked for question, answer, passed in ask()]
 
     def _statement(self):
-        digest = hashlib.sha256(self.statement.encode()).hexdigest()
-        yield ("Is the statement the one that was written with the result?", f"{digest[:16]}...",
-               self.result.get("statement_sha256", digest) == digest)
         wrote = self.result["versions"]["minidp"]
-        if self.result.get("statement_format") == FORMAT and wrote == versions()["minidp"]:
-            yield ("Does the statement follow from the result?", "rendered again, byte for byte",
-                   render(self.result) == self.statement)
-        else:
-            yield "Does the statement follow from the result?", f"not rendered again: minidp {wrote} wrote it", True
+        ours = self.result.get("statement_format") == FORMAT and wrote == versions()["minidp"]
+        yield ("Does the statement follow from the result?",
+               "rendered again, byte for byte" if ours else f"not rendered again: minidp {wrote} wrote it",
+               not ours or render(self.result) == self.statement)
 
     def _ledger(self):
         digest, result = self.ledger.sha256(), self.result
@@ -96,18 +83,17 @@ class Files:
     def _releases(self):
         """Nothing charged is forgotten when a run begins again, so the ledger may hold more than the run called for."""
         question, held, result = "Is every release in the ledger, and nothing else?", _counts(self.ledger), self.result
-        if self.sampler is None:
+        if self.plan is None:
             yield question, f"{held.total()} events", False
             return
-        period = self.sampler.period
-        ran, called, known = (_counts(self.expected(steps)) for steps in (
+        period = self.plan.sampler.period
+        ran, called, known = (_counts(self.plan.ledger(steps, self.setup)) for steps in (
             result["steps"], result["steps_charged"], held.total() * period))
-        beyond = held - called
-        named = ", ".join(f"{count} x {event}" for event, count in beyond.items())
+        named = ", ".join(f"{count} x {event}" for event, count in (held - called).items())
         more = f", of which beyond this run's own, by attempts cut off: {named}" if named else ""
         setup = {event for event, _, purpose in self.ledger.entries() if purpose == SETUP}
         yield (question, f"{held.total()} events{more}",
-               self.ledger.relation is self.sampler.relation and ran <= held and called.total() <= held.total()
+               self.ledger.relation is self.plan.relation and ran <= held and called.total() <= held.total()
                and held.keys() <= known.keys() and (self.old or setup == set(self.setup)))
         stated = result["setup_charged"] + (result.get("earlier_lots_charged", 0) + result["steps_charged"]) / period
         yield ("Does the result count every charge?", f"{stated:g} of {held.total()}",
@@ -115,34 +101,28 @@ class Files:
         yield ("Did any step run uncharged?", f"{result['steps']} ran, {result['steps_charged']} charged",
                result["steps"] <= result["steps_charged"])
 
-    def _accuracy(self):
-        last, settings = self.metrics[-1], self.settings
-        yield ("Is the test accuracy the last one measured?", last["test_accuracy"],
-               _near(_cell(last["test_accuracy"]), self.result["test_accuracy"]))
-        yield ("Is the training accuracy the last one measured?", last["train_accuracy_not_private"],
-               _near(_cell(last["train_accuracy_not_private"]), self.result["train_accuracy"]))
+    def _metrics(self):
+        last, settings, result = self.metrics[-1], self.settings, self.result
+        for what, column in (("test", "test_accuracy"), ("training", "train_accuracy_not_private")):
+            yield (f"Is the {what} accuracy the last one measured?", last[column],
+                   _near(_cell(last[column]), result[column.removesuffix("_not_private")]))
         epoch = _cell(last["epoch"])
         yield ("Do the metrics end at the last step?", f"step {last['step']}, epoch {epoch:.4g}",
-               int(last["step"]) == self.result["steps"] and _near(self.result["epochs"], epoch)
-               and _near(epoch, self.result["steps"] * settings["expected_lot_size"] / settings["dataset_size"]))
+               int(last["step"]) == result["steps"] and _near(result["epochs"], epoch)
+               and _near(epoch, result["steps"] * settings["expected_lot_size"] / settings["dataset_size"]))
 
     def _settings(self):
         settings = self.settings
-        size, lot, asked = (settings[key] for key in ("dataset_size", "expected_lot_size", "sampling_probability"))
-        yield ("Is q the expected lot over the data set's public size, and the lot the one asked for?",
-               f"{lot} / {size} = {asked:.6g}", _near(asked, lot / size) and lot == self.config.get("lot_size", lot))
-        flag = self.config.get("noise_multiplier")
-        yield ("Is the noise multiplier the one asked for?", "as the defaults say" if flag is None else f"{flag:g}",
-               flag is None or all(schedule.value_at(_setting(group["noise_multiplier"]), 0) == flag
-                                   for group in settings["clip_groups"]))
-        for group in settings["clip_groups"]:
-            c, sigma, std = (_setting(group[key]) for key in ("clip_norm", "noise_multiplier", "noise_std_on_sum"))
-            if callable(sigma) or callable(c):
-                yield f"Is the noise of {group['name']} a schedule, stated as one?", sigma, std is None
-                continue
-            yield (f"Is the noise of {group['name']} sigma C on the sum, and over L on the mean?",
-                   f"{sigma:g} x {c:g} = {std:g}",
-                   _near(std, 0.0 if sigma == 0 else sigma * c) and _near(group["noise_std_on_mean"], std / lot))
+        lot, size, flag = settings["expected_lot_size"], settings["dataset_size"], self.config.get("noise_multiplier")
+        again = settings_of(self.plan, size) if self.plan else {"clip_groups": []}
+        off = [f"{key} is {stated[key]} and should be {value}" for stated, found in (
+            (settings, again), *zip(settings["clip_groups"], again["clip_groups"])) for key, value in found.items()
+            if key != "clip_groups" and not (self.old and key not in stated) and not _near(stated[key], value)]
+        yield ("Do q, the groups' noise and their sensitivity follow from size, lot, sigma and C?",
+               "; ".join(off) or f"q = {lot} / {size}, {len(settings['clip_groups'])} groups", self.plan and not off)
+        yield ("Are lot and noise the ones asked for?", f"lot {lot}, sigma {'as the defaults say' if flag is None else flag}",
+               lot == self.config.get("lot_size", lot) and (flag is None or all(
+                   schedule.value_at(_setting(group["noise_multiplier"]), 0) == flag for group in settings["clip_groups"])))
 
     def _configuration(self):
         result, config = self.result, self.config
@@ -182,9 +162,9 @@ class Files:
         path = [(int(row["step"]), _cell(row["epsilon"])) for row in self.metrics]
         rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(path, path[1:]))
         enough = all(epsilon >= self._cost(accountant, step) * (1 - CLOSE) for step, epsilon in path)
-        yield "Is epsilon in the metrics never below what its step had cost?", f"{len(path)} rows", rising and enough
         total = accountant.epsilon(ledger, result["delta"]).upper
-        yield "Do the metrics end at the run's epsilon?", _text(path[-1][1]), _near(path[-1][1], total)
+        yield ("Is epsilon in the metrics never below what its step had cost, and in the end the run's?",
+               f"{len(path)} rows, {_text(path[-1][1])}", rising and enough and _near(path[-1][1], total))
         plain = unamplified(accountant, ledger, result["delta"], settings["dataset_size"] / settings["expected_lot_size"])
         stated = result["epsilon_without_amplification"]["upper"]
         yield ("Does epsilon without amplification come out again?", f"stated {_text(stated)}, now {_text(plain.upper)}",
@@ -196,9 +176,9 @@ class Files:
 
     def _cost(self, accountant, step):
         """Epsilon of the first steps of the stated settings; infinite where they are not of the ledger's relation."""
-        if self.sampler is None or self.sampler.relation is not accountant.relation:
+        if self.plan is None or self.plan.relation is not accountant.relation:
             return math.inf
-        return accountant.epsilon(self.expected(step), self.result["delta"]).upper
+        return accountant.epsilon(self.plan.ledger(step, self.setup), self.result["delta"]).upper
 
 
 def _setting(value):
@@ -219,7 +199,8 @@ def _cell(text):
 
 def _near(a, b):
     a, b = _setting(a), _setting(b)
-    return a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=CLOSE, abs_tol=1e-12))
+    return a == b or (isinstance(a, (int, float)) and isinstance(b, (int, float))
+                      and math.isclose(a, b, rel_tol=CLOSE, abs_tol=1e-12))
 
 
 def _text(upper):

@@ -47,16 +47,10 @@ def unamplified(accountant, charged, delta, steps_per_epoch):
 
 def settings(run):
     """The numbers that the accounting rests on, and what the descent is; known before the first charge."""
-    plan, optimizer, size = run.plan, run.optimizer, run.dataset_size
-    averaged = isinstance(optimizer, Averaged)
-    sensitivity = plan.sanitizer.sensitivity(plan.relation)
+    optimizer, averaged = run.optimizer, isinstance(run.optimizer, Averaged)
     return jsonable({
-        "dataset_size": size,
-        "expected_lot_size": plan.expected_lot_size,
-        "sampling_probability": plan.expected_lot_size / size,
-        "sampler": type(plan.sampler).__name__,
-        "period": plan.sampler.period,
-        "planned_steps": plan.steps,
+        "dataset_size": run.dataset_size,
+        "planned_steps": run.plan.steps,
         "accountant": run.budget.accountant.name,
         "target_epsilon": run.budget.epsilon,
         "delta": run.budget.delta,
@@ -64,11 +58,23 @@ def settings(run):
         "optimizer": type(optimizer.optimizer if averaged else optimizer).__name__,
         "average": optimizer.decay if averaged else 0.0,
         "learning_rate": _setting(optimizer.learning_rate),
+        **settings_of(run.plan, run.dataset_size),
+    })
+
+
+def settings_of(plan, size):
+    """The settings that follow from a plan and the public number of examples."""
+    lot, sensitivity = plan.expected_lot_size, plan.sanitizer.sensitivity(plan.relation)
+    return jsonable({
+        "expected_lot_size": lot,
+        "sampling_probability": lot / size,
+        "sampler": type(plan.sampler).__name__,
+        "period": plan.sampler.period,
         "clip_groups": [
             {"name": group.name, "clip_norm": _setting(group.clip_norm),
              "noise_multiplier": _setting(group.noise_multiplier),
              "noise_std_on_sum": group.noise_std if group.constant else None,
-             "noise_std_on_mean": group.noise_std / plan.expected_lot_size if group.constant else None,
+             "noise_std_on_mean": group.noise_std / lot if group.constant else None,
              "sensitivity": sensitivity[group.name] if group.constant else None,
              "parameters": [".".join(key) for key in group.keys]}
             for group in plan.sanitizer.groups
@@ -135,8 +141,8 @@ def make_result(run, record, last, about, seconds):
     })
 
 
-def summary(result):
-    """The lines that tell a person what came out."""
+def summary(result, path):
+    """The lines that tell a person what came out, then the figure to quote, the file to open, the next command."""
     if result["notice"]:
         yield f"NOTICE: {result['notice']}"
     accuracy = "" if result["test_accuracy"] is None else f"test accuracy {result['test_accuracy']:.2%} "
@@ -155,9 +161,6 @@ def summary(result):
     yield (f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms a step "
            f"(threads: {threads_}; OpenBLAS kernels: {kernels})")
 
-
-def next_steps(result, path):
-    """The last lines: the figure to quote, the file to open, the next command."""
     upper, name = min(((float(bound["upper"]), name) for name, bound in result["epsilon"].items()
                        if bound["kind"] == "bound" and bound["upper"] is not None), default=(math.inf, None))
     if math.isfinite(upper):

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..backend import namespace_of
 from ..errors import BudgetExceededError, CheckpointError, DataError, ParameterError
-from ..files import atomic_write, jsonable, read_json
-from ..privacy import Filter, Ledger
+from ..files import atomic_write, jsonable
+from ..privacy import Filter
 from ..privacy.catalogue import ACCOUNTANTS
 from ..privacy.ledger import SETUP, STEP
 from ..train import Averaged, Progress, Trainer
@@ -62,17 +62,17 @@ class Run:
         self.augmentation_multiplicity, self.batch_size = augmentation_multiplicity, batch_size
         self.train_metrics, self.flags, self.budget, self.setup, self._releases = train_metrics, flags or {}, budget, [], {}
         self.data_name, self.notice = ("arrays", "") if data is None else (data.name, data.notice)
-        self.dataset_size = _public_size(plan, data, dataset_size)
+        self.dataset_size = _public_size(plan, data) if dataset_size is None else dataset_size
         self.settings = records.settings(self)
         self.device = "gpu" if namespace_of(*network.params.values()).__name__ == "cupy" else "cpu"
         if not self.folder.holds_run:
             self._refuse_hopeless()
-        self.data_sha256 = data.sha256 if data is not None and data.published else None
-        known = None if data is None or data.sha256 is None or data.published else data.sha256
-        self._own_data = data is None
+        self._own_data, known = data is None, None if data is None else data.sha256
+        self.data_sha256, known = (known, None) if known is not None and data.published else (None, known)
         facts = {**self.flags, **(inputs or {}), "device": self.device, "dataset": self.data_name,
                  "dataset_sha256": self.data_sha256, "settings": self.settings}
         ledger, self._saved = self.folder.open(facts, plan.relation, streams.reproducible, known)
+        self.begun = self._saved is not None  # a checkpoint exists: what comes before the first step is done
         self.budget = Filter(budget.accountant, budget.epsilon, budget.delta, ledger)
         self.stopped = None
 
@@ -80,11 +80,6 @@ class Run:
     def ledger(self):
         """What is charged so far."""
         return self.budget.ledger
-
-    @property
-    def begun(self):
-        """True if a checkpoint exists, so that what comes before the first step is done."""
-        return self._saved is not None
 
     @property
     def steps_per_epoch(self):
@@ -102,11 +97,11 @@ class Run:
             raise ParameterError(f"expected name={name!r} to be a word that no other release of the run has")
         self.setup.append((name, event, what))
         if self.begun:
-            path, arrays = self.folder.path / folders.CHECKPOINT, self._saved[0]
-            if f"release/{name}" not in arrays:
-                raise CheckpointError(f"{path}: release/{name} is missing: make the same calls of release_first again")
-            self._releases[name] = arrays[f"release/{name}"]
-            return namespace_of(*self.network.params.values()).asarray(self._releases[name])
+            stored = self._releases[name] = self._saved[0].get(f"release/{name}")
+            if stored is None:
+                raise CheckpointError(f"{self.folder.path / folders.CHECKPOINT}: release/{name} is missing: make the same "
+                                      "calls of release_first again")
+            return namespace_of(*self.network.params.values()).asarray(stored)
         self.budget.charge(event, purpose=SETUP)
         self.folder.charge(self.ledger)
         self._releases[name] = function()
@@ -124,34 +119,32 @@ class Run:
         Ctrl-C stops after the current step with a checkpoint; `stopped` then says "interrupted". The ledger is on disk
         before each block of one epoch, a checkpoint after it.
         """
+        model = model or self.network
         try:
             if self.folder.finished:
-                result = read_json(self.folder.path / folders.RESULT, CheckpointError)
+                result = self.folder.result()
                 self.stopped = result.get("stopped")
                 return result
             self.examples, self.tested = (x, y), None if x_test is None else (x_test, y_test)
-            record, history, seconds = self._train(model or self.network)
+            record, history, seconds = self._train(model)
             self.stopped = record.stopped
-            return None if record.stopped == "interrupted" else self._finish(record, history, model or self.network,
-                                                                             about, seconds)
+            return None if record.stopped == "interrupted" else self._finish(record, history, model, about, seconds)
         finally:
             self.folder.close()
 
     def summary(self):
         """What came out, for a person, and below it the figure to quote, the file to read and the next command."""
-        result = read_json(self.folder.path / folders.RESULT, CheckpointError)
-        return "\n".join([*records.summary(result), *records.next_steps(result, self.folder.path)])
+        return "\n".join(records.summary(self.folder.result(), self.folder.path))
 
     def _train(self, model):
         """(TrainRecord, history, (seconds in all, seconds in steps))."""
-        path, streams = self.folder.path / folders.CHECKPOINT, self.streams
-        plan, progress, history, before, identity = self.plan, Progress(), [], (0.0, 0.0), self._identity()
+        plan, streams, path = self.plan, self.streams, self.folder.path / folders.CHECKPOINT
+        progress, history, before, identity = Progress(), [], (0.0, 0.0), self._identity()
         if self.begun:
             progress, history, before = _resumed(path, *self._saved, self._releases, identity)
             checkpoint.restore_training(path, *self._saved, model, self.optimizer, streams)
             if not streams.reproducible:
-                lost = self._steps_lost(progress)
-                plan = plan.with_steps(max(plan.steps - lost, progress.step))
+                plan = plan.with_steps(max(plan.steps - self._steps_lost(progress), progress.step))
         self.curve_epsilon = self._curve_epsilon()
         trainer = Trainer(self.network, self.loss, self.optimizer, plan, self.budget, batch_size=self.batch_size,
                           augmentation_multiplicity=self.augmentation_multiplicity)
@@ -196,23 +189,19 @@ class Run:
         save_curves(path / folders.CURVES, column("epoch"), column("test_accuracy"), delta=column("delta_at_epsilon"),
                     train_accuracy=column("train_accuracy_not_private") if self.train_metrics else None,
                     epsilon=self.curve_epsilon, title=f"{self.name} on {self.data_name}", notice=self.notice)
-        statement = render(result)
         with atomic_write(path / folders.STATEMENT) as file:
-            file.write(statement)
+            file.write(statement := render(result))
         result["statement_sha256"] = sha256(statement.encode()).hexdigest()
         self.folder.finish(result)
         return result
 
     def _released(self):
         """A context in which the network holds the weights that are evaluated and saved: averages, if asked for."""
-        averaged = isinstance(self.optimizer, Averaged)
-        return self.optimizer.averaged_weights(self.network.params) if averaged else nullcontext()
+        return (self.optimizer.averaged_weights(self.network.params) if isinstance(self.optimizer, Averaged)
+                else nullcontext())
 
     def _refuse_hopeless(self):
-        ledger = Ledger(self.plan.relation)
-        for event, times in self.plan.charges(0, self.plan.sampler.period):
-            ledger.append(event, times)
-        spent = self.budget.accountant.epsilon(ledger, self.budget.delta).upper
+        spent = self.budget.accountant.epsilon(self.plan.ledger(self.plan.sampler.period), self.budget.delta).upper
         if not spent <= self.budget.epsilon:
             raise BudgetExceededError(f"not one lot fits into epsilon {self.budget.epsilon:g} at delta={self.budget.delta:g}; "
                                       "raise the target or the noise, or make lots smaller")
@@ -221,10 +210,8 @@ class Run:
         """Where delta is drawn against epochs: the target, or what the planned steps come to."""
         if not math.isinf(self.budget.epsilon):
             return self.budget.epsilon
-        whole = Ledger(self.plan.relation)
-        for event, times in [*((event, 1) for _, event, _ in self.setup), *self.plan.charges(0, self.plan.steps)]:
-            whole.append(event, times)
-        return self.budget.accountant.epsilon(whole, self.budget.delta).upper
+        return self.budget.accountant.epsilon(self.plan.ledger(before=[event for _, event, _ in self.setup]),
+                                              self.budget.delta).upper
 
     def _steps_lost(self, progress):
         """Steps that a crash of an unseeded run took: charged on disk, and not in the checkpoint.
@@ -242,13 +229,12 @@ class Run:
         return self.folder.digest(*(part for array in arrays for part in _bytes(array))) if arrays else None
 
 
-def _public_size(plan, data, size):
-    if size is None:
-        size = getattr(data, "nominal_size", getattr(plan.sampler, "dataset_size", None))
-    if size is None:
-        size = plan.expected_lot_size / plan.sampler.sampling_probability
-        size = round(size) if math.isclose(size, round(size)) else size
-    return size
+def _public_size(plan, data):
+    size = getattr(data, "nominal_size", getattr(plan.sampler, "dataset_size", None))
+    if size is not None:
+        return size
+    size = plan.expected_lot_size / plan.sampler.sampling_probability
+    return round(size) if math.isclose(size, round(size)) else size
 
 
 def _bytes(array):
@@ -264,11 +250,11 @@ def _resumed(path, arrays, header, releases, identity):
     if {name for name in arrays if name.startswith("release/")} != {f"release/{name}" for name in releases}:
         raise CheckpointError(f"{path}: the run released something else before its first step; make the same calls of "
                               "release_first again")
-    rows = all(isinstance(row, dict) and set(row) == set(seen.COLUMNS) and isinstance(row["step"], int)
-               and all(value in (None, "inf") or isinstance(value, number) for value in row.values())
-               for row in header["history"])
     seconds = extra.get("seconds") if isinstance(extra, dict) else None
-    if not (rows and isinstance(seconds, list) and len(seconds) == 2 and all(isinstance(each, number) for each in seconds)):
+    if not (isinstance(seconds, list) and len(seconds) == 2 and all(isinstance(each, number) for each in seconds)
+            and all(isinstance(row, dict) and set(row) == set(seen.COLUMNS) and isinstance(row["step"], int)
+                    and all(value in (None, "inf") or isinstance(value, number) for value in row.values())
+                    for row in header["history"])):
         raise CheckpointError(f"{path}: damaged: not what a run stores")
     if extra.get("examples") != identity:
         raise DataError(f"{path}: the run began with other examples; resume it with the same x and y")

@@ -4,7 +4,7 @@ The statement follows from result.json alone, so that anybody can render it agai
 """
 from ..numbers import lower_text, upper_text
 
-FORMAT = 2  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 3  # of the text: one more whenever `render` would write other bytes for the same result
 RELATIONS = {
     "add_remove": "one example more or less (add/remove)",
     "replace_one": "one example exchanged for another (replace-one)",
@@ -14,119 +14,96 @@ RELATIONS = {
 
 def render(result):
     """The text of privacy.md for the dictionary that result.json holds."""
-    return "\n".join(line for part in (_warnings, _done, _epsilon, _covered) for line in part(result)) + "\n"
+    paragraphs = [paragraph for part in (_warnings, _done, _epsilon, _covered) for paragraph in part(result)]
+    return "\n\n".join(filter(None, paragraphs)) + "\n"
 
 
 def _warnings(result):
     own = result["epsilon"][result["accountant"]]
-    yield "# Privacy statement"
-    yield ""
-    if result["notice"]:
-        yield f"**{result['notice']}**"
-        yield ""
-    if result["reproducible"]:
-        yield (f"**Seeded run (seed {result['seed']}): reproducible, and not to be released.** Anyone who knows the seed "
-               "can draw the noise again and subtract it. The figures below hold for the same run without a seed.")
-        yield ""
-    if own["upper"] == "inf":
-        yield "**Not private: something was released without noise, so epsilon is infinite and nothing is guaranteed.**"
-        yield ""
-    if own["kind"] != "bound":
-        yield (f"**No guarantee: the target of this run was held by {result['accountant']}, an approximation. Its epsilon may "
-               "be below the truth; read the certified figures beside it.**")
-        yield ""
-    yield f"Experiment {result['experiment']} on {result['dataset']}, device {result['device']}."
-    yield ""
+    return [
+        "# Privacy statement",
+        result["notice"] and f"**{result['notice']}**",
+        result["reproducible"] and (
+            f"**Seeded run (seed {result['seed']}): reproducible, and not to be released.** Anyone who knows the seed "
+            "can draw the noise again and subtract it. The figures below hold for the same run without a seed."),
+        own["upper"] == "inf" and (
+            "**Not private: something was released without noise, so epsilon is infinite and nothing is guaranteed.**"),
+        own["kind"] != "bound" and (
+            f"**No guarantee: the target of this run was held by {result['accountant']}, an approximation. Its epsilon may "
+            "be below the truth; read the certified figures beside it.**"),
+        f"Experiment {result['experiment']} on {result['dataset']}, device {result['device']}."]
 
 
 def _done(result):
     settings = result["settings"]
-    amplified = settings["period"] == 1
-    yield "## What was done"
-    yield ""
-    yield "| | |"
-    yield "|---|---|"
-    yield f"| training examples N (nominal, public) | {settings['dataset_size']} |"
-    yield f"| expected lot size L (the divisor, public) | {settings['expected_lot_size']:g} |"
-    yield (f"| {'sampling probability' if amplified else 'lot as a share of the data'} q = L/N | "
-           f"{settings['sampling_probability']:g} |")
-    yield f"| steps (lots) | {result['steps']}, charged {result['steps_charged']} |"
-    yield f"| sampler actually used | {result['sampler']} |"
-    yield f"| neighbouring relation | {RELATIONS[result['relation']]} |"
-    for group in settings["clip_groups"]:
-        yield (f"| clip group {group['name']} ({', '.join(group['parameters'])}) | "
-               f"{_noise(group)} |")
-    for setup in settings["setup"]:
-        yield f"| before the first step | {setup['what']} |"
-    for line in result["public"]:
-        yield f"| public, no charge | {line} |"
-    yield ""
-    yield ("One step releases all clip groups from the same lot. It is charged as one joint Gaussian, not group by "
-           "group, and each noise multiplier is the noise std over the sensitivity.")
-    again = result["setup_charged"] - len(settings["setup"])
-    if again > 0:
-        yield ""
-        yield (f"What came before the first step was charged {result['setup_charged']} times, because a run that was killed "
-               "had released it already.")
-    if result["steps_charged"] > result["steps"]:
-        yield ""
-        yield (f"{result['steps_charged'] - result['steps']} charged lots are not in the model: the run was killed, and "
-               "what they released is counted as released.")
-    if result["earlier_lots_charged"]:
-        yield ""
-        yield (f"{result['earlier_lots_charged']} more lots are charged, of earlier attempts whose checkpoint was gone "
-               "when the run began again: what they released is counted as released.")
-    yield ""
+    share = "sampling probability" if settings["period"] == 1 else "lot as a share of the data"
+    rows = [("", ""), ("---", "---"), ("training examples N (nominal, public)", settings["dataset_size"]),
+            ("expected lot size L (the divisor, public)", f"{settings['expected_lot_size']:g}"),
+            (f"{share} q = L/N", f"{settings['sampling_probability']:g}"),
+            ("steps (lots)", f"{result['steps']}, charged {result['steps_charged']}"),
+            ("sampler actually used", result["sampler"]), ("neighbouring relation", RELATIONS[result["relation"]]),
+            *((f"clip group {group['name']} ({', '.join(group['parameters'])})", _noise(group))
+              for group in settings["clip_groups"]),
+            *(("before the first step", setup["what"]) for setup in settings["setup"]),
+            *(("public, no charge", line) for line in result["public"])]
+    lost, earlier = result["steps_charged"] - result["steps"], result["earlier_lots_charged"]
+    return [
+        "## What was done", _table(rows),
+        "One step releases all clip groups from the same lot. It is charged as one joint Gaussian, not group by "
+        "group, and each noise multiplier is the noise std over the sensitivity.",
+        result["setup_charged"] > len(settings["setup"]) and (
+            f"What came before the first step was charged {result['setup_charged']} times, because a run that was killed "
+            "had released it already."),
+        lost > 0 and (f"{lost} charged lots are not in the model: the run was killed, and what they released is counted as "
+                      "released."),
+        earlier and (f"{earlier} more lots are charged, of earlier attempts whose checkpoint was gone when the run began "
+                     "again: what they released is counted as released.")]
 
 
 def _epsilon(result):
-    yield f"## Epsilon at delta = {result['delta']:g}"
-    yield ""
-    yield "| accountant | lower | estimate | upper | |"
-    yield "|---|---|---|---|---|"
+    rows = [("accountant", "lower", "estimate", "upper", ""), ("---",) * 5]
     for name, bound in result["epsilon"].items():
         mark = " (held the target)" if name == result["accountant"] and result["target_epsilon"] is not None else ""
-        cells = lower_text(bound["lower"]), _nearest(bound["estimate"]), upper_text(bound["upper"])
-        yield f"| {name}{mark} | {' | '.join(cells)} | {bound['kind']} |"
-    yield ""
-    yield "Quote the smallest upper end of a row marked bound. Upper ends are rounded up, lower ends down."
-    yield ""
-    yield (f"Without amplification by sampling (each example in one lot of every epoch, {result['accountant']}): "
-           f"epsilon {upper_text(result['epsilon_without_amplification']['upper'])}."
-           + (" The figures above need the lots to be drawn as stated, in secret."
-              if result["settings"]["period"] == 1 else ""))
-    yield ""
+        rows.append((f"{name}{mark}", lower_text(bound["lower"]), _nearest(bound["estimate"]), upper_text(bound["upper"]),
+                     bound["kind"]))
+    return [
+        f"## Epsilon at delta = {result['delta']:g}", _table(rows),
+        "Quote the smallest upper end of a row marked bound. Upper ends are rounded up, lower ends down.",
+        f"Without amplification by sampling (each example in one lot of every epoch, {result['accountant']}): "
+        f"epsilon {upper_text(result['epsilon_without_amplification']['upper'])}."
+        + (" The figures above need the lots to be drawn as stated, in secret." if result["settings"]["period"] == 1 else "")]
 
 
 def _covered(result):
-    names = [setup["name"] for setup in result["settings"]["setup"]]
-    before = f", and what was released before the first step ({', '.join(names)})" if names else ""
-    kept = result["not_for_release"]
-    yield "## What is covered"
-    yield ""
-    yield (f"Released: the network's parameters after every step (model.npz){before}. The guarantee covers all of "
-           "it together, and every intermediate state of the network, for each training example by itself (for k examples "
-           "of one person it is weaker).")
-    yield ""
-    yield ("Not for release: any file of a seeded run." if result["reproducible"] else
-           f"Not for release: {', '.join(kept)}. All other files of the folder may be passed on.")
-    yield ""
-    yield "## What is not covered"
-    yield ""
-    yield "- Other runs on the same data: tuning, other seeds, runs that were thrown away. Each spends its own epsilon."
+    names = ", ".join(setup["name"] for setup in result["settings"]["setup"])
+    before = f", and what was released before the first step ({names})" if names else ""
+    evaluated = "There was none: no file holds a figure that would be named `not_private`."
     if result["not_private"]:
-        yield ("- Evaluation on training data: these figures, named `not_private`, are exact: "
-               f"{'; '.join(result['not_private'])}. Train with --no-train-metrics, or do not pass those files on.")
-    else:
-        yield "- Evaluation on training data. There was none: no file holds a figure that would be named `not_private`."
-    yield "- The test set. It is not protected, and its accuracy is exact."
-    yield ("- Floating point: noise is drawn in float32 by a statistical generator (SFC64, or the GPU's), not a "
-           "cryptographic one, and without the defence of Mironov 2012 against low-order bits.")
-    yield "- Timing, and anyone who can read this machine's memory or files while it runs."
-    yield ""
-    yield f"Ledger SHA-256 {result['ledger_sha256']} (canonical form of ledger.json)."
-    yield "`python -m minidp verify DIR` computes every figure again and compares each file with manifest.json. That catches"
-    yield "accidents and single edits, not somebody who edits ledger, result, statement and manifest together."
+        evaluated = (f"These figures, named `not_private`, are exact: {'; '.join(result['not_private'])}. Train with "
+                     "--no-train-metrics, or do not pass those files on.")
+    return [
+        "## What is covered",
+        f"Released: the network's parameters after every step (model.npz){before}. The guarantee covers all of "
+        "it together, and every intermediate state of the network, for each training example by itself (for k examples "
+        "of one person it is weaker).",
+        "Not for release: any file of a seeded run." if result["reproducible"] else
+        f"Not for release: {', '.join(result['not_for_release'])}. All other files of the folder may be passed on.",
+        "## What is not covered",
+        "- Other runs on the same data: tuning, other seeds, runs that were thrown away. Each spends its own epsilon.\n"
+        f"- Evaluation on training data. {evaluated}\n"
+        "- The test set. It is not protected, and its accuracy is exact.\n"
+        "- Floating point: the guarantee is proved for real numbers. In the machine, noise is continuous float32 from a "
+        "statistical generator (SFC64, or the GPU's), and sums over a lot are rounded. Published attacks on both succeed "
+        "against a released gradient or released weights, so epsilon does not cover an attacker who reads their last bits "
+        "(tests that show it are in tests/attacks of the source).\n"
+        "- Timing, and anyone who can read this machine's memory or files while it runs.",
+        f"Ledger SHA-256 {result['ledger_sha256']} (canonical form of ledger.json).\n"
+        "`python -m minidp verify DIR` computes every figure again and compares each file with manifest.json. That catches\n"
+        "accidents and single edits, not somebody who edits ledger, result, statement and manifest together."]
+
+
+def _table(rows):
+    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
 
 
 def _noise(group):

@@ -1,6 +1,4 @@
 """Whether the files of a run agree with each other, with its ledger, and with what was written."""
-import hashlib
-import hmac
 import json
 from pathlib import Path
 from typing import NamedTuple
@@ -10,10 +8,8 @@ from ..files import read_json
 from ..numbers import upper_text
 from ..privacy import Ledger
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds
-from .folder import CONFIG, FILES, KEY, LEDGER, MANIFEST, RESULT
+from .folder import CONFIG, FILES, KEY, LEDGER, MANIFEST, RESULT, fingerprint
 from .questions import Files, Finding
-
-SO_FAR = ("moments", "loss_distribution")
 
 
 class Report(NamedTuple):
@@ -57,7 +53,7 @@ def _so_far(folder, ledger):
     try:
         config = read_json(folder / CONFIG)
         delta = config["settings"]["delta"] if "settings" in config else config["delta"]
-        found = all_bounds(ledger, SO_FAR, delta=delta)
+        found = all_bounds(ledger, ("moments", "loss_distribution"), delta=delta)
     except (MinidpError, LookupError, TypeError, ArithmeticError) as error:
         return f"not finished (no {RESULT}), and {CONFIG} gives no delta to say what is spent ({error})"
     spent = ", ".join(f"{upper_text(bound.upper)} by {name}" for name, (bound, *_) in found.items())
@@ -82,8 +78,7 @@ def _ask_bytes(found, folder):
             changed.append(f"{name} is missing")
         elif "hmac_sha256" in digests and key is None:
             changed.append(f"{name} cannot be checked without {KEY}")
-        elif digests != ({"hmac_sha256": hmac.new(key, content, hashlib.sha256).hexdigest()} if "hmac_sha256" in digests
-                         else {"sha256": hashlib.sha256(content).hexdigest()}):
+        elif digests != fingerprint(content, key if "hmac_sha256" in digests else None):
             changed.append(f"{name} was changed")
     if text != json.dumps(manifest, indent=2) + "\n" or set(manifest["files"]) != set(FILES):
         changed.append(f"{MANIFEST} was changed")

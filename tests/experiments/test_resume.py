@@ -50,7 +50,7 @@ def kill_and_resume(start_script, run_script, tmp_path, flags, kills, on_kill=la
     return done
 
 
-@pytest.mark.parametrize("kills, steps", [(4, 3000), pytest.param(50, 40_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills, steps", [(4, 3000), pytest.param(50, 16_000, marks=pytest.mark.slow)])
 def test_a_killed_seeded_run_ends_bit_for_bit_like_one_that_was_not(kills, steps, start_script, run_script, tmp_path):
     flags = (*FLAGS, "--seed", 5, "--steps", steps, "--average", 0.99)
     run_script(*flags, "--out", "whole", check=0)

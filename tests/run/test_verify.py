@@ -95,9 +95,9 @@ def test_edits_of_the_result_that_change_no_accounting_are_noticed(run, change):
     (lambda r: r.update(sampler="ShuffleSampler"), "Is the sampler used the one accounted for?"),
     (lambda r: r.update(steps=r["steps"] + 5), "Did any step run uncharged?"),
     (lambda r: r.update(steps=10**38), "Did any step run uncharged?"),
-    (lambda r: r["settings"]["clip_groups"][0].update(noise_std_on_sum=8.0), "Is the noise of dense1 sigma C"),
-    (lambda r: r["settings"].update(sampling_probability=0.01), "Is q the expected lot over"),
-    (lambda r: r["settings"].update(expected_lot_size=6), "and the lot the one asked for?"),
+    (lambda r: r["settings"]["clip_groups"][0].update(noise_std_on_sum=8.0), "Do q, the groups' noise"),
+    (lambda r: r["settings"].update(sampling_probability=0.01), "Do q, the groups' noise"),
+    (lambda r: r["settings"].update(expected_lot_size=6), "Are lot and noise the ones asked for?"),
     (lambda r: r["settings"].update(setup=[]), "Is every release in the ledger"),
     (lambda r: r["settings"]["setup"][0]["event"].update(noise_multiplier=9.0), "Is every release in the ledger"),
     (lambda r: r["epsilon"]["moments"].update(upper=0.5), "Does epsilon by moments come out again?"),
@@ -123,7 +123,7 @@ def test_a_result_that_says_something_else_is_noticed_even_when_it_is_sealed_aga
 
 @pytest.mark.parametrize("change, question", [
     (lambda c: c.update(sampler="shuffle"), "Is the sampler used the one accounted for?"),
-    (lambda c: c.update(noise_multiplier=3.0), "Is the noise multiplier the one asked for?"),
+    (lambda c: c.update(noise_multiplier=3.0), "Are lot and noise the ones asked for?"),
     (lambda c: c.update(charged=False), "and the configuration the recorded one?"),
     (lambda c: c["settings"].update(optimizer="Adam"), "and the configuration the recorded one?"),
     (lambda c: c.update(target_epsilon=0.1), "Was the target kept?")])
@@ -153,7 +153,7 @@ def test_metrics_with_a_smaller_epsilon_are_noticed(run):
     cells[0][at] = "0.01"
     (run / "metrics.csv").write_text("\n".join([head, *map(",".join, cells)]) + "\n")
     RunFolder(run).seal(private=True)
-    assert failed(run) == ["Is epsilon in the metrics never below what its step had cost?"]
+    assert failed(run) == ["Is epsilon in the metrics never below what its step had cost, and in the end the run's?"]
 
 
 def test_noise_that_follows_a_schedule_is_rebuilt_from_it(tmp_path):
