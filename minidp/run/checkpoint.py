@@ -21,14 +21,13 @@ _SHORT.maxstring = 100
 
 def save_arrays(path, arrays, header):
     """Write {name: array} and a JSON-able header into one .npz, whole or not at all."""
-    host = {name: to_host(array) for name, array in arrays.items()}
     text = np.array(json.dumps({"format": FORMAT, **header}, allow_nan=False))
     with atomic_write(path, "wb") as file:
-        np.savez(file, header=text, **host)
+        np.savez(file, header=text, **{name: to_host(array) for name, array in arrays.items()})
 
 
-def load_arrays(path):
-    """({name: array}, header) of what `save_arrays` wrote. Raises CheckpointError, naming the file."""
+def load_arrays(path, kind=None):
+    """({name: array}, header) of what `save_arrays` wrote, of that kind. Raises CheckpointError, naming the file."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
@@ -40,6 +39,8 @@ def load_arrays(path):
         raise CheckpointError(f"{path}: not a file that minidp wrote, or damaged ({why})") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise CheckpointError(f"{path}: expected format {FORMAT}, got {header!r:.80}")
+    if kind is not None and header.get("kind") != kind:
+        raise CheckpointError(f"{path}: expected a {kind}, got a {header.get('kind')}")
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray) or array.dtype.kind != "f" or not np.isfinite(array).all():
             raise CheckpointError(f"{path}: expected finite floating-point numbers in {name}")
@@ -51,14 +52,13 @@ def restore(path, stored, target):
 
     Raises CheckpointError for an array that is missing, extra, of another shape or of more precision.
     """
-    missing, extra = sorted(set(target) - set(stored)), sorted(set(stored) - set(target))
-    if missing or extra:
-        what = [f"{name} is missing" for name in missing] + [f"{name} is not expected" for name in extra]
-        raise CheckpointError(f"{path}: {'; '.join(what)}")
+    odd = [f"{name} is missing" for name in sorted({*target} - {*stored})] + [
+        f"{name} is not expected" for name in sorted({*stored} - {*target})]
+    if odd:
+        raise CheckpointError(f"{path}: {'; '.join(odd)}")
     for name, array in target.items():
         if stored[name].shape != tuple(array.shape):
-            raise CheckpointError(
-                f"{path}: expected {name} of shape {tuple(array.shape)}, got {stored[name].shape}")
+            raise CheckpointError(f"{path}: expected {name} of shape {tuple(array.shape)}, got {stored[name].shape}")
         if not np.can_cast(stored[name].dtype, array.dtype):
             raise CheckpointError(f"{path}: expected {name} of dtype {array.dtype}, got {stored[name].dtype}")
     for name, array in target.items():
@@ -75,9 +75,7 @@ def load_model(path, network):
 
     Raises CheckpointError, naming file and array, for anything missing, extra, wrong-shaped or not finite.
     """
-    arrays, header = load_arrays(path)
-    if header.get("kind") != "model":
-        raise CheckpointError(f"{path}: expected a model, got a {header.get('kind')}")
+    arrays, header = load_arrays(path, "model")
     restore(path, arrays, network.state())
     return header.get("about") or {}
 
@@ -108,24 +106,15 @@ def save_checkpoint(path, network, optimizer, ledger, progress, streams, config,
 
     releases: {name: array} of what was released before the first step, which are stored as release/NAME.
     """
-    header = {
-        "kind": "checkpoint",
-        "config": config,
-        "extra": extra,
-        "history": history,
-        "ledger": ledger.to_json(),
-        "progress": [progress.step, progress.charged],
-        "streams": streams.state() if streams.reproducible else None,
-    }
     arrays = {f"release/{name}": array for name, array in (releases or {}).items()}
-    save_arrays(path, {**arrays, **_arrays(network, optimizer)}, header)
+    save_arrays(path, arrays | _arrays(network, optimizer), {
+        "kind": "checkpoint", "config": config, "extra": extra, "history": history, "ledger": ledger.to_json(),
+        "progress": [progress.step, progress.charged], "streams": streams.state() if streams.reproducible else None})
 
 
 def load_checkpoint(path, config):
     """(arrays, header with `ledger` and `progress` as objects); raises CheckpointError if `config` differs."""
-    arrays, header = load_arrays(path)
-    if header.get("kind") != "checkpoint":
-        raise CheckpointError(f"{path}: expected a checkpoint, got a {header.get('kind')}")
+    arrays, header = load_arrays(path, "checkpoint")
     try:
         saved = header["config"]
         header["ledger"] = Ledger.from_json(header["ledger"])
@@ -153,8 +142,6 @@ def restore_training(path, arrays, header, network, optimizer, streams):
 
 def _arrays(network, optimizer):
     """{name in the file: array} of everything that training changes, and the constants."""
-    arrays = {f"network/{name}": array for name, array in network.state().items()}
-    for slot, by_key in optimizer.slots.items():
-        for (layer, name), array in by_key.items():
-            arrays[f"optimizer/{slot}/{layer}.{name}"] = array
-    return arrays
+    return {f"network/{name}": array for name, array in network.state().items()} | {
+        f"optimizer/{slot}/{layer}.{name}": array
+        for slot, by_key in optimizer.slots.items() for (layer, name), array in by_key.items()}

@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 from ..errors import CheckpointError, DataError, ParameterError
-from ..files import atomic_write, json_text, jsonable, read_json, write_json
+from ..files import json_text, jsonable, read_json, write_json
 from ..privacy.ledger import STEP, Ledger
 from .checkpoint import load_checkpoint, refuse_differences, save_checkpoint
 
@@ -40,13 +40,14 @@ class RunFolder:
         Raises ParameterError where `path` holds a run and resume is False, or holds none and resume is True.
         """
         self.path, self.resume, self.began = Path(path), resume, time.perf_counter()
-        if self.holds_run and resume is False:
-            self._refuse_second()
+        self._refuse_second()
         if resume and not self.holds_run:
             raise ParameterError(f"{self.path} holds no run to resume; leave out --resume to start one")
         if self.path.exists() and not self.path.is_dir():
             raise ParameterError(f"{self.path} is a file; name a folder")
-        _check_writable(self.path)
+        place = next(place for place in (self.path, *self.path.absolute().parents) if place.exists())
+        if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+            raise ParameterError(f"{path} cannot be written: {place} is not a folder that may be written to")
 
     @property
     def holds_run(self):
@@ -84,8 +85,7 @@ class RunFolder:
             self.config["dataset_hmac_sha256"] = self.digest(private_digest.encode())
         self._on_disk = self._read_ledger()
         if path.exists():
-            if self.resume is False:  # another process began a run here since the first look
-                self._refuse_second()
+            self._refuse_second()  # another process may have begun a run here since the first look
             saved = read_json(path, CheckpointError)
             self._charged = saved.pop(CHARGED, False)
             if "settings" not in saved:
@@ -104,9 +104,11 @@ class RunFolder:
             # A seeded run draws the same noise again; without a seed what was charged is gone.
             return (Ledger(relation) if seeded else _of_earlier_attempts(stood)), None
         arrays, header = load_checkpoint(self.path / CHECKPOINT, self.config)
-        if not seeded:
-            _check_extends(self.path, header["ledger"], stood)
-        return (header["ledger"] if seeded else stood), (arrays, header)
+        if seeded:
+            return header["ledger"], (arrays, header)
+        if header["ledger"].relation is not stood.relation or _counted(header["ledger"]) - _counted(stood):
+            raise DataError(f"{self.path}: {LEDGER} shows less than {CHECKPOINT} had charged; it was changed by hand")
+        return stood, (arrays, header)
 
     def charge(self, ledger):
         """Put the ledger on disk, before what it covers is released; config.json remembers that there is one."""
@@ -139,17 +141,18 @@ class RunFolder:
 
     def finish(self, result):
         """Write manifest.json, and last of all result.json, which says that the run is finished."""
-        text = json_text(result)
-        self.seal(bool(result["not_private"]), {RESULT: text.encode()})
-        with atomic_write(self.path / RESULT) as file:
-            file.write(text)
+        self.seal(bool(result["not_private"]), json_text(result).encode())
+        write_json(self.path / RESULT, result)
 
-    def seal(self, private, content=None):
-        """Write manifest.json, the SHA-256 of every file; keyed for those that may hold private figures, if `private`."""
-        content = {name: (self.path / name).read_bytes() for name in FILES if name not in (content or {})} | (content or {})
+    def seal(self, private, result=None):
+        """Write manifest.json, the SHA-256 of every file; keyed for those that may hold private figures, if `private`.
+
+        result: what result.json is going to hold, where it is not written yet.
+        """
+        content = {name: result if name == RESULT and result else (self.path / name).read_bytes() for name in FILES}
+        keyed = MAY_BE_PRIVATE if private else ()
         write_json(self.path / MANIFEST, {"format": 1, "files": {
-            name: fingerprint(content[name], self._key() if private and name in MAY_BE_PRIVATE else None)
-            for name in FILES}})
+            name: fingerprint(found, self._key() if name in keyed else None) for name, found in content.items()}})
 
     def close(self):
         """Let others in."""
@@ -184,13 +187,14 @@ class RunFolder:
                 self._unlock()
         path = self.path / LOCK
         try:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+            path.touch(exist_ok=False)
         except FileExistsError as error:
             raise ParameterError(f"{busy}; if none is (after a crash), delete {path}") from error
         self._unlock = weakref.finalize(self, path.unlink, missing_ok=True)
 
     def _refuse_second(self):
-        raise ParameterError(f"{self.path} already holds a run; choose another folder, or add --resume")
+        if self.resume is False and self.holds_run:
+            raise ParameterError(f"{self.path} already holds a run; choose another folder, or add --resume")
 
 
 def fingerprint(content, key=None):
@@ -207,18 +211,8 @@ def _of_earlier_attempts(ledger):
     return named
 
 
-def _check_extends(path, earlier, later):
-    before, after = Counter(), Counter()
-    for ledger, counts in ((earlier, before), (later, after)):
-        for event, count, purpose in ledger.entries():
-            counts[event, purpose] += count
-    if later.relation is not earlier.relation or before - after:
-        raise DataError(f"{path}: {LEDGER} shows less than {CHECKPOINT} had charged; it was changed by hand")
-
-
-def _check_writable(path):
-    place = path
-    while not place.exists():
-        place = place.parent
-    if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
-        raise ParameterError(f"{path} cannot be written: {place} is not a folder that may be written to")
+def _counted(ledger):
+    counts = Counter()
+    for event, count, purpose in ledger.entries():
+        counts[event, purpose] += count
+    return counts

@@ -25,23 +25,12 @@ TRAINING_FIGURES = ("train_accuracy", "metrics.csv: columns named not_private", 
                     "checkpoint.npz: history")
 
 
-def every_epsilon(ledger, delta, own):
-    """{name: {lower, estimate, upper, kind, note}}; null where an accountant has no theorem for an event.
-
-    own: the accountant that held the run's target, told of beside the usual ones.
-    """
-    return {name: {**bound.to_json(), "kind": kind, "note": note}
-            for name, (bound, kind, note) in all_bounds(ledger, dict.fromkeys((*ACCOUNTANTS, own)), delta=delta).items()}
-
-
 def unamplified(accountant, charged, delta, steps_per_epoch):
     """Epsilon of what was charged if each example were in one lot of every epoch, and nothing gained from sampling."""
     ledger = Ledger(charged.relation)
     for event, times in charged.items():
-        if isinstance(event, (PoissonSampled, FixedSizeSampled)):
-            ledger.append(event.event, math.ceil(times / steps_per_epoch))
-        else:
-            ledger.append(event, times)
+        sampled = isinstance(event, (PoissonSampled, FixedSizeSampled))
+        ledger.append(*(event.event, math.ceil(times / steps_per_epoch)) if sampled else (event, times))
     return accountant.epsilon(ledger, delta)
 
 
@@ -49,37 +38,27 @@ def settings(run):
     """The numbers that the accounting rests on, and what the descent is; known before the first charge."""
     optimizer, averaged = run.optimizer, isinstance(run.optimizer, Averaged)
     return jsonable({
-        "dataset_size": run.dataset_size,
-        "planned_steps": run.plan.steps,
-        "accountant": run.budget.accountant.name,
-        "target_epsilon": run.budget.epsilon,
-        "delta": run.budget.delta,
+        "dataset_size": run.dataset_size, "planned_steps": run.plan.steps, "accountant": run.budget.accountant.name,
+        "target_epsilon": run.budget.epsilon, "delta": run.budget.delta,
         "augmentation_multiplicity": run.augmentation_multiplicity,
         "optimizer": type(optimizer.optimizer if averaged else optimizer).__name__,
-        "average": optimizer.decay if averaged else 0.0,
-        "learning_rate": _setting(optimizer.learning_rate),
-        **settings_of(run.plan, run.dataset_size),
-    })
+        "average": optimizer.decay if averaged else 0.0, "learning_rate": _setting(optimizer.learning_rate),
+        **settings_of(run.plan, run.dataset_size)})
 
 
 def settings_of(plan, size):
     """The settings that follow from a plan and the public number of examples."""
     lot, sensitivity = plan.expected_lot_size, plan.sanitizer.sensitivity(plan.relation)
     return jsonable({
-        "expected_lot_size": lot,
-        "sampling_probability": lot / size,
-        "sampler": type(plan.sampler).__name__,
-        "period": plan.sampler.period,
+        "expected_lot_size": lot, "sampling_probability": lot / size,
+        "sampler": type(plan.sampler).__name__, "period": plan.sampler.period,
         "clip_groups": [
             {"name": group.name, "clip_norm": _setting(group.clip_norm),
              "noise_multiplier": _setting(group.noise_multiplier),
              "noise_std_on_sum": group.noise_std if group.constant else None,
              "noise_std_on_mean": group.noise_std / lot if group.constant else None,
              "sensitivity": sensitivity[group.name] if group.constant else None,
-             "parameters": [".".join(key) for key in group.keys]}
-            for group in plan.sanitizer.groups
-        ],
-    })
+             "parameters": [".".join(key) for key in group.keys]} for group in plan.sanitizer.groups]})
 
 
 def _setting(value):
@@ -99,46 +78,30 @@ def make_result(run, record, last, about, seconds):
     not_private = [*(TRAINING_FIGURES if run.train_metrics else ()), *figures]
     setup = [{"name": name, "what": what, "event": event_to_json(event),
               "noise_multiplier": getattr(event, "noise_multiplier", None)} for name, event, what in run.setup]
+    # {name: (Bound, kind, note)} of the usual accountants and the one that held the target; null where one has no theorem
+    bounds = all_bounds(ledger, dict.fromkeys((*ACCOUNTANTS, budget.accountant.name)), delta=budget.delta)
     return jsonable({
-        "experiment": run.name,
-        "dataset": run.data_name,
-        "dataset_sha256": run.data_sha256,
-        "notice": run.notice,
-        "device": run.device,
-        "gradients": plan.sanitizer.strategy,
-        "sampler": type(plan.sampler).__name__,
-        "relation": plan.relation.value,
-        "command": run.command,
-        "config": run.flags,
+        "experiment": run.name, "dataset": run.data_name, "dataset_sha256": run.data_sha256, "notice": run.notice,
+        "device": run.device, "gradients": plan.sanitizer.strategy,
+        "sampler": type(plan.sampler).__name__, "relation": plan.relation.value,
+        "command": run.command, "config": run.flags,
         "settings": {**run.settings, "setup": setup,
                      **{f"{each['name']}_noise_multiplier": each["noise_multiplier"] for each in setup}},
         "public": list(run.public),
-        "steps": steps,
-        "steps_charged": ledger.count_of(STEP) * period,
-        "setup_charged": ledger.count_of(SETUP),
+        "steps": steps, "steps_charged": ledger.count_of(STEP) * period, "setup_charged": ledger.count_of(SETUP),
         "earlier_lots_charged": ledger.count_of(EARLIER) * period,
-        "epochs": steps / run.steps_per_epoch,
-        "stopped": record.stopped,
-        "test_accuracy": last["test_accuracy"],
-        "train_accuracy": last["train_accuracy_not_private"],
-        "not_private": not_private,
-        "not_for_release": [*(MAY_BE_PRIVATE if not_private else ()), KEY],
-        "epsilon": every_epsilon(ledger, budget.delta, budget.accountant.name),
+        "epochs": steps / run.steps_per_epoch, "stopped": record.stopped,
+        "test_accuracy": last["test_accuracy"], "train_accuracy": last["train_accuracy_not_private"],
+        "not_private": not_private, "not_for_release": [*(MAY_BE_PRIVATE if not_private else ()), KEY],
+        "epsilon": {name: {**bound.to_json(), "kind": kind, "note": note} for name, (bound, kind, note) in bounds.items()},
         "epsilon_without_amplification": unamplified(budget.accountant, ledger, budget.delta,
                                                      run.steps_per_epoch).to_json(),
-        "accountant": budget.accountant.name,
+        "accountant": budget.accountant.name, "delta": budget.delta,
         "target_epsilon": None if math.isinf(budget.epsilon) else budget.epsilon,
-        "delta": budget.delta,
-        "seconds_total": seconds[0],
-        "seconds_per_step": seconds[1] / steps if steps else None,
-        "reproducible": run.streams.reproducible,
-        "seed": run.streams.seed,
-        "ledger_sha256": ledger.sha256(),
-        "statement_format": FORMAT,
-        "versions": versions(),
-        "commit": git_commit(),
-        **about,
-    })
+        "seconds_total": seconds[0], "seconds_per_step": seconds[1] / steps if steps else None,
+        "reproducible": run.streams.reproducible, "seed": run.streams.seed,
+        "ledger_sha256": ledger.sha256(), "statement_format": FORMAT,
+        "versions": versions(), "commit": git_commit(), **about})
 
 
 def summary(result, path):

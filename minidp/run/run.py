@@ -27,9 +27,9 @@ class Run:
         result = run.train(x, y, x_test, y_test)
         print(run.summary())
 
-    The same lines again go on with a run that was interrupted or killed, and return the result of one that is
-    finished. `python -m minidp verify runs/mine` checks what the folder says. Without a seed, lots that a crash took
-    stay charged, and the run gets that many fewer; with a seed they are drawn again, the same.
+    The same lines again go on with a run that was interrupted or killed, and return the result of a finished one.
+    `python -m minidp verify runs/mine` checks what the folder says. Without a seed, lots that a crash took stay
+    charged, and the run gets that many fewer; with a seed they are drawn again, the same.
 
     folder    its path, or a `RunFolder`
     network   what is trained (nn.Sequential)
@@ -65,8 +65,10 @@ class Run:
         self.dataset_size = _public_size(plan, data) if dataset_size is None else dataset_size
         self.settings = records.settings(self)
         self.device = "gpu" if namespace_of(*network.params.values()).__name__ == "cupy" else "cpu"
-        if not self.folder.holds_run:
-            self._refuse_hopeless()
+        first = plan.ledger(plan.sampler.period)
+        if not self.folder.holds_run and not budget.accountant.epsilon(first, budget.delta).upper <= budget.epsilon:
+            raise BudgetExceededError(f"not one lot fits into epsilon {budget.epsilon:g} at delta={budget.delta:g}; "
+                                      "raise the target or the noise, or make lots smaller")
         self._own_data, known = data is None, None if data is None else data.sha256
         self.data_sha256, known = (known, None) if known is not None and data.published else (None, known)
         facts = {**self.flags, **(inputs or {}), "device": self.device, "dataset": self.data_name,
@@ -149,12 +151,10 @@ class Run:
         trainer = Trainer(self.network, self.loss, self.optimizer, plan, self.budget, batch_size=self.batch_size,
                           augmentation_multiplicity=self.augmentation_multiplicity)
 
-        def spent():
-            return before[0] + time.perf_counter() - self.folder.began, before[1] + trainer.seconds
-
-        def save(at):
-            self.folder.checkpoint(model, self.optimizer, self.ledger, at, streams, jsonable(history),
-                                   {"seconds": list(spent()), "examples": identity}, self._releases)
+        spent = lambda: (before[0] + time.perf_counter() - self.folder.began, before[1] + trainer.seconds)
+        save = lambda at: self.folder.checkpoint(
+            model, self.optimizer, self.ledger, at, streams, jsonable(history),
+            {"seconds": list(spent()), "examples": identity}, self._releases)
 
         with seen.make_bar(plan.steps, progress.step, self.quiet) as bar, seen.stop_on_interrupt() as stop:
             if not streams.reproducible and progress.charged > progress.step:
@@ -179,8 +179,7 @@ class Run:
         path = self.folder.path
         with self._released():
             last = seen.measure(self, record.progress.step, whole=True)
-            about = (about() if callable(about) else about) or {}
-            result = records.make_result(self, record, last, about, seconds)
+            result = records.make_result(self, record, last, (about() if callable(about) else about) or {}, seconds)
             self.folder.charge(self.ledger)
             checkpoint.save_model(path / folders.MODEL, model, {key: result[key] for key in ("experiment", "dataset", "steps")})
         history = [row for row in history if row["step"] < record.progress.step] + [last]
@@ -200,12 +199,6 @@ class Run:
         return (self.optimizer.averaged_weights(self.network.params) if isinstance(self.optimizer, Averaged)
                 else nullcontext())
 
-    def _refuse_hopeless(self):
-        spent = self.budget.accountant.epsilon(self.plan.ledger(self.plan.sampler.period), self.budget.delta).upper
-        if not spent <= self.budget.epsilon:
-            raise BudgetExceededError(f"not one lot fits into epsilon {self.budget.epsilon:g} at delta={self.budget.delta:g}; "
-                                      "raise the target or the noise, or make lots smaller")
-
     def _curve_epsilon(self):
         """Where delta is drawn against epochs: the target, or what the planned steps come to."""
         if not math.isinf(self.budget.epsilon):
@@ -214,10 +207,7 @@ class Run:
                                               self.budget.delta).upper
 
     def _steps_lost(self, progress):
-        """Steps that a crash of an unseeded run took: charged on disk, and not in the checkpoint.
-
-        They may have run, and their noise is not known, so their charges stay and the run gets that many fewer.
-        """
+        """Steps that a crash of an unseeded run took: charged on disk, not in the checkpoint, their noise unknown."""
         on_disk = self.ledger.count_of(STEP) * self.plan.sampler.period
         if progress.charged > on_disk:
             raise CheckpointError(f"the checkpoint claims {progress.charged} charged lots, the ledger holds {on_disk}")
