@@ -5,20 +5,20 @@ same with every accountant and the certified band.
 """
 import math
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from common.config import FREE, command_of, option, parse, to_json
+from common.config import FREE, POSITIVE, Checked, command_of, option, parse, to_json
 from common.verdicts import compare
 
 from minidp.cli import user_errors
-from minidp.errors import ParameterError
 from minidp.files import write_json
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant, PoissonSampled
 from minidp.privacy.catalogue import ACCOUNTANTS, make
 from minidp.privacy.plots import save_epsilon_curves
 from minidp.privacy.moments import PAPER_ORDERS
 from minidp.run.record import git_commit, versions
-from minidp.validate import count, in_range, positive_finite
+from minidp.validate import in_range, positive_finite
 
 FIGURE_2 = ("paper_strong_composition", "moments_paper_orders")
 # what the paper's text prints: epochs, epsilon
@@ -26,24 +26,16 @@ PRINTED = ((100, 1.26, "1.26"), (100, 9.34, "9.34"), (400, 2.55, "2.55"), (400, 
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Checked):
     """Section 5.1, Figure 2."""
 
-    sampling_probability: float = option(0.01, "q")
-    noise_multiplier: float = option(4.0, "sigma")
-    delta: float = option(1e-5, "delta")
-    epochs: float = option(400.0, "E = q T, at the right end")
-    points: int = option(200, "points on each curve")
+    sampling_probability: float = option(0.01, "q", partial(in_range, 0, 1, open_low=True))
+    noise_multiplier: float = option(4.0, "sigma", positive_finite)
+    delta: float = option(1e-5, "delta", partial(in_range, 0, 1, open_low=True, open_high=True))
+    epochs: float = option(400.0, "E = q T, at the right end", partial(in_range, 0, 1e6, open_low=True))
+    points: int = option(200, "points on each curve", POSITIVE)
     out: str = option("runs/accountant_curves", "folder for figure_2, all_accountants and result.json")
     smoke: bool = option(False, "a few points only")
-
-    def __post_init__(self):
-        positive_finite(noise_multiplier=self.noise_multiplier)
-        in_range(0, 1e6, open_low=True, epochs=self.epochs)
-        in_range(0, 1, open_low=True, open_high=True, delta=self.delta)
-        count(1, points=self.points)
-        if not 0 < self.sampling_probability <= 1:
-            raise ParameterError(f"expected sampling_probability={self.sampling_probability!r} in (0, 1]")
 
 
 def accountants():

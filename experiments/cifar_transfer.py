@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common.config import option, parse
+from common.config import POSITIVE, option, parse
 from common.flags import RunFlags
 from common.job import (exit_status, facts, finish, make_sampler, open_folder, pick_device, plan_and_budget,
                         shrink_for_smoke)
@@ -45,20 +45,25 @@ TRAINED = {"softmax": 1, "top": 2, "both": 3}  # of the last three dense layers
 class TrainConfig(RunFlags):
     """Flags of `train`, and of `baseline`, which is the same without clipping and noise. Section 5.3."""
 
-    lot_size: int = option(2000, "examples per lot, on average; the paper's best are 2,000 and 4,000")
-    noise_multiplier: float = option(6.0, "sigma; 0 for no noise")
-    clip_norm: float = option(3.0, "C of each dense layer, or of all together; the softmax layer's is twice that")
+    default_target = 2.0  # epsilon of the paper's tightest result
+
+    lot_size: int = option(2000, "examples per lot, on average; the paper's best are 2,000 and 4,000", POSITIVE)
+    noise_multiplier: float = option(6.0, "sigma; 0 for no noise", non_negative_finite)
+    clip_norm: float = option(3.0, "C of each dense layer, or of all together; the softmax layer's is twice that",
+                              positive_finite)
     clipping: str = option("per-layer", "what is clipped together", choices=("per-layer", "flat"))
     train_layers: str = option("both", "softmax: the last layer; top: one of 384 units too; both: two of 384 too",
                                choices=tuple(TRAINED))
     pretrained: str | None = option(None, "file that `pretrain` wrote, in place of the one in experiments/pretrained")
-    views: int = option(8, "fixed distorted views of each example, whose features are computed once; 0: crops only")
-    multiplicity: int = option(1, "views of each example of a lot, whose gradients are averaged before they are clipped")
+    views: int = option(8, "fixed distorted views of each example, whose features are computed once; 0: crops only",
+                        count)
+    multiplicity: int = option(1, "views of each example of a lot, whose gradients are averaged before they are clipped",
+                               POSITIVE)
     watch_norms: bool = option(False, "take down the median of each clip group's unclipped norms (not private)")
     fresh_augmentation: bool = option(False, "a new distortion at every use, as in the paper; far slower")
-    learning_rate: float = option(0.1, "at the first step")
-    final_learning_rate: float = option(0.052, "after --decay-epochs")
-    decay_epochs: float = option(10.0, "epochs over which the rate falls linearly")
+    learning_rate: float = option(0.1, "at the first step", non_negative_finite)
+    final_learning_rate: float = option(0.052, "after --decay-epochs", non_negative_finite)
+    decay_epochs: float = option(10.0, "epochs over which the rate falls linearly", non_negative_finite)
 
     @property
     def pretrained_file(self):
@@ -67,30 +72,14 @@ class TrainConfig(RunFlags):
 
     def __post_init__(self):
         super().__post_init__()
-        self.check_noise(noise_multiplier=None if self.baseline else self.noise_multiplier)
-        positive_finite(clip_norm=self.clip_norm)
-        count(views=self.views)
-        count(1, multiplicity=self.multiplicity)
         if not self.fresh_augmentation and self.multiplicity > self.views + 1:
             raise ParameterError(f"expected --multiplicity {self.multiplicity} to be at most {self.views + 1}: the --views "
                                  f"{self.views} of each image and its centre crop")
-        non_negative_finite(learning_rate=self.learning_rate, final_learning_rate=self.final_learning_rate,
-                            decay_epochs=self.decay_epochs)
 
     @property
     def sigma(self):
         """Noise multiplier."""
-        return 0.0 if self.baseline else self.noise_multiplier
-
-    @property
-    def private(self):
-        """True if the steps carry noise."""
-        return self.sigma > 0
-
-    @property
-    def default_target(self):
-        """Epsilon of the paper's tightest result."""
-        return 2.0
+        return self.chosen(self.noise_multiplier, None)
 
 
 def load_pretrained(config, classes, rng):

@@ -12,9 +12,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from common.config import parse
 import mnist_pca
 import numpy as np
-from common.config import parse
 
 from minidp import nn
 from minidp.audit import empirical

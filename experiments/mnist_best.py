@@ -14,8 +14,9 @@ import hashlib
 import math
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 
-from common.config import option
+from common.config import FRACTION, POSITIVE, option
 from common.flags import RunFlags
 from common.job import (command_line, facts, finish, load_digits, make_sampler, open_folder, pick_device, plan_and_budget,
                         shrink_for_smoke)
@@ -31,7 +32,7 @@ from minidp.data import cache_dir
 from minidp.errors import ParameterError, UnsupportedEventError
 from minidp.grads import Explicit
 from minidp.mechanism import Sanitizer, flat_group
-from minidp.privacy import Ledger, RenyiAccountant, poisson_stopped_epsilon
+from minidp.privacy import RenyiAccountant, poisson_stopped_epsilon
 from minidp.run import Run
 from minidp.run.record import ACCOUNTANTS
 from minidp.streams import Streams
@@ -56,28 +57,25 @@ MEAN = ("features", "mean")
 class Config(RunFlags):
     """The flags. Lots, noise, learning rate and clip norm follow --target-epsilon where they are not given."""
 
-    lot_size: int | None = option(None, "examples per lot, on average")
+    default_target = 2.93  # the epsilon of the published results that ours stand beside
+
+    lot_size: int | None = option(None, "examples per lot, on average", POSITIVE)
     accountant: str = option("loss_distribution", "that the target is held by", choices=ACCOUNTANTS)
     optimizer: str = option("momentum", "of the released gradients", choices=tuple(OPTIMIZERS))
-    average: float = option(0.95, "decay of a moving average of the weights, which is evaluated and saved in their place")
-    noise_multiplier: float | None = option(None, "sigma; 0 for no noise")
-    mean_noise_multiplier: float | None = option(None, "sigma of the features' mean; 0 for no noise")
-    clip_norm: float | None = option(None, "C of weights and biases together")
-    learning_rate: float | None = option(None, "at the first step")
+    average: float = option(0.95, "decay of a moving average of the weights, which is evaluated and saved in their place",
+                            FRACTION)
+    noise_multiplier: float | None = option(None, "sigma; 0 for no noise", non_negative_finite)
+    mean_noise_multiplier: float | None = option(None, "sigma of the features' mean; 0 for no noise", non_negative_finite)
+    clip_norm: float | None = option(None, "C of weights and biases together", positive_finite)
+    learning_rate: float | None = option(None, "at the first step", non_negative_finite)
     centre: bool = option(True, "do not release and subtract the features' mean")
-    held_out: int = option(0, "training images at the end that are tested on in place of the test set")
+    held_out: int = option(0, "training images at the end that are tested on in place of the test set", partial(in_range, 0, 50_000))
     dataset: str = option("auto", "digits", choices=("auto", "mnist", "strokes"))
 
     def __post_init__(self):
         if self.lot_size is None:
             object.__setattr__(self, "lot_size", SMOKE_LOT if self.smoke else self.setting(0))
         super().__post_init__()
-        self.check_noise(noise_multiplier=self.noise_multiplier, mean_noise_multiplier=self.mean_noise_multiplier)
-        if self.clip_norm is not None:
-            positive_finite(clip_norm=self.clip_norm)
-        if self.learning_rate is not None:
-            non_negative_finite(learning_rate=self.learning_rate)
-        in_range(0, 50_000, held_out=self.held_out)
 
     def setting(self, number, given=None):
         """What is given, or else a number of the settings for the target: of the largest epsilon not above it."""
@@ -95,22 +93,17 @@ class Config(RunFlags):
     @property
     def sigma(self):
         """Noise multiplier of training."""
-        return 0.0 if self.baseline else self.setting(1, self.noise_multiplier)
+        return self.chosen(self.noise_multiplier, self.setting(1))
 
     @property
     def mean_sigma(self):
         """Noise multiplier of the features' mean."""
-        return 0.0 if self.baseline else self.setting(2, self.mean_noise_multiplier)
+        return self.chosen(self.mean_noise_multiplier, self.setting(2))
 
     @property
     def private(self):
         """True if everything that is released carries noise."""
         return self.sigma > 0 and (self.mean_sigma > 0 or not self.centre)
-
-    @property
-    def default_target(self):
-        """The epsilon of the published results that ours stand beside."""
-        return 2.93
 
 
 def load(config):
@@ -164,11 +157,9 @@ def noisy_mean(sanitizer, features, rng, size):
 
 def cost_of_choosing(run, before):
     """What result.json says about the choice of the settings, which epsilon leaves out."""
-    ledger = Ledger(run.plan.relation)
-    for event, times in [*((event, 1) for event in before), *run.plan.charges(0, run.plan.steps)]:
-        ledger.append(event, times)
     try:
-        private = poisson_stopped_epsilon(RenyiAccountant(run.plan.relation), ledger, run.budget.delta, TRIED)
+        private = poisson_stopped_epsilon(RenyiAccountant(run.plan.relation), run.plan.ledger(before=before),
+                                          run.budget.delta, TRIED)
     except UnsupportedEventError:
         private = None
     return {"settings_tried": TRIED, "chosen_on": "the last 10,000 training images, training on the others, seed 0",

@@ -38,41 +38,17 @@ class Config(RunFlags):
     lot_size: int = option(LOT, "examples per lot, on average")
     setting: int = option(1, "(sigma, epochs, learning rate, C) = (1.3, 15, .25, 1.5), (1.1, 60, .15, 1.0) or "
                              "(0.7, 45, .25, 1.5)", choices=tuple(SETTINGS))
-    noise_multiplier: float | None = option(None, "sigma, in place of that of --setting; 0 for no noise")
-    clip_norm: float | None = option(None, "C, in place of that of --setting")
+    noise_multiplier: float | None = option(None, "sigma, in place of that of --setting; 0 for no noise", non_negative_finite)
+    clip_norm: float | None = option(None, "C, in place of that of --setting", positive_finite)
     clipping: str = option("flat", "what is clipped together", choices=("flat", "per-layer"))
     activation: str = option("relu", "of all layers but the last", choices=("relu", "tanh"))
-    learning_rate: float | None = option(None, "constant, in place of that of --setting")
+    learning_rate: float | None = option(None, "constant, in place of that of --setting", non_negative_finite)
     dataset: str = option("auto", "digits", choices=("auto", "mnist", "strokes"))
-
-    def __post_init__(self):
-        super().__post_init__()
-        self.check_noise(noise_multiplier=self.noise_multiplier)
-        if self.clip_norm is not None:
-            positive_finite(clip_norm=self.clip_norm)
-        if self.learning_rate is not None:
-            non_negative_finite(learning_rate=self.learning_rate)
 
     @property
     def sigma(self):
         """Noise multiplier."""
-        chosen = SETTINGS[self.setting][0] if self.noise_multiplier is None else self.noise_multiplier
-        return 0.0 if self.baseline else chosen
-
-    @property
-    def private(self):
-        """True if the steps carry noise."""
-        return self.sigma > 0
-
-    @property
-    def default_target(self):
-        """None but infinity: a setting fixes the epochs."""
-        return math.inf
-
-    @property
-    def default_epochs(self):
-        """Epochs of the setting, or of the baseline."""
-        return BASELINE_EPOCHS if self.baseline else SETTINGS[self.setting][1]
+        return self.chosen(self.noise_multiplier, SETTINGS[self.setting][0])
 
 
 def make_network(config, classes, rng):
@@ -100,13 +76,14 @@ def run(config):
     if folder is None:
         return None, "finished"
     backend, streams, dataset = pick_device(config), Streams(config.seed), load_digits(config, SMOKE_SIZES)
-    _, _, rate, clip_norm = SETTINGS[config.setting]
+    _, epochs, rate, clip_norm = SETTINGS[config.setting]
     network = make_network(config, dataset.classes, streams.init)
     groups = {"per-layer": per_layer_groups, "flat": flat_group}[config.clipping]
     bound = math.inf if config.baseline else clip_norm if config.clip_norm is None else config.clip_norm
     sanitizer = Sanitizer(groups(list(network.params), bound, config.sigma), config.gradients)
     sampler = make_sampler(config, dataset.nominal_size)
-    plan, budget = plan_and_budget(config, sampler, sanitizer, dataset.nominal_size, config.default_epochs)
+    plan, budget = plan_and_budget(config, sampler, sanitizer, dataset.nominal_size,
+                                   BASELINE_EPOCHS if config.baseline else epochs)
     optimizer = config.make_optimizer(rate if config.learning_rate is None else config.learning_rate)
     run = Run(folder, network.to(backend), nn.SoftmaxCrossEntropy(), optimizer, plan, budget, streams,
               **facts(NAME, config, dataset))

@@ -8,8 +8,9 @@
 import math
 import sys
 from dataclasses import dataclass
+from functools import partial
 
-from common.config import option
+from common.config import POSITIVE, at_most, option
 from common.flags import RunFlags
 from common.job import (command_line, facts, finish, load_digits, make_sampler, open_folder, pick_device, plan_and_budget,
                         shrink_for_smoke)
@@ -21,7 +22,7 @@ from minidp.mechanism import LinearDecay, PrivatePCA, Sanitizer, flat_group, per
 from minidp.run import Run
 from minidp.streams import Streams
 from minidp.train import OPTIMIZERS
-from minidp.validate import count, in_range, non_negative_finite, positive_finite
+from minidp.validate import in_range, non_negative_finite, positive_finite
 
 NAME = "mnist_pca"
 # Section 5.2: small, medium and large noise (sigma, sigma_pca), and the epsilon each is reported for
@@ -41,39 +42,29 @@ class Config(RunFlags):
                                    choices=tuple(OPTIMIZERS))
     noise: str = option("medium", "(sigma, sigma_pca) = (2, 4), (4, 7) or (8, 16), and epsilon 8, 2 or 0.5",
                         choices=tuple(NOISE))
-    noise_multiplier: float | None = option(None, "sigma, in place of that of --noise; 0 for no noise")
-    pca_noise_multiplier: float | None = option(None, "sigma_pca, in place of that of --noise; 0 for no noise")
-    clip_norm: float = option(4.0, "C, for each layer, or for all together with --clipping flat")
+    noise_multiplier: float | None = option(None, "sigma, in place of that of --noise; 0 for no noise", non_negative_finite)
+    pca_noise_multiplier: float | None = option(None, "sigma_pca, in place of that of --noise; 0 for no noise",
+                                                non_negative_finite)
+    clip_norm: float = option(4.0, "C, for each layer, or for all together with --clipping flat", positive_finite)
     clipping: str = option("per-layer", "what is clipped together", choices=("per-layer", "flat"))
-    pca_dim: int = option(60, "dimensions of the projection")
+    pca_dim: int = option(60, "dimensions of the projection", POSITIVE)
     projection: str = option("pca", "of the input", choices=("pca", "random", "none"))
-    hidden: int = option(1000, "hidden units")
+    hidden: int = option(1000, "hidden units", at_most(10**7))
     activation: str = option("relu", "of the hidden units", choices=("relu", "tanh"))
-    learning_rate: float = option(0.1, "at the first step")
-    final_learning_rate: float = option(0.052, "after --decay-epochs")
-    decay_epochs: float = option(10.0, "epochs over which the rate falls linearly")
+    learning_rate: float = option(0.1, "at the first step", non_negative_finite)
+    final_learning_rate: float = option(0.052, "after --decay-epochs", non_negative_finite)
+    decay_epochs: float = option(10.0, "epochs over which the rate falls linearly", partial(in_range, 0, 1e6))
     dataset: str = option("auto", "digits", choices=("auto", "mnist", "strokes"))
-
-    def __post_init__(self):
-        super().__post_init__()
-        self.check_noise(noise_multiplier=self.noise_multiplier, pca_noise_multiplier=self.pca_noise_multiplier)
-        positive_finite(clip_norm=self.clip_norm)
-        non_negative_finite(learning_rate=self.learning_rate, final_learning_rate=self.final_learning_rate)
-        in_range(0, 1e6, decay_epochs=self.decay_epochs)
-        count(1, pca_dim=self.pca_dim, hidden=self.hidden)
-        in_range(1, 10**7, hidden=self.hidden)
 
     @property
     def sigma(self):
         """Noise multiplier of training."""
-        chosen = NOISE[self.noise][0] if self.noise_multiplier is None else self.noise_multiplier
-        return 0.0 if self.baseline else chosen
+        return self.chosen(self.noise_multiplier, NOISE[self.noise][0])
 
     @property
     def pca_sigma(self):
         """Noise multiplier of PCA."""
-        chosen = NOISE[self.noise][1] if self.pca_noise_multiplier is None else self.pca_noise_multiplier
-        return 0.0 if self.baseline else chosen
+        return self.chosen(self.pca_noise_multiplier, NOISE[self.noise][1])
 
     @property
     def private(self):

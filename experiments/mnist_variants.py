@@ -8,9 +8,10 @@
 """
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 
 import mnist_pca
-from common.config import option
+from common.config import POSITIVE, option
 from common.job import command_line
 from common.watching import Watching
 
@@ -26,25 +27,17 @@ NAME = "mnist_variants"
 class Config(mnist_pca.Config):
     """The main job's flags, and those of the variants."""
 
-    first_hidden: int | None = option(None, "units of a trained layer before the hidden one")
-    final_noise_multiplier: float | None = option(None, "sigma of the last stage; it falls in equal steps from sigma")
-    stages: int = option(4, "stages, the last of which lasts as long as the target allows")
-    stage_lots: int = option(4000, "lots of each stage but the last")
-
+    first_hidden: int | None = option(None, "units of a trained layer before the hidden one", POSITIVE)
+    final_noise_multiplier: float | None = option(None, "sigma of the last stage; it falls in equal steps from sigma",
+                                                  positive_finite)
+    stages: int = option(4, "stages, the last of which lasts as long as the target allows", partial(count, 2))
+    stage_lots: int = option(4000, "lots of each stage but the last", POSITIVE)
     watch_norms: bool = option(False, "take down the median of each layer's unclipped norms (not private)")
 
     def __post_init__(self):
         super().__post_init__()
-        count(2, stages=self.stages)
-        count(1, stage_lots=self.stage_lots)
-        if self.first_hidden is not None:
-            count(1, first_hidden=self.first_hidden)
-        if self.final_noise_multiplier is not None:
-            positive_finite(final_noise_multiplier=self.final_noise_multiplier)
-            if self.baseline:
-                raise ParameterError("--baseline has no noise; leave out --final-noise-multiplier")
-            if self.watch_norms:
-                raise ParameterError("--watch-norms goes with constant noise; leave out --final-noise-multiplier")
+        if self.final_noise_multiplier is not None and self.watch_norms:
+            raise ParameterError("--watch-norms goes with constant noise; leave out --final-noise-multiplier")
 
 
 def make_body(config, pixels, classes, rng):

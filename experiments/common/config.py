@@ -14,17 +14,46 @@ import shlex
 import sys
 import types
 import typing
+from functools import partial
 
 from minidp.cli import Parser
 from minidp.files import jsonable
+from minidp.validate import count, in_range
 
 # Flags that say where a run reads and writes, and nothing of its result: they may differ when it is resumed.
 FREE = ("out", "resume", "quiet", "data_dir", "device")
 
 
-def option(default, help, *, choices=None, exclusive=None):
-    """A field of a configuration. Of the fields with the same name in `exclusive`, only one may be given."""
-    return dataclasses.field(default=default, metadata={"help": help, "choices": choices, "exclusive": exclusive})
+FRACTION = partial(in_range, 0, 1, open_high=True)
+POSITIVE = partial(count, 1)
+
+
+def option(default, help, check=None, *, choices=None, exclusive=None):
+    """A field of a configuration. Of the fields with the same name in `exclusive`, only one may be given.
+
+    check: a function of minidp.validate that `Checked` calls on the value, unless it is None.
+    """
+    return dataclasses.field(default=default, metadata={"help": help, "choices": choices, "exclusive": exclusive,
+                                                        "check": check})
+
+
+class Checked:
+    """Base of a dataclass of options whose values are checked."""
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            check, value = field.metadata.get("check"), getattr(self, field.name)
+            if check is not None and value is not None:
+                check(**{field.name: value})
+
+
+def at_most(most):
+    """A check for an integer from 1 to `most`."""
+    def check(**named):
+        count(1, **named)
+        in_range(1, most, **named)
+
+    return check
 
 
 def parse(config, argv=None, *, prog=None, description=None):

@@ -1,73 +1,69 @@
 """Flags that every private training run has, and what they mean together."""
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
 
 from minidp.errors import ParameterError
 from minidp.run.record import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged
-from minidp.validate import count, in_range, non_negative_finite
+from minidp.validate import count, in_range
 
-from .config import option
+from .config import FRACTION, POSITIVE, Checked, at_most, option
 
-MOST = {"target_epsilon": 1e6, "epochs": 1e6}
+LENGTH = partial(in_range, 0, 1e6, open_low=True)
 
 
 @dataclass(frozen=True)
-class RunFlags:
+class RunFlags(Checked):
     """Length, privacy, computation and files of a run. An experiment's own dataclass adds the paper's settings.
 
-    It also says `private`, True if all that is released carries noise, and `default_target`, an epsilon.
+    It also says `sigma`, and `private`, True if all that is released carries noise.
     """
 
-    target_epsilon: float | None = option(None, "train until this would be exceeded", exclusive="length")
-    epochs: float | None = option(None, "passes over the data, instead of a target", exclusive="length")
-    steps: int | None = option(None, "lots, instead of a target", exclusive="length")
-    delta: float = option(1e-5, "delta of the guarantee")
-    lot_size: int = option(600, "examples per lot, on average")
+    default_target = math.inf  # epsilon, where no flag says how long to train
+
+    target_epsilon: float | None = option(None, "train until this would be exceeded", LENGTH, exclusive="length")
+    epochs: float | None = option(None, "passes over the data, instead of a target", LENGTH, exclusive="length")
+    steps: int | None = option(None, "lots, instead of a target", at_most(10**9), exclusive="length")
+    delta: float = option(1e-5, "delta of the guarantee", partial(in_range, 0, 1, open_low=True, open_high=True))
+    lot_size: int = option(600, "examples per lot, on average", POSITIVE)
     sampler: str = option("poisson", "how lots are drawn", choices=("poisson", "fixed", "shuffle"))
     accountant: str = option("moments", "that the target is held by", choices=ACCOUNTANTS)
     optimizer: str = option("sgd", "of the released gradients", choices=tuple(OPTIMIZERS))
     average: float = option(0.0, "decay of a moving average of the weights, which is evaluated and saved in their place; "
-                                 "0: the last weights (free of charge: post-processing)")
+                                 "0: the last weights (free of charge: post-processing)", FRACTION)
     gradients: str = option("auto", "per-example gradients", choices=("auto", "explicit", "factored"))
     batch_size: int | None = option(None, "examples computed at once (default: up to 4,096, on the CPU what its cache "
-                                          "holds); bounds memory, changes no result but for rounding")
+                                          "holds); bounds memory, changes no result but for rounding", POSITIVE)
     train_metrics: bool = option(True, "do not evaluate on training data (which is not private)")
     baseline: bool = option(False, "the non-private network: no clipping, no noise")
     device: str = option("auto", "where to compute", choices=("auto", "cpu", "gpu"))
     data_dir: str | None = option(None, "folder that holds the data set's files")
-    seed: int | None = option(None, "one seed for everything: reproducible, and not to be released")
+    seed: int | None = option(None, "one seed for everything: reproducible, and not to be released", count)
     out: str | None = option(None, "folder for the results (default: runs/EXPERIMENT-TIME)")
     resume: bool = option(False, "go on with the run in --out")
     quiet: bool = option(False, "no progress bar")
     smoke: bool = option(False, "a few hundred examples, seconds")
 
     def __post_init__(self):
-        in_range(0, 1, open_low=True, open_high=True, delta=self.delta)
-        in_range(0, 1, open_high=True, average=self.average)
-        count(1, lot_size=self.lot_size)
-        if self.batch_size is not None:
-            count(1, batch_size=self.batch_size)
-        for name in ("target_epsilon", "epochs"):
-            if getattr(self, name) is not None:
-                in_range(0, MOST[name], open_low=True, **{name: getattr(self, name)})
-        if self.steps is not None:
-            count(1, steps=self.steps)
-            in_range(1, 10**9, steps=self.steps)
-        if self.seed is not None:
-            count(seed=self.seed)
-
-    def check_noise(self, **noise_multipliers):
-        """Check the noise multipliers (None where a flag was not given), and that a target has noise to hold it."""
-        for name, value in noise_multipliers.items():
-            if value is not None:
-                non_negative_finite(**{name: value})
-        if self.baseline and any(noise_multipliers.values()):
-            flags = " and ".join("--" + name.replace("_", "-") for name in noise_multipliers)
+        super().__post_init__()
+        given = [field.name for field in fields(self) if field.name.endswith("noise_multiplier")
+                 and field.default is None and getattr(self, field.name)]
+        if self.baseline and given:
+            flags = " and ".join("--" + name.replace("_", "-") for name in given)
             raise ParameterError(f"--baseline has no noise; leave out {flags}")
         if self.target_epsilon is not None and not self.private:
             raise ParameterError("--target-epsilon needs noise: epsilon is infinite with --baseline or a noise of 0; "
                                  "set --epochs or --steps")
+
+    def chosen(self, given, usual):
+        """A noise multiplier: what was given, or else the usual one; 0 with --baseline."""
+        return 0.0 if self.baseline else usual if given is None else given
+
+    @property
+    def private(self):
+        """True if the steps carry noise."""
+        return self.sigma > 0
 
     def make_optimizer(self, learning_rate, name=None):
         """The optimizer of the flags, or of that name, averaging if asked for."""

@@ -15,9 +15,9 @@ from minidp.run.progress import stop_on_interrupt
 from minidp.run.record import git_commit, versions
 from minidp.streams import Streams
 from minidp.train import OPTIMIZERS, evaluate
-from minidp.validate import count, in_range, non_negative_finite
+from minidp.validate import count, non_negative_finite
 
-from .config import command_of, option, to_json
+from .config import FRACTION, POSITIVE, Checked, command_of, option, to_json
 from .public import scale_initial_values, train_public
 
 NAME = "cifar_transfer"
@@ -28,18 +28,18 @@ SCALED_ON = 500  # public images that initial values are scaled on
 
 
 @dataclass(frozen=True)
-class PretrainConfig:
+class PretrainConfig(Checked):
     """Flags of `pretrain`: ordinary training on public images."""
 
     public_data: str | None = option(None, "folder with train.bin and test.bin in CIFAR-100's record layout")
     out: str | None = option(None, "folder for pretrained.npz and what it takes to go on")
-    epochs: int = option(20, "passes over the data")
-    batch_size: int = option(128, "examples per step")
+    epochs: int = option(20, "passes over the data", POSITIVE)
+    batch_size: int = option(128, "examples per step", POSITIVE)
     optimizer: str = option("momentum", "of the mean gradient", choices=tuple(OPTIMIZERS))
-    learning_rate: float = option(0.05, "at the first step, falling linearly to a hundredth at the last")
-    weight_decay: float = option(5e-4, "times the weights, added to their gradient")
-    dropout: float = option(0.0, "part of the units of both dense layers that is left out of each step")
-    seed: int = option(0, "of initial values, order, augmentation and dropout (the data is public)")
+    learning_rate: float = option(0.05, "at the first step, falling linearly to a hundredth at the last", non_negative_finite)
+    weight_decay: float = option(5e-4, "times the weights, added to their gradient", non_negative_finite)
+    dropout: float = option(0.0, "part of the units of both dense layers that is left out of each step", FRACTION)
+    seed: int = option(0, "of initial values, order, augmentation and dropout (the data is public)", count)
     device: str = option("auto", "where to compute", choices=("auto", "cpu", "gpu"))
     quiet: bool = option(False, "no progress bar")
     smoke: bool = option(False, "a few hundred images, seconds")
@@ -48,10 +48,7 @@ class PretrainConfig:
         for name in ("public_data", "out"):
             if getattr(self, name) is None:
                 raise ParameterError(f"--{name.replace('_', '-')} DIR is needed")
-        count(1, epochs=self.epochs, batch_size=self.batch_size)
-        count(seed=self.seed)
-        non_negative_finite(learning_rate=self.learning_rate, weight_decay=self.weight_decay)
-        in_range(0, 1, open_high=True, dropout=self.dropout)
+        super().__post_init__()
 
 
 def convolutions(rng):

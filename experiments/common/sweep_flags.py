@@ -5,9 +5,8 @@ from pathlib import Path
 
 from minidp.errors import MinidpError, ParameterError
 from minidp.files import write_json
-from minidp.validate import count
 
-from .config import command_of, option
+from .config import POSITIVE, Checked, command_of, option
 from .sweeps import Run, perform
 from .verdicts import compare
 
@@ -15,11 +14,11 @@ HERE = ("out", "quiet", "data_dir", "device", "jobs", "draw", "partial")  # flag
 
 
 @dataclass(frozen=True)
-class SweepFlags:
+class SweepFlags(Checked):
     """Seeds, processes, device and files. A sweep's own dataclass says which points it runs, on which data."""
 
-    seeds: int = option(1, "runs of every setting, with seeds 1, 2, ...")
-    jobs: int | None = option(None, "processes at a time (default: one a core; one with --device gpu)")
+    seeds: int = option(1, "runs of every setting, with seeds 1, 2, ...", POSITIVE)
+    jobs: int | None = option(None, "processes at a time (default: one a core; one with --device gpu)", POSITIVE)
     device: str = option("cpu", "where to compute", choices=("auto", "cpu", "gpu"))
     data_dir: str | None = option(None, "folder that holds the data set's files")
     out: str | None = option(None, "folder for one JSON a run and the figure as PNG and JSON (default: runs/EXPERIMENT)")
@@ -29,9 +28,7 @@ class SweepFlags:
     smoke: bool = option(False, "a few hundred examples and few points, seconds")
 
     def __post_init__(self):
-        count(1, seeds=self.seeds)
-        if self.jobs is not None:
-            count(1, jobs=self.jobs)
+        super().__post_init__()
         if self.partial and not self.draw:
             raise ParameterError("--partial needs --draw: a sweep that runs makes all its points")
 
