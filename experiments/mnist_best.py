@@ -10,7 +10,6 @@ et al. 2016, Section 4, suggests fixed features; Tramer and Boneh 2021, arXiv:20
 features' mean is released with noise and subtracted; lots are large, the clip norm is small, and the loss distribution
 says what all of it costs.
 """
-import hashlib
 import math
 import sys
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from common.config import FRACTION, POSITIVE, option
 from common.flags import RunFlags
 from common.job import (command_line, facts, finish, load_digits, make_sampler, open_folder, pick_device, plan_and_budget,
                         shrink_for_smoke)
-from common.views import load_features, save_features
+from common.views import feature_path, kept_features
 from features.random_features import RandomFeatures
 from features.scattering import Scattering
 import numpy as np
@@ -28,7 +27,6 @@ from tqdm import tqdm
 
 from minidp import nn
 from minidp.backend import to_host
-from minidp.data import cache_dir
 from minidp.errors import ParameterError, UnsupportedEventError
 from minidp.grads import Explicit
 from minidp.mechanism import Sanitizer, flat_group
@@ -69,7 +67,8 @@ class Config(RunFlags):
     clip_norm: float | None = option(None, "C of weights and biases together", positive_finite)
     learning_rate: float | None = option(None, "at the first step", non_negative_finite)
     centre: bool = option(True, "do not release and subtract the features' mean")
-    held_out: int = option(0, "training images at the end that are tested on in place of the test set", partial(in_range, 0, 50_000))
+    held_out: int = option(0, "training images at the end that are tested on in place of the test set",
+                           partial(in_range, 0, 50_000))
     dataset: str = option("auto", "digits", choices=("auto", "mnist", "strokes"))
 
     def __post_init__(self):
@@ -122,24 +121,20 @@ def fixed_features(images, backend, quiet):
     """(N, FEATURES) float16, on the host, of uint8 images; kept in the cache for the next run."""
     cut = (images.shape[1] - SIDE) // 2
     images = np.ascontiguousarray(images[:, cut : cut + SIDE, cut : cut + SIDE])
-    digest = hashlib.sha256(repr((NAME, LAYOUT, FEATURES, KERNEL_WIDTH, NORM, images.shape, backend.name)).encode()
-                            + images.tobytes())
-    path = cache_dir() / "features" / f"{digest.hexdigest()[:32]}.npy"
-    found = load_features(path, (images.shape[0], FEATURES))
-    if found is not None:
-        return found
-    scattering = Scattering(SIDE, pad=0)
-    norm = nn.Sequential([nn.GroupNorm(CHANNELS, GROUPS), nn.Flatten()], scattering.output_shape).to(backend)
-    cosines = RandomFeatures(*norm.output_shape, FEATURES, KERNEL_WIDTH)
-    found = np.empty((images.shape[0], FEATURES), "float16")
-    with tqdm(total=images.shape[0], unit="image", desc="features", file=sys.stderr,
-              disable=True if quiet else None) as bar:
-        for start in range(0, images.shape[0], ROWS):
+    facts = repr((NAME, LAYOUT, FEATURES, KERNEL_WIDTH, NORM, images.shape, backend.name))
+
+    def compute():
+        scattering = Scattering(SIDE, pad=0)
+        norm = nn.Sequential([nn.GroupNorm(CHANNELS, GROUPS), nn.Flatten()], scattering.output_shape).to(backend)
+        cosines = RandomFeatures(*norm.output_shape, FEATURES, KERNEL_WIDTH)
+        found = np.empty((images.shape[0], FEATURES), "float16")
+        for start in tqdm(range(0, images.shape[0], ROWS), unit="thousand images", desc="features", file=sys.stderr,
+                          disable=True if quiet else None):
             part = backend.asarray(images[start : start + ROWS]) / np.float32(255)
             found[start : start + ROWS] = to_host(cosines(norm.predict(scattering(part))) * np.float32(NORM))
-            bar.update(part.shape[0])
-    save_features(path, found)
-    return found
+        return found
+
+    return kept_features(feature_path(facts.encode(), images), (images.shape[0], FEATURES), compute)[0]
 
 
 def mean_sanitizer(config):

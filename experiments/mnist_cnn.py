@@ -7,18 +7,16 @@
 The network and the three settings are those of TensorFlow Privacy's MNIST tutorial, which publishes 95.0%, 96.6%
 and 97.0% for them. Abadi et al. 2016 (Section 4) leave private convolutions open.
 """
-import math
 import sys
 from dataclasses import dataclass
 
 from common.config import option
 from common.flags import RunFlags
-from common.job import (command_line, facts, finish, load_digits, make_sampler, open_folder, pick_device, plan_and_budget,
-                        shrink_for_smoke)
+from common.job import (command_line, facts, finish, load_digits, make_sampler, make_sanitizer, open_folder, pick_device,
+                        plan_and_budget, shrink_for_smoke)
 import numpy as np
 
 from minidp import nn
-from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
 from minidp.run import Run
 from minidp.streams import Streams
 from minidp.validate import non_negative_finite, positive_finite
@@ -78,9 +76,7 @@ def run(config):
     backend, streams, dataset = pick_device(config), Streams(config.seed), load_digits(config, SMOKE_SIZES)
     _, epochs, rate, clip_norm = SETTINGS[config.setting]
     network = make_network(config, dataset.classes, streams.init)
-    groups = {"per-layer": per_layer_groups, "flat": flat_group}[config.clipping]
-    bound = math.inf if config.baseline else clip_norm if config.clip_norm is None else config.clip_norm
-    sanitizer = Sanitizer(groups(list(network.params), bound, config.sigma), config.gradients)
+    sanitizer = make_sanitizer(config, network, clip_norm if config.clip_norm is None else config.clip_norm)
     sampler = make_sampler(config, dataset.nominal_size)
     plan, budget = plan_and_budget(config, sampler, sanitizer, dataset.nominal_size,
                                    BASELINE_EPOCHS if config.baseline else epochs)

@@ -12,13 +12,13 @@ from functools import partial
 
 from common.config import POSITIVE, at_most, option
 from common.flags import RunFlags
-from common.job import (command_line, facts, finish, load_digits, make_sampler, open_folder, pick_device, plan_and_budget,
-                        shrink_for_smoke)
+from common.job import (command_line, facts, finish, load_digits, make_sampler, make_sanitizer, open_folder, pick_device,
+                        plan_and_budget, shrink_for_smoke)
 import numpy as np
 
 from minidp import nn
 from minidp.errors import ParameterError
-from minidp.mechanism import LinearDecay, PrivatePCA, Sanitizer, flat_group, per_layer_groups, random_projection
+from minidp.mechanism import LinearDecay, PrivatePCA, random_projection
 from minidp.run import Run
 from minidp.streams import Streams
 from minidp.train import OPTIMIZERS
@@ -87,13 +87,6 @@ def make_body(config, pixels, classes, rng):
                           nn.Dense(config.hidden, classes, rng=rng, bias=False)], (width,))
 
 
-def make_sanitizer(config, network):
-    """Clipping and noise, for each layer by itself as in Section 5.2, or for all parameters together."""
-    groups = {"per-layer": per_layer_groups, "flat": flat_group}[config.clipping]
-    clip_norm = math.inf if config.baseline else config.clip_norm
-    return Sanitizer(groups(list(network.params), clip_norm, config.sigma), config.gradients)
-
-
 def make_optimizer(config, size):
     """The optimizer with the learning rate of Section 5.2: linear, then constant.
 
@@ -124,7 +117,7 @@ def run(config, name=NAME, make_body=make_body, make_sanitizer=make_sanitizer, a
     sampler, pixels = make_sampler(config, size), images.shape[1]
     body = make_body(config, pixels, dataset.classes, streams.init)
     pca = PrivatePCA(config.pca_dim, config.pca_sigma) if config.projection == "pca" else None
-    plan, budget = plan_and_budget(config, sampler, make_sanitizer(config, body), size, BASELINE_EPOCHS,
+    plan, budget = plan_and_budget(config, sampler, make_sanitizer(config, body, config.clip_norm), size, BASELINE_EPOCHS,
                                    [pca.event(sampler.relation)] if pca else [])
     run = Run(folder, body.to(backend), nn.SoftmaxCrossEntropy(), make_optimizer(config, size), plan, budget, streams,
               **facts(name, config, dataset))

@@ -52,9 +52,9 @@ def make_body(config, pixels, classes, rng):
                           nn.Dense(config.hidden, classes, rng=rng, bias=False)], (width,))
 
 
-def make_sanitizer(config, network):
+def make_sanitizer(config, network, clip_norm):
     """The main job's clipping; its noise too, or noise that falls in stages."""
-    sanitizer = mnist_pca.make_sanitizer(config, network)
+    sanitizer = mnist_pca.make_sanitizer(config, network, clip_norm)
     if config.watch_norms:
         return Watching(sanitizer.groups, sanitizer.strategy)
     if config.final_noise_multiplier is None:
@@ -67,8 +67,8 @@ def run(config):
     """Everything from data to files; returns (result, how it stopped)."""
     about = {"median_norms_not_private": {}} if config.watch_norms else {}
 
-    def sanitizer(config, network):
-        made = make_sanitizer(config, network)
+    def sanitizer(config, network, clip_norm):
+        made = make_sanitizer(config, network, clip_norm)
         return replace(made, raw_medians=about["median_norms_not_private"]) if config.watch_norms else made
 
     return mnist_pca.run(config, NAME, make_body, sanitizer, about)

@@ -9,8 +9,9 @@ from minidp import data
 from minidp.backend import Backend
 from minidp.cli import user_errors
 from minidp.errors import BudgetExceededError, ParameterError
-from minidp.mechanism import FixedSizeSampler, Plan, PoissonSampler, ShuffleSampler
-from minidp.privacy import Filter, Ledger
+from minidp.mechanism import (FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler, flat_group,
+                              per_layer_groups)
+from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
 from minidp.run import RunFolder
 
@@ -57,6 +58,13 @@ def shrink_for_smoke(config, lot_size, epochs):
     return replace(config, lot_size=lot, epochs=config.epochs if config.length_is_set else epochs)
 
 
+def make_sanitizer(config, network, clip_norm):
+    """Clipping and noise, for each layer by itself or for all parameters together; neither with --baseline."""
+    groups = {"per-layer": per_layer_groups, "flat": flat_group}[config.clipping]
+    bound = math.inf if config.baseline else clip_norm
+    return Sanitizer(groups(list(network.params), bound, config.sigma), config.gradients)
+
+
 def make_sampler(config, size):
     """The sampler of --sampler over `size`, the public number of training examples."""
     if config.lot_size > size:
@@ -83,10 +91,7 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=())
     if accountant.kind != "bound":
         print(f"NOTICE: {accountant.name} is an approximation: the true epsilon may exceed {config.target:g}; a bound "
               "is held by --accountant loss_distribution, renyi or moments")
-    ledger = Ledger(plan.relation)
-    for event in before:
-        ledger.append(event)
-    plan = plan.fitted(accountant, ledger, config.target, config.delta)
+    plan = plan.fitted(accountant, plan.ledger(0, before), config.target, config.delta)
     if plan.steps == 0:
         raise BudgetExceededError(f"not one lot fits into epsilon {config.target:g} at delta={config.delta:g}; "
                                   "raise the target or the noise, or make lots smaller")

@@ -1,7 +1,7 @@
 """Training inputs in several views: taking the examples of a lot draws one view of each."""
 import hashlib
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
@@ -26,27 +26,39 @@ def feature_file(images, frozen, views, size, device):
 
     Its name is a hash of all that decides about them, the device included, whose rounding differs.
     """
-    digest = hashlib.sha256(repr((LAYOUT, images.shape, views, size, device)).encode())
-    digest.update(np.ascontiguousarray(images))
-    for key, array in sorted(frozen.state().items()):
-        digest.update(repr((key, array.shape)).encode() + np.ascontiguousarray(to_host(array)).tobytes())
+    state = (part for key, array in sorted(frozen.state().items())
+             for part in (repr((key, array.shape)).encode(), np.ascontiguousarray(to_host(array))))
+    return feature_path(repr((LAYOUT, images.shape, views, size, device)).encode(), np.ascontiguousarray(images), *state)
+
+
+def feature_path(*parts):
+    """Path in the cache that is named by a hash of the parts: bytes, or arrays in one piece."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
     return cache_dir() / "features" / f"{digest.hexdigest()[:32]}.npy"
 
 
-def load_features(path, shape):
-    """The features in the file, as they lie on the disk; None if there is none. Raises DataError if it is damaged."""
-    try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path}: damaged ({error}); delete it") from error
+def kept_features(path, shape, compute):
+    """(float16 features, True if the file held them); otherwise what `compute` returns, which the file then keeps.
+
+    Of processes that want the same features, one computes them. Raises DataError if the file is damaged.
+    """
+    with _one_at_a_time(path):
+        try:
+            found = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (FileNotFoundError, NotADirectoryError):
+            found = compute()
+            _save(path, to_host(found))
+            return found, False
+        except (OSError, ValueError, EOFError) as error:
+            raise DataError(f"{path}: damaged ({error}); delete it") from error
     if found.shape != shape or found.dtype != np.float16:
         raise DataError(f"{path}: expected float16 features {shape}, got {found.dtype} {found.shape}; delete it")
-    return np.asarray(found)
+    return np.asarray(found), True
 
 
-def save_features(path, features):
+def _save(path, features):
     """Keep the features for the next run; a disk that does not take them costs only time."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -61,26 +73,23 @@ def save_features(path, features):
 
 @contextmanager
 def _one_at_a_time(path):
-    """Of processes that want the same features, one computes them; the others wait and read."""
-    if path is None or fcntl is None:
-        yield
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = open(path.with_suffix(".lock"), "w")
-    except OSError:  # nor will the features be kept, which save_features tells
-        yield
-        return
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    """The others wait and then read."""
+    with ExitStack() as held:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = held.enter_context(open(path.with_suffix(".lock"), "w"))
+        except OSError:  # nor will the features be kept, which _save tells
+            lock = None
+        if fcntl is not None and lock is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 class CachedViews:
     """What frozen layers make of fixed views of each example, computed once: the centre crop and distorted ones.
 
-    Slices give the centre crops (for evaluation), `take` a view of each example. The distortions are
-    drawn without looking at the images, so that each example's views depend on that example alone, and nothing is released by fixing them.
+    Slices give the centre crops (for evaluation), `take` a view of each example. The distortions are drawn without looking
+    at the images, so that each example's views depend on that example alone, and nothing is released by fixing them.
     """
 
     def __init__(self, images, frozen, views, size, rng, draw, progress=lambda done: None, file=None, multiplicity=1):
@@ -90,22 +99,19 @@ class CachedViews:
         file: where they are read from, if it exists, and kept for the next run.
         multiplicity: rows that each example takes, at most views + 1 (see `take`).
         """
-        xp, self._draw, self._multiplicity = namespace_of(images), draw, multiplicity
-        self.xp = xp
-        count = images.shape[0]
-        self.shape = (count, int(np.prod(frozen.output_shape)))
-        self.ndim = 2
-        shape = (count, views + 1, self.shape[1])
-        with _one_at_a_time(file):
-            found = None if file is None else load_features(file, shape)
-            if found is None:
-                self._views = xp.empty(shape, dtype="float16")
-                self._compute(images, frozen, size, rng, progress)
-                if file is not None:
-                    save_features(file, to_host(self._views))
-            else:
-                self._views = xp.asarray(found)
-                progress(count)
+        self.xp, self._draw, self._multiplicity = namespace_of(images), draw, multiplicity
+        self.shape, self.ndim = (images.shape[0], int(np.prod(frozen.output_shape))), 2
+        shape = (images.shape[0], views + 1, self.shape[1])
+
+        def compute():
+            self._views = self.xp.empty(shape, dtype="float16")
+            self._compute(images, frozen, size, rng, progress)
+            return self._views
+
+        found, read = (compute(), False) if file is None else kept_features(file, shape, compute)
+        self._views = self.xp.asarray(found)
+        if read:
+            progress(images.shape[0])
 
     def _compute(self, images, frozen, size, rng, progress):
         for start in range(0, images.shape[0], BATCH):
@@ -125,14 +131,13 @@ class CachedViews:
 
         With a multiplicity, an example's indices come one after another and get different views, the centre crop among them.
         """
-        xp = namespace_of(self._views)
         number = self._views.shape[1]
         if self._multiplicity > 1:
             order = self._draw.random((len(indices) // self._multiplicity, number)).argsort(axis=1)
             view = order[:, : self._multiplicity].ravel()
         else:
             view = self._draw.integers(1, number, len(indices)) if number > 1 else np.zeros(len(indices), int)
-        return self._views[indices, xp.asarray(view)].astype("float32")
+        return self._views[indices, self.xp.asarray(view)].astype("float32")
 
 
 class FreshViews:
