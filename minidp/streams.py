@@ -8,7 +8,7 @@ by `host.normal.float32_normals`, the same numbers whatever the threads; all els
 import numpy as np
 
 from .errors import CheckpointError, ParameterError
-from .validate import count
+from .validate import seed_number
 
 NAMES = ("init", "sampling", "noise", "dropout")
 
@@ -21,7 +21,7 @@ class Streams:
 
     def __init__(self, seed=None):
         if seed is not None:
-            count(seed=seed)
+            seed_number(seed=seed)
         self.seed = seed
         children = np.random.SeedSequence(seed).spawn(len(NAMES))
         for name, child in zip(NAMES, children):

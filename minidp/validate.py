@@ -9,7 +9,8 @@ from numbers import Integral, Real
 from .errors import DtypeError, ParameterError, ShapeError
 
 
-MOST_COUNT = 2**128 - 1     # seeds may have 128 bits; nothing else that is counted comes near
+MOST_COUNT = 2**40          # what is counted is held in memory or done one after another
+MOST_128_BITS = 2**128 - 1  # the largest seed; counts of releases too, which the accountants judge
 
 
 def _number(name, value):
@@ -23,7 +24,7 @@ def _number(name, value):
 
 def shown(value):
     """repr of a value for a message; of a very long integer, about how many digits it has."""
-    if isinstance(value, Integral) and abs(value) > MOST_COUNT:
+    if isinstance(value, Integral) and abs(value) > MOST_128_BITS:
         return f"(an integer of about {round(math.log10(abs(value)))} digits)"
     return repr(value)
 
@@ -64,13 +65,18 @@ def non_negative_finite(**named):
     in_range(0, math.inf, open_high=True, **named)
 
 
-def count(minimum=0, **named):
-    """Check that each named value is an integer of at least `minimum` and at most MOST_COUNT."""
+def count(minimum=0, maximum=MOST_COUNT, **named):
+    """Check that each named value is an integer from `minimum` to `maximum`."""
     for name, value in named.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
             raise ParameterError(f"expected {name}={shown(value)} to be an integer of at least {minimum}")
-        if value > MOST_COUNT:
-            raise ParameterError(f"expected {name}={shown(value)} to be an integer of at most {MOST_COUNT}")
+        if value > maximum:
+            raise ParameterError(f"expected {name}={shown(value)} to be an integer of at most {maximum}")
+
+
+def seed_number(**named):
+    """Check that each named value is an integer of at most 128 bits."""
+    count(0, MOST_128_BITS, **named)
 
 
 def one_of(allowed, **named):

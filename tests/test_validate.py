@@ -96,4 +96,6 @@ def test_integers_beyond_float64_are_refused_in_few_words():
             assert len(str(refused.value)) < 160
     with pytest.raises(ParameterError, match="float64 can hold"):
         validate.positive(setting=Fraction(10 ** 400))
-    validate.count(seed=2 ** 128 - 1)
+    validate.count(0, 2 ** 128 - 1, seed=2 ** 128 - 1)
+    with pytest.raises(ParameterError, match="hidden=10000000000000000000000000 to be an integer of at most 1099511627776"):
+        validate.count(hidden=10 ** 25)

@@ -6,7 +6,7 @@ from functools import partial
 from minidp.errors import ParameterError
 from minidp.run.record import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged
-from minidp.validate import count, in_range
+from minidp.validate import in_range, seed_number
 
 from .config import FRACTION, POSITIVE, Checked, at_most, option
 
@@ -39,7 +39,7 @@ class RunFlags(Checked):
     baseline: bool = option(False, "the non-private network: no clipping, no noise")
     device: str = option("auto", "where to compute", choices=("auto", "cpu", "gpu"))
     data_dir: str | None = option(None, "folder that holds the data set's files")
-    seed: int | None = option(None, "one seed for everything: reproducible, and not to be released", count)
+    seed: int | None = option(None, "one seed for everything: reproducible, and not to be released", seed_number)
     out: str | None = option(None, "folder for the results (default: runs/EXPERIMENT-TIME)")
     resume: bool = option(False, "go on with the run in --out")
     quiet: bool = option(False, "no progress bar")

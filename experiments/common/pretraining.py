@@ -15,7 +15,7 @@ from minidp.run.progress import stop_on_interrupt
 from minidp.run.record import git_commit, versions
 from minidp.streams import Streams
 from minidp.train import OPTIMIZERS, evaluate
-from minidp.validate import count, non_negative_finite
+from minidp.validate import non_negative_finite, seed_number
 
 from .config import FRACTION, POSITIVE, Checked, command_of, option, to_json
 from .public import scale_initial_values, train_public
@@ -39,7 +39,7 @@ class PretrainConfig(Checked):
     learning_rate: float = option(0.05, "at the first step, falling linearly to a hundredth at the last", non_negative_finite)
     weight_decay: float = option(5e-4, "times the weights, added to their gradient", non_negative_finite)
     dropout: float = option(0.0, "part of the units of both dense layers that is left out of each step", FRACTION)
-    seed: int = option(0, "of initial values, order, augmentation and dropout (the data is public)", count)
+    seed: int = option(0, "of initial values, order, augmentation and dropout (the data is public)", seed_number)
     device: str = option("auto", "where to compute", choices=("auto", "cpu", "gpu"))
     quiet: bool = option(False, "no progress bar")
     smoke: bool = option(False, "a few hundred images, seconds")

@@ -37,7 +37,7 @@ class RandomFeatures:
     def __init__(self, inputs, features, width, *, seed=0):
         """inputs I, features D, width of the kernel in units of x; seed: public, the same for whoever uses the model."""
         validate.count(1, inputs=inputs, features=features)
-        validate.count(seed=seed)
+        validate.seed_number(seed=seed)
         validate.in_range(*WIDTHS, width=width)
         rng = np.random.default_rng(seed)
         self.inputs, self.features = inputs, features

@@ -2,7 +2,6 @@
 _GUARD = "a guard of the last bits: without it the bound is below the truth by less than any check resolves"
 _INFERRED = "reshape takes a negative number of examples as one to infer, which is the same number"
 _TWICE = "both factors change their sign, and so their product does not"
-_INTERVAL = "the interval moves by less than its width, which the card states, and still holds the truth"
 
 EQUIVALENT = {
     "nn.norm.GroupNorm [F1] sign 1": _INFERRED,
@@ -19,6 +18,4 @@ EQUIVALENT = {
     "privacy.renyi.RenyiAccountant [M2] drop 3": _GUARD,
     "privacy.renyi.RenyiAccountant [M3] drop 1": _GUARD,
     "privacy.group_privacy.group_epsilon [C2] scale 1": "the bisection asks for the sign alone",
-    "privacy.pld.accountant.LossDistributionAccountant [C1] scale 1": _INTERVAL,
-    "privacy.pld.accountant.LossDistributionAccountant [C1] scale 3": _INTERVAL,
 }

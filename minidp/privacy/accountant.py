@@ -1,6 +1,6 @@
 """The base of all accountants: walks the event tree, composes in one line, and refuses what it cannot bound."""
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 
@@ -32,8 +32,7 @@ class Bound:
     upper: float
 
     def __post_init__(self):  # NumPy's numbers become Python's, whose repr one can read
-        for name in ("lower", "estimate", "upper"):
-            value = getattr(self, name)
+        for name, value in list(vars(self).items()):
             object.__setattr__(self, name, value if value is None else float(value))
 
     def __float__(self):
@@ -41,20 +40,18 @@ class Bound:
 
     def to_json(self):
         """A dictionary in which infinity is "inf" and an unknown bound None."""
-        return {name: number_to_json(getattr(self, name)) for name in ("lower", "estimate", "upper")}
+        return {name: number_to_json(value) for name, value in vars(self).items()}
 
 
 def primitives(event, relation, count=1):
     """The (event, count) pairs that an event tree comes down to, each sampled at most once.
 
-    Gaussians over the same examples become one Gaussian: their adaptive composition is dominated by the
-    Gaussian of multiplier (sum s^-2)^(-1/2) (Dong, Roth, Su 2022, Corollary 2), and sampling preserves
-    domination (Zhu, Dong, Wang 2022, Theorem 11). Noise of 0 (or below LEAST_NOISE) becomes NonPrivate, infinite
-    noise nothing.
+    Gaussians over the same examples become one Gaussian: their adaptive composition is dominated by the Gaussian of
+    multiplier (sum s^-2)^(-1/2) (Dong, Roth, Su 2022, Corollary 2), and sampling preserves domination (Zhu, Dong,
+    Wang 2022, Theorem 11). Noise of 0 (or below LEAST_NOISE) becomes NonPrivate, infinite noise nothing.
 
-    Raises
-        UnsupportedEventError   sampling that does not belong to the relation, or a sampled composition
-                                of anything but Gaussians
+    Raises UnsupportedEventError for sampling that does not belong to the relation, or a sampled composition of anything
+    but Gaussians.
     """
     _check_count(event, count)
     if isinstance(event, (Gaussian, Laplace)):
@@ -69,24 +66,18 @@ def primitives(event, relation, count=1):
             yield from primitives(inner, relation, count)
     elif isinstance(event, Repeated):
         yield from primitives(event.event, relation, count * event.count)
-    elif isinstance(event, PoissonSampled):
+    elif isinstance(event, (PoissonSampled, FixedSizeSampled)):
         # a zeroed example adds exactly zero to a sum, so ZERO_OUT meets the same pair as ADD_REMOVE
-        if relation is NeighbouringRelation.REPLACE_ONE:
-            raise _unsupported(event, relation, "Poisson sampling is bounded under ADD_REMOVE and ZERO_OUT")
-        q = event.sampling_probability
+        poisson = isinstance(event, PoissonSampled)
+        if poisson is (relation is NeighbouringRelation.REPLACE_ONE):
+            raise _unsupported(event, relation, "Poisson sampling is bounded under ADD_REMOVE and ZERO_OUT" if poisson
+                               else "fixed-size sampling is bounded under REPLACE_ONE")
+        drawn, of = (event.sampling_probability, 1) if poisson else (event.lot_size, event.dataset_size)
         for inner in _one_lot(event.event, relation):
-            if q == 1 or isinstance(inner, NonPrivate):
+            if drawn == of or isinstance(inner, NonPrivate):
                 yield inner, count
-            elif q > 0:
-                yield PoissonSampled(q, inner), count
-    elif isinstance(event, FixedSizeSampled):
-        if relation is not NeighbouringRelation.REPLACE_ONE:
-            raise _unsupported(event, relation, "fixed-size sampling is bounded under REPLACE_ONE")
-        for inner in _one_lot(event.event, relation):
-            if event.lot_size == event.dataset_size or isinstance(inner, NonPrivate):
-                yield inner, count
-            elif event.lot_size > 0:
-                yield FixedSizeSampled(event.dataset_size, event.lot_size, inner), count
+            elif drawn > 0:
+                yield replace(event, event=inner), count
     else:
         yield event, count          # a leaf: each accountant covers it or refuses it
 
@@ -97,14 +88,12 @@ def _one_lot(event, relation):
     if any(not isinstance(inner, (Gaussian, Laplace, NonPrivate)) for inner, _ in parts):
         raise _unsupported(event, relation, "only Gaussian and Laplace noise can be inside a sampled lot")
     parts = [(inner, n) for inner, n in parts if n > 0]
-    if not parts:
-        return []
+    if sum(n for _, n in parts) <= 1:
+        return [inner for inner, _ in parts]
     if any(isinstance(inner, NonPrivate) for inner, _ in parts):
         return [NonPrivate()]
     if all(isinstance(inner, Gaussian) for inner, _ in parts):
         return [Gaussian(combined_noise_multiplier([(inner.noise_multiplier, n) for inner, n in parts]))]
-    if len(parts) == 1 and parts[0][1] == 1 and isinstance(parts[0][0], Laplace):
-        return [parts[0][0]]
     raise _unsupported(event, relation, "only Gaussians compose within one sampled lot")
 
 
@@ -121,9 +110,8 @@ def _unsupported(event, relation, why):
 class Accountant:
     """Base of the accountants: stateless over a ledger, so that one run is read by all of them.
 
-    A subclass gives `name`, `kind`, `covers`, `cost_curve` and the two conversions. `kind` is "bound" when upper
-    is proved, "approximation" when it is only a limit or estimate, "comparison" when it is printed beside
-    the others and guarantees nothing.
+    A subclass gives `name`, `kind`, `covers`, `cost_curve` and the two conversions. `kind` is "bound" when upper is proved,
+    "approximation" when it is only a limit or estimate, "comparison" when it guarantees nothing.
 
     Raises
         ParameterError          a ledger of another relation, delta outside (0, 1), a negative epsilon
@@ -140,11 +128,7 @@ class Accountant:
         self._costs = {}
 
     def covers(self, primitive):
-        """Whether there is a theorem for this primitive event.
-
-        By default for Gaussian, Laplace and pure-DP noise, unsampled or Poisson-sampled, and for Gaussian noise over
-        lots of fixed size.
-        """
+        """Whether there is a theorem for this primitive; by default any noise, but in lots of fixed size Gaussian only."""
         if isinstance(primitive, FixedSizeSampled):
             return isinstance(primitive.event, Gaussian)
         if isinstance(primitive, PoissonSampled):
@@ -160,11 +144,11 @@ class Accountant:
         raise NotImplementedError
 
     def to_epsilon(self, total, grid, delta):
-        """Bound on epsilon from the composed curve (subclasses)."""
+        """Bound on epsilon from the composed curve."""
         raise NotImplementedError
 
     def to_delta(self, total, grid, epsilon):
-        """Bound on delta from the composed curve (subclasses)."""
+        """Bound on delta from the composed curve."""
         raise NotImplementedError
 
     def supports(self, event):
@@ -178,22 +162,18 @@ class Accountant:
     def epsilon(self, ledger, delta):
         """Bound on the epsilon for which the ledger is (epsilon, delta)-DP; delta in (0, 1)."""
         in_range(0, 1, open_low=True, open_high=True, delta=delta)
-        parts = self._primitives(ledger)
-        if any(isinstance(event, NonPrivate) for event, _ in parts):
-            return Bound(math.inf, math.inf, math.inf)
-        if not parts:
-            return Bound(0.0, 0.0, 0.0)
-        return self.epsilon_of(parts, delta)
+        return self._answer(ledger, Bound(math.inf, math.inf, math.inf), self.epsilon_of, delta)
 
     def delta(self, ledger, epsilon):
         """Bound on the delta for which the ledger is (epsilon, delta)-DP; epsilon at least 0, finite."""
         non_negative_finite(epsilon=epsilon)
+        return self._answer(ledger, Bound(0.0, 1.0, 1.0), self.delta_of, epsilon)
+
+    def _answer(self, ledger, lost, read, target):
         parts = self._primitives(ledger)
         if any(isinstance(event, NonPrivate) for event, _ in parts):
-            return Bound(0.0, 1.0, 1.0)
-        if not parts:
-            return Bound(0.0, 0.0, 0.0)
-        return self.delta_of(parts, epsilon)
+            return lost
+        return read(parts, target) if parts else Bound(0.0, 0.0, 0.0)
 
     def epsilon_of(self, parts, delta):
         """`epsilon` over (primitive, count) pairs, none of them NonPrivate."""

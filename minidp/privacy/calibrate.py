@@ -32,22 +32,24 @@ def noise_multiplier_for(accountant, ledger_of, epsilon, delta):
     def spent(log_noise):
         return accountant.epsilon(ledger_of(math.exp(log_noise)), delta).upper
 
-    least = accountant.epsilon(ledger_of(MOST_NOISE), delta).upper
-    if least > epsilon:
-        raise BudgetExceededError(f"no noise multiplier up to {MOST_NOISE:g} is enough: with it epsilon is "
-                                  f"{upper_text(least)} at delta={delta:g}, above the target of {epsilon:g}; raise the "
-                                  f"target, take fewer steps, or give what comes beside the steps more noise")
-    enough, too_little = _bracket(spent, epsilon, 0.0, 1.0, (math.log(1e-2), math.log(MOST_NOISE)), "",
-                                  f"a noise multiplier of 0.01 already keeps epsilon below {epsilon:g}")
-    return math.exp(_close_in(spent, epsilon, enough, too_little))
+    def none_enough():
+        least = accountant.epsilon(ledger_of(MOST_NOISE), delta).upper
+        return (f"no noise multiplier up to {MOST_NOISE:g} is enough: with it epsilon is {upper_text(least)} at "
+                f"delta={delta:g}, above the target of {epsilon:g}; raise the target, take fewer steps, or give what "
+                f"comes beside the steps more noise")
+
+    if accountant.epsilon(ledger_of(math.inf), delta).upper > epsilon:     # free, unless something comes beside the steps
+        raise BudgetExceededError(none_enough())
+    ends = _bracket(spent, epsilon, 0.0, 1.0, (math.log(1e-2), math.log(MOST_NOISE)), none_enough,
+                    f"a noise multiplier of 0.01 already keeps epsilon below {epsilon:g}")
+    return math.exp(_close_in(spent, epsilon, *ends))
 
 
 def sampling_probability_for(accountant, ledger_of, epsilon, delta):
-    """A sampling probability whose certified epsilon is at most `epsilon` and at least 99.9% of it; at most 1.
+    """A sampling probability whose certified epsilon is at most `epsilon` and at least 99.9% of it; 1 if even that is.
 
-    ledger_of(sampling_probability) builds the ledger. The lot size is that probability times the data set's
-    public size, rounded down. Raises as `noise_multiplier_for`, except that 1 is returned where even that is
-    within the target.
+    ledger_of(sampling_probability) builds the ledger. The lot size is that probability times the data set's public size,
+    rounded down. Raises as `noise_multiplier_for`.
     """
     positive_finite(epsilon=epsilon)
     in_range(0, 1, open_low=True, open_high=True, delta=delta)
@@ -57,18 +59,16 @@ def sampling_probability_for(accountant, ledger_of, epsilon, delta):
 
     if spent(0.0) <= epsilon:
         return 1.0
-    enough, too_little = _bracket(spent, epsilon, math.log(0.01), -1.0, (0.0, math.log(1e-9)),
-                                  f"no sampling probability down to 1e-9 brings epsilon to {epsilon:g} at "
-                                  f"delta={delta:g}", "")
-    return min(1.0, math.exp(_close_in(spent, epsilon, enough, too_little)))
+    ends = _bracket(spent, epsilon, math.log(0.01), -1.0, (0.0, math.log(1e-9)),
+                    lambda: f"no sampling probability down to 1e-9 brings epsilon to {epsilon:g} at delta={delta:g}", "")
+    return min(1.0, math.exp(_close_in(spent, epsilon, *ends)))
 
 
 def _bracket(spent, target, start, direction, limits, none_enough, all_enough):
     """((x, epsilon) within the target, (x, epsilon) above it); `direction` is the one in which epsilon falls."""
     here = (start, spent(start))
     falling = here[1] > target
-    step = direction if falling else -direction
-    end = limits[1] if falling else limits[0]
+    step, end = (direction, limits[1]) if falling else (-direction, limits[0])
     while True:
         x = here[0] + step
         if (x - end) * step > 0:
@@ -77,7 +77,7 @@ def _bracket(spent, target, start, direction, limits, none_enough, all_enough):
         if (there[1] > target) != falling:
             return (there, here) if falling else (here, there)
         if x == end:
-            raise BudgetExceededError(none_enough) if falling else ParameterError(all_enough)
+            raise BudgetExceededError(none_enough()) if falling else ParameterError(all_enough)
         here, step = there, 1.5 * step
 
 

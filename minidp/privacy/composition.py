@@ -4,16 +4,30 @@ import math
 import numpy as np
 
 from .accountant import Accountant, Bound
-from .events import Composed, FixedSizeSampled, Gaussian, JointGaussian, PoissonSampled, Repeated
+from .events import Composed, Gaussian, JointGaussian, NeighbouringRelation, PoissonSampled, Repeated, share_and_noise
 from .gaussian import gaussian_epsilon
 from .moments import PAPER_ORDERS, MomentsAccountant, pure_epsilon
 
 
-class _PairAccountant(Accountant):
-    """Shared by the accountants that give each release its (epsilon_i, delta_i) and compose those."""
+class PairAccountant(Accountant):
+    r"""Base of the accountants that give each release its (epsilon_i, delta_i) and compose those.
+
+    Bound
+        [M1]  epsilon_i = ln(1 + q (exp(e) - 1)), e from the exact curve of the Gaussian at delta_i / q;
+              delta_i = (delta's share for the releases) / (kinds * count)
+
+    Valid for
+        any mix of Gaussian and Laplace releases, Poisson-sampled (ADD_REMOVE) or of fixed size (REPLACE_ONE)
+
+    Fails as
+        infinity where exp overflows
+
+    Source
+        [M1]  Balle, Wang 2018, Theorem 8; amplification: Balle, Barthe, Gaboardi 2018, Theorems 8 and 9
+    """
 
     def choose_grid(self, parts, *, epsilon=None, delta=None):
-        """((delta_i of each kind of release), delta kept for composition): half and half, kinds share alike."""
+        """((delta_i of each kind of release), delta kept for composition); kinds share alike."""
         releases = [(event, count) for event, count in parts if pure_epsilon(event) is None]
         shares = tuple((event, self.release_share * delta / len(releases) / count) for event, count in releases)
         return shares, delta * (1 - self.release_share)
@@ -38,8 +52,8 @@ class _PairAccountant(Accountant):
         pure = pure_epsilon(event)
         if pure is not None:
             return pure
-        q, sigma = _sampled(event)
-        return amplified(exact_gaussian_epsilon(sigma, min(delta / q, 1.0)), q)
+        q, sigma = share_and_noise(event)
+        return amplified(exact_gaussian_epsilon(sigma, min(delta / q, 1.0)), q)               # [M1]
 
     def cost_curve(self, event, grid):
         share = dict(grid[0]).get(event, 0.0)
@@ -49,60 +63,37 @@ class _PairAccountant(Accountant):
             return np.array([epsilon, square, epsilon * float(np.expm1(epsilon)), share])
 
 
-class BasicAccountant(_PairAccountant):
-    r"""epsilons and deltas add up.
+class BasicAccountant(PairAccountant):
+    r"""epsilons and deltas add up, with all of delta for the releases.
 
     Bound
-        [M1]  each release: epsilon_i = ln(1 + q (exp(e) - 1)) at delta_i, e from the exact curve of the Gaussian at
-              delta_i / q; delta_i = delta / (kinds * count)
         [C1]  epsilon = sum epsilon_i, delta = sum delta_i
 
-    Valid for
-        any mix of Gaussian and Laplace releases, Poisson-sampled (ADD_REMOVE) or of fixed size (REPLACE_ONE)
-
-    Fails as
-        infinity where exp overflows
-
     Source
-        [M1]  Balle, Wang 2018, Theorem 8; amplification: Balle, Barthe, Gaboardi 2018, Theorems 8 and 9
         [C1]  Dwork, Roth 2014, Theorem 3.16
     """
 
     name = "basic"
     release_share = 1.0
 
-    def cost_curve(self, event, grid):
-        return super().cost_curve(event, grid)                                                    # [M1]
-
     def to_epsilon(self, total, grid, delta):
         epsilon = float(total[0]) * (1 + 1e-12)                                               # [C1]
         return Bound(None, epsilon, epsilon)
 
 
-class AdvancedAccountant(_PairAccountant):
-    r"""Strong composition, each step of it proved.
+class AdvancedAccountant(PairAccountant):
+    r"""Strong composition, each step of it proved, with half of delta for the releases.
 
     Bound
-        [M1]  each release (epsilon_i, delta_i) as in BasicAccountant, with half of delta for all delta_i
         [C1]  epsilon = sqrt(2 ln(1/delta') sum epsilon_i^2) + sum epsilon_i (exp(epsilon_i) - 1), delta' = delta/2;
               never above the sum of epsilon_i
 
-    Valid for
-        as BasicAccountant
-
-    Fails as
-        infinity where exp overflows
-
     Source
-        [M1]  Balle, Wang 2018, Theorem 8; amplification: Balle, Barthe, Gaboardi 2018, Theorems 8 and 9
         [C1]  Dwork, Rothblum, Vadhan 2010, Theorem III.3, for unequal epsilon_i: Kairouz, Oh, Viswanath 2015
     """
 
     name = "advanced"
     release_share = 0.5
-
-    def cost_curve(self, event, grid):
-        return super().cost_curve(event, grid)                                                    # [M1]
 
     def to_epsilon(self, total, grid, delta):
         strong = math.sqrt(2 * -math.log(grid[1]) * total[1]) + total[2]                      # [C1]
@@ -118,8 +109,8 @@ class PaperStrongComposition(AdvancedAccountant):
         [C1]  epsilon = e sqrt(2 T ln(1/delta')) + T e (exp(e) - 1), e = q epsilon_0, delta split evenly
 
     Valid for
-        nothing: the formula for epsilon_0 is proved for epsilon_0 < 1, the amplification to q epsilon_0 for
-        epsilon_0 <= 1, and neither is checked, since neither holds in the paper's own settings
+        nothing: the formula for epsilon_0 is proved for epsilon_0 < 1, the amplification to q epsilon_0 for epsilon_0 <= 1;
+        neither is checked, because neither holds in the paper's own settings
 
     Source
         [M1]  Abadi et al. 2016, Section 2.1 and Section 3.1
@@ -132,7 +123,7 @@ class PaperStrongComposition(AdvancedAccountant):
     def pair(self, event, delta):
         if pure_epsilon(event) is not None:
             return pure_epsilon(event)
-        q, sigma = _sampled(event)
+        q, sigma = share_and_noise(event)
         return q * math.sqrt(2 * math.log(1.25 / min(delta / q, 1.0))) / sigma                # [M1]
 
     def to_epsilon(self, total, grid, delta):
@@ -155,8 +146,8 @@ class PerTensorAccountant2016(MomentsAccountant):
 
     name = "ledger_2016"
 
-    def __init__(self, relation=None):
-        super().__init__(*([] if relation is None else [relation]), orders=PAPER_ORDERS)
+    def __init__(self, relation=NeighbouringRelation.ADD_REMOVE):
+        super().__init__(relation, orders=PAPER_ORDERS)
         self.kind = "comparison"
 
     def _charges(self, ledger):
@@ -186,11 +177,3 @@ def amplified(epsilon, q):
     if epsilon > 500:
         return min(epsilon, float(np.logaddexp(math.log1p(-q) if q < 1 else -math.inf, math.log(q) + epsilon)))
     return math.log1p(q * math.expm1(epsilon))
-
-
-def _sampled(event):
-    if isinstance(event, PoissonSampled):
-        return event.sampling_probability, event.event.noise_multiplier
-    if isinstance(event, FixedSizeSampled):
-        return event.lot_size / event.dataset_size, event.event.noise_multiplier
-    return 1.0, event.noise_multiplier

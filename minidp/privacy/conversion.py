@@ -1,8 +1,8 @@
 """From log moments and Renyi divergences to (epsilon, delta), each conversion with its theorem.
 
-Everywhere `log_moments` is alpha(lambda) = lambda * D_(lambda+1), one value for each of `orders` = lambda.
-An order whose moment is infinite or NaN bounds nothing and is left out; where none is left, epsilon is
-infinite and delta 1.
+Everywhere `log_moments` is alpha(lambda) = lambda * D_(lambda+1), one value for each of `orders` = lambda, (K,). Valid
+for lambda > 0, delta in (0, 1), epsilon >= 0. An order whose moment is infinite or NaN bounds nothing and is left out;
+where none is left, epsilon is infinite and delta 1.
 """
 import math
 
@@ -22,9 +22,6 @@ def tail_bound_epsilon(log_moments, orders, delta):
     Bound
         [C1]  epsilon = min_lambda (alpha(lambda) + ln(1/delta)) / lambda
 
-    Valid for
-        lambda > 0, delta in (0, 1); log_moments and orders of shape (K,)
-
     Source
         [C1]  Abadi et al. 2016, Theorem 2 (tail bound), solved for epsilon
     """
@@ -39,17 +36,13 @@ def tail_bound_delta(log_moments, orders, epsilon):
     Bound
         [C1]  delta = min_lambda exp(alpha(lambda) - lambda epsilon)
 
-    Valid for
-        lambda > 0, epsilon >= 0
-
     Source
         [C1]  Abadi et al. 2016, Theorem 2 (tail bound)
     """
     non_negative(epsilon=epsilon)
     if epsilon == math.inf:
         return 0.0 if np.any(np.isfinite(_usable(log_moments))) else 1.0
-    exponent = float(np.min(_usable(log_moments) - np.asarray(orders) * epsilon))     # [C1]
-    return _exp_at_most_one(exponent)
+    return _smallest_exp(_usable(log_moments) - np.asarray(orders) * epsilon)     # [C1]
 
 
 def sharper_epsilon(log_moments, orders, delta):
@@ -58,9 +51,6 @@ def sharper_epsilon(log_moments, orders, delta):
     Bound
         [C1]  epsilon = min_a D_a + ln((a-1)/a) - (ln delta + ln a) / (a-1)
         [C2]  epsilon = 0 where delta >= sqrt(1 - e^-D_a), a bound on the total variation distance
-
-    Valid for
-        a > 1, delta in (0, 1)
 
     Source
         [C1]  Canonne, Kamath, Steinke 2020 (arXiv:2004.00010), Proposition 12
@@ -82,21 +72,18 @@ def sharper_delta(log_moments, orders, epsilon):
     Bound
         [C1]  ln delta = min_a (a-1) (D_a - epsilon + ln((a-1)/a)) - ln a
 
-    Valid for
-        a > 1, epsilon >= 0
-
     Source
         [C1]  Canonne, Kamath, Steinke 2020 (arXiv:2004.00010), Proposition 12
     """
     non_negative(epsilon=epsilon)
     if epsilon == math.inf:
-        return 0.0 if np.any(np.isfinite(_usable(log_moments))) else 1.0
+        return tail_bound_delta(log_moments, orders, epsilon)
     orders = np.asarray(orders, dtype=np.float64)
     a = orders + 1.0
-    exponents = _usable(log_moments) + orders * (np.log1p(-1.0 / a) - epsilon) - np.log(a)     # [C1]
-    return _exp_at_most_one(float(np.min(exponents)))
+    return _smallest_exp(_usable(log_moments) + orders * (np.log1p(-1.0 / a) - epsilon) - np.log(a))     # [C1]
 
 
-def _exp_at_most_one(exponent):
+def _smallest_exp(exponents):
     # rounded up, and never to 0: a float smaller than the truth would understate delta
+    exponent = float(np.min(exponents))
     return 1.0 if exponent >= 0 else min(1.0, max(math.exp(exponent) * (1 + 1e-15), 5e-324))

@@ -10,10 +10,11 @@ epsilon is infinite; infinity means that nothing was released.
 import math
 from dataclasses import dataclass, fields
 from enum import Enum
+from functools import partial
 
 from ..errors import DataError, ParameterError
+from ..validate import MOST_128_BITS, in_range, non_negative, positive_finite, probability
 from ..validate import count as check_count
-from ..validate import in_range, non_negative, positive_finite, probability
 
 
 class NeighbouringRelation(Enum):
@@ -29,18 +30,36 @@ class NeighbouringRelation(Enum):
     ZERO_OUT = "zero_out"
 
 
+# The numbers that events hold: the check and the plain type of each. Equal events must have equal JSON, whether
+# built from 4, 4.0 or a NumPy number.
+_NUMBERS = {
+    "noise_multiplier": (non_negative, float),
+    "sampling_probability": (probability, float),
+    "epsilon": (positive_finite, lambda value: value),
+    "dataset_size": (partial(check_count, 1, MOST_128_BITS), int),
+    "lot_size": (partial(check_count, 0, MOST_128_BITS), int),
+    "count": (partial(check_count, 0, MOST_128_BITS), int),
+    "eta": (partial(in_range, -1, math.inf, open_low=True, open_high=True), float),
+    "gamma": (partial(in_range, 0, 1, open_low=True), float),
+}
+
+
 @dataclass(frozen=True)
 class Event:
     """Base of all events: frozen, hashable, and written to JSON under its class's name."""
 
+    def __post_init__(self):
+        for name, value in list(vars(self).items()):
+            if name in _NUMBERS:
+                check, plain = _NUMBERS[name]
+                check(**{name: value})
+                object.__setattr__(self, name, plain(value))
+            elif name == "event":
+                check_event(type(self).__name__, value)
 
-def _plain(event, kind, *names):
-    # equal events must have equal JSON, whether built from 4, 4.0 or a NumPy number
-    for name in names:
-        object.__setattr__(event, name, kind(getattr(event, name)))
 
-
-def _check_event(where, event):
+def check_event(where, event):
+    """Raise ParameterError, naming the caller, for what is no Event."""
     if not isinstance(event, Event):
         raise ParameterError(f"{where}: expected an Event, got {event!r}")
 
@@ -50,10 +69,6 @@ class _Noise(Event):
     """Base of the events that add noise to a query's value."""
 
     noise_multiplier: float
-
-    def __post_init__(self):
-        non_negative(noise_multiplier=self.noise_multiplier)
-        _plain(self, float, "noise_multiplier")
 
 
 class Gaussian(_Noise):
@@ -76,12 +91,12 @@ class JointGaussian(Event):
     noise_multipliers: tuple
 
     def __post_init__(self):
-        object.__setattr__(self, "noise_multipliers", tuple(self.noise_multipliers))
-        if not self.noise_multipliers:
+        values = tuple(self.noise_multipliers)
+        if not values:
             raise ParameterError("JointGaussian: expected at least one noise multiplier, got none")
-        for value in self.noise_multipliers:
+        for value in values:
             non_negative(noise_multiplier=value)
-        object.__setattr__(self, "noise_multipliers", tuple(map(float, self.noise_multipliers)))
+        object.__setattr__(self, "noise_multipliers", tuple(map(float, values)))
 
     @property
     def effective_noise_multiplier(self):
@@ -95,9 +110,6 @@ class PureDP(Event):
 
     epsilon: float
 
-    def __post_init__(self):
-        positive_finite(epsilon=self.epsilon)
-
 
 @dataclass(frozen=True)
 class PoissonSampled(Event):
@@ -105,11 +117,6 @@ class PoissonSampled(Event):
 
     sampling_probability: float
     event: Event
-
-    def __post_init__(self):
-        probability(sampling_probability=self.sampling_probability)
-        _plain(self, float, "sampling_probability")
-        _check_event("PoissonSampled", self.event)
 
 
 @dataclass(frozen=True)
@@ -121,11 +128,8 @@ class FixedSizeSampled(Event):
     event: Event
 
     def __post_init__(self):
-        check_count(1, dataset_size=self.dataset_size)
-        check_count(0, lot_size=self.lot_size)
+        super().__post_init__()
         in_range(0, self.dataset_size, lot_size=self.lot_size)
-        _check_event("FixedSizeSampled", self.event)
-        _plain(self, int, "dataset_size", "lot_size")
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,7 @@ class Composed(Event):
     def __post_init__(self):
         object.__setattr__(self, "events", tuple(self.events))
         for event in self.events:
-            _check_event("Composed", event)
+            check_event("Composed", event)
 
 
 @dataclass(frozen=True)
@@ -146,11 +150,6 @@ class Repeated(Event):
 
     event: Event
     count: int
-
-    def __post_init__(self):
-        _check_event("Repeated", self.event)
-        check_count(0, count=self.count)
-        _plain(self, int, "count")
 
 
 @dataclass(frozen=True)
@@ -165,12 +164,6 @@ class RandomlyStopped(Event):
     event: Event
     eta: float
     gamma: float
-
-    def __post_init__(self):
-        _check_event("RandomlyStopped", self.event)
-        in_range(-1, math.inf, open_low=True, open_high=True, eta=self.eta)
-        in_range(0, 1, open_low=True, gamma=self.gamma)
-        _plain(self, float, "eta", "gamma")
 
     @property
     def expected_runs(self):
@@ -196,14 +189,19 @@ class Unknown(Event):
 def combined_noise_multiplier(parts):
     """The noise multiplier of Gaussians over the same examples: (sum n s^-2)^(-1/2) over pairs (s, n)."""
     parts = [(s, n) for s, n in parts if n > 0 and s < math.inf]
-    if not parts:
-        return math.inf
-    smallest = min(s for s, _ in parts)
-    if smallest == 0:
-        return 0.0
-    if len(parts) == 1 and parts[0][1] == 1:
+    smallest = min((s for s, _ in parts), default=math.inf)
+    if smallest in (0, math.inf) or len(parts) == 1 and parts[0][1] == 1:
         return float(smallest)
     return smallest / math.sqrt(math.fsum(n * (smallest / s) ** 2 for s, n in parts))
+
+
+def share_and_noise(event):
+    """(share of the examples in a lot, noise multiplier) of Gaussian or Laplace noise, sampled (share below 1) or not."""
+    if isinstance(event, PoissonSampled):
+        return event.sampling_probability, event.event.noise_multiplier
+    if isinstance(event, FixedSizeSampled):
+        return event.lot_size / event.dataset_size, event.event.noise_multiplier
+    return 1.0, event.noise_multiplier
 
 
 EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PureDP, PoissonSampled, FixedSizeSampled,
@@ -234,7 +232,7 @@ def _from_json(value):
 
 def event_to_json(event):
     """The event as plain dictionaries, lists, numbers and strings."""
-    _check_event("event_to_json", event)
+    check_event("event_to_json", event)
     return {"event": type(event).__name__,
             **{_json_key(field): _to_json(getattr(event, field.name)) for field in fields(event)}}
 

@@ -30,16 +30,13 @@ def group_epsilon(accountant, ledger, delta, group_size=1):
     single = accountant.epsilon(ledger, delta)
     if group_size == 1 or single.upper in (0.0, math.inf):
         return single
-    uppers = [_generic(accountant, ledger, delta, group_size)]
-    lower = single.lower
+    lower, upper = single.lower, _generic(accountant, ledger, delta, group_size)
     try:
         grouped, sampled = _grouped(ledger, group_size)
         bound = accountant.epsilon(grouped, delta)
-        uppers.append(bound.upper)
-        lower = lower if sampled else bound.lower
+        lower, upper = lower if sampled else bound.lower, min(upper, bound.upper)
     except UnsupportedEventError:
         pass
-    upper = min(uppers)
     return Bound(lower, upper, upper)
 
 
@@ -48,16 +45,15 @@ def _grouped(ledger, k):
     grouped, sampled = Ledger(ledger.relation), False
     for event, count in ledger.items():
         for primitive, n in primitives(event, ledger.relation, count):
-            if isinstance(primitive, PoissonSampled):
-                sampled = True
-                probability = -math.expm1(k * math.log1p(-primitive.sampling_probability))
-                grouped.append(PoissonSampled(probability, _scaled(primitive.event, k)), n)     # [C1]
-            else:
-                grouped.append(_scaled(primitive, k), n)
+            grouped.append(_scaled(primitive, k), n)
+            sampled = sampled or isinstance(primitive, PoissonSampled)
     return grouped, sampled
 
 
 def _scaled(event, k):
+    if isinstance(event, PoissonSampled):
+        probability = -math.expm1(k * math.log1p(-event.sampling_probability))
+        return PoissonSampled(probability, _scaled(event.event, k))                             # [C1]
     if isinstance(event, (Gaussian, Laplace)):
         return type(event)(event.noise_multiplier / k)
     if isinstance(event, NonPrivate):

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from ..errors import DataError, ParameterError
 from ..files import atomic_write
+from ..validate import MOST_128_BITS
 from ..validate import count as check_count
-from .events import Event, NeighbouringRelation, event_from_json, event_to_json
+from .events import NeighbouringRelation, check_event, event_from_json, event_to_json
 
 FORMAT = 2  # 1 had no purposes
 SETUP, STEP, UNKNOWN = "setup", "step", "unknown"
@@ -40,9 +41,8 @@ class Ledger:
 
     def append(self, event, count=1, purpose=STEP):
         """Record `event`, released `count` times for `purpose`, a word; a count of 0 records nothing."""
-        if not isinstance(event, Event):
-            raise ParameterError(f"Ledger.append: expected an Event, got {event!r}")
-        check_count(0, count=count)
+        check_event("Ledger.append", event)
+        check_count(0, MOST_128_BITS, count=count)
         if not (isinstance(purpose, str) and purpose.isidentifier()):
             raise ParameterError(f"expected purpose={purpose!r:.80} to be a word such as setup or step")
         if count == 0:
@@ -105,7 +105,7 @@ class Ledger:
             if not isinstance(entry, dict) or set(entry) != fields:
                 raise DataError(f"ledger entry {number}: expected exactly the fields {', '.join(sorted(fields))}")
             try:
-                check_count(1, count=entry["count"])
+                check_count(1, MOST_128_BITS, count=entry["count"])
                 ledger.append(event_from_json(entry["event"]), entry["count"], entry.get("purpose", UNKNOWN))
             except (ParameterError, DataError) as error:
                 raise DataError(f"ledger entry {number}: {error}") from error

@@ -7,7 +7,7 @@ from ..errors import ParameterError
 from ..validate import in_range, one_of
 from .accountant import Accountant, Bound
 from .conversion import tail_bound_delta, tail_bound_epsilon
-from .events import FixedSizeSampled, Gaussian, Laplace, NeighbouringRelation, PoissonSampled, PureDP
+from .events import FixedSizeSampled, Gaussian, Laplace, NeighbouringRelation, PoissonSampled, PureDP, share_and_noise
 
 PAPER_ORDERS = tuple(range(1, 33))
 DEFAULT_ORDERS = tuple(range(1, 65)) + (72, 80, 96, 112, 128, 145, 160, 192, 224, 256, 320, 384, 448, 512,
@@ -106,15 +106,13 @@ def log_moment_curve(event, orders, method="integration"):
         with np.errstate(over="ignore", invalid="ignore"):
             lemma = orders * pure * np.expm1(pure) + 0.5 * (orders * pure * np.exp(pure)) ** 2
         return np.fmin(lemma, orders * pure) * (1 + 1e-14)                           # [M4]
-    if isinstance(event, Gaussian):
-        return gaussian_log_moments(event.noise_multiplier, orders)
+    share, sigma = share_and_noise(event)
     if isinstance(event, FixedSizeSampled):
-        return _fixed_size_curve(event.lot_size / event.dataset_size, event.event.noise_multiplier, orders)
-    from . import moment_kernels as kernels     # imported here, since Numba takes longer than most runs need
-    q, sigma = max(event.sampling_probability, 1e-100), event.event.noise_multiplier    # squares must not vanish
-    if sigma > 1e9:
-        # squared terms would underflow; sampling never costs more than not sampling
+        return _fixed_size_curve(share, sigma, orders)
+    if isinstance(event, Gaussian) or sigma > 1e9:      # squared terms would underflow; sampling never costs more
         return gaussian_log_moments(sigma, orders)
+    from . import moment_kernels as kernels     # imported here, since Numba takes longer than most runs need
+    q = max(share, 1e-100)                      # squares must not vanish
     if method == "asymptotic":
         asymptotic = q * q * orders * (orders + 1) / ((1 - q) * sigma * sigma)       # [M5]
         return np.where(orders <= sigma * sigma * math.log(1 / (q * sigma)), asymptotic, np.inf)
@@ -135,10 +133,7 @@ def pure_epsilon(event):
         return 1 / event.noise_multiplier
     if isinstance(event, PoissonSampled) and isinstance(event.event, Laplace):
         unsampled = 1 / event.event.noise_multiplier
-        q = event.sampling_probability
-        if unsampled > 700:
-            return unsampled
-        return math.log1p(q * math.expm1(unsampled))
+        return unsampled if unsampled > 700 else math.log1p(event.sampling_probability * math.expm1(unsampled))
     return None
 
 
@@ -151,9 +146,8 @@ def gaussian_log_moments(sigma, orders):
 def _fixed_size_curve(fraction, sigma, orders):
     needed = sorted({int(a) for order in orders for a in (math.floor(order) + 1, math.ceil(order) + 1)})
     at = {1: 0.0, **{a: _fixed_size_log_moment(fraction, sigma, a) for a in needed if a > 1}}
-    low, high = np.floor(orders), np.ceil(orders)
-    below = np.array([at[int(order) + 1] for order in low])
-    above = np.array([at[int(order) + 1] for order in high])
+    low = np.floor(orders)
+    below, above = (np.array([at[int(order) + 1] for order in ends]) for ends in (low, np.ceil(orders)))
     return np.minimum(below + (orders - low) * (above - below), gaussian_log_moments(sigma, orders))
 
 

@@ -67,12 +67,7 @@ class RenyiAccountant(Accountant):
         return log_moment_curve(event, lambdas)                                                # [M1]
 
     def _stopped(self, event, grid, lambdas):
-        merged = list(primitives(event.event, self.relation))
-        if any(isinstance(primitive, NonPrivate) for primitive, _ in merged):
-            return np.full(len(grid), math.inf)
-        merged = [(primitive, count) for primitive, count in merged if count > 0]
-        once = self._compose(merged, grid) if merged else np.zeros(len(grid))
-        orders = np.array(grid)
+        once, orders = self._curve(list(primitives(event.event, self.relation)), grid), np.array(grid)
         choice = np.min((1 - 1 / orders) * once / lambdas - math.log(event.gamma) / orders)
         stopped = once / lambdas + (1 + event.eta) * choice + math.log(event.expected_runs) / lambdas
         return stopped * lambdas * (1 + 1e-13)                                                # [M3]
@@ -87,7 +82,10 @@ class RenyiAccountant(Accountant):
 
     def total_curve(self, ledger):
         """(a-1) D_a of the whole ledger at `orders`, (K,); infinite where a release has no noise."""
-        parts = self._primitives(ledger)
+        return self._curve(self._primitives(ledger), self.orders)
+
+    def _curve(self, parts, grid):
         if any(isinstance(event, NonPrivate) for event, _ in parts):
-            return np.full(len(self.orders), math.inf)
-        return self._compose(parts, self.orders) if parts else np.zeros(len(self.orders))
+            return np.full(len(grid), math.inf)
+        parts = [(event, count) for event, count in parts if count > 0]
+        return self._compose(parts, grid) if parts else np.zeros(len(grid))

@@ -7,6 +7,7 @@ import numpy as np
 from ..errors import ParameterError, UnsupportedEventError
 from ..validate import in_range, non_negative_finite, positive_finite
 from .accountant import primitives
+from .conversion import sharper_epsilon
 from .events import NonPrivate
 from .moments import pure_epsilon
 
@@ -32,13 +33,11 @@ def theorem_d1(epsilon, epsilon_prime, delta, good_share):
               data, each example is touched by one of both only: max(eps, 8 eps')
 
     Valid for
-        pure epsilon-DP (delta of M is 0), eps' in (0, 1/2], delta in (0, 1), p in (0, 1]. For an
-        (epsilon, delta) mechanism it says nothing: see `require_pure`.
+        pure epsilon-DP only (see `require_pure`), eps' in (0, 1/2], delta in (0, 1), p in (0, 1]
 
     Source
-        [C1]  Abadi et al. 2016, Theorem D.1 (after Gupta, Ligett, McSherry, Roth, Talwar 2010)
-        [C2]  Abadi et al. 2016, Theorem D.1
-        [C3]  Abadi et al. 2016, Theorem D.1 and the remark after it
+        [C1] [C2]  Abadi et al. 2016, Theorem D.1 (after Gupta, Ligett, McSherry, Roth, Talwar 2010)
+        [C3]  the same, and the remark after it
     """
     non_negative_finite(epsilon=epsilon)
     in_range(0, 0.5, open_low=True, epsilon_prime=epsilon_prime)
@@ -67,10 +66,7 @@ def liu_talwar(epsilon):
     r"""The best of K runs, K geometric and independent of everything, each run pure epsilon-DP.
 
     Bound
-        [C1]  3 epsilon
-
-    Valid for
-        pure epsilon-DP, any mean of K
+        [C1]  3 epsilon, whatever the mean of K
 
     Source
         [C1]  Liu, Talwar 2019 (arXiv:1811.07971), Theorem 3.2
@@ -92,8 +88,6 @@ def poisson_stopped_epsilon(accountant, ledger, delta, expected_runs):
     Source
         [M1]  Papernot, Steinke 2022 (arXiv:2110.03620), Theorem 6
     """
-    from .conversion import sharper_epsilon
-
     positive_finite(expected_runs=expected_runs)
     if accountant.name != "renyi":
         raise ParameterError(f"expected a RenyiAccountant, got {accountant.name}")

@@ -1,12 +1,14 @@
 """Checks of the loss-distribution accountant: intervals against truths that come from quadrature alone."""
+import itertools
 import math
 
 import mpmath
 import numpy as np
 
 from ...privacy.events import Gaussian, PoissonSampled
+from ...privacy.pld import kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
-from . import measures
+from . import measures, relative
 from .curves import ledger_of
 
 CARD = "privacy.pld.accountant.LossDistributionAccountant"
@@ -56,7 +58,7 @@ def _exact_delta(q, sigma, epsilon):
         return float(max(found))
 
 
-@measures(CARD, "M1", "C1", method="one sampled release by normal tails of 30 digits inside the interval; its width",
+@measures(CARD, "M1", method="one sampled release by normal tails of 30 digits inside the interval; its width",
           tolerance=5e-3)
 def one_release_by_normal_tails(bench):
     """delta at an epsilon, and epsilon at that delta."""
@@ -67,6 +69,36 @@ def one_release_by_normal_tails(bench):
         largest = max(largest, _outside(accountant.delta(ledger, epsilon), delta, slack=1e-12))
         if epsilon:
             largest = max(largest, _outside(accountant.epsilon(ledger, delta), epsilon, slack=1e-12))
+    return largest
+
+
+def _masses():
+    """(masses, step, first loss, tilt, centre) of a made-up tilted loss, and delta(epsilon) by a sum over its atoms."""
+    mass, step, first, tilt, centre = np.random.default_rng(0).random(40), 0.05, -0.7, 1.3, 0.4
+    losses = first + step * np.arange(40)
+    return (mass, step, first, tilt, centre), lambda epsilon: _delta(mass * np.exp(-tilt * (losses - centre)), losses, epsilon)
+
+
+@measures("privacy.pld.kernels.delta_at", "C1", method="sum over the atoms", tolerance=1e-12)
+def tail_of_the_masses(bench):
+    masses, truth = _masses()
+    return max(relative(kernels.delta_at(*masses, epsilon), truth(epsilon)) for epsilon in (-1.0, 0.0, 0.33, 1.2))
+
+
+@measures("privacy.pld.kernels.crossing", "C1", method="delta and errors, by a sum over the atoms, at what it finds", tolerance=1e-9)
+def crossing_of_the_target(bench):
+    """Targets lie close to the value at a knot, so that an error of 3e-4 in a value finds the wrong pair of knots."""
+    masses, truth = _masses()
+    (_, step, first, tilt, centre), largest = masses, 0.0
+
+    def value(epsilon, knot, sign):     # between knots, the errors are those of the lower one
+        return 1.1 * truth(epsilon) + sign * (1e-3 * math.exp(-tilt * (first + knot * step - centre)) + 1e-3)
+
+    for knot, safe_up, share in itertools.product((22, 26, 30), (True, False), (1 - 3e-4, 1 + 3e-4)):
+        sign = 1 if safe_up else -1
+        target = share * value(first + knot * step, knot, sign)
+        epsilon = kernels.crossing(*masses, 1.1, 1e-3, 1e-3, target, safe_up)
+        largest = max(largest, relative(value(epsilon, math.floor((epsilon - first) / step), sign), target))
     return largest
 
 

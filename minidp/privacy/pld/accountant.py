@@ -38,7 +38,7 @@ class LossDistributionAccountant(Accountant):
         With losses L = ln(dP/dQ) of the sampled Gaussian against its absence, and reversed:
         [M1]  each release as masses on a grid that dominate it (upper) or that it dominates (lower)
         [M2]  tilted by e^(t L), normalised, and folded: composition multiplies the transforms
-        [C1]  delta(epsilon) = sum_(l > epsilon) mass (1 - e^(epsilon - l)), epsilon by solving it for delta
+        delta(epsilon) and epsilon(delta) of the composed masses: `kernels.delta_at` and `kernels.crossing`.
         Added to upper and taken from lower: noise beyond the tails kept (as loss infinity, or left out), mass
         that wraps around (Chernoff, at two orders), rounding of masses, transforms, powers and losses. The tilt puts
         the region that decides delta where the tilted mass is, so that these errors are relative to delta:
@@ -58,7 +58,7 @@ class LossDistributionAccountant(Accountant):
               outcome has a grid point's loss exactly
         [M2]  Koskela, Jalko, Honkela 2020 (arXiv:1906.03049), FFT and heterogeneous composition; tilt: own
               derivation: mass(l) e^(t l) / M(t) composes to the composed mass times e^(t l) / M(t)^T
-        [C1]  Sommer, Meiser, Mohammadi 2019, Lemma 10; both directions: Zhu, Dong, Wang 2022, Theorem 11
+        both directions: Zhu, Dong, Wang 2022, Theorem 11
     """
 
     name = "loss_distribution"
@@ -105,27 +105,44 @@ class LossDistributionAccountant(Accountant):
         return super()._cached_cost(event, grid) if grid.points <= CACHED_POINTS else self.cost_curve(event, grid)
 
     def epsilon_of(self, parts, delta):
-        if _out_of_range(parts):
-            return _upper_only(RenyiAccountant(self.relation).epsilon_of(parts, delta))
-        if math.fsum(count * getattr(event, "sampling_probability", 1.0) for event, count in parts) <= delta:
-            return Bound(0.0, 0.0, 0.0)         # delta alone covers that the example is in any lot
-
         def finer(bound):
             excess = (bound.upper - bound.lower) / max(WIDTH * bound.upper, LEAST_WIDTH)
             return 1.0 if excess <= 1 else max(0.1, 0.9 / math.sqrt(excess))
 
-        best = _refined(lambda fineness: self._epsilon_interval(parts, delta, fineness), FINENESS, finer, 4)
-        return _capped(best, LEAST_WIDTH, lambda: RenyiAccountant(self.relation).epsilon_of(parts, delta))
+        in_a_lot = math.fsum(count * getattr(event, "sampling_probability", 1.0) for event, count in parts)
+        if in_a_lot <= delta and not _out_of_range(parts):
+            return Bound(0.0, 0.0, 0.0)         # delta alone covers that the example is in any lot
+        return self._narrowed(parts, lambda fineness: self._epsilon_interval(parts, delta, fineness), FINENESS, finer, 4,
+                              LEAST_WIDTH, lambda renyi: renyi.epsilon_of(parts, delta).upper)
 
     def delta_of(self, parts, epsilon):
-        if _out_of_range(parts):
-            return _upper_only(RenyiAccountant(self.relation).delta_of(parts, epsilon))
-
         def finer(bound):
             return 1.0 if bound.upper - bound.lower <= DELTA_WIDTH * bound.upper else 0.3
 
-        best = _refined(lambda fineness: self._delta_interval(parts, epsilon, fineness), FINENESS / 2, finer, 16)
-        return _capped(best, 0.0, lambda: RenyiAccountant(self.relation).delta_of(parts, epsilon))
+        return self._narrowed(parts, lambda fineness: self._delta_interval(parts, epsilon, fineness), FINENESS / 2, finer,
+                              16, 0.0, lambda renyi: renyi.delta_of(parts, epsilon).upper)
+
+    def _narrowed(self, parts, interval, fineness, finer, room, width, fallback):
+        """The intersection of interval(fineness), (Bound, points), over ever finer grids.
+
+        finer(bound) is the factor by which to refine, 1 where the bound is narrow enough; `room` is the growth in points
+        that must still fit into memory. fallback(renyi) is the upper end where no grid serves, or where the interval
+        stays much wider than `width` and that end is lower.
+        """
+        if _out_of_range(parts):
+            return _interval(None, fallback(RenyiAccountant(self.relation)))
+        best = Bound(None, math.inf, math.inf)
+        for _ in range(REFINEMENTS):
+            bound, points = interval(fineness)
+            best = _tighter(best, bound)
+            factor = 1.0 if best.lower is None or best.upper == math.inf else finer(best)
+            if factor == 1.0 or room * points > MAX_POINTS:
+                break
+            fineness *= factor
+        if best.upper < math.inf and (best.lower is None or best.upper - best.lower <= WIDE * best.upper + width):
+            return best
+        upper = fallback(RenyiAccountant(self.relation))
+        return Bound(best.lower, upper, upper) if upper < best.upper else best
 
     def _epsilon_interval(self, parts, delta, fineness):
         """(Bound on epsilon, points of its grid): the larger of both directions, and that one's lower end."""
@@ -134,11 +151,11 @@ class LossDistributionAccountant(Accountant):
             if uppers and largest_loss(parts, direction) <= uppers[0]:
                 continue
             grids.append(self.choose_grid(parts, delta=delta, direction=direction, fineness=fineness))
-            uppers.append(LossWindow(self._compose(parts, grids[-1]), grids[-1]).epsilon(delta))        # [C1]
+            uppers.append(LossWindow(self._compose(parts, grids[-1]), grids[-1]).epsilon(delta))
         upper = max(uppers)
         grid = replace(grids[uppers.index(upper)], upper=False)
         known = _known_below(parts)
-        lower = LossWindow(self._compose(known, grid), grid).epsilon(delta) if known else None          # [C1]
+        lower = LossWindow(self._compose(known, grid), grid).epsilon(delta) if known else None
         return _interval(lower, upper), grid.points
 
     def _delta_interval(self, parts, epsilon, fineness):
@@ -150,28 +167,11 @@ class LossDistributionAccountant(Accountant):
                 continue
             grid = self.choose_grid(parts, epsilon=epsilon, direction=direction, fineness=fineness)
             points = max(points, grid.points)
-            uppers.append(LossWindow(self._compose(parts, grid), grid).delta(epsilon))                  # [C1]
+            uppers.append(LossWindow(self._compose(parts, grid), grid).delta(epsilon))
             if known:
                 grid = replace(grid, upper=False)
-                lowers.append(LossWindow(self._compose(known, grid), grid).delta(epsilon))              # [C1]
+                lowers.append(LossWindow(self._compose(known, grid), grid).delta(epsilon))
         return _interval(max(lowers) if known else None, max(uppers)), points
-
-
-def _refined(interval, fineness, finer, room):
-    """The intersection of interval(fineness), (Bound, points), over ever finer grids.
-
-    finer(bound) is the factor by which to refine, 1 where the bound is narrow enough; `room` is the growth in points
-    that must still fit into memory.
-    """
-    best = None
-    for _ in range(REFINEMENTS):
-        bound, points = interval(fineness)
-        best = _tighter(best, bound)
-        factor = 1.0 if best.lower is None or best.upper == math.inf else finer(best)
-        if factor == 1.0 or room * points > MAX_POINTS:
-            break
-        fineness *= factor
-    return best
 
 
 def _rung(count):
@@ -193,18 +193,6 @@ def _out_of_range(parts):
     return False
 
 
-def _upper_only(bound):
-    return Bound(None, bound.upper, bound.upper)
-
-
-def _capped(best, width, other):
-    """`best`, or where that is much wider than `width`: its lower end with the upper end of other() if that is lower."""
-    if best.upper < math.inf and (best.lower is None or best.upper - best.lower <= WIDE * best.upper + width):
-        return best
-    upper = other().upper
-    return Bound(best.lower, upper, upper) if upper < best.upper else best
-
-
 def _interval(lower, upper):
     """The Bound with these ends; `lower` may be unknown (None), or above `upper` by roundings."""
     if lower is None:
@@ -216,6 +204,6 @@ def _interval(lower, upper):
 
 def _tighter(best, bound):
     """The intersection of two intervals that both hold the truth."""
-    if best is None or bound.lower is None:
+    if best.lower is None or bound.lower is None:
         return bound
     return _interval(max(best.lower, bound.lower), min(best.upper, bound.upper))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..events import Gaussian
+from ..events import share_and_noise
 from ..moments import pure_epsilon
 from .kernels import knots_between, log_ratio_at, merged_gaussian_masses, sampled_losses, spread_gaussian_masses
 
@@ -32,13 +32,6 @@ class Masses:
         return Masses((self.log_mass - self.losses(step))[::-1].copy(), -self.knots[::-1], -self.offset, infinite)
 
 
-def parameters(event):
-    """(sampling probability, noise multiplier) of a Gaussian, sampled or not."""
-    if isinstance(event, Gaussian):
-        return 1.0, event.noise_multiplier
-    return event.sampling_probability, event.event.noise_multiplier
-
-
 def masses_of(event, direction, upper, step, gaps, deviations):
     """Masses on the grid that dominate the event's loss (upper), or that it dominates.
 
@@ -49,7 +42,7 @@ def masses_of(event, direction, upper, step, gaps, deviations):
     pure = pure_epsilon(event)
     if pure is not None:
         return _randomised_response(pure, step)
-    q, sigma = parameters(event)
+    q, sigma = share_and_noise(event)
     make = _dominating if upper else _dominated
     return make(q, 1 / sigma, direction, step, gaps, deviations)
 
@@ -166,7 +159,7 @@ def largest_loss(parts, direction):
         if pure is not None:
             total += count * pure
         else:
-            q = parameters(event)[0]
+            q = share_and_noise(event)[0]
             total += count * -math.log1p(-q) if direction == ADD and q < 1 else math.inf
     return total
 
@@ -177,5 +170,5 @@ def sampled(event, direction, deviations):
     if pure is not None:
         log_p = -float(np.logaddexp(0.0, pure))
         return np.array([-pure, pure]), np.array([log_p, log_p + pure])
-    q, sigma = parameters(event)
+    q, sigma = share_and_noise(event)
     return sampled_losses(q, 1 / sigma, deviations, direction == REMOVE)

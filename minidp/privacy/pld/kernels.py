@@ -224,10 +224,14 @@ def tilted_masses(log_mass, losses, tilt):
 def crossing(mass, h, first, tilt, centre, factor, weighted_error, plain_error, target, safe_up):
     """The epsilon at which delta, from tilted masses at losses first + k h, crosses `target`.
 
-    delta(e) = factor * sum_(l > e) mass e^(-tilt (l - centre)) (1 - e^(e - l)), to which errors are added
-    (safe_up) or from which they are taken: weighted_error * e^(-tilt (e - centre)) and plain_error. Returns an
-    e on or above which delta is certainly at most the target (safe_up; infinity if there is none), or one
-    at which it certainly is at least the target (-infinity if there is none), as tight as the errors allow.
+    Bound
+        [C1]  factor * delta(e), with delta of `delta_at`, to which errors are added (safe_up) or from which they are
+              taken: weighted_error * e^(-tilt (e - centre)) and plain_error
+        Returns an e on or above which that is certainly at most the target (safe_up; infinity if there is none), or one
+        at which it certainly is at least the target (-infinity if there is none), as tight as the errors allow.
+
+    Source
+        [C1]  own derivation: between knots delta is linear in e^e
     """
     sign = 1.0 if safe_up else -1.0
     knots = len(mass)
@@ -236,27 +240,34 @@ def crossing(mass, h, first, tilt, centre, factor, weighted_error, plain_error, 
     for k in range(knots - 1, -1, -1):
         loss = first + k * h
         if k < knots - 1:
-            beyond = (beyond + mass[k + 1] * math.exp(-tilt * (loss + h - centre))) * math.exp(-h)
-            hockey += beyond * math.expm1(h)
-        value = factor * hockey + sign * (weighted_error * math.exp(-tilt * (loss - centre)) + plain_error)
+            beyond = (beyond + mass[k + 1] * math.exp(-tilt * (loss + h - centre))) * math.exp(-h)     # [C1]
+            hockey += beyond * math.expm1(h)                                                           # [C1]
+        value = factor * hockey + sign * (weighted_error * math.exp(-tilt * (loss - centre)) + plain_error)    # [C1]
         if value > target or (not safe_up and value == target):
             if k == knots - 1:
                 return math.inf if safe_up else loss
             # between knots delta(e) = hockey(next) + (1 - e^(e - l_next)) (mass at and beyond l_next)
             above = beyond * math.exp(h)
             error = weighted_error * math.exp(-tilt * (loss - centre)) + plain_error
-            wanted = ((target - sign * error) / factor - (hockey - beyond * math.expm1(h))) / above
-            return loss + h + math.log1p(-min(max(wanted, 0.0), -math.expm1(-h)))
+            wanted = ((target - sign * error) / factor - (hockey - beyond * math.expm1(h))) / above            # [C1]
+            return loss + h + math.log1p(-min(max(wanted, 0.0), -math.expm1(-h)))                              # [C1]
     return first if safe_up else -math.inf
 
 
 @njit(cache=True)
 def delta_at(mass, h, first, tilt, centre, epsilon):
-    """sum_(l > epsilon) mass e^(-tilt (l - centre)) (1 - e^(epsilon - l)) over the losses first + k h."""
+    """delta at `epsilon`, from tilted masses at losses l = first + k h.
+
+    Bound
+        [C1]  delta(epsilon) = sum_(l > epsilon) mass e^(-tilt (l - centre)) (1 - e^(epsilon - l))
+
+    Source
+        [C1]  Sommer, Meiser, Mohammadi 2019, Lemma 10
+    """
     total = 0.0
     for k in range(len(mass) - 1, -1, -1):
         loss = first + k * h
         if loss <= epsilon:
             break
-        total += mass[k] * math.exp(-tilt * (loss - centre)) * -math.expm1(epsilon - loss)
+        total += mass[k] * math.exp(-tilt * (loss - centre)) * -math.expm1(epsilon - loss)     # [C1]
     return total
