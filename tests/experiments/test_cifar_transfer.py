@@ -4,17 +4,17 @@ import json
 import shutil
 import subprocess
 from functools import cache
-from importlib import import_module
 
 import cifar_transfer
 import numpy as np
 import pytest
+from common import public, views
 from minidp import nn
 from minidp.data import load_cifar10
 from minidp.run import load_arrays, restore
 from minidp.train import SGD
 
-from tests.support.scripts import ROOT, command, environment
+from tests.support.scripts import command, environment
 
 RECORD = 3072
 PRETRAIN = ("--epochs", 1, "--dropout", 0.5, "--smoke", "--quiet")
@@ -103,11 +103,10 @@ def test_standardised_features_leave_the_function_as_it_was(pretrained, folders)
         assert (mean > 0).any() and (scale > 0).all() and scale.std() > 0
 
 
-def test_initial_values_are_scaled_to_unit_outputs_layer_by_layer(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
-    script, public = import_module("cifar_transfer"), import_module("common.public")
+def test_initial_values_are_scaled_to_unit_outputs_layer_by_layer():
     rng = np.random.default_rng(0)
-    network = nn.Sequential([*script.convolutions(rng), *script.dense_layers(rng, 7, 0.5)], (24, 24, 3))
+    layers = [*cifar_transfer.convolutions(rng), *cifar_transfer.dense_layers(rng, 7, 0.5)]
+    network = nn.Sequential(layers, (24, 24, 3))
     x = rng.standard_normal((20, 24, 24, 3), dtype=np.float32)
     public.scale_initial_values(network, x)
     deviations = []
@@ -118,16 +117,14 @@ def test_initial_values_are_scaled_to_unit_outputs_layer_by_layer(monkeypatch):
     assert deviations == pytest.approx([1, 1, 1, 1, 0.1], rel=1e-5)
 
 
-def test_weight_decay_draws_weights_towards_zero_and_leaves_biases(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
-    step = import_module("common.public").step
+def test_weight_decay_draws_weights_towards_zero_and_leaves_biases():
     rng, x, y = np.random.default_rng(0), np.random.default_rng(1).random((5, 3)), np.arange(5) % 2
     after = []
     for decay in (0.0, 0.25):
         network = nn.Sequential([nn.Dense(3, 2, rng=np.random.default_rng(2), dtype="float64")], (3,))
         network.layers[0].params["b"] += 1
         before = network.layers[0].params["W"].copy()
-        step(network, nn.SoftmaxCrossEntropy(), SGD(0.5), x, y, 0, rng, decay)
+        public.step(network, nn.SoftmaxCrossEntropy(), SGD(0.5), x, y, 0, rng, decay)
         after.append({name: array.copy() for name, array in network.layers[0].params.items()})
     np.testing.assert_allclose(after[1]["W"], after[0]["W"] - 0.5 * 0.25 * before, rtol=1e-12)
     np.testing.assert_array_equal(after[1]["b"], after[0]["b"])
@@ -147,6 +144,7 @@ def test_a_run_goes_on_with_the_pretrained_layers_it_began_with_or_not_at_all(pr
              "--pretrained", "layers.npz", "--train-layers", "softmax", "--out", "out")
     with np.load(pretrained / "pretrained.npz") as file:
         arrays = {name: file[name] for name in file.files}
+    assert "layers.npz: no such file" in run_script(*flags, check=2).stderr
     np.savez(tmp_path / "layers.npz", **arrays)
     run_script(*flags, check=0)
     (tmp_path / "out" / "result.json").unlink()
@@ -162,14 +160,13 @@ def test_records_of_unknown_origin_are_named_by_a_keyed_hash_only(train, folders
     assert not any(digest.encode() in path.read_bytes() for path in out.iterdir())
 
 
-def test_accuracy_over_views_is_that_of_the_weights_in_the_saved_model(train, folders, monkeypatch):
+def test_accuracy_over_views_is_that_of_the_weights_in_the_saved_model(train, folders):
     out, found = train("baseline", "--average", 0.9, "--epochs", 3)
     assert found["epsilon"]["moments"]["upper"] == "inf"
-    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
-    script, views = import_module("cifar_transfer"), import_module("common.views")
     rng, path = np.random.default_rng(0), out / "model.npz"
     neutral = nn.Standardise(np.zeros(2304, np.float32), np.ones(2304, np.float32))
-    model = nn.Sequential([*script.convolutions(rng), neutral, *script.dense_layers(rng, 10)], (24, 24, 3))
+    layers = [*cifar_transfer.convolutions(rng), neutral, *cifar_transfer.dense_layers(rng, 10)]
+    model = nn.Sequential(layers, (24, 24, 3))
     restore(path, load_arrays(path)[0], model.state())
     dataset = load_cifar10(folders / "cifar", progress=False)
     over_views = views.accuracy_over_views(model, dataset.x_test[:500], dataset.y_test[:500], 24)
@@ -207,20 +204,3 @@ def test_figure_and_sentences_share_runs_and_say_what_the_runs_say(folders, run_
     medians = runs["cifar_transfer-watched-norms-seed1.json"]["median_norms_not_private"]
     assert set(medians) == {"dense1", "dense2", "dense3"} and found["softmax_norm_over_others_not_private"] > 0
     assert all((tmp_path / "out" / name).stat().st_size > 5000 for name in ("figure_6.png", "cifar_transfer-sentences.png"))
-
-
-@pytest.mark.parametrize("arguments, message", [
-    (("figure", "--draw", "--out", "."), "leave out --draw"),
-    ((), "expected one of"), (("fly",), "expected one of"), (("pretrain",), "--public-data DIR is needed"),
-    (("pretrain", "--public-data", "nowhere", "--out", "x"), "nowhere"),
-    (("train", "--data-dir", "CIFAR", "--pretrained", "nowhere.npz", "--out", "x"), "nowhere.npz: no such file"),
-    (("train", "--data-dir", "nowhere", "--out", "x"), "nowhere"),
-    (("train", "--views", -1, "--out", "x"), "views=-1"),
-    (("train", "--views", 3, "--multiplicity", 5, "--out", "x"), "at most 4: the --views 3"),
-    (("train", "--multiplicity", 0, "--out", "x"), "multiplicity=0"),
-    (("baseline", "--target-epsilon", 1, "--out", "x"), "needs noise")])
-def test_bad_input_is_one_line_and_leaves_nothing(arguments, message, folders, run_script, tmp_path):
-    arguments = [folders / "cifar" if argument == "CIFAR" else argument for argument in arguments]
-    done = run_script("cifar_transfer.py", *arguments, check=2)
-    assert message in done.stderr and len(done.stderr.strip().splitlines()) == 1
-    assert not (tmp_path / "x").exists()

@@ -42,29 +42,16 @@ def test_one_panel_writes_a_json_a_run_and_a_picture_and_runs_nothing_twice(run_
     assert "from 2 runs" in again.stdout and "lots" not in again.stderr  # no run was made
 
 
-def test_drawing_runs_nothing(run_script, tmp_path):
-    done = run_script(*SMOKE, "--figure", "5b", "--draw", "--out", "out", check=2)
-    assert "lacks runs: hidden-200-seed1, hidden-2000-seed1; leave out --draw" in done.stderr
-    assert done.stderr.count("\n") == 1 and not list((tmp_path / "out").iterdir())
-
-
 def test_fewer_runs_are_drawn_only_when_asked_for(run_script, tmp_path):
     (tmp_path / "out").mkdir()
     flags = ("mnist_sweeps.py", "--figure", "5b", "--draw", "--out", "out")
     shutil.copy(RESULTS / "hidden-200-seed1.json", tmp_path / "out")
     done = run_script(*flags, check=2)
-    assert "lacks runs: hidden-500-seed1, noise-medium-seed1, hidden-2000-seed1" in done.stderr and "--partial" in done.stderr
+    assert "lacks runs: hidden-500-seed1, noise-medium-seed1, hidden-2000-seed1; leave out --draw" in done.stderr
+    assert "--partial" in done.stderr and done.stderr.count("\n") == 1 and len(list((tmp_path / "out").iterdir())) == 1
     run_script(*flags, "--partial", check=0)
     summary = json.loads((tmp_path / "out" / "figure_5b.json").read_text())
     assert summary["missing"] == ["hidden-500", "noise-medium", "hidden-2000"]
-    assert "--partial needs --draw" in run_script("mnist_sweeps.py", "--partial", check=2).stderr
-
-
-def test_another_commands_result_is_refused_in_one_line(run_script, tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "moments-large-seed1.json").write_text(json.dumps({"command": "python experiments/other.py"}))
-    done = run_script(*SMOKE, "--figure", "3", "--out", "out", check=2)
-    assert "choose another --out" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_figure_3_is_the_mean_over_seeds():
@@ -172,10 +159,3 @@ def test_runs_on_different_data_are_not_averaged(run_script, tmp_path):
     one.write_text(json.dumps({**found, "dataset": "mnist"}))
     done = run_script(*flags, check=2)
     assert "holds runs on different data" in done.stderr and done.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize("script", ["mnist_sweeps.py", "gdp.py", "paper_ledgers.py", "accountant_curves.py"])
-def test_flags_out_of_range_are_one_line(script, run_script):
-    flag = {"paper_ledgers.py": ("--out", "/proc/none"), "accountant_curves.py": ("--delta", 2)}.get(script, ("--jobs", 0))
-    done = run_script(script, *flag, check=2)
-    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1

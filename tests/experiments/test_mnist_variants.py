@@ -33,13 +33,3 @@ def test_watched_norms_are_named_not_private(run_script, tmp_path):
     assert "median_norms_not_private" in (tmp_path / "out" / "privacy.md").read_text()
     assert set(norms) == {"dense1", "dense2"}
     assert all(len(medians) == 3 and min(medians) > 0 for medians in norms.values())
-
-
-@pytest.mark.parametrize("flags, message", [
-    (("--baseline", "--final-noise-multiplier", 3), "--baseline has no noise; leave out --final-noise-multiplier"),
-    (("--watch-norms", "--final-noise-multiplier", 3), "--watch-norms goes with constant noise"),
-    (("--stages", 1), "stages=1"),
-])
-def test_what_does_not_go_together_is_refused_in_one_line(flags, message, run_script):
-    done = run_script(*SMOKE, *flags, check=2)
-    assert message in done.stderr and done.stderr.count("\n") == 1

@@ -44,13 +44,6 @@ def test_examples_do_not_meet_and_none_is_fine(rng):
     assert features(x[:0]).shape == (0, 8)
 
 
-def test_the_seed_decides():
-    x = np.ones((1, 6))
-    first, same, other = (RandomFeatures(6, 8, 1.0, seed=seed)(x) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first, same)
-    assert (first != other).all()
-
-
 @pytest.mark.parametrize("arguments, message", [
     ((0, 1, 1.0), "inputs=0"), ((1, 0, 1.0), "features=0"), ((1, 1, 0.0), "width=0.0"), ((1, 1, math.inf), "width=inf"), ((1, 1, 1e-39), "width=1e-39")])
 def test_settings_out_of_range_are_refused(arguments, message):

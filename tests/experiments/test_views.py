@@ -1,30 +1,16 @@
 """Cached features of frozen layers: what is read back is what was computed, and for the same images and layers only."""
-import sys
 import threading
 import time
 
 import numpy as np
 import pytest
+from common import views
 from minidp import nn
 from minidp.data import distort, standardise_images
 from minidp.data.augment import Distortions
 from minidp.errors import DataError
 
-from tests.support.scripts import ROOT
-
 SIZE = 8
-
-
-@pytest.fixture(scope="module")
-def views():
-    """The module experiments/common/views.py."""
-    sys.path.insert(0, str(ROOT / "experiments"))
-    try:
-        from common import views
-
-        yield views
-    finally:
-        sys.path.remove(str(ROOT / "experiments"))
 
 
 @pytest.fixture
@@ -37,14 +23,14 @@ def frozen(seed):
     return nn.Sequential([nn.Conv2D(3, 2, 3, rng=rng), nn.Flatten()], (SIZE, SIZE, 3))
 
 
-def make(views, images, file, seed=1):
+def make(images, file, seed=1):
     draw = np.random.default_rng(3)
     return views.CachedViews(images, frozen(seed), 2, SIZE, np.random.default_rng(2), draw, file=file)
 
 
-def test_features_read_back_are_those_computed(views, images, tmp_path, capsys):
+def test_features_read_back_are_those_computed(images, tmp_path, capsys):
     file = tmp_path / "deep" / "features.npy"
-    computed, read = make(views, images, file), make(views, images, file)
+    computed, read = make(images, file), make(images, file)
     assert capsys.readouterr().err.count(str(file)) == 1
     np.testing.assert_array_equal(computed[:30], read[:30])
     np.testing.assert_array_equal(computed.take(np.arange(30)[::-1]), read.take(np.arange(30)[::-1]))
@@ -52,7 +38,7 @@ def test_features_read_back_are_those_computed(views, images, tmp_path, capsys):
     np.testing.assert_allclose(read[:30], plain, rtol=1e-3, atol=1e-3)  # float16
 
 
-def test_the_views_of_an_example_are_different_ones_each_time(views, images):
+def test_the_views_of_an_example_are_different_ones_each_time(images):
     cached = views.CachedViews(images, frozen(1), 2, SIZE, np.random.default_rng(2), np.random.default_rng(3), multiplicity=2)
     seen = {}
     for _ in range(50):
@@ -64,12 +50,12 @@ def test_the_views_of_an_example_are_different_ones_each_time(views, images):
     assert seen == {4: {0, 1, 2}, 20: {0, 1, 2}}  # the centre crop among them
 
 
-def test_processes_that_want_the_same_features_compute_them_once(views, images, tmp_path, monkeypatch):
+def test_processes_that_want_the_same_features_compute_them_once(images, tmp_path, monkeypatch):
     file, computed = tmp_path / "features.npy", []
     original = views.CachedViews._compute
     monkeypatch.setattr(views.CachedViews, "_compute",
                         lambda *arguments: (computed.append(1), time.sleep(0.3), original(*arguments)))
-    threads = [threading.Thread(target=make, args=(views, images, file)) for _ in range(3)]
+    threads = [threading.Thread(target=make, args=(images, file)) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -77,7 +63,7 @@ def test_processes_that_want_the_same_features_compute_them_once(views, images, 
     assert len(computed) == 1
 
 
-def test_another_network_image_or_count_has_another_file(views, images):
+def test_another_network_image_or_count_has_another_file(images):
     name = lambda x=images, seed=1, count=2, device="cpu": views.feature_file(x, frozen(seed), count, SIZE, device)
     changed = images.copy()
     changed[7, 3, 3, 1] ^= 1
@@ -85,24 +71,24 @@ def test_another_network_image_or_count_has_another_file(views, images):
 
 
 @pytest.mark.parametrize("damage", ["cut", "shape", "text"])
-def test_a_damaged_file_is_named(damage, views, images, tmp_path):
+def test_a_damaged_file_is_named(damage, images, tmp_path):
     file = tmp_path / "features.npy"
-    make(views, images, file)
+    make(images, file)
     if damage == "shape":
         np.save(file, np.zeros(3, np.float16))
     else:
         file.write_bytes(file.read_bytes()[:1000] if damage == "cut" else b"hello")
     with pytest.raises(DataError, match="features.npy.*delete it"):
-        make(views, images, file)
+        make(images, file)
 
 
-def test_a_disk_that_takes_nothing_costs_only_a_notice(views, images, tmp_path, capsys):
+def test_a_disk_that_takes_nothing_costs_only_a_notice(images, tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    assert make(views, images, tmp_path / "file" / "features.npy").shape == (30, 128)
+    assert make(images, tmp_path / "file" / "features.npy").shape == (30, 128)
     assert "not kept" in capsys.readouterr().err
 
 
-def test_accuracy_over_views_is_that_of_the_mean_logits_of_ten_distorted_views(views, images):
+def test_accuracy_over_views_is_that_of_the_mean_logits_of_ten_distorted_views(images):
     model = nn.Sequential([*frozen(1).layers, nn.Dense(2 * SIZE * SIZE, 4, rng=np.random.default_rng(5))], (SIZE, SIZE, 3))
     labels = np.random.default_rng(6).integers(0, 4, 30)
     logits = 0
@@ -114,7 +100,7 @@ def test_accuracy_over_views_is_that_of_the_mean_logits_of_ten_distorted_views(v
     assert views.accuracy_over_views(model, images, labels, SIZE) == (logits.argmax(axis=1) == labels).mean()
 
 
-def test_accuracy_over_views_of_more_images_than_a_batch(views, images, monkeypatch):
+def test_accuracy_over_views_of_more_images_than_a_batch(images, monkeypatch):
     model = nn.Sequential([*frozen(1).layers, nn.Dense(2 * SIZE * SIZE, 4, rng=np.random.default_rng(5))], (SIZE, SIZE, 3))
     labels = np.arange(30) % 4
     whole = views.accuracy_over_views(model, images, labels, SIZE)

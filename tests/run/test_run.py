@@ -85,6 +85,12 @@ def test_a_seeded_run_that_was_interrupted_or_killed_ends_bit_for_bit_the_same(t
         np.testing.assert_array_equal(array, weights(tmp_path / "run")[name])
 
 
+def test_without_a_seed_an_interrupt_loses_nothing(tmp_path):
+    assert train(tmp_path / "run", stop=interrupt) is None
+    result = train(tmp_path / "run")
+    assert (result["steps"], result["steps_charged"], result["earlier_lots_charged"]) == (STEPS, STEPS, 0)
+
+
 def test_without_a_seed_what_a_crash_took_stays_charged_and_the_run_gets_fewer_lots(tmp_path):
     with pytest.raises(Crash):
         train(tmp_path / "run", steps=20, stop=crash_after(3))  # the setup, five lots, and five that are lost

@@ -1,0 +1,58 @@
+"""Whatever a user of an experiment gets wrong: one line, exit status 2, and no file."""
+import pytest
+
+DIGITS = ("--smoke", "--quiet", "--dataset", "strokes")
+WRONG = {
+    ("mnist_pca.py", *DIGITS): [
+        (("--lot-size", 0), "lot_size=0"), (("--lot-size", 700), "lot_size=700"), (("--delta", 0), "delta=0.0"),
+        (("--delta", 1), "delta=1.0"), (("--clip-norm", -1), "clip_norm=-1.0"),
+        (("--clip-norm", "nan"), "clip_norm=nan"), (("--noise-multiplier", -1), "noise_multiplier=-1.0"),
+        (("--noise-multiplier", "nan"), "noise_multiplier=nan"),
+        (("--target-epsilon", 0), "target_epsilon=0.0"), (("--target-epsilon", 1, "--epochs", 2), "not allowed with"),
+        (("--steps", 0), "steps=0"), (("--target-epsilon", 1, "--noise", "small"), "before the first step"),
+        (("--target-epsilon", 0.5, "--projection", "none", "--noise", "small"), "not one lot fits"),
+        (("--target-epsilon", 1, "--baseline"), "needs noise"), (("--pca-dim", 900), "pca_dim=900"),
+        (("--seed", -1), "seed=-1"), (("--frobnicate",), "unrecognized"), (("--batch-size", 0), "batch_size=0"),
+        (("--out", "/dev/null/x"), "cannot be written"), (("--resume",), "--out"), (("--noise", "tiny"), "choose from"),
+        (("--learning-rate", "inf"), "learning_rate=inf"), (("--resume", "--out", "empty"), "no run to resume"),
+        (("--dataset", "mnist", "--data-dir", "nowhere"), "train-images-idx3-ubyte.gz")],
+    ("mnist_cnn.py", *DIGITS): [
+        (("--setting", 4), "choose from"), (("--clip-norm", 0), "clip_norm=0.0"), (("--noise-multiplier", -1), "-1.0"),
+        (("--learning-rate", -1), "learning_rate=-1.0"), (("--baseline", "--target-epsilon", 1), "needs noise")],
+    ("mnist_variants.py", *DIGITS): [
+        (("--baseline", "--final-noise-multiplier", 3), "--baseline has no noise; leave out --final-noise-multiplier"),
+        (("--watch-norms", "--final-noise-multiplier", 3), "--watch-norms goes with constant noise"),
+        (("--stages", 1), "stages=1")],
+    ("mnist_best.py", *DIGITS): [
+        (("--held-out", 600), "held_out=600 to be below the 600 training images"), (("--held-out", -1), "held_out=-1"),
+        (("--clip-norm", 0), "clip_norm=0.0"), (("--target-epsilon", 1e-3), "before the first step, above the target"),
+        (("--learning-rate", -1), "learning_rate=-1.0"), (("--baseline", "--mean-noise-multiplier", 1), "no noise"),
+        (("--mean-noise-multiplier", "nan"), "mean_noise_multiplier=nan"),
+        (("--mean-noise-multiplier", 0, "--target-epsilon", 1), "needs noise")],
+    ("mnist_audit.py", "--audit-canaries", 10, *DIGITS): [
+        (("--out", "x", "--sampler", "shuffle"), "sampler=shuffle"), ((), "--out DIR"), (("--nonsense",), "nonsense"),
+        (("--out", "x", "--audit-canaries", 500), "audit_canaries=500 in [2, 300]")],
+    ("cifar_transfer.py",): [
+        ((), "expected one of"), (("fly",), "expected one of"), (("pretrain",), "--public-data DIR is needed"),
+        (("pretrain", "--public-data", "nowhere", "--out", "x"), "nowhere"),
+        (("figure", "--draw", "--out", "."), "leave out --draw"),
+        (("train", "--data-dir", "nowhere", "--out", "x"), "nowhere"), (("train", "--views", -1), "views=-1"),
+        (("train", "--views", 3, "--multiplicity", 5), "at most 4: the --views 3"),
+        (("train", "--multiplicity", 0), "multiplicity=0"), (("baseline", "--target-epsilon", 1), "needs noise")],
+    ("mnist_sweeps.py",): [(("--jobs", 0), "jobs=0"), (("--partial",), "--partial needs --draw")],
+    ("gdp.py",): [(("--jobs", 0), "jobs=0")],
+    ("paper_ledgers.py",): [(("--out", "/proc/none"), "/proc/none")],
+    ("accountant_curves.py",): [
+        (("--sampling-probability", 2), "expected sampling_probability=2.0 in (0, 1]"), (("--delta", 2), "delta=2.0"),
+        (("--noise-multiplier", 0), "noise_multiplier=0.0"), (("--epochs", "1e300"), "epochs=1e+300")],
+}
+
+
+@pytest.mark.parametrize("command, flags, message", [
+    pytest.param(command, flags, message, id=" ".join(map(str, (command[0], *flags))))
+    for command, rows in WRONG.items() for flags, message in rows])
+def test_bad_input_is_one_line_and_leaves_nothing(command, flags, message, run_script, tmp_path):
+    done = run_script(*command, *flags, check=2)
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("error: ") and message in lines[0]
+    assert not list(tmp_path.iterdir())
