@@ -89,8 +89,8 @@ def _groupings(clip_norm=1.5):
     return flat_group(KEYS, clip_norm, 0.0), per_layer_groups(KEYS, {"one": clip_norm, "two": clip_norm / 3}, 0.0)
 
 
-@measures("mechanism.sanitizer.Sanitizer", "F1", "N1", method="loop over examples; in every form, at once and in batches",
-          tolerance=EXACT)
+@measures("mechanism.sanitizer.Sanitizer", "F1", "N1",
+          method="loop over examples; in every form, at once and in batches", tolerance=EXACT)
 def clipped_sum_equals_a_loop(bench):
     a, d = bench.rng.standard_normal((6, 3)), bench.rng.standard_normal((6, 2))
     p, q = bench.rng.standard_normal((2, 6, 4, 2))
@@ -120,8 +120,8 @@ def each_group_gets_its_own_noise(bench):
                for key, std in ((KEYS[0], 3.0), (KEYS[2], 2.0)))
 
 
-@measures("mechanism.sanitizer.Sanitizer", "S1", method="worst pair of neighbours by search: 1 - reached / claimed",
-          tolerance=1e-6)
+@measures("mechanism.sanitizer.Sanitizer", "S1",
+          method="worst pair of neighbours by search: 1 - reached / claimed", tolerance=1e-6)
 def sensitivity_is_reached_and_not_exceeded(bench):
     """For each relation, how far the worst pair found stays below the claim; infinity if one exceeds it."""
     largest = 0.0
@@ -147,8 +147,7 @@ def sensitivity_is_reached_and_not_exceeded(bench):
     return largest
 
 
-@measures("mechanism.sanitizer.Sanitizer", "S2", method="noise std over the sensitivity that was searched",
-          tolerance=EXACT)
+@measures("mechanism.sanitizer.Sanitizer", "S2", method="noise std over the sensitivity that was searched", tolerance=EXACT)
 def event_is_one_joint_gaussian(bench):
     largest, groups = 0.0, [ClipGroup("a", KEYS[:2], 2.0, 1.5), ClipGroup("b", KEYS[2:], 7.0, 0.4)]
     for relation, factor in ((Relation.ADD_REMOVE, 1), (Relation.ZERO_OUT, 1), (Relation.REPLACE_ONE, 2)):

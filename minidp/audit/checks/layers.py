@@ -21,11 +21,10 @@ EXACT, COMPLEX = 1e-12, 1e-13
 
 def _register_layer(cls, case):
     """Register the checks of one row for the labels of the card of `cls`, the layer's class or a base of it."""
-    labels = re.findall(r"^ +\[(\w+)\]", cls.__doc__ or "", re.M)
+    labels = set(re.findall(r"^ +\[(\w+)\]", cls.__doc__ or "", re.M))
 
     def add(wanted, name, method, tolerance, measure):
-        found = [label for label in dict.fromkeys(labels) if label in wanted]
-        if found:
+        if found := [label for label in wanted if label in labels]:
             _named(f"{name} of {case.name}", cls, found, method, tolerance, measure)
 
     def made(bench):

@@ -53,7 +53,7 @@ def _theorem_9(fraction, sigma, a):
         return min(mpmath.log(total), mpmath.mpf(a) * (a - 1) * v / 2)
 
 
-@measures(MOMENTS, "M3", method="the theorem's sum in mpmath, chords between integer orders; a bound", tolerance=1e-11)
+@measures(MOMENTS, "M3", method="the theorem's sum in mpmath, chords between integers; a bound", tolerance=1e-11)
 def fixed_size_log_moments(bench):
     largest = 0.0
     for size, sigma, a in ((100, 4.0, 2.0), (100, 4.0, 3.0), (10, 4.0, 40.0), (10, 4.0, 5.25), (100, 1.5, 5.0), (500, 0.8, 9.0)):
@@ -89,7 +89,8 @@ def asymptotic_log_moments(bench):
 def renyi_divergences_against_mpmath(bench):
     return max(excess(value, _integral(q, sigma, a))
                for q, sigma, orders in ((0.02, 2.0, (1.5, 3.3, 20.0)), (256 / 60000, 0.5, (1.5,)))
-               for value, a in zip(RenyiAccountant(orders=orders).cost_curve(PoissonSampled(q, Gaussian(sigma)), orders), orders))
+               for got in (RenyiAccountant(orders=orders).cost_curve(PoissonSampled(q, Gaussian(sigma)), orders),)
+               for value, a in zip(got, orders))
 
 
 @measures(RENYI, "M2", method="randomised response in mpmath; a bound", tolerance=1e-11)
@@ -140,15 +141,13 @@ def _sharper_delta(mu, a, epsilon):
     return math.exp(min((a - 1) * (a * mu * mu / 2 - epsilon), 700.0)) / (a - 1) * (1 - 1 / a) ** a
 
 
-@measures("privacy.conversion.sharper_delta", "C1", method="Proposition 12 as printed, loop over orders",
-          tolerance=1e-11)
+@measures("privacy.conversion.sharper_delta", "C1", method="Proposition 12 as printed, loop over orders", tolerance=1e-11)
 def sharper_delta_by_a_loop(bench):
     return max(relative(conversion.sharper_delta(_gaussian_moments(mu), ORDERS, epsilon),
                         min(_sharper_delta(mu, o + 1, epsilon) for o in ORDERS)) for mu, epsilon in PLACES)
 
 
-@measures("privacy.conversion.sharper_epsilon", "C1", method="delta of Proposition 12 at the epsilon found",
-          tolerance=1e-9)
+@measures("privacy.conversion.sharper_epsilon", "C1", method="delta of Proposition 12 at the epsilon found", tolerance=1e-9)
 def sharper_epsilon_solves_for_delta(bench):
     found = [(mu, conversion.sharper_epsilon(_gaussian_moments(mu), ORDERS, 1e-6)) for mu, _ in PLACES]
     return max(relative(min(_sharper_delta(mu, o + 1, epsilon) for o in ORDERS), 1e-6) for mu, epsilon in found)
@@ -157,7 +156,7 @@ def sharper_epsilon_solves_for_delta(bench):
 @measures("privacy.conversion.sharper_epsilon", "C2", method="where epsilon becomes 0, against sqrt(1 - e^-D)",
           tolerance=1e-6)
 def large_delta_needs_no_epsilon(bench):
-    """The delta from which epsilon is 0, between the next ones above and below. The order's own conversion gives no 0 earlier."""
-    truth = math.sqrt(-math.expm1(-0.01))
-    above, below = (conversion.sharper_epsilon(np.array([0.01]), np.array([1.0]), truth * factor) for factor in (1 + 1e-9, 1 - 1e-9))
+    """epsilon next to that delta, above and below. The order's own conversion gives no 0 earlier."""
+    truth, moments, orders = math.sqrt(-math.expm1(-0.01)), np.array([0.01]), np.array([1.0])
+    above, below = (conversion.sharper_epsilon(moments, orders, truth * (1 + gap)) for gap in (1e-9, -1e-9))
     return 1e-9 if above == 0 < below else math.inf

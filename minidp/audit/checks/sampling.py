@@ -41,8 +41,7 @@ def poisson_inclusions_are_independent(bench):
     return max(np.abs(z.sum(axis=0)).max() / math.sqrt(lots), pairs, spread, follow)
 
 
-@measures("mechanism.sampling.FixedSizeSampler", "F1", method="all subsets of 2 of 5, in standard errors",
-          tolerance=SIGMAS)
+@measures("mechanism.sampling.FixedSizeSampler", "F1", method="all subsets of 2 of 5, in standard errors", tolerance=SIGMAS)
 def fixed_size_subsets_are_uniform(bench):
     lots = 20_000
     seen = _included(mechanism.FixedSizeSampler(5, 2), 5, lots, bench.rng)
@@ -85,8 +84,7 @@ _register_event(PoissonSampler(0.02), PoissonSampled(0.02, Gaussian(3.0)), Relat
 _register_event(mechanism.FixedSizeSampler(1000, 20), FixedSizeSampled(1000, 20, Gaussian(3.0)), Relation.REPLACE_ONE)
 
 
-@measures("mechanism.sampling.ShuffleSampler", "S1", method="largest number of lots that hold one example",
-          tolerance=0.0)
+@measures("mechanism.sampling.ShuffleSampler", "S1", method="largest number of lots that hold one example", tolerance=0.0)
 def shuffling_is_charged_as_often_as_an_example_is_seen(bench):
     """Charges against the truth counted on drawn lots, for whole epochs and broken ones; the event unsampled."""
     sampler, event = mechanism.ShuffleSampler(10, 4), Gaussian(3.0)
