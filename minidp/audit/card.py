@@ -118,27 +118,23 @@ def _card(node, qualname, module):
     labels, sources, repeated, misplaced = {}, {}, [], []
     heading, current = None, ()
     for line in inspect.cleandoc(docstring).splitlines():
-        text = line.strip()
+        text, leading = line.strip(), _LEADING_LABELS.match(line.strip())
+        names = _names(leading[0]) if leading else ()
         if line and not line[0].isspace():
             match = _HEADING.match(line)
             heading, current = match and match[1], ()
-            if not match and _LEADING_LABELS.match(line):
-                misplaced += _names(_LEADING_LABELS.match(line)[0])
+            misplaced += () if match else names
             continue
-        if not text:
-            continue
-        leading = _LEADING_LABELS.match(text)
         if leading:
-            current, text = _names(leading[0]), text[leading.end():].strip()
+            current, text = names, text[leading.end():].strip()
         if heading is None:
-            misplaced += current if leading else ()
-        elif heading == "Source":
-            for label in current or ("",):
-                sources[label] = f"{sources.get(label, '')} {text}".strip()
-        else:
-            repeated += [label for label in current if leading and label in labels]
-            for label in current:
-                labels[label] = f"{labels.get(label, '')} {text}".strip()
+            misplaced += names
+        elif text or names:
+            if heading != "Source":
+                repeated += [label for label in names if label in labels]
+            held = sources if heading == "Source" else labels
+            for label in current or ("",) * (heading == "Source"):
+                held[label] = f"{held.get(label, '')} {text}".strip()
     if not (labels or misplaced):
         return None
     return Card(module, qualname, node.lineno, labels, sources, {}, tuple(repeated), tuple(misplaced))

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
 
 from ..backend import namespace_of, to_host
 from ..errors import ParameterError
@@ -78,10 +79,10 @@ class Observed:
 def observe(train, network, canaries, size, expected_lot_size):
     """Run train(canary network, recorder) and read what was released and which canaries each step saw."""
     count(1, canaries=canaries)
-    recorder = Recorder()
-    marked = CanaryNetwork(network, size, lambda: len(recorder.released))
     if sum(math.prod(array.shape) for array in network.params.values()) < canaries:
         raise ParameterError(f"expected canaries={canaries} to be at most the number of parameters: each has its own")
+    recorder = Recorder()
+    marked = CanaryNetwork(network, size, lambda: len(recorder.released))
     train(marked, recorder)
     present = np.zeros((len(recorder.released), canaries), dtype=bool)
     for step, ids in marked.seen:
@@ -95,8 +96,6 @@ def mu_lower(inside, outside, confidence=0.95):
     Exact for independent Gaussians of one variance: Student's t for the shift and chi-squared for the variance,
     each at half of the error (union bound). 0 where the shift could be.
     """
-    from scipy import stats
-
     in_range(0, 1, open_low=True, open_high=True, confidence=confidence)
     n, m, half = len(inside), len(outside), (1 - confidence) / 2
     if min(n, m) < 2:
@@ -112,10 +111,8 @@ def mu_lower(inside, outside, confidence=0.95):
 
 def composed_epsilon(mu, sampling_probability, steps, delta):
     """The epsilon that `steps` sampled releases of a Gaussian of `mu` have at least: the certified lower end."""
-    if mu == 0:
-        return 0.0
-    if mu == math.inf:
-        return math.inf
+    if mu in (0, math.inf):
+        return mu
     ledger = Ledger()
     ledger.append(PoissonSampled(sampling_probability, Gaussian(1 / mu)), steps)
     return LossDistributionAccountant().epsilon(ledger, delta).lower or 0.0
@@ -128,30 +125,21 @@ def clopper_pearson_epsilon(inside, outside, delta, confidence=0.95):
     positives with exact binomial bounds: epsilon >= ln((TPR - delta) / FPR), or the same for negatives.
     """
     (first_in, last_in), (first_out, last_out) = (np.array_split(np.asarray(scores), 2) for scores in (inside, outside))
-    best, chosen = -math.inf, None
-    for hits, alarms, sign in ((first_in, first_out, 1), (-first_out, -first_in, -1)):
+    chosen = []
+    for hits, alarms, last in ((first_in, first_out, (last_in, last_out)), (-first_out, -first_in, (-last_out, -last_in))):
         for threshold in np.quantile(alarms, (0.3, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)):
-            bound = _bounded_ratio(hits, alarms, threshold, delta, confidence)
-            if chosen is None or bound > best:
-                best, chosen = bound, (threshold, sign)
-    threshold, sign = chosen
-    hits, alarms = (last_in, last_out) if sign == 1 else (-last_out, -last_in)
+            chosen.append((_bounded_ratio(hits, alarms, threshold, delta, confidence), *last, threshold))
+    _, hits, alarms, threshold = max(chosen, key=lambda choice: choice[0])
     return max(0.0, _bounded_ratio(hits, alarms, threshold, delta, confidence))
 
 
 def _bounded_ratio(inside, outside, threshold, delta, confidence):
     """ln of the least true over the largest false positive rate, each at half of the error (Clopper, Pearson 1934)."""
-    from scipy import stats
-
     half = (1 - confidence) / 2
     hits, alarms = int(np.sum(inside > threshold)), int(np.sum(outside > threshold))
     tpr = stats.beta.ppf(half, hits, len(inside) - hits + 1) if hits else 0.0
     fpr = stats.beta.ppf(1 - half, alarms + 1, len(outside) - alarms) if alarms < len(outside) else 1.0
-    return _ln_ratio(tpr - delta, fpr)
-
-
-def _ln_ratio(a, b):
-    return math.log(a / b) if a > 0 and b > 0 else -math.inf
+    return math.log((tpr - delta) / fpr) if tpr > delta and fpr > 0 else -math.inf
 
 
 def one_run_epsilon(scores, included, delta, confidence=0.95, guesses=None):
@@ -165,17 +153,12 @@ def one_run_epsilon(scores, included, delta, confidence=0.95, guesses=None):
     order, included = np.argsort(scores), np.asarray(included, dtype=bool)
     m = len(order)
     tried = [guesses] if guesses else sorted({max(2, 2 * (m // k // 2)) for k in (1, 2, 4, 8, 16)})
-    best = 0.0
-    for r in tried:
-        right = int(np.sum(included[order[m - r // 2 :]]) + np.sum(~included[order[: r // 2]]))
-        best = max(best, _largest_rejected(m, 2 * (r // 2), right, delta, (1 - confidence) / len(tried)))
-    return best
+    right = {r: int(np.sum(included[order[m - r // 2 :]]) + np.sum(~included[order[: r // 2]])) for r in tried}
+    return max(_largest_rejected(m, 2 * (r // 2), right[r], delta, (1 - confidence) / len(tried)) for r in tried)
 
 
 def one_run_p_value(m, r, v, epsilon, delta):
     """The largest chance, over all (epsilon, delta)-DP mechanisms, of v or more right among r guesses on m canaries."""
-    from scipy import stats
-
     p = 1 / (1 + math.exp(-epsilon))
     pmf = stats.binom.pmf(np.arange(v - 1, -1, -1), r, p)
     share = float(np.max(np.cumsum(pmf) / np.arange(1, v + 1), initial=0.0))
@@ -183,9 +166,9 @@ def one_run_p_value(m, r, v, epsilon, delta):
 
 
 def _largest_rejected(m, r, v, delta, error):
-    low, high = 0.0, 30.0
     if one_run_p_value(m, r, v, 0.0, delta) > error:
         return 0.0
+    low, high = 0.0, 30.0
     while high - low > 1e-6:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if one_run_p_value(m, r, v, middle, delta) <= error else (low, middle)
@@ -210,20 +193,15 @@ def tpr_at(fpr, tpr, rate):
 
 def repetition_p_value(observed):
     """Chance of such a correlation between the noise of neighbouring steps if noise is drawn anew at each."""
-    from scipy import stats
-
     noise = np.where(observed.present, np.nan, observed.scores)
     noise = noise - np.nanmean(noise, axis=1, keepdims=True)
-    noise = noise / np.nanstd(noise)
-    products = noise[1:] * noise[:-1]
+    products = noise[1:] * noise[:-1] / np.nanvar(noise)
     products = products[~np.isnan(products)]
     return float(2 * stats.norm.sf(abs(products.sum()) / math.sqrt(max(len(products), 1))))
 
 
 def sampler_p_value(observed, sampling_probability):
     """Chance of canaries being seen as regularly, or as irregularly, as this if each lot is a Poisson sample."""
-    from scipy import stats
-
     q, (steps, canaries) = sampling_probability, observed.present.shape
     if q == 1:
         return 1.0 if observed.present.all() else 0.0

@@ -1,4 +1,5 @@
 """Self-contained pages: no script, no network, light and dark."""
+import base64
 import re
 from html import escape
 from itertools import groupby
@@ -44,13 +45,11 @@ def verdict(passed):
 
 def picture(png, text):
     """An image inside the page, from the bytes of a PNG."""
-    import base64
-
     return f'<img alt="{escape(text)}" src="data:image/png;base64,{base64.b64encode(png).decode()}">\n'
 
 
 def formulas_page(data):
-    """Every equation beside its line of code, from what report.as_json gives."""
+    """Every equation beside its line of code, from what report.main writes as JSON."""
     titles = {row["card"]: row["card"].rpartition(".")[2] for row in data["rows"]}
     body, contents = [], []
     for section, rows in groupby(data["rows"], key=lambda row: row["section"]):

@@ -44,13 +44,13 @@ class Row:
 
     def lines(self):
         """The row as text."""
-        worst = max(self.outcomes, default=None, key=lambda found: (
-            not found.passed, found.error / (found.check.tolerance or 1e-300)))
-        return [f"  {'ok  ' if self.passed else 'FAIL'} {self.card} [{self.label}]  {self.equation}",
-                *(f"         {path}:{number}   {text}" for path, number, text in self.code),
-                f"         source: {self.source}",
-                *([f"         {len(self.outcomes)} check{'s'[: len(self.outcomes) > 1]}, nearest to its limit: {worst}"] if worst else []),
-                *(f"         {fault}" for fault in self.faults)]
+        yield f"  {'ok  ' if self.passed else 'FAIL'} {self.card} [{self.label}]  {self.equation}"
+        yield from (f"         {path}:{number}   {text}" for path, number, text in self.code)
+        yield f"         source: {self.source}"
+        if n := len(self.outcomes):
+            worst = max(self.outcomes, key=lambda found: (not found.passed, found.error / (found.check.tolerance or 1e-300)))
+            yield f"         {n} check{'s'[: n > 1]}, nearest to its limit: {worst}"
+        yield from (f"         {fault}" for fault in self.faults)
 
     def to_json(self):
         return {"section": self.section, "card": self.card, "label": self.label, "equation": self.equation,

@@ -60,11 +60,10 @@ class Outcome:
         return f"{found}, {self.check.name.replace('_', ' ')}: {self.check.method}"
 
 
-def measures(card, *labels, method, tolerance):
+def measures(card, *labels, method, tolerance, name=None):
     """Register the decorated function for `labels` of `card`, "package.module.Class" below minidp."""
-
     def register(function):
-        check = Check(function.__name__, method, tolerance, function)
+        check = Check(name or function.__name__, method, tolerance, function)
         for label in labels:
             REGISTRY.setdefault((card, label), []).append(check)
         return function

@@ -69,9 +69,8 @@ def _named(name, cls, labels, method, tolerance, measure):
                 found.append(measure(bench))
         return max(found)
 
-    check.__name__ = name
     card = f"{cls.__module__.removeprefix('minidp.')}.{cls.__qualname__}"
-    measures(card, *labels, method=method, tolerance=tolerance)(check)
+    measures(card, *labels, method=method, tolerance=tolerance, name=name)(check)
 
 
 def _register_loss(cls, case):
