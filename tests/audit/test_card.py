@@ -132,12 +132,6 @@ def test_labels_in_strings_and_in_prose_comments_are_not_code_lines():
     assert card.code_lines == {} and strays == []
 
 
-def test_repeated_and_misplaced_labels_are_reported():
-    (card,), _ = read('def f(x):\n    """F.\n\n    Bound\n        [C1]  e\n        [C1]  again\n\n'
-                      '    Fowrard\n        [F1]  y\n    """\n')
-    assert card.repeated == ("C1",) and card.misplaced == ("F1",)
-
-
 @pytest.mark.parametrize("helper, tanh, label, line, reason", [
     ("F1", "F1", "F1", 3, "ReLU or Tanh"),  # a helper's line, and two cards have its label
     ("N1", "N1", "N1", 22, "Tanh"), ("Z9", "F1", "Z9", 3, "any card")])

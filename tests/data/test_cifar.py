@@ -58,6 +58,7 @@ def check(found, files, verified):
             for channel in range(3):
                 assert images[n, row, column, channel] == rows[n, 1 + 1024 * channel + 32 * row + column]
     assert found.sha256 == hashlib.sha256(b"".join(files.values())).hexdigest()
+    assert found.published == verified
     assert found.notice == "" if verified else "unchecked origin" in found.notice
 
 

@@ -152,14 +152,6 @@ def test_a_run_goes_on_with_the_pretrained_layers_it_began_with_or_not_at_all(pr
     assert "pretrained_sha256 was" in run_script(*flags, "--resume", check=2).stderr
 
 
-def test_records_of_unknown_origin_are_named_by_a_keyed_hash_only(train, folders):
-    out, result = train("train", "--train-layers", "softmax")
-    digest = load_cifar10(folders / "cifar", progress=False).sha256
-    config = json.loads((out / "config.json").read_text())
-    assert result["dataset_sha256"] is config["dataset_sha256"] is None and len(config["dataset_hmac_sha256"]) == 64
-    assert not any(digest.encode() in path.read_bytes() for path in out.iterdir())
-
-
 def test_accuracy_over_views_is_that_of_the_weights_in_the_saved_model(train, folders):
     out, found = train("baseline", "--average", 0.9, "--epochs", 3)
     assert found["epsilon"]["moments"]["upper"] == "inf"

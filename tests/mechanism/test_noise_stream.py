@@ -98,12 +98,6 @@ def test_noise_of_unseeded_runs_differs_and_of_seeded_runs_repeats(backend):
     assert not np.isin(noises(backend, Streams(3), steps=2), noises(backend, Streams(4), steps=2)).any()
 
 
-def test_noise_shares_nothing_with_the_other_streams():
-    streams = Streams(5)
-    drawn = [getattr(streams, name).standard_normal(1000) for name in ("init", "sampling", "noise", "dropout")]
-    assert np.unique(np.concatenate(drawn)).size == 4000
-
-
 def run(streams, steps, progress=Progress()):
     """Parameters after each step of training on nothing: every lot is empty, so that each step is noise alone."""
     network = nn.Sequential([nn.Dense(4, 3, rng=np.random.default_rng(1), dtype="float64")], (4,))
@@ -133,10 +127,3 @@ def test_noise_does_not_repeat_after_a_resume():
     second = run(resumed, 8, Progress(4, 4))
     np.testing.assert_allclose(np.concatenate([first, second]), run(Streams(9), 8), atol=1e-12)
     assert not any(np.isclose(a, b).all() for a in first for b in second)
-
-
-def test_the_checks_notice_noise_that_is_reused():
-    """One seed drawn from again at every step: what the independence of steps is for."""
-    reused = np.concatenate([noises(Backend.numpy(), Streams(1), steps=1) for _ in range(STEPS)])
-    with pytest.raises(AssertionError):
-        assert_uncorrelated(*largest_correlation(reused[1:], reused[:-1]))

@@ -2,10 +2,10 @@
 import pytest
 
 from minidp.errors import BudgetExceededError, ParameterError
-from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
-                              flat_group, per_layer_groups)
-from minidp.privacy import (FixedSizeSampled, Gaussian, JointGaussian, Ledger, MomentsAccountant,
-                            NeighbouringRelation, PoissonSampled, Repeated)
+from minidp.mechanism import (LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler, flat_group,
+                              per_layer_groups)
+from minidp.privacy import (Gaussian, JointGaussian, Ledger, MomentsAccountant, NeighbouringRelation, PoissonSampled,
+                            Repeated)
 
 KEYS = [("dense1", "W"), ("dense2", "W")]
 FLAT = Sanitizer(flat_group(KEYS, 4.0, 4.0))
@@ -20,11 +20,6 @@ def test_a_step_is_the_sampled_release():
     assert plan.release_event() == JointGaussian((4.0, 6.0))
     assert plan.step_event() == PoissonSampled(0.01, JointGaussian((4.0, 6.0)))
     assert plan.total_event == Repeated(plan.step_event(), 10)
-
-
-def test_the_relation_of_the_sampler_reaches_the_multiplier():
-    plan = Plan(FixedSizeSampler(1000, 10), FLAT, 10, 10)
-    assert plan.step_event() == FixedSizeSampled(1000, 10, Gaussian(2.0))  # replace-one: twice the sensitivity
 
 
 def test_shuffled_steps_are_charged_by_the_epoch():

@@ -11,7 +11,6 @@ from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
 from minidp.host import memory
 
 KEYS = [("conv", "W"), ("dense", "W"), ("dense", "b")]
-LAYOUTS = {"flat": flat_group, "per-layer": per_layer_groups}
 
 
 def make_grads(rng, backend, batch, scale=1.0, dtype="float64"):

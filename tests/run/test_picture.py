@@ -20,11 +20,3 @@ def test_a_png_is_written(tmp_path, drawn, curves):
     save_curves(path, **curves)
     assert path.read_bytes().startswith(b"\x89PNG") and os.listdir(tmp_path) == ["curves.png"]
     assert [len(figure.axes) for figure in drawn] == [1 if {0.0, None, float("inf")} >= set(curves.get("delta", [])) else 2]
-
-
-def test_failure_keeps_the_old_picture(tmp_path):
-    path = tmp_path / "curves.png"
-    path.write_bytes(b"old")
-    with pytest.raises(ValueError):
-        save_curves(path, [1, 2], [0.5])
-    assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["curves.png"]

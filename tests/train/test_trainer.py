@@ -74,7 +74,8 @@ def test_batches_are_such_that_a_cache_holds_them(monkeypatch):
     assert cache_examples(make_network()) == 4 * 57 // 20  # no smaller than makes the sum over parameters worth it
 
 
-@pytest.mark.parametrize("rows, batch_size, expected", [(3, None, [3, 2, 3]), (10**6, None, [8]), (3, 8, [8]), (100, 5, [4, 4])])
+@pytest.mark.parametrize("rows, batch_size, expected", [(3, None, [3, 2, 3]), (10**6, None, [8]), (3, 8, [8]),
+                                                        (100, 5, [4, 4])])
 def test_a_lot_is_cut_into_equal_batches_as_asked_for_or_as_a_cache_holds(rows, batch_size, expected, monkeypatch):
     monkeypatch.setattr(trainer_module, "cache_examples", lambda network: rows)
     trainer, seen = make_trainer(batch_size=batch_size), []
@@ -145,11 +146,6 @@ def test_seeded_runs_repeat_and_unseeded_ones_differ():
     assert any((trained(seed=None)[key] != trained(seed=None)[key]).any() for key in values(make_network()))
 
 
-@pytest.mark.parametrize("block_steps", [1, 3, 100])
-def test_blocks_do_not_matter(block_steps):
-    assert_same(trained(), trained(run={"block_steps": block_steps}))
-
-
 @pytest.mark.parametrize("setting", ["clip_norm", "noise_multiplier"])
 def test_schedules_reach_the_release_and_the_ledger(setting, monkeypatch):
     schedule, seen = LinearDecay(2.0, 1.0, 4), []
@@ -175,6 +171,9 @@ def test_wrong_groups_relations_and_dtypes_are_refused():
         Trainer(network, loss, SGD(0.1), plan, Filter(MomentsAccountant(), 1.0, 1e-5), Ledger())
     with pytest.raises(ParameterError, match="batch_size=0"):
         Trainer(network, loss, SGD(0.1), plan, batch_size=0)
+    for bad in (0, 1.5):
+        with pytest.raises(ParameterError, match="multiplicity"):
+            make_trainer(augmentation_multiplicity=bad)
     for dtype in ("complex128", "float16"):
         with pytest.raises(DtypeError, match=f"dense1.W: expected float32 or float64 to train, got {dtype}"):
             Trainer(make_network(dtype=dtype), loss, SGD(0.1), plan)
@@ -188,8 +187,6 @@ def test_wrong_data_is_refused():
         make_trainer().run(x[:, :4], y, Streams(1))
     with pytest.raises(ParameterError, match="block_steps=0"):
         make_trainer().run(x, y, Streams(1), block_steps=0)
-    with pytest.raises(ParameterError, match="expected 40 examples"):
-        make_trainer(sampler="fixed").run(x[:39], y[:39], Streams(1))
 
 
 def test_examples_that_are_not_finite_change_nothing_but_their_own_part():
@@ -221,13 +218,7 @@ def test_a_wrong_data_set_is_refused_before_anything_is_charged(sampler, rng):
     network = nn.Sequential([nn.Dense(3, 2, rng=rng)], (3,))
     plan = Plan(sampler, Sanitizer(flat_group(list(network.params), 1.0, 1.0)), 5, 10)
     trainer = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan)
-    for x, error in ((np.zeros((49, 3), np.float32), ParameterError), (np.zeros((50, 4), np.float32), ShapeError)):
-        with pytest.raises(error):
+    for x, message in ((np.zeros((49, 3), np.float32), "expected 50 examples"), (np.zeros((50, 4), np.float32), "expected x of shape")):
+        with pytest.raises((ParameterError, ShapeError), match=message):
             trainer.run(x, np.zeros(len(x), int), Streams(1))
     assert trainer.ledger.items() == []
-
-
-@pytest.mark.parametrize("bad", [0, 1.5])
-def test_a_multiplicity_is_a_number_of_views(bad):
-    with pytest.raises(ParameterError, match="multiplicity"):
-        make_trainer(augmentation_multiplicity=bad)

@@ -12,7 +12,6 @@ from tests.support.training import SAMPLERS, make_data, make_trainer, values
 from tests.train.test_trainer import assert_same, trained
 
 DELTA = 1e-5
-samplers = pytest.mark.parametrize("sampler", SAMPLERS)
 
 
 def budget(epsilon, sampler="poisson"):
@@ -92,35 +91,6 @@ def test_shuffled_training_stops_at_the_end_of_an_epoch_only(steps, asked, block
     assert record.stopped == ("interrupted" if end < steps else "finished")
     epochs = sum(times for _, times in record.ledger.items())
     assert epochs == -(-record.progress.charged // 4) >= end // 4
-
-
-def test_asked_at_the_last_step_it_has_finished():
-    record = make_trainer().run(*make_data(), Streams(1), should_stop=after(10))
-    assert record.stopped == "finished" and record.progress == Progress(10, 10)
-
-
-@samplers
-@pytest.mark.parametrize("block_steps", [3, 100])
-def test_an_interrupted_run_goes_on_to_the_same_end(sampler, block_steps):
-    """The same trainer, generators and progress: the charged steps that did not run are not charged again."""
-    whole, parts = make_trainer(sampler=sampler, steps=14), make_trainer(sampler=sampler, steps=14)
-    expected = whole.run(*make_data(), Streams(1), block_steps=block_steps)
-    streams, progress, runs = Streams(1), Progress(), 0
-    while progress.step < 14:
-        record = parts.run(*make_data(), streams, progress=progress, block_steps=block_steps, should_stop=after(2))
-        progress, runs = record.progress, runs + 1
-    assert runs > 3 and record.stopped == "finished"
-    assert record.ledger == expected.ledger
-    assert_same(values(whole.network), values(parts.network))
-
-
-def test_an_interrupted_run_goes_on_within_its_budget():
-    limit = budget(1.5)
-    trainer, streams = make_trainer(budget=limit, steps=200, noise_multiplier=4.0), Streams(1)
-    record = trainer.run(*make_data(), streams, should_stop=after(2))
-    assert record.progress.step == 2 < record.progress.charged < 100
-    rest = trainer.run(*make_data(), streams, progress=record.progress)
-    assert rest.stopped == "budget" and rest.progress.step == rest.progress.charged == record.progress.charged
 
 
 def test_a_finished_run_does_nothing_more():
