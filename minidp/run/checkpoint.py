@@ -71,10 +71,7 @@ def save_model(path, network, about=None):
 
 
 def load_model(path, network):
-    """Read `save_model`'s file into a network of the same shape; returns `about`.
-
-    Raises CheckpointError, naming file and array, for anything missing, extra, wrong-shaped or not finite.
-    """
+    """Read `save_model`'s file into a network of the same shape; returns `about`. Refuses what `restore` does."""
     arrays, header = load_arrays(path, "model")
     restore(path, arrays, network.state())
     return header.get("about") or {}
@@ -83,8 +80,8 @@ def load_model(path, network):
 def refuse_differences(path, before, now):
     """Raise CheckpointError, naming each setting, where a run's configuration is not what it was."""
     found = list(differences(before, now))
-    found = [each for each in found if not each[0].startswith("settings.")] or found  # flags first: settings follow
     if found:
+        found = [each for each in found if not each[0].startswith("settings.")] or found  # flags first: settings follow
         named = ", ".join(f"{where} was {_SHORT.repr(was)} and is {_SHORT.repr(is_)}" for where, was, is_ in found)
         raise CheckpointError(f"{path}: this run has another configuration: {named}")
 
@@ -128,10 +125,7 @@ def load_checkpoint(path, config):
 
 
 def restore_training(path, arrays, header, network, optimizer, streams):
-    """Put a loaded checkpoint into network, optimizer and, for a seeded run, the generators.
-
-    Raises CheckpointError if it does not fit, or has no generators for a seeded run.
-    """
+    """Put a loaded checkpoint into network, optimizer and, for a seeded run, the generators; CheckpointError if it misfits."""
     if header["progress"].step > 0:
         optimizer.allocate(network.params)
     own = {name: array for name, array in arrays.items() if not name.startswith("release/")}

@@ -1,6 +1,5 @@
 """What is seen of a run while it trains: rows of metrics, the bar, and a stop that was asked for."""
 import csv
-import io
 import math
 import signal
 import sys
@@ -18,17 +17,15 @@ BAR = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} lots [{elapsed}<{remaining}
 
 def measure(run, step, whole=False):
     """One row of metrics at this step, of the weights that would be released now; `whole`: over all training data."""
-    row = dict.fromkeys(COLUMNS)
-    accountant, ledger, delta = run.budget.accountant, run.ledger, run.budget.delta
-    row.update(epoch=step / run.steps_per_epoch, step=step, epsilon=accountant.epsilon(ledger, delta).upper)
+    row, accountant = dict.fromkeys(COLUMNS), run.budget.accountant
+    row.update(epoch=step / run.steps_per_epoch, step=step, epsilon=accountant.epsilon(run.ledger, run.budget.delta).upper)
     if math.isfinite(run.curve_epsilon):
-        row["delta_at_epsilon"] = accountant.delta(ledger, run.curve_epsilon).upper
+        row["delta_at_epsilon"] = accountant.delta(run.ledger, run.curve_epsilon).upper
     if run.tested is not None:
         row["test_accuracy"], row["test_loss"] = _evaluated(run, *run.tested)
     if run.train_metrics:
-        x, y = run.examples
-        size = None if whole else SUBSET
-        row["train_accuracy_not_private"], row["train_loss_not_private"] = _evaluated(run, x[:size], y[:size])
+        seen = (part[: None if whole else SUBSET] for part in run.examples)
+        row["train_accuracy_not_private"], row["train_loss_not_private"] = _evaluated(run, *seen)
     return row
 
 
@@ -74,9 +71,7 @@ def stop_on_interrupt():
 
 def write_metrics(path, history):
     """The history as CSV; an empty cell is a figure that was not measured."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(history)
     with atomic_write(path) as file:
-        file.write(text.getvalue())
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(history)

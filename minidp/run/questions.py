@@ -21,8 +21,9 @@ from .record import settings_of, unamplified, versions
 from .statement import FORMAT, render
 
 CLOSE = 1e-6  # relative: other processors round a little differently
-FLAGS = {"poisson": "PoissonSampler", "fixed": "FixedSizeSampler", "shuffle": "ShuffleSampler"}
-RELATIONS = {"PoissonSampler": "add_remove", "FixedSizeSampler": "replace_one", "ShuffleSampler": "zero_out"}
+SAMPLERS = {  # name: flag of the experiments, sampler of lots that are so large on average
+    "PoissonSampler": ("poisson", lambda size, lot: PoissonSampler(lot / size)),
+    "FixedSizeSampler": ("fixed", FixedSizeSampler), "ShuffleSampler": ("shuffle", ShuffleSampler)}
 
 
 class Finding(NamedTuple):
@@ -50,13 +51,11 @@ class Files:
         self.setup = ([Gaussian(sigma)] if sigma is not None else []) if self.old else [
             event_from_json(each["event"]) for each in settings["setup"]]
         size, lot = settings["dataset_size"], settings["expected_lot_size"]
-        make_sampler = {"PoissonSampler": lambda: PoissonSampler(lot / size),
-                        "FixedSizeSampler": lambda: FixedSizeSampler(size, lot),
-                        "ShuffleSampler": lambda: ShuffleSampler(size, lot)}.get(self.result["sampler"])
+        self.flag, make_sampler = SAMPLERS.get(self.result["sampler"], (None, None))
         groups = [ClipGroup(group["name"], [key.rsplit(".", 1) for key in group.get("parameters", [f"{group['name']}.all"])],
                             _setting(group["clip_norm"]), _setting(group["noise_multiplier"]))
                   for group in settings["clip_groups"]]
-        self.plan = make_sampler and Plan(make_sampler(), Sanitizer(groups), 0, lot)  # None: no sampler of ours
+        self.plan = make_sampler and Plan(make_sampler(size, lot), Sanitizer(groups), 0, lot)  # None: no sampler of ours
 
     def findings(self):
         """Every Finding about the run."""
@@ -75,10 +74,9 @@ class Files:
         digest, result = self.ledger.sha256(), self.result
         yield ("Is the ledger the one the result was computed from, and the statement names?", f"{digest[:16]}...",
                digest == result["ledger_sha256"] and digest in self.statement)
-        flag = self.config.get("sampler")
         yield ("Is the sampler used the one accounted for?", f"{result['sampler']} under {self.ledger.relation.value}",
-               RELATIONS.get(result["sampler"]) == self.ledger.relation.value == result["relation"]
-               and (flag is None or FLAGS.get(flag) == result["sampler"]) and f"| {result['sampler']} |" in self.statement)
+               self.plan and self.plan.relation.value == self.ledger.relation.value == result["relation"]
+               and self.config.get("sampler") in (None, self.flag) and f"| {result['sampler']} |" in self.statement)
 
     def _releases(self):
         """Nothing charged is forgotten when a run begins again, so the ledger may hold more than the run called for."""
@@ -161,7 +159,9 @@ class Files:
         accountant = make(result["accountant"], ledger.relation)
         path = [(int(row["step"]), _cell(row["epsilon"])) for row in self.metrics]
         rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(path, path[1:]))
-        enough = all(epsilon >= self._cost(accountant, step) * (1 - CLOSE) for step, epsilon in path)
+        cost = lambda step: accountant.epsilon(self.plan.ledger(step, self.setup), result["delta"]).upper
+        enough = self.plan and self.plan.relation is accountant.relation and all(
+            epsilon >= cost(step) * (1 - CLOSE) for step, epsilon in path)
         total = accountant.epsilon(ledger, result["delta"]).upper
         yield ("Is epsilon in the metrics never below what its step had cost, and in the end the run's?",
                f"{len(path)} rows, {_text(path[-1][1])}", rising and enough and _near(path[-1][1], total))
@@ -169,16 +169,10 @@ class Files:
         stated = result["epsilon_without_amplification"]["upper"]
         yield ("Does epsilon without amplification come out again?", f"stated {_text(stated)}, now {_text(plain.upper)}",
                _near(stated, plain.upper))
-        targets = [_setting(target) for target in (self.config.get("target_epsilon"), result.get("target_epsilon"))
-                   if target is not None]
+        targets = [_setting(each["target_epsilon"]) for each in (self.config, result)
+                   if each.get("target_epsilon") is not None]
         yield ("Was the target kept?", f"{_text(total)} of {min(targets):g}" if targets else "none was set",
                all(total <= target for target in targets))
-
-    def _cost(self, accountant, step):
-        """Epsilon of the first steps of the stated settings; infinite where they are not of the ledger's relation."""
-        if self.plan is None or self.plan.relation is not accountant.relation:
-            return math.inf
-        return accountant.epsilon(self.plan.ledger(step, self.setup), self.result["delta"]).upper
 
 
 def _setting(value):

@@ -13,7 +13,7 @@ from .questions import Files, Finding
 
 
 class Report(NamedTuple):
-    """findings; accountants: (name, lower, estimate, upper, kind, note) rows; result: what result.json holds, or {}."""
+    """findings; accountants: {name: (Bound, kind, note)}; result: what result.json holds, or {}."""
 
     findings: list
     accountants: dict
@@ -38,7 +38,7 @@ def verify(folder):
     if not (folder / RESULT).is_file() and not (folder / MANIFEST).is_file():
         return Report([Finding("Is the run finished?", _so_far(folder, Ledger.load(folder / LEDGER)), False)], {}, {})
     try:
-        _ask_bytes(sealed, folder)
+        sealed.append(_seal(folder))
         run = Files(folder)
         return Report(sealed + run.findings(), all_bounds(run.ledger, ACCOUNTANTS, delta=run.result["delta"]), run.result)
     except (MinidpError, LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
@@ -60,14 +60,13 @@ def _so_far(folder, ledger):
     return f"not finished (no {RESULT}): charged so far at delta {delta:g}, for lots that ran or may have: epsilon {spent}"
 
 
-def _ask_bytes(found, folder):
+def _seal(folder):
     """Whether every file holds what was written."""
     question, path = "Is every file as it was written?", folder / MANIFEST
     if not path.is_file():
         old = "statement_format" not in read_json(folder / RESULT)
-        found.append(Finding(question, "an earlier version wrote no manifest.json: single edits may go unnoticed" if old
-                             else f"{MANIFEST} is missing", old))
-        return
+        return Finding(question, "an earlier version wrote no manifest.json: single edits may go unnoticed" if old
+                       else f"{MANIFEST} is missing", old)
     text = path.read_text(encoding="utf-8")
     manifest, changed = json.loads(text), []
     key = (folder / KEY).read_bytes().strip() if (folder / KEY).is_file() else None
@@ -82,4 +81,4 @@ def _ask_bytes(found, folder):
             changed.append(f"{name} was changed")
     if text != json.dumps(manifest, indent=2) + "\n" or set(manifest["files"]) != set(FILES):
         changed.append(f"{MANIFEST} was changed")
-    found.append(Finding(question, "; ".join(changed) or f"{len(FILES)} files", not changed))
+    return Finding(question, "; ".join(changed) or f"{len(FILES)} files", not changed)
