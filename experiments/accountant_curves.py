@@ -52,18 +52,11 @@ def ledger_of(config, epochs):
     return ledger
 
 
-def curves(config):
-    """(epochs (K,), {name: K Bound}) of every accountant."""
-    points = 4 if config.smoke else config.points
-    ledgers = [ledger_of(config, config.epochs * i / points) for i in range(1, points + 1)]
-    return ([ledger.items()[0][1] * config.sampling_probability for ledger in ledgers],
-            {name: [accountant.epsilon(ledger, config.delta) for ledger in ledgers] for name, accountant in accountants().items()})
-
-
-def at_epochs(config, epochs):
-    """{name: epsilon} after `epochs` epochs, for the figures that the paper's text prints."""
-    ledger = ledger_of(config, epochs)
-    return {name: accountant.epsilon(ledger, config.delta).to_json() for name, accountant in accountants().items()}
+def curves(config, epochs):
+    """{name of an accountant: a Bound for each of `epochs`}."""
+    ledgers = [ledger_of(config, each) for each in epochs]
+    return {name: [accountant.epsilon(ledger, config.delta) for ledger in ledgers]
+            for name, accountant in accountants().items()}
 
 
 def with_square(config, epochs):
@@ -80,7 +73,7 @@ def fractional(config, epochs):
 
 
 def remarks(config, found):
-    """{figure that the paper prints: what comes out here}; found {epochs: at_epochs}."""
+    """{figure that the paper prints: what comes out here}; found {epochs: {name: epsilon}}."""
     said = {}
     for epochs, printed, label in PRINTED:
         strong = label in ("9.34", "24.22")
@@ -99,14 +92,16 @@ def main(argv=None):
     config = parse(Config, argv, description=__doc__.splitlines()[0])
     out = Path(config.out)
     out.mkdir(parents=True, exist_ok=True)
-    epochs, found = curves(config)
+    points, q = 4 if config.smoke else config.points, config.sampling_probability
+    epochs = [q * max(1, round(config.epochs * i / points / q)) for i in range(1, points + 1)]
+    found = curves(config, epochs)
     kinds = {name: make(name).kind for name in ACCOUNTANTS}
     save_epsilon_curves(out / "figure_2", epochs, {name: found[name] for name in FIGURE_2}, config.delta,
                         "Figure 2: strong composition and moments accountant", PRINTED, kinds)
     every = {name: bounds for name, bounds in found.items() if name != "moments_paper_orders"}
     save_epsilon_curves(out / "all_accountants", epochs, every, config.delta,
                         "Every accountant, with its certified band", kinds=kinds, logarithmic=True)
-    printed = {epochs: at_epochs(config, epochs) for epochs in (100, 400)}
+    printed = {each: {name: bound.to_json() for name, (bound,) in curves(config, [each]).items()} for each in (100, 400)}
     result = {"experiment": "accountant_curves", "command": command_of("accountant_curves.py", config, FREE),
               "config": {key: value for key, value in to_json(config).items() if key not in FREE},
               "epsilon_at_100_epochs": printed[100], "epsilon_at_400_epochs": printed[400],

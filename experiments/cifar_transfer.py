@@ -10,6 +10,7 @@ import hashlib
 import math
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from common.config import POSITIVE, option, parse
@@ -65,11 +66,6 @@ class TrainConfig(RunFlags):
     final_learning_rate: float = option(0.052, "after --decay-epochs", non_negative_finite)
     decay_epochs: float = option(10.0, "epochs over which the rate falls linearly", non_negative_finite)
 
-    @property
-    def pretrained_file(self):
-        """Path of the pre-trained network."""
-        return PRETRAINED if self.pretrained is None else Path(self.pretrained)
-
     def __post_init__(self):
         super().__post_init__()
         if not self.fresh_augmentation and self.multiplicity > self.views + 1:
@@ -84,7 +80,7 @@ class TrainConfig(RunFlags):
 
 def load_pretrained(config, classes, rng):
     """(frozen layers, trained layers): everything but the softmax layer starts from the pre-trained network."""
-    path = config.pretrained_file
+    path = config.pretrained or PRETRAINED
     arrays, header = load_arrays(path)
     about = header.get("about") or {}
     if header.get("kind") != "model" or about.get("experiment") != NAME:
@@ -106,8 +102,7 @@ def make_groups(config, body):
         return flat_group(keys, math.inf, 0.0)
     if config.clipping == "flat":
         return flat_group(keys, config.clip_norm, config.sigma)
-    bounds = {layer: config.clip_norm * (2 if layer == softmax else 1) for layer, _ in keys}
-    return per_layer_groups(keys, bounds, config.sigma)
+    return per_layer_groups(keys, {layer: config.clip_norm * (2 if layer == softmax else 1) for layer, _ in keys}, config.sigma)
 
 
 def load(config):
@@ -115,11 +110,8 @@ def load(config):
     dataset = load_cifar10(config.data_dir, progress=not config.quiet)
     if dataset.notice:
         print(f"NOTICE: {dataset.notice}")
-    if not config.smoke:
-        return dataset
-    size = SMOKE_IMAGES
-    return replace(dataset, x_train=dataset.x_train[:size], y_train=dataset.y_train[:size],
-                   x_test=dataset.x_test[:size], y_test=dataset.y_test[:size], nominal_size=size)
+    first = {name: getattr(dataset, name)[:SMOKE_IMAGES] for name in ("x_train", "y_train", "x_test", "y_test")}
+    return replace(dataset, nominal_size=SMOKE_IMAGES, **first) if config.smoke else dataset
 
 
 def make_inputs(config, dataset, frozen, backend, streams):
@@ -160,7 +152,7 @@ def run(config):
     if config.multiplicity > 1:
         public.append(f"each example's gradient: the mean over {config.multiplicity} views of it, clipped as one")
     dataset = replace(dataset, notice="; ".join(filter(None, (dataset.notice, history))))
-    inputs = {"pretrained_sha256": hashlib.sha256(config.pretrained_file.read_bytes()).hexdigest()}
+    inputs = {"pretrained_sha256": hashlib.sha256(Path(config.pretrained or PRETRAINED).read_bytes()).hexdigest()}
     run = Run(folder, body, nn.SoftmaxCrossEntropy(), optimizer, plan, budget, streams, public=public, inputs=inputs,
               augmentation_multiplicity=config.multiplicity,
               **facts(NAME, config, dataset, "baseline" if config.baseline else "train"))
@@ -176,36 +168,22 @@ def run(config):
     return finish(run, run.train(views, labels, tested, test_labels, model=model, about=about))
 
 
-def train(config):
-    """The same; returns the exit status."""
-    return exit_status(run(config)[1])
+def train(config, **changes):
+    """The same with some changes; returns the exit status."""
+    return exit_status(run(replace(config, **changes))[1])
 
 
-def baseline(config):
-    """The same without privacy; returns the exit status."""
-    return train(replace(config, baseline=True))
-
-
-@dataclass(frozen=True)
-class FigureConfig(SweepFlags):
-    """Flags of `figure`, Figure 6 from three runs of `train` for each seed, and of `sentences`."""
-
-
-def figure(config, command="figure"):
-    """Run what a figure lacks and draw it; returns the exit status."""
+def figure(command, config):
+    """Run what a figure lacks, or the sentences of Section 5.3, and draw it; returns the exit status."""
     name, stem, made = FIGURES[command]
     config.make(NAME, made, stem, subcommand=command, figure=name)
     return 0
 
 
-def sentences(config):
-    """The same for what the text of Section 5.3 says; returns the exit status."""
-    return figure(config, "sentences")
-
-
 Config = TrainConfig  # of `run`
-COMMANDS = {"pretrain": (PretrainConfig, pretrain), "train": (TrainConfig, train), "baseline": (TrainConfig, baseline),
-            "figure": (FigureConfig, figure), "sentences": (FigureConfig, sentences)}
+COMMANDS = {"pretrain": (PretrainConfig, pretrain), "train": (TrainConfig, train),
+            "baseline": (TrainConfig, partial(train, baseline=True)),
+            **{command: (SweepFlags, partial(figure, command)) for command in FIGURES}}
 
 
 def main(argv=None):

@@ -71,34 +71,27 @@ def standardised(network, images):
     The images (N, 32, 32, 3) are public, and so are the constants. Clipped gradients of the first dense layer then
     spend their norm on what differs between images.
     """
-    features = first_layers(network, nn.Flatten).predict(standardise_images(centre_crop(images, SIDE)), batch_size=500)
+    layers = list(network.layers)
+    at = next(i for i, layer in enumerate(layers) if layer.kind == "dense")
+    features = nn.Sequential(layers[:at], network.input_shape).predict(
+        standardise_images(centre_crop(images, SIDE)), batch_size=500)
     mean, spread = features.mean(axis=0), features.std(axis=0)
     scale = spread + SPREAD_FLOOR * spread.mean()  # some features are hardly ever above zero
     scale *= ((spread / scale) ** 2).sum() ** 0.5 / (spread**2).sum() ** 0.5  # the mean squared length stays
-    layers = list(network.layers)
-    at = next(i for i, layer in enumerate(layers) if layer.kind == "dense")
     dense = layers[at].params
     dense["b"] += mean @ dense["W"]
     dense["W"] *= scale[:, None]
     return nn.Sequential([*layers[:at], nn.Standardise(mean, scale), *layers[at:]], network.input_shape)
 
 
-def first_layers(network, last):
-    """The network up to its first layer of the class `last`."""
-    end = next(i for i, layer in enumerate(network.layers) if isinstance(layer, last))
-    return nn.Sequential(network.layers[: end + 1], network.input_shape)
-
-
 def pretrain(config):
     """Train the whole network on the public set; returns the exit status."""
     dataset = load_public(config.public_data)
     backend, streams, out = Backend.pick(config.device), Streams(config.seed), Path(config.out)
-    size = SMOKE_IMAGES if config.smoke else None
-    x, y = dataset.x_train[:size], dataset.y_train[:size]
-    x_test, y_test = dataset.x_test[:size], dataset.y_test[:size]
+    x, y, x_test, y_test = (array[: SMOKE_IMAGES if config.smoke else None] for array in (
+        dataset.x_train, dataset.y_train, dataset.x_test, dataset.y_test))
     layers = convolutions(streams.init) + dense_layers(streams.init, dataset.classes, config.dropout)
-    network = nn.Sequential(layers, (SIDE, SIDE, 3))
-    network.to(backend)
+    network = nn.Sequential(layers, (SIDE, SIDE, 3)).to(backend)
     steps = config.epochs * math.ceil(x.shape[0] / config.batch_size)
     optimizer = OPTIMIZERS[config.optimizer](LinearDecay(config.learning_rate, config.learning_rate / 100, steps))
     seen = standardise_images(centre_crop(backend.asarray(x[:STATISTICS]), SIDE))

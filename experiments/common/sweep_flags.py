@@ -107,8 +107,6 @@ class DigitSweepFlags(SweepFlags):
 
 def _one_or_all(values):
     """The value that all runs share, or the list of those that they have."""
-    found = []
-    for value in values:
-        if value not in found:
-            found.append(value)
+    values = list(values)
+    found = [value for i, value in enumerate(values) if value not in values[:i]]
     return found[0] if len(found) == 1 else found

@@ -13,8 +13,7 @@ def draw_noise_levels(path, summary, limits=(0.8, 1.0)):
     All panels have one scale of accuracy and one of delta. A band spans the seeds.
     """
     levels = list(summary["levels"].values())
-    figure, axes = plotting.new_figure(1, len(levels), panel=(4.6, 4.2), sharey=True, notice=summary.get("notice", ""),
-                                       title=_title(f"Figure {summary['figure']}", summary))
+    figure, axes = _figure(summary, f"Figure {summary['figure']}", 1, len(levels), panel=(4.6, 4.2), sharey=True)
     for axis, level in zip(axes, levels):
         found = level["curves"]
         handles, right = draw_curves(axis, found["epoch"], found["test_accuracy"], found["train_accuracy_not_private"],
@@ -35,8 +34,7 @@ def draw_noise_levels(path, summary, limits=(0.8, 1.0)):
 
 def draw_budgets(path, summary):
     """Figure 4: accuracy against epsilon, a line for each delta; the paper's own points as stars."""
-    figure, (axis,) = plotting.new_figure(title=_title("Figure 4: best accuracy by (epsilon, delta)", summary),
-                                          notice=summary.get("notice", ""))
+    figure, (axis,) = _figure(summary, "Figure 4: best accuracy by (epsilon, delta)")
     deltas = sorted({pair["delta"] for pair in summary["pairs"]}, reverse=True)
     styles = {delta: plotting.line(i) for i, delta in enumerate(deltas)}
     for delta in deltas:
@@ -60,9 +58,8 @@ def draw_panels(path, summary):
     """Figure 5, or one panel of it: accuracy against the parameter, all panels on one scale; bars span the seeds."""
     panels = summary["panels"]
     columns = min(3, len(panels))
-    figure, axes = plotting.new_figure(
-        math.ceil(len(panels) / columns), columns, panel=(4.4, 3.4) if len(panels) > 1 else (6.4, 4.2), sharey=True,
-        notice=summary.get("notice", ""), title=_title("Figure 5: each point until (2, 1e-5) would be exceeded", summary))
+    figure, axes = _figure(summary, "Figure 5: each point until (2, 1e-5) would be exceeded", math.ceil(len(panels) / columns),
+                           columns, panel=(4.4, 3.4) if len(panels) > 1 else (6.4, 4.2), sharey=True)
     handles = {}
     for axis, (letter, panel) in zip(axes, panels.items()):
         trained = [point for point in panel["points"] if point["steps"]]
@@ -94,8 +91,8 @@ def draw_panels(path, summary):
 def draw_runs(path, summary):
     """Test accuracy of all runs behind the sentences; a bar spans the seeds."""
     runs = sorted((run for run in summary["runs"] if run["steps"]), key=lambda run: run["test_accuracy"])
-    title = _title(f"Runs behind the sentences of Section {summary.get('section', '5.2')}", summary)
-    figure, (axis,) = plotting.new_figure(panel=(7, 0.22 * len(runs) + 1.8), title=title, notice=summary.get("notice", ""))
+    figure, (axis,) = _figure(summary, f"Runs behind the sentences of Section {summary.get('section', '5.2')}",
+                              panel=(7, 0.22 * len(runs) + 1.8))
     axis.hlines(range(len(runs)), [run["lowest"] for run in runs], [run["highest"] for run in runs], color=plotting.BLUE)
     axis.plot([run["test_accuracy"] for run in runs], range(len(runs)), "o", color=plotting.BLUE)
     axis.set_yticks(range(len(runs)), [run["name"].removeprefix("cifar_transfer-") for run in runs])
@@ -105,8 +102,8 @@ def draw_runs(path, summary):
 
 def draw_claims(path, summary):
     """What each accountant's noise is worth against its claim, and the accuracy of each."""
-    title = _title(f"Gaussian differential privacy, delta {summary['delta']:g}", summary)
-    figure, (left, right) = plotting.new_figure(1, 2, panel=(5.0, 4.2), title=title, notice=summary.get("notice", ""))
+    figure, (left, right) = _figure(summary, f"Gaussian differential privacy, delta {summary['delta']:g}", 1, 2,
+                                    panel=(5.0, 4.2))
     names = list(summary["claims"][0]["accountants"])
     for i, name in enumerate(names):
         worth = [claim["accountants"][name]["worth"]["upper"] / claim["claim"] for claim in summary["claims"]]
@@ -128,9 +125,11 @@ def draw_claims(path, summary):
     plotting.save(figure, path)
 
 
-def _title(what, summary):
+def _figure(summary, what, *shape, **named):
+    """(figure, axes) under a title that says what, over how many seeds, on which data."""
     seeds = len(summary["seeds"])
-    return f"{what}; {f'mean and range of {seeds} seeds' if seeds > 1 else 'one seed'}, {summary['dataset']}"
+    title = f"{what}; {f'mean and range of {seeds} seeds' if seeds > 1 else 'one seed'}, {summary['dataset']}"
+    return plotting.new_figure(*shape, title=title, notice=summary.get("notice", ""), **named)
 
 
 def _bars(rows):

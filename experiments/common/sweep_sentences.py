@@ -4,7 +4,7 @@ Accuracies are differences in fractions of the test set. Every number's sentence
 """
 import statistics
 
-from .sweep_figures import LEVELS, NO_LOT, PANELS, REFERENCE, UNWATCHED, Figure, budget_points, budgets, panel_points, row
+from .sweep_figures import LEVELS, NO_LOT, PANELS, REFERENCE, UNWATCHED, Figure, best_at, budget_points, panel_points, row
 from .sweep_plots import draw_runs
 from .sweeps import Point
 from .verdicts import look_up
@@ -70,8 +70,7 @@ class Runs:
     """The results behind the claims, by name. A name that no point of the figure bears is a KeyError."""
 
     def __init__(self, results, points, smoke=False):
-        self.results, self.smoke, self.budgets = results, smoke, None
-        self.names = {point.name for point in points}
+        self.results, self.smoke, self.names = results, smoke, {point.name for point in points}
 
     def of(self, name):
         """The results of a point. Raises NotMeasured."""
@@ -113,12 +112,11 @@ class Runs:
 
     def budget(self, epsilon, delta):
         """Accuracy of a pair of Figure 4."""
-        if self.budgets is None:
-            pairs = budgets({name: self.of(name) for name in BUDGET_RUNS})["pairs"]
-            self.budgets = {(pair["epsilon"], pair["delta"]): pair["test_accuracy"] for pair in pairs}
-        if self.budgets[epsilon, delta] is None:
+        (found,) = (pair["test_accuracy"] for pair in best_at({name: self.of(name) for name in BUDGET_RUNS}, delta)
+                    if pair["epsilon"] == epsilon)
+        if found is None:
             raise NotMeasured(f"nothing fits epsilon {epsilon:g}, delta {delta:g}")
-        return self.budgets[epsilon, delta]
+        return found
 
 
 def points(smoke):

@@ -68,8 +68,8 @@ class RunFolder:
         made = self.result().get("config")
         if not isinstance(made, dict):
             raise CheckpointError(f"{self.path / RESULT}: damaged: it does not say how the run was configured")
-        refuse_differences(self.path, {key: made[key] for key in made if key in config},
-                           {key: config[key] for key in config if key in made})
+        both = made.keys() & config.keys()
+        refuse_differences(self.path, {key: made[key] for key in both}, {key: config[key] for key in both})
 
     def open(self, config, relation, seeded, private_digest=None):
         """Lock the folder; write the configuration of a new run, or compare it with the one that stands.
@@ -103,12 +103,12 @@ class RunFolder:
         if not (self.path / CHECKPOINT).exists():
             # A seeded run draws the same noise again; without a seed what was charged is gone.
             return (Ledger(relation) if seeded else _of_earlier_attempts(stood)), None
-        arrays, header = load_checkpoint(self.path / CHECKPOINT, self.config)
+        _, header = saved = load_checkpoint(self.path / CHECKPOINT, self.config)
         if seeded:
-            return header["ledger"], (arrays, header)
+            return header["ledger"], saved
         if header["ledger"].relation is not stood.relation or _counted(header["ledger"]) - _counted(stood):
             raise DataError(f"{self.path}: {LEDGER} shows less than {CHECKPOINT} had charged; it was changed by hand")
-        return stood, (arrays, header)
+        return stood, saved
 
     def charge(self, ledger):
         """Put the ledger on disk, before what it covers is released; config.json remembers that there is one."""

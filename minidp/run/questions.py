@@ -1,5 +1,6 @@
 """What the files of a finished run are asked: whether they say the same, and what the ledger gives."""
 import csv
+import hashlib
 import io
 import math
 from collections import Counter
@@ -64,11 +65,11 @@ class Files:
         return [Finding(question, str(answer), bool(passed)) for ask in asked for question, answer, passed in ask()]
 
     def _statement(self):
-        wrote = self.result["versions"]["minidp"]
+        wrote, digest = self.result["versions"]["minidp"], hashlib.sha256(self.statement.encode()).hexdigest()
         ours = self.result.get("statement_format") == FORMAT and wrote == versions()["minidp"]
         yield ("Does the statement follow from the result?",
                "rendered again, byte for byte" if ours else f"not rendered again: minidp {wrote} wrote it",
-               not ours or render(self.result) == self.statement)
+               self.result.get("statement_sha256", digest) == digest and (not ours or render(self.result) == self.statement))
 
     def _ledger(self):
         digest, result = self.ledger.sha256(), self.result

@@ -32,7 +32,6 @@ class Run:
     charged, and the run gets that many fewer; with a seed they are drawn again, the same.
 
     folder    its path, or a `RunFolder`
-    network   what is trained (nn.Sequential)
     budget    privacy.Filter with the target (or infinity) and delta; its ledger is empty, the folder's takes its place
     data      data.Dataset or another object with name, nominal_size, sha256, published and notice; None for arrays of
               one's own, of which the folder keeps a keyed hash only
@@ -63,6 +62,7 @@ class Run:
         self.train_metrics, self.flags, self.budget, self.setup, self._releases = train_metrics, flags or {}, budget, [], {}
         self.data_name, self.notice = ("arrays", "") if data is None else (data.name, data.notice)
         self.dataset_size = _public_size(plan, data) if dataset_size is None else dataset_size
+        self.steps_per_epoch = self.dataset_size / plan.expected_lot_size  # of the public size, never of examples in memory
         self.settings = records.settings(self)
         self.device = "gpu" if namespace_of(*network.params.values()).__name__ == "cupy" else "cpu"
         first = plan.ledger(plan.sampler.period)
@@ -76,17 +76,7 @@ class Run:
         ledger, self._saved = self.folder.open(facts, plan.relation, streams.reproducible, known)
         self.begun = self._saved is not None  # a checkpoint exists: what comes before the first step is done
         self.budget = Filter(budget.accountant, budget.epsilon, budget.delta, ledger)
-        self.stopped = None
-
-    @property
-    def ledger(self):
-        """What is charged so far."""
-        return self.budget.ledger
-
-    @property
-    def steps_per_epoch(self):
-        """Expected lots in one pass over the public number of examples, never over those in memory; not rounded."""
-        return self.dataset_size / self.plan.expected_lot_size
+        self.stopped, self.ledger = None, ledger
 
     def release_first(self, name, event, what, function):
         """Charge `event`, put the charge on disk, and return the array that `function()` draws; once per run.
@@ -147,7 +137,10 @@ class Run:
             checkpoint.restore_training(path, *self._saved, model, self.optimizer, streams)
             if not streams.reproducible:
                 plan = plan.with_steps(max(plan.steps - self._steps_lost(progress), progress.step))
-        self.curve_epsilon = self._curve_epsilon()
+        self.curve_epsilon = self.budget.epsilon  # at which delta is drawn: the target, or what the planned steps come to
+        if math.isinf(self.curve_epsilon):
+            planned = self.plan.ledger(before=[event for _, event, _ in self.setup])
+            self.curve_epsilon = self.budget.accountant.epsilon(planned, self.budget.delta).upper
         trainer = Trainer(self.network, self.loss, self.optimizer, plan, self.budget, batch_size=self.batch_size,
                           augmentation_multiplicity=self.augmentation_multiplicity)
 
@@ -157,11 +150,11 @@ class Run:
             {"seconds": list(spent()), "examples": identity}, self._releases)
 
         with seen.make_bar(plan.steps, progress.step, self.quiet) as bar, seen.stop_on_interrupt() as stop:
-            if not streams.reproducible and progress.charged > progress.step:
+            if not self.begun:
+                save(progress)
+            elif not streams.reproducible and progress.charged > progress.step:
                 # Taken over now; a crash before the next checkpoint must not let them be used twice.
                 save(Progress(progress.step, progress.step))
-            elif not self.begun:
-                save(progress)
 
             def on_block(at):
                 if at.step == at.charged:
@@ -184,9 +177,9 @@ class Run:
             checkpoint.save_model(path / folders.MODEL, model, {key: result[key] for key in ("experiment", "dataset", "steps")})
         history = [row for row in history if row["step"] < record.progress.step] + [last]
         seen.write_metrics(path / folders.METRICS, history)
-        column = lambda name: [row[name] for row in history]
-        save_curves(path / folders.CURVES, column("epoch"), column("test_accuracy"), delta=column("delta_at_epsilon"),
-                    train_accuracy=column("train_accuracy_not_private") if self.train_metrics else None,
+        column = {name: [row[name] for row in history] for name in seen.COLUMNS}
+        save_curves(path / folders.CURVES, column["epoch"], column["test_accuracy"], delta=column["delta_at_epsilon"],
+                    train_accuracy=column["train_accuracy_not_private"] if self.train_metrics else None,
                     epsilon=self.curve_epsilon, title=f"{self.name} on {self.data_name}", notice=self.notice)
         with atomic_write(path / folders.STATEMENT) as file:
             file.write(statement := render(result))
@@ -198,13 +191,6 @@ class Run:
         """A context in which the network holds the weights that are evaluated and saved: averages, if asked for."""
         return (self.optimizer.averaged_weights(self.network.params) if isinstance(self.optimizer, Averaged)
                 else nullcontext())
-
-    def _curve_epsilon(self):
-        """Where delta is drawn against epochs: the target, or what the planned steps come to."""
-        if not math.isinf(self.budget.epsilon):
-            return self.budget.epsilon
-        return self.budget.accountant.epsilon(self.plan.ledger(before=[event for _, event, _ in self.setup]),
-                                              self.budget.delta).upper
 
     def _steps_lost(self, progress):
         """Steps that a crash of an unseeded run took: charged on disk, not in the checkpoint, their noise unknown."""
