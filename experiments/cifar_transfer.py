@@ -15,8 +15,7 @@ from pathlib import Path
 
 from common.config import POSITIVE, option, parse
 from common.flags import RunFlags
-from common.job import (exit_status, facts, finish, make_sampler, open_folder, pick_device, plan_and_budget,
-                        shrink_for_smoke)
+from common.job import exit_status, facts, finish, make_sampler, plan_and_budget, prepare
 from common.pretraining import (CHANNELS, NAME, SIDE, SMOKE_IMAGES, UNITS, PretrainConfig, convolutions, dense_layers,
                                 pretrain)
 from common.sweep_flags import SweepFlags
@@ -130,11 +129,10 @@ def make_inputs(config, dataset, frozen, backend, streams):
 
 def run(config):
     """Private training of the dense layers on CIFAR-10; returns (result, how it stopped)."""
-    config = shrink_for_smoke(config, SMOKE_LOT, SMOKE_EPOCHS)
-    folder = open_folder(NAME, config)
-    if folder is None:
+    ready = prepare(NAME, config, SMOKE_LOT, SMOKE_EPOCHS, load)
+    if ready is None:
         return None, "finished"
-    backend, streams, dataset = pick_device(config), Streams(config.seed), load(config)
+    config, folder, backend, streams, dataset = ready
     frozen_layers, layers, pretrained = load_pretrained(config, dataset.classes, streams.init)
     frozen = nn.Sequential(frozen_layers, (SIDE, SIDE, 3)).to(backend)
     body = nn.Sequential(layers, frozen.output_shape).to(backend)

@@ -17,8 +17,7 @@ from functools import partial
 
 from common.config import FRACTION, POSITIVE, option
 from common.flags import RunFlags
-from common.job import (command_line, facts, finish, load_digits, make_sampler, open_folder, pick_device, plan_and_budget,
-                        shrink_for_smoke)
+from common.job import command_line, facts, finish, load_digits, make_sampler, plan_and_budget, prepare
 from common.views import feature_path, kept_features
 from features.random_features import RandomFeatures
 from features.scattering import Scattering
@@ -33,7 +32,6 @@ from minidp.mechanism import Sanitizer, flat_group
 from minidp.privacy import RenyiAccountant, poisson_stopped_epsilon
 from minidp.run import Run
 from minidp.run.record import ACCOUNTANTS
-from minidp.streams import Streams
 from minidp.train import OPTIMIZERS
 from minidp.validate import in_range, non_negative_finite, positive_finite
 
@@ -165,11 +163,10 @@ def cost_of_choosing(run, before):
 
 def run(config):
     """Everything from data to files; returns (result, how it stopped)."""
-    config = shrink_for_smoke(config, SMOKE_LOT, SMOKE_EPOCHS)
-    folder = open_folder(NAME, config)
-    if folder is None:
+    ready = prepare(NAME, config, SMOKE_LOT, SMOKE_EPOCHS, load)
+    if ready is None:
         return None, "finished"
-    backend, streams, dataset = pick_device(config), Streams(config.seed), load(config)
+    config, folder, backend, streams, dataset = ready
     size, mean = dataset.nominal_size, mean_sanitizer(config)
     dense = nn.Dense(FEATURES, dataset.classes, rng=streams.init, init=nn.init.constant(0.0), name="dense")
     body = nn.Sequential([dense], (FEATURES,)).to(backend)

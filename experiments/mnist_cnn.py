@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 from common.config import option
 from common.flags import RunFlags
-from common.job import (command_line, facts, finish, load_digits, make_sampler, make_sanitizer, open_folder, pick_device,
-                        plan_and_budget, shrink_for_smoke)
+from common.job import (command_line, facts, finish, load_digits, make_sampler, make_sanitizer, plan_and_budget,
+                        prepare)
 import numpy as np
 
 from minidp import nn
 from minidp.run import Run
-from minidp.streams import Streams
 from minidp.validate import non_negative_finite, positive_finite
 
 NAME = "mnist_cnn"
@@ -69,11 +68,10 @@ def to_float(images):
 
 def run(config):
     """Everything from data to files; returns (result, how it stopped)."""
-    config = shrink_for_smoke(config, SMOKE_LOT, SMOKE_EPOCHS)
-    folder = open_folder(NAME, config)
-    if folder is None:
+    ready = prepare(NAME, config, SMOKE_LOT, SMOKE_EPOCHS, lambda config: load_digits(config, SMOKE_SIZES))
+    if ready is None:
         return None, "finished"
-    backend, streams, dataset = pick_device(config), Streams(config.seed), load_digits(config, SMOKE_SIZES)
+    config, folder, backend, streams, dataset = ready
     _, epochs, rate, clip_norm = SETTINGS[config.setting]
     network = make_network(config, dataset.classes, streams.init)
     sanitizer = make_sanitizer(config, network, clip_norm if config.clip_norm is None else config.clip_norm)

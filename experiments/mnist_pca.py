@@ -12,15 +12,14 @@ from functools import partial
 
 from common.config import POSITIVE, at_most, option
 from common.flags import RunFlags
-from common.job import (command_line, facts, finish, load_digits, make_sampler, make_sanitizer, open_folder, pick_device,
-                        plan_and_budget, shrink_for_smoke)
+from common.job import (command_line, facts, finish, load_digits, make_sampler, make_sanitizer, plan_and_budget,
+                        prepare)
 import numpy as np
 
 from minidp import nn
 from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay, PrivatePCA, random_projection
 from minidp.run import Run
-from minidp.streams import Streams
 from minidp.train import OPTIMIZERS
 from minidp.validate import in_range, non_negative_finite, positive_finite
 
@@ -108,11 +107,10 @@ def run(config, name=NAME, make_body=make_body, make_sanitizer=make_sanitizer, a
     make_body and make_sanitizer may be those of another experiment, `name`, on the same data; about: what its result
     says beside.
     """
-    config = shrink_for_smoke(config, SMOKE_LOT, SMOKE_EPOCHS)
-    folder = open_folder(name, config)
-    if folder is None:
+    ready = prepare(name, config, SMOKE_LOT, SMOKE_EPOCHS, lambda config: load_digits(config, SMOKE_SIZES))
+    if ready is None:
         return None, "finished"
-    backend, streams, dataset = pick_device(config), Streams(config.seed), load_digits(config, SMOKE_SIZES)
+    config, folder, backend, streams, dataset = ready
     size, images = dataset.nominal_size, to_float(dataset.x_train)
     sampler, pixels = make_sampler(config, size), images.shape[1]
     body = make_body(config, pixels, dataset.classes, streams.init)

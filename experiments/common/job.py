@@ -14,6 +14,7 @@ from minidp.mechanism import (FixedSizeSampler, Plan, PoissonSampler, Sanitizer,
 from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
 from minidp.run import RunFolder
+from minidp.streams import Streams
 
 from .config import FREE, command_of, parse, to_json
 from .verdicts import compare
@@ -24,7 +25,19 @@ def flags_of(config):
     return {key: value for key, value in to_json(config).items() if key not in FREE}
 
 
-def open_folder(name, config):
+def prepare(name, config, smoke_lot, smoke_epochs, load):
+    """(config, folder, backend, streams, data set) of a run; None if the run in --out is finished already.
+
+    load: function of the configuration that returns the data set. With --smoke, what was left at its default shrinks.
+    """
+    if config.smoke:
+        lot = smoke_lot if config.lot_size == type(config).lot_size else config.lot_size
+        config = replace(config, lot_size=lot, epochs=config.epochs if config.length_is_set else smoke_epochs)
+    folder = _open_folder(name, config)
+    return folder and (config, folder, _pick_device(config), Streams(config.seed), load(config))
+
+
+def _open_folder(name, config):
     """The folder of --out; None, with a line that says so, if the run in it is finished already."""
     if config.resume and config.out is None:
         raise ParameterError("--resume needs --out DIR, the folder of the run to go on with")
@@ -36,7 +49,7 @@ def open_folder(name, config):
     return None
 
 
-def pick_device(config):
+def _pick_device(config):
     """The backend of --device; with auto, a line says which."""
     backend = Backend.pick(config.device)
     if config.device == "auto" and not config.quiet:
@@ -48,14 +61,6 @@ def load_digits(config, smoke_sizes):
     """The digits of --dataset; with --smoke the first few of them."""
     return data.load(config.dataset, config.data_dir, on_notice=lambda line: print(f"NOTICE: {line}"),
                      sizes=smoke_sizes if config.smoke else None, progress=not config.quiet)
-
-
-def shrink_for_smoke(config, lot_size, epochs):
-    """The configuration on a few hundred examples: what was left at its default shrinks with them."""
-    if not config.smoke:
-        return config
-    lot = lot_size if config.lot_size == type(config).lot_size else config.lot_size
-    return replace(config, lot_size=lot, epochs=config.epochs if config.length_is_set else epochs)
 
 
 def make_sanitizer(config, network, clip_norm):
