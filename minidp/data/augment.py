@@ -65,9 +65,7 @@ def distort(x, distortions):
     validate.shape("distort", "x", x, (len(d.top), "H", "W", "C"))
     reach = max(d.top.max(initial=0), d.left.max(initial=0)) + d.size
     if reach > min(x.shape[1:3]):
-        raise ParameterError(
-            f"distort: expected crops inside images of {x.shape[1:3]} pixels, got one up to {reach}"
-        )
+        raise ParameterError(f"distort: expected crops inside images of {x.shape[1:3]} pixels, got one up to {reach}")
     steps = np.arange(d.size)
     rows = d.top[:, None] + steps
     columns = d.left[:, None] + np.where(d.flip[:, None], d.size - 1 - steps, steps)

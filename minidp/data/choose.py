@@ -38,7 +38,5 @@ def load(dataset="auto", data_dir=None, on_notice=print, sizes=None, progress=Tr
 
 def _front(found, sizes):
     train, test = sizes
-    return replace(
-        found, x_train=found.x_train[:train], y_train=found.y_train[:train],
-        x_test=found.x_test[:test], y_test=found.y_test[:test], nominal_size=train,
-    )
+    return replace(found, x_train=found.x_train[:train], y_train=found.y_train[:train],
+                   x_test=found.x_test[:test], y_test=found.y_test[:test], nominal_size=train)

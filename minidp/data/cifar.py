@@ -9,14 +9,15 @@ import os
 import tarfile
 import zlib
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from .. import validate
-from ..errors import DataError, DataUnavailableError
+from ..errors import DataError
 from .dataset import Dataset
-from .fetch import RemoteFile, cache_dir, fetch
+from .fetch import RemoteFile, find
 
 MIRRORS = ("https://www.cs.toronto.edu/~kriz/",)
 SIDE, CHANNELS = 32, 3
@@ -95,39 +96,20 @@ def load_public(path, classes=None, name="public"):
 
 
 def _load(layout, data_dir, environ, download, progress):
-    if data_dir is not None:
-        place = _locate(Path(data_dir), layout)
-        if place is None:
-            raise DataError(f"{data_dir}: holds no {layout.title} files; {_advice(layout)}")
-        return _read(place, layout)
-    cache = cache_dir(environ) / "cifar"
-    named = environ.get("MINIDP_DATA")
-    place = (_locate(Path(named), layout) if named else None) or _locate(cache, layout)
-    if place is not None:
-        return _read(place, layout)
-    looked = f"{layout.title} is not in {cache}" + (f" nor in MINIDP_DATA={named}" if named else "")
-    if not download:
-        raise DataUnavailableError(f"{looked}; {_advice(layout)}")
-    try:
-        fetch([RemoteFile(layout.archive, "md5", layout.md5)], MIRRORS, cache, _advice(layout), progress)
-    except DataUnavailableError as error:
-        raise DataUnavailableError(f"{looked}, and {error}") from error
-    return _read(cache / layout.archive, layout)
+    remote = [RemoteFile(layout.archive, "md5", layout.md5)]
+    return _read(find(layout.title, partial(_locate, layout), remote, MIRRORS, "cifar", _advice(layout), data_dir, environ,
+                      download, progress), layout)
 
 
 def _advice(layout):
-    return (
-        f"put {layout.archive} (from {' or '.join(MIRRORS)}), or the folder {layout.folder} unpacked from it, "
-        "into DIR and pass --data-dir DIR or set MINIDP_DATA=DIR"
-    )
+    return (f"put {layout.archive} (from {' or '.join(MIRRORS)}), or the folder {layout.folder} unpacked from it, "
+            "into DIR and pass --data-dir DIR or set MINIDP_DATA=DIR")
 
 
-def _locate(folder, layout):
-    """The archive, or the folder of .bin files, to read; None if there is neither."""
-    for place in (folder / layout.folder, folder / layout.archive, folder):
-        if _holds(place, layout):
-            return place
-    return None
+def _locate(layout, folder, partial=False):
+    """The archive, or the folder of .bin files, to read; None if there is neither. Reading tells what is missing."""
+    places = (folder / layout.folder, folder / layout.archive, folder)
+    return next((place for place in places if _holds(place, layout)), None)
 
 
 def _holds(place, layout):
@@ -156,11 +138,9 @@ def _read(place, layout):
     digest = _sha256(files[name] for name in names)
     unchecked = f"{layout.title} files of unchecked origin: loose files carry no published hash"
     notice = "" if verified else COPIES.get(digest, unchecked if layout.md5 else "")
-    return Dataset(
-        layout.name, x_train, y_train, x_test, y_test, classes=classes,
-        nominal_size=layout.records * len(layout.train) if layout.records else len(x_train),
-        sha256=digest, published=bool(verified) or digest in COPIES, notice=notice,
-    )
+    return Dataset(layout.name, x_train, y_train, x_test, y_test, classes=classes,
+                   nominal_size=layout.records * len(layout.train) if layout.records else len(x_train),
+                   sha256=digest, published=bool(verified) or digest in COPIES, notice=notice)
 
 
 def _check_differ(place, files):
@@ -183,22 +163,16 @@ def _check_archive(path, layout):
     with open(path, "rb") as file:
         got = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
     if got != layout.md5:
-        raise DataError(
-            f"{path}: not the published {layout.archive}: md5 is {got}, expected {layout.md5}; "
-            "replace the file, or delete it"
-        )
+        raise DataError(f"{path}: not the published {layout.archive}: md5 is {got}, expected {layout.md5}; "
+                        "replace the file, or delete it")
 
 
 def _read_folder(folder, names):
-    files = {}
-    for name in names:
-        try:
-            files[name] = (folder / name).read_bytes()
-        except OSError as error:
-            raise DataError(
-                f"{folder / name}: cannot be read ({error.strerror}); expected {', '.join(names)} in this folder"
-            ) from error
-    return files
+    try:
+        return {name: (folder / name).read_bytes() for name in names}
+    except OSError as error:
+        raise DataError(f"{error.filename}: cannot be read ({error.strerror}); expected {', '.join(names)} in this "
+                        "folder") from error
 
 
 def _unpack(archive, names):
@@ -211,15 +185,11 @@ def _unpack(archive, names):
                 if member.isfile() and name in names:
                     files[name] = tar.extractfile(member).read()
     except (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise DataError(
-            f"{archive}: damaged archive ({' '.join(str(error).split())}); expected an intact tar archive, "
-            "compressed or not"
-        ) from error
+        raise DataError(f"{archive}: damaged archive ({' '.join(str(error).split())}); expected an intact tar archive, "
+                        "compressed or not") from error
     missing = [name for name in names if name not in files]
     if missing:
-        raise DataError(
-            f"{archive}: expected an archive that holds {', '.join(names)}; {', '.join(missing)} missing"
-        )
+        raise DataError(f"{archive}: expected an archive that holds {', '.join(names)}; {', '.join(missing)} missing")
     return files
 
 

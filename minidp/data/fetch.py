@@ -1,4 +1,4 @@
-"""The cache folder, and verified downloads into it.
+"""Where published files are looked for, the cache folder, and verified downloads into it.
 
 A file appears in the cache only after its contents have the published hash: it is written under a temporary
 name and renamed. Every mirror gets one attempt, and is given up after 10 s without an answer.
@@ -14,7 +14,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import DataUnavailableError
+from ..errors import DataError, DataUnavailableError
 from ..files import atomic_write
 
 TIMEOUT = 10  # seconds
@@ -40,6 +40,30 @@ def cache_dir(environ=os.environ):
     return platformdirs.user_cache_path("minidp")
 
 
+def find(title, locate, files, mirrors, cache, advice, data_dir=None, environ=os.environ, download=True, progress=True):
+    """What `locate` finds in data_dir, else in the first of the folder $MINIDP_DATA, the cache and a download into it.
+
+    locate(folder, partial=False) returns None where the folder has none of the files; of a `partial` folder it may be
+    that only some are there, which a download completes. `files` are RemoteFiles, `cache` is a folder in `cache_dir`,
+    `advice` ends every message. Raises DataError if data_dir has no files, DataUnavailableError if no place has them.
+    """
+    if data_dir is not None:
+        if found := locate(Path(data_dir)):
+            return found
+        raise DataError(f"{data_dir}: holds no {title} files; {advice}")
+    cache, named = cache_dir(environ) / cache, environ.get("MINIDP_DATA")
+    if found := named and locate(Path(named)) or locate(cache, partial=True):
+        return found
+    looked = f"{title} is neither in MINIDP_DATA={named} nor in {cache}" if named else f"{title} is not in {cache}"
+    if not download:
+        raise DataUnavailableError(f"{looked}; {advice}")
+    try:
+        fetch(files, mirrors, cache, advice, progress)
+    except DataUnavailableError as error:
+        raise DataUnavailableError(f"{looked}, and {error}") from error
+    return locate(cache)
+
+
 def fetch(files, mirrors, folder, advice, progress=True):
     """Download the RemoteFiles that `folder` lacks, from the first mirrors (URLs ending in /) that serve them.
 
@@ -58,8 +82,6 @@ def fetch(files, mirrors, folder, advice, progress=True):
                 missing.pop(0)
         except (OSError, http.client.HTTPException, _BadContents) as error:
             failures.append(f"{mirror}{missing[0].name}: {_reason(error)}")
-        if not missing:
-            return
     if missing:
         raise DataUnavailableError(f"no mirror could be used ({'; '.join(failures)}); {advice}")
 
@@ -73,9 +95,8 @@ def _make_folder(folder):
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise DataUnavailableError(
-            f"cache folder {folder}: cannot be written ({error.strerror}); set MINIDP_CACHE to another folder"
-        ) from error
+        raise DataUnavailableError(f"cache folder {folder}: cannot be written ({error.strerror}); set MINIDP_CACHE to "
+                                   "another folder") from error
 
 
 def _download(url, file, folder, progress):
@@ -84,9 +105,8 @@ def _download(url, file, folder, progress):
     with _within(TIMEOUT, lambda: _open(url)) as answer:
         announced = answer.length
         check = _Check(file)
-        with atomic_write(folder / file.name, "wb") as out, tqdm(
-            total=announced, unit="B", unit_scale=True, desc=file.name, disable=None if progress else True
-        ) as bar:
+        bar = tqdm(total=announced, unit="B", unit_scale=True, desc=file.name, disable=None if progress else True)
+        with bar, atomic_write(folder / file.name, "wb") as out:
             while block := answer.read(BLOCK):
                 check.update(block)
                 out.write(block)
@@ -140,9 +160,7 @@ class _Check:
         if self.inflate and not self.inflate.eof:
             raise _BadContents("the gzip stream ends early")
         if self.hash.hexdigest() != self.file.digest:
-            raise _BadContents(
-                f"{self.file.algorithm} is {self.hash.hexdigest()}, expected {self.file.digest}"
-            )
+            raise _BadContents(f"{self.file.algorithm} is {self.hash.hexdigest()}, expected {self.file.digest}")
 
 
 def _reason(error):

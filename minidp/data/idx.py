@@ -34,9 +34,8 @@ def read_bytes(path):
     try:
         return gzip.decompress(raw)
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(
-            f"{path}: damaged gzip file ({error}); expected an intact one, fetch the published file again"
-        ) from error
+        raise DataError(f"{path}: damaged gzip file ({error}); expected an intact one, fetch the published file "
+                        "again") from error
 
 
 def parse_idx(raw, where, ndim=None):

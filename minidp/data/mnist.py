@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import DataError, DataUnavailableError
+from ..errors import DataError
 from .dataset import Dataset
-from .fetch import RemoteFile, cache_dir, fetch
+from .fetch import RemoteFile, find
 from .idx import parse_idx, read_bytes
 
 MIRRORS = (
@@ -33,34 +33,16 @@ def load_mnist(data_dir=None, environ=os.environ, download=True, progress=True):
     Raises DataError, one line, if data_dir lacks a file, if $MINIDP_DATA holds some of the files and not all, or
     if a file is damaged or has not the published contents; DataUnavailableError if no place has the files.
     """
-    if data_dir is not None:
-        paths = _locate(Path(data_dir))
-        if paths is None:
-            fault = "holds no MNIST files" if Path(data_dir).is_dir() else "is no folder"
-            raise DataError(f"{data_dir}: {fault}; {_advice()}")
-        return _read(paths)
-    cache = cache_dir(environ) / "mnist"
-    named = environ.get("MINIDP_DATA")
-    paths = (_locate(Path(named)) if named else None) or _locate(cache, partial=True)
-    if paths is not None:
-        return _read(paths)
-    looked = f"MNIST is neither in MINIDP_DATA={named} nor in {cache}" if named else f"MNIST is not in {cache}"
-    if not download:
-        raise DataUnavailableError(f"{looked}; {_advice()}")
+    if data_dir is not None and not Path(data_dir).is_dir():
+        raise DataError(f"{data_dir}: is no folder; {_advice()}")
     remote = [RemoteFile(f"{name}.gz", "sha256", digest, gunzip=True) for name, digest in FILES.items()]
-    try:
-        fetch(remote, MIRRORS, cache, _advice(), progress)
-    except DataUnavailableError as error:
-        raise DataUnavailableError(f"{looked}, and {error}") from error
-    return _read(_locate(cache))
+    return _read(find("MNIST", _locate, remote, MIRRORS, "mnist", _advice(), data_dir, environ, download, progress))
 
 
 def _advice():
     names = ", ".join(f"{name}.gz" for name in FILES)
-    return (
-        f"put {names} (from {' or '.join(MIRRORS)}), gzipped or not, into DIR or DIR/mnist "
-        "and pass --data-dir DIR or set MINIDP_DATA=DIR"
-    )
+    return (f"put {names} (from {' or '.join(MIRRORS)}), gzipped or not, into DIR or DIR/mnist "
+            "and pass --data-dir DIR or set MINIDP_DATA=DIR")
 
 
 def _locate(folder, partial=False):
@@ -77,7 +59,7 @@ def _locate(folder, partial=False):
         missing = [name for name in FILES if name not in found]
         if found and missing and not partial:
             raise DataError(f"{place}: expected all four MNIST files, {', '.join(missing)} missing; {_advice()}")
-        if found and not missing:
+        if not missing:
             return found
     return None
 
@@ -90,14 +72,10 @@ def _read(paths):
         array = parse_idx(raw, paths[name], ndim=3 if "images" in name else 1)
         got = hashlib.sha256(raw).hexdigest()
         if got != expected:
-            raise DataError(
-                f"{paths[name]}: not the published MNIST file: sha256 of its decompressed contents "
-                f"is {got}, expected {expected}; replace the file, or delete it"
-            )
+            raise DataError(f"{paths[name]}: not the published MNIST file: sha256 of its decompressed contents "
+                            f"is {got}, expected {expected}; replace the file, or delete it")
         whole.update(raw)
         arrays.append(array)
     x_train, y_train, x_test, y_test = arrays
-    return Dataset(
-        "mnist", x_train, y_train.astype(np.int64), x_test, y_test.astype(np.int64),
-        classes=10, nominal_size=NOMINAL_SIZE, sha256=whole.hexdigest(), published=True,
-    )
+    return Dataset("mnist", x_train, y_train.astype(np.int64), x_test, y_test.astype(np.int64),
+                   classes=10, nominal_size=NOMINAL_SIZE, sha256=whole.hexdigest(), published=True)

@@ -44,9 +44,7 @@ def skeleton_tables():
         for place, (near, weight) in enumerate(points + points[-1:] * (most_points - len(points))):
             neighbours[row, place], weights[row, place] = near, weight
         segments[row] = pairs + pairs[-1:] * (most_segments - len(pairs))
-    return Tables(
-        np.cumsum(count) - count, count, controls, neighbours, weights, segments[..., 0], segments[..., 1]
-    )
+    return Tables(np.cumsum(count) - count, count, controls, neighbours, weights, segments[..., 0], segments[..., 1])
 
 
 def _tabulate(way):
@@ -67,9 +65,7 @@ def _tabulate(way):
 
 def _catmull_rom(t):
     """Weights of four successive control points at the fraction t between the second and the third."""
-    return (
-        (-t + 2 * t * t - t * t * t) / 2,
-        (2 - 5 * t * t + 3 * t * t * t) / 2,
-        (t + 4 * t * t - 3 * t * t * t) / 2,
-        (t * t * t - t * t) / 2,
-    )
+    return ((-t + 2 * t * t - t * t * t) / 2,
+            (2 - 5 * t * t + 3 * t * t * t) / 2,
+            (t + 4 * t * t - 3 * t * t * t) / 2,
+            (t * t * t - t * t) / 2)

@@ -62,9 +62,7 @@ def load_strokes(sizes=SIZES, environ=os.environ, on_notice=print, progress=True
 
 def _dataset(sizes, x_train, y_train, x_test, y_test):
     y_train, y_test = y_train.astype(np.int64), y_test.astype(np.int64)
-    return Dataset(
-        "strokes", x_train, y_train, x_test, y_test, classes=10, nominal_size=sizes[0], notice=NOTICE
-    )
+    return Dataset("strokes", x_train, y_train, x_test, y_test, classes=10, nominal_size=sizes[0], notice=NOTICE)
 
 
 def _draw_all(sizes, progress):
