@@ -5,7 +5,6 @@ import pkgutil
 
 import pytest
 
-import minidp
 from minidp import privacy
 
 MODULES = ["minidp.numbers", *(found.name for found in pkgutil.walk_packages(privacy.__path__, "minidp.privacy."))]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minidp.backend import zero_rows_unless, to_host
+from minidp.backend import to_host
 from minidp.errors import BackendMismatchError, ParameterError, ShapeError
 from minidp.host.gram import GRAM_RUN_SINGLE
 from minidp.grads import Explicit, Outer, OuterSum
@@ -87,13 +87,6 @@ def test_weight_zero_keeps_bad_numbers_out(kind, bad, backend, rng):
             setattr(grad, name, backend.asarray(host))
             got = grad.weighted_sum(backend.asarray(np.array([0.0, 1.0, 1.0])))
             np.testing.assert_allclose(to_host(got), good, rtol=1e-13)
-
-
-def test_keep_rows_equals_where(backend, rng):
-    x = rng.standard_normal((4, 3))
-    for keep in (np.array([True] * 4), np.array([True, False, False, True])):
-        got = zero_rows_unless(backend.asarray(keep), backend.asarray(x))
-        np.testing.assert_array_equal(to_host(got), np.where(keep[:, None], x, 0))
 
 
 def test_bad_factors_are_refused(rng):

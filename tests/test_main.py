@@ -142,11 +142,11 @@ def test_curve_writes_csv_and_png(capsys, tmp_path):
     assert (tmp_path / "epsilon.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_tradeoff_writes_png_and_power(capsys, tmp_path):
+def test_tradeoff_writes_png_and_power(capsys, tmp_path, drawn):
     record = answer(capsys, "tradeoff", *RUN, "--out", str(tmp_path / "t.png"))
     power = record["true_positive_rate"]
     assert 0.01 < power["loss_distribution"] <= power["renyi"] <= power["moments"] < 0.1
-    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG") and len(drawn) == 1
 
 
 @pytest.mark.parametrize("flags, message", [

@@ -13,11 +13,6 @@ def dataset():
                    np.array([2]), classes=3, nominal_size=3)
 
 
-def test_nominal_size_does_not_follow_the_arrays(dataset):
-    fewer = replace(dataset, x_train=dataset.x_train[:2], y_train=dataset.y_train[:2])
-    assert fewer.nominal_size == 3
-
-
 @pytest.mark.parametrize("change, words", [
     ({"y_train": np.array([0, 1])}, "toy train: expected uint8 images and one int64 label for each"),
     ({"x_test": np.zeros((1, 2, 2))}, "toy test: expected uint8 images"),

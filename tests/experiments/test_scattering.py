@@ -93,18 +93,6 @@ def test_mnist_has_81_channels_of_8_by_8():
     assert Scattering(28, scales=3).output_shape == (4, 4, 217)  # Bruna and Mallat 2013: 1 + J L + L^2 J (J - 1) / 2
 
 
-def test_energy_is_not_increased(rng):
-    scattering = Scattering(28)
-    x = np.zeros((4, 28, 28))
-    x[:, 8:20, 8:20] = rng.random((4, 12, 12))
-    x[3] = rng.standard_normal((28, 28))
-    other = x + 0.1 * rng.standard_normal(x.shape)
-    y, moved = scattering(x), scattering(other)
-    area = 16  # pixels that one position stands for
-    assert (area * (y**2).sum(axis=(1, 2, 3)) < (x**2).sum(axis=(1, 2))).all()
-    assert (area * ((y - moved) ** 2).sum(axis=(1, 2, 3)) < ((x - other) ** 2).sum(axis=(1, 2))).all()
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_backend_and_dtype(dtype, backend, rng):
     scattering = Scattering(12, scales=2, angles=2, pad=0)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minidp.host import memory
-from minidp.backend import add_weighted, outer_products
+from minidp.backend import outer_products
 from minidp.grads import Explicit, Outer
 from minidp.host.kernels import RUN
 from minidp.mechanism import Sanitizer, flat_group
@@ -18,12 +18,6 @@ KEYS = [("wide", "W"), ("tall", "W"), ("wide", "b")]
 
 def draw(rng, *shape):
     return rng.standard_normal(shape).astype("float32")
-
-
-def test_rows_of_weight_zero_are_left_out_by_the_plain_function(backend):
-    total = backend.asarray(np.ones(2))
-    add_weighted(total, backend.asarray(np.array([0.0, 2.0])), backend.asarray(np.array([[np.nan, np.inf], [1.0, 3.0]])))
-    np.testing.assert_array_equal(np.asarray(total.get() if hasattr(total, "get") else total), [3, 7])
 
 
 def test_factors_that_do_not_lie_together_in_memory_give_the_same(rng):

@@ -43,16 +43,14 @@ def test_distribution_is_normal(many):
     assert low < (many**2).sum() < high
 
 
-@pytest.mark.parametrize("bound", [3.0, 4.0, 4.5])
-def test_tails_weigh_what_they_should(many, bound):
+@pytest.mark.parametrize("bound", [1e-3, 3.0, 4.0, 4.5])
+def test_tails_and_the_middle_weigh_what_they_should(many, bound):
     low, high = stats.binom.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], COUNT, 2 * stats.norm.sf(bound))
     assert low <= (np.abs(many) > bound).sum() <= high
 
 
-def test_small_numbers_are_as_frequent_as_they_should_be(many):
-    low, high = stats.binom.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], COUNT, 1 - 2 * stats.norm.sf(1e-3))
-    assert low <= (np.abs(many) < 1e-3).sum() <= high
-    assert len(np.unique(many)) > 0.9 * COUNT  # not a coarse grid
+def test_numbers_are_on_no_coarse_grid(many):
+    assert len(np.unique(many)) > 0.9 * COUNT
 
 
 def test_the_two_numbers_of_a_pair_are_independent(many):

@@ -30,8 +30,5 @@ def test_a_group_follows_its_schedules():
 def test_bad_settings_are_refused(clip_norm, noise, message):
     with pytest.raises(ParameterError, match=message):
         ClipGroup("all", KEYS, clip_norm, noise)
-
-
-def test_an_empty_group_is_refused():
     with pytest.raises(ParameterError, match="at least one parameter"):
         ClipGroup("all", (), 1.0, 1.0)

@@ -45,11 +45,6 @@ def test_constants_draw_nothing(rng):
     assert rng.bit_generator.state == state
 
 
-@drawn
-def test_a_vector_counts_as_fan_in_one(initialiser, distribution, rng):
-    assert initialiser(rng, (7,), "float32").shape == (7,)
-
-
 @pytest.mark.parametrize("shape, fans", [((3, 4), 3 + 4), ((8, 8, 1, 16), 64 + 1024), ((4, 4, 16, 32), 256 + 512),
                                          ((1, 1, 6, 2), 6 + 2), ((7,), 1 + 7)], ids=str)
 def test_glorot_counts_the_receptive_field_in_both_fans(shape, fans):

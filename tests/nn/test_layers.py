@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minidp import nn
 from minidp.backend import to_host
 from minidp.errors import BackendMismatchError, DtypeError, ShapeError
 from minidp.mechanism import Sanitizer, flat_group
@@ -85,9 +84,3 @@ def test_wrong_input_is_refused_with_the_layers_name(case, rng):
     if layer.params or layer.constants:
         with pytest.raises(BackendMismatchError, match="one library"):
             layer.forward(guarded_backend().asarray(case.input(rng, 2)))
-
-
-def test_the_message_names_both_shapes(rng):
-    layer = nn.Dense(784, 10, rng=rng, name="dense1")
-    with pytest.raises(ShapeError, match=r"^dense1: expected x of shape \(B, 784\), got \(64, 28, 28\)$"):
-        layer.forward(np.zeros((64, 28, 28)))

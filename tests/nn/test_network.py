@@ -79,13 +79,10 @@ def test_layers_that_do_not_fit_are_refused_when_the_network_is_built(rng):
         nn.Sequential([nn.Dense(3, 5, rng=rng), nn.Tanh(), nn.Dense(4, 2, rng=rng)], (3,))
 
 
-@pytest.mark.parametrize("shape", [(4, 6), (4, 3, 2), (4,), (2, 3)])
-def test_input_of_another_shape_is_refused(shape, rng):
-    with pytest.raises(ShapeError, match=r"network: expected x of shape \(B, 2, 3\), got"):
-        make_network(rng).forward(np.zeros(shape))
-
-
-def test_integers_are_refused(rng):
+def test_input_of_another_shape_or_of_integers_is_refused(rng):
+    for shape in ((4, 6), (4, 3, 2), (4,), (2, 3)):
+        with pytest.raises(ShapeError, match=r"network: expected x of shape \(B, 2, 3\), got"):
+            make_network(rng).forward(np.zeros(shape))
     with pytest.raises(DtypeError, match="network: expected x of dtype float32 or float64, got int64"):
         make_network(rng).forward(np.zeros((4, 2, 3), "int64"))
 

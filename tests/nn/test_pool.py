@@ -17,7 +17,8 @@ def _mean(values):
 @pytest.mark.parametrize("cls, function", [(nn.MaxPool2D, max), (nn.AvgPool2D, _mean)], ids=["max", "average"])
 @settings(max_examples=40)
 @given(window=st.integers(1, 5), stride=st.sampled_from([None, 1, 2, 3]),
-       padding=st.sampled_from(["valid", "same"]), height=st.integers(1, 8), width=st.integers(1, 8), batch=st.integers(0, 2), seed=st.integers(0, 999))
+       padding=st.sampled_from(["valid", "same"]), height=st.integers(1, 8), width=st.integers(1, 8),
+       batch=st.integers(0, 2), seed=st.integers(0, 999))
 def test_every_geometry_equals_the_loop(cls, function, window, stride, padding, height, width, batch, seed):
     """Forward by the slow loop; the gradient by the loop at a nearby point: both maps are piecewise linear."""
     rng = np.random.default_rng(seed)
@@ -48,13 +49,6 @@ def test_padding_never_wins_and_never_counts():
         y, cache = layer.forward(x)
         np.testing.assert_array_equal(y, np.full((1, 2, 2, 1), -5.0))
         assert layer.backward(np.ones(y.shape), cache).sum() == 4
-
-
-def test_pixels_that_no_window_sees_have_no_gradient():
-    for layer in (nn.MaxPool2D(2, 3), nn.AvgPool2D(2, 3)):
-        y, cache = layer.forward(np.random.default_rng(0).standard_normal((1, 6, 6, 1)))
-        dx = layer.backward(np.ones(y.shape), cache)
-        assert not dx[:, 2].any() and not dx[:, :, 5].any() and dx.sum() == pytest.approx(4)
 
 
 def test_a_window_of_more_pixels_than_a_byte_counts(rng):

@@ -26,16 +26,6 @@ def test_fractional_orders_tighten_the_paper_a_little():
     assert accountant.epsilon(ledger_of((PAPER_STEP, 40000)), 1e-5).upper == pytest.approx(2.5737, abs=5e-5)
 
 
-@pytest.mark.parametrize("sigma, epochs, epsilon", [(1.3, 15, 1.192), (1.1, 60, 3.009), (0.7, 45, 7.123)])
-def test_published_mnist_settings(sigma, epochs, epsilon):
-    # 60,000 examples, lots of 256, integer orders to 32; steps = epochs * 60000 / 256, unrounded in the source
-    # of these figures, so a fraction of a step is added here by interpolating the (linear) log moments
-    accountant = MomentsAccountant(orders=PAPER_ORDERS)
-    step = PoissonSampled(256 / 60000, Gaussian(sigma))
-    total = epochs * 60000 / 256 * accountant.cost_curve(step, accountant.orders)
-    assert accountant.to_epsilon(total, accountant.orders, 1e-5).upper == pytest.approx(epsilon, abs=5e-4)
-
-
 @pytest.mark.parametrize("epsilon, delta, digits", [
     (0.125, 0.72709, 5e-6), (0.25, 0.24708, 5e-6), (0.5, 0.0029139, 5e-8), (1, 6.494e-10, 5e-14),
     (2, 8.2242e-24, 1.5e-28), (4, 1.319e-51, 5e-55), (8, 3.3927e-107, 1.5e-111)])

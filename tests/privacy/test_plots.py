@@ -2,10 +2,9 @@
 import csv
 import math
 
-import numpy as np
 
 from minidp.privacy import Bound
-from minidp.privacy.plots import save_epsilon_curves, save_tradeoff
+from minidp.privacy.plots import save_epsilon_curves
 
 
 def test_epsilon_curves(tmp_path, drawn):
@@ -16,8 +15,3 @@ def test_epsilon_curves(tmp_path, drawn):
     assert rows[0] == ["epochs", "a_lower", "a_estimate", "a_upper", "b_lower", "b_estimate", "b_upper"]
     assert rows[1] == ["1", "0.1", "0.15", "0.2", "", "", ""] and rows[2][-1] == "inf"
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_tradeoff(tmp_path, drawn):
-    save_tradeoff(tmp_path / "t.png", np.linspace(0, 1, 5), {"a": np.linspace(1, 0, 5)})
-    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")

@@ -36,14 +36,6 @@ def test_a_run_is_charged_the_joint_gaussian_and_pca(layout, event):
     assert charged(8.0, 16.0, 145, layout).items() == [(Gaussian(16.0), 1), (PoissonSampled(Q, event), 145)]
 
 
-def test_each_layer_with_its_own_settings():
-    network = make_network()
-    groups = per_layer_groups(network.params, {"dense1": 1.0, "dense2": 3.0}, {"dense1": 2.0, "dense2": 5.0})
-    plan = Plan(PoissonSampler(Q), Sanitizer(groups), 4, 8)
-    record = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan).run(*make_data(), Streams(1))
-    assert record.ledger.items() == [(PoissonSampled(Q, JointGaussian((2.0, 5.0))), 4)]  # C does not enter
-
-
 @pytest.mark.parametrize("sampler, event, count", [
     (FixedSizeSampler(40, 8), FixedSizeSampled(40, 8, JointGaussian((1.0, 1.0))), 10),  # 2C: half the multiplier
     (ShuffleSampler(40, 12), JointGaussian((2.0, 2.0)), 3)])  # ten lots begin three epochs of four
@@ -56,11 +48,3 @@ def test_other_samplers_are_charged_under_their_own_relation(sampler, event, cou
     pca = 7.0 / math.sqrt(2) if sampler.relation is NeighbouringRelation.REPLACE_ONE else 7.0
     assert record.ledger.items() == [(Gaussian(pca), 1), (event, count)]
     assert math.isfinite(MomentsAccountant(sampler.relation).epsilon(record.ledger, DELTA).upper)
-
-
-def test_a_group_without_noise_makes_the_run_not_private():
-    network = make_network()
-    groups = per_layer_groups(network.params, 1.0, {"dense1": 4.0, "dense2": 0.0})
-    record = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1),
-                     Plan(PoissonSampler(Q), Sanitizer(groups), 1, 8)).run(*make_data(), Streams(1))
-    assert MomentsAccountant().epsilon(record.ledger, DELTA).upper == math.inf

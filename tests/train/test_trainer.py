@@ -189,14 +189,6 @@ def test_wrong_data_is_refused():
         make_trainer().run(x, y, Streams(1), block_steps=0)
 
 
-def test_examples_that_are_not_finite_change_nothing_but_their_own_part():
-    x, y = make_data()
-    x[7] = np.nan
-    with np.errstate(invalid="ignore"):
-        got = trained(data=(x, y))
-    assert all(np.isfinite(array).all() for array in got.values())
-
-
 def test_nothing_private_is_kept_or_returned():
     trainer = make_trainer(noise_multiplier=3.0)
     record = trainer.run(*make_data(), Streams(1))
