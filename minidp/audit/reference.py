@@ -7,15 +7,18 @@ import math
 import numpy as np
 
 
-def coordinatewise(function):
-    """A reference that is function(x, params, index) at every index of the output, which has x's shape."""
-    def apply(x, params):
-        y = np.zeros(x.shape)
-        for index in np.ndindex(x.shape):
-            y[index] = function(x, params, index)
-        return y
+def _set(apply):
+    """apply(x, params, *settings) as a function of the settings that returns a reference: a function of (x, params)."""
+    return lambda *settings: lambda x, params: apply(x, params, *settings)
 
-    return apply
+
+@_set
+def coordinatewise(x, params, function):
+    """function(x, params, index) at every index of the output, which has x's shape."""
+    y = np.zeros(x.shape)
+    for index in np.ndindex(x.shape):
+        y[index] = function(x, params, index)
+    return y
 
 
 def dense(x, params):
@@ -61,49 +64,40 @@ def _windows(n, size, stride, padding):
             for w in range(windows)]
 
 
-def conv2d(stride, padding):
-    """A reference for Conv2D: y_bijo = sum_klc x_b,(window i, j sees k, l),c W_klco + b_o, seven loops."""
-
-    def apply(x, params):
-        W, b = params["W"], params.get("b")
-        rows, columns = (_windows(x.shape[a + 1], W.shape[a], stride, padding) for a in (0, 1))
-        y = np.zeros((len(x), len(rows), len(columns), W.shape[3]))
-        for n, i, j, o in np.ndindex(y.shape):
-            y[n, i, j, o] = (0 if b is None else b[o]) + sum(
-                x[n, r, s, c] * W[k, l, c, o] for k, r in rows[i] for l, s in columns[j] for c in range(W.shape[2]))
-        return y
-
-    return apply
+@_set
+def conv2d(x, params, stride, padding):
+    """y_bijo = sum_klc x_b,(window i, j sees k, l),c W_klco + b_o, seven loops."""
+    W, b = params["W"], params.get("b")
+    rows, columns = (_windows(x.shape[a + 1], W.shape[a], stride, padding) for a in (0, 1))
+    y = np.zeros((len(x), len(rows), len(columns), W.shape[3]))
+    for n, i, j, o in np.ndindex(y.shape):
+        y[n, i, j, o] = (0 if b is None else b[o]) + sum(
+            x[n, r, s, c] * W[k, l, c, o] for k, r in rows[i] for l, s in columns[j] for c in range(W.shape[2]))
+    return y
 
 
-def pool2d(function, window, stride, padding):
-    """A reference for pooling: `function` of the list of numbers that each window sees of a channel."""
-
-    def apply(x, params):
-        rows, columns = (_windows(x.shape[a], window, stride, padding) for a in (1, 2))
-        y = np.zeros((len(x), len(rows), len(columns), x.shape[3]))
-        for n, i, j, c in np.ndindex(y.shape):
-            y[n, i, j, c] = function([float(x[n, r, s, c]) for _, r in rows[i] for _, s in columns[j]])
-        return y
-
-    return apply
+@_set
+def pool2d(x, params, function, window, stride, padding):
+    """`function` of the list of numbers that each window sees of a channel."""
+    rows, columns = (_windows(x.shape[a], window, stride, padding) for a in (1, 2))
+    y = np.zeros((len(x), len(rows), len(columns), x.shape[3]))
+    for n, i, j, c in np.ndindex(y.shape):
+        y[n, i, j, c] = function([float(x[n, r, s, c]) for _, r in rows[i] for _, s in columns[j]])
+    return y
 
 
-def normalised(sets, epsilon=1e-5):
-    """A reference for GroupNorm and LayerNorm; sets(example's shape): lists of indices normalised together."""
-
-    def apply(x, params):
-        y = np.zeros(x.shape)
-        for b in range(len(x)):
-            for together in sets(x.shape[1:]):
-                values = [float(x[b][index]) for index in together]
-                mean = sum(values) / len(values)
-                deviation = math.sqrt(sum((v - mean) ** 2 for v in values) / len(values) + epsilon)
-                for index, v in zip(together, values):
-                    y[b][index] = (v - mean) / deviation * _at(params["scale"], x[b], index) + _at(params["shift"], x[b], index)
-        return y
-
-    return apply
+@_set
+def normalised(x, params, sets, epsilon=1e-5):
+    """GroupNorm and LayerNorm; sets(example's shape): lists of indices normalised together."""
+    y = np.zeros(x.shape)
+    for example, out in zip(x, y):
+        for together in sets(x.shape[1:]):
+            values = [float(example[index]) for index in together]
+            mean = sum(values) / len(values)
+            deviation = math.sqrt(sum((v - mean) ** 2 for v in values) / len(values) + epsilon)
+            for index, v in zip(together, values):
+                out[index] = (v - mean) / deviation * _at(params["scale"], out, index) + _at(params["shift"], out, index)
+    return y
 
 
 def channel_groups(groups):
