@@ -45,7 +45,8 @@ def test_examples_do_not_meet_and_none_is_fine(rng):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    ((0, 1, 1.0), "inputs=0"), ((1, 0, 1.0), "features=0"), ((1, 1, 0.0), "width=0.0"), ((1, 1, math.inf), "width=inf"), ((1, 1, 1e-39), "width=1e-39")])
+    ((0, 1, 1.0), "inputs=0"), ((1, 0, 1.0), "features=0"), ((1, 1, 0.0), "width=0.0"),
+    ((1, 1, math.inf), "width=inf"), ((1, 1, 1e-39), "width=1e-39")])
 def test_settings_out_of_range_are_refused(arguments, message):
     with pytest.raises(ParameterError) as caught:
         RandomFeatures(*arguments)

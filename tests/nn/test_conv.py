@@ -161,8 +161,9 @@ def test_wrong_settings_are_refused(rng):
 def test_wrong_inputs_are_refused_with_the_layers_name(rng):
     layer = nn.Conv2D(2, 3, 3, rng=rng, name="conv1")
     for shape in ((4, 8), (4, 8, 8, 3)):
-        with pytest.raises(ShapeError, match=rf"^conv1: expected x of shape \(B, H, W, 2\), got \({str(shape)[1:-1]}\)$"):
+        with pytest.raises(ShapeError) as caught:
             layer.forward(np.zeros(shape))
+        assert str(caught.value) == f"conv1: expected x of shape (B, H, W, 2), got {shape}"
     y, cache = layer.forward(np.zeros((4, 8, 8, 2)))
     with pytest.raises(ShapeError, match="conv1: expected dy of shape"):
         layer.param_grads(y[:2], cache)

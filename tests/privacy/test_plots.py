@@ -2,7 +2,6 @@
 import csv
 import math
 
-
 from minidp.privacy import Bound
 from minidp.privacy.plots import save_epsilon_curves
 

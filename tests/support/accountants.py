@@ -4,9 +4,9 @@ from dataclasses import dataclass
 import mpmath
 
 from minidp.privacy import (AdvancedAccountant, BasicAccountant, FixedSizeSampled, Gaussian, GaussianAccountant,
-                            JointGaussian, Laplace, Ledger, PerTensorAccountant2016, LossDistributionAccountant, MomentsAccountant,
-                            NeighbouringRelation, PaperStrongComposition, PoissonSampled, PureDP, RandomlyStopped,
-                            RenyiAccountant)
+                            JointGaussian, Laplace, Ledger, LossDistributionAccountant, MomentsAccountant,
+                            NeighbouringRelation, PaperStrongComposition, PerTensorAccountant2016, PoissonSampled, PureDP,
+                            RandomlyStopped, RenyiAccountant)
 
 ADD_REMOVE = NeighbouringRelation.ADD_REMOVE
 REPLACE_ONE = NeighbouringRelation.REPLACE_ONE

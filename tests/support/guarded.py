@@ -47,16 +47,16 @@ _REDUCTIONS = {
 _FUNCTIONS = {
     **_names_of(_REDUCTIONS),
     **_names_of({"shape dtype order": "zeros ones empty", "dtype order shape": "zeros_like ones_like empty_like",
-                 "axis": "flip expand_dims split count_nonzero", "axis out": "concatenate stack", "out dtype casting": "abs",
-                 "rtol atol equal_nan": "isclose allclose", "axes": "transpose tensordot", "out": "dot",
-                 "": "where moveaxis broadcast_to tile outer vdot inner array_equal copyto shape ndim size result_type"}),
+                 "axis": "flip expand_dims split count_nonzero", "axis out": "concatenate stack",
+                 "rtol atol equal_nan": "isclose allclose", "axes": "transpose tensordot", "out dtype casting": "abs",
+                 "out": "dot", "": "where moveaxis broadcast_to tile outer inner array_equal copyto shape result_type"}),
     "full": "shape fill_value dtype order", "full_like": "dtype order shape", "eye": "N M k dtype order",
     "arange": "start stop step dtype", "asarray": "dtype order", "array": "dtype copy order ndmin",
     "ascontiguousarray": "dtype", "einsum": "dtype optimize", "clip": "a_min a_max out", "pad": "mode constant_values",
 }
 _METHODS = {
-    **_names_of(_REDUCTIONS), "astype": "dtype order casting copy", "flatten": "order", "transpose": "", "view": "dtype",
-    "fill": "", "clip": "min max out", "dot": "out", "round": "decimals out", "conj": "",
+    **_names_of(_REDUCTIONS), "astype": "dtype order casting copy", "flatten": "order", "transpose": "",
+    "view": "dtype", "fill": "", "clip": "min max out", "dot": "out", "round": "decimals out", "conj": "",
 }
 _SUBMODULES = {
     "linalg": {"norm": "ord axis keepdims", "eigh": "UPLO"},

@@ -183,8 +183,6 @@ def test_wrong_data_is_refused():
     x, y = make_data()
     with pytest.raises(ShapeError, match="same number of examples"):
         make_trainer().run(x, y[:-1], Streams(1))
-    with pytest.raises(ShapeError, match=r"Trainer.run: expected x of shape \(N, 5\)"):
-        make_trainer().run(x[:, :4], y, Streams(1))
     with pytest.raises(ParameterError, match="block_steps=0"):
         make_trainer().run(x, y, Streams(1), block_steps=0)
 
@@ -210,7 +208,8 @@ def test_a_wrong_data_set_is_refused_before_anything_is_charged(sampler, rng):
     network = nn.Sequential([nn.Dense(3, 2, rng=rng)], (3,))
     plan = Plan(sampler, Sanitizer(flat_group(list(network.params), 1.0, 1.0)), 5, 10)
     trainer = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan)
-    for x, message in ((np.zeros((49, 3), np.float32), "expected 50 examples"), (np.zeros((50, 4), np.float32), "expected x of shape")):
+    for shape, message in (((49, 3), "expected 50 examples"), ((50, 4), r"Trainer.run: expected x of shape \(N, 3\)")):
+        x = np.zeros(shape, np.float32)
         with pytest.raises((ParameterError, ShapeError), match=message):
             trainer.run(x, np.zeros(len(x), int), Streams(1))
     assert trainer.ledger.items() == []
