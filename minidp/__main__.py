@@ -20,13 +20,11 @@ MOST_STEPS = 10**12
 BOUNDS = ("moments", "renyi", "loss_distribution", "gaussian_clt")
 
 
-def step_event(args, noise_multiplier=None, sampling_probability=None):
-    """One step as the flags describe it; keywords take the place of a flag that is being calibrated."""
-    if noise_multiplier is None:
-        noise_multiplier = args.noise_multiplier
+def step_event(args, noise_multiplier=None):
+    """One step as the flags describe it, or with a noise multiplier that is being calibrated."""
     layers = getattr(args, "noise_multipliers", None)
-    q = args.sampling_probability if sampling_probability is None else sampling_probability
-    return PoissonSampled(q, JointGaussian(layers) if layers else Gaussian(noise_multiplier))
+    noise = args.noise_multiplier if noise_multiplier is None else noise_multiplier
+    return PoissonSampled(args.sampling_probability, JointGaussian(layers) if layers else Gaussian(noise))
 
 
 def ledger_of(args, event, steps):
@@ -49,9 +47,9 @@ def title_of(args):
     return f"sigma {noise}, sampling probability {args.sampling_probability:.4g}{before}"
 
 
-def names_of(args):
-    """The accountants asked for."""
-    return tuple(ACCOUNTANTS) if args.accountant == "all" else (args.accountant,)
+def names_of(args, every=tuple(ACCOUNTANTS)):
+    """The accountants asked for; "all" means `every` one."""
+    return every if args.accountant == "all" else (args.accountant,)
 
 
 def show(args, record, lines):
@@ -83,19 +81,13 @@ def table(found, what):
     return ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[5]]).rstrip() for row in rows]
 
 
-def comparison_json(found):
-    return {name: {**bound.to_json(), "kind": kind, "note": note} for name, (bound, kind, note) in found.items()}
-
-
-def epsilon_command(args):
-    ledger = ledger_of(args, step_event(args), args.steps)
-    found = bounds_of(args, ledger, names_of(args), delta=args.delta, group_size=args.group_size)
-    show(args, {"delta": args.delta, "quote": row_to_quote(found), "accountants": comparison_json(found)}, table(found, "epsilon"))
-
-
-def delta_command(args):
-    found = bounds_of(args, ledger_of(args, step_event(args), args.steps), names_of(args), epsilon=args.epsilon)
-    show(args, {"epsilon": args.epsilon, "quote": row_to_quote(found), "accountants": comparison_json(found)}, table(found, "delta"))
+def comparison_command(args):
+    """epsilon at --delta, or delta at --epsilon."""
+    given = {"delta": args.delta} if args.command == "epsilon" else {"epsilon": args.epsilon}
+    more = {"group_size": args.group_size} if args.command == "epsilon" else {}
+    found = bounds_of(args, ledger_of(args, step_event(args), args.steps), names_of(args), **given, **more)
+    rows = {name: {**bound.to_json(), "kind": kind, "note": note} for name, (bound, kind, note) in found.items()}
+    show(args, {**given, "quote": row_to_quote(found), "accountants": rows}, table(found, args.command))
 
 
 def calibrate_command(args):
@@ -129,7 +121,7 @@ def curve_command(args):
 
     positive_finite(epochs=args.epochs, sampling_probability=args.sampling_probability)
     check_count(1, points=args.points)
-    names = BOUNDS if args.accountant == "all" else names_of(args)
+    names = names_of(args, BOUNDS)
     event = step_event(args)
     steps = sorted({max(1, round(args.epochs * i / args.points / args.sampling_probability))
                     for i in range(1, args.points + 1)})
@@ -153,7 +145,7 @@ def tradeoff_command(args):
 
     alphas = np.linspace(0.0, 1.0, 501)
     ledger = ledger_of(args, step_event(args), args.steps)
-    names = BOUNDS if args.accountant == "all" else names_of(args)
+    names = names_of(args, BOUNDS)
     curves = {name: accountant_curve(make(name, ledger.relation), ledger, alphas) for name in names}
     save_tradeoff(Path(args.out), alphas, curves, f"{title_of(args)}, {args.steps} steps",
                   {name: make(name).kind for name in names})
@@ -229,8 +221,8 @@ def build_parser():
     def group(sub):
         add(sub, "--group-size", "examples that one person contributes (default: 1)", type=whole_number, default=1)
 
-    epsilon = command("epsilon", epsilon_command, "epsilon of a run, by every accountant")
-    delta = command("delta", delta_command, "delta at a given epsilon")
+    epsilon = command("epsilon", comparison_command, "epsilon of a run, by every accountant")
+    delta = command("delta", comparison_command, "delta at a given epsilon")
     curve = command("curve", curve_command, "epsilon against epochs, as CSV and PNG")
     tradeoff = command("tradeoff", tradeoff_command, "trade-off curve between false positives and negatives, as PNG")
     for sub in (epsilon, delta, curve, tradeoff):
