@@ -19,9 +19,7 @@ KINDS = ("bound", "approximation", "comparison")
 
 @dataclass(frozen=True)
 class Bound:
-    """A number known to lie in [lower, upper]; lower is None if no lower bound is known.
-
-    `estimate` is the best single guess, and float() gives `upper`, the safe one.
+    """A number known to lie in [lower, upper], lower None if unknown; `estimate` is the best guess, float() gives upper.
 
     >>> float(Bound(0.9466, 0.9469, 0.9474))
     0.9474
@@ -110,13 +108,10 @@ def _unsupported(event, relation, why):
 class Accountant:
     """Base of the accountants: stateless over a ledger, so that one run is read by all of them.
 
-    A subclass gives `name`, `kind`, `covers`, `cost_curve` and the two conversions. `kind` is "bound" when upper is proved,
-    "approximation" when it is only a limit or estimate, "comparison" when it guarantees nothing.
-
-    Raises
-        ParameterError          a ledger of another relation, delta outside (0, 1), a negative epsilon
-        UnsupportedEventError   an event that this accountant has no theorem for
-        NumericalBoundError     precision ran out
+    A subclass gives `name`, `kind`, `covers`, `cost_curve` and the conversions of the composed curve into a Bound,
+    to_epsilon(total, grid, delta) and to_delta(total, grid, epsilon). `kind` is "bound" when upper is proved,
+    "approximation" when it is only a limit or estimate, "comparison" when it guarantees nothing. An event without a
+    theorem raises UnsupportedEventError, and a loss of precision NumericalBoundError.
     """
 
     name = ""
@@ -141,14 +136,6 @@ class Accountant:
 
     def cost_curve(self, event, grid):
         """What one primitive event costs on the grid: an array, or any value in which + composes and * repeats."""
-        raise NotImplementedError
-
-    def to_epsilon(self, total, grid, delta):
-        """Bound on epsilon from the composed curve."""
-        raise NotImplementedError
-
-    def to_delta(self, total, grid, epsilon):
-        """Bound on delta from the composed curve."""
         raise NotImplementedError
 
     def supports(self, event):

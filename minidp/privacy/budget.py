@@ -10,16 +10,14 @@ class Odometer:
     r"""Reads a ledger with one accountant, at any time.
 
     Guarantees
-        Each reading bounds the epsilon of the events recorded so far, if their number, order, noise and
-        sampling were fixed ahead; the *queries* (gradients at the current parameters) may depend on earlier
-        outputs. To look and then decide freely how to go on is covered by no theorem used here (Rogers, Roth,
-        Ullman, Vadhan 2016, Section 3, show that ordinary composition does not carry over): stop on a
-        `Filter`, or at a number of steps fixed ahead.
+        Each reading bounds the epsilon of the events recorded so far, if their number, order, noise and sampling were
+        fixed ahead; the *queries* (gradients at the current parameters) may depend on earlier outputs. To look and then
+        decide freely how to go on is covered by no theorem used here (Rogers, Roth, Ullman, Vadhan 2016, Section 3, show
+        that ordinary composition does not carry over): stop on a `Filter`, or at a number of steps fixed ahead.
     """
 
     def __init__(self, accountant, ledger):
-        self.accountant = accountant
-        self.ledger = ledger
+        self.accountant, self.ledger = accountant, ledger
 
     def read(self, delta):
         """Bound on epsilon at `delta` for everything recorded so far."""
@@ -30,12 +28,12 @@ class Filter:
     r"""Charges events to a ledger, and refuses the first one that would exceed (epsilon, delta).
 
     Guarantees
-        Nothing is recorded, and so nothing may be released, when the charge would exceed the budget. The whole
-        interaction is (epsilon, delta)-DP when each event is fixed before the data are touched by it. With
-        an accountant that adds log moments or Renyi divergences at fixed orders, the noise and sampling of
-        later events may even depend on earlier outputs (Feldman, Zrnic 2021; Lecuyer 2021: Renyi filters;
-        Whitehouse et al. 2023 show that strong composition loses nothing to a filter either). With any
-        other accountant, take it for events fixed ahead only, as in Abadi et al. 2016, Section 4.
+        A charge that would exceed the budget raises BudgetExceededError and records nothing, and so nothing may be
+        released. The whole interaction is (epsilon, delta)-DP when each event is fixed before the data are touched by
+        it. With an accountant that adds log moments or Renyi divergences at fixed orders, the noise and sampling of
+        later events may even depend on earlier outputs (Feldman, Zrnic 2021; Lecuyer 2021: Renyi filters; Whitehouse et
+        al. 2023 show that strong composition loses nothing to a filter either). With any other accountant, take it for
+        events fixed ahead only, as in Abadi et al. 2016, Section 4.
 
     >>> from minidp.privacy import Gaussian, MomentsAccountant, PoissonSampled
     >>> budget = Filter(MomentsAccountant(), epsilon=1.0, delta=1e-5)
@@ -43,9 +41,6 @@ class Filter:
     >>> budget.charge(PoissonSampled(0.01, Gaussian(4.0)), 5000)
     Traceback (most recent call last):
     minidp.errors.BudgetExceededError: 5000 x PoissonSampled(...) would bring epsilon to 1.25858 at delta=1e-05, ...
-
-    Raises
-        BudgetExceededError   the charge would exceed the budget; the ledger is as it was
     """
 
     def __init__(self, accountant, epsilon, delta, ledger=None):
@@ -54,9 +49,7 @@ class Filter:
                                  f"or, by its name, privacy.catalogue.make('moments')")
         non_negative(epsilon=epsilon)
         in_range(0, 1, open_low=True, open_high=True, delta=delta)
-        self.accountant = accountant
-        self.epsilon = epsilon
-        self.delta = delta
+        self.accountant, self.epsilon, self.delta = accountant, epsilon, delta
         self.ledger = Ledger(accountant.relation) if ledger is None else ledger
 
     def charge(self, event, count=1, purpose=STEP):
@@ -81,17 +74,11 @@ def max_steps(accountant, prefix_ledger, step_event, epsilon, delta, limit=2 ** 
     """The largest number of `step_event` after `prefix_ledger` whose epsilon.upper is at most `epsilon`.
 
     `step_event` is an event, or a function of the number of steps that gives the (event, count) pairs to charge.
-
-    Exact by bisection over the number of steps, which is at most `limit` (a step that costs nothing has no
-    largest number, and raises).
+    BudgetExceededError where even no step exceeds the target, ParameterError where `limit` steps stay below it.
 
     >>> from minidp.privacy import Gaussian, MomentsAccountant, PoissonSampled
     >>> max_steps(MomentsAccountant(), Ledger(), PoissonSampled(0.01, Gaussian(4.0)), 1.26, 1e-5)
     10021
-
-    Raises
-        BudgetExceededError   even zero steps exceed the target
-        ParameterError        `limit` steps stay below the target
     """
     non_negative(epsilon=epsilon)
     check_count(1, limit=limit)

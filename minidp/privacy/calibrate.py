@@ -12,7 +12,8 @@ CLOSENESS = 0.999       # the answer's epsilon is at least this share of the tar
 def noise_multiplier_for(accountant, ledger_of, epsilon, delta):
     """A noise multiplier whose certified epsilon is at most `epsilon` and at least 99.9% of it.
 
-    ledger_of(noise_multiplier) builds the ledger, whose epsilon must fall as the noise grows.
+    ledger_of(noise_multiplier) builds the ledger, whose epsilon must fall as the noise grows. BudgetExceededError where no
+    noise is enough (something else in the ledger costs too much), ParameterError where any is.
 
     >>> from minidp.privacy import Gaussian, Ledger, MomentsAccountant, PoissonSampled
     >>> def ledger_of(noise_multiplier):
@@ -21,10 +22,6 @@ def noise_multiplier_for(accountant, ledger_of, epsilon, delta):
     ...     return ledger
     >>> round(noise_multiplier_for(MomentsAccountant(), ledger_of, 2.0, 1e-5), 2)
     2.62
-
-    Raises
-        BudgetExceededError   no amount of noise is enough (something else in the ledger costs too much)
-        ParameterError        so little is spent that any noise is enough
     """
     positive_finite(epsilon=epsilon)
     in_range(0, 1, open_low=True, open_high=True, delta=delta)
@@ -70,9 +67,7 @@ def _bracket(spent, target, start, direction, limits, none_enough, all_enough):
     falling = here[1] > target
     step, end = (direction, limits[1]) if falling else (-direction, limits[0])
     while True:
-        x = here[0] + step
-        if (x - end) * step > 0:
-            x = end
+        x = min(here[0] + step, end) if step > 0 else max(here[0] + step, end)
         there = (x, spent(x))
         if (there[1] > target) != falling:
             return (there, here) if falling else (here, there)
@@ -86,20 +81,16 @@ def _close_in(spent, target, enough, too_little):
     for attempt in range(200):
         if enough[1] >= CLOSENESS * target:
             return enough[0]
-        width = too_little[0] - enough[0]
         share = 0.5
         if attempt % 3 != 2 and enough[1] > 0 and too_little[1] < math.inf:
             # aim a little below the target, since only that side may be returned
             aim = math.log(target * (1 - 0.4 * (1 - CLOSENESS)))
             share = (aim - math.log(enough[1])) / (math.log(too_little[1]) - math.log(enough[1]))
             share = min(max(share, 1e-3), 1 - 1e-3)
-        x = enough[0] + share * width
+        x = enough[0] + share * (too_little[0] - enough[0])
         if x in (enough[0], too_little[0]):
             break
         value = spent(x)
-        if value <= target:
-            enough = (x, value)
-        else:
-            too_little = (x, value)
+        enough, too_little = ((x, value), too_little) if value <= target else (enough, (x, value))
     raise NumericalBoundError(f"epsilon jumps over {target:g}: {enough[1]:g} is the nearest below; "
                               f"take another accountant")

@@ -23,11 +23,7 @@ UNKNOWN = Bound(None, None, None)
 
 
 def make(name, relation=NeighbouringRelation.ADD_REMOVE):
-    """The accountant of that name under a neighbouring relation.
-
-    >>> make("renyi").name
-    'renyi'
-    """
+    """The accountant of that name under a neighbouring relation."""
     one_of(tuple(ACCOUNTANTS), accountant=name)
     module, cls, _ = ACCOUNTANTS[name]
     return getattr(import_module(f".{module}", __package__), cls)(relation)
@@ -49,10 +45,8 @@ def all_bounds(ledger, names, *, delta=None, epsilon=None, group_size=1):
     for name in names:
         accountant, note = make(name, ledger.relation), ACCOUNTANTS[name][2]
         try:
-            if delta is None:
-                bound = accountant.delta(ledger, epsilon)
-            else:
-                bound = group_epsilon(accountant, ledger, delta, group_size)
+            bound = (accountant.delta(ledger, epsilon) if delta is None
+                     else group_epsilon(accountant, ledger, delta, group_size))
         except UnsupportedEventError as error:
             bound, note = UNKNOWN, str(error)
         found[name] = (bound, accountant.kind, note)

@@ -17,10 +17,8 @@ class PairAccountant(Accountant):
               delta_i = (delta's share for the releases) / (kinds * count)
 
     Valid for
-        any mix of Gaussian and Laplace releases, Poisson-sampled (ADD_REMOVE) or of fixed size (REPLACE_ONE)
-
-    Fails as
-        infinity where exp overflows
+        any mix of Gaussian and Laplace releases, Poisson-sampled (ADD_REMOVE) or of fixed size (REPLACE_ONE); infinite
+        where exp overflows
 
     Source
         [M1]  Balle, Wang 2018, Theorem 8; amplification: Balle, Barthe, Gaboardi 2018, Theorems 8 and 9
@@ -40,27 +38,22 @@ class PairAccountant(Accountant):
         low, high = -700.0, math.log1p(-1e-12)
         if not suffices(high):
             return Bound(None, 1.0, 1.0)
-        if suffices(low):
-            return Bound(None, math.exp(low), math.exp(low))
+        high = low if suffices(low) else high
         while high - low > 1e-9:
             middle = 0.5 * (low + high)
             low, high = (low, middle) if suffices(middle) else (middle, high)
         return Bound(None, math.exp(high), math.exp(high))
 
     def pair(self, event, delta):
-        """epsilon_i of one release at delta_i."""
-        pure = pure_epsilon(event)
-        if pure is not None:
-            return pure
+        """epsilon_i of one release that is not pure DP, at delta_i."""
         q, sigma = share_and_noise(event)
         return amplified(exact_gaussian_epsilon(sigma, min(delta / q, 1.0)), q)               # [M1]
 
     def cost_curve(self, event, grid):
-        share = dict(grid[0]).get(event, 0.0)
-        epsilon = self.pair(event, share)
-        square = epsilon * epsilon
+        share, pure = dict(grid[0]).get(event, 0.0), pure_epsilon(event)
+        epsilon = self.pair(event, share) if pure is None else pure
         with np.errstate(over="ignore"):
-            return np.array([epsilon, square, epsilon * float(np.expm1(epsilon)), share])
+            return np.array([epsilon, epsilon * epsilon, epsilon * float(np.expm1(epsilon)), share])
 
 
 class BasicAccountant(PairAccountant):
@@ -121,8 +114,6 @@ class PaperStrongComposition(AdvancedAccountant):
     kind = "comparison"
 
     def pair(self, event, delta):
-        if pure_epsilon(event) is not None:
-            return pure_epsilon(event)
         q, sigma = share_and_noise(event)
         return q * math.sqrt(2 * math.log(1.25 / min(delta / q, 1.0))) / sigma                # [M1]
 

@@ -30,8 +30,7 @@ class NeighbouringRelation(Enum):
     ZERO_OUT = "zero_out"
 
 
-# The numbers that events hold: the check and the plain type of each. Equal events must have equal JSON, whether
-# built from 4, 4.0 or a NumPy number.
+# check and plain type of each number in an event: equal events must have equal JSON, built from 4, 4.0 or NumPy's
 _NUMBERS = {
     "noise_multiplier": (non_negative, float),
     "sampling_probability": (probability, float),
@@ -83,9 +82,8 @@ class Laplace(_Noise):
 class JointGaussian(Event):
     """Several Gaussians over the *same* examples: block l with its own sensitivity and multiplier s_l.
 
-    Scaling block l by its noise shows that the whole is dominated like one Gaussian with
-    `effective_noise_multiplier` = (sum_l s_l^-2)^(-1/2). Sampling belongs around the joint event:
-    charging each block as if it drew its own sample would understate epsilon.
+    Scaling block l by its noise shows that the whole is dominated like one Gaussian with `effective_noise_multiplier`.
+    Sampling belongs around the joint event: charging each block as if it drew its own sample would understate epsilon.
     """
 
     noise_multipliers: tuple
@@ -206,16 +204,12 @@ def share_and_noise(event):
 
 EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PureDP, PoissonSampled, FixedSizeSampled,
                                         Composed, Repeated, RandomlyStopped, NonPrivate, Unknown)}
+_KEYS = {"event": "inner"}     # of fields in JSON, where "event" is the class's name
 
 
 def number_to_json(value):
     """A number for JSON: infinity becomes the string "inf"."""
     return "inf" if value == math.inf else value
-
-
-def _json_key(field):
-    # "event" is the key of the class's name
-    return "inner" if field.name == "event" else field.name
 
 
 def _to_json(value):
@@ -234,7 +228,7 @@ def event_to_json(event):
     """The event as plain dictionaries, lists, numbers and strings."""
     check_event("event_to_json", event)
     return {"event": type(event).__name__,
-            **{_json_key(field): _to_json(getattr(event, field.name)) for field in fields(event)}}
+            **{_KEYS.get(name, name): _to_json(value) for name, value in vars(event).items()}}
 
 
 def event_from_json(data):
@@ -243,7 +237,7 @@ def event_from_json(data):
     if not isinstance(name, str) or name not in EVENTS:
         raise DataError(f"expected an event of {', '.join(EVENTS)}, got {name!r}; refused, since its cost is unknown")
     cls = EVENTS[name]
-    keys = {_json_key(field): field.name for field in fields(cls)}
+    keys = {_KEYS.get(field.name, field.name): field.name for field in fields(cls)}
     given = [key for key in data if key != "event"]
     if sorted(keys) != sorted(given):
         raise DataError(f"{name}: expected the fields {', '.join(keys) or 'none'}, got {', '.join(given) or 'none'}")

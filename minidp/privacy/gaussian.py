@@ -26,15 +26,11 @@ class GaussianAccountant(Accountant):
         the truth in five of six published MNIST settings and above it in the sixth.
 
     Valid for
-        sigma > 0; as an approximation for many steps of small cost
-
-    Fails as
-        mu infinite where exp(1/sigma^2) overflows, so epsilon infinite
+        sigma > 0, epsilon infinite where exp(1/sigma^2) overflows; as an approximation for many steps of small cost
 
     Source
         [M1]  Dong, Roth, Su 2022 (arXiv:1905.02383), Theorem 1 and Corollary 2
-        [M2]  Bu, Dong, Long, Su 2020 (arXiv:1911.11607), Poisson sampling
-        [M3]  Bu, Dong, Long, Su 2020 (arXiv:1911.11607), uniform sampling
+        [M2] [M3]  Bu, Dong, Long, Su 2020 (arXiv:1911.11607), Poisson and uniform sampling
     """
 
     name = "gaussian_clt"
@@ -116,9 +112,6 @@ def gaussian_epsilon(mu, delta):
     low, high = 0.0, max(mu, mu * mu)
     while gaussian_delta(high, mu) > delta:
         low, high = high, 2 * high
-    while high - low > 1e-14 * high:
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
+    while high - low > 1e-14 * high and (middle := 0.5 * (low + high)) not in (low, high):
         low, high = (middle, high) if gaussian_delta(middle, mu) > delta else (low, middle)
     return high

@@ -15,15 +15,11 @@ def group_epsilon(accountant, ledger, delta, group_size=1):
         [C1]  Gaussian(s) -> Gaussian(s/k), Laplace(b) -> Laplace(b/k), and sampled with probability q ->
               the same sampled with 1 - (1-q)^k
         [C2]  (epsilon, d)-DP gives (k epsilon, k exp((k-1) epsilon) d)-DP; d such that this is delta
-        upper is the smaller of both; lower that of the group where nothing is sampled, else that of one example.
-
-    Valid for
-        unsampled and Poisson-sampled releases by C1, everything by C2
+        upper is the smaller of both (C1 is not for fixed lots); lower the group's unless sampled, else one example's.
 
     Source
-        [C1]  own derivation: sensitivity grows k-fold. With probability (1-q)^k no member is in the lot and the
-              releases agree; otherwise at most k are, a shift of at most k, and sampling preserves domination
-              (Zhu, Dong, Wang 2022, Theorem 11)
+        [C1]  own derivation: sensitivity grows k-fold. With probability (1-q)^k no member is in the lot; otherwise at
+              most k are, a shift of at most k, and sampling preserves domination (Zhu, Dong, Wang 2022, Theorem 11)
         [C2]  Abadi et al. 2016, Section 2.1; Vadhan 2017, Lemma 2.2
     """
     check_count(1, group_size=group_size)
@@ -74,10 +70,7 @@ def _generic(accountant, ledger, delta, k):
     for _ in range(25):
         middle = 0.5 * (low + high)
         above, epsilon = excess(middle)
-        if above <= 0:
-            low, best = middle, min(best, epsilon)
-        else:
-            high = middle
+        low, high, best = (middle, high, min(best, epsilon)) if above <= 0 else (low, middle, best)
     return best
 
 

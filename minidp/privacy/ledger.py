@@ -16,10 +16,10 @@ SETUP, STEP, UNKNOWN = "setup", "step", "unknown"
 class Ledger:
     """Events in the order in which they were released, run-length coded, each with what it was charged for.
 
-    One run has one ledger, and every accountant reads it without changing it. Epsilon is never stored:
-    it follows from the events. The purpose of an entry ("setup" before the first step, "step", or another word)
-    costs nothing; accountants do not see it. Files of format 1 have no purposes: they load as "unknown", and while
-    nothing is appended they are written, and hashed, as they were.
+    One run has one ledger, and every accountant reads it without changing it. Epsilon is never stored: it follows from
+    the events. The purpose of an entry ("setup" before the first step, "step", or another word) costs nothing;
+    accountants do not see it. Files of format 1 have no purposes: they load as "unknown", and while nothing is appended
+    they are written, and hashed, as they were.
 
     >>> from minidp.privacy import Gaussian, PoissonSampled
     >>> ledger = Ledger()
@@ -27,10 +27,6 @@ class Ledger:
     >>> ledger.append(PoissonSampled(0.01, Gaussian(4.0)), 10_000)
     >>> [count for event, count in ledger.items()]
     [1, 10000]
-
-    Raises
-        ParameterError   a relation, event or purpose of the wrong type, or a negative count
-        DataError        a file or JSON that is not a whole, valid ledger
     """
 
     def __init__(self, relation=NeighbouringRelation.ADD_REMOVE):
@@ -47,7 +43,7 @@ class Ledger:
             raise ParameterError(f"expected purpose={purpose!r:.80} to be a word such as setup or step")
         if count == 0:
             return
-        if self._entries and (self._entries[-1][0], self._entries[-1][2]) == (event, purpose):
+        if self._entries and self._entries[-1][::2] == (event, purpose):
             event, before, _ = self._entries.pop()
             count += before
         self._entries.append((event, int(count), purpose))
@@ -128,8 +124,7 @@ class Ledger:
     def load(cls, path):
         """Read what `save` wrote; DataError, naming the file, when it is missing or damaged."""
         try:
-            text = Path(path).read_text(encoding="ascii")
-            return cls.from_json(json.loads(text))
+            return cls.from_json(json.loads(Path(path).read_text(encoding="ascii")))
         except (FileNotFoundError, NotADirectoryError) as error:
             raise DataError(f"{path}: no such file") from error
         except (OSError, ValueError, RecursionError, DataError) as error:

@@ -22,8 +22,7 @@ RELATIVE_ERROR = 1e-12  # trapezoidal rule (<= 1e-14), tails, and rounding of a 
 def excess(s, n):
     """(1+s)^n - 1 - n s as (value, log scale): value * exp(log scale); s > -1."""
     if abs(s) * max(abs(n), 1.0) < 0.3:
-        term = 0.5 * n * (n - 1.0) * s * s
-        total = term
+        term = total = 0.5 * n * (n - 1.0) * s * s
         k = 2.0
         while abs(term) > 1e-18 * abs(total):
             term *= (n - k) / (k + 1.0) * s
@@ -40,9 +39,9 @@ def excess(s, n):
 def trapezoid_step(m, n):
     """A step for which the trapezoidal rule errs by less than 1e-14 of the integral.
 
-    On the line x + i a the Gaussian grows by exp(a^2/2) and |s| by at most the factor in `growth`, so the
-    rule errs by at most exp(growth - 2 pi a / step) (Trefethen, Weideman 2014, Theorem 5.1). Powers that are
-    no positive integers have their branch point at a m = pi, and negative ones grow like cos(a m)^n.
+    On the line x + i a the Gaussian grows by exp(a^2/2) and |s| by at most the factor in `growth`, so the rule errs by at
+    most exp(growth - 2 pi a / step) (Trefethen, Weideman 2014, Theorem 5.1). Powers that are no positive integers have
+    their branch point at a m = pi, and negative ones grow like cos(a m)^n.
     """
     if n == math.floor(n) and n >= 2.0:
         a = 8.0
@@ -60,9 +59,9 @@ def trapezoid_step(m, n):
 def integration_range(q, m, n):
     """An interval outside of which the integrand holds less than 1e-24 of the integral.
 
-    phi r^n with r = 1 + s is stationary where x = n m w(x), w = q e^u / r rising from 0 to 1. For n < 0 it is
-    log-concave with its peak in [n m w(0), 0]. For n > 0 each iterate of x -> n m w(x) from above bounds the
-    last stationary point; where n s is small the integrand is like phi s^2, a Gaussian around at most 2 m.
+    phi r^n with r = 1 + s is stationary where x = n m w(x), w = q e^u / r rising from 0 to 1. For n < 0 it is log-concave
+    with its peak in [n m w(0), 0]. For n > 0 each iterate of x -> n m w(x) from above bounds the last stationary point;
+    where n s is small the integrand is like phi s^2, a Gaussian around at most 2 m.
     """
     if n < 0.0:
         here = q * math.exp(-0.5 * m * m)
@@ -84,8 +83,7 @@ def log_excess_moment(q, sigma, n):
     step = trapezoid_step(m, n)
     low, high = integration_range(q, m, n)
     points = int(math.ceil((high - low) / step)) + 1
-    scale = -1e300
-    total = 0.0
+    scale, total = -1e300, 0.0
     for i in range(points):
         x = low + i * step
         u = m * x - 0.5 * m * m
@@ -111,16 +109,11 @@ def log_one_plus_exp(x):
 
 @njit(cache=True)
 def log_moments(q, sigma, exponents):
-    """log E_Q[(dP/dQ)^n] for an array of n by integration, and a bound on each one's error.
-
-    Returns (value, error), both (len(exponents),): the truth lies within value -+ error.
-    """
-    value = np.empty(len(exponents))
-    error = np.empty(len(exponents))
+    """(value, error), both (len(exponents),): log E_Q[(dP/dQ)^n] of each n by integration is within value -+ error."""
+    value, error = np.empty(len(exponents)), np.empty(len(exponents))
     for i in range(len(exponents)):
         n = exponents[i]
-        log_excess = log_excess_moment(q, sigma, n)
-        value[i] = log_one_plus_exp(log_excess)
+        value[i] = log_one_plus_exp(log_excess_moment(q, sigma, n))
         reach = abs(n) / sigma + TAIL               # exponents as large as reach^2 are rounded on the way
         relative = RELATIVE_ERROR + 2e-15 * reach * reach
         error[i] = relative * -math.expm1(-value[i]) + 4e-16 * value[i]
@@ -133,13 +126,10 @@ def log_moments_closed_form(q, sigma, orders):
 
     exp(value) - 1 = sum_{k>=2} C(n, k) (1-q)^(n-k) q^k expm1(k(k-1) / (2 sigma^2)): positive terms only.
     """
-    value = np.empty(len(orders))
-    error = np.empty(len(orders))
+    value, error = np.empty(len(orders)), np.empty(len(orders))
     for i in range(len(orders)):
         n = int(orders[i]) + 1
-        scale = -1e300
-        total = 0.0
-        largest = 0.0
+        scale, total, largest = -1e300, 0.0, 0.0
         for k in range(2, n + 1):
             x = 0.5 * k * (k - 1) / (sigma * sigma)
             binomial = math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)

@@ -10,8 +10,7 @@ from .conversion import tail_bound_delta, tail_bound_epsilon
 from .events import FixedSizeSampled, Gaussian, Laplace, NeighbouringRelation, PoissonSampled, PureDP, share_and_noise
 
 PAPER_ORDERS = tuple(range(1, 33))
-DEFAULT_ORDERS = tuple(range(1, 65)) + (72, 80, 96, 112, 128, 145, 160, 192, 224, 256, 320, 384, 448, 512,
-                                        640, 768, 896, 1024)
+DEFAULT_ORDERS = (*range(1, 65), 72, 80, 96, 112, 128, 145, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024)
 METHODS = ("integration", "closed-form", "asymptotic")
 
 
@@ -33,18 +32,14 @@ class MomentsAccountant(Accountant):
               never above [M2]
         [M4]  alpha = min(lambda e, lambda e (exp(e)-1) + lambda^2 e^2 exp(2e)/2) for an e-DP release
         [M5]  alpha ~ q^2 lambda (lambda+1) / ((1-q) sigma^2), method "asymptotic" only
-        Composition adds alpha (Theorem 2, any adaptive choice of queries with noise fixed ahead).
-        Numerical error is bounded and added to alpha, so that rounding never lowers epsilon.
+        Composition adds alpha (Theorem 2, any adaptive choice of queries with noise fixed ahead). Numerical error is
+        bounded and added to alpha.
 
     Valid for
         q in [0, 1], sigma in [1e-3, 1e9], orders in (0, 1024]; "closed-form" at integer orders only.
-        Measured against 50 digits over q 1e-7..0.999, sigma 0.1..100, lambda 1..256.
-        "asymptotic" is no bound: the O(q^3 lambda^3/sigma^3) term is dropped. It is labelled an
-        approximation, takes sampled events only inside Lemma 3 (sigma >= 1, q < 1/(16 sigma)) and leaves out
-        orders above sigma^2 ln(1/(q sigma)).
-
-    Fails as
-        an order whose moment overflows counts as infinite; where none is finite, epsilon is infinite
+        Measured against 50 digits over q 1e-7..0.999, sigma 0.1..100, lambda 1..256. "asymptotic" is no bound, since the
+        O(q^3 lambda^3/sigma^3) term is dropped: it is labelled an approximation, takes sampled events only inside Lemma 3
+        (sigma >= 1, q < 1/(16 sigma)) and leaves out orders above sigma^2 ln(1/(q sigma)).
 
     Source
         [M1]  Abadi et al. 2016, Section 3.2; E1 <= E2: Mironov, Talwar, Zhang 2019 (arXiv:1908.10530)
@@ -69,9 +64,8 @@ class MomentsAccountant(Accountant):
 
     def covers(self, primitive):
         if self.method == "asymptotic" and isinstance(primitive, PoissonSampled):
-            sigma = getattr(primitive.event, "noise_multiplier", 0)
-            return (isinstance(primitive.event, Gaussian) and sigma >= 1
-                    and primitive.sampling_probability < 1 / (16 * sigma))
+            q, sigma = share_and_noise(primitive)
+            return isinstance(primitive.event, Gaussian) and sigma >= 1 and q < 1 / (16 * sigma)
         return super().covers(primitive)
 
     def choose_grid(self, parts, *, epsilon=None, delta=None):
@@ -144,10 +138,9 @@ def gaussian_log_moments(sigma, orders):
 
 
 def _fixed_size_curve(fraction, sigma, orders):
-    needed = sorted({int(a) for order in orders for a in (math.floor(order) + 1, math.ceil(order) + 1)})
-    at = {1: 0.0, **{a: _fixed_size_log_moment(fraction, sigma, a) for a in needed if a > 1}}
-    low = np.floor(orders)
-    below, above = (np.array([at[int(order) + 1] for order in ends]) for ends in (low, np.ceil(orders)))
+    low, high = np.floor(orders), np.ceil(orders)
+    at = {order: _fixed_size_log_moment(fraction, sigma, int(order) + 1) if order else 0.0 for order in {*low, *high}}
+    below, above = (np.array([at[order] for order in ends]) for ends in (low, high))
     return np.minimum(below + (orders - low) * (above - below), gaussian_log_moments(sigma, orders))
 
 

@@ -6,8 +6,7 @@ from .. import plotting
 from ..files import atomic_write
 
 
-def save_epsilon_curves(path, epochs, curves, delta, title="", reference=(), kinds=None, logarithmic=False,
-                        notice=""):
+def save_epsilon_curves(path, epochs, curves, delta, title="", reference=(), kinds=None, logarithmic=False, notice=""):
     """Write path.csv and path.png: epsilon against epochs, one line per accountant, with its certified band.
 
     epochs      (K,), where the curves were read
@@ -20,9 +19,8 @@ def save_epsilon_curves(path, epochs, curves, delta, title="", reference=(), kin
         writer = csv.writer(file)
         writer.writerow(["epochs", *(f"{name}_{side}" for name in curves for side in ("lower", "estimate", "upper"))])
         for i, epoch in enumerate(epochs):
-            sides = [(bounds[i].lower, bounds[i].estimate, bounds[i].upper) for bounds in curves.values()]
-            writer.writerow([epoch, *("" if value is None else repr(float(value))
-                                      for three in sides for value in three)])
+            sides = [side for bounds in curves.values() for side in (bounds[i].lower, bounds[i].estimate, bounds[i].upper)]
+            writer.writerow([epoch, *("" if value is None else repr(float(value)) for value in sides)])
     figure, (axes,) = plotting.new_figure(title=title, notice=notice)
     for i, (name, bounds) in enumerate(curves.items()):
         known = [(epoch, bound) for epoch, bound in zip(epochs, bounds)

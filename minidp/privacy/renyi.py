@@ -8,9 +8,8 @@ from .conversion import sharper_delta, sharper_epsilon
 from .events import NeighbouringRelation, NonPrivate, RandomlyStopped
 from .moments import checked_orders, log_moment_curve, pure_epsilon
 
-DEFAULT_ORDERS = (tuple(1 + x / 100 for x in (1, 2, 3, 5, 7)) + tuple(1 + x / 10 for x in range(1, 100))
-                  + tuple(range(11, 65)) + (72, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768,
-                                            896, 1024))
+DEFAULT_ORDERS = (*(1 + x / 100 for x in (1, 2, 3, 5, 7)), *(1 + x / 10 for x in range(1, 100)), *range(11, 65), 72, 80, 96,
+                  112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024)
 
 
 class RenyiAccountant(Accountant):
@@ -31,9 +30,6 @@ class RenyiAccountant(Accountant):
 
     Valid for
         orders in (1, 1025]; q and sigma as MomentsAccountant
-
-    Fails as
-        an order whose divergence overflows counts as infinite; where none is finite, epsilon is infinite
 
     Source
         [M1]  Mironov, Talwar, Zhang 2019 (arXiv:1908.10530), Theorem 4 and Section 3.3

@@ -12,10 +12,10 @@ from ..validate import in_range, non_negative, probability
 
 
 def epsilon_delta_curve(alphas, epsilon, delta):
-    r"""f_(eps,delta)(a) = max(0, 1 - delta - e^eps a, e^-eps (1 - delta - a)).
+    r"""The curve of (epsilon, delta)-DP.
 
     Bound
-        [C1]  the line above
+        [C1]  f_(eps,delta)(a) = max(0, 1 - delta - e^eps a, e^-eps (1 - delta - a))
 
     Source
         [C1]  Wasserman, Zhou 2010; Dong, Roth, Su 2022, Proposition 2
@@ -30,10 +30,10 @@ def epsilon_delta_curve(alphas, epsilon, delta):
 
 
 def gaussian_curve(alphas, mu):
-    r"""G_mu(a) = Phi(Phi^-1(1 - a) - mu).
+    r"""The curve of telling N(0, 1) from N(mu, 1).
 
     Bound
-        [C1]  the line above
+        [C1]  G_mu(a) = Phi(Phi^-1(1 - a) - mu)
 
     Source
         [C1]  Dong, Roth, Su 2022 (arXiv:1905.02383), Definition 5
@@ -54,8 +54,7 @@ def sampled_curve(alphas, betas, sampling_probability):
         [C1]  Bu, Dong, Long, Su 2020 (arXiv:1911.11607), Section 3
     """
     probability(sampling_probability=sampling_probability)
-    alphas = np.asarray(alphas, dtype=np.float64)
-    return sampling_probability * np.asarray(betas) + (1 - sampling_probability) * (1 - alphas)     # [C1]
+    return sampling_probability * np.asarray(betas) + (1 - sampling_probability) * (1 - np.asarray(alphas))     # [C1]
 
 
 def inverse_curve(alphas, betas):
@@ -71,8 +70,7 @@ def double_conjugate(alphas, betas):
         while len(kept) > 1 and _turns_up(kept[-2], kept[-1], point) <= 0:
             kept.pop()
         kept.append(point)
-    hull = np.array(kept)
-    return np.interp(alphas, hull[:, 0], hull[:, 1])
+    return np.interp(alphas, *np.array(kept).T)
 
 
 def symmetrised(alphas, betas):
@@ -90,9 +88,9 @@ def composed(alphas, first, second):
     Source
         [C1]  Dong, Roth, Su 2022 (arXiv:1905.02383), Definition 7; own derivation: Neyman and Pearson
     """
-    masses = [(np.append(1 - curve[0], -np.diff(curve)), np.append(0.0, np.diff(alphas))) for curve in (first, second)]
-    q = np.multiply.outer(masses[0][0], masses[1][0]).ravel()
-    p = np.multiply.outer(masses[0][1], masses[1][1]).ravel()
+    q = np.multiply.outer(*(np.append(1 - curve[0], -np.diff(curve)) for curve in (first, second))).ravel()
+    step = np.append(0.0, np.diff(alphas))
+    p = np.multiply.outer(step, step).ravel()
     with np.errstate(divide="ignore", invalid="ignore"):
         order = np.argsort(-np.where(p > 0, q / p, np.where(q > 0, np.inf, -1.0)), kind="stable")
     errors = np.append(0.0, np.cumsum(p[order]))

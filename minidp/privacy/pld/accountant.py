@@ -39,10 +39,9 @@ class LossDistributionAccountant(Accountant):
         [M1]  each release as masses on a grid that dominate it (upper) or that it dominates (lower)
         [M2]  tilted by e^(t L), normalised, and folded: composition multiplies the transforms
         delta(epsilon) and epsilon(delta) of the composed masses: `kernels.delta_at` and `kernels.crossing`.
-        Added to upper and taken from lower: noise beyond the tails kept (as loss infinity, or left out), mass
-        that wraps around (Chernoff, at two orders), rounding of masses, transforms, powers and losses. The tilt puts
-        the region that decides delta where the tilted mass is, so that these errors are relative to delta:
-        delta = 1e-300 keeps its digits. Pure-DP releases enter as randomised response above, and not below.
+        Added to upper and taken from lower: noise beyond the tails kept (as loss infinity, or left out), mass that
+        wraps around (Chernoff, at two orders), rounding of masses, transforms, powers and losses. The tilt makes these
+        errors relative to delta: 1e-300 keeps its digits. Pure-DP releases enter above only, as randomised response.
 
     Valid for
         q in [0, 1], sigma in [0.01, 1e9]; composition of adaptively chosen queries with noise and sampling fixed ahead.
@@ -71,8 +70,7 @@ class LossDistributionAccountant(Accountant):
         return not isinstance(primitive, FixedSizeSampled) and super().covers(primitive)
 
     def choose_grid(self, parts, *, epsilon=None, delta=None, direction, fineness=FINENESS):
-        # Counts are rounded up to a ladder, so that runs of nearly the same length share their grid and with it
-        # the cached costs. Grid and tilt only have to suit the true counts roughly.
+        # counts are rounded up to a ladder, so that runs of nearly the same length share their grid and cached costs
         parts = tuple((event, _rung(count)) for event, count in parts)
         key = (parts, epsilon, delta, direction, fineness)
         if key not in self._grids:
@@ -125,9 +123,8 @@ class LossDistributionAccountant(Accountant):
     def _narrowed(self, parts, interval, fineness, finer, room, width, fallback):
         """The intersection of interval(fineness), (Bound, points), over ever finer grids.
 
-        finer(bound) is the factor by which to refine, 1 where the bound is narrow enough; `room` is the growth in points
-        that must still fit into memory. fallback(renyi) is the upper end where no grid serves, or where the interval
-        stays much wider than `width` and that end is lower.
+        finer(bound) is the factor by which to refine, 1 for enough; `room` the growth in points that must fit into memory;
+        fallback(renyi) the upper end where no grid serves, or where the interval stays much wider than `width`.
         """
         if _out_of_range(parts):
             return _interval(None, fallback(RenyiAccountant(self.relation)))

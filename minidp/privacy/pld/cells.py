@@ -43,21 +43,15 @@ def masses_of(event, direction, upper, step, gaps, deviations):
     if pure is not None:
         return _randomised_response(pure, step)
     q, sigma = share_and_noise(event)
-    make = _dominating if upper else _dominated
-    return make(q, 1 / sigma, direction, step, gaps, deviations)
-
-
-def _range(q, m, step, z):
-    base = 0.0 if q == 1 else math.log1p(-q)
-    low = math.floor((_loss(q, -z * m - 0.5 * m * m) - base) / step)
-    high = math.ceil((_loss(q, z * m + 0.5 * m * m) - base) / step)
+    m, base = 1 / sigma, 0.0 if q == 1 else math.log1p(-q)
+    low = math.floor((_loss(q, -deviations * m - 0.5 * m * m) - base) / step)
+    high = math.ceil((_loss(q, deviations * m + 0.5 * m * m) - base) / step)
     low = low if q == 1 else max(low, 0)
-    return base, low, max(high, low + 1)
+    knots = knots_between(low, max(high, low + 1), step, base, *gaps)
+    return (_dominating if upper else _dominated)(q, m, direction, step, base, low, knots, deviations)
 
 
-def _dominating(q, m, direction, step, gaps, z):
-    base, low, high = _range(q, m, step, z)
-    knots = knots_between(low, high, step, base, *gaps)
+def _dominating(q, m, direction, step, base, low, knots, z):
     log_mass = spread_gaussian_masses(q, m, step, knots)
     tail = -0.5 * z * z - math.log(z) - 0.5 * math.log(2 * math.pi)       # above ln P(N(0,1) > z)
     below = -math.inf if q < 1 and low == 0 else tail                     # bounds both P and Q there
@@ -70,9 +64,7 @@ def _dominating(q, m, direction, step, gaps, z):
     return masses
 
 
-def _dominated(q, m, direction, step, gaps, z):
-    base, low, high = _range(q, m, step, z)
-    knots = knots_between(low, high, step, base, *gaps)
+def _dominated(q, m, direction, step, base, low, knots, z):
     if q < 1 and low == 0:
         # Most of the mass may lie within a fraction of a step above ln(1-q): the lowest atom takes all up to some
         # fraction of a step, and the grid starts at its loss. Where the losses thin out fast, half a step leaves
@@ -104,8 +96,7 @@ def _dominated(q, m, direction, step, gaps, z):
 
 
 def _lowest_atom(q, m, height):
-    """(x, lift, ln Q) of the atom of all outcomes below x, where lift is its loss over ln(1-q) and the loss of x is
-    `height` above the atom's."""
+    """(x, lift, ln Q) of the atom of all outcomes below x: its loss is ln(1-q) + lift, `height` below that of x."""
     def atom(above):
         x = (log_ratio_at(q, m, above) + 0.5 * m * m) / m
         log_q_mass = _log_normal_cdf(x)
@@ -139,16 +130,12 @@ def _log_normal_cdf(x):
 def _randomised_response(epsilon, step):
     """The pair that dominates every epsilon-DP release: losses epsilon, on a knot, and -epsilon, between two."""
     count = max(1, math.ceil(2 * epsilon / step))
-    knots = np.array([-count, 1 - count, 0])
-    log_mass = np.full(3, -math.inf)
     above = min(max(count * step - 2 * epsilon, 0.0), step)          # of the lower loss over the lowest knot
     log_p = -float(np.logaddexp(0.0, epsilon))
     to_upper = math.expm1(-above) / math.expm1(-step)
-    log_mass[0] = log_p + (math.log1p(-to_upper) if to_upper < 1 else -math.inf)
-    if to_upper > 0:
-        log_mass[1] = log_p + math.log(to_upper)
-    log_mass[2] = log_p + epsilon
-    return Masses(log_mass, knots, epsilon, -math.inf)
+    log_mass = np.array([log_p + (math.log1p(-to_upper) if to_upper < 1 else -math.inf),
+                         log_p + (math.log(to_upper) if to_upper > 0 else -math.inf), log_p + epsilon])
+    return Masses(log_mass, np.array([-count, 1 - count, 0]), epsilon, -math.inf)
 
 
 def largest_loss(parts, direction):
@@ -156,11 +143,10 @@ def largest_loss(parts, direction):
     total = 0.0
     for event, count in parts:
         pure = pure_epsilon(event)
-        if pure is not None:
-            total += count * pure
-        else:
-            q = share_and_noise(event)[0]
-            total += count * -math.log1p(-q) if direction == ADD and q < 1 else math.inf
+        if pure is None:
+            q, _ = share_and_noise(event)
+            pure = -math.log1p(-q) if direction == ADD and q < 1 else math.inf
+        total += count * pure
     return total
 
 

@@ -32,14 +32,12 @@ def log_ratio_at(q, m, above):
 
 @njit(cache=True)
 def knots_between(low, high, h, base, share, widest):
-    """Indices from low to high of the knots used: all of them near loss 0, fewer further out.
+    """Indices from low to high of the knots used, at losses base + k h: all of them near loss 0, fewer further out.
 
-    Losses are base + k h. Gaps stay below `share` of the loss, so that moving a large loss to a knot changes its
-    square by little, and below `widest`.
+    Gaps stay below `share` of the loss, so that moving it to a knot changes its square by little, and below `widest`.
     """
     knots = np.empty(high - low + 1, np.int64)
-    count = 0
-    k = low
+    count, k = 0, low
     while k < high:
         knots[count] = k
         count += 1
@@ -57,9 +55,7 @@ def _integrals(start, stop, anchor, m, peak):
     Gauss-Legendre in pieces so short that eight nodes reach full precision (length 2.5 around 0 would err by 1e-11,
     which 10^10 releases make a third of the mass).
     """
-    excess = 0.0
-    plain = 0.0
-    tilted = 0.0
+    excess = plain = tilted = 0.0
     while start < stop:
         length = min(stop - start, 1.25, 2.5 / (abs(start) + m + 1.0))
         for i in range(8):
@@ -112,8 +108,7 @@ def spread_gaussian_masses(q, m, h, knots):
 
 @njit(cache=True)
 def merged_gaussian_masses(q, m, h, lift, knots, begin):
-    """log P-masses at the knots of a coarser view of the same pair, outcomes merged into atoms; and the x up to
-    which it goes.
+    """(log P-masses at the knots of a coarser view of the same pair, outcomes merged into atoms; the x up to which it goes).
 
     Knots stand at ln(1-q) + lift + k h (lift + k h where q = 1). From x = begin on, each atom takes outcomes up
     to the x at which its own ln(P/Q) is exactly the knot's loss, the zero of int phi (r - r_knot); knots already
@@ -131,31 +126,23 @@ def merged_gaussian_masses(q, m, h, lift, knots, begin):
             break                                   # too little mass is left to reach this knot, or any further one
         peak = min(max(0.0, start), knot)
         missing, plain, _ = _integrals(start, knot, knot, m, peak)
-        left = knot
-        width = knot - start
-        reached = False
+        left, width, reached = knot, knot - start, False
         for _ in range(60):
             gain, more, _ = _integrals(left, left + width, knot, m, peak)
-            if missing + gain >= 0.0:
-                reached = True
+            reached = missing + gain >= 0.0
+            if reached or left + width - max(knot, m) > FAR:
                 break
             missing += gain
             plain += more
             left += width
-            if left - max(knot, m) > FAR:
-                break
         if not reached:
             break
         stop = left + width
-        low_end = left
-        high_end = stop
+        low_end, high_end = left, stop
         for _ in range(60):                          # Newton's method, kept inside the bracket
             gain, more, _ = _integrals(left, stop, knot, m, peak)
             total = missing + gain
-            if total >= 0.0:
-                high_end = stop
-            else:
-                low_end = stop
+            low_end, high_end = (low_end, stop) if total >= 0.0 else (stop, high_end)
             slope = math.exp(0.5 * (peak - stop) * (peak + stop)) * math.expm1(m * (stop - knot))
             change = total / slope if slope > 0.0 else 0.0
             if abs(change) <= 1e-14 * (1.0 + abs(stop)) or high_end - low_end <= 1e-14 * (1.0 + abs(stop)):
@@ -173,8 +160,7 @@ def merged_gaussian_masses(q, m, h, lift, knots, begin):
 def sampled_losses(q, m, z, direction_is_remove):
     """(losses, log P-masses) on a fine grid of x within z standard deviations: good enough to choose a grid by."""
     count = int((2.0 * z + m) / 0.1) + 2
-    losses = np.empty(count)
-    logs = np.empty(count)
+    losses, logs = np.empty(count), np.empty(count)
     for i in range(count):
         x = -z + 0.1 * i
         u = m * x - 0.5 * m * m
@@ -190,11 +176,8 @@ def sampled_losses(q, m, z, direction_is_remove):
 @njit(cache=True)
 def tilted_statistics(losses, logs, tilt):
     """(ln E e^(tilt L), mean and variance of L under the tilt) for log masses at the losses."""
-    largest = -math.inf
-    for i in range(len(losses)):
-        largest = max(largest, logs[i] + tilt * losses[i])
-    total = 0.0
-    first = 0.0
+    largest = np.max(logs + tilt * losses)
+    total = first = 0.0
     for i in range(len(losses)):
         weight = math.exp(logs[i] + tilt * losses[i] - largest)
         total += weight
@@ -209,9 +192,7 @@ def tilted_statistics(losses, logs, tilt):
 @njit(cache=True)
 def tilted_masses(log_mass, losses, tilt):
     """(masses times e^(tilt * loss), normalised; ln of their sum)."""
-    largest = -math.inf
-    for k in range(len(log_mass)):
-        largest = max(largest, log_mass[k] + tilt * losses[k])
+    largest = np.max(log_mass + tilt * losses)
     mass = np.empty(len(log_mass))
     total = 0.0
     for k in range(len(log_mass)):

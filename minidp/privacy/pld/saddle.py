@@ -1,7 +1,6 @@
 """Where to look: a guess of (epsilon, delta), the spread of the composed loss around it, and the grid to compute on.
 
-Nothing here is a bound. Tilt, window and step size decide how narrow the certified interval becomes, never
-whether it is right.
+Nothing here is a bound: tilt, window and step size decide how narrow the interval becomes, never whether it is right.
 """
 import math
 from dataclasses import dataclass
