@@ -33,28 +33,17 @@ def prepare(name, config, smoke_lot, smoke_epochs, load):
     if config.smoke:
         lot = smoke_lot if config.lot_size == type(config).lot_size else config.lot_size
         config = replace(config, lot_size=lot, epochs=config.epochs if config.length_is_set else smoke_epochs)
-    folder = _open_folder(name, config)
-    return folder and (config, folder, _pick_device(config), Streams(config.seed), load(config))
-
-
-def _open_folder(name, config):
-    """The folder of --out; None, with a line that says so, if the run in it is finished already."""
     if config.resume and config.out is None:
         raise ParameterError("--resume needs --out DIR, the folder of the run to go on with")
     folder = RunFolder(config.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}", config.resume)
-    if not folder.finished:
-        return folder
-    folder.check_result(flags_of(config))
-    print(f"{folder.path} is finished; its result is in {folder.path / 'result.json'}")
-    return None
-
-
-def _pick_device(config):
-    """The backend of --device; with auto, a line says which."""
+    if folder.finished:
+        folder.check_result(flags_of(config))
+        print(f"{folder.path} is finished; its result is in {folder.path / 'result.json'}")
+        return None
     backend = Backend.pick(config.device)
     if config.device == "auto" and not config.quiet:
         print(f"device auto: took {backend.name}")
-    return backend
+    return config, folder, backend, Streams(config.seed), load(config)
 
 
 def load_digits(config, smoke_sizes):

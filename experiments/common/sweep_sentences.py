@@ -125,10 +125,14 @@ def points(smoke):
     return list(dict.fromkeys([*mine, REFERENCE, *panel_points(PANELS, smoke), *budget_points(smoke)]))
 
 
-def summary(results, smoke):
-    """{"quantities": {name: number or null}, "not_measured": {name: why}, "runs": [...]}."""
-    found, missing = evaluate(CLAIMS, Runs(results, [*points(smoke), *points(False)], smoke))
-    return {"quantities": found, "not_measured": missing, "runs": [row(name, runs) for name, runs in results.items()]}
+def claims_figure(claims, points, **more):
+    """Claims as a Figure; summary: {"quantities": {name: number or null}, "not_measured": {name: why}, "runs": [...]}."""
+    def summary(results, smoke):
+        found, missing = evaluate(claims, Runs(results, [*points(smoke), *points(False)], smoke))
+        return {**more, "quantities": found, "not_measured": missing,
+                "runs": [row(name, runs) for name, runs in results.items()]}
+
+    return Figure(points, summary, draw_runs)
 
 
 def evaluate(claims, of):
@@ -163,4 +167,4 @@ def spread(values):
     return max(values) - min(values)
 
 
-SENTENCES = Figure(points, summary, draw_runs)
+SENTENCES = claims_figure(CLAIMS, points)

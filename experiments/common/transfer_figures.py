@@ -3,8 +3,8 @@ import statistics
 from functools import partial
 
 from .sweep_figures import Figure, curves, row
-from .sweep_plots import draw_noise_levels, draw_runs
-from .sweep_sentences import Runs, evaluate
+from .sweep_plots import draw_noise_levels
+from .sweep_sentences import claims_figure
 from .sweeps import Point
 
 SCRIPT = "cifar_transfer"
@@ -48,14 +48,14 @@ def full(name):
 
 def points(runs, smoke):
     """The points of {name: (target epsilon, flags)}."""
-    return [_point(name, epsilon, flags, smoke) for name, (epsilon, flags) in runs.items()]
-
-
-def _point(name, epsilon, flags, smoke):
-    target = () if smoke or epsilon is None else ("--target-epsilon", epsilon)
-    kept = tuple(flag for flag in flags if flag in ("--baseline", "--watch-norms"))
-    return Point(full(name), (*((*SMOKE, *kept) if smoke else flags), *target), SCRIPT,
-                 "baseline" if name == "baseline" else "train")
+    made = []
+    for name, (epsilon, flags) in runs.items():
+        if smoke:
+            flags = (*SMOKE, *(flag for flag in flags if flag in ("--baseline", "--watch-norms")))
+        elif epsilon is not None:
+            flags = (*flags, "--target-epsilon", epsilon)
+        made.append(Point(full(name), flags, SCRIPT, "baseline" if name == "baseline" else "train"))
+    return made
 
 
 def levels(results, smoke):
@@ -67,14 +67,7 @@ def levels(results, smoke):
         for name, (epsilon, _) in BUDGETS.items() if full(name) in results for runs in [results[full(name)]]}}
 
 
-def sentences(results, smoke):
-    """{"quantities": {name: number or null}, "not_measured": {name: why}, "runs": [...]}; fractions of the test set."""
-    found, missing = evaluate(CLAIMS, Runs(results, points(OTHERS, smoke)))
-    return {"section": "5.3", "quantities": found, "not_measured": missing,
-            "runs": [row(name, runs) for name, runs in results.items()]}
-
-
 FIGURES = {  # command: (name in the summary, stem of its files, figure)
     "figure": ("6", "figure_6", Figure(partial(points, BUDGETS), levels, partial(draw_noise_levels, limits=(0.4, 0.85)))),
-    "sentences": ("sentences", f"{SCRIPT}-sentences", Figure(partial(points, OTHERS), sentences, draw_runs)),
+    "sentences": ("sentences", f"{SCRIPT}-sentences", claims_figure(CLAIMS, partial(points, OTHERS), section="5.3")),
 }
