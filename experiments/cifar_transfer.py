@@ -187,6 +187,9 @@ COMMANDS = {"pretrain": (PretrainConfig, pretrain), "train": (TrainConfig, train
 def main(argv=None):
     """The command line; returns the exit status."""
     argv = sys.argv[1:] if argv is None else list(argv)
+    if argv[:1] in (["--help"], ["-h"]):
+        print(f"{__doc__}\nCommands: {', '.join(COMMANDS)}; each takes --help")
+        return 0
     if not argv or argv[0] not in COMMANDS:
         print(f"error: expected one of {', '.join(COMMANDS)} first; each takes --help", file=sys.stderr)
         return 2

@@ -8,7 +8,7 @@ from . import host
 if __name__ == "__main__":
     host.tune()  # before NumPy loads
 
-from .cli import Parser, number, whole_number
+from .cli import Parser, error_line, number, whole_number
 from .errors import MinidpError, ParameterError, UnsupportedEventError
 from .numbers import bound_texts, upper_text
 from .privacy import Gaussian, JointGaussian, Ledger, NeighbouringRelation, PoissonSampled
@@ -278,7 +278,7 @@ def main(argv=None):
     try:
         return args.run_command(args) or 0
     except (MinidpError, OSError) as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        print(error_line(error), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

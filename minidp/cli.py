@@ -50,14 +50,16 @@ def user_errors():
     try:
         yield note
     except (MinidpError, OSError, MemoryError) as error:
-        if isinstance(error, OSError) and error.filename is not None:
-            text = f"{error.filename}: {error.strerror}"
-        elif isinstance(error, OSError) and error.strerror:
-            text = error.strerror
-        else:
-            text = str(error)
-        print(f"error: {' '.join(text.split())}", file=sys.stderr)
+        print(error_line(error), file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print(f"\ninterrupted; {note.saved}", file=sys.stderr)
         sys.exit(130)
+
+
+def error_line(error):
+    """What a command line prints of an error: one line, without the number of the operating system."""
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        text = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    return f"error: {' '.join(text.split())}"

@@ -22,7 +22,10 @@ def atomic_write(path, mode="w"):
     """
     path = Path(os.path.realpath(path))
     binary = "b" in mode
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    except OSError as error:  # told of the file that was asked for, not of the temporary one
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
     try:
         with open(descriptor, mode, encoding=None if binary else "utf-8", newline=None if binary else "\n") as file:
             _usual_permissions(descriptor, path)

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 os.environ["MPLBACKEND"] = "Agg"  # before anything imports matplotlib, and for every subprocess
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy loads: threads that wait for each other cost time
 
 import hypothesis
 import numpy as np

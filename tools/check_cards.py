@@ -13,6 +13,7 @@ __call__). An Event needs a docstring instead whose first paragraph is its defin
 
 Prints one line per fault and exits with 1, or a count and 0.
 """
+import argparse
 import ast
 import sys
 from pathlib import Path
@@ -94,4 +95,6 @@ def _only_raises(method):
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1], checks.load()))
+    parser = argparse.ArgumentParser(prog="python -m tools.check_cards", description=__doc__.splitlines()[0])
+    parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).resolve().parents[1], help="a checkout")
+    sys.exit(main(parser.parse_args().root, checks.load()))

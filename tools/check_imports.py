@@ -3,8 +3,10 @@
     python -m tools.check_imports [ROOT]
 
 A module may import modules of a lower rank and of its own package. So that each can be audited alone, nn,
-privacy and data do not know each other, and mechanism knows privacy but neither nn nor data. Imports inside functions count. Prints one line per fault and exits with 1, or a count and 0.
+privacy and data do not know each other, and mechanism knows privacy but neither nn nor data.
+Imports inside functions count. Prints one line per fault and exits with 1, or a count and 0.
 """
+import argparse
 import ast
 import sys
 from pathlib import Path
@@ -100,4 +102,6 @@ def _dynamic(node, package):
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]))
+    parser = argparse.ArgumentParser(prog="python -m tools.check_imports", description=__doc__.splitlines()[0])
+    parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).resolve().parents[1], help="a checkout")
+    sys.exit(main(parser.parse_args().root))

@@ -76,7 +76,7 @@ class Run:
         ledger, self._saved = self.folder.open(facts, plan.relation, streams.reproducible, known)
         self.begun = self._saved is not None  # a checkpoint exists: what comes before the first step is done
         self.budget = Filter(budget.accountant, budget.epsilon, budget.delta, ledger)
-        self.stopped, self.ledger = None, ledger
+        self.stopped, self.ledger, self._found = None, ledger, False
 
     def release_first(self, name, event, what, function):
         """Charge `event`, put the charge on disk, and return the array that `function()` draws; once per run.
@@ -113,11 +113,14 @@ class Run:
         """
         model = model or self.network
         try:
-            if self.folder.finished:
+            self.examples, self.tested = (x, y), None if x_test is None else (x_test, y_test)
+            self._found = self.folder.finished
+            if self._found:
+                if self._saved:
+                    _resumed(self.folder.path / folders.CHECKPOINT, *self._saved, self._releases, self._identity())
                 result = self.folder.result()
                 self.stopped = result.get("stopped")
                 return result
-            self.examples, self.tested = (x, y), None if x_test is None else (x_test, y_test)
             record, history, seconds = self._train(model)
             self.stopped = record.stopped
             return None if record.stopped == "interrupted" else self._finish(record, history, model, about, seconds)
@@ -126,7 +129,11 @@ class Run:
 
     def summary(self):
         """What came out, for a person, and below it the figure to quote, the file to read and the next command."""
-        return "\n".join(records.summary(self.folder.result(), self.folder.path))
+        if not self.folder.finished:
+            return (f"interrupted; the same lines again go on with the run in {self.folder.path}, and "
+                    f"`python -m minidp verify {self.folder.path}` says what is spent so far")
+        found = ["finished before: nothing was trained now"] if self._found else []
+        return "\n".join([*found, *records.summary(self.folder.result(), self.folder.path)])
 
     def _train(self, model):
         """(TrainRecord, history, (seconds in all, seconds in steps))."""
@@ -233,5 +240,5 @@ def _resumed(path, arrays, header, releases, identity):
                     for row in header["history"])):
         raise CheckpointError(f"{path}: damaged: not what a run stores")
     if extra.get("examples") != identity:
-        raise DataError(f"{path}: the run began with other examples; resume it with the same x and y")
+        raise DataError(f"{path}: the run began with other examples; go on with the same x and y, or choose another folder")
     return header["progress"], header["history"], seconds

@@ -41,7 +41,7 @@ def verify(folder):
         sealed.append(_seal(folder))
         run = Files(folder)
         return Report(sealed + run.findings(), all_bounds(run.ledger, ACCOUNTANTS, delta=run.result["delta"]), run.result)
-    except (MinidpError, LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
+    except (MinidpError, OSError, LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
         text = f"{folder}: not the files of a run of this program ({type(error).__name__}: {str(error)[:200]})"
         if all(finding.passed for finding in sealed):
             raise DataError(text) from error

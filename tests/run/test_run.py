@@ -87,6 +87,9 @@ def test_a_seeded_run_that_was_interrupted_or_killed_ends_bit_for_bit_the_same(t
 
 def test_without_a_seed_an_interrupt_loses_nothing(tmp_path):
     assert train(tmp_path / "run", stop=interrupt) is None
+    waiting = make_run(tmp_path / "run")
+    assert waiting.summary().startswith("interrupted; the same lines again go on")
+    waiting.folder.close()
     result = train(tmp_path / "run")
     assert (result["steps"], result["steps_charged"], result["earlier_lots_charged"]) == (STEPS, STEPS, 0)
 
@@ -130,8 +133,9 @@ def test_another_configuration_is_refused(tmp_path, change, message):
         make_run(tmp_path / "run", **{**given, **change})
 
 
-def test_other_arrays_are_refused_and_their_plain_hash_is_nowhere(tmp_path):
-    train(tmp_path / "run", stop=interrupt)
+@pytest.mark.parametrize("stop", [interrupt, None], ids=["interrupted", "finished"])
+def test_other_arrays_are_refused_and_their_plain_hash_is_nowhere(stop, tmp_path):
+    train(tmp_path / "run", stop=stop)
     x, *others = make_arrays()
     x[0] = 0
     with pytest.raises(DataError, match="began with other examples"):

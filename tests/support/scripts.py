@@ -13,8 +13,11 @@ def command(script, *flags):
 
 
 def environment(offline=True):
-    """The environment of a user who has the checkout importable, and the real data only if asked for."""
-    found = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    """The environment of a user who has the checkout importable, and the real data only if asked for.
+
+    Matrix products have the kernels and threads of this process, so that both round alike.
+    """
+    found = {**os.environ, "PYTHONPATH": str(ROOT), "MINIDP_KERNELS": "default"}
     if offline:
         found.pop("MINIDP_DATA", None)
     return found
