@@ -94,7 +94,7 @@ def _covered(result):
         "- The test set. It is not protected, and its accuracy is exact.\n"
         "- Floating point: the guarantee is proved for real numbers. In the machine, noise is continuous float32 from a "
         "statistical generator (SFC64, or the GPU's), and sums over a lot are rounded. Published attacks on both succeed "
-        "against a released gradient or released weights, so epsilon does not cover an attacker who reads their last bits "
+        "against a released gradient, so epsilon does not cover an attacker who reads the last bits of what is released "
         "(tests that show it are in tests/attacks of the source).\n"
         "- Timing, and anyone who can read this machine's memory or files while it runs.",
         f"Ledger SHA-256 {result['ledger_sha256']} (canonical form of ledger.json).\n"
