@@ -83,9 +83,9 @@ def audit(only=None, backend=None, on_row=None):
     on_row(row) is called with each as soon as it is measured. Raises ParameterError if no card has the name.
     """
     registry, found, measured, rows = checks.load(), cards(), {}, []
-    wanted = only and named(only, [card for card, _ in found])
+    wanted = None if only is None else named(only, [card for card, _ in found])
     for card, lines in found:
-        if only and card.name not in wanted:
+        if wanted is not None and card.name not in wanted:
             continue
         section = SECTIONS[_place(card.name)[0]][0]
         others = card.sources.get("") or "see " + ", ".join(f"[{label}]" for label in card.sources) + " of the card"
@@ -105,10 +105,10 @@ def audit(only=None, backend=None, on_row=None):
 
 
 def named(only, cards):
-    """Names of the cards called `only`, and of those of their base classes."""
+    """Names of the cards called `only` ("Dense" or "nn.dense.Dense"), and of those of their base classes."""
     by_name, wanted = {card.qualname.lower(): card.qualname for card in cards}, set()
     for card in cards:
-        if card.qualname.lower() == only.lower():
+        if only.lower() in (card.qualname.lower(), card.name.lower()):
             module, wanted = card.name.removesuffix(f".{card.qualname}"), wanted | {card.name}
             held = getattr(importlib.import_module(f"minidp.{module}"), card.qualname, None)
             wanted |= {f"{base.__module__.removeprefix('minidp.')}.{base.__qualname__}"
