@@ -6,7 +6,7 @@ import numpy as np
 from minidp.backend import to_host
 from minidp.mechanism import Sanitizer
 
-EVERY = 10  # one lot in so many is looked at, whole
+EVERY = 10  # every tenth lot is looked at, whole
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,9 @@ class Layer:
     and `shape_of_y` where the output has another shape than the input.
 
     Guarantees, of every layer
-        Example b of every result depends on example b of the input only: there is no sum or mean over examples
-        anywhere, and dy is the gradient of the *sum* of losses. An empty batch gives empty results. Inputs are not
+        Example b of every result depends on example b of the input only, but for the rounding of matrix products, which
+        may change with the number of rows: there is no sum or mean over examples anywhere, and dy is the gradient of the
+        *sum* of losses. An empty batch gives empty results. Inputs are not
         changed. A layer holds parameters only, never activations: these travel in the cache that forward returns.
 
     Raises, of every layer

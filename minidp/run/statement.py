@@ -93,8 +93,8 @@ def _covered(result):
         f"- Evaluation on training data. {evaluated}\n"
         "- The test set. It is not protected, and its accuracy is exact.\n"
         "- Floating point: the guarantee is proved for real numbers. In the machine, noise is continuous float32 from a "
-        "statistical generator (SFC64, or the GPU's), and sums over a lot are rounded. Published attacks on both succeed "
-        "against a released gradient, so epsilon does not cover an attacker who reads the last bits of what is released "
+        "statistical generator (SFC64, or the GPU's), and matrix products and sums over a lot are rounded. Attacks on each "
+        "succeed against a released gradient, so epsilon does not cover an attacker who reads the last bits of what is released "
         "(tests that show it are in tests/attacks of the source).\n"
         "- Timing, and anyone who can read this machine's memory or files while it runs.",
         f"Ledger SHA-256 {result['ledger_sha256']} (canonical form of ledger.json).\n"
