@@ -17,6 +17,7 @@ class Examples(Protocol):
     shape, ndim            (N, *input shape) and its length
     take(indices, axis=0)  the inputs at an array of indices; it may draw a new view of each example every time
     [start:stop]           the inputs of consecutive examples, the same every time: what is evaluated
+    side_by_side           optional; True if parts of a lot may be taken in several threads at once
 
     The guarantee rests on every row being made from its own example alone.
     """
@@ -31,10 +32,11 @@ class Examples(Protocol):
 
 
 class Batch(NamedTuple):
-    """x (R, *input shape) and y (R, ...): `views` consecutive rows per example."""
+    """x (R, *input shape) and y (R, ...): `views` consecutive rows per example; weight (R / views,) or None."""
 
     x: object
     y: object
+    weight: object = None
 
 
 class LabelledExamples:
@@ -43,13 +45,14 @@ class LabelledExamples:
     x      array or `Examples`, (N, *input shape)
     y      array, (N,) or (N, K)
     views  rows per example: each example is taken this many times, in consecutive rows
+    weight of each example, (N,) in [0, 1], or None for 1
 
-    Raises ShapeError if x and y differ in their number of examples.
+    Raises ShapeError if they differ in their number of examples.
     """
 
-    def __init__(self, x, y, views=1):
-        same_batch("examples", x=x, y=y)
-        self.x, self.y, self.views, self.xp = x, y, views, namespace_of(x)
+    def __init__(self, x, y, views=1, weight=None):
+        same_batch("examples", x=x, y=y, **({} if weight is None else {"example_weight": weight}))
+        self.x, self.y, self.views, self.weight, self.xp = x, y, views, weight, namespace_of(x)
 
     def __len__(self):
         return self.x.shape[0]
@@ -57,10 +60,11 @@ class LabelledExamples:
     @property
     def in_host_memory(self):
         """True if taking a batch draws no numbers and waits for nothing, so that shards of a lot may run side by side."""
-        return isinstance(self.x, np.ndarray) and isinstance(self.y, np.ndarray)
+        return (isinstance(self.x, np.ndarray) or getattr(self.x, "side_by_side", False)) and isinstance(self.y, np.ndarray)
 
     def batches(self, lot, most):
         """Yield the lot (host indices) in batches of at most `most` examples; one empty batch for an empty lot."""
         for indices in np.array_split(lot, max(-(-len(lot) // most), 1)):
+            weight = None if self.weight is None else self.weight.take(self.xp.asarray(indices), axis=0)
             indices = self.xp.asarray(np.repeat(indices, self.views) if self.views > 1 else indices)
-            yield Batch(self.x.take(indices, axis=0), self.y.take(indices, axis=0))  # faster than x[indices]
+            yield Batch(self.x.take(indices, axis=0), self.y.take(indices, axis=0), weight)  # faster than x[indices]

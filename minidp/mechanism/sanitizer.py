@@ -6,7 +6,7 @@ from ..backend import explicit_budget, namespace_of
 from ..errors import ParameterError, ShapeError
 from ..grads import STRATEGIES, PerExampleGrad
 from ..privacy.events import Gaussian, JointGaussian, NeighbouringRelation
-from ..validate import one_of
+from ..validate import one_of, shape
 from .clip import ClipGroup, clip_weights
 from .noise import add_gaussian
 
@@ -24,10 +24,12 @@ class Sanitizer:
     r"""Turns per-example gradients of a lot into a released, noisy sum.
 
     Shapes
-        gradients PerExampleGrad of (B, *shape) each   raw sum and release {key: array of shape}
+        gradients PerExampleGrad of (B, *shape) each   example weights v (B,), 1 if there are none
+        raw sum and release {key: array of shape}
 
     Forward
         [F1]  raw_sum_k = sum_b w_b,l g_b,k for the parameters k of group l, w_b,l = min(1, C_l / |g_b,l|)
+        [F3]  with example weights, w_b,l v_b in place of w_b,l; v_b outside [0, 1] counts as 0
         [F2]  released_k = raw_sum_k + N(0, sigma_l^2 C_l^2 I), once per lot
         [N1]  |g_b,l|^2 = sum over the parameters k of group l of |g_b,k|^2
 
@@ -41,6 +43,7 @@ class Sanitizer:
     Source
         [F1]  Abadi et al. 2016, Algorithm 1 and "Per-layer and time-dependent parameters", Section 3.1
         [F2]  Abadi et al. 2016, Algorithm 1, "Add noise"
+        [F3]  own derivation: |v_b w_b g_b| <= |w_b g_b| <= C_l, so that the sensitivity holds for any weights in [0, 1]
         [S2]  own derivation: divide the coordinates of group l by sigma_l C_l. The noise becomes standard and
               the two neighbours' means differ by a vector of squared norm at most sum_l s_l^-2.
 
@@ -94,20 +97,25 @@ class Sanitizer:
         multipliers = tuple(group.noise_multiplier / factor for group in self.groups)  # [S2]
         return Gaussian(multipliers[0]) if len(multipliers) == 1 else JointGaussian(multipliers)
 
-    def add_clipped(self, grads, into=None):
+    def add_clipped(self, grads, into=None, example_weight=None):
         """Clip the gradients of one batch and add them to the raw sum of the batches before it.
 
         grads    {key: PerExampleGrad}, every parameter of every group
+        example_weight  (B,) in [0, 1], which may depend on the example itself only; None for 1
         into     {key: array}, changed in place; empty or None before the first batch
         returns  {key: array}; private until it went through `release`
         """
         size = self._check(grads)
         total = {} if into is None else into
+        if example_weight is not None:
+            shape("add_clipped", "example_weight", example_weight, (size,))
+            allowed = (example_weight >= 0) & (example_weight <= 1)
+            example_weight = namespace_of(example_weight).where(allowed, example_weight, 0)
         for group in self.groups:
-            self._add_group(group, {key: grads[key] for key in group.keys}, size, total)
+            self._add_group(group, {key: grads[key] for key in group.keys}, size, total, example_weight)
         return total
 
-    def _add_group(self, group, grads, size, total):
+    def _add_group(self, group, grads, size, total, example_weight):
         """Materialised gradients are processed in chunks that fit the cache; factored ones in one matrix product."""
         chunked = {key: g for key, g in grads.items() if g.materialises(self.strategy)}
         whole = {key: g for key, g in grads.items() if key not in chunked}
@@ -117,6 +125,8 @@ class Sanitizer:
             chunk = {key: g.rows(start, stop).form("explicit") for key, g in chunked.items()}
             raw_chunk = self._sq_norms(group, chunk) + (raw_sq_norms[start:stop] if whole else 0)  # [N1]
             weights.append(clip_weights(raw_chunk, group.clip_norm))
+            if example_weight is not None:
+                weights[-1] *= example_weight[start:stop]  # [F3]
             self._add(chunk, weights[-1], total)
             del chunk  # so that the next one takes its place in the cache
         if whole:

@@ -35,6 +35,15 @@ def _evaluated(run, x, y):
     return found.accuracy, None if found.loss is None or math.isnan(found.loss) else found.loss
 
 
+def is_best(history):
+    """True if the last row is the best so far: in accuracy where that was measured, else in loss; the later of two equals."""
+    def score(row):
+        return (-math.inf if row["test_accuracy"] is None else row["test_accuracy"],
+                -math.inf if row["test_loss"] is None else -row["test_loss"])
+
+    return score(history[-1]) >= max(map(score, history))
+
+
 def make_bar(total, done, quiet):
     """A progress bar on stderr, where that is a terminal."""
     from tqdm import tqdm

@@ -87,7 +87,9 @@ def make_result(run, record, last, about, seconds):
         "command": run.command, "config": run.flags,
         "settings": {**run.settings, "setup": setup,
                      **{f"{each['name']}_noise_multiplier": each["noise_multiplier"] for each in setup}},
-        "public": list(run.public),
+        "public": list(run.public), "disclosed": list(run.disclosed), "choices": run.choices,
+        "rows_checked": run.rows_checked, "weighted": run.example_weight is not None,
+        "best_of_measured": run.descent is not run.optimizer, "group": _group(run, ledger, bounds),
         "steps": steps, "steps_charged": ledger.count_of(STEP) * period, "setup_charged": ledger.count_of(SETUP),
         "earlier_lots_charged": ledger.count_of(EARLIER) * period,
         "epochs": steps / run.steps_per_epoch, "stopped": record.stopped,
@@ -102,6 +104,15 @@ def make_result(run, record, last, about, seconds):
         "reproducible": run.streams.reproducible, "seed": run.streams.seed,
         "ledger_sha256": ledger.sha256(), "statement_format": FORMAT,
         "versions": versions(), "commit": git_commit(), **about})
+
+
+def _group(run, ledger, bounds):
+    """{"size": k, "epsilon": what the run costs k examples together}, the tightest bound; None for k = 1."""
+    if run.group_size == 1:
+        return None
+    kinds = [name for name, (bound, kind, _) in bounds.items() if kind == "bound" and bound.upper is not None]
+    found = all_bounds(ledger, kinds, delta=run.budget.delta, group_size=run.group_size)
+    return {"size": run.group_size, "epsilon": min((bound.upper for bound, _, _ in found.values()), default=math.inf)}
 
 
 def summary(result, path):

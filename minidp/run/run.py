@@ -7,17 +7,19 @@ from hashlib import sha256
 import numpy as np
 
 from ..backend import namespace_of
+from ..data.own import refuse_bad_rows
 from ..errors import BudgetExceededError, CheckpointError, DataError, ParameterError
 from ..files import atomic_write, jsonable
 from ..privacy import Filter
 from ..privacy.catalogue import ACCOUNTANTS
 from ..privacy.ledger import SETUP, STEP
-from ..train import Averaged, Progress, Trainer
-from ..validate import one_of
+from ..train import Averaged, KeptBest, Progress, Trainer
+from ..validate import count, one_of
 from . import checkpoint, folder as folders, progress as seen, record as records
 from .picture import save_curves
 from .statement import render
 
+HASHED = 2**28  # bytes of an array that a resumed run recognises it by
 
 class Run:
     """A Trainer whose ledger, checkpoint, metrics, result and privacy statement are files of one folder.
@@ -39,6 +41,13 @@ class Run:
     flags     what else decides about the run, {name: JSON value}; a resumed run must have the same. inputs: the same
               for what is found while the run is prepared, such as hashes of other files
     public    lines for the statement on what costs nothing (public data, fixed features)
+    disclosed lines for the statement on facts of the data that are told and not protected
+    choices   {setting: how it was chosen} for the statement
+    group_size     k: the statement also says what the run costs k examples together
+    measure_every  steps between two measurements, with a checkpoint each; default an epoch
+    keep_best      release the weights with the best accuracy (or least loss) on x_test, which is public then
+    check          stop before the first step, with a message for the data's owner, if rows are not finite or labels belong
+                   to no class; default: on for arrays of one's own, where no data set vouches for them
     train_metrics  evaluate on training data too: such figures are not private, and are named so
 
     Raises
@@ -48,7 +57,8 @@ class Run:
     """
 
     def __init__(self, folder, network, loss, optimizer, plan, budget, streams, *, name="run", data=None, dataset_size=None,
-                 flags=None, inputs=None, command="", public=(), augmentation_multiplicity=1, batch_size=None,
+                 flags=None, inputs=None, command="", public=(), disclosed=(), choices=None, group_size=1,
+                 augmentation_multiplicity=1, batch_size=None, measure_every=None, keep_best=False, check=None,
                  train_metrics=True, quiet=False):
         self.folder = folder if isinstance(folder, folders.RunFolder) else folders.RunFolder(folder)
         if budget.ledger.items():
@@ -60,9 +70,14 @@ class Run:
         self.name, self.command, self.public, self.quiet = name, command, tuple(public), quiet
         self.augmentation_multiplicity, self.batch_size = augmentation_multiplicity, batch_size
         self.train_metrics, self.flags, self.budget, self.setup, self._releases = train_metrics, flags or {}, budget, [], {}
+        self.disclosed, self.choices, self.group_size = tuple(disclosed), dict(choices or {}), group_size
+        count(1, group_size=group_size)
+        self.check, self.rows_checked = data is None if check is None else check, False
+        self.descent = KeptBest(optimizer) if keep_best else optimizer
         self.data_name, self.notice = ("arrays", "") if data is None else (data.name, data.notice)
         self.dataset_size = _public_size(plan, data) if dataset_size is None else dataset_size
         self.steps_per_epoch = self.dataset_size / plan.expected_lot_size  # of the public size, never of examples in memory
+        self.measure_every = max(1, round(self.steps_per_epoch)) if measure_every is None else measure_every
         self.settings = records.settings(self)
         self.device = "gpu" if namespace_of(*network.params.values()).__name__ == "cupy" else "cpu"
         first = plan.ledger(plan.sampler.period)
@@ -99,11 +114,21 @@ class Run:
         self._releases[name] = function()
         return self._releases[name]
 
-    def train(self, x, y, x_test=None, y_test=None, *, model=None, about=None):
+    def check_rows(self, x, y):
+        """Raise DataError, with the number of rows, if x is not finite or y cannot be learned; once, before the first step.
+
+        The message depends on the training data: it is for their owner, and the statement says that there may be one.
+        """
+        if self.check and not self.rows_checked and not self.folder.finished:
+            refuse_bad_rows(x, y, self.network.output_shape[-1])
+            self.rows_checked = True
+
+    def train(self, x, y, x_test=None, y_test=None, *, example_weight=None, model=None, about=None):
         """Train to the end, write the files, and return the dictionary of result.json; None after an interrupt.
 
         x, y            training inputs (an array or data.Examples) and targets, on the network's device
         x_test, y_test  what accuracy is measured on, if given: not protected
+        example_weight  (N,) in [0, 1], or None for 1: what each example's clipped gradient is multiplied by
         model           the network with what stands fixed before it, which is what model.npz then holds
         about           a dictionary for result.json, or a function that returns it, called while the weights that are
                         released stand in the network; what is named ..._not_private is listed as such
@@ -114,6 +139,8 @@ class Run:
         model = model or self.network
         try:
             self.examples, self.tested = (x, y), None if x_test is None else (x_test, y_test)
+            self.example_weight = example_weight
+            self.check_rows(x, y)
             self._found = self.folder.finished
             if self._found:
                 if self._saved:
@@ -141,19 +168,19 @@ class Run:
         progress, history, before, identity = Progress(), [], (0.0, 0.0), self._identity()
         if self.begun:
             progress, history, before = _resumed(path, *self._saved, self._releases, identity)
-            checkpoint.restore_training(path, *self._saved, model, self.optimizer, streams)
+            checkpoint.restore_training(path, *self._saved, model, self.descent, streams)
             if not streams.reproducible:
                 plan = plan.with_steps(max(plan.steps - self._steps_lost(progress), progress.step))
         self.curve_epsilon = self.budget.epsilon  # at which delta is drawn: the target, or what the planned steps come to
         if math.isinf(self.curve_epsilon):
             planned = self.plan.ledger(before=[event for _, event, _ in self.setup])
             self.curve_epsilon = self.budget.accountant.epsilon(planned, self.budget.delta).upper
-        trainer = Trainer(self.network, self.loss, self.optimizer, plan, self.budget, batch_size=self.batch_size,
+        trainer = Trainer(self.network, self.loss, self.descent, plan, self.budget, batch_size=self.batch_size,
                           augmentation_multiplicity=self.augmentation_multiplicity)
 
         spent = lambda: (before[0] + time.perf_counter() - self.folder.began, before[1] + trainer.seconds)
         save = lambda at: self.folder.checkpoint(
-            model, self.optimizer, self.ledger, at, streams, jsonable(history),
+            model, self.descent, self.ledger, at, streams, jsonable(history),
             {"seconds": list(spent()), "examples": identity}, self._releases)
 
         with seen.make_bar(plan.steps, progress.step, self.quiet) as bar, seen.stop_on_interrupt() as stop:
@@ -167,17 +194,20 @@ class Run:
                 if at.step == at.charged:
                     with self._released():
                         history.append(seen.measure(self, at.step))
+                        if self.descent is not self.optimizer and seen.is_best(history):
+                            self.descent.keep(self.network.params)
                     bar.set_postfix_str(seen.shown(history[-1]))
                 bar.update(at.step - bar.n)
                 save(at)
 
-            record = trainer.run(*self.examples, streams, progress=progress, on_charge=self.folder.charge,
-                                 block_steps=max(1, round(self.steps_per_epoch)), on_block=on_block, should_stop=stop)
+            record = trainer.run(*self.examples, streams, example_weight=self.example_weight, progress=progress,
+                                 on_charge=self.folder.charge, block_steps=self.measure_every, on_block=on_block,
+                                 should_stop=stop)
         return record, history, spent()
 
     def _finish(self, record, history, model, about, seconds):
         path = self.folder.path
-        with self._released():
+        with self._released(final=True):
             last = seen.measure(self, record.progress.step, whole=True)
             result = records.make_result(self, record, last, (about() if callable(about) else about) or {}, seconds)
             self.folder.charge(self.ledger)
@@ -194,8 +224,10 @@ class Run:
         self.folder.finish(result)
         return result
 
-    def _released(self):
-        """A context in which the network holds the weights that are evaluated and saved: averages, if asked for."""
+    def _released(self, final=False):
+        """A context in which the network holds the weights that are evaluated and saved: averages, or the best, if asked for."""
+        if final and self.descent is not self.optimizer:
+            return self.descent.best_weights(self.network.params)
         return (self.optimizer.averaged_weights(self.network.params) if isinstance(self.optimizer, Averaged)
                 else nullcontext())
 
@@ -208,7 +240,8 @@ class Run:
 
     def _identity(self):
         """A keyed hash of arrays that no data set vouches for, so that a resumed run notices others."""
-        arrays = [array for array in self.examples if isinstance(array, np.ndarray)] if self._own_data else []
+        given = (getattr(each, "source", each) for each in (*self.examples, self.example_weight)) if self._own_data else ()
+        arrays = [array for array in given if isinstance(array, np.ndarray)]
         return self.folder.digest(*(part for array in arrays for part in _bytes(array))) if arrays else None
 
 
@@ -221,10 +254,11 @@ def _public_size(plan, data):
 
 
 def _bytes(array):
-    """What a hash takes of an array, in blocks, so that a memory map need not fit into memory."""
+    """What a hash takes of an array: blocks of rows, of a very large one evenly spread ones, so that it need not fit into memory."""
     yield repr((array.shape, array.dtype.str)).encode()
-    for start in range(0, array.shape[0], 4096):
-        yield np.ascontiguousarray(array[start : start + 4096]).data.cast("B")
+    if array.dtype.kind not in "OUS":
+        for start in range(0, array.shape[0], 4096 * max(1, array.nbytes // HASHED)):
+            yield np.ascontiguousarray(array[start : start + 4096]).data.cast("B")
 
 
 def _resumed(path, arrays, header, releases, identity):

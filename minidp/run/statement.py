@@ -4,7 +4,7 @@ The statement follows from result.json alone, so that anybody can render it agai
 """
 from ..numbers import lower_text, upper_text
 
-FORMAT = 3  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 4  # of the text: one more whenever `render` would write other bytes for the same result
 RELATIONS = {
     "add_remove": "one example more or less (add/remove)",
     "replace_one": "one example exchanged for another (replace-one)",
@@ -45,12 +45,18 @@ def _done(result):
             *((f"clip group {group['name']} ({', '.join(group['parameters'])})", _noise(group))
               for group in settings["clip_groups"]),
             *(("before the first step", setup["what"]) for setup in settings["setup"]),
-            *(("public, no charge", line) for line in result["public"])]
+            *(("public, no charge", line) for line in result["public"]),
+            *((f"chosen: {name}", how) for name, how in result["choices"].items()),
+            *(("told of the data, **not protected**", line) for line in result["disclosed"])]
     lost, earlier = result["steps_charged"] - result["steps"], result["earlier_lots_charged"]
     return [
         "## What was done", _table(rows),
         "One step releases all clip groups from the same lot. It is charged as one joint Gaussian, not group by "
         "group, and each noise multiplier is the noise std over the sensitivity.",
+        result["weighted"] and ("Each example's clipped gradient was multiplied by its weight in [0, 1], which leaves the "
+                                "sensitivity as it is."),
+        result["best_of_measured"] and ("Of the weights measured along the run, the best on the public validation data "
+                                        "are released; all of them are covered."),
         result["setup_charged"] > len(settings["setup"]) and (
             f"What came before the first step was charged {result['setup_charged']} times, because a run that was killed "
             "had released it already."),
@@ -66,8 +72,11 @@ def _epsilon(result):
         mark = " (held the target)" if name == result["accountant"] and result["target_epsilon"] is not None else ""
         rows.append((f"{name}{mark}", lower_text(bound["lower"]), _nearest(bound["estimate"]), upper_text(bound["upper"]),
                      bound["kind"]))
+    group = result["group"]
     return [
         f"## Epsilon at delta = {result['delta']:g}", _table(rows),
+        group and (f"For {group['size']} examples of one person together, at the same delta: epsilon "
+                   f"{upper_text(group['epsilon'])}."),
         "Quote the smallest upper end of a row marked bound. Upper ends are rounded up, lower ends down.",
         f"Without amplification by sampling (each example in one lot of every epoch, {result['accountant']}): "
         f"epsilon {upper_text(result['epsilon_without_amplification']['upper'])}."
@@ -84,14 +93,16 @@ def _covered(result):
     return [
         "## What is covered",
         f"Released: the network's parameters after every step (model.npz){before}. The guarantee covers all of "
-        "it together, and every intermediate state of the network, for each training example by itself (for k examples "
-        "of one person it is weaker).",
+        "it together, and every intermediate state of the network, for each training example by itself, one row of the "
+        "data (for k examples of one person it is weaker).",
         "Not for release: any file of a seeded run." if result["reproducible"] else
         f"Not for release: {', '.join(result['not_for_release'])}. All other files of the folder may be passed on.",
         "## What is not covered",
         "- Other runs on the same data: tuning, other seeds, runs that were thrown away. Each spends its own epsilon.\n"
         f"- Evaluation on training data. {evaluated}\n"
         "- The test set. It is not protected, and its accuracy is exact.\n"
+        + ("- Whether the run was stopped for its rows: it would have stopped before its first step, with a message for the "
+           "data's owner, if rows had not been finite or labels had belonged to no class.\n" if result["rows_checked"] else "") +
         "- Floating point: the guarantee is proved for real numbers. In the machine, noise is continuous float32 from a "
         "statistical generator (SFC64, or the GPU's), and matrix products and sums over a lot are rounded. Attacks on each "
         "succeed against a released gradient, so epsilon does not cover an attacker who reads the last bits of what is released "

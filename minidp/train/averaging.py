@@ -1,11 +1,11 @@
-"""A moving average of the parameters along a run, to be evaluated and released in place of the last ones."""
+"""Weights to release in place of the last ones: a moving average along the run, or the best on public data."""
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ..backend import namespace_of
 from ..validate import in_range
 
-SLOT = "average"
+SLOT, BEST = "average", "best"
 WARM_UP = 9  # the first averages reach back over about a tenth of the steps so far
 
 
@@ -65,12 +65,54 @@ class Averaged:
     @contextmanager
     def averaged_weights(self, params):
         """The averages stand in the parameters' arrays while the block runs; nothing changes before the first step."""
-        averages = self.slots.get(SLOT, {})
-        last = {key: params[key].copy() for key in averages}
-        for key, a in averages.items():
-            params[key][...] = a
-        try:
+        with _in_place(params, self.slots.get(SLOT, {})):
             yield
-        finally:
-            for key, theta in last.items():
-                params[key][...] = theta
+
+
+@dataclass
+class KeptBest:
+    """An optimizer, and the weights that were best so far on public data; choosing among released weights costs nothing."""
+
+    optimizer: object
+
+    @property
+    def slots(self):
+        """The optimizer's slots, and the best weights beside them."""
+        return self.optimizer.slots
+
+    def allocate(self, params):
+        """Give every parameter its slots; before anything was measured the best weights are those that stand."""
+        self.optimizer.allocate(params)
+        best = self.slots.setdefault(BEST, {})
+        for key, theta in params.items():
+            if key not in best:
+                best[key] = theta.copy()
+
+    def update(self, params, grads, step):
+        """Descend as the optimizer does."""
+        self.allocate(params)
+        self.optimizer.update(params, grads, step)
+
+    def keep(self, params):
+        """The weights that stand in `params` are the best so far."""
+        for key, theta in params.items():
+            self.slots[BEST][key][...] = theta
+
+    @contextmanager
+    def best_weights(self, params):
+        """The best weights stand in the parameters' arrays while the block runs."""
+        with _in_place(params, self.slots.get(BEST, {})):
+            yield
+
+
+@contextmanager
+def _in_place(params, others):
+    """Other values stand in the parameters' arrays while the block runs."""
+    last = {key: params[key].copy() for key in others}
+    for key, value in others.items():
+        params[key][...] = value
+    try:
+        yield
+    finally:
+        for key, theta in last.items():
+            params[key][...] = theta

@@ -101,17 +101,18 @@ class Trainer:
             raise ParameterError(f"the sampler's analysis is for {plan.relation.value}, the ledger is in "
                                  f"{self.ledger.relation.value}: one relation per run")
 
-    def run(self, x, y, streams, *, progress=Progress(), block_steps=100, on_charge=None, on_block=None,
-            should_stop=None):
+    def run(self, x, y, streams, *, example_weight=None, progress=Progress(), block_steps=100, on_charge=None,
+            on_block=None, should_stop=None):
         """Train from `progress` to the end of the plan; returns a TrainRecord.
 
         x, y         training inputs (an array or data.Examples) and targets
+        example_weight  (N,) in [0, 1]: what an example's clipped gradient is multiplied by; None for 1
         block_steps  steps that are charged together, rounded up to the sampler's period
         on_charge    called with the ledger once it covers a block, before the block runs: write it to disk
         on_block     called with the Progress after each block: checkpoint, evaluate
         should_stop  asked after every step until it is true; training then ends at the next point it can resume from
         """
-        examples = LabelledExamples(x, y, self.augmentation_multiplicity)
+        examples = LabelledExamples(x, y, self.augmentation_multiplicity, example_weight)
         shape("Trainer.run", "x", x, ("N", *self.network.input_shape))
         self.plan.sampler.check(len(examples))
         count(1, block_steps=block_steps)
@@ -172,7 +173,7 @@ class Trainer:
         def clipped_sum(shard):
             raw_sum = {}
             for batch in examples.batches(shard, size):
-                sanitizer.add_clipped(self._per_example_grads(batch, streams), into=raw_sum)
+                sanitizer.add_clipped(self._per_example_grads(batch, streams), into=raw_sum, example_weight=batch.weight)
             return raw_sum
 
         raw_sum = _add_up(threads.map_parallel(clipped_sum, shards))

@@ -110,6 +110,21 @@ def clipped_sum_equals_a_loop(bench):
     return largest
 
 
+@measures("mechanism.sanitizer.Sanitizer", "F3", method="loop over examples, in every form; weights outside [0, 1]", tolerance=EXACT)
+def weighted_sum_equals_a_loop(bench):
+    a, d = bench.rng.standard_normal((7, 3)), bench.rng.standard_normal((7, 2))
+    plain, largest = {("one", "W"): np.einsum("bi,bo->bio", a, d), ("one", "b"): d}, 0.0
+    weight, counted = np.array([1, 0.25, 0, 1.5, -1, np.nan, 0.5]), [1, 0.25, 0, 0, 0, 0, 0.5]
+    for clip_norm in (0.7, 20.0):
+        groups = flat_group(list(plain), clip_norm, 0.0)
+        alone = [reference.clipped_sum({key: g[b : b + 1] for key, g in plain.items()}, groups) for b in range(7)]
+        for strategy in ("explicit", "factored"):
+            grads = {("one", "W"): Outer(bench.asarray(a), bench.asarray(d)), ("one", "b"): Explicit(bench.asarray(d))}
+            total = Sanitizer(groups, strategy).add_clipped(grads, example_weight=bench.asarray(weight))
+            largest = max(largest, *(worst(total[key], sum(v * one[key] for v, one in zip(counted, alone))) for key in total))
+    return largest
+
+
 @measures("mechanism.sanitizer.Sanitizer", "F2", method="the same normal numbers, drawn again", tolerance=EXACT)
 def each_group_gets_its_own_noise(bench):
     groups = per_layer_groups((KEYS[0], KEYS[2]), {"one": 2.0, "two": 5.0}, {"one": 1.5, "two": 0.4})

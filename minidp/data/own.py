@@ -1,0 +1,150 @@
+"""A user's own arrays as training takes them: converted batch by batch, labels as indices, targets in public bounds."""
+import math
+
+import numpy as np
+
+from ..backend import namespace_of
+from ..errors import DataError, DtypeError, ParameterError, ShapeError
+
+BLOCK_BYTES = 2**24  # of inputs that are looked at or converted at once
+MOST_CLASSES = 10_000
+
+
+class Inputs:
+    """Inputs of any source as `data.Examples`: numbers are converted to the network's dtype batch by batch.
+
+    source   array, memory map, data.Examples, or an object with `shape` and indexing by integers and slices, as HDF5 has
+    backend  where batches go
+    head     a function of a batch, such as scaling by public constants, or None
+
+    Raises
+        ParameterError   an iterator: lots are drawn at random, so every row must be within reach
+        DtypeError       something that is not real numbers
+        ShapeError       fewer than two axes
+    """
+
+    def __init__(self, source, backend, head=None, dtype: str = "float32"):
+        self.source, self.backend, self.head, self.dtype = as_source(source), backend, head, dtype
+        self.xp, self.shape = backend.xp, tuple(self.source.shape)
+        self.ndim = len(self.shape)
+        # taking rows of an array draws nothing and waits for nothing, so parts of a lot may be taken side by side
+        self.side_by_side = isinstance(self.source, np.ndarray) and self.xp is np
+
+    def take(self, indices, axis: int = 0):
+        """The rows at an array of indices, converted."""
+        indices = np.asarray(indices.get() if hasattr(indices, "get") else indices)
+        rows = self.source.take(indices, axis=0) if hasattr(self.source, "take") else self.source[indices]
+        return self._converted(rows)
+
+    def __getitem__(self, span):
+        return self._converted(self.source[span])
+
+    def _converted(self, rows):
+        rows = self.backend.asarray(rows if hasattr(rows, "dtype") else np.asarray(rows), dtype=self.dtype)
+        return rows if self.head is None else self.head(rows)
+
+    @property
+    def always_finite(self) -> bool:
+        """True if the source cannot hold a number that is not finite."""
+        return getattr(self.source.dtype, "kind", "f") in "iub"
+
+
+def as_source(x):
+    """x as an array, or as what it is if rows can be taken from it."""
+    if isinstance(x, (list, tuple)) or hasattr(x, "to_numpy"):
+        try:
+            x = np.asarray(x.to_numpy() if hasattr(x, "to_numpy") else x)
+        except ValueError as error:
+            raise ShapeError(f"x: expected rows of one length, got a list that is no array ({error})") from None
+    if not (hasattr(x, "shape") and hasattr(x, "__getitem__")):
+        raise ParameterError(f"x: expected an array, a memory map or an object with shape and indexing, got "
+                             f"{type(x).__name__}: every lot is drawn at random from all rows, so each must be within reach; "
+                             "collect a generator's rows in an array or a memory map first")
+    kind = getattr(getattr(x, "dtype", None), "kind", "f")
+    if kind == "O" and isinstance(x, np.ndarray):
+        try:
+            return as_source(np.asarray(x.tolist(), dtype=np.float64))
+        except (TypeError, ValueError):
+            pass
+    if kind not in "fiub":
+        raise DtypeError(f"x: expected real numbers, got dtype {x.dtype}; encode other columns as numbers first")
+    if len(x.shape) < 2:
+        raise ShapeError(f"x: expected rows of features, shape (N, D) or more axes, got {tuple(x.shape)}; "
+                         "x.reshape(-1, 1) makes one feature of a single column")
+    return x
+
+
+def rows_not_finite(x) -> int:
+    """How many rows of an array or `data.Examples` hold a number that is not finite."""
+    if getattr(x, "always_finite", getattr(getattr(x, "dtype", None), "kind", "f") in "iub"):
+        return 0
+    xp, found = namespace_of(x), 0
+    rows = max(1, BLOCK_BYTES // (8 * max(1, math.prod(x.shape[1:]))))
+    with np.errstate(over="ignore"):
+        for start in range(0, x.shape[0], rows):
+            block = x[start : start + rows]
+            found += int((~xp.isfinite(block).all(axis=tuple(range(1, block.ndim)))).sum())
+    return found
+
+
+def one_axis(y, name: str = "y") -> np.ndarray:
+    """y as an array (N,) on the host."""
+    y = y.to_numpy() if hasattr(y, "to_numpy") else y.get() if hasattr(y, "get") and hasattr(y, "dtype") else y
+    y = np.asarray(y)
+    if y.dtype.kind == "O":
+        y = np.asarray(y.tolist())
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ShapeError(f"{name}: expected one label or target for each row, shape (N,), got {y.shape}")
+    if y.dtype.kind not in "iubfUS":
+        raise DtypeError(f"{name}: expected numbers, booleans or strings, got dtype {y.dtype}")
+    return y
+
+
+def class_labels(y, classes=None) -> tuple[np.ndarray, np.ndarray]:
+    """(labels 0..K-1 (N,) int64, -1 for one that is no class; the K classes in order).
+
+    classes: the public list of classes; None for those that are in y, which says which labels exist.
+    Raises ParameterError where y looks like numbers to predict.
+    """
+    y = one_axis(y)
+    if classes is None:
+        if y.dtype.kind == "f" and not (np.isfinite(y) & (y == np.floor(y))).all():
+            raise ParameterError("y holds numbers that are not whole: for regression give target_bounds=(low, high), which "
+                                 "are public; for class labels give classes=")
+        classes = np.unique(y)
+    classes = np.unique(one_axis(classes, "classes"))
+    if not 2 <= len(classes) <= MOST_CLASSES:
+        raise ParameterError(f"expected from 2 to {MOST_CLASSES} classes, got {len(classes)}; name them by classes=, or give "
+                             "target_bounds=(low, high) for regression")
+    if (classes.dtype.kind in "US") != (y.dtype.kind in "US"):
+        raise DtypeError(f"expected labels like the classes, got y of dtype {y.dtype} and classes of dtype {classes.dtype}")
+    place = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    return np.where(classes[place] == y, place, -1).astype(np.int64), classes
+
+
+def bounded_targets(y, bounds) -> np.ndarray:
+    """(N, 1) float32 targets, clipped to the public bounds (low, high) and mapped to [-1, 1]."""
+    y, (low, high) = one_axis(y), bounds
+    if y.dtype.kind not in "iubf":
+        raise DtypeError(f"y: expected numbers as targets of a regression, got dtype {y.dtype}")
+    scaled = (np.clip(y.astype(np.float64), low, high) - low) / (high - low)
+    return (2 * scaled - 1).astype(np.float32)[:, None]
+
+
+def refuse_bad_rows(x, y, outputs: int) -> None:
+    """Raise DataError, with the number of rows, where x (N, ...) or y cannot be learned from.
+
+    y (N,) integers have to be labels 0 to outputs - 1, other y finite. The message depends on the training data: it is for
+    their owner.
+    """
+    owner = "No step was charged. This message is for the owner of the data: do not publish it"
+    if bad := rows_not_finite(x):
+        raise DataError(f"x: {bad} of {x.shape[0]} rows hold a number that is not finite; fill in or drop those rows. {owner}")
+    if y.dtype.kind in "iu":
+        if bad := int(((y < 0) | (y >= outputs)).sum()):
+            raise DataError(f"y: {bad} of {y.shape[0]} labels are none of the {outputs} classes (0 to {outputs - 1}, or the "
+                            f"classes given); correct them or drop those rows. {owner}")
+    elif bad := rows_not_finite(y):
+        raise DataError(f"y: {bad} of {y.shape[0]} targets are not finite; correct them or drop those rows. {owner}")
