@@ -5,10 +5,11 @@ from .pca import PrivatePCA, random_projection
 from .plan import Plan
 from .sampling import FixedSizeSampler, PoissonSampler, ShuffleSampler
 from .sanitizer import Sanitizer
+from .scaling import PrivateScaling
 from .schedule import Constant, LinearDecay, Stages
 
 __all__ = [
     "ClipGroup", "Constant", "FixedSizeSampler", "LinearDecay", "Plan", "PoissonSampler", "PrivatePCA",
-    "Sanitizer", "ShuffleSampler", "Stages", "add_gaussian", "clip_weights", "flat_group", "per_layer_groups",
+    "PrivateScaling", "Sanitizer", "ShuffleSampler", "Stages", "add_gaussian", "clip_weights", "flat_group", "per_layer_groups",
     "random_projection",
 ]

@@ -1,0 +1,106 @@
+"""Checks of the noisy mean and spread of features."""
+import math
+
+import numpy as np
+
+from ...mechanism import PrivateScaling, scaling
+from ...privacy.events import Gaussian
+from ...privacy.events import NeighbouringRelation as Relation
+from . import measures, worst
+
+CARD = "mechanism.scaling.PrivateScaling"
+EXACT = 1e-12
+
+
+def _rows(bench, size=40):
+    """Features of very different sizes, some zero, one row that is not finite."""
+    x = bench.rng.standard_normal((size, 3)) * [1e-3, 1.0, 5e4] + [0.0, 2.0, 0.0]
+    x[1, 0], x[2] = 0.0, [np.nan, 1.0, 1.0]
+    return x
+
+
+@measures(CARD, "F1", method="loop over numbers, by logarithms", tolerance=0.0)
+def magnitudes_are_counted(bench):
+    x = np.vstack([_rows(bench), [[1.0, 2.0, 0.5]], [[1e-30, 1e30, -4.0]]])
+    expected = np.zeros((3, 61))
+    for row in x[np.isfinite(x).all(axis=1)]:
+        for d, value in enumerate(row):
+            e = -30 if value == 0 else min(max(math.floor(math.log2(abs(value))) + 1, -30), 30)
+            expected[d, e + 30] += 1
+    return worst(scaling.raw_magnitudes(bench.asarray(x)), expected)
+
+
+@measures(CARD, "F2", method="without noise, of features whose values are one number", tolerance=0.0)
+def limits_are_twice_the_top_of_the_fullest_count(bench):
+    x = np.full((9, 3), [3.0, -0.25, 0.0])  # 2 <= 3 < 4, 1/4 <= 1/4 < 1/2, and zero
+    return worst(PrivateScaling(0.0).release_limits(bench.asarray(x), Relation.ADD_REMOVE, bench.rng), [8.0, 1.0, 2.0**-29])
+
+
+@measures(CARD, "F3", method="loop over numbers", tolerance=EXACT)
+def moments_equal_a_loop(bench):
+    x, limits, expected = _rows(bench), np.array([2e-3, 2.0, 2e5]), np.zeros((2, 3))
+    for row in x[np.isfinite(x).all(axis=1)]:
+        for d, value in enumerate(row):
+            z = min(max(value / limits[d], -1.0), 1.0)
+            expected[:, d] += z, z * z
+    return worst(scaling.raw_moments(bench.asarray(x), limits), expected)
+
+
+@measures(CARD, "F4", method="mean and standard deviation of values within the limits; the floor", tolerance=EXACT)
+def centre_and_spread_are_those_of_the_values(bench):
+    x, limits = bench.rng.uniform(-1, 1, (50, 2)) * [3, 40] + [0.5, 10], np.array([4.0, 64.0])
+    mean, spread = scaling.centre_and_spread(limits, scaling.raw_moments(bench.asarray(x), limits), 50)
+    floor = scaling.centre_and_spread(limits, np.array([[25.0, 0.0], [12.5, -3.0]]), 50)[1]
+    return max(worst(mean, x.mean(axis=0)), worst(spread, x.std(axis=0)), worst(floor, limits / 16))
+
+
+@measures(CARD, "F5", method="the same normal numbers, drawn again", tolerance=EXACT)
+def both_releases_carry_noise(bench):
+    x, limits, largest = _rows(bench), np.array([2e-3, 2.0, 2e5]), 0.0
+    model = PrivateScaling(3.0)
+    for relation, counts, moments in ((Relation.ADD_REMOVE, 3, 6), (Relation.REPLACE_ONE, 6, 12)):
+        got = model.release_moments(bench.asarray(x), limits, relation, np.random.default_rng(7))
+        noise = np.random.default_rng(7).standard_normal((2, 3))
+        largest = max(largest, worst(got, scaling.raw_moments(x, limits) + 3 * math.sqrt(moments) * noise))
+        noisy = scaling.raw_magnitudes(x) + 3 * math.sqrt(counts) * np.random.default_rng(7).standard_normal((3, 61))
+        released = model.release_limits(bench.asarray(x), relation, np.random.default_rng(7))
+        largest = max(largest, worst(released, [2.0 ** (row.argmax() - 29) for row in noisy]))
+    return largest
+
+
+def _gap(raw, claimed, farthest):
+    """1 - reached / claimed over the relations; infinity if one is exceeded. `farthest`: pairs of single rows."""
+    largest = 0.0
+    for relation in Relation:
+        reached = 0.0
+        for first, second in farthest:
+            moved = raw(first) - (raw(second) if relation is Relation.REPLACE_ONE else 0)
+            reached = max(reached, float(np.linalg.norm(moved)))
+        if reached > claimed(relation) * (1 + 1e-15):
+            return math.inf
+        largest = max(largest, 1 - reached / claimed(relation))
+    return largest
+
+
+def _pairs(bench):
+    """Random pairs of rows, and the two corners that are farthest apart."""
+    yield np.ones((1, 3)), -2 * np.ones((1, 3))
+    for _ in range(200):
+        yield tuple(bench.rng.uniform(-1.5, 1.5, (2, 1, 3)))
+
+
+@measures(CARD, "S1", method="worst pair of rows by search: 1 - reached / claimed", tolerance=1e-12)
+def sensitivity_of_the_counts(bench):
+    return _gap(scaling.raw_magnitudes, lambda relation: PrivateScaling(1.0).count_sensitivity(relation, 3), list(_pairs(bench)))
+
+
+@measures(CARD, "S2", method="worst pair of rows by search: 1 - reached / claimed", tolerance=1e-12)
+def sensitivity_of_the_moments(bench):
+    return _gap(lambda x: scaling.raw_moments(x, np.ones(3)),
+                lambda relation: PrivateScaling(1.0).moment_sensitivity(relation, 3), list(_pairs(bench)))
+
+
+@measures(CARD, "S3", method="noise over sensitivity", tolerance=EXACT)
+def event_is_that_of_each_release(bench):
+    event = PrivateScaling(3.0).event()
+    return worst([event.noise_multiplier], [3.0]) if isinstance(event, Gaussian) else math.inf
