@@ -11,7 +11,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that takes no abbreviations, and ends with one line and status 2 for flags it cannot read."""
 
     def __init__(self, *args, **named):
-        super().__init__(*args, **{"allow_abbrev": False, **named})
+        super().__init__(*args, **{"allow_abbrev": False, "formatter_class": argparse.RawDescriptionHelpFormatter, **named})
 
     def error(self, message):
         print(f"error: {message}; --help lists the flags", file=sys.stderr)

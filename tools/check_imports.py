@@ -19,7 +19,8 @@ RANK = {
     "mechanism": 4,
     "train": 5,
     "audit": 6, "run": 6,
-    "__init__": 7, "__main__": 7,
+    "__init__": 7,
+    "commands": 8, "__main__": 9,
 }
 APART = {("mechanism", "nn"), ("mechanism", "data")}
 OUTSIDE = {"tests", "tools", "experiments", "common", "features"}

@@ -9,8 +9,7 @@ from minidp import data
 from minidp.backend import Backend
 from minidp.cli import user_errors
 from minidp.errors import BudgetExceededError, ParameterError
-from minidp.mechanism import (FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler, flat_group,
-                              per_layer_groups)
+from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups, sampling
 from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
 from minidp.run import RunFolder
@@ -63,9 +62,7 @@ def make_sampler(config, size):
     """The sampler of --sampler over `size`, the public number of training examples."""
     if config.lot_size > size:
         raise ParameterError(f"expected lot_size={config.lot_size} to be at most the {size} training examples")
-    if config.sampler == "poisson":
-        return PoissonSampler(config.lot_size / size)
-    return {"fixed": FixedSizeSampler, "shuffle": ShuffleSampler}[config.sampler](size, config.lot_size)
+    return sampling.make_sampler(config.sampler, size, config.lot_size)
 
 
 def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=()):

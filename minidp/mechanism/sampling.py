@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ParameterError
 from ..privacy.events import FixedSizeSampled, NeighbouringRelation, PoissonSampled
-from ..validate import count, probability
+from ..validate import count, one_of, probability
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,16 @@ class ShuffleSampler:
     def charges(self, event, steps):
         """(event, count) to charge before `steps` steps from the start of an epoch: one for each epoch begun."""
         return self.wrap(event), -(-steps // self.period)  # [S1]
+
+
+SAMPLERS = {"poisson": PoissonSampler, "fixed": FixedSizeSampler, "shuffle": ShuffleSampler}  # by their names in flags
+
+
+def make_sampler(name, dataset_size, lot_size):
+    """The sampler of that name whose lots hold lot_size of dataset_size examples, Poisson's on average."""
+    one_of(tuple(SAMPLERS), sampler=name)
+    _check_lot(dataset_size, lot_size)
+    return PoissonSampler(lot_size / dataset_size) if name == "poisson" else SAMPLERS[name](dataset_size, lot_size)
 
 
 def _subset(num_examples, size, rng):

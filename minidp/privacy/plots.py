@@ -12,7 +12,7 @@ def save_epsilon_curves(path, epochs, curves, delta, title="", reference=(), kin
     epochs      (K,), where the curves were read
     curves      {name: list of K Bound}; an unknown bound is left out
     reference   (epochs, epsilon, label) of points to mark, such as figures that the paper prints
-    kinds       {name: "bound" | "approximation" | "comparison"}; what is no bound says so in the legend
+    kinds       {name: "bound" | "approximation" | "comparison"}; what is no bound says so in the legend, and is dashed
     notice      a line below the axes
     """
     with atomic_write(f"{path}.csv") as file:
@@ -25,7 +25,7 @@ def save_epsilon_curves(path, epochs, curves, delta, title="", reference=(), kin
     for i, (name, bounds) in enumerate(curves.items()):
         known = [(epoch, bound) for epoch, bound in zip(epochs, bounds)
                  if bound.upper is not None and math.isfinite(bound.upper)]
-        style = plotting.line(i, len(known))
+        style = _line(i, len(known), name, kinds)
         x = [epoch for epoch, _ in known]
         axes.plot(x, [bound.upper for _, bound in known], label=_label(name, kinds), **style)
         if known and all(bound.lower is not None for _, bound in known):
@@ -46,6 +46,11 @@ def save_epsilon_curves(path, epochs, curves, delta, title="", reference=(), kin
     plotting.save(figure, f"{path}.png")
 
 
+def _line(i, points, name, kinds):
+    """The style of a line: solid for a bound, dashed for what is none."""
+    return {**plotting.line(i, points), "linestyle": "-" if (kinds or {}).get(name, "bound") == "bound" else "--"}
+
+
 def _label(name, kinds):
     kind = (kinds or {}).get(name, "bound")
     return name if kind == "bound" else f"{name}\n({kind}, no guarantee)"
@@ -56,7 +61,7 @@ def save_tradeoff(path, alphas, curves, title="", kinds=None):
     figure, (axes,) = plotting.new_figure(title=title)
     axes.plot([0, 1], [1, 0], color="grey", linestyle=":", label="nothing released")
     for i, (name, betas) in enumerate(curves.items()):
-        axes.plot(alphas, betas, label=_label(name, kinds), **plotting.line(i, len(alphas)))
+        axes.plot(alphas, betas, label=_label(name, kinds), **_line(i, len(alphas), name, kinds))
     axes.set(xlabel="false positive rate", ylabel="false negative rate, at least")
     axes.legend()
     plotting.save(figure, path)

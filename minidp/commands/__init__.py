@@ -1,0 +1,61 @@
+"""The command line. A command's module, and what it imports, loads only when that command is asked for.
+
+A module of this package has a function for each of its commands: it takes the command's empty parser, adds the flags
+and the example, and returns the function of the parsed flags that runs the command and returns the exit status
+(None is 0). A new family of commands is one file, and one row for each command in COMMANDS.
+"""
+import argparse
+import sys
+from importlib import import_module, metadata
+from pathlib import Path
+from platform import python_version
+
+from .. import __version__
+from ..cli import Parser, error_line
+from ..errors import MinidpError
+
+COMMANDS = {  # name: module, what it does
+    "epsilon": ("accounting", "epsilon of a run at a given delta, by every accountant that has a bound"),
+    "delta": ("accounting", "delta of a run at a given epsilon"),
+    "calibrate": ("accounting", "noise multiplier, number of steps or sampling probability for a target epsilon"),
+    "curve": ("pictures", "epsilon against epochs, as CSV and PNG"),
+    "tradeoff": ("pictures", "trade-off curve between false positives and false negatives, as PNG"),
+    "verify": ("checking", "compare a run's files with each other, and compute its figures again from its ledger"),
+    "audit": ("checking", "every equation, its line of code and its error, measured now"),
+}
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser, *_):
+        print(f"minidp {__version__}, NumPy {metadata.version('numpy')}, Python {python_version()}")
+        parser.exit()
+
+
+def build_parser(loaded=tuple(COMMANDS)):
+    """The parser; only the commands `loaded` get their flags, for which their modules are imported."""
+    module = Path(sys.argv[0]).name == "__main__.py"
+    parser = Parser(prog="python -m minidp" if module else "minidp",
+                    description="Differential privacy: what a run costs, how much noise it needs, whether its files hold.",
+                    epilog="example: %(prog)s epsilon --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --delta 1e-5\n"
+                           "each command takes --help")
+    parser.add_argument("--version", nargs=0, action=_Version, help="print the versions of minidp, NumPy and Python")
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser, metavar="COMMAND")
+    for name, (module, what) in COMMANDS.items():
+        sub = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
+        if name in loaded:
+            sub.set_defaults(run_command=getattr(import_module(f".{module}", __package__), name)(sub))
+    return parser
+
+
+def run(argv=None):
+    """Run one command; returns the exit status. What a user did wrong is one line, and status 2."""
+    argv = sys.argv[1:] if argv is None else argv
+    args = build_parser(argv[:1]).parse_args(argv)
+    try:
+        return args.run_command(args) or 0
+    except (MinidpError, OSError) as error:
+        print(error_line(error), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130

@@ -1,0 +1,126 @@
+"""epsilon, delta, calibrate: figures."""
+import math
+import sys
+
+from ..cli import number
+from ..errors import BudgetExceededError, ParameterError, UnsupportedEventError
+from ..mechanism import PoissonSampler
+from ..numbers import lower_text, upper_text
+from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
+from ..validate import count as check_count
+from .output import add_json, row_to_quote, show, table
+from .setting import (add_accountants, add_delta, add_group, add_ledger, add_length, add_noise, add_sampling, check_relation,
+                      described, ledger_of, names_of, noise_of, release_event, sampler_of, steps_of)
+
+
+def epsilon(parser):
+    """Flags of `epsilon`."""
+    _comparison(parser)
+    add_delta(parser)
+    add_group(parser)
+    parser.epilog = ("examples: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --delta 1e-5\n"
+                     "          %(prog)s --noise-multiplier 1.1 --dataset-size 60000 --lot-size 256 --epochs 60 --delta 1e-5\n"
+                     "          %(prog)s --ledger runs/mine/ledger.json --delta 1e-5")
+    return lambda args: _compare(args, {"delta": args.delta}, group_size=args.group_size)
+
+
+def delta(parser):
+    """Flags of `delta`."""
+    _comparison(parser)
+    parser.add_argument("--epsilon", type=number, required=True, help="epsilon of (epsilon, delta)-DP, at least 0")
+    parser.epilog = "example: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --epsilon 1"
+    return lambda args: _compare(args, {"epsilon": args.epsilon})
+
+
+def _comparison(parser):
+    add_noise(parser)
+    add_sampling(parser)
+    add_length(parser)
+    add_ledger(parser)
+    add_accountants(parser)
+    add_json(parser)
+
+
+def _compare(args, given, **more):
+    """Print epsilon at the given delta, or delta at the given epsilon; 2 where no accountant has a finite bound."""
+    (ledger, title), worthless = described(args), 1.0 if args.command == "delta" else math.inf
+    found = all_bounds(ledger, names_of(args), **given, **more)
+    known = [bound.upper for bound, _, _ in found.values() if bound.upper is not None]
+    if known or args.json:
+        rows = {name: {**bound.to_json(), "kind": kind, "note": note} for name, (bound, kind, note) in found.items()}
+        show(args, {**given, "quote": row_to_quote(found, worthless), "accountants": rows, "ledger": ledger.to_json()},
+             [title, *table(found, args.command, worthless)])
+    if not known:
+        raise UnsupportedEventError(f"no accountant asked has a bound: {next(iter(found.values()))[2]}")
+    if min(known) >= worthless:
+        print("error: nothing is guaranteed: something is released with too little noise, or none", file=sys.stderr)
+        return 2
+
+
+def calibrate(parser):
+    """Flags of `calibrate`."""
+    parser.add_argument("--target-epsilon", type=number, required=True, metavar="EPSILON",
+                        help="epsilon that must not be exceeded")
+    add_delta(parser)
+    add_noise(parser, several=False)
+    add_sampling(parser)
+    add_length(parser)
+    add_group(parser)
+    parser.add_argument("--accountant", choices=list(ACCOUNTANTS), help="whose figure holds the target (default: "
+                        "loss_distribution; renyi with --sampler fixed)")
+    add_json(parser)
+    parser.epilog = (
+        "Two of noise, sampling and length are given, and the third is found:\n"
+        "  %(prog)s --target-epsilon 2 --delta 1e-5 --dataset-size 60000 --lot-size 600 --epochs 100\n"
+        "  %(prog)s --target-epsilon 2 --delta 1e-5 --sampling-probability 0.01 --noise-multiplier 4\n"
+        "  %(prog)s --target-epsilon 2 --delta 1e-5 --noise-multiplier 4 --steps 1e4")
+    return _calibrate
+
+
+def _calibrate(args):
+    from ..privacy.budget import max_steps
+    from ..privacy.calibrate import noise_multiplier_for, sampling_probability_for
+    from ..privacy.group_privacy import GroupAccountant
+
+    missing = [what for what, flags in (
+        ("noise", (args.noise_multiplier,)), ("length", (args.steps, args.epochs)),
+        ("sampling", (args.sampling_probability, args.lot_size))) if flags == (None,) * len(flags)]
+    if len(missing) != 1:
+        raise ParameterError("expected two of these three, to find the third: --noise-multiplier; --steps or --epochs; "
+                             "--sampling-probability, or --dataset-size and --lot-size")
+    (missing,), goal = missing, (args.target_epsilon, args.delta)
+    sampler = PoissonSampler(1.0) if missing == "sampling" else sampler_of(args)
+    accountant = make(args.accountant or ("renyi" if args.sampler == "fixed" else "loss_distribution"), sampler.relation)
+    if accountant.kind != "bound":
+        print(f"NOTICE: {accountant.name} is no bound ({accountant.kind}): the true epsilon may exceed the target; "
+              "--accountant loss_distribution, renyi or moments holds it", file=sys.stderr)
+    held = GroupAccountant(accountant, args.group_size) if args.group_size != 1 else accountant
+    if missing == "noise":
+        steps = steps_of(args, sampler)
+        noise = noise_multiplier_for(held, lambda sigma: ledger_of(args, sampler, (sigma,), steps), *goal)
+        ledger, found = ledger_of(args, sampler, (noise,), steps), {"noise_multiplier": noise}
+    elif missing == "length":
+        event, before = release_event(noise_of(args), sampler.relation), ledger_of(args, sampler, noise_of(args), 0)
+        found = {"steps": max_steps(held, before, lambda n: [sampler.charges(event, n)], *goal)}
+        ledger = ledger_of(args, sampler, noise_of(args), found["steps"])
+    else:
+        if args.sampler not in (None, "poisson") or args.steps is None:
+            raise ParameterError("a sampling probability is found for --sampler poisson and --steps only")
+        check_relation(args, sampler)
+        share = sampling_probability_for(
+            held, lambda q: ledger_of(args, PoissonSampler(q), noise_of(args), args.steps), *goal)
+        ledger, found = ledger_of(args, PoissonSampler(share), noise_of(args), args.steps), {"sampling_probability": share}
+        if args.dataset_size is not None:
+            check_count(1, dataset_size=args.dataset_size)
+            found["lot_size"] = int(share * args.dataset_size)
+            if not found["lot_size"]:
+                raise BudgetExceededError(f"a sampling probability of {lower_text(share)} leaves no whole example of "
+                                          f"{args.dataset_size} in a lot; raise the target or the noise, or take fewer steps")
+    bound = held.epsilon(ledger, args.delta)
+    # rounded so that what is printed costs no more than what was found
+    texts = {name: upper_text(value, 6) if name == "noise_multiplier" else lower_text(value, 6)
+             if name == "sampling_probability" else value for name, value in found.items()}
+    show(args, {**found, "epsilon": bound.to_json(), "delta": args.delta, "accountant": accountant.name,
+                "kind": accountant.kind, "ledger": ledger.to_json()},
+         [*(f"{name.replace('_', ' ')}  {text}" for name, text in texts.items()),
+          f"epsilon  {upper_text(bound.upper, 6)} at delta {args.delta:g} ({accountant.name}, {accountant.kind})"])

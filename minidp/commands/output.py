@@ -1,0 +1,47 @@
+"""What commands print and write: tables with the row to quote, JSON, and files that are not replaced without a word."""
+import json
+import math
+from pathlib import Path
+
+from ..errors import ParameterError
+from ..numbers import bound_texts
+
+
+def add_json(parser):
+    """The flag for `show`."""
+    parser.add_argument("--json", action="store_true", help="print JSON in place of the table")
+
+
+def show(args, record, lines):
+    """Print the record as JSON with --json, else the lines."""
+    print(json.dumps(record, indent=2, allow_nan=False) if args.json else "\n".join(lines))
+
+
+def row_to_quote(found, below=math.inf):
+    """The name of the smallest upper end that is a bound and below `below`; None where there is none."""
+    uppers = {name: bound.upper for name, (bound, kind, _) in found.items()
+              if kind == "bound" and bound.upper is not None and bound.upper < below}
+    return min(uppers, key=uppers.get, default=None)
+
+
+def table(found, what, below=math.inf):
+    """Rows of one comparison, for people: lower ends rounded down, upper ends up, the row to quote marked."""
+    rows, quoted = [("accountant", f"{what} lower", "estimate", "upper", "kind", "")], row_to_quote(found, below)
+    for name, (bound, kind, note) in found.items():
+        rows.append((name, *bound_texts(bound, 6), kind, note + ("  <- quote this" if name == quoted else "")))
+    widths = [max(len(row[i]) for row in rows) for i in range(5)]
+    return ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[5]]).rstrip() for row in rows]
+
+
+def add_force(parser):
+    """The flag for `check_new`."""
+    parser.add_argument("--force", action="store_true", help="replace files that are there already")
+
+
+def check_new(args, *paths):
+    """Raise ParameterError, before any work, for a path that cannot be written, or is a file and --force is missing."""
+    for path in map(Path, filter(None, paths)):
+        if path.is_dir() or not path.parent.is_dir():
+            raise ParameterError(f"{path} cannot be written: expected a file's name in a folder that is there")
+        if path.exists() and not args.force:
+            raise ParameterError(f"{path} is there already; --force replaces it, another name keeps it")
