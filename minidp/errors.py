@@ -25,6 +25,10 @@ class ParameterError(MinidpError, ValueError):
     """A setting is outside its allowed range."""
 
 
+class TrialError(ParameterError):
+    """A layer or a loss does not do what private training rests on; nothing was charged."""
+
+
 class UnsupportedEventError(MinidpError):
     """An accountant has no theorem for an event under the ledger's relation."""
 

@@ -33,6 +33,8 @@ class CanaryNetwork:
         self.input_shape, self._ids = network.input_shape, None
 
     def __getattr__(self, name):
+        if name.startswith("__"):  # asked for by copy.copy before there is a network
+            raise AttributeError(name)
         return getattr(self.network, name)
 
     def forward(self, x, *, rng=None):

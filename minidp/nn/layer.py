@@ -43,6 +43,7 @@ class Layer:
 
     kind = "layer"
     draws = False  # True if forward takes numbers from `rng`: its batches then run one after the other
+    surrogate = False  # True if the gradients are on purpose not those of forward (a straight-through estimator)
     input_shape = None
 
     def __init__(self, name=None):

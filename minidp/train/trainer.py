@@ -11,6 +11,7 @@ from ..host import threads
 from ..privacy.budget import max_steps
 from ..privacy.ledger import Ledger
 from ..validate import count, shape
+from . import trial
 
 MAX_BATCH = 4096  # examples of a batch: more gain nothing and cost memory
 MIN_BATCH = 128  # examples: fewer rows make slow matrix products, and what a step costs per batch weighs more
@@ -68,6 +69,8 @@ class Trainer:
         Nothing that has not been noised is stored or returned.
 
     Raises
+        TrialError       a layer or the loss mixes examples, carries a 1/B or has wrong gradients: tried on random rows
+                         before the first charge (`train.trial`)
         ParameterError   the clip groups are not the network's parameters; the ledger has another relation
         DtypeError       parameters that are not float32 or float64
         ShapeError       x and y differ in number, or do not fit the network
@@ -116,6 +119,8 @@ class Trainer:
         shape("Trainer.run", "x", x, ("N", *self.network.input_shape))
         self.plan.sampler.check(len(examples))
         count(1, block_steps=block_steps)
+        if progress == Progress():
+            trial.check(self.network, self.loss, y)
         stopped = "finished"
         block_steps = -(-block_steps // self.plan.sampler.period) * self.plan.sampler.period
         while progress.step < self.plan.steps:

@@ -1,0 +1,247 @@
+"""What the trial before the first charge refuses, by name, and what it lets pass."""
+import re
+
+import numpy as np
+import pytest
+
+from minidp import nn
+from minidp.backend import to_host
+from minidp.errors import TrialError
+from minidp.grads import Explicit
+from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
+from minidp.nn.layer import Layer
+from minidp.streams import Streams
+from minidp.train import SGD, Progress, Trainer, trial
+from tests.support.guarded import guarded_backend
+from tests.support.training import make_data, make_network, make_trainer, values
+
+
+class Centre(Layer):
+    """Subtracts the mean of the batch."""
+
+    kind = "centre"
+
+    def compute_y(self, x, rng):
+        return x - x.mean(axis=0), None
+
+    def compute_dx(self, dy, kept):
+        return dy
+
+
+class Cubed(Layer):
+    """y = x^3, kinks nowhere; dx as given by `slope`."""
+
+    kind = "cubed"
+    slope = staticmethod(lambda x: 3 * x**2)
+
+    def compute_y(self, x, rng):
+        return x**3, x
+
+    def compute_dx(self, dy, x):
+        return dy * self.slope(x)
+
+
+class WrongSlope(Cubed):
+    slope = staticmethod(lambda x: 2 * x**2)
+
+
+class MeaningIt(WrongSlope):
+    surrogate = True
+
+
+class Running(Cubed):
+    """Keeps a running mean of what it saw, and so mixes batches."""
+
+    mean = 0.0
+
+    def compute_y(self, x, rng):
+        self.mean = 0.9 * self.mean + 0.1 * float(x.mean())
+        return x - self.mean, x
+
+
+class InPlace(Cubed):
+    def compute_y(self, x, rng):
+        x *= 2
+        return x, x
+
+
+class Scale(Layer):
+    """y = x s, one number per feature; `grads` of (x, dy) says what the gradients are."""
+
+    kind = "scale"
+
+    def __init__(self, grads):
+        super().__init__()
+        self.params, self.grads = {"s": np.full(3, 2.0)}, grads
+
+    def compute_y(self, x, rng):
+        return x * self.params["s"], x
+
+    def compute_dx(self, dy, x):
+        return dy * self.params["s"]
+
+    def compute_grads(self, dy, x):
+        return self.grads(x, dy)
+
+
+class Underestimated(Explicit):
+    """Norms that are too small: clipped too little."""
+
+    def sq_norms_upper(self):
+        return 0.5 * self.sq_norms()
+
+
+def network_of(*layers, outputs=3):
+    rng = np.random.default_rng(0)
+    return nn.Sequential([nn.Dense(4, 3, rng=rng), *layers, nn.Dense(3, outputs, rng=rng)], (4,))
+
+
+def trainer_of(network, loss):
+    plan = Plan(PoissonSampler(0.5), Sanitizer(flat_group(network.params, 1.0, 1.0)), 2, 5)
+    return Trainer(network, loss, SGD(0.1), plan)
+
+
+def refusal(network, loss=nn.SoftmaxCrossEntropy(), y=np.zeros(10, int)):
+    """The message with which training is refused, before anything is charged."""
+    trainer = trainer_of(network, loss)
+    with pytest.raises(TrialError) as caught:
+        trainer.run(np.zeros((10, 4)), y, Streams(1))
+    assert trainer.ledger.items() == []
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("layer, message", [
+    (Centre(), r"centre1: the output of example \d changes with the other examples of the batch \(by "),
+    (Running(), r"cubed1: the output of example \d changes with the other"),
+    (WrongSlope(), "cubed1: dx is not the derivative of the forward pass: along a random direction example"),
+    (InPlace(), "cubed1: forward or backward changes x or dy in place"),
+    (Scale(lambda x, dy: {"s": Explicit(2 * x * dy)}), "scale1.s: the per-example gradient is not the derivative"),
+    (Scale(lambda x, dy: {"s": Explicit(x * dy.mean(axis=0))}), r"scale1.s: the gradient of example \d changes with"),
+    (Scale(lambda x, dy: {"s": (x * dy).sum(axis=0)}), "scale1.s: expected one gradient per example .* got ndarray"),
+    (Scale(lambda x, dy: {"s": Explicit((x * dy).sum(axis=0, keepdims=True))}),
+     r"scale1.s: expected gradients of shape \(2, 3\)"),
+    (Scale(lambda x, dy: {}), r"scale1: expected gradients of the parameters \['s'\], got \[\]"),
+    (Scale(lambda x, dy: {"s": Underestimated(x * dy)}), "scale1.s: the squared norms, rounded up, of the explicit"),
+], ids=lambda value: getattr(value, "kind", ""))
+def test_wrong_layers_are_refused_by_name(layer, message):
+    assert re.match(message, refusal(network_of(layer)))
+
+
+def mean_loss(z, target):
+    losses, dz = nn.SquaredError()(z, target)
+    return losses.mean(), dz / len(z)
+
+
+def shrinking(z, target):
+    losses, dz = nn.SquaredError()(z, target)
+    return losses, dz / len(z)
+
+
+def centred(z, target):
+    return nn.SquaredError()(z - z.mean(axis=0), target)
+
+
+def doubled(z, target):
+    losses, dz = nn.SquaredError()(z, target)
+    return losses, 2 * dz
+
+
+@pytest.mark.parametrize("loss, message", [
+    (mean_loss, r"loss mean_loss: expected one loss per example, of shape \(2,\), .* got \(\) and"),
+    (shrinking, r"loss shrinking: dz shrinks with the batch size: .* among 2, .* by itself. It carries a 1/B"),
+    (centred, r"loss centred: dz of example \d changes with the other examples"),
+    (doubled, "loss doubled: dz is not the derivative"),
+])
+def test_wrong_losses_are_refused_by_name(loss, message):
+    assert re.match(message, refusal(network_of(), loss, np.zeros((10, 3))))
+
+
+def test_a_surrogate_gradient_is_allowed_where_it_says_so():
+    trial.check(network_of(MeaningIt()), nn.SoftmaxCrossEntropy(), np.zeros(3, int))
+
+
+def test_layers_with_kinks_draws_and_zeros_pass():
+    rng = np.random.default_rng(1)
+    layers = [nn.Conv2D(1, 8, 3, rng=rng), nn.ReLU(), nn.MaxPool2D(2), nn.Dropout(0.5), nn.Flatten(),
+              nn.Dense(32, 3, rng=rng)]
+    layers[-1].params["W"][...] = 0
+    for frozen in ((), ("conv1",), ("dense1",)):
+        trial.check(nn.Sequential(layers, (4, 4, 1), frozen=frozen), nn.SoftmaxCrossEntropy(), np.zeros(3, int))
+
+
+def test_a_layer_that_needs_positive_numbers_passes():
+    class Root(Layer):
+        def compute_y(self, x, rng):
+            return np.sqrt(x), x
+
+        def compute_dx(self, dy, x):
+            return 0.5 * dy / np.sqrt(x)
+
+    network = nn.Sequential([Root(), nn.Dense(4, 3, rng=np.random.default_rng(0))], (4,))
+    trial.check(network, nn.SoftmaxCrossEntropy(), np.zeros(3, int))
+
+
+@pytest.mark.parametrize("y", [np.zeros(3, "uint8"), np.zeros(3, bool), np.zeros((3, 4), int)])
+def test_targets_have_the_dtype_and_shape_of_y_and_name_a_class(y):
+    drawn = trial.targets(y, np.zeros((2, 4)), np.random.default_rng(0))
+    assert drawn.dtype == y.dtype and drawn.shape == (2, *y.shape[1:]) and 0 <= drawn.min() <= drawn.max() < 4
+
+
+def test_a_network_that_is_no_sequential_is_tried_as_a_whole():
+    class Mixing(nn.Sequential):
+        def forward(self, x, *, rng=None):
+            z, caches = super().forward(x, rng=rng)
+            return z - z.mean(axis=0), caches
+
+    layers = network_of().layers
+    assert refusal(Mixing(layers, (4,))).startswith("network: the output of example")
+
+
+def test_neither_streams_nor_data_nor_parameters_are_touched(backend):
+    class Untouchable:
+        """Inputs of which only the shape may be asked for."""
+
+        xp, shape, ndim = backend.xp, (40, 5), 2
+
+    trainer, streams = make_trainer(backend, steps=0), Streams(3)
+    before, state = values(trainer.network), streams.state()
+    trainer.run(Untouchable(), make_data(backend)[1], streams)
+    trial.check(trainer.network, trainer.loss, make_data(backend)[1])
+    assert streams.state() == state
+    for key, array in trainer.network.params.items():
+        np.testing.assert_array_equal(to_host(array), before[key])
+
+
+def test_a_resumed_run_is_not_tried_again(monkeypatch):
+    tried = []
+    monkeypatch.setattr(trial, "check", lambda *arguments: tried.append(arguments))
+    make_trainer().run(*make_data(), Streams(1), progress=Progress(4, 4))
+    assert tried == []
+    make_trainer().run(*make_data(), Streams(1))
+    assert len(tried) == 1
+
+
+def test_arrays_anywhere_in_a_layer_come_to_the_host():
+    class Block(Layer):
+        """A layer made of another, whose parameters are its own."""
+
+        def __init__(self, inner):
+            super().__init__()
+            self.inner, self.params, self.mask = inner, inner.params, {"m": guarded_backend().asarray(np.ones(6))}
+
+        def shape_of_y(self, input_shape):
+            return self.inner.output_shape(input_shape)
+
+        def compute_y(self, x, rng):
+            y, cache = self.inner.forward(x)
+            return y * self.mask["m"], cache
+
+        def compute_dx(self, dy, cache):
+            return self.inner.backward(dy * self.mask["m"], cache)
+
+        def compute_grads(self, dy, cache):
+            return self.inner.param_grads(dy * self.mask["m"], cache)
+
+    network = make_network()
+    block = nn.Sequential([Block(network.layers[0]), *network.layers[1:]], (5,)).to(guarded_backend())
+    trial.check(block, nn.SoftmaxCrossEntropy(), make_data(guarded_backend())[1])
