@@ -1,8 +1,10 @@
 """What all command lines share: flags read strictly, and what a user did wrong told in one line."""
 import argparse
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import Any, NoReturn
 
 from .errors import MinidpError
 
@@ -10,15 +12,15 @@ from .errors import MinidpError
 class Parser(argparse.ArgumentParser):
     """An argument parser that takes no abbreviations, and ends with one line and status 2 for flags it cannot read."""
 
-    def __init__(self, *args, **named):
+    def __init__(self, *args: Any, **named: Any):
         super().__init__(*args, **{"allow_abbrev": False, "formatter_class": argparse.RawDescriptionHelpFormatter, **named})
 
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
         print(f"error: {message}; --help lists the flags", file=sys.stderr)
         sys.exit(2)
 
 
-def number(text):
+def number(text: str) -> float:
     """A flag's number: 4, 1e-5 or 1/60."""
     try:
         numerator, _, denominator = text.partition("/")
@@ -27,7 +29,7 @@ def number(text):
         raise argparse.ArgumentTypeError(f"expected a number such as 4, 1e-5 or 1/60, got {text!r:.80}") from None
 
 
-def whole_number(text):
+def whole_number(text: str) -> int:
     """A flag's integer: 10000 or 1e4."""
     try:
         return int(text)
@@ -39,7 +41,7 @@ def whole_number(text):
 
 
 @contextmanager
-def user_errors():
+def user_errors() -> Iterator[SimpleNamespace]:
     """Context manager for command lines: report user errors on one line and exit with status 2.
 
     Covers minidp's errors and the operating system's (a path that cannot be read or written, a full disk);
@@ -57,7 +59,7 @@ def user_errors():
         sys.exit(130)
 
 
-def error_line(error):
+def error_line(error: BaseException) -> str:
     """What a command line prints of an error: one line, without the number of the operating system."""
     text = str(error)
     if isinstance(error, OSError) and error.strerror:

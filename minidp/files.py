@@ -5,14 +5,18 @@ import json
 import math
 import os
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
 from .errors import DataError
 
+StrPath = str | os.PathLike[str]
+
 
 @contextmanager
-def atomic_write(path, mode="w"):
+def atomic_write(path: StrPath, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file for writing that takes the place of `path` only once it is complete and on disk.
 
     The content goes to a temporary file in the same directory, is forced to the disk, and is renamed over
@@ -61,7 +65,7 @@ def _sync_directory(directory):
             os.close(descriptor)
 
 
-def jsonable(value, where="result"):
+def jsonable(value: object, where: str = "result") -> Any:
     """The value in the types of JSON: infinity is the string "inf", None is null, arrays are lists.
 
     Raises ValueError for NaN, which no reader of a result could tell from a mistake, and TypeError for what
@@ -88,19 +92,19 @@ def jsonable(value, where="result"):
     raise TypeError(f"{where}: no JSON for {type(value).__name__}")
 
 
-def write_json(path, value):
+def write_json(path: StrPath, value: object) -> None:
     """Write the value as JSON, whole or not at all. Raises ValueError for NaN, OSError for a bad path."""
     text = json_text(value, Path(path).stem)
     with atomic_write(path) as file:
         file.write(text)
 
 
-def json_text(value, where="result"):
+def json_text(value: object, where: str = "result") -> str:
     """What `write_json` writes."""
     return json.dumps(jsonable(value, where), indent=2, allow_nan=False) + "\n"
 
 
-def read_json(path, error=DataError):
+def read_json(path: StrPath, error: type[Exception] = DataError) -> dict[str, Any]:
     """The object in a JSON file. Raises `error`, naming the file, where there is none or it holds something else."""
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))

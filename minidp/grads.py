@@ -5,7 +5,6 @@ factored" is proved here, on three classes, and not in every layer. Letters: b e
 product, t position.
 """
 import math
-from math import prod
 
 from .backend import (add_weighted, compiled, epsilon, explicit_fits, namespace_of, outer_products, row_sq_norms,
                       zero_rows_unless)
@@ -14,6 +13,7 @@ from .host.gram import RUN, gram, gram_chain, pair_levels, quadratic, sum_in_pai
 from .validate import one_of, same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
+Key = tuple[str, str]   # (layer, parameter)
 
 
 class PerExampleGrad:
@@ -65,7 +65,7 @@ class PerExampleGrad:
     @property
     def explicit_bytes(self):
         """Bytes that materialising one example allocates."""
-        return prod(self.shape) * self.d.dtype.itemsize
+        return math.prod(self.shape) * self.d.dtype.itemsize
 
     @property
     def xp(self):
@@ -94,7 +94,7 @@ class Explicit(PerExampleGrad):
         """sq_norms: the squared norms, where forming the gradients has computed them already."""
         self.g, self._sq_norms = g, sq_norms
         self.n_examples, self.shape = g.shape[0], tuple(g.shape[1:])
-        size = prod(self.shape)
+        size = math.prod(self.shape)
         self._chain = min(size, RUN) + size // RUN + 8
         # formed with the longer axis last, (B, O, I) in memory: work goes along memory
         self._transposed = g.ndim == 3 and not g.flags.c_contiguous and g.transpose(0, 2, 1).flags.c_contiguous
@@ -102,7 +102,7 @@ class Explicit(PerExampleGrad):
     def _matrix(self):
         """(B, P), the numbers in the order in which they lie in memory."""
         g = self.g.transpose(0, 2, 1) if self._transposed else self.g
-        return g.reshape((self.n_examples, prod(self.shape)))
+        return g.reshape((self.n_examples, math.prod(self.shape)))
 
     def sq_norms(self):
         """(B,) squared L2 norms, summed in runs: that keeps the chain of roundings short."""

@@ -1,9 +1,12 @@
 """Names of a package that load on first use, so that importing the package loads no library."""
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from typing import Any
 
 
-def names_of(package, modules):
+def names_of(package: str,
+             modules: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """(__getattr__, __dir__, __all__) of `package`; `modules` maps each of its modules to the names it gives.
 
     A module that gives () is a name itself.

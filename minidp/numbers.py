@@ -1,12 +1,13 @@
 """Bounds as text: an upper bound is rounded up and a lower bound down, so that no printed bound claims too much."""
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any
 
 from .errors import ParameterError
 
 EXACT = 1200            # digits that hold any float64 at any number of decimals we print
 
 
-def upper_text(value, digits=4, *, decimals=None):
+def upper_text(value: float | None, digits: int = 4, *, decimals: int | None = None) -> str:
     """The text of an upper bound: `digits` significant digits, or `decimals` after the point, rounded up.
 
     None is "unknown", and infinity is "infinite". Read back as a float, the text is never below `value`.
@@ -17,7 +18,7 @@ def upper_text(value, digits=4, *, decimals=None):
     return _text(value, ROUND_CEILING, digits, decimals)
 
 
-def lower_text(value, digits=4, *, decimals=None):
+def lower_text(value: float | None, digits: int = 4, *, decimals: int | None = None) -> str:
     """The text of a lower bound, as `upper_text` but rounded down.
 
     >>> lower_text(0.50247925), lower_text(12345.6), lower_text(1e-9)
@@ -26,7 +27,7 @@ def lower_text(value, digits=4, *, decimals=None):
     return _text(value, ROUND_FLOOR, digits, decimals)
 
 
-def bound_texts(bound, digits=4):
+def bound_texts(bound: Any, digits: int = 4) -> tuple[str, str, str]:
     """(lower, estimate, upper) of a Bound as texts; the estimate, which claims nothing, is rounded to nearest."""
     estimate = "unknown" if bound.estimate is None else f"{float(bound.estimate):.{digits}g}".replace("inf", "infinite")
     return lower_text(bound.lower, digits), estimate, upper_text(bound.upper, digits)

@@ -2,21 +2,32 @@
 
 Matplotlib loads with the first figure.
 """
-import textwrap
+from __future__ import annotations
 
-from .files import atomic_write
+import textwrap
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from .files import StrPath, atomic_write
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Okabe and Ito 2008, without the yellow, which is too pale on white
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9",
                                                      "#000000")
 COLOURS, MARKERS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK), "os^Dv<>"
 DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 3)))
-PAPER = {"linestyle": "none", "marker": "*", "markersize": 10, "color": BLACK, "markerfacecolor": "white", "zorder": 5}
+PAPER: dict[str, Any] = {"linestyle": "none", "marker": "*", "markersize": 10, "color": BLACK,
+                         "markerfacecolor": "white", "zorder": 5}
 TITLE, PANEL_TITLE, SMALL = 12, 10, 8  # points
 DPI = 150
 
 
-def new_figure(rows=1, columns=1, *, title="", notice="", panel=(6.4, 4.2), **shared):
+def new_figure(rows: int = 1, columns: int = 1, *, title: str = "", notice: str = "",
+               panel: tuple[float, float] = (6.4, 4.2), **shared: Any) -> tuple[Figure, list[Axes]]:
     """(figure, list of its axes): panels of `panel` inches, a title above and a notice (offline digits) below them."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -37,13 +48,12 @@ def new_figure(rows=1, columns=1, *, title="", notice="", panel=(6.4, 4.2), **sh
     return figure, axes
 
 
-def legend(figure, handles, columns=3):
+def legend(figure: Figure, handles: Sequence[Artist], columns: int = 3) -> None:
     """One legend for all panels, below them and above the notice, in as many columns as fit, at most `columns`."""
-    foot = figure.get_layout_engine().get()["rect"][1] * figure.get_figheight()
-    made = figure.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, foot), ncols=columns, fontsize=SMALL,
-                         bbox_transform=_across_in_inches(figure))
+    made = figure.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, _foot(figure)), ncols=columns,
+                         fontsize=SMALL, bbox_transform=_across_in_inches(figure))
     made.set_in_layout(False)
-    box = made.get_window_extent(figure.canvas.get_renderer())
+    box = made.get_window_extent()
     if box.width > figure.bbox.width and columns > 1:
         made.remove()
         legend(figure, handles, columns - 1)
@@ -58,24 +68,29 @@ def _across_in_inches(figure):
     return blended_transform_factory(figure.transFigure, figure.dpi_scale_trans)
 
 
+def _foot(figure):
+    """The height, in inches, that is kept free below the panels."""
+    return figure.get_layout_engine().get()["rect"][1] * figure.get_figheight()
+
+
 def _grow(figure, inches):
     """Make the figure higher at its foot, and keep the panels out of there."""
     height = figure.get_figheight() + inches
-    foot = (figure.get_layout_engine().get()["rect"][1] * figure.get_figheight() + inches) / height
+    foot = (_foot(figure) + inches) / height
     figure.set_figheight(height)
     figure.get_layout_engine().set(rect=(0, foot, 1, 1 - foot))
 
 
-def line(i, points=1):
+def line(i: int, points: int = 1) -> dict[str, Any]:
     """Keywords of the i-th line of a plot: colour, dashes and marker differ together; about eight markers a line."""
     return {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i % len(DASHES)], "marker": MARKERS[i % len(MARKERS)],
             "markersize": 4, "markevery": max(1, points // 8)}
 
 
-def save(figure, target):
+def save(figure: Figure, target: StrPath | IO[bytes]) -> None:
     """Write the figure as PNG to a path, whole or not at all, or into an open file; panels' titles are wrapped."""
     for axis in figure.axes:
-        width = figure.get_figwidth() / axis.get_subplotspec().get_gridspec().ncols
+        width = figure.get_figwidth() / axis.get_subplotspec().get_gridspec().ncols     # type: ignore[union-attr]
         axis.set_title(_wrapped(axis.get_title(), width, PANEL_TITLE), fontsize=PANEL_TITLE)
     if hasattr(target, "write"):
         figure.savefig(target, format="png", dpi=DPI)

@@ -5,6 +5,9 @@ a seed each stream starts from the operating system's entropy, and its state is 
 The generators are NumPy's (SFC64): statistically sound, not cryptographic. Noise in float32 is made of `noise`
 by `host.normal.float32_normals`, the same numbers whatever the threads; all else by the generators' own methods.
 """
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from .errors import CheckpointError, ParameterError
@@ -19,7 +22,12 @@ class Streams:
     seed   an integer of at least 0 for a reproducible run, None for the operating system's entropy
     """
 
-    def __init__(self, seed=None):
+    init: np.random.Generator
+    sampling: np.random.Generator
+    noise: np.random.Generator
+    dropout: np.random.Generator
+
+    def __init__(self, seed: int | None = None):
         if seed is not None:
             seed_number(seed=seed)
         self.seed = seed
@@ -28,11 +36,11 @@ class Streams:
             setattr(self, name, np.random.Generator(np.random.SFC64(child)))
 
     @property
-    def reproducible(self):
+    def reproducible(self) -> bool:
         """True if the run has a seed."""
         return self.seed is not None
 
-    def noise_for(self, xp):
+    def noise_for(self, xp: Any) -> Any:
         """The generator that noise for arrays of xp is drawn from.
 
         The host's, but for an unseeded run on a GPU, which draws on the device: the same numbers on both
@@ -44,14 +52,14 @@ class Streams:
             self._device_noise = xp.random.default_rng()
         return self._device_noise
 
-    def state(self):
+    def state(self) -> dict[str, Any]:
         """The generators' states, for the checkpoint of a seeded run. Raises ParameterError without a seed."""
         if not self.reproducible:
             raise ParameterError("the generators of a run without a seed are not stored: whoever holds their "
                                  "state could subtract the noise")
         return {name: _plain(getattr(self, name).bit_generator.state) for name in NAMES}
 
-    def restore(self, state):
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from `state()`. Raises CheckpointError if it is not one."""
         try:
             for name in NAMES:

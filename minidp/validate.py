@@ -3,10 +3,17 @@
 Numbers are passed as keywords, so that the message carries the caller's own name for them:
 `probability(sampling_probability=1.2)` raises `expected sampling_probability=1.2 in [0, 1]`.
 """
+from __future__ import annotations
+
 import math
+from collections.abc import Collection, Sequence
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 from .errors import DtypeError, ParameterError, ShapeError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 MOST_COUNT = 2**40          # what is counted is held in memory or done one after another
@@ -22,14 +29,14 @@ def _number(name, value):
         raise ParameterError(f"expected {name}={shown(value)} to be a number that float64 can hold") from None
 
 
-def shown(value):
+def shown(value: object) -> str:
     """repr of a value for a message; of a very long integer, about how many digits it has."""
-    if isinstance(value, Integral) and abs(value) > MOST_128_BITS:
-        return f"(an integer of about {round(math.log10(abs(value)))} digits)"
+    if isinstance(value, Integral) and abs(int(value)) > MOST_128_BITS:
+        return f"(an integer of about {round(math.log10(abs(int(value))))} digits)"
     return repr(value)
 
 
-def in_range(low, high, *, open_low=False, open_high=False, **named):
+def in_range(low: float, high: float, *, open_low: bool = False, open_high: bool = False, **named: Any) -> None:
     """Check that each named number lies between low and high; an end may be left out (`open_`)."""
     for name, value in named.items():
         _number(name, value)
@@ -40,53 +47,53 @@ def in_range(low, high, *, open_low=False, open_high=False, **named):
             raise ParameterError(f"expected {name}={value!r} in {left}{low}, {high}{right}")
 
 
-def probability(**named):
+def probability(**named: Any) -> None:
     """Check that each named number lies in [0, 1]."""
     in_range(0, 1, **named)
 
 
-def positive(**named):
+def positive(**named: Any) -> None:
     """Check that each named number is greater than 0; infinity is allowed."""
     in_range(0, math.inf, open_low=True, **named)
 
 
-def positive_finite(**named):
+def positive_finite(**named: Any) -> None:
     """Check that each named number is greater than 0 and finite."""
     in_range(0, math.inf, open_low=True, open_high=True, **named)
 
 
-def non_negative(**named):
+def non_negative(**named: Any) -> None:
     """Check that each named number is at least 0; infinity is allowed."""
     in_range(0, math.inf, **named)
 
 
-def non_negative_finite(**named):
+def non_negative_finite(**named: Any) -> None:
     """Check that each named number is at least 0 and finite."""
     in_range(0, math.inf, open_high=True, **named)
 
 
-def count(minimum=0, maximum=MOST_COUNT, **named):
+def count(minimum: int = 0, maximum: int = MOST_COUNT, **named: Any) -> None:
     """Check that each named value is an integer from `minimum` to `maximum`."""
     for name, value in named.items():
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < minimum:
             raise ParameterError(f"expected {name}={shown(value)} to be an integer of at least {minimum}")
-        if value > maximum:
+        if int(value) > maximum:
             raise ParameterError(f"expected {name}={shown(value)} to be an integer of at most {maximum}")
 
 
-def seed_number(**named):
+def seed_number(**named: Any) -> None:
     """Check that each named value is an integer of at most 128 bits."""
     count(0, MOST_128_BITS, **named)
 
 
-def one_of(allowed, **named):
+def one_of(allowed: Collection[object], **named: Any) -> None:
     """Check that each named value is one of the allowed ones."""
     for name, value in named.items():
         if value not in allowed:
             raise ParameterError(f"expected {name}={value!r} to be one of {', '.join(map(str, allowed))}")
 
 
-def shape(where, name, array, expected):
+def shape(where: str, name: str, array: NDArray, expected: Sequence[int | str]) -> None:
     """Check an array's shape; a string in `expected` is a free axis, printed as its letter."""
     actual = tuple(array.shape)
     fits = len(actual) == len(expected) and all(
@@ -97,7 +104,7 @@ def shape(where, name, array, expected):
         raise ShapeError(f"{where}: expected {name} of shape ({wanted}), got {actual}")
 
 
-def same_batch(where, **arrays):
+def same_batch(where: str, **arrays: Any) -> None:
     """Check that all arrays have the same number of examples on their first axis."""
     sizes = {name: array.shape[0] if array.ndim else None for name, array in arrays.items()}
     if len(set(sizes.values())) > 1:
@@ -105,7 +112,7 @@ def same_batch(where, **arrays):
         raise ShapeError(f"{where}: expected the same number of examples, got: {listed}")
 
 
-def inexact(where, **arrays):
+def inexact(where: str, **arrays: Any) -> None:
     """Check that all arrays are floating point (complex too, for the gradient checks)."""
     for name, array in arrays.items():
         if array.dtype.kind not in "fc":

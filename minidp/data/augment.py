@@ -6,9 +6,12 @@ each image is then standardised. (Standardising cancels the brightness and most 
 
 What is drawn never depends on the images. The images may be NumPy or CuPy arrays; draws are made on the host.
 """
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import validate
 from ..backend import namespace_of
@@ -31,13 +34,14 @@ class Distortions:
     brightness: np.ndarray
     contrast: np.ndarray
 
-    def take(self, index):
+    def take(self, index: NDArray | slice) -> Distortions:
         """The distortions at the given positions (a host array of integers, or a slice)."""
         parts = (self.top, self.left, self.flip, self.brightness, self.contrast)
         return Distortions(self.size, *(part[index] for part in parts))
 
 
-def draw_distortions(n, rng, image_size=32, size=SIZE, brightness=BRIGHTNESS, contrast=CONTRAST):
+def draw_distortions(n: int, rng: np.random.Generator, image_size: int = 32, size: int = SIZE,
+                     brightness: float = BRIGHTNESS, contrast: tuple[float, float] = CONTRAST) -> Distortions:
     """Distortions for n square images of `image_size` pixels, from the NumPy generator `rng`.
 
     size: side of the crop in pixels, at most image_size. brightness: largest shift either way, of 255.
@@ -54,7 +58,7 @@ def draw_distortions(n, rng, image_size=32, size=SIZE, brightness=BRIGHTNESS, co
     )
 
 
-def distort(x, distortions):
+def distort(x: NDArray, distortions: Distortions) -> NDArray:
     """The distorted views (B, size, size, C) of images x (B, H, W, C), 0 to 255, uint8 or float; float32, of 255.
 
     Values outside 0 to 255 are kept. Raises ShapeError if x has not one image for each distortion,
@@ -79,7 +83,7 @@ def distort(x, distortions):
     return y
 
 
-def centre_crop(x, size=SIZE):
+def centre_crop(x: NDArray, size: int = SIZE) -> NDArray:
     """The middle (B, size, size, C) of images x (B, H, W, C), as float32: what is tested on."""
     xp = namespace_of(x)
     validate.shape("centre_crop", "x", x, ("B", "H", "W", "C"))
@@ -89,7 +93,7 @@ def centre_crop(x, size=SIZE):
     return x[:, top : top + size, left : left + size].astype(xp.float32)
 
 
-def standardise_images(x):
+def standardise_images(x: NDArray) -> NDArray:
     """Each image of x (B, H, W, C), float, minus its own mean, over its own standard deviation.
 
     The deviation is at least 1 / sqrt(H W C), so that an even image becomes zeros.

@@ -1,13 +1,17 @@
 """One call for the digits: MNIST, or the offline digits where it cannot be had."""
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from .. import validate
 from ..errors import DataUnavailableError
+from ..files import StrPath
+from .dataset import Dataset
 from .mnist import load_mnist
 from .strokes import SIZES, load_strokes
 
 
-def load(dataset="auto", data_dir=None, on_notice=print, sizes=None, progress=True):
+def load(dataset: str = "auto", data_dir: StrPath | None = None, on_notice: Callable[[str], object] = print,
+         sizes: Sequence[int] | None = None, progress: bool = True) -> Dataset:
     """A Dataset of 28 x 28 digits.
 
     dataset    "mnist" (load_mnist, never anything else), "strokes" (the offline digits), or "auto": MNIST, and the

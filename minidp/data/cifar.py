@@ -8,6 +8,7 @@ import lzma
 import os
 import tarfile
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 
 from .. import validate
 from ..errors import DataError
+from ..files import StrPath
 from .dataset import Dataset
 from .fetch import RemoteFile, find
 
@@ -59,7 +61,8 @@ COPIES = {  # sha256 of all records in order: what is known of files that are no
 }
 
 
-def load_cifar10(data_dir=None, environ=os.environ, download=True, progress=True):
+def load_cifar10(data_dir: StrPath | None = None, environ: Mapping[str, str] = os.environ, download: bool = True,
+                 progress: bool = True) -> Dataset:
     """CIFAR-10 as a Dataset: x (N, 32, 32, 3) uint8, y in 0..9; 50,000 + 10,000 images.
 
     Looked for in data_dir, the folder $MINIDP_DATA, the cache, then downloaded into the cache. A folder holds
@@ -73,12 +76,13 @@ def load_cifar10(data_dir=None, environ=os.environ, download=True, progress=True
     return _load(CIFAR10, data_dir, environ, download, progress)
 
 
-def load_cifar100(data_dir=None, environ=os.environ, download=True, progress=True):
+def load_cifar100(data_dir: StrPath | None = None, environ: Mapping[str, str] = os.environ, download: bool = True,
+                  progress: bool = True) -> Dataset:
     """CIFAR-100 with its 100 fine labels, as load_cifar10 (cifar-100-binary.tar.gz or folder cifar-100-binary)."""
     return _load(CIFAR100, data_dir, environ, download, progress)
 
 
-def load_public(path, classes=None, name="public"):
+def load_public(path: StrPath, classes: int | None = None, name: str = "public") -> Dataset:
     """A public set in CIFAR-100's record layout, as a Dataset.
 
     path: a folder, or a tar archive, that holds train.bin and test.bin.

@@ -1,7 +1,9 @@
 """What training asks of a data set, and how it hands out a lot in batches."""
+from collections.abc import Iterator
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..backend import namespace_of
 from ..validate import same_batch
@@ -26,9 +28,9 @@ class Examples(Protocol):
     shape: tuple
     ndim: int
 
-    def take(self, indices, axis=0): ...
+    def take(self, indices: NDArray, axis: int = 0) -> NDArray: ...
 
-    def __getitem__(self, span): ...
+    def __getitem__(self, span: slice) -> NDArray: ...
 
 
 class Batch(NamedTuple):
@@ -50,7 +52,7 @@ class LabelledExamples:
     Raises ShapeError if they differ in their number of examples.
     """
 
-    def __init__(self, x, y, views=1, weight=None):
+    def __init__(self, x: NDArray | Examples, y: NDArray, views: int = 1, weight: NDArray | None = None):
         same_batch("examples", x=x, y=y, **({} if weight is None else {"example_weight": weight}))
         self.x, self.y, self.views, self.weight, self.xp = x, y, views, weight, namespace_of(x)
 
@@ -58,11 +60,11 @@ class LabelledExamples:
         return self.x.shape[0]
 
     @property
-    def in_host_memory(self):
+    def in_host_memory(self) -> bool:
         """True if taking a batch draws no numbers and waits for nothing, so that shards of a lot may run side by side."""
         return (isinstance(self.x, np.ndarray) or getattr(self.x, "side_by_side", False)) and isinstance(self.y, np.ndarray)
 
-    def batches(self, lot, most):
+    def batches(self, lot: NDArray, most: int) -> Iterator[Batch]:
         """Yield the lot (host indices) in batches of at most `most` examples; one empty batch for an empty lot."""
         for indices in np.array_split(lot, max(-(-len(lot) // most), 1)):
             weight = None if self.weight is None else self.weight.take(self.xp.asarray(indices), axis=0)

@@ -11,11 +11,13 @@ import threading
 import urllib.error
 import urllib.request
 import zlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..errors import DataError, DataUnavailableError
-from ..files import atomic_write
+from ..files import StrPath, atomic_write
 
 TIMEOUT = 10  # seconds
 BLOCK = 1 << 16  # bytes
@@ -31,7 +33,7 @@ class RemoteFile:
     gunzip: bool = False
 
 
-def cache_dir(environ=os.environ):
+def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
     """The folder for data that minidp downloads or makes: $MINIDP_CACHE if set, else the user's cache."""
     if environ.get("MINIDP_CACHE"):
         return Path(environ["MINIDP_CACHE"])
@@ -40,7 +42,9 @@ def cache_dir(environ=os.environ):
     return platformdirs.user_cache_path("minidp")
 
 
-def find(title, locate, files, mirrors, cache, advice, data_dir=None, environ=os.environ, download=True, progress=True):
+def find(title: str, locate: Callable[..., Any], files: Iterable[RemoteFile], mirrors: Iterable[str], cache: str,
+         advice: str, data_dir: StrPath | None = None, environ: Mapping[str, str] = os.environ, download: bool = True,
+         progress: bool = True) -> Any:
     """What `locate` finds in data_dir, else in the first of the folder $MINIDP_DATA, the cache and a download into it.
 
     locate(folder, partial=False) returns None where the folder has none of the files; of a `partial` folder it may be
@@ -51,20 +55,21 @@ def find(title, locate, files, mirrors, cache, advice, data_dir=None, environ=os
         if found := locate(Path(data_dir)):
             return found
         raise DataError(f"{data_dir}: holds no {title} files; {advice}")
-    cache, named = cache_dir(environ) / cache, environ.get("MINIDP_DATA")
-    if found := named and locate(Path(named)) or locate(cache, partial=True):
+    folder, named = cache_dir(environ) / cache, environ.get("MINIDP_DATA")
+    if found := named and locate(Path(named)) or locate(folder, partial=True):
         return found
-    looked = f"{title} is neither in MINIDP_DATA={named} nor in {cache}" if named else f"{title} is not in {cache}"
+    looked = f"{title} is neither in MINIDP_DATA={named} nor in {folder}" if named else f"{title} is not in {folder}"
     if not download:
         raise DataUnavailableError(f"{looked}; {advice}")
     try:
-        fetch(files, mirrors, cache, advice, progress)
+        fetch(files, mirrors, folder, advice, progress)
     except DataUnavailableError as error:
         raise DataUnavailableError(f"{looked}, and {error}") from error
-    return locate(cache)
+    return locate(folder)
 
 
-def fetch(files, mirrors, folder, advice, progress=True):
+def fetch(files: Iterable[RemoteFile], mirrors: Iterable[str], folder: Path, advice: str,
+          progress: bool = True) -> None:
     """Download the RemoteFiles that `folder` lacks, from the first mirrors (URLs ending in /) that serve them.
 
     A mirror that fails once is not asked again. Raises DataUnavailableError, one line that lists what failed

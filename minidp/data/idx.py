@@ -7,13 +7,15 @@ import math
 import zlib
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..files import StrPath
 
 UNSIGNED_BYTE = 0x08
 
 
-def read_idx(path, ndim=None):
+def read_idx(path: StrPath, ndim: int | None = None) -> NDArray[np.uint8]:
     """The array in an IDX file, gzipped or not: uint8, read-only, with the axes the file names.
 
     ndim: number of axes to insist on, or None. Raises DataError, one line naming the file, if it cannot be
@@ -22,7 +24,7 @@ def read_idx(path, ndim=None):
     return parse_idx(read_bytes(path), path, ndim)
 
 
-def read_bytes(path):
+def read_bytes(path: StrPath) -> bytes:
     """The contents of a file, decompressed if it is gzipped. Raises DataError if it cannot be read."""
     try:
         with open(path, "rb") as file:
@@ -38,7 +40,7 @@ def read_bytes(path):
                         "again") from error
 
 
-def parse_idx(raw, where, ndim=None):
+def parse_idx(raw: bytes, where: StrPath, ndim: int | None = None) -> NDArray[np.uint8]:
     """As read_idx, from bytes already read; `where` names them in errors."""
     if len(raw) < 4:
         raise DataError(f"{where}: expected an IDX file of at least 4 bytes, got {len(raw)}")

@@ -1,11 +1,13 @@
 """MNIST: 60,000 + 10,000 handwritten digits of 28 x 28 pixels (LeCun, Cortes, Burges), verified by hash."""
 import hashlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import DataError
+from ..files import StrPath
 from .dataset import Dataset
 from .fetch import RemoteFile, find
 from .idx import parse_idx, read_bytes
@@ -24,7 +26,8 @@ FILES = {
 NOMINAL_SIZE = 60_000
 
 
-def load_mnist(data_dir=None, environ=os.environ, download=True, progress=True):
+def load_mnist(data_dir: StrPath | None = None, environ: Mapping[str, str] = os.environ, download: bool = True,
+               progress: bool = True) -> Dataset:
     """MNIST as a Dataset, from the first place that has it.
 
     In order: data_dir, the folder $MINIDP_DATA, the cache, a download (unless download is False) into the cache.

@@ -1,9 +1,12 @@
 """A user's own arrays as training takes them: converted batch by batch, labels as indices, targets in public bounds."""
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from ..backend import namespace_of
+from ..backend import Backend, namespace_of
 from ..errors import DataError, DtypeError, ParameterError, ShapeError
 
 BLOCK_BYTES = 2**24  # of inputs that are looked at or converted at once
@@ -23,20 +26,21 @@ class Inputs:
         ShapeError       fewer than two axes
     """
 
-    def __init__(self, source, backend, head=None, dtype: str = "float32"):
+    def __init__(self, source: Any, backend: Backend, head: Callable[[NDArray], NDArray] | None = None,
+                 dtype: str = "float32"):
         self.source, self.backend, self.head, self.dtype = as_source(source), backend, head, dtype
         self.xp, self.shape = backend.xp, tuple(self.source.shape)
         self.ndim = len(self.shape)
         # taking rows of an array draws nothing and waits for nothing, so parts of a lot may be taken side by side
         self.side_by_side = isinstance(self.source, np.ndarray) and self.xp is np
 
-    def take(self, indices, axis: int = 0):
+    def take(self, indices: Any, axis: int = 0) -> NDArray:
         """The rows at an array of indices, converted."""
         indices = np.asarray(indices.get() if hasattr(indices, "get") else indices)
         rows = self.source.take(indices, axis=0) if hasattr(self.source, "take") else self.source[indices]
         return self._converted(rows)
 
-    def __getitem__(self, span):
+    def __getitem__(self, span: slice) -> NDArray:
         return self._converted(self.source[span])
 
     def _converted(self, rows):
@@ -49,7 +53,7 @@ class Inputs:
         return getattr(self.source.dtype, "kind", "f") in "iub"
 
 
-def as_source(x):
+def as_source(x: Any) -> Any:
     """x as an array, or as what it is if rows can be taken from it."""
     if isinstance(x, (list, tuple)) or hasattr(x, "to_numpy"):
         try:
@@ -74,7 +78,7 @@ def as_source(x):
     return x
 
 
-def rows_not_finite(x) -> int:
+def rows_not_finite(x: Any) -> int:
     """How many rows of an array or `data.Examples` hold a number that is not finite."""
     if getattr(x, "always_finite", getattr(getattr(x, "dtype", None), "kind", "f") in "iub"):
         return 0
@@ -87,7 +91,7 @@ def rows_not_finite(x) -> int:
     return found
 
 
-def one_axis(y, name: str = "y") -> np.ndarray:
+def one_axis(y: Any, name: str = "y") -> NDArray:
     """y as an array (N,) on the host."""
     y = y.to_numpy() if hasattr(y, "to_numpy") else y.get() if hasattr(y, "get") and hasattr(y, "dtype") else y
     y = np.asarray(y)
@@ -102,7 +106,7 @@ def one_axis(y, name: str = "y") -> np.ndarray:
     return y
 
 
-def class_labels(y, classes=None) -> tuple[np.ndarray, np.ndarray]:
+def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDArray]:
     """(labels 0..K-1 (N,) int64, -1 for one that is no class; the K classes in order).
 
     classes: the public list of classes; None for those that are in y, which says which labels exist.
@@ -124,7 +128,7 @@ def class_labels(y, classes=None) -> tuple[np.ndarray, np.ndarray]:
     return np.where(classes[place] == y, place, -1).astype(np.int64), classes
 
 
-def bounded_targets(y, bounds) -> np.ndarray:
+def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
     """(N, 1) float32 targets, clipped to the public bounds (low, high) and mapped to [-1, 1]."""
     y, (low, high) = one_axis(y), bounds
     if y.dtype.kind not in "iubf":
@@ -133,7 +137,7 @@ def bounded_targets(y, bounds) -> np.ndarray:
     return (2 * scaled - 1).astype(np.float32)[:, None]
 
 
-def refuse_bad_rows(x, y, outputs: int) -> None:
+def refuse_bad_rows(x: Any, y: NDArray, outputs: int) -> None:
     """Raise DataError, with the number of rows, where x (N, ...) or y cannot be learned from.
 
     y (N,) integers have to be labels 0 to outputs - 1, other y finite. The message depends on the training data: it is for

@@ -8,6 +8,7 @@ import json
 from collections import namedtuple
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +17,14 @@ PIECES = 3  # segments between two points of a smooth stroke
 Tables = namedtuple("Tables", "first count controls neighbours weights starts stops")
 
 
-def skeletons():
+def skeletons() -> list[list[Any]]:
     """[ways of writing it] for each digit 0 to 9, as in skeletons.json."""
     stored = json.loads(files(__package__).joinpath("skeletons.json").read_text(encoding="ascii"))
     return [stored[str(digit)] for digit in range(10)]
 
 
 @cache
-def skeleton_tables():
+def skeleton_tables() -> Tables:
     """Arrays for all ways of writing, one row each (V rows), padded to equal length.
 
     first, count (10,)                  the rows of each digit

@@ -9,8 +9,10 @@ numbers are the generator's plain uniforms: the images are the same, byte for by
 """
 import os
 import zipfile
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import validate
 from ..files import atomic_write
@@ -40,7 +42,8 @@ SOFT = (0.7, 1.9)  # width of its edge, pixels
 INK = (0.75, 1.0)
 
 
-def load_strokes(sizes=SIZES, environ=os.environ, on_notice=print, progress=True):
+def load_strokes(sizes: Sequence[int] = SIZES, environ: Mapping[str, str] = os.environ,
+                 on_notice: Callable[[str], object] = print, progress: bool = True) -> Dataset:
     """The offline digits as a Dataset; `sizes` are the numbers of training and test images.
 
     Smaller sets are the first images of larger ones. The full set takes some five seconds to draw and is kept
@@ -102,7 +105,7 @@ def _write_cache(path, arrays):
         np.savez(out, version=VERSION, **dict(zip(ARRAYS, arrays)))
 
 
-def draw(split, chunk):
+def draw(split: int, chunk: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Images (CHUNK, 28, 28) and labels (CHUNK,), uint8, of one chunk of a split (0 training, 1 test)."""
     rng = np.random.default_rng((SEED, VERSION, split, chunk))
     tables = skeleton_tables()

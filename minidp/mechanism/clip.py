@@ -3,16 +3,23 @@
 Algorithm 1 of Abadi et al. 2016 clips all parameters together; its experiments clip each layer by itself.
 Both are a list of groups: `flat_group` makes a single one, `per_layer_groups` one per layer.
 """
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
 
 from ..backend import epsilon, namespace_of
 from ..errors import ParameterError
+from ..grads import Key
 from ..validate import non_negative_finite, positive
-from .schedule import value_at
+from .schedule import Setting, value_at
 
 
-def clip_weights(sq_norms, clip_norm):
+def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
     r"""The factor min(1, C / norm) that brings each example's gradient to norm C or below.
 
     Shapes
@@ -69,9 +76,9 @@ class ClipGroup:
     """
 
     name: str
-    keys: tuple
-    clip_norm: object
-    noise_multiplier: object
+    keys: tuple[Key, ...]
+    clip_norm: Any      # a Setting
+    noise_multiplier: Any
 
     def __post_init__(self):
         object.__setattr__(self, "keys", tuple(self.keys))
@@ -88,28 +95,29 @@ class ClipGroup:
             )
 
     @property
-    def constant(self):
+    def constant(self) -> bool:
         """True if neither number is a schedule."""
         return not callable(self.clip_norm) and not callable(self.noise_multiplier)
 
-    def for_step(self, step):
+    def for_step(self, step: int) -> ClipGroup:
         """The group with the numbers of one step (0 is the first)."""
         if self.constant:
             return self
         return ClipGroup(self.name, self.keys, value_at(self.clip_norm, step), value_at(self.noise_multiplier, step))
 
     @property
-    def noise_std(self):
+    def noise_std(self) -> float:
         """Standard deviation of the noise on each coordinate of the group's sum, in gradient units."""
         return 0.0 if self.noise_multiplier == 0 else self.noise_multiplier * self.clip_norm  # [F1]
 
 
-def flat_group(keys, clip_norm, noise_multiplier):
+def flat_group(keys: Iterable[Key], clip_norm: Setting, noise_multiplier: Setting) -> list[ClipGroup]:
     """All parameters in one group, clipped together (Algorithm 1)."""
     return [ClipGroup("all", tuple(keys), clip_norm, noise_multiplier)]
 
 
-def per_layer_groups(keys, clip_norm, noise_multiplier):
+def per_layer_groups(keys: Iterable[Key], clip_norm: Setting | Mapping[str, Setting],
+                     noise_multiplier: Setting | Mapping[str, Setting]) -> list[ClipGroup]:
     """One group per layer, as in Section 5.2. Either number may be a dictionary by layer name."""
     layers = list(dict.fromkeys(layer for layer, _ in keys))
     for setting in (clip_norm, noise_multiplier):

@@ -1,12 +1,15 @@
 """The Gaussian noise of a release."""
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..backend import namespace_of, standard_normal
 from ..errors import ParameterError
 from ..validate import non_negative
 
 
-def add_gaussian(raw, noise_std, rng):
+def add_gaussian(raw: NDArray, noise_std: float, rng: np.random.Generator) -> NDArray:
     r"""raw + N(0, noise_std^2 I), added in place and returned: from here on the array is released.
 
     Shapes

@@ -3,9 +3,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..backend import zero_rows_unless, namespace_of, to_host
 from ..errors import ParameterError, ShapeError
+from ..privacy.budget import Filter
 from ..privacy.events import Gaussian, NeighbouringRelation
 from ..validate import count, inexact, non_negative_finite
 
@@ -54,15 +56,15 @@ class PrivatePCA:
         count(1, dimensions=self.dimensions)
         non_negative_finite(pca_noise_multiplier=self.noise_multiplier)
 
-    def sensitivity(self, relation):
+    def sensitivity(self, relation: NeighbouringRelation) -> float:
         """L2 sensitivity of the second-moment matrix."""
         return math.sqrt(2) if relation is NeighbouringRelation.REPLACE_ONE else 1.0  # [S1]
 
-    def event(self, relation):
+    def event(self, relation: NeighbouringRelation) -> Gaussian:
         """What `release` does."""
         return Gaussian(self.noise_multiplier / self.sensitivity(relation))  # [S2]
 
-    def raw_second_moments(self, x):
+    def raw_second_moments(self, x: NDArray) -> NDArray[np.float64]:
         """G (D, D), float64 on the host; private until it went through `release`."""
         inexact("PrivatePCA", x=x)
         if x.ndim != 2:
@@ -75,7 +77,7 @@ class PrivatePCA:
             raw += to_host(rows.T @ rows)  # [F2]
         return raw
 
-    def release(self, raw, rng):
+    def release(self, raw: NDArray, rng: np.random.Generator) -> NDArray[np.float32]:
         """The projection (D, dimensions), from noisy second moments; rng is a host generator."""
         released = raw
         if self.noise_multiplier > 0:
@@ -83,13 +85,13 @@ class PrivatePCA:
             released = raw + (self.noise_multiplier * 0.5) * (noise + noise.T)  # [F3]
         return principal_directions(released, self.dimensions)
 
-    def fit(self, x, budget, rng):
+    def fit(self, x: NDArray, budget: Filter, rng: np.random.Generator) -> NDArray[np.float32]:
         """Charge the budget (a `privacy.Filter`), then release the projection of x. Raises BudgetExceededError."""
         budget.charge(self.event(budget.ledger.relation), purpose="setup")
         return self.release(self.raw_second_moments(x), rng)
 
 
-def unit_rows(x):
+def unit_rows(x: NDArray) -> NDArray:
     """Rows scaled to norm 1, roundings on the safe side; zero and non-finite rows become zero."""
     xp = namespace_of(x)
     largest = xp.abs(x).max(axis=1)  # not finite where a row holds something that is not
@@ -101,7 +103,7 @@ def unit_rows(x):
     return x / xp.where(norms > 0, norms, x.dtype.type(1))[:, None]  # [F1]
 
 
-def principal_directions(symmetric, dimensions):
+def principal_directions(symmetric: NDArray, dimensions: int) -> NDArray[np.float32]:
     """(D, dimensions) float32: eigenvectors of the largest eigenvalues, largest first.
 
     Their signs are arbitrary; the entry of largest size is made positive, so that a run can be repeated.
@@ -115,7 +117,7 @@ def principal_directions(symmetric, dimensions):
     return np.ascontiguousarray(vectors * signs, dtype=np.float32)
 
 
-def random_projection(inputs, dimensions, rng):
+def random_projection(inputs: int, dimensions: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """(inputs, dimensions) float32, entries N(0, 1/dimensions): keeps squared norms on average, and no secret.
 
     Johnson and Lindenstrauss; the comparison of Section 5.2 (about 92.5% there). Looks at no data: no event.

@@ -4,13 +4,15 @@ Each sampler knows the neighbouring relation its analysis is proved for. The dat
 generator are arguments of `lots`; what is stored is public configuration. `period` is the number of steps
 between two points at which training may stop and go on with a fresh generator.
 """
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ParameterError
-from ..privacy.events import FixedSizeSampled, NeighbouringRelation, PoissonSampled
+from ..privacy.events import Event, FixedSizeSampled, NeighbouringRelation, PoissonSampled
 from ..validate import count, one_of, probability
 
 
@@ -42,20 +44,20 @@ class PoissonSampler:
     def __post_init__(self):
         probability(sampling_probability=self.sampling_probability)
 
-    def check(self, num_examples):
+    def check(self, num_examples: int) -> None:
         """Any number of examples will do."""
 
-    def lots(self, num_examples, steps, rng):
+    def lots(self, num_examples: int, steps: int, rng: np.random.Generator) -> Iterator[NDArray]:
         """Yield `steps` index arrays into num_examples examples."""
         for _ in range(steps):
             size = int(rng.binomial(num_examples, self.sampling_probability))  # [F1]
             yield _subset(num_examples, size, rng)  # [F1]
 
-    def wrap(self, event):
+    def wrap(self, event: Event) -> PoissonSampled:
         """The event of releasing `event` from a lot drawn so."""
         return PoissonSampled(self.sampling_probability, event)  # [S1]
 
-    def charges(self, event, steps):
+    def charges(self, event: Event, steps: int) -> tuple[Event, int]:
         """(event, count) to charge before `steps` steps that release `event` each."""
         return self.wrap(event), steps
 
@@ -88,21 +90,21 @@ class FixedSizeSampler:
     def __post_init__(self):
         _check_lot(self.dataset_size, self.lot_size)
 
-    def check(self, num_examples):
+    def check(self, num_examples: int) -> None:
         """Raise ParameterError unless there are dataset_size examples."""
         _check_size(self, num_examples)
 
-    def lots(self, num_examples, steps, rng):
+    def lots(self, num_examples: int, steps: int, rng: np.random.Generator) -> Iterator[NDArray]:
         """Yield `steps` index arrays into num_examples examples."""
         self.check(num_examples)
         for _ in range(steps):
             yield _subset(num_examples, self.lot_size, rng)  # [F1]
 
-    def wrap(self, event):
+    def wrap(self, event: Event) -> FixedSizeSampled:
         """The event of releasing `event` from a lot drawn so."""
         return FixedSizeSampled(self.dataset_size, self.lot_size, event)  # [S1]
 
-    def charges(self, event, steps):
+    def charges(self, event: Event, steps: int) -> tuple[Event, int]:
         """(event, count) to charge before `steps` steps that release `event` each."""
         return self.wrap(event), steps
 
@@ -136,16 +138,16 @@ class ShuffleSampler:
     def __post_init__(self):
         _check_lot(self.dataset_size, self.lot_size)
 
-    def check(self, num_examples):
+    def check(self, num_examples: int) -> None:
         """Raise ParameterError unless there are dataset_size examples."""
         _check_size(self, num_examples)
 
     @property
-    def period(self):
+    def period(self) -> int:
         """Lots in one pass over the data; stopping inside one would show an example twice in an epoch."""
         return -(-self.dataset_size // self.lot_size)
 
-    def lots(self, num_examples, steps, rng):
+    def lots(self, num_examples: int, steps: int, rng: np.random.Generator) -> Iterator[NDArray]:
         """Yield `steps` index arrays into num_examples examples, starting an epoch at the first."""
         self.check(num_examples)
         for step in range(steps):
@@ -154,11 +156,11 @@ class ShuffleSampler:
                 order = rng.permutation(num_examples)  # [F1]
             yield order[place * self.lot_size : (place + 1) * self.lot_size]  # [F1]
 
-    def wrap(self, event):
+    def wrap(self, event: Event) -> Event:
         """The event itself: no amplification by sampling."""
         return event  # [S1]
 
-    def charges(self, event, steps):
+    def charges(self, event: Event, steps: int) -> tuple[Event, int]:
         """(event, count) to charge before `steps` steps from the start of an epoch: one for each epoch begun."""
         return self.wrap(event), -(-steps // self.period)  # [S1]
 
@@ -166,7 +168,7 @@ class ShuffleSampler:
 SAMPLERS = {"poisson": PoissonSampler, "fixed": FixedSizeSampler, "shuffle": ShuffleSampler}  # by their names in flags
 
 
-def make_sampler(name, dataset_size, lot_size):
+def make_sampler(name: str, dataset_size: int, lot_size: int) -> PoissonSampler | FixedSizeSampler | ShuffleSampler:
     """The sampler of that name whose lots hold lot_size of dataset_size examples, Poisson's on average."""
     one_of(tuple(SAMPLERS), sampler=name)
     _check_lot(dataset_size, lot_size)

@@ -1,10 +1,16 @@
 """The sanitizer: clip each example's gradient, sum over the lot, add noise (Section 4 of the paper)."""
+from __future__ import annotations
+
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..backend import explicit_budget, namespace_of
 from ..errors import ParameterError, ShapeError
-from ..grads import STRATEGIES, PerExampleGrad
+from ..grads import STRATEGIES, Key, PerExampleGrad
 from ..privacy.events import Gaussian, JointGaussian, NeighbouringRelation
 from ..validate import one_of, shape
 from .clip import ClipGroup, clip_weights
@@ -57,7 +63,7 @@ class Sanitizer:
         ShapeError       the gradients of a batch differ in their number of examples
     """
 
-    groups: tuple
+    groups: tuple[ClipGroup, ...]
     strategy: str = "auto"
 
     def __post_init__(self):
@@ -71,33 +77,34 @@ class Sanitizer:
             raise ParameterError(f"expected each parameter in one clip group, got {twice} in several")
 
     @property
-    def keys(self):
+    def keys(self) -> list[Key]:
         """The parameters of all groups, in order."""
         return [key for group in self.groups for key in group.keys]
 
     @property
-    def constant(self):
+    def constant(self) -> bool:
         """True if no group follows a schedule."""
         return all(group.constant for group in self.groups)
 
-    def for_step(self, step):
+    def for_step(self, step: int) -> Sanitizer:
         """The sanitizer with the numbers of one step (0 is the first)."""
         if self.constant:
             return self
         return Sanitizer(tuple(group.for_step(step) for group in self.groups), self.strategy)
 
-    def sensitivity(self, relation):
+    def sensitivity(self, relation: NeighbouringRelation) -> dict[str, float]:
         """{group name: L2 sensitivity of the group's clipped sum}, in gradient units."""
         factor = SENSITIVITY_FACTOR[relation]
         return {group.name: factor * group.clip_norm for group in self.groups}  # [S1]
 
-    def event(self, relation):
+    def event(self, relation: NeighbouringRelation) -> Gaussian | JointGaussian:
         """What one release does, before sampling: a Gaussian, or a joint one of several groups."""
         factor = SENSITIVITY_FACTOR[relation]
         multipliers = tuple(group.noise_multiplier / factor for group in self.groups)  # [S2]
         return Gaussian(multipliers[0]) if len(multipliers) == 1 else JointGaussian(multipliers)
 
-    def add_clipped(self, grads, into=None, example_weight=None):
+    def add_clipped(self, grads: Mapping[Key, PerExampleGrad], into: dict[Key, NDArray] | None = None,
+                    example_weight: NDArray | None = None) -> dict[Key, NDArray]:
         """Clip the gradients of one batch and add them to the raw sum of the batches before it.
 
         grads    {key: PerExampleGrad}, every parameter of every group
@@ -143,7 +150,7 @@ class Sanitizer:
             else:
                 total[key] = grad.weighted_sum(weights)  # [F1]
 
-    def release(self, raw_sum, rng):
+    def release(self, raw_sum: dict[Key, NDArray], rng: np.random.Generator) -> dict[Key, NDArray]:
         """Add each group's noise to the lot's clipped sum, in place; the result is private no more.
 
         rng is a host generator, or a device generator of the library the arrays belong to.

@@ -1,8 +1,10 @@
 """Centre and spread of features, released with noise: for data whose ranges are not public."""
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..backend import to_host
 from ..privacy.events import Gaussian, NeighbouringRelation
@@ -63,13 +65,14 @@ class PrivateScaling:
         """L2 sensitivity of the moments."""
         return math.sqrt((4 if relation is NeighbouringRelation.REPLACE_ONE else 2) * features)  # [S2]
 
-    def release_limits(self, x, relation: NeighbouringRelation, rng) -> np.ndarray:
+    def release_limits(self, x: Any, relation: NeighbouringRelation, rng: np.random.Generator) -> NDArray:
         """(D,) powers of two that bound most values of each feature; rng is a host generator."""
         raw = raw_magnitudes(x)
         released = self._release(raw, self.count_sensitivity(relation, len(raw)), rng)
         return 2.0 ** (released.argmax(axis=1) + LOWEST + 1)  # [F2]
 
-    def release_moments(self, x, limits, relation: NeighbouringRelation, rng) -> np.ndarray:
+    def release_moments(self, x: Any, limits: NDArray, relation: NeighbouringRelation,
+                        rng: np.random.Generator) -> NDArray:
         """(2, D) sums of z and z^2 with noise."""
         return self._release(raw_moments(x, limits), self.moment_sensitivity(relation, len(limits)), rng)
 
@@ -77,7 +80,7 @@ class PrivateScaling:
         return add_gaussian(raw, self.noise_multiplier * sensitivity, rng)  # [F5]
 
 
-def centre_and_spread(limits, moments, dataset_size: int) -> tuple[np.ndarray, np.ndarray]:
+def centre_and_spread(limits: NDArray, moments: NDArray, dataset_size: int) -> tuple[NDArray, NDArray]:
     """(mean, spread), (D,) each, of what was released."""
     count(1, dataset_size=dataset_size)
     first, second = np.clip(moments / dataset_size, -1, 1)
@@ -85,7 +88,7 @@ def centre_and_spread(limits, moments, dataset_size: int) -> tuple[np.ndarray, n
     return limits * first, limits * spread  # [F4]
 
 
-def raw_magnitudes(x) -> np.ndarray:
+def raw_magnitudes(x: Any) -> NDArray:
     """(D, exponents) counts of x; private until noise is added."""
     raw = np.zeros((math.prod(x.shape[1:]), HIGHEST - LOWEST + 1))
     feature = np.arange(len(raw))
@@ -96,7 +99,7 @@ def raw_magnitudes(x) -> np.ndarray:
     return raw
 
 
-def raw_moments(x, limits) -> np.ndarray:
+def raw_moments(x: Any, limits: NDArray) -> NDArray:
     """(2, D) sums of x / limits and its square, held between -1 and 1; private until noise is added."""
     raw = np.zeros((2, len(limits)))
     for rows in _finite_rows(x):

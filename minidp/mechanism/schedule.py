@@ -3,12 +3,15 @@
 A schedule is a frozen dataclass called with the step (0 is the first). It is fixed before training and does
 not look at the data (Abadi et al. 2016, Section 3.1, "time-dependent parameters").
 """
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..validate import count, non_negative_finite
 
+Setting = float | Callable[[int], float]     # a number, or a function of the step
 
-def value_at(setting, step):
+
+def value_at(setting: Setting, step: int) -> float:
     """The number a setting has at a step; a plain number is constant."""
     return setting(step) if callable(setting) else setting
 
@@ -29,7 +32,7 @@ class Constant:
     def __post_init__(self):
         non_negative_finite(value=self.value)
 
-    def __call__(self, step):
+    def __call__(self, step: int) -> float:
         return self.value  # [F1]
 
 
@@ -52,7 +55,7 @@ class LinearDecay:
         non_negative_finite(initial=self.initial, final=self.final)
         count(steps=self.steps)
 
-    def __call__(self, step):
+    def __call__(self, step: int) -> float:
         if step >= self.steps:
             return self.final  # [F1]
         return self.initial + (self.final - self.initial) * step / self.steps  # [F1]
@@ -79,7 +82,7 @@ class Stages:
         count(2, stages=self.stages)
         count(1, length=self.length)
 
-    def __call__(self, step):
+    def __call__(self, step: int) -> float:
         stage = min(step // self.length, self.stages - 1)
         return self.first + (self.last - self.first) * stage / (self.stages - 1)  # [F1]
 

@@ -1,20 +1,23 @@
 """The base of all accountants: walks the event tree, composes in one line, and refuses what it cannot bound."""
 import math
+from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
+from typing import Any
 
 import numpy as np
 
 from ..errors import NumericalBoundError, ParameterError, UnsupportedEventError
 from ..validate import in_range, non_negative_finite, one_of, shown
-from .events import (Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, NeighbouringRelation,
+from .events import (Composed, Event, FixedSizeSampled, Gaussian, JointGaussian, Laplace, NeighbouringRelation,
                      NonPrivate, PoissonSampled, PureDP, Repeated, combined_noise_multiplier, number_to_json)
 from .ledger import Ledger
 
 LEAST_NOISE = 1e-160    # below it epsilon leaves the range of float64
 MOST_RELEASES = 2 ** 53     # a larger count is not exact in float64
 KINDS = ("bound", "approximation", "comparison")
+Parts = Collection[tuple[Event, int]]       # (primitive, count) pairs
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Bound:
     0.9474
     """
 
-    lower: float
+    lower: float | None
     estimate: float
     upper: float
 
@@ -36,12 +39,12 @@ class Bound:
     def __float__(self):
         return float(self.upper)
 
-    def to_json(self):
+    def to_json(self) -> dict[str, float | str | None]:
         """A dictionary in which infinity is "inf" and an unknown bound None."""
         return {name: number_to_json(value) for name, value in vars(self).items()}
 
 
-def primitives(event, relation, count=1):
+def primitives(event: Event, relation: NeighbouringRelation, count: int = 1) -> Iterator[tuple[Event, int]]:
     """The (event, count) pairs that an event tree comes down to, each sampled at most once.
 
     Gaussians over the same examples become one Gaussian: their adaptive composition is dominated by the Gaussian of
@@ -70,7 +73,8 @@ def primitives(event, relation, count=1):
         if poisson is (relation is NeighbouringRelation.REPLACE_ONE):
             raise _unsupported(event, relation, "Poisson sampling is bounded under ADD_REMOVE and ZERO_OUT" if poisson
                                else "fixed-size sampling is bounded under REPLACE_ONE")
-        drawn, of = (event.sampling_probability, 1) if poisson else (event.lot_size, event.dataset_size)
+        drawn, of = ((event.sampling_probability, 1) if isinstance(event, PoissonSampled)
+                     else (event.lot_size, event.dataset_size))
         for inner in _one_lot(event.event, relation):
             if drawn == of or isinstance(inner, NonPrivate):
                 yield inner, count
@@ -108,21 +112,20 @@ def _unsupported(event, relation, why):
 class Accountant:
     """Base of the accountants: stateless over a ledger, so that one run is read by all of them.
 
-    A subclass gives `name`, `kind`, `covers`, `cost_curve` and the conversions of the composed curve into a Bound,
-    to_epsilon(total, grid, delta) and to_delta(total, grid, epsilon). `kind` is "bound" when upper is proved,
-    "approximation" when it is only a limit or estimate, "comparison" when it guarantees nothing. An event without a
+    A subclass gives `name`, `kind`, `covers`, `cost_curve`, `to_epsilon` and `to_delta`. `kind` is "bound" when upper is
+    proved, "approximation" when it is only a limit or estimate, "comparison" when it guarantees nothing. An event without a
     theorem raises UnsupportedEventError, and a loss of precision NumericalBoundError.
     """
 
     name = ""
     kind = "bound"
 
-    def __init__(self, relation=NeighbouringRelation.ADD_REMOVE):
+    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
         one_of(tuple(NeighbouringRelation), relation=relation)
         self.relation = relation
-        self._costs = {}
+        self._costs: dict[Any, Any] = {}
 
-    def covers(self, primitive):
+    def covers(self, primitive: Event) -> bool:
         """Whether there is a theorem for this primitive; by default any noise, but in lots of fixed size Gaussian only."""
         if isinstance(primitive, FixedSizeSampled):
             return isinstance(primitive.event, Gaussian)
@@ -130,15 +133,23 @@ class Accountant:
             primitive = primitive.event
         return isinstance(primitive, (Gaussian, Laplace, PureDP))
 
-    def choose_grid(self, parts, *, epsilon=None, delta=None):
+    def choose_grid(self, parts: Parts, *, epsilon: float | None = None, delta: float | None = None) -> Hashable:
         """The grid (orders, losses, ...; hashable) for these (primitive, count) pairs and this target."""
         return None
 
-    def cost_curve(self, event, grid):
+    def cost_curve(self, event: Event, grid: Any) -> Any:
         """What one primitive event costs on the grid: an array, or any value in which + composes and * repeats."""
         raise NotImplementedError
 
-    def supports(self, event):
+    def to_epsilon(self, total: Any, grid: Any, delta: float) -> Bound:
+        """Bound on epsilon at `delta`, from the composed curve."""
+        raise NotImplementedError
+
+    def to_delta(self, total: Any, grid: Any, epsilon: float) -> Bound:
+        """Bound on delta at `epsilon`, from the composed curve."""
+        raise NotImplementedError
+
+    def supports(self, event: Event) -> bool:
         """Whether this accountant can bound the event under its relation."""
         try:
             self._check(list(primitives(event, self.relation)))
@@ -146,12 +157,12 @@ class Accountant:
             return False
         return True
 
-    def epsilon(self, ledger, delta):
+    def epsilon(self, ledger: Ledger, delta: float) -> Bound:
         """Bound on the epsilon for which the ledger is (epsilon, delta)-DP; delta in (0, 1)."""
         in_range(0, 1, open_low=True, open_high=True, delta=delta)
         return self._answer(ledger, Bound(math.inf, math.inf, math.inf), self.epsilon_of, delta)
 
-    def delta(self, ledger, epsilon):
+    def delta(self, ledger: Ledger, epsilon: float) -> Bound:
         """Bound on the delta for which the ledger is (epsilon, delta)-DP; epsilon at least 0, finite."""
         non_negative_finite(epsilon=epsilon)
         return self._answer(ledger, Bound(0.0, 1.0, 1.0), self.delta_of, epsilon)
@@ -162,12 +173,12 @@ class Accountant:
             return lost
         return read(parts, target) if parts else Bound(0.0, 0.0, 0.0)
 
-    def epsilon_of(self, parts, delta):
+    def epsilon_of(self, parts: Parts, delta: float) -> Bound:
         """`epsilon` over (primitive, count) pairs, none of them NonPrivate."""
         grid = self.choose_grid(parts, delta=delta)
         return self.to_epsilon(self._compose(parts, grid), grid, delta)
 
-    def delta_of(self, parts, epsilon):
+    def delta_of(self, parts: Parts, epsilon: float) -> Bound:
         """`delta` over (primitive, count) pairs, none of them NonPrivate."""
         grid = self.choose_grid(parts, epsilon=epsilon)
         return self.to_delta(self._compose(parts, grid), grid, epsilon)

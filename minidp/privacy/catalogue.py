@@ -1,11 +1,13 @@
 """Every accountant by name, with a short description."""
+from collections.abc import Iterable
 from importlib import import_module
 
 from ..errors import UnsupportedEventError
 from ..validate import one_of
-from .accountant import Bound
+from .accountant import Accountant, Bound
 from .events import NeighbouringRelation
 from .group_privacy import group_epsilon
+from .ledger import Ledger
 
 # name: module, class, note
 ACCOUNTANTS = {
@@ -19,17 +21,18 @@ ACCOUNTANTS = {
                                  "the paper's Figure 2; its conditions do not hold, no guarantee"),
     "ledger_2016": ("composition", "PerTensorAccountant2016", "one charge per tensor as in the 2016 code; understates"),
 }
-UNKNOWN = Bound(None, None, None)
+UNKNOWN = Bound(None, None, None)   # type: ignore[arg-type]  # no accountant gives it
 
 
-def make(name, relation=NeighbouringRelation.ADD_REMOVE):
+def make(name: str, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE) -> Accountant:
     """The accountant of that name under a neighbouring relation."""
     one_of(tuple(ACCOUNTANTS), accountant=name)
     module, cls, _ = ACCOUNTANTS[name]
     return getattr(import_module(f".{module}", __package__), cls)(relation)
 
 
-def all_bounds(ledger, names, *, delta=None, epsilon=None, group_size=1):
+def all_bounds(ledger: Ledger, names: Iterable[str], *, delta: float | None = None, epsilon: float | None = None,
+               group_size: int = 1) -> dict[str, tuple[Bound, str, str]]:
     """{name: (Bound, kind, note)}: epsilon at `delta`, or delta at `epsilon`, by each named accountant.
 
     An accountant without a theorem for one of the events gives UNKNOWN, and its note says why.
@@ -45,7 +48,7 @@ def all_bounds(ledger, names, *, delta=None, epsilon=None, group_size=1):
     for name in names:
         accountant, note = make(name, ledger.relation), ACCOUNTANTS[name][2]
         try:
-            bound = (accountant.delta(ledger, epsilon) if delta is None
+            bound = (accountant.delta(ledger, epsilon) if delta is None      # type: ignore[arg-type]
                      else group_epsilon(accountant, ledger, delta, group_size))
         except UnsupportedEventError as error:
             bound, note = UNKNOWN, str(error)

@@ -4,7 +4,8 @@ import math
 import numpy as np
 
 from .accountant import Accountant, Bound
-from .events import Composed, Gaussian, JointGaussian, NeighbouringRelation, PoissonSampled, Repeated, share_and_noise
+from .events import (Composed, Event, Gaussian, JointGaussian, NeighbouringRelation, PoissonSampled, Repeated,
+                     share_and_noise)
 from .gaussian import gaussian_epsilon
 from .moments import PAPER_ORDERS, MomentsAccountant, pure_epsilon
 
@@ -44,7 +45,7 @@ class PairAccountant(Accountant):
             low, high = (low, middle) if suffices(middle) else (middle, high)
         return Bound(None, math.exp(high), math.exp(high))
 
-    def pair(self, event, delta):
+    def pair(self, event: Event, delta: float) -> float:
         """epsilon_i of one release that is not pure DP, at delta_i."""
         q, sigma = share_and_noise(event)
         return amplified(exact_gaussian_epsilon(sigma, min(delta / q, 1.0)), q)               # [M1]
@@ -137,7 +138,7 @@ class PerTensorAccountant2016(MomentsAccountant):
 
     name = "ledger_2016"
 
-    def __init__(self, relation=NeighbouringRelation.ADD_REMOVE):
+    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
         super().__init__(relation, orders=PAPER_ORDERS)
         self.kind = "comparison"
 
@@ -145,7 +146,7 @@ class PerTensorAccountant2016(MomentsAccountant):
         return [(tensor, count) for event, count in ledger.items() for tensor in per_tensor(event)]      # [M1]
 
 
-def per_tensor(event):
+def per_tensor(event: Event) -> list[Event]:
     """The charges that the 2016 code would have made for an event."""
     if isinstance(event, PoissonSampled) and isinstance(event.event, JointGaussian):
         return [PoissonSampled(event.sampling_probability, Gaussian(s)) for s in event.event.noise_multipliers]
@@ -156,14 +157,14 @@ def per_tensor(event):
     return [event]
 
 
-def exact_gaussian_epsilon(sigma, delta):
+def exact_gaussian_epsilon(sigma: float, delta: float) -> float:
     """epsilon of one unsampled Gaussian release at delta; 0 where delta reaches 1."""
     if delta >= 1:
         return 0.0
     return gaussian_epsilon(1 / sigma, delta) * (1 + 1e-12) if delta > 0 else math.inf
 
 
-def amplified(epsilon, q):
+def amplified(epsilon: float, q: float) -> float:
     """ln(1 + q (exp(epsilon) - 1)), without overflow."""
     if epsilon > 500:
         return min(epsilon, float(np.logaddexp(math.log1p(-q) if q < 1 else -math.inf, math.log(q) + epsilon)))

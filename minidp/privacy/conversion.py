@@ -7,6 +7,7 @@ where none is left, epsilon is infinite and delta 1.
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..validate import in_range, non_negative
 
@@ -16,7 +17,7 @@ def _usable(log_moments):
     return np.where(np.isnan(log_moments), np.inf, log_moments)
 
 
-def tail_bound_epsilon(log_moments, orders, delta):
+def tail_bound_epsilon(log_moments: NDArray, orders: NDArray, delta: float) -> float:
     r"""The epsilon of the tail bound: the smallest over the given orders.
 
     Bound
@@ -30,7 +31,7 @@ def tail_bound_epsilon(log_moments, orders, delta):
     return max(0.0, float(np.min(candidates)))
 
 
-def tail_bound_delta(log_moments, orders, epsilon):
+def tail_bound_delta(log_moments: NDArray, orders: NDArray, epsilon: float) -> float:
     r"""The delta of the tail bound: the smallest over the given orders, at most 1.
 
     Bound
@@ -45,7 +46,7 @@ def tail_bound_delta(log_moments, orders, epsilon):
     return _smallest_exp(_usable(log_moments) - np.asarray(orders) * epsilon)     # [C1]
 
 
-def sharper_epsilon(log_moments, orders, delta):
+def sharper_epsilon(log_moments: NDArray, orders: NDArray, delta: float) -> float:
     r"""The epsilon of the sharper conversion, with a = lambda + 1 and D_a = alpha(lambda) / lambda.
 
     Bound
@@ -66,7 +67,7 @@ def sharper_epsilon(log_moments, orders, delta):
     return max(0.0, float(np.min(candidates)))
 
 
-def sharper_delta(log_moments, orders, epsilon):
+def sharper_delta(log_moments: NDArray, orders: NDArray, epsilon: float) -> float:
     r"""The delta of the sharper conversion, at most 1.
 
     Bound

@@ -8,9 +8,11 @@ sensitivity of the released quantity under the ledger's one neighbouring relatio
 epsilon is infinite; infinity means that nothing was released.
 """
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import partial
+from typing import Any
 
 from ..errors import DataError, ParameterError
 from ..validate import MOST_128_BITS, in_range, non_negative, positive_finite, probability
@@ -57,7 +59,7 @@ class Event:
                 check_event(type(self).__name__, value)
 
 
-def check_event(where, event):
+def check_event(where: str, event: object) -> None:
     """Raise ParameterError, naming the caller, for what is no Event."""
     if not isinstance(event, Event):
         raise ParameterError(f"{where}: expected an Event, got {event!r}")
@@ -97,7 +99,7 @@ class JointGaussian(Event):
         object.__setattr__(self, "noise_multipliers", tuple(map(float, values)))
 
     @property
-    def effective_noise_multiplier(self):
+    def effective_noise_multiplier(self) -> float:
         """(sum_l s_l^-2)^(-1/2); 0 if any s_l is 0, infinity if all are."""
         return combined_noise_multiplier([(s, 1) for s in self.noise_multipliers])
 
@@ -164,7 +166,7 @@ class RandomlyStopped(Event):
     gamma: float
 
     @property
-    def expected_runs(self):
+    def expected_runs(self) -> float:
         """E K: eta (1-gamma) / (gamma (1 - gamma^eta)), or (1/gamma - 1) / ln(1/gamma) for eta = 0."""
         if self.gamma == 1:
             return 1.0
@@ -184,7 +186,7 @@ class Unknown(Event):
     """Something happened that nobody can describe; every accountant refuses it."""
 
 
-def combined_noise_multiplier(parts):
+def combined_noise_multiplier(parts: Iterable[tuple[float, int]]) -> float:
     """The noise multiplier of Gaussians over the same examples: (sum n s^-2)^(-1/2) over pairs (s, n)."""
     parts = [(s, n) for s, n in parts if n > 0 and s < math.inf]
     smallest = min((s for s, _ in parts), default=math.inf)
@@ -193,13 +195,14 @@ def combined_noise_multiplier(parts):
     return smallest / math.sqrt(math.fsum(n * (smallest / s) ** 2 for s, n in parts))
 
 
-def share_and_noise(event):
+def share_and_noise(event: Event) -> tuple[float, float]:
     """(share of the examples in a lot, noise multiplier) of Gaussian or Laplace noise, sampled (share below 1) or not."""
+    noise: Any = getattr(event, "event", event)
     if isinstance(event, PoissonSampled):
-        return event.sampling_probability, event.event.noise_multiplier
+        return event.sampling_probability, noise.noise_multiplier
     if isinstance(event, FixedSizeSampled):
-        return event.lot_size / event.dataset_size, event.event.noise_multiplier
-    return 1.0, event.noise_multiplier
+        return event.lot_size / event.dataset_size, noise.noise_multiplier
+    return 1.0, noise.noise_multiplier
 
 
 EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PureDP, PoissonSampled, FixedSizeSampled,
@@ -207,7 +210,7 @@ EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PureDP
 _KEYS = {"event": "inner"}     # of fields in JSON, where "event" is the class's name
 
 
-def number_to_json(value):
+def number_to_json(value: float) -> float | str:
     """A number for JSON: infinity becomes the string "inf"."""
     return "inf" if value == math.inf else value
 
@@ -224,14 +227,14 @@ def _from_json(value):
     return event_from_json(value) if isinstance(value, dict) else math.inf if value == "inf" else value
 
 
-def event_to_json(event):
+def event_to_json(event: Event) -> dict[str, Any]:
     """The event as plain dictionaries, lists, numbers and strings."""
     check_event("event_to_json", event)
     return {"event": type(event).__name__,
             **{_KEYS.get(name, name): _to_json(value) for name, value in vars(event).items()}}
 
 
-def event_from_json(data):
+def event_from_json(data: Any) -> Event:
     """The event that `event_to_json` wrote; DataError for anything else."""
     name = data.get("event") if isinstance(data, dict) else data
     if not isinstance(name, str) or name not in EVENTS:

@@ -73,7 +73,7 @@ class GaussianAccountant(Accountant):
         return Bound(delta * (1 - 1e-9), delta, min(1.0, max(delta * (1 + 1e-9), 5e-324)))
 
 
-def gaussian_delta(epsilon, mu):
+def gaussian_delta(epsilon: float, mu: float) -> float:
     r"""delta(epsilon) of N(0, 1) against N(mu, 1); epsilon may be negative.
 
     Bound
@@ -101,7 +101,7 @@ def gaussian_delta(epsilon, mu):
     return float(0.5 * math.exp(-0.5 * low * low) * (erfcx(low / math.sqrt(2)) - erfcx(high / math.sqrt(2))))   # [C1]
 
 
-def gaussian_epsilon(mu, delta):
+def gaussian_epsilon(mu: float, delta: float) -> float:
     """The smallest epsilon >= 0 with gaussian_delta(epsilon, mu) <= delta, rounded up in its last digits."""
     non_negative(mu=mu)
     in_range(0, 1, open_low=True, open_high=True, delta=delta)

@@ -3,12 +3,12 @@ import math
 
 from ..errors import UnsupportedEventError
 from ..validate import count as check_count
-from .accountant import Bound, primitives
+from .accountant import Accountant, Bound, primitives
 from .events import Gaussian, Laplace, NonPrivate, PoissonSampled
 from .ledger import Ledger
 
 
-def group_epsilon(accountant, ledger, delta, group_size=1):
+def group_epsilon(accountant: Accountant, ledger: Ledger, delta: float, group_size: int = 1) -> Bound:
     r"""Bound on epsilon when neighbours differ in `group_size` = k examples.
 
     Bound
@@ -77,11 +77,11 @@ def _generic(accountant, ledger, delta, k):
 class GroupAccountant:
     """An accountant that protects groups of `group_size` examples: its `epsilon` is `group_epsilon`."""
 
-    def __init__(self, accountant, group_size):
+    def __init__(self, accountant: Accountant, group_size: int):
         check_count(1, group_size=group_size)
         self.accountant, self.group_size = accountant, group_size
         self.name, self.kind, self.relation = accountant.name, accountant.kind, accountant.relation
 
-    def epsilon(self, ledger, delta):
+    def epsilon(self, ledger: Ledger, delta: float) -> Bound:
         """Bound on epsilon, as `group_epsilon`."""
         return group_epsilon(self.accountant, ledger, delta, self.group_size)

@@ -1,13 +1,16 @@
 """The append-only record of everything that was released, in one neighbouring relation."""
+from __future__ import annotations
+
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 from ..errors import DataError, ParameterError
-from ..files import atomic_write
+from ..files import StrPath, atomic_write
 from ..validate import MOST_128_BITS
 from ..validate import count as check_count
-from .events import NeighbouringRelation, check_event, event_from_json, event_to_json
+from .events import Event, NeighbouringRelation, check_event, event_from_json, event_to_json
 
 FORMAT = 2  # 1 had no purposes
 SETUP, STEP, UNKNOWN = "setup", "step", "unknown"
@@ -29,13 +32,13 @@ class Ledger:
     [1, 10000]
     """
 
-    def __init__(self, relation=NeighbouringRelation.ADD_REMOVE):
+    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
         if not isinstance(relation, NeighbouringRelation):
             raise ParameterError(f"expected relation={relation!r} to be a NeighbouringRelation")
         self.relation = relation
-        self._entries = []
+        self._entries: list[tuple[Event, int, str]] = []
 
-    def append(self, event, count=1, purpose=STEP):
+    def append(self, event: Event, count: int = 1, purpose: str = STEP) -> None:
         """Record `event`, released `count` times for `purpose`, a word; a count of 0 records nothing."""
         check_event("Ledger.append", event)
         check_count(0, MOST_128_BITS, count=count)
@@ -48,19 +51,19 @@ class Ledger:
             count += before
         self._entries.append((event, int(count), purpose))
 
-    def items(self):
+    def items(self) -> list[tuple[Event, int]]:
         """The list of (event, count) in order; neighbours of one event and purpose are merged."""
         return [(event, count) for event, count, _ in self._entries]
 
-    def entries(self):
+    def entries(self) -> list[tuple[Event, int, str]]:
         """The list of (event, count, purpose) in order."""
         return list(self._entries)
 
-    def count_of(self, purpose):
+    def count_of(self, purpose: str) -> int:
         """How many releases were charged for `purpose`."""
         return sum(count for _, count, charged_for in self._entries if charged_for == purpose)
 
-    def copy(self):
+    def copy(self) -> Ledger:
         """An independent ledger with the same entries."""
         other = Ledger(self.relation)
         other._entries = list(self._entries)
@@ -71,12 +74,12 @@ class Ledger:
             return NotImplemented
         return self.relation is other.relation and self._entries == other._entries
 
-    __hash__ = None
+    __hash__ = None     # type: ignore[assignment]
 
     def __repr__(self):
         return f"Ledger({self.relation}, {self._entries!r})"
 
-    def to_json(self):
+    def to_json(self) -> dict[str, Any]:
         """The ledger as a dictionary of plain values; `from_json` reads it."""
         old = bool(self._entries) and all(purpose == UNKNOWN for _, _, purpose in self._entries)
         return {"format": 1 if old else FORMAT, "relation": self.relation.value,
@@ -84,7 +87,7 @@ class Ledger:
                             for event, count, purpose in self._entries]}
 
     @classmethod
-    def from_json(cls, data):
+    def from_json(cls, data: object) -> Ledger:
         """The ledger that `to_json` wrote; DataError for anything else."""
         if not isinstance(data, dict) or set(data) != {"format", "relation", "entries"}:
             raise DataError("expected a ledger with exactly the fields format, relation and entries")
@@ -107,21 +110,21 @@ class Ledger:
                 raise DataError(f"ledger entry {number}: {error}") from error
         return ledger
 
-    def canonical(self):
+    def canonical(self) -> str:
         """The canonical JSON text: sorted keys, no spaces. Equal ledgers have equal texts."""
         return json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
-    def sha256(self):
+    def sha256(self) -> str:
         """SHA-256 of the canonical text, as 64 hexadecimal digits."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()
 
-    def save(self, path):
+    def save(self, path: StrPath) -> None:
         """Write the canonical text to `path`: all of it or, on a crash, nothing of it."""
         with atomic_write(path) as file:
             file.write(self.canonical() + "\n")
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: StrPath) -> Ledger:
         """Read what `save` wrote; DataError, naming the file, when it is missing or damaged."""
         try:
             return cls.from_json(json.loads(Path(path).read_text(encoding="ascii")))

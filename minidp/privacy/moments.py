@@ -1,13 +1,16 @@
 """The moments accountant of Abadi et al. 2016, by integration, closed form, or the asymptotic formula."""
 import math
+from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ParameterError
 from ..validate import in_range, one_of
 from .accountant import Accountant, Bound
 from .conversion import tail_bound_delta, tail_bound_epsilon
-from .events import FixedSizeSampled, Gaussian, Laplace, NeighbouringRelation, PoissonSampled, PureDP, share_and_noise
+from .events import (Event, FixedSizeSampled, Gaussian, Laplace, NeighbouringRelation, PoissonSampled, PureDP,
+                     share_and_noise)
 
 PAPER_ORDERS = tuple(range(1, 33))
 DEFAULT_ORDERS = (*range(1, 65), 72, 80, 96, 112, 128, 145, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024)
@@ -52,7 +55,8 @@ class MomentsAccountant(Accountant):
 
     name = "moments"
 
-    def __init__(self, relation=NeighbouringRelation.ADD_REMOVE, method="integration", orders=DEFAULT_ORDERS):
+    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE, method: str = "integration",
+                 orders: Iterable[float] = DEFAULT_ORDERS):
         super().__init__(relation)
         one_of(METHODS, method=method)
         self.orders = checked_orders(orders, 0, 1024)
@@ -83,7 +87,7 @@ class MomentsAccountant(Accountant):
         return Bound(None, delta, delta)
 
 
-def checked_orders(orders, low, high):
+def checked_orders(orders: Iterable[float], low: float, high: float) -> tuple[float, ...]:
     """The orders as a rising tuple of floats in (low, high]."""
     orders = tuple(sorted({float(order) for order in orders}))
     if not orders:
@@ -93,7 +97,7 @@ def checked_orders(orders, low, high):
     return orders
 
 
-def log_moment_curve(event, orders, method="integration"):
+def log_moment_curve(event: Event, orders: NDArray, method: str = "integration") -> NDArray:
     """alpha(lambda) of one primitive event at the given orders, (K,), rounded up; the card is MomentsAccountant's."""
     pure = pure_epsilon(event)
     if pure is not None:
@@ -119,7 +123,7 @@ def log_moment_curve(event, orders, method="integration"):
     return np.minimum(value + error, gaussian_log_moments(sigma, orders))
 
 
-def pure_epsilon(event):
+def pure_epsilon(event: Event) -> float | None:
     """The epsilon of a pure-DP primitive (PureDP; Laplace, sampled or not), None for any other."""
     if isinstance(event, PureDP):
         return event.epsilon
@@ -131,7 +135,7 @@ def pure_epsilon(event):
     return None
 
 
-def gaussian_log_moments(sigma, orders):
+def gaussian_log_moments(sigma: float, orders: NDArray) -> NDArray:
     """lambda (lambda+1) / (2 sigma^2), rounded up."""
     with np.errstate(over="ignore"):
         return 0.5 * (orders / sigma) * ((orders + 1.0) / sigma) * (1 + 1e-15)       # [M2]

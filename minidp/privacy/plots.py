@@ -1,12 +1,22 @@
 """Pictures and tables of epsilon and of trade-off curves. Matplotlib loads when the first one is drawn."""
+from __future__ import annotations
+
 import csv
 import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from .. import plotting
-from ..files import atomic_write
+from ..files import StrPath, atomic_write
+from .accountant import Bound
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
-def save_epsilon_curves(path, epochs, curves, delta, title="", reference=(), kinds=None, logarithmic=False, notice=""):
+def save_epsilon_curves(path: StrPath, epochs: Sequence[float], curves: Mapping[str, Sequence[Bound]], delta: float,
+                        title: str = "", reference: Sequence[tuple[float, float, str]] = (),
+                        kinds: Mapping[str, str] | None = None, logarithmic: bool = False, notice: str = "") -> None:
     """Write path.csv and path.png: epsilon against epochs, one line per accountant, with its certified band.
 
     epochs      (K,), where the curves were read
@@ -26,10 +36,11 @@ def save_epsilon_curves(path, epochs, curves, delta, title="", reference=(), kin
         known = [(epoch, bound) for epoch, bound in zip(epochs, bounds)
                  if bound.upper is not None and math.isfinite(bound.upper)]
         style = _line(i, len(known), name, kinds)
-        x = [epoch for epoch, _ in known]
-        axes.plot(x, [bound.upper for _, bound in known], label=_label(name, kinds), **style)
+        read_at = [epoch for epoch, _ in known]
+        axes.plot(read_at, [bound.upper for _, bound in known], label=_label(name, kinds), **style)
         if known and all(bound.lower is not None for _, bound in known):
-            axes.fill_between(x, [bound.lower for _, bound in known], [bound.upper for _, bound in known],
+            axes.fill_between(read_at, [bound.lower for _, bound in known],     # type: ignore[arg-type]
+                              [bound.upper for _, bound in known],
                               color=style["color"], alpha=0.3, linewidth=0)
     if reference:
         axes.plot(*zip(*((x, y) for x, y, _ in reference)), label="printed in the paper", **plotting.PAPER)
@@ -56,7 +67,8 @@ def _label(name, kinds):
     return name if kind == "bound" else f"{name}\n({kind}, no guarantee)"
 
 
-def save_tradeoff(path, alphas, curves, title="", kinds=None):
+def save_tradeoff(path: StrPath, alphas: NDArray, curves: Mapping[str, NDArray], title: str = "",
+                  kinds: Mapping[str, str] | None = None) -> None:
     """Write a PNG of type II against type I error; alphas (K,), curves {name: betas (K,)}, kinds as above."""
     figure, (axes,) = plotting.new_figure(title=title)
     axes.plot([0, 1], [1, 0], color="grey", linestyle=":", label="nothing released")

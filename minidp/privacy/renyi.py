@@ -1,11 +1,14 @@
 """The Renyi accountant: fractional orders and the sharper conversion; covers random stopping of a search."""
 import math
+from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .accountant import Accountant, Bound, primitives
 from .conversion import sharper_delta, sharper_epsilon
 from .events import NeighbouringRelation, NonPrivate, RandomlyStopped
+from .ledger import Ledger
 from .moments import checked_orders, log_moment_curve, pure_epsilon
 
 DEFAULT_ORDERS = (*(1 + x / 100 for x in (1, 2, 3, 5, 7)), *(1 + x / 10 for x in range(1, 100)), *range(11, 65), 72, 80, 96,
@@ -40,7 +43,8 @@ class RenyiAccountant(Accountant):
 
     name = "renyi"
 
-    def __init__(self, relation=NeighbouringRelation.ADD_REMOVE, orders=DEFAULT_ORDERS):
+    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE,
+                 orders: Iterable[float] = DEFAULT_ORDERS):
         super().__init__(relation)
         self.orders = checked_orders(orders, 1, 1025)
 
@@ -76,7 +80,7 @@ class RenyiAccountant(Accountant):
         delta = sharper_delta(total, np.array(grid) - 1.0, epsilon)
         return Bound(None, delta, delta)
 
-    def total_curve(self, ledger):
+    def total_curve(self, ledger: Ledger) -> NDArray:
         """(a-1) D_a of the whole ledger at `orders`, (K,); infinite where a release has no noise."""
         return self._curve(self._primitives(ledger), self.orders)
 

@@ -9,7 +9,9 @@ from ..validate import in_range, non_negative_finite, positive_finite
 from .accountant import primitives
 from .conversion import sharper_epsilon
 from .events import NonPrivate
+from .ledger import Ledger
 from .moments import pure_epsilon
+from .renyi import RenyiAccountant
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class SelectionCost:
     epsilon_validation: float   # max(eps, 8 eps'), where training and validation data are disjoint
 
 
-def theorem_d1(epsilon, epsilon_prime, delta, good_share):
+def theorem_d1(epsilon: float, epsilon_prime: float, delta: float, good_share: float) -> SelectionCost:
     r"""The cost of choosing among runs of a pure epsilon-DP mechanism by noisy accuracy.
 
     Bound
@@ -48,7 +50,7 @@ def theorem_d1(epsilon, epsilon_prime, delta, good_share):
     return SelectionCost(calls, loss, epsilon + 8 * epsilon_prime, max(epsilon, 8 * epsilon_prime))   # [C3]
 
 
-def require_pure(ledger):
+def require_pure(ledger: Ledger) -> float:
     """The pure epsilon of a ledger, for Theorem D.1; UnsupportedEventError where a release is only (eps, delta)-DP."""
     total = 0.0
     for event, count in ledger.items():
@@ -61,7 +63,7 @@ def require_pure(ledger):
     return total
 
 
-def liu_talwar(epsilon):
+def liu_talwar(epsilon: float) -> float:
     r"""The best of K runs, K geometric and independent of everything, each run pure epsilon-DP.
 
     Bound
@@ -74,7 +76,7 @@ def liu_talwar(epsilon):
     return 3 * epsilon                                                        # [C1]
 
 
-def poisson_stopped_epsilon(accountant, ledger, delta, expected_runs):
+def poisson_stopped_epsilon(accountant: RenyiAccountant, ledger: Ledger, delta: float, expected_runs: float) -> float:
     r"""Epsilon of the best of K runs, K Poisson with mean `expected_runs`, each run recorded in `ledger`, by Renyi.
 
     Bound

@@ -4,14 +4,18 @@ A curve on a grid is a pair of arrays: alphas rising from 0 to 1, and betas, con
 the grid's points. f_(eps,delta), G_mu, sampling and symmetrising keep a curve convex.
 """
 import math
+from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import NumericalBoundError, ParameterError
 from ..validate import in_range, non_negative, probability
+from .accountant import Accountant
+from .ledger import Ledger
 
 
-def epsilon_delta_curve(alphas, epsilon, delta):
+def epsilon_delta_curve(alphas: NDArray, epsilon: float, delta: float) -> NDArray:
     r"""The curve of (epsilon, delta)-DP.
 
     Bound
@@ -29,7 +33,7 @@ def epsilon_delta_curve(alphas, epsilon, delta):
     return np.maximum(0.0, np.maximum(steep, math.exp(-epsilon) * (1 - delta - alphas)))     # [C1]
 
 
-def gaussian_curve(alphas, mu):
+def gaussian_curve(alphas: NDArray, mu: float) -> NDArray:
     r"""The curve of telling N(0, 1) from N(mu, 1).
 
     Bound
@@ -44,7 +48,7 @@ def gaussian_curve(alphas, mu):
     return ndtr(-ndtri(np.asarray(alphas, dtype=np.float64)) - mu)                           # [C1]
 
 
-def sampled_curve(alphas, betas, sampling_probability):
+def sampled_curve(alphas: NDArray, betas: NDArray, sampling_probability: float) -> NDArray:
     r"""p f + (1-p) Id: one direction of the Poisson-sampled mechanism.
 
     Bound
@@ -57,15 +61,15 @@ def sampled_curve(alphas, betas, sampling_probability):
     return sampling_probability * np.asarray(betas) + (1 - sampling_probability) * (1 - np.asarray(alphas))     # [C1]
 
 
-def inverse_curve(alphas, betas):
+def inverse_curve(alphas: NDArray, betas: NDArray) -> NDArray:
     """f^-1 on the same grid: the smallest a at which f is at most the given level."""
     betas = np.asarray(betas, dtype=np.float64)
     return np.interp(alphas, betas[::-1], np.asarray(alphas)[::-1], left=1.0 if betas[-1] > 0 else None)
 
 
-def double_conjugate(alphas, betas):
+def double_conjugate(alphas: NDArray, betas: NDArray) -> NDArray:
     """The largest convex curve below the points, f**: the lower convex hull, on the same grid."""
-    kept = []
+    kept: list[tuple[float, float]] = []
     for point in zip(alphas, betas):
         while len(kept) > 1 and _turns_up(kept[-2], kept[-1], point) <= 0:
             kept.pop()
@@ -73,12 +77,12 @@ def double_conjugate(alphas, betas):
     return np.interp(alphas, *np.array(kept).T)
 
 
-def symmetrised(alphas, betas):
+def symmetrised(alphas: NDArray, betas: NDArray) -> NDArray:
     """min(f, f^-1)**: both directions of the neighbouring relation at once."""
     return double_conjugate(alphas, np.minimum(betas, inverse_curve(alphas, betas)))
 
 
-def composed(alphas, first, second):
+def composed(alphas: NDArray, first: NDArray, second: NDArray) -> NDArray:
     r"""The composition of two curves on one grid: both tests at once.
 
     Bound
@@ -98,7 +102,8 @@ def composed(alphas, first, second):
     return np.clip(np.interp(alphas, errors, missed), 0.0, 1.0)                              # [C1]
 
 
-def accountant_curve(accountant, ledger, alphas, epsilons=None):
+def accountant_curve(accountant: Accountant, ledger: Ledger, alphas: NDArray,
+                     epsilons: Iterable[float] | None = None) -> NDArray:
     """A lower bound on the trade-off curve: the maximum of the lines that an accountant's certified deltas give."""
     if epsilons is None:
         epsilons = np.linspace(0.0, max(1.0, min(accountant.epsilon(ledger, 1e-6).upper, 100.0)), 40)
@@ -106,7 +111,7 @@ def accountant_curve(accountant, ledger, alphas, epsilons=None):
     return np.max(curves, axis=0)
 
 
-def true_positive_rate(alphas, betas, false_positive_rate):
+def true_positive_rate(alphas: NDArray, betas: NDArray, false_positive_rate: float) -> float:
     """The largest power of a test at the given false positive rate, 1 - f."""
     in_range(0, 1, false_positive_rate=false_positive_rate)
     if len(alphas) != len(betas):

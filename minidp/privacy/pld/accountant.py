@@ -1,6 +1,7 @@
 """The loss-distribution accountant: a certified interval around the true epsilon, by FFT."""
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -62,9 +63,9 @@ class LossDistributionAccountant(Accountant):
 
     name = "loss_distribution"
 
-    def __init__(self, relation=NeighbouringRelation.ADD_REMOVE):
+    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
         super().__init__(relation)
-        self._grids = {}
+        self._grids: dict[Any, Any] = {}
 
     def covers(self, primitive):
         return not isinstance(primitive, FixedSizeSampled) and super().covers(primitive)
