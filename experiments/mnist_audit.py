@@ -41,14 +41,10 @@ def with_canaries(dataset, canaries, rng):
     return changed, dataset.x_train[chosen], labels[chosen], included
 
 
-def losses(folder, config, images, labels):
+def losses(folder, images, labels):
     """The saved model's loss on each image."""
-    x, rng = mnist_pca.to_float(images), np.random.default_rng(0)
-    body = mnist_pca.make_body(config, x.shape[1], 10, rng)
-    head = [] if config.projection == "none" else [nn.Project(np.zeros((x.shape[1], config.pca_dim), np.float32))]
-    model = nn.Sequential(head + body.layers, (x.shape[1],))
-    load_model(folder / "model.npz", model)
-    return nn.SoftmaxCrossEntropy()(model.predict(x), labels)[0]
+    network = load_model(folder / "model.npz").network
+    return nn.SoftmaxCrossEntropy()(network.predict(mnist_pca.to_float(images)), labels)[0]
 
 
 def main(argv=None):
@@ -84,7 +80,7 @@ def main(argv=None):
 
 def _report(result, config, planted, options):
     images, labels, included = planted
-    scores = -losses(Path(config.out), config, images, labels)
+    scores = -losses(Path(config.out), images, labels)
     bound = empirical.one_run_epsilon(scores, included, result["delta"], CONFIDENCE)
     fpr, tpr, area = empirical.roc(scores[included], scores[~included])
     uppers = [float(found["upper"]) for found in result["epsilon"].values()

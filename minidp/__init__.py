@@ -10,4 +10,4 @@ from .lazy import names_of
 __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = names_of(__name__, {name: () for name in (
     "audit", "backend", "data", "errors", "grads", "host", "mechanism", "nn", "privacy", "run", "streams",
-    "train")})
+    "train")} | {"run.model": ("load_model",)})

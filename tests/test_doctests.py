@@ -7,8 +7,9 @@ import pytest
 
 from minidp import privacy
 
-MODULES = ["minidp.numbers", *(found.name for found in pkgutil.walk_packages(privacy.__path__, "minidp.privacy."))]
-EXAMPLES = {"minidp.numbers", *(f"minidp.privacy.{name}" for name in (
+MODULES = ["minidp.numbers", "minidp.run.model",
+           *(found.name for found in pkgutil.walk_packages(privacy.__path__, "minidp.privacy."))]
+EXAMPLES = {"minidp.numbers", "minidp.run.model", *(f"minidp.privacy.{name}" for name in (
     "accountant", "budget", "calibrate", "catalogue", "gaussian", "ledger", "moments", "pld.accountant", "renyi"))}
 
 

@@ -134,6 +134,12 @@ class Conv2D(Layer):
         if bias:
             self.params["b"] = zeros(rng, (out_channels,), dtype)
 
+    def settings(self):
+        """Channels, kernel, stride, padding, bias."""
+        *kernel, in_channels, out_channels = self.params["W"].shape
+        return {"in_channels": in_channels, "out_channels": out_channels, "kernel": kernel, "stride": self.window.stride,
+                "padding": self.window.padding, "bias": "b" in self.params}
+
     @property
     def input_shape(self):
         """("H", "W", C)."""

@@ -34,6 +34,11 @@ class Dense(Layer):
         if bias:
             self.params["b"] = zeros(rng, (outputs,), dtype)
 
+    def settings(self):
+        """inputs, outputs, bias."""
+        inputs, outputs = self.params["W"].shape
+        return {"inputs": inputs, "outputs": outputs, "bias": "b" in self.params}
+
     @property
     def input_shape(self):
         """(I,)."""

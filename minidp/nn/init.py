@@ -5,11 +5,24 @@ dense weight (I, O) these are I and O, of a kernel (kh, kw, C, O) kh kw C and kh
 A vector (O,) has fan-in 1.
 """
 import math
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 
 import numpy as np
 
 TRUNCATION = 2.0  # in standard deviations
+_SHAPES_ONLY = ContextVar("shapes_only", default=False)
+
+
+@contextmanager
+def shapes_only(wanted=True):
+    """Within it `zeros` and `constant` give read-only arrays that hold one number: whose values come from a file."""
+    token = _SHAPES_ONLY.set(wanted)
+    try:
+        yield
+    finally:
+        _SHAPES_ONLY.reset(token)
 
 
 def _fans(shape):
@@ -18,7 +31,7 @@ def _fans(shape):
 
 def zeros(rng, shape, dtype):
     """All zero; draws nothing."""
-    return np.zeros(shape, dtype)
+    return _full(0, rng, shape, dtype)
 
 
 def constant(value):
@@ -27,6 +40,8 @@ def constant(value):
 
 
 def _full(value, rng, shape, dtype):
+    if _SHAPES_ONLY.get():
+        return np.broadcast_to(np.full((), value, dtype), shape)
     return np.full(shape, value, dtype)
 
 

@@ -1,8 +1,9 @@
 """What every layer offers: forward, backward, and the factors of its per-example gradients."""
+from inspect import signature
 from typing import NamedTuple
 
 from ..backend import namespace_of
-from ..errors import ShapeError
+from ..errors import ParameterError, ShapeError
 from ..validate import inexact
 
 
@@ -27,7 +28,8 @@ class Layer:
     compute_dx(dy, kept) -> dx        no parameter gradient in here
     compute_grads(dy, kept)           {parameter name: PerExampleGrad}; leave it out where nothing is trained
 
-    and `shape_of_y` where the output has another shape than the input.
+    and `shape_of_y` where the output has another shape than the input. `settings` is needed where the constructor's
+    arguments do not stand in attributes or constants of the same names; a model file is written from it.
 
     Guarantees, of every layer
         Example b of every result depends on example b of the input only, but for the rounding of matrix products, which
@@ -93,6 +95,18 @@ class Layer:
     def compute_grads(self, dy, kept):
         """{parameter name: PerExampleGrad}."""
         return {}
+
+    def settings(self):
+        """{argument: value} with which the constructor makes this layer again: JSON values, arrays of `constants`.
+
+        Arguments named rng, init, dtype and name are left out. Raises ParameterError where an argument has no attribute.
+        """
+        found = {}
+        for argument in [each for each in signature(type(self)).parameters if each not in ("rng", "init", "dtype", "name")]:
+            if argument not in self.constants and not hasattr(self, argument):
+                raise ParameterError(f"{self.where}: no attribute {argument}, an argument of {type(self).__name__}(...)")
+            found[argument] = self.constants[argument] if argument in self.constants else getattr(self, argument)
+        return found
 
     @property
     def where(self):

@@ -107,6 +107,10 @@ class GroupNorm(_Norm):
         super().__init__((channels,), epsilon, dtype, name)
         self.groups = groups
 
+    def settings(self):
+        """channels, groups, epsilon."""
+        return {"channels": self.params["scale"].shape[0], "groups": self.groups, "epsilon": self.epsilon}
+
     def _view(self, shape):
         (channels,) = self.params["scale"].shape
         if len(shape) < 2 or shape[-1] != channels:
@@ -144,6 +148,10 @@ class LayerNorm(_Norm):
         for size in shape:
             count(1, shape=size)
         super().__init__(shape, epsilon, dtype, name)
+
+    def settings(self):
+        """shape, epsilon."""
+        return {"shape": self.params["scale"].shape, "epsilon": self.epsilon}
 
     def _view(self, shape):
         own = self.params["scale"].shape

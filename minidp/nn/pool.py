@@ -17,6 +17,10 @@ class _Pool(Layer):
         size = pair(window=window)
         self.window = Window(size, size if stride is None else pair(stride=stride), padding)
 
+    def settings(self):
+        """window, stride, padding."""
+        return {"window": self.window.size, "stride": self.window.stride, "padding": self.window.padding}
+
     def shape_of_y(self, input_shape):
         """(H', W', C)."""
         return (*self.window.output(self.where, input_shape), input_shape[2])

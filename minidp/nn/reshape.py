@@ -119,6 +119,10 @@ class Project(Layer):
             raise ShapeError(f"project: expected a matrix of shape (I, K), got {tuple(matrix.shape)}")
         self.constants = {"P": matrix}
 
+    def settings(self):
+        """matrix: the constant P."""
+        return {"matrix": self.constants["P"]}
+
     @property
     def input_shape(self):
         """(I,)."""

@@ -43,8 +43,19 @@ def load_arrays(path, kind=None):
         raise CheckpointError(f"{path}: expected a {kind}, got a {header.get('kind')}")
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray) or array.dtype.kind != "f" or not np.isfinite(array).all():
-            raise CheckpointError(f"{path}: expected finite floating-point numbers in {name}")
+            raise CheckpointError(f"{path}: expected finite floating-point numbers in {' '.join(name.split())}")
     return arrays, header
+
+
+def refuse_misfits(path, stored, target):
+    """Raise CheckpointError where {name: array} `stored` has not the names and shapes of `target`."""
+    odd = [f"{name} is missing" for name in sorted({*target} - {*stored})] + [
+        f"{name} is not expected" for name in sorted({*stored} - {*target})]
+    if odd:
+        raise CheckpointError(f"{path}: {' '.join('; '.join(odd).split())}")  # in one line, whatever the names are
+    for name, array in target.items():
+        if tuple(stored[name].shape) != tuple(array.shape):
+            raise CheckpointError(f"{path}: expected {name} of shape {tuple(array.shape)}, got {tuple(stored[name].shape)}")
 
 
 def restore(path, stored, target):
@@ -52,29 +63,12 @@ def restore(path, stored, target):
 
     Raises CheckpointError for an array that is missing, extra, of another shape or of more precision.
     """
-    odd = [f"{name} is missing" for name in sorted({*target} - {*stored})] + [
-        f"{name} is not expected" for name in sorted({*stored} - {*target})]
-    if odd:
-        raise CheckpointError(f"{path}: {'; '.join(odd)}")
+    refuse_misfits(path, stored, target)
     for name, array in target.items():
-        if stored[name].shape != tuple(array.shape):
-            raise CheckpointError(f"{path}: expected {name} of shape {tuple(array.shape)}, got {stored[name].shape}")
         if not np.can_cast(stored[name].dtype, array.dtype):
             raise CheckpointError(f"{path}: expected {name} of dtype {array.dtype}, got {stored[name].dtype}")
     for name, array in target.items():
         array[...] = namespace_of(array).asarray(stored[name].astype(array.dtype))
-
-
-def save_model(path, network, about=None):
-    """Write a network's parameters and constants, with a dictionary `about` of facts on how it was made."""
-    save_arrays(path, network.state(), {"kind": "model", "about": about or {}})
-
-
-def load_model(path, network):
-    """Read `save_model`'s file into a network of the same shape; returns `about`. Refuses what `restore` does."""
-    arrays, header = load_arrays(path, "model")
-    restore(path, arrays, network.state())
-    return header.get("about") or {}
 
 
 def refuse_differences(path, before, now):

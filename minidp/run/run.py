@@ -16,6 +16,7 @@ from ..privacy.ledger import SETUP, STEP
 from ..train import Averaged, KeptBest, Progress, Trainer
 from ..validate import count, one_of
 from . import checkpoint, folder as folders, progress as seen, record as records
+from .model import as_model, describe, save_model
 from .picture import save_curves
 from .statement import render
 
@@ -66,6 +67,7 @@ class Run:
         one_of(tuple(ACCOUNTANTS), accountant=budget.accountant.name)  # so that anybody can compute the figures again
         if plan.steps < 1:
             raise ParameterError(f"expected a plan of at least 1 step, got steps={plan.steps}")
+        describe(network)  # a layer that model.npz cannot hold is refused before anything is charged
         self.network, self.loss, self.optimizer, self.plan, self.streams = network, loss, optimizer, plan, streams
         self.name, self.command, self.public, self.quiet = name, command, tuple(public), quiet
         self.augmentation_multiplicity, self.batch_size = augmentation_multiplicity, batch_size
@@ -129,15 +131,17 @@ class Run:
         x, y            training inputs (an array or data.Examples) and targets, on the network's device
         x_test, y_test  what accuracy is measured on, if given: not protected
         example_weight  (N,) in [0, 1], or None for 1: what each example's clipped gradient is multiplied by
-        model           the network with what stands fixed before it, which is what model.npz then holds
+        model           the network with what stands fixed before it, or a `Model` of that with classes or bounds, which
+                        model.npz then holds; by default the classes of SoftmaxCrossEntropy are 0 to K-1
         about           a dictionary for result.json, or a function that returns it, called while the weights that are
                         released stand in the network; what is named ..._not_private is listed as such
 
         Ctrl-C stops after the current step with a checkpoint; `stopped` then says "interrupted". The ledger is on disk
         before each block of one epoch, a checkpoint after it.
         """
-        model = model or self.network
         try:
+            self.model = as_model(model or self.network, self.loss)
+            describe(model := self.model.network)
             self.examples, self.tested = (x, y), None if x_test is None else (x_test, y_test)
             self.example_weight = example_weight
             self.check_rows(x, y)
@@ -211,7 +215,8 @@ class Run:
             last = seen.measure(self, record.progress.step, whole=True)
             result = records.make_result(self, record, last, (about() if callable(about) else about) or {}, seconds)
             self.folder.charge(self.ledger)
-            checkpoint.save_model(path / folders.MODEL, model, {key: result[key] for key in ("experiment", "dataset", "steps")})
+            save_model(path / folders.MODEL, model, {key: result[key] for key in ("experiment", "dataset", "steps")},
+                       self.model.classes, self.model.target_bounds, result["ledger_sha256"])
         history = [row for row in history if row["step"] < record.progress.step] + [last]
         seen.write_metrics(path / folders.METRICS, history)
         column = {name: [row[name] for row in history] for name in seen.COLUMNS}

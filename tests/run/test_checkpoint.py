@@ -10,7 +10,7 @@ import pytest
 from minidp.errors import CheckpointError
 from minidp.privacy import Filter, Ledger, MomentsAccountant
 from minidp.streams import Streams
-from minidp.run import load_checkpoint, load_model, restore_training, save_checkpoint, save_model
+from minidp.run import load_checkpoint, load_weights, restore_training, save_checkpoint, save_model
 from minidp.run.checkpoint import load_arrays, save_arrays
 from minidp.train import OPTIMIZERS, SGD, Adam, Progress
 from tests.support.training import SAMPLERS, make_data, make_network, make_trainer, values
@@ -175,7 +175,7 @@ def test_damage_anywhere_is_refused_or_harmless(tmp_path):
     for place in range(0, len(data), 3):
         path.write_bytes(data[:place] + bytes([data[place] ^ (1 << place % 8)]) + data[place + 1 :])
         try:
-            about = load_model(path, other)
+            about = load_weights(path, other)
         except CheckpointError:
             refused += 1
         else:
@@ -238,11 +238,11 @@ def test_models_go_out_and_come_back(backend, tmp_path):
     for array in other.params.values():
         array.fill(0)
     save_model(tmp_path / "m.npz", network, {"accuracy": 0.9, "epsilon": "inf"})
-    assert load_model(tmp_path / "m.npz", other) == {"accuracy": 0.9, "epsilon": "inf"}
+    assert load_weights(tmp_path / "m.npz", other) == {"accuracy": 0.9, "epsilon": "inf"}
     assert_same(values(network), values(other))
     some_run(tmp_path / "c.npz")
     with pytest.raises(CheckpointError, match="expected a model, got a checkpoint"):
-        load_model(tmp_path / "c.npz", other)
+        load_weights(tmp_path / "c.npz", other)
 
 
 def test_a_failed_write_leaves_the_last_checkpoint(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from minidp.__main__ import main
 from minidp.errors import BudgetExceededError, CheckpointError, DataError, ParameterError
 from minidp.mechanism import ShuffleSampler
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant, RenyiAccountant
-from minidp.run import RunFolder, load_model
+from minidp.run import RunFolder, load_weights
 from minidp.run.checkpoint import load_arrays, save_arrays
 from minidp.run.verify import verify
 from minidp.train import SGD
@@ -59,7 +59,7 @@ def test_arrays_of_ones_own_are_trained_on_told_of_and_verified(tmp_path, capsys
     assert "| before the first step | mean of the rows |" in (tmp_path / "run" / "privacy.md").read_text()
     assert main(["verify", str(tmp_path / "run")]) == 0 and "0 mismatches" in capsys.readouterr().out
     run = make_run(tmp_path / "run")
-    load_model(tmp_path / "run" / "model.npz", run.network)
+    load_weights(tmp_path / "run" / "model.npz", run.network)
     said = run.summary().splitlines()
     assert [line.split(":")[0] for line in said[-3:]] == ["quote", "read", "check"]
     assert "tightest certified bound" in said[-3] and str(tmp_path / "run") in said[-1]
