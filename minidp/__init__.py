@@ -8,6 +8,4 @@ the process. `minidp.host.tune()` makes a process fast; command lines call it be
 from .lazy import names_of
 
 __version__ = "0.1.0"
-__getattr__, __dir__, __all__ = names_of(__name__, {name: () for name in (
-    "audit", "backend", "data", "errors", "grads", "host", "mechanism", "nn", "privacy", "run", "streams",
-    "train")} | {"run.model": ("load_model",)})
+__getattr__, __dir__, __all__ = names_of(__name__, __file__)      # the names of __init__.pyi

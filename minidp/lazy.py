@@ -1,22 +1,24 @@
 """Names of a package that load on first use, so that importing the package loads no library."""
+import ast
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
-def names_of(package: str,
-             modules: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """(__getattr__, __dir__, __all__) of `package`; `modules` maps each of its modules to the names it gives.
+def names_of(package: str, init: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """(__getattr__, __dir__, __all__) of `package`, whose __init__.py is `init`.
 
-    A module that gives () is a name itself.
+    The file __init__.pyi beside it lists the names as imports, which type checkers and editors read too.
     """
-    module_of = {name: module for module, names in modules.items() for name in names or (module,)}
+    tree = ast.parse(Path(init).with_suffix(".pyi").read_text(encoding="utf-8"))
+    module_of = {alias.name: node.module for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
 
     def getattr_(name):
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(f".{module_of[name]}", package)
-        return getattr(module, name) if modules[module_of[name]] else module
+        module = module_of[name]    # None where the name is itself a module
+        return getattr(import_module(f".{module}", package), name) if module else import_module(f".{name}", package)
 
     return getattr_, lambda: sorted({*vars(sys.modules[package]), *module_of}), list(module_of)

@@ -1,13 +1,4 @@
 """Data sets: MNIST and CIFAR, verified; offline digits; augmentation. Modules are loaded on first use."""
 from ..lazy import names_of
 
-__getattr__, __dir__, __all__ = names_of(__name__, {
-    "augment": ("centre_crop", "distort", "draw_distortions", "standardise_images"),
-    "choose": ("load",),
-    "cifar": ("load_cifar10", "load_cifar100", "load_public"),
-    "dataset": ("Dataset",),
-    "examples": ("Examples", "LabelledExamples"),
-    "fetch": ("cache_dir",),
-    "mnist": ("load_mnist",),
-    "strokes": ("load_strokes",),
-})
+__getattr__, __dir__, __all__ = names_of(__name__, __file__)      # the names of __init__.pyi
