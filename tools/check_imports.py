@@ -17,6 +17,7 @@ RANK = {
     "grads": 2,
     "nn": 3, "privacy": 3, "data": 3,
     "mechanism": 4,
+    "defaults": 4,
     "train": 5,
     "audit": 6, "run": 6,
     "__init__": 7,
