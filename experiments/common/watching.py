@@ -30,10 +30,10 @@ class _WatchedLot(Sanitizer):
     raw_medians: dict = field(default_factory=dict, compare=False)
     raw_norms: list = field(default_factory=list, compare=False)
 
-    def add_clipped(self, grads, into=None):
+    def add_clipped(self, grads, into=None, example_weight=None):
         self.raw_norms.append({group.name: to_host(sum(grads[key].sq_norms() for key in group.keys)) ** 0.5
                                for group in self.groups})
-        return super().add_clipped(grads, into)
+        return super().add_clipped(grads, into, example_weight)
 
     def release(self, raw_sum, rng):
         for group in self.groups:
