@@ -75,6 +75,7 @@ LAYERS = [LayerCase(*row) for row in (
     ("group norm", _drawn(nn.GroupNorm, 4, 2), (2, 3, 4), reference.normalised(reference.channel_groups(2)), (2, 3, 5)),
     ("layer norm", _drawn(nn.LayerNorm, 4), (3, 4), reference.normalised(reference.last_axes(1)), (4, 3)),
     ("layer norm of two axes", _drawn(nn.LayerNorm, (2, 3)), (2, 2, 3), reference.normalised(reference.last_axes(2)), (3,)),
+    ("unit norm", _plain(nn.UnitNorm), (2, 3), reference.unit_norm),
     ("dropout in evaluation", _plain(nn.Dropout, 0.5), (2, 3), reference.identity),
 )]
 

@@ -100,6 +100,11 @@ def normalised(x, params, sets, epsilon=1e-5):
     return y
 
 
+def unit_norm(x, params):
+    """x_b / sqrt(sum of the squares of all numbers of x_b)."""
+    return np.array([x_b / math.sqrt(sum(float(v) ** 2 for v in x_b.flat)) for x_b in x]).reshape(x.shape)
+
+
 def channel_groups(groups):
     """For `normalised`: the indices of each group of neighbouring channels, all positions together."""
     return lambda shape: [[index for index in np.ndindex(shape) if index[-1] * groups // shape[-1] == g]

@@ -10,6 +10,8 @@ from .network import Sequential
 from .norm import GroupNorm, LayerNorm
 from .pool import AvgPool2D, MaxPool2D
 from .reshape import Flatten, Project, Standardise
+from .unitnorm import UnitNorm
 
 __all__ = ["AvgPool2D", "Conv2D", "Dense", "Dropout", "Flatten", "GroupNorm", "Layer", "LayerNorm", "MaxPool2D", "Project",
-           "ReLU", "Sequential", "Sigmoid", "Softmax", "SoftmaxCrossEntropy", "SquaredError", "Standardise", "Tanh", "init"]
+           "ReLU", "Sequential", "Sigmoid", "Softmax", "SoftmaxCrossEntropy", "SquaredError", "Standardise", "Tanh",
+           "UnitNorm", "init"]

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from minidp import nn
+from minidp.backend import to_host
 from minidp.errors import ParameterError, ShapeError
 
 
@@ -22,6 +23,16 @@ def test_a_group_of_one_number_is_refused():
     with pytest.raises(ShapeError, match="expected two or more numbers"):
         nn.LayerNorm(1).forward(np.zeros((2, 5, 1)))
     assert nn.GroupNorm(4, 4).forward(np.zeros((2, 3, 4)))[0].shape == (2, 3, 4)  # three positions are enough
+
+
+@pytest.mark.parametrize("size", [1e30, 1.0, 1e-30])
+def test_rows_of_any_size_get_unit_length_and_rows_of_zeros_stay(size, backend):
+    x = np.array([[3, 4], [0, 0], [-6, 8]], np.float32) * np.float32(size)
+    layer, dy = nn.UnitNorm(), np.array([[4, -3], [1, 1], [-6, 8]], np.float32)
+    y, cache = layer.forward(backend.asarray(x))
+    np.testing.assert_allclose(to_host(y), [[0.6, 0.8], [0, 0], [-0.6, 0.8]], rtol=1e-6)
+    dx = to_host(layer.backward(backend.asarray(dy), cache)) * np.float32(size)
+    np.testing.assert_allclose(dx, [[0.8, -0.6], [0, 0], [0, 0]], atol=1e-6)  # across, zero, along
 
 
 def test_wrong_settings_and_shapes_are_refused():
