@@ -5,15 +5,19 @@ import pkgutil
 
 import pytest
 
-from minidp import privacy
+import minidp
 
-MODULES = ["minidp.numbers", "minidp.run.model",
-           *(found.name for found in pkgutil.walk_packages(privacy.__path__, "minidp.privacy."))]
-EXAMPLES = {"minidp.numbers", "minidp.run.model", *(f"minidp.privacy.{name}" for name in (
-    "accountant", "budget", "calibrate", "catalogue", "gaussian", "ledger", "moments", "pld.accountant", "renyi"))}
+MODULES = [found.name for found in pkgutil.walk_packages(minidp.__path__, "minidp.")
+           if not found.name.startswith(("minidp.audit", "minidp.commands", "minidp.__main__"))]
+EXAMPLES = {f"minidp.{name}" for name in (
+    "data.choose", "mechanism.clip", "mechanism.pca", "mechanism.plan", "mechanism.sampling", "mechanism.sanitizer",
+    "mechanism.schedule", "nn.loss", "nn.network", "numbers", "privacy.accountant", "privacy.budget", "privacy.calibrate",
+    "privacy.catalogue", "privacy.gaussian", "privacy.group_privacy", "privacy.ledger", "privacy.moments",
+    "privacy.pld.accountant", "privacy.renyi", "run.model", "run.run", "streams")}
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples_run(name):
+def test_examples_run(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))      # where examples write
     failed, tried = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert failed == 0 and (tried > 0 or name not in EXAMPLES)

@@ -23,6 +23,10 @@ def load(dataset: str = "auto", data_dir: StrPath | None = None, on_notice: Call
     progress   whether downloading and drawing show a bar on a terminal
 
     Raises DataError, one line; ParameterError for another name or sizes that the data set does not have.
+
+    >>> digits = load("strokes", sizes=(100, 20), on_notice=lambda line: None, progress=False)
+    >>> digits.x_train.shape, digits.y_test.shape, digits.nominal_size
+    ((100, 28, 28), (20,), 100)
     """
     validate.one_of(("auto", "mnist", "strokes"), dataset=dataset)
     sizes = SIZES if sizes is None else tuple(sizes)

@@ -118,7 +118,12 @@ def flat_group(keys: Iterable[Key], clip_norm: Setting, noise_multiplier: Settin
 
 def per_layer_groups(keys: Iterable[Key], clip_norm: Setting | Mapping[str, Setting],
                      noise_multiplier: Setting | Mapping[str, Setting]) -> list[ClipGroup]:
-    """One group per layer, as in Section 5.2. Either number may be a dictionary by layer name."""
+    """One group per layer, as in Section 5.2. Either number may be a dictionary by layer name.
+
+    >>> keys = [("dense1", "W"), ("dense1", "b"), ("dense2", "W")]
+    >>> [(group.name, group.clip_norm) for group in per_layer_groups(keys, {"dense1": 4.0, "dense2": 1.0}, 2.0)]
+    [('dense1', 4.0), ('dense2', 1.0)]
+    """
     layers = list(dict.fromkeys(layer for layer, _ in keys))
     for setting in (clip_norm, noise_multiplier):
         if isinstance(setting, dict) and set(setting) != set(layers):

@@ -47,6 +47,13 @@ class PrivatePCA:
     Raises
         ParameterError   sigma_p is negative or not finite, dimensions above D
         ShapeError       x is not a matrix
+
+    >>> from minidp.privacy import Filter, MomentsAccountant
+    >>> rng = np.random.default_rng(0)
+    >>> budget = Filter(MomentsAccountant(), epsilon=1.0, delta=1e-5)
+    >>> projection = PrivatePCA(3, noise_multiplier=8.0).fit(rng.standard_normal((1000, 20)), budget, rng)
+    >>> projection.shape, budget.ledger.items()
+    ((20, 3), [(Gaussian(noise_multiplier=8.0), 1)])
     """
 
     dimensions: int

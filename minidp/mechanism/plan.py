@@ -34,6 +34,15 @@ class Plan:
 
     Raises
         ParameterError   steps or expected_lot_size out of range; shuffled lots with a schedule of C or sigma
+
+    >>> from minidp.mechanism import flat_group
+    >>> from minidp.privacy import MomentsAccountant
+    >>> groups = flat_group([("dense1", "W"), ("dense1", "b")], clip_norm=1.0, noise_multiplier=4.0)
+    >>> plan = Plan(PoissonSampler(0.01), Sanitizer(groups), steps=10_000, expected_lot_size=600)
+    >>> round(MomentsAccountant().epsilon(plan.ledger(), 1e-5).upper, 4)
+    1.2586
+    >>> plan.fitted(MomentsAccountant(), Ledger(), 2.0, 1e-5).steps
+    24644
     """
 
     sampler: object

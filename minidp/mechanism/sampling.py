@@ -35,6 +35,9 @@ class PoissonSampler:
 
     Guarantees
         q is public: derive it from a nominal data set size, never from the data at hand.
+
+    >>> [lot.tolist() for lot in PoissonSampler(0.2).lots(10, steps=3, rng=np.random.default_rng(1))]
+    [[6, 9], [8], [9]]
     """
 
     sampling_probability: float

@@ -45,6 +45,10 @@ class LinearDecay:
 
     Source
         [F1]  Abadi et al. 2016, Section 5.2: the learning rate falls from 0.1 to 0.052 over 10 epochs and stays
+
+    >>> rate = LinearDecay(0.1, 0.05, steps=100)
+    >>> rate(0), rate(50), rate(1000)
+    (0.1, 0.07500000000000001, 0.05)
     """
 
     initial: float

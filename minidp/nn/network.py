@@ -29,6 +29,14 @@ class Sequential:
     Raises
         ShapeError      a layer does not fit the one before it
         ParameterError  two layers have one name, or `frozen` names none
+
+    >>> import numpy as np
+    >>> from minidp import nn
+    >>> rng = np.random.default_rng(0)
+    >>> network = nn.Sequential([nn.Dense(20, 32, rng=rng), nn.ReLU(), nn.Dense(32, 2, rng=rng)], (20,))
+    >>> z, caches = network.forward(np.zeros((5, 20), np.float32))
+    >>> z.shape, list(network.params)
+    ((5, 2), [('dense1', 'W'), ('dense1', 'b'), ('dense2', 'W'), ('dense2', 'b')])
     """
 
     def __init__(self, layers, input_shape, frozen=()):

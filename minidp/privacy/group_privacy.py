@@ -21,6 +21,12 @@ def group_epsilon(accountant: Accountant, ledger: Ledger, delta: float, group_si
         [C1]  own derivation: sensitivity grows k-fold. With probability (1-q)^k no member is in the lot; otherwise at
               most k are, a shift of at most k, and sampling preserves domination (Zhu, Dong, Wang 2022, Theorem 11)
         [C2]  Abadi et al. 2016, Section 2.1; Vadhan 2017, Lemma 2.2
+
+    >>> from minidp.privacy import MomentsAccountant
+    >>> ledger = Ledger()
+    >>> ledger.append(Gaussian(10.0))
+    >>> [round(group_epsilon(MomentsAccountant(), ledger, 1e-5, k).upper, 3) for k in (1, 2, 5)]
+    [0.485, 0.98, 2.526]
     """
     check_count(1, group_size=group_size)
     single = accountant.epsilon(ledger, delta)

@@ -25,12 +25,18 @@ HASHED = 2**28  # bytes of an array that a resumed run recognises it by
 class Run:
     """A Trainer whose ledger, checkpoint, metrics, result and privacy statement are files of one folder.
 
-        run = Run("runs/mine", network, nn.SoftmaxCrossEntropy(), SGD(0.5), plan, budget, Streams())
-        mean = run.release_first("mean", event, "mean of the rows", draw_mean)      # optional, any number of them
-        result = run.train(x, y, x_test, y_test)
-        print(run.summary())
+    >>> import tempfile
+    >>> from minidp import mechanism, nn, privacy, streams, train
+    >>> x, y, streams = np.eye(200, 4, dtype=np.float32), np.arange(200) % 2, streams.Streams(seed=1)
+    >>> network = nn.Sequential([nn.Dense(4, 2, rng=streams.init)], (4,))
+    >>> groups = mechanism.flat_group(network.params, clip_norm=1.0, noise_multiplier=2.0)
+    >>> plan = mechanism.Plan(mechanism.PoissonSampler(0.1), mechanism.Sanitizer(groups), steps=20, expected_lot_size=20)
+    >>> run = Run(tempfile.mkdtemp(), network, nn.SoftmaxCrossEntropy(), train.SGD(0.5), plan,
+    ...           Filter(privacy.MomentsAccountant(), epsilon=2.0, delta=1e-5), streams, quiet=True)
+    >>> run.train(x, y, x, y)["steps"]
+    20
 
-    The same lines again go on with a run that was interrupted or killed, and return the result of a finished one.
+    Before `train`, `run.release_first` may release more from the data, any number of times. The same lines again go on with a run that was interrupted or killed, and return the result of a finished one.
     `python -m minidp verify runs/mine` checks what the folder says. Without a seed, lots that a crash took stay
     charged, and the run gets that many fewer; with a seed they are drawn again, the same.
 
