@@ -13,6 +13,7 @@ from common.verdicts import compare
 
 from minidp.cli import user_errors
 from minidp.files import write_json
+from minidp.numbers import upper_text
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant, PoissonSampled
 from minidp.privacy.catalogue import ACCOUNTANTS, make
 from minidp.privacy.plots import save_epsilon_curves
@@ -110,7 +111,11 @@ def main(argv=None):
     compare(result)
     for figure, remark in result["remarks"].items():
         print(f"the paper's {figure}: {remark}")
-    print(f"wrote {out}/figure_2.png, {out}/all_accountants.png, their CSV, {out}/result.json")
+    epsilon = found["loss_distribution"][-1].upper
+    print(f"quote: epsilon {upper_text(epsilon)} at delta {config.delta:g} after {epochs[-1]:g} epochs (loss_distribution, the "
+          f"tightest certified bound)\nread:  {out}/figure_2.png, {out}/all_accountants.png (CSV beside them, {out}/result.json)\n"
+          f"next:  python -m minidp epsilon --noise-multiplier {config.noise_multiplier:g} --sampling-probability {q:g} "
+          f"--epochs {config.epochs:g} --delta {config.delta:g}")
     return result
 
 

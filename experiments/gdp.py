@@ -10,7 +10,7 @@ what that noise is worth. What a tight and certified accountant may save without
 import math
 from dataclasses import dataclass
 
-from common.config import option, parse
+from common.config import option, parse, tell
 from common.sweep_figures import Figure, row
 from common.sweep_flags import DigitSweepFlags
 from common.sweep_plots import draw_claims
@@ -61,6 +61,13 @@ def claims_of(sigma, epochs):
     return {"sigma": sigma, "epochs": epochs, "claim": claim, "accountants": found}
 
 
+def claim_text(claim):
+    """One published setting in a line."""
+    return f"sigma {claim['sigma']}, {claim['epochs']} epochs, claim {upper_text(claim['claim'])}: " + "; ".join(
+        f"{name} {one['noise_multiplier']:.4f}, worth {lower_text(one['worth']['lower'])} to "
+        f"{upper_text(one['worth']['upper'])}" for name, one in claim["accountants"].items())
+
+
 def points_of(config, claims):
     """{(optimizer, accountant): point} of the trained setting."""
     claim = claims[config.setting - 1]
@@ -76,7 +83,10 @@ def main(argv=None):
     with user_errors() as note:
         config = parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])
         note.saved = "finished runs and checkpoints are kept; the same command goes on"
-        claims = [claims_of(*setting) for setting in SETTINGS]
+        claims = []
+        for setting in SETTINGS:
+            claims.append(claims_of(*setting))
+            tell(config, claim_text(claims[-1]))
         points = points_of(config, claims)
 
         def summarise(results, smoke):
@@ -84,13 +94,8 @@ def main(argv=None):
                 {"optimizer": optimizer, "by": name, **row(point.name, results[point.name])}
                 for (optimizer, name), point in points.items() if point.name in results]}
 
-        summary = config.make(NAME, Figure(lambda smoke: list(points.values()), summarise, draw_claims), NAME,
-                              delta=DELTA, lot_size=LOT, setting=config.setting)
-        for claim in claims:
-            print(f"sigma {claim['sigma']}, {claim['epochs']} epochs, claim {upper_text(claim['claim'])}: " + "; ".join(
-                f"{name} {one['noise_multiplier']:.4f}, worth {lower_text(one['worth']['lower'])} to "
-                f"{upper_text(one['worth']['upper'])}" for name, one in claim["accountants"].items()))
-    return summary
+        return config.make(NAME, Figure(lambda smoke: list(points.values()), summarise, draw_claims), NAME,
+                           delta=DELTA, lot_size=LOT, setting=config.setting)
 
 
 if __name__ == "__main__":

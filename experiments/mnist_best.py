@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass, replace
 from functools import partial
 
-from common.config import FRACTION, POSITIVE, option
+from common.config import DIGITS, FRACTION, POSITIVE, option
 from common.flags import RunFlags
 from common.job import command_line, facts, finish, load_digits, make_sampler, plan_and_budget, prepare
 from common.views import feature_path, kept_features
@@ -67,7 +67,7 @@ class Config(RunFlags):
     centre: bool = option(True, "do not release and subtract the features' mean")
     held_out: int = option(0, "training images at the end that are tested on in place of the test set",
                            partial(in_range, 0, 50_000))
-    dataset: str = option("auto", "digits", choices=("auto", "mnist", "strokes"))
+    dataset: str = option("auto", DIGITS, choices=("auto", "mnist", "strokes"))
 
     def __post_init__(self):
         if self.lot_size is None:

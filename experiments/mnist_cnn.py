@@ -10,7 +10,7 @@ and 97.0% for them. Abadi et al. 2016 (Section 4) leave private convolutions ope
 import sys
 from dataclasses import dataclass
 
-from common.config import option
+from common.config import DIGITS, option
 from common.flags import RunFlags
 from common.job import (command_line, facts, finish, load_digits, make_sampler, make_sanitizer, plan_and_budget,
                         prepare)
@@ -40,7 +40,7 @@ class Config(RunFlags):
     clipping: str = option("flat", "what is clipped together", choices=("flat", "per-layer"))
     activation: str = option("relu", "of all layers but the last", choices=("relu", "tanh"))
     learning_rate: float | None = option(None, "constant, in place of that of --setting", non_negative_finite)
-    dataset: str = option("auto", "digits", choices=("auto", "mnist", "strokes"))
+    dataset: str = option("auto", DIGITS, choices=("auto", "mnist", "strokes"))
 
     @property
     def sigma(self):

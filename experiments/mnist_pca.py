@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 
-from common.config import POSITIVE, at_most, option
+from common.config import DIGITS, POSITIVE, at_most, option, tell
 from common.flags import RunFlags
 from common.job import (command_line, facts, finish, load_digits, make_sampler, make_sanitizer, plan_and_budget,
                         prepare)
@@ -53,7 +53,7 @@ class Config(RunFlags):
     learning_rate: float = option(0.1, "at the first step", non_negative_finite)
     final_learning_rate: float = option(0.052, "after --decay-epochs", non_negative_finite)
     decay_epochs: float = option(10.0, "epochs over which the rate falls linearly", partial(in_range, 0, 1e6))
-    dataset: str = option("auto", "digits", choices=("auto", "mnist", "strokes"))
+    dataset: str = option("auto", DIGITS, choices=("auto", "mnist", "strokes"))
 
     @property
     def sigma(self):
@@ -121,6 +121,7 @@ def run(config, name=NAME, make_body=make_body, make_sanitizer=make_sanitizer, a
               **facts(name, config, dataset))
     head = []
     if pca:
+        tell(config, f"DP-PCA of {size:,} images")
         what = (f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std {config.pca_sigma:g} on "
                 f"the second moments, whose sensitivity is {pca.sensitivity(sampler.relation):.4g}")
         head = [nn.Project(run.release_first("pca", pca.event(sampler.relation), what,

@@ -14,6 +14,7 @@ from common.verdicts import compare
 
 from minidp.cli import user_errors
 from minidp.files import write_json
+from minidp.numbers import upper_text
 from minidp.privacy import Gaussian, JointGaussian, Ledger, MomentsAccountant, PoissonSampled, theorem_d1
 from minidp.privacy.budget import max_steps
 from minidp.privacy.catalogue import make
@@ -79,7 +80,11 @@ def main(argv=None):
         print(f"a search of {result['search']['settings']:,} settings: epsilon {search.epsilon_validation:g} for the "
               f"validation set alone, {search.calls:.2g} runs")
         compare(result)
-        print(f"wrote {out}/result.json")
+        medium = result["settings"]["4-7"]
+        print(f"quote: epsilon {upper_text(medium['joint_loss_distribution']['upper'])} at delta {DELTA:g} for sigma 4, PCA 7, "
+              f"{medium['lots']:,} lots, which the paper reports as {medium['reported_epsilon']:g}\nread:  {out}/result.json\n"
+              f"next:  python -m minidp epsilon --noise-multipliers 4,4 --pca-noise-multiplier 7 --sampling-probability {Q:g} "
+              f"--steps {medium['lots']} --delta {DELTA:g}")
     return result
 
 

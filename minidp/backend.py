@@ -4,16 +4,16 @@ Layers keep no backend: they take `xp = namespace_of(x)` from their input. All t
 spell alike is a named function here, so that a faster kernel has one place to go to.
 """
 import math
+import re
 import sys
 from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
 
-from .errors import BackendMismatchError, DeviceUnavailableError
+from .errors import BackendMismatchError, DeviceUnavailableError, ParameterError
 from .host import memory
 from .host.normal import float32_normals
-from .validate import one_of
 
 
 _PLAIN = {np.ndarray}.__contains__
@@ -82,7 +82,8 @@ class Backend:
             if found == 0:
                 raise DeviceUnavailableError("device gpu: CuPy finds no GPU; use --device cpu")
             if not 0 <= device < found:
-                raise DeviceUnavailableError(f"device gpu: expected a device number below {found}, got {device}")
+                raise DeviceUnavailableError(f"device gpu: expected a device number below {found}, got {device}; "
+                                             "CUDA_VISIBLE_DEVICES decides which GPUs are counted")
             cupy.cuda.Device(device).use()
             cupy.zeros(1).sum()
         except DeviceUnavailableError:
@@ -94,21 +95,42 @@ class Backend:
         return cls("gpu", cupy)
 
     @classmethod
-    def pick(cls, device):
-        """The backend for "cpu", "gpu" or "auto" (the GPU if one can be used, else the CPU)."""
-        one_of(("auto", "cpu", "gpu"), device=device)
-        if device == "auto":
-            try:
-                return cls.cupy()
-            except DeviceUnavailableError:
-                return cls.numpy()
-        return cls.cupy() if device == "gpu" else cls.numpy()
+    def pick(cls, device, on_notice=lambda line: None):
+        """The backend for "cpu", "gpu", "gpu:N" or "auto" (the first GPU if it can be used, else the CPU).
+
+        on_notice is called with the line that says what "auto" took, and why it took the CPU. Raises ParameterError for
+        another name, DeviceUnavailableError for a GPU that cannot be used.
+        """
+        check_device(device=device)
+        if device != "auto":
+            return cls.numpy() if device == "cpu" else cls.cupy(int(device.partition(":")[2] or 0))
+        try:
+            found, why = cls.cupy(), ""
+        except DeviceUnavailableError as error:
+            found, why = cls.numpy(), f": {_reason(error)}"
+        on_notice(f"device auto: took {found.name}{why}")
+        return found
 
     def asarray(self, x, dtype=None):
         """The values of x as an array of this backend."""
         if self.xp is np:
             x = to_host(x)
         return self.xp.asarray(x, dtype=dtype)
+
+
+def check_device(**named):
+    """Raise ParameterError unless each is the name of a device."""
+    for name, device in named.items():
+        if not (isinstance(device, str) and re.fullmatch("auto|cpu|gpu(:[0-9]{1,4})?", device)):
+            raise ParameterError(f"expected {name}={device!r:.80} to be auto, cpu, gpu or gpu:N, N the number of a GPU")
+
+
+def _reason(error):
+    """Why there is no GPU, in a few words."""
+    cause = error.__cause__
+    if isinstance(cause, ModuleNotFoundError) and cause.name == "cupy":
+        return "CuPy is not installed"
+    return _first_line(cause or error).removeprefix("device gpu: ").partition(";")[0]
 
 
 # The operations that the two libraries spell differently, or where one has a faster way. Each is defined by

@@ -28,7 +28,7 @@ DPI = 150
 
 def new_figure(rows: int = 1, columns: int = 1, *, title: str = "", notice: str = "",
                panel: tuple[float, float] = (6.4, 4.2), **shared: Any) -> tuple[Figure, list[Axes]]:
-    """(figure, list of its axes): panels of `panel` inches, a title above and a notice (offline digits) below them."""
+    """(figure, list of its axes): panels of `panel` inches, a title above and a notice (drawn digits) below them."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

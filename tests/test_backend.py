@@ -110,17 +110,31 @@ def test_a_gpu_that_works_is_taken(monkeypatch):
     cupy = fake_cupy(devices=2)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     assert Backend.pick("auto") == Backend.pick("gpu") == Backend("gpu", cupy)
-    Backend.cupy(1)
+    assert Backend.pick("gpu:1") == Backend("gpu", cupy)
     assert cupy.used == [0, 0, 1]
     for number in (-1, 2):
         with pytest.raises(DeviceUnavailableError, match=f"expected a device number below 2, got {number}"):
             Backend.cupy(number)
+    with pytest.raises(DeviceUnavailableError, match="number below 2, got 7; CUDA_VISIBLE_DEVICES decides"):
+        Backend.pick("gpu:7")
 
 
-@pytest.mark.parametrize("device", ["cuda", "GPU", "", None, 0])
+@pytest.mark.parametrize("device", ["cuda", "GPU", "", None, 0, "gpu:", "gpu:x", "gpu:-1", "cpu:0", "auto:1"])
 def test_other_devices_are_refused(device):
-    with pytest.raises(ParameterError, match="to be one of auto, cpu, gpu"):
+    with pytest.raises(ParameterError, match="to be auto, cpu, gpu or gpu:N"):
         Backend.pick(device)
+
+
+@pytest.mark.parametrize("cupy, line", [
+    (None, "took cpu: CuPy is not installed"), (fake_cupy(devices=0), "took cpu: CuPy finds no GPU"), (fake_cupy(), "took gpu"),
+    (fake_cupy(failure=RuntimeError("CUDA driver version is insufficient\nmore")), "took cpu: CUDA driver version is insufficient")])
+def test_auto_says_what_it_took_and_why(cupy, line, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    said = []
+    Backend.pick("auto", said.append)
+    assert said == [f"device auto: {line}"]
+    Backend.pick("cpu", said.append)
+    assert len(said) == 1
 
 
 def test_arrays_move_between_backends_with_their_values(backend, rng):

@@ -7,7 +7,7 @@ from minidp import plotting
 from tests.support.pictures import faults
 
 LONG = ("A title that goes on for far longer than any panel is wide, as one that quotes a data set's notice does: "
-        "offline digits, drawn from strokes, not MNIST; accuracies are not comparable with the paper's")
+        "drawn digits, not MNIST; accuracies are not comparable with the paper's")
 
 
 @pytest.mark.parametrize("rows, columns", [(1, 1), (1, 3), (2, 3)])

@@ -16,7 +16,7 @@ import types
 import typing
 from functools import partial
 
-from minidp.cli import Parser
+from minidp.cli import Parser, number, whole_number
 from minidp.files import jsonable
 from minidp.validate import count, in_range
 
@@ -24,6 +24,7 @@ from minidp.validate import count, in_range
 FREE = ("out", "resume", "quiet", "data_dir", "device")
 
 
+DIGITS = "MNIST, digits drawn by a program (strokes), or auto: MNIST, and drawn digits where it cannot be had"
 FRACTION = partial(in_range, 0, 1, open_high=True)
 POSITIVE = partial(count, 1)
 
@@ -86,6 +87,12 @@ def _joined(words):
     return joined
 
 
+def tell(config, line):
+    """Print what is being done, at once, unless --quiet."""
+    if not config.quiet:
+        print(line, flush=True)
+
+
 def to_json(config):
     """The configuration as a dictionary that JSON can hold."""
     return jsonable(dataclasses.asdict(config))
@@ -117,4 +124,5 @@ def _add(group, field, kind):
         (kind,) = (part for part in typing.get_args(kind) if part is not types.NoneType)
     if field.default is not None:
         help += f" (default: {field.default})"
+    kind = {int: whole_number, float: number}.get(kind, kind)  # 1e4, 1/60
     group.add_argument(f"--{flag}", type=kind, default=field.default, choices=field.metadata.get("choices"), help=help)

@@ -3,6 +3,7 @@ import math
 from dataclasses import dataclass, fields
 from functools import partial
 
+from minidp.backend import check_device
 from minidp.errors import ParameterError
 from minidp.run.record import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged
@@ -37,7 +38,7 @@ class RunFlags(Checked):
                                           "holds); bounds memory, changes no result but for rounding", POSITIVE)
     train_metrics: bool = option(True, "do not evaluate on training data (which is not private)")
     baseline: bool = option(False, "the non-private network: no clipping, no noise")
-    device: str = option("auto", "where to compute", choices=("auto", "cpu", "gpu"))
+    device: str = option("auto", "where to compute: auto, cpu, gpu or gpu:N", check_device)
     data_dir: str | None = option(None, "folder that holds the data set's files")
     seed: int | None = option(None, "one seed for everything: reproducible, and not to be released", seed_number)
     out: str | None = option(None, "folder for the results (default: runs/EXPERIMENT-TIME)")

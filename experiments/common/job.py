@@ -3,19 +3,21 @@ import math
 import sys
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from minidp import data
 from minidp.backend import Backend
 from minidp.cli import user_errors
-from minidp.errors import BudgetExceededError, ParameterError
+from minidp.errors import BudgetExceededError, CheckpointError, ParameterError
 from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups, sampling
 from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
 from minidp.run import RunFolder
+from minidp.run.folder import FILES, MANIFEST
 from minidp.streams import Streams
 
-from .config import FREE, command_of, parse, to_json
+from .config import FREE, command_of, parse, tell, to_json
 from .verdicts import compare
 
 
@@ -37,11 +39,14 @@ def prepare(name, config, smoke_lot, smoke_epochs, load):
     folder = RunFolder(config.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}", config.resume)
     if folder.finished:
         folder.check_result(flags_of(config))
+        missing = [name for name in (*FILES, MANIFEST) if not (folder.path / name).is_file()]
+        if missing:
+            raise CheckpointError(f"{folder.path} is finished, and {', '.join(missing)} of it "
+                                  f"{'is' if len(missing) == 1 else 'are'} missing: put back what was deleted, or start "
+                                  "another run in another folder")
         print(f"{folder.path} is finished; its result is in {folder.path / 'result.json'}")
         return None
-    backend = Backend.pick(config.device)
-    if config.device == "auto" and not config.quiet:
-        print(f"device auto: took {backend.name}")
+    backend = Backend.pick(config.device, partial(tell, config))
     return config, folder, backend, Streams(config.seed), load(config)
 
 
@@ -82,6 +87,7 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=())
     if accountant.kind != "bound":
         print(f"NOTICE: {accountant.name} is an approximation: the true epsilon may exceed {config.target:g}; a bound "
               "is held by --accountant loss_distribution, renyi or moments")
+    tell(config, f"computing how many lots fit into epsilon {config.target:g} at delta {config.delta:g}")
     plan = plan.fitted(accountant, plan.ledger(0, before), config.target, config.delta)
     if plan.steps == 0:
         raise BudgetExceededError(f"not one lot fits into epsilon {config.target:g} at delta={config.delta:g}; "

@@ -2,10 +2,11 @@
 import math
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from minidp import nn
-from minidp.backend import Backend
+from minidp.backend import Backend, check_device
 from minidp.data import centre_crop, load_public, standardise_images
 from minidp.errors import ParameterError
 from minidp.files import write_json
@@ -17,7 +18,7 @@ from minidp.streams import Streams
 from minidp.train import OPTIMIZERS, evaluate
 from minidp.validate import non_negative_finite, seed_number
 
-from .config import FRACTION, POSITIVE, Checked, command_of, option, to_json
+from .config import FRACTION, POSITIVE, Checked, command_of, option, tell, to_json
 from .public import scale_initial_values, train_public
 
 NAME = "cifar_transfer"
@@ -40,7 +41,7 @@ class PretrainConfig(Checked):
     weight_decay: float = option(5e-4, "times the weights, added to their gradient", non_negative_finite)
     dropout: float = option(0.0, "part of the units of both dense layers that is left out of each step", FRACTION)
     seed: int = option(0, "of initial values, order, augmentation and dropout (the data is public)", seed_number)
-    device: str = option("auto", "where to compute", choices=("auto", "cpu", "gpu"))
+    device: str = option("auto", "where to compute: auto, cpu, gpu or gpu:N", check_device)
     quiet: bool = option(False, "no progress bar")
     smoke: bool = option(False, "a few hundred images, seconds")
 
@@ -87,7 +88,7 @@ def standardised(network, images):
 def pretrain(config):
     """Train the whole network on the public set; returns the exit status."""
     dataset = load_public(config.public_data)
-    backend, streams, out = Backend.pick(config.device), Streams(config.seed), Path(config.out)
+    backend, streams, out = Backend.pick(config.device, partial(tell, config)), Streams(config.seed), Path(config.out)
     x, y, x_test, y_test = (array[: SMOKE_IMAGES if config.smoke else None] for array in (
         dataset.x_train, dataset.y_train, dataset.x_test, dataset.y_test))
     layers = convolutions(streams.init) + dense_layers(streams.init, dataset.classes, config.dropout)
@@ -116,6 +117,7 @@ def pretrain(config):
     save_model(out / "pretrained.npz", standardised(network, backend.asarray(x[:STATISTICS])), about)
     write_json(out / "pretrain.json", about)
     print(f"accuracy {about['test_accuracy']:.2%} on {dataset.classes} classes after {config.epochs} epochs, "
-          f"{about['train_accuracy']:.2%} on {len(seen):,} of the images trained on; "
-          f"wrote pretrained.npz and pretrain.json into {out}")
+          f"{about['train_accuracy']:.2%} on {len(seen):,} of the images trained on")
+    print(f"quote: nothing private was trained on: no epsilon\nread:  {out / 'pretrain.json'} (network: {out / 'pretrained.npz'})\n"
+          f"next:  python experiments/{NAME}.py train --pretrained {out / 'pretrained.npz'}")
     return 0

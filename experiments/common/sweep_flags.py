@@ -1,12 +1,13 @@
 """Flags that every sweep has, and what they mean: which runs, how many at a time, where they lie."""
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from minidp.backend import check_device
 from minidp.errors import MinidpError, ParameterError
 from minidp.files import write_json
 
-from .config import POSITIVE, Checked, command_of, option
+from .config import DIGITS, POSITIVE, Checked, command_of, option
 from .sweeps import Run, perform
 from .verdicts import compare
 
@@ -19,7 +20,7 @@ class SweepFlags(Checked):
 
     seeds: int = option(1, "runs of every setting, with seeds 1, 2, ...", POSITIVE)
     jobs: int | None = option(None, "processes at a time (default: one a core; one with --device gpu)", POSITIVE)
-    device: str = option("cpu", "where to compute", choices=("auto", "cpu", "gpu"))
+    device: str = option("cpu", "where to compute: auto, cpu, gpu or gpu:N", check_device)
     data_dir: str | None = option(None, "folder that holds the data set's files")
     out: str | None = option(None, "folder for one JSON a run and the figure as PNG and JSON (default: runs/EXPERIMENT)")
     draw: bool = option(False, "run nothing: draw from the runs that are there, all that the figure needs")
@@ -36,7 +37,7 @@ class SweepFlags(Checked):
     def processes(self):
         """Runs at a time."""
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return self.jobs or (1 if self.device == "gpu" else cores)
+        return self.jobs or (1 if self.device.startswith("gpu") else cores)
 
     def make(self, experiment, made, stem, common=(), subcommand="", **more):
         """Run what a figure lacks, draw it, write and judge its summary, which it returns.
@@ -50,8 +51,9 @@ class SweepFlags(Checked):
         points = made.points(self.smoke)
         results = self.results(points, common, out)
         every = [result for runs in results.values() for result in runs if "dataset" in result]
+        script = f"{experiment}.py {subcommand}".strip()
         summary = {
-            "experiment": experiment, "command": command_of(f"{experiment}.py {subcommand}".strip(), self, HERE),
+            "experiment": experiment, "command": command_of(script, self, HERE),
             "dataset": every[0]["dataset"] if every else None,
             "notice": "; ".join(dict.fromkeys(result["notice"] for result in every if result.get("notice"))),
             "device": sorted({result["device"] for result in every}), "seeds": sorted({result["seed"] for result in every}),
@@ -62,12 +64,16 @@ class SweepFlags(Checked):
             "missing": [point.name for point in points if point.name not in results]}
         made.draw(out / f"{stem}.png", summary)
         write_json(out / f"{stem}.json", summary)
-        compare(summary)
+        verdicts = compare(summary)
         for claim, why in summary.get("not_measured", {}).items():
             print(f"{claim}: not measured, {why}")
         if summary["notice"]:
             print(f"NOTICE: {summary['notice']}")
-        print(f"wrote {out / stem}.png and {out / stem}.json, from {sum(map(len, results.values()))} runs in {out}")
+        print(f"quote: {sum(found.agrees for found in verdicts)} of {len(verdicts)} figures of the paper reproduced" if verdicts
+              else "quote: no figure of the paper is at these settings and on this data")
+        print(f"read:  {out / stem}.png (numbers: {out / stem}.json, from {sum(map(len, results.values()))} runs in {out})")
+        print(f"next:  {command_of(script, replace(self, seeds=self.seeds + 1, draw=False, partial=False))}"
+              "   # one more seed; runs that are done stay done")
         return summary
 
     def results(self, points, common, folder):
@@ -102,7 +108,7 @@ class SweepFlags(Checked):
 class DigitSweepFlags(SweepFlags):
     """The same for a sweep over digits."""
 
-    dataset: str = option("auto", "digits", choices=("auto", "mnist", "strokes"))
+    dataset: str = option("auto", DIGITS, choices=("auto", "mnist", "strokes"))
 
 
 def _one_or_all(values):

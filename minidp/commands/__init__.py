@@ -6,9 +6,8 @@ and the example, and returns the function of the parsed flags that runs the comm
 """
 import argparse
 import sys
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
-from platform import python_version
 
 from .. import __version__
 from ..cli import Parser, error_line
@@ -27,6 +26,9 @@ COMMANDS = {  # name: module, what it does
 
 class _Version(argparse.Action):
     def __call__(self, parser, *_):
+        from importlib import metadata
+        from platform import python_version
+
         print(f"minidp {__version__}, NumPy {metadata.version('numpy')}, Python {python_version()}")
         parser.exit()
 

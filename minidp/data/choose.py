@@ -1,4 +1,4 @@
-"""One call for the digits: MNIST, or the offline digits where it cannot be had."""
+"""One call for the digits: MNIST, or the drawn digits where it cannot be had."""
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -14,8 +14,8 @@ def load(dataset: str = "auto", data_dir: StrPath | None = None, on_notice: Call
          sizes: Sequence[int] | None = None, progress: bool = True) -> Dataset:
     """A Dataset of 28 x 28 digits.
 
-    dataset    "mnist" (load_mnist, never anything else), "strokes" (the offline digits), or "auto": MNIST, and the
-               offline digits only if no place has it. A file that is there and damaged is an error.
+    dataset    "mnist" (load_mnist, never anything else), "strokes" (the drawn digits), or "auto": MNIST, and the
+               drawn digits only if no place has it. A file that is there and damaged is an error.
     data_dir   a folder with the MNIST files, or None
     on_notice  called with each line that the user has to see
     sizes      None for everything, or the public numbers (training, test) of examples to take from the front;
@@ -38,7 +38,7 @@ def load(dataset: str = "auto", data_dir: StrPath | None = None, on_notice: Call
         except DataUnavailableError as error:
             if dataset == "mnist":
                 raise
-            on_notice(f"{error}; using the offline digits instead")
+            on_notice(f"{error}; using the drawn digits instead")
     found = load_strokes(sizes, on_notice=on_notice, progress=progress)
     on_notice(found.notice)
     return found

@@ -1,4 +1,4 @@
-"""The stroke skeletons of the offline digits, and the tables that turn control points into segments.
+"""The stroke skeletons of the drawn digits, and the tables that turn control points into segments.
 
 skeletons.json lists for each digit the ways of writing it. A way is a list of strokes; a stroke is ["smooth" (a
 Catmull-Rom curve through its points) or "straight", point, point, ...]. Points are (x to the right, y downwards), about

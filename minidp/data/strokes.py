@@ -1,4 +1,4 @@
-"""Offline digits: procedurally drawn 28 x 28 digits, for machines where MNIST cannot be had.
+"""Drawn digits: procedurally drawn 28 x 28 digits, for machines where MNIST cannot be had.
 
 They are not MNIST, and whatever is measured on them is named so. Each image is a skeleton of strokes (module
 `skeletons`) whose control points are shaken, bent by a smooth random field, sheared, rotated and scaled, and
@@ -26,7 +26,7 @@ CHUNK = 250  # images drawn together; part of what makes the images
 SIZES = (60_000, 10_000)
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 NOTICE = (
-    "NOT MNIST: these are minidp's offline digits, drawn by a program; no figure here is a result on MNIST."
+    "NOT MNIST: these are minidp's drawn digits, made by a program; no figure here is a result on MNIST."
 )
 
 # How far the digits stray from their skeletons. A digit is 2 units high before scaling.
@@ -44,7 +44,7 @@ INK = (0.75, 1.0)
 
 def load_strokes(sizes: Sequence[int] = SIZES, environ: Mapping[str, str] = os.environ,
                  on_notice: Callable[[str], object] = print, progress: bool = True) -> Dataset:
-    """The offline digits as a Dataset; `sizes` are the numbers of training and test images.
+    """The drawn digits as a Dataset; `sizes` are the numbers of training and test images.
 
     Smaller sets are the first images of larger ones. The full set takes some five seconds to draw and is kept
     in the cache; a damaged cache is drawn anew. `on_notice` is called with one line if it cannot be written.
@@ -59,7 +59,7 @@ def load_strokes(sizes: Sequence[int] = SIZES, environ: Mapping[str, str] = os.e
         try:
             _write_cache(path, arrays)
         except OSError as error:
-            on_notice(f"{path}: cannot be written ({error.strerror}); the offline digits are drawn anew each time")
+            on_notice(f"{path}: cannot be written ({error.strerror}); the drawn digits are made anew each time")
     return _dataset(sizes, *arrays)
 
 
@@ -73,7 +73,7 @@ def _draw_all(sizes, progress):
 
     parts = []
     with tqdm(
-        total=sum(sizes), desc="drawing offline digits", unit="image", leave=False,
+        total=sum(sizes), desc="drawing digits", unit="image", leave=False,
         disable=None if progress else True,
     ) as bar:
         for split, size in enumerate(sizes):

@@ -16,7 +16,7 @@ def notices():
 
 @pytest.fixture(autouse=True)
 def small_strokes(monkeypatch):
-    """The full offline set is drawn by test_strokes.py; here a few are enough."""
+    """The full set is drawn by test_strokes.py; here a few are enough."""
     monkeypatch.setattr(strokes, "SIZES", SMALL)
 
 
@@ -31,7 +31,7 @@ def test_auto_falls_back_loudly(tiny, cache, dead_url, notices, monkeypatch):
     assert found.name == "strokes" and found.sha256 is None
     failure, notice = notices
     assert "\n" not in failure and f"{dead_url}train-images-idx3-ubyte.gz: Connection refused" in failure
-    assert failure.endswith("using the offline digits instead")
+    assert failure.endswith("using the drawn digits instead")
     assert notice == found.notice and notice.startswith("NOT MNIST")
 
 

@@ -1,4 +1,4 @@
-"""Running an experiment as its user does, in an empty folder and on the offline digits."""
+"""Running an experiment as its user does, in an empty folder and on the drawn digits."""
 import subprocess
 from importlib import import_module
 from types import SimpleNamespace

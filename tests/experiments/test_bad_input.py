@@ -48,6 +48,12 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize("script", sorted({command[0] for command in WRONG}))
+def test_every_script_has_help(script, run_script):
+    said = run_script(script, "--help", check=0).stdout
+    assert "--help" in said and (script != "cifar_transfer.py" or "pretrain, train, baseline, figure, sentences" in said)
+
+
 @pytest.mark.parametrize("command, flags, message", [
     pytest.param(command, flags, message, id=" ".join(map(str, (command[0], *flags))))
     for command, rows in WRONG.items() for flags, message in rows])

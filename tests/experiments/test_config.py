@@ -37,6 +37,11 @@ def test_flags_set_fields_of_their_type():
         config.steps = 8
 
 
+def test_numbers_may_be_powers_of_ten_and_fractions():
+    config = parse(Config, ["--steps", "1e4", "--noise-multiplier", "1/60"])
+    assert (config.steps, config.noise_multiplier) == (10_000, 1 / 60)
+
+
 @pytest.mark.parametrize("number", ["-1e-5", "-3", "-.5", "-inf", "inf"])
 def test_numbers_below_zero_and_infinity_reach_the_dataclass(number):
     assert parse(Config, ["--target-epsilon", number]).target_epsilon == float(number)

@@ -1,4 +1,4 @@
-"""The one-run audit of the main job, on the offline digits."""
+"""The one-run audit of the main job, on the drawn digits."""
 import json
 
 import mnist_audit

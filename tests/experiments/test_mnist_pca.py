@@ -106,6 +106,24 @@ def test_a_folder_that_holds_a_run_is_left_alone(run_script, tmp_path):
     assert before == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
 
 
+@pytest.mark.parametrize("names", [("model.npz",), ("model.npz", "privacy.md", "manifest.json")])
+def test_a_finished_run_says_which_of_its_files_were_deleted(names, run_script, tmp_path):
+    run_script(*SMOKE, "--out", "out", check=0)
+    for name in names:
+        (tmp_path / "out" / name).unlink()
+    said = run_script(*SMOKE, "--out", "out", "--resume", check=2).stderr
+    assert said.startswith(f"error: out is finished, and {', '.join(names)} of it ") and said.count("\n") == 1
+
+
+def test_what_takes_long_is_told_before_and_the_end_is_three_lines(run_script, tmp_path):
+    flags = [flag for flag in SMOKE if flag != "--quiet"]
+    lines = run_script(*flags, "--target-epsilon", 30, "--noise", "small", "--device", "auto", "--out", "out",
+                       check=0).stdout.splitlines()
+    assert any(line.startswith("device auto: took ") for line in lines)
+    assert "computing how many lots fit into epsilon 30 at delta 1e-05" in lines and "DP-PCA of 600 images" in lines
+    assert [line.split(":")[0] for line in lines[-3:]] == ["quote", "read", "check"]
+
+
 def test_real_mnist_learns(mnist_dir, run_script, tmp_path):
     """Five epochs at sigma 2: about 91% with seed 1; untrained is 10%."""
     run_script("mnist_pca.py", "--quiet", "--data-dir", mnist_dir, "--dataset", "mnist", "--noise", "small",

@@ -39,6 +39,9 @@ def test_one_panel_writes_a_json_a_run_and_a_picture_and_runs_nothing_twice(run_
     assert one["history"]["epoch"] == [1, 2] and "train_accuracy_not_private" not in one["history"]
     assert one["command"].startswith("python experiments/mnist_pca.py ") and "--hidden 200" in one["command"]
     again = run_script(*SMOKE, "--figure", "5b", "--out", "out", check=0)
+    last = again.stdout.splitlines()[-3:]
+    assert last[0] == "quote: no figure of the paper is at these settings and on this data"
+    assert last[1].startswith("read:  out/figure_5b.png") and "--seeds 2" in last[2] and last[2].startswith("next:  python")
     assert "from 2 runs" in again.stdout and "lots" not in again.stderr  # no run was made
 
 

@@ -15,7 +15,7 @@ PICTURES = {
     "sweeps/figure_4": draw_budgets, "sweeps/figure_5": draw_panels, "sweeps/figure_sentences": draw_runs,
     "figure_6": partial(draw_noise_levels, limits=(0.4, 0.85)), "cifar_transfer-sentences": draw_runs, "gdp/gdp": draw_claims,
     "benchmark_lots": lambda path, summary: lot_sizes(summary["contests"], path)}
-OFFLINE = "offline digits drawn from strokes, not MNIST: accuracies are not comparable with the paper's " * 2
+OFFLINE = "drawn digits, not MNIST: accuracies are not comparable with the paper's " * 2
 
 
 def draw(name, folder, **changes):
