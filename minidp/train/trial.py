@@ -20,7 +20,7 @@ from ..nn.network import Sequential
 ROWS = 2
 SEED = 20161024
 JITTER = 0.1                # moves inputs away from the ties and kinks that exact zeros sit on
-STEPS = (1e-8, 1e-2)        # of differences: small beside the distance to kinks; large for what is float32 inside
+STEPS = (1e-8, 1e-5, 1e-2)  # of differences: small beside the distance to kinks; large for what is float32 inside
 DIRECTIONS = 2
 KNOWN = ("minidp.grads", "minidp.nn.conv")  # their classes' norms and sums are measured by the audit
 APART, DERIVATIVE = 1e-6, 1e-3      # largest relative differences that pass for rounding
@@ -47,14 +47,14 @@ def _faults(network, loss, y, rng, asarray):
         tried = LayerTrial(part, where, z, rng, own, below, jitter=plain and part is not network.layers[0])
         yield from tried.faults()
         z, below = tried.y, below or own
-    yield from loss_faults(loss, z, targets(y, z, rng), rng, asarray)
+    yield from LossTrial(loss, z, targets(y, z, rng), rng, asarray).faults()
 
 
-def host_copy(network):
-    """A copy of a network or a layer whose arrays are on the host, floating point in float64."""
+def host_copy(network, dtype="float64"):
+    """A copy of a network or a layer whose arrays are on the host, floating point in `dtype`."""
     found = {}
     _collect(network, found, set())
-    memo = {id(array): _moved(array) for array in found.values()}
+    memo = {id(array): _moved(array, dtype) for array in found.values()}
     try:
         return copy.deepcopy(network, memo)
     except (TypeError, copy.Error, RecursionError) as error:
@@ -74,9 +74,9 @@ def _collect(value, arrays, seen):
         _collect(each, arrays, seen)
 
 
-def _moved(array):
+def _moved(array, dtype):
     host = to_host(array)
-    return np.array(host, dtype="float64" if host.dtype.kind == "f" else host.dtype)
+    return np.array(host, dtype=dtype if host.dtype.kind == "f" else host.dtype)
 
 
 def usable(forward, x, jitter, rng):
@@ -178,34 +178,49 @@ def _grad_faults(where, grad, shape, rng, known):
             if found.shape != expected.shape:
                 yield f"{where}: expected {what} of shape {expected.shape}, got {found.shape}"
             elif not close(found, expected, APART):
-                yield (f"{where}: the {what} of the {strategy} gradients are not those of the materialised ones (off "
-                       f"by {size(found - expected):.2g}, of {size(expected):.2g})")
+                yield (f"{where}: {what} of the {strategy} form: off by {size(found - expected):.2g} of "
+                       f"{size(expected):.2g} from what the materialised gradients give")
 
 
-def loss_faults(loss, z, target, rng, asarray, tolerance=DERIVATIVE):
-    """Faults of a loss near z (B, K): its shapes, a 1/B, examples that mix, and dz against the losses."""
-    where = f"loss {getattr(loss, '__name__', type(loss).__name__)}"
+class LossTrial:
+    """Faults of a loss near z (B, K), for targets (B, ...)."""
 
-    def at(z, rows=slice(None)):
-        return [to_host(found) for found in loss(asarray(z[rows]), asarray(target[rows]))]
+    def __init__(self, loss, z, target, rng, asarray=np.asarray, tolerance=DERIVATIVE):
+        self.where = f"loss {getattr(loss, '__name__', type(loss).__name__)}"
+        self.loss, self.target, self.rng, self.asarray, self.tolerance = loss, target, rng, asarray, tolerance
+        self.z, (self.losses, self.dz) = usable(self.at, z, True, rng)
 
-    z, (losses, dz) = usable(at, z, True, rng)
-    if losses.shape != (len(z),) or dz.shape != z.shape:
-        yield (f"{where}: expected one loss per example, of shape {(len(z),)}, and dz of shape {z.shape}, got "
-               f"{losses.shape} and {dz.shape}; nothing sums or averages over examples")
-        return
-    alone = [at(z, slice(b, b + 1)) for b in range(len(z))]
-    for name, together, rows in ("dz", dz, [row[1] for row in alone]), ("the loss", losses, [row[0] for row in alone]):
-        by_itself = np.concatenate(rows)
-        if not close(together, by_itself, APART) and close(together * len(z), by_itself, APART):
-            yield (f"{where}: {name} shrinks with the batch size: {size(together[0]):.3g} for example 0 among "
-                   f"{len(z)}, {size(by_itself[0]):.3g} by itself. It carries a 1/B; leave it out, the trainer divides "
-                   "by the expected lot size")
+    def at(self, z, rows=slice(None)):
+        """(losses, dz) of some of the rows, on the host."""
+        return [to_host(found) for found in self.loss(self.asarray(z[rows]), self.asarray(self.target[rows]))]
+
+    def faults(self):
+        """All of them, but none that only follows from another."""
+        return list(self.independence()) or list(self.derivatives())
+
+    def independence(self):
+        """Shapes, a 1/B, and examples that mix."""
+        size_, shape = len(self.z), self.z.shape
+        if self.losses.shape != (size_,) or self.dz.shape != shape:
+            yield (f"{self.where}: expected one loss per example, of shape {(size_,)}, and dz of shape {shape}, got "
+                   f"{self.losses.shape} and {self.dz.shape}; nothing sums or averages over examples")
             return
-        yield from apart(f"{where}: {name}", together, rows)
-    if not getattr(loss, "surrogate", False):
-        ones = np.ones(len(z))
-        yield from derivative(f"{where}: dz", lambda: at(z)[0], z, losses, ones, dz, rng, tolerance)
+        alone = [self.at(self.z, slice(b, b + 1)) for b in range(size_)]
+        for name, together, rows in (("dz", self.dz, [row[1] for row in alone]),
+                                     ("the loss", self.losses, [row[0] for row in alone])):
+            by_itself = np.concatenate(rows)
+            if not close(together, by_itself, APART) and close(together * size_, by_itself, APART):
+                yield (f"{self.where}: {name} shrinks with the batch size: {size(together[0]):.3g} for example 0 among "
+                       f"{size_}, {size(by_itself[0]):.3g} by itself. It carries a 1/B; leave it out, the trainer "
+                       "divides by the expected lot size")
+                return
+            yield from apart(f"{self.where}: {name}", together, rows)
+
+    def derivatives(self):
+        """dz against differences of the losses."""
+        if not getattr(self.loss, "surrogate", False):
+            yield from derivative(f"{self.where}: dz", lambda: self.at(self.z)[0], self.z, self.losses,
+                                  np.ones(len(self.z)), self.dz, self.rng, self.tolerance)
 
 
 def apart(what, together, alone):
@@ -243,7 +258,7 @@ def derivative(what, forward, array, y, dy, gradients, rng, tolerance):
             return
     b = int(error.argmax())
     yield (f"{what} is not the derivative of the forward pass: along a random direction example {b} moves by "
-           f"{found[0, b]:.4g}, its gradient says {found[1, b]:.4g} (relative error {error[b]:.2g}); if that is meant, "
+           f"{found[0, b]:.6g}, its gradient says {found[1, b]:.6g} (relative error {error[b]:.2g}); if that is meant, "
            "set surrogate = True on the class")
 
 

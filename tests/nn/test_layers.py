@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minidp.backend import to_host
-from minidp.errors import BackendMismatchError, DtypeError, ShapeError
+from minidp.errors import BackendMismatchError, ShapeError
 from minidp.mechanism import Sanitizer, flat_group
+from minidp.audit import check_layer
 from minidp.audit.cases import LAYERS, to_backend
 from tests.support.guarded import guarded_backend
 
@@ -40,42 +41,15 @@ def test_any_batch_keeps_dtype_backend_and_inputs(case, backend, batch, seed, dt
 
 
 @layers
-def test_examples_do_not_talk_to_each_other(case, rng):
-    layer = case.make(rng, "float64")
-    x = case.input(rng, 4)
-    moved = x.copy()
-    moved[0] += rng.uniform(1, 2, case.shape)
-    results = []
-    dy = None
-    for at in (x, moved):
-        y, cache = layer.forward(at)
-        dy = rng.uniform(-1, 1, y.shape) if dy is None else dy
-        results.append((y, layer.backward(dy, cache),
-                        *(g.materialise() for g in layer.param_grads(dy, cache).values())))
-    for before, after in zip(*results):
-        np.testing.assert_array_equal(before[1:], after[1:])
-
-
-@layers
-def test_backward_can_be_called_twice_and_late(case, rng):
-    layer = case.make(rng, "float64")
-    x = case.input(rng, 3)
-    y, cache = layer.forward(x)
-    dy = rng.uniform(-1, 1, y.shape)
-    first = layer.backward(dy, cache)
-    layer.forward(case.input(rng, 2))
-    np.testing.assert_array_equal(first, layer.backward(dy, cache))
+def test_the_tests_for_own_layers_pass(case, rng):
+    report = check_layer(case.make(rng, "float64"), case.shape)
+    assert report, str(report)
 
 
 @layers
 def test_wrong_input_is_refused_with_the_layers_name(case, rng):
     layer = case.make(rng, "float64")
     layer.name = "thelayer"
-    with pytest.raises(DtypeError, match="thelayer"):
-        layer.forward(np.zeros((2, *case.shape), int))
-    y, cache = layer.forward(case.input(rng, 2))
-    with pytest.raises(ShapeError, match="thelayer: expected dy of shape"):
-        layer.backward(np.zeros((2, 17)), cache)
     if case.wrong_shape:
         with pytest.raises(ShapeError, match="thelayer: expected"):
             layer.forward(np.zeros((2, *case.wrong_shape)))

@@ -4,6 +4,7 @@ import pytest
 
 from minidp import nn
 from minidp.errors import DtypeError, ShapeError
+from minidp.audit import check_loss
 from minidp.audit.cases import LOSSES
 
 losses = pytest.mark.parametrize("case", LOSSES, ids=lambda case: case.name)
@@ -22,14 +23,9 @@ def test_small_batches_keep_dtype(case, batch, dtype, backend, rng):
 
 
 @losses
-def test_examples_do_not_talk_to_each_other(case, rng):
-    z, target = rng.uniform(-3, 3, (4, 3)), case.target(rng, 4, 3)
-    before, dz = case.loss(z, target)
-    moved = z.copy()
-    moved[0] += 1
-    after, dz_after = case.loss(moved, target)
-    np.testing.assert_array_equal(before[1:], after[1:])
-    np.testing.assert_array_equal(dz[1:], dz_after[1:])
+def test_the_tests_for_own_losses_pass(case):
+    report = check_loss(case.loss, 4, case.target)
+    assert report, str(report)
 
 
 def test_large_logits_do_not_overflow():

@@ -14,81 +14,8 @@ from minidp.streams import Streams
 from minidp.train import SGD, Progress, Trainer, trial
 from tests.support.guarded import guarded_backend
 from tests.support.training import make_data, make_network, make_trainer, values
-
-
-class Centre(Layer):
-    """Subtracts the mean of the batch."""
-
-    kind = "centre"
-
-    def compute_y(self, x, rng):
-        return x - x.mean(axis=0), None
-
-    def compute_dx(self, dy, kept):
-        return dy
-
-
-class Cubed(Layer):
-    """y = x^3, kinks nowhere; dx as given by `slope`."""
-
-    kind = "cubed"
-    slope = staticmethod(lambda x: 3 * x**2)
-
-    def compute_y(self, x, rng):
-        return x**3, x
-
-    def compute_dx(self, dy, x):
-        return dy * self.slope(x)
-
-
-class WrongSlope(Cubed):
-    slope = staticmethod(lambda x: 2 * x**2)
-
-
-class MeaningIt(WrongSlope):
-    surrogate = True
-
-
-class Running(Cubed):
-    """Keeps a running mean of what it saw, and so mixes batches."""
-
-    mean = 0.0
-
-    def compute_y(self, x, rng):
-        self.mean = 0.9 * self.mean + 0.1 * float(x.mean())
-        return x - self.mean, x
-
-
-class InPlace(Cubed):
-    def compute_y(self, x, rng):
-        x *= 2
-        return x, x
-
-
-class Scale(Layer):
-    """y = x s, one number per feature; `grads` of (x, dy) says what the gradients are."""
-
-    kind = "scale"
-
-    def __init__(self, grads):
-        super().__init__()
-        self.params, self.grads = {"s": np.full(3, 2.0)}, grads
-
-    def compute_y(self, x, rng):
-        return x * self.params["s"], x
-
-    def compute_dx(self, dy, x):
-        return dy * self.params["s"]
-
-    def compute_grads(self, dy, x):
-        return self.grads(x, dy)
-
-
-class Underestimated(Explicit):
-    """Norms that are too small: clipped too little."""
-
-    def sq_norms_upper(self):
-        return 0.5 * self.sq_norms()
+from tests.support.wrong import (Centre, InPlace, MeaningIt, Running, Scale, Underestimated, WrongSlope, centred,
+                                 doubled, mean_loss, shrinking)
 
 
 def network_of(*layers, outputs=3):
@@ -121,29 +48,10 @@ def refusal(network, loss=nn.SoftmaxCrossEntropy(), y=np.zeros(10, int)):
     (Scale(lambda x, dy: {"s": Explicit((x * dy).sum(axis=0, keepdims=True))}),
      r"scale1.s: expected gradients of shape \(2, 3\)"),
     (Scale(lambda x, dy: {}), r"scale1: expected gradients of the parameters \['s'\], got \[\]"),
-    (Scale(lambda x, dy: {"s": Underestimated(x * dy)}), "scale1.s: the squared norms, rounded up, of the explicit"),
+    (Scale(lambda x, dy: {"s": Underestimated(x * dy)}), "scale1.s: squared norms, rounded up, of the explicit"),
 ], ids=lambda value: getattr(value, "kind", ""))
 def test_wrong_layers_are_refused_by_name(layer, message):
     assert re.match(message, refusal(network_of(layer)))
-
-
-def mean_loss(z, target):
-    losses, dz = nn.SquaredError()(z, target)
-    return losses.mean(), dz / len(z)
-
-
-def shrinking(z, target):
-    losses, dz = nn.SquaredError()(z, target)
-    return losses, dz / len(z)
-
-
-def centred(z, target):
-    return nn.SquaredError()(z - z.mean(axis=0), target)
-
-
-def doubled(z, target):
-    losses, dz = nn.SquaredError()(z, target)
-    return losses, 2 * dz
 
 
 @pytest.mark.parametrize("loss, message", [

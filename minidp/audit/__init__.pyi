@@ -1,0 +1,1 @@
+from .layer import check_layer as check_layer, check_loss as check_loss
