@@ -19,7 +19,7 @@ SECTIONS = (  # in the order of the paper; within a section, cards in the order 
     ("Clipping and noise", ("mechanism.clip.", "mechanism.sanitizer.", "mechanism.noise.", "host.", "normal.",
                             "streams.")),
     ("Sampling and training", ("mechanism.sampling.", "mechanism.schedule.", "mechanism.plan.", "train.")),
-    ("DP-PCA and private scaling", ("mechanism.pca.", "mechanism.scaling.")),
+    ("DP-PCA and private scaling", ("mechanism.pca.", "mechanism.scaling.", "mechanism.centring.")),
     ("Accountants", ("privacy.moments.", "privacy.conversion.", "privacy.composition.", "privacy.")),
     ("Features without training", ("data.",)), ("Others", ()),
 )

@@ -1,4 +1,5 @@
 """What is done to the data: sampling, clipping, noise, private projections; and the plan that joins them."""
+from .centring import mean_sanitizer, noisy_mean, shrunk
 from .clip import ClipGroup, clip_weights, flat_group, per_layer_groups
 from .noise import add_gaussian
 from .pca import PrivatePCA, random_projection
@@ -10,6 +11,6 @@ from .schedule import Constant, LinearDecay, Stages
 
 __all__ = [
     "ClipGroup", "Constant", "FixedSizeSampler", "LinearDecay", "Plan", "PoissonSampler", "PrivatePCA",
-    "PrivateScaling", "Sanitizer", "ShuffleSampler", "Stages", "add_gaussian", "clip_weights", "flat_group", "per_layer_groups",
-    "random_projection",
+    "PrivateScaling", "Sanitizer", "ShuffleSampler", "Stages", "add_gaussian", "clip_weights", "flat_group",
+    "mean_sanitizer", "noisy_mean", "per_layer_groups", "random_projection", "shrunk",
 ]

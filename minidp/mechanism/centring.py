@@ -1,0 +1,53 @@
+"""The mean of bounded rows, released with noise, to be subtracted from them."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..backend import to_host
+from ..grads import Explicit
+from ..validate import count, non_negative_finite
+from .clip import flat_group
+from .sanitizer import Sanitizer
+
+MEAN = ("rows", "mean")
+ROWS = 4096  # at a time
+
+
+def mean_sanitizer(noise_multiplier: float, row_norm: float = 1.0) -> Sanitizer:
+    """What `noisy_mean` releases with: rows are clipped to the norm `row_norm`. Its `event` is what to charge."""
+    return Sanitizer(flat_group([MEAN], row_norm, noise_multiplier))
+
+
+def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, rng: np.random.Generator) -> NDArray:
+    """(D,) float64 on the host: the rows' (N, D) mean with noise, drawn towards zero as `shrunk` does; size is the public N."""
+    count(1, size=size)
+    raw_sum = None
+    for start in range(0, rows.shape[0], ROWS):
+        raw_sum = sanitizer.add_clipped({MEAN: Explicit(rows[start : start + ROWS])}, raw_sum)
+    if raw_sum is None:
+        raw_sum = {MEAN: np.zeros(rows.shape[1:], "float32")}
+    released = to_host(sanitizer.release(raw_sum, rng)[MEAN]).astype("float64") / size
+    return shrunk(released, sanitizer.groups[0].noise_std / size)
+
+
+def shrunk(mean: NDArray, noise_std: float) -> NDArray:
+    r"""A released vector, drawn towards zero by as much as its noise explains of its length.
+
+    What has been released may be changed at no cost. Where noise is all there is, zero comes out, and rows stay as they are.
+
+    Shapes
+        mean (D,)   noise_std a number, of each coordinate
+
+    Forward
+        [F1]  m <- m max(0, 1 - (D - 2) s^2 / |m|^2); D <= 2 changes nothing
+
+    Source
+        [F1]  James and Stein 1961, in the positive-part form of Baranchik 1970
+    """
+    non_negative_finite(noise_std=noise_std)
+    square = float((mean * mean).sum())
+    explained = max(len(mean) - 2, 0) * noise_std**2
+    return mean * (max(0.0, 1 - explained / square) if math.isfinite(square) and square > 0 else 0.0)  # [F1]
