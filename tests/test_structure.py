@@ -1,7 +1,9 @@
 """The project's structure: imports point downward and load nothing heavy, equations have their code and checks."""
+import configparser
 import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -65,3 +67,52 @@ def test_importing_loads_no_library_before_it_is_used(module, heavy):
     script = f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+PROJECT = configparser.ConfigParser()
+PROJECT.read(ROOT / "setup.cfg", encoding="utf-8")
+ADDRESS = PROJECT["metadata"]["project_urls"].split()[2]
+PAGES = sorted(page.relative_to(ROOT).as_posix() for folder in (".", ".github", "experiments", "minidp", "tools")
+               for page in (ROOT / folder).glob("*.md"))
+
+
+def links(text):
+    """The targets of a page's links, without what stands in code."""
+    text = re.sub(r"^```.*?^```$|`[^`\n]*`", "`", text, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r"^\[[^]]+\]: (\S+)", text, re.MULTILINE)
+
+
+def dead(page, text):
+    """The links of a page that lead nowhere; a package index shows README.md, where only absolute ones work."""
+    place, found = (ROOT / page).parent, []
+    for target in links(text):
+        path = target.partition("#")[0]
+        if path.startswith(f"{ADDRESS}/blob/main/"):
+            ok = (ROOT / path.removeprefix(f"{ADDRESS}/blob/main/")).is_file()
+        elif path.startswith(f"{ADDRESS}/tree/main/"):
+            ok = (ROOT / path.removeprefix(f"{ADDRESS}/tree/main/")).is_dir()
+        else:
+            ok = path.startswith("https://") or page != "README.md" and (place / path).exists()
+        if not ok:
+            found.append(target)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    assert dead(page, (ROOT / page).read_text(encoding="utf-8")) == []
+
+
+def test_a_dead_link_is_found():
+    wrong = ["tools/README.md", *(f"{ADDRESS}/{path}" for path in ("blob/main/nothing.md", "blob/main/tests", "tree/main/LICENSE"))]
+    right = [f"{ADDRESS}/blob/main/tools/README.md", f"{ADDRESS}/tree/main/tests", "https://example.org"]
+    assert dead("README.md", "".join(f"[a]({target}) `[b](c)`\n" for target in wrong + right)) == wrong
+    assert dead("README.md", "".join(f"[a]: {target}\n" for target in wrong + right)) == wrong
+    assert dead("minidp/README.md", "[a](../tools/README.md) [a](nn) [a](elsewhere)") == ["elsewhere"]
+
+
+def test_version_and_address_are_the_same_everywhere():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert PROJECT["metadata"]["version"] == minidp.__version__ and f"\nversion: {minidp.__version__}\n" in citation
+    assert f"\nrepository-code: {ADDRESS}\n" in citation
+    assert f"git clone {ADDRESS} " in (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -36,7 +36,8 @@ class Run:
     >>> run.train(x, y, x, y)["steps"]
     20
 
-    Before `train`, `run.release_first` may release more from the data, any number of times. The same lines again go on with a run that was interrupted or killed, and return the result of a finished one.
+    Before `train`, `run.release_first` may release more from the data, any number of times. The same lines again, with the
+    folder's name, go on with a run that was interrupted or killed, and return the result of a finished one.
     `python -m minidp verify runs/mine` checks what the folder says. Without a seed, lots that a crash took stay
     charged, and the run gets that many fewer; with a seed they are drawn again, the same.
 
