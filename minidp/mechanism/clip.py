@@ -6,7 +6,7 @@ Both are a list of groups: `flat_group` makes a single one, `per_layer_groups` o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,7 @@ class ClipGroup:
     """
 
     name: str
-    keys: tuple[Key, ...]
+    keys: Sequence[Key]
     clip_norm: Any      # a Setting
     noise_multiplier: Any
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,7 +72,7 @@ class Sanitizer:
     Gaussian(noise_multiplier=2.0)
     """
 
-    groups: tuple[ClipGroup, ...]
+    groups: Sequence[ClipGroup]
     strategy: str = "auto"
 
     def __post_init__(self):

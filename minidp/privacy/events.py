@@ -8,7 +8,7 @@ sensitivity of the released quantity under the ledger's one neighbouring relatio
 epsilon is infinite; infinity means that nothing was released.
 """
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import partial
@@ -88,7 +88,7 @@ class JointGaussian(Event):
     Sampling belongs around the joint event: charging each block as if it drew its own sample would understate epsilon.
     """
 
-    noise_multipliers: tuple
+    noise_multipliers: Sequence[float]
 
     def __post_init__(self):
         values = tuple(self.noise_multipliers)
@@ -136,7 +136,7 @@ class FixedSizeSampled(Event):
 class Composed(Event):
     """All of the events, over the same data set; later ones may depend on earlier outputs."""
 
-    events: tuple
+    events: Sequence[Event]
 
     def __post_init__(self):
         object.__setattr__(self, "events", tuple(self.events))
