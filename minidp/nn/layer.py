@@ -7,6 +7,9 @@ from ..errors import ParameterError, ShapeError
 from ..validate import inexact
 
 
+HANDLED = ("rng", "init", "dtype", "name")  # constructor arguments that whoever makes a layer again knows
+
+
 class Cache(NamedTuple):
     """What backward needs of a forward pass: the output's shape, and what the layer kept for its gradients."""
 
@@ -99,13 +102,18 @@ class Layer:
     def settings(self):
         """{argument: value} with which the constructor makes this layer again: JSON values, arrays of `constants`.
 
-        Arguments named rng, init, dtype and name are left out. Raises ParameterError where an argument has no attribute.
+        Without rng, init, dtype and name. Raises ParameterError where an argument has no attribute of its name.
         """
         found = {}
-        for argument in [each for each in signature(type(self)).parameters if each not in ("rng", "init", "dtype", "name")]:
-            if argument not in self.constants and not hasattr(self, argument):
-                raise ParameterError(f"{self.where}: no attribute {argument}, an argument of {type(self).__name__}(...)")
-            found[argument] = self.constants[argument] if argument in self.constants else getattr(self, argument)
+        for argument in signature(type(self)).parameters:
+            if argument in HANDLED:
+                continue
+            if argument in self.constants:
+                found[argument] = self.constants[argument]
+            elif hasattr(self, argument):
+                found[argument] = getattr(self, argument)
+            else:
+                raise ParameterError(f"{self.where}: no attribute {argument}, an argument of {type(self).__name__}()")
         return found
 
     @property

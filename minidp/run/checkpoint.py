@@ -40,7 +40,7 @@ def load_arrays(path, kind=None):
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise CheckpointError(f"{path}: expected format {FORMAT}, got {header!r:.80}")
     if kind is not None and header.get("kind") != kind:
-        raise CheckpointError(f"{path}: expected a {kind}, got a {header.get('kind')}")
+        raise CheckpointError(f"{path}: expected a {kind}, got a {' '.join(str(header.get('kind')).split())[:80]}")
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray) or array.dtype.kind != "f" or not np.isfinite(array).all():
             raise CheckpointError(f"{path}: expected finite floating-point numbers in {' '.join(name.split())}")
@@ -54,8 +54,9 @@ def refuse_misfits(path, stored, target):
     if odd:
         raise CheckpointError(f"{path}: {' '.join('; '.join(odd).split())}")  # in one line, whatever the names are
     for name, array in target.items():
-        if tuple(stored[name].shape) != tuple(array.shape):
-            raise CheckpointError(f"{path}: expected {name} of shape {tuple(array.shape)}, got {tuple(stored[name].shape)}")
+        wanted, got = tuple(array.shape), tuple(stored[name].shape)
+        if wanted != got:
+            raise CheckpointError(f"{path}: expected {name} of shape {wanted}, got {got}")
 
 
 def restore(path, stored, target):

@@ -1,6 +1,4 @@
 """A model file that knows itself: the network's layers, its parameters, and what its outputs stand for; no pickle."""
-import json
-from inspect import signature
 from math import isfinite, prod
 
 import numpy as np
@@ -10,12 +8,9 @@ from .. import nn
 from ..backend import namespace_of, to_host
 from ..errors import CheckpointError, DtypeError, ParameterError, ShapeError
 from ..files import jsonable
-from ..validate import count
-from .checkpoint import load_arrays, refuse_misfits, restore, save_arrays
+from .architecture import build, describe, one_line
+from .checkpoint import load_arrays, restore, save_arrays
 
-LAYERS = {f"nn.{name}": found for name in nn.__all__ if name != "Layer"
-          and isinstance(found := getattr(nn, name), type) and issubclass(found, nn.Layer)}
-MOST_NUMBERS = 2**31  # of one example in all layers
 BATCH_BYTES, MOST_ROWS = 2**26, 4096
 
 
@@ -56,7 +51,7 @@ class Model:
         return np.clip(low + (z[:, 0] + 1) / 2 * (high - low), low, high)
 
     def predict_proba(self, x) -> NDArray:
-        """(B, K) float64: the softmax of the logits, in the order of `classes`. Raises ParameterError of a regression."""
+        """(B, K) float64: the softmax of the logits, in the order of `classes`, without which ParameterError."""
         if self.classes is None:
             raise ParameterError("predict_proba: expected a model with classes; this one gives numbers: call predict")
         z = self._outputs(x)
@@ -100,7 +95,8 @@ class Model:
             gives = "numbers from {:g} to {:g}".format(*self.target_bounds)
         layers = ", ".join(layer.name for layer in self.network.layers)
         size = sum(array.size for array in self.network.state().values())
-        return f"<Model: x (B, {', '.join(map(str, self.network.input_shape))}) to {gives}; {layers}; {size:,} parameters>"
+        takes = ", ".join(map(str, ("B", *self.network.input_shape)))
+        return f"<Model: x ({takes}) to {gives}; {layers}; {size:,} parameters>"
 
 
 def save_model(path, network: nn.Sequential, about: dict | None = None, classes=None, target_bounds=None,
@@ -111,8 +107,9 @@ def save_model(path, network: nn.Sequential, about: dict | None = None, classes=
     """
     model = Model(network, classes, target_bounds, about, ledger_sha256)
     save_arrays(path, network.state(), {
-        "kind": "model", "about": jsonable(model.about), "ledger_sha256": ledger_sha256, "target_bounds": model.target_bounds,
-        "classes": None if classes is None else model.classes.tolist(), "architecture": describe(network)})
+        "kind": "model", "about": jsonable(model.about), "ledger_sha256": ledger_sha256,
+        "target_bounds": model.target_bounds, "classes": None if classes is None else model.classes.tolist(),
+        "architecture": describe(network)})
 
 
 def load_model(path, layers: dict | None = None) -> Model:
@@ -136,7 +133,7 @@ def load_model(path, layers: dict | None = None) -> Model:
         raise CheckpointError(f"{path}: parameters without an architecture, as an earlier version wrote them; make the "
                               "network and call minidp.run.load_weights(path, network)")
     try:
-        network = _built(path, header["architecture"], arrays, layers or {})
+        network = build(path, header["architecture"], arrays, layers or {})
         about, digest = header.get("about"), header.get("ledger_sha256")
         if not isinstance(about, dict) or not isinstance(digest, (str, type(None))):
             raise TypeError("about or ledger_sha256 is of another type")
@@ -144,7 +141,7 @@ def load_model(path, layers: dict | None = None) -> Model:
     except CheckpointError:
         raise
     except Exception as error:  # what a crafted header makes of the constructors is without end
-        raise CheckpointError(f"{path}: damaged, or of another version ({_line(error)})") from error
+        raise CheckpointError(f"{path}: damaged, or of another version ({one_line(error)})") from error
 
 
 def load_weights(path, network: nn.Sequential) -> dict:
@@ -165,95 +162,6 @@ def as_model(network, loss) -> Model:
     return Model(network, np.arange(network.output_shape[0]) if classified else None)
 
 
-def describe(network: nn.Sequential) -> dict:
-    """The architecture as JSON values. Raises ParameterError where a layer could not be made again from them."""
-    own = {}
-    for layer in network.layers:
-        if _name(type(layer)) not in LAYERS and own.setdefault(type(layer).__name__, type(layer)) is not type(layer):
-            raise ParameterError(f"expected layers of one's own with different names, got two classes {type(layer).__name__}")
-    return {"input_shape": list(map(int, network.input_shape)), "frozen": sorted(network.frozen),
-            "layers": list(map(_described, network.layers))}
-
-
-def _described(layer):
-    """{class, name, settings, constants: {argument: name of the constant}} of one layer, after making it again."""
-    cls, constants = type(layer), {}
-    try:
-        plain, constants = _settings(layer)
-        again = _made(cls, layer.name, plain, {key: to_host(layer.constants[name]) for key, name in constants.items()})
-        if _settings(again) != (plain, constants):
-            raise ValueError(f"made again with {plain} it has the settings {_settings(again)[0]}")
-        refuse_misfits("made again", {**layer.params, **layer.constants}, {**again.params, **again.constants})
-    except Exception as error:  # a constructor of somebody's own may raise anything
-        raise ParameterError(
-            f"{getattr(layer, 'name', layer)}: a model file cannot hold the layer {cls.__name__}: {_line(error)}; give the "
-            "class a method settings(self) that returns the constructor's keywords but rng, init, dtype and name: numbers, "
-            "text, tuples of them, or arrays of self.constants") from error
-    return {"class": _name(cls), "name": layer.name, "settings": plain, "constants": constants}
-
-
-def _settings(layer):
-    """(JSON values, {argument: name of a constant}) of a layer's settings."""
-    plain, constants = {}, {}
-    for key, value in layer.settings().items():
-        same = [name for name, array in layer.constants.items() if array is value]
-        if same:
-            constants[key] = same[0]
-        else:
-            plain[key] = json.loads(json.dumps(value, allow_nan=False, default=lambda number: number.item()))
-    return plain, constants
-
-
-def _built(path, found, arrays, own):
-    """The network that `describe` described, with these arrays; whatever does not fit raises."""
-    layers = []
-    for row in found["layers"]:
-        name, cls = row["name"], LAYERS.get(row["class"], own.get(row["class"]))
-        if cls is None:
-            raise CheckpointError(f"{path}: {name!r:.80} is a layer of the class {row['class']!r:.80}, which minidp does not "
-                                  "have; pass yours as layers={class name: class}")
-        given = {key: arrays[f"{name}.{constant}"] for key, constant in row["constants"].items()}
-        layers.append(_made(cls, name, row["settings"], given))
-    count(**{f"input_shape[{i}]": size for i, size in enumerate(found["input_shape"])})
-    network = nn.Sequential(layers, found["input_shape"], found["frozen"])
-    if network.example_numbers > MOST_NUMBERS:
-        raise ValueError(f"one example takes {network.example_numbers} numbers")
-    refuse_misfits(path, arrays, network.state())
-    for layer in layers:
-        for store in (layer.params, layer.constants):
-            store.update({key: arrays[f"{layer.name}.{key}"] for key in store})
-    return network
-
-
-def _made(cls, name, settings, constants):
-    """A layer out of its constructor; those of minidp hold no memory for their parameters yet, whatever their size."""
-    drawn = {"rng": np.random.default_rng(0), "init": nn.init.zeros}
-    drawn = {key: value for key, value in drawn.items() if key in signature(cls).parameters}
-    settings = {key: _tuples(value) for key, value in settings.items()}
-    with nn.init.shapes_only(_name(cls) in LAYERS):
-        layer = cls(**drawn, **settings, **constants)
-    if not isinstance(layer, nn.Layer) or not isinstance(name, str) or not name.isprintable():
-        raise TypeError(f"{name!r:.80} is no nn.Layer with a name that is printable text")
-    layer.name = name
-    return layer
-
-
-def _name(cls):
-    """A class's name in a file: nn.NAME if it is minidp's."""
-    name = f"nn.{cls.__name__}"
-    return name if LAYERS.get(name) is cls else cls.__name__
-
-
-def _tuples(value):
-    """JSON's lists as tuples, which constructors take for shapes."""
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
-
-
-def _line(error):
-    """An error in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-
-
 def _labels(classes, output_shape):
     """The classes as an array. Raises ParameterError unless they are K different numbers or texts for K logits."""
     try:
@@ -266,7 +174,8 @@ def _labels(classes, output_shape):
     if not fits:
         raise ParameterError(f"expected classes={classes!r:.200} to be different numbers or texts, all of one kind")
     if output_shape != (len(given),):
-        raise ParameterError(f"expected {prod(output_shape)} classes for outputs of shape {output_shape}, got {len(given)}")
+        raise ParameterError(f"expected {prod(output_shape)} classes for outputs of shape {output_shape}, "
+                             f"got {len(given)}")
     return found
 
 
@@ -280,5 +189,5 @@ def _bounds(bounds, output_shape):
     if not fits:
         raise ParameterError(f"expected target_bounds={bounds!r:.200} to be finite numbers (low, high) with low < high")
     if output_shape != (1,):
-        raise ParameterError(f"expected a network with one output for target_bounds, got outputs of shape {output_shape}")
+        raise ParameterError(f"expected a network with one output for target_bounds, got shape {output_shape}")
     return low, high

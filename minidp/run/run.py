@@ -16,7 +16,8 @@ from ..privacy.ledger import SETUP, STEP
 from ..train import Averaged, KeptBest, Progress, Trainer
 from ..validate import count, one_of
 from . import checkpoint, folder as folders, progress as seen, record as records
-from .model import as_model, describe, save_model
+from .architecture import describe
+from .model import as_model, save_model
 from .picture import save_curves
 from .statement import render
 

@@ -11,7 +11,7 @@ import pytest
 from common import public, views
 from minidp import nn
 from minidp.data import load_cifar10
-from minidp.run import load_arrays, restore
+from minidp.run import load_model
 from minidp.train import SGD
 
 from tests.support.scripts import command, environment
@@ -155,11 +155,7 @@ def test_a_run_goes_on_with_the_pretrained_layers_it_began_with_or_not_at_all(pr
 def test_accuracy_over_views_is_that_of_the_weights_in_the_saved_model(train, folders):
     out, found = train("baseline", "--average", 0.9, "--epochs", 3)
     assert found["epsilon"]["moments"]["upper"] == "inf"
-    rng, path = np.random.default_rng(0), out / "model.npz"
-    neutral = nn.Standardise(np.zeros(2304, np.float32), np.ones(2304, np.float32))
-    layers = [*cifar_transfer.convolutions(rng), neutral, *cifar_transfer.dense_layers(rng, 10)]
-    model = nn.Sequential(layers, (24, 24, 3))
-    restore(path, load_arrays(path)[0], model.state())
+    model = load_model(out / "model.npz").network
     dataset = load_cifar10(folders / "cifar", progress=False)
     over_views = views.accuracy_over_views(model, dataset.x_test[:500], dataset.y_test[:500], 24)
     assert found["test_views"] == 10 and 0 < over_views < 1

@@ -16,6 +16,7 @@ from minidp.backend import to_host
 from minidp.errors import CheckpointError, DtypeError, ParameterError, ShapeError
 from minidp.run import Model, load_model, load_weights, save_model
 from minidp.run.checkpoint import load_arrays, save_arrays
+from minidp.run.architecture import describe
 from tests.support.running import make_arrays, make_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,8 +57,8 @@ def dense(inputs, outputs, rng, **options):
 
 
 def some_model(rng):
-    return nn.Sequential([nn.Standardise(np.ones(3), np.full(3, 2.0)), dense(3, 4, rng, bias=False, name="first"), nn.ReLU(),
-                          nn.LayerNorm(4), dense(4, 2, rng)], (3,), frozen=["first"])
+    return nn.Sequential([nn.Standardise(np.ones(3), np.full(3, 2.0)), dense(3, 4, rng, bias=False, name="first"),
+                          nn.ReLU(), nn.LayerNorm(4), dense(4, 2, rng)], (3,), frozen=["first"])
 
 
 def saved(folder, network, **more):
@@ -127,9 +128,9 @@ def test_a_regression_is_mapped_to_its_bounds_and_clipped(rng, tmp_path):
     assert "numbers from 10 to 30" in repr(model) and "outputs (1,)" in repr(Model(network))
 
 
-def test_numbers_of_every_kind_are_converted_batch_by_batch(rng, tmp_path, monkeypatch):
+def test_numbers_of_every_kind_are_converted_batch_by_batch(rng, backend, tmp_path, monkeypatch):
     monkeypatch.setattr(minidp.run.model, "MOST_ROWS", 2)
-    model = Model(nn.Sequential([dense(3, 2, rng)], (3,)), [0, 1])
+    model = Model(nn.Sequential([dense(3, 2, rng)], (3,)).to(backend), [0, 1])
     whole = rng.integers(0, 2, (5, 3))
     on_disk = np.memmap(tmp_path / "x", "uint8", "w+", shape=(5, 3))
     on_disk[:] = whole
@@ -141,8 +142,9 @@ def test_numbers_of_every_kind_are_converted_batch_by_batch(rng, tmp_path, monke
 
 @pytest.mark.parametrize("x, error, message", [
     (np.zeros((2, 4)), ShapeError, r"takes x of shape \(B, 3\), got \(2, 4\)$"),
-    (np.zeros(3), ShapeError, r"got \(3,\); give one example as x\[None\]"), ([[1, 2, 3], [1]], ShapeError, "different lengths"),
-    (7, ShapeError, r"got \(\)"), ([["a", "b", "c"]], DtypeError, "takes x of numbers, got dtype <U1"),
+    (np.zeros(3), ShapeError, r"got \(3,\); give one example as x\[None\]"),
+    ([[1, 2, 3], [1]], ShapeError, "different lengths"), (7, ShapeError, r"got \(\)"),
+    ([["a", "b", "c"]], DtypeError, "takes x of numbers, got dtype <U1"),
     (np.zeros((2, 3), complex), DtypeError, "got dtype complex128"), ([[None] * 3], DtypeError, "got dtype object")])
 def test_other_inputs_are_refused_with_what_the_model_takes(x, error, message, rng):
     with pytest.raises(error, match=message):
@@ -150,9 +152,11 @@ def test_other_inputs_are_refused_with_what_the_model_takes(x, error, message, r
 
 
 @pytest.mark.parametrize("more, message", [
-    ({"classes": [0, 1, 2]}, "expected 2 classes"), ({"classes": [0, 0]}, "different"), ({"classes": [0, np.nan]}, "different"),
-    ({"classes": 2}, "expected classes=2 to be"), ({"classes": [0, [1]]}, "different"), ({"target_bounds": (0, 1)}, "one output"),
-    ({"target_bounds": (1, 0)}, "low < high"), ({"target_bounds": ("0", "1")}, "finite"), ({"target_bounds": 3}, "finite"),
+    ({"classes": [0, 1, 2]}, "expected 2 classes"), ({"classes": [0, 0]}, "different"),
+    ({"classes": 2}, "classes=2 to be"),
+    ({"classes": [0, np.nan]}, "different"), ({"classes": [0, [1]]}, "different"),
+    ({"target_bounds": (0, 1)}, "one output"), ({"target_bounds": (1, 0)}, "low < high"),
+    ({"target_bounds": ("0", "1")}, "finite"), ({"target_bounds": 3}, "finite"),
     ({"target_bounds": (-1.7e308, 1.7e308)}, "finite"), ({"classes": [0, 1], "target_bounds": (0, 1)}, "got both")])
 def test_classes_and_bounds_that_do_not_fit_are_refused(more, message, rng):
     with pytest.raises(ParameterError, match=message):
@@ -163,7 +167,7 @@ def test_a_layer_of_ones_own_is_loaded_by_its_class(rng, tmp_path):
     network = nn.Sequential([Bent(3, 2), dense(3, 2, rng)], (3,))
     path, x = saved(tmp_path, network, classes=[0, 1]), rng.uniform(-1, 1, (4, 3)).astype("float32")
     np.testing.assert_array_equal(load_model(path, {"Bent": Bent}).network.predict(x), network.predict(x))
-    with pytest.raises(CheckpointError, match=r"'bent1' is a layer of the class 'Bent', .* pass yours as layers="):
+    with pytest.raises(CheckpointError, match="class 'Bent' is none of minidp's layers; pass yours to load_model"):
         load_model(path)
     with pytest.raises(CheckpointError, match="is no nn.Layer with a name that is printable"):
         load_model(path, {"Bent": lambda numbers, power: "nothing"})
@@ -179,11 +183,50 @@ def test_ones_own_class_named_as_one_of_the_library_is_not_mistaken_for_it(rng, 
 
     network, x = nn.Sequential([Dense(3, 2, rng=rng)], (3,)), np.ones((1, 3), np.float32)
     path = saved(tmp_path, network)
-    with pytest.raises(CheckpointError, match="class 'Dense', which minidp does not have"):
+    with pytest.raises(CheckpointError, match="class 'Dense' is none of minidp's"):
         load_model(path)
     np.testing.assert_array_equal(load_model(path, {"Dense": Dense}).network.predict(x), network.predict(x))
-    with pytest.raises(ParameterError, match="got two classes Bent"):
+    with pytest.raises(ParameterError, match="got two Bent"):
         save_model(path, nn.Sequential([Bent(3, 1), type("Bent", (Bent,), {})(3, 1)], (3,)))
+
+
+class Block(nn.Layer):
+    """One's own layer made of another, whose arrays are its own."""
+
+    def __init__(self, outputs, *, rng, dtype="float32"):
+        super().__init__()
+        self.outputs, self.inner = outputs, nn.Dense(3, outputs, rng=rng, dtype=dtype)
+        self.params = {f"inner_{name}": array for name, array in self.inner.params.items()}
+
+    def shape_of_y(self, input_shape):
+        return self.inner.output_shape(input_shape)
+
+    def compute_y(self, x, rng):
+        return self.inner.forward(x)
+
+
+class Halved(nn.Sequential):
+    """One's own network."""
+
+    def forward(self, x, *, rng=None):
+        y, caches = super().forward(x, rng=rng)
+        return y / 2, caches
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_layer_made_of_others_and_a_network_of_ones_own_come_back(dtype, rng, tmp_path):
+    network, x = Halved([Block(2, rng=rng, dtype=dtype)], (3,)), rng.uniform(-1, 1, (4, 3)).astype(dtype)
+    again = load_model(saved(tmp_path, network), {"Halved": Halved, "Block": Block}).network
+    np.testing.assert_array_equal(again.predict(x), network.predict(x))
+
+    class Needs(Halved):
+        def __init__(self, *layers):
+            super().__init__(layers, (3,))
+
+    with pytest.raises(ParameterError, match="cannot hold the network Needs: .*; give an nn.Sequential"):
+        save_model(tmp_path / "m.npz", Needs(nn.ReLU()))
+    with pytest.raises(ParameterError, match="holds an nn.Sequential, or a subclass of it, got a ReLU"):
+        describe(nn.ReLU())
 
 
 @pytest.mark.parametrize("layer, message", [
@@ -235,9 +278,9 @@ def example(tmp_path_factory):
     """(path, arrays, header) of a model with layers of every kind of setting."""
     rng, path = np.random.default_rng(0), tmp_path_factory.mktemp("model") / "m.npz"
     network = nn.Sequential([
-        nn.Conv2D(1, 2, 3, rng=rng, stride=2), nn.GroupNorm(2, 1), nn.MaxPool2D(2, 1, "same"), nn.Flatten(), nn.Dropout(0.1),
-        nn.Project(np.ones((18, 4), np.float32)), nn.Standardise(np.ones(4, "f4"), np.ones(1, "f4")), nn.LayerNorm(4),
-        nn.Tanh(), nn.Dense(4, 3, rng=rng)], (5, 6, 1))
+        nn.Conv2D(1, 2, 3, rng=rng, stride=2), nn.GroupNorm(2, 1), nn.MaxPool2D(2, 1, "same"), nn.Flatten(),
+        nn.Dropout(0.1), nn.Project(np.ones((18, 4), np.float32)), nn.Standardise(np.ones(4, "f4"), np.ones(1, "f4")),
+        nn.LayerNorm(4), nn.Tanh(), nn.Dense(4, 3, rng=rng)], (5, 6, 1))
     save_model(path, network, {"a": 1}, classes=[1, 2, 3], ledger_sha256="0" * 64)
     return path, *load_arrays(path)
 
@@ -259,7 +302,8 @@ def places(value, at=()):
 
 
 odd = st.one_of(
-    st.none(), st.booleans(), st.integers(-3, 9), st.sampled_from([10**6, 10**9, 2**40, 10**30, -(10**9), 1e308, 0.5, -1.0]),
+    st.none(), st.booleans(), st.integers(-3, 9),
+    st.sampled_from([10**6, 10**9, 2**40, 10**30, -(10**9), 1e308, 0.5, -1.0]),
     st.sampled_from(["", "nn.Dense", "nn.Layer", "nn.Sequential", "os.system", "x" * 9999, "a\nb", "same", "W"]),
     st.lists(st.integers(0, 2**40), max_size=3), st.just({}), st.just({"rng": 1}), st.just({"W": "W"}), st.just([[[]]]))
 
@@ -301,8 +345,9 @@ def by_kind(header, kind):
 
 
 @pytest.mark.parametrize("kind, setting", [
-    ("nn.Dense", {"inputs": 10**9}), ("nn.Dense", {"inputs": 10**9, "outputs": 10**9}), ("nn.Dense", {"outputs": 2**40}),
-    ("nn.Conv2D", {"out_channels": 10**12}), ("nn.Conv2D", {"kernel": [10**6, 10**6]}), ("nn.Conv2D", {"padding": 10**6}),
+    ("nn.Dense", {"inputs": 10**9}), ("nn.Dense", {"inputs": 10**9, "outputs": 10**9}),
+    ("nn.Dense", {"outputs": 2**40}),
+    ("nn.Conv2D", {"out_channels": 10**12}), ("nn.Conv2D", {"kernel": [10**6] * 2}), ("nn.Conv2D", {"padding": 10**6}),
     ("nn.GroupNorm", {"channels": 10**11}), ("nn.LayerNorm", {"shape": [10**6, 10**6]}),
     ("nn.LayerNorm", {"shape": [2**40] * 3})])
 def test_huge_sizes_are_refused_before_they_take_memory(kind, setting, example, monkeypatch):

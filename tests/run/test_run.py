@@ -10,7 +10,7 @@ from minidp.__main__ import main
 from minidp.errors import BudgetExceededError, CheckpointError, DataError, ParameterError
 from minidp.mechanism import ShuffleSampler
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant, RenyiAccountant
-from minidp.run import RunFolder, load_weights
+from minidp.run import RunFolder, load_model, load_weights
 from minidp.run.checkpoint import load_arrays, save_arrays
 from minidp.run.verify import verify
 from minidp.train import SGD
@@ -60,6 +60,9 @@ def test_arrays_of_ones_own_are_trained_on_told_of_and_verified(tmp_path, capsys
     assert main(["verify", str(tmp_path / "run")]) == 0 and "0 mismatches" in capsys.readouterr().out
     run = make_run(tmp_path / "run")
     load_weights(tmp_path / "run" / "model.npz", run.network)
+    model, x = load_model(tmp_path / "run" / "model.npz"), make_arrays()[2]
+    assert model.ledger_sha256 == ledger.sha256() and model.about["steps"] == STEPS
+    np.testing.assert_array_equal(model.predict(x), run.network.predict(x).argmax(axis=1))
     said = run.summary().splitlines()
     assert [line.split(":")[0] for line in said[-3:]] == ["quote", "read", "check"]
     assert "tightest certified bound" in said[-3] and str(tmp_path / "run") in said[-1]
