@@ -9,7 +9,7 @@ from pathlib import Path
 from minidp import data
 from minidp.backend import Backend
 from minidp.cli import user_errors
-from minidp.errors import BudgetExceededError, CheckpointError, ParameterError
+from minidp.errors import CheckpointError, ParameterError
 from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups, sampling
 from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
@@ -89,9 +89,6 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=())
               "is held by --accountant loss_distribution, renyi or moments")
     tell(config, f"computing how many lots fit into epsilon {config.target:g} at delta {config.delta:g}")
     plan = plan.fitted(accountant, plan.ledger(0, before), config.target, config.delta)
-    if plan.steps == 0:
-        raise BudgetExceededError(f"not one lot fits into epsilon {config.target:g} at delta={config.delta:g}; "
-                                  "raise the target or the noise, or make lots smaller")
     return plan, Filter(accountant, config.target, config.delta)
 
 

@@ -2,10 +2,12 @@
 
 Nobody types sigma or q twice: the trainer executes the plan and the accountant reads its event.
 """
+import math
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from ..errors import ParameterError
+from ..errors import BudgetExceededError, ParameterError
+from ..numbers import upper_text
 from ..privacy.events import Composed, Repeated
 from ..privacy.ledger import Ledger
 from ..validate import count, positive_finite
@@ -33,7 +35,8 @@ class Plan:
         What is charged and what is executed come from the same fields.
 
     Raises
-        ParameterError   steps or expected_lot_size out of range; shuffled lots with a schedule of C or sigma
+        ParameterError   steps or expected_lot_size out of range; expected_lot_size more than 1% off the sampler's lots;
+                         shuffled lots with a schedule of C or sigma
 
     >>> from minidp.mechanism import flat_group
     >>> from minidp.privacy import MomentsAccountant
@@ -60,6 +63,17 @@ class Plan:
                 "shuffled lots with a schedule of C or sigma: which noise an example meets depends on its lot; "
                 "use the Poisson sampler, or constant settings"
             )
+        if (size := getattr(self.sampler, "dataset_size", None)) is not None:
+            self.check_lot_size(size)
+
+    def check_lot_size(self, dataset_size):
+        """Raise ParameterError unless expected_lot_size is the sampler's mean lot of a public dataset_size, within 1%."""
+        least, most = self.sampler.lot_sizes(dataset_size)
+        if not 0.99 * least <= self.expected_lot_size <= 1.01 * most:
+            raise ParameterError(
+                f"expected_lot_size={self.expected_lot_size:g}, but lots drawn from {dataset_size:g} examples have {most:g} on "
+                f"average: steps would be {most / self.expected_lot_size:.3g} times as long as meant; set expected_lot_size="
+                f"{most:g}, or change the sampler")
 
     @property
     def relation(self):
@@ -104,8 +118,26 @@ class Plan:
     def fitted(self, accountant, ledger, epsilon, delta):
         """The plan with the most steps whose epsilon, on top of `ledger`, stays at or below the target.
 
-        Raises BudgetExceededError if the ledger alone exceeds it, ParameterError if the steps cost nothing.
+        Raises BudgetExceededError if not one lot fits, ParameterError if the steps cost nothing.
         """
         from ..privacy.budget import max_steps
+        from ..privacy.catalogue import as_accountant
 
-        return self.with_steps(max_steps(accountant, ledger, lambda n: self.charges(0, n), epsilon, delta))
+        accountant = as_accountant(accountant, self.relation)
+        steps = max_steps(accountant, ledger, lambda n: self.charges(0, n), epsilon, delta)
+        if steps == 0:
+            self.check_budget(accountant, ledger, epsilon, delta)
+        return self.with_steps(steps)
+
+    def check_budget(self, accountant, ledger, epsilon, delta):
+        """Raise BudgetExceededError, which says what to change, if not even the first lot fits on top of `ledger`."""
+        after = ledger.copy()
+        for event, times in self.charges(0, self.sampler.period):
+            after.append(event, times)
+        before, spent = (accountant.epsilon(each, delta).upper for each in (ledger, after))
+        if not spent <= epsilon:
+            why = (f"it alone would be {upper_text(spent)}" if before == 0 else
+                   f"epsilon is {upper_text(before)} before the first step, and {upper_text(spent)} with it")
+            why = "a lot without noise has no epsilon" if spent == math.inf else why
+            raise BudgetExceededError(f"not one lot fits into epsilon {epsilon:g} at delta={delta:g}: {why}; raise the "
+                                      "target or the noise, or make lots smaller")

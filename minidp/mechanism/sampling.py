@@ -50,6 +50,10 @@ class PoissonSampler:
     def check(self, num_examples: int) -> None:
         """Any number of examples will do."""
 
+    def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
+        """(least, most) of the mean lot over dataset_size examples."""
+        return self.sampling_probability * dataset_size, self.sampling_probability * dataset_size
+
     def lots(self, num_examples: int, steps: int, rng: np.random.Generator) -> Iterator[NDArray]:
         """Yield `steps` index arrays into num_examples examples."""
         for _ in range(steps):
@@ -96,6 +100,10 @@ class FixedSizeSampler:
     def check(self, num_examples: int) -> None:
         """Raise ParameterError unless there are dataset_size examples."""
         _check_size(self, num_examples)
+
+    def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
+        """(least, most) of the mean lot over dataset_size examples."""
+        return self.lot_size, self.lot_size
 
     def lots(self, num_examples: int, steps: int, rng: np.random.Generator) -> Iterator[NDArray]:
         """Yield `steps` index arrays into num_examples examples."""
@@ -149,6 +157,10 @@ class ShuffleSampler:
     def period(self) -> int:
         """Lots in one pass over the data; stopping inside one would show an example twice in an epoch."""
         return -(-self.dataset_size // self.lot_size)
+
+    def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
+        """(least, most) that may be called the mean lot over dataset_size examples: the last lot may be smaller."""
+        return dataset_size / self.period, self.lot_size
 
     def lots(self, num_examples: int, steps: int, rng: np.random.Generator) -> Iterator[NDArray]:
         """Yield `steps` index arrays into num_examples examples, starting an epoch at the first."""

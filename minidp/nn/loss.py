@@ -1,5 +1,5 @@
 """Losses: one number for each example. There is no mean and no 1/B."""
-from ..backend import namespace_of
+from ..backend import namespace_of, zero_rows_unless
 from ..errors import DtypeError, ShapeError
 from ..validate import inexact, same_batch
 
@@ -12,16 +12,18 @@ class SoftmaxCrossEntropy:
 
     Forward
         [F1]  loss_b = log sum_k exp(z_bk) - z_b,target(b), shifted by max_k z_bk so that nothing overflows
+        [F2]  loss_b = 0 where target(b) is not in 0..K-1
 
     Backward
         [B1]  dz_bk = exp(z_bk) / sum_j exp(z_bj) - [k = target(b)]
+        [B2]  dz_bk = 0 where target(b) is not in 0..K-1
 
     Source
         [F1]  Abadi et al. 2016, Section 5.2, "softmax of 10 classes with cross-entropy loss"
 
     Guarantees
-        Example b of losses and dz depends on example b only. A target outside 0..K-1 belongs to no class
-        (its loss is the log-sum alone); it does not raise, since values of examples never do.
+        Example b of losses and dz depends on example b only. A target outside 0..K-1 teaches nothing; it does
+        not raise, since values of examples never do.
 
     Raises
         ShapeError   z is not (B, K), target is not (B,)
@@ -43,8 +45,10 @@ class SoftmaxCrossEntropy:
         e = xp.exp(shifted)
         total = e.sum(axis=1, keepdims=True)
         true_class = xp.arange(z.shape[1]) == target[:, None]
+        known = (target >= 0) & (target < z.shape[1])
         losses = xp.log(total[:, 0]) - (shifted * true_class).sum(axis=1)  # [F1]
-        return losses, e / total - true_class  # [B1]
+        dz = e / total - true_class  # [B1]
+        return zero_rows_unless(known, losses), zero_rows_unless(known, dz)  # [F2] [B2]
 
 
 class SquaredError:

@@ -3,6 +3,8 @@ from ..errors import BudgetExceededError, ParameterError
 from ..numbers import upper_text
 from ..validate import count as check_count
 from ..validate import in_range, non_negative
+from .catalogue import as_accountant
+from .events import NeighbouringRelation
 from .ledger import STEP, Ledger
 
 
@@ -35,8 +37,10 @@ class Filter:
         al. 2023 show that strong composition loses nothing to a filter either). With any other accountant, take it for
         events fixed ahead only, as in Abadi et al. 2016, Section 4.
 
-    >>> from minidp.privacy import Gaussian, MomentsAccountant, PoissonSampled
-    >>> budget = Filter(MomentsAccountant(), epsilon=1.0, delta=1e-5)
+    The accountant may be its name; its relation is then that of `ledger`, by default ADD_REMOVE.
+
+    >>> from minidp.privacy import Gaussian, PoissonSampled
+    >>> budget = Filter("moments", epsilon=1.0, delta=1e-5)
     >>> budget.charge(PoissonSampled(0.01, Gaussian(4.0)), 5000)
     >>> budget.charge(PoissonSampled(0.01, Gaussian(4.0)), 5000)
     Traceback (most recent call last):
@@ -44,13 +48,11 @@ class Filter:
     """
 
     def __init__(self, accountant, epsilon, delta, ledger=None):
-        if not hasattr(accountant, "epsilon"):
-            raise ParameterError(f"expected accountant={accountant!r:.80} to be an accountant, such as MomentsAccountant() "
-                                 f"or, by its name, privacy.catalogue.make('moments')")
         non_negative(epsilon=epsilon)
         in_range(0, 1, open_low=True, open_high=True, delta=delta)
-        self.accountant, self.epsilon, self.delta = accountant, epsilon, delta
-        self.ledger = Ledger(accountant.relation) if ledger is None else ledger
+        relation = NeighbouringRelation.ADD_REMOVE if ledger is None else ledger.relation
+        self.accountant, self.epsilon, self.delta = as_accountant(accountant, relation), epsilon, delta
+        self.ledger = Ledger(self.accountant.relation) if ledger is None else ledger
 
     def charge(self, event, count=1, purpose=STEP):
         """Record `event` `count` times, for `purpose` (see `Ledger`), if the budget allows it."""

@@ -2,7 +2,7 @@
 from collections.abc import Iterable
 from importlib import import_module
 
-from ..errors import UnsupportedEventError
+from ..errors import ParameterError, UnsupportedEventError
 from ..validate import one_of
 from .accountant import Accountant, Bound
 from .events import NeighbouringRelation
@@ -29,6 +29,16 @@ def make(name: str, relation: NeighbouringRelation = NeighbouringRelation.ADD_RE
     one_of(tuple(ACCOUNTANTS), accountant=name)
     module, cls, _ = ACCOUNTANTS[name]
     return getattr(import_module(f".{module}", __package__), cls)(relation)
+
+
+def as_accountant(accountant: Accountant | str, relation: NeighbouringRelation) -> Accountant:
+    """The accountant itself, or the one of that name under the relation. ParameterError if it is neither."""
+    if isinstance(accountant, str):
+        return make(accountant, relation)
+    if not hasattr(accountant, "epsilon"):
+        raise ParameterError(f"expected accountant={accountant!r:.80} to be an accountant, such as MomentsAccountant(), or "
+                             f"the name of one: {', '.join(ACCOUNTANTS)}")
+    return accountant
 
 
 def all_bounds(ledger: Ledger, names: Iterable[str], *, delta: float | None = None, epsilon: float | None = None,

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..backend import namespace_of
 from ..data.own import refuse_bad_rows
-from ..errors import BudgetExceededError, CheckpointError, DataError, ParameterError
+from ..errors import CheckpointError, DataError, ParameterError
 from ..files import atomic_write, jsonable
-from ..privacy import Filter
+from ..privacy import Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS
 from ..privacy.ledger import SETUP, STEP
 from ..train import Averaged, KeptBest, Progress, Trainer
@@ -90,10 +90,9 @@ class Run:
         self.measure_every = max(1, round(self.steps_per_epoch)) if measure_every is None else measure_every
         self.settings = records.settings(self)
         self.device = "gpu" if namespace_of(*network.params.values()).__name__ == "cupy" else "cpu"
-        first = plan.ledger(plan.sampler.period)
-        if not self.folder.holds_run and not budget.accountant.epsilon(first, budget.delta).upper <= budget.epsilon:
-            raise BudgetExceededError(f"not one lot fits into epsilon {budget.epsilon:g} at delta={budget.delta:g}; "
-                                      "raise the target or the noise, or make lots smaller")
+        plan.check_lot_size(self.dataset_size)
+        if not self.folder.holds_run:
+            plan.check_budget(budget.accountant, Ledger(plan.relation), budget.epsilon, budget.delta)
         self._own_data, known = data is None, None if data is None else data.sha256
         self.data_sha256, known = (known, None) if known is not None and data.published else (None, known)
         facts = {**self.flags, **(inputs or {}), "device": self.device, "dataset": self.data_name,

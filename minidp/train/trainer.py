@@ -9,7 +9,7 @@ from ..data.examples import LabelledExamples
 from ..errors import BudgetExceededError, DtypeError, ParameterError
 from ..host import threads
 from ..privacy.budget import max_steps
-from ..privacy.ledger import Ledger
+from ..privacy.ledger import STEP, Ledger
 from ..validate import count, shape
 from . import trial
 
@@ -71,15 +71,19 @@ class Trainer:
     Raises
         TrialError       a layer or the loss mixes examples, carries a 1/B or has wrong gradients: tried on random rows
                          before the first charge (`train.trial`)
-        ParameterError   the clip groups are not the network's parameters; the ledger has another relation
+        BudgetExceededError  not one lot fits into the budget
+        ParameterError   the clip groups are not the network's parameters; the ledger has another relation;
+                         expected_lot_size does not fit dataset_size
         DtypeError       parameters that are not float32 or float64
         ShapeError       x and y differ in number, or do not fit the network
     """
 
     def __init__(self, network, loss, optimizer, plan, budget=None, ledger=None, batch_size=None,
-                 augmentation_multiplicity=1):
+                 augmentation_multiplicity=1, dataset_size=None):
         """budget: a privacy.Filter, whose ledger is used; or a ledger to charge; or neither, for a new one.
 
+        dataset_size: the public number of examples, if there is one: a plan whose expected_lot_size is not q times it is
+        then refused. (len(x) is not asked: under ADD_REMOVE it is private.)
         batch_size: examples computed at once; None for up to MAX_BATCH, on the host what a cache holds.
         augmentation_multiplicity: augmented views of each example of a lot. `x.take` is asked for an example this many
         times and may return a different view each time.
@@ -93,6 +97,8 @@ class Trainer:
         for key, array in network.params.items():
             if array.dtype.name not in ("float32", "float64"):
                 raise DtypeError(f"{'.'.join(key)}: expected float32 or float64 to train, got {array.dtype}")
+        if dataset_size is not None:
+            plan.check_lot_size(dataset_size)
         if budget is not None and ledger is not None:
             raise ParameterError("expected a budget or a ledger, got both; the budget has its own ledger")
         self.network, self.loss, self.optimizer, self.plan = network, loss, optimizer, plan
@@ -113,7 +119,8 @@ class Trainer:
         block_steps  steps that are charged together, rounded up to the sampler's period
         on_charge    called with the ledger once it covers a block, before the block runs: write it to disk
         on_block     called with the Progress after each block: checkpoint, evaluate
-        should_stop  asked after every step until it is true; training then ends at the next point it can resume from
+        should_stop  asked after every step, of the last one of a block after on_block, until it is true; training then
+                     ends at the next point it can resume from
         """
         examples = LabelledExamples(x, y, self.augmentation_multiplicity, example_weight)
         shape("Trainer.run", "x", x, ("N", *self.network.input_shape))
@@ -127,6 +134,8 @@ class Trainer:
             if progress.charged == progress.step:
                 stop = self._charge(progress.step, min(progress.step + block_steps, self.plan.steps))  # [F1]
                 if stop == progress.step:
+                    if self.ledger.count_of(STEP) == 0:  # not the end of a budget that was used, but one too small
+                        self.plan.check_budget(self.budget.accountant, self.ledger, self.budget.epsilon, self.budget.delta)
                     stopped = "budget"
                     break
                 progress = replace(progress, charged=stop)
@@ -137,7 +146,7 @@ class Trainer:
             self.seconds += time.perf_counter() - started
             if on_block:
                 on_block(progress)
-            if interrupted:
+            if interrupted or progress.step < self.plan.steps and should_stop and should_stop():
                 stopped = "interrupted"
                 break
         return TrainRecord(progress, self.ledger, stopped)
@@ -163,7 +172,7 @@ class Trainer:
         for lot in self.plan.sampler.lots(len(examples), end - step, streams.sampling):
             self.step(examples, lot, step, streams)
             step += 1
-            asked = asked or bool(should_stop and should_stop())
+            asked = asked or bool(step < end and should_stop and should_stop())
             if asked and (step - progress.step) % self.plan.sampler.period == 0:
                 break
         synchronise(examples.xp)

@@ -2,7 +2,7 @@
 import pytest
 
 from minidp.errors import BudgetExceededError, ParameterError
-from minidp.mechanism import (LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler, flat_group,
+from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler, flat_group,
                               per_layer_groups)
 from minidp.privacy import (Gaussian, JointGaussian, Ledger, MomentsAccountant, NeighbouringRelation, PoissonSampled,
                             Repeated)
@@ -72,6 +72,26 @@ def test_fitted_shuffle_ends_with_an_epoch():
 def test_shuffled_lots_refuse_a_schedule_of_the_noise():
     with pytest.raises(ParameterError, match="use the Poisson sampler, or constant settings"):
         Plan(ShuffleSampler(100, 30), FALLING, 9, 30)
+
+
+@pytest.mark.parametrize("noise, words", [(0.5, "it alone would be"), (0.0, "a lot without noise has no epsilon")])
+def test_a_target_for_not_one_lot_is_refused(noise, words):
+    plan = Plan(POISSON, Sanitizer(flat_group([("a", "W")], 1.0, noise)), 1, 600)
+    with pytest.raises(BudgetExceededError, match=f"not one lot fits into epsilon 0.1 at delta=1e-05: {words}.*; raise the"):
+        plan.fitted("moments", Ledger(), 0.1, 1e-5)
+
+
+@pytest.mark.parametrize("sampler, size, lot", [
+    (POISSON, 60_000, 606.1), (POISSON, 60_000, 60), (FixedSizeSampler(100, 30), 100, 29), (ShuffleSampler(100, 30), 100, 24)])
+def test_a_divisor_that_is_not_the_mean_lot_is_refused(sampler, size, lot):
+    with pytest.raises(ParameterError, match=f"expected_lot_size={lot:g}, but lots drawn from {size} examples have "):
+        Plan(sampler, FLAT, 9, lot).check_lot_size(size)
+
+
+def test_a_divisor_close_to_the_mean_lot_is_taken():
+    for sampler, lot in ((POISSON, 605), (FixedSizeSampler(60_000, 600), 595),
+                         (ShuffleSampler(60_000, 700), 697)):
+        Plan(sampler, FLAT, 9, lot).check_lot_size(60_000)
 
 
 @pytest.mark.parametrize("sampler, steps, lot, message", [

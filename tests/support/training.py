@@ -31,10 +31,10 @@ def make_network(backend=NUMPY, dtype="float64"):
 
 
 def make_plan(network, sampler="poisson", steps=10, clip_norm=1.0, noise_multiplier=1.0, layout="per-layer",
-              strategy="auto", lot=LOT):
+              strategy="auto", lot=None):
     """A plan over all parameters of the network."""
     groups = LAYOUTS[layout](network.params, clip_norm, noise_multiplier)
-    return Plan(SAMPLERS[sampler], Sanitizer(groups, strategy), steps, lot)
+    return Plan(SAMPLERS[sampler], Sanitizer(groups, strategy), steps, lot or (12 if sampler == "shuffle" else LOT))
 
 
 def make_trainer(backend=NUMPY, optimizer=None, dtype="float64", batch_size=4096, budget=None, ledger=None,

@@ -41,7 +41,7 @@ def test_a_run_is_charged_the_joint_gaussian_and_pca(layout, event):
     (ShuffleSampler(40, 12), JointGaussian((2.0, 2.0)), 3)])  # ten lots begin three epochs of four
 def test_other_samplers_are_charged_under_their_own_relation(sampler, event, count):
     network = make_network()
-    plan = Plan(sampler, Sanitizer(per_layer_groups(network.params, 1.0, 2.0)), 10, 8)
+    plan = Plan(sampler, Sanitizer(per_layer_groups(network.params, 1.0, 2.0)), 10, sampler.lot_size)
     budget = Filter(MomentsAccountant(sampler.relation), math.inf, DELTA)
     PrivatePCA(2, 7.0).fit(make_data()[0], budget, Streams(1).noise)
     record = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan, budget).run(*make_data(), Streams(1))

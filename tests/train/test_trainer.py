@@ -167,6 +167,8 @@ def test_wrong_groups_relations_and_dtypes_are_refused():
         Trainer(network, loss, SGD(0.1), make_plan(nn.Sequential(network.layers, (5,), frozen=["dense1"])))
     with pytest.raises(ParameterError, match="one relation per run"):
         Trainer(network, loss, SGD(0.1), plan, ledger=Ledger(NeighbouringRelation.REPLACE_ONE))
+    with pytest.raises(ParameterError, match="expected_lot_size=8, but lots drawn from 400 examples have 80 on average"):
+        Trainer(network, loss, SGD(0.1), plan, dataset_size=400)
     with pytest.raises(ParameterError, match="the budget has its own ledger"):
         Trainer(network, loss, SGD(0.1), plan, Filter(MomentsAccountant(), 1.0, 1e-5), Ledger())
     with pytest.raises(ParameterError, match="batch_size=0"):

@@ -49,17 +49,23 @@ def test_shuffled_training_stops_with_an_epoch():
     assert limit.accountant.epsilon(after_one_more, DELTA).upper > 5.0
 
 
-def test_a_budget_for_no_step_changes_nothing():
+def test_a_budget_for_no_step_is_refused_and_changes_nothing():
     trainer, charged = make_trainer(budget=budget(0.01)), []
     before = values(trainer.network)
-    record = trainer.run(*make_data(), Streams(1), on_charge=charged.append)
-    assert record.stopped == "budget" and record.progress == Progress(0, 0)
-    assert record.ledger.items() == [] == charged
+    with pytest.raises(BudgetExceededError, match="not one lot fits into epsilon 0.01 at delta=1e-05: it alone would be"):
+        trainer.run(*make_data(), Streams(1), on_charge=charged.append)
+    assert trainer.ledger.items() == [] == charged
     assert_same(before, values(trainer.network))
 
 
+def test_a_budget_that_is_used_up_stops_the_next_call():
+    trainer = make_trainer(budget=budget(1.5), steps=200, noise_multiplier=4.0)
+    assert [trainer.run(*make_data(), Streams(1)).progress.step > 0 for _ in range(2)] == [True, False]
+
+
 def test_a_step_without_noise_needs_an_infinite_budget():
-    assert make_trainer(budget=budget(100.0), noise_multiplier=0).run(*make_data(), Streams(1)).progress.step == 0
+    with pytest.raises(BudgetExceededError, match="a lot without noise has no epsilon; raise the target or the noise"):
+        make_trainer(budget=budget(100.0), noise_multiplier=0).run(*make_data(), Streams(1))
     assert make_trainer(budget=budget(math.inf), noise_multiplier=0).run(*make_data(), Streams(1)).progress.step == 10
 
 
@@ -78,6 +84,13 @@ def test_asked_to_stop_it_ends_after_the_step(asked):
     assert record.stopped == "interrupted" and record.progress == blocks[-1] == Progress(asked, charged)
     assert [times for _, times in record.ledger.items()] == [charged]
     assert_same(values(trainer.network), trained(steps=asked))
+
+
+def test_a_stop_that_on_block_decides_charges_nothing_more():
+    blocks, trainer = [], make_trainer()
+    record = trainer.run(*make_data(), Streams(1), block_steps=4, on_block=blocks.append, should_stop=lambda: bool(blocks))
+    assert record.stopped == "interrupted" and record.progress == Progress(4, 4)
+    assert [times for _, times in record.ledger.items()] == [4]
 
 
 @pytest.mark.parametrize("steps", [8, 10, 11, 13])  # epochs of 4, the last one whole or not

@@ -96,6 +96,16 @@ for _case in LOSSES:
     _register_loss(type(_case.loss), _case)
 
 
+@measures("nn.loss.SoftmaxCrossEntropy", "F2", "B2", method="zero, and the rows of other examples by themselves",
+          tolerance=0.0)
+def targets_of_no_class(bench):
+    loss, z, target = nn.SoftmaxCrossEntropy(), bench.rng.uniform(-3, 3, (5, 3)), np.array([0, 3, -1, 2, 100])
+    found = [to_host(each) for each in loss(bench.asarray(z), bench.asarray(target))]
+    alone = [to_host(each) for each in loss(bench.asarray(z[[0, 3]]), bench.asarray(target[[0, 3]]))]
+    return max(max(worst(all_[[1, 2, 4]], 0 * all_[[1, 2, 4]]), worst(all_[[0, 3]], some))
+               for all_, some in zip(found, alone))
+
+
 @measures("nn.dropout.Dropout", "F1", "B1", method="the same numbers, drawn again", tolerance=EXACT)
 def a_drawn_mask(bench):
     layer, x, dy = nn.Dropout(0.3), bench.rng.uniform(1, 2, (20, 10)), bench.rng.uniform(1, 2, (20, 10))
