@@ -133,8 +133,8 @@ class UnclippedSanitizer(Sanitizer):
 class NoisyBatches(Sanitizer):
     """Broken: noise in each batch, a quarter of it, as if four batches made up for it; none for the lot."""
 
-    def add_clipped(self, grads, into=None):
-        total = super().add_clipped(grads, into)
+    def add_clipped(self, grads, into=None, example_weight=None):
+        total = super().add_clipped(grads, into, example_weight)
         for group in self.groups:
             for key in group.keys:
                 add_gaussian(total[key], group.noise_std / 4, np.random.default_rng())
