@@ -134,7 +134,7 @@ class Conv2D(Layer):
         if bias:
             self.params["b"] = zeros(rng, (out_channels,), dtype)
 
-    def settings(self):
+    def settings(self) -> dict:
         """Channels, kernel, stride, padding, bias."""
         *kernel, in_channels, out_channels = self.params["W"].shape
         return {"in_channels": in_channels, "out_channels": out_channels, "kernel": kernel, "stride": self.window.stride,

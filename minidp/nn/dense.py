@@ -34,7 +34,7 @@ class Dense(Layer):
         if bias:
             self.params["b"] = zeros(rng, (outputs,), dtype)
 
-    def settings(self):
+    def settings(self) -> dict:
         """inputs, outputs, bias."""
         inputs, outputs = self.params["W"].shape
         return {"inputs": inputs, "outputs": outputs, "bias": "b" in self.params}

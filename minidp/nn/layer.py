@@ -99,7 +99,7 @@ class Layer:
         """{parameter name: PerExampleGrad}."""
         return {}
 
-    def settings(self):
+    def settings(self) -> dict:
         """{argument: value} with which the constructor makes this layer again: JSON values, arrays of `constants`.
 
         Without rng, init, dtype and name. Raises ParameterError where an argument has no attribute of its name.

@@ -107,7 +107,7 @@ class GroupNorm(_Norm):
         super().__init__((channels,), epsilon, dtype, name)
         self.groups = groups
 
-    def settings(self):
+    def settings(self) -> dict:
         """channels, groups, epsilon."""
         return {"channels": self.params["scale"].shape[0], "groups": self.groups, "epsilon": self.epsilon}
 
@@ -149,7 +149,7 @@ class LayerNorm(_Norm):
             count(1, shape=size)
         super().__init__(shape, epsilon, dtype, name)
 
-    def settings(self):
+    def settings(self) -> dict:
         """shape, epsilon."""
         return {"shape": self.params["scale"].shape, "epsilon": self.epsilon}
 

@@ -17,7 +17,7 @@ class _Pool(Layer):
         size = pair(window=window)
         self.window = Window(size, size if stride is None else pair(stride=stride), padding)
 
-    def settings(self):
+    def settings(self) -> dict:
         """window, stride, padding."""
         return {"window": self.window.size, "stride": self.window.stride, "padding": self.window.padding}
 

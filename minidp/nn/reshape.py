@@ -119,7 +119,7 @@ class Project(Layer):
             raise ShapeError(f"project: expected a matrix of shape (I, K), got {tuple(matrix.shape)}")
         self.constants = {"P": matrix}
 
-    def settings(self):
+    def settings(self) -> dict:
         """matrix: the constant P."""
         return {"matrix": self.constants["P"]}
 

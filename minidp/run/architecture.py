@@ -63,7 +63,7 @@ def _settings(layer):
     return plain, constants
 
 
-def build(path, found, arrays, own):
+def build(path, found: dict, arrays: dict, own: dict) -> nn.Sequential:
     """The network that `describe` described, with these arrays; whatever does not fit raises."""
     layers = []
     for row in found["layers"]:
@@ -123,6 +123,6 @@ def _tuples(value):
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-def one_line(error):
+def one_line(error: Exception) -> str:
     """An error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

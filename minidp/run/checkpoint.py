@@ -47,7 +47,7 @@ def load_arrays(path, kind=None):
     return arrays, header
 
 
-def refuse_misfits(path, stored, target):
+def refuse_misfits(path, stored: dict, target: dict) -> None:
     """Raise CheckpointError where {name: array} `stored` has not the names and shapes of `target`."""
     odd = [f"{name} is missing" for name in sorted({*target} - {*stored})] + [
         f"{name} is not expected" for name in sorted({*stored} - {*target})]
