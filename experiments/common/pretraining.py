@@ -1,7 +1,7 @@
 """CIFAR's network, and `cifar_transfer.py pretrain`: ordinary training of it on public images."""
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from .public import scale_initial_values, train_public
 
 NAME = "cifar_transfer"
 SIDE, CHANNELS, UNITS = 24, 64, 384  # Section 5.3: 24 x 24 crops, 64 channels, 384 units
-SMOKE_IMAGES = 500
+SMOKE_IMAGES, SMOKE_EPOCHS = 500, 2
 STATISTICS, SPREAD_FLOOR = 10_000, 0.1  # public images that features are standardised on; of the mean spread
 SCALED_ON = 500  # public images that initial values are scaled on
 
@@ -87,6 +87,8 @@ def standardised(network, images):
 
 def pretrain(config):
     """Train the whole network on the public set; returns the exit status."""
+    if config.smoke and config.epochs == PretrainConfig.epochs:
+        config = replace(config, epochs=SMOKE_EPOCHS)
     dataset = load_public(config.public_data)
     backend, streams, out = Backend.pick(config.device, partial(tell, config)), Streams(config.seed), Path(config.out)
     x, y, x_test, y_test = (array[: SMOKE_IMAGES if config.smoke else None] for array in (

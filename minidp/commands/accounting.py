@@ -17,11 +17,10 @@ def epsilon(parser):
     """Flags of `epsilon`."""
     _comparison(parser)
     add_delta(parser)
-    add_group(parser)
     parser.epilog = ("examples: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --delta 1e-5\n"
                      "          %(prog)s --noise-multiplier 1.1 --dataset-size 60000 --lot-size 256 --epochs 60 --delta 1e-5\n"
                      "          %(prog)s --ledger runs/mine/ledger.json --delta 1e-5")
-    return lambda args: _compare(args, {"delta": args.delta}, group_size=args.group_size)
+    return lambda args: _compare(args, {"delta": args.delta})
 
 
 def delta(parser):
@@ -38,13 +37,14 @@ def _comparison(parser):
     add_length(parser)
     add_ledger(parser)
     add_accountants(parser)
+    add_group(parser)
     add_json(parser)
 
 
-def _compare(args, given, **more):
+def _compare(args, given):
     """Print epsilon at the given delta, or delta at the given epsilon; 2 where no accountant has a finite bound."""
     (ledger, title), worthless = described(args), 1.0 if args.command == "delta" else math.inf
-    found = all_bounds(ledger, names_of(args), **given, **more)
+    found = all_bounds(ledger, names_of(args), **given, group_size=args.group_size)
     known = [bound.upper for bound, _, _ in found.values() if bound.upper is not None]
     if known or args.json:
         rows = {name: {**bound.to_json(), "kind": kind, "note": note} for name, (bound, kind, note) in found.items()}

@@ -6,6 +6,7 @@ from ..cli import number, whole_number
 from ..errors import UnsupportedEventError
 from ..numbers import upper_text
 from ..privacy.catalogue import all_bounds, make
+from ..privacy.group_privacy import GroupAccountant
 from ..privacy.plots import save_epsilon_curves, save_tradeoff
 from ..validate import count as check_count
 from .output import add_force, add_json, check_new, show
@@ -23,7 +24,6 @@ def curve(parser):
     parser.add_argument("--epochs", type=number, required=True, metavar="E", help="where the curve ends: passes over the data")
     parser.add_argument("--points", type=whole_number, default=100, help="points of the curve (default: %(default)s)")
     parser.add_argument("--out", default="epsilon", help="files to write, without their ending (default: %(default)s)")
-    add_group(parser)
     _common(parser)
     parser.epilog = "example: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --epochs 100 --delta 1e-5 --out epsilon"
     return _curve
@@ -31,6 +31,7 @@ def curve(parser):
 
 def _common(parser):
     add_accountants(parser)
+    add_group(parser)
     add_force(parser)
     add_json(parser)
 
@@ -77,7 +78,7 @@ def _tradeoff(args):
     (ledger, title), alphas, curves, without = described(args), np.linspace(0.0, 1.0, 501), {}, []
     for accountant in map(partial(make, relation=ledger.relation), names_of(args, DRAWN)):
         try:
-            curves[accountant.name] = accountant_curve(accountant, ledger, alphas)
+            curves[accountant.name] = accountant_curve(GroupAccountant(accountant, args.group_size), ledger, alphas)
         except UnsupportedEventError as error:
             without.append(str(error))
     if not curves:

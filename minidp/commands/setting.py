@@ -175,7 +175,8 @@ def title_of(args, sampler, steps):
         lots = f"sampling probability {sampler.sampling_probability:.4g}"
     else:
         lots = f"{args.sampler} lots of {sampler.lot_size} from {sampler.dataset_size}"
-    return f"sigma {noise}, {lots}, {steps} steps{before}, {sampler.relation.value}"
+    group = f", groups of {args.group_size}" if args.group_size > 1 else ""
+    return f"sigma {noise}, {lots}, {steps} steps{before}, {sampler.relation.value}{group}"
 
 
 def _numbers(text):

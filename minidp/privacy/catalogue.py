@@ -6,7 +6,7 @@ from ..errors import ParameterError, UnsupportedEventError
 from ..validate import one_of
 from .accountant import Accountant, Bound
 from .events import NeighbouringRelation
-from .group_privacy import group_epsilon
+from .group_privacy import group_delta, group_epsilon
 from .ledger import Ledger
 
 # name: module, class, note
@@ -58,7 +58,7 @@ def all_bounds(ledger: Ledger, names: Iterable[str], *, delta: float | None = No
     for name in names:
         accountant, note = make(name, ledger.relation), ACCOUNTANTS[name][2]
         try:
-            bound = (accountant.delta(ledger, epsilon) if delta is None      # type: ignore[arg-type]
+            bound = (group_delta(accountant, ledger, epsilon, group_size) if delta is None      # type: ignore[arg-type]
                      else group_epsilon(accountant, ledger, delta, group_size))
         except UnsupportedEventError as error:
             bound, note = UNKNOWN, str(error)

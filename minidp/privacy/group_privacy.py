@@ -42,6 +42,34 @@ def group_epsilon(accountant: Accountant, ledger: Ledger, delta: float, group_si
     return Bound(lower, upper, upper)
 
 
+def group_delta(accountant: Accountant, ledger: Ledger, epsilon: float, group_size: int = 1) -> Bound:
+    r"""Bound on delta when neighbours differ in `group_size` = k examples.
+
+    Bound
+        [C3]  delta at epsilon of the group's events, as in `group_epsilon`
+        [C4]  (epsilon / k, d)-DP gives (epsilon, k exp((k-1) epsilon / k) d)-DP
+        upper is the smaller of both (C3 is not for fixed lots); lower the group's unless sampled, else one example's.
+
+    Source
+        [C3]  own derivation: see `group_epsilon` [C1]
+        [C4]  Abadi et al. 2016, Section 2.1; Vadhan 2017, Lemma 2.2
+    """
+    check_count(1, group_size=group_size)
+    single, k = accountant.delta(ledger, epsilon), group_size
+    if k == 1:
+        return single
+    share, lower, upper = accountant.delta(ledger, epsilon / k).upper, single.lower, 0.0
+    if share > 0:
+        upper = math.exp(min(0.0, math.log(k) + (k - 1) * epsilon / k + math.log(share)))       # [C4]
+    try:
+        grouped, sampled = _grouped(ledger, k)
+        bound = accountant.delta(grouped, epsilon)                                              # [C3]
+        lower, upper = lower if sampled else bound.lower, min(upper, bound.upper)
+    except UnsupportedEventError:
+        pass
+    return Bound(lower, upper, upper)
+
+
 def _grouped(ledger, k):
     """(the ledger that costs one example what this one costs a group of k, whether any of it is sampled)."""
     grouped, sampled = Ledger(ledger.relation), False
@@ -81,7 +109,7 @@ def _generic(accountant, ledger, delta, k):
 
 
 class GroupAccountant:
-    """An accountant that protects groups of `group_size` examples: its `epsilon` is `group_epsilon`."""
+    """An accountant that protects groups of `group_size` examples, by `group_epsilon` and `group_delta`."""
 
     def __init__(self, accountant: Accountant, group_size: int):
         check_count(1, group_size=group_size)
@@ -91,3 +119,7 @@ class GroupAccountant:
     def epsilon(self, ledger: Ledger, delta: float) -> Bound:
         """Bound on epsilon, as `group_epsilon`."""
         return group_epsilon(self.accountant, ledger, delta, self.group_size)
+
+    def delta(self, ledger: Ledger, epsilon: float) -> Bound:
+        """Bound on delta, as `group_delta`."""
+        return group_delta(self.accountant, ledger, epsilon, self.group_size)

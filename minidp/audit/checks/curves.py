@@ -190,6 +190,23 @@ def the_generic_rule(bench):
                     3 * accountant.epsilon(ledger, share).upper)
 
 
+@measures("privacy.group_privacy.group_delta", "C3", method="three members who change one Gaussian release, as an integral",
+          tolerance=1e-8)
+def delta_of_a_group(bench):
+    ledger = ledger_of((Gaussian(6.0), 1))
+    return relative(group_privacy.group_delta(GaussianAccountant(), ledger, 1.0, 3).upper, float(exact_delta(1.0, 0.5)))
+
+
+@measures("privacy.group_privacy.group_delta", "C4", method="neighbour by neighbour along the chain", tolerance=1e-12)
+def delta_of_a_group_by_the_generic_rule(bench):
+    """P(x) <= e^a P(x') + d from one member to the next: d, then e^a d + d, then e^2a d + e^a d + d <= 3 e^2a d."""
+    accountant = RenyiAccountant(Relation.REPLACE_ONE)
+    ledger = ledger_of((FixedSizeSampled(1000, 10, Gaussian(4.0)), 20), relation=Relation.REPLACE_ONE)
+    step = math.exp(0.9 / 3)
+    claimed = group_privacy.group_delta(accountant, ledger, 0.9, 3).upper
+    return relative(claimed, 3 * step * step * accountant.delta(ledger, 0.9 / 3).upper)
+
+
 @measures("privacy.search_cost.theorem_d1", "C1", "C2", "C3", method="the paper's setting, by hand", tolerance=1e-12)
 def theorem_d1_by_hand(bench):
     cost = search_cost.theorem_d1(1.5, 0.4, 0.05, 1 / 300)
