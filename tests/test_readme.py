@@ -1,4 +1,4 @@
-"""Every Python example of the README runs as it stands there."""
+"""Every Python example of the pages runs as it stands there."""
 import os
 import re
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
+PAGES = ("README.md", "minidp/README.md")
 
 
 def examples(text):
@@ -17,14 +17,15 @@ def examples(text):
             for match in re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
 
 
-EXAMPLES = examples(README.read_text(encoding="utf-8")) if README.is_file() else []
+EXAMPLES = [(f"{page}, line {line}", code) for page in PAGES if (ROOT / page).is_file()
+            for line, code in examples((ROOT / page).read_text(encoding="utf-8"))]
 
 
-def test_readme_has_an_example():
-    assert EXAMPLES
+def test_each_page_has_an_example():
+    assert all(any(where.startswith(page) for where, _ in EXAMPLES) for page in PAGES)
 
 
-@pytest.mark.parametrize("code", [code for _, code in EXAMPLES], ids=[f"line {line}" for line, _ in EXAMPLES])
+@pytest.mark.parametrize("code", [code for _, code in EXAMPLES], ids=[where for where, _ in EXAMPLES])
 def test_example_runs(code, tmp_path):
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     command = [sys.executable, "-W", "error", "-c", code]

@@ -20,8 +20,9 @@ RANK = {
     "defaults": 4,
     "train": 5,
     "audit": 6, "run": 6,
-    "__init__": 7,
-    "commands": 8, "__main__": 9,
+    "heads": 7, "fitted": 7, "__init__": 7,
+    "fitting": 8,
+    "commands": 9, "__main__": 10,
 }
 APART = {("mechanism", "nn"), ("mechanism", "data")}
 OUTSIDE = {"tests", "tools", "experiments", "common", "features"}

@@ -1,5 +1,6 @@
 """A user's own arrays as training takes them: converted batch by batch, labels as indices, targets in public bounds."""
 import math
+import mmap
 from collections.abc import Callable
 from typing import Any
 
@@ -44,13 +45,33 @@ class Inputs:
         return self._converted(self.source[span])
 
     def _converted(self, rows):
-        rows = self.backend.asarray(rows if hasattr(rows, "dtype") else np.asarray(rows), dtype=self.dtype)
-        return rows if self.head is None else self.head(rows)
+        with np.errstate(all="ignore"):  # values that are not finite never warn
+            rows = self.backend.asarray(rows if hasattr(rows, "dtype") else np.asarray(rows), dtype=self.dtype)
+            return rows if self.head is None else self.head(rows)
+
+    def read_at_random(self) -> None:
+        """Tell the system not to read ahead in a memory map: the next rows asked for lie anywhere in it."""
+        found = self.source
+        while isinstance(found, np.ndarray):
+            found = found.base
+        if hasattr(found, "madvise"):  # an mmap.mmap, where the system takes advice
+            found.madvise(mmap.MADV_RANDOM)
 
     @property
     def always_finite(self) -> bool:
         """True if the source cannot hold a number that is not finite."""
         return getattr(self.source.dtype, "kind", "f") in "iub"
+
+
+class Flat:
+    """Some rows of the inputs, each as one vector; converted where they are sliced."""
+
+    def __init__(self, inputs: Inputs, rows: NDArray):
+        self.inputs, self.rows, self.shape = inputs, rows, (len(rows), math.prod(inputs.shape[1:]))
+
+    def __getitem__(self, span: slice) -> NDArray:
+        found = self.inputs.take(self.rows[span])
+        return found.reshape((found.shape[0], self.shape[1]))
 
 
 def as_source(x: Any) -> Any:
@@ -84,10 +105,9 @@ def rows_not_finite(x: Any) -> int:
         return 0
     xp, found = namespace_of(x), 0
     rows = max(1, BLOCK_BYTES // (8 * max(1, math.prod(x.shape[1:]))))
-    with np.errstate(over="ignore"):
-        for start in range(0, x.shape[0], rows):
-            block = x[start : start + rows]
-            found += int((~xp.isfinite(block).all(axis=tuple(range(1, block.ndim)))).sum())
+    for start in range(0, x.shape[0], rows):
+        block = x[start : start + rows]
+        found += int((~xp.isfinite(block).all(axis=tuple(range(1, block.ndim)))).sum())
     return found
 
 
@@ -130,7 +150,13 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
 
 def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
     """(N, 1) float32 targets, clipped to the public bounds (low, high) and mapped to [-1, 1]."""
-    y, (low, high) = one_axis(y), bounds
+    try:
+        low, high = map(float, bounds)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not (math.isfinite(high - low) and low < high):
+        raise ParameterError(f"expected target_bounds={bounds!r:.80} to be finite numbers (low, high) with low < high")
+    y = one_axis(y)
     if y.dtype.kind not in "iubf":
         raise DtypeError(f"y: expected numbers as targets of a regression, got dtype {y.dtype}")
     scaled = (np.clip(y.astype(np.float64), low, high) - low) / (high - low)

@@ -3,17 +3,21 @@
 Nobody types sigma or q twice: the trainer executes the plan and the accountant reads its event.
 """
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from ..errors import BudgetExceededError, ParameterError
 from ..numbers import upper_text
-from ..privacy.events import Composed, Repeated
-from ..privacy.ledger import Ledger
+from ..privacy.events import Composed, Event, Repeated
+from ..privacy.ledger import SETUP, Ledger
 from ..validate import count, positive_finite
 from .sampling import FixedSizeSampler, PoissonSampler, ShuffleSampler
 from .sanitizer import Sanitizer
 
+if TYPE_CHECKING:
+    from ..privacy.accountant import Accountant
 
 @dataclass(frozen=True)
 class Plan:
@@ -101,7 +105,9 @@ class Plan:
     def ledger(self, steps=None, before=()):
         """A ledger of the events `before` and the first `steps` steps, of all steps by default."""
         ledger = Ledger(self.relation)
-        for event, times in [*((event, 1) for event in before), *self.charges(0, self.steps if steps is None else steps)]:
+        for event in before:
+            ledger.append(event, purpose=SETUP)
+        for event, times in self.charges(0, self.steps if steps is None else steps):
             ledger.append(event, times)
         return ledger
 
@@ -128,6 +134,38 @@ class Plan:
         if steps == 0:
             self.check_budget(accountant, ledger, epsilon, delta)
         return self.with_steps(steps)
+
+    def calibrated(self, accountant: "Accountant | str", epsilon: float, delta: float, before: Iterable[Event] = ()) -> "Plan":
+        """The plan with the least noise that keeps its steps, after the events `before`, at or below (epsilon, delta).
+
+        The groups' noise multipliers keep their ratios; groups without any get equal ones. Raises BudgetExceededError
+        where no noise is enough, ParameterError where a noise multiplier follows a schedule, or next to none is enough.
+
+        >>> from minidp.mechanism import flat_group
+        >>> plan = Plan(PoissonSampler(0.01), Sanitizer(flat_group([("dense1", "W")], 1.0, 1.0)), 10_000, 600)
+        >>> group, = plan.calibrated("moments", epsilon=2.0, delta=1e-5).sanitizer.groups
+        >>> round(group.noise_multiplier, 2)
+        2.62
+        """
+        from ..privacy.calibrate import noise_multiplier_for
+        from ..privacy.catalogue import as_accountant
+
+        count(1, steps=self.steps)
+        noises = [group.noise_multiplier for group in self.sanitizer.groups]
+        if any(map(callable, noises)):
+            raise ParameterError("expected constant noise multipliers to calibrate: which noise of a schedule is to change is "
+                                 "not said; fit the steps with Plan.fitted, or set numbers")
+        least = min(noises)
+        ratios = [noise / least for noise in noises] if least > 0 else [1.0 for _ in noises]
+
+        def with_noise(noise):
+            groups = (replace(group, noise_multiplier=noise * ratio) for group, ratio in zip(self.sanitizer.groups, ratios))
+            return replace(self, sanitizer=Sanitizer(tuple(groups), self.sanitizer.strategy))
+
+        before = tuple(before)
+        ledger_of = lambda noise: self.ledger(0, before) if noise == math.inf else with_noise(noise).ledger(before=before)
+        accountant = as_accountant(accountant, self.relation)
+        return with_noise(noise_multiplier_for(accountant, ledger_of, epsilon, delta))
 
     def check_budget(self, accountant, ledger, epsilon, delta):
         """Raise BudgetExceededError, which says what to change, if not even the first lot fits on top of `ledger`."""

@@ -1,10 +1,7 @@
 """The dense layer."""
-import numpy as np
-from numpy.typing import DTypeLike
-
 from ..grads import Explicit, Outer
 from ..validate import count
-from .init import Initializer, truncated_normal, zeros
+from .init import truncated_normal, zeros
 from .layer import Layer
 
 
@@ -29,8 +26,7 @@ class Dense(Layer):
 
     kind = "dense"
 
-    def __init__(self, inputs: int, outputs: int, *, rng: np.random.Generator, bias: bool = True,
-                 init: Initializer = truncated_normal, dtype: DTypeLike = "float32", name: str | None = None):
+    def __init__(self, inputs, outputs, *, rng, bias=True, init=truncated_normal, dtype="float32", name=None):
         """inputs I, outputs O; rng a NumPy generator for `init(rng, (I, O), dtype)`; b starts at zero."""
         super().__init__(name)
         count(1, inputs=inputs, outputs=outputs)

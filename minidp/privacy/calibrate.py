@@ -1,19 +1,15 @@
 """From a target epsilon to the noise, the sampling or (see `budget.max_steps`) the steps, on the safe side."""
 import math
-from collections.abc import Callable
 
 from ..errors import BudgetExceededError, NumericalBoundError, ParameterError
 from ..numbers import upper_text
 from ..validate import in_range, positive_finite
-from .accountant import Accountant
-from .ledger import Ledger
 
 MOST_NOISE = 1e7
 CLOSENESS = 0.999       # the answer's epsilon is at least this share of the target
 
 
-def noise_multiplier_for(accountant: Accountant, ledger_of: Callable[[float], Ledger], epsilon: float,
-                         delta: float) -> float:
+def noise_multiplier_for(accountant, ledger_of, epsilon, delta):
     """A noise multiplier whose certified epsilon is at most `epsilon` and at least 99.9% of it.
 
     ledger_of(noise_multiplier) builds the ledger, whose epsilon must fall as the noise grows. BudgetExceededError where no
@@ -39,15 +35,18 @@ def noise_multiplier_for(accountant: Accountant, ledger_of: Callable[[float], Le
                 f"delta={delta:g}, above the target of {epsilon:g}; raise the target, take fewer steps, or give what "
                 f"comes beside the steps more noise")
 
-    if accountant.epsilon(ledger_of(math.inf), delta).upper > epsilon:     # free, unless something comes beside the steps
+    try:
+        without = ledger_of(math.inf)   # free, unless something comes beside the steps
+    except ParameterError:              # of a mechanism that takes finite noise only, such as a ClipGroup
+        without = ledger_of(MOST_NOISE)
+    if accountant.epsilon(without, delta).upper > epsilon:
         raise BudgetExceededError(none_enough())
     ends = _bracket(spent, epsilon, 0.0, 1.0, (math.log(1e-2), math.log(MOST_NOISE)), none_enough,
                     f"a noise multiplier of 0.01 already keeps epsilon below {epsilon:g}")
     return math.exp(_close_in(spent, epsilon, *ends))
 
 
-def sampling_probability_for(accountant: Accountant, ledger_of: Callable[[float], Ledger], epsilon: float,
-                             delta: float) -> float:
+def sampling_probability_for(accountant, ledger_of, epsilon, delta):
     """A sampling probability whose certified epsilon is at most `epsilon` and at least 99.9% of it; 1 if even that is.
 
     ledger_of(sampling_probability) builds the ledger. The lot size is that probability times the data set's public size,

@@ -5,18 +5,13 @@ subtract the noise, so such a run goes on with fresh entropy.
 """
 import json
 import reprlib
-from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
 from ..errors import CheckpointError, DataError, ParameterError
-from ..files import StrPath, atomic_write
-from ..nn import Sequential
+from ..files import atomic_write
 from ..privacy.ledger import Ledger
-from ..streams import Streams
 from ..train.trainer import Progress
 
 FORMAT = 1
@@ -24,14 +19,14 @@ _SHORT = reprlib.Repr()  # whatever a crafted file holds, in one line
 _SHORT.maxstring = 100
 
 
-def save_arrays(path: StrPath, arrays: Mapping[str, NDArray], header: Mapping[str, Any]) -> None:
+def save_arrays(path, arrays, header):
     """Write {name: array} and a JSON-able header into one .npz, whole or not at all."""
     text = np.array(json.dumps({"format": FORMAT, **header}, allow_nan=False))
     with atomic_write(path, "wb") as file:
         np.savez(file, header=text, **{name: to_host(array) for name, array in arrays.items()})
 
 
-def load_arrays(path: StrPath, kind: str | None = None) -> tuple[dict[str, NDArray], dict[str, Any]]:
+def load_arrays(path, kind=None):
     """({name: array}, header) of what `save_arrays` wrote, of that kind. Raises CheckpointError, naming the file."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
@@ -52,7 +47,7 @@ def load_arrays(path: StrPath, kind: str | None = None) -> tuple[dict[str, NDArr
     return arrays, header
 
 
-def refuse_misfits(path: StrPath, stored: Mapping[str, NDArray], target: Mapping[str, NDArray]) -> None:
+def refuse_misfits(path, stored: dict, target: dict) -> None:
     """Raise CheckpointError where {name: array} `stored` has not the names and shapes of `target`."""
     odd = [f"{name} is missing" for name in sorted({*target} - {*stored})] + [
         f"{name} is not expected" for name in sorted({*stored} - {*target})]
@@ -64,7 +59,7 @@ def refuse_misfits(path: StrPath, stored: Mapping[str, NDArray], target: Mapping
             raise CheckpointError(f"{path}: expected {name} of shape {wanted}, got {got}")
 
 
-def restore(path: StrPath, stored: Mapping[str, NDArray], target: Mapping[str, NDArray]) -> None:
+def restore(path, stored, target):
     """Copy stored {name: array} into the arrays of `target`, after checking names, shapes and dtypes of all.
 
     Raises CheckpointError for an array that is missing, extra, of another shape or of more precision.
@@ -77,7 +72,7 @@ def restore(path: StrPath, stored: Mapping[str, NDArray], target: Mapping[str, N
         array[...] = namespace_of(array).asarray(stored[name].astype(array.dtype))
 
 
-def refuse_differences(path: StrPath, before: object, now: object) -> None:
+def refuse_differences(path, before, now):
     """Raise CheckpointError, naming each setting, where a run's configuration is not what it was."""
     found = list(differences(before, now))
     if found:
@@ -86,7 +81,7 @@ def refuse_differences(path: StrPath, before: object, now: object) -> None:
         raise CheckpointError(f"{path}: this run has another configuration: {named}")
 
 
-def differences(before: Any, now: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:
+def differences(before, now, where=""):
     """(dotted place, value before, value now) of all that differs between two JSON values; None where one lacks it."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}):
@@ -98,9 +93,7 @@ def differences(before: Any, now: Any, where: str = "") -> Iterator[tuple[str, A
         yield where, before, now
 
 
-def save_checkpoint(path: StrPath, network: Sequential, optimizer: Any, ledger: Ledger, progress: Progress,
-                    streams: Streams, config: Mapping[str, Any], history: Any, extra: Any = None,
-                    releases: Mapping[str, NDArray] | None = None) -> None:
+def save_checkpoint(path, network, optimizer, ledger, progress, streams, config, history, extra=None, releases=None):
     """Write all that training needs to go on. config, history and extra (the caller's own) are JSON-able.
 
     releases: {name: array} of what was released before the first step, which are stored as release/NAME.
@@ -111,7 +104,7 @@ def save_checkpoint(path: StrPath, network: Sequential, optimizer: Any, ledger: 
         "progress": [progress.step, progress.charged], "streams": streams.state() if streams.reproducible else None})
 
 
-def load_checkpoint(path: StrPath, config: Mapping[str, Any]) -> tuple[dict[str, NDArray], dict[str, Any]]:
+def load_checkpoint(path, config):
     """(arrays, header with `ledger` and `progress` as objects); raises CheckpointError if `config` differs."""
     arrays, header = load_arrays(path, "checkpoint")
     try:
@@ -126,15 +119,14 @@ def load_checkpoint(path: StrPath, config: Mapping[str, Any]) -> tuple[dict[str,
     return arrays, header
 
 
-def restore_training(path: StrPath, arrays: Mapping[str, NDArray], header: dict[str, Any], network: Sequential,
-                     optimizer: Any, streams: Streams) -> None:
+def restore_training(path, arrays, header, network, optimizer, streams):
     """Put a loaded checkpoint into network, optimizer and, for a seeded run, the generators; CheckpointError if it misfits."""
     if header["progress"].step > 0:
         optimizer.allocate(network.params)
     own = {name: array for name, array in arrays.items() if not name.startswith("release/")}
     restore(path, own, _arrays(network, optimizer))
     if streams.reproducible:
-        streams.restore(header.get("streams"))    # type: ignore[arg-type]  # which refuses None
+        streams.restore(header.get("streams"))
 
 
 def _arrays(network, optimizer):

@@ -115,6 +115,14 @@ def _group(run, ledger, bounds):
     return {"size": run.group_size, "epsilon": min((bound.upper for bound, _, _ in found.values()), default=math.inf)}
 
 
+def row_to_quote(result):
+    """The accountant with the smallest certified upper end of a result's epsilon; None where none is finite."""
+    uppers = {name: float(bound["upper"]) for name, bound in result["epsilon"].items()
+              if bound["kind"] == "bound" and bound["upper"] is not None}
+    name = min(uppers, key=uppers.get, default=None)
+    return name if name is not None and math.isfinite(uppers[name]) else None
+
+
 def summary(result, path):
     """The lines that tell a person what came out, then the figure to quote, the file to open, the next command."""
     if result["notice"]:
@@ -135,10 +143,10 @@ def summary(result, path):
     yield (f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms a step "
            f"(threads: {threads_}; OpenBLAS kernels: {kernels})")
 
-    upper, name = min(((float(bound["upper"]), name) for name, bound in result["epsilon"].items()
-                       if bound["kind"] == "bound" and bound["upper"] is not None), default=(math.inf, None))
-    if math.isfinite(upper):
-        yield f"quote: epsilon {upper_text(upper)} at delta {result['delta']:g} ({name}, the tightest certified bound)"
+    name = row_to_quote(result)
+    if name is not None:
+        yield (f"quote: epsilon {upper_text(result['epsilon'][name]['upper'])} at delta {result['delta']:g} ({name}, the tightest "
+               "certified bound)")
     else:
         yield "quote: no epsilon: something was released without noise, or no certified bound is known"
     yield f"read:  {path / STATEMENT} (picture: {path / CURVES}; {MANIFEST} seals all files)"

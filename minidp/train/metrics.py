@@ -6,13 +6,9 @@ they are written down. They are never fed back into training.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..backend import to_host
-from ..data.examples import Examples
 from ..host import threads
-from ..nn.loss import Loss
-from ..nn.network import Sequential
 from ..validate import count, same_batch
 
 
@@ -23,14 +19,14 @@ class Metrics:
     What was not measured is None: all figures without examples, and R2 of targets that are all equal.
     """
 
-    accuracy: float | None
-    loss: float | None
+    accuracy: float
+    loss: float
     examples: int
-    r2: float | None = None
-    mean_squared_error: float | None = None
+    r2: float = None
+    mean_squared_error: float = None
 
 
-def evaluate(network: Sequential, loss: Loss, x: NDArray | Examples, y: NDArray, batch_size: int = 1024) -> Metrics:
+def evaluate(network, loss, x, y, batch_size=1024):
     """Metrics of `network` on x (N, ...) with class labels y (N,) or targets y (N, K) of a regression, batch by batch.
 
     Raises ShapeError if x and y differ in number. The one place that waits for the device.
@@ -42,8 +38,7 @@ def evaluate(network: Sequential, loss: Loss, x: NDArray | Examples, y: NDArray,
         return Metrics(None, None, 0)
     shards = threads.shards_for(examples) if isinstance(x, np.ndarray) else 1
     bounds = [examples * shard // shards for shard in range(shards + 1)]
-    sums = threads.map_parallel(lambda span: _sums(network, loss, x, y, span[0], span[1], batch_size),
-                                list(zip(bounds, bounds[1:])))
+    sums = threads.map_parallel(lambda span: _sums(network, loss, x, y, *span, batch_size), list(zip(bounds, bounds[1:])))
     found, total = (float(sum(to_host(each) for each in column)) / examples for column in zip(*sums))
     if y.dtype.kind != "f":
         return Metrics(found, total, examples)

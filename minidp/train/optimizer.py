@@ -5,16 +5,11 @@ privacy. SVRG, which the paper names, is left out: it needs the gradient of a sn
 would have to be charged as a release of its own.
 """
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
-
-from numpy.typing import NDArray
 
 from ..backend import namespace_of
 from ..errors import ParameterError
-from ..grads import Key
-from ..mechanism.schedule import Setting, value_at
+from ..mechanism.schedule import value_at
 from ..validate import in_range, non_negative_finite, positive_finite
 
 
@@ -25,15 +20,15 @@ class Optimizer:
     `update` changes the parameters in place. `slots` is {slot name: {key: array}}, empty before the first step.
     """
 
-    learning_rate: Setting
-    slots: dict[str, dict[Key, NDArray]] = field(default_factory=dict, init=False)
-    slot_names: ClassVar[tuple[str, ...]] = ()
+    learning_rate: object
+    slots: dict = field(default_factory=dict, init=False)
+    slot_names = ()
 
     def __post_init__(self):
         if not callable(self.learning_rate):
             non_negative_finite(learning_rate=self.learning_rate)
 
-    def update(self, params: Mapping[Key, NDArray], grads: Mapping[Key, NDArray], step: int) -> None:
+    def update(self, params, grads, step):
         """Descend: params and grads are {key: array}, `step` counts from 0. grads may be overwritten."""
         if set(params) != set(grads):
             raise ParameterError(f"expected gradients of {sorted(params)}, got {sorted(grads)}")
@@ -43,10 +38,7 @@ class Optimizer:
             slots = [self.slots[name][key] for name in self.slot_names]
             self._update(theta, grads[key], rate, step, slots)
 
-    def _update(self, theta, g, rate, step, slots):
-        raise NotImplementedError
-
-    def allocate(self, params: Mapping[Key, NDArray]) -> None:
+    def allocate(self, params):
         """Give every parameter its slots, zero where they are new."""
         for name in self.slot_names:
             slot = self.slots.setdefault(name, {})

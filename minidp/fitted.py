@@ -1,0 +1,121 @@
+"""What `minidp.fit` returns: the model, what it cost, and the files that prove it."""
+from __future__ import annotations
+
+import shutil
+from html import escape
+from pathlib import Path
+from textwrap import shorten
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .data.own import one_axis
+from .errors import ParameterError
+from .files import atomic_write
+from .numbers import lower_text, upper_text
+from .privacy.accountant import Bound
+from .privacy.ledger import Ledger
+from .run.folder import FILES, KEY, LEDGER, MANIFEST, MODEL, STATEMENT
+from .run.model import Model, load_model
+from .run.record import row_to_quote
+from .validate import same_batch
+
+
+class Fitted(Model):
+    """A private model with its statement; made by `minidp.fit`.
+
+    result     the dictionary of result.json: settings, epsilon by every accountant, choices
+    folder     where the run's files are
+    """
+
+    def __init__(self, folder, result: dict, layers: dict | None = None):
+        model = load_model(Path(folder) / MODEL, layers)
+        super().__init__(model.network, model.classes, model.target_bounds, model.about, model.ledger_sha256)
+        self.folder, self.result = Path(folder), result
+
+    @property
+    def epsilon(self) -> Bound:
+        """The bound to quote: epsilon at `delta`, by the accountant whose certified upper end is the smallest."""
+        found = self.result["epsilon"][row_to_quote(self.result)]
+        return Bound(*(None if found[side] is None else float(found[side]) for side in ("lower", "estimate", "upper")))
+
+    @property
+    def delta(self) -> float:
+        """delta of the guarantee."""
+        return self.result["delta"]
+
+    @property
+    def ledger(self) -> Ledger:
+        """Every event that touched the data."""
+        return Ledger.load(self.folder / LEDGER)
+
+    @property
+    def statement(self) -> str:
+        """The privacy statement, as privacy.md holds it."""
+        return (self.folder / STATEMENT).read_text(encoding="utf-8")
+
+    def score(self, x, y) -> float:
+        """Accuracy on labels y (N,), or R2 on the targets of a regression. Not private on training data."""
+        y, predicted = one_axis(y), self.predict(x)
+        same_batch("score", x=predicted, y=y)
+        if self.classes is not None:
+            return float((predicted == y).mean())
+        return float(1 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum())
+
+    def per_class(self, x, y) -> dict:
+        """{class: {"examples", "accuracy", "precision"}} on labels y (N,); None where there is nothing to divide by."""
+        if self.classes is None:
+            raise ParameterError("per_class: expected a model with classes; this one gives numbers: call score")
+        y, predicted = one_axis(y), self.predict(x)
+        same_batch("per_class", x=predicted, y=y)
+
+        def row(label):
+            of, said = y == label, predicted == label
+            right = int((of & said).sum())
+            return {"examples": int(of.sum()), "accuracy": right / int(of.sum()) if of.any() else None,
+                    "precision": right / int(said.sum()) if said.any() else None}
+
+        return {label: row(label) for label in self.classes.tolist()}
+
+    def save(self, path) -> None:
+        """Write the model as one file that `minidp.load_model` and `minidp predict` read."""
+        with atomic_write(path, "wb") as file:
+            file.write((self.folder / MODEL).read_bytes())
+
+    def report(self, folder) -> Path:
+        """Copy the run's files (statement, ledger, result, picture, model) into a new folder; `minidp verify` checks it."""
+        folder = Path(folder)
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ParameterError(f"{folder} is there and not empty; name a new folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in (*FILES, KEY, MANIFEST):
+            if (self.folder / name).exists():
+                shutil.copy(self.folder / name, folder / name)
+        return folder
+
+    def _facts(self):
+        """(name, text) of what to know at a glance."""
+        settings, bound = self.result["settings"], self.epsilon
+        yield "epsilon", f"{upper_text(bound.upper)} at delta {self.delta:g}, for each row by itself"
+        if self.result["group"]:
+            yield f"for {self.result['group']['size']} rows", f"epsilon {upper_text(self.result['group']['epsilon'])}"
+        yield "certified", f"{lower_text(bound.lower)} to {upper_text(bound.upper)} by {row_to_quote(self.result)}"
+        yield "trained", (f"{self.result['steps']} lots of {settings['expected_lot_size']:g} of {settings['dataset_size']} rows, "
+                          f"noise multiplier {settings['clip_groups'][0]['noise_multiplier']:.4g}")
+        if self.result["reproducible"]:
+            yield "seeded", "not to be released"
+        if self.result["test_accuracy"] is not None:
+            yield "validation", f"accuracy {self.result['test_accuracy']:.2%}"
+
+    def __repr__(self):
+        return "\n".join(f"{name:<14}{text}" for name, text in [("private model", shorten(self._gives, 66)), *self._facts()])
+
+    def _repr_html_(self):
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self._facts())
+        return f"<p>private model: {escape(self._gives)}</p><table>{rows}</table>"
+
+    @property
+    def _gives(self):
+        if self.classes is None:
+            return "numbers from {:g} to {:g}".format(*self.target_bounds)
+        return f"{len(self.classes)} classes: {', '.join(map(str, self.classes[:20]))}"

@@ -1,0 +1,225 @@
+"""From arrays to a private model and its statement in one call."""
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+import weakref
+from dataclasses import asdict, replace
+
+import numpy as np
+
+from . import nn
+from .backend import Backend
+from .data.own import Inputs, bounded_targets, class_labels
+from .defaults import choose
+from .errors import ParameterError, ShapeError
+from .fitted import Fitted
+from .heads import Head
+from .mechanism import Plan, PoissonSampler, Sanitizer, flat_group
+from .nn.init import zeros
+from .numbers import upper_text
+from .privacy import Filter
+from .privacy.catalogue import make
+from .run import Model, Run
+from .run.shared import charge_shared
+from .streams import Streams
+from .train import SGD, Averaged, Momentum
+from .validate import count, in_range, one_of, positive_finite, same_batch
+
+SCALES = ("auto", "unit-norm", "bounds", "private", "none")
+MEASUREMENTS = 20  # along a run, with a checkpoint each
+SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
+IN_MEMORY = 2**28  # bytes of scaled inputs that are kept; larger ones are converted batch by batch
+
+
+def fit(x, y, *, epsilon: float, delta: float | None = None, classes=None, target_bounds: tuple[float, float] | None = None,
+        scale: str = "auto", bounds=None, hidden: tuple[int, ...] | int = (), network: nn.Sequential | None = None,
+        dataset_size: int | None = None, group_size: int = 1, example_weight=None, validation: tuple | None = None,
+        lot_size: int | None = None, steps: int | None = None, clip_norm: float | None = None,
+        learning_rate: float | None = None, folder=None, ledger=None, check: bool = True, seed: int | None = None,
+        device: str = "cpu", quiet: bool = False) -> Fitted:
+    """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially private for each row.
+
+    x  (N, ...) numbers: an array, list, memory map, data frame, `data.Examples`, or an object with shape and indexing
+    y  (N,) class labels (integers, booleans, whole floats, strings), or numbers to predict within `target_bounds`
+
+    Public facts of the data, which nothing protects
+        classes        the list of classes; by default those in y, and the statement says that they were told
+        target_bounds  (low, high) of a regression; targets are clipped to them
+        bounds         (low, high) of the features, numbers or arrays: each is mapped to [-1, 1]
+        dataset_size   N for the sampling; by default len(x), and the statement says that it was told
+        validation     (x, y): of the weights along the run, the best on these are released
+    What is trained
+        scale      "unit-norm": each row divided by its length; "bounds"; "private": by a noisy mean and spread, charged with a
+                   third of epsilon; "none"; "auto": bounds where they are given, else unit norm
+        hidden     sizes of hidden layers; none is logistic (or linear) regression
+        network    a `Sequential` of your own for inputs of this shape, giving one logit per class, or one number
+        lot_size, steps, clip_norm, learning_rate   by default `defaults.choose`: from N, epsilon, delta and the number of
+                   parameters alone, by a rule that was chosen on drawn data
+        example_weight   (N,) in [0, 1], each depending on its own row only
+    Privacy
+        delta        by default the power of ten at or below 1 / (10 N)
+        group_size   k: the statement also says what the fit costs k rows of one person
+        check        stop before any charge, with a message for the data's owner, if rows are not finite or labels are no
+                     classes; False trains all the same: such rows contribute nothing
+        ledger       path of a file that several fits share: charged under a lock before the noise; their sum is printed
+        seed         reproducible, and not to be released
+    folder  keeps the run's files; the same call goes on with a run that was interrupted. device: "cpu", "gpu", "auto"
+
+    Raises
+        BudgetExceededError   not one lot fits into epsilon
+        DataError             rows or labels that cannot be learned from (with `check`)
+        ParameterError, ShapeError, DtypeError   arguments that do not fit
+        KeyboardInterrupt     after Ctrl-C; with a folder the same call goes on
+
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(3000, 5)); y = np.where(x[:, 0] + x[:, 1] > 0, "yes", "no")
+    >>> model = fit(x, y, epsilon=1.0, delta=1e-5, classes=["no", "yes"], dataset_size=3000, seed=1, quiet=True)
+    >>> model.predict(x[:3]).shape, model.score(x, y) > 0.8, float(model.epsilon) <= 1.0
+    ((3,), True, True)
+    """
+    backend, streams = Backend.pick(device), Streams(seed)
+    inputs = Inputs(x, backend)
+    targets, classes, disclosed = _targets(y, classes, target_bounds)
+    same_batch("fit", x=inputs, y=targets)
+    scale = _scale_of(scale, bounds, network)
+    size = dataset_size
+    if size is None:
+        size = inputs.shape[0]
+        disclosed.append(f"the number of rows, {size}")
+    count(1, dataset_size=size)
+    positive_finite(epsilon=epsilon)
+    how_delta = "given" if delta is not None else "the power of ten at or below 1/(10 N)"
+    delta = 10.0 ** math.floor(-math.log10(10 * size)) if delta is None else delta
+    in_range(0, 1, open_low=True, open_high=True, delta=delta)
+
+    body = _network(network, inputs.shape[1:], 1 if classes is None else len(classes), hidden, streams.init)
+    given = {"lot_size": lot_size, "steps": steps, "clip_norm": clip_norm, "learning_rate": learning_rate}
+    given = {name: value for name, value in given.items() if value is not None}
+    head = Head(scale, bounds, inputs.shape[1:], network is None, classes is not None)
+    choice = choose(size, epsilon, delta, sum(array.size for array in body.params.values()), row_norm=head.row_norm,
+                    task="regression" if classes is None else "classification", hidden=len(body.params) > 2)
+    choice = replace(choice, **given)
+    accountant, sampler = make("loss_distribution"), PoissonSampler(_share(choice.lot_size, size))
+    before = head.events(sampler, epsilon, delta)
+    groups = flat_group(list(body.params), choice.clip_norm, 1.0)
+    plan = Plan(sampler, Sanitizer(groups), choice.steps, choice.lot_size).calibrated(accountant, epsilon, delta, before)
+
+    at = tempfile.mkdtemp(prefix="minidp-") if folder is None else folder
+    try:
+        run = Run(at, body.to(backend), nn.SquaredError() if classes is None else nn.SoftmaxCrossEntropy(),
+                  _optimizer(choice), plan, Filter(accountant, epsilon, delta), streams, name="fit", dataset_size=size,
+                  flags={"scale": scale, "bounds": None if bounds is None else [np.asarray(each).tolist() for each in bounds],
+                         "seed": seed, "weighted": example_weight is not None},
+                  choices=_choices(choice, given, scale, network, hidden) | {"delta": how_delta}, disclosed=disclosed,
+                  group_size=group_size, measure_every=-(-choice.steps // MEASUREMENTS), keep_best=validation is not None,
+                  check=check, train_metrics=False, quiet=quiet)
+        targets = backend.asarray(targets)
+        run.check_rows(inputs, targets)
+        if ledger is not None and not run.begun and not run.folder.finished:
+            total = charge_shared(ledger, plan.ledger(before=before))
+            if not quiet:
+                print(f"{ledger}: epsilon {upper_text(accountant.epsilon(total, delta).upper)} at delta {delta:g} for all fits "
+                      "that share this ledger")
+        layers = head.layers(run, inputs, size)
+        inputs = _scaled(inputs, layers, backend)
+        if sampler.sampling_probability < SPARSE and isinstance(inputs, Inputs):
+            inputs.read_at_random()
+        tested = () if validation is None else (
+            _scaled(Inputs(validation[0], backend), layers, backend),
+            backend.asarray(_targets(validation[1], classes, target_bounds)[0]))
+        weight = None if example_weight is None else backend.asarray(np.asarray(example_weight), dtype="float32")
+        model = Model(nn.Sequential(layers + body.layers, inputs.shape[1:]), classes, target_bounds, {"scale": scale})
+        result = run.train(inputs, targets, *tested, example_weight=weight, model=model)
+        if result is None:
+            raise KeyboardInterrupt(run.summary() if folder is not None else "interrupted; nothing was kept")
+        fitted = Fitted(at, result, {type(layer).__name__: type(layer) for layer in body.layers})
+    except BaseException:
+        if folder is None:
+            shutil.rmtree(at, ignore_errors=True)
+        raise
+    if folder is None:
+        weakref.finalize(fitted, shutil.rmtree, at, ignore_errors=True)
+    if not quiet:
+        print(fitted)
+    return fitted
+
+
+def _targets(y, classes, target_bounds):
+    """(targets as training takes them, classes or None, what is told of the data)."""
+    if target_bounds is not None:
+        if classes is not None:
+            raise ParameterError("expected classes= or target_bounds=, got both")
+        return bounded_targets(y, target_bounds), None, []
+    labels, found = class_labels(y, classes)
+    told = [] if classes is not None else [f"which classes there are: {', '.join(map(str, found[:20]))}"
+                                           + (", ..." if len(found) > 20 else "")]
+    return labels, found, told
+
+
+def _scale_of(scale, bounds, network):
+    """The scaling that "auto" means; raises ParameterError where it does not go with the bounds."""
+    one_of(SCALES, scale=scale)
+    if bounds is None:
+        if scale == "bounds":
+            raise ParameterError("scale='bounds' needs bounds=(low, high), which are public")
+        return scale if scale != "auto" else "unit-norm" if network is None else "none"
+    if scale not in ("auto", "bounds"):
+        raise ParameterError(f"expected bounds with scale='bounds', got scale={scale!r}; give one or the other")
+    return "bounds"
+
+
+def _share(lot_size, size):
+    count(1, lot_size=lot_size)
+    if lot_size > size:
+        raise ParameterError(f"expected lot_size={lot_size} to be at most the {size} rows (dataset_size)")
+    return lot_size / size
+
+
+def _sizes(hidden):
+    return (hidden,) if isinstance(hidden, int) else tuple(hidden)
+
+
+def _network(network, shape, outputs, hidden, rng):
+    """The network that is trained: one's own, or dense layers after the inputs in one row."""
+    if network is not None:
+        if _sizes(hidden):
+            raise ParameterError("expected hidden= or network=, got both")
+        if network.input_shape != shape or network.output_shape != (outputs,):
+            raise ShapeError(f"network: expected one for inputs {shape} and {outputs} outputs, got {network.input_shape} and "
+                             f"{network.output_shape}")
+        return network
+    layers, width = [nn.Flatten()] if len(shape) > 1 else [], math.prod(shape)
+    for size in _sizes(hidden):
+        layers += [nn.Dense(width, size, rng=rng), nn.ReLU()]
+        width = size
+    return nn.Sequential([*layers, nn.Dense(width, outputs, rng=rng, init=zeros)], shape)
+
+
+def _optimizer(choice):
+    optimizer = Momentum(choice.learning_rate, choice.momentum) if choice.momentum else SGD(choice.learning_rate)
+    return Averaged(optimizer, choice.average) if choice.average else optimizer
+
+
+def _choices(choice, given, scale, network, hidden):
+    """{what: how it was chosen} for the statement."""
+    own = "hidden layers of " + ", ".join(map(str, _sizes(hidden))) if _sizes(hidden) else "no hidden layer"
+    found = {"network": own if network is None else "the caller's", "scale": scale}
+    rule = {name: value for name, value in asdict(choice).items() if name not in given}
+    if rule:
+        found["by the rule of minidp.defaults, from public numbers"] = _listed(rule)
+    if given:
+        found["by the caller (a choice made by looking at the data is not covered)"] = _listed(given)
+    return found
+
+
+def _listed(values):
+    return ", ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in values.items())
+
+
+def _scaled(inputs, head, backend):
+    """The inputs after the head: an array if that is small, else converted batch by batch."""
+    if head:
+        inputs.head = nn.Sequential(head, inputs.shape[1:]).to(backend).predict
+    return inputs[:] if 4 * math.prod(inputs.shape) <= IN_MEMORY else inputs

@@ -1,0 +1,104 @@
+"""The fixed layers before a network on somebody's own data: scaling, and what of it is released with noise."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from . import nn
+from .data.own import Flat, Inputs
+from .defaults import MEAN_SHARE, ROW_NORM, SCALING_SHARE, mu_of
+from .errors import ParameterError
+from .mechanism import PrivateScaling, mean_sanitizer, noisy_mean
+from .mechanism.scaling import centre_and_spread
+
+LEAST_NOISE = 1.0  # noise multiplier of a mean over a sampled lot: with less, sampling no longer makes it cheap
+
+
+class Head:
+    """Scaling as `fit` describes it. What it releases is charged before the first step.
+
+    For networks of our own, rows come out with norm `defaults.ROW_NORM`; those of a classification are moved by their noisy
+    mean and scaled to that norm again. A network of the caller's gets what `scale` says and nothing else.
+    """
+
+    def __init__(self, scale: str, bounds, shape: tuple[int, ...], ours: bool, classification: bool):
+        self.scale, self.shape, self.ours = scale, shape, ours and scale != "none"
+        self.centred = self.ours and classification and scale != "private"
+        self.unit = self.ours and classification
+        self.row_norm = ROW_NORM if self.ours else 1.0
+        self.bounds = None if bounds is None else _checked(bounds)
+
+    def events(self, sampler, epsilon: float, delta: float) -> list:
+        """What is charged before the first step: the events of a private scaling, or of a mean over one lot."""
+        if self.scale == "private":
+            self.scaling = PrivateScaling(math.sqrt(2 / SCALING_SHARE) / mu_of(epsilon, delta))
+            return [self.scaling.event()] * 2
+        if not self.centred:
+            return []
+        q = sampler.sampling_probability
+        noise = q / (math.sqrt(MEAN_SHARE) * mu_of(epsilon, delta))
+        self.mean, self.sampler = mean_sanitizer(noise if q == 1 else max(noise, LEAST_NOISE)), sampler
+        return [self._mean_event()]
+
+    def _mean_event(self):
+        event = self.mean.event(self.sampler.relation)
+        return event if self.sampler.sampling_probability == 1 else self.sampler.wrap(event)
+
+    def layers(self, run, inputs: Inputs, size: int) -> list:
+        """The layers; releases what they need through `run`. size: the public number of rows."""
+        layers = []
+        if self.scale == "unit-norm":
+            layers.append(nn.UnitNorm("scale"))
+        elif self.scale == "bounds":
+            low, high = self.bounds
+            layers.append(self._standardise((low + high) / 2, (high - low) / 2, "scale"))
+        elif self.scale == "private":
+            layers.append(self._standardise(*self._released_scaling(run, inputs, size), "scale"))
+        if self.centred:
+            layers.append(nn.Standardise(self._released_mean(run, inputs, layers), np.ones(1, "float32"), name="centre"))
+        if self.unit:
+            layers.append(nn.UnitNorm("again"))
+        if self.ours:
+            layers.append(nn.Standardise(np.zeros(1, "float32"), np.full(1, 1 / ROW_NORM, "float32"), name="stretch"))
+        return layers
+
+    def _standardise(self, mean, spread, name):
+        spread = spread * (math.sqrt(math.prod(self.shape)) if self.ours else 1)  # rows of norm about 1
+        return nn.Standardise(np.asarray(mean, "float32"), np.asarray(spread, "float32"), name=name)
+
+    def _released_scaling(self, run, inputs, size):
+        relation, noise = run.plan.relation, run.streams.noise
+        line = f"of {math.prod(self.shape)} features, noise multiplier {self.scaling.noise_multiplier:.4g}"
+        limits = run.release_first("limits", self.scaling.event(), f"powers of two that bound most values, {line}",
+                                   lambda: self.scaling.release_limits(inputs, relation, noise))
+        moments = run.release_first("moments", self.scaling.event(), f"sums and sums of squares within these limits, {line}",
+                                    lambda: self.scaling.release_moments(inputs, limits, relation, noise))
+        return (each.reshape(self.shape) for each in centre_and_spread(limits, moments, size))
+
+    def _released_mean(self, run, inputs, layers):
+        """The noisy mean of a lot of scaled rows."""
+        (group,) = self.mean.groups
+        what = (f"mean of {'the' if self.sampler.sampling_probability == 1 else 'a lot of'} rows, clipped to norm "
+                f"{group.clip_norm:g}: noise multiplier {group.noise_multiplier:.4g} on the sum")
+
+        def release():
+            (lot,) = self.sampler.lots(inputs.shape[0], 1, run.streams.sampling)
+            scaled = Inputs(inputs.source, inputs.backend, nn.Sequential(layers, self.shape).to(inputs.backend).predict)
+            mean = noisy_mean(Flat(scaled, lot), self.mean, run.plan.expected_lot_size, run.streams.noise_for(inputs.xp))
+            return mean.astype("float32")
+
+        mean = run.release_first("mean", self._mean_event(), what, release)
+        return mean.reshape(self.shape)
+
+
+def _checked(bounds):
+    """(low, high) as arrays; ParameterError unless they are finite and low < high everywhere."""
+    try:
+        low, high = (np.asarray(each, dtype=np.float64) for each in bounds)
+    except (TypeError, ValueError):
+        low = high = np.array(np.nan)
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        raise ParameterError(f"expected bounds=(low, high) to be finite numbers, or arrays of them, with low < high, got "
+                             f"{bounds!r:.80}")
+    return low, high

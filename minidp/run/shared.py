@@ -1,0 +1,36 @@
+"""A ledger file that several fits share: each is charged to it, under a lock, before its noise is drawn."""
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import ParameterError
+from ..privacy.ledger import Ledger
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+
+def charge_shared(path, charges: Ledger) -> Ledger:
+    """Append all entries of `charges` to the ledger file at `path`, which is made if it is not there; returns the sum.
+
+    Clones and worker processes that share the file wait for each other, so that no charge is lost. A file PATH.lock stays
+    beside it. Raises DataError where the file holds no ledger; ParameterError where it has another relation, or where the
+    system cannot lock files.
+    """
+    path = Path(path)
+    with open(path.with_name(f"{path.name}.lock"), "a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed, or the process ends
+        except (AttributeError, OSError) as error:
+            raise ParameterError(f"{path}: a shared ledger needs a file system with locks ({error}); give each fit its own "
+                                 "folder, and add up their ledgers") from None
+        total = Ledger.load(path) if path.exists() else Ledger(charges.relation)
+        if total.relation is not charges.relation:
+            raise ParameterError(f"{path}: expected a ledger under {charges.relation.value}, got {total.relation.value}; choose "
+                                 "another file")
+        for event, count, purpose in charges.entries():
+            total.append(event, count, purpose)
+        total.save(path)
+    return total

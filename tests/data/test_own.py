@@ -1,0 +1,115 @@
+"""A user's own arrays: what is taken, what is refused and why, and that nothing large is converted at once."""
+import numpy as np
+import pytest
+
+from minidp.backend import Backend
+from minidp.data.own import Inputs, bounded_targets, class_labels, one_axis, refuse_bad_rows, rows_not_finite
+from minidp.errors import DataError, DtypeError, ParameterError, ShapeError
+
+
+class Stored:
+    """Rows on disk as HDF5 gives them: indexing in rising order only, no `take`."""
+
+    dtype = np.dtype("uint8")
+
+    def __init__(self, array):
+        self.array, self.shape, self.most = array, array.shape, 0
+
+    def __getitem__(self, rows):
+        found = self.array[rows]
+        self.most = max(self.most, len(found))
+        return found
+
+
+class Frame:
+    """What a data frame has."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def to_numpy(self):
+        return self.array
+
+
+@pytest.mark.parametrize("make", [np.asarray, np.ndarray.tolist, Stored, Frame, lambda x: x.astype("O")],
+                         ids=["array", "list", "HDF5", "frame", "objects"])
+def test_rows_of_any_source_come_converted(make):
+    x = np.arange(60, dtype="uint8").reshape(20, 3)
+    inputs = Inputs(make(x), Backend.numpy(), head=lambda rows: rows / 2)
+    assert inputs.shape == (20, 3) and inputs.ndim == 2
+    for got, rows in ((inputs.take(np.array([1, 5, 19])), [1, 5, 19]), (inputs[4:9], slice(4, 9)), (inputs.take(np.array([], int)), [])):
+        assert got.dtype == np.float32 and (got == x[rows].astype("float32") / 2).all()
+
+
+def test_a_memory_map_is_read_row_by_row(tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(12.0).reshape(4, 3))
+    inputs = Inputs(np.load(tmp_path / "x.npy", mmap_mode="r"), Backend.numpy())
+    assert inputs.side_by_side and isinstance(inputs.source, np.memmap) and inputs[1:2].tolist() == [[3, 4, 5]]
+
+
+@pytest.mark.parametrize("x, error, words", [
+    ((row for row in [[1.0]]), ParameterError, "drawn at random from all rows"),
+    ([1.0, 2.0], ShapeError, r"x.reshape\(-1, 1\)"), ([[1.0], [2.0, 3.0]], ShapeError, "rows of one length"),
+    (np.array([["a"]]), DtypeError, "real numbers"), (np.array([[1j]]), DtypeError, "real numbers"),
+    (np.array([[object()]]), DtypeError, "real numbers"), (7, ParameterError, "got int"),
+])
+def test_what_cannot_be_trained_on_is_refused_with_the_reason(x, error, words):
+    with pytest.raises(error, match=words):
+        Inputs(x, Backend.numpy())
+
+
+@pytest.mark.parametrize("y, classes", [
+    ([3, 1, 3, 7], [1, 3, 7]), (["b", "a", "b", "c"], ["a", "b", "c"]), ([1.0, 0.0, 1.0, 2.0], [0.0, 1.0, 2.0]),
+    (np.array(["b", "a", "b", "c"], "O"), ["a", "b", "c"]), ([[3], [1], [3], [7]], [1, 3, 7]), ([True, False, True, True], [False, True]),
+])
+def test_labels_of_any_kind_become_places_among_the_classes(y, classes):
+    labels, found = class_labels(y)
+    assert found.tolist() == classes and found[labels].tolist() == np.ravel(y).tolist() and labels.dtype == np.int64
+    assert class_labels(y, classes[::-1])[0].tolist() == labels.tolist()
+
+
+def test_a_label_that_is_no_class_is_minus_one():
+    assert class_labels([1, 2, 9, 0], [1, 2])[0].tolist() == [0, 1, -1, -1]
+    assert class_labels(["b", "z"], ["a", "b"])[0].tolist() == [1, -1]
+
+
+@pytest.mark.parametrize("y, classes, words", [
+    ([0.5, 1.0], None, "target_bounds"), ([np.nan, 1.0], None, "target_bounds"), ([1, 1], None, "from 2 to"),
+    ([1, 2], ["a", "b"], "like the classes"), (np.zeros((3, 2)), None, "one label or target for each row"),
+    ([None, 1], None, "dtype"),
+])
+def test_labels_that_are_none_are_refused(y, classes, words):
+    with pytest.raises((ParameterError, ShapeError, DtypeError), match=words):
+        class_labels(y, classes)
+
+
+def test_targets_are_clipped_to_public_bounds_and_mapped_to_one():
+    assert bounded_targets([0, 5, 10, 99, -1], (0, 10))[:, 0].tolist() == [-1, 0, 1, 1, -1]
+    for bounds in ((1, 1), (0, np.inf), (np.nan, 1), (2, 1), 3):
+        with pytest.raises(ParameterError, match="target_bounds"):
+            bounded_targets([1.0], bounds)
+
+
+def test_rows_that_are_not_finite_are_counted_in_blocks(monkeypatch):
+    monkeypatch.setattr("minidp.data.own.BLOCK_BYTES", 64)
+    x = np.ones((9, 2, 2))
+    x[1, 0, 0], x[1, 1, 1], x[8, 1, 0], x[3, 0, 1] = np.nan, np.inf, -np.inf, 1e300
+    assert rows_not_finite(x) == 2 and rows_not_finite(x[:0]) == 0
+    assert rows_not_finite(Inputs(x, Backend.numpy())) == 3  # 1e300 is no float32
+    stored = Stored(np.ones((9, 2), "uint8"))
+    assert rows_not_finite(Inputs(stored, Backend.numpy())) == 0 and stored.most == 0  # integers need no look
+
+
+def test_bad_rows_stop_with_their_number_for_the_owner():
+    x, y = np.ones((4, 2)), np.array([0, 1, -1, 2])
+    with pytest.raises(DataError, match="y: 2 of 4 labels.*do not publish"):
+        refuse_bad_rows(x, y, 2)
+    with pytest.raises(DataError, match="x: 1 of 4 rows"):
+        refuse_bad_rows(np.array([[np.inf, 1.0], *x[1:]]), y, 3)
+    with pytest.raises(DataError, match="y: 1 of 2 targets"):
+        refuse_bad_rows(x, np.array([[1.0], [np.nan]]), 1)
+    refuse_bad_rows(x, y.clip(0), 3)
+
+
+def test_one_axis_takes_a_frame():
+    assert one_axis(Frame(np.array([[1], [2]]))).tolist() == [1, 2]

@@ -1,0 +1,89 @@
+"""`minidp.fit` with its defaults on data it was not tuned on: scikit-learn's digits and breast cancer, a drawn regression.
+
+    python -m tools.own_data --json experiments/results/own_data.json
+
+Needs scikit-learn, for its two data sets. Each figure is the mean over five random splits, a fifth held out; the split's
+number seeds the fit too, so that the figures can be made again. Nothing may be tuned by looking at them.
+"""
+import argparse
+import platform
+import re
+import statistics
+import sys
+
+import numpy as np
+
+import minidp
+from minidp.files import write_json
+from minidp.run.record import git_commit, versions
+
+SPLITS = 5
+
+
+def digits():
+    """1,797 digits of 8 x 8 pixels; rows in unit norm."""
+    from sklearn.datasets import load_digits
+
+    return *load_digits(return_X_y=True), {"scale": "unit-norm", "classes": range(10)}
+
+
+def breast_cancer():
+    """569 rows of 30 features; public bounds: the table of least and largest values in the data set's description."""
+    from sklearn.datasets import load_breast_cancer
+
+    found = load_breast_cancer()
+    table = re.findall(r"^ *(.+) \((mean|standard error|worst)\): +([\d.]+) +([\d.]+)$", found.DESCR, re.M)
+    low, high = np.array([(float(least), float(most)) for _, _, least, most in table]).T
+    return found.data, found.target, {"bounds": (low, high), "classes": (0, 1)}
+
+
+def regression():
+    """20,000 rows of eight variables in [0, 1], of which five matter (Friedman 1991, equation 61), with noise."""
+    rng = np.random.default_rng(8)
+    x = rng.uniform(size=(20_000, 8))
+    y = 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2 + 10 * x[:, 3] + 5 * x[:, 4]
+    return x, y + rng.normal(size=len(y)), {"bounds": (0, 1), "target_bounds": (0, 30)}
+
+
+def least_squares(x, y, tested, wanted):
+    """R2 of linear regression without privacy, on rows held out."""
+    ones = [np.column_stack([part, np.ones(len(part))]) for part in (x, tested)]
+    predicted = ones[1] @ np.linalg.lstsq(ones[0], y, rcond=None)[0]
+    return 1 - ((wanted - predicted) ** 2).sum() / ((wanted - wanted.mean()) ** 2).sum()
+
+
+def measure(make, epsilon=1.0, delta=1e-4):
+    """{"scores", "mean", ...} of one data set over the splits."""
+    x, y, named = make()
+    scores, plain, spent = [], [], []
+    for split in range(SPLITS):
+        order = np.random.default_rng(split).permutation(len(x))
+        held, rest = order[: len(x) // 5], order[len(x) // 5 :]
+        model = minidp.fit(x[rest], y[rest], epsilon=epsilon, delta=delta, dataset_size=len(rest), seed=split, quiet=True, **named)
+        scores.append(model.score(x[held], y[held]))
+        spent.append(model.epsilon.upper)
+        if "target_bounds" in named:
+            plain.append(least_squares(x[rest], y[rest], x[held], y[held]))
+    return {"about": make.__doc__, "rows": len(rest), "scores": scores, "mean": statistics.mean(scores), "delta": delta,
+            "spread": statistics.stdev(scores), "epsilon": max(spent), "choices": model.result["choices"],
+            **({"without_privacy": statistics.mean(plain)} if plain else {})}
+
+
+def main(argv=None):
+    """Measure, print, and write JSON; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tools.own_data", description=__doc__.splitlines()[0])
+    parser.add_argument("--json", metavar="FILE", help="write the figures")
+    args = parser.parse_args(argv)
+    found = {make.__name__: measure(make) for make in (digits, breast_cancer, regression)}
+    for name, figures in found.items():
+        plain = f", without privacy {figures['without_privacy']:.4f}" if "without_privacy" in figures else ""
+        print(f"{name}: mean {figures['mean']:.4f} (standard deviation {figures['spread']:.4f}) at epsilon "
+              f"{figures['epsilon']:.4f}{plain}")
+    if args.json:
+        write_json(args.json, {"command": "python -m tools.own_data --json " + args.json, "splits": SPLITS, "data": found,
+                               "machine": platform.processor() or platform.machine(), "versions": versions(), "commit": git_commit()})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
