@@ -25,7 +25,7 @@ $(VENV)/created:
 	echo "error: minidp needs Python 3.11 or newer, and none was found on the PATH" >&2; exit 1
 
 $(VENV)/installed: $(VENV)/created setup.cfg pyproject.toml
-	@echo "installing minidp and what it needs into $(VENV)"
+	@echo "installing minidp and what it needs into $(VENV): several hundred MB, a minute or two"
 	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
