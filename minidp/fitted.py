@@ -1,7 +1,6 @@
 """What `minidp.fit` returns: the model, what it cost, and the files that prove it."""
 from __future__ import annotations
 
-import math
 import os
 import shutil
 from html import escape
@@ -39,8 +38,8 @@ class Fitted(Model):
     def epsilon(self) -> Bound:
         """The bound to quote: epsilon at `delta`, by the accountant whose certified upper end is the smallest."""
         found = self.result["epsilon"][row_to_quote(self.result)]
-        lower, estimate, upper = (None if found[side] is None else float(found[side]) for side in ("lower", "estimate", "upper"))
-        return Bound(lower, upper if estimate is None else estimate, math.inf if upper is None else upper)
+        lower = None if found["lower"] is None else float(found["lower"])
+        return Bound(lower, float(found["estimate"]), float(found["upper"]))
 
     @property
     def delta(self) -> float:
