@@ -38,6 +38,9 @@ class Streams:
         for name, child in zip(NAMES, children):
             setattr(self, name, np.random.Generator(np.random.SFC64(child)))
 
+    def __repr__(self):
+        return "Streams(entropy of the operating system)" if self.seed is None else "Streams(seeded: not for release)"
+
     @property
     def reproducible(self) -> bool:
         """True if the run has a seed."""
@@ -73,6 +76,15 @@ class Streams:
                 generator.state = {**saved, "state": {"state": words}}
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CheckpointError(f"checkpoint: the generators' state is damaged ({error})") from error
+
+
+def as_streams(streams: Any) -> Any:
+    """Streams as they are; of a seed, or of None for the operating system's entropy."""
+    if streams is None or isinstance(streams, int) and not isinstance(streams, bool):
+        return Streams(streams)
+    if not hasattr(streams, "noise_for"):
+        raise ParameterError(f"expected streams={streams!r:.60} to be Streams(), or a seed for a run that is not released")
+    return streams
 
 
 def _plain(state):

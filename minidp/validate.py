@@ -116,7 +116,7 @@ def inexact(where: str, **arrays: Any) -> None:
     """Check that all arrays are floating point (complex too, for the gradient checks)."""
     for name, array in arrays.items():
         if array.dtype.kind not in "fc":
-            raise DtypeError(
-                f"{where}: expected {name} of dtype float32 or float64, got {array.dtype}; "
-                f"convert it with .astype(numpy.float32)"
-            )
+            numbers = ("; there are no embeddings of integers, since a layer's input has to have a gradient: one-hot rows and "
+                       "a Dense layer are the same function" if array.dtype.name in ("int32", "int64") else "")
+            raise DtypeError(f"{where}: expected {name} of dtype float32 or float64, got {array.dtype}; "
+                             f"convert it with .astype(numpy.float32){numbers}")

@@ -45,7 +45,10 @@ def test_numbers_in_their_range_pass_and_others_do_not(name):
     (lambda: validate.same_batch("run", x=np.zeros((2, 3)), y=np.zeros(3)),
      "run: expected the same number of examples, got: x has 2, y has 3"),
     (lambda: validate.inexact("dense1", x=np.zeros(2, "int64")),
-     "dense1: expected x of dtype float32 or float64, got int64; convert it with .astype(numpy.float32)")])
+     "dense1: expected x of dtype float32 or float64, got int64; convert it with .astype(numpy.float32); there are no "
+     "embeddings of integers, since a layer's input has to have a gradient: one-hot rows and a Dense layer are the same function"),
+    (lambda: validate.inexact("dense1", x=np.zeros(2, "uint8")),
+     "dense1: expected x of dtype float32 or float64, got uint8; convert it with .astype(numpy.float32)")])
 def test_messages_name_what_was_wrong_and_what_is_allowed(check, message):
     with pytest.raises((ParameterError, ShapeError, DtypeError)) as caught:
         check()

@@ -52,6 +52,10 @@ def flatten(x, params):
         (len(x), math.prod(x.shape[1:])))
 
 
+def _on(padding, axis):
+    return padding[axis] if isinstance(padding, tuple) else padding
+
+
 def _windows(n, size, stride, padding):
     """The pixels that each window along one axis of n sees, as lists of (place in the window, pixel)."""
     if padding == "same":
@@ -68,7 +72,7 @@ def _windows(n, size, stride, padding):
 def conv2d(x, params, stride, padding):
     """y_bijo = sum_klc x_b,(window i, j sees k, l),c W_klco + b_o, seven loops."""
     W, b = params["W"], params.get("b")
-    rows, columns = (_windows(x.shape[a + 1], W.shape[a], stride, padding) for a in (0, 1))
+    rows, columns = (_windows(x.shape[a + 1], W.shape[a], stride, _on(padding, a)) for a in (0, 1))
     y = np.zeros((len(x), len(rows), len(columns), W.shape[3]))
     for n, i, j, o in np.ndindex(y.shape):
         y[n, i, j, o] = (0 if b is None else b[o]) + sum(
@@ -79,7 +83,7 @@ def conv2d(x, params, stride, padding):
 @_set
 def pool2d(x, params, function, window, stride, padding):
     """`function` of the list of numbers that each window sees of a channel."""
-    rows, columns = (_windows(x.shape[a], window, stride, padding) for a in (1, 2))
+    rows, columns = (_windows(x.shape[a + 1], window, stride, _on(padding, a)) for a in (0, 1))
     y = np.zeros((len(x), len(rows), len(columns), x.shape[3]))
     for n, i, j, c in np.ndindex(y.shape):
         y[n, i, j, c] = function([float(x[n, r, s, c]) for _, r in rows[i] for _, s in columns[j]])

@@ -1,11 +1,12 @@
 """What training asks of a data set, and how it hands out a lot in batches."""
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import namespace_of
+from ..errors import DtypeError, ParameterError, ShapeError
 from ..validate import same_batch
 
 
@@ -39,6 +40,30 @@ class Batch(NamedTuple):
     x: object
     y: object
     weight: object = None
+
+
+def as_rows(where: str, x: Any, y: Any, like: NDArray) -> tuple[Any, Any]:
+    """x and y; lists of numbers as arrays, with the library of `like`, and its dtype where they are floating point.
+
+    Raises ShapeError or DtypeError where lists are no table of numbers, ParameterError for what cannot be indexed.
+    """
+    return _as_array(where, "x", x, like, True), _as_array(where, "y", y, like, False)
+
+
+def _as_array(where, name, rows, like, floating):
+    if isinstance(rows, (list, tuple)):
+        try:
+            rows = np.asarray(rows)
+        except ValueError:
+            raise ShapeError(f"{where}: {name} is a list of rows of different lengths; expected a table of numbers") from None
+        if rows.dtype.kind not in "biuf":
+            raise DtypeError(f"{where}: expected {name} of numbers, got a list of dtype {rows.dtype}")
+        floating = floating or rows.dtype.kind == "f"
+        return namespace_of(like).asarray(rows.astype(like.dtype.name) if floating else rows)
+    if not hasattr(rows, "shape"):
+        raise ParameterError(f"{where}: expected {name} to be an array or data.Examples, got {type(rows).__name__}: lots are "
+                             "drawn by row number, so rows have to be there by number, which a generator does not give")
+    return rows
 
 
 class LabelledExamples:

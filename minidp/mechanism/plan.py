@@ -19,6 +19,7 @@ from .sanitizer import Sanitizer
 if TYPE_CHECKING:
     from ..privacy.accountant import Accountant
 
+
 @dataclass(frozen=True)
 class Plan:
     r"""What training will do to the data, fixed before it starts.

@@ -4,7 +4,7 @@ from math import prod
 from ..backend import namespace_of, patch_budget
 from ..grads import Explicit, OuterSum, PerExampleGrad, gram_is_cheaper
 from ..validate import count, same_batch
-from .init import truncated_normal, zeros
+from .init import generator, truncated_normal, zeros
 from .layer import Layer
 from .window import Window, pair
 
@@ -116,18 +116,20 @@ class Conv2D(Layer):
 
     Raises
         ShapeError       x is smaller than the kernel
-        ParameterError   kernel, stride or channels below 1; padding is not same, valid or an integer
+        ParameterError   kernel, stride or channels below 1; padding is not same, valid, an integer or a pair
     """
 
     kind = "conv"
 
-    def __init__(self, in_channels, out_channels, kernel, *, rng, stride=1, padding="same", bias=True,
+    def __init__(self, in_channels, out_channels, kernel, *, rng=None, stride=1, padding="same", bias=True,
                  init=truncated_normal, dtype="float32", name=None):
-        """kernel, stride: an integer or (vertical, horizontal); rng for `init(rng, (kh, kw, C, O), dtype)`.
+        """kernel, stride: an integer or (vertical, horizontal); rng for `init(rng, (kh, kw, C, O), dtype)`, by default a new one.
 
-        padding: "same" (TensorFlow's rule), "valid", or the number of zeros on each side.
+        padding: "same" (TensorFlow's rule), "valid", or the number of zeros on each side: one for all, or (vertical,
+        horizontal).
         """
         super().__init__(name)
+        rng = generator(self.where, rng)
         count(1, in_channels=in_channels, out_channels=out_channels)
         self.window = Window(pair(kernel=kernel), pair(stride=stride), padding)
         self.params = {"W": init(rng, (*self.window.size, in_channels, out_channels), dtype)}

@@ -1,7 +1,7 @@
 """The dense layer."""
 from ..grads import Explicit, Outer
 from ..validate import count
-from .init import truncated_normal, zeros
+from .init import generator, truncated_normal, zeros
 from .layer import Layer
 
 
@@ -26,9 +26,10 @@ class Dense(Layer):
 
     kind = "dense"
 
-    def __init__(self, inputs, outputs, *, rng, bias=True, init=truncated_normal, dtype="float32", name=None):
-        """inputs I, outputs O; rng a NumPy generator for `init(rng, (I, O), dtype)`; b starts at zero."""
+    def __init__(self, inputs, outputs, *, rng=None, bias=True, init=truncated_normal, dtype="float32", name=None):
+        """inputs I, outputs O; rng a NumPy generator for `init(rng, (I, O), dtype)`, by default a new one; b starts at zero."""
         super().__init__(name)
+        rng = generator(self.where, rng)
         count(1, inputs=inputs, outputs=outputs)
         self.params = {"W": init(rng, (inputs, outputs), dtype)}
         if bias:

@@ -11,6 +11,8 @@ from functools import partial
 
 import numpy as np
 
+from ..errors import ParameterError
+
 TRUNCATION = 2.0  # in standard deviations
 _SHAPES_ONLY = ContextVar("shapes_only", default=False)
 
@@ -27,6 +29,16 @@ def shapes_only(wanted=True):
 
 def _fans(shape):
     return math.prod(shape[:-1]), math.prod(shape[:-2]) * shape[-1]
+
+
+def generator(where, rng):
+    """The generator that a layer's initial values come from; without one, the operating system's entropy."""
+    if rng is None:
+        return np.random.default_rng()
+    if not isinstance(rng, np.random.Generator):
+        raise ParameterError(f"{where}: expected rng to be a generator, such as Streams().init or numpy.random.default_rng(7), "
+                             f"got {type(rng).__name__}")
+    return rng
 
 
 def zeros(rng, shape, dtype):

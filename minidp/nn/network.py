@@ -40,12 +40,12 @@ class Sequential:
     """
 
     def __init__(self, layers, input_shape, frozen=()):
-        """layers in order; input_shape of one example; frozen: names of layers that are not trained.
+        """layers in order; input_shape of one example, an integer n for (n,); frozen: names of layers that are not trained.
 
         A layer without a name gets its kind and its number among its kind: dense1, relu1, dense2.
         """
         self.layers = list(layers)
-        self.input_shape = tuple(input_shape)
+        self.input_shape = (input_shape,) if isinstance(input_shape, int) else tuple(input_shape)
         self._name_layers()
         names = [layer.name for layer in self.layers]
         if len(set(names)) < len(names):
@@ -61,6 +61,15 @@ class Sequential:
         self.example_numbers = sum(map(prod, shapes))  # of one example, in the input and all outputs
         trained = [i for i, layer in enumerate(self.layers) if layer.params and layer.name not in self.frozen]
         self._lowest_trained = trained[0] if trained else len(self.layers)
+
+    def __repr__(self):
+        lines, shape, total = [f"Sequential of input shape {self.input_shape}:"], self.input_shape, 0
+        for layer in self.layers:
+            shape, numbers = layer.output_shape(shape), sum(array.size for array in layer.params.values())
+            total += numbers * (layer.name not in self.frozen)
+            kept = ", frozen" if layer.name in self.frozen else ""
+            lines.append(f"    {layer.name}: {type(layer).__name__} -> {shape}" + (f", {numbers:,} numbers{kept}" if numbers else ""))
+        return "\n".join([*lines, f"    {total:,} trained parameters"])
 
     def _name_layers(self):
         seen = {}

@@ -1,6 +1,6 @@
 """Pooling over windows of an image: the maximum or the mean, channel by channel."""
 from ..backend import compiled, namespace_of
-from ..validate import one_of
+from ..errors import ParameterError
 from .layer import Layer
 from .window import Window, pair
 
@@ -11,11 +11,16 @@ class _Pool(Layer):
     input_shape = ("H", "W", "C")
 
     def __init__(self, window, stride=None, padding="valid", name=None):
-        """window and stride: an integer or (vertical, horizontal); stride None means the window itself."""
+        """window and stride: an integer or (vertical, horizontal); stride None means the window itself.
+
+        padding: "valid", "same" (TensorFlow's rule), or the number of pixels on each side: one for all, or (vertical,
+        horizontal); less than the window, so that each window sees a pixel.
+        """
         super().__init__(name)
-        one_of(("valid", "same"), padding=padding)
         size = pair(window=window)
         self.window = Window(size, size if stride is None else pair(stride=stride), padding)
+        if not isinstance(padding, str) and any(max(self.window.axis(1, k)[1:]) >= size[k] for k in (0, 1)):
+            raise ParameterError(f"expected padding={padding!r} below the window {size}: a window would see no pixel")
 
     def settings(self) -> dict:
         """window, stride, padding."""
@@ -47,7 +52,7 @@ class MaxPool2D(_Pool):
 
     Raises
         ShapeError      x is smaller than a window
-        ParameterError  window or stride below 1, padding neither valid nor same
+        ParameterError  window or stride below 1, padding of another kind, or as large as the window
     """
 
     kind = "maxpool"
@@ -97,7 +102,7 @@ class AvgPool2D(_Pool):
 
     Raises
         ShapeError      x is smaller than a window
-        ParameterError  window or stride below 1, padding neither valid nor same
+        ParameterError  window or stride below 1, padding of another kind, or as large as the window
     """
 
     kind = "avgpool"

@@ -23,8 +23,8 @@ class Window:
     """Sizes (vertical, horizontal) of a window and its steps, and the padding around the image.
 
     padding  "valid" none; "same" TensorFlow's rule: ceil(n / stride) windows, an odd row or column of padding
-             goes below or to the right; an integer: the number of rows and columns on each side; or
-             ((above, below), (left, right))
+             goes below or to the right; an integer: the number of rows and columns on each side; (vertical,
+             horizontal) such numbers; or ((above, below), (left, right))
     """
 
     size: tuple
@@ -35,8 +35,14 @@ class Window:
         if isinstance(self.padding, str):
             if self.padding not in ("same", "valid"):
                 raise ParameterError(f"expected padding={self.padding!r} to be same, valid or an integer")
-        elif not isinstance(self.padding, tuple):
-            count(0, padding=self.padding)
+            return
+        padding = self.padding if isinstance(self.padding, (tuple, list)) else (self.padding, self.padding)
+        sides = tuple((each, each) if isinstance(each, int) else each for each in padding)
+        if len(sides) != 2 or not all(isinstance(side, (tuple, list)) and len(side) == 2 for side in sides):
+            raise ParameterError(f"expected padding={self.padding!r} to be same, valid, an integer or a pair of them")
+        for side in sides:
+            for one in side:
+                count(0, padding=one)
 
     def axis(self, n, k):
         """(windows, padding before, padding after) for n pixels along axis k (0 vertical, 1 horizontal)."""
@@ -45,10 +51,8 @@ class Window:
             windows = -(-n // stride)
             total = max((windows - 1) * stride + size - n, 0)
             return windows, total // 2, total - total // 2
-        if isinstance(self.padding, tuple):
-            before, after = self.padding[k]
-        else:
-            before = after = 0 if self.padding == "valid" else self.padding
+        side = 0 if self.padding == "valid" else self.padding[k] if isinstance(self.padding, (tuple, list)) else self.padding
+        before, after = side if isinstance(side, (tuple, list)) else (side, side)
         return (n + before + after - size) // stride + 1, before, after
 
     def inside(self, n, k):

@@ -4,26 +4,27 @@ import math
 from .. import plotting
 
 
-def save_curves(path, epochs, test_accuracy, *, train_accuracy=None, delta=None, epsilon=None, title="", notice=""):
+def save_curves(path, epochs, test_accuracy, *, train_accuracy=None, delta=None, epsilon=None, title="", notice="", figure_name="accuracy"):
     """Write a PNG in the manner of the paper's Figure 3, whole or not at all.
 
     epochs          where the curves were measured
     test_accuracy   fractions, one for each of them; train_accuracy likewise, if it was measured
     delta           at the fixed `epsilon`, on the right axis, logarithmic; 0 cannot be drawn and is left out
     notice          of the data, in a line below the axes
+    figure_name     what the fractions are: accuracy, R2
     """
     figure, (left,) = plotting.new_figure(title=title, notice=notice)
-    handles, _ = draw_curves(left, epochs, test_accuracy, train_accuracy, delta, epsilon)
+    handles, _ = draw_curves(left, epochs, test_accuracy, train_accuracy, delta, epsilon, figure_name)
     plotting.legend(figure, handles)
     plotting.save(figure, path)
 
 
-def draw_curves(left, epochs, test_accuracy, train_accuracy=None, delta=None, epsilon=None):
+def draw_curves(left, epochs, test_accuracy, train_accuracy=None, delta=None, epsilon=None, figure_name="accuracy"):
     """Draw the curves into an axis, delta into a twin of it; returns (lines for a legend, the twin or None)."""
-    handles = left.plot(epochs, test_accuracy, label="test accuracy", **plotting.line(0, len(epochs)))
+    handles = left.plot(epochs, test_accuracy, label=f"test {figure_name}", **plotting.line(0, len(epochs)))
     if train_accuracy is not None:
-        handles += left.plot(epochs, train_accuracy, label="training accuracy (not private)", **plotting.line(1, len(epochs)))
-    left.set(xlabel="epoch", ylabel="accuracy")
+        handles += left.plot(epochs, train_accuracy, label=f"training {figure_name} (not private)", **plotting.line(1, len(epochs)))
+    left.set(xlabel="epoch", ylabel=figure_name)
     drawn = [value if value is not None and 0 < value < math.inf else math.nan for value in delta or ()]
     if not all(map(math.isnan, drawn)):
         right = left.twinx()

@@ -11,7 +11,7 @@ from ..train import evaluate
 
 SUBSET = 10_000  # training examples that are evaluated every epoch; all of them at the end
 COLUMNS = ("epoch", "step", "test_accuracy", "test_loss", "train_accuracy_not_private", "train_loss_not_private",
-           "epsilon", "delta_at_epsilon")
+           "epsilon", "delta_at_epsilon", "test_r2", "train_r2_not_private")
 BAR = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} lots [{elapsed}<{remaining}{postfix}]"  # epsilon fits 80 columns
 
 
@@ -22,17 +22,18 @@ def measure(run, step, whole=False):
     if math.isfinite(run.curve_epsilon):
         row["delta_at_epsilon"] = accountant.delta(run.ledger, run.curve_epsilon).upper
     if run.tested is not None:
-        row["test_accuracy"], row["test_loss"] = _evaluated(run, *run.tested)
+        row["test_accuracy"], row["test_loss"], row["test_r2"] = _evaluated(run, *run.tested)
     if run.train_metrics:
         seen = (part[: None if whole else SUBSET] for part in run.examples)
-        row["train_accuracy_not_private"], row["train_loss_not_private"] = _evaluated(run, *seen)
+        for figure, value in zip(("accuracy", "loss", "r2"), _evaluated(run, *seen)):
+            row[f"train_{figure}_not_private"] = value
     return row
 
 
 def _evaluated(run, x, y):
-    """(accuracy, loss), the loss None where the network diverged."""
+    """(accuracy, loss, R2), the loss None where the network diverged, accuracy or R2 None where they make no sense."""
     found = evaluate(run.network, run.loss, x, y)
-    return found.accuracy, None if found.loss is None or math.isnan(found.loss) else found.loss
+    return (found.accuracy, *(None if value is None or math.isnan(value) else value for value in (found.loss, found.r2)))
 
 
 def is_best(history):
@@ -54,8 +55,9 @@ def make_bar(total, done, quiet):
 
 def shown(row):
     """The end of the bar: epsilon first, which a narrow terminal must not cut off."""
-    accuracy = "" if row["test_accuracy"] is None else f", test {row['test_accuracy']:.2%}"
-    return f"epsilon {upper_text(row['epsilon'])}{accuracy}"
+    found = "" if row["test_accuracy"] is None else f", test {row['test_accuracy']:.2%}"
+    found = found if row.get("test_r2") is None else f", test R2 {row['test_r2']:.3f}"
+    return f"epsilon {upper_text(row['epsilon'])}{found}"
 
 
 @contextmanager

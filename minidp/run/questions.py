@@ -102,9 +102,11 @@ class Files:
 
     def _metrics(self):
         last, settings, result = self.metrics[-1], self.settings, self.result
-        for what, column in (("test", "test_accuracy"), ("training", "train_accuracy_not_private")):
-            yield (f"Is the {what} accuracy the last one measured?", last[column],
-                   _near(_cell(last[column]), result[column.removesuffix("_not_private")]))
+        for what, column in (("test accuracy", "test_accuracy"), ("training accuracy", "train_accuracy_not_private"),
+                             ("test R2", "test_r2"), ("training R2", "train_r2_not_private")):
+            if column in last and (what.endswith("accuracy") or last[column]):
+                yield (f"Is the {what} the last one measured?", last[column],
+                       _near(_cell(last[column]), result[column.removesuffix("_not_private")]))
         epoch = _cell(last["epoch"])
         yield ("Do the metrics end at the last step?", f"step {last['step']}, epoch {epoch:.4g}",
                int(last["step"]) == result["steps"] and _near(result["epochs"], epoch)

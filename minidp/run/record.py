@@ -21,7 +21,7 @@ from .statement import FORMAT
 
 ROOT = Path(__file__).resolve().parents[2]
 ACCOUNTANTS = ("moments", "renyi", "loss_distribution", "gaussian_clt", "advanced", "basic")
-TRAINING_FIGURES = ("train_accuracy", "metrics.csv: columns named not_private", "curves.png: training accuracy",
+TRAINING_FIGURES = ("train_accuracy", "train_r2", "metrics.csv: columns named not_private", "curves.png: training accuracy",
                     "checkpoint.npz: history")
 
 
@@ -94,6 +94,7 @@ def make_result(run, record, last, about, seconds):
         "earlier_lots_charged": ledger.count_of(EARLIER) * period,
         "epochs": steps / run.steps_per_epoch, "stopped": record.stopped,
         "test_accuracy": last["test_accuracy"], "train_accuracy": last["train_accuracy_not_private"],
+        "test_r2": last["test_r2"], "train_r2": last["train_r2_not_private"],
         "not_private": not_private, "not_for_release": [*(MAY_BE_PRIVATE if not_private else ()), KEY],
         "epsilon": {name: {**bound.to_json(), "kind": kind, "note": note} for name, (bound, kind, note) in bounds.items()},
         "epsilon_without_amplification": unamplified(budget.accountant, ledger, budget.delta,
@@ -130,6 +131,9 @@ def summary(result, path):
     accuracy = "" if result["test_accuracy"] is None else f"test accuracy {result['test_accuracy']:.2%} "
     yield (f"{accuracy}after {result['steps']} lots ({result['epochs']:.4g} epochs) on {result['dataset']}, "
            f"{result['device']}")
+    for what, of in (("test_r2", "of the test set"), ("train_r2", "of the training data (not private)")):
+        if result.get(what) is not None:
+            yield f"R2 {of}: {result[what]:.4f}"
     if result["train_accuracy"] is not None:
         yield f"training accuracy {result['train_accuracy']:.2%} (not private)"
     for name, bound in result["epsilon"].items():

@@ -7,12 +7,14 @@ from hashlib import sha256
 import numpy as np
 
 from ..backend import namespace_of
+from ..data.examples import as_rows
 from ..data.own import refuse_bad_rows
 from ..errors import CheckpointError, DataError, ParameterError
 from ..files import atomic_write, jsonable
 from ..privacy import Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS
 from ..privacy.ledger import SETUP, STEP
+from ..streams import as_streams
 from ..train import Averaged, KeptBest, Progress, Trainer
 from ..validate import count, one_of
 from . import checkpoint, folder as folders, progress as seen, record as records
@@ -76,6 +78,7 @@ class Run:
         if plan.steps < 1:
             raise ParameterError(f"expected a plan of at least 1 step, got steps={plan.steps}")
         describe(network)  # a layer that model.npz cannot hold is refused before anything is charged
+        streams = as_streams(streams)
         self.network, self.loss, self.optimizer, self.plan, self.streams = network, loss, optimizer, plan, streams
         self.name, self.command, self.public, self.quiet = name, command, tuple(public), quiet
         self.augmentation_multiplicity, self.batch_size = augmentation_multiplicity, batch_size
@@ -147,6 +150,10 @@ class Run:
         before each block of one epoch, a checkpoint after it.
         """
         try:
+            like = next(iter(self.network.params.values()))
+            x, y = as_rows("Run.train", x, y, like)
+            if x_test is not None:
+                x_test, y_test = as_rows("Run.train, test set", x_test, y_test, like)
             self.model = as_model(model or self.network, self.loss)
             describe(model := self.model.network)
             self.examples, self.tested = (x, y), None if x_test is None else (x_test, y_test)
@@ -226,9 +233,11 @@ class Run:
                        self.model.classes, self.model.target_bounds, result["ledger_sha256"])
         history = [row for row in history if row["step"] < record.progress.step] + [last]
         seen.write_metrics(path / folders.METRICS, history)
-        column = {name: [row[name] for row in history] for name in seen.COLUMNS}
-        save_curves(path / folders.CURVES, column["epoch"], column["test_accuracy"], delta=column["delta_at_epsilon"],
-                    train_accuracy=column["train_accuracy_not_private"] if self.train_metrics else None,
+        column = {name: [row.get(name) for row in history] for name in seen.COLUMNS}
+        figure = "r2" if last["test_r2"] is not None or last["train_r2_not_private"] is not None else "accuracy"
+        save_curves(path / folders.CURVES, column["epoch"], column[f"test_{figure}"], delta=column["delta_at_epsilon"],
+                    train_accuracy=column[f"train_{figure}_not_private"] if self.train_metrics else None,
+                    figure_name={"r2": "R2"}.get(figure, figure),
                     epsilon=self.curve_epsilon, title=f"{self.name} on {self.data_name}", notice=self.notice)
         with atomic_write(path / folders.STATEMENT) as file:
             file.write(statement := render(result))

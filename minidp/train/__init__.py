@@ -1,10 +1,11 @@
 """Training: optimizers over released gradients, the trainer, metrics."""
 from .averaging import Averaged, KeptBest
 from .metrics import Metrics, evaluate
-from .optimizer import OPTIMIZERS, SGD, AdaGrad, Adam, Momentum, Nesterov
+from .optimizer import OPTIMIZERS, SGD, AdaGrad, Adam, Momentum, Nesterov, Optimizer
 from .trainer import Progress, Trainer, TrainRecord
 
 __all__ = [
-    "OPTIMIZERS", "SGD", "AdaGrad", "Adam", "Averaged", "KeptBest", "Metrics", "Momentum", "Nesterov", "Progress",
+    "OPTIMIZERS", "SGD", "AdaGrad", "Adam", "Averaged", "KeptBest", "Metrics", "Momentum", "Nesterov", "Optimizer",
+    "Progress",
     "TrainRecord", "Trainer", "evaluate",
 ]

@@ -17,11 +17,14 @@ from ..validate import in_range, non_negative_finite, positive_finite
 class Optimizer:
     """Base: holds the learning rate (a number or a schedule over steps) and one array per slot and parameter.
 
+    A subclass gives `slot_names` and update_one(theta, g, rate, step, slots), which descends along one released gradient g
+    in place; slots are its arrays of this parameter, in the order of slot_names.
+
     `update` changes the parameters in place. `slots` is {slot name: {key: array}}, empty before the first step.
     """
 
     learning_rate: object
-    slots: dict = field(default_factory=dict, init=False)
+    slots: dict = field(default_factory=dict, init=False, repr=False)
     slot_names = ()
 
     def __post_init__(self):
@@ -36,7 +39,7 @@ class Optimizer:
         self.allocate(params)
         for key, theta in params.items():
             slots = [self.slots[name][key] for name in self.slot_names]
-            self._update(theta, grads[key], rate, step, slots)
+            self.update_one(theta, grads[key], rate, step, slots)
 
     def allocate(self, params):
         """Give every parameter its slots, zero where they are new."""
@@ -58,7 +61,7 @@ class SGD(Optimizer):
         [F1]  Abadi et al. 2016, Algorithm 1, "Descent"
     """
 
-    def _update(self, theta, g, rate, step, slots):
+    def update_one(self, theta, g, rate, step, slots):
         g *= rate
         theta -= g  # [F1]
 
@@ -81,7 +84,7 @@ class Momentum(Optimizer):
         super().__post_init__()
         in_range(0, 1, open_high=True, momentum=self.momentum)
 
-    def _update(self, theta, g, rate, step, slots):
+    def update_one(self, theta, g, rate, step, slots):
         (v,) = slots
         v *= self.momentum
         v += g  # [F1]
@@ -99,7 +102,7 @@ class Nesterov(Momentum):
         [F1]  Nesterov 1983, in the form of Sutskever et al. 2013 with the rate outside
     """
 
-    def _update(self, theta, g, rate, step, slots):
+    def update_one(self, theta, g, rate, step, slots):
         (v,) = slots
         v *= self.momentum
         v += g  # [F1]
@@ -124,7 +127,7 @@ class AdaGrad(Optimizer):
         super().__post_init__()
         positive_finite(offset=self.offset)
 
-    def _update(self, theta, g, rate, step, slots):
+    def update_one(self, theta, g, rate, step, slots):
         (s,) = slots
         s += g * g  # [F1]
         theta -= rate * g / (namespace_of(s).sqrt(s) + self.offset)  # [F1]
@@ -153,7 +156,7 @@ class Adam(Optimizer):
         in_range(0, 1, open_high=True, beta1=self.beta1, beta2=self.beta2)
         positive_finite(offset=self.offset)
 
-    def _update(self, theta, g, rate, step, slots):
+    def update_one(self, theta, g, rate, step, slots):
         m, v = slots
         m *= self.beta1
         m += (1 - self.beta1) * g  # [F1]

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..backend import batch_budget, namespace_of, synchronise
-from ..data.examples import LabelledExamples
+from ..data.examples import LabelledExamples, as_rows
 from ..errors import BudgetExceededError, DtypeError, ParameterError
 from ..host import threads
 from ..privacy.budget import max_steps
 from ..privacy.ledger import STEP, Ledger
-from ..validate import count, shape
+from ..streams import as_streams
+from ..validate import count, inexact, shape
 from . import trial
 
 MAX_BATCH = 4096  # examples of a batch: more gain nothing and cost memory
@@ -110,11 +111,16 @@ class Trainer:
             raise ParameterError(f"the sampler's analysis is for {plan.relation.value}, the ledger is in "
                                  f"{self.ledger.relation.value}: one relation per run")
 
+    def __repr__(self):
+        return (f"Trainer of {len(self.network.params)} arrays by {type(self.optimizer).__name__}, {self.plan.steps} steps of "
+                f"{self.plan.sampler}, {self.ledger.count_of(STEP)} charged")
+
     def run(self, x, y, streams, *, example_weight=None, progress=Progress(), block_steps=100, on_charge=None,
             on_block=None, should_stop=None):
         """Train from `progress` to the end of the plan; returns a TrainRecord.
 
         x, y         training inputs (an array or data.Examples) and targets
+        streams      Streams, or a seed of them
         example_weight  (N,) in [0, 1]: what an example's clipped gradient is multiplied by; None for 1
         block_steps  steps that are charged together, rounded up to the sampler's period
         on_charge    called with the ledger once it covers a block, before the block runs: write it to disk
@@ -122,6 +128,9 @@ class Trainer:
         should_stop  asked after every step, of the last one of a block after on_block, until it is true; training then
                      ends at the next point it can resume from
         """
+        streams, (x, y) = as_streams(streams), as_rows("Trainer.run", x, y, next(iter(self.network.params.values())))
+        if isinstance(x, np.ndarray):
+            inexact("Trainer.run", x=x)
         examples = LabelledExamples(x, y, self.augmentation_multiplicity, example_weight)
         shape("Trainer.run", "x", x, ("N", *self.network.input_shape))
         self.plan.sampler.check(len(examples))

@@ -4,8 +4,9 @@ import pytest
 from minidp.errors import BudgetExceededError, ParameterError
 from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler, flat_group,
                               per_layer_groups)
-from minidp.privacy import (Gaussian, JointGaussian, Ledger, MomentsAccountant, NeighbouringRelation, PoissonSampled,
-                            Repeated)
+from minidp.privacy import (Filter, Gaussian, JointGaussian, Ledger, MomentsAccountant, NeighbouringRelation, PoissonSampled,
+                            Repeated, noise_multiplier_for)
+from minidp.privacy.catalogue import make
 
 KEYS = [("dense1", "W"), ("dense2", "W")]
 FLAT = Sanitizer(flat_group(KEYS, 4.0, 4.0))
@@ -72,6 +73,39 @@ def test_fitted_shuffle_ends_with_an_epoch():
 def test_shuffled_lots_refuse_a_schedule_of_the_noise():
     with pytest.raises(ParameterError, match="use the Poisson sampler, or constant settings"):
         Plan(ShuffleSampler(100, 30), FALLING, 9, 30)
+
+
+@pytest.mark.parametrize("sampler, sanitizer", [(POISSON, LAYERS), (FixedSizeSampler(60_000, 600), FLAT),
+                                                (ShuffleSampler(60_000, 600), FLAT)], ids=["poisson", "fixed", "shuffle"])
+@pytest.mark.parametrize("accountant", ["renyi", "moments"])
+def test_calibrated_is_the_least_noise_with_the_groups_ratios(sampler, sanitizer, accountant):
+    before = [Gaussian(20.0)]
+    plan = Plan(sampler, sanitizer, 300, 600).calibrated(accountant, 2.0, 1e-5, before)
+    spent = make(accountant, plan.relation).epsilon(plan.ledger(before=before), 1e-5).upper
+    assert 0.998 * 2 < spent <= 2 and plan.steps == 300
+    factors = [new.noise_multiplier / old.noise_multiplier for new, old in zip(plan.sanitizer.groups, sanitizer.groups)]
+    assert factors == pytest.approx([factors[0]] * len(factors))
+    budget = Filter(make(accountant, plan.relation), 2.0, 1e-5)
+    budget.charge_all([(Gaussian(20.0), 1), *plan.charges(0, 300)])
+
+
+def test_what_cannot_be_calibrated_is_refused():
+    without = Sanitizer(flat_group(KEYS, 4.0, 0.0))
+    assert Plan(POISSON, without, 9, 600).calibrated("moments", 2.0, 1e-5).sanitizer.groups[0].noise_multiplier > 0
+    with pytest.raises(BudgetExceededError, match="no noise multiplier up to 1e.07 is enough"):
+        Plan(POISSON, FLAT, 9, 600).calibrated("moments", 0.1, 1e-5, before=[Gaussian(2.0)])
+    with pytest.raises(ParameterError, match="expected constant noise multipliers to calibrate"):
+        Plan(POISSON, FALLING, 9, 600).calibrated("moments", 2.0, 1e-5)
+    with pytest.raises(ParameterError, match="steps=0"):
+        Plan(POISSON, FLAT, 0, 600).calibrated("moments", 2.0, 1e-5)
+    with pytest.raises(ParameterError, match="expected accountant='moment' to be one of moments"):
+        Plan(POISSON, FLAT, 9, 600).calibrated("moment", 2.0, 1e-5)
+
+
+def test_noise_for_mechanisms_that_take_finite_noise_only():
+    ledger_of = lambda noise: Plan(POISSON, Sanitizer(flat_group(KEYS, 4.0, noise)), 100, 600).ledger()
+    noise = noise_multiplier_for(MomentsAccountant(), ledger_of, 1.0, 1e-5)
+    assert 0.998 < MomentsAccountant().epsilon(ledger_of(noise), 1e-5).upper <= 1
 
 
 @pytest.mark.parametrize("noise, words", [(0.5, "it alone would be"), (0.0, "a lot without noise has no epsilon")])

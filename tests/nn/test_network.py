@@ -113,3 +113,11 @@ def test_params_are_the_arrays_themselves_and_moving_changes_the_dtype(rng):
     network.to(Backend.numpy(), "float32")
     assert {array.dtype.name for array in network.state().values()} == {"float32"}
     assert network.forward(np.zeros((2, 2, 3), "float32"))[0].dtype == np.float32
+
+
+def test_an_integer_is_a_shape_and_layers_draw_by_themselves_without_rng():
+    network = nn.Sequential([nn.Dense(4, 2), nn.ReLU()], 4)
+    assert network.input_shape == (4,) and (network.params["dense1", "W"] != nn.Dense(4, 2).params["W"]).any()
+    for rng in (7, np.random):
+        with pytest.raises(ParameterError, match="dense: expected rng to be a generator, such as Streams"):
+            nn.Dense(4, 2, rng=rng)

@@ -63,7 +63,8 @@ def test_a_window_of_more_pixels_than_a_byte_counts(rng):
 def test_wrong_settings_are_refused():
     for cls in (nn.MaxPool2D, nn.AvgPool2D):
         for options in ({"window": 0}, {"window": 2, "stride": 0}, {"window": 2, "padding": "full"},
-                        {"window": 2, "padding": 1}):
+                        {"window": 2, "padding": 2}, {"window": 2, "padding": (0, 1, 1)},
+                            {"window": 2, "padding": -1}, {"window": (3, 2), "padding": (1, 2)}):
             with pytest.raises(ParameterError, match=list(options)[-1]):
                 cls(**options)
         with pytest.raises(ShapeError, match=r"pool: expected x of shape \(B, H, W, C\)"):

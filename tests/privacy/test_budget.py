@@ -5,7 +5,7 @@ import pytest
 
 from minidp.errors import BudgetExceededError, ParameterError
 from minidp.privacy import (Filter, Gaussian, JointGaussian, Ledger, LossDistributionAccountant, MomentsAccountant,
-                            Odometer, PoissonSampled, max_steps)
+                            NeighbouringRelation, Odometer, PoissonSampled, RenyiAccountant, max_steps)
 from tests.support.accountants import ledger_of
 
 STEP = PoissonSampled(0.01, JointGaussian((4.0, 4.0)))
@@ -69,3 +69,13 @@ def test_filter_refuses_the_step_that_would_exceed_and_records_nothing():
 def test_filter_checks_its_budget(epsilon, delta):
     with pytest.raises(ParameterError):
         Filter(MomentsAccountant(), epsilon, delta)
+
+
+def test_an_accountant_by_its_name():
+    relation = NeighbouringRelation.REPLACE_ONE
+    assert type(Filter("renyi", 1.0, 1e-5).accountant) is RenyiAccountant
+    assert Filter("moments", 1.0, 1e-5, Ledger(relation)).accountant.relation is relation
+    with pytest.raises(ParameterError, match="accountant='momens' to be one of moments"):
+        Filter("momens", 1.0, 1e-5)
+    with pytest.raises(ParameterError, match="expected accountant=7 to be an accountant, such as MomentsAccountant"):
+        Filter(7, 1.0, 1e-5)

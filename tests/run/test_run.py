@@ -6,6 +6,7 @@ import signal
 import numpy as np
 import pytest
 
+from minidp import nn
 from minidp.__main__ import main
 from minidp.errors import BudgetExceededError, CheckpointError, DataError, ParameterError
 from minidp.mechanism import ShuffleSampler
@@ -178,6 +179,20 @@ def test_a_target_is_kept_and_one_that_nothing_fits_into_leaves_nothing(tmp_path
     with pytest.raises(BudgetExceededError, match="not one lot fits"):
         make_run(tmp_path / "none", epsilon=0.1)
     assert not (tmp_path / "none").exists()
+
+
+def test_a_regression_is_told_of_by_r2_and_verified(tmp_path, capsys):
+    x, _, x_test, _ = make_arrays()
+    run = make_run(tmp_path / "a", loss=nn.SquaredError())
+    result = run.train(x.tolist(), x[:, :3].copy(), x_test, x_test[:, :3].copy())
+    assert result["test_accuracy"] is None is result["train_accuracy"] and result["test_r2"] < 1
+    assert f"R2 of the test set: {result['test_r2']:.4f}" in run.summary()
+    assert main(["verify", str(tmp_path / "a")]) == 0 and "Is the test R2 the last one measured?" in capsys.readouterr().out
+
+
+def test_a_divisor_that_is_not_q_times_the_public_size_is_refused(tmp_path):
+    with pytest.raises(ParameterError, match="expected_lot_size=12, but lots drawn from 600 examples have 120 on average"):
+        make_run(tmp_path / "a", dataset_size=600)
 
 
 def test_shuffled_lots_and_no_test_set(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from minidp import nn
 from minidp.host import threads
 from minidp.audit import reference
-from minidp.errors import ParameterError, ShapeError
+from minidp.errors import MinidpError, ParameterError, ShapeError
 from minidp.train import Metrics, evaluate
 from tests.support.guarded import allow_sync
 from tests.support.training import make_data, make_network
@@ -68,3 +68,31 @@ def test_wrong_arguments_are_refused():
         evaluate(make_network(), LOSS, x, y[:39])
     with pytest.raises(ParameterError, match="batch_size=0"):
         evaluate(make_network(), LOSS, x, y, batch_size=0)
+
+
+def test_a_regression_has_r2_and_no_accuracy(backend, rng):
+    x, t = rng.uniform(-1, 1, (30, 5)), rng.uniform(-1, 1, (30, 3))
+    z = make_network().predict(x)
+    with allow_sync():
+        got = evaluate(make_network(backend), nn.SquaredError(), backend.asarray(x), backend.asarray(t), batch_size=7)
+    assert got.accuracy is None and got.mean_squared_error == pytest.approx(((z - t) ** 2).mean(), rel=1e-12)
+    assert got.r2 == pytest.approx(1 - ((z - t) ** 2).sum() / ((t - t.mean(axis=0)) ** 2).sum(), rel=1e-12)
+    assert got.loss == pytest.approx(0.5 * ((z - t) ** 2).sum(axis=1).mean(), rel=1e-12)
+
+
+def test_figures_that_make_no_sense_are_none(rng):
+    loss = lambda z, t: ((z**2).sum(axis=1), 2 * z)
+    x = rng.uniform(-1, 1, (6, 2))
+    one = nn.Sequential([nn.Dense(2, 1, rng=rng)], (2,))
+    assert evaluate(one, loss, x, rng.integers(0, 2, 6)).accuracy is None  # the largest of one logit says nothing
+    assert evaluate(one, loss, x, np.ones(6)).r2 is None and evaluate(one, loss, x, np.ones(6)).mean_squared_error > 0
+    assert evaluate(one, loss, x, np.ones((6, 4))).mean_squared_error is None
+
+
+def test_lists_are_taken_and_what_is_no_table_of_numbers_is_refused():
+    x, y = make_data()
+    assert evaluate(make_network(), LOSS, x.tolist(), y.tolist()) == evaluate(make_network(), LOSS, x, y)
+    for rows, message in (([[1.0], [1.0, 2.0]], "evaluate: x is a list of rows of different lengths"),
+                          ([["a"], ["b"]], "evaluate: expected x of numbers"), (iter(x), "evaluate: expected x to be an array")):
+        with pytest.raises(MinidpError, match=message):
+            evaluate(make_network(), LOSS, rows, y[:2])

@@ -9,7 +9,7 @@ from minidp import nn
 from minidp.host import threads
 from minidp.backend import Backend
 from minidp.data import LabelledExamples
-from minidp.errors import DtypeError, ParameterError, ShapeError
+from minidp.errors import DtypeError, MinidpError, ParameterError, ShapeError
 from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
                               flat_group)
 from minidp.privacy import Filter, JointGaussian, Ledger, MomentsAccountant, NeighbouringRelation, PoissonSampled
@@ -215,3 +215,31 @@ def test_a_wrong_data_set_is_refused_before_anything_is_charged(sampler, rng):
         with pytest.raises((ParameterError, ShapeError), match=message):
             trainer.run(x, np.zeros(len(x), int), Streams(1))
     assert trainer.ledger.items() == []
+
+
+def test_lists_and_a_seed_are_taken():
+    x, y = make_data()
+    trainer = make_trainer()
+    trainer.run(x.tolist(), y.tolist(), 1)
+    assert_same(values(trainer.network), trained(seed=1))
+
+
+def test_what_is_not_taken_is_refused_before_a_charge():
+    (x, y), trainer = make_data(), make_trainer()
+    for arguments, message in (((x, y, "seed"), "expected streams='seed' to be Streams"),
+                               ((iter(x), y, 1), "Trainer.run: expected x to be an array or data.Examples, got"),
+                               ((x, [[1], [1, 2]], 1), "Trainer.run: y is a list of rows of different lengths"),
+                               ((x.astype(int), y, 1), "there are no embeddings of integers"),
+                               ((x.astype("uint8"), y, 1), r"got uint8; convert it with .astype\(numpy.float32\)$")):
+        with pytest.raises(MinidpError, match=message):
+            trainer.run(*arguments)
+    assert trainer.ledger.items() == []
+
+
+def test_reprs_are_read():
+    trainer = make_trainer(optimizer=Adam(0.05))
+    trainer.run(*make_data(), Streams(1))
+    assert repr(trainer.optimizer) == "Adam(learning_rate=0.05, beta1=0.9, beta2=0.999, offset=1e-08)"
+    assert repr(trainer).startswith("Trainer of 4 arrays by Adam, 10 steps of PoissonSampler") and "10 charged" in repr(trainer)
+    assert repr(Streams(7)) == "Streams(seeded: not for release)" and "0x" not in repr(trainer.network)
+    assert "dense2: Dense -> (3,), 21 numbers" in repr(trainer.network) and "57 trained parameters" in repr(trainer.network)
