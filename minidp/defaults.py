@@ -14,6 +14,7 @@ SCALING_SHARE = 1 / 3  # of mu^2, for the mean and spread of features whose rang
 LARGEST_LOT = 2**16  # rows: with more, noise is no longer what limits, and a step costs time
 STEPS = 100
 AVERAGE = 0.9
+MOMENTUM = 0.9  # of a regression, whose rate is bounded
 FARTHEST = 12_000.0  # travel for rows of norm 1; where the budget allows more, more does not help
 FARTHEST_HIDDEN = 1000.0  # the same with hidden layers: far from where they started, they are lost
 
@@ -27,7 +28,7 @@ class Choice:
     clip_norm      C, of all parameters together
     learning_rate  eta, constant
     average        decay of a moving average of the weights (`train.Averaged`), which is released in their place
-    momentum       0: plain descent
+    momentum       m of `train.Momentum`; 0 is plain descent
     """
 
     lot_size: int
@@ -52,16 +53,18 @@ def choose(dataset_size: int, epsilon: float, delta: float, parameters: int, *, 
     what it should be: eta = s mu N / (T C), with
 
         classification        s = 2 / G                    C = G / 10
-        regression            s = 1 / (5 G)                C = G / 10       eta at most 1 / (1 + G^2)
-        with hidden layers    s = 14 / sqrt(parameters)    C = 1 / 2
+        regression            s = 1 / (10 G)               C = G / 10       momentum 0.9
+        with hidden layers    s = 14 / sqrt(parameters)    C = 1 / 2        a tenth of that s in a regression
 
     and a travel eta C T of at most 12,000 / G, or 1,000 with hidden layers. T = 100; lots are all rows, up to 65,536 of them.
+    Momentum m multiplies the travel by 1 / (1 - m), so the rate is that much lower; a regression's is at most 1 / (1 + G^2).
     So at a given N the weights travel in proportion to mu, as in Panda et al. 2022 (arXiv:2212.04486), and nearly all
     gradients are clipped, as in De et al. 2022 (arXiv:2204.13650). The constants are the best of those that
 
         python experiments/own_data_defaults.py --json experiments/results/own_data_defaults.json
 
-    tried on drawn digits, tables and regressions; those of hidden layers were found by hand on the same data.
+    tried on drawn digits, tables and regressions (a regression takes twice the best s, since too short a way costs more);
+    those of hidden layers were found by hand on the same data.
 
     The rows it was chosen for, in a classification: held to norm 1, less a noisy mean (`mechanism.noisy_mean`, MEAN_SHARE of
     mu^2), divided by their own norm and multiplied by ROW_NORM. A regression takes rows as they are scaled.
@@ -75,13 +78,15 @@ def choose(dataset_size: int, epsilon: float, delta: float, parameters: int, *, 
     one_of(TASKS, task=task)
     positive_finite(epsilon=epsilon, row_norm=row_norm)
     in_range(0, 1, open_low=True, open_high=True, delta=delta)
-    clip_norm, spread, farthest = row_norm / 10, (2 if task == "classification" else 0.2) / row_norm, FARTHEST / row_norm
+    regression = task == "regression"
+    clip_norm, spread, farthest = row_norm / 10, (0.1 if regression else 2) / row_norm, FARTHEST / row_norm
     if hidden:
-        clip_norm, spread, farthest = 0.5, 14 / math.sqrt(parameters), FARTHEST_HIDDEN
+        clip_norm, spread, farthest = 0.5, (1.4 if regression else 14) / math.sqrt(parameters), FARTHEST_HIDDEN
     rate = min(spread * mu_of(epsilon, delta) * dataset_size, farthest) / (STEPS * clip_norm)
-    if task == "regression":
-        rate = min(rate, 1 / (1 + row_norm**2))  # the loss curves by up to |x|^2 + 1, and does not flatten far out
-    return Choice(min(dataset_size, LARGEST_LOT), STEPS, clip_norm, rate, AVERAGE)
+    momentum = MOMENTUM if regression else 0.0
+    if regression:
+        rate = min((1 - momentum) * rate, 1 / (1 + row_norm**2))  # the loss curves by up to |x|^2 + 1, and never flattens
+    return Choice(min(dataset_size, LARGEST_LOT), STEPS, clip_norm, rate, AVERAGE, momentum)
 
 
 def mu_of(epsilon: float, delta: float) -> float:

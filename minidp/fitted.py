@@ -1,13 +1,14 @@
 """What `minidp.fit` returns: the model, what it cost, and the files that prove it."""
 from __future__ import annotations
 
+import os
 import shutil
 from html import escape
 from pathlib import Path
 from textwrap import shorten
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from .data.own import one_axis
 from .errors import ParameterError
@@ -28,7 +29,7 @@ class Fitted(Model):
     folder     where the run's files are
     """
 
-    def __init__(self, folder, result: dict, layers: dict | None = None):
+    def __init__(self, folder: str | os.PathLike[str], result: dict[str, Any], layers: dict[str, type] | None = None) -> None:
         model = load_model(Path(folder) / MODEL, layers)
         super().__init__(model.network, model.classes, model.target_bounds, model.about, model.ledger_sha256)
         self.folder, self.result = Path(folder), result
@@ -37,7 +38,8 @@ class Fitted(Model):
     def epsilon(self) -> Bound:
         """The bound to quote: epsilon at `delta`, by the accountant whose certified upper end is the smallest."""
         found = self.result["epsilon"][row_to_quote(self.result)]
-        return Bound(*(None if found[side] is None else float(found[side]) for side in ("lower", "estimate", "upper")))
+        lower = None if found["lower"] is None else float(found["lower"])
+        return Bound(lower, float(found["estimate"]), float(found["upper"]))
 
     @property
     def delta(self) -> float:
@@ -54,7 +56,7 @@ class Fitted(Model):
         """The privacy statement, as privacy.md holds it."""
         return (self.folder / STATEMENT).read_text(encoding="utf-8")
 
-    def score(self, x, y) -> float:
+    def score(self, x: Any, y: ArrayLike) -> float:
         """Accuracy on labels y (N,), or R2 on the targets of a regression. Not private on training data."""
         y, predicted = one_axis(y), self.predict(x)
         same_batch("score", x=predicted, y=y)
@@ -62,7 +64,7 @@ class Fitted(Model):
             return float((predicted == y).mean())
         return float(1 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum())
 
-    def per_class(self, x, y) -> dict:
+    def per_class(self, x: Any, y: ArrayLike) -> dict[Any, dict[str, Any]]:
         """{class: {"examples", "accuracy", "precision"}} on labels y (N,); None where there is nothing to divide by."""
         if self.classes is None:
             raise ParameterError("per_class: expected a model with classes; this one gives numbers: call score")
@@ -77,12 +79,12 @@ class Fitted(Model):
 
         return {label: row(label) for label in self.classes.tolist()}
 
-    def save(self, path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file that `minidp.load_model` and `minidp predict` read."""
         with atomic_write(path, "wb") as file:
             file.write((self.folder / MODEL).read_bytes())
 
-    def report(self, folder) -> Path:
+    def report(self, folder: str | os.PathLike[str]) -> Path:
         """Copy the run's files (statement, ledger, result, picture, model) into a new folder; `minidp verify` checks it."""
         folder = Path(folder)
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

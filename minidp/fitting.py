@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import tempfile
 import weakref
 from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import nn
 from .backend import Backend
@@ -33,12 +36,14 @@ SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory
 IN_MEMORY = 2**28  # bytes of scaled inputs that are kept; larger ones are converted batch by batch
 
 
-def fit(x, y, *, epsilon: float, delta: float | None = None, classes=None, target_bounds: tuple[float, float] | None = None,
-        scale: str = "auto", bounds=None, hidden: tuple[int, ...] | int = (), network: nn.Sequential | None = None,
-        dataset_size: int | None = None, group_size: int = 1, example_weight=None, validation: tuple | None = None,
+def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, classes: ArrayLike | None = None,
+        target_bounds: tuple[float, float] | None = None, scale: str = "auto", bounds: Any = None,
+        hidden: tuple[int, ...] | int = (), network: nn.Sequential | None = None, dataset_size: int | None = None,
+        group_size: int = 1, example_weight: ArrayLike | None = None, validation: tuple[Any, ArrayLike] | None = None,
         lot_size: int | None = None, steps: int | None = None, clip_norm: float | None = None,
-        learning_rate: float | None = None, folder=None, ledger=None, check: bool = True, seed: int | None = None,
-        device: str = "cpu", quiet: bool = False) -> Fitted:
+        learning_rate: float | None = None, folder: str | os.PathLike[str] | None = None,
+        ledger: str | os.PathLike[str] | None = None, check: bool = True, seed: int | None = None, device: str = "cpu",
+        quiet: bool = False) -> Fitted:
     """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially private for each row.
 
     x  (N, ...) numbers: an array, list, memory map, data frame, `data.Examples`, or an object with shape and indexing
@@ -81,7 +86,7 @@ def fit(x, y, *, epsilon: float, delta: float | None = None, classes=None, targe
     """
     backend, streams = Backend.pick(device), Streams(seed)
     inputs = Inputs(x, backend)
-    targets, classes, disclosed = _targets(y, classes, target_bounds)
+    targets, labels, disclosed = _targets(y, classes, target_bounds)
     same_batch("fit", x=inputs, y=targets)
     scale = _scale_of(scale, bounds, network)
     size = dataset_size
@@ -94,12 +99,12 @@ def fit(x, y, *, epsilon: float, delta: float | None = None, classes=None, targe
     delta = 10.0 ** math.floor(-math.log10(10 * size)) if delta is None else delta
     in_range(0, 1, open_low=True, open_high=True, delta=delta)
 
-    body = _network(network, inputs.shape[1:], 1 if classes is None else len(classes), hidden, streams.init)
-    given = {"lot_size": lot_size, "steps": steps, "clip_norm": clip_norm, "learning_rate": learning_rate}
+    body = _network(network, inputs.shape[1:], 1 if labels is None else len(labels), hidden, streams.init)
+    given: dict[str, Any] = {"lot_size": lot_size, "steps": steps, "clip_norm": clip_norm, "learning_rate": learning_rate}
     given = {name: value for name, value in given.items() if value is not None}
-    head = Head(scale, bounds, inputs.shape[1:], network is None, classes is not None)
+    head = Head(scale, bounds, inputs.shape[1:], network is None, labels is not None)
     choice = choose(size, epsilon, delta, sum(array.size for array in body.params.values()), row_norm=head.row_norm,
-                    task="regression" if classes is None else "classification", hidden=len(body.params) > 2)
+                    task="regression" if labels is None else "classification", hidden=len(body.params) > 2)
     choice = replace(choice, **given)
     accountant, sampler = make("loss_distribution"), PoissonSampler(_share(choice.lot_size, size))
     before = head.events(sampler, epsilon, delta)
@@ -108,7 +113,7 @@ def fit(x, y, *, epsilon: float, delta: float | None = None, classes=None, targe
 
     at = tempfile.mkdtemp(prefix="minidp-") if folder is None else folder
     try:
-        run = Run(at, body.to(backend), nn.SquaredError() if classes is None else nn.SoftmaxCrossEntropy(),
+        run = Run(at, body.to(backend), nn.SquaredError() if labels is None else nn.SoftmaxCrossEntropy(),
                   _optimizer(choice), plan, Filter(accountant, epsilon, delta), streams, name="fit", dataset_size=size,
                   flags={"scale": scale, "bounds": None if bounds is None else [np.asarray(each).tolist() for each in bounds],
                          "seed": seed, "weighted": example_weight is not None},
@@ -128,9 +133,9 @@ def fit(x, y, *, epsilon: float, delta: float | None = None, classes=None, targe
             inputs.read_at_random()
         tested = () if validation is None else (
             _scaled(Inputs(validation[0], backend), layers, backend),
-            backend.asarray(_targets(validation[1], classes, target_bounds)[0]))
+            backend.asarray(_targets(validation[1], labels, target_bounds)[0]))
         weight = None if example_weight is None else backend.asarray(np.asarray(example_weight), dtype="float32")
-        model = Model(nn.Sequential(layers + body.layers, inputs.shape[1:]), classes, target_bounds, {"scale": scale})
+        model = Model(nn.Sequential(layers + body.layers, inputs.shape[1:]), labels, target_bounds, {"scale": scale})
         result = run.train(inputs, targets, *tested, example_weight=weight, model=model)
         if result is None:
             raise KeyboardInterrupt(run.summary() if folder is not None else "interrupted; nothing was kept")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -9,8 +10,10 @@ from . import nn
 from .data.own import Flat, Inputs
 from .defaults import MEAN_SHARE, ROW_NORM, SCALING_SHARE, mu_of
 from .errors import ParameterError
-from .mechanism import PrivateScaling, mean_sanitizer, noisy_mean
+from .mechanism import PoissonSampler, PrivateScaling, mean_sanitizer, noisy_mean
 from .mechanism.scaling import centre_and_spread
+from .privacy.events import Event
+from .run import Run
 
 LEAST_NOISE = 1.0  # noise multiplier of a mean over a sampled lot: with less, sampling no longer makes it cheap
 
@@ -22,14 +25,14 @@ class Head:
     mean and scaled to that norm again. A network of the caller's gets what `scale` says and nothing else.
     """
 
-    def __init__(self, scale: str, bounds, shape: tuple[int, ...], ours: bool, classification: bool):
+    def __init__(self, scale: str, bounds: Any, shape: tuple[int, ...], ours: bool, classification: bool) -> None:
         self.scale, self.shape, self.ours = scale, shape, ours and scale != "none"
         self.centred = self.ours and classification and scale != "private"
         self.unit = self.ours and classification
         self.row_norm = ROW_NORM if self.ours else 1.0
         self.bounds = None if bounds is None else _checked(bounds)
 
-    def events(self, sampler, epsilon: float, delta: float) -> list:
+    def events(self, sampler: PoissonSampler, epsilon: float, delta: float) -> list[Event]:
         """What is charged before the first step: the events of a private scaling, or of a mean over one lot."""
         if self.scale == "private":
             self.scaling = PrivateScaling(math.sqrt(2 / SCALING_SHARE) / mu_of(epsilon, delta))
@@ -45,16 +48,17 @@ class Head:
         event = self.mean.event(self.sampler.relation)
         return event if self.sampler.sampling_probability == 1 else self.sampler.wrap(event)
 
-    def layers(self, run, inputs: Inputs, size: int) -> list:
+    def layers(self, run: Run, inputs: Inputs, size: int) -> list[nn.Layer]:
         """The layers; releases what they need through `run`. size: the public number of rows."""
-        layers = []
+        layers: list[nn.Layer] = []
         if self.scale == "unit-norm":
             layers.append(nn.UnitNorm("scale"))
-        elif self.scale == "bounds":
+        elif self.bounds is not None:
             low, high = self.bounds
             layers.append(self._standardise((low + high) / 2, (high - low) / 2, "scale"))
         elif self.scale == "private":
-            layers.append(self._standardise(*self._released_scaling(run, inputs, size), "scale"))
+            mean, spread = self._released_scaling(run, inputs, size)
+            layers.append(self._standardise(mean, spread, "scale"))
         if self.centred:
             layers.append(nn.Standardise(self._released_mean(run, inputs, layers), np.ones(1, "float32"), name="centre"))
         if self.unit:

