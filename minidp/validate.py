@@ -3,17 +3,12 @@
 Numbers are passed as keywords, so that the message carries the caller's own name for them:
 `probability(sampling_probability=1.2)` raises `expected sampling_probability=1.2 in [0, 1]`.
 """
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .errors import DtypeError, ParameterError, ShapeError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 MOST_COUNT = 2**40          # what is counted is held in memory or done one after another
@@ -93,7 +88,7 @@ def one_of(allowed: Collection[object], **named: Any) -> None:
             raise ParameterError(f"expected {name}={value!r} to be one of {', '.join(map(str, allowed))}")
 
 
-def shape(where: str, name: str, array: NDArray, expected: Sequence[int | str]) -> None:
+def shape(where: str, name: str, array: Any, expected: Sequence[int | str]) -> None:
     """Check an array's shape; a string in `expected` is a free axis, printed as its letter."""
     actual = tuple(array.shape)
     fits = len(actual) == len(expected) and all(

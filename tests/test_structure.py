@@ -15,9 +15,10 @@ from minidp.audit import checks
 from tools import check_cards, check_imports
 
 ROOT = Path(__file__).resolve().parents[1]
-INTERNAL = ("minidp.audit.", "minidp.backend", "minidp.commands.", "minidp.grads", "minidp.host.", "minidp.nn.", "minidp.run.",
-            "minidp.train.", "minidp.privacy.budget", "minidp.privacy.calibrate", "minidp.privacy.moment_kernels",
-            "minidp.privacy.pld.", "minidp.mechanism.plan", "minidp.__main__")
+INTERNAL = ("minidp.audit.", "minidp.backend", "minidp.commands.", "minidp.grads", "minidp.host.", "minidp.nn.window",
+            "minidp.privacy.moment_kernels", "minidp.privacy.pld.", "minidp.run.folder", "minidp.run.picture",
+            "minidp.run.progress", "minidp.run.questions", "minidp.run.record", "minidp.run.statement", "minidp.train.trial",
+            "minidp.run.architecture", "minidp.run.run", "minidp.__main__")
 MODULES = [found.name for found in pkgutil.walk_packages(minidp.__path__, "minidp.")
            if not found.ispkg and not found.name.startswith(INTERNAL)]
 

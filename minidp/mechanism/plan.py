@@ -2,15 +2,17 @@
 
 Nobody types sigma or q twice: the trainer executes the plan and the accountant reads its event.
 """
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BudgetExceededError, ParameterError
 from ..numbers import upper_text
-from ..privacy.events import Composed, Event, Repeated
+from ..privacy.events import Composed, Event, NeighbouringRelation, Repeated
 from ..privacy.ledger import SETUP, Ledger
 from ..validate import count, positive_finite
 from .sampling import FixedSizeSampler, PoissonSampler, ShuffleSampler
@@ -53,7 +55,7 @@ class Plan:
     24644
     """
 
-    sampler: object
+    sampler: PoissonSampler | FixedSizeSampler | ShuffleSampler
     sanitizer: Sanitizer
     steps: int
     expected_lot_size: float
@@ -71,7 +73,7 @@ class Plan:
         if (size := getattr(self.sampler, "dataset_size", None)) is not None:
             self.check_lot_size(size)
 
-    def check_lot_size(self, dataset_size):
+    def check_lot_size(self, dataset_size: int) -> None:
         """Raise ParameterError unless expected_lot_size is the sampler's mean lot of a public dataset_size, within 1%."""
         least, most = self.sampler.lot_sizes(dataset_size)
         if not 0.99 * least <= self.expected_lot_size <= 1.01 * most:
@@ -81,19 +83,19 @@ class Plan:
                 f"{most:g}, or change the sampler")
 
     @property
-    def relation(self):
+    def relation(self) -> NeighbouringRelation:
         """The neighbouring relation that the sampler's analysis is proved for."""
         return self.sampler.relation
 
-    def release_event(self, step=0):
+    def release_event(self, step: int = 0) -> Event:
         """What the release of one step does, before sampling."""
         return self.sanitizer.for_step(step).event(self.relation)
 
-    def step_event(self, step=0):
+    def step_event(self, step: int = 0) -> Event:
         """What one step does to the data: the release, sampled."""
         return self.sampler.wrap(self.release_event(step))
 
-    def charges(self, start, stop):
+    def charges(self, start: int, stop: int) -> list[tuple[Event, int]]:
         """[(event, count)] to charge before the steps start..stop-1, in order.
 
         start is a multiple of the sampler's period.
@@ -103,7 +105,7 @@ class Plan:
         events = (self.release_event(step) for step in range(start, stop))
         return [self.sampler.charges(event, len(list(run))) for event, run in groupby(events)]  # [S1]
 
-    def ledger(self, steps=None, before=()):
+    def ledger(self, steps: int | None = None, before: Iterable[Event] = ()) -> Ledger:
         """A ledger of the events `before` and the first `steps` steps, of all steps by default."""
         ledger = Ledger(self.relation)
         for event in before:
@@ -113,16 +115,16 @@ class Plan:
         return ledger
 
     @property
-    def total_event(self):
+    def total_event(self) -> Event:
         """The event of all steps."""
         parts = tuple(Repeated(event, times) for event, times in self.charges(0, self.steps))
         return parts[0] if len(parts) == 1 else Composed(parts)
 
-    def with_steps(self, steps):
+    def with_steps(self, steps: int) -> Plan:
         """The same plan over another number of steps."""
         return replace(self, steps=steps)
 
-    def fitted(self, accountant, ledger, epsilon, delta):
+    def fitted(self, accountant: Any, ledger: Ledger, epsilon: float, delta: float) -> Plan:
         """The plan with the most steps whose epsilon, on top of `ledger`, stays at or below the target.
 
         Raises BudgetExceededError if not one lot fits, ParameterError if the steps cost nothing.
@@ -168,7 +170,7 @@ class Plan:
         accountant = as_accountant(accountant, self.relation)
         return with_noise(noise_multiplier_for(accountant, ledger_of, epsilon, delta))
 
-    def check_budget(self, accountant, ledger, epsilon, delta):
+    def check_budget(self, accountant: Any, ledger: Ledger, epsilon: float, delta: float) -> None:
         """Raise BudgetExceededError, which says what to change, if not even the first lot fits on top of `ledger`."""
         after = ledger.copy()
         for event, times in self.charges(0, self.sampler.period):

@@ -1,18 +1,22 @@
 """The convolution, through patches: the matrix of what each window sees, times the kernels."""
+from collections.abc import Sequence
 from math import prod
+from typing import Any
+
+from numpy.typing import DTypeLike, NDArray
 
 from ..backend import namespace_of, patch_budget
 from ..grads import Explicit, OuterSum, PerExampleGrad, gram_is_cheaper
 from ..validate import count, same_batch
-from .init import generator, truncated_normal, zeros
+from .init import Initializer, Rng, generator, truncated_normal, zeros
 from .layer import Layer
-from .window import Window, pair
+from .window import Padding, Window, pair
 
 
 class ConvGrad(PerExampleGrad):
     """Gradients of a kernel (kh, kw, C, O): an OuterSum of patches that exist for a few examples at a time."""
 
-    def __init__(self, x, d, window):
+    def __init__(self, x: NDArray, d: NDArray, window: Window):
         """x (B, H, W, C) the layer's input, d (B, H', W', O) the gradient of its output."""
         same_batch("ConvGrad", x=x, d=d)
         self.x, self.d, self.window = x, d, window
@@ -28,7 +32,7 @@ class ConvGrad(PerExampleGrad):
             d = self.d[start:stop].reshape((stop - start, self._positions, self._matrix[1]))
             yield start, OuterSum(self.window.patches(self.x[start:stop]), d)  # [P1]
 
-    def sq_norms(self):
+    def sq_norms(self) -> NDArray:
         """(B,) squared L2 norms."""
         return self.xp.concatenate([chunk.sq_norms() for _, chunk in self._chunks(grams=3)])
 
@@ -36,15 +40,15 @@ class ConvGrad(PerExampleGrad):
         """(B,) squared norms, rounded up by the bound on cancellation."""
         return self.xp.concatenate([chunk.sq_norms_upper() for _, chunk in self._chunks(grams=3)])
 
-    def weighted_sum(self, w):
+    def weighted_sum(self, w: NDArray) -> NDArray:
         """sum_b w_b g_b, of the kernel's shape."""
-        total = None
+        total: Any = None
         for start, chunk in self._chunks():
             one = chunk.weighted_sum(w[start : start + chunk.n_examples])
             total = one if total is None else total + one
         return total.reshape(self.shape)
 
-    def materialise(self):
+    def materialise(self) -> NDArray:
         """The gradients, (B, kh, kw, C, O)."""
         g = self.xp.empty((self.n_examples, *self._matrix), dtype=self.d.dtype)
         for start, chunk in self._chunks():
@@ -61,13 +65,13 @@ class ConvGrad(PerExampleGrad):
         return gram_is_cheaper(self._positions, *self._matrix)
 
 
-def in_chunks(xp, examples, example_bytes):
+def in_chunks(xp: Any, examples: int, example_bytes: int) -> list[tuple[int, int]]:
     """(start, stop) of chunks of examples whose patches, of `example_bytes` each, fit into memory; at least one."""
     most = max(1, patch_budget(xp) // max(example_bytes, 1))
     return [(start, min(start + most, examples)) for start in range(0, max(examples, 1), most)]
 
 
-def correlate(x, window, matrix, bias=None):
+def correlate(x: NDArray, window: Window, matrix: NDArray, bias: NDArray | None = None) -> NDArray:
     """(B, H', W', O): the patches that the window cuts from x (B, H, W, C), times matrix (kh kw C, O), plus bias."""
     xp = namespace_of(x, matrix)
     counts = window.output("correlate", x.shape[1:])
@@ -82,7 +86,7 @@ def correlate(x, window, matrix, bias=None):
     return y.reshape((x.shape[0], *counts, outputs))
 
 
-def correlate_adjoint(dy, window, matrix, x_shape):
+def correlate_adjoint(dy: NDArray, window: Window, matrix: NDArray, x_shape: Sequence[int]) -> NDArray:
     """The adjoint of `correlate`: dx of `x_shape` (B, H, W, C) from dy (B, H', W', O)."""
     xp = namespace_of(dy, matrix)
     counts, (inputs, outputs) = dy.shape[1:3], matrix.shape
@@ -121,8 +125,9 @@ class Conv2D(Layer):
 
     kind = "conv"
 
-    def __init__(self, in_channels, out_channels, kernel, *, rng=None, stride=1, padding="same", bias=True,
-                 init=truncated_normal, dtype="float32", name=None):
+    def __init__(self, in_channels: int, out_channels: int, kernel: int | tuple[int, int], *, rng: Rng = None,
+                 stride: int | tuple[int, int] = 1, padding: Padding = "same", bias: bool = True,
+                 init: Initializer = truncated_normal, dtype: DTypeLike = "float32", name: str | None = None):
         """kernel, stride: an integer or (vertical, horizontal); rng for `init(rng, (kh, kw, C, O), dtype)`, by default a new one.
 
         padding: "same" (TensorFlow's rule), "valid", or the number of zeros on each side: one for all, or (vertical,

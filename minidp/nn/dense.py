@@ -1,7 +1,9 @@
 """The dense layer."""
+from numpy.typing import DTypeLike
+
 from ..grads import Explicit, Outer
 from ..validate import count
-from .init import generator, truncated_normal, zeros
+from .init import Initializer, Rng, generator, truncated_normal, zeros
 from .layer import Layer
 
 
@@ -26,7 +28,8 @@ class Dense(Layer):
 
     kind = "dense"
 
-    def __init__(self, inputs, outputs, *, rng=None, bias=True, init=truncated_normal, dtype="float32", name=None):
+    def __init__(self, inputs: int, outputs: int, *, rng: Rng = None, bias: bool = True,
+                 init: Initializer = truncated_normal, dtype: DTypeLike = "float32", name: str | None = None):
         """inputs I, outputs O; rng a NumPy generator for `init(rng, (I, O), dtype)`, by default a new one; b starts at zero."""
         super().__init__(name)
         rng = generator(self.where, rng)

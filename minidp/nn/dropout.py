@@ -31,7 +31,7 @@ class Dropout(Layer):
     kind = "dropout"
     draws = True
 
-    def __init__(self, rate, name=None):
+    def __init__(self, rate: float, name: str | None = None):
         """rate: the probability with which a coordinate is dropped, in [0, 1)."""
         super().__init__(name)
         in_range(0, 1, open_high=True, rate=rate)

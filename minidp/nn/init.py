@@ -5,20 +5,26 @@ dense weight (I, O) these are I and O, of a kernel (kh, kw, C, O) kh kw C and kh
 A vector (O,) has fan-in 1.
 """
 import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import DTypeLike, NDArray
 
 from ..errors import ParameterError
 
+Initializer = Callable[[Any, tuple[int, ...], DTypeLike], NDArray]     # f(rng, shape, dtype)
+Rng = Generator | None      # None: the operating system's entropy
 TRUNCATION = 2.0  # in standard deviations
 _SHAPES_ONLY = ContextVar("shapes_only", default=False)
 
 
 @contextmanager
-def shapes_only(wanted=True):
+def shapes_only(wanted: bool = True) -> Iterator[None]:
     """Within it `zeros` and `constant` give read-only arrays that hold one number: whose values come from a file."""
     token = _SHAPES_ONLY.set(wanted)
     try:
@@ -31,7 +37,7 @@ def _fans(shape):
     return math.prod(shape[:-1]), math.prod(shape[:-2]) * shape[-1]
 
 
-def generator(where, rng):
+def generator(where: str, rng: Rng) -> Generator:
     """The generator that a layer's initial values come from; without one, the operating system's entropy."""
     if rng is None:
         return np.random.default_rng()
@@ -41,12 +47,12 @@ def generator(where, rng):
     return rng
 
 
-def zeros(rng, shape, dtype):
+def zeros(rng: Any, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     """All zero; draws nothing."""
     return _full(0, rng, shape, dtype)
 
 
-def constant(value):
+def constant(value: float) -> Initializer:
     """An initialiser that sets every entry to `value`."""
     return partial(_full, value)
 
@@ -57,7 +63,7 @@ def _full(value, rng, shape, dtype):
     return np.full(shape, value, dtype)
 
 
-def truncated_normal(rng, shape, dtype):
+def truncated_normal(rng: Generator, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     """Normal with standard deviation 1/sqrt(fan-in), redrawn beyond two of them.
 
     The initial values of the 2016 code of Abadi et al. (tensorflow/models, differential_privacy).
@@ -70,7 +76,7 @@ def truncated_normal(rng, shape, dtype):
     return (values / math.sqrt(_fans(shape)[0])).astype(dtype)
 
 
-def glorot_uniform(rng, shape, dtype):
+def glorot_uniform(rng: Generator, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     """Uniform on [-a, a], a = sqrt(6 / (fan-in + fan-out)) (Glorot and Bengio 2010, equation 16).
 
     The receptive field of a convolution counts in both fans: each input, too, meets kh kw O weights.
@@ -79,6 +85,6 @@ def glorot_uniform(rng, shape, dtype):
     return rng.uniform(-limit, limit, shape).astype(dtype)
 
 
-def he_normal(rng, shape, dtype):
+def he_normal(rng: Generator, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     """Normal with standard deviation sqrt(2 / fan-in), for ReLU (He et al. 2015)."""
     return (rng.standard_normal(shape) * math.sqrt(2 / _fans(shape)[0])).astype(dtype)

@@ -1,10 +1,16 @@
 """What every layer offers: forward, backward, and the factors of its per-example gradients."""
+from collections.abc import Sequence
 from inspect import signature
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
 
 from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
+from ..grads import PerExampleGrad
 from ..validate import inexact
+
+Shape = tuple[int, ...]
 
 
 HANDLED = ("rng", "init", "dtype", "name")  # constructor arguments that whoever makes a layer again knows
@@ -13,7 +19,7 @@ HANDLED = ("rng", "init", "dtype", "name")  # constructor arguments that whoever
 class Cache(NamedTuple):
     """What backward needs of a forward pass: the output's shape, and what the layer kept for its gradients."""
 
-    y_shape: tuple
+    y_shape: Shape
     kept: object
 
 
@@ -49,20 +55,20 @@ class Layer:
     kind = "layer"
     draws = False  # True if forward takes numbers from `rng`: its batches then run one after the other
     surrogate = False  # True if the gradients are on purpose not those of forward (a straight-through estimator)
-    input_shape = None
+    input_shape: Any = None
 
-    def __init__(self, name=None):
-        self.name = name
-        self.params = {}
-        self.constants = {}
+    def __init__(self, name: str | None = None):
+        self.name: Any = name
+        self.params: dict[str, NDArray] = {}
+        self.constants: dict[str, NDArray] = {}
 
-    def output_shape(self, input_shape):
+    def output_shape(self, input_shape: Sequence[int]) -> Shape:
         """The shape of one example's output, given that of its input. Raises ShapeError if it does not fit."""
         if not self._fits(input_shape):
             raise ShapeError(f"{self.where}: expected input of shape {_text(self.input_shape)}, got {tuple(input_shape)}")
         return self.shape_of_y(tuple(input_shape))
 
-    def forward(self, x, *, rng=None):
+    def forward(self, x: NDArray, *, rng: Any = None) -> tuple[NDArray, Cache]:
         """(y, cache) for x of shape (B, *input_shape); rng is for layers that draw (dropout)."""
         inexact(self.where, x=x)
         namespace_of(x, *self.params.values(), *self.constants.values())
@@ -73,33 +79,33 @@ class Layer:
         y, kept = self.compute_y(x, rng)
         return y, Cache(tuple(y.shape), kept)
 
-    def backward(self, dy, cache):
+    def backward(self, dy: NDArray, cache: Cache) -> NDArray:
         """dx, the gradient with respect to the layer's input."""
         self._check_gradient(dy, cache)
         return self.compute_dx(dy, cache.kept)
 
-    def param_grads(self, dy, cache):
+    def param_grads(self, dy: NDArray, cache: Cache) -> dict[str, PerExampleGrad]:
         """{parameter name: PerExampleGrad}, example by example."""
         self._check_gradient(dy, cache)
         return self.compute_grads(dy, cache.kept)
 
-    def shape_of_y(self, input_shape):
+    def shape_of_y(self, input_shape: Shape) -> Shape:
         """The output's shape for an input that fits `self.input_shape`."""
         return input_shape
 
-    def compute_y(self, x, rng):
+    def compute_y(self, x: NDArray, rng: Any) -> tuple[NDArray, Any]:
         """(y, what the gradients need)."""
         raise NotImplementedError
 
-    def compute_dx(self, dy, kept):
+    def compute_dx(self, dy: NDArray, kept: Any) -> NDArray:
         """dx."""
         raise NotImplementedError
 
-    def compute_grads(self, dy, kept):
+    def compute_grads(self, dy: NDArray, kept: Any) -> dict[str, PerExampleGrad]:
         """{parameter name: PerExampleGrad}."""
         return {}
 
-    def settings(self) -> dict:
+    def settings(self) -> dict[str, Any]:
         """{argument: value} with which the constructor makes this layer again: JSON values, arrays of `constants`.
 
         Without rng, init, dtype and name. Raises ParameterError where an argument has no attribute of its name.
@@ -117,7 +123,7 @@ class Layer:
         return found
 
     @property
-    def where(self):
+    def where(self) -> str:
         """The layer's name for messages."""
         return self.name or self.kind
 

@@ -1,7 +1,13 @@
 """Losses: one number for each example. There is no mean and no 1/B."""
+from collections.abc import Callable
+
+from numpy.typing import NDArray
+
 from ..backend import namespace_of, zero_rows_unless
 from ..errors import DtypeError, ShapeError
 from ..validate import inexact, same_batch
+
+Loss = Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]    # (z, target) -> (losses (B,), dz)
 
 
 class SoftmaxCrossEntropy:
@@ -35,7 +41,7 @@ class SoftmaxCrossEntropy:
     ([1.3863, 1.3863], [[-0.75, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, -0.75]])
     """
 
-    def __call__(self, z, target):
+    def __call__(self, z: NDArray, target: NDArray) -> tuple[NDArray, NDArray]:
         """(losses, dz)."""
         xp = namespace_of(z, target)
         _check("SoftmaxCrossEntropy", z, target, 1)
@@ -74,7 +80,7 @@ class SquaredError:
         DtypeError   z or target is not floating point
     """
 
-    def __call__(self, z, target):
+    def __call__(self, z: NDArray, target: NDArray) -> tuple[NDArray, NDArray]:
         """(losses, dz)."""
         namespace_of(z, target)
         _check("SquaredError", z, target, 2)

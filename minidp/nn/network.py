@@ -1,9 +1,17 @@
 """A chain of layers."""
-from math import prod
+from __future__ import annotations
 
-from ..backend import namespace_of
+from collections.abc import Collection, Iterable, Sequence
+from math import prod
+from typing import Any
+
+from numpy.typing import DTypeLike, NDArray
+
+from ..backend import Backend, namespace_of
 from ..errors import ParameterError, ShapeError
+from ..grads import Key, PerExampleGrad
 from ..validate import inexact
+from .layer import Cache, Layer
 
 
 class Sequential:
@@ -39,7 +47,7 @@ class Sequential:
     ((5, 2), [('dense1', 'W'), ('dense1', 'b'), ('dense2', 'W'), ('dense2', 'b')])
     """
 
-    def __init__(self, layers, input_shape, frozen=()):
+    def __init__(self, layers: Iterable[Layer], input_shape: int | Sequence[int], frozen: Collection[str] = ()):
         """layers in order; input_shape of one example, an integer n for (n,); frozen: names of layers that are not trained.
 
         A layer without a name gets its kind and its number among its kind: dense1, relu1, dense2.
@@ -79,11 +87,11 @@ class Sequential:
                 layer.name = f"{layer.kind}{seen[layer.kind]}"
 
     @property
-    def draws(self):
+    def draws(self) -> bool:
         """True if forward takes numbers from its generator."""
         return any(layer.draws for layer in self.layers)
 
-    def forward(self, x, *, rng=None):
+    def forward(self, x: NDArray, *, rng: Any = None) -> tuple[NDArray, list[Cache]]:
         """(y, caches), one cache per layer. rng: host generator for layers that draw (dropout)."""
         inexact("network", x=x)
         if tuple(x.shape[1:]) != self.input_shape:
@@ -95,7 +103,7 @@ class Sequential:
             caches.append(cache)
         return x, caches
 
-    def param_grads(self, dy, caches):
+    def param_grads(self, dy: NDArray, caches: Sequence[Cache]) -> dict[Key, PerExampleGrad]:
         """{key: PerExampleGrad} of every trained parameter."""
         grads = {}
         for i in range(len(self.layers) - 1, self._lowest_trained - 1, -1):
@@ -108,7 +116,7 @@ class Sequential:
         return grads
 
     @property
-    def params(self):
+    def params(self) -> dict[Key, NDArray]:
         """{(layer, parameter): array} of the trained parameters; the arrays themselves, not copies."""
         return {
             (layer.name, name): array
@@ -117,7 +125,7 @@ class Sequential:
             for name, array in layer.params.items()
         }
 
-    def state(self):
+    def state(self) -> dict[str, NDArray]:
         """{"layer.name": array} of everything a saved model holds: parameters, frozen ones, constants."""
         return {
             f"{layer.name}.{name}": array
@@ -125,7 +133,7 @@ class Sequential:
             for name, array in {**layer.params, **layer.constants}.items()
         }
 
-    def to(self, backend, dtype=None):
+    def to(self, backend: Backend, dtype: DTypeLike | None = None) -> Sequential:
         """Move parameters and constants to a backend (and a dtype), in place; returns the network."""
         for layer in self.layers:
             for store in (layer.params, layer.constants):
@@ -133,7 +141,7 @@ class Sequential:
                     store[name] = backend.asarray(array, dtype=dtype or array.dtype)
         return self
 
-    def predict(self, x, batch_size=4096):
+    def predict(self, x: Any, batch_size: int = 4096) -> NDArray:
         """y for all of x, in batches of bounded memory."""
         parts = [self.forward(x[i : i + batch_size])[0] for i in range(0, x.shape[0], batch_size)]
         if not parts:

@@ -1,5 +1,9 @@
 """Normalisation within one example: GroupNorm and LayerNorm. Nothing is averaged over examples."""
+from collections.abc import Sequence
 from math import prod
+
+from numpy.typing import DTypeLike
+
 from ..errors import ParameterError, ShapeError
 from ..grads import Explicit
 from ..validate import count, positive_finite
@@ -28,7 +32,7 @@ class _Norm(Layer):
               (dn - mean_S dn) / r - c mean_S(c dn) / r^3, and c / r = n
     """
 
-    axes = ()  # of (B, T, G, M) that S runs over
+    axes: tuple[int, ...] = ()  # of (B, T, G, M) that S runs over
 
     def __init__(self, shape, epsilon, dtype, name):
         super().__init__(name)
@@ -99,7 +103,8 @@ class GroupNorm(_Norm):
     kind = "groupnorm"
     axes = (1, 3)
 
-    def __init__(self, channels, groups, *, epsilon=1e-5, dtype="float32", name=None):
+    def __init__(self, channels: int, groups: int, *, epsilon: float = 1e-5, dtype: DTypeLike = "float32",
+                 name: str | None = None):
         """channels C, groups G dividing C; epsilon is added to the variance. scale starts at 1, shift at 0."""
         count(1, channels=channels, groups=groups)
         if channels % groups:
@@ -142,12 +147,13 @@ class LayerNorm(_Norm):
     kind = "layernorm"
     axes = (3,)
 
-    def __init__(self, shape, *, epsilon=1e-5, dtype="float32", name=None):
+    def __init__(self, shape: int | Sequence[int], *, epsilon: float = 1e-5, dtype: DTypeLike = "float32",
+                 name: str | None = None):
         """shape: of the last axes, or their number of channels; epsilon is added to the variance."""
-        shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-        for size in shape:
+        sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        for size in sizes:
             count(1, shape=size)
-        super().__init__(shape, epsilon, dtype, name)
+        super().__init__(sizes, epsilon, dtype, name)
 
     def settings(self) -> dict:
         """shape, epsilon."""

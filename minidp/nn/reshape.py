@@ -1,6 +1,8 @@
 """Layers without trained parameters: Flatten, Standardise by public constants, Project by a fixed matrix."""
 from math import prod
 
+from numpy.typing import NDArray
+
 from ..errors import ParameterError, ShapeError
 from .layer import Layer
 
@@ -62,7 +64,7 @@ class Standardise(Layer):
 
     kind = "standardise"
 
-    def __init__(self, mean, scale, name=None):
+    def __init__(self, mean: NDArray, scale: NDArray, name: str | None = None):
         """mean, scale: arrays (public, or released)."""
         super().__init__(name)
         if not ((scale > 0).all() and (scale < float("inf")).all()):
@@ -112,7 +114,7 @@ class Project(Layer):
 
     kind = "project"
 
-    def __init__(self, matrix, name=None):
+    def __init__(self, matrix: NDArray, name: str | None = None):
         """matrix: P (I, K), a host array."""
         super().__init__(name)
         if matrix.ndim != 2:

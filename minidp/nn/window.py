@@ -1,10 +1,13 @@
 """Windows that slide over images: where they lie, the patches they cut out, and the adjoint of cutting."""
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from ..backend import contiguous, namespace_of
 from ..errors import ParameterError, ShapeError
 from ..validate import count
+
+Padding = str | int | tuple[Any, Any]    # of each axis an integer, or (before, after)
 
 
 def pair(**named):
@@ -29,7 +32,7 @@ class Window:
 
     size: tuple
     stride: tuple
-    padding: object
+    padding: Padding
 
     def __post_init__(self):
         if isinstance(self.padding, str):

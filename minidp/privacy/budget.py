@@ -1,10 +1,14 @@
 """Odometer and filter: what was spent so far, and a stop before the step that would spend too much."""
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
 from ..errors import BudgetExceededError, ParameterError
 from ..numbers import upper_text
 from ..validate import count as check_count
 from ..validate import in_range, non_negative
+from .accountant import Bound
 from .catalogue import as_accountant
-from .events import NeighbouringRelation
+from .events import Event, NeighbouringRelation
 from .ledger import STEP, Ledger
 
 
@@ -18,10 +22,10 @@ class Odometer:
         that ordinary composition does not carry over): stop on a `Filter`, or at a number of steps fixed ahead.
     """
 
-    def __init__(self, accountant, ledger):
+    def __init__(self, accountant: Any, ledger: Ledger):
         self.accountant, self.ledger = accountant, ledger
 
-    def read(self, delta):
+    def read(self, delta: float) -> Bound:
         """Bound on epsilon at `delta` for everything recorded so far."""
         return self.accountant.epsilon(self.ledger, delta)
 
@@ -47,18 +51,18 @@ class Filter:
     minidp.errors.BudgetExceededError: 5000 x PoissonSampled(...) would bring epsilon to 1.25858 at delta=1e-05, ...
     """
 
-    def __init__(self, accountant, epsilon, delta, ledger=None):
+    def __init__(self, accountant: Any, epsilon: float, delta: float, ledger: Ledger | None = None):
         non_negative(epsilon=epsilon)
         in_range(0, 1, open_low=True, open_high=True, delta=delta)
         relation = NeighbouringRelation.ADD_REMOVE if ledger is None else ledger.relation
         self.accountant, self.epsilon, self.delta = as_accountant(accountant, relation), epsilon, delta
         self.ledger = Ledger(self.accountant.relation) if ledger is None else ledger
 
-    def charge(self, event, count=1, purpose=STEP):
+    def charge(self, event: Event, count: int = 1, purpose: str = STEP) -> None:
         """Record `event` `count` times, for `purpose` (see `Ledger`), if the budget allows it."""
         self.charge_all([(event, count)], purpose)
 
-    def charge_all(self, charges, purpose=STEP):
+    def charge_all(self, charges: Sequence[tuple[Event, int]], purpose: str = STEP) -> None:
         """Record all (event, count) pairs if the budget allows them together; otherwise none."""
         after = self.ledger.copy()
         for event, count in charges:
@@ -72,7 +76,8 @@ class Filter:
             self.ledger.append(event, count, purpose)
 
 
-def max_steps(accountant, prefix_ledger, step_event, epsilon, delta, limit=2 ** 40):
+def max_steps(accountant: Any, prefix_ledger: Ledger, step_event: Event | Callable[[int], Iterable[tuple[Event, int]]],
+              epsilon: float, delta: float, limit: int = 2 ** 40) -> int:
     """The largest number of `step_event` after `prefix_ledger` whose epsilon.upper is at most `epsilon`.
 
     `step_event` is an event, or a function of the number of steps that gives the (event, count) pairs to charge.

@@ -1,15 +1,19 @@
 """From a target epsilon to the noise, the sampling or (see `budget.max_steps`) the steps, on the safe side."""
 import math
+from collections.abc import Callable
 
 from ..errors import BudgetExceededError, NumericalBoundError, ParameterError
 from ..numbers import upper_text
 from ..validate import in_range, positive_finite
+from .accountant import Accountant
+from .ledger import Ledger
 
 MOST_NOISE = 1e7
 CLOSENESS = 0.999       # the answer's epsilon is at least this share of the target
 
 
-def noise_multiplier_for(accountant, ledger_of, epsilon, delta):
+def noise_multiplier_for(accountant: Accountant, ledger_of: Callable[[float], Ledger], epsilon: float,
+                         delta: float) -> float:
     """A noise multiplier whose certified epsilon is at most `epsilon` and at least 99.9% of it.
 
     ledger_of(noise_multiplier) builds the ledger, whose epsilon must fall as the noise grows. BudgetExceededError where no
@@ -46,7 +50,8 @@ def noise_multiplier_for(accountant, ledger_of, epsilon, delta):
     return math.exp(_close_in(spent, epsilon, *ends))
 
 
-def sampling_probability_for(accountant, ledger_of, epsilon, delta):
+def sampling_probability_for(accountant: Accountant, ledger_of: Callable[[float], Ledger], epsilon: float,
+                             delta: float) -> float:
     """A sampling probability whose certified epsilon is at most `epsilon` and at least 99.9% of it; 1 if even that is.
 
     ledger_of(sampling_probability) builds the ledger. The lot size is that probability times the data set's public size,

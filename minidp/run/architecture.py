@@ -1,6 +1,7 @@
 """A network's architecture as JSON, and the network made from it: constructors are called, nothing is evaluated."""
 import json
 from inspect import signature
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +16,10 @@ CLASSES = {f"nn.{name}": found for name in nn.__all__ if name != "Layer"
 MOST_NUMBERS = 2**31  # of one example in all layers
 
 
-def describe(network: nn.Sequential) -> dict:
+def describe(network: nn.Sequential) -> dict[str, Any]:
     """The architecture as JSON values. Raises ParameterError where a layer could not be made again from them."""
-    own, cls = {}, type(network)
+    own: dict[str, type] = {}
+    cls = type(network)
     if not isinstance(network, nn.Sequential):
         raise ParameterError(f"a model file holds an nn.Sequential, or a subclass of it, got a {cls.__name__}")
     for each in (cls, *map(type, network.layers)):

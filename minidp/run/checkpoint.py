@@ -5,13 +5,18 @@ subtract the noise, so such a run goes on with fresh entropy.
 """
 import json
 import reprlib
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
 from ..errors import CheckpointError, DataError, ParameterError
-from ..files import atomic_write
+from ..files import StrPath, atomic_write
+from ..nn import Sequential
 from ..privacy.ledger import Ledger
+from ..streams import Streams
 from ..train.trainer import Progress
 
 FORMAT = 1
@@ -19,14 +24,14 @@ _SHORT = reprlib.Repr()  # whatever a crafted file holds, in one line
 _SHORT.maxstring = 100
 
 
-def save_arrays(path, arrays, header):
+def save_arrays(path: StrPath, arrays: Mapping[str, NDArray], header: Mapping[str, Any]) -> None:
     """Write {name: array} and a JSON-able header into one .npz, whole or not at all."""
     text = np.array(json.dumps({"format": FORMAT, **header}, allow_nan=False))
     with atomic_write(path, "wb") as file:
         np.savez(file, header=text, **{name: to_host(array) for name, array in arrays.items()})
 
 
-def load_arrays(path, kind=None):
+def load_arrays(path: StrPath, kind: str | None = None) -> tuple[dict[str, NDArray], dict[str, Any]]:
     """({name: array}, header) of what `save_arrays` wrote, of that kind. Raises CheckpointError, naming the file."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
@@ -47,7 +52,7 @@ def load_arrays(path, kind=None):
     return arrays, header
 
 
-def refuse_misfits(path, stored: dict, target: dict) -> None:
+def refuse_misfits(path: StrPath, stored: Mapping[str, NDArray], target: Mapping[str, NDArray]) -> None:
     """Raise CheckpointError where {name: array} `stored` has not the names and shapes of `target`."""
     odd = [f"{name} is missing" for name in sorted({*target} - {*stored})] + [
         f"{name} is not expected" for name in sorted({*stored} - {*target})]
@@ -59,7 +64,7 @@ def refuse_misfits(path, stored: dict, target: dict) -> None:
             raise CheckpointError(f"{path}: expected {name} of shape {wanted}, got {got}")
 
 
-def restore(path, stored, target):
+def restore(path: StrPath, stored: Mapping[str, NDArray], target: Mapping[str, NDArray]) -> None:
     """Copy stored {name: array} into the arrays of `target`, after checking names, shapes and dtypes of all.
 
     Raises CheckpointError for an array that is missing, extra, of another shape or of more precision.
@@ -72,7 +77,7 @@ def restore(path, stored, target):
         array[...] = namespace_of(array).asarray(stored[name].astype(array.dtype))
 
 
-def refuse_differences(path, before, now):
+def refuse_differences(path: StrPath, before: object, now: object) -> None:
     """Raise CheckpointError, naming each setting, where a run's configuration is not what it was."""
     found = list(differences(before, now))
     if found:
@@ -81,7 +86,7 @@ def refuse_differences(path, before, now):
         raise CheckpointError(f"{path}: this run has another configuration: {named}")
 
 
-def differences(before, now, where=""):
+def differences(before: Any, now: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:
     """(dotted place, value before, value now) of all that differs between two JSON values; None where one lacks it."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}):
@@ -93,7 +98,9 @@ def differences(before, now, where=""):
         yield where, before, now
 
 
-def save_checkpoint(path, network, optimizer, ledger, progress, streams, config, history, extra=None, releases=None):
+def save_checkpoint(path: StrPath, network: Sequential, optimizer: Any, ledger: Ledger, progress: Progress,
+                    streams: Streams, config: Mapping[str, Any], history: Any, extra: Any = None,
+                    releases: Mapping[str, NDArray] | None = None) -> None:
     """Write all that training needs to go on. config, history and extra (the caller's own) are JSON-able.
 
     releases: {name: array} of what was released before the first step, which are stored as release/NAME.
@@ -104,7 +111,7 @@ def save_checkpoint(path, network, optimizer, ledger, progress, streams, config,
         "progress": [progress.step, progress.charged], "streams": streams.state() if streams.reproducible else None})
 
 
-def load_checkpoint(path, config):
+def load_checkpoint(path: StrPath, config: Mapping[str, Any]) -> tuple[dict[str, NDArray], dict[str, Any]]:
     """(arrays, header with `ledger` and `progress` as objects); raises CheckpointError if `config` differs."""
     arrays, header = load_arrays(path, "checkpoint")
     try:
@@ -119,14 +126,15 @@ def load_checkpoint(path, config):
     return arrays, header
 
 
-def restore_training(path, arrays, header, network, optimizer, streams):
+def restore_training(path: StrPath, arrays: Mapping[str, NDArray], header: dict[str, Any], network: Sequential,
+                     optimizer: Any, streams: Streams) -> None:
     """Put a loaded checkpoint into network, optimizer and, for a seeded run, the generators; CheckpointError if it misfits."""
     if header["progress"].step > 0:
         optimizer.allocate(network.params)
     own = {name: array for name, array in arrays.items() if not name.startswith("release/")}
     restore(path, own, _arrays(network, optimizer))
     if streams.reproducible:
-        streams.restore(header.get("streams"))
+        streams.restore(header.get("streams"))    # type: ignore[arg-type]  # which refuses None
 
 
 def _arrays(network, optimizer):

@@ -1,13 +1,14 @@
 """A model file that knows itself: the network's layers, its parameters, and what its outputs stand for; no pickle."""
 from math import isfinite, prod
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import nn
 from ..backend import namespace_of, to_host
 from ..errors import CheckpointError, DtypeError, ParameterError, ShapeError
-from ..files import jsonable
+from ..files import StrPath, jsonable
 from .architecture import build, describe, one_line
 from .checkpoint import load_arrays, restore, save_arrays
 
@@ -29,7 +30,8 @@ class Model:
         ParameterError   classes or bounds do not fit the network; both are given
     """
 
-    def __init__(self, network: nn.Sequential, classes=None, target_bounds=None, about: dict | None = None,
+    def __init__(self, network: nn.Sequential, classes: ArrayLike | None = None,
+                 target_bounds: tuple[float, float] | None = None, about: dict[str, Any] | None = None,
                  ledger_sha256: str | None = None):
         if classes is not None and target_bounds is not None:
             raise ParameterError("expected classes or target_bounds, got both")
@@ -37,7 +39,7 @@ class Model:
         self.classes = None if classes is None else _labels(classes, network.output_shape)
         self.target_bounds = None if target_bounds is None else _bounds(target_bounds, network.output_shape)
 
-    def predict(self, x) -> NDArray:
+    def predict(self, x: Any) -> NDArray:
         """(B,) labels, or targets within the bounds, of x (B, *input_shape): numbers of any kind, in memory or not.
 
         Rows that are not finite give what their arithmetic gives. Raises ShapeError and DtypeError.
@@ -50,7 +52,7 @@ class Model:
         low, high = self.target_bounds
         return np.clip(low + (z[:, 0] + 1) / 2 * (high - low), low, high)
 
-    def predict_proba(self, x) -> NDArray:
+    def predict_proba(self, x: Any) -> NDArray[np.float64]:
         """(B, K) float64: the softmax of the logits, in the order of `classes`, without which ParameterError."""
         if self.classes is None:
             raise ParameterError("predict_proba: expected a model with classes; this one gives numbers: call predict")
@@ -99,7 +101,8 @@ class Model:
         return f"<Model: x ({takes}) to {gives}; {layers}; {size:,} parameters>"
 
 
-def save_model(path, network: nn.Sequential, about: dict | None = None, classes=None, target_bounds=None,
+def save_model(path: StrPath, network: nn.Sequential, about: dict[str, Any] | None = None,
+               classes: ArrayLike | None = None, target_bounds: tuple[float, float] | None = None,
                ledger_sha256: str | None = None) -> None:
     """Write a network that `load_model` reads without being told its layers; the arguments are those of `Model`.
 
@@ -108,11 +111,11 @@ def save_model(path, network: nn.Sequential, about: dict | None = None, classes=
     model = Model(network, classes, target_bounds, about, ledger_sha256)
     save_arrays(path, network.state(), {
         "kind": "model", "about": jsonable(model.about), "ledger_sha256": ledger_sha256,
-        "target_bounds": model.target_bounds, "classes": None if classes is None else model.classes.tolist(),
+        "target_bounds": model.target_bounds, "classes": None if model.classes is None else model.classes.tolist(),
         "architecture": describe(network)})
 
 
-def load_model(path, layers: dict | None = None) -> Model:
+def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -> Model:
     """The Model in a file that `save_model` or a run wrote; layers: {class name: class} of the layers of one's own.
 
     >>> import tempfile
@@ -144,7 +147,7 @@ def load_model(path, layers: dict | None = None) -> Model:
         raise CheckpointError(f"{path}: damaged, or of another version ({one_line(error)})") from error
 
 
-def load_weights(path, network: nn.Sequential) -> dict:
+def load_weights(path: StrPath, network: nn.Sequential) -> dict[str, Any]:
     """Read the parameters of a model file into a network of the same layers; returns `about`.
 
     Raises CheckpointError for an array that is missing, extra, of another shape or of more precision.
@@ -154,7 +157,7 @@ def load_weights(path, network: nn.Sequential) -> dict:
     return header.get("about") or {}
 
 
-def as_model(network, loss) -> Model:
+def as_model(network: nn.Sequential | Model, loss: object) -> Model:
     """A Model as it is; of a network trained with SoftmaxCrossEntropy one whose classes are 0, 1, ..., K-1."""
     if isinstance(network, Model):
         return network

@@ -4,15 +4,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import ParameterError
+from ..files import StrPath
 from ..privacy.ledger import Ledger
 
 try:
     import fcntl
 except ImportError:  # Windows
-    fcntl = None
+    fcntl = None    # type: ignore[assignment]
 
 
-def charge_shared(path, charges: Ledger) -> Ledger:
+def charge_shared(path: StrPath, charges: Ledger) -> Ledger:
     """Append all entries of `charges` to the ledger file at `path`, which is made if it is not there; returns the sum.
 
     Clones and worker processes that share the file wait for each other, so that no charge is lost. A file PATH.lock stays

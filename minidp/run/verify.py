@@ -1,10 +1,10 @@
 """Whether the files of a run agree with each other, with its ledger, and with what was written."""
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import DataError, MinidpError
-from ..files import read_json
+from ..files import StrPath, read_json
 from ..numbers import upper_text
 from ..privacy import Ledger
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds
@@ -15,17 +15,17 @@ from .questions import Files, Finding
 class Report(NamedTuple):
     """findings; accountants: {name: (Bound, kind, note)}; result: what result.json holds, or {}."""
 
-    findings: list
-    accountants: dict
-    result: dict
+    findings: list[Finding]
+    accountants: dict[str, Any]
+    result: dict[str, Any]
 
     @property
-    def failed(self):
+    def failed(self) -> list[Finding]:
         """The findings that did not pass."""
         return [finding for finding in self.findings if not finding.passed]
 
 
-def verify(folder):
+def verify(folder: StrPath) -> Report:
     """A Report on a run's folder: every file compared with manifest.json, every figure computed again.
 
     Of a run that is not finished, the one finding says what is spent so far. It can see what the program wrote down, not
@@ -39,7 +39,7 @@ def verify(folder):
         return Report([Finding("Is the run finished?", _so_far(folder, Ledger.load(folder / LEDGER)), False)], {}, {})
     try:
         sealed.append(_seal(folder))
-        run = Files(folder)
+        run: Any = Files(folder)
         return Report(sealed + run.findings(), all_bounds(run.ledger, ACCOUNTANTS, delta=run.result["delta"]), run.result)
     except (MinidpError, OSError, LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
         text = f"{folder}: not the files of a run of this program ({type(error).__name__}: {str(error)[:200]})"

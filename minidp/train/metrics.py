@@ -5,12 +5,16 @@ they are written down. They are never fed back into training.
 """
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..backend import to_host
-from ..data.examples import as_rows
+from ..data.examples import Examples, as_rows
 from ..host import threads
+from ..nn.loss import Loss
+from ..nn.network import Sequential
 from ..validate import count, same_batch
 
 
@@ -31,7 +35,7 @@ class Metrics:
     mean_squared_error: float | None = None
 
 
-def evaluate(network, loss, x, y, batch_size=1024):
+def evaluate(network: Sequential, loss: Loss, x: NDArray | Examples, y: NDArray, batch_size: int = 1024) -> Metrics:
     """Metrics of `network` on x (N, ...) with class labels or floating point targets y (N, ...), in bounded memory.
 
     Raises ShapeError if x and y differ in number. The one place that waits for the device.
@@ -45,10 +49,10 @@ def evaluate(network, loss, x, y, batch_size=1024):
     centre = y.mean(axis=0, dtype="float64") if y.dtype.kind == "f" else None
     shards = threads.shards_for(examples) if isinstance(x, np.ndarray) else 1
     bounds = [examples * shard // shards for shard in range(shards + 1)]
-    sums = threads.map_parallel(lambda span: _sums(network, loss, x, y, centre, *span, batch_size),
+    sums = threads.map_parallel(lambda span: _sums(network, loss, x, y, centre, span[0], span[1], batch_size),
                                 list(zip(bounds, bounds[1:])))
-    total, *found = (None if column[0] is None else sum(to_host(each) for each in column) for column in zip(*sums))
-    correct, errors, spread = found
+    found: list[Any] = [None if column[0] is None else sum(to_host(each) for each in column) for column in zip(*sums)]
+    total, correct, errors, spread = found
     return Metrics(
         accuracy=None if correct is None else int(correct) / examples, loss=float(total) / examples, examples=examples,
         r2=None if errors is None or not spread > 0 else 1 - float(errors) / float(spread),

@@ -5,11 +5,16 @@ privacy. SVRG, which the paper names, is left out: it needs the gradient of a sn
 would have to be charged as a release of its own.
 """
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
+
+from numpy.typing import NDArray
 
 from ..backend import namespace_of
 from ..errors import ParameterError
-from ..mechanism.schedule import value_at
+from ..grads import Key
+from ..mechanism.schedule import Setting, value_at
 from ..validate import in_range, non_negative_finite, positive_finite
 
 
@@ -23,15 +28,15 @@ class Optimizer:
     `update` changes the parameters in place. `slots` is {slot name: {key: array}}, empty before the first step.
     """
 
-    learning_rate: object
-    slots: dict = field(default_factory=dict, init=False, repr=False)
-    slot_names = ()
+    learning_rate: Setting
+    slots: dict[str, dict[Key, NDArray]] = field(default_factory=dict, init=False, repr=False)
+    slot_names: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self):
         if not callable(self.learning_rate):
             non_negative_finite(learning_rate=self.learning_rate)
 
-    def update(self, params, grads, step):
+    def update(self, params: Mapping[Key, NDArray], grads: Mapping[Key, NDArray], step: int) -> None:
         """Descend: params and grads are {key: array}, `step` counts from 0. grads may be overwritten."""
         if set(params) != set(grads):
             raise ParameterError(f"expected gradients of {sorted(params)}, got {sorted(grads)}")
@@ -41,7 +46,11 @@ class Optimizer:
             slots = [self.slots[name][key] for name in self.slot_names]
             self.update_one(theta, grads[key], rate, step, slots)
 
-    def allocate(self, params):
+    def update_one(self, theta: NDArray, g: NDArray, rate: float, step: int, slots: list[NDArray]) -> None:
+        """Descend one parameter along its released gradient, in place."""
+        raise NotImplementedError
+
+    def allocate(self, params: Mapping[Key, NDArray]) -> None:
         """Give every parameter its slots, zero where they are new."""
         for name in self.slot_names:
             slot = self.slots.setdefault(name, {})

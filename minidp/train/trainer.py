@@ -1,16 +1,22 @@
 """Algorithm 1: charge, sample a lot, clip, sum, add noise, divide by the public lot size, descend."""
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..backend import batch_budget, namespace_of, synchronise
-from ..data.examples import LabelledExamples, as_rows
+from ..data.examples import Examples, LabelledExamples, as_rows
 from ..errors import BudgetExceededError, DtypeError, ParameterError
 from ..host import threads
-from ..privacy.budget import max_steps
+from ..mechanism import Plan
+from ..nn.loss import Loss
+from ..nn.network import Sequential
+from ..privacy.budget import Filter, max_steps
 from ..privacy.ledger import STEP, Ledger
-from ..streams import as_streams
+from ..streams import Streams, as_streams
 from ..validate import count, inexact, shape
 from . import trial
 
@@ -79,8 +85,9 @@ class Trainer:
         ShapeError       x and y differ in number, or do not fit the network
     """
 
-    def __init__(self, network, loss, optimizer, plan, budget=None, ledger=None, batch_size=None,
-                 augmentation_multiplicity=1, dataset_size=None):
+    def __init__(self, network: Sequential, loss: Loss, optimizer: Any, plan: Plan, budget: Filter | None = None,
+                 ledger: Ledger | None = None, batch_size: int | None = None, augmentation_multiplicity: int = 1,
+                 dataset_size: int | None = None):
         """budget: a privacy.Filter, whose ledger is used; or a ledger to charge; or neither, for a new one.
 
         dataset_size: the public number of examples, if there is one: a plan whose expected_lot_size is not q times it is
@@ -115,8 +122,10 @@ class Trainer:
         return (f"Trainer of {len(self.network.params)} arrays by {type(self.optimizer).__name__}, {self.plan.steps} steps of "
                 f"{self.plan.sampler}, {self.ledger.count_of(STEP)} charged")
 
-    def run(self, x, y, streams, *, example_weight=None, progress=Progress(), block_steps=100, on_charge=None,
-            on_block=None, should_stop=None):
+    def run(self, x: NDArray | Examples, y: NDArray, streams: Streams | int | None, *,
+            example_weight: NDArray | None = None, progress: Progress = Progress(), block_steps: int = 100,
+            on_charge: Callable[..., Any] | None = None, on_block: Callable[..., Any] | None = None,
+            should_stop: Callable[[], bool] | None = None) -> TrainRecord:
         """Train from `progress` to the end of the plan; returns a TrainRecord.
 
         x, y         training inputs (an array or data.Examples) and targets
@@ -143,7 +152,7 @@ class Trainer:
             if progress.charged == progress.step:
                 stop = self._charge(progress.step, min(progress.step + block_steps, self.plan.steps))  # [F1]
                 if stop == progress.step:
-                    if self.ledger.count_of(STEP) == 0:  # not the end of a budget that was used, but one too small
+                    if self.budget is not None and self.ledger.count_of(STEP) == 0:  # not used up, but too small
                         self.plan.check_budget(self.budget.accountant, self.ledger, self.budget.epsilon, self.budget.delta)
                     stopped = "budget"
                     break
@@ -187,7 +196,7 @@ class Trainer:
         synchronise(examples.xp)
         return replace(progress, step=step), asked and step < self.plan.steps
 
-    def step(self, examples, lot, step, streams):
+    def step(self, examples: LabelledExamples, lot: NDArray, step: int, streams: Streams) -> None:
         """Descend once along the release of one lot (host indices), whose charge is in the ledger already."""
         sanitizer = self.plan.sanitizer.for_step(step)
         shards = self._shards(examples, lot)
@@ -230,7 +239,7 @@ def _add_up(raw_sums):
     return raw_sum
 
 
-def cache_examples(network):
+def cache_examples(network: Sequential) -> int:
     """Examples of a batch that stays in the host's cache, and yet is worth a sum over parameters; on a GPU any."""
     params = network.params.values()
     bytes_ = max(batch_budget(namespace_of(*params)), 4 * sum(array.nbytes for array in params))
