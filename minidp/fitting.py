@@ -27,7 +27,7 @@ from .privacy.catalogue import make
 from .run import Model, Run
 from .run.shared import charge_shared
 from .streams import Streams
-from .train import SGD, Averaged, Momentum
+from .train import SGD, Averaged, Momentum, trial
 from .validate import count, in_range, one_of, positive_finite, same_batch
 
 SCALES = ("auto", "unit-norm", "bounds", "private", "none")
@@ -122,6 +122,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
                   check=check, train_metrics=False, quiet=quiet)
         targets = backend.asarray(targets)
         run.check_rows(inputs, targets)
+        trial.check(run.network, run.loss, targets)  # before anything is charged, the scaling included
         if ledger is not None and not run.begun and not run.folder.finished:
             total = charge_shared(ledger, plan.ledger(before=before))
             if not quiet:
@@ -199,7 +200,7 @@ def _network(network, shape, outputs, hidden, rng):
     for size in _sizes(hidden):
         layers += [nn.Dense(width, size, rng=rng), nn.ReLU()]
         width = size
-    return nn.Sequential([*layers, nn.Dense(width, outputs, rng=rng, init=zeros)], shape)
+    return nn.Sequential([*layers, nn.Dense(width, outputs, rng=rng, **({} if _sizes(hidden) else {"init": zeros}))], shape)
 
 
 def _optimizer(choice):

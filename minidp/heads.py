@@ -15,20 +15,21 @@ from .mechanism.scaling import centre_and_spread
 from .privacy.events import Event
 from .run import Run
 
+FARTHEST = 4.0  # spreads from the mean that a privately scaled feature may be
 LEAST_NOISE = 1.0  # noise multiplier of a mean over a sampled lot: with less, sampling no longer makes it cheap
 
 
 class Head:
     """Scaling as `fit` describes it. What it releases is charged before the first step.
 
-    For networks of our own, rows come out with norm `defaults.ROW_NORM`; those of a classification are moved by their noisy
-    mean and scaled to that norm again. A network of the caller's gets what `scale` says and nothing else.
+    For networks of our own, rows come out with norm `defaults.ROW_NORM` or less; those of a classification are moved by
+    their noisy mean, unless a private scaling did so, and scaled to that norm. A network of the caller's gets what `scale`
+    says and nothing else.
     """
 
     def __init__(self, scale: str, bounds: Any, shape: tuple[int, ...], ours: bool, classification: bool) -> None:
         self.scale, self.shape, self.ours = scale, shape, ours and scale != "none"
         self.centred = self.ours and classification and scale != "private"
-        self.unit = self.ours and classification
         self.row_norm = ROW_NORM if self.ours else 1.0
         self.bounds = None if bounds is None else _checked(bounds)
 
@@ -55,21 +56,20 @@ class Head:
             layers.append(nn.UnitNorm("scale"))
         elif self.bounds is not None:
             low, high = self.bounds
-            layers.append(self._standardise((low + high) / 2, (high - low) / 2, "scale"))
+            layers += [_standardise((low + high) / 2, (high - low) / 2, "scale"), nn.Clamp(1.0)]
         elif self.scale == "private":
             mean, spread = self._released_scaling(run, inputs, size)
-            layers.append(self._standardise(mean, spread, "scale"))
+            layers += [_standardise(mean, spread, "scale"), nn.Clamp(FARTHEST)]
+        if not self.ours:
+            return layers
+        length = 1.0 if self.scale == "unit-norm" else math.sqrt(math.prod(self.shape))  # of the longest rows
         if self.centred:
-            layers.append(nn.Standardise(self._released_mean(run, inputs, layers), np.ones(1, "float32"), name="centre"))
-        if self.unit:
-            layers.append(nn.UnitNorm("again"))
-        if self.ours:
-            layers.append(nn.Standardise(np.zeros(1, "float32"), np.full(1, 1 / ROW_NORM, "float32"), name="stretch"))
-        return layers
-
-    def _standardise(self, mean, spread, name):
-        spread = spread * (math.sqrt(math.prod(self.shape)) if self.ours else 1)  # rows of norm about 1
-        return nn.Standardise(np.asarray(mean, "float32"), np.asarray(spread, "float32"), name=name)
+            if length != 1:
+                layers.append(_standardise(0, length, "length"))
+            layers.append(_standardise(self._released_mean(run, inputs, layers), 1, "centre"))
+            layers.append(nn.UnitNorm("unit"))
+            length = 1.0
+        return [*layers, _standardise(0, length / ROW_NORM, "stretch")]
 
     def _released_scaling(self, run, inputs, size):
         relation, noise = run.plan.relation, run.streams.noise
@@ -78,7 +78,8 @@ class Head:
                                    lambda: self.scaling.release_limits(inputs, relation, noise))
         moments = run.release_first("moments", self.scaling.event(), f"sums and sums of squares within these limits, {line}",
                                     lambda: self.scaling.release_moments(inputs, limits, relation, noise))
-        return (each.reshape(self.shape) for each in centre_and_spread(limits, moments, size))
+        mean, spread = centre_and_spread(limits, moments, size)
+        return mean.reshape(self.shape), spread.reshape(self.shape)
 
     def _released_mean(self, run, inputs, layers):
         """The noisy mean of a lot of scaled rows."""
@@ -94,6 +95,10 @@ class Head:
 
         mean = run.release_first("mean", self._mean_event(), what, release)
         return mean.reshape(self.shape)
+
+
+def _standardise(mean, spread, name):
+    return nn.Standardise(*(np.atleast_1d(np.asarray(each, "float32")) for each in (mean, spread)), name=name)
 
 
 def _checked(bounds):

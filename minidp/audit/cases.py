@@ -56,6 +56,7 @@ LAYERS = [LayerCase(*row) for row in (
     ("dense", _drawn(nn.Dense, 4, 3), (4,), reference.dense, (5,)),
     ("dense without bias", _drawn(nn.Dense, 4, 3, bias=False), (4,), reference.dense, (2, 2)),
     ("relu", _plain(nn.ReLU), (2, 3), reference.relu),
+    ("clamp", _plain(nn.Clamp, 0.5), (2, 3), reference.clamp),
     ("tanh", _plain(nn.Tanh), (2, 3), reference.tanh),
     ("sigmoid", _plain(nn.Sigmoid), (2, 3), reference.sigmoid),
     ("softmax", _plain(nn.Softmax), (2, 3), reference.softmax),

@@ -33,6 +33,7 @@ def project(x, params):
     return dense(x, {"W": params["P"]})
 
 
+clamp = coordinatewise(lambda x, params, at: 0.5 if x[at] > 0.5 else -0.5 if x[at] < -0.5 else x[at])
 relu = coordinatewise(lambda x, params, at: x[at] if x[at] > 0 else 0.0)
 tanh = coordinatewise(lambda x, params, at: math.tanh(x[at]))
 sigmoid = coordinatewise(lambda x, params, at: 1 / (1 + math.exp(-x[at])))

@@ -1,6 +1,6 @@
 """Layers, losses and networks, each with its gradients written by hand."""
 from . import init
-from .activation import ReLU, Sigmoid, Softmax, Tanh
+from .activation import Clamp, ReLU, Sigmoid, Softmax, Tanh
 from .conv import Conv2D
 from .dense import Dense
 from .dropout import Dropout
@@ -12,6 +12,6 @@ from .pool import AvgPool2D, MaxPool2D
 from .reshape import Flatten, Project, Standardise
 from .unitnorm import UnitNorm
 
-__all__ = ["AvgPool2D", "Conv2D", "Dense", "Dropout", "Flatten", "GroupNorm", "Layer", "LayerNorm", "MaxPool2D", "Project",
+__all__ = ["AvgPool2D", "Clamp", "Conv2D", "Dense", "Dropout", "Flatten", "GroupNorm", "Layer", "LayerNorm", "MaxPool2D", "Project",
            "ReLU", "Sequential", "Sigmoid", "Softmax", "SoftmaxCrossEntropy", "SquaredError", "Standardise", "Tanh",
            "UnitNorm", "init"]

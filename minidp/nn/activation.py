@@ -1,5 +1,6 @@
 """Functions of each coordinate (or, for Softmax, of each example's last axis); no parameters."""
 from ..backend import namespace_of
+from ..validate import positive_finite
 from .layer import Layer
 
 
@@ -42,6 +43,41 @@ class ReLU(_Activation):
         dx = (y > 0).astype(dy.dtype)  # converted first, which NumPy does slowly while it multiplies
         dx *= dy  # [B1]
         return dx
+
+
+class Clamp(_Activation):
+    r"""Holds each coordinate between -limit and limit.
+
+    Shapes
+        x, y (B, ...)   limit > 0, a public number
+
+    Forward
+        [F1]  y = min(max(x, -limit), limit)
+
+    Backward, with dy = d(sum_b loss_b)/dy
+        [B1]  dx = dy where |y| < limit, else 0     (the kinks count as 0)
+
+    Source
+        [B1]  own derivation: the derivative is 1 between the limits and 0 beyond them
+
+    Raises
+        ParameterError   limit is not positive and finite
+    """
+
+    kind = "clamp"
+
+    def __init__(self, limit: float, name: str | None = None) -> None:
+        """limit: of the coordinates' size."""
+        super().__init__(name)
+        positive_finite(limit=limit)
+        self.limit = limit
+
+    def _value(self, x, xp):
+        limits = xp.full(x.shape[1:], self.limit, x.dtype)
+        return xp.minimum(xp.maximum(x, -limits), limits)  # [F1]
+
+    def _gradient(self, dy, y, xp):
+        return dy * (abs(y) < y.dtype.type(self.limit))  # [B1]
 
 
 class Tanh(_Activation):
