@@ -49,6 +49,10 @@ class DataError(MinidpError):
     """A data set is missing, damaged, or not what it claims to be."""
 
 
+class RowsError(DataError, ValueError):
+    """Rows, labels or targets hold what cannot be learned from; the message is for the data's owner."""
+
+
 class DataUnavailableError(DataError):
     """No copy of a data set was found, and none could be downloaded."""
 

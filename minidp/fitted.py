@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike
 
 from .data.own import one_axis
 from .errors import ParameterError
-from .files import atomic_write
 from .numbers import lower_text, upper_text
 from .privacy.accountant import Bound
 from .privacy.ledger import Ledger
 from .run.folder import FILES, KEY, LEDGER, MANIFEST, MODEL, STATEMENT
-from .run.model import Model, load_model
+from .run.model import Model, load_model, save_model
 from .run.record import row_to_quote
 from .validate import same_batch
 
@@ -27,12 +26,17 @@ class Fitted(Model):
 
     result     the dictionary of result.json: settings, epsilon by every accountant, choices
     folder     where the run's files are
+    statement  the privacy statement, as privacy.md holds it
+
+    Pickled, it holds the model, result, statement and ledger, but no file of the folder: none of its key or checkpoint.
     """
 
     def __init__(self, folder: str | os.PathLike[str], result: dict[str, Any], layers: dict[str, type] | None = None) -> None:
         model = load_model(Path(folder) / MODEL, layers)
         super().__init__(model.network, model.classes, model.target_bounds, model.about, model.ledger_sha256)
         self.folder, self.result = Path(folder), result
+        self.statement = (self.folder / STATEMENT).read_text(encoding="utf-8")
+        self._ledger = Ledger.load(self.folder / LEDGER)
 
     @property
     def epsilon(self) -> Bound:
@@ -49,12 +53,7 @@ class Fitted(Model):
     @property
     def ledger(self) -> Ledger:
         """Every event that touched the data."""
-        return Ledger.load(self.folder / LEDGER)
-
-    @property
-    def statement(self) -> str:
-        """The privacy statement, as privacy.md holds it."""
-        return (self.folder / STATEMENT).read_text(encoding="utf-8")
+        return self._ledger.copy()
 
     def score(self, x: Any, y: ArrayLike) -> float:
         """Accuracy on labels y (N,), or R2 on the targets of a regression. Not private on training data."""
@@ -81,12 +80,14 @@ class Fitted(Model):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file that `minidp.load_model` and `minidp predict` read."""
-        with atomic_write(path, "wb") as file:
-            file.write((self.folder / MODEL).read_bytes())
+        save_model(path, self.network, self.about, self.classes, self.target_bounds, self.ledger_sha256)
 
     def report(self, folder: str | os.PathLike[str]) -> Path:
         """Copy the run's files (statement, ledger, result, picture, model) into a new folder; `minidp verify` checks it."""
         folder = Path(folder)
+        if not (self.folder / MANIFEST).is_file():
+            raise ParameterError(f"{self.folder}: the run's files are gone: they end with the process and the object that fit "
+                                 "returned; call report on that one, or give fit a folder")
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise ParameterError(f"{folder} is there and not empty; name a new folder")
         folder.mkdir(parents=True, exist_ok=True)

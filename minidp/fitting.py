@@ -117,7 +117,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
                   _optimizer(choice), plan, Filter(accountant, epsilon, delta), streams, name="fit", dataset_size=size,
                   flags={"scale": scale, "bounds": None if bounds is None else [np.asarray(each).tolist() for each in bounds],
                          "seed": seed, "weighted": example_weight is not None},
-                  choices=_choices(choice, given, scale, network, hidden) | {"delta": how_delta}, disclosed=disclosed,
+                  choices=_choices(choice, given, scale, network, hidden, ledger) | {"delta": how_delta}, disclosed=disclosed,
                   group_size=group_size, measure_every=-(-choice.steps // MEASUREMENTS), keep_best=validation is not None,
                   check=check, train_metrics=False, quiet=quiet)
         targets = backend.asarray(targets)
@@ -127,7 +127,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
             total = charge_shared(ledger, plan.ledger(before=before))
             if not quiet:
                 print(f"{ledger}: epsilon {upper_text(accountant.epsilon(total, delta).upper)} at delta {delta:g} for all fits "
-                      "that share this ledger")
+                      "that share this ledger; choosing among them by scores on private rows is not covered")
         layers = head.layers(run, inputs, size)
         inputs = _scaled(inputs, layers, backend)
         if sampler.sampling_probability < SPARSE and isinstance(inputs, Inputs):
@@ -208,7 +208,7 @@ def _optimizer(choice):
     return Averaged(optimizer, choice.average) if choice.average else optimizer
 
 
-def _choices(choice, given, scale, network, hidden):
+def _choices(choice, given, scale, network, hidden, ledger):
     """{what: how it was chosen} for the statement."""
     own = "hidden layers of " + ", ".join(map(str, _sizes(hidden))) if _sizes(hidden) else "no hidden layer"
     found = {"network": own if network is None else "the caller's", "scale": scale}
@@ -217,6 +217,9 @@ def _choices(choice, given, scale, network, hidden):
         found["by the rule of minidp.defaults, from public numbers"] = _listed(rule)
     if given:
         found["by the caller (a choice made by looking at the data is not covered)"] = _listed(given)
+    if ledger is not None:
+        found["among fits that share a ledger"] = ("this statement is for one fit by itself; that ledger has their sum, and choosing "
+                                                   "among them by scores on private rows is not covered")
     return found
 
 

@@ -22,7 +22,7 @@ RANK = {
     "audit": 6, "run": 6,
     "heads": 7, "fitted": 7, "__init__": 7,
     "fitting": 8,
-    "commands": 9, "__main__": 10,
+    "commands": 9, "estimators": 9, "__main__": 10,
 }
 APART = {("mechanism", "nn"), ("mechanism", "data")}
 OUTSIDE = {"tests", "tools", "experiments", "common", "features"}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..backend import Backend, namespace_of
-from ..errors import DataError, DtypeError, ParameterError, ShapeError
+from ..errors import DtypeError, ParameterError, RowsError, ShapeError
 
 BLOCK_BYTES = 2**24  # of inputs that are looked at or converted at once
 MOST_CLASSES = 10_000
@@ -76,7 +76,9 @@ class Flat:
 
 def as_source(x: Any) -> Any:
     """x as an array, or as what it is if rows can be taken from it."""
-    if isinstance(x, (list, tuple)) or hasattr(x, "to_numpy"):
+    if hasattr(x, "tocsr"):
+        raise DtypeError("x: sparse matrices are not supported; give x.toarray()")
+    if isinstance(x, (list, tuple)) or hasattr(x, "to_numpy") or (hasattr(x, "__array__") and not hasattr(x, "shape")):
         try:
             x = np.asarray(x.to_numpy() if hasattr(x, "to_numpy") else x)
         except ValueError as error:
@@ -85,17 +87,23 @@ def as_source(x: Any) -> Any:
         raise ParameterError(f"x: expected an array, a memory map or an object with shape and indexing, got "
                              f"{type(x).__name__}: every lot is drawn at random from all rows, so each must be within reach; "
                              "collect a generator's rows in an array or a memory map first")
-    kind = getattr(getattr(x, "dtype", None), "kind", "f")
+    kind, why = getattr(getattr(x, "dtype", None), "kind", "f"), ""
     if kind == "O" and isinstance(x, np.ndarray):
         try:
             return as_source(np.asarray(x.tolist(), dtype=np.float64))
-        except (TypeError, ValueError):
+        except TypeError as error:
+            why = f" ({error})"  # names a type; a ValueError would show what stands in a row
+        except ValueError:
             pass
+    if kind == "c":
+        raise ParameterError(f"x: Complex data not supported, got dtype {x.dtype}; give real and imaginary parts as features")
     if kind not in "fiub":
-        raise DtypeError(f"x: expected real numbers, got dtype {x.dtype}; encode other columns as numbers first")
+        raise DtypeError(f"x: expected real numbers, got dtype {x.dtype}{why}; encode other columns as numbers first")
     if len(x.shape) < 2:
-        raise ShapeError(f"x: expected rows of features, shape (N, D) or more axes, got {tuple(x.shape)}; "
-                         "x.reshape(-1, 1) makes one feature of a single column")
+        raise ShapeError(f"x: expected rows of features, shape (N, D) or more axes, got {tuple(x.shape)}. "
+                         "Reshape your data: x.reshape(-1, 1) if it is one feature, x.reshape(1, -1) if it is one row")
+    if 0 in x.shape[1:]:
+        raise ShapeError(f"x: found 0 feature(s) (shape={tuple(x.shape)}) while a minimum of 1 is required.")
     return x
 
 
@@ -135,12 +143,13 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
     y = one_axis(y)
     if classes is None:
         if y.dtype.kind == "f" and not (np.isfinite(y) & (y == np.floor(y))).all():
-            raise ParameterError("y holds numbers that are not whole: for regression give target_bounds=(low, high), which "
-                                 "are public; for class labels give classes=")
+            raise ParameterError("y is continuous: it holds numbers that are not whole. For regression give "
+                                 "target_bounds=(low, high), which are public; for class labels give classes=")
         classes = np.unique(y)
     classes = np.unique(one_axis(classes, "classes"))
     if not 2 <= len(classes) <= MOST_CLASSES:
-        raise ParameterError(f"expected from 2 to {MOST_CLASSES} classes, got {len(classes)}; name them by classes=, or give "
+        raise ParameterError(f"expected from 2 to {MOST_CLASSES} classes, got {len(classes)} "
+                             f"{'class' if len(classes) == 1 else 'classes'}; name them by classes=, or give "
                              "target_bounds=(low, high) for regression")
     if (classes.dtype.kind in "US") != (y.dtype.kind in "US"):
         raise DtypeError(f"expected labels like the classes, got y of dtype {y.dtype} and classes of dtype {classes.dtype}")
@@ -149,7 +158,7 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
 
 
 def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
-    """(N, 1) float32 targets, clipped to the public bounds (low, high) and mapped to [-1, 1]."""
+    """(N, 1) float32 targets, clipped to the public bounds (low, high) and mapped to [-1, 1]; NaN for one that is not finite."""
     try:
         low, high = map(float, bounds)
     except (TypeError, ValueError):
@@ -159,22 +168,24 @@ def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
     y = one_axis(y)
     if y.dtype.kind not in "iubf":
         raise DtypeError(f"y: expected numbers as targets of a regression, got dtype {y.dtype}")
-    scaled = (np.clip(y.astype(np.float64), low, high) - low) / (high - low)
+    y = np.where(np.isfinite(y), y, np.nan).astype(np.float64)
+    scaled = (np.clip(y, low, high) - low) / (high - low)
     return (2 * scaled - 1).astype(np.float32)[:, None]
 
 
 def refuse_bad_rows(x: Any, y: NDArray, outputs: int) -> None:
-    """Raise DataError, with the number of rows, where x (N, ...) or y cannot be learned from.
+    """Raise RowsError, with the number of rows, where x (N, ...) or y cannot be learned from.
 
     y (N,) integers have to be labels 0 to outputs - 1, other y finite. The message depends on the training data: it is for
     their owner.
     """
     owner = "No step was charged. This message is for the owner of the data: do not publish it"
     if bad := rows_not_finite(x):
-        raise DataError(f"x: {bad} of {x.shape[0]} rows hold a number that is not finite; fill in or drop those rows. {owner}")
+        raise RowsError(f"x: {bad} of {x.shape[0]} rows hold a number that is not finite (NaN, inf); fill in or drop those rows. "
+                        f"{owner}")
     if y.dtype.kind in "iu":
         if bad := int(((y < 0) | (y >= outputs)).sum()):
-            raise DataError(f"y: {bad} of {y.shape[0]} labels are none of the {outputs} classes (0 to {outputs - 1}, or the "
+            raise RowsError(f"y: {bad} of {y.shape[0]} labels are none of the {outputs} classes (0 to {outputs - 1}, or the "
                             f"classes given); correct them or drop those rows. {owner}")
     elif bad := rows_not_finite(y):
-        raise DataError(f"y: {bad} of {y.shape[0]} targets are not finite; correct them or drop those rows. {owner}")
+        raise RowsError(f"y: {bad} of {y.shape[0]} targets are not finite; correct them or drop those rows. {owner}")

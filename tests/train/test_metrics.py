@@ -47,17 +47,6 @@ def test_losses_are_summed_in_float64(rng):
     assert got.loss == pytest.approx(one.loss, rel=1e-12) and got.accuracy == 1.0
 
 
-@pytest.mark.parametrize("outputs", [1, 3])
-def test_a_regression_has_r2_and_no_accuracy(outputs, rng):
-    network, x = nn.Sequential([nn.Dense(4, outputs, rng=rng)], (4,)), rng.normal(size=(50, 4)).astype("float32")
-    y = (network.predict(x) + rng.normal(size=(50, outputs)) + 7).astype("float32")
-    error, got = (network.predict(x) - y).astype(float), evaluate(network, nn.SquaredError(), x, y, batch_size=7)
-    assert got.accuracy is None and got.mean_squared_error == pytest.approx((error**2).mean(), rel=1e-6)
-    assert got.r2 == pytest.approx(1 - (error**2).sum() / ((y - y.mean(axis=0, dtype=float)) ** 2).sum(), rel=1e-6)
-    assert got.loss == pytest.approx(got.mean_squared_error * outputs / 2, rel=1e-6)
-    assert evaluate(network, nn.SquaredError(), x, np.ones_like(y)).r2 is None
-
-
 def test_without_examples_there_are_no_figures():
     assert evaluate(make_network(), LOSS, *make_data(examples=0)) == Metrics(None, None, 0)
 

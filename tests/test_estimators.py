@@ -1,0 +1,213 @@
+"""PrivateClassifier and PrivateRegressor in scikit-learn: its own checks, its tools, one ledger for all clones."""
+import os
+import pickle
+import subprocess
+import sys
+from inspect import signature
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
+
+import minidp
+from minidp import PrivateClassifier, PrivateRegressor, nn
+from minidp.errors import ParameterError, RowsError, ShapeError
+from minidp.privacy import Ledger
+
+ROOT = Path(__file__).resolve().parents[1]
+TRAIN = ("check_classifiers_train", "check_regressors_train")
+
+
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch, tmp_path):
+    """Without pictures and waits for the disk, which a fit by scikit-learn has as any other."""
+    monkeypatch.setattr("minidp.run.run.save_curves", lambda path, *rest, **named: Path(path).touch())
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+
+def problem(rows=600):
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 3, rows)
+    return rng.normal(size=(rows, 4)) + 2 * np.eye(3, 4)[y], np.array(["ant", "bee", "cow"])[y]
+
+
+def classifier(**named):
+    return PrivateClassifier(**{"epsilon": 4.0, "delta": 1e-4, "steps": 10, "seed": 1, "quiet": True} | named)
+
+
+class Frame:
+    """As much of a data frame as one needs."""
+
+    def __init__(self, values, columns):
+        self.values, self.columns = values, columns
+
+    def to_numpy(self):
+        return self.values
+
+
+def both(**named):
+    pair = [PrivateClassifier(quiet=True, **named), PrivateRegressor(target_bounds=(-3, 3), quiet=True, **named)]
+    return pytest.mark.parametrize("estimator", pair, ids=lambda each: type(each).__name__)
+
+
+def checks(estimator, *names):
+    """scikit-learn's checks of these names, in all their variants."""
+    found = [check for _, check in estimator_checks_generator(estimator) if check.func.__name__ in names]
+    assert found
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:Estimator Private")  # that it is no BaseEstimator, which would have to be imported
+@both(seed=0, steps=2)
+def test_scikit_learns_checks_pass_with_a_seed(estimator):
+    found = check_estimator(estimator, on_skip=None, expected_failed_checks=dict.fromkeys(TRAIN, "two steps teach little"))
+    assert len(found) > 45 and {row["check_name"] for row in found if row["status"] == "xfail"} <= set(TRAIN)
+    assert {row["check_name"] for row in found if row["status"] == "skipped"} <= {  # for want of pandas and of a variable
+        "check_array_api_input", "check_classifier_data_not_an_array", "check_regressor_data_not_an_array"}
+
+
+@pytest.mark.filterwarnings("ignore:Estimator Private")
+@both(seed=0)
+def test_the_defaults_learn_what_scikit_learn_asks_for(estimator):
+    for check in checks(estimator, *TRAIN):
+        check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore:Estimator Private")
+@both(steps=2)
+def test_without_a_seed_two_fits_differ(estimator):
+    for check in checks(estimator, "check_fit_idempotent"):
+        with pytest.raises(AssertionError, match="Idempotency"):
+            check(estimator)
+
+
+def test_parameters_are_those_of_fit():
+    given = {name: each.default for name, each in signature(minidp.fit).parameters.items()
+             if name not in ("x", "y", "epsilon", "example_weight")}
+    for cls, other in (PrivateClassifier, "target_bounds"), (PrivateRegressor, "classes"):
+        own = {name: each.default for name, each in signature(cls).parameters.items()}
+        assert own == {name: value for name, value in given.items() if name != other} | {"epsilon": 1.0}
+        assert cls().get_params() == own
+
+
+def test_importing_the_estimators_imports_no_scikit_learn():
+    script = ("import sys; from minidp import PrivateRegressor; from minidp.errors import ParameterError\n"
+              "try: PrivateRegressor().predict([[1.0]])\nexcept ParameterError as error: print(error)\n"
+              "print('sklearn' in sys.modules)")
+    done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
+                          capture_output=True, check=True)
+    said = "This PrivateRegressor instance is not fitted yet: call fit before predict"
+    assert done.stdout.splitlines() == [said, "False"]
+
+
+def test_pipelines_and_clones_fit_and_predict():
+    x, y = problem()
+    model = make_pipeline(FunctionTransformer(lambda x: x / 4), classifier(classes=["ant", "bee", "cow"]))
+    assert clone(model).fit(x, y).score(x, y) > 0.7
+    weight = np.where(y == "cow", 0.0, 1.0)
+    weighted = clone(model).fit(x, y, privateclassifier__example_weight=weight)[-1]
+    assert "multiplied by its weight" in weighted.fitted_.statement and (weighted.predict(x) == "cow").mean() < 0.05
+    assert weighted.classes_.tolist() == ["ant", "bee", "cow"] and "steps=10" in repr(weighted)
+    with pytest.raises(ParameterError, match="no parameter 'alpha'; its parameters are epsilon"):
+        weighted.set_params(alpha=1)
+    with pytest.raises(ValueError, match="sample_weight"):  # boosting would weight a row by what the others are
+        AdaBoostClassifier(classifier()).fit(x, y)
+
+
+def test_processes_of_a_cross_validation_share_a_ledger(tmp_path):
+    from joblib.externals.loky import get_reusable_executor
+
+    (x, y), path = problem(), tmp_path / "ledger.json"
+    model = classifier(ledger=path, seed=None)
+    found = cross_validate(model, x, y, cv=2, n_jobs=2, return_estimator=True)
+    get_reusable_executor().shutdown(wait=True)
+    assert Ledger.load(path).count_of("step") == 20 and min(found["test_score"]) > 0.4
+    for back in found["estimator"]:  # from a process that is gone, with its folder
+        assert back.fitted_.ledger.count_of("step") == 10
+        assert "choosing among them by scores on private rows" in back.fitted_.statement
+        assert back.predict(x).shape == (600,)
+        with pytest.raises(ParameterError, match="files are gone"):
+            back.fitted_.report(tmp_path / "report")
+
+
+def test_no_charge_is_lost_between_processes(tmp_path):
+    script = ("import sys; from minidp.privacy import Gaussian, Ledger; from minidp.run.shared import charge_shared\n"
+              "ledger = Ledger(); ledger.append(Gaussian(float(sys.argv[2]))); print(flush=True); input()\n"
+              "for _ in range(50): charge_shared(sys.argv[1], ledger)")
+    command = [sys.executable, "-c", script, str(tmp_path / "ledger.json")]
+    running = [subprocess.Popen([*command, noise], env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE) for noise in "78"]
+    for process in running:
+        process.stdout.readline()
+    for process in running:  # both at once
+        process.stdin.write("\n")
+        process.stdin.flush()
+    assert [process.communicate(timeout=60)[0] for process in running] == ["", ""]
+    assert Ledger.load(tmp_path / "ledger.json").count_of("step") == 100
+
+
+def test_a_grid_search_charges_every_candidate_and_says_what_is_not_covered(tmp_path, capsys):
+    (x, y), path = problem(), tmp_path / "ledger.json"
+    search = GridSearchCV(classifier(ledger=path, quiet=False), {"hidden": [(), (4,)], "clip_norm": [0.1, 1.0]}, cv=2)
+    assert set(search.fit(x, y).best_params_) == {"hidden", "clip_norm"}
+    assert Ledger.load(path).count_of("step") == 10 * (4 * 2 + 1)
+    said = capsys.readouterr().out
+    assert said.count("choosing among them by scores on private rows is not covered") == 9
+    regressor = PrivateRegressor(target_bounds=(0, 1), steps=2, seed=1, quiet=True)
+    assert cross_val_score(regressor, x, x[:, 0] > 0, cv=2).shape == (2,)
+
+
+def test_a_fit_leaves_the_given_network_as_it_is():
+    x, y = problem()
+    network = nn.Sequential([nn.Dense(4, 3, rng=np.random.default_rng(0))], (4,))
+    before = network.state()["dense1.W"].copy()
+    model = classifier(network=network).fit(x, y)
+    assert (network.state()["dense1.W"] == before).all() and model.score(x, y) > 0.5
+    assert (clone(model).fit(x, y).predict_proba(x) == model.predict_proba(x)).all()
+
+
+def test_a_pickled_model_holds_no_key_and_needs_no_folder(tmp_path):
+    x, y = problem()
+    model = classifier(seed=None).fit(x, y)
+    key, held = (model.fitted_.folder / "folder.key").read_bytes().strip(), pickle.dumps(model)
+    assert len(key) == 64 and key not in held and bytes.fromhex(key.decode()) not in held
+    statement, expected = model.fitted_.statement, model.predict_proba(x)
+    folder = model.fitted_.folder
+    del model
+    back = pickle.loads(held)
+    assert not folder.exists() and (back.predict_proba(x) == expected).all() and back.fitted_.statement == statement
+    assert back.fitted_.epsilon.upper <= 4.0 and "epsilon" in repr(back.fitted_)
+    back.fitted_.save(tmp_path / "m.npz")
+    assert (minidp.load_model(tmp_path / "m.npz").predict(x) == back.predict(x)).all()
+
+
+def test_frames_keep_the_names_of_their_columns():
+    x, y = problem()
+    model = classifier().fit(Frame(x, list("abcd")), Frame(y, None))
+    assert model.feature_names_in_.tolist() == list("abcd") and model.n_features_in_ == 4
+    assert (model.predict(Frame(x, list("abcd"))) == model.predict(x)).all()
+    with pytest.raises(ParameterError, match="same order: a, b, c, d"):
+        model.predict(Frame(x, list("dcba")))
+    assert not hasattr(model.fit(x, y), "feature_names_in_")
+
+
+def test_rows_are_checked_unless_that_is_off():
+    x, y = problem()
+    x[5, 1] = np.nan
+    with pytest.raises(RowsError, match="x: 1 of 600 rows .* \\(NaN"):
+        classifier().fit(x, y)
+    model = classifier().fit(x[6:], y[6:])
+    with pytest.raises(RowsError, match="X: 1 of 600 rows"):
+        model.predict(x)
+    with pytest.raises(ShapeError, match="X has 3 features, but PrivateClassifier is expecting 4"):
+        model.score(x[:, :3], y)
+    assert classifier(check=False).fit(x, y).predict(x).shape == (600,)
+    with pytest.raises(ParameterError, match="needs target_bounds"):
+        PrivateRegressor().fit(x, y)
