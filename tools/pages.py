@@ -38,6 +38,8 @@ CLAIMS = [("published (sigma, epochs)", "({sigma}, {epochs})"), ("claimed epsilo
     (f"{words} (certified epsilon)",
      f"{{accountants.{name}.noise_multiplier:.4f}} ({{accountants.{name}.worth.upper:upper}})") for words, name in (
         ("sigma by moments", "moments"), ("by CLT", "gaussian_clt"), ("by loss distribution", "loss_distribution")))]
+OWN = [("data", "{about}"), ("rows", "{rows:,}"), ("accuracy, or R2 (standard deviation)", "{score}"),
+       ("without privacy", "{without_privacy:.3f?}"), ("epsilon", "{epsilon:upper}"), ("delta", "{delta:g}")]
 TRAINED = [("optimizer", "{optimizer}"), ("noise by", "{by}"), LOTS, SUMMARY, ("seeds", "{seeds}")]
 
 
@@ -66,6 +68,14 @@ def budgets():
     return markdown(["delta", *(f"epsilon {epsilon:g}" for epsilon in epsilons)], [
         [f"{delta:g}", *("nothing fits" if best[delta, e] is None else f"{best[delta, e]:.2%}" for e in epsilons)]
         for delta in sorted({delta for delta, _ in best})])
+
+
+def scores():
+    """The defaults of `minidp.fit` on data they were not tuned on."""
+    for found in entries("own_data.json", "data"):
+        (one,) = found
+        form = "{:.3f} ({:.3f})" if "without_privacy" in one else "{:.2%} ({:.2%})"
+        yield Row([{**one, "score": form.format(one["mean"], one["spread"])}], found.where)
 
 
 def verdicts(experiment, files, prefix=""):
@@ -121,6 +131,7 @@ PAGES = {
         MAIN, "none (baseline)", [runs(f"mnist_pca-{noise}-seed*.json", paper=paper) for noise, paper
                                   in (("large", "90%"), ("medium", "95%"), ("small", "97%"))],
         runs("mnist_pca-baseline-seed*.json", paper="98.3%"))},
+    "minidp/README.md": {"own data": lambda: table(OWN, scores())},
     "tools/README.md": {"benchmark": benchmark.ours, "peers": benchmark.peers, "conditions": benchmark.conditions,
                         "lots": benchmark.growth},
     "experiments/README.md": {
