@@ -1,6 +1,7 @@
 """What `minidp.fit` returns: the model, what it cost, and the files that prove it."""
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from html import escape
@@ -19,6 +20,18 @@ from .run.folder import FILES, KEY, LEDGER, MANIFEST, MODEL, STATEMENT
 from .run.model import Model, load_model, save_model
 from .run.record import row_to_quote
 from .validate import same_batch
+
+
+def score_of(model: Model, x: Any, y: ArrayLike) -> float:
+    """Accuracy of a model on labels y (N,), or R2 on the targets of a regression; NaN where it is not defined."""
+    y, predicted = one_axis(y), model.predict(x)
+    same_batch("score", x=predicted, y=y)
+    if not len(y):
+        return math.nan
+    if model.classes is not None:
+        return float((predicted == y).mean())
+    spread = ((y - y.mean()) ** 2).sum()
+    return float(1 - ((y - predicted) ** 2).sum() / spread) if spread else math.nan
 
 
 class Fitted(Model):
@@ -57,11 +70,7 @@ class Fitted(Model):
 
     def score(self, x: Any, y: ArrayLike) -> float:
         """Accuracy on labels y (N,), or R2 on the targets of a regression. Not private on training data."""
-        y, predicted = one_axis(y), self.predict(x)
-        same_batch("score", x=predicted, y=y)
-        if self.classes is not None:
-            return float((predicted == y).mean())
-        return float(1 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum())
+        return score_of(self, x, y)
 
     def per_class(self, x: Any, y: ArrayLike) -> dict[Any, dict[str, Any]]:
         """{class: {"examples", "accuracy", "precision"}} on labels y (N,); None where there is nothing to divide by."""
@@ -107,8 +116,9 @@ class Fitted(Model):
                           f"noise multiplier {settings['clip_groups'][0]['noise_multiplier']:.4g}")
         if self.result["reproducible"]:
             yield "seeded", "not to be released"
-        if self.result["test_accuracy"] is not None:
-            yield "validation", f"accuracy {self.result['test_accuracy']:.2%}"
+        for name, what in (("test_accuracy", "accuracy"), ("test_r2", "R2")):
+            if self.result.get(name) is not None:
+                yield "validation" if self.result["best_of_measured"] else "test", f"{what} {self.result[name]:.2%}"
 
     def __repr__(self):
         return "\n".join(f"{name:<14}{text}" for name, text in [("private model", shorten(self._gives, 66)), *self._facts()])

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 
 from . import nn
 from .backend import Backend
-from .data.own import Inputs, bounded_targets, class_labels
+from .data.own import Inputs, bounded_targets, class_labels, columns_of
 from .defaults import choose
 from .errors import ParameterError, ShapeError
-from .fitted import Fitted
+from .fitted import Fitted, score_of
 from .heads import Head
 from .mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from .nn.init import zeros
@@ -40,8 +40,8 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
         target_bounds: tuple[float, float] | None = None, scale: str = "auto", bounds: Any = None,
         hidden: tuple[int, ...] | int = (), network: nn.Sequential | None = None, dataset_size: int | None = None,
         group_size: int = 1, example_weight: ArrayLike | None = None, validation: tuple[Any, ArrayLike] | None = None,
-        lot_size: int | None = None, steps: int | None = None, clip_norm: float | None = None,
-        learning_rate: float | None = None, folder: str | os.PathLike[str] | None = None,
+        test: tuple[Any, ArrayLike] | None = None, lot_size: int | None = None, steps: int | None = None,
+        clip_norm: float | None = None, learning_rate: float | None = None, folder: str | os.PathLike[str] | None = None,
         ledger: str | os.PathLike[str] | None = None, check: bool = True, seed: int | None = None, device: str = "cpu",
         quiet: bool = False) -> Fitted:
     """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially private for each row.
@@ -55,6 +55,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
         bounds         (low, high) of the features, numbers or arrays: each is mapped to [-1, 1]
         dataset_size   N for the sampling; by default len(x), and the statement says that it was told
         validation     (x, y): of the weights along the run, the best on these are released
+        test           (x, y): accuracy or R2 on these is measured; no choice follows from it
     What is trained
         scale      "unit-norm": each row divided by its length; "bounds"; "private": by a noisy mean and spread, charged with a
                    third of epsilon; "none"; "auto": bounds where they are given, else unit norm
@@ -84,10 +85,14 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     >>> model.predict(x[:3]).shape, model.score(x, y) > 0.8, float(model.epsilon) <= 1.0
     ((3,), True, True)
     """
+    if validation is not None and test is not None:
+        raise ParameterError("expected validation= or test=, got both: evaluate the test set afterwards, by score")
     backend, streams = Backend.pick(device), Streams(seed)
     inputs = Inputs(x, backend)
     targets, labels, disclosed = _targets(y, classes, target_bounds)
     same_batch("fit", x=inputs, y=targets)
+    public = validation if test is None else test
+    tested = () if public is None else _public(*public, inputs, labels, target_bounds, backend)
     scale = _scale_of(scale, bounds, network)
     size = dataset_size
     if size is None:
@@ -132,12 +137,13 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
         inputs = _scaled(inputs, layers, backend)
         if sampler.sampling_probability < SPARSE and isinstance(inputs, Inputs):
             inputs.read_at_random()
-        tested = () if validation is None else (
-            _scaled(Inputs(validation[0], backend), layers, backend),
-            backend.asarray(_targets(validation[1], labels, target_bounds)[0]))
+        if tested:
+            tested = _scaled(tested[0], layers, backend), backend.asarray(tested[1])
         weight = None if example_weight is None else backend.asarray(np.asarray(example_weight), dtype="float32")
-        model = Model(nn.Sequential(layers + body.layers, inputs.shape[1:]), labels, target_bounds, {"scale": scale})
-        result = run.train(inputs, targets, *tested, example_weight=weight, model=model)
+        model = Model(nn.Sequential(layers + body.layers, inputs.shape[1:]), labels, target_bounds,
+                      {"scale": scale, "columns": columns_of(x)})
+        result = run.train(inputs, targets, *tested, example_weight=weight, model=model,
+                           about=lambda: {"test_r2": _r2(model, public)})
         if result is None:
             raise KeyboardInterrupt(run.summary() if folder is not None else "interrupted; nothing was kept")
         fitted = Fitted(at, result, {type(layer).__name__: type(layer) for layer in body.layers})
@@ -162,6 +168,21 @@ def _targets(y, classes, target_bounds):
     told = [] if classes is not None else [f"which classes there are: {', '.join(map(str, found[:20]))}"
                                            + (", ..." if len(found) > 20 else "")]
     return labels, found, told
+
+
+def _public(x, y, inputs, classes, target_bounds, backend):
+    """(x, y) that are public, as training takes them; refused before a charge where they are not like the training data."""
+    x, y = Inputs(x, backend), _targets(y, classes, target_bounds)[0]
+    if x.shape[1:] != inputs.shape[1:]:
+        raise ShapeError(f"fit: expected public x of rows {inputs.shape[1:]} as the training data's, got {x.shape[1:]}")
+    same_batch("public data", x=x, y=y)
+    return x, y
+
+
+def _r2(model, public):
+    """R2 of a regression on public data; None where it is not defined."""
+    found = math.nan if public is None or model.classes is not None else score_of(model, *public)
+    return found if math.isfinite(found) else None
 
 
 def _scale_of(scale, bounds, network):

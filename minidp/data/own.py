@@ -74,6 +74,11 @@ class Flat:
         return found.reshape((found.shape[0], self.shape[1]))
 
 
+def columns_of(x: Any) -> list[str] | None:
+    """The names of a table's columns; None of other data."""
+    return list(map(str, x.columns)) if hasattr(x, "columns") else None
+
+
 def as_source(x: Any) -> Any:
     """x as an array, or as what it is if rows can be taken from it."""
     if hasattr(x, "tocsr"):
