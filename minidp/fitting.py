@@ -111,6 +111,8 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     choice = choose(size, epsilon, delta, sum(array.size for array in body.params.values()), row_norm=head.row_norm,
                     task="regression" if labels is None else "classification", hidden=len(body.params) > 2)
     choice = replace(choice, **given)
+    count(1, steps=choice.steps)
+    positive_finite(clip_norm=choice.clip_norm, learning_rate=choice.learning_rate)
     accountant, sampler = make("loss_distribution"), PoissonSampler(_share(choice.lot_size, size))
     before = head.events(sampler, epsilon, delta)
     groups = flat_group(list(body.params), choice.clip_norm, 1.0)
@@ -121,7 +123,9 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
         run = Run(at, body.to(backend), nn.SquaredError() if labels is None else nn.SoftmaxCrossEntropy(),
                   _optimizer(choice), plan, Filter(accountant, epsilon, delta), streams, name="fit", dataset_size=size,
                   flags={"scale": scale, "bounds": None if bounds is None else [np.asarray(each).tolist() for each in bounds],
-                         "seed": seed, "weighted": example_weight is not None},
+                         "seed": seed, "weighted": example_weight is not None, "group_size": group_size,
+                         "classes": None if labels is None else labels.tolist(), "target_bounds": target_bounds,
+                         "shapes": {".".join(key): array.shape for key, array in body.params.items()}},
                   choices=_choices(choice, given, scale, network, hidden, ledger) | {"delta": how_delta}, disclosed=disclosed,
                   group_size=group_size, measure_every=-(-choice.steps // MEASUREMENTS), keep_best=validation is not None,
                   check=check, train_metrics=False, quiet=quiet)
@@ -205,7 +209,10 @@ def _share(lot_size, size):
 
 
 def _sizes(hidden):
-    return (hidden,) if isinstance(hidden, int) else tuple(hidden)
+    found = (hidden,) if isinstance(hidden, int) else tuple(hidden)
+    for size in found:
+        count(1, hidden=size)
+    return found
 
 
 def _network(network, shape, outputs, hidden, rng):

@@ -20,6 +20,8 @@ COMMANDS = {  # name: module, what it does
     "curve": ("pictures", "epsilon against epochs, as CSV and PNG"),
     "tradeoff": ("pictures", "trade-off curve between false positives and false negatives, as PNG"),
     "verify": ("checking", "compare a run's files with each other, and compute its figures again from its ledger"),
+    "train": ("training", "a private model and its statement from a file of your own data"),
+    "predict": ("training", "predictions of a model file for new rows, as CSV"),
     "audit": ("checking", "every equation, its line of code and its error, measured now"),
 }
 
@@ -55,7 +57,7 @@ def run(argv=None):
     args = build_parser(argv[:1]).parse_args(argv)
     try:
         return args.run_command(args) or 0
-    except (MinidpError, OSError) as error:
+    except (MinidpError, OSError, MemoryError) as error:
         print(error_line(error), file=sys.stderr)
         return 2
     except KeyboardInterrupt:

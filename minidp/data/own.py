@@ -148,8 +148,8 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
     y = one_axis(y)
     if classes is None:
         if y.dtype.kind == "f" and not (np.isfinite(y) & (y == np.floor(y))).all():
-            raise ParameterError("y is continuous: it holds numbers that are not whole. For regression give "
-                                 "target_bounds=(low, high), which are public; for class labels give classes=")
+            raise ParameterError("y is continuous: it holds numbers that are not whole, or not finite. For regression "
+                                 "give target_bounds=(low, high), which are public; for class labels give classes=")
         classes = np.unique(y)
     classes = np.unique(one_axis(classes, "classes"))
     if not 2 <= len(classes) <= MOST_CLASSES:

@@ -72,7 +72,7 @@ class RunFolder:
         refuse_differences(self.path, {key: made[key] for key in both}, {key: config[key] for key in both})
 
     def open(self, config, relation, seeded, private_digest=None):
-        """Lock the folder; write the configuration of a new run, or compare it with the one that stands.
+        """Lock the folder; write the configuration of a new run, or compare it with that of the run that made charges here.
 
         Returns (ledger that stands whatever happens next, the loaded checkpoint or None). private_digest: a hash of
         private records, of which only a keyed hash is stored.
@@ -88,10 +88,14 @@ class RunFolder:
             self._refuse_second()  # another process may have begun a run here since the first look
             saved = read_json(path, CheckpointError)
             self._charged = saved.pop(CHARGED, False)
-            if "settings" not in saved:
+            if not self._charged and self._on_disk is None and not any(
+                    (self.path / name).exists() for name in (CHECKPOINT, RESULT)):
+                self._write_config()  # what began here charged nothing: another run may take its place
+            elif "settings" not in saved:
                 raise CheckpointError(f"{self.path}: an earlier version of minidp began this run, and this one cannot go on "
                                       f"with it; its charges stand in {LEDGER}, so start another run in another folder")
-            refuse_differences(self.path, saved, self.config)
+            else:
+                refuse_differences(self.path, saved, self.config)
         elif self.holds_run:
             raise CheckpointError(f"{path} is missing, so that it cannot be told which run the charges belong to")
         else:

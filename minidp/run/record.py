@@ -124,6 +124,15 @@ def row_to_quote(result):
     return name if name is not None and math.isfinite(uppers[name]) else None
 
 
+def quote_line(result):
+    """The figure to quote, in one line."""
+    name = row_to_quote(result)
+    if name is None:
+        return "quote: no epsilon: something was released without noise, or no certified bound is known"
+    return (f"quote: epsilon {upper_text(result['epsilon'][name]['upper'])} at delta {result['delta']:g} ({name}, the tightest "
+            "certified bound)")
+
+
 def summary(result, path):
     """The lines that tell a person what came out, then the figure to quote, the file to open, the next command."""
     if result["notice"]:
@@ -147,12 +156,7 @@ def summary(result, path):
     yield (f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms a step "
            f"(threads: {threads_}; OpenBLAS kernels: {kernels})")
 
-    name = row_to_quote(result)
-    if name is not None:
-        yield (f"quote: epsilon {upper_text(result['epsilon'][name]['upper'])} at delta {result['delta']:g} ({name}, the tightest "
-               "certified bound)")
-    else:
-        yield "quote: no epsilon: something was released without noise, or no certified bound is known"
+    yield quote_line(result)
     yield f"read:  {path / STATEMENT} (picture: {path / CURVES}; {MANIFEST} seals all files)"
     yield f"check: python -m minidp verify {path}"
 

@@ -21,6 +21,8 @@ def charge_shared(path: StrPath, charges: Ledger) -> Ledger:
     system cannot lock files.
     """
     path = Path(path)
+    if path.is_dir():
+        raise ParameterError(f"{path} is a folder; name a file for the ledger")
     with open(path.with_name(f"{path.name}.lock"), "a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed, or the process ends

@@ -21,7 +21,7 @@ def test_every_flag_has_a_help_text_and_every_command_an_example_that_can_be_rea
     parser = PARSERS[command]
     assert all(action.help for action in parser._actions)
     text = " ".join(parser.format_help().split("example")[-1].split())
-    examples = re.findall(rf"{re.escape(parser.prog)} (--\S.*?|runs.*?)(?= {re.escape(parser.prog)}|$)", text)
+    examples = re.findall(rf"{re.escape(parser.prog)} (\S.*?)(?= {re.escape(parser.prog)}|$)", text)
     for example in examples:
         parser.parse_args(shlex.split(example))
     assert examples
