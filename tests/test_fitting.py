@@ -127,6 +127,18 @@ def test_validation_releases_the_best_weights(tmp_path):
     assert "the best on the public validation data" in model.statement
 
 
+def test_a_test_set_is_measured_and_chooses_nothing(tmp_path):
+    x, y = problem(5, 300)
+    model, plain = fitted(learning_rate=3e3, test=(x, y)), fitted(learning_rate=3e3)
+    assert model.result["test_accuracy"] == model.score(x, y) and not model.result["best_of_measured"]
+    assert (model.predict_proba(x) == plain.predict_proba(x)).all() and not verify(model.folder).failed
+    for named, words in (({"test": (x, y), "validation": (x, y)}, "got both"), ({"test": (x[:, :5], y)}, r"got \(5,\)"),
+                         ({"test": (x, y[:7])}, "y has 7")):
+        with pytest.raises((ParameterError, ShapeError), match=words):
+            fitted(folder=tmp_path / "run", **named)
+    assert not (tmp_path / "run").exists()
+
+
 def test_fits_that_share_a_ledger_add_up(tmp_path, capsys):
     path = tmp_path / "shared.json"
     models = [fitted(ledger=path, quiet=False, seed=None) for _ in range(2)]
