@@ -90,7 +90,7 @@ def test_without_a_seed_two_fits_differ(estimator):
 
 def test_parameters_are_those_of_fit():
     given = {name: each.default for name, each in signature(minidp.fit).parameters.items()
-             if name not in ("x", "y", "epsilon", "example_weight")}
+             if name not in ("x", "y", "epsilon", "example_weight", "test")}
     for cls, other in (PrivateClassifier, "target_bounds"), (PrivateRegressor, "classes"):
         own = {name: each.default for name, each in signature(cls).parameters.items()}
         assert own == {name: value for name, value in given.items() if name != other} | {"epsilon": 1.0}
