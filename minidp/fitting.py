@@ -1,6 +1,7 @@
 """From arrays to a private model and its statement in one call."""
 from __future__ import annotations
 
+import copy
 import math
 import os
 import shutil
@@ -57,10 +58,13 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
         validation     (x, y): of the weights along the run, the best on these are released
         test           (x, y): accuracy or R2 on these is measured; no choice follows from it
     What is trained
-        scale      "unit-norm": each row divided by its length; "bounds"; "private": by a noisy mean and spread, charged with a
-                   third of epsilon; "none"; "auto": bounds where they are given, else unit norm
+        scale      "unit-norm": each row divided by its length; "bounds": each feature mapped to [-1, 1] and held there;
+                   "private": by a noisy mean and spread of each feature, which a third of the budget pays for; "none";
+                   "auto": bounds where they are given, else unit norm. A classification's rows are then moved by their noisy
+                   mean, which a tenth of the budget pays for
         hidden     sizes of hidden layers; none is logistic (or linear) regression
-        network    a `Sequential` of your own for inputs of this shape, giving one logit per class, or one number
+        network    a `Sequential` of your own for inputs of this shape, giving one logit per class, or one number; it is
+                   copied. Its inputs are scaled as `scale` says and nothing else ("auto" without bounds: not at all)
         lot_size, steps, clip_norm, learning_rate   by default `defaults.choose`: from N, epsilon, delta and the number of
                    parameters alone, by a rule that was chosen on drawn data
         example_weight   (N,) in [0, 1], each depending on its own row only
@@ -223,7 +227,7 @@ def _network(network, shape, outputs, hidden, rng):
         if network.input_shape != shape or network.output_shape != (outputs,):
             raise ShapeError(f"network: expected one for inputs {shape} and {outputs} outputs, got {network.input_shape} and "
                              f"{network.output_shape}")
-        return network
+        return copy.deepcopy(network)  # the caller's stays as it is: a second fit must not start from weights that saw rows
     layers, width = [nn.Flatten()] if len(shape) > 1 else [], math.prod(shape)
     for size in _sizes(hidden):
         layers += [nn.Dense(width, size, rng=rng), nn.ReLU()]

@@ -154,7 +154,8 @@ def test_hidden_layers_images_and_networks_of_ones_own_are_trained():
     assert [layer.kind for layer in model.network.layers] == ["unitnorm", "standardise", "unitnorm", "standardise",
                                                               "flatten", "dense", "relu", "dense"]
     network = nn.Sequential([nn.Dense(6, 3, rng=np.random.default_rng(0))], (6,))
-    assert fitted(x, y, network=network).score(x, y) > 0.6
+    before = network.params["dense1", "W"].copy()
+    assert fitted(x, y, network=network).score(x, y) > 0.6 and (network.params["dense1", "W"] == before).all()
     for named in ({"network": network, "hidden": 3}, {"classes": [1, 2], "target_bounds": (0, 1)}):
         with pytest.raises(ParameterError, match="got both"):
             fitted(x, y, **named)
