@@ -4,6 +4,7 @@ import re
 import sys
 from argparse import ArgumentTypeError
 from pathlib import Path
+from shlex import quote
 
 from ..cli import number, whole_number
 from ..data.own import rows_not_finite
@@ -90,7 +91,7 @@ def _train(args):
     record = {"model": str(folder / MODEL), "quote": row_to_quote(result), "epsilon": model.epsilon.to_json(),
               **{key: result[key] for key in ("delta", "group", "steps", "test_accuracy", "test_r2", "reproducible")}}
     show(args, record, [quote_line(result), f"open:  {folder / CURVES} (statement: {folder / STATEMENT})",
-                        f"next:  minidp predict {folder / MODEL} x.npy --out y.csv"])
+                        f"next:  minidp predict {quote(str(folder / MODEL))} x.npy --out y.csv"])
 
 
 def _data(args):

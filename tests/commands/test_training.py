@@ -2,6 +2,7 @@
 import csv
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -73,16 +74,16 @@ def test_what_one_process_trains_another_predicts(here):
         return subprocess.run([sys.executable, "-m", "minidp", *flags], capture_output=True, text=True, check=True,
                               env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}).stdout
 
-    said = process("train", "data.npz", *BUDGET, "--scale", "unit-norm", "--hidden", "8", "--out", "mine")
+    said = process("train", "data.npz", *BUDGET, "--scale", "unit-norm", "--hidden", "8", "--out", "my run")
     quote, picture, command = said.splitlines()[-3:]
-    assert quote.startswith("quote: epsilon ") and picture.startswith("open:  mine/curves.png")
-    process(*command.replace("x.npy", "x_test.npy").split()[2:])
+    assert quote.startswith("quote: epsilon ") and picture.startswith("open:  my run/curves.png")
+    process(*shlex.split(command.replace("x.npy", "x_test.npy"))[2:])
     x, y, _ = problem()
     header, rows = predictions("y.csv")
-    assert header == ["prediction"] and (rows[:, 0] == minidp.load_model("mine/model.npz").predict(x[500:])).all()
-    result = json.loads((here / "mine/result.json").read_text())
+    assert header == ["prediction"] and (rows[:, 0] == minidp.load_model("my run/model.npz").predict(x[500:])).all()
+    result = json.loads((here / "my run/result.json").read_text())
     assert result["test_accuracy"] == (rows[:, 0] == y[500:]).mean() > 0.7 and "\ntest          accuracy" in said
-    assert float(quote.split()[2]) <= 2 and "0 mismatches" in process("verify", "mine")
+    assert float(quote.split()[2]) <= 2 and "0 mismatches" in process("verify", "my run")
 
 
 def test_npz_npy_and_csv_are_the_same_data(here, capsys):
