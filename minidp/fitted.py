@@ -22,18 +22,6 @@ from .run.record import row_to_quote
 from .validate import same_batch
 
 
-def score_of(model: Model, x: Any, y: ArrayLike) -> float:
-    """Accuracy of a model on labels y (N,), or R2 on the targets of a regression; NaN where it is not defined."""
-    y, predicted = one_axis(y), model.predict(x)
-    same_batch("score", x=predicted, y=y)
-    if not len(y):
-        return math.nan
-    if model.classes is not None:
-        return float((predicted == y).mean())
-    spread = ((y - y.mean()) ** 2).sum()
-    return float(1 - ((y - predicted) ** 2).sum() / spread) if spread else math.nan
-
-
 class Fitted(Model):
     """A private model with its statement; made by `minidp.fit`.
 
@@ -69,8 +57,13 @@ class Fitted(Model):
         return self._ledger.copy()
 
     def score(self, x: Any, y: ArrayLike) -> float:
-        """Accuracy on labels y (N,), or R2 on the targets of a regression. Not private on training data."""
-        return score_of(self, x, y)
+        """Accuracy on labels y (N,), or R2 on the targets of a regression; NaN of none. Not private on training data."""
+        y, predicted = one_axis(y), self.predict(x)
+        same_batch("score", x=predicted, y=y)
+        if self.classes is not None:
+            return float((predicted == y).mean()) if len(y) else math.nan
+        spread = ((y - y.mean()) ** 2).sum() if len(y) else 0
+        return float(1 - ((y - predicted) ** 2).sum() / spread) if spread else math.nan
 
     def per_class(self, x: Any, y: ArrayLike) -> dict[Any, dict[str, Any]]:
         """{class: {"examples", "accuracy", "precision"}} on labels y (N,); None where there is nothing to divide by."""

@@ -18,7 +18,7 @@ from .backend import Backend
 from .data.own import Inputs, bounded_targets, class_labels, columns_of
 from .defaults import choose
 from .errors import ParameterError, ShapeError
-from .fitted import Fitted, score_of
+from .fitted import Fitted
 from .heads import Head
 from .mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from .nn.init import zeros
@@ -29,9 +29,8 @@ from .run import Model, Run
 from .run.shared import charge_shared
 from .streams import Streams
 from .train import SGD, Averaged, Momentum, trial
-from .validate import count, in_range, one_of, positive_finite, same_batch
+from .validate import count, in_range, positive_finite, same_batch
 
-SCALES = ("auto", "unit-norm", "bounds", "private", "none")
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
 IN_MEMORY = 2**28  # bytes of scaled inputs that are kept; larger ones are converted batch by batch
@@ -97,10 +96,8 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     same_batch("fit", x=inputs, y=targets)
     public = validation if test is None else test
     tested = () if public is None else _public(*public, inputs, labels, target_bounds, backend)
-    scale = _scale_of(scale, bounds, network)
-    size = dataset_size
-    if size is None:
-        size = inputs.shape[0]
+    size = inputs.shape[0] if dataset_size is None else dataset_size
+    if dataset_size is None:
         disclosed.append(f"the number of rows, {size}")
     count(1, dataset_size=size)
     positive_finite(epsilon=epsilon)
@@ -115,9 +112,11 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     choice = choose(size, epsilon, delta, sum(array.size for array in body.params.values()), row_norm=head.row_norm,
                     task="regression" if labels is None else "classification", hidden=len(body.params) > 2)
     choice = replace(choice, **given)
-    count(1, steps=choice.steps)
+    count(1, steps=choice.steps, lot_size=choice.lot_size)
     positive_finite(clip_norm=choice.clip_norm, learning_rate=choice.learning_rate)
-    accountant, sampler = make("loss_distribution"), PoissonSampler(_share(choice.lot_size, size))
+    if choice.lot_size > size:
+        raise ParameterError(f"expected lot_size={choice.lot_size} to be at most the {size} rows (dataset_size)")
+    accountant, sampler = make("loss_distribution"), PoissonSampler(choice.lot_size / size)
     before = head.events(sampler, epsilon, delta)
     groups = flat_group(list(body.params), choice.clip_norm, 1.0)
     plan = Plan(sampler, Sanitizer(groups), choice.steps, choice.lot_size).calibrated(accountant, epsilon, delta, before)
@@ -126,11 +125,11 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     try:
         run = Run(at, body.to(backend), nn.SquaredError() if labels is None else nn.SoftmaxCrossEntropy(),
                   _optimizer(choice), plan, Filter(accountant, epsilon, delta), streams, name="fit", dataset_size=size,
-                  flags={"scale": scale, "bounds": None if bounds is None else [np.asarray(each).tolist() for each in bounds],
+                  flags={"scale": head.scale, "bounds": None if bounds is None else [np.asarray(each).tolist() for each in bounds],
                          "seed": seed, "weighted": example_weight is not None, "group_size": group_size,
                          "classes": None if labels is None else labels.tolist(), "target_bounds": target_bounds,
                          "shapes": {".".join(key): array.shape for key, array in body.params.items()}},
-                  choices=_choices(choice, given, scale, network, hidden, ledger) | {"delta": how_delta}, disclosed=disclosed,
+                  choices=_choices(choice, given, head.scale, network, hidden, ledger) | {"delta": how_delta}, disclosed=disclosed,
                   group_size=group_size, measure_every=-(-choice.steps // MEASUREMENTS), keep_best=validation is not None,
                   check=check, train_metrics=False, quiet=quiet)
         targets = backend.asarray(targets)
@@ -149,9 +148,8 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
             tested = _scaled(tested[0], layers, backend), backend.asarray(tested[1])
         weight = None if example_weight is None else backend.asarray(np.asarray(example_weight), dtype="float32")
         model = Model(nn.Sequential(layers + body.layers, inputs.shape[1:]), labels, target_bounds,
-                      {"scale": scale, "columns": columns_of(x)})
-        result = run.train(inputs, targets, *tested, example_weight=weight, model=model,
-                           about=lambda: {"test_r2": _r2(model, public)})
+                      {"scale": head.scale, "columns": columns_of(x)})
+        result = run.train(inputs, targets, *tested, example_weight=weight, model=model)
         if result is None:
             raise KeyboardInterrupt(run.summary() if folder is not None else "interrupted; nothing was kept")
         fitted = Fitted(at, result, {type(layer).__name__: type(layer) for layer in body.layers})
@@ -185,31 +183,6 @@ def _public(x, y, inputs, classes, target_bounds, backend):
         raise ShapeError(f"fit: expected public x of rows {inputs.shape[1:]} as the training data's, got {x.shape[1:]}")
     same_batch("public data", x=x, y=y)
     return x, y
-
-
-def _r2(model, public):
-    """R2 of a regression on public data; None where it is not defined."""
-    found = math.nan if public is None or model.classes is not None else score_of(model, *public)
-    return found if math.isfinite(found) else None
-
-
-def _scale_of(scale, bounds, network):
-    """The scaling that "auto" means; raises ParameterError where it does not go with the bounds."""
-    one_of(SCALES, scale=scale)
-    if bounds is None:
-        if scale == "bounds":
-            raise ParameterError("scale='bounds' needs bounds=(low, high), which are public")
-        return scale if scale != "auto" else "unit-norm" if network is None else "none"
-    if scale not in ("auto", "bounds"):
-        raise ParameterError(f"expected bounds with scale='bounds', got scale={scale!r}; give one or the other")
-    return "bounds"
-
-
-def _share(lot_size, size):
-    count(1, lot_size=lot_size)
-    if lot_size > size:
-        raise ParameterError(f"expected lot_size={lot_size} to be at most the {size} rows (dataset_size)")
-    return lot_size / size
 
 
 def _sizes(hidden):

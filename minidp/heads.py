@@ -14,7 +14,9 @@ from .mechanism import PoissonSampler, PrivateScaling, mean_sanitizer, noisy_mea
 from .mechanism.scaling import centre_and_spread
 from .privacy.events import Event
 from .run import Run
+from .validate import one_of
 
+SCALES = ("auto", "unit-norm", "bounds", "private", "none")
 FARTHEST = 4.0  # spreads from the mean that a privately scaled feature may be
 LEAST_NOISE = 1.0  # noise multiplier of a mean over a sampled lot: with less, sampling no longer makes it cheap
 
@@ -28,7 +30,13 @@ class Head:
     """
 
     def __init__(self, scale: str, bounds: Any, shape: tuple[int, ...], ours: bool, classification: bool) -> None:
-        self.scale, self.shape, self.ours = scale, shape, ours and scale != "none"
+        one_of(SCALES, scale=scale)
+        if (scale == "bounds") > (bounds is not None) or bounds is not None and scale not in ("auto", "bounds"):
+            raise ParameterError(f"expected public bounds=(low, high) with scale='bounds' and with no other, got scale={scale!r} "
+                                 f"and bounds={bounds!r:.80}")
+        auto = "bounds" if bounds is not None else "unit-norm" if ours else "none"
+        self.scale = scale = auto if scale == "auto" else scale
+        self.shape, self.ours = shape, ours and scale != "none"
         self.centred = self.ours and classification and scale != "private"
         self.row_norm = ROW_NORM if self.ours else 1.0
         self.bounds = None if bounds is None else _checked(bounds)

@@ -16,6 +16,14 @@ from minidp.run.verify import verify
 ROWS = 1200
 
 
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch, request):
+    """No picture is drawn, and nothing forced to the disk, but where the run's files are what is tested."""
+    if "tmp_path" not in request.fixturenames:
+        monkeypatch.setattr("minidp.run.run.save_curves", lambda path, *rest, **named: Path(path).touch())
+        monkeypatch.setattr("os.fsync", lambda descriptor: None)
+
+
 def problem(seed=3, rows=ROWS):
     """x (rows, 6), text labels of three classes."""
     rng = np.random.default_rng(seed)
@@ -192,8 +200,8 @@ def test_a_budget_that_buys_nothing_is_refused():
 
 
 @pytest.mark.parametrize("named, words", [
-    ({"bounds": (3, 1)}, "low < high"), ({"scale": "bounds"}, "needs bounds"), ({"scale": "zscore"}, "to be one of"),
-    ({"scale": "private", "bounds": (0, 1)}, "one or the other"), ({"lot_size": 10**6}, "at most the"),
+    ({"bounds": (3, 1)}, "low < high"), ({"scale": "bounds"}, "public bounds"), ({"scale": "zscore"}, "to be one of"),
+    ({"scale": "private", "bounds": (0, 1)}, "with no other"), ({"lot_size": 10**6}, "at most the"),
     ({"dataset_size": 0}, "at least 1"), ({"delta": 2.0}, "delta=2.0"), ({"example_weight": [1.0]}, "same number"),
 ])
 def test_arguments_that_do_not_fit_are_named(named, words):

@@ -10,7 +10,8 @@ from ..cli import number, whole_number
 from ..data.own import rows_not_finite
 from ..errors import DataError, ParameterError
 from ..files import atomic_write
-from ..fitting import SCALES, fit
+from ..fitting import fit
+from ..heads import SCALES
 from ..numbers import upper_text
 from ..run import load_model
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
