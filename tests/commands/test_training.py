@@ -122,7 +122,7 @@ def test_a_regression_prints_r2_and_predicts_numbers(here, capsys):
     found = predictions("y.csv")[1][:, 0].astype(float)
     assert (found == minidp.load_model("mine/model.npz").predict(x[500:])).all()
     left = ((target[500:] - found) ** 2).sum() / ((target[500:] - target[500:].mean()) ** 2).sum()
-    assert result["test_r2"] == pytest.approx(1 - left, rel=1e-12) and result["test_accuracy"] is None
+    assert result["test_r2"] == pytest.approx(1 - left, rel=1e-6) and result["test_accuracy"] is None
     assert f"test          R2 {result['test_r2']:.2%}" in said
 
 
