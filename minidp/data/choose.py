@@ -38,7 +38,9 @@ def load(dataset: str = "auto", data_dir: StrPath | None = None, on_notice: Call
         except DataUnavailableError as error:
             if dataset == "mnist":
                 raise
-            on_notice(f"{error}; using the drawn digits instead")
+            on_notice("MNIST cannot be had: using the drawn digits instead. Why, and what to do:")
+            for line in str(error).split("; "):
+                on_notice(f"  {line}")
     found = load_strokes(sizes, on_notice=on_notice, progress=progress)
     on_notice(found.notice)
     return found
