@@ -4,10 +4,10 @@ A module of this package has a function for each of its commands: it takes the c
 and the example, and returns the function of the parsed flags that runs the command and returns the exit status
 (None is 0). A new family of commands is one file, and one row for each command in COMMANDS.
 """
-import argparse
 import sys
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
+from platform import python_version
 
 from .. import __version__
 from ..cli import Parser, error_line
@@ -26,23 +26,14 @@ COMMANDS = {  # name: module, what it does
 }
 
 
-class _Version(argparse.Action):
-    def __call__(self, parser, *_):
-        from importlib import metadata
-        from platform import python_version
-
-        print(f"minidp {__version__}, NumPy {metadata.version('numpy')}, Python {python_version()}")
-        parser.exit()
-
-
 def build_parser(loaded=tuple(COMMANDS)):
     """The parser; only the commands `loaded` get their flags, for which their modules are imported."""
     module = Path(sys.argv[0]).name == "__main__.py"
-    parser = Parser(prog="python -m minidp" if module else "minidp",
-                    description="Differential privacy: what a run costs, how much noise it needs, whether its files hold.",
-                    epilog="example: %(prog)s epsilon --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --delta 1e-5\n"
-                           "each command takes --help")
-    parser.add_argument("--version", nargs=0, action=_Version, help="print the versions of minidp, NumPy and Python")
+    parser = Parser(prog="python -m minidp" if module else "minidp", description="Differential privacy: what a run "
+                    "costs, how much noise it needs, whether its files hold.", epilog="example: %(prog)s epsilon --delta 1e-5 "
+                    "--noise-multiplier 4 --sampling-probability 0.01 --steps 1e4\neach command takes --help")
+    parser.add_argument("--version", action="version", help="print the versions of minidp, NumPy and Python",
+                        version=f"minidp {__version__}, NumPy {metadata.version('numpy')}, Python {python_version()}")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser, metavar="COMMAND")
     for name, (module, what) in COMMANDS.items():
         sub = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")

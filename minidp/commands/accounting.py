@@ -8,37 +8,25 @@ from ..mechanism import PoissonSampler
 from ..numbers import lower_text, upper_text
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from ..validate import count as check_count
-from .output import add_json, row_to_quote, show, table
-from .setting import (add_accountants, add_delta, add_group, add_ledger, add_length, add_noise, add_sampling, check_relation,
-                      described, ledger_of, names_of, noise_of, release_event, sampler_of, steps_of)
+from .output import row_to_quote, show, table
+from .setting import LENGTH, SAMPLING, add, add_run, described, ledger_of, names_of, release_event, sampler_of, steps_of
 
 
 def epsilon(parser):
     """Flags of `epsilon`."""
-    _comparison(parser)
-    add_delta(parser)
-    parser.epilog = ("examples: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --delta 1e-5\n"
-                     "          %(prog)s --noise-multiplier 1.1 --dataset-size 60000 --lot-size 256 --epochs 60 --delta 1e-5\n"
-                     "          %(prog)s --ledger runs/mine/ledger.json --delta 1e-5")
+    add_run(parser, *LENGTH, "--ledger", "--delta")
+    parser.epilog = ("examples:\n  %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --delta 1e-5\n"
+                     "  %(prog)s --noise-multiplier 1 --dataset-size 6e4 --lot-size 256 --epochs 9 --delta 1e-5\n"
+                     "  %(prog)s --ledger runs/mine/ledger.json --delta 1e-5")
     return lambda args: _compare(args, {"delta": args.delta})
 
 
 def delta(parser):
     """Flags of `delta`."""
-    _comparison(parser)
+    add_run(parser, *LENGTH, "--ledger")
     parser.add_argument("--epsilon", type=number, required=True, help="epsilon of (epsilon, delta)-DP, at least 0")
     parser.epilog = "example: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --epsilon 1"
     return lambda args: _compare(args, {"epsilon": args.epsilon})
-
-
-def _comparison(parser):
-    add_noise(parser)
-    add_sampling(parser)
-    add_length(parser)
-    add_ledger(parser)
-    add_accountants(parser)
-    add_group(parser)
-    add_json(parser)
 
 
 def _compare(args, given):
@@ -59,16 +47,9 @@ def _compare(args, given):
 
 def calibrate(parser):
     """Flags of `calibrate`."""
-    parser.add_argument("--target-epsilon", type=number, required=True, metavar="EPSILON",
-                        help="epsilon that must not be exceeded")
-    add_delta(parser)
-    add_noise(parser, several=False)
-    add_sampling(parser)
-    add_length(parser)
-    add_group(parser)
+    add(parser, "--target-epsilon", "--delta", "--noise-multiplier", *SAMPLING, *LENGTH, "--group-size", "--json")
     parser.add_argument("--accountant", choices=list(ACCOUNTANTS), help="whose figure holds the target (default: "
                         "loss_distribution; renyi with --sampler fixed)")
-    add_json(parser)
     parser.epilog = (
         "Two of noise, sampling and length are given, and the third is found:\n"
         "  %(prog)s --target-epsilon 2 --delta 1e-5 --dataset-size 60000 --lot-size 600 --epochs 100\n"
@@ -83,44 +64,43 @@ def _calibrate(args):
     from ..privacy.group_privacy import GroupAccountant
 
     missing = [what for what, flags in (
-        ("noise", (args.noise_multiplier,)), ("length", (args.steps, args.epochs)),
-        ("sampling", (args.sampling_probability, args.lot_size))) if flags == (None,) * len(flags)]
+        ("noise_multiplier", {args.noise}), ("steps", {args.steps, args.epochs}),
+        ("sampling_probability", {args.sampling_probability, args.lot_size})) if flags == {None}]
     if len(missing) != 1:
         raise ParameterError("expected two of these three, to find the third: --noise-multiplier; --steps or --epochs; "
                              "--sampling-probability, or --dataset-size and --lot-size")
     (missing,), goal = missing, (args.target_epsilon, args.delta)
-    sampler = PoissonSampler(1.0) if missing == "sampling" else sampler_of(args)
-    accountant = make(args.accountant or ("renyi" if args.sampler == "fixed" else "loss_distribution"), sampler.relation)
+    sampler = sampler_of(args, PoissonSampler(1.0) if missing == "sampling_probability" else None)
+    default = "renyi" if args.sampler == "fixed" else "loss_distribution"
+    accountant = make(args.accountant or default, sampler.relation)
     if accountant.kind != "bound":
         print(f"NOTICE: {accountant.name} is no bound ({accountant.kind}): the true epsilon may exceed the target; "
               "--accountant loss_distribution, renyi or moments holds it", file=sys.stderr)
     held = GroupAccountant(accountant, args.group_size) if args.group_size != 1 else accountant
-    if missing == "noise":
+    if missing == "noise_multiplier":
         steps = steps_of(args, sampler)
-        noise = noise_multiplier_for(held, lambda sigma: ledger_of(args, sampler, (sigma,), steps), *goal)
-        ledger, found = ledger_of(args, sampler, (noise,), steps), {"noise_multiplier": noise}
-    elif missing == "length":
-        event, before = release_event(noise_of(args), sampler.relation), ledger_of(args, sampler, noise_of(args), 0)
-        found = {"steps": max_steps(held, before, lambda n: [sampler.charges(event, n)], *goal)}
-        ledger = ledger_of(args, sampler, noise_of(args), found["steps"])
+        ledger_with = lambda sigma: ledger_of(args, sampler, (sigma,), steps)
+        found = noise_multiplier_for(held, ledger_with, *goal)
+        text = upper_text(found, 6)     # rounded so that what is printed costs no more than what was found
+    elif missing == "steps":
+        ledger_with = lambda steps: ledger_of(args, sampler, args.noise, steps)
+        event = release_event(args.noise, sampler.relation)
+        text = found = max_steps(held, ledger_with(0), lambda steps: [sampler.charges(event, steps)], *goal)
     else:
         if args.sampler not in (None, "poisson") or args.steps is None:
             raise ParameterError("a sampling probability is found for --sampler poisson and --steps only")
-        check_relation(args, sampler)
-        share = sampling_probability_for(
-            held, lambda q: ledger_of(args, PoissonSampler(q), noise_of(args), args.steps), *goal)
-        ledger, found = ledger_of(args, PoissonSampler(share), noise_of(args), args.steps), {"sampling_probability": share}
-        if args.dataset_size is not None:
-            check_count(1, dataset_size=args.dataset_size)
-            found["lot_size"] = int(share * args.dataset_size)
-            if not found["lot_size"]:
-                raise BudgetExceededError(f"a sampling probability of {lower_text(share)} leaves no whole example of "
-                                          f"{args.dataset_size} in a lot; raise the target or the noise, or take fewer steps")
+        ledger_with = lambda q: ledger_of(args, PoissonSampler(q), args.noise, args.steps)
+        found = sampling_probability_for(held, ledger_with, *goal)
+        text = lower_text(found, 6)
+    ledger, record, texts = ledger_with(found), {missing: found}, {missing: text}
+    if missing == "sampling_probability" and args.dataset_size is not None:
+        check_count(1, dataset_size=args.dataset_size)
+        record["lot_size"] = texts["lot_size"] = int(found * args.dataset_size)
+        if not record["lot_size"]:
+            raise BudgetExceededError(f"a sampling probability of {text} leaves no whole example of "
+                                      f"{args.dataset_size} in a lot; raise the target or the noise, or take fewer steps")
     bound = held.epsilon(ledger, args.delta)
-    # rounded so that what is printed costs no more than what was found
-    texts = {name: upper_text(value, 6) if name == "noise_multiplier" else lower_text(value, 6)
-             if name == "sampling_probability" else value for name, value in found.items()}
-    show(args, {**found, "epsilon": bound.to_json(), "delta": args.delta, "accountant": accountant.name,
+    show(args, {**record, "epsilon": bound.to_json(), "delta": args.delta, "accountant": accountant.name,
                 "kind": accountant.kind, "ledger": ledger.to_json()},
          [*(f"{name.replace('_', ' ')}  {text}" for name, text in texts.items()),
           f"epsilon  {upper_text(bound.upper, 6)} at delta {args.delta:g} ({accountant.name}, {accountant.kind})"])

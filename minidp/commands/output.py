@@ -7,11 +7,6 @@ from ..errors import ParameterError
 from ..numbers import bound_texts
 
 
-def add_json(parser):
-    """The flag for `show`."""
-    parser.add_argument("--json", action="store_true", help="print JSON in place of the table")
-
-
 def show(args, record, lines):
     """Print the record as JSON with --json, else the lines."""
     print(json.dumps(record, indent=2, allow_nan=False) if args.json else "\n".join(lines))
@@ -29,13 +24,8 @@ def table(found, what, below=math.inf):
     rows, quoted = [("accountant", f"{what} lower", "estimate", "upper", "kind", "")], row_to_quote(found, below)
     for name, (bound, kind, note) in found.items():
         rows.append((name, *bound_texts(bound, 6), kind, note + ("  <- quote this" if name == quoted else "")))
-    widths = [max(len(row[i]) for row in rows) for i in range(5)]
-    return ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[5]]).rstrip() for row in rows]
-
-
-def add_force(parser):
-    """The flag for `check_new`."""
-    parser.add_argument("--force", action="store_true", help="replace files that are there already")
+    widths = [max(map(len, column)) for column in [*zip(*rows)][:5]]
+    return ["  ".join([*map(str.ljust, row, widths), row[5]]).rstrip() for row in rows]
 
 
 def check_new(args, *paths):

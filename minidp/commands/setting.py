@@ -1,4 +1,4 @@
-"""Flags that describe a run (noise, sampling, length, what comes before), and the ledger that follows from them."""
+"""Flags that several commands share, and the ledger of the run that they describe."""
 import math
 from pathlib import Path
 
@@ -13,93 +13,73 @@ from ..validate import count as check_count
 from ..validate import in_range, positive_finite
 
 MOST_STEPS = 10**12
-BOUNDS = "bounds"       # of --accountant: all that guarantee what they say
-DESCRIBING = ("noise_multiplier", "noise_multipliers", "sampling_probability", "dataset_size", "lot_size", "steps", "epochs",
-              "pca_noise_multiplier", "sampler", "relation")
+NOISE = ("--noise-multiplier", "--noise-multipliers")
+LENGTH = ("--steps", "--epochs")
+SAMPLING = ("--sampling-probability", "--dataset-size", "--lot-size", "--sampler", "--relation",
+            "--pca-noise-multiplier")
+FLAGS = {
+    "--noise-multiplier": dict(type=lambda text: (number(text),), dest="noise", metavar="SIGMA",
+                               help="noise standard deviation / clip norm"),
+    "--noise-multipliers": dict(type=lambda text: tuple(map(number, text.split(","))), dest="noise",
+                                metavar="SIGMA,...", help="those of the layers of one joint step, such as 4,4"),
+    "--sampling-probability": dict(type=number, metavar="Q", help="each example's chance per step: 0.01 or 1/60"),
+    "--dataset-size": dict(type=whole_number, metavar="N", help="public number of examples; with --lot-size q = L / N"),
+    "--lot-size": dict(type=whole_number, metavar="L", help="examples per step, on average with --sampler poisson"),
+    "--sampler": dict(choices=tuple(SAMPLERS), help="each example with probability q (poisson, the default), L of N "
+                      "without replacement (fixed), or a shuffled order cut into lots, which gains nothing (shuffle)"),
+    "--relation": dict(choices=[relation.value for relation in NeighbouringRelation],
+                       help="which data sets are neighbours; the sampler says it, and another one is refused"),
+    "--pca-noise-multiplier": dict(type=number, metavar="SIGMA", help="noise of DP-PCA before the first step"),
+    "--steps": dict(type=whole_number, metavar="T", help="number of steps, such as 1e4"),
+    "--epochs": dict(type=number, metavar="E", help="passes over the data: E / q steps, rounded up"),
+    "--ledger": dict(metavar="FILE", help="ledger.json of a run, or its folder, in place of noise, sampling and steps"),
+    "--accountant": dict(choices=["bounds", "all", *ACCOUNTANTS], default="bounds",
+                         help="whose figure: all that are bounds, all, or one by name (default: %(default)s)"),
+    "--all": dict(dest="accountant", action="store_const", const="all",
+                  help="--accountant all: approximations and comparisons too, which guarantee nothing"),
+    "--group-size": dict(type=whole_number, default=1, metavar="K", help="examples of each person (default: 1)"),
+    "--delta": dict(type=number, required=True, help="delta of (epsilon, delta)-DP, in (0, 1)"),
+    "--target-epsilon": dict(type=number, required=True, metavar="EPSILON", help="epsilon that must not be exceeded"),
+    "--json": dict(action="store_true", help="print JSON in place of the table"),
+    "--force": dict(action="store_true", help="replace files that are there already"),
+}
 
 
-def add_noise(parser, several=True):
-    """--noise-multiplier, and --noise-multipliers of several layers."""
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument("--noise-multiplier", type=number, metavar="SIGMA", help="noise standard deviation / clip norm")
-    if several:
-        group.add_argument("--noise-multipliers", type=_numbers, metavar="SIGMA,...",
-                           help="those of the layers of one joint step, such as 4,4")
+def add(parser, *names):
+    """Add these of the shared flags."""
+    for name in names:
+        parser.add_argument(name, **FLAGS[name])
 
 
-def add_sampling(parser):
-    """How lots are drawn, and what comes before the first step."""
-    add = parser.add_argument
-    add("--sampling-probability", type=number, metavar="Q", help="chance of each example per step, such as 0.01 or 1/60")
-    add("--dataset-size", type=whole_number, metavar="N", help="public number of training examples; with --lot-size, in place "
-        "of the probability, which is then L / N")
-    add("--lot-size", type=whole_number, metavar="L", help="examples per step, on average with --sampler poisson")
-    add("--sampler", choices=tuple(SAMPLERS), help="how lots are drawn: each example by itself with probability q, L of N "
-        "without replacement, or a shuffled order that is cut into lots and gains nothing (default: poisson)")
-    add("--relation", choices=[relation.value for relation in NeighbouringRelation], help="when two data sets are neighbours; "
-        "it follows from the sampler (add_remove, replace_one, zero_out), and another one is refused")
-    add("--pca-noise-multiplier", type=number, metavar="SIGMA", help="noise of DP-PCA before the first step")
-
-
-def add_length(parser, steps="number of steps"):
-    """--steps, or --epochs."""
-    parser.add_argument("--steps", type=whole_number, metavar="T", help=f"{steps}, such as 1e4")
-    parser.add_argument("--epochs", type=number, metavar="E", help="passes over the data in place of steps: E / q of them, "
-                        "rounded up")
-
-
-def add_ledger(parser):
-    """--ledger, in place of everything that describes a run."""
-    parser.add_argument("--ledger", metavar="FILE", help="ledger.json of a run, or its folder, in place of noise, sampling and "
-                        "steps")
-
-
-def add_accountants(parser):
-    """--accountant and --all."""
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument("--accountant", choices=[BOUNDS, "all", *ACCOUNTANTS], default=BOUNDS,
-                       help="whose figure: all that are bounds, all, or one by name (default: %(default)s)")
-    group.add_argument("--all", dest="accountant", action="store_const", const="all",
-                       help="the same as --accountant all: approximations and comparisons too, which guarantee nothing")
-
-
-def add_group(parser):
-    """--group-size."""
-    parser.add_argument("--group-size", type=whole_number, default=1, metavar="K",
-                        help="examples that one person contributes, who is to be protected (default: 1)")
-
-
-def add_delta(parser):
-    """--delta."""
-    parser.add_argument("--delta", type=number, required=True, help="delta of (epsilon, delta)-DP, in (0, 1)")
+def add_run(parser, *more):
+    """The flags of a run for commands that compare accountants, and `more`."""
+    add(parser.add_mutually_exclusive_group(), *NOISE)
+    add(parser, *SAMPLING, *more, "--group-size", "--json")
+    add(parser.add_mutually_exclusive_group(), "--accountant", "--all")
 
 
 def names_of(args, every=tuple(ACCOUNTANTS)):
     """The accountants asked for, of `every` one."""
-    if args.accountant == BOUNDS:
+    if args.accountant == "bounds":
         return [name for name in every if make(name).kind == "bound"]
     return list(every) if args.accountant == "all" else [args.accountant]
 
 
-def sampler_of(args):
-    """The sampler that the flags describe. Raises ParameterError unless they do so in exactly one way."""
+def sampler_of(args, sampler=None):
+    """`sampler`, or the one of the flags. Raises ParameterError unless they describe it in exactly one way."""
     name, sizes = args.sampler or "poisson", (args.dataset_size, args.lot_size)
-    if args.sampling_probability is not None and sizes == (None, None) and name == "poisson":
-        sampler = PoissonSampler(args.sampling_probability)
-    elif args.sampling_probability is None and None not in sizes:
-        sampler = make_sampler(name, *sizes)
-    else:
-        either = "either --sampling-probability or " if name == "poisson" else f"with --sampler {name} "
-        raise ParameterError(f"expected {either}--dataset-size and --lot-size")
-    check_relation(args, sampler)
-    return sampler
-
-
-def check_relation(args, sampler):
-    """Raise ParameterError where --relation is not the one that the sampler's analysis is proved for."""
+    if sampler is None:
+        if args.sampling_probability is not None and sizes == (None, None) and name == "poisson":
+            sampler = PoissonSampler(args.sampling_probability)
+        elif args.sampling_probability is None and None not in sizes:
+            sampler = make_sampler(name, *sizes)
+        else:
+            either = "either --sampling-probability or " if name == "poisson" else f"with --sampler {name} "
+            raise ParameterError(f"expected {either}--dataset-size and --lot-size")
     if args.relation not in (None, sampler.relation.value):
-        raise ParameterError(f"expected --relation {sampler.relation.value}, for which --sampler {args.sampler or 'poisson'} is "
-                             f"analysed, got {args.relation}; leave it out, or name another sampler")
+        raise ParameterError(f"expected --relation {sampler.relation.value}, for which --sampler {name} is analysed, "
+                             f"got {args.relation}; leave it out, or name another sampler")
+    return sampler
 
 
 def lots_per_epoch(sampler):
@@ -109,28 +89,16 @@ def lots_per_epoch(sampler):
     return sampler.dataset_size / sampler.lot_size
 
 
-def steps_in(epochs, sampler):
-    """So many epochs as steps, rounded up."""
-    positive_finite(epochs=epochs)
-    steps = epochs * lots_per_epoch(sampler)
-    in_range(0, MOST_STEPS, steps=steps)
-    return math.ceil(steps)
-
-
 def steps_of(args, sampler):
     """The number of steps that the flags describe. Raises ParameterError unless they do so in exactly one way."""
     if (args.steps is None) == (args.epochs is None):
         raise ParameterError("expected either --steps or --epochs")
-    return steps_in(args.epochs, sampler) if args.steps is None else args.steps
-
-
-def noise_of(args):
-    """The noise multipliers of one step. Raises ParameterError where there are none."""
-    several = getattr(args, "noise_multipliers", None)
-    if several is None and args.noise_multiplier is None:
-        raise ParameterError("expected --noise-multiplier" + (", or --ledger FILE for a run that is done"
-                                                              if hasattr(args, "ledger") else ""))
-    return several or (args.noise_multiplier,)
+    if args.steps is not None:
+        return args.steps
+    positive_finite(epochs=args.epochs)
+    steps = args.epochs * lots_per_epoch(sampler)
+    in_range(0, MOST_STEPS, steps=steps)
+    return math.ceil(steps)
 
 
 def release_event(noises, relation):
@@ -143,6 +111,9 @@ def release_event(noises, relation):
 
 def ledger_of(args, sampler, noises, steps):
     """The ledger of PCA, if there is one, and of `steps` steps with these noise multipliers."""
+    if noises is None:
+        raise ParameterError("expected --noise-multiplier" + (", or --ledger FILE for a run that is done"
+                                                              if hasattr(args, "ledger") else ""))
     check_count(0, steps=steps)
     in_range(0, MOST_STEPS, steps=steps)
     ledger = Ledger(sampler.relation)
@@ -157,8 +128,9 @@ def described(args):
     if getattr(args, "ledger", None) is None:
         sampler = sampler_of(args)
         steps = steps_of(args, sampler)
-        return ledger_of(args, sampler, noise_of(args), steps), title_of(args, sampler, steps)
-    given = [f"--{name.replace('_', '-')}" for name in DESCRIBING if getattr(args, name) is not None]
+        return ledger_of(args, sampler, args.noise, steps), title_of(args, sampler, steps)
+    given = [name for name in (NOISE[0], *SAMPLING, *LENGTH)
+             if getattr(args, FLAGS[name].get("dest", name[2:].replace("-", "_"))) is not None]
     if given:
         raise ParameterError(f"--ledger says what was done; leave out {', '.join(given)}")
     path = Path(args.ledger)
@@ -169,15 +141,9 @@ def described(args):
 
 def title_of(args, sampler, steps):
     """The setting in one line."""
-    noise = ", ".join(f"{sigma:g}" for sigma in noise_of(args))
+    noise = ", ".join(f"{sigma:g}" for sigma in args.noise)
     before = "" if args.pca_noise_multiplier is None else f", PCA with sigma {args.pca_noise_multiplier:g}"
-    if isinstance(sampler, PoissonSampler):
-        lots = f"sampling probability {sampler.sampling_probability:.4g}"
-    else:
-        lots = f"{args.sampler} lots of {sampler.lot_size} from {sampler.dataset_size}"
+    lots = (f"sampling probability {sampler.sampling_probability:.4g}" if isinstance(sampler, PoissonSampler) else
+            f"{args.sampler} lots of {sampler.lot_size} from {sampler.dataset_size}")
     group = f", groups of {args.group_size}" if args.group_size > 1 else ""
     return f"sigma {noise}, {lots}, {steps} steps{before}, {sampler.relation.value}{group}"
-
-
-def _numbers(text):
-    return tuple(number(part) for part in text.split(","))

@@ -5,6 +5,9 @@ import sys
 from argparse import ArgumentTypeError
 from pathlib import Path
 from shlex import quote
+from types import SimpleNamespace
+
+import numpy as np
 
 from ..cli import number, whole_number
 from ..data.own import rows_not_finite
@@ -12,60 +15,51 @@ from ..errors import DataError, ParameterError
 from ..files import atomic_write
 from ..fitting import fit
 from ..heads import SCALES
-from ..numbers import upper_text
 from ..run import load_model
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
 from ..run.record import quote_line, row_to_quote
-from .output import add_force, add_json, check_new, show
+from .output import check_new, show
 from .reading import labels_of, read_csv, read_npy, read_npz, read_training
+from .setting import add as add_shared
 
-PASSED = ("delta", "target_bounds", "scale", "bounds", "hidden", "dataset_size", "group_size", "lot_size", "steps", "clip_norm",
-          "learning_rate", "ledger", "device", "seed")  # flags that fit takes as they are
+PASSED = ("delta", "target_bounds", "scale", "bounds", "hidden", "dataset_size", "group_size", "lot_size", "steps",
+          "clip_norm", "learning_rate", "ledger", "device", "seed")  # flags that fit takes as they are
 
 
 def train(parser):
     """Flags of `train`."""
     parser._negative_number_matcher = re.compile(r"-[\d.]")  # of argparse: so that -1,1 is a value and no flag
-    add = parser.add_argument
-    add("data", nargs="?", metavar="DATA", help=".npz with x_train, y_train and, of a public test set, x_test, y_test; or "
-        ".csv with names in its first line, numbers below, and --label")
-    add("--x", metavar="FILE", help=".npy file of training inputs in place of DATA: (N, ...) numbers, read as they are needed")
+    add, rule = parser.add_argument, "(default: by a rule in N, epsilon, delta and the number of parameters)"
+    add("data", nargs="?", metavar="DATA", help=".npz with x_train, y_train and, of a public test set, x_test, y_test; "
+        "or .csv with names in its first line, numbers below, and --label")
+    add("--x", metavar="FILE", help=".npy file of training inputs in place of DATA: (N, ...) numbers, read as needed")
     add("--y", metavar="FILE", help=".npy file of their labels, or of numbers to predict")
-    add("--x-test", metavar="FILE", help=".npy file of a public test set's inputs: it is evaluated, and chooses nothing")
+    add("--x-test", metavar="FILE", help=".npy file of a public test set, which is evaluated and chooses nothing")
     add("--y-test", metavar="FILE", help=".npy file of their labels or numbers")
     add("--label", metavar="COLUMN", help="column of a .csv file that is to be predicted; all others are inputs")
-    add("--target-epsilon", type=number, required=True, metavar="EPSILON", help="epsilon that must not be exceeded")
     add("--delta", type=number, help="delta of (epsilon, delta)-DP (default: the power of ten at or below 1 / (10 N))")
-    add("--out", required=True, metavar="DIR", help="folder for the run's files; the same command goes on with a run that "
-        "was interrupted, and a folder with another run is refused")
-    add("--classes", metavar="A,B,...", help="public list of classes (default: the labels that are there, which the "
-        "statement then names as not protected)")
-    add("--target-bounds", type=_pair, metavar="LOW,HIGH", help="public bounds of a regression: its targets are clipped to "
-        "them")
-    add("--scale", choices=SCALES, default="auto", help="rows divided by their length, public --bounds, a noisy mean and "
-        "spread that are charged, or nothing (default: bounds if they are given, else unit-norm)")
-    add("--bounds", type=_pair, metavar="LOW,HIGH", help="public bounds of all inputs, such as 0,255 (for bounds of each "
-        "input: minidp.fit in Python)")
-    add("--hidden", type=_sizes, default=(), metavar="SIZE,...", help="sizes of hidden layers, such as 64 or 64,32 "
-        "(default: none, which is logistic or linear regression)")
-    add("--dataset-size", type=whole_number, metavar="N", help="public number of rows (default: that of the data, which "
-        "the statement then names as not protected)")
-    add("--group-size", type=whole_number, default=1, metavar="K", help="rows that one person contributes: the statement "
-        "also says what the run costs K rows (default: 1)")
-    chosen = "(default: by a rule in N, epsilon, delta and the number of parameters)"
-    add("--lot-size", type=whole_number, metavar="L", help=f"rows per step, on average {chosen}")
-    add("--steps", type=whole_number, metavar="T", help=f"number of steps {chosen}")
-    add("--clip-norm", type=number, metavar="C", help=f"bound on the norm of each row's gradient {chosen}")
-    add("--learning-rate", type=number, metavar="RATE", help=f"length of a step, times the gradient {chosen}")
-    add("--ledger", metavar="FILE", help="ledger that several runs on the same data share: charged before any noise is "
-        "drawn, and the sum is printed")
-    add("--no-check", action="store_true", help="train even if rows are not finite or labels belong to no class: such "
-        "rows contribute nothing (default: stop before the first charge)")
+    add("--out", required=True, metavar="DIR", help="folder for the run's files; the same command goes on with a run "
+        "that was interrupted, and a folder with another run is refused")
+    add("--classes", metavar="A,B,...", help="public list of classes (default: those there, not protected)")
+    add("--target-bounds", type=_pair, metavar="LOW,HIGH", help="public bounds of a regression, which clip its targets")
+    add("--scale", choices=SCALES, default="auto", help="rows divided by their length, public --bounds, a noisy mean "
+        "and spread that are charged, or nothing (default: bounds if they are given, else unit-norm)")
+    add("--bounds", type=_pair, metavar="LOW,HIGH", help="public bounds of all inputs, such as 0,255")
+    add("--hidden", type=lambda text: tuple(map(whole_number, text.split(","))), default=(), metavar="SIZE,...",
+        help="sizes of hidden layers, such as 64,32 (default: none, which is logistic or linear regression)")
+    add("--dataset-size", type=whole_number, metavar="N", help="public number of rows (default: theirs, not protected)")
+    add("--lot-size", type=whole_number, metavar="L", help=f"rows per step, on average {rule}")
+    add("--steps", type=whole_number, metavar="T", help=f"number of steps {rule}")
+    add("--clip-norm", type=number, metavar="C", help=f"bound on the norm of each row's gradient {rule}")
+    add("--learning-rate", type=number, metavar="RATE", help=f"length of a step, times the gradient {rule}")
+    add("--ledger", metavar="FILE", help="ledger that runs on the same data share, charged first; the sum is printed")
+    add("--no-check", action="store_true", help="train even if rows are not finite or labels belong to no class: they "
+        "contribute nothing (default: stop before the first charge)")
     add("--device", default="cpu", help="where to compute: cpu, gpu, gpu:N or auto (default: %(default)s)")
     add("--quiet", action="store_true", help="no bar, and only the last three lines")
-    add_json(parser)
-    add("--seed", type=whole_number, help="for tests only: whoever knows the seed can subtract the noise, so nothing of "
-        "such a run may be released")
+    add("--seed", type=whole_number, help="for tests only: whoever knows the seed can subtract the noise, so nothing "
+        "of such a run may be released")
+    add_shared(parser, "--target-epsilon", "--group-size", "--json")
     parser.epilog = (
         "examples: %(prog)s data.npz --target-epsilon 1 --delta 1e-4 --scale unit-norm --hidden 64 --out runs/mine\n"
         "          %(prog)s table.csv --label price --target-bounds 0,1e6 --target-epsilon 2 --out runs/price\n"
@@ -80,11 +74,13 @@ def _train(args):
     done = (folder / RESULT).exists()
     try:
         x, y, test = _data(args)
-        model = fit(x, y, epsilon=args.target_epsilon, classes=_classes(args.classes, y), test=test, folder=args.out,
-                    check=not args.no_check, quiet=args.quiet or args.json, **{name: getattr(args, name) for name in PASSED})
+        classes = None if args.classes is None else _classes(args.classes, y.dtype.kind)
+        model = fit(x, y, epsilon=args.target_epsilon, classes=classes, test=test, folder=args.out,
+                    check=not args.no_check, quiet=args.quiet or args.json, **{key: vars(args)[key] for key in PASSED})
     except KeyboardInterrupt:
-        print(f"interrupted; the same command goes on with the run in {folder}, and `minidp verify {folder}` says what is "
-              "spent so far" if (folder / CONFIG).exists() else "interrupted before anything was charged", file=sys.stderr)
+        print(f"interrupted; the same command goes on with the run in {folder}, and `minidp verify {folder}` says what "
+              "is spent so far" if (folder / CONFIG).exists() else "interrupted before anything was charged",
+              file=sys.stderr)
         return 130
     if done:
         print(f"{folder}: finished before, and nothing was trained now", file=sys.stderr)
@@ -105,12 +101,13 @@ def _data(args):
     suffix = None if args.data is None else Path(args.data).suffix.lower()
     if (args.label is not None) != (suffix == ".csv"):
         raise ParameterError("expected --label COLUMN with a .csv file, and only there")
-    if args.data is None:
+    if suffix is None:
         return *map(read_npy, single), None if None in of_test else tuple(map(read_npy, of_test))
     if suffix == ".csv":
-        x, cells = read_csv(args.data, args.label)
-        as_text = args.classes is not None and not _numeric(args.classes.split(","))
-        return x, labels_of(args.data, args.label, cells, as_text), None
+        names, values, cells = read_csv(args.data, args.label)
+        as_text = args.classes is not None and _classes(args.classes).dtype.kind == "U"
+        table = SimpleNamespace(columns=names, to_numpy=lambda: values)     # fit takes it as a data frame
+        return table, labels_of(args.data, args.label, cells, as_text), None
     if suffix != ".npz":
         raise ParameterError(f"{args.data}: expected a .npz or a .csv file; .npy files go with --x and --y")
     x, y, test, unused = read_training(args.data)
@@ -119,20 +116,12 @@ def _data(args):
     return x, y, test
 
 
-def _classes(text, y):
-    """--classes in the type of the labels."""
-    if text is None:
-        return None
+def _classes(text, kind="?"):
+    """--classes in the type of labels of this kind."""
     names = [name.strip() for name in text.split(",")]
-    if y.dtype.kind == "b" and {name.lower() for name in names} == {"true", "false"}:
-        return [False, True]
-    if y.dtype.kind in "US" or not _numeric(names):
-        return names
-    return [int(name) if re.fullmatch(r"[-+]?\d+", name) else float(name) for name in names]
-
-
-def _numeric(names):
-    return all(re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", name.strip(), re.IGNORECASE) for name in names)
+    if kind == "b" and {name.lower() for name in names} == {"true", "false"}:
+        return np.array([False, True])
+    return np.array(names) if kind in "US" or "" in names else labels_of("--classes", text, names)
 
 
 def _pair(text):
@@ -144,21 +133,16 @@ def _pair(text):
     return found
 
 
-def _sizes(text):
-    """A flag's sizes of layers."""
-    return tuple(map(whole_number, text.split(",")))
-
-
 def predict(parser):
     """Flags of `predict`."""
     add = parser.add_argument
     add("model", metavar="MODEL", help="model.npz of a run, or a file that Fitted.save wrote")
-    add("x", metavar="X", help="rows to predict for: .npy (read as they are needed), .npz, or .csv with names in its first "
-        "line, from which the columns that the model learned from are taken")
+    add("x", metavar="X", help="rows to predict for: .npy (read as they are needed), .npz, or .csv with names in its "
+        "first line, from which the columns that the model learned from are taken")
     add("--key", help="array of a .npz file (default: x or x_test, whichever is there)")
     add("--out", required=True, metavar="FILE", help=".csv file to write: prediction, and below one per line")
     add("--proba", action="store_true", help="write the probability of each class, under the names of the classes")
-    add_force(parser)
+    add_shared(parser, "--force")
     parser.epilog = "example: %(prog)s runs/mine/model.npz x.npy --out y.csv"
     return _predict
 
@@ -173,38 +157,31 @@ def _predict(args):
         header, rows = ["prediction"], model.predict(x)
         rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or rows.shape[1] != len(header):
-        raise ParameterError(f"{args.model}: a model without classes or bounds, whose outputs of shape {rows.shape[1:]} "
-                             "are no predictions; use minidp.load_model in Python")
+        raise ParameterError(f"{args.model}: a model without classes or bounds, whose outputs of shape "
+                             f"{rows.shape[1:]} are no predictions; use minidp.load_model in Python")
     if odd := rows_not_finite(x):
         print(f"NOTICE: {odd} of {x.shape[0]} rows hold a number that is not finite: what is predicted for them means "
               "nothing", file=sys.stderr)
     with atomic_write(args.out) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows.tolist())
+        csv.writer(file, lineterminator="\n").writerows([header, *rows.tolist()])
     print(f"wrote {args.out}: {rows.shape[0]} rows")
 
 
 def _inputs(args, columns):
     """The array of the file X; columns: names of those that the model learned from, None if it was no table."""
-    suffix = Path(args.x).suffix.lower()
+    suffix, wanted = Path(args.x).suffix.lower(), ["x", "x_test"] if args.key is None else [args.key]
     if args.key is not None and suffix != ".npz":
         raise ParameterError(f"expected --key with a .npz file, got {args.x}")
-    if suffix == ".csv":
-        return read_csv(args.x, only=columns if _is_names(columns) else None)[0].to_numpy()
+    if suffix == ".csv":    # anybody may have written the model's file: are these names?
+        named = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
+        return read_csv(args.x, only=columns if named else None)[1]
     if suffix != ".npz":
         return read_npy(args.x)
 
     def pick(keys):
-        wanted = [args.key] if args.key is not None else ["x", "x_test"]
         found = [key for key in wanted if key in keys]
         if len(found) != 1:
-            raise DataError(f"{args.x}: expected the key {' or '.join(wanted)}, got {', '.join(keys)}; name it by --key")
+            raise DataError(f"{args.x}: expected the key {' or '.join(wanted)}, got {', '.join(keys)}; set --key")
         return found
 
     return next(iter(read_npz(args.x, pick)[0].values()))
-
-
-def _is_names(columns):
-    """Whether a model's file, which anybody may have written, holds names there."""
-    return isinstance(columns, list) and all(isinstance(name, str) for name in columns)
