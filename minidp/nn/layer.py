@@ -54,7 +54,6 @@ class Layer:
 
     kind = "layer"
     draws = False  # True if forward takes numbers from `rng`: its batches then run one after the other
-    surrogate = False  # True if the gradients are on purpose not those of forward (a straight-through estimator)
     input_shape: Any = None
 
     def __init__(self, name: str | None = None):

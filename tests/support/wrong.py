@@ -1,77 +1,38 @@
-"""Layers and losses with the mistakes that people make, for the tests of what finds them."""
+"""Layers and losses with the mistakes that people make, and the words in which both trial and audit name them."""
 import numpy as np
 
 from minidp import nn
 from minidp.grads import Explicit
-from minidp.nn.layer import Layer
 
 
-class Centre(Layer):
-    """Subtracts the mean of the batch."""
+class Scaled(nn.Layer):
+    """y = s f(x), one s per feature; dx = s slope(x, dy), and the gradients of s are grads(f(x) dy)."""
 
-    kind = "centre"
+    kind = "scaled"
+
+    def __init__(self, f=np.copy, slope=lambda x, dy: dy, grads=lambda g: {"s": Explicit(g)}):
+        super().__init__()
+        self.f, self.slope, self.grads, self.params = f, slope, grads, {"s": np.full(3, 2.0)}
 
     def compute_y(self, x, rng):
-        return x - x.mean(axis=0), None
+        value = self.f(x)
+        return (value * self.params["s"]).astype(value.dtype), (x, value)
 
     def compute_dx(self, dy, kept):
-        return dy
+        return (self.slope(kept[0], dy) * self.params["s"]).astype(dy.dtype)
+
+    def compute_grads(self, dy, kept):
+        return self.grads(kept[1] * dy)
 
 
-class Cubed(Layer):
-    """y = x^3, kinks nowhere; dx as given by `slope`."""
-
-    kind = "cubed"
-    slope = staticmethod(lambda x: 3 * x**2)
-
-    def compute_y(self, x, rng):
-        return x**3, x
-
-    def compute_dx(self, dy, x):
-        return dy * self.slope(x)
-
-
-class WrongSlope(Cubed):
-    slope = staticmethod(lambda x: 2 * x**2)
-
-
-class MeaningIt(WrongSlope):
-    surrogate = True
-
-
-class Running(Cubed):
-    """Keeps a running mean of what it saw, and so mixes batches."""
+class Remembers:
+    """Subtracts a running mean of what it saw, and so mixes batches."""
 
     mean = 0.0
 
-    def compute_y(self, x, rng):
+    def __call__(self, x):
         self.mean = 0.9 * self.mean + 0.1 * float(x.mean())
-        return x - self.mean, x
-
-
-class InPlace(Cubed):
-    def compute_y(self, x, rng):
-        x *= 2
-        return x, x
-
-
-class Scale(Layer):
-    """y = x s, one number per feature; `grads` of (x, dy) says what the gradients are."""
-
-    kind = "scale"
-
-    def __init__(self, grads):
-        super().__init__()
-        self.params, self.grads = {"s": np.full(3, 2.0)}, grads
-
-    def compute_y(self, x, rng):
-        return x * self.params["s"], x
-
-    def compute_dx(self, dy, x):
-        return dy * self.params["s"]
-
-    def compute_grads(self, dy, x):
-        return self.grads(x, dy)
+        return x - self.mean
 
 
 class Underestimated(Explicit):
@@ -81,20 +42,45 @@ class Underestimated(Explicit):
         return 0.5 * self.sq_norms()
 
 
-def mean_loss(z, target):
-    losses, dz = nn.SquaredError()(z, target)
-    return losses.mean(), dz / len(z)
+class HalfSum(Explicit):
+    def weighted_sum(self, w):
+        return 0.5 * super().weighted_sum(w)
 
 
-def shrinking(z, target):
-    losses, dz = nn.SquaredError()(z, target)
-    return losses, dz / len(z)
+def changed(change):
+    """A squared error, changed: (losses, dz) after `change`."""
+    def wrong(z, target):
+        return change(*nn.SquaredError()(z, target))
+    return wrong
 
 
 def centred(z, target):
     return nn.SquaredError()(z - z.mean(axis=0), target)
 
 
-def doubled(z, target):
-    losses, dz = nn.SquaredError()(z, target)
-    return losses, 2 * dz
+GRADIENT = r"scaled1?\.s: the per-example gradient"
+LAYERS = [
+    (Scaled(lambda x: x - x.mean(axis=0)),
+     r"scaled1?: the output of example \d changes with .* \(by \d\.\d.*: .* among \d examples, 0 by itself\)"),
+    (Scaled(Remembers()), r"scaled1?: the output of example \d changes with the other"),
+    (Scaled(lambda x: x**3, lambda x, dy: 2 * x**2 * dy),
+     r"scaled1?: dx is not the derivative of the forward pass: along a random .* example \d .* \(relative error 0\.\d"),
+    (Scaled(lambda x: np.multiply(x, 2, out=x), lambda x, dy: 2 * dy), "scaled1?: an argument is changed in place"),
+    (Scaled(grads=lambda g: {"s": Explicit(1.01 * g)}), rf"{GRADIENT} is not the derivative .* error 0\.0\d+\)"),
+    (Scaled(grads=lambda g: {"s": Explicit(g / len(g))}), rf"{GRADIENT} shrinks with the batch size: .* a 1/B"),
+    (Scaled(grads=lambda g: {"s": Explicit(g - g.mean(axis=0))}), rf"{GRADIENT} of example \d changes with"),
+    (Scaled(grads=lambda g: {"s": g.sum(axis=0)}), f"{GRADIENT}: expected a PerExampleGrad .*, got ndarray: a sum"),
+    (Scaled(grads=lambda g: {"s": Explicit(g.sum(axis=0, keepdims=True))}),
+     rf"{GRADIENT}: expected shape \(\d, 3\), got \(1, 3\); nothing sums or averages over examples"),
+    (Scaled(grads=lambda g: {}), rf"{GRADIENT}: expected shape \(\d, 3\), got None"),
+    (Scaled(grads=lambda g: {"s": Underestimated(g)}), f"{GRADIENT}: squared norms, rounded up,: expected"),
+    (Scaled(grads=lambda g: {"s": HalfSum(g)}), f"{GRADIENT}: weighted sum: expected"),
+]
+LOSSES = [
+    (changed(lambda losses, dz: (losses.mean(), dz / len(dz))),
+     r"loss wrong: the loss: expected shape \(\d,\), got \(\); nothing sums or averages over examples"),
+    (changed(lambda losses, dz: (losses, dz / len(dz))),
+     r"loss wrong: dz shrinks with the batch size: .* among \d examples, .* by itself. It carries a 1/B"),
+    (changed(lambda losses, dz: (losses, 2 * dz)), "loss wrong: dz is not the derivative"),
+    (centred, r"loss centred: (dz|the loss) of example \d changes with the other examples"),
+]
