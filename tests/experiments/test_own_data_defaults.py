@@ -17,7 +17,7 @@ def found():
 
 
 def test_smoke_writes_every_setting_with_its_scores(tmp_path, capsys):
-    own_data_defaults.main(["--smoke", "--json", str(tmp_path / "found.json")])
+    own_data_defaults.search(own_data_defaults.Config(json=str(tmp_path / "found.json"), smoke=True))
     record = json.loads((tmp_path / "found.json").read_text())
     assert [one["problem"] for one in record["problems"]] == ["blobs 455 30 2", "regression 2000 0"]
     for one in record["problems"]:
