@@ -63,6 +63,7 @@ def test_every_equation_has_its_code_and_its_check(capsys):
 
 @pytest.mark.parametrize("module, heavy", [("minidp", ("numba", "scipy", "matplotlib", "cupy", "tqdm")),
                                            ("minidp.run", ("common", "matplotlib", "tqdm")),
+                                           ("minidp.estimators", ("sklearn", "matplotlib", "cupy")),
                                            ("minidp.plotting", ("matplotlib",))])
 def test_importing_loads_no_library_before_it_is_used(module, heavy):
     script = f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])"
