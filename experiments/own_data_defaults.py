@@ -3,9 +3,9 @@
 
     python experiments/own_data_defaults.py --json experiments/results/own_data_defaults.json      # about 15 minutes
 
-No measured data set is read: digits drawn by minidp.data.strokes at 8 x 8 pixels, tables and regressions of common/drawn.py.
-Lots, steps, clip norms, averages, the bias' part, the share of a noisy mean and the rules for the travel R = eta C T are
-compared at equal budgets. A setting's regret on a problem is what the best of all settings has more, on rows not trained on.
+No measured data set is read: common/drawn.py has digits at 8 x 8 pixels, tables and regressions. Lots, steps, clip norms,
+averages, the bias' part, the share of a noisy mean and the rules for the travel R = eta C T are compared at equal
+budgets. A setting's regret on a problem is what the best of all settings has more, on rows not trained on.
 """
 import json
 import math
@@ -31,12 +31,12 @@ BASE = {"clip_norm": 0.1, "steps": 100, "bias": 1 / 3, "momentum": 0.0, "decay":
 ALONE = {"clip_norm": (0.03, 0.3, 1.0), "steps": (25, 50, 200, 400), "bias": (0.1, 1.0), "momentum": (0.8,), "decay": (1,),
          "ridge": (1e-3,), "rows": ("given", 0.05, 0.2, 0.3), "q": (0.3, 0.1)}  # one at a time changes; rows: share of mu^2
 FEWER = {"clip_norm": (0.3,), "steps": (50, 200), "rows": ("given", 0.05)}  # where trying costs more, or less is asked
-TAILS, DECAYS = {"last": 0, "tail 1/4": 1 / 4, "tail 1/2": 1 / 2}, {"decay 0.8": 0.8, "decay 0.9": 0.9, "decay 0.95": 0.95}
-AVERAGED, AVERAGES, EPSILONS = "decay 0.9", [*TAILS, *DECAYS], (0.3, 1.0, 3.0, 8.0)
+TAILS, DECAYS = {"last": 0, "tail 1/4": 1 / 4, "tail 1/2": 1 / 2}, (0.8, 0.9, 0.95)
+AVERAGED, AVERAGES, EPSILONS = "decay 0.9", [*TAILS, *(f"decay {decay}" for decay in DECAYS)], (0.3, 1.0, 3.0, 8.0)
 
 
 def train(data, sigma, setting, travel, seed):
-    """Scores (G, AVERAGES) of descents that differ in their travel (G,), on the same lots and noise of multiplier sigma."""
+    """Scores (G, AVERAGES) of descents that differ in their travel (G,), on the same lots and noise (sigma)."""
     x, y, tested, wanted, classes = data
     clip_norm, steps, bias, momentum, falls, ridge, _, q = (setting[name] for name in BASE)
     rng = np.random.default_rng([seed, steps])
@@ -57,7 +57,7 @@ def train(data, sigma, setting, travel, seed):
         moved = momentum * moved + (np.matmul(x[lot].T, z) + noise) / (q * len(x)) + ridge * w
         w = w - ((2 * (1 - t / steps) if falls else 1) * rate * moved).astype("f4")
         in_tail = [max(0, t - math.ceil(steps * (1 - share))) for share in TAILS.values()]
-        kept = [n / (n + 1) for n in in_tail] + [min(decay, t / (t + 9)) for decay in DECAYS.values()]
+        kept = [n / (n + 1) for n in in_tail] + [min(decay, t / (t + 9)) for decay in DECAYS]
         averages = [keep * average + (1 - keep) * w for keep, average in zip(kept, averages)]
     z = np.stack([np.matmul(tested, average) for average in averages], -1)
     if classes > 1:
@@ -89,7 +89,7 @@ def try_all(problem, epsilon, seeds, smoke):
     size, delta = problem[1], 1e-4 if problem[1] <= 2000 else 1e-5
     whole, settings = mu_of(epsilon, delta), settings_of(problem, epsilon)[: 3 if smoke else None]
     spreads = np.array(SPREADS) / (10 if problem[0] == "regression" else 1)
-    free = BASE | {"steps": 10 if smoke else 400, "clip_norm": 1e6, "bias": 1.0, "momentum": 0.9}  # of noise and clipping
+    free = BASE | {"steps": 10 if smoke else 400, "clip_norm": 1e6, "bias": 1.0, "momentum": 0.9}
     totals, best = dict.fromkeys(map(json.dumps, settings), 0), 0
     for seed in range(seeds):
         data = drawn(problem, seed)
@@ -113,12 +113,12 @@ def rules(problems, scores, best):
                   for p, curve, top in zip(problems, scores, best)]
         return {"rule": rule, "constant": k, "mean": np.mean(regret), "worst": np.max(regret)}
 
-    return [min((row(rule, k) for k in 2.0 ** np.arange(-6, 16, 0.5)), key=lambda found: found["mean"]) for rule in kinds]
+    return [min((row(rule, k) for k in 2.0 ** np.arange(-6, 16, 0.5)), key=lambda r: r["mean"]) for rule in kinds]
 
 
 def summary(problems, tried):
     """Regrets of every setting at its best s, of the averages with the first setting, and of the rules for the travel."""
-    best, index, table = [max(float(scores.max()) for scores in each.values()) for each in tried], AVERAGES.index(AVERAGED), []
+    best, index, table = [max(map(np.max, each.values())) for each in tried], AVERAGES.index(AVERAGED), []
     first = np.array([top - next(iter(each.values())) for each, top in zip(tried, best)])
     for setting in dict.fromkeys(name for each in tried for name in each):
         among = [i for i, each in enumerate(tried) if setting in each]
