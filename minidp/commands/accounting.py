@@ -98,7 +98,7 @@ def _calibrate(args):
         record["lot_size"] = texts["lot_size"] = int(found * args.dataset_size)
         if not record["lot_size"]:
             raise BudgetExceededError(f"a sampling probability of {text} leaves no whole example of "
-                                      f"{args.dataset_size} in a lot; raise the target or the noise, or take fewer steps")
+                                      f"{args.dataset_size} in a lot; raise the target or noise, or take fewer steps")
     bound = held.epsilon(ledger, args.delta)
     show(args, {**record, "epsilon": bound.to_json(), "delta": args.delta, "accountant": accountant.name,
                 "kind": accountant.kind, "ledger": ledger.to_json()},
