@@ -8,53 +8,43 @@ import numpy as np
 from .. import nn
 from ..backend import to_host
 from ..errors import CheckpointError, ParameterError
-from ..validate import count
 from .checkpoint import refuse_misfits
 
 CLASSES = {f"nn.{name}": found for name in nn.__all__ if name != "Layer"
           and isinstance(found := getattr(nn, name), type) and issubclass(found, (nn.Layer, nn.Sequential))}
-MOST_NUMBERS = 2**31  # of one example in all layers
-
-
 def describe(network: nn.Sequential) -> dict[str, Any]:
-    """The architecture as JSON values. Raises ParameterError where a layer could not be made again from them."""
-    own: dict[str, type] = {}
-    cls = type(network)
-    if not isinstance(network, nn.Sequential):
-        raise ParameterError(f"a model file holds an nn.Sequential, or a subclass of it, got a {cls.__name__}")
-    for each in (cls, *map(type, network.layers)):
-        if _name(each) not in CLASSES and own.setdefault(each.__name__, each) is not each:
-            raise ParameterError(f"expected classes of one's own with different names, got two {each.__name__}")
+    """The architecture as JSON values. Raises ParameterError where the network could not be made again from them."""
+    part, rows, again = network, [], []
     try:
-        refuse_misfits("made again", network.state(), cls(network.layers, network.input_shape, network.frozen).state())
-    except Exception as error:
-        raise ParameterError(f"a model file cannot hold the network {cls.__name__}: {one_line(error)}; give an "
-                             "nn.Sequential, or a subclass that is made by cls(layers, input_shape, frozen)") from error
-    return {"class": _name(cls), "input_shape": list(map(int, network.input_shape)), "frozen": sorted(network.frozen),
-            "layers": list(map(_described, network.layers))}
-
-
-def _described(layer):
-    """{class, name, settings, constants: {argument: name of the constant}} of one layer, after making it again."""
-    cls, constants = type(layer), {}
-    try:
-        plain, constants = _settings(layer)
-        dtype = next((array.dtype for array in (*layer.params.values(), *layer.constants.values())), "float32")
-        given = {key: to_host(layer.constants[name]) for key, name in constants.items()}
-        again = _made(cls, layer.name, plain, given, dtype)
-        if _settings(again) != (plain, constants):
-            raise ValueError(f"made again with {plain} it has the settings {_settings(again)[0]}")
-        refuse_misfits("made again", {**layer.params, **layer.constants}, {**again.params, **again.constants})
+        own = {_name(type(each)): type(each) for each in (network, *network.layers)}
+        arrays = {name: to_host(array) for name, array in network.state().items()}
+        for part in network.layers:
+            if own[_name(type(part))] is not type(part):
+                raise ValueError(f"two classes have the name {type(part).__name__}")
+            rows.append(_row(part))
+            again.append(_layer("made again", rows[-1], arrays, own))
+            if _row(again[-1]) != rows[-1]:
+                raise ValueError(f"made again, its settings {rows[-1]['settings']} are {_row(again[-1])['settings']}")
+        part = network
+        found = {"class": _name(type(network)), "input_shape": list(map(int, network.input_shape)),
+                 "frozen": sorted(network.frozen), "layers": rows}
+        _network("made again", found, again, arrays, own)
+        return found
     except Exception as error:  # a constructor of somebody's own may raise anything
         raise ParameterError(
-            f"{getattr(layer, 'name', layer)}: a model file cannot hold the layer {cls.__name__}: {one_line(error)}; "
-            "give the class a method settings(self) that returns the constructor's keywords but rng, init, dtype and "
-            "name: numbers, text, tuples of them, or arrays of self.constants") from error
-    return {"class": _name(cls), "name": layer.name, "settings": plain, "constants": constants}
+            f"{getattr(part, 'name', 'network')}: a model file cannot hold {type(part).__name__}: {one_line(error)}; "
+            "give a layer's class a method settings(self) that returns the constructor's keywords but rng, init, dtype "
+            "and name: numbers, text, tuples of them, or arrays of self.constants; the network's class has to be an "
+            "nn.Sequential that is made by cls(layers, input_shape, frozen)") from error
 
 
-def _settings(layer):
-    """(JSON values, {argument: name of a constant}) of a layer's settings."""
+def build(path, found: dict, arrays: dict, own: dict) -> nn.Sequential:
+    """The network that `describe` described, with these arrays; whatever does not fit raises."""
+    return _network(path, found, [_layer(path, row, arrays, own) for row in found["layers"]], arrays, own)
+
+
+def _row(layer):
+    """{class, name, settings, constants: {argument: name of the constant}} of one layer."""
     plain, constants = {}, {}
     for key, value in layer.settings().items():
         same = [name for name, array in layer.constants.items() if array is value]
@@ -62,25 +52,36 @@ def _settings(layer):
             constants[key] = same[0]
         else:
             plain[key] = json.loads(json.dumps(value, allow_nan=False, default=lambda number: number.item()))
-    return plain, constants
+    return {"class": _name(type(layer)), "name": layer.name, "settings": plain, "constants": constants}
 
 
-def build(path, found: dict, arrays: dict, own: dict) -> nn.Sequential:
-    """The network that `describe` described, with these arrays; whatever does not fit raises."""
-    layers = []
-    for row in found["layers"]:
-        name = row["name"]
-        given = {key: arrays[f"{name}.{constant}"] for key, constant in row["constants"].items()}
-        dtype = next((array.dtype for key, array in arrays.items() if key.startswith(f"{name}.")), "float32")
-        layers.append(_made(_known(path, row["class"], own), name, row["settings"], given, dtype))
-    count(**{f"input_shape[{i}]": size for i, size in enumerate(found["input_shape"])})
+def _layer(path, row, arrays, own):
+    """A layer out of its constructor; those of minidp hold no memory for their parameters yet, whatever their size."""
+    cls, name = _known(path, row["class"], own), row["name"]
+    dtype = next((array.dtype for key, array in arrays.items() if key.startswith(f"{name}.")), "float32")
+    given = {"rng": np.random.default_rng(0), "init": nn.init.zeros, "dtype": dtype}
+    given = {key: value for key, value in given.items() if key in signature(cls).parameters}
+    given.update({key: arrays[f"{name}.{constant}"] for key, constant in row["constants"].items()})
+    with nn.init.shapes_only(cls in CLASSES.values()):
+        layer = cls(**given, **{key: _tuples(value) for key, value in row["settings"].items()})
+    if not isinstance(layer, nn.Layer) or not isinstance(name, str) or not name.isprintable():
+        raise TypeError(f"{name!r:.80} is no nn.Layer with a name that is printable text")
+    layer.name = name
+    return layer
+
+
+def _network(path, found, layers, arrays, own):
+    """The layers in a network, with the arrays."""
     network = _known(path, found["class"], own)(layers, found["input_shape"], found["frozen"])
-    if network.example_numbers > MOST_NUMBERS:
-        raise ValueError(f"one example takes {network.example_numbers} numbers")
     refuse_misfits(path, arrays, network.state())
     for layer in layers:
         for store in (layer.params, layer.constants):
-            store.update({key: _filled(array, arrays[f"{layer.name}.{key}"]) for key, array in store.items()})
+            for key, array in store.items():
+                values = arrays[f"{layer.name}.{key}"]
+                if array.flags.writeable and array.dtype == values.dtype:
+                    array[...] = values  # a layer made of others may share the array with them
+                else:
+                    store[key] = values
     return network
 
 
@@ -91,27 +92,6 @@ def _known(path, name, own):
         raise CheckpointError(f"{path}: the class {name!r:.80} is none of minidp's layers; pass yours to load_model as "
                               "layers={class name: class}")
     return cls
-
-
-def _filled(array, values):
-    """The values, in the array that is there if it can hold them: a layer made of others may share it with them."""
-    if not array.flags.writeable or array.dtype != values.dtype:
-        return values
-    array[...] = values
-    return array
-
-
-def _made(cls, name, settings, constants, dtype):
-    """A layer out of its constructor; those of minidp hold no memory for their parameters yet, whatever their size."""
-    drawn = {"rng": np.random.default_rng(0), "init": nn.init.zeros, "dtype": dtype}
-    drawn = {key: value for key, value in drawn.items() if key in signature(cls).parameters}
-    settings = {key: _tuples(value) for key, value in settings.items()}
-    with nn.init.shapes_only(_name(cls) in CLASSES):
-        layer = cls(**drawn, **settings, **constants)
-    if not isinstance(layer, nn.Layer) or not isinstance(name, str) or not name.isprintable():
-        raise TypeError(f"{name!r:.80} is no nn.Layer with a name that is printable text")
-    layer.name = name
-    return layer
 
 
 def _name(cls):

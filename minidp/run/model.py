@@ -1,5 +1,4 @@
 """A model file that knows itself: the network's layers, its parameters, and what its outputs stand for; no pickle."""
-from math import isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -7,6 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import nn
 from ..backend import namespace_of, to_host
+from ..data.own import bounded_targets
 from ..errors import CheckpointError, DtypeError, ParameterError, ShapeError
 from ..files import StrPath, jsonable
 from .architecture import build, describe, one_line
@@ -37,7 +37,12 @@ class Model:
             raise ParameterError("expected classes or target_bounds, got both")
         self.network, self.about, self.ledger_sha256 = network, about or {}, ledger_sha256
         self.classes = None if classes is None else _labels(classes, network.output_shape)
-        self.target_bounds = None if target_bounds is None else _bounds(target_bounds, network.output_shape)
+        self.target_bounds = None
+        if target_bounds is not None:
+            bounded_targets(np.zeros(1), target_bounds)  # refuses what are no bounds
+            self.target_bounds = tuple(map(float, target_bounds))
+            if network.output_shape != (1,):
+                raise ParameterError(f"target_bounds: expected one output, got a network with {network.output_shape}")
 
     def predict(self, x: Any) -> NDArray:
         """(B,) labels, or targets within the bounds, of x (B, *input_shape): numbers of any kind, in memory or not.
@@ -63,16 +68,17 @@ class Model:
 
     def _outputs(self, x):
         """(B, *output_shape) float64 on the host; x is converted to the network's dtype batch by batch."""
-        if not (hasattr(x, "dtype") or hasattr(x, "xp")):  # a list, a table; not an array, nor data.Examples
-            try:
-                x = np.asarray(x)
-            except ValueError as error:
-                raise ShapeError(f"{self._takes}, got rows of different lengths") from error
-        shape, wanted = tuple(x.shape), self.network.input_shape
+        wanted = self.network.input_shape
+        takes = f"this model takes x of shape ({', '.join(map(str, ('B', *wanted)))})"
+        try:
+            x = x if hasattr(x, "dtype") or hasattr(x, "xp") else np.asarray(x)  # a list, a table
+        except ValueError as error:
+            raise ShapeError(f"{takes}, got rows of different lengths") from error
+        shape = tuple(x.shape)
         if len(shape) != len(wanted) + 1 or shape[1:] != wanted:
-            raise ShapeError(f"{self._takes}, got {shape}{'; give one example as x[None]' if shape == wanted else ''}")
-        arrays = [*self.network.params.values(), *self.network.state().values()]
-        xp, dtype = (namespace_of(*arrays), arrays[0].dtype) if arrays else (np, np.dtype("float32"))
+            raise ShapeError(f"{takes}, got {shape}{'; give one example as x[None]' if shape == wanted else ''}")
+        arrays = list(self.network.state().values()) or [np.zeros(0, "float32")]
+        xp, dtype = namespace_of(*arrays), arrays[0].dtype
         rows = min(max(BATCH_BYTES // (dtype.itemsize * max(self.network.example_numbers, 1)), 1), MOST_ROWS)
         z = np.empty((shape[0], *self.network.output_shape))
         with np.errstate(all="ignore"):
@@ -84,21 +90,16 @@ class Model:
                 z[start : start + rows] = to_host(self.network.forward(part.astype(dtype, copy=False))[0])
         return z
 
-    @property
-    def _takes(self):
-        return f"this model takes x of shape ({', '.join(map(str, ('B', *self.network.input_shape)))})"
-
     def __repr__(self):
-        gives = f"outputs {self.network.output_shape}"
+        gives, network = f"outputs {self.network.output_shape}", self.network
         if self.classes is not None:
             some = [*self.classes[:3], "...", self.classes[-1]] if len(self.classes) > 5 else self.classes
             gives = f"{len(self.classes)} classes ({', '.join(map(str, some))})"
         elif self.target_bounds is not None:
             gives = "numbers from {:g} to {:g}".format(*self.target_bounds)
-        layers = ", ".join(layer.name for layer in self.network.layers)
-        size = sum(array.size for array in self.network.state().values())
-        takes = ", ".join(map(str, ("B", *self.network.input_shape)))
-        return f"<Model: x ({takes}) to {gives}; {layers}; {size:,} parameters>"
+        return (f"<Model: x ({', '.join(map(str, ('B', *network.input_shape)))}) to {gives}; "
+                f"{', '.join(layer.name for layer in network.layers)}; "
+                f"{sum(array.size for array in network.state().values()):,} parameters>")
 
 
 def save_model(path: StrPath, network: nn.Sequential, about: dict[str, Any] | None = None,
@@ -176,21 +177,6 @@ def _labels(classes, output_shape):
         fits = False
     if not fits:
         raise ParameterError(f"expected classes={classes!r:.200} to be different numbers or texts, all of one kind")
-    if output_shape != (len(given),):
-        raise ParameterError(f"expected {prod(output_shape)} classes for outputs of shape {output_shape}, "
-                             f"got {len(given)}")
+    if output_shape != found.shape:
+        raise ParameterError(f"expected one class for each of the outputs, of shape {output_shape}, got {len(given)}")
     return found
-
-
-def _bounds(bounds, output_shape):
-    """(low, high) as floats. Raises ParameterError."""
-    try:
-        low, high = map(float, bounds)
-        fits = low < high and isfinite(high - low) and not any(isinstance(each, (str, bool)) for each in bounds)
-    except (TypeError, ValueError, OverflowError):
-        fits = False
-    if not fits:
-        raise ParameterError(f"expected target_bounds={bounds!r:.200} to be finite numbers (low, high) with low < high")
-    if output_shape != (1,):
-        raise ParameterError(f"expected a network with one output for target_bounds, got shape {output_shape}")
-    return low, high
