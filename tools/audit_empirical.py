@@ -10,8 +10,9 @@ A lower bound proves nothing safe: it shows how much of the certified epsilon an
 import io
 import sys
 import time
-from dataclasses import dataclass
 from functools import partial
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,18 +41,18 @@ def make_network(rng):
                           nn.Dense(*WIDTHS[1:], rng=rng, bias=False)], WIDTHS[:1])
 
 
-def canary_data(rng, numbers):
-    """Ordinary examples, then one example for each canary number."""
+def observe(sigma, q, steps, streams, canaries, numbers=None, sanitizer=Sanitizer, sampler=PoissonSampler,
+            batch_size=10**6):
+    """What the attacker sees of `steps` private steps; canaries have ten times the norm that clipping allows.
+
+    The data are ordinary examples, then one example for each canary number.
+    """
+    rng, numbers = streams.init, np.arange(canaries) if numbers is None else numbers
+    network = make_network(rng)
     x = rng.standard_normal((ORDINARY + len(numbers), WIDTHS[0])).astype(np.float32)
     x[:, 0] = np.minimum(x[:, 0], 10)
-    x[ORDINARY:, 0] = empirical.CanaryNetwork.MARK + np.asarray(numbers)
-    return x, rng.integers(0, WIDTHS[-1], len(x))
-
-
-def observe(sigma, q, steps, streams, canaries, numbers=None, sanitizer=Sanitizer, sampler=PoissonSampler, batch_size=10**6):
-    """What the attacker sees of `steps` private steps; canaries have ten times the norm that clipping allows."""
-    network = make_network(streams.init)
-    x, y = canary_data(streams.init, range(canaries) if numbers is None else numbers)
+    x[ORDINARY:, 0] = empirical.CanaryNetwork.MARK + numbers
+    y = rng.integers(0, WIDTHS[-1], len(x))
     plan = Plan(sampler(q), sanitizer(flat_group(list(network.params), CLIP, sigma)), steps, max(1.0, q * len(x)))
 
     def train(marked, recorder):
@@ -67,8 +68,7 @@ def ledger_of(sigma, q, steps):
     return ledger
 
 
-@dataclass(frozen=True)
-class Attack:
+class Attack(NamedTuple):
     """Lower bounds on one setting's epsilon, each at 95% confidence, beside the certified epsilon.
 
     `beyond_doubt` is the white-box bound at a confidence of 1 - ALARM: a 95% bound close to the certified epsilon
@@ -91,8 +91,8 @@ class Attack:
 
     @property
     def passed(self):
-        return (max(self.beyond_doubt, self.clopper_pearson, self.one_run) <= self.certified
-                and self.share >= self.needed)
+        highest = max(self.beyond_doubt, self.clopper_pearson, self.one_run)
+        return highest <= self.certified and self.share >= self.needed
 
 
 def attack(target, q, steps, needed, streams, canaries, releases):
@@ -113,14 +113,19 @@ def attack(target, q, steps, needed, streams, canaries, releases):
                   empirical.one_run_epsilon(scores, included, DELTA, CONFIDENCE), beyond_doubt, needed)
 
 
+def add_noise(sanitizer, arrays, share, rng):
+    """Add a share of the noise that the sanitizer charges, in place."""
+    for group in sanitizer.groups:
+        for key in group.keys:
+            add_gaussian(arrays[key], share * group.noise_std, rng)
+    return arrays
+
+
 class QuietSanitizer(Sanitizer):
     """Broken: half of the noise that it charges."""
 
     def release(self, raw_sum, rng):
-        for group in self.groups:
-            for key in group.keys:
-                add_gaussian(raw_sum[key], group.noise_std / 2, rng)
-        return raw_sum
+        return add_noise(self, raw_sum, 1 / 2, rng)
 
 
 class UnclippedSanitizer(Sanitizer):
@@ -134,11 +139,7 @@ class NoisyBatches(Sanitizer):
     """Broken: noise in each batch, a quarter of it, as if four batches made up for it; none for the lot."""
 
     def add_clipped(self, grads, into=None, example_weight=None):
-        total = super().add_clipped(grads, into, example_weight)
-        for group in self.groups:
-            for key in group.keys:
-                add_gaussian(total[key], group.noise_std / 4, np.random.default_rng())
-        return total
+        return add_noise(self, super().add_clipped(grads, into, example_weight), 1 / 4, np.random.default_rng())
 
     def release(self, raw_sum, rng):
         return raw_sum
@@ -155,8 +156,8 @@ class ClaimedPoisson(PoissonSampler):
     """Broken: shuffled lots under the Poisson sampler's name and event."""
 
     def lots(self, num_examples, steps, rng):
-        yield from ShuffleSampler(num_examples, round(self.sampling_probability * num_examples)).lots(
-            num_examples, steps, rng)
+        size = round(self.sampling_probability * num_examples)
+        return ShuffleSampler(num_examples, size).lots(num_examples, steps, rng)
 
 
 BROKEN = {
@@ -198,11 +199,11 @@ def draw(attacks, curves):
     figure, (left, right) = plotting.new_figure(1, 2, panel=(5.5, 4.2), width_ratios=(1.7, 1),
                                                 title="Attacks on private training: lower bounds, and who is told apart")
     places = np.arange(len(attacks))
-    for i, (name, pick, colour) in enumerate((("certified (upper)", "certified", plotting.BLACK),
-                                              ("white-box, Gaussian (lower)", "gaussian", plotting.BLUE),
-                                              ("Clopper-Pearson (lower)", "clopper_pearson", plotting.ORANGE),
-                                              ("one run (lower)", "one_run", plotting.GREEN))):
-        left.bar(places + 0.2 * (i - 1.5), [getattr(found, pick) for found in attacks], 0.2, label=name, color=colour)
+    for i, (name, pick, colour) in enumerate((
+            ("certified (upper)", "certified", "BLACK"), ("white-box, Gaussian (lower)", "gaussian", "BLUE"),
+            ("Clopper-Pearson (lower)", "clopper_pearson", "ORANGE"), ("one run (lower)", "one_run", "GREEN"))):
+        left.bar(places + 0.2 * (i - 1.5), [getattr(found, pick) for found in attacks], 0.2, label=name,
+                 color=getattr(plotting, colour))
     left.set_xticks(places, [f"q {found.sampling_probability:g}\nT {found.steps}\n$\\sigma$ {found.noise_multiplier:.2f}"
                              for found in attacks])
     left.set_ylabel(f"epsilon at delta {DELTA:g}, 95% confidence")
@@ -220,7 +221,7 @@ def draw(attacks, curves):
 def main(argv=None):
     """The command line; returns the exit status."""
     parser = Parser(prog="python -m tools.audit_empirical", description=__doc__.splitlines()[0])
-    parser.add_argument("--epsilon", type=float, nargs="+", default=(1.0, 2.0, 4.0), help="certified epsilons to attack")
+    parser.add_argument("--epsilon", type=float, nargs="+", default=(1.0, 2.0, 4.0), help="certified ones to attack")
     parser.add_argument("--canaries", type=int, default=2000, help="at most 2800, one a parameter")
     parser.add_argument("--releases", type=int, default=300, help="steps observed for the white-box attack")
     parser.add_argument("--seed", type=int, help="repeat a run")
@@ -232,14 +233,13 @@ def main(argv=None):
             raise ParameterError(f"expected releases={options.releases} to be at least 2")
         streams, started = Streams(options.seed), time.perf_counter()
         attacks = []
-        for q, steps, needed in SETTINGS:
-            for target in options.epsilon:
-                found = attack(target, q, steps, needed, streams, options.canaries, options.releases)
-                attacks.append(found)
-                print(f"{'ok  ' if found.passed else 'FAIL'} q {q:g}, {steps} steps, sigma {found.noise_multiplier:.3f}: "
-                      f"certified epsilon {upper(found.certified)}, white-box {lower(found.gaussian)} ({found.share:.0%}, at "
-                      f"least {needed:.0%}), Clopper-Pearson {lower(found.clopper_pearson)}, one run {lower(found.one_run)}",
-                      flush=True)
+        for (q, steps, needed), target in product(SETTINGS, options.epsilon):
+            found = attack(target, q, steps, needed, streams, options.canaries, options.releases)
+            attacks.append(found)
+            print(f"{'ok  ' if found.passed else 'FAIL'} q {q:g}, {steps} steps, sigma {found.noise_multiplier:.3f}: "
+                  f"certified epsilon {upper(found.certified)}, white-box {lower(found.gaussian)} ({found.share:.0%}, "
+                  f"at least {needed:.0%}), Clopper-Pearson {lower(found.clopper_pearson)}, one run "
+                  f"{lower(found.one_run)}", flush=True)
         rows = caught(streams, options.canaries, options.releases)
         noticed = [not any(row[1:]) if row[0] == "nothing" else any(row[1:]) for row in rows]
         for row, right in zip(rows, noticed):
@@ -258,27 +258,25 @@ def main(argv=None):
 
 def _write(options, attacks, rows, noticed, curves):
     if options.json:
-        write_json(options.json, {"delta": DELTA, "confidence": CONFIDENCE, "attacks": attacks, "broken": [
-            dict(zip(("broken", "attack", "noise_check", "sampler_check"), map(_plain, row))) for row in rows],
-            "black_box": {name: {"area": area, "tpr_at_fpr_0.01": empirical.tpr_at(fpr, tpr, 0.01)}
-                          for name, (fpr, tpr, area) in curves.items()}})
+        found = [dict(zip(("broken", "attack", "noise_check", "sampler_check"), row)) for row in rows]
+        black = {name: {"area": area, "tpr_at_fpr_0.01": empirical.tpr_at(fpr, tpr, 0.01)}
+                 for name, (fpr, tpr, area) in curves.items()}
+        write_json(options.json, {"delta": DELTA, "confidence": CONFIDENCE, "attacks": [f._asdict() for f in attacks],
+                                  "broken": found, "black_box": black})
     if options.html:
+        figures = [(verdict(f.passed), f"{f.sampling_probability:g}", f.steps, f"{f.noise_multiplier:.3f}",
+                    upper(f.certified), lower(f.gaussian), f"{f.share:.0%}", lower(f.clopper_pearson), lower(f.one_run))
+                   for f in attacks]
+        seen = [(verdict(right), what, *("noticed" if flag else "" for flag in by))
+                for (what, *by), right in zip(rows, noticed)]
         body = (picture(draw(attacks, curves), "lower bounds beside certified epsilon, and ROC curves")
                 + "<h2>Lower bounds at 95% confidence beside the certified epsilon</h2>"
                 + table(("", "q", "steps", "sigma", "certified", "white-box", "share", "Clopper-Pearson", "one run"),
-                        [(verdict(f.passed), f"{f.sampling_probability:g}", f.steps, f"{f.noise_multiplier:.3f}",
-                          upper(f.certified), lower(f.gaussian), f"{f.share:.0%}", lower(f.clopper_pearson),
-                          lower(f.one_run)) for f in attacks])
+                        figures)
                 + "<h2>Broken implementations, and what notices them</h2>"
-                + table(("", "broken", "attack", "noise check", "sampler check"),
-                        [(verdict(right), row[0], *("noticed" if flag else "" for flag in row[1:]))
-                         for row, right in zip(rows, noticed)]))
+                + table(("", "broken", "attack", "noise check", "sampler check"), seen))
         with atomic_write(options.html) as file:
             file.write(page("Attacking private training", body))
-
-
-def _plain(value):
-    return bool(value) if isinstance(value, (bool, np.bool_)) else value
 
 
 if __name__ == "__main__":

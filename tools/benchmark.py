@@ -17,7 +17,7 @@ rounds of the ratio within the round. Peak memory is the growth of the peak RSS 
 data and parameters loaded. Ctrl-C leaves what was measured.
 """
 import argparse
-import json
+import itertools
 import shlex
 import signal
 import sys
@@ -31,7 +31,7 @@ from tools.bench.workloads import WORKLOADS
 from tools import tables
 from minidp.cli import Parser, user_errors
 from minidp.errors import MinidpError
-from minidp.files import atomic_write
+from minidp.files import read_json, write_json
 
 
 def positive(text):
@@ -79,22 +79,15 @@ def before(args):
     """The contests to keep of the file that is merged into. Raises MinidpError where it is no such file."""
     if not args.merge or not Path(args.json).exists():
         return []
-    try:
-        return json.loads(Path(args.json).read_text(encoding="utf-8"))["contests"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise MinidpError(f"--merge: {args.json} is not a result of this tool") from error
+    found = read_json(args.json, MinidpError).get("contests")
+    if not isinstance(found, list):
+        raise MinidpError(f"--merge: {args.json} is not a result of this tool")
+    return found
 
 
 def command(argv):
     """The command that makes a result again, without folders."""
     return shlex.join(["python", "-m", "tools.benchmark", *(Path(word).name if "/" in word else word for word in argv)])
-
-
-def write(path, contests):
-    """All contests and what follows from them."""
-    with atomic_write(path) as file:
-        json.dump({"contests": contests, **report.summary(contests)}, file, indent=1)
-        file.write("\n")
 
 
 def main(argv=None):
@@ -123,7 +116,7 @@ def main(argv=None):
         print(f"left out: {', '.join(missing)} not installed there; pip install 'minidp[peers]'", file=sys.stderr)
     interrupted, measured = False, False
     try:
-        for workload, lot in [(WORKLOADS[name], lot) for name in args.workloads for lot in args.lots or [None]]:
+        for workload, lot in itertools.product(map(WORKLOADS.get, args.workloads), args.lots or [None]):
             one, interrupted = run(workload, lot or workload.lot, args, settings, installed)
             if one:
                 measured = True
@@ -131,8 +124,9 @@ def main(argv=None):
                 kept = [old for old in contests if identity(old) != identity(one)]
                 contests = sorted([*kept, one], key=identity)
                 if args.json:
-                    write(args.json, contests)
-                show(one, args.markdown)
+                    write_json(args.json, {"contests": contests, **report.summary(contests)})
+                rows = (tables.markdown if args.markdown else report.plain)(report.COLUMNS, report.table(one))
+                print(*rows, "", sep="\n", flush=True)
             if interrupted:
                 break
     except KeyboardInterrupt:
@@ -165,12 +159,6 @@ def run(workload, lot, args, settings, installed):
         return None, interrupted
     return {"workload": workload.name, "lot": workload.lot, "usual_lot": usual and not args.smoke,
             **contest.conditions(settings), "rows": rows, "ratios": report.ratios(rows)}, interrupted
-
-
-def show(one, markdown):
-    """Print the table of one contest."""
-    lines = (tables.markdown if markdown else report.plain)(report.COLUMNS, report.table(one))
-    print(*lines, "", sep="\n", flush=True)
 
 
 if __name__ == "__main__":

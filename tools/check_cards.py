@@ -3,8 +3,8 @@
     python -m tools.check_cards [ROOT]
 
 Of every card below minidp/: each label is defined once, under a heading of the card, computed by a labelled
-line of code, and measured by a check that minidp.audit.checks registers; the card names a source ("own derivation" is one). A label on a line of code is in the card around
-it (see minidp/audit/card.py).
+line of code, and measured by a check that minidp.audit.checks registers; the card names a source ("own
+derivation" is one). A label on a line of code is in the card around it (see minidp/audit/card.py).
 
 A public class must have a card if minidp.nn or minidp.mechanism exports it, or if it is an Accountant. Exempt
 are classes that state no equation: an interface (one of its methods only raises NotImplementedError), an

@@ -13,16 +13,9 @@ from pathlib import Path
 
 RANK = {
     "errors": 0, "validate": 0, "files": 0, "cli": 0, "plotting": 0, "numbers": 0, "lazy": 0, "host": 0,
-    "backend": 1, "streams": 1,
-    "grads": 2,
-    "nn": 3, "privacy": 3, "data": 3,
-    "mechanism": 4,
-    "defaults": 4,
-    "train": 5,
-    "audit": 6, "run": 6,
-    "heads": 7, "fitted": 7, "__init__": 7,
-    "fitting": 8,
-    "commands": 9, "estimators": 9, "__main__": 10,
+    "backend": 1, "streams": 1, "grads": 2, "nn": 3, "privacy": 3, "data": 3, "mechanism": 4, "defaults": 4, "train": 5,
+    "audit": 6, "run": 6, "heads": 7, "fitted": 7, "__init__": 7, "fitting": 8, "commands": 9, "estimators": 9,
+    "__main__": 10,
 }
 APART = {("mechanism", "nn"), ("mechanism", "data")}
 OUTSIDE = {"tests", "tools", "experiments", "common", "features"}
@@ -34,7 +27,7 @@ def main(root):
     found, imports = [], 0
     for path in modules:
         name = path.relative_to(root)
-        part = _part(name.parts)
+        part = name.parts[1].removesuffix(".py")    # minidp/nn/dense.py is in nn, minidp/errors.py is errors
         if part not in RANK:
             found.append(f"{name}:1: {part} has no rank; give it one in tools/check_imports.py")
             continue
@@ -49,11 +42,6 @@ def main(root):
     return 1 if found else 0
 
 
-def _part(parts):
-    """The name that has a rank: minidp/nn/dense.py is in nn, minidp/errors.py is errors."""
-    return parts[1].removesuffix(".py")
-
-
 def _fault(part, target):
     if target in OUTSIDE:
         return f"minidp imports {target}, which is not part of the package"
@@ -65,9 +53,8 @@ def _fault(part, target):
         return f"{part} must not import {target}"
     if RANK[target] == RANK[part]:
         return f"{part} must not import {target}, its sibling"
-    if RANK[target] > RANK[part]:
-        return f"{part} (rank {RANK[part]}) must not import {target} (rank {RANK[target]})"
-    return None
+    return (f"{part} (rank {RANK[part]}) must not import {target} (rank {RANK[target]})" if RANK[target] > RANK[part]
+            else None)
 
 
 def _imports(path, name):

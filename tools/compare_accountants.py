@@ -6,14 +6,13 @@ Needs the `peers` extra (dp-accounting; Opacus where it is installed too). Exits
 end is above dp_accounting's pessimistic epsilon, our upper more than 0.3% or 2e-4 above it, our interval wider
 than 0.5% or 1e-4, or our Renyi figure more than 0.5% looser than its own.
 """
-import json
 import math
 import random
 import sys
 import time
 
 from minidp.cli import Parser
-from minidp.files import atomic_write
+from minidp.files import write_json
 from minidp.privacy import (Gaussian, JointGaussian, Ledger, LossDistributionAccountant, MomentsAccountant,
                             PoissonSampled, RenyiAccountant, noise_multiplier_for)
 
@@ -83,16 +82,10 @@ def figures(settings, seed):
 
 def faults(row):
     """What the comparison demands and the row does not keep."""
-    found = []
-    if row["lower"] > row["pld"]:
-        found.append("lower above PLD")
-    if row["upper"] - row["pld"] > max(0.003 * row["pld"], 2e-4):
-        found.append("upper")
-    if row["upper"] - row["lower"] > max(0.005 * row["upper"], 1e-4):
-        found.append("width")
-    if row["renyi"] > 1.005 * row["rdp"] + 1e-9:
-        found.append("renyi")
-    return found
+    lower, upper, pld, renyi = (row[name] for name in ("lower", "upper", "pld", "renyi"))
+    return [what for what, wrong in (
+        ("lower above PLD", lower > pld), ("upper", upper - pld > max(0.003 * pld, 2e-4)),
+        ("width", upper - lower > max(0.005 * upper, 1e-4)), ("renyi", renyi > 1.005 * row["rdp"] + 1e-9)) if wrong]
 
 
 def speeds():
@@ -100,32 +93,28 @@ def speeds():
     import dp_accounting as dp
     from dp_accounting import pld
 
-    def ledger(steps=10000, noise=4.0):
-        return our_ledger({"q": 0.01, "sigmas": [noise], "pca": None, "steps": steps})
+    def row(steps=10000, noise=4.0):
+        return {"q": 0.01, "sigmas": [noise], "pca": None, "steps": steps}
 
-    def theirs(steps=10000, noise=4.0):
-        event = dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(noise)), steps)
-        return pld.PLDAccountant().compose(event).get_epsilon(1e-5)
+    def ledger(*args):
+        return our_ledger(row(*args))
 
-    points = range(25, 10001, 25)
-    curve = LossDistributionAccountant()
-    moments = MomentsAccountant(orders=range(1, 65))
+    points, curve, moments = range(25, 10001, 25), LossDistributionAccountant(), MomentsAccountant(orders=range(1, 65))
     moments.epsilon(ledger(), 1e-5)
     found = {
         "loss distribution, (0.01, 4, 10000)": {
             "minidp": timed(lambda: LossDistributionAccountant().epsilon(ledger(), 1e-5), 7)[1],
-            "dp_accounting": timed(theirs, 3)[1]},
+            "dp_accounting": timed(
+                lambda: pld.PLDAccountant().compose(their_event(dp, row())).get_epsilon(1e-5), 3)[1]},
         "moments, 64 orders by integration": {
             "minidp": timed(lambda: MomentsAccountant(orders=range(1, 65)).epsilon(ledger(), 1e-5), 7)[1]},
         "400 points, moments": {"minidp": timed(lambda: [moments.epsilon(ledger(n), 1e-5) for n in points], 3)[1]},
-        "400 points, loss distribution": {
-            "minidp": timed(lambda: [curve.epsilon(ledger(n), 1e-5) for n in points])[1]},
+        "400 points, loss distribution": {"minidp": timed(lambda: [curve.epsilon(ledger(n), 1e-5) for n in points])[1]},
         "calibrate to epsilon 2, loss distribution": {
-            "minidp": timed(lambda: noise_multiplier_for(LossDistributionAccountant(), lambda s: ledger(10000, s), 2.0,
-                                                         1e-5), 3)[1],
+            "minidp": timed(lambda: noise_multiplier_for(
+                LossDistributionAccountant(), lambda s: ledger(10000, s), 2.0, 1e-5), 3)[1],
             "dp_accounting": timed(lambda: dp.calibrate_dp_mechanism(
-                pld.PLDAccountant, lambda s: dp.SelfComposedDpEvent(
-                    dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(s)), 10000), 2.0, 1e-5))[1]},
+                pld.PLDAccountant, lambda s: their_event(dp, row(10000, s)), 2.0, 1e-5))[1]},
     }
     try:
         from opacus.accountants import RDPAccountant
@@ -164,8 +153,7 @@ def main(argv=None):
     print(f"{len(rows)} settings, {len(bad)} outside; widest interval {widest:.2%} of epsilon; slowest of ours "
           f"{max(row['our_seconds'] for row in rows) * 1e3:.0f} ms")
     if args.json:
-        with atomic_write(args.json) as file:
-            json.dump({"rows": rows, "seconds": times}, file, indent=1)
+        write_json(args.json, {"rows": rows, "seconds": times})
     return 1 if bad else 0
 
 

@@ -5,7 +5,6 @@
 Needs scikit-learn, for its two data sets. Each figure is the mean over five random splits, a fifth held out; the split's
 number seeds the fit too, so that the figures can be made again. Nothing may be tuned by looking at them.
 """
-import argparse
 import re
 import statistics
 import sys
@@ -13,6 +12,7 @@ import sys
 import numpy as np
 
 import minidp
+from minidp.cli import Parser
 from minidp.files import write_json
 from minidp.run.record import git_commit, versions
 
@@ -70,7 +70,7 @@ def measure(make, epsilon=1.0, delta=1e-4):
 
 def main(argv=None):
     """Measure, print, and write JSON; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tools.own_data", description=__doc__.splitlines()[0])
+    parser = Parser(prog="python -m tools.own_data", description=__doc__.splitlines()[0])
     parser.add_argument("--json", metavar="FILE", help="write the figures")
     args = parser.parse_args(argv)
     found = {make.__name__: measure(make) for make in (digits, breast_cancer, regression)}

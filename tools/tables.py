@@ -8,7 +8,6 @@ each column. A template names dotted paths, "{settings.clip_groups.0.noise_multi
 the object's own accountant, and "?" after the format allows a missing value, with the text that then stands there. A
 path, file, table or marker that is missing or misspelt ends in one line and status 2.
 """
-import json
 import re
 import statistics
 import string
@@ -18,13 +17,11 @@ from pathlib import Path
 from experiments.common.verdicts import look_up
 from minidp.cli import Parser, user_errors
 from minidp.errors import MinidpError
-from minidp.files import atomic_write
+from minidp.files import atomic_write, read_json
 from minidp.numbers import upper_text
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments" / "results"
-
-
 SHORT = {"SIGMA": "settings.clip_groups.0.noise_multiplier", "C": "settings.clip_groups.0.clip_norm",
          "SIGMA_PCA": "settings.pca_noise_multiplier", "SPENT": "epsilon.$accountant.upper"}  # of paths that tables share
 
@@ -103,10 +100,7 @@ FORMATS = {
 
 def load(path):
     """The content of a JSON file below results/."""
-    try:
-        return json.loads((RESULTS / path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise TableError(f"results/{path}: cannot be read: {error}") from error
+    return read_json(RESULTS / path, TableError)
 
 
 def runs(pattern, **words):

@@ -3,6 +3,7 @@
 So the noise of the machine hits all alike, no library's waiting threads disturb another's, and each may have its
 own interpreter and its own settings of the C library's allocator.
 """
+import contextlib
 import json
 import os
 import random
@@ -105,10 +106,8 @@ class Contender:
 
     def close(self):
         """End the process."""
-        try:
+        with contextlib.suppress(BrokenPipeError):  # it is dead already
             self._process.stdin.close()
-        except BrokenPipeError:  # it is dead already
-            pass
         try:
             self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
@@ -171,9 +170,7 @@ def peers_installed(python):
 
 def needs(peer):
     """The libraries that a peer needs."""
-    if peer in JAX:
-        return {"jax"}
-    return {"torch"} if peer.startswith("torch") else {"torch", "opacus"}
+    return {"jax"} if peer in JAX else {"torch"} if peer.startswith("torch") else {"torch", "opacus"}
 
 
 def suits(peer, workload):

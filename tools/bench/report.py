@@ -1,4 +1,5 @@
 """Ratios of what was measured, against the limits that the project sets itself."""
+import itertools
 import math
 import statistics
 
@@ -35,14 +36,9 @@ def ratio(rows, ours, theirs):
 def ratios(rows):
     """[{"of", "to", "ratio", ...}]: each of ours against the floor and every peer in the same contest."""
     by_name = {row["contender"]: row for row in rows}
-    found = []
-    for ours in ("auto", "factored", "explicit"):
-        for theirs in ("floor", "copy", *PEERS):
-            if ours in by_name and theirs in by_name:
-                one = ratio(by_name, ours, theirs)
-                if one:
-                    found.append({"of": ours, "to": theirs, **one})
-    return found
+    pairs = itertools.product(("auto", "factored", "explicit"), ("floor", "copy", *PEERS))
+    return [{"of": ours, "to": theirs, **one} for ours, theirs in pairs if {ours, theirs} <= by_name.keys()
+            and (one := ratio(by_name, ours, theirs))]
 
 
 def judged(contests, limits=LIMITS):

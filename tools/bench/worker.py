@@ -11,6 +11,7 @@ Each line of standard input is a JSON object, and so is each answer on standard 
 
 What goes wrong is answered as {"error": "..."}. The end of the input ends the process.
 """
+import contextlib
 import ctypes
 import importlib
 import json
@@ -38,7 +39,8 @@ class Worker:
 
         sizes = {**workload, "layers": tuple(map(tuple, workload["layers"])),
                  "input_shape": tuple(workload["input_shape"])}
-        module = importlib.import_module(f"tools.bench.{module_of(contender)}")
+        modules = {"jax": "jax_peers", "torch": "torch_peers", "opacus": "torch_peers"}
+        module = importlib.import_module(f"tools.bench.{modules.get(contender.partition('-')[0], 'ours')}")
         self.step, self.device_peak = module.make(contender, Workload(**sizes), device)
         _give_back()
         self.before = _status("VmRSS")
@@ -73,13 +75,6 @@ class Worker:
         return time.perf_counter() - started
 
 
-def module_of(contender):
-    """The module that makes a contender."""
-    if contender.startswith("jax"):
-        return "jax_peers"
-    return "torch_peers" if contender.startswith(("torch", "opacus")) else "ours"
-
-
 def _give_back():
     """Let the allocator return what it has free, so that it does not hide what the steps need."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform.startswith("linux") else None
@@ -89,21 +84,17 @@ def _give_back():
 
 def _status(name):
     """Bytes of this process by /proc; where there is none, its peak so far."""
-    try:
+    with contextlib.suppress(OSError):
         for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
             if line.startswith(name + ":"):
                 return int(line.split()[1]) * 1024
-    except OSError:
-        pass
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _reset_peak():
     """Let the peak start from here; where the system has no such switch, the peak so far counts too."""
-    try:
+    with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
-    except OSError:
-        pass
 
 
 def main(threads):

@@ -31,30 +31,22 @@ def difference(got, expected):
     return float(np.abs(got - expected).max(initial=0) / scale) if scale else float(np.abs(got).max(initial=0))
 
 
-def layer_difference(case, backend, dtype):
-    """Output, input gradient and per-example gradients of one layer, on the CPU and on `backend`."""
-    results = []
-    for place in (Backend.numpy(), backend):
-        rng = np.random.default_rng(1)
-        layer = to_backend(case.make(rng, dtype), place)
-        y, cache = layer.forward(place.asarray(case.input(rng, 16, dtype)))
-        dy = place.asarray(rng.uniform(-1, 1, y.shape).astype(dtype))
-        grads = layer.param_grads(dy, cache)
-        results.append([y, layer.backward(dy, cache), *(grads[name].materialise() for name in sorted(grads)),
-                        *(grads[name].sq_norms() for name in sorted(grads))])
-    return max(difference(got, expected) for expected, got in zip(*results))
+def of_layer(case, place, dtype):
+    """Output, input gradient and per-example gradients of one layer."""
+    rng = np.random.default_rng(1)
+    layer = to_backend(case.make(rng, dtype), place)
+    y, cache = layer.forward(place.asarray(case.input(rng, 16, dtype)))
+    dy = place.asarray(rng.uniform(-1, 1, y.shape).astype(dtype))
+    grads = layer.param_grads(dy, cache)
+    return [y, layer.backward(dy, cache), *(grads[name].materialise() for name in sorted(grads)),
+            *(grads[name].sq_norms() for name in sorted(grads))]
 
 
-def loss_difference(case, backend, dtype):
-    """Losses and their gradient, on the CPU and on `backend`."""
-    results = []
-    for place in (Backend.numpy(), backend):
-        rng = np.random.default_rng(1)
-        z, target = rng.uniform(-3, 3, (16, 5)).astype(dtype), case.target(rng, 16, 5)
-        target = target.astype(dtype) if target.dtype.kind == "f" else target
-        losses, dz = case.loss(place.asarray(z), place.asarray(target))
-        results.append([losses, dz])
-    return max(difference(got, expected) for expected, got in zip(*results))
+def of_loss(case, place, dtype):
+    """Losses and their gradient."""
+    rng = np.random.default_rng(1)
+    z, target = rng.uniform(-3, 3, (16, 5)).astype(dtype), case.target(rng, 16, 5)
+    return case.loss(*map(place.asarray, (z, target.astype(dtype) if target.dtype.kind == "f" else target)))
 
 
 def train(backend, strategy, steps, examples=6000, widths=(60, 200, 10), lot=300):
@@ -78,8 +70,10 @@ def check(backend, steps=STEPS):
     """Print every comparison of `backend` with the CPU; returns the number that exceed their tolerance."""
     rows = []
     for dtype, tolerance in TOLERANCES.items():
-        rows += [(f"layer {case.name}, {dtype}", layer_difference(case, backend, dtype), tolerance) for case in LAYERS]
-        rows += [(f"loss {case.name}, {dtype}", loss_difference(case, backend, dtype), tolerance) for case in LOSSES]
+        for what, cases, compute in (("layer", LAYERS, of_layer), ("loss", LOSSES, of_loss)):
+            for case in cases:
+                worst = max(map(difference, compute(case, backend, dtype), compute(case, Backend.numpy(), dtype)))
+                rows.append((f"{what} {case.name}, {dtype}", worst, tolerance))
     for strategy in ("auto", "explicit", "factored"):
         here, here_s = train(Backend.numpy(), strategy, steps)
         there, there_s = train(backend, strategy, steps)
