@@ -101,15 +101,3 @@ def write(tiny):
         return folder
 
     return write
-
-
-@pytest.fixture
-def one_line():
-    """A function that returns an error's message after checking that it is a single line."""
-
-    def check(raised):
-        text = str(raised.value)
-        assert "\n" not in text
-        return text
-
-    return check

@@ -8,6 +8,7 @@ import pytest
 
 from minidp.data import cifar, load_cifar10, load_cifar100, load_public
 from minidp.errors import DataError, DataUnavailableError, ParameterError
+from tests.support.refused import refused
 
 
 def records(rng, n, classes, label_bytes):
@@ -102,24 +103,20 @@ def test_environment_variable_then_cache_then_download(tmp_path, tiny10, cache, 
     assert mirror.asked == ["/cifar-10-binary.tar.gz"]
 
 
-def test_nowhere_to_be_had(tmp_path, tiny10, cache, dead_url, monkeypatch, one_line):
+def test_nowhere_to_be_had(tmp_path, tiny10, cache, dead_url, monkeypatch):
     monkeypatch.setattr(cifar, "MIRRORS", (dead_url,))
     monkeypatch.setenv("MINIDP_DATA", str(tmp_path))
     for download in (True, False):
-        with pytest.raises(DataUnavailableError) as raised:
+        with refused(DataUnavailableError, str(tmp_path), dead_url, "put cifar-10-binary.tar.gz") as raised:
             load_cifar10(download=download)
-        text = one_line(raised)
-        assert str(tmp_path) in text and dead_url in text and "put cifar-10-binary.tar.gz" in text
-        assert ("Connection refused" in text) == download
+        assert ("Connection refused" in str(raised.value)) == download
 
 
-def test_data_dir_without_files(tmp_path, tiny10, cache, one_line):
+def test_data_dir_without_files(tmp_path, tiny10, cache):
     _, archive = tiny10
     write(cache / "cifar", {"cifar-10-binary.tar.gz": archive})
-    with pytest.raises(DataError) as raised:
+    with refused(DataError, start=f"{tmp_path / 'empty'}: holds no CIFAR-10 files; put cifar-10-binary.tar.gz"):
         load_cifar10(tmp_path / "empty")
-    assert one_line(raised).startswith(f"{tmp_path / 'empty'}: holds no CIFAR-10 files; put cifar-10-binary.tar.gz")
-    assert not isinstance(raised.value, DataUnavailableError)
 
 
 def change(name, raw):
@@ -135,20 +132,16 @@ def change(name, raw):
     (change("test_batch.bin", lambda raw: b"\xff" + raw[1:]), "expected labels from 0 to 9"),
     (lambda files: {name: files[name] for name in list(files)[1:]}, "data_batch_1.bin: cannot be read"),
 ])
-def test_damaged_files(tmp_path, tiny10, damage, words, one_line):
-    with pytest.raises(DataError) as raised:
+def test_damaged_files(tmp_path, tiny10, damage, words):
+    with refused(DataError, words, start=str(tmp_path)):
         load_cifar10(write(tmp_path, damage(tiny10[0])))
-    text = one_line(raised)
-    assert text.startswith(str(tmp_path)) and words in text
 
 
-def test_an_archive_with_another_hash(tmp_path, tiny10, one_line):
+def test_an_archive_with_another_hash(tmp_path, tiny10):
     path = write(tmp_path, {"cifar-10-binary.tar.gz": tiny10[1] + b"\x00"}) / "cifar-10-binary.tar.gz"
-    with pytest.raises(DataError) as raised:
-        load_cifar10(tmp_path)
-    text = one_line(raised)
     got = hashlib.md5(path.read_bytes()).hexdigest()
-    assert text.startswith(f"{path}: ") and f"md5 is {got}, expected {cifar.CIFAR10.md5}" in text
+    with refused(DataError, f"md5 is {got}, expected {cifar.CIFAR10.md5}", start=f"{path}: "):
+        load_cifar10(tmp_path)
 
 
 def test_cifar100_takes_the_fine_label(tmp_path, cache, rng, monkeypatch):
@@ -197,13 +190,11 @@ def test_public_set_with_the_number_of_classes_given(tmp_path, rng):
     (tar_of({"train.bin": bytes(3074)}), "test.bin missing"),
     (tar_of({}), "train.bin, test.bin missing"),
 ], ids=["none", "cut gz", "cut xz", "cut tar", "half", "empty"])
-def test_damaged_public_archive(tmp_path, contents, words, one_line):
+def test_damaged_public_archive(tmp_path, contents, words):
     path = tmp_path / "p.tar"
     path.write_bytes(contents)
-    with pytest.raises(DataError) as raised:
+    with refused(DataError, words, start=f"{path}: "):
         load_public(path)
-    text = one_line(raised)
-    assert text.startswith(f"{path}: ") and words in text
 
 
 def test_links_and_pickles_in_an_archive_are_not_read(tmp_path):

@@ -6,7 +6,8 @@ import pytest
 
 from minidp.data import fetch as module
 from minidp.data.fetch import RemoteFile, cache_dir, fetch
-from minidp.errors import DataError, DataUnavailableError
+from minidp.errors import DataUnavailableError
+from tests.support.refused import refused
 
 CONTENTS = bytes(range(256)) * 700  # more than one block
 PACKED = gzip.compress(CONTENTS, mtime=0)
@@ -74,26 +75,22 @@ def no_http(handler):
     (cut, f"ended after {len(PACKED) - 1} of {len(PACKED)} bytes"),
     (no_http, ""),
 ])
-def test_a_mirror_that_fails_is_named_and_leaves_nothing(mirror, tmp_path, answer, reason, one_line):
+def test_a_mirror_that_fails_is_named_and_leaves_nothing(mirror, tmp_path, answer, reason):
     if answer is not None:
         mirror.answers = {"/a.gz": answer}
-    with pytest.raises(DataUnavailableError) as raised:
+    with refused(DataUnavailableError, f"{mirror.url}a.gz: ", reason, "; put it there yourself"):
         fetch([FILE], [mirror.url], tmp_path, "put it there yourself")
-    text = one_line(raised)
-    assert f"{mirror.url}a.gz: " in text and reason in text and text.endswith("; put it there yourself")
     assert mirror.asked == ["/a.gz"]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_all_failed_mirrors_are_listed(mirror, dead_url, tmp_path, one_line):
-    with pytest.raises(DataUnavailableError) as raised:
+def test_all_failed_mirrors_are_listed(mirror, dead_url, tmp_path):
+    with refused(DataUnavailableError, f"{dead_url}a.gz: Connection refused", f"{mirror.url}a.gz: HTTP 404"):
         fetch([FILE], [dead_url, mirror.url], tmp_path, "advice")
-    text = one_line(raised)
-    assert f"{dead_url}a.gz: Connection refused" in text and f"{mirror.url}a.gz: HTTP 404" in text
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_silence_is_given_up(mirror, tmp_path, monkeypatch, begun, one_line):
+def test_silence_is_given_up(mirror, tmp_path, monkeypatch, begun):
     def silent(handler):
         if begun:
             handler.send_response(200)
@@ -104,18 +101,16 @@ def test_silence_is_given_up(mirror, tmp_path, monkeypatch, begun, one_line):
 
     monkeypatch.setattr(module, "TIMEOUT", 0.3)
     mirror.answers = {"/a.gz": silent}
-    with pytest.raises(DataUnavailableError) as raised:
+    with refused(DataUnavailableError, "no answer within 0.3 s"):
         fetch([FILE], [mirror.url], tmp_path, "advice")
-    assert "no answer within 0.3 s" in one_line(raised)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_name_look_up_that_hangs_is_given_up(tmp_path, monkeypatch, one_line):
+def test_a_name_look_up_that_hangs_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "TIMEOUT", 0.2)
     monkeypatch.setattr(module, "_open", lambda url: time.sleep(1))
-    with pytest.raises(DataUnavailableError) as raised:
+    with refused(DataUnavailableError, "http://nowhere/a.gz: no answer within 0.2 s"):
         fetch([FILE], ["http://nowhere/"], tmp_path, "advice")
-    assert "http://nowhere/a.gz: no answer within 0.2 s" in one_line(raised)
 
 
 def test_an_interrupt_leaves_nothing(mirror, tmp_path, monkeypatch):
@@ -129,9 +124,8 @@ def test_an_interrupt_leaves_nothing(mirror, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cache_that_cannot_be_written(mirror, tmp_path, one_line):
+def test_a_cache_that_cannot_be_written(mirror, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(DataError) as raised:
+    with refused(DataUnavailableError, "cannot be written", "MINIDP_CACHE"):
         fetch([FILE], [mirror.url], tmp_path / "file" / "cache", "advice")
-    assert "cannot be written" in one_line(raised) and "MINIDP_CACHE" in str(raised.value)
     assert mirror.asked == []

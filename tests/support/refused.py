@@ -1,0 +1,13 @@
+"""An error of one line that says what it must."""
+from contextlib import contextmanager
+
+import pytest
+
+
+@contextmanager
+def refused(error, *words, start=""):
+    """A block that raises exactly this error, in one line that begins with `start` and holds all the words."""
+    with pytest.raises(error) as raised:
+        yield raised
+    text = str(raised.value)
+    assert raised.type is error and "\n" not in text and text.startswith(start) and all(word in text for word in words), text
