@@ -8,18 +8,19 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import BudgetExceededError, ParameterError
 from ..numbers import upper_text
+from ..privacy.accountant import Accountant
+from ..privacy.budget import max_steps
+from ..privacy.calibrate import noise_multiplier_for
+from ..privacy.catalogue import as_accountant
 from ..privacy.events import Composed, Event, NeighbouringRelation, Repeated
 from ..privacy.ledger import SETUP, Ledger
 from ..validate import count, positive_finite
 from .sampling import FixedSizeSampler, PoissonSampler, ShuffleSampler
 from .sanitizer import Sanitizer
-
-if TYPE_CHECKING:
-    from ..privacy.accountant import Accountant
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,8 @@ class Plan:
         if not isinstance(self.sampler, (PoissonSampler, FixedSizeSampler, ShuffleSampler)):
             raise ParameterError(f"expected a sampler, got {type(self.sampler).__name__}")
         if self.sampler.period > 1 and not self.sanitizer.constant:
-            raise ParameterError(
-                "shuffled lots with a schedule of C or sigma: which noise an example meets depends on its lot; "
-                "use the Poisson sampler, or constant settings"
-            )
+            raise ParameterError("shuffled lots with a schedule of C or sigma: which noise an example meets depends on its "
+                                 "lot; use the Poisson sampler, or constant settings")
         if (size := getattr(self.sampler, "dataset_size", None)) is not None:
             self.check_lot_size(size)
 
@@ -129,16 +128,13 @@ class Plan:
 
         Raises BudgetExceededError if not one lot fits, ParameterError if the steps cost nothing.
         """
-        from ..privacy.budget import max_steps
-        from ..privacy.catalogue import as_accountant
-
         accountant = as_accountant(accountant, self.relation)
         steps = max_steps(accountant, ledger, lambda n: self.charges(0, n), epsilon, delta)
         if steps == 0:
             self.check_budget(accountant, ledger, epsilon, delta)
         return self.with_steps(steps)
 
-    def calibrated(self, accountant: "Accountant | str", epsilon: float, delta: float, before: Iterable[Event] = ()) -> "Plan":
+    def calibrated(self, accountant: Accountant | str, epsilon: float, delta: float, before: Iterable[Event] = ()) -> Plan:
         """The plan with the least noise that keeps its steps, after the events `before`, at or below (epsilon, delta).
 
         The groups' noise multipliers keep their ratios; groups without any get equal ones. Raises BudgetExceededError
@@ -150,9 +146,6 @@ class Plan:
         >>> round(group.noise_multiplier, 2)
         2.62
         """
-        from ..privacy.calibrate import noise_multiplier_for
-        from ..privacy.catalogue import as_accountant
-
         count(1, steps=self.steps)
         noises = [group.noise_multiplier for group in self.sanitizer.groups]
         if any(map(callable, noises)):

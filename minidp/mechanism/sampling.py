@@ -205,6 +205,5 @@ def _check_lot(dataset_size, lot_size):
 
 def _check_size(sampler, num_examples):
     if num_examples != sampler.dataset_size:
-        raise ParameterError(
-            f"expected {sampler.dataset_size} examples, the public dataset_size of the sampler, got {num_examples}"
-        )
+        raise ParameterError(f"expected {sampler.dataset_size} examples, the public dataset_size of the sampler, got "
+                             f"{num_examples}")

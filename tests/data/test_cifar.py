@@ -183,12 +183,10 @@ def test_public_set_with_the_number_of_classes_given(tmp_path, rng):
 
 
 @pytest.mark.parametrize("contents, words", [
-    (b"no archive", "damaged archive"),
-    (tar_of({"train.bin": bytes(3074 * 40)})[:-30], "damaged archive"),
+    (b"no archive", "damaged archive"), (tar_of({"train.bin": bytes(3074 * 40)})[:-30], "damaged archive"),
     (tar_of({"train.bin": bytes(3074 * 40)}, "w:xz")[:100], "damaged archive"),
     (tar_of({"train.bin": bytes(3074 * 40)}, "w")[:100_000], "damaged archive"),
-    (tar_of({"train.bin": bytes(3074)}), "test.bin missing"),
-    (tar_of({}), "train.bin, test.bin missing"),
+    (tar_of({"train.bin": bytes(3074)}), "test.bin missing"), (tar_of({}), "train.bin, test.bin missing"),
 ], ids=["none", "cut gz", "cut xz", "cut tar", "half", "empty"])
 def test_damaged_public_archive(tmp_path, contents, words):
     path = tmp_path / "p.tar"

@@ -66,14 +66,11 @@ def no_http(handler):
 
 
 @pytest.mark.parametrize("answer, reason", [
-    (None, "HTTP 404"),
-    (b"<html>log in first</html>", "not an intact gzip file"),
+    (None, "HTTP 404"), (b"<html>log in first</html>", "not an intact gzip file"),
     (gzip.compress(CONTENTS + b"!", mtime=0), "sha256 is "),
     (gzip.compress(b"other", mtime=0), f", expected {FILE.digest}"),
-    (unannounced(PACKED[:-1]), "the gzip stream ends early"),
-    (unannounced(b""), "the gzip stream ends early"),
-    (cut, f"ended after {len(PACKED) - 1} of {len(PACKED)} bytes"),
-    (no_http, ""),
+    (unannounced(PACKED[:-1]), "the gzip stream ends early"), (unannounced(b""), "the gzip stream ends early"),
+    (cut, f"ended after {len(PACKED) - 1} of {len(PACKED)} bytes"), (no_http, ""),
 ])
 def test_a_mirror_that_fails_is_named_and_leaves_nothing(mirror, tmp_path, answer, reason):
     if answer is not None:

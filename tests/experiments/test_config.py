@@ -30,8 +30,7 @@ def test_defaults_are_the_dataclass_s():
 def test_flags_set_fields_of_their_type():
     config = parse(Config, ["--noise-multiplier", "2", "--lot-size", "300", "--noise", "large", "--quiet",
                             "--no-train-metrics", "--steps", "7"])
-    assert config == Config(noise_multiplier=2.0, lot_size=300, noise="large", quiet=True, train_metrics=False,
-                            steps=7)
+    assert config == Config(noise_multiplier=2.0, lot_size=300, noise="large", quiet=True, train_metrics=False, steps=7)
     assert isinstance(config.noise_multiplier, float) and config.epochs is None
     with pytest.raises(FrozenInstanceError):
         config.steps = 8
@@ -48,15 +47,9 @@ def test_numbers_below_zero_and_infinity_reach_the_dataclass(number):
 
 
 @pytest.mark.parametrize("argv, named", [
-    (["--nosuch", "3"], "--nosuch"),
-    (["--lot", "3"], "--lot"),
-    (["--lot-size", "many"], "--lot-size"),
-    (["--lot-size", "2.5"], "--lot-size"),
-    (["--lot-size"], "--lot-size"),
-    (["--noise", "huge"], "'small'"),
-    (["--steps", "3", "--epochs", "4"], "not allowed with"),
-    (["--quiet", "yes"], "yes"),
-    (["stray"], "stray"),
+    (["--nosuch", "3"], "--nosuch"), (["--lot", "3"], "--lot"), (["--lot-size", "many"], "--lot-size"),
+    (["--lot-size", "2.5"], "--lot-size"), (["--lot-size"], "--lot-size"), (["--noise", "huge"], "'small'"),
+    (["--steps", "3", "--epochs", "4"], "not allowed with"), (["--quiet", "yes"], "yes"), (["stray"], "stray"),
 ])
 def test_bad_flags_are_one_line_and_exit_2(capsys, argv, named):
     with pytest.raises(SystemExit) as exit:

@@ -55,11 +55,8 @@ def main_job():
 
 
 @pytest.mark.parametrize("accuracy, epsilon, words", [
-    (0.9432, 1.2586, ["agrees", "agrees"]),
-    (0.9399, 1.2586, ["below", "agrees"]),
-    (0.9601, 1.27, ["above", "above"]),
-    (0.9432, "inf", ["agrees", "above"]),
-    (None, 1.26, ["agrees"]),
+    (0.9432, 1.2586, ["agrees", "agrees"]), (0.9399, 1.2586, ["below", "agrees"]), (0.9601, 1.27, ["above", "above"]),
+    (0.9432, "inf", ["agrees", "above"]), (None, 1.26, ["agrees"]),
 ])
 def test_compare_says_whether_a_figure_is_reproduced(expected, capsys, accuracy, epsilon, words):
     found = verdicts.compare(result(accuracy, epsilon), expected)

@@ -123,8 +123,7 @@ def test_a_divisor_that_is_not_the_mean_lot_is_refused(sampler, size, lot):
 
 
 def test_a_divisor_close_to_the_mean_lot_is_taken():
-    for sampler, lot in ((POISSON, 605), (FixedSizeSampler(60_000, 600), 595),
-                         (ShuffleSampler(60_000, 700), 697)):
+    for sampler, lot in ((POISSON, 605), (FixedSizeSampler(60_000, 600), 595), (ShuffleSampler(60_000, 700), 697)):
         Plan(sampler, FLAT, 9, lot).check_lot_size(60_000)
 
 

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minidp.errors import DataError, ParameterError
-from minidp.privacy import (Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, Ledger,
-                            NeighbouringRelation, NonPrivate, PoissonSampled, PureDP, RandomlyStopped, Repeated,
-                            Unknown)
+from minidp.privacy import (Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, Ledger, NeighbouringRelation,
+                            NonPrivate, PoissonSampled, PureDP, RandomlyStopped, Repeated, Unknown)
 from minidp.privacy.catalogue import make
 from minidp.privacy.events import event_from_json, event_to_json
 

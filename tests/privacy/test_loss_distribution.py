@@ -78,8 +78,7 @@ def test_masses_enclose_the_hockey_stick_curve(direction, q, sigma):
         for epsilon in (0.0, 0.3 * q / sigma, q / sigma, 2 * q / sigma):
             found = float(np.sum(mass * np.maximum(-np.expm1(epsilon - losses), 0)))
             found += upper * math.exp(masses.infinite)
-            exact = (direct_delta(q, sigma, epsilon, direction == ADD) if q < 1
-                     else gaussian_delta(epsilon, 1 / sigma))
+            exact = (direct_delta(q, sigma, epsilon, direction == ADD) if q < 1 else gaussian_delta(epsilon, 1 / sigma))
             assert found >= exact * (1 - 1e-12) if upper else found <= exact * (1 + 1e-12)
             if exact > 1e-4:
                 assert found == pytest.approx(exact, rel=0.05)

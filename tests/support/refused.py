@@ -10,4 +10,5 @@ def refused(error, *words, start=""):
     with pytest.raises(error) as raised:
         yield raised
     text = str(raised.value)
-    assert raised.type is error and "\n" not in text and text.startswith(start) and all(word in text for word in words), text
+    assert raised.type is error and "\n" not in text and text.startswith(start), text
+    assert all(word in text for word in words), text
