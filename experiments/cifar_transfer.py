@@ -118,12 +118,12 @@ def make_inputs(config, dataset, frozen, backend, streams):
     images, test = backend.asarray(dataset.x_train), backend.asarray(dataset.x_test)
     tested = frozen.predict(standardise_images(centre_crop(test, SIDE)), batch_size=500)
     if config.fresh_augmentation:
-        return FreshViews(images, frozen, SIDE, streams.dropout), tested
+        return FreshViews(images, frozen, SIDE), tested
     with tqdm(total=images.shape[0], unit="image", desc="frozen features", file=sys.stderr,
               disable=True if config.quiet else None) as bar:
         fixed = Streams(0).init  # the same views in every run: they are public, and looked at by no one
         file = feature_file(dataset.x_train, frozen, config.views, SIDE, backend.name)
-        return CachedViews(images, frozen, config.views, SIDE, fixed, streams.dropout, bar.update, file,
+        return CachedViews(images, frozen, config.views, SIDE, fixed, bar.update, file,
                            config.multiplicity), tested
 
 

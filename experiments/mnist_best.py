@@ -189,7 +189,7 @@ def run(config):
     if config.centre:
         (group,) = mean.groups
         what = f"mean of the features, clipped to norm {group.clip_norm:g}: noise std {group.noise_std:g} on the sum"
-        released = run.release_first("mean", *before, what, lambda: noisy_mean(mean, features, streams.noise, size))
+        released = run.release_first("mean", *before, what, lambda: noisy_mean(mean, features, streams.noise("mean"), size))
         features -= released
         tested -= released
         layers.insert(0, nn.Standardise(released, backend.xp.ones(1, dtype="float32"), name="centre"))

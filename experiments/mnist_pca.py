@@ -125,7 +125,7 @@ def run(config, name=NAME, make_body=make_body, make_sanitizer=make_sanitizer, a
         what = (f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std {config.pca_sigma:g} on "
                 f"the second moments, whose sensitivity is {pca.sensitivity(sampler.relation):.4g}")
         head = [nn.Project(run.release_first("pca", pca.event(sampler.relation), what,
-                                             lambda: pca.release(pca.raw_second_moments(images), streams.noise)))]
+                                             lambda: pca.release(pca.raw_second_moments(images), streams.noise("pca"))))]
     elif config.projection == "random":
         head = [nn.Project(random_projection(pixels, config.pca_dim, streams.init))]
     model = nn.Sequential(head + body.layers, (pixels,)).to(backend)

@@ -13,7 +13,6 @@ import numpy as np
 
 from .errors import BackendMismatchError, DeviceUnavailableError, ParameterError
 from .host import memory
-from .host.normal import float32_normals
 
 
 _PLAIN = {np.ndarray}.__contains__
@@ -199,17 +198,6 @@ def contiguous(view):
         runs = view.view(np.dtype((np.void, view.shape[-1] * view.itemsize)))
         return runs.copy().view(view.dtype)  # up to twice as fast where runs are short
     return xp.ascontiguousarray(view)
-
-
-def standard_normal(rng, shape, dtype, xp):
-    """Standard normal numbers of the dtype as an array of xp, drawn by a host or a device generator.
-
-    A host generator on a GPU run costs a copy and gives the same numbers on both devices.
-    """
-    dtype = np.dtype(dtype)
-    if dtype == np.float32 and isinstance(rng, np.random.Generator):
-        return xp.asarray(float32_normals(rng, math.prod(shape)).reshape(shape))
-    return xp.asarray(rng.standard_normal(shape, dtype=dtype))
 
 
 def synchronise(xp):

@@ -37,6 +37,10 @@ class NumericalBoundError(MinidpError, ArithmeticError):
     """Precision ran out, so that no sound bound can be given."""
 
 
+class NoiseReuseError(MinidpError):
+    """The random numbers of a release were asked for a second time."""
+
+
 class BudgetExceededError(MinidpError):
     """The next release would exceed the privacy budget; it was not made."""
 

@@ -83,9 +83,9 @@ class Head:
         relation, noise = run.plan.relation, run.streams.noise
         line = f"of {math.prod(self.shape)} features, noise multiplier {self.scaling.noise_multiplier:.4g}"
         limits = run.release_first("limits", self.scaling.event(), f"powers of two that bound most values, {line}",
-                                   lambda: self.scaling.release_limits(inputs, relation, noise))
+                                   lambda: self.scaling.release_limits(inputs, relation, noise("limits")))
         moments = run.release_first("moments", self.scaling.event(), f"sums and sums of squares within these limits, {line}",
-                                    lambda: self.scaling.release_moments(inputs, limits, relation, noise))
+                                    lambda: self.scaling.release_moments(inputs, limits, relation, noise("moments")))
         mean, spread = centre_and_spread(limits, moments, size)
         return mean.reshape(self.shape), spread.reshape(self.shape)
 
@@ -96,9 +96,9 @@ class Head:
                 f"{group.clip_norm:g}: noise multiplier {group.noise_multiplier:.4g} on the sum")
 
         def release():
-            (lot,) = self.sampler.lots(inputs.shape[0], 1, run.streams.sampling)
+            (lot,) = self.sampler.lots(inputs.shape[0], 1, lambda step: run.streams.sampling("mean"))
             scaled = Inputs(inputs.source, inputs.backend, nn.Sequential(layers, self.shape).to(inputs.backend).predict)
-            mean = noisy_mean(Flat(scaled, lot), self.mean, run.plan.expected_lot_size, run.streams.noise_for(inputs.xp))
+            mean = noisy_mean(Flat(scaled, lot), self.mean, run.plan.expected_lot_size, run.streams.noise("mean"))
             return mean.astype("float32")
 
         mean = run.release_first("mean", self._mean_event(), what, release)

@@ -1,42 +1,97 @@
-"""Random numbers: four independent streams, so that none disturbs another.
+"""Random numbers: pure functions of (key, stream, release, index), by the cipher ChaCha.
 
-A seeded run repeats bit for bit and must not be released: who knows the seed can subtract the noise. Without
-a seed each stream starts from the operating system's entropy, and its state is never stored or printed.
-The generators are NumPy's (SFC64): statistically sound, not cryptographic. Noise in float32 is made of `noise`
-by `host.normal.float32_normals`, the same numbers whatever the threads; all else by the generators' own methods.
+A seeded run repeats bit for bit and must not be released: who knows the seed can subtract the noise. Without a seed the
+key is 32 bytes of the operating system's entropy. It is in memory only: never stored, printed, pickled or copied, and a
+forked process gets another. Two releases with the same noise differ by raw sums alone, so that without a seed the
+numbers of each release are handed out once.
 """
-from collections.abc import Mapping
+import hashlib
+import math
+import os
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from .errors import CheckpointError, ParameterError
-from .validate import seed_number
+from .errors import NoiseReuseError, ParameterError
+from .host import threads
+from .host.chacha import CONSTANTS, LANES, STRETCH
+from .validate import count, seed_number
 
-NAMES = ("init", "sampling", "noise", "dropout")
+GENERATOR = "chacha20"
+NAMES = ("init", "sampling", "noise", "dropout", "views")
+MOST = 2**55  # releases of a stream; named ones have their places above
+SHARD = 2**15  # normal numbers worth a hand-over to another thread
+_forks, _claims = 0, threading.Lock()
 
 
-class Streams:
-    """Host generators `init`, `sampling`, `noise` and `dropout`.
+class _Single:
+    """What must not exist twice without a seed: two copies would draw the same noise."""
+
+    def __reduce_ex__(self, protocol):
+        if self._key.seed is None:
+            raise ParameterError("streams without a seed are neither pickled nor copied: two copies would draw the same noise")
+        return super().__reduce_ex__(protocol)
+
+
+class _Key(_Single):
+    """32 bytes, and what they were used for."""
+
+    def __init__(self, seed):
+        self.seed = seed
+        self._renew()
+
+    @property
+    def _key(self):
+        return self
+
+    def words(self):
+        """(8,) uint32, never the same in two processes without a seed."""
+        if self.seed is None and self._owner != (os.getpid(), _forks):
+            self._renew()
+        return self._words
+
+    def claim(self, stream, release):
+        """Raise NoiseReuseError if the numbers of this release were handed out before."""
+        if self.seed is not None:
+            return
+        self.words()
+        with _claims:
+            below, others = self._given.setdefault(stream, ([0], set()))
+            if release < below[0] or release in others:
+                raise NoiseReuseError(
+                    f"the numbers of stream {NAMES[stream]}, release {release}, were handed out before: two releases with "
+                    "the same noise differ by raw sums alone. Make new Streams() for another run")
+            others.add(release)
+            while below[0] in others:  # steps come in order: a number stands for all of them
+                others.remove(below[0])
+                below[0] += 1
+
+    def _renew(self):
+        stored = os.urandom(32) if self.seed is None else hashlib.sha256(f"minidp seed {self.seed}".encode()).digest()
+        self._words, self._given = np.frombuffer(stored, "<u4").astype(np.uint32), {}
+        self._owner = os.getpid(), _forks
+
+
+class Streams(_Single):
+    """The streams `sampling`, `noise`, `dropout` and `views`, and `init`, the numbers of initial values.
 
     seed   an integer of at least 0 for a reproducible run, None for the operating system's entropy
+
+    `streams.noise(step)` has the numbers of one step's release, `streams.noise("mean")` of one with a name.
 
     >>> bool(Streams(1).init.random() == Streams(1).init.random()), Streams().reproducible
     (True, False)
     """
 
-    init: np.random.Generator
-    sampling: np.random.Generator
-    noise: np.random.Generator
-    dropout: np.random.Generator
-
     def __init__(self, seed: int | None = None):
         if seed is not None:
             seed_number(seed=seed)
-        self.seed = seed
-        children = np.random.SeedSequence(seed).spawn(len(NAMES))
-        for name, child in zip(NAMES, children):
-            setattr(self, name, np.random.Generator(np.random.SFC64(child)))
+        self.seed, self._key = seed, _Key(seed)
+        self.sampling, self.noise, self.dropout, self.views = (Stream(self._key, number) for number in range(1, len(NAMES)))
+        self.init = Stream(self._key, 0)(0)
 
     def __repr__(self):
         return "Streams(entropy of the operating system)" if self.seed is None else "Streams(seeded: not for release)"
@@ -46,47 +101,143 @@ class Streams:
         """True if the run has a seed."""
         return self.seed is not None
 
-    def noise_for(self, xp: Any) -> Any:
-        """The generator that noise for arrays of xp is drawn from.
 
-        The host's, but for an unseeded run on a GPU, which draws on the device: the same numbers on both
-        devices matter to seeded runs only.
-        """
-        if self.reproducible or xp.__name__ != "cupy":
-            return self.noise
-        if not hasattr(self, "_device_noise"):
-            self._device_noise = xp.random.default_rng()
-        return self._device_noise
+class Stream(_Single):
+    """The numbers of one purpose: `stream(release)`, of a step (an integer) or of something with a name."""
 
-    def state(self) -> dict[str, Any]:
-        """The generators' states, for the checkpoint of a seeded run. Raises ParameterError without a seed."""
-        if not self.reproducible:
-            raise ParameterError("the generators of a run without a seed are not stored: whoever holds their "
-                                 "state could subtract the noise")
-        return {name: _plain(getattr(self, name).bit_generator.state) for name in NAMES}
+    def __init__(self, key: _Key, number: int):
+        self._key, self._number = key, number
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from `state()`. Raises CheckpointError if it is not one."""
-        try:
-            for name in NAMES:
-                saved, generator = state[name], getattr(self, name).bit_generator
-                words = np.array(saved["state"]["state"], dtype=np.uint64)
-                if words.shape != generator.state["state"]["state"].shape:  # NumPy would repeat a single word
-                    raise ValueError(f"{name} has {words.size} words")
-                generator.state = {**saved, "state": {"state": words}}
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise CheckpointError(f"checkpoint: the generators' state is damaged ({error})") from error
+    def __call__(self, release: int | str) -> "Draws":
+        """The numbers of one release. Raises NoiseReuseError if they were handed out before, without a seed."""
+        if isinstance(release, str):
+            place = MOST + int.from_bytes(hashlib.sha256(release.encode()).digest()[:8]) % MOST
+        else:
+            count(release=release)
+            place = int(release)
+        self._key.claim(self._number, place)
+        return Draws(self._key, self._number, place)
 
 
 def as_streams(streams: Any) -> Any:
     """Streams as they are; of a seed, or of None for the operating system's entropy."""
     if streams is None or isinstance(streams, int) and not isinstance(streams, bool):
         return Streams(streams)
-    if not hasattr(streams, "noise_for"):
+    if not isinstance(streams, Streams):
         raise ParameterError(f"expected streams={streams!r:.60} to be Streams(), or a seed for a run that is not released")
     return streams
 
 
-def _plain(state):
-    inner = {key: [int(word) for word in value] for key, value in state["state"].items()}
-    return {**state, "state": inner}
+class Draws(_Single):
+    """The numbers of one release, one after another; methods and arguments are named as NumPy's generators name them.
+
+    What is drawn first has the first places. Each draw begins with a new block of 16 words.
+    """
+
+    def __init__(self, key: _Key, stream: int, release: int):
+        self._key, self._block = key, 0
+        tail = release << 8 | stream
+        self._tail = np.array([0, 0, tail & 0xFFFFFFFF, tail >> 32], np.uint32)
+
+    def _state(self):
+        return np.concatenate([CONSTANTS, self._key.words(), self._tail])
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        """(size,) uint64, all values equally likely."""
+        first, blocks = self._block, -(-size // 8)
+        self._block += blocks
+        return self._words(np.arange(first, first + blocks, dtype=np.uint64))[:size]
+
+    def _words(self, blocks):
+        from .host import drawing  # loads Numba
+
+        out = np.empty((blocks.size, 16), np.uint32)
+        drawing.words(self._state(), blocks, out)
+        return out.view(np.uint64).ravel()
+
+    def random(self, size: int | Sequence[int] = ()) -> NDArray[np.float64]:
+        """Uniform on [0, 1), multiples of 2^-53."""
+        return _uniform(self.words(_count(size))).reshape(size)
+
+    def uniform(self, low: ArrayLike = 0.0, high: ArrayLike = 1.0, size: int | Sequence[int] = ()) -> NDArray[np.float64]:
+        """Uniform on [low, high)."""
+        return low + np.subtract(high, low) * self.random(size)
+
+    def integers(self, low: int, high: int, size: int | Sequence[int] = ()) -> NDArray[np.int64]:
+        """Integers from low to high - 1, equally likely to 2^-53."""
+        return low + np.floor((high - low) * self.random(size)).astype(np.int64)
+
+    def standard_normal(self, size: int | Sequence[int] = (), dtype: DTypeLike = "float64") -> NDArray:
+        """Independent standard normal numbers, made in float64 and rounded to the dtype, float32 or float64."""
+        out = np.zeros(_count(size), dtype)
+        self.add_normals(out, 1.0)
+        return out.reshape(size)
+
+    def add_normals(self, out: NDArray, std: float, grid: float = 0.0) -> None:
+        """Add std times standard normal numbers to a host array in one piece, and round to multiples of `grid` if not 0."""
+        from .host import drawing
+
+        begin = -(-self._block // LANES) * STRETCH  # stretches of 64 blocks, whatever was drawn before
+        self._block = -(-(begin + out.size) // STRETCH) * LANES
+        flat, state = np.asarray(out).reshape(-1), self._state()
+        size = max(SHARD, -(-flat.size // (threads.limit() * STRETCH)) * STRETCH)
+        threads.map_parallel(lambda at: drawing.add_normals(state, begin + at, std, grid, flat[at : at + size]),
+                             range(0, flat.size, size))
+
+    def permutation(self, n: int) -> NDArray[np.int64]:
+        """0 to n - 1 in an order drawn from all orders, equally likely: that of n words, all different."""
+        while True:
+            words = self.words(n)
+            order = np.argsort(words)
+            if (np.diff(words[order]) > 0).all():
+                return order
+
+    def choice(self, n: int, size: int) -> NDArray[np.int64]:
+        """(size,) different numbers below n, ascending, all subsets equally likely."""
+        from .host import drawing
+
+        out, taken, spare = np.empty(size, np.int64), np.zeros(n // 64 + 1, np.uint64), 8
+        while not drawing.choose(self.words(size + spare), n, taken, out):
+            spare, taken[:] = 2 * spare, 0
+        out.sort()
+        return out
+
+    def rows(self, rows: ArrayLike) -> "RowDraws":
+        """Numbers for some rows of the data, each row's by itself: the same in whatever batch it comes."""
+        return RowDraws(self, rows)
+
+
+class RowDraws(_Single):
+    """Numbers whose first axis is the rows of a data set. Each draw, a layer's say, is another part of the release."""
+
+    def __init__(self, draws: "Draws", rows: ArrayLike):
+        self._key, self._draws, self._rows, self._calls = draws._key, draws, np.asarray(rows).astype(np.uint64), 0
+
+    def random(self, size: Sequence[int]) -> NDArray[np.float64]:
+        """Uniform on [0, 1), for the shape (rows, ...)."""
+        self._calls += 1
+        each = math.prod(size[1:])
+        blocks = -(-each // 8)
+        first = np.uint64(self._calls << 48) + self._rows * np.uint64(blocks)
+        words = self._draws._words((first[:, None] + np.arange(blocks, dtype=np.uint64)).ravel())
+        return _uniform(words.reshape((len(self._rows), 8 * blocks))[:, :each]).reshape(size)
+
+
+def _uniform(words):
+    words >>= np.uint64(11)
+    uniform = words.astype(np.float64)
+    uniform *= 2.0**-53
+    return uniform
+
+
+def _count(size):
+    return int(np.prod(size, dtype=np.int64))
+
+
+def _forked():
+    global _forks, _claims
+    _forks, _claims = _forks + 1, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -1,16 +1,27 @@
-"""The four streams of random numbers."""
-import json
+"""Random numbers as functions of key, stream, release and place; the key, and what is handed out once."""
+import copy
+import os
+import pickle
+import threading
 
 import numpy as np
 import pytest
 
-from minidp.errors import CheckpointError, ParameterError
+from minidp.errors import NoiseReuseError, ParameterError
+from minidp.host import threads
 from minidp.streams import NAMES, Streams
-from tests.support.guarded import guarded_xp
+
+CALLED = NAMES[1:]  # init is the numbers of one release already
+
+RECORDED = {"sampling": 0.980328603235794, "noise": 0.9423159582577341, "dropout": 0.6721140957178939, "views": 0.015244955578194386}
+NORMALS = [-0.9280875478636844, -0.03094610697082918, -0.35771018274972205]
+CHOSEN = [8617, 42316, 45623, 58376]
+ORDER = [6, 3, 1, 0, 4, 2, 5]
 
 
-def draws(streams, names=NAMES, size=100):
-    return {name: getattr(streams, name).random(size).tolist() for name in names}
+def draws(streams, release=0, size=20):
+    return {name: getattr(streams, name)(release).random(size).tolist() for name in CALLED} | {
+        "init": streams.init.random(size).tolist()}
 
 
 def test_a_seed_repeats_and_another_differs():
@@ -20,29 +31,32 @@ def test_a_seed_repeats_and_another_differs():
 
 
 def test_without_a_seed_no_two_runs_are_alike():
-    first, second = Streams(), Streams()
-    assert all(draws(first)[name] != draws(second)[name] for name in NAMES)
-    assert not first.reproducible
+    first, second = draws(Streams()), draws(Streams())
+    assert all(first[name] != second[name] for name in NAMES) and not Streams().reproducible
 
 
 @pytest.mark.parametrize("seed", [1, None])
-def test_streams_are_different_and_independent(seed):
-    streams = Streams(seed)
-    drawn = draws(streams)
-    assert len({tuple(numbers) for numbers in drawn.values()}) == len(NAMES) == 4
-    if seed is not None:  # what one stream draws moves no other
-        other = Streams(seed)
-        other.noise.standard_normal(1000)
-        assert draws(other, [name for name in NAMES if name != "noise"]) == {
-            name: numbers for name, numbers in drawn.items() if name != "noise"}
+def test_streams_and_releases_are_different(seed):
+    streams, found = Streams(seed), []
+    for release in (0, 1, 2**40, "mean", "pca"):
+        found += [tuple(getattr(streams, name)(release).random(20)) for name in CALLED]
+    assert len({number for numbers in found for number in numbers}) == 20 * 5 * len(CALLED)
+
+
+def test_what_was_drawn_elsewhere_does_not_matter():
+    streams = Streams(3)
+    streams.noise(0).standard_normal(1000)
+    streams.noise(2).random(5)
+    assert streams.noise(1).random(9).tolist() == Streams(3).noise(1).random(9).tolist()
 
 
 def test_seeded_values_stay_as_they_are():
-    # recorded with NumPy 2.4: SeedSequence(0).spawn(4), each into SFC64; NumPy promises to keep both. A change
-    # of any of them changes every seeded result
-    expected = {"init": 0.5484188289858579, "sampling": 0.9154380682102005, "noise": 0.7369507603406047,
-                "dropout": 0.9745317933923299}
-    assert {name: numbers[0] for name, numbers in draws(Streams(0), size=1).items()} == expected
+    """Recorded when this generator was new. A change of any of them changes every seeded result."""
+    streams = Streams(0)
+    assert {name: getattr(streams, name)(0).random() for name in CALLED} == RECORDED
+    assert streams.init.standard_normal(3).tolist() == NORMALS
+    assert streams.sampling(1).choice(60_000, 4).tolist() == CHOSEN
+    assert streams.sampling(2).permutation(7).tolist() == ORDER
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "1", True])
@@ -51,65 +65,118 @@ def test_bad_seeds_are_refused(seed):
         Streams(seed)
 
 
-def test_state_goes_through_json_and_back():
-    streams = Streams(1)
-    draws(streams)
-    streams.noise.standard_normal(3, dtype=np.float32)  # leaves half a word behind
-    saved = json.loads(json.dumps(streams.state(), allow_nan=False))
-    expected = draws(streams)
-    expected["noise"] += streams.noise.standard_normal(3, dtype=np.float32).tolist()
-    other = Streams(2)
-    other.restore(saved)
-    got = draws(other)
-    got["noise"] += other.noise.standard_normal(3, dtype=np.float32).tolist()
-    assert got == expected and other.state() == streams.state()
+@pytest.mark.parametrize("release", [-1, 1.5, None, True])
+def test_bad_releases_are_refused(release):
+    with pytest.raises(ParameterError, match="expected release="):
+        Streams(1).noise(release)
 
 
-def test_the_state_of_an_unseeded_run_is_not_given_out():
-    with pytest.raises(ParameterError, match="could subtract the noise"):
-        Streams().state()
+@pytest.mark.parametrize("name", CALLED)
+def test_an_unseeded_stream_hands_out_each_release_once(name):
+    stream = getattr(Streams(), name)
+    for release in (0, 1, 5, 4, 2, "mean"):
+        stream(release)
+    for release in (0, 1, 5, 4, 2, "mean"):
+        with pytest.raises(NoiseReuseError, match=f"stream {name}, release"):
+            stream(release)
+    stream(3)
+    with pytest.raises(NoiseReuseError):
+        stream(3)
+    assert getattr(Streams(1), name)(0) and getattr(Streams(1), name)(0)
 
 
-@pytest.mark.parametrize("damage", [
-    lambda s: s.pop("noise"), lambda s: s["noise"].pop("state"), lambda s: s["noise"]["state"].pop("state"),
-    lambda s: s["noise"].update(bit_generator="PCG64"), lambda s: s["noise"].update(has_uint32="x"),
-    lambda s: s["noise"].update(uinteger=-1), lambda s: s["noise"]["state"].update(state=[1]),
-    lambda s: s["noise"]["state"].update(state=[1, 2, 3]), lambda s: s["noise"]["state"].update(state=[-1, 2, 3, 4]),
-    lambda s: s["noise"]["state"].update(state=[2**64, 2, 3, 4]), lambda s: s["noise"]["state"].update(state="words"),
-    lambda s: s.update(noise=None), lambda s: s.clear()])
-def test_a_damaged_state_is_refused(damage):
-    state = Streams(1).state()
-    damage(state)
-    with pytest.raises(CheckpointError, match="generators' state is damaged"):
-        Streams(1).restore(state)
-    for no_state in (None, [], "text", 3):
-        with pytest.raises(CheckpointError, match="generators' state is damaged"):
-            Streams(1).restore(no_state)
+def test_of_threads_that_ask_for_one_release_one_gets_it():
+    stream, got, start = Streams().noise, [], threading.Barrier(8)
+
+    def ask():
+        start.wait()
+        for release in range(200):
+            try:
+                got.append((release, stream(release)))
+            except NoiseReuseError:
+                pass
+
+    workers = [threading.Thread(target=ask) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert sorted(release for release, _ in got) == list(range(200))
 
 
-class Cupy:
-    """Stands for the cupy module: its name, and a generator of its own."""
-
-    __name__ = "cupy"
-
-    class random:  # noqa: N801 (a module's name)
-        made = []
-
-        @classmethod
-        def default_rng(cls):
-            cls.made.append(object())
-            return cls.made[-1]
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
+@pytest.mark.parametrize("part", [lambda s: s, lambda s: s.noise, lambda s: s.init, lambda s: s.init.rows(np.arange(3))],
+                         ids=["streams", "stream", "draws", "rows"])
+def test_unseeded_streams_are_neither_copied_nor_pickled(copied, part):
+    with pytest.raises(ParameterError, match="neither pickled nor copied"):
+        copied(part(Streams()))
 
 
-@pytest.mark.parametrize("xp", [np, guarded_xp])
-def test_noise_on_the_host_comes_from_the_host(xp):
-    for streams in (Streams(1), Streams()):
-        assert streams.noise_for(xp) is streams.noise
+def test_seeded_streams_survive_copies_and_pickles():
+    for found in (copy.deepcopy(Streams(4)), pickle.loads(pickle.dumps(Streams(4)))):
+        assert draws(found) == draws(Streams(4))
 
 
-def test_only_an_unseeded_run_on_a_gpu_draws_noise_there():
-    seeded, unseeded = Streams(1), Streams()
-    assert seeded.noise_for(Cupy()) is seeded.noise
-    drawn = unseeded.noise_for(Cupy())
-    assert drawn is Cupy.random.made[0] and unseeded.noise_for(Cupy()) is drawn  # one generator a run
-    assert unseeded.noise_for(np) is unseeded.noise
+def test_no_key_is_printed():
+    streams = Streams()
+    key = streams.noise._key.words()
+    shown = "".join(map(repr, (streams, streams.noise, streams.noise(0), streams.noise._key)))
+    assert not any(str(word) in shown or f"{word:x}" in shown for word in key.tolist())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("seed", [None, 5])
+def test_forked_processes_share_no_noise_without_a_seed(seed):
+    streams = Streams(seed)
+    before, found = streams.noise(0), []
+    for _ in range(2):
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(writer, np.concatenate([before.random(4), streams.noise(1).random(4)]).tobytes())
+            os._exit(0)
+        os.waitpid(child, 0)
+        found.append(np.frombuffer(os.read(reader, 64)))
+        os.close(reader), os.close(writer)
+    own = np.concatenate([before.random(4), streams.noise(1).random(4)])
+    same = [(a == b).any() for a, b in ((found[0], found[1]), (found[0], own), (found[1], own))]
+    assert same == [seed is not None] * 3
+
+
+def test_the_methods_give_what_their_names_say():
+    numbers = Streams(2).init
+    for draw, low, high in ((lambda n: numbers.random(n), 0, 1), (lambda n: numbers.uniform(-3, 5, n), -3, 5),
+                            (lambda n: numbers.integers(0, 5, n) + 0.5, 0, 5)):
+        x = draw(40_000)
+        assert low <= x.min() < low + 0.001 * (high - low) + 0.5 and high - 0.5 - 0.001 * (high - low) < x.max() < high
+        assert abs(x.mean() - (low + high) / 2) < 6 * (high - low) / np.sqrt(12 * 40_000)
+    assert numbers.random().shape == () and numbers.random(3).shape == (3,) and numbers.random((2, 3)).shape == (2, 3)
+    assert numbers.standard_normal((2, 3), "float32").dtype == np.float32
+    assert sorted(numbers.permutation(50)) == list(range(50)) and numbers.permutation(0).size == 0
+    assert numbers.choice(9, 9).tolist() == list(range(9)) and numbers.choice(0, 0).size == 0
+
+
+def test_rows_have_their_numbers_whatever_comes_beside_them():
+    rows = np.array([5, 0, 123_456_789, 7])
+    first, second = (Streams(1).dropout(3).rows(rows) for _ in range(2))
+    whole = first.random((4, 3, 5)), first.random((4, 40))
+    parts = [Streams(1).dropout(3).rows(rows[place]) for place in ([3], [0, 2], [1], [])]
+    for place, part in zip(([3], [0, 2], [1], []), parts):
+        np.testing.assert_array_equal(part.random((len(place), 3, 5)), whole[0][place])
+        np.testing.assert_array_equal(part.random((len(place), 40)), whole[1][place])
+    assert len(np.unique(np.concatenate([each.ravel() for each in whole]))) == 4 * 55  # rows and calls share none
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_noise_is_the_same_for_any_number_of_threads(count, monkeypatch):
+    def noise():
+        raw = np.linspace(-1, 1, 200_003, dtype=np.float32)
+        numbers = Streams(1).noise(0)
+        numbers.add_normals(raw, 3.0, 2.0**-19)
+        return raw, numbers.standard_normal(70_000)
+
+    alone = noise()
+    monkeypatch.setattr(threads, "limit", lambda: count)
+    for one, other in zip(alone, noise()):
+        np.testing.assert_array_equal(one, other)

@@ -41,12 +41,18 @@ def make_network(rng):
                           nn.Dense(*WIDTHS[1:], rng=rng, bias=False)], WIDTHS[:1])
 
 
+def fresh(streams):
+    """Streams that nothing was drawn from; of a seeded run, with a seed that it draws."""
+    return Streams(int(streams.init.integers(0, 2**53)) if streams.reproducible else None)
+
+
 def observe(sigma, q, steps, streams, canaries, numbers=None, sanitizer=Sanitizer, sampler=PoissonSampler,
             batch_size=10**6):
     """What the attacker sees of `steps` private steps; canaries have ten times the norm that clipping allows.
 
     The data are ordinary examples, then one example for each canary number.
     """
+    streams = fresh(streams)
     rng, numbers = streams.init, np.arange(canaries) if numbers is None else numbers
     network = make_network(rng)
     x = rng.standard_normal((ORDINARY + len(numbers), WIDTHS[0])).astype(np.float32)
@@ -124,8 +130,8 @@ def add_noise(sanitizer, arrays, share, rng):
 class QuietSanitizer(Sanitizer):
     """Broken: half of the noise that it charges."""
 
-    def release(self, raw_sum, rng):
-        return add_noise(self, raw_sum, 1 / 2, rng)
+    def release(self, raw_sum, draws):
+        return add_noise(self, raw_sum, 1 / 2, draws)
 
 
 class UnclippedSanitizer(Sanitizer):
@@ -139,25 +145,25 @@ class NoisyBatches(Sanitizer):
     """Broken: noise in each batch, a quarter of it, as if four batches made up for it; none for the lot."""
 
     def add_clipped(self, grads, into=None, example_weight=None):
-        return add_noise(self, super().add_clipped(grads, into, example_weight), 1 / 4, np.random.default_rng())
+        return add_noise(self, super().add_clipped(grads, into, example_weight), 1 / 4, Streams().noise("batch"))
 
-    def release(self, raw_sum, rng):
+    def release(self, raw_sum, draws):
         return raw_sum
 
 
 class SameSeed(Sanitizer):
-    """Broken: the generator starts anew at every step."""
+    """Broken: the same numbers at every step."""
 
-    def release(self, raw_sum, rng):
-        return super().release(raw_sum, np.random.default_rng(0))
+    def release(self, raw_sum, draws):
+        return super().release(raw_sum, Streams(0).noise(0))
 
 
 class ClaimedPoisson(PoissonSampler):
     """Broken: shuffled lots under the Poisson sampler's name and event."""
 
-    def lots(self, num_examples, steps, rng):
+    def lots(self, num_examples, *arguments):
         size = round(self.sampling_probability * num_examples)
-        return ShuffleSampler(num_examples, size).lots(num_examples, steps, rng)
+        return ShuffleSampler(num_examples, size).lots(num_examples, *arguments)
 
 
 BROKEN = {
@@ -184,6 +190,7 @@ def caught(streams, canaries, releases, sigma=2.0, q=0.5):
 
 def black_box(streams, sigma):
     """(false, true positive rates, area) of telling members by their loss, after 150 steps on 200 examples."""
+    streams = fresh(streams)
     rng = streams.init
     network = make_network(rng)
     x, y = rng.standard_normal((400, WIDTHS[0])).astype(np.float32), rng.integers(0, WIDTHS[-1], 400)

@@ -6,6 +6,7 @@ import numpy as np
 
 from minidp.data.strokes import draw
 from minidp.mechanism import mean_sanitizer, noisy_mean
+from minidp.streams import Streams
 
 TESTED = 4000  # rows
 DIGITS = [("digits", size, blend) for size in (400, 1437) for blend in (0, 0.4)] + [("digits", 5000, 0.2)]
@@ -75,5 +76,5 @@ def prepared(data, mu, rows, seed):
     if classes == 1 or rows == "given":
         return data, mu
     sanitizer = mean_sanitizer(1 / (mu * math.sqrt(rows)))
-    mean = noisy_mean(x, sanitizer, len(x), np.random.default_rng([seed, 1]))
+    mean = noisy_mean(x, sanitizer, len(x), Streams(seed).noise("mean"))
     return (unit(x - mean).astype("f4"), y, unit(tested - mean).astype("f4"), wanted, classes), mu * math.sqrt(1 - rows)

@@ -41,18 +41,19 @@ def train_public(folder, config, network, optimizer, streams, x, y, x_test, y_te
         arrays, header = load_checkpoint(path, config)
         if header["ledger"].items():
             raise CheckpointError(f"{path}: a private run's checkpoint, expected one of pre-training")
-        restore_training(path, arrays, header, network, optimizer, streams)
+        restore_training(path, arrays, header, network, optimizer)
         history, first = header["history"], header["progress"].step
     loss, per_epoch = nn.SoftmaxCrossEntropy(), -(-x.shape[0] // batch_size)
     bar = tqdm(total=epochs * per_epoch, initial=first * per_epoch, unit="batch", disable=True if quiet else None,
                file=sys.stderr, dynamic_ncols=True)
     with bar:
         for epoch in range(first, epochs):
-            began, order = time.perf_counter(), streams.sampling.permutation(x.shape[0])
+            began, order = time.perf_counter(), streams.sampling(epoch).permutation(x.shape[0])
             for i in range(per_epoch):
                 batch = order[i * batch_size : (i + 1) * batch_size]
-                views = augmented(x, y, batch, streams.sampling)
-                step(network, loss, optimizer, *views, epoch * per_epoch + i, streams.dropout, weight_decay)
+                number = epoch * per_epoch + i
+                views = augmented(x, y, batch, streams.views(number))
+                step(network, loss, optimizer, *views, number, streams.dropout(number).rows(batch), weight_decay)
                 bar.update()
                 if should_stop():
                     return history, False
@@ -60,7 +61,7 @@ def train_public(folder, config, network, optimizer, streams, x, y, x_test, y_te
             history.append({"epoch": epoch + 1, "test_accuracy": metrics.accuracy, "test_loss": metrics.loss,
                             "seconds": time.perf_counter() - began})
             bar.set_postfix_str(f"epoch {epoch + 1}, accuracy {metrics.accuracy:.2%}")
-            save_checkpoint(path, network, optimizer, Ledger(), Progress(epoch + 1, epoch + 1), streams, config, history)
+            save_checkpoint(path, network, optimizer, Ledger(), Progress(epoch + 1, epoch + 1), config, history)
     return history, True
 
 

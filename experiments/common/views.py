@@ -18,7 +18,7 @@ except ImportError:  # Windows
 BATCH = 500  # images computed at once
 OFF_CENTRE = ((0, 0), (-2, -2), (-2, 2), (2, -2), (2, 2))  # crops of the views at test time, pixels down and right
 TEST_VIEWS = 2 * len(OFF_CENTRE)  # each also flipped
-LAYOUT = 1  # of a feature file; one more where views or features are computed otherwise
+LAYOUT = 2  # of a feature file; one more where views or features are computed otherwise
 
 
 def feature_file(images, frozen, views, size, device):
@@ -88,18 +88,18 @@ def _one_at_a_time(path):
 class CachedViews:
     """What frozen layers make of fixed views of each example, computed once: the centre crop and distorted ones.
 
-    Slices give the centre crops (for evaluation), `take` a view of each example. The distortions are drawn without looking
+    Slices give the centre crops (for evaluation), `take_views` a view of each example. The distortions are drawn without looking
     at the images, so that each example's views depend on that example alone, and nothing is released by fixing them.
     """
 
-    def __init__(self, images, frozen, views, size, rng, draw, progress=lambda done: None, file=None, multiplicity=1):
-        """images (N, H, W, 3) uint8; frozen a network; draw the generator that picks a view at each indexing.
+    def __init__(self, images, frozen, views, size, rng, progress=lambda done: None, file=None, multiplicity=1):
+        """images (N, H, W, 3) uint8; frozen a network.
 
         views: number of distorted views beside the centre crop; they are drawn from `rng`. Held in float16.
         file: where they are read from, if it exists, and kept for the next run.
-        multiplicity: rows that each example takes, at most views + 1 (see `take`).
+        multiplicity: rows that each example takes, at most views + 1 (see `take_views`).
         """
-        self.xp, self._draw, self._multiplicity = namespace_of(images), draw, multiplicity
+        self.xp, self._multiplicity = namespace_of(images), multiplicity
         self.shape, self.ndim = (images.shape[0], int(np.prod(frozen.output_shape))), 2
         shape = (images.shape[0], views + 1, self.shape[1])
 
@@ -126,36 +126,36 @@ class CachedViews:
     def __getitem__(self, span):
         return self._views[span, 0].astype("float32")
 
-    def take(self, indices, axis=0):
+    def take_views(self, indices, draws):
         """A view for each index, (B, F) float32, drawn anew: a distorted one, if there is one.
 
         With a multiplicity, an example's indices come one after another and get different views, the centre crop among them.
         """
         number = self._views.shape[1]
         if self._multiplicity > 1:
-            order = self._draw.random((len(indices) // self._multiplicity, number)).argsort(axis=1)
+            order = draws.random((len(indices), number))[:: self._multiplicity].argsort(axis=1)
             view = order[:, : self._multiplicity].ravel()
         else:
-            view = self._draw.integers(1, number, len(indices)) if number > 1 else np.zeros(len(indices), int)
+            view = np.minimum(1 + (draws.random((len(indices), 1))[:, 0] * (number - 1)).astype(int), number - 1)
         return self._views[indices, self.xp.asarray(view)].astype("float32")
 
 
 class FreshViews:
     """The same with a new distortion at every use: the paper's way, at the cost of the frozen layers each time."""
 
-    def __init__(self, images, frozen, size, draw):
-        """images (N, H, W, 3) uint8; frozen a network; draw the generator of the distortions."""
+    def __init__(self, images, frozen, size):
+        """images (N, H, W, 3) uint8; frozen a network."""
         self.xp = namespace_of(images)
-        self._images, self._frozen, self._size, self._draw = images, frozen, size, draw
+        self._images, self._frozen, self._size = images, frozen, size
         self.shape, self.ndim = (images.shape[0], int(np.prod(frozen.output_shape))), 2
 
     def __getitem__(self, span):
         return self._features(centre_crop(self._images[span], self._size))
 
-    def take(self, indices, axis=0):
+    def take_views(self, indices, draws):
         """A view of each example, (B, F) float32, distorted anew."""
         images = self._images[indices]
-        return self._features(distort(images, draw_distortions(images.shape[0], self._draw, size=self._size)))
+        return self._features(distort(images, draw_distortions(images.shape[0], draws, size=self._size)))
 
     def _features(self, crops):
         return self._frozen.predict(standardise_images(crops), batch_size=BATCH)

@@ -35,11 +35,11 @@ class _WatchedLot(Sanitizer):
                                for group in self.groups})
         return super().add_clipped(grads, into, example_weight)
 
-    def release(self, raw_sum, rng):
+    def release(self, raw_sum, draws):
         for group in self.groups:
             seen = np.concatenate([norms[group.name] for norms in self.raw_norms])
             if seen.size:
                 with np.errstate(invalid="ignore"):  # where training diverged
                     median = float(np.median(seen))
                 self.raw_medians.setdefault(group.name, []).append(median if np.isfinite(median) else None)
-        return super().release(raw_sum, rng)
+        return super().release(raw_sum, draws)

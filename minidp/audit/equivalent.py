@@ -2,6 +2,7 @@
 _GUARD = "a guard of the last bits: without it the bound is below the truth by less than any check resolves"
 _INFERRED = "reshape takes a negative number of examples as one to infer, which is the same number"
 _TWICE = "both factors change their sign, and so their product does not"
+_GRID = "the multiples of -g are those of g"
 
 EQUIVALENT = {
     "nn.norm.GroupNorm [F1] sign 1": _INFERRED,
@@ -9,7 +10,8 @@ EQUIVALENT = {
     "grads.Outer [V1] sign 1": _TWICE,
     "grads.OuterSum [V1] sign 1": _TWICE,
     "grads.OuterSum [N3] drop 5": "a rounding of the bound on roundings: second order, below the bound's own looseness",
-    "host.normal.float32_normals [F2] sign 2": "the cosine is even",
+    "mechanism.noise.add_gaussian [F1] sign 3": _GRID,
+    "mechanism.noise.add_gaussian [F2] sign 3": _GRID,
     "mechanism.pca.PrivatePCA [F4] sign 1": "a direction's sign is arbitrary, as the card says",
     "privacy.moments.MomentsAccountant [M2] drop 1": _GUARD,
     "privacy.moments.MomentsAccountant [M4] drop 1": _GUARD,

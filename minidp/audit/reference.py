@@ -141,6 +141,14 @@ def single_example_grads(network, loss, x, y):
     return {key: np.concatenate([row[key].materialise() for row in rows]) for key in rows[0]}
 
 
+def noisy(raw, noise_std, draws):
+    """raw + N(0, noise_std^2), on the grid of 2^-20 of the power of two below noise_std; raw itself without noise."""
+    if not noise_std:
+        return raw
+    grid = 2.0 ** (math.floor(math.log2(noise_std)) - 20)
+    return np.round((raw + noise_std * draws.standard_normal(raw.shape)) / grid) * grid
+
+
 def clipped_sum(grads, groups):
     """Algorithm 1, "Clip gradient" and the sum, example by example; grads {key: (B, *shape)}."""
     total = {key: np.zeros(g.shape[1:]) for key, g in grads.items()}

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .. import validate
 from ..backend import namespace_of
 from ..errors import ParameterError
+from ..streams import Draws, RowDraws
 
 SIZE = 24  # pixels, side of the crop
 BRIGHTNESS = 63.0  # largest shift, of 255
@@ -40,9 +41,9 @@ class Distortions:
         return Distortions(self.size, *(part[index] for part in parts))
 
 
-def draw_distortions(n: int, rng: np.random.Generator, image_size: int = 32, size: int = SIZE,
+def draw_distortions(n: int, rng: Draws | RowDraws, image_size: int = 32, size: int = SIZE,
                      brightness: float = BRIGHTNESS, contrast: tuple[float, float] = CONTRAST) -> Distortions:
-    """Distortions for n square images of `image_size` pixels, from the NumPy generator `rng`.
+    """Distortions for n square images of `image_size` pixels, from the random numbers `rng`.
 
     size: side of the crop in pixels, at most image_size. brightness: largest shift either way, of 255.
     contrast: lowest and highest factor. Raises ParameterError outside these ranges.
@@ -52,10 +53,9 @@ def draw_distortions(n: int, rng: np.random.Generator, image_size: int = 32, siz
     validate.in_range(1, image_size, size=size)
     validate.non_negative_finite(brightness=brightness, lowest_contrast=contrast[0])
     validate.in_range(contrast[0], 255, highest_contrast=contrast[1])
-    top, left = rng.integers(0, image_size - size + 1, (2, n))
-    return Distortions(
-        size, top, left, rng.random(n) < 0.5, rng.uniform(-brightness, brightness, n), rng.uniform(*contrast, n)
-    )
+    top, left, flip, brighter, sharper = rng.random((n, 5)).T
+    corners = ((image_size - size + 1) * np.array([top, left])).astype(np.int64)
+    return Distortions(size, *corners, flip < 0.5, (2 * brighter - 1) * brightness, contrast[0] + np.ptp(contrast) * sharper)
 
 
 def distort(x: NDArray, distortions: Distortions) -> NDArray:

@@ -18,7 +18,9 @@ class Examples(Protocol):
 
     xp                     the library of the arrays it gives, numpy or cupy
     shape, ndim            (N, *input shape) and its length
-    take(indices, axis=0)  the inputs at an array of indices; it may draw a new view of each example every time
+    take(indices, axis=0)  the inputs at an array of indices
+    take_views(indices, draws)  optional, in training in its place: a new view of each example, by numbers of
+                           `draws.random((len(indices), ...))`, each example's by itself (streams.RowDraws)
     [start:stop]           the inputs of consecutive examples, the same every time: what is evaluated
     side_by_side           optional; True if parts of a lot may be taken in several threads at once
 
@@ -35,11 +37,15 @@ class Examples(Protocol):
 
 
 class Batch(NamedTuple):
-    """x (R, *input shape) and y (R, ...): `views` consecutive rows per example; weight (R / views,) or None."""
+    """x (R, *input shape) and y (R, ...): `views` consecutive rows per example; weight (R / views,) or None.
+
+    rows (R,) are different numbers for each example and view, its place in the data times `views`, plus that of the view.
+    """
 
     x: object
     y: object
     weight: object = None
+    rows: object = None
 
 
 def as_rows(where: str, x: Any, y: Any, like: NDArray) -> tuple[Any, Any]:
@@ -86,12 +92,18 @@ class LabelledExamples:
 
     @property
     def in_host_memory(self) -> bool:
-        """True if taking a batch draws no numbers and waits for nothing, so that shards of a lot may run side by side."""
+        """True if taking a batch waits for nothing, so that shards of a lot may run side by side."""
         return (isinstance(self.x, np.ndarray) or getattr(self.x, "side_by_side", False)) and isinstance(self.y, np.ndarray)
 
-    def batches(self, lot: NDArray, most: int) -> Iterator[Batch]:
-        """Yield the lot (host indices) in batches of at most `most` examples; one empty batch for an empty lot."""
+    def batches(self, lot: NDArray, most: int, draws: Any = None) -> Iterator[Batch]:
+        """Yield the lot (host indices) in batches of at most `most` examples; one empty batch for an empty lot.
+
+        draws: the numbers of the lot's views, `streams.views(step)`, for examples that have `take_views`.
+        """
+        fresh = draws is not None and hasattr(self.x, "take_views")
         for indices in np.array_split(lot, max(-(-len(lot) // most), 1)):
             weight = None if self.weight is None else self.weight.take(self.xp.asarray(indices), axis=0)
+            rows = (indices[:, None] * self.views + np.arange(self.views)).ravel()
             indices = self.xp.asarray(np.repeat(indices, self.views) if self.views > 1 else indices)
-            yield Batch(self.x.take(indices, axis=0), self.y.take(indices, axis=0), weight)  # faster than x[indices]
+            x = self.x.take_views(indices, draws.rows(rows)) if fresh else self.x.take(indices, axis=0)  # faster than x[indices]
+            yield Batch(x, self.y.take(indices, axis=0), weight, rows)

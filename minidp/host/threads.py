@@ -12,7 +12,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from queue import SimpleQueue
 
 from ..errors import ParameterError
 from .blas import thread_functions
@@ -59,34 +58,6 @@ def map_parallel(function, items):
             return [first, *(other.result() for other in others)]
     finally:
         _busy.release()
-
-
-def pipeline(first, second, items):
-    """second(first(item)) for each item, in order, with `second` a thread of its own where one is free.
-
-    `first` runs in the caller's thread, in the order of the items: it may draw from a generator.
-    """
-    if len(items) < 3 or limit() < 2 or not _busy.acquire(blocking=False):
-        for item in items:
-            second(first(item))
-        return
-    handed = SimpleQueue()
-    try:
-        rest = _workers().submit(_drain, handed, second)
-        try:
-            for item in items:
-                handed.put((first(item),))
-        finally:
-            handed.put(None)
-            rest.exception()  # waits
-        rest.result()
-    finally:
-        _busy.release()
-
-
-def _drain(handed, second):
-    while (item := handed.get()) is not None:
-        second(*item)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ..backend import to_host
 from ..grads import Explicit
+from ..streams import Draws
 from ..validate import count, non_negative_finite
 from .clip import flat_group
 from .sanitizer import Sanitizer
@@ -21,7 +22,7 @@ def mean_sanitizer(noise_multiplier: float, row_norm: float = 1.0) -> Sanitizer:
     return Sanitizer(flat_group([MEAN], row_norm, noise_multiplier))
 
 
-def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, rng: np.random.Generator) -> NDArray:
+def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> NDArray:
     """(D,) float64 on the host: the rows' (N, D) mean with noise, drawn towards zero as `shrunk` does; size is the public N."""
     count(1, size=size)
     raw_sum = None
@@ -29,7 +30,7 @@ def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, rng: np.random.Ge
         raw_sum = sanitizer.add_clipped({MEAN: Explicit(rows[start : start + ROWS])}, raw_sum)
     if raw_sum is None:
         raw_sum = {MEAN: np.zeros(rows.shape[1:], "float32")}
-    released = to_host(sanitizer.release(raw_sum, rng)[MEAN]).astype("float64") / size
+    released = to_host(sanitizer.release(raw_sum, draws)[MEAN]).astype("float64") / size
     return shrunk(released, sanitizer.groups[0].noise_std / size)
 
 

@@ -7,9 +7,12 @@ from numpy.typing import NDArray
 
 from ..backend import zero_rows_unless, namespace_of, to_host
 from ..errors import ParameterError, ShapeError
+from ..host.chacha import rounded
 from ..privacy.budget import Filter
 from ..privacy.events import Gaussian, NeighbouringRelation
+from ..streams import Draws
 from ..validate import count, inexact, non_negative_finite
+from .noise import noise_grid
 
 BATCH_ROWS = 8192
 
@@ -24,7 +27,7 @@ class PrivatePCA:
     Forward
         [F1]  a_n = x_n / |x_n|; a row that is zero or not finite becomes zero
         [F2]  G = sum_n a_n a_n^T
-        [F3]  released = G + (Z + Z^T) / 2, Z_ij ~ N(0, sigma_p^2) independent
+        [F3]  released = G + (Z + Z^T) / 2, Z_ij ~ N(0, sigma_p^2) independent, rounded to the grid of sigma_p
         [F4]  the eigenvectors of the `dimensions` largest eigenvalues, as columns
 
     Sensitivity
@@ -49,9 +52,10 @@ class PrivatePCA:
         ShapeError       x is not a matrix
 
     >>> from minidp.privacy import Filter, MomentsAccountant
-    >>> rng = np.random.default_rng(0)
+    >>> from minidp.streams import Streams
+    >>> x, streams = np.random.default_rng(0).standard_normal((1000, 20)), Streams(1)
     >>> budget = Filter(MomentsAccountant(), epsilon=1.0, delta=1e-5)
-    >>> projection = PrivatePCA(3, noise_multiplier=8.0).fit(rng.standard_normal((1000, 20)), budget, rng)
+    >>> projection = PrivatePCA(3, noise_multiplier=8.0).fit(x, budget, streams.noise("pca"))
     >>> projection.shape, budget.ledger.items()
     ((20, 3), [(Gaussian(noise_multiplier=8.0), 1)])
     """
@@ -84,18 +88,19 @@ class PrivatePCA:
             raw += to_host(rows.T @ rows)  # [F2]
         return raw
 
-    def release(self, raw: NDArray, rng: np.random.Generator) -> NDArray[np.float32]:
-        """The projection (D, dimensions), from noisy second moments; rng is a host generator."""
+    def release(self, raw: NDArray, draws: Draws) -> NDArray[np.float32]:
+        """The projection (D, dimensions), from noisy second moments."""
         released = raw
         if self.noise_multiplier > 0:
-            noise = rng.standard_normal(raw.shape)
-            released = raw + (self.noise_multiplier * 0.5) * (noise + noise.T)  # [F3]
+            noise = draws.standard_normal(raw.shape)
+            noise = (self.noise_multiplier * 0.5) * (noise + noise.T)  # [F3]
+            released = rounded(raw + noise, noise_grid(self.noise_multiplier))  # [F3]
         return principal_directions(released, self.dimensions)
 
-    def fit(self, x: NDArray, budget: Filter, rng: np.random.Generator) -> NDArray[np.float32]:
+    def fit(self, x: NDArray, budget: Filter, draws: Draws) -> NDArray[np.float32]:
         """Charge the budget (a `privacy.Filter`), then release the projection of x. Raises BudgetExceededError."""
         budget.charge(self.event(budget.ledger.relation), purpose="setup")
-        return self.release(self.raw_second_moments(x), rng)
+        return self.release(self.raw_second_moments(x), draws)
 
 
 def unit_rows(x: NDArray) -> NDArray:
@@ -124,7 +129,7 @@ def principal_directions(symmetric: NDArray, dimensions: int) -> NDArray[np.floa
     return np.ascontiguousarray(vectors * signs, dtype=np.float32)
 
 
-def random_projection(inputs: int, dimensions: int, rng: np.random.Generator) -> NDArray[np.float32]:
+def random_projection(inputs: int, dimensions: int, rng: Draws) -> NDArray[np.float32]:
     """(inputs, dimensions) float32, entries N(0, 1/dimensions): keeps squared norms on average, and no secret.
 
     Johnson and Lindenstrauss; the comparison of Section 5.2 (about 92.5% there). Looks at no data: no event.

@@ -1,18 +1,21 @@
 """How a lot is drawn, and the event that the drawing makes of a release.
 
 Each sampler knows the neighbouring relation its analysis is proved for. The data set's size and the
-generator are arguments of `lots`; what is stored is public configuration. `period` is the number of steps
-between two points at which training may stop and go on with a fresh generator.
+stream are arguments of `lots`; what is stored is public configuration. A step's lot follows from the stream and the step
+alone. `period` is the number of steps between two points at which training may stop.
 """
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
 from typing import ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError
 from ..privacy.events import Event, FixedSizeSampled, NeighbouringRelation, PoissonSampled
+from ..streams import Stream
 from ..validate import count, one_of, probability
 
 
@@ -25,19 +28,22 @@ class PoissonSampler:
 
     Forward
         [F1]  size ~ Binomial(N, q), then `size` of the N examples, all subsets equally likely
+        [F2]  P(size <= k) is cut to a multiple of 2^-64, from weights w_(k+1) / w_k = (N - k) q / ((k + 1) (1 - q))
 
     Event
         [S1]  PoissonSampled(q, event), proved for ADD_REMOVE
 
     Source
         [F1]  own derivation: given its size, a Poisson sample is uniform among subsets of that size
+        [F2]  own derivation: integers of 256 bits at the mode, cut below 2^-128 of it
         [S1]  Abadi et al. 2016, Lemma 3; Mironov, Talwar, Zhang 2019, arXiv:1908.10530
 
     Guarantees
         q is public: derive it from a nominal data set size, never from the data at hand.
 
-    >>> [lot.tolist() for lot in PoissonSampler(0.2).lots(10, steps=3, rng=np.random.default_rng(1))]
-    [[6, 9], [8], [9]]
+    >>> from minidp.streams import Streams
+    >>> [lot.tolist() for lot in PoissonSampler(0.2).lots(10, steps=3, stream=Streams(1).sampling)]
+    [[5], [4], [1, 2, 7]]
     """
 
     sampling_probability: float
@@ -54,11 +60,13 @@ class PoissonSampler:
         """(least, most) of the mean lot over dataset_size examples."""
         return self.sampling_probability * dataset_size, self.sampling_probability * dataset_size
 
-    def lots(self, num_examples: int, steps: int, rng: np.random.Generator) -> Iterator[NDArray]:
-        """Yield `steps` index arrays into num_examples examples."""
-        for _ in range(steps):
-            size = int(rng.binomial(num_examples, self.sampling_probability))  # [F1]
-            yield _subset(num_examples, size, rng)  # [F1]
+    def lots(self, num_examples: int, steps: int, stream: Stream, start: int = 0) -> Iterator[NDArray]:
+        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on."""
+        least, cumulative = _binomial(num_examples, float(self.sampling_probability))
+        for step in range(start, start + steps):
+            draws = stream(step)
+            size = least + bisect_right(cumulative, int(draws.words(1)[0]))  # [F1]
+            yield draws.choice(num_examples, size)  # [F1]
 
     def wrap(self, event: Event) -> PoissonSampled:
         """The event of releasing `event` from a lot drawn so."""
@@ -105,11 +113,11 @@ class FixedSizeSampler:
         """(least, most) of the mean lot over dataset_size examples."""
         return self.lot_size, self.lot_size
 
-    def lots(self, num_examples: int, steps: int, rng: np.random.Generator) -> Iterator[NDArray]:
-        """Yield `steps` index arrays into num_examples examples."""
+    def lots(self, num_examples: int, steps: int, stream: Stream, start: int = 0) -> Iterator[NDArray]:
+        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on."""
         self.check(num_examples)
-        for _ in range(steps):
-            yield _subset(num_examples, self.lot_size, rng)  # [F1]
+        for step in range(start, start + steps):
+            yield stream(step).choice(num_examples, self.lot_size)  # [F1]
 
     def wrap(self, event: Event) -> FixedSizeSampled:
         """The event of releasing `event` from a lot drawn so."""
@@ -162,13 +170,13 @@ class ShuffleSampler:
         """(least, most) that may be called the mean lot over dataset_size examples: the last lot may be smaller."""
         return dataset_size / self.period, self.lot_size
 
-    def lots(self, num_examples: int, steps: int, rng: np.random.Generator) -> Iterator[NDArray]:
-        """Yield `steps` index arrays into num_examples examples, starting an epoch at the first."""
+    def lots(self, num_examples: int, steps: int, stream: Stream, start: int = 0) -> Iterator[NDArray]:
+        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on, the first of an epoch."""
         self.check(num_examples)
         for step in range(steps):
             place = step % self.period
             if place == 0:
-                order = rng.permutation(num_examples)  # [F1]
+                order = stream(start + step).permutation(num_examples)  # [F1]
             yield order[place * self.lot_size : (place + 1) * self.lot_size]  # [F1]
 
     def wrap(self, event: Event) -> Event:
@@ -190,11 +198,21 @@ def make_sampler(name: str, dataset_size: int, lot_size: int) -> PoissonSampler 
     return PoissonSampler(lot_size / dataset_size) if name == "poisson" else SAMPLERS[name](dataset_size, lot_size)
 
 
-def _subset(num_examples, size, rng):
-    """A uniform subset of `size` indices below num_examples, sorted (so that the gather reads forward)."""
-    if size == num_examples:
-        return np.arange(num_examples)
-    return np.sort(rng.choice(num_examples, size, replace=False, shuffle=False))
+@lru_cache(8)
+def _binomial(n, q):
+    """(least, [2^64 P(size <= least), 2^64 P(size <= least + 1), ...]) of a binomial size; q is taken as the exact fraction."""
+    a, b = q.as_integer_ratio()
+    mode = min(n, int((n + 1) * q))
+    above, k = [2**256], mode
+    while k < n and above[-1] >> 128:
+        above.append(above[-1] * (n - k) * a // ((k + 1) * (b - a)))  # [F2]
+        k += 1
+    below, k = [2**256], mode
+    while k > 0 and below[-1] >> 128:
+        below.append(below[-1] * k * (b - a) // ((n - k + 1) * a))  # [F2]
+        k -= 1
+    sums = list(accumulate(below[:0:-1] + above))
+    return k, [(each << 64) // sums[-1] for each in sums]  # [F2]
 
 
 def _check_lot(dataset_size, lot_size):

@@ -12,6 +12,7 @@ from ..backend import explicit_budget, namespace_of
 from ..errors import ParameterError, ShapeError
 from ..grads import STRATEGIES, Key, PerExampleGrad
 from ..privacy.events import Gaussian, JointGaussian, NeighbouringRelation
+from ..streams import Draws
 from ..validate import one_of, shape
 from .clip import ClipGroup, clip_weights
 from .noise import add_gaussian
@@ -36,7 +37,7 @@ class Sanitizer:
     Forward
         [F1]  raw_sum_k = sum_b w_b,l g_b,k for the parameters k of group l, w_b,l = min(1, C_l / |g_b,l|)
         [F3]  with example weights, w_b,l v_b in place of w_b,l; v_b outside [0, 1] counts as 0
-        [F2]  released_k = raw_sum_k + N(0, sigma_l^2 C_l^2 I), once per lot
+        [F2]  released_k = raw_sum_k + N(0, sigma_l^2 C_l^2 I), once per lot, rounded to the group's grid
         [N1]  |g_b,l|^2 = sum over the parameters k of group l of |g_b,k|^2
 
     Sensitivity
@@ -159,14 +160,14 @@ class Sanitizer:
             else:
                 total[key] = grad.weighted_sum(weights)  # [F1]
 
-    def release(self, raw_sum: dict[Key, NDArray], rng: np.random.Generator) -> dict[Key, NDArray]:
+    def release(self, raw_sum: dict[Key, NDArray], draws: Draws) -> dict[Key, NDArray]:
         """Add each group's noise to the lot's clipped sum, in place; the result is private no more.
 
-        rng is a host generator, or a device generator of the library the arrays belong to.
+        draws: the numbers of this release alone, `streams.noise(step)`.
         """
         for group in self.groups:
             for key in group.keys:
-                add_gaussian(raw_sum[key], group.noise_std, rng)  # [F2]
+                add_gaussian(raw_sum[key], group.noise_std, draws)  # [F2]
         return raw_sum
 
     def _check(self, grads):

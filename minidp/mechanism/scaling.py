@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ..backend import to_host
 from ..privacy.events import Gaussian, NeighbouringRelation
+from ..streams import Draws
 from ..validate import count, non_negative_finite
 from .noise import add_gaussian
 
@@ -65,19 +66,19 @@ class PrivateScaling:
         """L2 sensitivity of the moments."""
         return math.sqrt((4 if relation is NeighbouringRelation.REPLACE_ONE else 2) * features)  # [S2]
 
-    def release_limits(self, x: Any, relation: NeighbouringRelation, rng: np.random.Generator) -> NDArray:
-        """(D,) powers of two that bound most values of each feature; rng is a host generator."""
+    def release_limits(self, x: Any, relation: NeighbouringRelation, draws: Draws) -> NDArray:
+        """(D,) powers of two that bound most values of each feature; draws, here and below, of one release each."""
         raw = raw_magnitudes(x)
-        released = self._release(raw, self.count_sensitivity(relation, len(raw)), rng)
+        released = self._release(raw, self.count_sensitivity(relation, len(raw)), draws)
         return 2.0 ** (released.argmax(axis=1) + LOWEST + 1)  # [F2]
 
     def release_moments(self, x: Any, limits: NDArray, relation: NeighbouringRelation,
-                        rng: np.random.Generator) -> NDArray:
+                        draws: Draws) -> NDArray:
         """(2, D) sums of z and z^2 with noise."""
-        return self._release(raw_moments(x, limits), self.moment_sensitivity(relation, len(limits)), rng)
+        return self._release(raw_moments(x, limits), self.moment_sensitivity(relation, len(limits)), draws)
 
-    def _release(self, raw, sensitivity, rng):
-        return add_gaussian(raw, self.noise_multiplier * sensitivity, rng)  # [F5]
+    def _release(self, raw, sensitivity, draws):
+        return add_gaussian(raw, self.noise_multiplier * sensitivity, draws)  # [F5]
 
 
 def centre_and_spread(limits: NDArray, moments: NDArray, dataset_size: int) -> tuple[NDArray, NDArray]:

@@ -22,14 +22,14 @@ class Dropout(Layer):
               no scaling in evaluation
 
     Guarantees
-        The mask never looks at the data. It is drawn on the host, so that both devices drop the same.
+        The mask never looks at the data. In training it follows from the step and the example's place in the data: not from
+        the batch, the threads or the device.
 
     Raises
         ParameterError   rate is not in [0, 1)
     """
 
     kind = "dropout"
-    draws = True
 
     def __init__(self, rate: float, name: str | None = None):
         """rate: the probability with which a coordinate is dropped, in [0, 1)."""
@@ -38,7 +38,7 @@ class Dropout(Layer):
         self.rate = rate
 
     def compute_y(self, x, rng):
-        """(y, m); rng a host generator while training, None in evaluation."""
+        """(y, m); rng numbers of the rows (streams.RowDraws) while training, None in evaluation."""
         if rng is None:
             return x, None  # [F2]
         kept = namespace_of(x).asarray(rng.random(x.shape) >= self.rate)

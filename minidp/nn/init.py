@@ -16,9 +16,10 @@ from numpy.random import Generator
 from numpy.typing import DTypeLike, NDArray
 
 from ..errors import ParameterError
+from ..streams import Draws
 
 Initializer = Callable[[Any, tuple[int, ...], DTypeLike], NDArray]     # f(rng, shape, dtype)
-Rng = Generator | None      # None: the operating system's entropy
+Rng = Draws | Generator | None      # None: the operating system's entropy
 TRUNCATION = 2.0  # in standard deviations
 _SHAPES_ONLY = ContextVar("shapes_only", default=False)
 
@@ -37,11 +38,11 @@ def _fans(shape):
     return math.prod(shape[:-1]), math.prod(shape[:-2]) * shape[-1]
 
 
-def generator(where: str, rng: Rng) -> Generator:
+def generator(where: str, rng: Rng) -> Draws | Generator:
     """The generator that a layer's initial values come from; without one, the operating system's entropy."""
     if rng is None:
         return np.random.default_rng()
-    if not isinstance(rng, np.random.Generator):
+    if not isinstance(rng, (Draws, Generator)):
         raise ParameterError(f"{where}: expected rng to be a generator, such as Streams().init or numpy.random.default_rng(7), "
                              f"got {type(rng).__name__}")
     return rng

@@ -53,7 +53,7 @@ class Layer:
     """
 
     kind = "layer"
-    draws = False  # True if forward takes numbers from `rng`: its batches then run one after the other
+    draws = False  # True if batches must run one after the other, in the order of the lot
     input_shape: Any = None
 
     def __init__(self, name: str | None = None):
@@ -68,7 +68,7 @@ class Layer:
         return self.shape_of_y(tuple(input_shape))
 
     def forward(self, x: NDArray, *, rng: Any = None) -> tuple[NDArray, Cache]:
-        """(y, cache) for x of shape (B, *input_shape); rng is for layers that draw (dropout)."""
+        """(y, cache) for x of shape (B, *input_shape); rng.random(shape) is for layers that draw (dropout)."""
         inexact(self.where, x=x)
         namespace_of(x, *self.params.values(), *self.constants.values())
         if x.ndim == 0 or not self._fits(x.shape[1:]):

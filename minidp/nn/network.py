@@ -92,7 +92,7 @@ class Sequential:
         return any(layer.draws for layer in self.layers)
 
     def forward(self, x: NDArray, *, rng: Any = None) -> tuple[NDArray, list[Cache]]:
-        """(y, caches), one cache per layer. rng: host generator for layers that draw (dropout)."""
+        """(y, caches), one cache per layer. rng.random(shape): for layers that draw (dropout)."""
         inexact("network", x=x)
         if tuple(x.shape[1:]) != self.input_shape:
             wanted = ", ".join(["B", *map(str, self.input_shape)])

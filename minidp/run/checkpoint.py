@@ -99,7 +99,7 @@ def differences(before: Any, now: Any, where: str = "") -> Iterator[tuple[str, A
 
 
 def save_checkpoint(path: StrPath, network: Sequential, optimizer: Any, ledger: Ledger, progress: Progress,
-                    streams: Streams, config: Mapping[str, Any], history: Any, extra: Any = None,
+                    config: Mapping[str, Any], history: Any, extra: Any = None,
                     releases: Mapping[str, NDArray] | None = None) -> None:
     """Write all that training needs to go on. config, history and extra (the caller's own) are JSON-able.
 
@@ -108,7 +108,7 @@ def save_checkpoint(path: StrPath, network: Sequential, optimizer: Any, ledger: 
     arrays = {f"release/{name}": array for name, array in (releases or {}).items()}
     save_arrays(path, arrays | _arrays(network, optimizer), {
         "kind": "checkpoint", "config": config, "extra": extra, "history": history, "ledger": ledger.to_json(),
-        "progress": [progress.step, progress.charged], "streams": streams.state() if streams.reproducible else None})
+        "progress": [progress.step, progress.charged]})
 
 
 def load_checkpoint(path: StrPath, config: Mapping[str, Any]) -> tuple[dict[str, NDArray], dict[str, Any]]:
@@ -120,6 +120,9 @@ def load_checkpoint(path: StrPath, config: Mapping[str, Any]) -> tuple[dict[str,
         header["progress"] = Progress(*header["progress"])
         if not isinstance(saved, dict) or not isinstance(header["history"], list):
             raise TypeError("config or history is of another type")
+        if header.get("streams") is not None:
+            raise CheckpointError(f"{path}: begun with a seed by an earlier version, whose random numbers were others; start it "
+                                  "again in another folder")
         refuse_differences(path, saved, config)
     except (DataError, ParameterError, AttributeError, KeyError, TypeError, RecursionError) as error:
         raise CheckpointError(f"{path}: damaged ({error})") from error
@@ -127,14 +130,12 @@ def load_checkpoint(path: StrPath, config: Mapping[str, Any]) -> tuple[dict[str,
 
 
 def restore_training(path: StrPath, arrays: Mapping[str, NDArray], header: dict[str, Any], network: Sequential,
-                     optimizer: Any, streams: Streams) -> None:
-    """Put a loaded checkpoint into network, optimizer and, for a seeded run, the generators; CheckpointError if it misfits."""
+                     optimizer: Any) -> None:
+    """Put a loaded checkpoint into network and optimizer; CheckpointError if it misfits."""
     if header["progress"].step > 0:
         optimizer.allocate(network.params)
     own = {name: array for name, array in arrays.items() if not name.startswith("release/")}
     restore(path, own, _arrays(network, optimizer))
-    if streams.reproducible:
-        streams.restore(header.get("streams"))    # type: ignore[arg-type]  # which refuses None
 
 
 def _arrays(network, optimizer):

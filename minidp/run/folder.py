@@ -91,7 +91,7 @@ class RunFolder:
             if not self._charged and self._on_disk is None and not any(
                     (self.path / name).exists() for name in (CHECKPOINT, RESULT)):
                 self._write_config()  # what began here charged nothing: another run may take its place
-            elif "settings" not in saved:
+            elif not {"settings", "generator"} <= saved.keys():
                 raise CheckpointError(f"{self.path}: an earlier version of minidp began this run, and this one cannot go on "
                                       f"with it; its charges stand in {LEDGER}, so start another run in another folder")
             else:
@@ -123,10 +123,10 @@ class RunFolder:
             self._charged = True
             self._write_config()
 
-    def checkpoint(self, network, optimizer, ledger, progress, streams, *more):
+    def checkpoint(self, network, optimizer, ledger, progress, *more):
         """Write everything that training needs to go on: `save_checkpoint` with the folder's path and configuration."""
         self._check_own()
-        save_checkpoint(self.path / CHECKPOINT, network, optimizer, ledger, progress, streams, self.config, *more)
+        save_checkpoint(self.path / CHECKPOINT, network, optimizer, ledger, progress, self.config, *more)
 
     def digest(self, *parts):
         """HMAC-SHA-256 of some bytes under the folder's key."""

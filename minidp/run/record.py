@@ -10,11 +10,13 @@ from pathlib import Path
 
 from .. import host
 from ..files import jsonable
+from ..mechanism.noise import noise_grid
 from ..numbers import lower_text, upper_text
 from ..privacy import FixedSizeSampled, Ledger, PoissonSampled
 from ..privacy.catalogue import all_bounds
 from ..privacy.events import event_to_json
 from ..privacy.ledger import SETUP, STEP
+from ..streams import GENERATOR
 from ..train import Averaged
 from .folder import CURVES, EARLIER, KEY, MANIFEST, MAY_BE_PRIVATE, STATEMENT
 from .statement import FORMAT
@@ -58,6 +60,7 @@ def settings_of(plan, size):
              "noise_std_on_sum": group.noise_std if group.constant else None,
              "noise_std_on_mean": group.noise_std / lot if group.constant else None,
              "sensitivity": sensitivity[group.name] if group.constant else None,
+             "grid": noise_grid(group.noise_std) if group.constant else None,
              "parameters": [".".join(key) for key in group.keys]} for group in plan.sanitizer.groups]})
 
 
@@ -102,7 +105,7 @@ def make_result(run, record, last, about, seconds):
         "accountant": budget.accountant.name, "delta": budget.delta,
         "target_epsilon": None if math.isinf(budget.epsilon) else budget.epsilon,
         "seconds_total": seconds[0], "seconds_per_step": seconds[1] / steps if steps else None,
-        "reproducible": run.streams.reproducible, "seed": run.streams.seed,
+        "generator": GENERATOR, "reproducible": run.streams.reproducible, "seed": run.streams.seed,
         "ledger_sha256": ledger.sha256(), "statement_format": FORMAT,
         "versions": versions(), "commit": git_commit(), **about})
 

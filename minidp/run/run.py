@@ -14,7 +14,7 @@ from ..files import atomic_write, jsonable
 from ..privacy import Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS
 from ..privacy.ledger import SETUP, STEP
-from ..streams import as_streams
+from ..streams import GENERATOR, as_streams
 from ..train import Averaged, KeptBest, Progress, Trainer
 from ..validate import count, one_of
 from . import checkpoint, folder as folders, progress as seen, record as records
@@ -98,8 +98,8 @@ class Run:
             plan.check_budget(budget.accountant, Ledger(plan.relation), budget.epsilon, budget.delta)
         self._own_data, known = data is None, None if data is None else data.sha256
         self.data_sha256, known = (known, None) if known is not None and data.published else (None, known)
-        facts = {**self.flags, **(inputs or {}), "device": self.device, "dataset": self.data_name,
-                 "dataset_sha256": self.data_sha256, "settings": self.settings}
+        facts = {"seed": streams.seed, "generator": GENERATOR, **self.flags, **(inputs or {}), "device": self.device,
+                 "dataset": self.data_name, "dataset_sha256": self.data_sha256, "settings": self.settings}
         ledger, self._saved = self.folder.open(facts, plan.relation, streams.reproducible, known)
         self.begun = self._saved is not None  # a checkpoint exists: what comes before the first step is done
         self.budget = Filter(budget.accountant, budget.epsilon, budget.delta, ledger)
@@ -109,7 +109,7 @@ class Run:
         """Charge `event`, put the charge on disk, and return the array that `function()` draws; once per run.
 
         name: a word; settings in result.json hold NAME_noise_multiplier. what: the line on it in the statement.
-        A resumed run returns the array that was released. The function must draw its noise from `streams.noise`, and
+        A resumed run returns the array that was released. The function must draw its noise from `streams.noise(name)`, and
         may look at the training data only as `event` says.
         """
         if not name.isidentifier() or name in self._releases:
@@ -186,7 +186,7 @@ class Run:
         progress, history, before, identity = Progress(), [], (0.0, 0.0), self._identity()
         if self.begun:
             progress, history, before = _resumed(path, *self._saved, self._releases, identity)
-            checkpoint.restore_training(path, *self._saved, model, self.descent, streams)
+            checkpoint.restore_training(path, *self._saved, model, self.descent)
             if not streams.reproducible:
                 plan = plan.with_steps(max(plan.steps - self._steps_lost(progress), progress.step))
         self.curve_epsilon = self.budget.epsilon  # at which delta is drawn: the target, or what the planned steps come to
@@ -198,7 +198,7 @@ class Run:
 
         spent = lambda: (before[0] + time.perf_counter() - self.folder.began, before[1] + trainer.seconds)
         save = lambda at: self.folder.checkpoint(
-            model, self.descent, self.ledger, at, streams, jsonable(history),
+            model, self.descent, self.ledger, at, jsonable(history),
             {"seconds": list(spent()), "examples": identity}, self._releases)
 
         with seen.make_bar(plan.steps, progress.step, self.quiet) as bar, seen.stop_on_interrupt() as stop:

@@ -2,9 +2,11 @@
 
 The statement follows from result.json alone, so that anybody can render it again and compare.
 """
+import math
+
 from ..numbers import lower_text, upper_text
 
-FORMAT = 4  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 5  # of the text: one more whenever `render` would write other bytes for the same result
 RELATIONS = {
     "add_remove": "one example more or less (add/remove)",
     "replace_one": "one example exchanged for another (replace-one)",
@@ -103,10 +105,11 @@ def _covered(result):
         "- The test set. It is not protected, and its accuracy is exact.\n"
         + ("- Whether the run was stopped for its rows: it would have stopped before its first step, with a message for the "
            "data's owner, if rows had not been finite or labels had belonged to no class.\n" if result["rows_checked"] else "") +
-        "- Floating point: the guarantee is proved for real numbers. In the machine, noise is continuous float32 from a "
-        "statistical generator (SFC64, or the GPU's), and matrix products and sums over a lot are rounded. Attacks on each "
-        "succeed against a released gradient, so epsilon does not cover an attacker who reads the last bits of what is released "
-        "(tests that show it are in tests/attacks of the source).\n"
+        "- Floating point: the guarantee is proved for real numbers. In the machine, noise is drawn in float64 by the cipher "
+        "ChaCha (20 rounds), and sum and noise are rounded together to a public grid: the known attacks on the last bits of noise "
+        "find nothing, which is not a proof. Matrix products and sums over a lot are rounded, too: attacks on both succeed against "
+        "a released gradient of chosen data, so epsilon does not cover an attacker who chose the other examples for it (tests "
+        "that show it are in tests/attacks of the source).\n"
         "- Timing, and anyone who can read this machine's memory or files while it runs.",
         f"Ledger SHA-256 {result['ledger_sha256']} (canonical form of ledger.json).\n"
         "`python -m minidp verify DIR` computes every figure again and compares each file with manifest.json. That catches\n"
@@ -122,7 +125,12 @@ def _noise(group):
     if std is None:
         return f"C = {_setting(c)}, sigma = {_setting(sigma)}: follows the step"
     return (f"C = {float(c):g}, sigma = {sigma:g}; noise std {float(std):g} on the sum, {float(group['noise_std_on_mean']):g} "
-            f"on the mean; sensitivity of the sum {float(group['sensitivity']):g}")
+            f"on the mean; sensitivity of the sum {float(group['sensitivity']):g}{_grid(group.get('grid'))}")
+
+
+def _grid(grid):
+    """A power of two in words; nothing without noise, or of a run before there were grids."""
+    return f"; rounded to multiples of 2^{math.log2(grid):.0f}" if grid else ""
 
 
 def _setting(value):

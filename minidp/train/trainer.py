@@ -187,7 +187,7 @@ class Trainer:
     def _block(self, examples, streams, progress, should_stop):
         """Run the charged steps; returns (progress, whether it was asked to stop)."""
         step, end, asked = progress.step, progress.charged, False
-        for lot in self.plan.sampler.lots(len(examples), end - step, streams.sampling):
+        for lot in self.plan.sampler.lots(len(examples), end - step, streams.sampling, step):
             self.step(examples, lot, step, streams)
             step += 1
             asked = asked or bool(step < end and should_stop and should_stop())
@@ -199,24 +199,25 @@ class Trainer:
     def step(self, examples: LabelledExamples, lot: NDArray, step: int, streams: Streams) -> None:
         """Descend once along the release of one lot (host indices), whose charge is in the ledger already."""
         sanitizer = self.plan.sanitizer.for_step(step)
-        shards = self._shards(examples, lot)
+        shards, dropout, views = self._shards(examples, lot), streams.dropout(step), streams.views(step)
         size = self._cached if self.batch_size is None else -(-self.batch_size // len(shards))
 
         def clipped_sum(shard):
             raw_sum = {}
-            for batch in examples.batches(shard, size):
-                sanitizer.add_clipped(self._per_example_grads(batch, streams), into=raw_sum, example_weight=batch.weight)
+            for batch in examples.batches(shard, size, views):
+                grads = self._per_example_grads(batch, dropout.rows(batch.rows))
+                sanitizer.add_clipped(grads, into=raw_sum, example_weight=batch.weight)
             return raw_sum
 
         raw_sum = _add_up(threads.map_parallel(clipped_sum, shards))
-        released = sanitizer.release(raw_sum, streams.noise_for(examples.xp))  # [F2]
+        released = sanitizer.release(raw_sum, streams.noise(step))  # [F2]
         for g in released.values():
             g *= 1 / self.plan.expected_lot_size  # [F3]
         self.optimizer.update(self.network.params, released, step)  # [F4]
 
-    def _per_example_grads(self, batch, streams):
+    def _per_example_grads(self, batch, dropout):
         """{key: PerExampleGrad}: forward, loss, backward; an example's gradient is the mean over its views."""
-        z, caches = self.network.forward(batch.x, rng=streams.dropout)
+        z, caches = self.network.forward(batch.x, rng=dropout)
         _, dz = self.loss(z, batch.y)
         views = self.augmentation_multiplicity
         if views == 1:
@@ -225,9 +226,8 @@ class Trainer:
         return {key: g.sum_over_views(views) for key, g in self.network.param_grads(dz, caches).items()}  # [V1]
 
     def _shards(self, examples, lot):
-        """The lot in shards that run side by side: one on a device, and where forward or the inputs draw numbers."""
-        alone = self.network.draws or not examples.in_host_memory
-        return np.array_split(lot, 1 if alone else threads.shards_for(len(lot)))
+        """The lot in shards that run side by side: one on a device."""
+        return np.array_split(lot, threads.shards_for(len(lot)) if examples.in_host_memory else 1)
 
 
 def _add_up(raw_sums):

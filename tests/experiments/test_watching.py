@@ -19,10 +19,10 @@ def watched(monkeypatch, shards, change=lambda x: x, slow=None):
     trainer.plan = replace(trainer.plan, sanitizer=Watching(sanitizer.groups, sanitizer.strategy, medians))
     grads = trainer._per_example_grads
 
-    def delayed(batch, streams):
+    def delayed(batch, dropout):
         if len(batch.y) % 2 == slow:
             time.sleep(0.002)
-        return grads(batch, streams)
+        return grads(batch, dropout)
 
     monkeypatch.setattr(trainer, "_per_example_grads", delayed)
     x, y = make_data()

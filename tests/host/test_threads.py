@@ -10,16 +10,6 @@ import pytest
 from minidp.host import threads
 from minidp.errors import ParameterError
 
-MAKERS = {"run": lambda function, items: threads.map_parallel(function, items),
-          "relay": lambda function, items: _relayed(function, items)}
-makers = pytest.mark.parametrize("maker", MAKERS.values(), ids=list(MAKERS))
-
-
-def _relayed(function, items):
-    found = []
-    threads.pipeline(lambda item: item, lambda item: found.append(function(item)), items)
-    return found
-
 
 @pytest.fixture
 def three(monkeypatch):
@@ -33,10 +23,9 @@ side_by_side = pytest.mark.usefixtures("three")
 
 
 @side_by_side
-@makers
 @pytest.mark.parametrize("count", [0, 1, 2, 5])
-def test_results_keep_the_order_of_the_items(maker, count):
-    assert maker(lambda i: time.sleep(0.01 * (count - i)) or i * i, range(count)) == [i * i for i in range(count)]
+def test_results_keep_the_order_of_the_items(count):
+    assert threads.map_parallel(lambda i: time.sleep(0.01 * (count - i)) or i * i, range(count)) == [i * i for i in range(count)]
 
 
 @side_by_side
@@ -46,33 +35,15 @@ def test_items_run_side_by_side():
 
 
 @side_by_side
-def test_the_first_half_of_a_relay_stays_in_the_callers_thread():
-    drew, used = [], set()
-    threads.pipeline(lambda i: drew.append(threading.get_ident()), lambda _: used.add(threading.get_ident()), range(5))
-    assert drew == [threading.get_ident()] * 5 and len(used) == 1 and used != {threading.get_ident()}
-
-
-@side_by_side
-@makers
 @pytest.mark.parametrize("bad", [0, 1, 3])
-def test_an_exception_comes_out_after_all_are_done(maker, bad):
+def test_an_exception_comes_out_after_all_are_done(bad):
     def fail(i):
         if i == bad:
             raise KeyError(i)
 
     with pytest.raises(KeyError, match=str(bad)):
-        maker(fail, range(4))
-    assert maker(lambda i: i, range(4)) == [0, 1, 2, 3]  # and nothing is stuck
-
-
-@side_by_side
-def test_a_relay_whose_first_half_fails_does_not_wait_for_ever():
-    def fail(i):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        threads.pipeline(fail, print, range(4))
-    assert threads.map_parallel(lambda i: i, range(3)) == [0, 1, 2]
+        threads.map_parallel(fail, range(4))
+    assert threads.map_parallel(lambda i: i, range(4)) == [0, 1, 2, 3]  # and nothing is stuck
 
 
 @side_by_side

@@ -4,6 +4,7 @@ import pytest
 from minidp.errors import ParameterError
 from minidp.mechanism import mean_sanitizer, noisy_mean
 from minidp.privacy import Gaussian, JointGaussian, NeighbouringRelation
+from minidp.streams import Streams
 
 
 def test_without_noise_it_is_the_mean_of_the_clipped_rows(rng):
@@ -20,12 +21,12 @@ def test_its_event_is_the_noise_over_the_bound(rng):
 
 def test_noise_alone_gives_next_to_nothing(rng):
     x = np.zeros((100, 2000), "float32")
-    assert np.linalg.norm(noisy_mean(x, mean_sanitizer(5.0), 100, rng)) < 0.5  # of noise of norm 2.2
+    assert np.linalg.norm(noisy_mean(x, mean_sanitizer(5.0), 100, Streams(1).noise("mean"))) < 0.5  # of noise of norm 2.2
 
 
 @pytest.mark.parametrize("rows", [np.zeros((0, 4), "float32"), np.full((3, 4), np.inf, "float32")])
 def test_rows_without_a_mean_give_noise_of_the_public_size(rows, rng):
-    assert noisy_mean(rows, mean_sanitizer(1.0), 10, rng).shape == (4,)
+    assert noisy_mean(rows, mean_sanitizer(1.0), 10, Streams(1).noise("mean")).shape == (4,)
 
 
 def test_the_size_is_public_and_positive(rng):

@@ -1,4 +1,4 @@
-"""The noise of whole runs: size per group, independence, no repetition, and generators that differ.
+"""The noise of whole runs: size per group, independence, no repetition, and streams that differ.
 
 Every statistical test states its false-alarm rate: the chance that a right implementation fails it with another
 seed. Unseeded runs draw a new sample each time, so theirs is small.
@@ -30,9 +30,9 @@ def sanitizer():
 def noises(backend, streams, steps=STEPS):
     """(steps, coordinates) of standardised noise, all parameters side by side, through clipped_sum and release."""
     rows = []
-    for _ in range(steps):
+    for step in range(steps):
         grads = {key: Explicit(backend.asarray(np.zeros((2, *shape)))) for key, shape in SHAPES.items()}
-        released = sanitizer().release(sanitizer().add_clipped(grads), streams.noise_for(backend.xp))
+        released = sanitizer().release(sanitizer().add_clipped(grads), streams.noise(step))
         rows.append(np.concatenate([to_host(released[key]).ravel() / STD[key] for key in KEYS]))
     return np.array(rows)
 
@@ -88,14 +88,16 @@ def test_squares_are_independent_too(noise):
 
 
 def test_no_number_is_drawn_twice(noise):
-    assert np.unique(noise).size == noise.size  # float64: a repetition among 54,000 has a chance of 1e-7
+    # on a grid of 2^-21 to 2^-20 numbers of different steps may be equal; whole steps and runs of eight are not
+    rows = np.round(noise, 4)
+    assert len(np.unique(rows[:, :8], axis=0)) == len(np.unique(rows[:, -8:], axis=0)) == STEPS
 
 
 def test_noise_of_unseeded_runs_differs_and_of_seeded_runs_repeats(backend):
     first, second = (noises(backend, Streams(), steps=2) for _ in range(2))
-    assert not np.isin(first, second).any()
+    assert not (first == second).any(axis=1).all() and np.isin(first, second).mean() < 0.01
     np.testing.assert_array_equal(*(noises(backend, Streams(3), steps=2) for _ in range(2)))
-    assert not np.isin(noises(backend, Streams(3), steps=2), noises(backend, Streams(4), steps=2)).any()
+    assert np.isin(noises(backend, Streams(3), steps=2), noises(backend, Streams(4), steps=2)).mean() < 0.01
 
 
 def run(streams, steps, progress=Progress()):
@@ -116,14 +118,10 @@ def run(streams, steps, progress=Progress()):
 
 
 def test_noise_does_not_repeat_after_a_resume():
-    """Unseeded, the second part draws anew; seeded, it goes on from the saved state and equals the whole run."""
+    """Unseeded, the second part has another key; seeded, it equals the rest of the whole run."""
     first, second = run(Streams(), 4), run(Streams(), 8, Progress(4, 4))
     assert first.shape == second.shape == (4, 15)
     assert not any(np.isclose(a, b).any() for a in first for b in second)
-    seeded = Streams(9)
-    first, state = run(seeded, 4), seeded.state()
-    resumed = Streams(9)
-    resumed.restore(state)
-    second = run(resumed, 8, Progress(4, 4))
+    first, second = run(Streams(9), 4), run(Streams(9), 8, Progress(4, 4))
     np.testing.assert_allclose(np.concatenate([first, second]), run(Streams(9), 8), atol=1e-12)
     assert not any(np.isclose(a, b).all() for a in first for b in second)

@@ -1,22 +1,22 @@
 """How lots are drawn: the distribution, the event, the configuration."""
 
-import numpy as np
 import pytest
 
 from minidp.errors import ParameterError
 from minidp.mechanism import FixedSizeSampler, PoissonSampler, ShuffleSampler
+from minidp.streams import Streams
 
 SAMPLERS = {"poisson": PoissonSampler(0.3), "fixed": FixedSizeSampler(10, 4), "shuffle": ShuffleSampler(10, 4)}
 samplers = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
 
 
-def lots_of(sampler, examples, steps, rng):
-    return [tuple(lot.tolist()) for lot in sampler.lots(examples, steps, rng)]
+def lots_of(sampler, examples, steps, seed, start=0):
+    return [tuple(lot.tolist()) for lot in sampler.lots(examples, steps, Streams(seed).sampling, start)]
 
 
 @samplers
 def test_lots_are_different_valid_indices_that_repeat_with_the_seed(sampler):
-    first, again, other = (lots_of(sampler, 10, 30, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    first, again, other = (lots_of(sampler, 10, 30, seed) for seed in (1, 1, 2))
     assert first == again and first != other and len(first) == 30
     assert len(set(first)) > 20  # not one lot over and over
     for lot in first:
@@ -24,23 +24,29 @@ def test_lots_are_different_valid_indices_that_repeat_with_the_seed(sampler):
 
 
 @samplers
-def test_lots_are_drawn_one_at_a_time(sampler, rng):
+def test_lots_are_drawn_one_at_a_time(sampler):
     # what is charged before a step may not have been drawn yet
-    before = rng.bit_generator.state
-    lots = sampler.lots(10, 3, rng)
-    assert rng.bit_generator.state == before
+    stream, asked = Streams(1).sampling, []
+    lots = sampler.lots(10, 6, lambda step: asked.append(step) or stream(step))
+    assert asked == []
     next(lots)
-    assert rng.bit_generator.state != before
+    assert asked == [0]
+
+
+@samplers
+def test_a_step_has_its_lot_whatever_was_drawn_before(sampler):
+    start = 2 * sampler.period
+    assert lots_of(sampler, 10, 9, 1, start) == lots_of(sampler, 10, 9 + start, 1)[start:]
 
 
 @pytest.mark.parametrize("examples, q, size", [(0, 0.5, 0), (7, 0.0, 0), (7, 1.0, 7)])
-def test_poisson_at_the_edges(examples, q, size, rng):
-    for lot in PoissonSampler(q).lots(examples, 5, rng):
+def test_poisson_at_the_edges(examples, q, size):
+    for lot in PoissonSampler(q).lots(examples, 5, Streams(1).sampling):
         assert lot.shape == (size,) and lot.dtype.kind == "i"
 
 
-def test_a_lot_of_everything(rng):
-    assert lots_of(FixedSizeSampler(4, 4), 4, 2, rng) == [(0, 1, 2, 3)] * 2
+def test_a_lot_of_everything():
+    assert lots_of(FixedSizeSampler(4, 4), 4, 2, 1) == [(0, 1, 2, 3)] * 2
 
 
 @pytest.mark.parametrize("make, message", [
@@ -57,6 +63,6 @@ def test_bad_settings_are_refused(make, message):
 
 
 @pytest.mark.parametrize("name", ["fixed", "shuffle"])
-def test_another_number_of_examples_is_refused(name, rng):
+def test_another_number_of_examples_is_refused(name):
     with pytest.raises(ParameterError, match="expected 10 examples, the public dataset_size of the sampler, got 9"):
-        next(SAMPLERS[name].lots(9, 1, rng))
+        next(SAMPLERS[name].lots(9, 1, Streams(1).sampling))

@@ -8,7 +8,7 @@ import pytest
 
 from minidp import nn
 from minidp.__main__ import main
-from minidp.errors import BudgetExceededError, CheckpointError, DataError, ParameterError
+from minidp.errors import BudgetExceededError, CheckpointError, DataError, NoiseReuseError, ParameterError
 from minidp.mechanism import ShuffleSampler
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant, RenyiAccountant
 from minidp.run import RunFolder, load_model, load_weights
@@ -115,6 +115,35 @@ def test_charges_of_attempts_without_a_checkpoint_are_told_apart(tmp_path):
     statement = (tmp_path / "run" / "privacy.md").read_text()
     assert "charged 2 times" in statement and "5 more lots are charged, of earlier attempts" in statement
     assert not verify(tmp_path / "run").failed
+
+
+def test_the_result_names_generator_and_grids(tmp_path):
+    """Noise of standard deviation 4: multiples of 2^2 over 2^20."""
+    result = train(tmp_path / "run")
+    assert result["generator"] == "chacha20" and [group["grid"] for group in result["settings"]["clip_groups"]] == [2.0**-18] * 2
+    statement = (tmp_path / "run" / "privacy.md").read_text()
+    assert statement.count("rounded to multiples of 2^-18") == 2 and "the known attacks on the last bits of noise find nothing" in statement
+
+
+def test_a_run_of_another_generator_or_seed_is_not_gone_on_with(tmp_path):
+    train(tmp_path / "run", 1, stop=interrupt)
+    with pytest.raises(CheckpointError, match="seed was 1 and is 2"):
+        make_run(tmp_path / "run", 2)
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    del config["generator"]
+    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(CheckpointError, match="an earlier version of minidp began this run.*start another run in another folder$"):
+        make_run(tmp_path / "run", 1)
+
+
+def test_two_releases_before_the_first_step_never_have_one_noise(tmp_path):
+    run = make_run(tmp_path / "run")
+    drawn = {name: run.release_first(name, Gaussian(5.0), "noise alone", lambda: run.streams.noise(name).standard_normal(20))
+             for name in ("mean", "pca")}
+    assert not np.isin(*drawn.values()).any()
+    with pytest.raises(NoiseReuseError):
+        run.release_first("count", Gaussian(5.0), "the same again", lambda: run.streams.noise("pca").standard_normal(20))
+    run.folder.close()
 
 
 def test_ledger_and_checkpoint_deleted_is_no_fresh_start(tmp_path):

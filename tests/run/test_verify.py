@@ -86,6 +86,7 @@ def test_a_file_that_is_gone_is_noticed(run, name, capsys):
     (lambda r: r.update(steps=r["steps"] + 5), "Did any step run uncharged?"),
     (lambda r: r.update(steps=10**38), "Did any step run uncharged?"),
     (lambda r: r["settings"]["clip_groups"][0].update(noise_std_on_sum=8.0), "Do q, the groups' noise"),
+    (lambda r: r["settings"]["clip_groups"][0].update(grid=2.0**-30), "Do q, the groups' noise"),
     (lambda r: r["settings"].update(sampling_probability=0.01), "Do q, the groups' noise"),
     (lambda r: r["settings"].update(expected_lot_size=6), "Are lot and noise the ones asked for?"),
     (lambda r: r["settings"].update(setup=[]), "Is every release in the ledger"),

@@ -245,16 +245,6 @@ class _Moved:
         return np.array(self.source, dtype=dtype)
 
 
-class _Generator:
-    """The one draw that minidp makes on a device."""
-
-    def __init__(self, seed=None):
-        self._host = np.random.default_rng(seed)
-
-    def standard_normal(self, size=None, dtype=np.float64):
-        return GuardedArray(self._host.standard_normal(size, dtype))
-
-
 class _Namespace(ModuleType):
     def __getattr__(self, name):
         raise AttributeError(f"{self.__name__}.{name} is not among the names of tests/support/guarded.py")
@@ -279,8 +269,6 @@ def _guarded_xp():
     xp.lib = _Namespace("guarded_xp.lib")
     tricks = "lib.stride_tricks"
     xp.lib.stride_tricks = _namespace(f"guarded_xp.{tricks}", np.lib.stride_tricks, _SUBMODULES[tricks])
-    xp.random = _Namespace("guarded_xp.random")
-    xp.random.default_rng = _Generator
     return xp
 
 

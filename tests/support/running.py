@@ -42,5 +42,5 @@ def train(folder, seed=None, about=None, stop=None, arrays=None, **named):
     if stop is not None:
         run.folder.charge = charge_and_stop
     mean = run.release_first("mean", Gaussian(5.0), "mean of the rows", lambda: (
-        x.clip(-1, 1).mean(axis=0) + run.streams.noise.normal(0, 10 / SIZE, 4)).astype("float32"))
+        x.clip(-1, 1).mean(axis=0) + run.streams.noise("mean").standard_normal(4) * 10 / SIZE).astype("float32"))
     return run.train(x - mean, *others, about=about)

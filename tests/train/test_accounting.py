@@ -21,7 +21,7 @@ def charged(sigma, pca_sigma, steps, layout):
     x, y = make_data()
     streams = Streams(1)
     budget = Filter(MomentsAccountant(), math.inf, DELTA)
-    projection = PrivatePCA(3, pca_sigma).fit(x, budget, streams.noise)
+    projection = PrivatePCA(3, pca_sigma).fit(x, budget, streams.noise("pca"))
     network = nn.Sequential([nn.Dense(3, 4, rng=streams.init, dtype="float64"), nn.ReLU(),
                              nn.Dense(4, 3, rng=streams.init, dtype="float64")], (3,))
     plan = make_trainer(sampler="poisson", layout=layout, noise_multiplier=sigma, steps=steps).plan
@@ -43,7 +43,7 @@ def test_other_samplers_are_charged_under_their_own_relation(sampler, event, cou
     network = make_network()
     plan = Plan(sampler, Sanitizer(per_layer_groups(network.params, 1.0, 2.0)), 10, sampler.lot_size)
     budget = Filter(MomentsAccountant(sampler.relation), math.inf, DELTA)
-    PrivatePCA(2, 7.0).fit(make_data()[0], budget, Streams(1).noise)
+    PrivatePCA(2, 7.0).fit(make_data()[0], budget, Streams(1).noise("pca"))
     record = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan, budget).run(*make_data(), Streams(1))
     pca = 7.0 / math.sqrt(2) if sampler.relation is NeighbouringRelation.REPLACE_ONE else 7.0
     assert record.ledger.items() == [(Gaussian(pca), 1), (event, count)]

@@ -9,7 +9,7 @@ from minidp import nn
 from minidp.host import threads
 from minidp.backend import Backend
 from minidp.data import LabelledExamples
-from minidp.errors import DtypeError, MinidpError, ParameterError, ShapeError
+from minidp.errors import DtypeError, MinidpError, NoiseReuseError, ParameterError, ShapeError
 from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
                               flat_group)
 from minidp.privacy import Filter, JointGaussian, Ledger, MomentsAccountant, NeighbouringRelation, PoissonSampled
@@ -45,8 +45,8 @@ def test_ledger_covers_every_step_before_it_runs(block_steps, filtered, monkeypa
     trainer, events = make_trainer(budget=budget), []
     lots, step = PoissonSampler.lots, Trainer.step
 
-    def watched(self, num_examples, steps, rng):
-        for lot in lots(self, num_examples, steps, rng):
+    def watched(self, *arguments):
+        for lot in lots(self, *arguments):
             drawn.append(trainer.ledger.items()[0])
             yield lot
 
@@ -112,17 +112,36 @@ def spread_over(count, monkeypatch):
     return asked
 
 
-def test_only_plain_inputs_of_layers_that_draw_nothing_are_spread(monkeypatch):
+def test_only_plain_inputs_are_spread(monkeypatch):
     asked = spread_over(2, monkeypatch)
     trained(steps=1)
     assert len(asked) == 1
-    network = make_network()
-    network.layers.insert(1, nn.Dropout(0.5, name="drop"))
-    groups = flat_group(list(network.params), 1.0, 1.0)
-    dropping = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.5), Plan(PoissonSampler(0.2), Sanitizer(groups), 1, LOT))
-    dropping.run(*make_data(), Streams(1))
     trained(steps=1, backend=guarded_backend(), data=make_data(guarded_backend()))
     assert len(asked) == 1
+
+
+def test_dropout_does_not_depend_on_batches_or_threads(monkeypatch):
+    def dropping(batch_size):
+        network = make_network()
+        network.layers.insert(1, nn.Dropout(0.5, name="drop"))
+        plan = Plan(PoissonSampler(0.4), Sanitizer(flat_group(list(network.params), 1.0, 1.0)), 5, LOT)
+        Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.5), plan, batch_size=batch_size).run(*make_data(), Streams(1))
+        return values(network)
+
+    alone = dropping(None)
+    assert_same(dropping(3), alone, rtol=1e-12)
+    spread_over(2, monkeypatch)
+    assert_same(dropping(3), alone, rtol=1e-12)
+
+
+def test_a_second_run_with_the_same_streams_never_draws_the_same_noise():
+    streams, data = Streams(), make_data()
+    make_trainer().run(*data, streams)
+    with pytest.raises(NoiseReuseError, match="Make new Streams"):
+        make_trainer().run(*data, streams)
+    trainer, examples = make_trainer(), LabelledExamples(*data)
+    with pytest.raises(NoiseReuseError, match="stream dropout, release 3"):
+        trainer.step(examples, np.arange(3), 3, streams)
 
 
 @samplers
@@ -151,7 +170,7 @@ def test_schedules_reach_the_release_and_the_ledger(setting, monkeypatch):
     schedule, seen = LinearDecay(2.0, 1.0, 4), []
     release = Sanitizer.release
     monkeypatch.setattr(Sanitizer, "release",
-                        lambda self, raw, rng: seen.append(self.groups[0]) or release(self, raw, rng))
+                        lambda self, raw, draws: seen.append(self.groups[0]) or release(self, raw, draws))
     trainer = make_trainer(steps=6, layout="flat", **{setting: schedule})
     record = trainer.run(*make_data(), Streams(1), block_steps=4)
     assert [getattr(group, setting) for group in seen] == [2.0, 1.75, 1.5, 1.25, 1.0, 1.0]

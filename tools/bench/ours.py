@@ -3,14 +3,15 @@ from minidp import host
 
 host.tune()  # before NumPy loads
 
+from itertools import count
 from math import prod
 
 import numpy as np
 from minidp import nn
-from minidp.backend import Backend, standard_normal, synchronise
+from minidp.backend import Backend, synchronise
 from minidp.data import LabelledExamples
 from minidp.errors import DeviceUnavailableError
-from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, per_layer_groups
+from minidp.mechanism import Plan, PoissonSampler, Sanitizer, add_gaussian, flat_group, per_layer_groups
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 from minidp.train.trainer import MAX_BATCH, cache_examples
@@ -57,8 +58,9 @@ def make_step(workload, strategy, backend):
     steps = iter(range(10**9))
 
     def step():
-        (lot,) = plan.sampler.lots(workload.examples, 1, streams.sampling)
-        trainer.step(examples, lot, next(steps), streams)
+        step = next(steps)
+        (lot,) = plan.sampler.lots(workload.examples, 1, streams.sampling, step)
+        trainer.step(examples, lot, step, streams)
         synchronise(backend.xp)
 
     return step
@@ -89,8 +91,7 @@ def make_floor(workload, backend):
     layers = [(rows, draw(batches[0] * rows, i), draw(batches[0] * rows, o), draw(i, o))
               for rows, i, o in products(workload)]
     results = [tuple(map(xp.empty_like, arrays)) for _, *arrays in layers]
-    shapes = [array.shape for array in network.params.values()]
-    noise = streams.noise_for(xp)
+    sums, releases = [np.zeros(array.shape, np.float32) for array in network.params.values()], count()
 
     def floor():
         for batch in batches:
@@ -100,8 +101,9 @@ def make_floor(workload, backend):
                 xp.matmul(a.T, d, out=dW)
                 if k:
                     xp.matmul(d, W.T, out=da[: batch * rows])
-        for shape in shapes:
-            standard_normal(noise, shape, np.float32, xp)
+        draws = streams.noise(next(releases))
+        for raw in sums:
+            xp.asarray(add_gaussian(raw, 1.0, draws))
         synchronise(xp)
 
     return floor

@@ -52,7 +52,7 @@ def of_loss(case, place, dtype):
 def train(backend, strategy, steps, examples=6000, widths=(60, 200, 10), lot=300):
     """(parameters after `steps` seeded private steps, seconds a step)."""
     streams = Streams(1)
-    x = streams.init.standard_normal((examples, widths[0]), dtype=np.float32)
+    x = streams.init.standard_normal((examples, widths[0])).astype(np.float32)
     y = x[:, : widths[-1]].argmax(axis=1)
     network = nn.Sequential([nn.Dense(*widths[:2], rng=streams.init), nn.ReLU(),
                              nn.Dense(*widths[1:], rng=streams.init)], widths[:1]).to(backend)

@@ -8,9 +8,9 @@ from ... import mechanism
 from ...backend import to_host
 from ...grads import Explicit, Outer, OuterSum
 from ...mechanism import ClipGroup, Sanitizer, flat_group, per_layer_groups
-from ...host.normal import float32_normals
 from ...privacy.events import JointGaussian
 from ...privacy.events import NeighbouringRelation as Relation
+from ...streams import Streams
 from .. import reference
 from . import measures, relative, worst
 
@@ -59,30 +59,23 @@ def noise_std_is_sigma_times_c(bench):
     return worst(got, [2.1, 0.0])
 
 
-@measures("mechanism.noise.add_gaussian", "F1", method="the same normal numbers, drawn again", tolerance=EXACT)
+@measures("mechanism.noise.add_gaussian", "F1", "F2", method="the same normal numbers, drawn again", tolerance=EXACT)
 def noise_is_std_times_normal(bench):
-    seed, raw = 7, bench.rng.uniform(-1, 1, (50, 20))
-    got = to_host(mechanism.add_gaussian(bench.asarray(raw.copy()), 3.0, np.random.default_rng(seed)))
-    return worst(got, raw + 3.0 * np.random.default_rng(seed).standard_normal(raw.shape))
+    raw, largest = bench.rng.uniform(-1, 1, (50, 20)), 0.0
+    for dtype in ("float64", "float32"):
+        for array in (raw.astype(dtype), raw.astype(dtype).T):
+            got = mechanism.add_gaussian(bench.asarray(array.copy("K")), 3.0, Streams(7).noise(2))
+            largest = max(largest, worst(got, reference.noisy(array, 3.0, Streams(7).noise(2)).astype(dtype)))
+    return largest
 
 
-@measures("host.normal.float32_normals", "F1", method="double precision; absolute, float32", tolerance=2e-6)
-def radius_and_angle_equal_their_definition(bench):
-    """Of numbers up to 8.6 whose angle has 24 bits: the angle's rounding is at most 2.4e-7."""
-    seed, size = 7, 30_001
-    u, v = np.random.default_rng(seed).random((2, (size + 1) // 2))
-    z = np.concatenate([np.sqrt(-2 * np.log1p(-u)) * turn(2 * np.pi * v) for turn in (np.cos, np.sin)])[:size]
-    return worst(float32_normals(np.random.default_rng(seed), size).astype("float64"), z)
-
-
-@measures("host.normal.float32_normals", "F2", method="moments and correlation of pairs, in standard errors", tolerance=SIGMAS)
-def pairs_are_normal_and_independent(bench):
-    size = 60_000  # within one block: its two halves are the two numbers of each pair
-    z = float32_normals(bench.rng, size).astype("float64")
-    first, second = z[: size // 2], z[size // 2 :]
-    return max(abs((z * z).mean() - 1) * math.sqrt(size / 2), abs((z**4).mean() - 3) * math.sqrt(size / 96),
-               abs((first * second).mean()) * math.sqrt(size / 2),
-               abs((first**2 * second**2).mean() - 1) * math.sqrt(size / 16))
+@measures("mechanism.noise.noise_grid", "F1", method="a power of two, 2^-21 to 2^-20 of the noise", tolerance=0.0)
+def grids_are_fine_powers_of_two(bench):
+    wrong = abs(mechanism.noise.noise_grid(0.0)) + (mechanism.noise.noise_grid(1e-300) != 2.0**-1000)
+    for std in (1e-30, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e30):
+        grid = mechanism.noise.noise_grid(std)
+        wrong += math.frexp(grid)[0] != 0.5 or not std * 2.0**-21 < grid <= std * 2.0**-20
+    return wrong
 
 
 def _groupings(clip_norm=1.5):
@@ -129,9 +122,9 @@ def weighted_sum_equals_a_loop(bench):
 def each_group_gets_its_own_noise(bench):
     groups = per_layer_groups((KEYS[0], KEYS[2]), {"one": 2.0, "two": 5.0}, {"one": 1.5, "two": 0.4})
     raw = {KEYS[0]: np.full((30, 20), 10.0), KEYS[2]: np.full((5, 3), -7.0)}
-    got = Sanitizer(groups).release({key: bench.asarray(array.copy()) for key, array in raw.items()}, np.random.default_rng(7))
-    again = np.random.default_rng(7)
-    return max(worst(got[key], raw[key] + std * again.standard_normal(raw[key].shape))
+    got = Sanitizer(groups).release({key: bench.asarray(array.copy()) for key, array in raw.items()}, Streams(7).noise(0))
+    again = Streams(7).noise(0)
+    return max(worst(got[key], reference.noisy(raw[key], std, again))
                for key, std in ((KEYS[0], 3.0), (KEYS[2], 2.0)))
 
 

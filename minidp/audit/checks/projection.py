@@ -9,6 +9,7 @@ from ...backend import to_host
 from ...mechanism import PrivatePCA, pca
 from ...privacy.events import Gaussian
 from ...privacy.events import NeighbouringRelation as Relation
+from ...streams import Streams
 from . import measures, worst
 
 CARD = "mechanism.pca.PrivatePCA"
@@ -48,17 +49,17 @@ def second_moments_equal_a_loop(bench):
 
 @measures(CARD, "F3", method="the same normal numbers, drawn again", tolerance=EXACT)
 def noise_is_added_to_the_moments(bench):
-    raw, n = np.arange(16.0).reshape(4, 4), np.random.default_rng(7).standard_normal((4, 4))
-    expected = [[3 * (n[i, j] + n[j, i]) / 2 for j in range(4)] for i in range(4)]
+    raw, n, fine = np.arange(16.0).reshape(4, 4), Streams(7).noise("pca").standard_normal((4, 4)), 2.0**19  # for 3.0
+    expected = [[round((raw[i, j] + 3 * (n[i, j] + n[j, i]) / 2) * fine) / fine for j in range(4)] for i in range(4)]
     with mock.patch.object(pca, "principal_directions", lambda matrix, dimensions: matrix):
-        return worst(PrivatePCA(1, 3.0).release(raw, np.random.default_rng(7)), raw + expected)
+        return worst(PrivatePCA(1, 3.0).release(raw, Streams(7).noise("pca")), expected)
 
 
 @measures(CARD, "F4", method="singular value decomposition", tolerance=1e-5)
 def directions_are_the_principal_ones(bench):
     x = bench.rng.standard_normal((60, 5)) * [1, 5, 2, 0.5, 3]
     model = PrivatePCA(3, 0.0)
-    projection = model.release(model.raw_second_moments(bench.asarray(x)), bench.rng)
+    projection = model.release(model.raw_second_moments(bench.asarray(x)), None)
     directions = np.linalg.svd(x / np.linalg.norm(x, axis=1, keepdims=True))[2][:3]
     return worst(np.abs(projection.T @ directions.T), np.eye(3)) if projection.shape == (5, 3) else math.inf
 

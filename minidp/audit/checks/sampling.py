@@ -1,23 +1,26 @@
 """Checks of samplers, schedules and the plan."""
 import math
+from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
 
 from ... import mechanism
+from ...mechanism import sampling
 from ...mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ...privacy.events import Composed, FixedSizeSampled, Gaussian, PoissonSampled, Repeated
 from ...privacy.events import NeighbouringRelation as Relation
+from ...streams import Streams
 from . import measures, worst
 
 EXACT, SIGMAS = 1e-12, 6.0  # a right implementation exceeds six standard errors once in 500 million
 KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
 
 
-def _included(sampler, n, lots, rng):
+def _included(sampler, n, lots):
     """0 or 1 of each lot and example; NaN, which fails, where a lot holds an example twice or one that is not there."""
     seen = np.zeros((lots, n))
-    for row, lot in zip(seen, sampler.lots(n, lots, rng)):
+    for row, lot in zip(seen, sampler.lots(n, lots, Streams(3).sampling)):
         row[lot] = 1 if len(set(lot.tolist())) == len(lot) and min(lot, default=0) >= 0 else np.nan
     return seen
 
@@ -25,8 +28,11 @@ def _included(sampler, n, lots, rng):
 @measures("mechanism.sampling.PoissonSampler", "F1", method="inclusions, pairs and sizes, in standard errors",
           tolerance=SIGMAS)
 def poisson_inclusions_are_independent(bench):
-    n, q, lots = 12, 0.3, 20_000
-    seen = _included(PoissonSampler(q), n, lots, bench.rng)
+    return max(_poisson_errors(12, 0.3, 20_000), _poisson_errors(300, 0.5, 2000))
+
+
+def _poisson_errors(n, q, lots):
+    seen = _included(PoissonSampler(q), n, lots)
     z = (seen - q) / math.sqrt(q * (1 - q))
     products = z.T @ z / math.sqrt(lots)  # off the diagonal standard normal if inclusions are independent
     pairs = np.abs(products[~np.eye(n, dtype=bool)]).max()
@@ -38,10 +44,24 @@ def poisson_inclusions_are_independent(bench):
     return max(np.abs(z.sum(axis=0)).max() / math.sqrt(lots), pairs, spread, follow)
 
 
+@measures("mechanism.sampling.PoissonSampler", "F2", method="binomial probabilities in exact fractions; absolute, of 2^64",
+          tolerance=2.0**-62)
+def sizes_have_the_binomial_law(bench):
+    largest = 0.0
+    for n, q in ((0, 0.3), (12, 0.3), (40, 0.9), (7, 0.0), (7, 1.0), (5, 5e-324), (5, 1 - 2.0**-53), (300, 0.01)):
+        least, cumulative = sampling._binomial(n, q)
+        p, total = Fraction(q), Fraction(0)
+        for k in range(n + 1):
+            total += math.comb(n, k) * p**k * (1 - p) ** (n - k)
+            got = 0 if k < least else cumulative[min(k - least, len(cumulative) - 1)]
+            largest = max(largest, float(abs(Fraction(got, 2**64) - total)))
+    return largest
+
+
 @measures("mechanism.sampling.FixedSizeSampler", "F1", method="all subsets of 2 of 5, in standard errors", tolerance=SIGMAS)
 def fixed_size_subsets_are_uniform(bench):
     lots = 20_000
-    seen = _included(mechanism.FixedSizeSampler(5, 2), 5, lots, bench.rng)
+    seen = _included(mechanism.FixedSizeSampler(5, 2), 5, lots)
     if (seen.sum(axis=1) != 2).any():
         return math.inf
     counts = np.bincount((seen @ 2.0 ** np.arange(5)).astype(int))
@@ -54,10 +74,10 @@ def shuffled_epochs_are_permutations(bench):
     epochs, size = 12_000, 3
     for examples, lot in ((1, 1), (7, 3), (30, 30), (9, 4)):  # every example once an epoch, whole lots but for the last
         sampler = mechanism.ShuffleSampler(examples, lot)
-        epoch = [found.tolist() for found in sampler.lots(examples, sampler.period, bench.rng)]
+        epoch = [found.tolist() for found in sampler.lots(examples, sampler.period, Streams(4).sampling)]
         if sorted(sum(epoch, [])) != list(range(examples)) or any(len(found) != lot for found in epoch[:-1]):
             return math.inf
-    lots = [lot.tolist() for lot in mechanism.ShuffleSampler(size, 2).lots(size, 2 * epochs, bench.rng)]
+    lots = [lot.tolist() for lot in mechanism.ShuffleSampler(size, 2).lots(size, 2 * epochs, Streams(5).sampling)]
     orders = [tuple(a + b) for a, b in zip(lots[::2], lots[1::2])]
     counts = [orders.count(order) for order in permutations(range(3))]
     if sum(counts) != epochs:
@@ -88,7 +108,7 @@ def shuffling_is_charged_as_often_as_an_example_is_seen(bench):
     wrong = _differs((sampler.wrap(event), event), (sampler.relation, Relation.ZERO_OUT))
     for steps in range(8):
         seen = np.zeros(10)
-        for lot in sampler.lots(10, steps, bench.rng):
+        for lot in sampler.lots(10, steps, Streams(6).sampling):
             seen[lot] += 1
         wrong += _differs((sampler.charges(event, steps), (event, int(seen.max()))))
     return wrong

@@ -6,6 +6,8 @@ import numpy as np
 from ...mechanism import PrivateScaling, scaling
 from ...privacy.events import Gaussian
 from ...privacy.events import NeighbouringRelation as Relation
+from ...streams import Streams
+from .. import reference
 from . import measures, worst
 
 CARD = "mechanism.scaling.PrivateScaling"
@@ -33,7 +35,7 @@ def magnitudes_are_counted(bench):
 @measures(CARD, "F2", method="without noise, of features whose values are one number", tolerance=0.0)
 def limits_are_twice_the_top_of_the_fullest_count(bench):
     x = np.full((9, 3), [3.0, -0.25, 0.0])  # 2 <= 3 < 4, 1/4 <= 1/4 < 1/2, and zero
-    return worst(PrivateScaling(0.0).release_limits(bench.asarray(x), Relation.ADD_REMOVE, bench.rng), [8.0, 1.0, 2.0**-29])
+    return worst(PrivateScaling(0.0).release_limits(bench.asarray(x), Relation.ADD_REMOVE, None), [8.0, 1.0, 2.0**-29])
 
 
 @measures(CARD, "F3", method="loop over numbers", tolerance=EXACT)
@@ -59,11 +61,11 @@ def both_releases_carry_noise(bench):
     x, limits, largest = _rows(bench), np.array([2e-3, 2.0, 2e5]), 0.0
     model = PrivateScaling(3.0)
     for relation, counts, moments in ((Relation.ADD_REMOVE, 3, 6), (Relation.REPLACE_ONE, 6, 12)):
-        got = model.release_moments(bench.asarray(x), limits, relation, np.random.default_rng(7))
-        noise = np.random.default_rng(7).standard_normal((2, 3))
-        largest = max(largest, worst(got, scaling.raw_moments(x, limits) + 3 * math.sqrt(moments) * noise))
-        noisy = scaling.raw_magnitudes(x) + 3 * math.sqrt(counts) * np.random.default_rng(7).standard_normal((3, 61))
-        released = model.release_limits(bench.asarray(x), relation, np.random.default_rng(7))
+        got = model.release_moments(bench.asarray(x), limits, relation, Streams(7).noise(0))
+        expected = reference.noisy(scaling.raw_moments(x, limits), 3 * math.sqrt(moments), Streams(7).noise(0))
+        largest = max(largest, worst(got, expected))
+        noisy = reference.noisy(scaling.raw_magnitudes(x), 3 * math.sqrt(counts), Streams(7).noise(1))
+        released = model.release_limits(bench.asarray(x), relation, Streams(7).noise(1))
         largest = max(largest, worst(released, [2.0 ** (row.argmax() - 29) for row in noisy]))
     return largest
 

@@ -108,13 +108,13 @@ def _algorithm_1(trainer, x, y, rate=lambda step: 0.2):
     for step, lot in enumerate(plan.sampler.lots(len(x), plan.steps, streams.sampling)):
         total = reference.clipped_sum(reference.single_example_grads(network, nn.SoftmaxCrossEntropy(), x[lot], y[lot]),
                                       plan.sanitizer.groups) if len(lot) else dict.fromkeys(network.params, 0.0)
+        draws = streams.noise(step)
         for group in plan.sanitizer.groups:
             for key in group.keys:
                 theta = network.params[key]
-                noise = 0.0
-                if group.noise_multiplier:
-                    noise = group.clip_norm * group.noise_multiplier * streams.noise.standard_normal(theta.shape)
-                theta -= rate(step) * (total[key] + noise) / 7
+                noise_std = group.clip_norm * group.noise_multiplier if group.noise_multiplier else 0.0
+                raw = np.broadcast_to(total[key], theta.shape)
+                theta -= rate(step) * reference.noisy(raw, noise_std, draws) / 7
     return network.params
 
 
@@ -166,8 +166,8 @@ def the_ledger_covers_every_step_before_it_runs(bench):
     uncovered, drawn = [], [0]
 
     class Watched(PoissonSampler):
-        def lots(self, num_examples, steps, rng):
-            for lot in super().lots(num_examples, steps, rng):
+        def lots(self, *arguments):
+            for lot in super().lots(*arguments):
                 drawn[0] += 1
                 uncovered.append(sum(count for _, count in trainer.ledger.items()) < drawn[0])
                 yield lot

@@ -1,0 +1,132 @@
+"""Checks of the cipher, the normal numbers made of it, and their compiled twins."""
+import math
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+
+from ...host import chacha, drawing
+from . import measures
+
+RFC = (  # RFC 8439, 2.3.2 and appendix A.1: key, the last four words of the input, the block
+    (bytes(range(32)), (1, 0x09000000, 0x4A000000, 0),
+     "10f1e7e4d13b5915500fdd1fa32071c4c7d1f4c733c068030422aa9ac3d46c4ed2826446079faa0914c2d705d98b02a2b5129cd1de164eb9cbd083e8a2503c4e"),
+    (bytes(32), (0, 0, 0, 0),
+     "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669b2ee6586"),
+    (bytes(31) + b"\1", (1, 0, 0, 0),
+     "3aeb5224ecf849929b9d828db1ced4dd832025e8018b8160b82284f3c949aa5a8eca00bbb4a73bdad192b5c42f73f2fd4e273644c8b36125a64addeb006c13a0"),
+    (b"\0\xff" + bytes(30), (2, 0, 0, 0),
+     "72d54dfbf12ec44b362692df94137f328fea8da73990265ec1bbbea1ae9af0ca13b25aa26cb4a648cb9b9d1be65b2c0924a66c54d545ec1b7374f4872e99f096"),
+    (bytes(32), (0, 0, 0, 0x02000000),
+     "c2c64d378cd536374ae204b9ef933fcd1a8b2288b3dfa49672ab765b54ee27c78a970e0e955c14f3a88e741b97c286f75f8fc299e8148362fa198a39531bed6d"))
+
+
+def _words(bench, blocks):
+    return bench.rng.integers(0, 2**32, (16, blocks), dtype=np.uint32)
+
+
+def _state(key, release):
+    return np.concatenate([chacha.CONSTANTS, key, chacha.places(3, release, np.zeros(1, np.uint64))[:, 0]])
+
+
+def _key(bench):
+    return bench.rng.integers(0, 2**32, 8, dtype=np.uint32)
+
+
+@measures("host.chacha.chacha", "F1", method="the RFC's vectors", tolerance=0.0)
+def blocks_equal_the_rfc(bench):
+    wrong = 0
+    for key, place, block in RFC:
+        got = chacha.chacha(np.frombuffer(key, "<u4").astype(np.uint32), np.array(place, np.uint32)[:, None])
+        wrong += got[:, 0].astype("<u4").tobytes().hex() != block
+    return wrong
+
+
+@measures("host.chacha.normals", "F1", "F2", "F3", "M1", "M2", tolerance=1e-14,
+          method="fractions, 80 bits and the library's functions; absolute")
+def normals_equal_their_definition(bench):
+    words = _words(bench, 128 * chacha.LANES)
+    words[:, :6] = np.array([0, 2**32 - 1, 0, 2**31, 2**31 - 1, 1], np.uint32)  # the ends: u, f and both signs
+    words[:4, 6:200] = np.uint32(2**32 - 1) - np.arange(194, dtype=np.uint32)  # u near 1, whose logarithm is small
+    words[:4, 200:400] = np.arange(200, dtype=np.uint32)
+    words[:4, 400:700] = np.uint32(0xB504F333) + np.arange(300, dtype=np.uint32) - np.uint32(150)  # and near 1/sqrt 2
+    w = words.astype(np.longdouble)
+    odd = [2 * (high * 2**32 + low) + 1 for high, low in zip(words[:4].ravel().tolist(), words[4:8].ravel().tolist())]
+    u = np.array([each / 2**65 for each in odd]).reshape((4, -1)).astype(np.longdouble)  # Python rounds a fraction once
+    angle = np.ldexp(np.where(w[8:12] >= 2**31, w[8:12] - 2**32, w[8:12]) * 2**31 + np.floor(w[12:16] / 2) + 0.5, -63)
+    pi, sign = 4 * np.arctan(np.longdouble(1)), np.where(words[12:16] % 2, -1, 1)
+    r = np.sqrt(-2 * np.log(u))
+    rows = np.concatenate([r * sign * np.cos(pi * angle), r * np.sin(pi * angle)])
+    expected = np.concatenate([rows[k, at : at + 64] for at in range(0, rows.shape[1], 64) for k in range(8)])
+    return np.abs(chacha.normals(words) - expected).max()
+
+
+@measures("host.chacha.normals", "F3", method="moments and correlation of pairs, in standard errors", tolerance=6.0)
+def pairs_are_normal_and_independent(bench):
+    z = chacha.normals(chacha.chacha(_key(bench), chacha.places(2, 7, np.arange(8192, dtype=np.uint64)))).reshape((-1, 8, 64))
+    first, second, size = z[:, :4].ravel(), z[:, 4:].ravel(), z.size
+    return max(abs(z.mean()) * math.sqrt(size), abs((z * z).mean() - 1) * math.sqrt(size / 2),
+               abs((z**4).mean() - 3) * math.sqrt(size / 96), abs((first * second).mean()) * math.sqrt(size / 2),
+               abs((first**2 * second**2).mean() - 1) * math.sqrt(size / 16))
+
+
+@measures("host.chacha.rounded", "F1", method="the nearest of all multiples", tolerance=0.0)
+def rounding_goes_to_the_nearest_multiple(bench):
+    x = np.concatenate([bench.rng.uniform(-3, 3, 200), [0.125, 0.375, -0.125]])  # the last three are ties
+    multiples = np.arange(-16, 17) / 4
+    nearest = np.array([min(multiples, key=lambda m: (abs(m - v), m * 4 % 2)) for v in x])
+    return np.abs(chacha.rounded(x, 0.25) - nearest).max() + np.abs(chacha.rounded(x, 0.0) - x).max()
+
+
+@measures("host.drawing.words", "F1", method="the definition, blocks in any order", tolerance=0.0)
+def compiled_words_equal_the_definition(bench):
+    wrong, key = 0, _key(bench)
+    for size in (1, 63, 64, 200):
+        blocks, release = bench.rng.integers(0, 2**64, size, dtype=np.uint64), int(bench.rng.integers(0, 2**56))
+        out = np.empty((size, 16), np.uint32)
+        drawing.words(_state(key, release), blocks, out)
+        wrong += (out != chacha.chacha(key, chacha.places(3, release, blocks)).T).sum()
+    return wrong
+
+
+@measures("host.drawing.add_normals", "F1", "F2", method="the definition, any slice, float32 and float64", tolerance=0.0)
+def compiled_noise_equals_the_definition(bench):
+    wrong, key, release = 0, _key(bench), int(bench.rng.integers(0, 2**56))
+    z = chacha.normals(chacha.chacha(key, chacha.places(3, release, np.arange(1024, dtype=np.uint64))))
+    for begin, size in ((0, 1), (0, 8192), (511, 2), (700, 3000), (8191, 1), (40, 0)):
+        for dtype in (np.float32, np.float64):
+            for grid in (0.0, 2.0**-18):
+                raw = bench.rng.standard_normal(size).astype(dtype)
+                out = raw.copy()
+                drawing.add_normals(_state(key, release), begin, 4.0, grid, out)
+                wrong += (out != chacha.rounded(raw + 4.0 * z[begin : begin + size], grid).astype(dtype)).sum()
+    return wrong
+
+
+@measures("host.drawing.choose", "F1", method="all subsets of 3 of 6, in standard errors", tolerance=6.0)
+def subsets_are_uniform(bench):
+    trials, counts = 20_000, Counter()
+    for _ in range(trials):
+        out = np.empty(3, np.int64)
+        if not drawing.choose(bench.rng.integers(0, 2**64, 11, dtype=np.uint64), 6, np.zeros(1, np.uint64), out):
+            return math.inf
+        counts[tuple(sorted(out.tolist()))] += 1
+    p = 1 / 20
+    subsets = list(combinations(range(6), 3))
+    if set(counts) - set(subsets):
+        return math.inf
+    return max(abs(counts[subset] - trials * p) for subset in subsets) / math.sqrt(trials * p * (1 - p))
+
+
+@measures("host.drawing.choose", "F2", method="one of n by Python's integers, words refused and running out", tolerance=0.0)
+def integers_equal_python(bench):
+    wrong = 0
+    for n in (1, 3, 60_000, 2**31 + 11, 2**32 - 1):
+        refused = 2**64 % n
+        for first in (0, 1, 2**63, 2**64 - 1, *map(int, bench.rng.integers(0, 2**64, 50, dtype=np.uint64))):
+            words = [first, int(bench.rng.integers(0, 2**64, dtype=np.uint64))]
+            kept = [w for w in words if w * n % 2**64 >= refused]
+            out, taken = np.full(1, -1), np.zeros(n // 64 + 1 if n < 10**6 else 2**26, np.uint64)
+            found = drawing.choose(np.array(words, np.uint64), n, taken, out)
+            wrong += found != bool(kept) or (found and out[0] != kept[0] * n >> 64)
+    return wrong

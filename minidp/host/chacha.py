@@ -1,0 +1,106 @@
+"""Random words and normal numbers as functions of (key, stream, release, index): the definitions, in NumPy.
+
+`drawing` holds the compiled twins, `device_kernels/chacha.cu` the GPU's. All three give the same bits: integers, and
+additions, products, divisions and square roots of float64, each rounded by itself.
+"""
+import math
+
+import numpy as np
+
+ROUNDS = 20
+LANES = 64  # blocks that are computed side by side
+STRETCH = 8 * LANES  # normal numbers that are made together
+CONSTANTS = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)
+QUARTERS = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
+            (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14))
+SPLIT = 0x3FE6A09E00000000  # bits of a float64 just below 1/sqrt 2
+LN2 = math.log(2)
+LOG = tuple(2 / (2 * n + 1) for n in range(10))  # log m = s (2 + 2/3 s^2 + 2/5 s^4 + ...), s = (m - 1) / (m + 1)
+SIN = tuple((-1) ** n * math.pi ** (2 * n + 1) / math.factorial(2 * n + 1) for n in range(11))  # sin pi f, over f
+COS = tuple((-1) ** n * math.pi ** (2 * n) / math.factorial(2 * n) for n in range(11))  # cos pi f
+
+
+def chacha(key, place, rounds=ROUNDS):
+    r"""Blocks of 16 random words, by the cipher ChaCha.
+
+    Shapes
+        key (8,) uint32   place (4, n) uint32: the last four words of each block's input   returns (16, n) uint32
+
+    Forward
+        [F1]  a += b, d = (d ^ a) <<< 16; c += d, b = (b ^ c) <<< 12; a += b, d = (d ^ a) <<< 8; c += d, b = (b ^ c) <<< 7
+              on four columns and then on four diagonals of the words, ten times each; then the input is added
+
+    Source
+        [F1]  RFC 8439, sections 2.1 to 2.3
+    """
+    start = np.concatenate([np.broadcast_to(np.concatenate([CONSTANTS, key])[:, None], (12, place.shape[1])), place])
+    x = start.copy()
+    for _ in range(rounds // 2):
+        for a, b, c, d in QUARTERS:
+            for p, q, r, turn in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):  # [F1]
+                x[p] += x[q]
+                x[r] ^= x[p]
+                x[r] = x[r] << turn | x[r] >> (32 - turn)
+    return x + start
+
+
+def places(stream, release, blocks):
+    """(4, n) uint32: the place of block numbers (n,) below 2^64, of release below 2^56 of stream below 2^8."""
+    tail = np.uint64(release) << np.uint64(8) | np.uint64(stream)
+    return np.array([blocks, blocks >> np.uint64(32), np.full_like(blocks, tail & np.uint64(2**32 - 1)),
+                     np.full_like(blocks, tail >> np.uint64(32))]).astype(np.uint32)
+
+
+def normals(words):
+    r"""Standard normal numbers from pairs of uniform ones (Box and Muller), in float64.
+
+    Shapes
+        words (16, n) uint32, n a multiple of 64   returns (8 n,) float64: 512 numbers of each 64 blocks
+
+    Forward
+        [F1]  u = (W_j 2^32 + W_{j+4} + 1/2) 2^-64, j < 4, rounded to float64
+        [F2]  f = (V_j 2^31 + floor(W_{j+12} / 2) + 1/2) 2^-63, V_j = W_{j+8} as a signed number; c = -1 if W_{j+12} is odd, else 1
+        [F3]  z_j = r c cos(pi f), z_{j+4} = r sin(pi f), r = sqrt(-2 ln u); of 64 blocks, row after row
+        [M1]  ln u = e ln 2 + ln m, u = 2^e m, 1/sqrt 2 <= m < sqrt 2 but for rounding, ln m by 10 terms of its series
+        [M2]  sin and cos by 11 terms of theirs
+
+    Source
+        [F1]  own derivation: the middle of one of 2^64 cells; never 0, so that |z| <= sqrt(130 ln 2) = 9.5
+        [F2]  own derivation: the middle of one of 2^63 cells of a half turn, and the half by one more bit
+        [F3]  Box and Muller 1958, Annals of Mathematical Statistics 29(2)
+        [M1]  own derivation: |s| <= 0.1716, so that the first term left out is below 3e-17 of ln m
+        [M2]  own derivation: |pi f| <= pi/2; the first terms left out are below 1e-18 and 2e-17
+
+    Guarantees
+        |z - exact| < 1e-14 for u and f as they are. No branch on a drawn value. Bits do not depend on the device.
+    """
+    u = (words[0:4].astype(np.float64) * 2.0**-32) + (words[4:8].astype(np.float64) + 0.5) * 2.0**-64  # [F1]
+    bits = u.view(np.int64) - SPLIT
+    e = (bits >> 52).astype(np.float64)
+    m = ((bits & (2**52 - 1)) + SPLIT).view(np.float64)
+    s = (m - 1) / (m + 1)
+    log = e * LN2 + s * _polynomial(LOG, s * s)  # [M1]
+    f = words[8:12].view(np.int32) * 2.0**-32 + ((words[12:16] >> 1).astype(np.float64) + 0.5) * 2.0**-63  # [F2]
+    c = 1 - 2.0 * (words[12:16] & 1)  # [F2]
+    r, square = np.sqrt(-2 * log), f * f
+    z = np.concatenate([r * (c * _polynomial(COS, square)), r * (f * _polynomial(SIN, square))])  # [F3] [M2]
+    return z.reshape((8, -1, LANES)).swapaxes(0, 1).ravel()
+
+
+def _polynomial(coefficients, x):
+    y = coefficients[-1]
+    for coefficient in coefficients[-2::-1]:
+        y = y * x + coefficient
+    return y
+
+
+def rounded(x, grid):
+    r"""Round x to the nearest multiple of a public grid, ties to even; 0 is no grid.
+
+    Forward
+        [F1]  g rint(x / g), g a power of two, so that dividing and multiplying by it are exact
+
+    Source
+        [F1]  own derivation: what is rounded so was released already, and costs nothing
+    """
+    return np.rint(x / grid) * grid if grid else x  # [F1]
