@@ -6,12 +6,10 @@ from tools import check_imports
 
 def tree(tmp_path, files):
     """A small project with one empty module for each name that the table ranks, plus the given files."""
-    for part in ("nn", "privacy", "data", "mechanism", "train", "audit"):
-        (tmp_path / "minidp" / part).mkdir(parents=True)
-        (tmp_path / "minidp" / part / "__init__.py").touch()
-    for part in ("errors", "backend", "grads", "__init__"):
-        (tmp_path / "minidp" / f"{part}.py").touch()
-    for name, text in files.items():
+    names = [*(f"{part}/__init__" for part in ("nn", "privacy", "data", "mechanism", "train", "audit")), "errors",
+             "backend", "grads", "__init__"]
+    for name, text in {**{f"minidp/{name}.py": "" for name in names}, **files}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     return tmp_path
 
