@@ -30,8 +30,8 @@ def build_parser(loaded=tuple(COMMANDS)):
     """The parser; only the commands `loaded` get their flags, for which their modules are imported."""
     module = Path(sys.argv[0]).name == "__main__.py"
     parser = Parser(prog="python -m minidp" if module else "minidp", description="Differential privacy: what a run "
-                    "costs, how much noise it needs, whether its files hold.", epilog="example: %(prog)s epsilon --delta 1e-5 "
-                    "--noise-multiplier 4 --sampling-probability 0.01 --steps 1e4\neach command takes --help")
+                    "costs, how much noise it needs, whether its files hold.", epilog="example: %(prog)s epsilon "
+                    "--delta 1e-5 --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4\neach command has --help")
     parser.add_argument("--version", action="version", help="print the versions of minidp, NumPy and Python",
                         version=f"minidp {__version__}, NumPy {metadata.version('numpy')}, Python {python_version()}")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser, metavar="COMMAND")

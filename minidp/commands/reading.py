@@ -2,6 +2,7 @@
 import csv
 import re
 from array import array
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -15,28 +16,22 @@ def read_npy(path):
     """The array of a .npy file, as a memory map. Raises DataError."""
     if Path(path).suffix != ".npy":
         raise ParameterError(f"{path}: expected a .npy file, as numpy.save writes it")
-    return _loaded(path, lambda: _text(np.load(path, mmap_mode="r", allow_pickle=False)))
+    with _damage_named(path):
+        return _text(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
-def read_npz(path, pick):
-    """({key: array} of what `pick` chooses from the keys of a .npz file, all its keys). Raises DataError."""
-    def load():
-        with np.load(path, allow_pickle=False) as stored:
-            return {key: _text(stored[key]) for key in pick(stored.files)}, stored.files
-
-    return _loaded(path, load)
+def read_npz(path, wanted):
+    """({key: array} of the wanted keys that a .npz file has, all its keys). Raises DataError."""
+    with _damage_named(path), np.load(path, allow_pickle=False) as stored:
+        return {key: _text(stored[key]) for key in wanted if key in stored.files}, stored.files
 
 
 def read_training(path):
     """(x_train, y_train, (x_test, y_test) or None, keys that are not used) of a .npz file."""
-    def pick(keys):
-        wanted = KEYS if set(KEYS[2:]) & set(keys) else KEYS[:2]
-        for key in wanted:
-            if key not in keys:
-                raise DataError(f"{path}: expected the key {key}, got {_names(keys)}")
-        return wanted
-
-    found, keys = read_npz(path, pick)
+    found, keys = read_npz(path, KEYS)
+    for key in KEYS if set(KEYS[2:]) & set(keys) else KEYS[:2]:
+        if key not in keys:
+            raise DataError(f"{path}: expected the key {key}, got {_names(keys)}")
     x, y, *test = found.values()
     return x, y, tuple(test) or None, [key for key in keys if key not in found]
 
@@ -103,10 +98,11 @@ def labels_of(path, name, cells, as_text=False):
     return np.array(cells, dtype=str)
 
 
-def _loaded(path, load):
-    """load(), whatever is wrong with the file in one line."""
+@contextmanager
+def _damage_named(path):
+    """Say in one line whatever is wrong with a file of arrays."""
     try:
-        return load()
+        yield
     except (DataError, ParameterError, MemoryError, FileNotFoundError, IsADirectoryError, PermissionError):
         raise
     except Exception as error:  # a damaged file makes zipfile, zlib, tokenize and NumPy raise a dozen kinds

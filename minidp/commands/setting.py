@@ -68,14 +68,13 @@ def names_of(args, every=tuple(ACCOUNTANTS)):
 def sampler_of(args, sampler=None):
     """`sampler`, or the one of the flags. Raises ParameterError unless they describe it in exactly one way."""
     name, sizes = args.sampler or "poisson", (args.dataset_size, args.lot_size)
-    if sampler is None:
-        if args.sampling_probability is not None and sizes == (None, None) and name == "poisson":
-            sampler = PoissonSampler(args.sampling_probability)
-        elif args.sampling_probability is None and None not in sizes:
-            sampler = make_sampler(name, *sizes)
-        else:
-            either = "either --sampling-probability or " if name == "poisson" else f"with --sampler {name} "
-            raise ParameterError(f"expected {either}--dataset-size and --lot-size")
+    if sampler is None and args.sampling_probability is not None and sizes == (None, None) and name == "poisson":
+        sampler = PoissonSampler(args.sampling_probability)
+    elif sampler is None and args.sampling_probability is None and None not in sizes:
+        sampler = make_sampler(name, *sizes)
+    elif sampler is None:
+        either = "either --sampling-probability or " if name == "poisson" else f"with --sampler {name} "
+        raise ParameterError(f"expected {either}--dataset-size and --lot-size")
     if args.relation not in (None, sampler.relation.value):
         raise ParameterError(f"expected --relation {sampler.relation.value}, for which --sampler {name} is analysed, "
                              f"got {args.relation}; leave it out, or name another sampler")

@@ -38,8 +38,7 @@ def train(parser):
     add("--y-test", metavar="FILE", help=".npy file of their labels or numbers")
     add("--label", metavar="COLUMN", help="column of a .csv file that is to be predicted; all others are inputs")
     add("--delta", type=number, help="delta of (epsilon, delta)-DP (default: the power of ten at or below 1 / (10 N))")
-    add("--out", required=True, metavar="DIR", help="folder for the run's files; the same command goes on with a run "
-        "that was interrupted, and a folder with another run is refused")
+    add("--out", required=True, metavar="DIR", help="folder of the run; the same command goes on with one interrupted")
     add("--classes", metavar="A,B,...", help="public list of classes (default: those there, not protected)")
     add("--target-bounds", type=_pair, metavar="LOW,HIGH", help="public bounds of a regression, which clip its targets")
     add("--scale", choices=SCALES, default="auto", help="rows divided by their length, public --bounds, a noisy mean "
@@ -53,12 +52,10 @@ def train(parser):
     add("--clip-norm", type=number, metavar="C", help=f"bound on the norm of each row's gradient {rule}")
     add("--learning-rate", type=number, metavar="RATE", help=f"length of a step, times the gradient {rule}")
     add("--ledger", metavar="FILE", help="ledger that runs on the same data share, charged first; the sum is printed")
-    add("--no-check", action="store_true", help="train even if rows are not finite or labels belong to no class: they "
-        "contribute nothing (default: stop before the first charge)")
+    add("--no-check", action="store_true", help="rows not finite, labels of no class add nothing (default: stop)")
     add("--device", default="cpu", help="where to compute: cpu, gpu, gpu:N or auto (default: %(default)s)")
     add("--quiet", action="store_true", help="no bar, and only the last three lines")
-    add("--seed", type=whole_number, help="for tests only: whoever knows the seed can subtract the noise, so nothing "
-        "of such a run may be released")
+    add("--seed", type=whole_number, help="for tests only: who knows it can subtract the noise; release nothing")
     add_shared(parser, "--target-epsilon", "--group-size", "--json")
     parser.epilog = (
         "examples: %(prog)s data.npz --target-epsilon 1 --delta 1e-4 --scale unit-norm --hidden 64 --out runs/mine\n"
@@ -70,8 +67,7 @@ def train(parser):
 def _train(args):
     if not args.out:
         raise ParameterError("expected --out DIR, got an empty name")
-    folder = Path(args.out)
-    done = (folder / RESULT).exists()
+    folder, done = Path(args.out), Path(args.out, RESULT).exists()
     try:
         x, y, test = _data(args)
         classes = None if args.classes is None else _classes(args.classes, y.dtype.kind)
@@ -169,7 +165,7 @@ def _predict(args):
 
 def _inputs(args, columns):
     """The array of the file X; columns: names of those that the model learned from, None if it was no table."""
-    suffix, wanted = Path(args.x).suffix.lower(), ["x", "x_test"] if args.key is None else [args.key]
+    suffix, wanted = Path(args.x).suffix.lower(), ("x", "x_test") if args.key is None else (args.key,)
     if args.key is not None and suffix != ".npz":
         raise ParameterError(f"expected --key with a .npz file, got {args.x}")
     if suffix == ".csv":    # anybody may have written the model's file: are these names?
@@ -177,11 +173,7 @@ def _inputs(args, columns):
         return read_csv(args.x, only=columns if named else None)[1]
     if suffix != ".npz":
         return read_npy(args.x)
-
-    def pick(keys):
-        found = [key for key in wanted if key in keys]
-        if len(found) != 1:
-            raise DataError(f"{args.x}: expected the key {' or '.join(wanted)}, got {', '.join(keys)}; set --key")
-        return found
-
-    return next(iter(read_npz(args.x, pick)[0].values()))
+    found, keys = read_npz(args.x, wanted)
+    if len(found) != 1:
+        raise DataError(f"{args.x}: expected the key {' or '.join(wanted)}, got {', '.join(keys)}; name it by --key")
+    return next(iter(found.values()))

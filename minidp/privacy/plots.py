@@ -33,15 +33,12 @@ def save_epsilon_curves(path: StrPath, epochs: Sequence[float], curves: Mapping[
             writer.writerow([epoch, *("" if value is None else repr(float(value)) for value in sides)])
     figure, (axes,) = plotting.new_figure(title=title, notice=notice)
     for i, (name, bounds) in enumerate(curves.items()):
-        known = [(epoch, bound) for epoch, bound in zip(epochs, bounds)
+        known = [(epoch, bound.lower, bound.upper) for epoch, bound in zip(epochs, bounds)
                  if bound.upper is not None and math.isfinite(bound.upper)]
-        style = _line(i, len(known), name, kinds)
-        read_at = [epoch for epoch, _ in known]
-        axes.plot(read_at, [bound.upper for _, bound in known], label=_label(name, kinds), **style)
-        if known and all(bound.lower is not None for _, bound in known):
-            axes.fill_between(read_at, [bound.lower for _, bound in known],     # type: ignore[arg-type]
-                              [bound.upper for _, bound in known],
-                              color=style["color"], alpha=0.3, linewidth=0)
+        read_at, lowers, uppers = zip(*known) if known else ((), (), ())
+        (drawn,) = axes.plot(read_at, uppers, **_line(i, len(known), name, kinds))
+        if known and None not in lowers:
+            axes.fill_between(read_at, lowers, uppers, color=drawn.get_color(), alpha=0.3, linewidth=0)
     if reference:
         axes.plot(*zip(*((x, y) for x, y, _ in reference)), label="printed in the paper", **plotting.PAPER)
     for x, y, label in reference:
@@ -58,13 +55,11 @@ def save_epsilon_curves(path: StrPath, epochs: Sequence[float], curves: Mapping[
 
 
 def _line(i, points, name, kinds):
-    """The style of a line: solid for a bound, dashed for what is none."""
-    return {**plotting.line(i, points), "linestyle": "-" if (kinds or {}).get(name, "bound") == "bound" else "--"}
-
-
-def _label(name, kinds):
+    """The label and style of a line: solid for a bound, dashed for what is none."""
     kind = (kinds or {}).get(name, "bound")
-    return name if kind == "bound" else f"{name}\n({kind}, no guarantee)"
+    proven = {"label": name, "linestyle": "-"}
+    return {**plotting.line(i, points), **(proven if kind == "bound" else {
+        "label": f"{name}\n({kind}, no guarantee)", "linestyle": "--"})}
 
 
 def save_tradeoff(path: StrPath, alphas: NDArray, curves: Mapping[str, NDArray], title: str = "",
@@ -73,7 +68,7 @@ def save_tradeoff(path: StrPath, alphas: NDArray, curves: Mapping[str, NDArray],
     figure, (axes,) = plotting.new_figure(title=title)
     axes.plot([0, 1], [1, 0], color="grey", linestyle=":", label="nothing released")
     for i, (name, betas) in enumerate(curves.items()):
-        axes.plot(alphas, betas, label=_label(name, kinds), **_line(i, len(alphas), name, kinds))
+        axes.plot(alphas, betas, **_line(i, len(alphas), name, kinds))
     axes.set(xlabel="false positive rate", ylabel="false negative rate, at least")
     axes.legend()
     plotting.save(figure, path)

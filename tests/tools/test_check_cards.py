@@ -67,7 +67,8 @@ def test_wrong(tmp_path, capsys, old, new, message):
 CLASS = '"""Doc."""\n    def method(self):\n        return 1\n'
 NEED = {
     "exported": (f"class Other:\n    {CLASS}", True), "private": (f"class _Other:\n    {CLASS}", False),
-    "not exported": (f"class Inner:\n    {CLASS}", False), "exception": (f"class Other(ValueError):\n    {CLASS}", False),
+    "not exported": (f"class Inner:\n    {CLASS}", False),
+    "exception": (f"class Other(ValueError):\n    {CLASS}", False),
     "accountant": (f"class _Y(a.Accountant):\n    pass\nclass X(_Y):\n    {CLASS}", True),
     "interface": (f"class Other:\n    {CLASS}    def forward(self, x):\n        \"\"\"y.\"\"\"\n"
                   "        raise NotImplementedError\n", False),
