@@ -72,9 +72,9 @@ def test_bad_settings_are_refused(make, message):
 
 
 def test_wrong_data_is_refused():
-    with pytest.raises(ShapeError, match=r"PrivatePCA: expected x of shape \(N, D\), got \(4, 2, 2\)"):
-        PrivatePCA(2, 4.0).raw_second_moments(np.zeros((4, 2, 2)))
-    with pytest.raises(ParameterError, match="expected pca_dim=5 to be at most the 4 inputs"):
-        PrivatePCA(5, 4.0).raw_second_moments(np.zeros((3, 4)))
-    with pytest.raises(DtypeError, match="PrivatePCA"):
-        PrivatePCA(2, 4.0).raw_second_moments(np.zeros((3, 4), int))
+    for dimensions, x, error, words in (
+            (2, np.zeros((4, 2, 2)), ShapeError, r"PrivatePCA: expected x of shape \(N, D\), got \(4, 2, 2\)"),
+            (5, np.zeros((3, 4)), ParameterError, "expected pca_dim=5 to be at most the 4 inputs"),
+            (2, np.zeros((3, 4), int), DtypeError, "PrivatePCA")):
+        with pytest.raises(error, match=words):
+            PrivatePCA(dimensions, 4.0).raw_second_moments(x)

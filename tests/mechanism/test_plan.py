@@ -23,12 +23,6 @@ def test_a_step_is_the_sampled_release():
     assert plan.total_event == Repeated(plan.step_event(), 10)
 
 
-def test_shuffled_steps_are_charged_by_the_epoch():
-    plan = Plan(ShuffleSampler(100, 30), FLAT, 9, 30)
-    assert plan.charges(0, 9) == [(Gaussian(4.0), 3)]
-    assert plan.charges(4, 9) == [(Gaussian(4.0), 2)]
-
-
 @pytest.mark.parametrize("sanitizer", [FLAT, FALLING], ids=["constant", "schedule"])
 def test_blocks_add_up_to_the_whole(sanitizer):
     plan = Plan(POISSON, sanitizer, 10, 600)

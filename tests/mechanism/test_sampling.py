@@ -1,5 +1,4 @@
 """How lots are drawn: the distribution, the event, the configuration."""
-
 import pytest
 
 from minidp.errors import ParameterError

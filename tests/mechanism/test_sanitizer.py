@@ -52,34 +52,28 @@ def test_infinite_clip_and_no_noise_is_a_plain_sum(backend, rng):
 @pytest.mark.parametrize("strategy", ["explicit", "factored"])
 def test_an_example_that_is_not_finite_contributes_zero(bad, strategy, backend, rng):
     grads = make_grads(rng, backend, 4)
-    d = to_host(grads[KEYS[2]].g).copy()
-    d[1] = bad
-    a = to_host(grads[KEYS[0]].a).copy()
-    a[1] = bad
+    d, a = to_host(grads[KEYS[2]].g).copy(), to_host(grads[KEYS[0]].a).copy()
+    d[1] = a[1] = bad
     grads = {KEYS[0]: OuterSum(backend.asarray(a), grads[KEYS[0]].d),
              KEYS[1]: Outer(grads[KEYS[1]].a, backend.asarray(d)), KEYS[2]: Explicit(backend.asarray(d))}
     sanitizer = Sanitizer(per_layer_groups(KEYS, 1.0, 0.0), strategy)
     with np.errstate(invalid="ignore", over="ignore"):
         got = sanitizer.add_clipped(grads)
-    rest = [grads[key].rows(0, 1) for key in KEYS], [grads[key].rows(2, 4) for key in KEYS]
     expected = None
-    for part in rest:
-        expected = sanitizer.add_clipped(dict(zip(KEYS, part)), expected)
+    for start, stop in ((0, 1), (2, 4)):
+        expected = sanitizer.add_clipped({key: grads[key].rows(start, stop) for key in KEYS}, expected)
     for key in KEYS:
         np.testing.assert_allclose(to_host(got[key]), to_host(expected[key]), rtol=1e-12, atol=1e-13)
 
 
 def test_wrong_gradients_are_refused(rng):
-    numpy_backend = Backend.numpy()
-    grads = make_grads(rng, numpy_backend, 3)
-    sanitizer = Sanitizer(flat_group(KEYS, 1.0, 1.0))
-    with pytest.raises(ParameterError, match="expected gradients of"):
-        sanitizer.add_clipped({KEYS[0]: grads[KEYS[0]]})
-    with pytest.raises(ParameterError, match="cannot be clipped per example"):
-        sanitizer.add_clipped({**grads, KEYS[2]: np.zeros(3)})
-    with pytest.raises(ShapeError, match="same number of examples"):
-        sanitizer.add_clipped({**grads, KEYS[2]: Explicit(np.zeros((4, 3)))})
-    with pytest.raises(ParameterError, match="in several"):
-        Sanitizer(flat_group(KEYS, 1.0, 1.0) + flat_group(KEYS[:1], 1.0, 1.0))
-    with pytest.raises(ParameterError, match="one or more"):
-        Sanitizer([])
+    grads, sanitizer = make_grads(rng, Backend.numpy(), 3), Sanitizer(flat_group(KEYS, 1.0, 1.0))
+    for wrong, error, words in (
+            ({KEYS[0]: grads[KEYS[0]]}, ParameterError, "expected gradients of"),
+            ({**grads, KEYS[2]: np.zeros(3)}, ParameterError, "cannot be clipped per example"),
+            ({**grads, KEYS[2]: Explicit(np.zeros((4, 3)))}, ShapeError, "same number of examples")):
+        with pytest.raises(error, match=words):
+            sanitizer.add_clipped(wrong)
+    for groups, words in ((2 * flat_group(KEYS, 1.0, 1.0), "in several"), ([], "one or more")):
+        with pytest.raises(ParameterError, match=words):
+            Sanitizer(groups)

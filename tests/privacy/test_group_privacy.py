@@ -1,5 +1,4 @@
 """Group privacy."""
-
 import pytest
 
 from minidp.errors import ParameterError

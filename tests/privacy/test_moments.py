@@ -1,11 +1,11 @@
-"""The moments accountant: golden values, exact cases, the 2016 ledger."""
+"""The moments accountant: golden values, exact cases, the 2016 README."""
 import math
 
 import numpy as np
 import pytest
 
 from minidp.errors import ParameterError, UnsupportedEventError
-from minidp.privacy import (FixedSizeSampled, Gaussian, JointGaussian, Laplace, MomentsAccountant, PoissonSampled)
+from minidp.privacy import FixedSizeSampled, Gaussian, Laplace, MomentsAccountant, PoissonSampled
 from minidp.privacy.moments import PAPER_ORDERS
 from tests.support.accountants import REPLACE_ONE, ledger_of
 
@@ -34,20 +34,6 @@ def test_ledger_of_the_2016_readme(epsilon, delta, digits):
     # had a lot of its own (printed there to four or five digits)
     ledger = ledger_of((Gaussian(7.0), 1), (PAPER_STEP, 20))
     assert MomentsAccountant(orders=PAPER_ORDERS).delta(ledger, epsilon).upper == pytest.approx(delta, abs=digits)
-
-
-@pytest.mark.parametrize("sigma, pca, lots, ledger_2016, joint, flat", [
-    (8.0, 16.0, 1450, 0.500, 0.501, 0.462), (4.0, 7.0, 10751, 2.000, 2.037, 1.488),
-    (2.0, 4.0, 35318, 8.000, 8.617, 5.537), (1.0, 4.0, 1000, 3.565, 6.281, 2.788)])
-def test_per_tensor_joint_and_flat_charges(sigma, pca, lots, ledger_2016, joint, flat):
-    accountant = MomentsAccountant(orders=PAPER_ORDERS)
-
-    def epsilon(event, count):
-        return accountant.epsilon(ledger_of((Gaussian(pca), 1), (PoissonSampled(0.01, event), count)), 1e-5).upper
-
-    assert epsilon(Gaussian(sigma), 2 * lots) == pytest.approx(ledger_2016, abs=6e-4)
-    assert epsilon(JointGaussian((sigma, sigma)), lots) == pytest.approx(joint, abs=6e-4)
-    assert epsilon(Gaussian(sigma), lots) == pytest.approx(flat, abs=6e-4)
 
 
 def test_a_strong_laplace_release_does_not_overflow():

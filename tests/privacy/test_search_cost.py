@@ -38,23 +38,13 @@ def test_expected_runs(eta, gamma, mean):
     assert RandomlyStopped(STEP, eta, gamma).expected_runs == pytest.approx(mean, rel=1e-6)
 
 
-def _thousand():
-    return Repeated(STEP, 1000)
-
-
 def test_one_run_for_certain_still_costs_at_least_that_run():
-    accountant = RenyiAccountant()
-    single = accountant.epsilon(ledger_of((_thousand(), 1)), 1e-5).upper
-    searched = accountant.epsilon(ledger_of((RandomlyStopped(_thousand(), 1.0, 0.02), 1)), 1e-5).upper
+    accountant, run = RenyiAccountant(), Repeated(STEP, 1000)
+    single = accountant.epsilon(ledger_of((run, 1)), 1e-5).upper
+    searched = accountant.epsilon(ledger_of((RandomlyStopped(run, 1.0, 0.02), 1)), 1e-5).upper
     assert single < searched < 4 * single
 
 
-def test_poisson_stopping_by_hand():
-    accountant, ledger = RenyiAccountant(orders=(10.0,)), ledger_of((STEP, 1000))
-    one_run = accountant.cost_curve(STEP, accountant.orders)[0] * 1000
-    delta_run = accountant.delta(ledger, math.log(1 + 1 / 9)).upper
-    moment = one_run + 9 * 5.0 * delta_run + math.log(5.0)
-    expected = moment / 9 + math.log(0.9) - (math.log(1e-5) + math.log(10)) / 9
-    assert poisson_stopped_epsilon(accountant, ledger, 1e-5, 5.0) == pytest.approx(expected)
+def test_poisson_stopping_needs_renyi_divergences():
     with pytest.raises(ParameterError, match="RenyiAccountant"):
-        poisson_stopped_epsilon(MomentsAccountant(), ledger, 1e-5, 5.0)
+        poisson_stopped_epsilon(MomentsAccountant(), ledger_of((STEP, 1000)), 1e-5, 5.0)
