@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from . import nn
 from .backend import Backend
-from .data.own import Inputs, bounded_targets, class_labels, columns_of
+from .data.own import Inputs, as_weights, bounded_targets, class_labels, columns_of
 from .defaults import choose
 from .errors import ParameterError, ShapeError
 from .fitted import Fitted
@@ -93,9 +93,10 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     backend, streams = Backend.pick(device), Streams(seed)
     inputs = Inputs(x, backend)
     targets, labels, disclosed = _targets(y, classes, target_bounds)
-    same_batch("fit", x=inputs, y=targets)
+    weight = None if example_weight is None else as_weights(example_weight)
+    same_batch("fit", x=inputs, y=targets, **({} if weight is None else {"example_weight": weight}))
     public = validation if test is None else test
-    tested = () if public is None else _public(*public, inputs, labels, target_bounds, backend)
+    tested = () if public is None else _public(public, x, inputs, labels, target_bounds, backend)
     size = inputs.shape[0] if dataset_size is None else dataset_size
     if dataset_size is None:
         disclosed.append(f"the number of rows, {size}")
@@ -104,6 +105,10 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     how_delta = "given" if delta is not None else "the power of ten at or below 1/(10 N)"
     delta = 10.0 ** math.floor(-math.log10(10 * size)) if delta is None else delta
     in_range(0, 1, open_low=True, open_high=True, delta=delta)
+    if delta * size >= 1:
+        how_delta = f"given; it is not below 1/{size}, so that publishing somebody's whole row would pass the guarantee"
+        if not quiet:
+            print(f"NOTICE: delta={delta:g} is {how_delta.partition('it is ')[2]}")
 
     body = _network(network, inputs.shape[1:], 1 if labels is None else len(labels), hidden, streams.init)
     given: dict[str, Any] = {"lot_size": lot_size, "steps": steps, "clip_norm": clip_norm, "learning_rate": learning_rate}
@@ -117,7 +122,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     if choice.lot_size > size:
         raise ParameterError(f"expected lot_size={choice.lot_size} to be at most the {size} rows (dataset_size)")
     accountant, sampler = make("loss_distribution"), PoissonSampler(choice.lot_size / size)
-    before = head.events(sampler, epsilon, delta)
+    before = head.events(accountant, sampler, epsilon, delta)
     groups = flat_group(list(body.params), choice.clip_norm, 1.0)
     plan = Plan(sampler, Sanitizer(groups), choice.steps, choice.lot_size).calibrated(accountant, epsilon, delta, before)
 
@@ -127,13 +132,16 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
                   _optimizer(choice), plan, Filter(accountant, epsilon, delta), streams, name="fit", dataset_size=size,
                   flags={"scale": head.scale, "bounds": None if bounds is None else [np.asarray(each).tolist() for each in bounds],
                          "seed": seed, "weighted": example_weight is not None, "group_size": group_size,
+                         "shared_ledger": ledger is not None, "check": check,
+                         "public": "validation" if validation is not None else None if test is None else "test",
                          "classes": None if labels is None else labels.tolist(), "target_bounds": target_bounds,
                          "shapes": {".".join(key): array.shape for key, array in body.params.items()}},
                   choices=_choices(choice, given, head.scale, network, hidden, ledger) | {"delta": how_delta}, disclosed=disclosed,
                   group_size=group_size, measure_every=-(-choice.steps // MEASUREMENTS), keep_best=validation is not None,
                   check=check, train_metrics=False, quiet=quiet)
         targets = backend.asarray(targets)
-        run.check_rows(inputs, targets)
+        weight = None if weight is None else backend.asarray(weight)
+        run.check_rows(inputs, targets, weight)
         trial.check(run.network, run.loss, targets)  # before anything is charged, the scaling included
         if ledger is not None and not run.begun and not run.folder.finished:
             total = charge_shared(ledger, plan.ledger(before=before))
@@ -146,7 +154,6 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
             inputs.read_at_random()
         if tested:
             tested = _scaled(tested[0], layers, backend), backend.asarray(tested[1])
-        weight = None if example_weight is None else backend.asarray(np.asarray(example_weight), dtype="float32")
         model = Model(nn.Sequential(layers + body.layers, inputs.shape[1:]), labels, target_bounds,
                       {"scale": head.scale, "columns": columns_of(x)})
         result = run.train(inputs, targets, *tested, example_weight=weight, model=model)
@@ -176,8 +183,14 @@ def _targets(y, classes, target_bounds):
     return labels, found, told
 
 
-def _public(x, y, inputs, classes, target_bounds, backend):
+def _public(public, trained, inputs, classes, target_bounds, backend):
     """(x, y) that are public, as training takes them; refused before a charge where they are not like the training data."""
+    if not isinstance(public, (tuple, list)) or len(public) != 2:
+        raise ParameterError("expected validation or test to be a pair (x, y)")
+    x, y = public
+    if x is trained:
+        raise ParameterError("expected public rows for validation or test, got the training rows: what is measured or chosen on "
+                             "them would not be private")
     x, y = Inputs(x, backend), _targets(y, classes, target_bounds)[0]
     if x.shape[1:] != inputs.shape[1:]:
         raise ShapeError(f"fit: expected public x of rows {inputs.shape[1:]} as the training data's, got {x.shape[1:]}")
@@ -186,7 +199,7 @@ def _public(x, y, inputs, classes, target_bounds, backend):
 
 
 def _sizes(hidden):
-    found = (hidden,) if isinstance(hidden, int) else tuple(hidden)
+    found = tuple(hidden) if isinstance(hidden, (tuple, list)) else (hidden,)
     for size in found:
         count(1, hidden=size)
     return found
@@ -195,6 +208,9 @@ def _sizes(hidden):
 def _network(network, shape, outputs, hidden, rng):
     """The network that is trained: one's own, or dense layers after the inputs in one row."""
     if network is not None:
+        if not isinstance(network, nn.Sequential):
+            raise ParameterError(f"expected network to be a nn.Sequential, got {type(network).__name__}: "
+                                 "nn.Sequential(layers, input_shape)")
         if _sizes(hidden):
             raise ParameterError("expected hidden= or network=, got both")
         if network.input_shape != shape or network.output_shape != (outputs,):

@@ -9,16 +9,17 @@ import numpy as np
 from . import nn
 from .data.own import Flat, Inputs
 from .defaults import MEAN_SHARE, ROW_NORM, SCALING_SHARE, mu_of
-from .errors import ParameterError
-from .mechanism import PoissonSampler, PrivateScaling, mean_sanitizer, noisy_mean
+from .errors import ParameterError, ShapeError
+from .mechanism import Plan, PoissonSampler, PrivateScaling, mean_sanitizer, noisy_mean
 from .mechanism.scaling import centre_and_spread
+from .privacy.accountant import Accountant
 from .privacy.events import Event
+from .privacy.gaussian import gaussian_epsilon
 from .run import Run
 from .validate import one_of
 
 SCALES = ("auto", "unit-norm", "bounds", "private", "none")
 FARTHEST = 4.0  # spreads from the mean that a privately scaled feature may be
-LEAST_NOISE = 1.0  # noise multiplier of a mean over a sampled lot: with less, sampling no longer makes it cheap
 
 
 class Head:
@@ -39,18 +40,20 @@ class Head:
         self.shape, self.ours = shape, ours and scale != "none"
         self.centred = self.ours and classification and scale != "private"
         self.row_norm = ROW_NORM if self.ours else 1.0
-        self.bounds = None if bounds is None else _checked(bounds)
+        self.bounds = None if bounds is None else _checked(bounds, shape)
 
-    def events(self, sampler: PoissonSampler, epsilon: float, delta: float) -> list[Event]:
+    def events(self, accountant: Accountant, sampler: PoissonSampler, epsilon: float, delta: float) -> list[Event]:
         """What is charged before the first step: the events of a private scaling, or of a mean over one lot."""
         if self.scale == "private":
             self.scaling = PrivateScaling(math.sqrt(2 / SCALING_SHARE) / mu_of(epsilon, delta))
             return [self.scaling.event()] * 2
         if not self.centred:
             return []
-        q = sampler.sampling_probability
-        noise = q / (math.sqrt(MEAN_SHARE) * mu_of(epsilon, delta))
-        self.mean, self.sampler = mean_sanitizer(noise if q == 1 else max(noise, LEAST_NOISE)), sampler
+        self.sampler, mu = sampler, math.sqrt(MEAN_SHARE) * mu_of(epsilon, delta)
+        self.mean = mean_sanitizer(1 / mu)
+        if sampler.sampling_probability < 1:  # the noise that costs as much over a sampled lot as 1 / mu over all rows
+            one_step = Plan(sampler, self.mean, 1, 1.0)
+            self.mean = one_step.calibrated(accountant, gaussian_epsilon(mu, delta), delta).sanitizer
         return [self._mean_event()]
 
     def _mean_event(self):
@@ -109,7 +112,7 @@ def _standardise(mean, spread, name):
     return nn.Standardise(*(np.atleast_1d(np.asarray(each, "float32")) for each in (mean, spread)), name=name)
 
 
-def _checked(bounds):
+def _checked(bounds, shape):
     """(low, high) as arrays; ParameterError unless they are finite and low < high everywhere."""
     try:
         low, high = (np.asarray(each, dtype=np.float64) for each in bounds)
@@ -118,4 +121,6 @@ def _checked(bounds):
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise ParameterError(f"expected bounds=(low, high) to be finite numbers, or arrays of them, with low < high, got "
                              f"{bounds!r:.80}")
+    if any(each.ndim and each.shape != shape for each in (low, high)):
+        raise ShapeError(f"expected bounds to be two numbers, or two arrays of shape {shape}, got {low.shape} and {high.shape}")
     return low, high

@@ -189,6 +189,8 @@ def test_labels_outside_the_classes_stop_before_a_charge():
     x, y = problem()
     with pytest.raises(DataError, match="y: .* labels are none of the 2 classes"):
         fitted(x, y, classes=["ant", "bee"])
+    with pytest.raises(DataError, match="example_weight: .* weights are not in"):
+        fitted(example_weight=np.where(y == "ant", 2.0, 1.0))
     whole = np.searchsorted(["ant", "bee", "cow"], y) + 1  # 1, 2, 3 where others count from 0
     assert fitted(x, whole).score(x, whole) > 0.75
 
@@ -202,6 +204,8 @@ def test_a_budget_that_buys_nothing_is_refused():
 @pytest.mark.parametrize("named, words", [
     ({"bounds": (3, 1)}, "low < high"), ({"scale": "bounds"}, "public bounds"), ({"scale": "zscore"}, "to be one of"),
     ({"scale": "private", "bounds": (0, 1)}, "with no other"), ({"lot_size": 10**6}, "at most the"),
+    ({"test": (1,)}, "a pair"), ({"network": [1]}, "nn.Sequential"),
+    ({"bounds": ([0] * 3, [1] * 3)}, r"shape \(6,\)"), ({"hidden": "64"}, "hidden='64'"), ({"example_weight": 0.5}, "one label"),
     ({"dataset_size": 0}, "at least 1"), ({"delta": 2.0}, "delta=2.0"), ({"example_weight": [1.0]}, "same number"),
 ])
 def test_arguments_that_do_not_fit_are_named(named, words):
@@ -237,3 +241,17 @@ def test_twenty_gigabytes_on_disk_train_in_one_of_memory(tmp_path, monkeypatch):
         if name == "disk":
             assert most[0] - before < 2**30, most[0] - before
     print(f"seconds per lot: {times}")
+
+
+def test_lots_below_all_rows_are_paid_for(capsys):
+    """The noisy mean is then drawn from one lot; its cost leaves the rest of the budget for the steps."""
+    model = fitted(lot_size=100, steps=20, quiet=False, delta=0.01)
+    assert 1.98 < model.epsilon.upper <= 2.0 and model.ledger.count_of("setup") == 1
+    assert "NOTICE: delta=0.01 is not below 1/1200" in capsys.readouterr().out and "not below 1/1200" in model.statement
+
+
+def test_public_rows_are_not_the_training_rows():
+    x, y = problem()
+    for name in ("validation", "test"):
+        with pytest.raises(ParameterError, match="got the training rows"):
+            fitted(x, y, **{name: (x, y)})

@@ -74,6 +74,14 @@ class Flat:
         return found.reshape((found.shape[0], self.shape[1]))
 
 
+def as_weights(weight: ArrayLike) -> NDArray:
+    """(N,) float32. Raises ShapeError and DtypeError where it is no column of numbers."""
+    weight = one_axis(weight, "example_weight")
+    if weight.dtype.kind not in "iubf":
+        raise DtypeError(f"example_weight: expected numbers in [0, 1], got dtype {weight.dtype}")
+    return weight.astype(np.float32)
+
+
 def columns_of(x: Any) -> list[str] | None:
     """The names of a table's columns; None of other data."""
     return list(map(str, x.columns)) if hasattr(x, "columns") else None
@@ -81,8 +89,8 @@ def columns_of(x: Any) -> list[str] | None:
 
 def as_source(x: Any) -> Any:
     """x as an array, or as what it is if rows can be taken from it."""
-    if hasattr(x, "tocsr"):
-        raise DtypeError("x: sparse matrices are not supported; give x.toarray()")
+    if hasattr(x, "tocsr") or np.ma.isMaskedArray(x):
+        raise DtypeError("x: sparse and masked arrays are not supported; give x.toarray(), or x.filled(value)")
     if isinstance(x, (list, tuple)) or hasattr(x, "to_numpy") or (hasattr(x, "__array__") and not hasattr(x, "shape")):
         try:
             x = np.asarray(x.to_numpy() if hasattr(x, "to_numpy") else x)
@@ -97,8 +105,8 @@ def as_source(x: Any) -> Any:
         try:
             return as_source(np.asarray(x.tolist(), dtype=np.float64))
         except TypeError as error:
-            why = f" ({error})"  # names a type; a ValueError would show what stands in a row
-        except ValueError:
+            why = f" ({error})"  # names a type; the others would show what stands in a row
+        except (ValueError, OverflowError):
             pass
     if kind == "c":
         raise ParameterError(f"x: Complex data not supported, got dtype {x.dtype}; give real and imaginary parts as features")
@@ -128,38 +136,44 @@ def one_axis(y: Any, name: str = "y") -> NDArray:
     """y as an array (N,) on the host."""
     y = y.to_numpy() if hasattr(y, "to_numpy") else y.get() if hasattr(y, "get") and hasattr(y, "dtype") else y
     y = np.asarray(y)
-    if y.dtype.kind == "O":
-        y = np.asarray(y.tolist())
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
         raise ShapeError(f"{name}: expected one label or target for each row, shape (N,), got {y.shape}")
-    if y.dtype.kind not in "iubfUS":
+    if y.dtype.kind not in "iubfUSO":
         raise DtypeError(f"{name}: expected numbers, booleans or strings, got dtype {y.dtype}")
     return y
 
 
 def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDArray]:
-    """(labels 0..K-1 (N,) int64, -1 for one that is no class; the K classes in order).
+    """(labels 0..K-1 (N,) int64, -1 for one that is missing or no class; the K classes in order).
 
     classes: the public list of classes; None for those that are in y, which says which labels exist.
-    Raises ParameterError where y looks like numbers to predict.
+    Raises ParameterError where y looks like numbers to predict, DtypeError where it mixes texts and numbers.
     """
     y = one_axis(y)
+    if y.dtype.kind == "O":
+        known = np.array([isinstance(each, (str, bool, int, float, np.generic)) and each == each for each in y], dtype=bool)
+    else:
+        known = y == y  # NaN is not
+    if len({isinstance(each, str) for each in y[known].tolist()}) > 1:
+        raise DtypeError("y: expected labels of one kind, got texts and numbers")
+    found, labels = np.asarray(y[known].tolist()), np.full(len(y), -1)
     if classes is None:
-        if y.dtype.kind == "f" and not (np.isfinite(y) & (y == np.floor(y))).all():
+        if found.dtype.kind == "f" and not (np.isfinite(found) & (found == np.floor(found))).all():
             raise ParameterError("y is continuous: it holds numbers that are not whole, or not finite. For regression "
                                  "give target_bounds=(low, high), which are public; for class labels give classes=")
-        classes = np.unique(y)
-    classes = np.unique(one_axis(classes, "classes"))
-    if not 2 <= len(classes) <= MOST_CLASSES:
-        raise ParameterError(f"expected from 2 to {MOST_CLASSES} classes, got {len(classes)} "
-                             f"{'class' if len(classes) == 1 else 'classes'}; name them by classes=, or give "
+        classes = found
+    names = np.unique(np.asarray(one_axis(classes, "classes").tolist()))
+    if not 2 <= len(names) <= MOST_CLASSES:
+        raise ParameterError(f"expected from 2 to {MOST_CLASSES} classes, got {len(names)} "
+                             f"{'class' if len(names) == 1 else 'classes'}; name them by classes=, or give "
                              "target_bounds=(low, high) for regression")
-    if (classes.dtype.kind in "US") != (y.dtype.kind in "US"):
-        raise DtypeError(f"expected labels like the classes, got y of dtype {y.dtype} and classes of dtype {classes.dtype}")
-    place = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    return np.where(classes[place] == y, place, -1).astype(np.int64), classes
+    if len(found) and (names.dtype.kind in "US") != (found.dtype.kind in "US"):
+        raise DtypeError(f"expected labels like the classes, got y of dtype {found.dtype} and classes of dtype {names.dtype}")
+    place = np.minimum(np.searchsorted(names, found), len(names) - 1)
+    labels[known] = np.where(names[place] == found, place, -1)
+    return labels.astype(np.int64), names
 
 
 def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
@@ -171,22 +185,26 @@ def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
     if not (math.isfinite(high - low) and low < high):
         raise ParameterError(f"expected target_bounds={bounds!r:.80} to be finite numbers (low, high) with low < high")
     y = one_axis(y)
-    if y.dtype.kind not in "iubf":
-        raise DtypeError(f"y: expected numbers as targets of a regression, got dtype {y.dtype}")
-    y = np.where(np.isfinite(y), y, np.nan).astype(np.float64)
-    scaled = (np.clip(y, low, high) - low) / (high - low)
+    try:
+        y = y.astype(np.float64) if y.dtype.kind in "iubfO" else None
+    except (TypeError, ValueError, OverflowError):
+        y = None
+    if y is None:
+        raise DtypeError("y: expected numbers as targets of a regression")
+    scaled = (np.clip(np.where(np.isfinite(y), y, np.nan), low, high) - low) / (high - low)
     return (2 * scaled - 1).astype(np.float32)[:, None]
 
 
-def refuse_bad_rows(x: Any, y: NDArray, outputs: int) -> None:
+def refuse_bad_rows(x: Any, y: NDArray, outputs: int, weight: NDArray | None = None) -> None:
     """Raise RowsError, with the number of rows, where x (N, ...) or y cannot be learned from.
 
-    y (N,) integers have to be labels 0 to outputs - 1, other y finite. The message depends on the training data: it is for
-    their owner.
+    y (N,) integers have to be labels 0 to outputs - 1, other y finite; weight (N,) in [0, 1]. The message depends on the
+    training data: it is for their owner.
     """
     owner = "No step was charged. This message is for the owner of the data: do not publish it"
     if bad := rows_not_finite(x):
-        raise RowsError(f"x: {bad} of {x.shape[0]} rows hold a number that is not finite (NaN, inf); fill in or drop those rows. "
+        raise RowsError(f"x: {bad} of {x.shape[0]} rows hold a number that is not finite (NaN, inf, or too large for "
+                        f"float32); fill in or drop those rows. "
                         f"{owner}")
     if y.dtype.kind in "iu":
         if bad := int(((y < 0) | (y >= outputs)).sum()):
@@ -194,3 +212,5 @@ def refuse_bad_rows(x: Any, y: NDArray, outputs: int) -> None:
                             f"classes given); correct them or drop those rows. {owner}")
     elif bad := rows_not_finite(y):
         raise RowsError(f"y: {bad} of {y.shape[0]} targets are not finite; correct them or drop those rows. {owner}")
+    if weight is not None and (bad := int((~((weight >= 0) & (weight <= 1))).sum())):
+        raise RowsError(f"example_weight: {bad} of {y.shape[0]} weights are not in [0, 1]; divide them by a public number. {owner}")

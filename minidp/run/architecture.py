@@ -12,9 +12,12 @@ from .checkpoint import refuse_misfits
 
 CLASSES = {f"nn.{name}": found for name in nn.__all__ if name != "Layer"
           and isinstance(found := getattr(nn, name), type) and issubclass(found, (nn.Layer, nn.Sequential))}
+
+
 def describe(network: nn.Sequential) -> dict[str, Any]:
     """The architecture as JSON values. Raises ParameterError where the network could not be made again from them."""
-    part, rows, again = network, [], []
+    part: Any = network
+    rows, again = [], []
     try:
         own = {_name(type(each)): type(each) for each in (network, *network.layers)}
         arrays = {name: to_host(array) for name, array in network.state().items()}

@@ -37,10 +37,10 @@ class Model:
             raise ParameterError("expected classes or target_bounds, got both")
         self.network, self.about, self.ledger_sha256 = network, about or {}, ledger_sha256
         self.classes = None if classes is None else _labels(classes, network.output_shape)
-        self.target_bounds = None
+        self.target_bounds: tuple[float, float] | None = None
         if target_bounds is not None:
             bounded_targets(np.zeros(1), target_bounds)  # refuses what are no bounds
-            self.target_bounds = tuple(map(float, target_bounds))
+            self.target_bounds = float(target_bounds[0]), float(target_bounds[1])
             if network.output_shape != (1,):
                 raise ParameterError(f"target_bounds: expected one output, got a network with {network.output_shape}")
 

@@ -126,13 +126,13 @@ class Run:
         self._releases[name] = function()
         return self._releases[name]
 
-    def check_rows(self, x, y):
+    def check_rows(self, x, y, example_weight=None):
         """Raise DataError, with the number of rows, if x is not finite or y cannot be learned; once, before the first step.
 
         The message depends on the training data: it is for their owner, and the statement says that there may be one.
         """
         if self.check and not self.rows_checked and not self.folder.finished:
-            refuse_bad_rows(x, y, self.network.output_shape[-1])
+            refuse_bad_rows(x, y, self.network.output_shape[-1], example_weight)
             self.rows_checked = True
 
     def train(self, x, y, x_test=None, y_test=None, *, example_weight=None, model=None, about=None):
@@ -158,7 +158,7 @@ class Run:
             describe(model := self.model.network)
             self.examples, self.tested = (x, y), None if x_test is None else (x_test, y_test)
             self.example_weight = example_weight
-            self.check_rows(x, y)
+            self.check_rows(x, y, example_weight)
             self._found = self.folder.finished
             if self._found:
                 if self._saved:

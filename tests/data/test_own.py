@@ -51,7 +51,8 @@ def test_a_memory_map_is_read_row_by_row(tmp_path):
     ((row for row in [[1.0]]), ParameterError, "drawn at random from all rows"),
     ([1.0, 2.0], ShapeError, r"x.reshape\(-1, 1\)"), ([[1.0], [2.0, 3.0]], ShapeError, "rows of one length"),
     (np.array([["a"]]), DtypeError, "real numbers"), (np.array([[1j]]), ParameterError, "Complex data not supported"),
-    (np.array([[object()]]), DtypeError, "real numbers"), (7, ParameterError, "got int"),
+    (np.array([[object()]]), DtypeError, "real numbers"),
+    (np.ma.masked_array([[1.0]], [[True]]), DtypeError, "x.filled"), (7, ParameterError, "got int"),
 ])
 def test_what_cannot_be_trained_on_is_refused_with_the_reason(x, error, words):
     with pytest.raises(error, match=words):
@@ -73,10 +74,17 @@ def test_a_label_that_is_no_class_is_minus_one():
     assert class_labels(["b", "z"], ["a", "b"])[0].tolist() == [1, -1]
 
 
+def test_a_label_that_is_missing_is_minus_one_and_no_class():
+    for y, classes in (([1.0, np.nan, 2.0], [1, 2]), (np.array(["a", None, "b"], "O"), ["a", "b"]),
+                       (np.array(["a", np.nan, "b"], "O"), ["a", "b"]), (np.array([1, None, 2], "O"), [1, 2])):
+        labels, found = class_labels(y)
+        assert labels.tolist() == [0, -1, 1] and found.tolist() == classes
+
+
 @pytest.mark.parametrize("y, classes, words", [
-    ([0.5, 1.0], None, "target_bounds"), ([np.nan, 1.0], None, "target_bounds"), ([1, 1], None, "from 2 to"),
+    ([0.5, 1.0], None, "target_bounds"), ([np.inf, 1.0], None, "target_bounds"), ([1, 1], None, "from 2 to"),
     ([1, 2], ["a", "b"], "like the classes"), (np.zeros((3, 2)), None, "one label or target for each row"),
-    ([None, 1], None, "dtype"),
+    (np.array([1, "a"], "O"), None, "of one kind"),
 ])
 def test_labels_that_are_none_are_refused(y, classes, words):
     with pytest.raises((ParameterError, ShapeError, DtypeError), match=words):
@@ -108,7 +116,9 @@ def test_bad_rows_stop_with_their_number_for_the_owner():
         refuse_bad_rows(np.array([[np.inf, 1.0], *x[1:]]), y, 3)
     with pytest.raises(DataError, match="y: 1 of 2 targets"):
         refuse_bad_rows(x, np.array([[1.0], [np.nan]]), 1)
-    refuse_bad_rows(x, y.clip(0), 3)
+    with pytest.raises(DataError, match="example_weight: 3 of 4 weights"):
+        refuse_bad_rows(x, y.clip(0), 3, np.array([1.0, 2.0, -0.5, np.nan]))
+    refuse_bad_rows(x, y.clip(0), 3, np.array([0.0, 1.0, 0.5, 0.1]))
 
 
 def test_one_axis_takes_a_frame():
