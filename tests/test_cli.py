@@ -12,24 +12,21 @@ from minidp.errors import DataError
     (OSError("odd"), "error: odd"),
 ])
 def test_user_errors_are_one_line_and_exit_2(capsys, error, line):
-    with pytest.raises(SystemExit) as exit:
-        with user_errors():
-            raise error
+    with pytest.raises(SystemExit) as exit, user_errors():
+        raise error
     assert exit.value.code == 2
     assert capsys.readouterr() == ("", line + "\n")
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, ValueError, TypeError])
 def test_faults_of_the_program_keep_their_traceback(error):
-    with pytest.raises(error):
-        with user_errors():
-            raise error
+    with pytest.raises(error), user_errors():
+        raise error
 
 
 def test_interrupt_says_what_was_saved_and_exits_130(capsys):
-    with pytest.raises(SystemExit) as exit:
-        with user_errors() as note:
-            note.saved = "step 400 is in runs/x; go on with --resume"
-            raise KeyboardInterrupt
+    with pytest.raises(SystemExit) as exit, user_errors() as note:
+        note.saved = "step 400 is in runs/x; go on with --resume"
+        raise KeyboardInterrupt
     assert exit.value.code == 130
     assert capsys.readouterr().err.strip() == "interrupted; step 400 is in runs/x; go on with --resume"

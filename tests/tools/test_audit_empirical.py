@@ -13,8 +13,8 @@ def test_it_attacks_reports_and_draws(tmp_path, capsys, drawn):
                                  "--html", str(page), "--json", str(figures)]) == 0
     assert "0 failed" in capsys.readouterr().out
     found = json.loads(figures.read_text())
-    for attack in found["attacks"]:
-        assert 0 < attack["beyond_doubt"] <= attack["certified"] and attack["gaussian"] >= attack["needed"] * attack["certified"]
+    for one in found["attacks"]:
+        assert 0 < one["beyond_doubt"] <= one["certified"] and one["gaussian"] >= one["needed"] * one["certified"]
     assert len(drawn) == 1 and "data:image/png;base64," in page.read_text() and "src=\"http" not in page.read_text()
 
 

@@ -11,14 +11,10 @@ def made(workload="W1", lot=600, usual=True, **turns):
             "ratios": report.ratios(rows)}
 
 
-def test_a_ratio_is_the_median_of_ratios_within_rounds():
+def test_a_ratio_is_the_median_of_ratios_within_the_rounds_in_common():
     """The third round is disturbed for one, the fourth did not take place for the other."""
-    one = made(factored=[1.0, 2.0, 9.0, 1.0], torch=[2.0, 4.0, 4.5, None])
-    (ratio,) = one["ratios"]
+    (ratio,) = made(factored=[1.0, 2.0, 9.0, 1.0], torch=[2.0, 4.0, 4.5, None])["ratios"]
     assert (ratio["of"], ratio["to"], ratio["ratio"]) == ("factored", "torch", 0.5)
-
-
-def test_without_a_common_round_there_is_no_ratio():
     assert made(factored=[None, 1.0], torch=[1.0, None])["ratios"] == []
 
 
@@ -28,12 +24,9 @@ def test_limits_are_judged_with_and_without_kept_pages():
         ("torch", 1.25, 1.0, False), ("opacus-ghost", 0.25, 0.35, True), ("opacus-ghost+pages", 0.5, 0.35, False)]
 
 
-def test_the_fastest_mode_of_opacus_is_found():
+def test_the_fastest_mode_of_opacus_is_found_and_other_lots_are_not_judged():
     judged = report.judged([made("W5", auto=[1.0], opacus=[3.0], opacus_ew=[2.0], opacus_ghost=[4.0])])
     assert [(one["to"], one["ratio"]) for one in judged] == [("fastest Opacus", 0.5)]
-
-
-def test_other_lots_are_not_judged():
     assert report.judged([made(usual=False, factored=[1.0], torch=[0.8])]) == []
 
 
