@@ -28,7 +28,8 @@ from minidp import nn
 from minidp.backend import to_host
 from minidp.errors import ParameterError, UnsupportedEventError
 from minidp.grads import Explicit
-from minidp.mechanism import Sanitizer, flat_group
+from minidp.mechanism import Sanitizer, flat_group, mean_sanitizer
+from minidp.mechanism.centring import MEAN
 from minidp.privacy import RenyiAccountant, poisson_stopped_epsilon
 from minidp.run import Run
 from minidp.run.record import ACCOUNTANTS
@@ -46,7 +47,6 @@ FEATURES, KERNEL_WIDTH, NORM = 2048, 47.0, 54.0  # cosines, width in units of wh
 SMOKE_SIZES, SMOKE_LOT, SMOKE_EPOCHS = (600, 300), 100, 2
 LAYOUT = 1  # of a feature file; one more where features are computed otherwise
 ROWS = 1000  # images' features at a time
-MEAN = ("features", "mean")
 
 
 @dataclass(frozen=True)
@@ -135,11 +135,6 @@ def fixed_features(images, backend, quiet):
     return kept_features(feature_path(facts.encode(), images), (images.shape[0], FEATURES), compute)[0]
 
 
-def mean_sanitizer(config):
-    """Sums feature vectors, clipped to the norm they have on average over the random directions, and adds noise."""
-    return Sanitizer(flat_group([MEAN], math.inf if config.baseline else NORM, config.mean_sigma))
-
-
 def noisy_mean(sanitizer, features, rng, size):
     """(D,) the features' mean, with noise; `size` is the public number of examples."""
     raw_sum = None
@@ -167,7 +162,7 @@ def run(config):
     if ready is None:
         return None, "finished"
     config, folder, backend, streams, dataset = ready
-    size, mean = dataset.nominal_size, mean_sanitizer(config)
+    size, mean = dataset.nominal_size, mean_sanitizer(config.mean_sigma, math.inf if config.baseline else NORM)
     dense = nn.Dense(FEATURES, dataset.classes, rng=streams.init, init=nn.init.constant(0.0), name="dense")
     body = nn.Sequential([dense], (FEATURES,)).to(backend)
     bound = math.inf if config.baseline else config.setting(4, config.clip_norm)
