@@ -16,7 +16,7 @@ from .errors import ParameterError
 from .numbers import lower_text, upper_text
 from .privacy.accountant import Bound
 from .privacy.ledger import Ledger
-from .run.folder import FILES, KEY, LEDGER, MANIFEST, MODEL, STATEMENT
+from .run.folder import FILES, LEDGER, MANIFEST, MODEL, STATEMENT
 from .run.model import Model, load_model, save_model
 from .run.record import row_to_quote
 from .validate import same_batch
@@ -85,7 +85,10 @@ class Fitted(Model):
         save_model(path, self.network, self.about, self.classes, self.target_bounds, self.ledger_sha256)
 
     def report(self, folder: str | os.PathLike[str]) -> Path:
-        """Copy the run's files (statement, ledger, result, picture, model) into a new folder; `minidp verify` checks it."""
+        """Copy the run's files (statement, ledger, result, picture, model) into a new folder; `minidp verify` checks it.
+
+        The folder's key stays behind: with it and the checkpoint somebody could test a guess of the training data.
+        """
         folder = Path(folder)
         if not (self.folder / MANIFEST).is_file():
             raise ParameterError(f"{self.folder}: the run's files are gone: they end with the process and the object that fit "
@@ -93,9 +96,8 @@ class Fitted(Model):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise ParameterError(f"{folder} is there and not empty; name a new folder")
         folder.mkdir(parents=True, exist_ok=True)
-        for name in (*FILES, KEY, MANIFEST):
-            if (self.folder / name).exists():
-                shutil.copy(self.folder / name, folder / name)
+        for name in (*FILES, MANIFEST):
+            shutil.copy(self.folder / name, folder / name)
         return folder
 
     def _facts(self):
@@ -107,6 +109,8 @@ class Fitted(Model):
         yield "certified", f"{lower_text(bound.lower)} to {upper_text(bound.upper)} by {row_to_quote(self.result)}"
         yield "trained", (f"{self.result['steps']} lots of {settings['expected_lot_size']:g} of {settings['dataset_size']} rows, "
                           f"noise multiplier {settings['clip_groups'][0]['noise_multiplier']:.4g}")
+        if self.result["disclosed"]:
+            yield "disclosed", shorten("; ".join(self.result["disclosed"]), 66)
         if self.result["reproducible"]:
             yield "seeded", "not to be released"
         for name, what in (("test_accuracy", "accuracy"), ("test_r2", "R2")):
@@ -114,7 +118,7 @@ class Fitted(Model):
                 yield "validation" if self.result["best_of_measured"] else "test", f"{what} {self.result[name]:.2%}"
 
     def __repr__(self):
-        return "\n".join(f"{name:<14}{text}" for name, text in [("private model", shorten(self._gives, 66)), *self._facts()])
+        return "\n".join(f"{name:<13} {text}" for name, text in [("private model", shorten(self._gives, 66)), *self._facts()])
 
     def _repr_html_(self):
         rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self._facts())

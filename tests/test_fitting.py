@@ -8,7 +8,7 @@ import pytest
 
 import minidp
 from minidp import nn
-from minidp.errors import DataError, ParameterError, ShapeError
+from minidp.errors import CheckpointError, DataError, ParameterError, ShapeError
 from minidp.privacy import Ledger
 from minidp.privacy.catalogue import make
 from minidp.run.verify import verify
@@ -56,6 +56,7 @@ def test_the_report_is_the_folder_of_any_run(tmp_path, capsys):
     from minidp.__main__ import main
 
     folder = fitted().report(tmp_path / "mine")
+    assert not (folder / "folder.key").exists()
     assert not verify(folder).failed and main(["verify", str(folder)]) == 0
     with pytest.raises(ParameterError, match="not empty"):
         fitted().report(folder)
@@ -154,6 +155,42 @@ def test_fits_that_share_a_ledger_add_up(tmp_path, capsys):
     assert total.count_of("step") == sum(model.ledger.count_of("step") for model in models)
     said = re.findall(r"epsilon (\S+) at delta 0.0001 for all fits", capsys.readouterr().out)
     assert float(said[1]) == pytest.approx(make("loss_distribution").epsilon(total, 1e-4).upper, rel=1e-3) and said[0] < said[1]
+
+
+def test_a_shared_ledger_is_not_a_run_s_own_nor_added_to_a_finished_run(tmp_path):
+    fitted(folder=tmp_path / "run")
+    with pytest.raises(ParameterError, match="is the folder of a run"):
+        fitted(ledger=tmp_path / "run" / "ledger.json")
+    with pytest.raises(CheckpointError, match="another configuration: shared_ledger was False and is True"):
+        fitted(folder=tmp_path / "run", ledger=tmp_path / "shared.json")
+
+
+def test_files_of_ones_own_are_not_overwritten(tmp_path):
+    (tmp_path / "model.npz").write_text("mine")
+    with pytest.raises(ParameterError, match="holds model.npz, and no run"):
+        fitted(folder=tmp_path)
+    assert (tmp_path / "model.npz").read_text() == "mine"
+
+
+class Table:
+    """What a data frame has."""
+
+    def __init__(self, columns, array):
+        self.columns, self.array, self.shape = columns, array, array.shape
+
+    def to_numpy(self):
+        return self.array
+
+    def __getitem__(self, span):
+        return self.array[span]
+
+
+def test_the_columns_of_a_table_are_taken_by_name():
+    x, y = problem()
+    model = fitted(Table(list("abcdef"), x), y)
+    assert (model.predict(Table(list("fedcba"), x[:, ::-1])) == model.predict(x)).all()
+    with pytest.raises(ShapeError, match="missing: .'f'"):
+        model.predict(Table(list("abcde"), x[:, :5]))
 
 
 def test_hidden_layers_images_and_networks_of_ones_own_are_trained():

@@ -83,7 +83,8 @@ def refuse_differences(path: StrPath, before: object, now: object) -> None:
     if found:
         found = [each for each in found if not each[0].startswith("settings.")] or found  # flags first: settings follow
         named = ", ".join(f"{where} was {_SHORT.repr(was)} and is {_SHORT.repr(is_)}" for where, was, is_ in found)
-        raise CheckpointError(f"{path}: this run has another configuration: {named}")
+        raise CheckpointError(f"{path}: this run has another configuration: {named}; choose another folder, or the settings "
+                              "that it had")
 
 
 def differences(before: Any, now: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:

@@ -45,6 +45,8 @@ class RunFolder:
             raise ParameterError(f"{self.path} holds no run to resume; leave out --resume to start one")
         if self.path.exists() and not self.path.is_dir():
             raise ParameterError(f"{self.path} is a file; name a folder")
+        if not self.holds_run and (mine := [name for name in FILES if (self.path / name).exists()]):
+            raise ParameterError(f"{self.path} holds {', '.join(mine)}, and no run that wrote it: choose another folder, or move it")
         place = next(place for place in (self.path, *self.path.absolute().parents) if place.exists())
         if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
             raise ParameterError(f"{path} cannot be written: {place} is not a folder that may be written to")

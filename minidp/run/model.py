@@ -70,6 +70,12 @@ class Model:
         """(B, *output_shape) float64 on the host; x is converted to the network's dtype batch by batch."""
         wanted = self.network.input_shape
         takes = f"this model takes x of shape ({', '.join(map(str, ('B', *wanted)))})"
+        learned = self.about.get("columns")
+        if hasattr(x, "columns") and isinstance(learned, list):
+            names = list(map(str, x.columns))
+            if missing := [name for name in learned if name not in names]:
+                raise ShapeError(f"this model takes a table with the columns {learned}; missing: {missing}")
+            x = x.to_numpy()[:, [names.index(name) for name in learned]]
         try:
             x = x if hasattr(x, "dtype") or hasattr(x, "xp") else np.asarray(x)  # a list, a table
         except ValueError as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 from ..errors import ParameterError
 from ..files import StrPath
 from ..privacy.ledger import Ledger
+from .folder import CONFIG
 
 try:
     import fcntl
@@ -21,6 +22,8 @@ def charge_shared(path: StrPath, charges: Ledger) -> Ledger:
     system cannot lock files.
     """
     path = Path(path)
+    if (path.parent / CONFIG).exists():
+        raise ParameterError(f"{path}: {path.parent} is the folder of a run, whose files belong together; name a file elsewhere")
     if path.is_dir():
         raise ParameterError(f"{path} is a folder; name a file for the ledger")
     with open(path.with_name(f"{path.name}.lock"), "a") as lock:

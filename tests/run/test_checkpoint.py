@@ -115,7 +115,7 @@ def test_a_seeded_checkpoint_of_another_generator_is_refused(tmp_path):
 
 def test_another_configuration_is_refused_with_names_and_values(tmp_path):
     some_run(tmp_path / "c.npz")
-    with pytest.raises(CheckpointError, match="another configuration: lot_size was 8 and is 9$"):
+    with pytest.raises(CheckpointError, match="another configuration: lot_size was 8 and is 9; choose another folder"):
         load_checkpoint(tmp_path / "c.npz", {**CONFIG, "lot_size": 9})
     with pytest.raises(CheckpointError, match="new was None and is 3, seed was 1 and is None"):
         load_checkpoint(tmp_path / "c.npz", {"lot_size": 8, "new": 3})
