@@ -18,6 +18,7 @@ from tests.support.scripts import environment
 
 BUDGET = ["--target-epsilon", "2", "--delta", "1e-4", "--steps", "20", "--out", "mine"]
 TRAIN, LABEL = ["train", "data.npz", *BUDGET], ["--label", "answer"]
+NPY = "--x x.npy --y y.npy --x-test x_test.npy --y-test y_test.npy".split()
 N, COLUMNS = 600, ["a", "b", "c", "d", "answer"]
 
 
@@ -72,8 +73,7 @@ def test_npz_npy_and_csv_are_the_same_data(folder, answer):
     flags = [*BUDGET, "--seed", "1", "--classes", "no, yes", "--bounds", "-5,8", "--dataset-size", "500", "--out"]
     table("train.csv", COLUMNS, *(part[:500] for part in problem()[:2]))
     one = answer("train", "data.npz", *flags, "one")
-    two = answer("train", *(word for name in ("x", "y", "x-test", "y-test")
-                            for word in (f"--{name}", f"{name.replace('-', '_')}.npy")), *flags, "two")
+    two = answer("train", *NPY, *flags, "two")
     assert one | {"model": ""} == two | {"model": ""} and one["test_accuracy"] > 0.7 and one["epsilon"]["upper"] <= 2
     answer("train", "train.csv", *LABEL, *flags, "three")
     states = [minidp.load_model(f"{name}/model.npz").network.state() for name in ("one", "two", "three")]
@@ -137,8 +137,8 @@ def test_an_interrupted_command_goes_on_and_a_folder_holds_one_run(folder, run, 
     main(TRAIN)
     assert "finished before" in capsys.readouterr().err and (folder / "mine/model.npz").read_bytes() == model
     assert "mine" in refused(*TRAIN, "--hidden", "3")
-    other = ["--x", "x_test.npy", "--y", "y_test.npy", "--dataset-size", "500"]
-    assert "other examples" in refused("train", *other, *BUDGET)
+    np.save("x.npy", problem(seed=4)[0][:500])
+    assert "other examples" in refused("train", *NPY, *BUDGET)
 
 
 def test_rows_that_stop_a_run_charge_nothing_and_leave_the_folder_free(folder, run, refused, capsys):
@@ -186,7 +186,7 @@ X, Y, _ = problem()
     ({"a": X}, "expected the key x_train, got a"), ({"x_train": X}, "expected the key y_train"),
     ({"x_train": X, "y_train": Y, "x_test": X}, "expected the key y_test"), ({"x_train": X.astype(str)}, "dtype <U"),
     ({"x_train": X.astype(object)}, "nothing is unpickled"), ({"x_train": X[:, 0]}, "shape"),
-    ({"x_train": X, "y_train": np.where(Y == "no", np.nan, 1)}, "not finite"),
+    ({"x_train": X, "y_train": np.where(Y == "no", np.nan, X[:, 0] > 0)}, "labels are none of the 2"),
     ({"x_train": X[:0], "y_train": Y[:0]}, "from 2 to"), ({"x_train": X, "y_train": X}, "(600, 4)"),
     ({"x_train": X, "y_train": Y, "x_test": X[:, :3], "y_test": Y}, "got (3,)")], ids=range(10))
 def test_arrays_that_cannot_be_learned_from_are_one_line(arrays, words, folder, refused):
