@@ -159,9 +159,9 @@ class Draws(_Single):
         """Uniform on [0, 1), multiples of 2^-53."""
         return _uniform(self.words(_count(size))).reshape(size)
 
-    def uniform(self, low: ArrayLike = 0.0, high: ArrayLike = 1.0, size: int | Sequence[int] = ()) -> NDArray[np.float64]:
+    def uniform(self, low: float = 0.0, high: float = 1.0, size: int | Sequence[int] = ()) -> NDArray[np.float64]:
         """Uniform on [low, high)."""
-        return low + np.subtract(high, low) * self.random(size)
+        return low + (high - low) * self.random(size)
 
     def integers(self, low: int, high: int, size: int | Sequence[int] = ()) -> NDArray[np.int64]:
         """Integers from low to high - 1, equally likely to 2^-53."""
@@ -177,6 +177,8 @@ class Draws(_Single):
         """Add std times standard normal numbers to a host array in one piece, and round to multiples of `grid` if not 0."""
         from .host import drawing
 
+        if not out.flags.c_contiguous:  # noise would be added to a copy
+            raise ParameterError("add_normals: expected an array in one piece (numpy.ascontiguousarray)")
         begin = -(-self._block // LANES) * STRETCH  # stretches of 64 blocks, whatever was drawn before
         self._block = -(-(begin + out.size) // STRETCH) * LANES
         flat, state = np.asarray(out).reshape(-1), self._state()

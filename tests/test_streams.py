@@ -168,6 +168,11 @@ def test_rows_have_their_numbers_whatever_comes_beside_them():
     assert len(np.unique(np.concatenate([each.ravel() for each in whole]))) == 4 * 55  # rows and calls share none
 
 
+def test_noise_is_refused_where_it_would_be_added_to_a_copy():
+    with pytest.raises(ParameterError, match="in one piece"):
+        Streams(1).noise(0).add_normals(np.zeros((4, 4))[:, ::2], 1.0)
+
+
 @pytest.mark.parametrize("count", [2, 3])
 def test_noise_is_the_same_for_any_number_of_threads(count, monkeypatch):
     def noise():

@@ -54,8 +54,8 @@ def draw_distortions(n: int, rng: Draws | RowDraws, image_size: int = 32, size: 
     validate.non_negative_finite(brightness=brightness, lowest_contrast=contrast[0])
     validate.in_range(contrast[0], 255, highest_contrast=contrast[1])
     top, left, flip, brighter, sharper = rng.random((n, 5)).T
-    corners = ((image_size - size + 1) * np.array([top, left])).astype(np.int64)
-    return Distortions(size, *corners, flip < 0.5, (2 * brighter - 1) * brightness, contrast[0] + np.ptp(contrast) * sharper)
+    top, left = ((image_size - size + 1) * np.array([top, left])).astype(np.int64)
+    return Distortions(size, top, left, flip < 0.5, (2 * brighter - 1) * brightness, contrast[0] + np.ptp(contrast) * sharper)
 
 
 def distort(x: NDArray, distortions: Distortions) -> NDArray:

@@ -100,10 +100,11 @@ class LabelledExamples:
 
         draws: the numbers of the lot's views, `streams.views(step)`, for examples that have `take_views`.
         """
-        fresh = draws is not None and hasattr(self.x, "take_views")
+        take_views = None if draws is None else getattr(self.x, "take_views", None)
         for indices in np.array_split(lot, max(-(-len(lot) // most), 1)):
             weight = None if self.weight is None else self.weight.take(self.xp.asarray(indices), axis=0)
             rows = (indices[:, None] * self.views + np.arange(self.views)).ravel()
             indices = self.xp.asarray(np.repeat(indices, self.views) if self.views > 1 else indices)
-            x = self.x.take_views(indices, draws.rows(rows)) if fresh else self.x.take(indices, axis=0)  # faster than x[indices]
+            x = (self.x.take(indices, axis=0) if take_views is None else  # faster than x[indices]
+                 take_views(indices, draws.rows(rows)))
             yield Batch(x, self.y.take(indices, axis=0), weight, rows)

@@ -93,8 +93,8 @@ class Trainer:
         dataset_size: the public number of examples, if there is one: a plan whose expected_lot_size is not q times it is
         then refused. (len(x) is not asked: under ADD_REMOVE it is private.)
         batch_size: examples computed at once; None for up to MAX_BATCH, on the host what a cache holds.
-        augmentation_multiplicity: augmented views of each example of a lot. `x.take` is asked for an example this many
-        times and may return a different view each time.
+        augmentation_multiplicity: augmented views of each example of a lot. `x.take_views`, if there is one, is asked
+        for an example this many times and gives a different view each time.
         """
         count(1, augmentation_multiplicity=augmentation_multiplicity)
         if batch_size is not None:
