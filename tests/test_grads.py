@@ -7,10 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minidp.backend import to_host
-from minidp.errors import BackendMismatchError, ParameterError, ShapeError
 from minidp.host.gram import GRAM_RUN_SINGLE
 from minidp.grads import Explicit, Outer, OuterSum
-from tests.support.guarded import guarded_backend
 
 
 def make(kind, batch, t, i, o, rng, backend, dtype="float64"):
@@ -87,16 +85,3 @@ def test_weight_zero_keeps_bad_numbers_out(kind, bad, backend, rng):
             setattr(grad, name, backend.asarray(host))
             got = grad.weighted_sum(backend.asarray(np.array([0.0, 1.0, 1.0])))
             np.testing.assert_allclose(to_host(got), good, rtol=1e-13)
-
-
-def test_bad_factors_are_refused(rng):
-    with pytest.raises(ShapeError, match="2 axes"):
-        Outer(np.zeros((2, 3, 4)), np.zeros((2, 3)))
-    with pytest.raises(ShapeError, match="same number of examples"):
-        Outer(np.zeros((2, 3)), np.zeros((3, 3)))
-    with pytest.raises(ShapeError, match="same positions"):
-        OuterSum(np.zeros((2, 3, 4)), np.zeros((2, 5, 4)))
-    with pytest.raises(BackendMismatchError, match="one library"):
-        Outer(np.zeros((2, 3)), guarded_backend().asarray(np.zeros((2, 3))))
-    with pytest.raises(ParameterError, match="auto, explicit, factored"):
-        Outer(np.zeros((2, 3)), np.zeros((2, 3))).form("ghost")

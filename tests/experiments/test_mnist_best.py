@@ -1,7 +1,5 @@
 """A dense layer on scattering features, run as a user runs it."""
 import json
-import signal
-import time
 
 import numpy as np
 import pytest
@@ -73,18 +71,3 @@ def test_without_noise_it_learns_and_the_mean_is_that_of_the_features(run_script
     norms = np.linalg.norm(cosines, axis=1, keepdims=True)
     np.testing.assert_allclose(norms, NORM, rtol=0.06)
     np.testing.assert_allclose(model["centre.mean"], (cosines * np.minimum(1, NORM / norms)).mean(axis=0), atol=2e-3)
-
-
-def test_an_interrupted_run_goes_on_with_the_same_mean(run_script, start_script, tmp_path):
-    flags = (*SMOKE, "--seed", 3, "--steps", 200)
-    process = start_script(*flags, "--out", "out")
-    while not (tmp_path / "out" / "checkpoint.npz").exists() and process.poll() is None:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=120) == 130
-    run_script(*flags, "--out", "out", "--resume", check=0)
-    run_script(*flags, "--out", "whole", check=0)
-    whole, resumed = (model_of(tmp_path / name) for name in ("whole", "out"))
-    for name in whole:
-        np.testing.assert_array_equal(whole[name], resumed[name])
-    assert len(Ledger.load(tmp_path / "out" / "ledger.json").items()) == 2

@@ -12,9 +12,6 @@ from minidp.privacy import Filter, Gaussian, JointGaussian, Ledger, MomentsAccou
 from tests.support.scripts import command, environment
 
 SMOKE = ("mnist_pca.py", "--smoke", "--quiet", "--dataset", "strokes")
-KEYS = {"experiment", "dataset", "dataset_sha256", "device", "gradients", "sampler", "relation", "config", "steps",
-        "epochs", "test_accuracy", "train_accuracy", "epsilon", "accountant", "delta", "seconds_total",
-        "seconds_per_step", "reproducible", "seed", "versions"}
 
 
 def result_of(tmp_path, out="out"):
@@ -26,7 +23,6 @@ def test_smoke_writes_everything_it_names(run_script, tmp_path):
     files = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"result.json", "metrics.csv", "curves.png", "ledger.json", "model.npz", "privacy.md"} <= files
     result = result_of(tmp_path)
-    assert KEYS <= result.keys()
     assert result["experiment"] == "mnist_pca" and result["dataset"] == "strokes"
     assert result["dataset_sha256"] is None and result["reproducible"] is False and result["seed"] is None
     assert result["device"] in ("cpu", "gpu") and 0 <= result["test_accuracy"] <= 1
@@ -110,15 +106,6 @@ def test_a_finished_run_is_left_alone_and_says_which_of_its_files_were_deleted(r
         assert said.startswith(f"error: out is finished, and {missing} missing") and said.count("\n") == 1
 
 
-def test_what_takes_long_is_told_before_and_the_end_is_three_lines(run_script, tmp_path):
-    flags = [flag for flag in SMOKE if flag != "--quiet"]
-    lines = run_script(*flags, "--target-epsilon", 30, "--noise", "small", "--device", "auto", "--out", "out",
-                       check=0).stdout.splitlines()
-    assert any(line.startswith("device auto: took ") for line in lines)
-    assert "computing how many lots fit into epsilon 30 at delta 1e-05" in lines and "DP-PCA of 600 images" in lines
-    assert [line.split(":")[0] for line in lines[-3:]] == ["quote", "read", "check"]
-
-
 def test_real_mnist_learns(mnist_dir, run_script, tmp_path):
     """Five epochs at sigma 2: about 91% with seed 1; untrained is 10%."""
     run_script("mnist_pca.py", "--quiet", "--data-dir", mnist_dir, "--dataset", "mnist", "--noise", "small",
@@ -128,7 +115,7 @@ def test_real_mnist_learns(mnist_dir, run_script, tmp_path):
     assert result["dataset_sha256"] is not None and result["notice"] == ""
 
 
-@pytest.mark.parametrize("script", ["mnist_pca.py", "mnist_cnn.py", "cifar_transfer.py", "accountant_curves.py"])
+@pytest.mark.parametrize("script", ["mnist_pca.py", "accountant_curves.py"])
 def test_a_python_without_minidp_is_one_line(script, tmp_path):
     bare = {name: value for name, value in environment().items() if name != "PYTHONPATH"}
     done = subprocess.run([sys.executable, "-S", *command(script)[1:]], cwd=tmp_path, env=bare, text=True,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from common import sweep_sentences
-from common.sweep_figures import BUDGETS, LEVELS, PANELS, panels, spending
-from common.sweep_sentences import CLAIMS, SENTENCES, Runs, evaluate
+from common.sweep_figures import BUDGETS, panels, spending
+from common.sweep_sentences import CLAIMS, SENTENCES
 from common.sweeps import NO_LOT
 
 from minidp.privacy import Gaussian, JointGaussian, Ledger, LossDistributionAccountant, PoissonSampled
@@ -57,16 +57,6 @@ def test_fewer_runs_are_drawn_only_when_asked_for(run_script, tmp_path):
     assert summary["missing"] == ["hidden-500", "noise-medium", "hidden-2000"]
 
 
-def test_figure_3_is_the_mean_over_seeds():
-    summary = LEVELS.summary({point.name: [result(0.9), result(0.92)] for point in LEVELS.points(False)}, False)
-    large = summary["levels"]["large"]
-    assert list(summary["levels"]) == ["large", "medium", "small"] and large["sigma_pca"] == 16
-    assert large["test_accuracy"] == pytest.approx(0.91) and (large["lowest"], large["highest"]) == (0.9, 0.92)
-    assert large["curves"]["test_accuracy"] == pytest.approx([0.71, 0.81, 0.91])
-    assert large["curves"]["lowest"] == pytest.approx([0.7, 0.8, 0.9]) and large["paper"] == 0.9
-    assert large["train_accuracy_not_private"] == pytest.approx(0.92)
-
-
 def test_spending_is_the_certified_epsilon_of_pca_and_the_lots_so_far():
     spent = spending(result(0.9), 1e-5)
     ledger = Ledger()
@@ -99,30 +89,9 @@ def test_a_point_without_a_lot_is_shown_as_such(tmp_path, drawn):
     assert any(text.get_text() == "no lot left" for text in drawn[0].axes[0].texts)
 
 
-def test_the_panels_span_the_papers_ranges():
-    ends = {letter: (min(panel.values), max(panel.values)) for letter, panel in PANELS.items()}
-    assert ends == {"a": (20, 100), "b": (200, 2000), "c": (200, 2000), "d": (0.01, 0.1), "e": (1, 8), "f": (1, 16)}
-
-
 def all_runs(accuracy, **others):
     """{name: runs} of every point of the sentences."""
     return {point.name: [result(accuracy.get(point.name, 0.949))] for point in SENTENCES.points(False)} | others
-
-
-def test_sentences_are_differences_between_the_runs_they_name():
-    accuracy = {"noise-medium": 0.95, "projection-none": 0.93, "projection-random": 0.92, "lot-size-400": 0.955,
-                "two-hidden-layers": 0.94, "hidden-200": 0.9, "hidden-2000": 0.96, "large-rate": 0.8,
-                "noise-multiplier-1": 0.849}
-    summary = SENTENCES.summary(all_runs(accuracy), False)
-    found = summary["quantities"]
-    assert found.keys() == CLAIMS.keys() and summary["not_measured"].keys() <= {"accuracy_at_quarter_epsilon", "over_epsilon"}
-    assert found["no_pca_costs"] == pytest.approx(0.02) and found["random_projection"] == 0.92
-    assert found["one_layer_over_two"] == pytest.approx(0.01) and found["best_lot_size"] == 400
-    assert found["most_hidden_units_over_fewest"] == pytest.approx(0.06)
-    assert found["large_rate_costs"] == pytest.approx(0.149) and found["less_noise_regains"] == pytest.approx(0.149)
-    assert found["noise_level_spread"] == pytest.approx(0.101)
-    assert found["median_norm_hidden_not_private"] == 2.0
-    assert found["private_gap_not_private"] == pytest.approx(0.01)
 
 
 def test_claims_whose_runs_are_missing_are_named_with_the_reason():
@@ -137,13 +106,6 @@ def test_claims_whose_runs_are_missing_are_named_with_the_reason():
     assert why["median_norm_hidden_not_private"] == "watched-norms: no finite norm of dense1"
     assert summary["quantities"]["median_norm_softmax_not_private"] == 3.0
     assert all(summary["quantities"][name] is None for name in why)
-
-
-@pytest.mark.parametrize("claim", [lambda of: of.accuracy("noise-meduim"), lambda of: of.at(-1, "baseline", "train_acuracy"),
-                                   lambda of: of.panel("g"), lambda of: of.median_norm("watched-norms", "dense7")])
-def test_a_misspelt_run_column_panel_or_layer_fails(claim):
-    with pytest.raises(KeyError):
-        evaluate({"claim": claim}, Runs(all_runs({}), SENTENCES.points(False)))
 
 
 def test_what_is_measured_and_what_is_expected_bear_the_same_names():

@@ -102,20 +102,8 @@ def test_every_entry_is_well_formed_and_judges_a_committed_result(experiment, en
     assert any(verdicts.verdict(one, entry) for one in committed if one.get("experiment") == experiment)
 
 
-@pytest.mark.parametrize("side, value, word", [("at least", 0.99, "agrees"), ("at least", 0.93, "below"),
-                                               ("at most", 0.2, "agrees"), ("at most", 0.97, "above")])
-def test_a_side_takes_all_values_beyond(side, value, word):
-    entry = {"quantity": "accuracy", "value": 0.95, "tolerance": 0.01, "side": side, "source": "a sentence", "when": {}}
-    found = verdicts.verdict({"accuracy": value, "experiment": "job"}, entry)
-    assert found.word == word and f"expected {side} 0.95" in str(found)
-
-
-@pytest.mark.parametrize("error, lines", [("KeyboardInterrupt", ["interrupted"]),
-                                          ("ValueError('fault')", ["Traceback (most recent call last):", "ValueError: fault"])])
-def test_ctrl_c_while_libraries_load_shows_no_traceback(error, lines):
+def test_ctrl_c_while_libraries_load_shows_no_traceback():
     folder = str(Path(verdicts.__file__).parents[1])
-    code = f"import sys; sys.path.insert(0, {folder!r}); import common; raise {error}"
+    code = f"import sys; sys.path.insert(0, {folder!r}); import common; raise KeyboardInterrupt"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    said = done.stderr.strip().splitlines()
-    assert done.returncode != 0 and [said[0], said[-1]] == [lines[0], lines[-1]]
-    assert len(said) == 1 or error != "KeyboardInterrupt"
+    assert done.returncode != 0 and done.stderr == "interrupted\n"

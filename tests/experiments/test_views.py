@@ -1,6 +1,4 @@
 """Cached features of frozen layers: what is read back is what was computed, and for the same images and layers only."""
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -49,19 +47,6 @@ def test_the_views_of_an_example_are_different_ones_each_time(images):
             assert which[0] != which[1]
             seen.setdefault(example, set()).update(which)
     assert seen == {4: {0, 1, 2}, 20: {0, 1, 2}}  # the centre crop among them
-
-
-def test_processes_that_want_the_same_features_compute_them_once(images, tmp_path, monkeypatch):
-    file, computed = tmp_path / "features.npy", []
-    original = views.CachedViews._compute
-    monkeypatch.setattr(views.CachedViews, "_compute",
-                        lambda *arguments: (computed.append(1), time.sleep(0.3), original(*arguments)))
-    threads = [threading.Thread(target=make, args=(images, file)) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(computed) == 1
 
 
 def test_another_network_image_or_count_has_another_file(images):
