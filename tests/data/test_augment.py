@@ -58,23 +58,10 @@ def test_draws_cover_their_ranges_and_ignore_the_images(rng):
     assert abs(np.corrcoef(d.top, d.left)[0, 1]) < 0.04
 
 
-def test_take_and_example_independence(rng):
-    x = rng.integers(0, 256, (6, 10, 10, 3), dtype=np.uint8)
-    d = draw_distortions(6, rng, 10, 7)
-    index = np.array([4, 1, 4])
-    np.testing.assert_array_equal(distort(x[index], d.take(index)), distort(x, d)[index])
-    changed = x.copy()
-    changed[0] = 255 - changed[0]
-    np.testing.assert_array_equal(distort(changed, d)[1:], distort(x, d)[1:])
-    z = x.astype(np.float32)
-    np.testing.assert_array_equal(standardise_images(changed.astype(np.float32))[1:], standardise_images(z)[1:])
-
-
 def test_centre_crop():
     x = np.arange(36, dtype=np.uint8).reshape(1, 6, 6, 1)
     np.testing.assert_array_equal(centre_crop(x, 2)[0, :, :, 0], [[14, 15], [20, 21]])
-    assert centre_crop(np.zeros((3, 32, 32, 3), np.uint8)).shape == (3, 24, 24, 3)
-    np.testing.assert_array_equal(centre_crop(x, 6)[..., 0], x[..., 0])
+    assert centre_crop(np.zeros((0, 32, 32, 3), np.uint8)).shape == (0, 24, 24, 3)
     crop = centre_crop(x.astype(np.float32), 6)
     crop[:] = 0
     assert x.max() == 35
@@ -91,26 +78,15 @@ def test_standardised_images(rng):
     np.testing.assert_allclose(standardise_images(even)[0, 0, 0, 0], 1e-3 * 47 / 48 * 48**0.5, rtol=1e-6)
 
 
-def test_empty_batch():
-    none = np.zeros((0, 32, 32, 3), np.uint8)
-    d = draw_distortions(0, np.random.default_rng(0))
-    for y in (distort(none, d), centre_crop(none), standardise_images(centre_crop(none))):
-        assert y.shape == (0, 24, 24, 3) and y.dtype == np.float32
-
-
 def test_wrong_input(rng):
     d = draw_distortions(2, rng)
     images = lambda *shape: np.zeros(shape, np.uint8)
     for error, words, wrong in (
             (ShapeError, "distort: expected x of shape .2, H, W, C., got .3,", lambda: distort(images(3, 8, 8, 3), d)),
-            (ShapeError, "centre_crop", lambda: centre_crop(images(3, 32, 32))),
-            (ShapeError, "standardise_images", lambda: standardise_images(np.zeros((3, 32, 32)))),
             (DtypeError, "standardise_images", lambda: standardise_images(images(3, 32, 32, 3))),
             (ParameterError, "crops inside images", lambda: distort(images(2, 8, 8, 3), d)),
-            (ParameterError, "size=25", lambda: centre_crop(np.zeros((1, 24, 24, 3)), 25))):
+            (ParameterError, "size=25", lambda: centre_crop(np.zeros((1, 24, 24, 3)), 25)),
+            (ParameterError, "size=33", lambda: draw_distortions(2, rng, size=33)),
+            (ParameterError, "contrast", lambda: draw_distortions(2, rng, contrast=(1.2, 0.8)))):
         with pytest.raises(error, match=words):
             wrong()
-    for change in ({"n": -1}, {"size": 33}, {"size": 0}, {"image_size": 0}, {"brightness": -1}, {"brightness": np.nan},
-                   {"contrast": (-0.1, 1)}, {"contrast": (1.2, 0.8)}):
-        with pytest.raises(ParameterError):
-            draw_distortions(**{"n": 2, "rng": rng, **change})

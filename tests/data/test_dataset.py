@@ -16,8 +16,6 @@ def dataset():
 @pytest.mark.parametrize("change, words", [
     ({"y_train": np.array([0, 1])}, "toy train: expected uint8 images and one int64 label for each"),
     ({"x_test": np.zeros((1, 2, 2))}, "toy test: expected uint8 images"),
-    ({"y_test": np.array([2], np.uint8)}, "got uint8 .1, 2, 2. and uint8"),
-    ({"y_test": np.array([3])}, "toy test: expected labels from 0 to 2"),
     ({"y_test": np.array([-1])}, "toy test: expected labels from 0 to 2"),
     ({"x_test": np.zeros((1, 2, 3), np.uint8)}, "expected test images of shape .2, 2."),
 ])

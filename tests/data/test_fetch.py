@@ -5,7 +5,7 @@ import time
 import pytest
 
 from minidp.data import fetch as module
-from minidp.data.fetch import RemoteFile, cache_dir, fetch
+from minidp.data.fetch import RemoteFile, fetch
 from minidp.errors import DataUnavailableError
 from tests.support.refused import refused
 
@@ -13,12 +13,6 @@ CONTENTS = bytes(range(256)) * 700  # more than one block
 PACKED = gzip.compress(CONTENTS, mtime=0)
 FILE = RemoteFile("a.gz", "sha256", hashlib.sha256(CONTENTS).hexdigest(), gunzip=True)
 PLAIN = RemoteFile("b.tar", "md5", hashlib.md5(CONTENTS).hexdigest())
-
-
-def test_cache_is_minidp_cache_or_the_users(tmp_path):
-    assert cache_dir({"MINIDP_CACHE": str(tmp_path)}) == tmp_path
-    assert cache_dir({}) == cache_dir({"MINIDP_CACHE": ""})
-    assert cache_dir({}).name.lower() in ("minidp", "cache")
 
 
 @pytest.mark.parametrize("packed", [PACKED, gzip.compress(CONTENTS, 1)])
@@ -61,16 +55,11 @@ def cut(handler):
     handler.wfile.write(PACKED[:-1])
 
 
-def no_http(handler):
-    handler.wfile.write(b"\x00" * 100)
-
-
 @pytest.mark.parametrize("answer, reason", [
     (None, "HTTP 404"), (b"<html>log in first</html>", "not an intact gzip file"),
-    (gzip.compress(CONTENTS + b"!", mtime=0), "sha256 is "),
-    (gzip.compress(b"other", mtime=0), f", expected {FILE.digest}"),
-    (unannounced(PACKED[:-1]), "the gzip stream ends early"), (unannounced(b""), "the gzip stream ends early"),
-    (cut, f"ended after {len(PACKED) - 1} of {len(PACKED)} bytes"), (no_http, ""),
+    (gzip.compress(CONTENTS + b"!", mtime=0), f", expected {FILE.digest}"),
+    (unannounced(PACKED[:-1]), "the gzip stream ends early"),
+    (cut, f"ended after {len(PACKED) - 1} of {len(PACKED)} bytes"),
 ])
 def test_a_mirror_that_fails_is_named_and_leaves_nothing(mirror, tmp_path, answer, reason):
     if answer is not None:
@@ -79,11 +68,6 @@ def test_a_mirror_that_fails_is_named_and_leaves_nothing(mirror, tmp_path, answe
         fetch([FILE], [mirror.url], tmp_path, "put it there yourself")
     assert mirror.asked == ["/a.gz"]
     assert list(tmp_path.iterdir()) == []
-
-
-def test_all_failed_mirrors_are_listed(mirror, dead_url, tmp_path):
-    with refused(DataUnavailableError, f"{dead_url}a.gz: Connection refused", f"{mirror.url}a.gz: HTTP 404"):
-        fetch([FILE], [dead_url, mirror.url], tmp_path, "advice")
 
 
 @pytest.mark.parametrize("begun", [False, True])

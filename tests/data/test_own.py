@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from minidp.backend import Backend
-from minidp.data.own import Inputs, bounded_targets, class_labels, one_axis, refuse_bad_rows, rows_not_finite
+from minidp.data.own import bounded_targets, class_labels, Inputs, refuse_bad_rows, rows_not_finite
 from minidp.errors import DataError, DtypeError, ParameterError, ShapeError
 
 
@@ -41,12 +41,6 @@ def test_rows_of_any_source_come_converted(make):
         assert got.dtype == np.float32 and (got == x[rows].astype("float32") / 2).all()
 
 
-def test_a_memory_map_is_read_row_by_row(tmp_path):
-    np.save(tmp_path / "x.npy", np.arange(12.0).reshape(4, 3))
-    inputs = Inputs(np.load(tmp_path / "x.npy", mmap_mode="r"), Backend.numpy())
-    assert inputs.side_by_side and isinstance(inputs.source, np.memmap) and inputs[1:2].tolist() == [[3, 4, 5]]
-
-
 @pytest.mark.parametrize("x, error, words", [
     ((row for row in [[1.0]]), ParameterError, "drawn at random from all rows"),
     ([1.0, 2.0], ShapeError, r"x.reshape\(-1, 1\)"), ([[1.0], [2.0, 3.0]], ShapeError, "rows of one length"),
@@ -69,12 +63,8 @@ def test_labels_of_any_kind_become_places_among_the_classes(y, classes):
     assert class_labels(y, classes[::-1])[0].tolist() == labels.tolist()
 
 
-def test_a_label_that_is_no_class_is_minus_one():
-    assert class_labels([1, 2, 9, 0], [1, 2])[0].tolist() == [0, 1, -1, -1]
-    assert class_labels(["b", "z"], ["a", "b"])[0].tolist() == [1, -1]
-
-
 def test_a_label_that_is_missing_is_minus_one_and_no_class():
+    assert class_labels([1, 2, 9, 0], [1, 2])[0].tolist() == [0, 1, -1, -1]
     for y, classes in (([1.0, np.nan, 2.0], [1, 2]), (np.array(["a", None, "b"], "O"), ["a", "b"]),
                        (np.array(["a", np.nan, "b"], "O"), ["a", "b"]), (np.array([1, None, 2], "O"), [1, 2])):
         labels, found = class_labels(y)
@@ -96,6 +86,8 @@ def test_targets_are_clipped_to_public_bounds_and_mapped_to_one():
     for bounds in ((1, 1), (0, np.inf), (np.nan, 1), (2, 1), 3):
         with pytest.raises(ParameterError, match="target_bounds"):
             bounded_targets([1.0], bounds)
+    with pytest.raises(DataError, match="y: 1 of 2 targets"):
+        refuse_bad_rows(np.ones((2, 2)), np.array([[1.0], [np.nan]]), 1)
 
 
 def test_rows_that_are_not_finite_are_counted_in_blocks(monkeypatch):
@@ -106,20 +98,3 @@ def test_rows_that_are_not_finite_are_counted_in_blocks(monkeypatch):
     assert rows_not_finite(Inputs(x, Backend.numpy())) == 3  # 1e300 is no float32
     stored = Stored(np.ones((9, 2), "uint8"))
     assert rows_not_finite(Inputs(stored, Backend.numpy())) == 0 and stored.most == 0  # integers need no look
-
-
-def test_bad_rows_stop_with_their_number_for_the_owner():
-    x, y = np.ones((4, 2)), np.array([0, 1, -1, 2])
-    with pytest.raises(DataError, match="y: 2 of 4 labels.*do not publish"):
-        refuse_bad_rows(x, y, 2)
-    with pytest.raises(DataError, match="x: 1 of 4 rows"):
-        refuse_bad_rows(np.array([[np.inf, 1.0], *x[1:]]), y, 3)
-    with pytest.raises(DataError, match="y: 1 of 2 targets"):
-        refuse_bad_rows(x, np.array([[1.0], [np.nan]]), 1)
-    with pytest.raises(DataError, match="example_weight: 3 of 4 weights"):
-        refuse_bad_rows(x, y.clip(0), 3, np.array([1.0, 2.0, -0.5, np.nan]))
-    refuse_bad_rows(x, y.clip(0), 3, np.array([0.0, 1.0, 0.5, 0.1]))
-
-
-def test_one_axis_takes_a_frame():
-    assert one_axis(Frame(np.array([[1], [2]]))).tolist() == [1, 2]

@@ -51,9 +51,8 @@ def test_parts_are_merged_and_measured_again(tmp_path):
 
 
 @pytest.mark.parametrize("flags, message", [
-    ("--workloads W9", "invalid choice: 'W9'"), ("--rounds 0", "expected an integer of at least 1"),
     ("--lots many", "invalid positive value: 'many'"), ("--merge", "--merge needs --json FILE"),
-    ("--json no/such/folder.json", "no such folder"), ("--json .", "is a folder"),
+    ("--json no/such/folder.json", "no such folder"),
     ("--json other.json --merge --peers none", "not a result of this tool"),
     ("--peers-python no-such-python", "no Python interpreter"), ("--device gpu", "no usable GPU; use --device cpu")])
 def test_what_the_user_did_wrong_is_one_line(flags, message, tmp_path, monkeypatch, capsys):
@@ -69,18 +68,7 @@ def test_what_the_user_did_wrong_is_one_line(flags, message, tmp_path, monkeypat
     assert (stopped.value.code, out, err.count("\n")) == (2, "", 1) and message in err and err.startswith("error: ")
 
 
-def test_peers_that_are_not_installed_are_said_and_the_rest_runs(tmp_path):
-    bare = tmp_path / "python"
-    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
-    bare.chmod(0o755)
-    done = run("--smoke", "--workloads", "W1", "--strategies", "factored", "--peers-python", str(bare), cwd=tmp_path)
-    assert done.returncode == 0
-    assert done.stderr.splitlines()[0].startswith("left out: torch, opacus, jax not installed")
-    assert "factored" in done.stdout and "floor" in done.stdout and "opacus" not in done.stdout
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_leaves_what_was_measured(number, tmp_path):
+def test_an_interrupt_leaves_what_was_measured(tmp_path):
     """It comes once the first workload is on disk; the others take longer than the signal."""
     flags = "--workloads W1 W2 W3 W4 --peers none --strategies factored --rounds 2 --json all.json".split()
     started = subprocess.Popen([sys.executable, "-m", "tools.benchmark", *flags], cwd=tmp_path, env=environment(),
@@ -88,14 +76,9 @@ def test_an_interrupt_leaves_what_was_measured(number, tmp_path):
     deadline = time.monotonic() + 60
     while not (tmp_path / "all.json").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
-    os.kill(started.pid, number)
+    os.kill(started.pid, signal.SIGINT)
     _, errors = started.communicate(timeout=60)
     assert started.returncode == 130, errors
     contests = json.loads((tmp_path / "all.json").read_text())["contests"]
     assert 1 <= len(contests) < 4 and contests[0]["workload"] == "W1" and contests[0]["rows"]
     assert "Traceback" not in errors
-
-
-def test_a_result_names_its_command_without_folders():
-    made = benchmark.command(["--peers-python", "/somewhere/bin/python", "--json", "results/all.json"])
-    assert made == "python -m tools.benchmark --peers-python python --json all.json"

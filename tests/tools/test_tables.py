@@ -48,9 +48,8 @@ def test_a_row_gives_mean_range_worst_bound_and_number_of_seeds(results):
 
 
 @pytest.mark.parametrize("template, message", [
-    ("{tset_accuracy:.2%}", "results/r-*.json: no tset_accuracy"), ("{groups.1.sigma}", "no groups.1.sigma"),
-    ("{epsilon.$acountant.upper:upper}", "no epsilon.$acountant.upper"), ("{seed}", "differs between seeds: [0, 1]"),
-    ("{name:.2%}", "name: Unknown format code"), ("{name:speard}", "name: Invalid format specifier")])
+    ("{tset_accuracy:.2%}", "results/r-*.json: no tset_accuracy"), ("{seed}", "differs between seeds: [0, 1]"),
+    ("{name:.2%}", "name: Unknown format code")])
 def test_a_misspelt_column_is_an_error(results, template, message):
     for seed in range(2):
         results(f"r-{seed}.json", {"seed": seed, "name": "x", "groups": [], "test_accuracy": 0.9, "epsilon": {}})

@@ -1,7 +1,5 @@
 """Contenders answer over their pipe, take turns, and fail in words."""
 import contextlib
-import json
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -57,17 +55,3 @@ def test_a_contender_that_dies_keeps_its_rounds_and_the_others_go_on(monkeypatch
     rows, interrupted = contest.hold(TINY, ["factored", "floor"], SETTINGS, said.append, tqdm(disable=True))
     assert [len(row["turns_ms"]) for row in rows] == [2, 4] and not interrupted
     assert said == ["factored: its process ended (killed, perhaps for its memory)"]
-
-
-def test_the_worker_keeps_its_answers_apart_from_what_is_printed():
-    code = ("from tools.bench import worker\n"
-            "worker.Worker.turn = lambda self: print('noise') or {'fine': 1}\nworker.main(1)")
-    done = subprocess.run([sys.executable, "-c", code], input='{"do": "turn"}\n', capture_output=True, text=True,
-                          cwd=contest.ROOT)
-    assert json.loads(done.stdout) == {"fine": 1} and done.stderr == "noise\n"
-
-
-def test_peers_come_with_the_libraries_they_need():
-    assert contest.needs("torch+pages") == {"torch"} and contest.needs("jax-vmap") == {"jax"}
-    assert contest.needs("opacus-ghost") == {"torch", "opacus"}
-    assert [contest.suits("opacus-ew+pages", WORKLOADS[name]) for name in ("W1", "W4")] == [False, True]

@@ -2,11 +2,10 @@
 import itertools
 
 import numpy as np
-import pytest
 
 from minidp.backend import Backend
 from tools.bench import ours
-from tools.bench.workloads import WORKLOADS, data, same_padding, slices
+from tools.bench.workloads import WORKLOADS, slices
 
 
 def test_the_floor_multiplies_the_matrices_of_every_layer():
@@ -29,23 +28,6 @@ def test_a_large_lot_is_multiplied_in_the_trainers_batches(monkeypatch):
     monkeypatch.setattr(np, "matmul", counted)
     ours.make_floor(WORKLOADS["W1"].of_lot(lot), Backend.numpy())()
     assert sum(done) == lot * (2 * 60 * 1000 + 3 * 1000 * 10) and len(done) == 3 * 5
-
-
-@pytest.mark.parametrize("size, kernel, stride, expected",
-                         [(28, 8, 2, (3, 3)), (24, 5, 1, (2, 2)), (5, 2, 1, (0, 1)), (4, 2, 2, (0, 0))])
-def test_padding_keeps_every_window(size, kernel, stride, expected):
-    before, after = same_padding(size, kernel, stride)
-    assert (before, after) == expected
-    assert (size + before + after - kernel) // stride + 1 == -(-size // stride)
-
-
-def test_data_are_of_the_asked_size_and_repeatable():
-    workload = WORKLOADS["W1"].of_lot(100_000)
-    x, y = data(workload)
-    assert x.shape == (100_000, 60) and x.dtype == np.float32
-    assert y.shape == (100_000,) and set(y) == set(range(10))
-    assert np.isfinite(x).all() and x.std() == pytest.approx(1, abs=0.01)
-    np.testing.assert_array_equal(x[:2000], data(WORKLOADS["W1"])[0][:2000])
 
 
 def test_lots_of_peers_have_one_size_and_cover_the_data_set():
