@@ -53,8 +53,8 @@ def flatten(x, params):
         (len(x), math.prod(x.shape[1:])))
 
 
-def _on(padding, axis):
-    return padding[axis] if isinstance(padding, tuple) else padding
+def _on(setting, axis):
+    return setting[axis] if isinstance(setting, tuple) else setting
 
 
 def _windows(n, size, stride, padding):
@@ -73,7 +73,7 @@ def _windows(n, size, stride, padding):
 def conv2d(x, params, stride, padding):
     """y_bijo = sum_klc x_b,(window i, j sees k, l),c W_klco + b_o, seven loops."""
     W, b = params["W"], params.get("b")
-    rows, columns = (_windows(x.shape[a + 1], W.shape[a], stride, _on(padding, a)) for a in (0, 1))
+    rows, columns = (_windows(x.shape[a + 1], W.shape[a], _on(stride, a), _on(padding, a)) for a in (0, 1))
     y = np.zeros((len(x), len(rows), len(columns), W.shape[3]))
     for n, i, j, o in np.ndindex(y.shape):
         y[n, i, j, o] = (0 if b is None else b[o]) + sum(

@@ -59,11 +59,6 @@ def test_all_parts_of_a_card():
     }
 
 
-def test_docstrings_without_labels_are_no_cards():
-    assert read('class A:\n    """Only words.\n\n    Forward\n        nothing labelled\n    """\n') == ([], [])
-    assert read("class A:\n    pass\n") == ([], [])
-
-
 TWO = '''
 def _helper(x):
     return x + 1  # [{helper}]
@@ -94,11 +89,6 @@ def test_each_class_has_its_own_lines():
     assert strays == []
     assert relu.code_lines == {"F1": (13,), "N1": (3,)}
     assert tanh.code_lines == {"F1": (22,)}
-
-
-def test_label_on_a_line_of_its_own_is_stray():
-    (card,), (stray,) = read('def f(x):\n    """F.\n\n    Bound\n        [C1]  e\n    """\n    # [C1]\n    return x\n')
-    assert "without code" in stray.reason and card.code_lines == {}
 
 
 def test_method_card_owns_its_lines_before_the_class():
@@ -138,16 +128,3 @@ def test_labels_in_strings_and_in_prose_comments_are_not_code_lines():
 def test_a_label_that_no_card_accounts_for_is_stray(helper, tanh, label, line, reason):
     _, (stray,) = read(TWO.format(helper=helper, tanh=tanh))
     assert (stray.label, stray.line) == (label, line) and reason in stray.reason
-
-
-@pytest.mark.parametrize("heading, found", [
-    ("Backward, with dy = d loss / dy", True), ("Bound (Theorem 2)", True), ("Valid for", True), ("Event:", True),
-    ("Source code is text.", False)])
-def test_headings_may_be_followed_by_words(heading, found):
-    (card,), _ = read(f'def f(x):\n    """F.\n\n    {heading}\n        [C1]  e\n    """\n')
-    assert (card.labels, card.misplaced) == (({"C1": "e"}, ()) if found else ({}, ("C1",)))
-
-
-def test_source_without_label_is_kept():
-    (card,), _ = read('def f(x):\n    """F.\n\n    Bound\n        [C1]  e\n\n    Source\n        Abadi 2016\n    """\n')
-    assert card.sources == {"": "Abadi 2016"}

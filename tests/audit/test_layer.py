@@ -6,7 +6,6 @@ import pytest
 
 from minidp import nn
 from minidp.audit import check_layer, check_loss
-from minidp.audit.layer import Report
 from minidp.grads import Outer
 from tests.support.wrong import LAYERS, LOSSES, Scaled
 
@@ -82,7 +81,3 @@ def test_layers_are_left_as_they_are_and_factors_pass(rng):
     report = check_layer(layer, (4,))
     assert report and repr(report).count("\n") == len(report.rows) - 1 and layer.name is None
     np.testing.assert_array_equal(layer.params["W"], before)
-
-
-def test_a_report_is_true_if_nothing_failed():
-    assert Report((("a", ""),)) and not Report((("a", ""), ("b", "bad")))

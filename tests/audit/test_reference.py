@@ -1,22 +1,8 @@
 """The slow truths that no check compares with a second derivation: those of layers meet the layers themselves."""
 import numpy as np
 
-from minidp import nn
 from minidp.audit import reference
 from minidp.mechanism import ClipGroup
-
-
-def test_single_example_gradients_see_one_example_at_a_time(rng):
-    class Loss(nn.SquaredError):
-        sizes = []
-
-        def __call__(self, z, target):
-            self.sizes.append(len(z))
-            return super().__call__(z, target)
-
-    network = nn.Sequential([nn.Dense(2, 2, rng=rng, dtype="float64")], (2,))
-    reference.single_example_grads(network, Loss(), rng.uniform(size=(3, 2)), rng.uniform(size=(3, 2)))
-    assert Loss.sizes == [1, 1, 1]
 
 
 def test_clipped_sum_by_hand():

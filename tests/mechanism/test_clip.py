@@ -3,7 +3,7 @@
 import pytest
 
 from minidp.errors import ParameterError
-from minidp.mechanism import ClipGroup, LinearDecay, flat_group, per_layer_groups
+from minidp.mechanism import ClipGroup, flat_group, per_layer_groups
 
 KEYS = [("dense1", "W"), ("dense1", "b"), ("dense2", "W")]
 
@@ -15,12 +15,6 @@ def test_groups_flat_and_per_layer():
         ("dense1", 2, 1.0, 4.0), ("dense2", 1, 2.0, 8.0)]
     with pytest.raises(ParameterError, match="each of the layers"):
         per_layer_groups(KEYS, {"dense1": 1.0}, 4.0)
-
-
-def test_a_group_follows_its_schedules():
-    group = ClipGroup("all", KEYS, LinearDecay(4, 2, 10), LinearDecay(8, 4, 10))
-    assert (group.for_step(5).clip_norm, group.for_step(5).noise_multiplier) == (3, 6)
-    assert group.for_step(99).noise_std == 8 and not group.constant
 
 
 @pytest.mark.parametrize("clip_norm, noise, message", [

@@ -93,13 +93,6 @@ def test_no_number_is_drawn_twice(noise):
     assert len(np.unique(rows[:, :8], axis=0)) == len(np.unique(rows[:, -8:], axis=0)) == STEPS
 
 
-def test_noise_of_unseeded_runs_differs_and_of_seeded_runs_repeats(backend):
-    first, second = (noises(backend, Streams(), steps=2) for _ in range(2))
-    assert not (first == second).any(axis=1).all() and np.isin(first, second).mean() < 0.01
-    np.testing.assert_array_equal(*(noises(backend, Streams(3), steps=2) for _ in range(2)))
-    assert np.isin(noises(backend, Streams(3), steps=2), noises(backend, Streams(4), steps=2)).mean() < 0.01
-
-
 def run(streams, steps, progress=Progress()):
     """Parameters after each step of training on nothing: every lot is empty, so that each step is noise alone."""
     network = nn.Sequential([nn.Dense(4, 3, rng=np.random.default_rng(1), dtype="float64")], (4,))

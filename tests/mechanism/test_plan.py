@@ -4,8 +4,7 @@ import pytest
 from minidp.errors import BudgetExceededError, ParameterError
 from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler, flat_group,
                               per_layer_groups)
-from minidp.privacy import (Filter, Gaussian, JointGaussian, Ledger, MomentsAccountant, NeighbouringRelation, PoissonSampled,
-                            Repeated, noise_multiplier_for)
+from minidp.privacy import Filter, Gaussian, Ledger, MomentsAccountant, NeighbouringRelation
 from minidp.privacy.catalogue import make
 
 KEYS = [("dense1", "W"), ("dense2", "W")]
@@ -13,14 +12,6 @@ FLAT = Sanitizer(flat_group(KEYS, 4.0, 4.0))
 LAYERS = Sanitizer(per_layer_groups(KEYS, 4.0, {"dense1": 4.0, "dense2": 6.0}))
 FALLING = Sanitizer(flat_group(KEYS, 4.0, LinearDecay(4.0, 2.0, 4)))
 POISSON = PoissonSampler(0.01)
-
-
-def test_a_step_is_the_sampled_release():
-    plan = Plan(POISSON, LAYERS, 10, 600)
-    assert plan.relation is NeighbouringRelation.ADD_REMOVE
-    assert plan.release_event() == JointGaussian((4.0, 6.0))
-    assert plan.step_event() == PoissonSampled(0.01, JointGaussian((4.0, 6.0)))
-    assert plan.total_event == Repeated(plan.step_event(), 10)
 
 
 @pytest.mark.parametrize("sanitizer", [FLAT, FALLING], ids=["constant", "schedule"])
@@ -33,13 +24,6 @@ def test_blocks_add_up_to_the_whole(sanitizer):
             blocks.append(event, times)
     accountant = MomentsAccountant()
     assert accountant.epsilon(blocks, 1e-5) == accountant.epsilon(whole, 1e-5)
-
-
-def test_no_steps_cost_nothing():
-    plan = Plan(POISSON, FLAT, 0, 600)
-    ledger = Ledger()
-    ledger.append(plan.total_event)
-    assert plan.charges(0, 0) == [] and MomentsAccountant().epsilon(ledger, 1e-5).upper == 0
 
 
 def test_fitted_takes_the_most_steps_within_the_target():
@@ -94,12 +78,6 @@ def test_what_cannot_be_calibrated_is_refused():
         Plan(POISSON, FLAT, 0, 600).calibrated("moments", 2.0, 1e-5)
     with pytest.raises(ParameterError, match="expected accountant='moment' to be one of moments"):
         Plan(POISSON, FLAT, 9, 600).calibrated("moment", 2.0, 1e-5)
-
-
-def test_noise_for_mechanisms_that_take_finite_noise_only():
-    ledger_of = lambda noise: Plan(POISSON, Sanitizer(flat_group(KEYS, 4.0, noise)), 100, 600).ledger()
-    noise = noise_multiplier_for(MomentsAccountant(), ledger_of, 1.0, 1e-5)
-    assert 0.998 < MomentsAccountant().epsilon(ledger_of(noise), 1e-5).upper <= 1
 
 
 @pytest.mark.parametrize("noise, words", [(0.5, "it alone would be"), (0.0, "a lot without noise has no epsilon")])

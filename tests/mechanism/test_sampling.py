@@ -44,10 +44,6 @@ def test_poisson_at_the_edges(examples, q, size):
         assert lot.shape == (size,) and lot.dtype.kind == "i"
 
 
-def test_a_lot_of_everything():
-    assert lots_of(FixedSizeSampler(4, 4), 4, 2, 1) == [(0, 1, 2, 3)] * 2
-
-
 @pytest.mark.parametrize("make, message", [
     (lambda: PoissonSampler(1.2), r"expected sampling_probability=1.2 in \[0, 1\]"),
     (lambda: PoissonSampler(float("nan")), "sampling_probability=nan"),

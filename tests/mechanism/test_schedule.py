@@ -5,17 +5,6 @@ import pytest
 
 from minidp.errors import ParameterError
 from minidp.mechanism import Constant, LinearDecay
-from minidp.mechanism.schedule import value_at
-
-
-def test_a_plain_number_is_constant():
-    assert value_at(4.0, 7) == 4.0
-    assert value_at(LinearDecay(1.0, 0.0, 10), 5) == 0.5
-
-
-def test_schedules_can_be_compared_and_hashed():
-    assert LinearDecay(1.0, 0.5, 3) == LinearDecay(1.0, 0.5, 3) != LinearDecay(1.0, 0.5, 4)
-    assert len({Constant(1.0), Constant(1.0), LinearDecay(1.0, 0.5, 3)}) == 2
 
 
 @pytest.mark.parametrize("make, message", [

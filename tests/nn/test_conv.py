@@ -10,15 +10,15 @@ from minidp.host import memory
 from minidp import nn
 from minidp.audit import reference
 from minidp.errors import ParameterError, ShapeError
-from minidp.grads import Outer, gram_is_cheaper
-from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
+from minidp.grads import gram_is_cheaper
+from minidp.mechanism import Sanitizer, flat_group
 from minidp.nn.conv import ConvGrad
 
 STRATEGIES = ("explicit", "factored", "auto")
 
 
 @settings(max_examples=40)
-@given(kernel=st.tuples(st.integers(1, 8), st.integers(1, 8)), stride=st.integers(1, 3),
+@given(kernel=st.tuples(st.integers(1, 8), st.integers(1, 8)), stride=st.tuples(*2 * [st.integers(1, 3)]),
        batch=st.integers(0, 2), padding=st.sampled_from(["same", "valid", 0, 1, 4]),
        height=st.integers(1, 8), width=st.integers(1, 8), channels=st.integers(1, 2), seed=st.integers(0, 999))
 def test_every_geometry_equals_the_loop(kernel, stride, batch, padding, height, width, channels, seed):
@@ -48,7 +48,6 @@ CONVOLUTIONS = [  # of the experiments: image, kernel, outputs, stride, padding
     ((28, 28, 1), 8, 16, 2, "same"), ((13, 13, 16), 4, 32, 2, "valid"),
     ((24, 24, 3), 5, 64, 1, "same"), ((12, 12, 64), 5, 64, 1, "same"),
 ]
-DENSE = [(60, 1000), (784, 1000), (1000, 10), (512, 32), (32, 10), (2304, 384), (384, 384), (384, 10)]
 
 
 def _agree(key, grad, rng):
@@ -76,33 +75,6 @@ def test_strategies_agree_for_the_convolutions_of_the_experiments(image, kernel,
     layer = nn.Conv2D(image[2], outputs, kernel, rng=rng, stride=stride, padding=padding, dtype="float64")
     y, cache = layer.forward(getattr(rng, draw)((3, *image)))
     _agree(("conv", "W"), layer.param_grads(rng.standard_normal(y.shape), cache)["W"], rng)
-
-
-@pytest.mark.parametrize("inputs, outputs", DENSE, ids=str)
-def test_strategies_agree_for_the_dense_layers_of_the_experiments(inputs, outputs, rng):
-    _agree(("dense", "W"), Outer(rng.standard_normal((3, inputs)), rng.standard_normal((3, outputs))), rng)
-
-
-def small_network(rng, dtype="float64"):
-    """Overlapping pools, both strides, normalisation: a network that trains privately end to end."""
-    return nn.Sequential([
-        nn.Conv2D(1, 3, 3, rng=rng, stride=2, dtype=dtype), nn.ReLU(), nn.MaxPool2D(2, 1),
-        nn.GroupNorm(3, 1, dtype=dtype), nn.Conv2D(3, 4, 2, rng=rng, padding="valid", dtype=dtype), nn.Tanh(),
-        nn.AvgPool2D(2, 1, "same"), nn.Flatten(), nn.Dense(16, 3, rng=rng, dtype=dtype)], (7, 7, 1))
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_clipped_sum_of_a_network_equals_the_loop_over_examples(strategy, rng):
-    network, loss = small_network(rng), nn.SoftmaxCrossEntropy()
-    x, y = rng.standard_normal((5, 7, 7, 1)), rng.integers(0, 3, 5)
-    single = reference.single_example_grads(network, loss, x, y)
-    z, caches = network.forward(x)
-    grads = network.param_grads(loss(z, y)[1], caches)
-    for groups in (flat_group(grads, 0.5, 0.0), per_layer_groups(grads, 0.1, 0.0)):
-        expected = reference.clipped_sum(single, groups)
-        got = Sanitizer(groups, strategy).add_clipped(grads)
-        for key in expected:
-            np.testing.assert_allclose(got[key], expected[key], rtol=1e-10, atol=1e-13)
 
 
 def test_patches_of_the_whole_batch_never_exist(rng):
@@ -156,21 +128,3 @@ def test_wrong_settings_are_refused(rng):
     for channels in ((0, 1), (1, 0)):
         with pytest.raises(ParameterError, match="channels"):
             nn.Conv2D(*channels, 3, rng=rng)
-
-
-def test_wrong_inputs_are_refused_with_the_layers_name(rng):
-    layer = nn.Conv2D(2, 3, 3, rng=rng, name="conv1")
-    for shape in ((4, 8), (4, 8, 8, 3)):
-        with pytest.raises(ShapeError) as caught:
-            layer.forward(np.zeros(shape))
-        assert str(caught.value) == f"conv1: expected x of shape (B, H, W, 2), got {shape}"
-    y, cache = layer.forward(np.zeros((4, 8, 8, 2)))
-    with pytest.raises(ShapeError, match="conv1: expected dy of shape"):
-        layer.param_grads(y[:2], cache)
-
-
-def test_initial_values_have_the_fan_in_of_a_patch(rng):
-    layer = nn.Conv2D(16, 64, 5, rng=rng)
-    W = layer.params["W"]
-    assert W.shape == (5, 5, 16, 64) and W.dtype == np.float32 and not layer.params["b"].any()
-    assert np.abs(W).max() <= 2 / np.sqrt(5 * 5 * 16) * (1 + 1e-6)

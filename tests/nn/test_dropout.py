@@ -18,11 +18,6 @@ def test_devices_drop_the_same(backend):
     np.testing.assert_array_equal(to_host(there), here)
 
 
-def test_rate_0_drops_nothing(rng):
-    x = rng.standard_normal((3, 4))
-    np.testing.assert_array_equal(nn.Dropout(0.0).forward(x, rng=rng)[0], x)
-
-
 def test_wrong_rates_are_refused():
     for rate in (-0.1, 1.0, 1.5, float("nan"), "half"):
         with pytest.raises(ParameterError, match="rate"):

@@ -3,9 +3,8 @@ import math
 
 import pytest
 
-from minidp.privacy import (AdvancedAccountant, BasicAccountant, Composed, Gaussian, JointGaussian,
-                            PerTensorAccountant2016, LossDistributionAccountant, PoissonSampled, Repeated)
-from minidp.privacy.composition import amplified, per_tensor
+from minidp.privacy import AdvancedAccountant, BasicAccountant, Gaussian, LossDistributionAccountant, PoissonSampled
+from minidp.privacy.composition import amplified
 from tests.support.accountants import ledger_of
 
 STEP = PoissonSampled(0.01, Gaussian(4.0))
@@ -17,18 +16,6 @@ STEP = PoissonSampled(0.01, Gaussian(4.0))
 def test_bounds_hold_against_the_certified_interval(accountant, event, steps):
     ledger = ledger_of((event, steps))
     assert accountant.epsilon(ledger, 1e-5).upper >= LossDistributionAccountant().epsilon(ledger, 1e-5).lower
-
-
-def test_2016_charges_each_tensor_apart():
-    joint = PoissonSampled(0.01, JointGaussian((4.0, 3.0)))
-    apart = [PoissonSampled(0.01, Gaussian(4.0)), PoissonSampled(0.01, Gaussian(3.0))]
-    assert per_tensor(joint) == apart
-    assert per_tensor(Composed((joint, Gaussian(7.0)))) == [*apart, Gaussian(7.0)]
-    assert per_tensor(Repeated(joint, 5)) == [Repeated(event, 5) for event in apart]
-    # field.md 5.7, row (1, 4): 3.565 charged, 6.281 true
-    ledger = ledger_of((Gaussian(4.0), 1), (PoissonSampled(0.01, JointGaussian((1.0, 1.0))), 1000))
-    assert PerTensorAccountant2016().epsilon(ledger, 1e-5).upper == pytest.approx(3.565, abs=5e-4)
-    assert PerTensorAccountant2016().kind == "comparison"
 
 
 def test_amplification_does_not_overflow():

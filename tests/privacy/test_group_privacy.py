@@ -15,22 +15,6 @@ def test_group_of_one_is_the_accountant_itself():
     assert group_epsilon(MomentsAccountant(), ledger, 1e-5, 1) == MomentsAccountant().epsilon(ledger, 1e-5)
 
 
-def test_sampled_group_lies_between_one_example_and_the_generic_rule():
-    accountant = LossDistributionAccountant()
-    ledger = ledger_of((STEP, 2000))
-    single = accountant.epsilon(ledger, 1e-5)
-    grouped = group_epsilon(accountant, ledger, 1e-5, 3)
-    bigger = accountant.epsilon(ledger_of((PoissonSampled(1 - 0.99 ** 3, Gaussian(4.0 / 3)), 2000)), 1e-5)
-    assert single.lower <= grouped.lower <= single.upper < grouped.upper <= bigger.upper * (1 + 1e-9)
-
-
-def test_groups_cost_more_the_larger_they_are():
-    ledger = ledger_of((Gaussian(20.0), 1), (STEP, 500))
-    costs = [group_epsilon(RenyiAccountant(), ledger, 1e-5, k).upper for k in (1, 2, 3, 5)]
-    assert costs == sorted(costs) and costs[0] < costs[-1]
-    assert GroupAccountant(RenyiAccountant(), 3).epsilon(ledger, 1e-5).upper == costs[2]
-
-
 @pytest.mark.parametrize("size", [0, -1, 1.5])
 def test_group_size_is_checked(size):
     with pytest.raises(ParameterError, match="group_size"):

@@ -3,7 +3,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from minidp.privacy.pld.fourier import fast_length, spectrum_of
+from minidp.privacy.pld.fourier import spectrum_of
 
 
 @pytest.mark.parametrize("main", [0.2, 0.999999])
@@ -20,8 +20,3 @@ def test_error_bound_holds_in_thirty_digits(main):
                         for m, k in zip(mass, knots))
             assert abs(mpmath.mpc(complex(found[frequency])) - exact) <= error
     assert error < 1e-12
-
-
-@pytest.mark.parametrize("least, length", [(1, 10), (17, 20), (21, 24), (25, 32), (1000, 1024), (1025, 1280)])
-def test_lengths_are_even_products_of_small_primes(least, length):
-    assert fast_length(least) == length

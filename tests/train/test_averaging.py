@@ -26,12 +26,6 @@ def test_descent_is_that_of_the_optimizer_alone():
     assert set(wrapped.slots) == {"velocity", "average"} and wrapped.learning_rate == 0.1
 
 
-def test_nothing_changes_before_the_first_step():
-    params, optimizer = start(), Averaged(SGD(0.1), 0.9)
-    with optimizer.averaged_weights(params):
-        np.testing.assert_array_equal(params["a", "W"], start()["a", "W"])
-
-
 def test_parameters_come_back_after_an_error():
     params, optimizer = start(), Averaged(SGD(0.1), 0.9)
     for step in range(3):

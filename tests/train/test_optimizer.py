@@ -29,21 +29,6 @@ def test_parameters_change_in_place_and_keep_their_dtype(make, backend, rng):
     assert tuple(optimizer.slots) == make.slot_names
 
 
-@optimizers
-def test_a_gradient_or_rate_of_zero_moves_nothing(make, rng):
-    theta = {KEYS[1]: np.array([1.0, 2.0])}
-    make(0.1).update(theta, {KEYS[1]: np.zeros(2)}, 0)
-    make(0.0).update(theta, {KEYS[1]: np.ones(2)}, 0)
-    np.testing.assert_array_equal(theta[KEYS[1]], [1.0, 2.0])
-
-
-@optimizers
-def test_slots_are_not_shared_between_optimizers(make):
-    first, second = make(0.1), make(0.1)
-    first.allocate({KEYS[1]: np.ones(2)})
-    assert second.slots == {}
-
-
 def test_gradients_of_other_parameters_are_refused():
     with pytest.raises(ParameterError, match="expected gradients of"):
         SGD(0.1).update({KEYS[0]: np.zeros(2)}, {KEYS[1]: np.zeros(2)}, 0)

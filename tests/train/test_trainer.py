@@ -4,7 +4,6 @@ import math
 import numpy as np
 import pytest
 
-from minidp.host import memory
 from minidp import nn
 from minidp.host import threads
 from minidp.backend import Backend
@@ -16,10 +15,8 @@ from minidp.privacy import Filter, JointGaussian, Ledger, MomentsAccountant, Nei
 from minidp.streams import Streams
 from minidp.train import SGD, Adam, Progress, Trainer
 from minidp.train import trainer as trainer_module
-from minidp.train.trainer import cache_examples
 from tests.support.guarded import guarded_backend
-from tests.support.training import (CLASSES, EXAMPLES, LOT, SAMPLERS, make_data, make_network, make_plan, make_trainer,
-                                    values)
+from tests.support.training import EXAMPLES, LOT, SAMPLERS, make_data, make_network, make_plan, make_trainer, values
 
 samplers = pytest.mark.parametrize("sampler", SAMPLERS)
 STEP = PoissonSampled(LOT / EXAMPLES, JointGaussian((1.0, 1.0)))
@@ -64,16 +61,6 @@ def test_ledger_covers_every_step_before_it_runs(block_steps, filtered, monkeypa
     assert record.progress == Progress(10, 10)
 
 
-def test_batches_are_such_that_a_cache_holds_them(monkeypatch):
-    """Numbers worked out by hand: 5 + 6 + 6 + 3 an example, 5 * 6 + 6 + 6 * 3 + 3 parameters, of 8 bytes."""
-    monkeypatch.setattr(memory, "BATCH_BYTES", 1000 * 20 * 8 + 7)
-    assert cache_examples(make_network()) == 1000 and cache_examples(make_network(dtype="float32")) == 2000
-    monkeypatch.setattr(memory, "BATCH_BYTES", 0)
-    assert cache_examples(make_network()) == trainer_module.MIN_BATCH
-    monkeypatch.setattr(trainer_module, "MIN_BATCH", 1)
-    assert cache_examples(make_network()) == 4 * 57 // 20  # no smaller than makes the sum over parameters worth it
-
-
 @pytest.mark.parametrize("rows, batch_size, expected", [(3, None, [3, 2, 3]), (10**6, None, [8]), (3, 8, [8]),
                                                         (100, 5, [4, 4])])
 def test_a_lot_is_cut_into_equal_batches_as_asked_for_or_as_a_cache_holds(rows, batch_size, expected, monkeypatch):
@@ -110,14 +97,6 @@ def spread_over(count, monkeypatch):
     monkeypatch.setattr(threads, "_pool", None)
     monkeypatch.setattr(threads, "shards_for", lambda rows: asked.append(rows) or count)
     return asked
-
-
-def test_only_plain_inputs_are_spread(monkeypatch):
-    asked = spread_over(2, monkeypatch)
-    trained(steps=1)
-    assert len(asked) == 1
-    trained(steps=1, backend=guarded_backend(), data=make_data(guarded_backend()))
-    assert len(asked) == 1
 
 
 def test_dropout_does_not_depend_on_batches_or_threads(monkeypatch):
@@ -214,14 +193,6 @@ def test_nothing_private_is_kept_or_returned():
     assert vars(record).keys() == {"progress", "ledger", "stopped"}
     kept = {name for name, value in vars(trainer).items() if "raw" in name or hasattr(value, "shape")}
     assert kept == set() and trainer.optimizer.slots == {}
-
-
-def test_training_learns(rng):
-    x = rng.standard_normal((EXAMPLES, 5))
-    y = x[:, :CLASSES].argmax(axis=1)
-    trainer = make_trainer(steps=200, noise_multiplier=0, clip_norm=10.0)
-    trainer.run(x, y, Streams(1))
-    assert (trainer.network.predict(x).argmax(axis=1) == y).mean() > 0.95
 
 
 @pytest.mark.parametrize("sampler", [FixedSizeSampler(50, 10), ShuffleSampler(50, 10)], ids=["fixed", "shuffle"])
