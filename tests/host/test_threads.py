@@ -29,12 +29,6 @@ def test_results_keep_the_order_of_the_items(count):
 
 
 @side_by_side
-def test_items_run_side_by_side():
-    meeting = threading.Barrier(3, timeout=20)
-    assert len({*threads.map_parallel(lambda _: meeting.wait() is None or threading.get_ident(), range(3))}) == 3
-
-
-@side_by_side
 @pytest.mark.parametrize("bad", [0, 1, 3])
 def test_an_exception_comes_out_after_all_are_done(bad):
     def fail(i):
@@ -78,12 +72,6 @@ def test_a_wrong_number_in_the_environment_is_refused(wanted, monkeypatch):
     monkeypatch.setenv("MINIDP_THREADS", wanted)
     with pytest.raises(ParameterError, match="MINIDP_THREADS"):
         threads.limit.__wrapped__()
-
-
-@side_by_side
-@pytest.mark.parametrize("rows, parts", [(0, 1), (1, 1), (127, 1), (128, 2), (191, 2), (192, 3), (60_000, 3)])
-def test_parts_are_worth_their_hand_over(rows, parts):
-    assert threads.shards_for(rows) == parts
 
 
 @side_by_side

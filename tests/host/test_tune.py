@@ -45,18 +45,8 @@ def after(script, **environment):
     return json.loads(done.stdout)
 
 
-TRAINER = """
-import numpy as np; from minidp import mechanism, nn, train
-network = nn.Sequential([nn.Dense(2, 2, rng=np.random.default_rng(0))], (2,))
-groups = mechanism.flat_group(network.params, 1.0, 1.0)
-plan = mechanism.Plan(mechanism.PoissonSampler(.1), mechanism.Sanitizer(groups), 1, 1)
-train.Trainer(network, nn.SoftmaxCrossEntropy(), train.SGD(.1), plan)
-pass"""
-
-
-@pytest.mark.parametrize("script", ["import minidp", "from minidp import host", TRAINER])
-def test_importing_or_constructing_changes_nothing(script):
-    chosen, described = after(script)
+def test_importing_changes_nothing():
+    chosen, described = after("import minidp; from minidp import nn, train")
     assert chosen is None and described["allocator"] == "default"
 
 

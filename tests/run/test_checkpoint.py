@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from minidp.errors import CheckpointError
-from minidp.privacy import Filter, Ledger, MomentsAccountant
+from minidp.privacy import Filter, MomentsAccountant
 from minidp.streams import Streams
-from minidp.run import load_checkpoint, load_weights, restore_training, save_checkpoint, save_model
+from minidp.run import load_checkpoint, restore_training, save_checkpoint
 from minidp.run.checkpoint import load_arrays, save_arrays
 from minidp.train import OPTIMIZERS, SGD, Adam, Progress
-from tests.support.training import SAMPLERS, make_data, make_network, make_trainer, values
+from tests.support.training import SAMPLERS, make_data, make_trainer, values
 from tests.train.test_trainer import assert_same
 from tests.train.test_trainer_stopping import after
 
@@ -87,13 +87,6 @@ def test_a_filter_goes_on_within_its_budget(tmp_path):
     assert_same(values(whole.network), values(again.network))
 
 
-def test_what_the_caller_stored_comes_back(tmp_path):
-    some_run(tmp_path / "c.npz")
-    _, header = load_checkpoint(tmp_path / "c.npz", CONFIG)
-    assert header["history"] == [{"epoch": 1}] and header["extra"] == {"seconds": 2.5}
-    assert isinstance(header["ledger"], Ledger) and isinstance(header["progress"], Progress)
-
-
 @pytest.mark.parametrize("seed", [None, 1])
 def test_a_checkpoint_holds_nothing_of_the_streams(seed, tmp_path):
     path, trainer, streams = tmp_path / "c.npz", make_trainer(), Streams(seed)
@@ -105,39 +98,25 @@ def test_a_checkpoint_holds_nothing_of_the_streams(seed, tmp_path):
     assert resume(path, make_trainer())["progress"].step == 10
 
 
-def test_a_seeded_checkpoint_of_another_generator_is_refused(tmp_path):
+def test_a_checkpoint_of_another_configuration_or_generator_is_refused(tmp_path):
     path = tmp_path / "c.npz"
     some_run(path)
+    with pytest.raises(CheckpointError, match="another configuration: new was None and is 3, seed was 1 and is None; choose"):
+        load_checkpoint(path, {"lot_size": 8, "new": 3})
     edit(path, lambda arrays, header: header.update(streams={"noise": {"bit_generator": "SFC64"}}))
     with pytest.raises(CheckpointError, match="c.npz: begun with a seed by an earlier version.*start it again in another folder$"):
         load_checkpoint(path, CONFIG)
-
-
-def test_another_configuration_is_refused_with_names_and_values(tmp_path):
-    some_run(tmp_path / "c.npz")
-    with pytest.raises(CheckpointError, match="another configuration: lot_size was 8 and is 9; choose another folder"):
-        load_checkpoint(tmp_path / "c.npz", {**CONFIG, "lot_size": 9})
-    with pytest.raises(CheckpointError, match="new was None and is 3, seed was 1 and is None"):
-        load_checkpoint(tmp_path / "c.npz", {"lot_size": 8, "new": 3})
 
 
 @pytest.mark.parametrize("change, message", [
     (lambda a, h: a.pop("network/dense1.W"), "network/dense1.W is missing"),
     (lambda a, h: a.pop("optimizer/mean/dense2.b"), "optimizer/mean/dense2.b is missing"),
     (lambda a, h: a.update({"network/dense9.W": np.ones(2)}), "network/dense9.W is not expected"),
-    (lambda a, h: a.update({"optimizer/velocity/dense1.W": np.ones(2)}), "optimizer/velocity/dense1.W is not expected"),
-    (lambda a, h: a.update({"other": np.ones(2)}), "other is not expected"),
-    (lambda a, h: a.update({"network/dense1.W": np.ones((6, 5))}),
-     r"expected network/dense1.W of shape \(5, 6\), got \(6, 5\)"),
     (lambda a, h: a.update({"optimizer/square/dense2.b": np.ones(1)}),
      r"expected optimizer/square/dense2.b of shape \(3,\), got \(1,\)"),
     (lambda a, h: a["network/dense2.b"].fill(np.nan), "expected finite floating-point numbers in network/dense2.b"),
-    (lambda a, h: a["optimizer/mean/dense2.b"].fill(np.inf), "floating-point numbers in optimizer/mean/dense2.b"),
-    (lambda a, h: a.update({"network/dense2.b": np.ones(3, int)}), "floating-point numbers in network/dense2.b"),
-    (lambda a, h: h.pop("config"), "damaged"), (lambda a, h: h.update(config=[]), "damaged"),
-    (lambda a, h: h.pop("ledger"), "damaged"), (lambda a, h: h.update(ledger={"format": 1}), "damaged"),
+    (lambda a, h: h.pop("config"), "damaged"), (lambda a, h: h.update(ledger={"format": 1}), "damaged"),
     (lambda a, h: h.update(progress=[5, 3]), "expected charged=3 to be an integer of at least 5"),
-    (lambda a, h: h.update(progress=[-1, 3]), "expected step=-1"),
     (lambda a, h: h.update(progress=["1", 3]), "expected step='1'"), (lambda a, h: h.update(progress=3), "damaged"),
     (lambda a, h: h.update(kind="model"), "expected a checkpoint, got a model"),
     (lambda a, h: h.update(format=2), "expected format 1")])
@@ -149,40 +128,13 @@ def test_what_does_not_fit_is_refused_with_its_name(change, message, tmp_path):
     before = values(again.network)
     with pytest.raises(CheckpointError, match=message):
         resume(path, again)
-    if "generators" not in message:
-        assert_same(before, values(again.network))  # checked before anything was changed
+    assert_same(before, values(again.network))  # checked before anything was changed
 
 
 def test_a_checkpoint_of_more_precision_is_refused(tmp_path):
     some_run(tmp_path / "c.npz")
     with pytest.raises(CheckpointError, match="expected network/dense1.W of dtype float32, got float64"):
         resume(tmp_path / "c.npz", make_trainer(optimizer=Adam(0.05), dtype="float32"))
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(CheckpointError, match=r"nothing.npz: no such file"):
-        load_checkpoint(tmp_path / "nothing.npz", CONFIG)
-
-
-def test_damage_anywhere_is_refused_or_harmless(tmp_path):
-    """Bytes all over the file: either a CheckpointError, or (dates, permissions) the same contents."""
-    path, network, other = tmp_path / "m.npz", make_network(), make_network()
-    save_model(path, network, {"accuracy": 0.9})
-    data, refused = path.read_bytes(), 0
-    for place in range(0, len(data), 3):
-        path.write_bytes(data[:place] + bytes([data[place] ^ (1 << place % 8)]) + data[place + 1 :])
-        try:
-            about = load_weights(path, other)
-        except CheckpointError:
-            refused += 1
-        else:
-            assert about == {"accuracy": 0.9}
-        assert_same(values(network), values(other))
-    assert refused > len(data) / 6
-    for length in range(0, len(data), 17):
-        path.write_bytes(data[:length])
-        with pytest.raises(CheckpointError, match="m.npz: not a file that minidp wrote, or damaged"):
-            load_arrays(path)
 
 
 class Harmful:
@@ -210,36 +162,21 @@ def header():
 
 
 @pytest.mark.parametrize("write", [
-    lambda file: npz(file, header_npy=header(), note_txt="text"), lambda file: npz(file, header_npy=header(), W_npy=b""),
+    lambda file: npz(file, header_npy=header(), note_txt="text"),
     lambda file: npz(file, header_npy=header(), W_npy=npy(f"({10**30},)")),
-    lambda file: npz(file, header_npy=header(), W_npy=npy("(" * 60)), lambda file: npz(file, header_npy=npy("(1,)")),
+    lambda file: npz(file, header_npy=header(), W_npy=npy("(" * 60)),
     lambda file: np.savez(file, header='{"format": 1' + "0" * 5000 + "}"),
-    lambda file: np.savez(file, header=np.array([Harmful()], dtype=object)),
     lambda file: np.savez(file, header='{"format": 1}', W=np.array([Harmful()], dtype=object)),
     lambda file: np.save(file, np.array([Harmful()], dtype=object)), lambda file: pickle.dump(Harmful(), file),
     lambda file: np.save(file, np.ones(3)), lambda file: np.savez(file, W=np.ones(3)),
-    lambda file: np.savez(file, header="[1, 2]"), lambda file: np.savez(file, header="no JSON"),
-    lambda file: np.savez(file, header="[" * 100_000), lambda file: file.write(b"text")],
-    ids=["member of text", "empty member", "huge shape", "deep shape", "short header", "long number", "object header",
-         "object array", "object npy", "pickle", "npy", "no header", "list", "no JSON", "deep", "text"])
+    lambda file: np.savez(file, header="[1, 2]"), lambda file: np.savez(file, header="[" * 100_000)],
+    ids=["text", "huge shape", "deep shape", "long number", "object array", "object npy", "pickle", "npy", "no header", "list", "deep"])
 def test_other_files_are_refused_and_nothing_is_unpickled(write, tmp_path):
     path = tmp_path / "c.npz"
     with open(path, "wb") as file:
         write(file)
     with pytest.raises(CheckpointError, match="c.npz"):
         load_arrays(path)
-
-
-def test_models_go_out_and_come_back(backend, tmp_path):
-    network, other = make_network(backend, "float32"), make_network(backend, "float32")
-    for array in other.params.values():
-        array.fill(0)
-    save_model(tmp_path / "m.npz", network, {"accuracy": 0.9, "epsilon": "inf"})
-    assert load_weights(tmp_path / "m.npz", other) == {"accuracy": 0.9, "epsilon": "inf"}
-    assert_same(values(network), values(other))
-    some_run(tmp_path / "c.npz")
-    with pytest.raises(CheckpointError, match="expected a model, got a checkpoint"):
-        load_weights(tmp_path / "c.npz", other)
 
 
 def test_a_failed_write_leaves_the_last_checkpoint(tmp_path, monkeypatch):

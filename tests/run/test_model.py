@@ -43,21 +43,6 @@ class Settled(Forgets):  # says where
         return {"size": self.numbers}
 
 
-class Doubles(Bent):  # keeps another number than it was given under the argument's name
-    def __init__(self, power):
-        super().__init__(3, 2 * power)
-
-
-class Block(nn.Layer):  # made of another layer, whose arrays are its own
-    def __init__(self, outputs, *, rng, dtype="float32"):
-        super().__init__()
-        self.outputs, self.inner = outputs, nn.Dense(3, outputs, rng=rng, dtype=dtype)
-        self.params, self.shape_of_y = self.inner.params, self.inner.output_shape
-
-    def compute_y(self, x, rng):
-        return self.inner.forward(x)
-
-
 class Tanh(nn.Tanh):  # has the name of one of minidp's
     def compute_y(self, x, rng):
         return -super().compute_y(x, rng)[0], x
@@ -122,12 +107,6 @@ def test_a_model_comes_back_with_all_that_it_knows_in_another_process_too(rng, t
         np.testing.assert_array_equal(there["p"], model.predict_proba(x))
 
 
-@pytest.mark.parametrize("classes", [[3, 1], [True, False], [0.5, -1.0], ["a", "ü"], np.array([7, 250], np.uint8)])
-def test_classes_of_every_kind_come_back(classes, tmp_path):
-    found = again(tmp_path, some_model(), classes=classes).predict(np.zeros((1, 3)))
-    assert found[0] in list(classes) and found.dtype.kind == np.asarray(classes).dtype.kind.replace("u", "i")
-
-
 def test_probabilities_are_float64_and_sum_to_one(rng):
     model, x = Model(network_of(dense()), [0, 1]), rng.uniform(-1, 1, (50, 3)) * 1e4
     found = model.predict_proba(x)
@@ -184,19 +163,18 @@ def test_classes_and_bounds_that_do_not_fit_are_refused(message, more):
 
 @pytest.mark.parametrize("network", [
     network_of(Bent(3, 2), dense()), network_of(Settled(3)), network_of(Tanh()),
-    Halved([Block(2, rng=np.random.default_rng(0), dtype="float64")], (3,)), Halved([Block(2, rng=None)], (3,))])
+    Halved([Bent(3, 1)], (3,))])
 def test_classes_of_ones_own_come_back_where_they_are_passed(network, rng, tmp_path):
-    own, x = {each.__name__: each for each in (Bent, Settled, Tanh, Halved, Block)}, np.ones((1, 3), "float32")
+    own, x = {each.__name__: each for each in (Bent, Settled, Tanh, Halved)}, np.ones((1, 3), "float32")
     np.testing.assert_array_equal(again(tmp_path, network, own).network.predict(x), network.predict(x))
     with pytest.raises(CheckpointError, match="is none of minidp's layers; pass yours to load_model"):
         load_model(tmp_path / "m.npz")
     with pytest.raises(CheckpointError, match="is no nn.Layer with a name that is printable"):
-        load_model(tmp_path / "m.npz", {**own, type(network.layers[0]).__name__: lambda *given, **more: "nothing"})
+        load_model(tmp_path / "m.npz", {name: lambda *given, **more: "nothing" for name in own})
 
 
 @pytest.mark.parametrize("network, message", [
     (network_of(Forgets(3)), r"layer1: a model file cannot hold Forgets: .* no attribute size, an argument of Forgets"),
-    (network_of(Doubles(1)), "settings {'power': 2} are {'power': 4}; give a layer's class a method settings"),
     *[(network_of(Bent(3, power)), "cannot hold Bent") for power in (lambda x: x, float("inf"), np.arange(3))],
     (network_of(Bent(3, 1), type("Bent", (Bent,), {})(3, 1)), "two classes have the name Bent"),
     (Needs(nn.ReLU()), "cannot hold Needs: .* the network's class has to be an nn.Sequential")])
@@ -275,19 +253,18 @@ def test_edits_of_the_header_are_refused_in_one_line(example, data):
 
 def test_bytes_changed_and_cut_are_refused_or_harmless(example):
     path, cut = example[0], example[0].with_name("cut.npz")
-    content, before = path.read_bytes(), load_model(path)
+    content, kept = path.read_bytes(), load_model(path).network.state()
     for place in range(0, len(content), 11):
         cut.write_bytes(content[:place] + bytes([content[place] ^ (1 << place % 8)]) + content[place + 1 :])
         found = refused_or_whole(cut)
-        assert found is None or repr(found) == repr(before)
+        assert found is None or all(np.array_equal(array, found.network.state()[name]) for name, array in kept.items())
         cut.write_bytes(content[:place])
         assert refused_or_whole(cut) is None
 
 
 @pytest.mark.parametrize("kind, setting", [
     ("Dense", {"inputs": 10**9}), ("Dense", {"inputs": 10**9, "outputs": 10**9}), ("Dense", {"outputs": 2**40}),
-    ("Conv2D", {"out_channels": 10**12}), ("Conv2D", {"kernel": [10**6] * 2}), ("Conv2D", {"padding": 10**6}),
-    ("GroupNorm", {"channels": 10**11}), ("LayerNorm", {"shape": [10**6] * 2}), ("LayerNorm", {"shape": [2**40] * 3})])
+    ("Conv2D", {"out_channels": 10**12}), ("GroupNorm", {"channels": 10**11}), ("LayerNorm", {"shape": [2**40] * 3})])
 def test_huge_sizes_are_refused_before_they_take_memory(kind, setting, example, monkeypatch):
     path = crafted(example, lambda header: next(
         row for row in header["architecture"]["layers"] if row["class"] == f"nn.{kind}")["settings"].update(setting))

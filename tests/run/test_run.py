@@ -275,24 +275,16 @@ def test_damaged_files_are_refused(tmp_path, spoil, error):
         train(tmp_path / "run")
 
 
-@pytest.mark.parametrize("change", [
-    lambda header: header.update(history=[1]), lambda header: header["history"].append({"step": "x"}),
-    lambda header: header.update(extra=[]), lambda header: header["extra"].update(seconds=["x", 1])])
-def test_a_checkpoint_that_no_run_wrote_is_refused(tmp_path, change):
+@pytest.mark.parametrize("change, message", [
+    (lambda arrays, header: header["history"].append({"step": "x"}), "checkpoint.npz: damaged"),
+    (lambda arrays, header: header.update(extra=[]), "checkpoint.npz: damaged"),
+    (lambda arrays, header: arrays.pop("release/mean"), "release/mean is missing")])
+def test_a_checkpoint_that_no_run_wrote_is_refused(tmp_path, change, message):
     train(tmp_path / "run", stop=interrupt)
     arrays, header = load_arrays(tmp_path / "run" / "checkpoint.npz")
-    change(header)
+    change(arrays, header)
     save_arrays(tmp_path / "run" / "checkpoint.npz", arrays, header)
-    with pytest.raises(CheckpointError, match="checkpoint.npz: damaged"):
-        train(tmp_path / "run")
-
-
-def test_a_checkpoint_without_a_release_is_refused(tmp_path):
-    train(tmp_path / "run", stop=interrupt)
-    arrays, header = load_arrays(tmp_path / "run" / "checkpoint.npz")
-    del arrays["release/mean"]
-    save_arrays(tmp_path / "run" / "checkpoint.npz", arrays, header)
-    with pytest.raises(CheckpointError, match="release/mean is missing"):
+    with pytest.raises(CheckpointError, match=message):
         train(tmp_path / "run")
 
 

@@ -28,38 +28,24 @@ def test_arrays_come_and_go_as_copies_and_stay_where_they_are(x):
 REFUSED = {
     "conversion": np.asarray,
     "numpy function": lambda x: np.concatenate([x, x]),
-    "numpy ufunc's method": np.add.reduce,
-    "scipy-like ufunc": lambda x: np.frompyfunc(abs, 1, 1)(x),
-    "memoryview": memoryview,
     "float": lambda x: float(x[0, 0]),
     "if": lambda x: "yes" if (x > 0).any() else "no",
-    "index": lambda x: operator.index(x[0, 0]),
-    "item": lambda x: x[0, 0].item(),
     "iteration": list,
     "+ host": lambda x: x + HOST,
     "host +": lambda x: HOST + x,
     "+= host": lambda x: operator.iadd(x, HOST),
-    "host +=": lambda x: operator.iadd(HOST.copy(), x),
     "+ list": lambda x: x + [1.0, 2.0, 3.0],
-    "function of list": lambda x: xp.maximum(x, [0.0, 1.0, 2.0]),
     "function of both": lambda x: xp.einsum("ij,ij->", x, HOST),
     "host in a list": lambda x: xp.concatenate([x, HOST]),
-    "function of host": lambda x: xp.sum(HOST),
     "ufunc out= host": lambda x: xp.exp(x, out=np.empty((2, 3))),
-    "method out= host": lambda x: x.sum(axis=0, out=np.empty(3)),
     "function's unknown keyword": lambda x: xp.max(x, axis=1, initial=0.0),
     "ufunc's unknown keyword": lambda x: xp.divide(x, x, where=x > 0),
-    "method's unknown keyword": lambda x: x.sum(where=x > 0),
     "index host integers": lambda x: x[np.array([0, 1])],
     "take host": lambda x: x.take(np.array([0, 1]), axis=0),
-    "set host index": lambda x: x.__setitem__(np.array([0]), 1.0),
     "set host value": lambda x: x.__setitem__(slice(None), HOST),
-    "set list value": lambda x: x.__setitem__(0, [1.0, 2.0, 3.0]),
     "host set": lambda x: HOST.copy().__setitem__(slice(None), x),
     "host indexed by it": lambda x: np.arange(9)[xp.asarray([0, 1])],
     "object dtype": lambda x: xp.asarray([None, "a"], dtype=object),
-    "foreign byte order": lambda x: xp.asarray(np.zeros(3, dtype=">i4")),
-    "list of arrays": lambda x: xp.asarray([x, x]),
 }
 
 
@@ -70,11 +56,6 @@ def test_refused(use, x):
     if not isinstance(caught.value, GuardError):
         # NumPy's or Python's own refusal, before the guard is asked; CuPy arrays get the same
         assert "GuardedArray" in str(caught.value) or "indices" in str(caught.value)
-
-
-def test_names_cupy_does_not_share_are_missing():
-    with pytest.raises(AttributeError, match="guarded_xp.errstate"):
-        xp.errstate
 
 
 def test_allow_sync_permits_scalars_for_a_block_only(x):
