@@ -37,7 +37,8 @@ def _compare(args, given):
     if known or args.json:
         rows = {name: {**bound.to_json(), "kind": kind, "note": note} for name, (bound, kind, note) in found.items()}
         show(args, {**given, "quote": row_to_quote(found, worthless), "accountants": rows, "ledger": ledger.to_json()},
-             [title, *table(found, args.command, worthless)])
+             [f"{title}, " + ", ".join(f"{name} {value:g}" for name, value in given.items()),
+              *table(found, args.command, worthless)])
     if not known:
         raise UnsupportedEventError(f"no accountant asked has a bound: {next(iter(found.values()))[2]}")
     if min(known) >= worthless:

@@ -18,13 +18,15 @@ def verify(parser):
 
 def _verify(args):
     from ..audit import html
+    from ..run.verify import UNFINISHED
     from ..run.verify import verify as verify_folder
 
     check_new(args, args.html)
     findings, bounds, result = report = verify_folder(Path(args.run))
     failed = len(report.failed)
     text = (f"{len(findings)} questions, {failed} mismatches: "
-            + ("do not rely on this run's epsilon." if failed else
+            + ("go on with the run, or count what is charged as spent." if findings[0].question == UNFINISHED else
+               "do not rely on this run's epsilon." if failed else
                "the run's files agree with each other and with the accountants.")
             + " This run is seeded: it can be repeated, and must not be released." * bool(result.get("reproducible")))
     lines = [*(table(bounds, f"epsilon at delta {result['delta']:g}") if bounds else ()),

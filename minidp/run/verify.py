@@ -11,6 +11,8 @@ from ..privacy.catalogue import ACCOUNTANTS, all_bounds
 from .folder import CONFIG, FILES, KEY, LEDGER, MANIFEST, RESULT, fingerprint
 from .questions import Files, Finding
 
+UNFINISHED = "Is the run finished?"
+
 
 class Report(NamedTuple):
     """findings; accountants: {name: (Bound, kind, note)}; result: what result.json holds, or {}."""
@@ -36,7 +38,7 @@ def verify(folder: StrPath) -> Report:
     if not (folder / LEDGER).is_file():
         raise DataError(f"{folder / LEDGER}: no such file; name the folder of a run")
     if not (folder / RESULT).is_file() and not (folder / MANIFEST).is_file():
-        return Report([Finding("Is the run finished?", _so_far(folder, Ledger.load(folder / LEDGER)), False)], {}, {})
+        return Report([Finding(UNFINISHED, _so_far(folder, Ledger.load(folder / LEDGER)), False)], {}, {})
     try:
         sealed.append(_seal(folder))
         run: Any = Files(folder)
