@@ -102,7 +102,7 @@ def test_the_table_marks_the_smallest_bound_as_the_row_to_quote_on_its_safe_side
     assert found[record["quote"]] == min(found.values()) and list(found) == BOUNDS
     lines = run(*EPSILON, *RUN).splitlines()
     (marked,) = [line for line in lines if line.endswith("<- quote this")]
-    assert lines[0] == "sigma 4, sampling probability 0.01, 10000 steps, add_remove"
+    assert lines[0] == "sigma 4, sampling probability 0.01, 10000 steps, add_remove, delta 1e-05"
     assert len(lines) == 2 + len(BOUNDS) and lines[2].startswith("moments") and "1.25857" in lines[2]
     name, lower, _, upper = marked.split()[:4]
     exact = record["accountants"][name]
