@@ -2,7 +2,7 @@
 import pytest
 
 from minidp.cli import user_errors
-from minidp.errors import DataError
+from minidp.errors import BudgetExceededError, DataError
 
 
 @pytest.mark.parametrize("error, line", [
@@ -30,3 +30,7 @@ def test_interrupt_says_what_was_saved_and_exits_130(capsys):
         raise KeyboardInterrupt
     assert exit.value.code == 130
     assert capsys.readouterr().err.strip() == "interrupted; step 400 is in runs/x; go on with --resume"
+
+
+def test_code_that_catches_value_errors_around_training_does_not_swallow_the_end_of_the_budget():
+    assert not issubclass(BudgetExceededError, (ValueError, TypeError, ArithmeticError))

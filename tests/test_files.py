@@ -1,3 +1,5 @@
+"""Files are whole or not written, and JSON of results has strict types."""
+import math
 import os
 import signal
 import subprocess
@@ -5,9 +7,12 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from minidp.files import atomic_write
+from minidp.errors import CheckpointError, DataError
+from minidp.files import atomic_write, jsonable, read_json
+from minidp.privacy import Bound, NeighbouringRelation
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -61,3 +66,28 @@ def test_symbolic_link_is_written_through(tmp_path):
         file.write("new")
     assert link.is_symlink()
     assert target.read_text() == "new"
+
+
+def test_everything_a_result_holds_has_a_json_form():
+    value = {"a": np.float32(0.5), "b": np.arange(3), "c": Bound(None, math.inf, math.inf), "d": (1, [True, None]),
+             "e": Path("x") / "y", "f": NeighbouringRelation.ADD_REMOVE, 7: np.int64(3), "h": np.array([-np.inf])}
+    assert jsonable(value) == {
+        "a": 0.5, "b": [0, 1, 2], "c": {"lower": None, "estimate": "inf", "upper": "inf"}, "d": [1, [True, None]],
+        "e": os.path.join("x", "y"), "f": "add_remove", "7": 3, "h": ["-inf"],
+    }
+
+
+@pytest.mark.parametrize("nan", [float("nan"), np.float32("nan"), np.array([[np.nan]])])
+def test_nan_is_refused_and_its_place_named(nan):
+    with pytest.raises(ValueError, match=r"result\.curve\[1\]"):
+        jsonable({"curve": [0.0, nan]})
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "[" * 100_000, "\xff", '{"a": NaN'], ids=range(6))
+def test_what_is_not_a_json_object_is_refused_with_the_file_s_name(tmp_path, text):
+    path = tmp_path / "config.json"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(CheckpointError, match="config.json: damaged"):
+        read_json(path, CheckpointError)
+    with pytest.raises(DataError, match="absent.json: no such file"):
+        read_json(tmp_path / "absent.json")

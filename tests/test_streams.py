@@ -99,11 +99,6 @@ def test_unseeded_streams_are_neither_copied_nor_pickled(copied, part):
         copied(part(Streams()))
 
 
-def test_seeded_streams_survive_copies_and_pickles():
-    for found in (copy.deepcopy(Streams(4)), pickle.loads(pickle.dumps(Streams(4)))):
-        assert draws(found) == draws(Streams(4))
-
-
 def test_no_key_is_printed():
     streams = Streams()
     key = streams.noise._key.words()

@@ -32,8 +32,6 @@ def test_numbers_in_their_range_pass_and_others_do_not(name):
 
 
 @pytest.mark.parametrize("check, message", [
-    (lambda: validate.probability(sampling_probability=1.2), "expected sampling_probability=1.2 in [0, 1]"),
-    (lambda: validate.positive(clip_norm=0), "expected clip_norm=0 in (0, inf]"),
     (lambda: validate.positive_finite(scale=math.inf), "expected scale=inf in (0, inf)"),
     (lambda: validate.in_range(0, 1, open_low=True, open_high=True, delta=1.0), "expected delta=1.0 in (0, 1)"),
     (lambda: validate.probability(good=0.5, bad=2), "expected bad=2 in [0, 1]"),
@@ -66,6 +64,6 @@ def test_integers_beyond_float64_are_refused_in_few_words():
     for value in (-1, 1.0, True, "1", None, math.nan):
         with pytest.raises(ParameterError, match="to be an integer of at least 0"):
             validate.count(steps=value)
-    validate.count(0, 2 ** 128 - 1, seed=np.int64(3))
+    validate.count(0, 2 ** 128 - 1, seed=2 ** 128 - 1, steps=np.int64(3))
     with pytest.raises(ParameterError, match="hidden=10000000000000000000000000 to be an integer of at most 1099511627776"):
         validate.count(hidden=10 ** 25)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minidp.data import cifar, load_cifar10, load_cifar100, load_public
-from minidp.errors import DataError, DataUnavailableError, ParameterError
+from minidp.errors import DataError, ParameterError
 from tests.support.refused import refused
 
 
@@ -82,27 +82,6 @@ def test_archive(tmp_path, tiny10, itself):
     path = write(tmp_path / "d", {"cifar-10-binary.tar.gz": archive}) / "cifar-10-binary.tar.gz"
     check(load_cifar10(path if itself else path.parent), files, verified=True)
     assert list(path.parent.iterdir()) == [path]
-
-
-def test_environment_variable_then_cache_then_download(tmp_path, tiny10, cache, mirror, monkeypatch):
-    files, archive = tiny10
-    monkeypatch.setattr(cifar, "MIRRORS", (mirror.url,))
-    monkeypatch.setenv("MINIDP_DATA", str(write(tmp_path / "e" / "cifar-10-batches-bin", files).parent))
-    check(load_cifar10(), files, verified=False)
-    monkeypatch.setenv("MINIDP_DATA", str(tmp_path / "nothing"))
-    mirror.answers = {"/cifar-10-binary.tar.gz": archive}
-    check(load_cifar10(progress=False), files, verified=True)
-    check(load_cifar10(), files, verified=True)
-    assert mirror.asked == ["/cifar-10-binary.tar.gz"]
-
-
-def test_nowhere_to_be_had(tmp_path, tiny10, cache, dead_url, monkeypatch):
-    monkeypatch.setattr(cifar, "MIRRORS", (dead_url,))
-    monkeypatch.setenv("MINIDP_DATA", str(tmp_path))
-    for download in (True, False):
-        with refused(DataUnavailableError, str(tmp_path), dead_url, "put cifar-10-binary.tar.gz") as raised:
-            load_cifar10(download=download)
-        assert ("Connection refused" in str(raised.value)) == download
 
 
 def change(name, raw):

@@ -5,7 +5,8 @@ DIGITS = ("--smoke", "--quiet", "--dataset", "strokes")
 WRONG = {
     ("mnist_pca.py", *DIGITS): [
         (("--lot-size", 700), "lot_size=700"), (("--delta", 1), "delta=1.0"), (("--clip-norm", "nan"), "clip_norm=nan"),
-        (("--noise-multiplier", -1), "noise_multiplier=-1.0"), (("--target-epsilon", 0), "target_epsilon=0.0"), (("--target-epsilon", 1, "--epochs", 2), "not allowed with"),
+        (("--noise-multiplier", -1), "noise_multiplier=-1.0"), (("--target-epsilon", 0), "target_epsilon=0.0"),
+        (("--target-epsilon", 1, "--epochs", 2), "not allowed with"),
         (("--steps", 0), "steps=0"), (("--target-epsilon", 1, "--noise", "small"), "before the first step"),
         (("--target-epsilon", 0.5, "--projection", "none", "--noise", "small"), "not one lot fits"),
         (("--target-epsilon", 1, "--baseline"), "needs noise"), (("--pca-dim", 900), "pca_dim=900"),
@@ -20,7 +21,8 @@ WRONG = {
         (("--watch-norms", "--final-noise-multiplier", 3), "--watch-norms goes with constant noise"),
         (("--stages", 1), "stages=1")],
     ("mnist_best.py", *DIGITS): [
-        (("--held-out", 600), "held_out=600 to be below the 600 training images"), (("--target-epsilon", 1e-3), "before the first step, above the target"),
+        (("--held-out", 600), "held_out=600 to be below the 600 training images"),
+        (("--target-epsilon", 1e-3), "before the first step, above the target"),
         (("--baseline", "--mean-noise-multiplier", 1), "no noise"),
         (("--mean-noise-multiplier", 0, "--target-epsilon", 1), "needs noise")],
     ("mnist_audit.py", "--audit-canaries", 10, *DIGITS): [

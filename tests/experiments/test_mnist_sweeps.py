@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 from common import sweep_sentences
-from common.sweep_figures import BUDGETS, panels, spending
-from common.sweep_sentences import CLAIMS, SENTENCES
-from common.sweeps import NO_LOT
+from common.sweep_figures import BUDGETS, spending
+from common.sweep_sentences import CLAIMS
 
 from minidp.privacy import Gaussian, JointGaussian, Ledger, LossDistributionAccountant, PoissonSampled
 
@@ -75,37 +74,6 @@ def test_figure_4_reads_each_run_at_the_last_epoch_that_the_pair_allows(monkeypa
     assert pairs[0.25, 1e-5]["test_accuracy"] is None
     assert pairs[0.5, 1e-2]["test_accuracy"] == pytest.approx(best - 0.1) and pairs[0.5, 1e-2]["steps"] == 200
     assert pairs[1.0, 1e-5]["name"] == points[-1].name and pairs[1.0, 1e-5]["test_accuracy"] == pytest.approx(best)
-
-
-def test_a_point_without_a_lot_is_shown_as_such(tmp_path, drawn):
-    figure = panels("f")
-    none = {"stopped": NO_LOT, "reason": "not one lot fits", "steps": 0}
-    runs = {point.name: [none if point.name == "noise-multiplier-1" else result(0.9)] for point in figure.points(False)}
-    summary = {**figure.summary(runs, False), "seeds": [1], "dataset": "mnist"}
-    points = {point["x"]: point for point in summary["panels"]["f"]["points"]}
-    assert points[1]["steps"] == 0 and points[1]["reason"] == "not one lot fits" and "test_accuracy" not in points[1]
-    assert points[4]["name"] == "noise-medium" and points[16]["test_accuracy"] == 0.9
-    figure.draw(tmp_path / "panel.png", summary)
-    assert any(text.get_text() == "no lot left" for text in drawn[0].axes[0].texts)
-
-
-def all_runs(accuracy, **others):
-    """{name: runs} of every point of the sentences."""
-    return {point.name: [result(accuracy.get(point.name, 0.949))] for point in SENTENCES.points(False)} | others
-
-
-def test_claims_whose_runs_are_missing_are_named_with_the_reason():
-    none = {"stopped": NO_LOT, "reason": "not one lot fits", "steps": 0}
-    diverged = {**result(0.1), "median_norms_not_private": {"dense1": [None, None], "dense2": [3.0, None]}}
-    runs = all_runs({}, **{"noise-multiplier-1": [none], "watched-norms": [diverged]})
-    del runs["projection-random"]
-    summary = SENTENCES.summary(runs, False)
-    why = summary["not_measured"]
-    assert why["random_projection"] == "projection-random has not been run"
-    assert why["noise_level_spread"] == "noise-multiplier-1: no lot left"
-    assert why["median_norm_hidden_not_private"] == "watched-norms: no finite norm of dense1"
-    assert summary["quantities"]["median_norm_softmax_not_private"] == 3.0
-    assert all(summary["quantities"][name] is None for name in why)
 
 
 def test_what_is_measured_and_what_is_expected_bear_the_same_names():

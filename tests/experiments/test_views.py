@@ -56,16 +56,13 @@ def test_another_network_image_or_count_has_another_file(images):
     assert name() == name() and len({name(), name(changed), name(seed=4), name(count=3), name(device="gpu")}) == 5
 
 
-@pytest.mark.parametrize("damage", ["cut", "shape", "text"])
-def test_a_damaged_file_is_named(damage, images, tmp_path):
+def test_a_damaged_file_is_named(images, tmp_path):
     file = tmp_path / "features.npy"
     make(images, file)
-    if damage == "shape":
-        np.save(file, np.zeros(3, np.float16))
-    else:
-        file.write_bytes(file.read_bytes()[:1000] if damage == "cut" else b"hello")
-    with pytest.raises(DataError, match="features.npy.*delete it"):
-        make(images, file)
+    for damaged in (file.read_bytes()[:1000], b"hello"):
+        file.write_bytes(damaged)
+        with pytest.raises(DataError, match="features.npy.*delete it"):
+            make(images, file)
 
 
 def test_a_disk_that_takes_nothing_costs_only_a_notice(images, tmp_path, capsys):

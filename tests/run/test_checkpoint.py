@@ -12,7 +12,7 @@ from minidp.privacy import Filter, MomentsAccountant
 from minidp.streams import Streams
 from minidp.run import load_checkpoint, restore_training, save_checkpoint
 from minidp.run.checkpoint import load_arrays, save_arrays
-from minidp.train import OPTIMIZERS, SGD, Adam, Progress
+from minidp.train import OPTIMIZERS, Adam
 from tests.support.training import SAMPLERS, make_data, make_trainer, values
 from tests.train.test_trainer import assert_same
 from tests.train.test_trainer_stopping import after
@@ -101,7 +101,7 @@ def test_a_checkpoint_holds_nothing_of_the_streams(seed, tmp_path):
 def test_a_checkpoint_of_another_configuration_or_generator_is_refused(tmp_path):
     path = tmp_path / "c.npz"
     some_run(path)
-    with pytest.raises(CheckpointError, match="another configuration: new was None and is 3, seed was 1 and is None; choose"):
+    with pytest.raises(CheckpointError, match="configuration: new was None and is 3, seed was 1 and is None; choose"):
         load_checkpoint(path, {"lot_size": 8, "new": 3})
     edit(path, lambda arrays, header: header.update(streams={"noise": {"bit_generator": "SFC64"}}))
     with pytest.raises(CheckpointError, match="c.npz: begun with a seed by an earlier version.*start it again in another folder$"):
@@ -170,31 +170,10 @@ def header():
     lambda file: np.save(file, np.array([Harmful()], dtype=object)), lambda file: pickle.dump(Harmful(), file),
     lambda file: np.save(file, np.ones(3)), lambda file: np.savez(file, W=np.ones(3)),
     lambda file: np.savez(file, header="[1, 2]"), lambda file: np.savez(file, header="[" * 100_000)],
-    ids=["text", "huge shape", "deep shape", "long number", "object array", "object npy", "pickle", "npy", "no header", "list", "deep"])
+    ids=range(11))
 def test_other_files_are_refused_and_nothing_is_unpickled(write, tmp_path):
     path = tmp_path / "c.npz"
     with open(path, "wb") as file:
         write(file)
     with pytest.raises(CheckpointError, match="c.npz"):
         load_arrays(path)
-
-
-def test_a_failed_write_leaves_the_last_checkpoint(tmp_path, monkeypatch):
-    path = tmp_path / "c.npz"
-    trainer = some_run(path)
-    before = path.read_bytes()
-
-    def fail(file, **arrays):
-        file.write(b"half of it")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(np, "savez", fail)
-    with pytest.raises(OSError, match="disk full"):
-        save(path, trainer, trainer.run(*make_data(), Streams(1), progress=Progress(10, 10)))
-    assert path.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["c.npz"]
-
-
-def test_a_checkpoint_from_before_the_first_step(tmp_path):
-    path, first = tmp_path / "c.npz", make_trainer(optimizer=SGD(0.1))
-    save_checkpoint(path, first.network, first.optimizer, first.ledger, Progress(), CONFIG, [])
-    assert resume(path, make_trainer(optimizer=SGD(0.1)))["progress"] == Progress()

@@ -6,7 +6,6 @@ import signal
 import numpy as np
 import pytest
 
-from minidp import nn
 from minidp.__main__ import main
 from minidp.errors import BudgetExceededError, CheckpointError, DataError, NoiseReuseError, ParameterError
 from minidp.mechanism import ShuffleSampler
@@ -117,14 +116,6 @@ def test_charges_of_attempts_without_a_checkpoint_are_told_apart(tmp_path):
     assert not verify(tmp_path / "run").failed
 
 
-def test_the_result_names_generator_and_grids(tmp_path):
-    """Noise of standard deviation 4: multiples of 2^2 over 2^20."""
-    result = train(tmp_path / "run")
-    assert result["generator"] == "chacha20" and [group["grid"] for group in result["settings"]["clip_groups"]] == [2.0**-18] * 2
-    statement = (tmp_path / "run" / "privacy.md").read_text()
-    assert statement.count("rounded to multiples of 2^-18") == 2 and "the known attacks on the last bits of noise find nothing" in statement
-
-
 def test_a_run_of_another_generator_or_seed_is_not_gone_on_with(tmp_path):
     train(tmp_path / "run", 1, stop=interrupt)
     with pytest.raises(CheckpointError, match="seed was 1 and is 2"):
@@ -208,15 +199,6 @@ def test_a_target_is_kept_and_one_that_nothing_fits_into_leaves_nothing(tmp_path
     with pytest.raises(BudgetExceededError, match="not one lot fits"):
         make_run(tmp_path / "none", epsilon=0.1)
     assert not (tmp_path / "none").exists()
-
-
-def test_a_regression_is_told_of_by_r2_and_verified(tmp_path, capsys):
-    x, _, x_test, _ = make_arrays()
-    run = make_run(tmp_path / "a", loss=nn.SquaredError())
-    result = run.train(x.tolist(), x[:, :3].copy(), x_test, x_test[:, :3].copy())
-    assert result["test_accuracy"] is None is result["train_accuracy"] and result["test_r2"] < 1
-    assert f"R2 of the test set: {result['test_r2']:.4f}" in run.summary()
-    assert main(["verify", str(tmp_path / "a")]) == 0 and "Is the test R2 the last one measured?" in capsys.readouterr().out
 
 
 def test_a_divisor_that_is_not_q_times_the_public_size_is_refused(tmp_path):

@@ -37,11 +37,3 @@ def test_a_broken_implementation_that_nobody_notices_is_a_failure(monkeypatch, c
     monkeypatch.setattr(audit_empirical, "BROKEN", {"something harmless": {}})
     assert audit_empirical.main(["--epsilon", "4", "--canaries", "300", "--releases", "60", "--seed", "1"]) == 1
     assert "FAIL broken: something harmless; noticed by nobody" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name, value", [("canaries", "5000"), ("releases", "1"), ("epsilon", "-1")])
-def test_a_user_error_is_one_line_and_exit_2(name, value, capsys):
-    with pytest.raises(SystemExit) as raised:
-        audit_empirical.main([f"--{name}", value])
-    err = capsys.readouterr().err
-    assert raised.value.code == 2 and f"{name}={value}" in err and err.count("\n") == 1

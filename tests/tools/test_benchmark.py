@@ -1,16 +1,13 @@
 """The benchmark runs as a user runs it; its figures are looked at, not asserted."""
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from minidp.backend import Backend
 from minidp.errors import DeviceUnavailableError
-from tests.support.scripts import environment, hear_interrupts
+from tests.support.scripts import environment
 from tools import benchmark
 
 
@@ -66,19 +63,3 @@ def test_what_the_user_did_wrong_is_one_line(flags, message, tmp_path, monkeypat
         benchmark.main(flags.split())
     out, err = capsys.readouterr()
     assert (stopped.value.code, out, err.count("\n")) == (2, "", 1) and message in err and err.startswith("error: ")
-
-
-def test_an_interrupt_leaves_what_was_measured(tmp_path):
-    """It comes once the first workload is on disk; the others take longer than the signal."""
-    flags = "--workloads W1 W2 W3 W4 --peers none --strategies factored --rounds 2 --json all.json".split()
-    started = subprocess.Popen([sys.executable, "-m", "tools.benchmark", *flags], cwd=tmp_path, env=environment(),
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts)
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "all.json").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    os.kill(started.pid, signal.SIGINT)
-    _, errors = started.communicate(timeout=60)
-    assert started.returncode == 130, errors
-    contests = json.loads((tmp_path / "all.json").read_text())["contests"]
-    assert 1 <= len(contests) < 4 and contests[0]["workload"] == "W1" and contests[0]["rows"]
-    assert "Traceback" not in errors

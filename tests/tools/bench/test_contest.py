@@ -1,9 +1,6 @@
 """Contenders answer over their pipe, take turns, and fail in words."""
-import contextlib
 import sys
-from dataclasses import replace
 
-import pytest
 from tqdm import tqdm
 
 from tools.bench import contest
@@ -11,24 +8,6 @@ from tools.bench.workloads import WORKLOADS
 
 TINY = WORKLOADS["W1"].small()
 SETTINGS = contest.Settings(threads=1, rounds=4, seconds=0.0)
-
-
-def test_a_turn_has_from_one_step_to_the_asked_number_and_a_slow_step_every_third_turn():
-    with contextlib.closing(contest.Contender("factored", TINY, SETTINGS)) as contender:
-        assert len(contender.ask(do="turn", seconds=0.0, most=5)["times_s"]) == 1
-        times = contender.ask(do="turn", seconds=60.0, most=3)["times_s"]
-        assert len(times) == 3 and all(t > 0 for t in times)
-        contender.said["step_s"] = 2 * contest.WARM_BELOW
-        for number in range(4):
-            contender.turn(number, SETTINGS)
-    assert [t is not None for t in contender.turns] == [True, False, False, True]
-
-
-def test_what_a_library_raises_comes_back_over_the_pipe():
-    """A network that does not fit together: the layers are built in the contender's process."""
-    wrong = replace(TINY, layers=(("dense", 59, 10, False),))
-    with pytest.raises(contest.ContenderError, match="factored: ShapeError: "):
-        contest.Contender("factored", wrong, SETTINGS)
 
 
 def test_a_contender_that_cannot_run_is_left_out(tmp_path):

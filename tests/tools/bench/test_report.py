@@ -35,11 +35,3 @@ def test_slope_of_time_against_the_lot(large, slope, linear):
     (growth,) = report.growth([made(lot=600, factored=[1.0]), made(lot=60_000, usual=False, factored=[large])])
     assert growth["slope"] == pytest.approx(slope, abs=0.005) and growth["linear"] is linear
     assert growth["per_example"] == pytest.approx(large / 100)
-
-
-def test_memory_is_compared_beyond_the_batch():
-    contests = [made(lot=lot, usual=False, factored=[lot / 600]) for lot in (600, 6000, 20_000, 60_000)]
-    for one, mib in zip(contests, (10.0, 60.0, 70.0, 72.0)):
-        one["rows"][0]["peak_mib"] = mib
-    (growth,) = report.growth(contests)
-    assert growth["memory"] == pytest.approx(72 / 70) and growth["flat"]

@@ -1,11 +1,10 @@
 """Every library is given the same network."""
-import itertools
 
 import numpy as np
 
 from minidp.backend import Backend
 from tools.bench import ours
-from tools.bench.workloads import WORKLOADS, slices
+from tools.bench.workloads import WORKLOADS
 
 
 def test_the_floor_multiplies_the_matrices_of_every_layer():
@@ -28,10 +27,3 @@ def test_a_large_lot_is_multiplied_in_the_trainers_batches(monkeypatch):
     monkeypatch.setattr(np, "matmul", counted)
     ours.make_floor(WORKLOADS["W1"].of_lot(lot), Backend.numpy())()
     assert sum(done) == lot * (2 * 60 * 1000 + 3 * 1000 * 10) and len(done) == 3 * 5
-
-
-def test_lots_of_peers_have_one_size_and_cover_the_data_set():
-    workload = WORKLOADS["W1"].small()
-    lots = list(itertools.islice(slices(workload), 4))
-    assert {len(lot) for lot in lots} == {16}
-    assert sorted(np.concatenate(lots)) == list(range(64))
