@@ -79,20 +79,6 @@ def test_steps_are_independent(noise, lag):
     assert abs((flat[lag:] * flat[:-lag]).mean()) * math.sqrt(flat.size) < stats.norm.isf(FALSE_ALARM / 2)
 
 
-def test_squares_are_independent_too(noise):
-    """Uncorrelated noise could still share its size; squares would show it."""
-    squares = (noise**2 - 1) / math.sqrt(2)
-    totals = squares.sum(axis=1) / math.sqrt(noise.shape[1])
-    assert abs((totals**2).mean() - 1) * math.sqrt(STEPS / 2) < 1.3 * stats.norm.isf(FALSE_ALARM / 2)
-    assert abs((totals[1:] * totals[:-1]).mean()) * math.sqrt(STEPS) < 1.3 * stats.norm.isf(FALSE_ALARM / 2)
-
-
-def test_no_number_is_drawn_twice(noise):
-    # on a grid of 2^-21 to 2^-20 numbers of different steps may be equal; whole steps and runs of eight are not
-    rows = np.round(noise, 4)
-    assert len(np.unique(rows[:, :8], axis=0)) == len(np.unique(rows[:, -8:], axis=0)) == STEPS
-
-
 def run(streams, steps, progress=Progress()):
     """Parameters after each step of training on nothing: every lot is empty, so that each step is noise alone."""
     network = nn.Sequential([nn.Dense(4, 3, rng=np.random.default_rng(1), dtype="float64")], (4,))

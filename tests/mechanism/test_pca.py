@@ -12,20 +12,6 @@ from minidp.privacy import Filter, Gaussian, MomentsAccountant
 FALSE_ALARM = 1e-6  # chance that a right implementation fails such a test with another seed
 
 
-def test_without_noise_the_projection_is_ordinary_pca(rng):
-    x = rng.standard_normal((50, 6)) * [1, 5, 2, 0.5, 3, 0.1] + 1
-    state = rng.bit_generator.state
-    pca_ = PrivatePCA(3, 0.0)
-    projection = pca_.release(pca_.raw_second_moments(x), rng)
-    assert rng.bit_generator.state == state  # nothing was drawn
-    _, _, directions = np.linalg.svd(x / np.linalg.norm(x, axis=1, keepdims=True))
-    assert projection.shape == (6, 3) and projection.dtype == np.float32
-    cosines = projection.T @ directions[:3].T
-    np.testing.assert_allclose(np.abs(cosines), np.eye(3), atol=1e-6)  # the same directions, largest first
-    largest = projection[np.abs(projection).argmax(axis=0), range(3)]
-    assert (largest > 0).all()  # signs that repeat
-
-
 def test_fit_charges_before_it_looks(rng, monkeypatch):
     x = rng.standard_normal((20, 4))
     seen = []

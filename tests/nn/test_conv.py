@@ -10,7 +10,6 @@ from minidp.host import memory
 from minidp import nn
 from minidp.audit import reference
 from minidp.errors import ParameterError, ShapeError
-from minidp.grads import gram_is_cheaper
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.nn.conv import ConvGrad
 
@@ -108,16 +107,6 @@ def test_an_example_that_is_not_finite_contributes_zero(strategy, bad, rng):
     with np.errstate(invalid="ignore"):
         got = sanitizer.add_clipped({key: ConvGrad(x, dy, layer.window)})[key]
     np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-14)
-
-
-def test_auto_takes_the_cheaper_form(rng):
-    """Few positions and wide kernels: Gram; many positions: explicit, and so both of the MNIST network's."""
-    window = nn.Conv2D(1, 1, 3, rng=rng).window
-    few = ConvGrad(rng.standard_normal((2, 2, 2, 64)), rng.standard_normal((2, 2, 2, 128)), window)
-    many = ConvGrad(rng.standard_normal((2, 12, 12, 4)), rng.standard_normal((2, 12, 12, 4)), window)
-    assert not few.materialises("auto") and many.materialises("auto")
-    assert not many.materialises("factored")
-    assert not gram_is_cheaper(25, 256, 32) and not gram_is_cheaper(196, 64, 16)
 
 
 def test_wrong_settings_are_refused(rng):

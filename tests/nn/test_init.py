@@ -22,11 +22,3 @@ def test_values_follow_the_distribution(initialiser, distribution, dtype, rng):
     values = initialiser(rng, SHAPE, dtype)
     assert values.shape == SHAPE and values.dtype == np.dtype(dtype)
     assert stats.kstest(values.ravel().astype("float64"), distribution.cdf).pvalue > FALSE_ALARM
-
-
-def test_constants_draw_nothing(rng):
-    state = rng.bit_generator.state
-    np.testing.assert_array_equal(init.zeros(rng, (2, 3), "float32"), np.zeros((2, 3)))
-    np.testing.assert_array_equal(init.constant(0.1)(rng, (3,), "float64"), [0.1] * 3)
-    assert init.constant(0.1)(rng, (3,), "float32").dtype == np.float32
-    assert rng.bit_generator.state == state

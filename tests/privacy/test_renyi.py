@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from minidp.errors import ParameterError, UnsupportedEventError
+from minidp.errors import UnsupportedEventError
 from minidp.privacy import Gaussian, MomentsAccountant, PoissonSampled, RandomlyStopped, RenyiAccountant, Unknown
 from tests.support.accountants import ledger_of
 
@@ -23,9 +23,3 @@ def test_random_stopping_checks_what_it_stops():
     with pytest.raises(UnsupportedEventError, match="RandomlyStopped"):
         MomentsAccountant().epsilon(ledger_of((RandomlyStopped(STEP, 1.0, 0.1), 1)), 1e-5)
     assert accountant.epsilon(ledger_of((RandomlyStopped(Gaussian(0.0), 1.0, 0.1), 1)), 1e-5).upper == math.inf
-
-
-@pytest.mark.parametrize("orders", [(), (1.0,), (0.5,), (2000,), (math.nan,)])
-def test_bad_orders_are_named(orders):
-    with pytest.raises(ParameterError, match="order"):
-        RenyiAccountant(orders=orders)
