@@ -25,13 +25,6 @@ def test_files_arrive_verified_whatever_their_wrapping(mirror, tmp_path, packed)
     assert len(list(folder.iterdir())) == 2
 
 
-def test_what_is_there_is_not_asked_for(mirror, tmp_path):
-    mirror.answers = {"/b.tar": CONTENTS}
-    (tmp_path / "a.gz").write_bytes(b"there")
-    fetch([FILE, PLAIN], [mirror.url], tmp_path, "advice")
-    assert mirror.asked == ["/b.tar"]
-
-
 def test_the_next_mirror_takes_over_and_a_failed_one_is_not_asked_again(mirror, dead_url, tmp_path):
     mirror.answers = {"/good/a.gz": PACKED, "/good/b.tar": CONTENTS}
     fetch([FILE, PLAIN], [dead_url, mirror.url + "bad/", mirror.url + "good/"], tmp_path, "advice")

@@ -7,9 +7,7 @@ CURVES = {
     "all": dict(epochs=[1, 2, 3], test_accuracy=[0.8, 0.9, 0.92], train_accuracy=[0.79, 0.9, 0.91],
                 delta=[0.0, 1e-9, 1e-6], epsilon=2.0, title="MNIST", notice="drawn digits, not MNIST " * 5),
     "without privacy": dict(epochs=[1, 2], test_accuracy=[0.8, 0.9]),
-    "delta 0 throughout": dict(epochs=[1, 2], test_accuracy=[0.8, 0.9], delta=[0.0, 0.0], epsilon=2.0),
     "unknown delta": dict(epochs=[1, 2], test_accuracy=[0.8, 0.9], delta=[None, float("inf")], epsilon=2.0),
-    "one point": dict(epochs=[1], test_accuracy=[0.8], delta=[1e-5], epsilon=0.5),
     "nothing yet": dict(epochs=[], test_accuracy=[], train_accuracy=[], delta=[], epsilon=0.5),
 }
 
