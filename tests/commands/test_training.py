@@ -180,7 +180,8 @@ X, Y, _ = problem()
 
 
 @pytest.mark.parametrize("arrays, words", [
-    ({"a": X}, "expected the key x_train, got a"), ({"x_train": X, "y_train": Y, "x_test": X}, "expected the key y_test"), ({"x_train": X.astype(str)}, "dtype <U"),
+    ({"a": X}, "expected the key x_train, got a"), ({"x_train": X.astype(str)}, "dtype <U"),
+    ({"x_train": X, "y_train": Y, "x_test": X}, "expected the key y_test"),
     ({"x_train": X.astype(object)}, "nothing is unpickled"), ({"x_train": X[:, 0]}, "shape"),
     ({"x_train": X, "y_train": np.where(Y == "no", np.nan, X[:, 0] > 0)}, "labels are none of the 2"),
     ({"x_train": X[:0], "y_train": Y[:0]}, "from 2 to")], ids=range(7))
