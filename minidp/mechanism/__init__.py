@@ -7,10 +7,10 @@ from .plan import Plan
 from .sampling import FixedSizeSampler, PoissonSampler, ShuffleSampler
 from .sanitizer import Sanitizer
 from .scaling import PrivateScaling
-from .schedule import Constant, LinearDecay, Stages
+from .schedule import LinearDecay, Stages
 
 __all__ = [
-    "ClipGroup", "Constant", "FixedSizeSampler", "LinearDecay", "Plan", "PoissonSampler", "PrivatePCA",
+    "ClipGroup", "FixedSizeSampler", "LinearDecay", "Plan", "PoissonSampler", "PrivatePCA",
     "PrivateScaling", "Sanitizer", "ShuffleSampler", "Stages", "add_gaussian", "clip_weights", "flat_group",
     "mean_sanitizer", "noisy_mean", "per_layer_groups", "random_projection", "shrunk",
 ]

@@ -17,26 +17,6 @@ def value_at(setting: Setting, step: int) -> float:
 
 
 @dataclass(frozen=True)
-class Constant:
-    r"""The same value at every step.
-
-    Forward
-        [F1]  f(step) = value
-
-    Source
-        [F1]  Abadi et al. 2016, Section 3.1, "Per-layer and time-dependent parameters"
-    """
-
-    value: float
-
-    def __post_init__(self):
-        non_negative_finite(value=self.value)
-
-    def __call__(self, step: int) -> float:
-        return self.value  # [F1]
-
-
-@dataclass(frozen=True)
 class LinearDecay:
     r"""From `initial` linearly to `final` over `steps` steps, then constant.
 
@@ -91,4 +71,4 @@ class Stages:
         return self.first + (self.last - self.first) * stage / (self.stages - 1)  # [F1]
 
 
-SCHEDULES = {each.__name__: each for each in (Constant, LinearDecay, Stages)}
+SCHEDULES = {each.__name__: each for each in (LinearDecay, Stages)}

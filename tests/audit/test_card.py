@@ -91,37 +91,6 @@ def test_each_class_has_its_own_lines():
     assert tanh.code_lines == {"F1": (22,)}
 
 
-def test_method_card_owns_its_lines_before_the_class():
-    source = '''
-    class A:
-        """A.
-
-        Event
-            [M1]  of the class
-        """
-        def inner(self):
-            """I.
-
-            Sensitivity
-                [M1]  of the method
-            """
-            return 1  # [M1]
-
-        def other(self):
-            return 2  # [M1]
-    '''
-    (outer, inner), strays = read(source)
-    assert strays == []
-    assert (outer.qualname, inner.qualname) == ("A", "A.inner")
-    assert outer.code_lines == {"M1": (17,)} and inner.code_lines == {"M1": (14,)}
-
-
-def test_labels_in_strings_and_in_prose_comments_are_not_code_lines():
-    (card,), strays = read('def f(x):\n    """F.\n\n    Bound\n        [C1]  e\n    """\n    '
-                           'y = "# [C1]"  # as in [C1], but safer\n    return y\n')
-    assert card.code_lines == {} and strays == []
-
-
 @pytest.mark.parametrize("helper, tanh, label, line, reason", [
     ("F1", "F1", "F1", 3, "ReLU or Tanh"),  # a helper's line, and two cards have its label
     ("N1", "N1", "N1", 22, "Tanh"), ("Z9", "F1", "Z9", 3, "any card")])

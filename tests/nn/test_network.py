@@ -6,20 +6,18 @@ from minidp import nn
 from minidp.backend import Backend, to_host
 from minidp.errors import DtypeError, ParameterError, ShapeError
 
-ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "softmax": nn.Softmax}
 
-
-def make_network(rng, activation="tanh", dtype="float64", frozen=()):
+def make_network(rng, frozen=()):
     """A layer of every kind, on images of 2 x 3, with 4 outputs."""
     layers = [
-        nn.Standardise(rng.uniform(-1, 1, (3,)).astype(dtype), rng.uniform(0.5, 2, (2, 1)).astype(dtype)),
+        nn.Standardise(rng.uniform(-1, 1, (3,)), rng.uniform(0.5, 2, (2, 1))),
         nn.Flatten(),
-        nn.Project(rng.uniform(-1, 1, (6, 5)).astype(dtype)),
-        nn.Dense(5, 7, rng=rng, dtype=dtype),
-        ACTIVATIONS[activation](),
-        nn.Dense(7, 6, rng=rng, dtype=dtype, bias=False),
-        ACTIVATIONS[activation](),
-        nn.Dense(6, 4, rng=rng, dtype=dtype),
+        nn.Project(rng.uniform(-1, 1, (6, 5))),
+        nn.Dense(5, 7, rng=rng, dtype="float64"),
+        nn.Tanh(),
+        nn.Dense(7, 6, rng=rng, dtype="float64", bias=False),
+        nn.Tanh(),
+        nn.Dense(6, 4, rng=rng, dtype="float64"),
     ]
     return nn.Sequential(layers, (2, 3), frozen)
 

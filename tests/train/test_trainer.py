@@ -179,14 +179,6 @@ def test_wrong_groups_relations_and_dtypes_are_refused():
             Trainer(make_network(dtype=dtype), loss, SGD(0.1), plan)
 
 
-def test_wrong_data_is_refused():
-    x, y = make_data()
-    with pytest.raises(ShapeError, match="same number of examples"):
-        make_trainer().run(x, y[:-1], Streams(1))
-    with pytest.raises(ParameterError, match="block_steps=0"):
-        make_trainer().run(x, y, Streams(1), block_steps=0)
-
-
 def test_nothing_private_is_kept_or_returned():
     trainer = make_trainer(noise_multiplier=3.0)
     record = trainer.run(*make_data(), Streams(1))
