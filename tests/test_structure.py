@@ -113,3 +113,9 @@ def test_version_and_address_are_the_same_everywhere():
     assert PROJECT["metadata"]["version"] == minidp.__version__ and f"\nversion: {minidp.__version__}\n" in citation
     assert f"\nrepository-code: {ADDRESS}\n" in citation
     assert f"git clone {ADDRESS} " in (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("package", ["minidp", "minidp.audit", "minidp.data", "minidp.privacy"])
+def test_every_name_that_loads_on_first_use_is_there(package):
+    found = importlib.import_module(package)
+    assert all(getattr(found, name) is not None for name in found.__all__)

@@ -144,17 +144,17 @@ def _bounded_ratio(inside, outside, threshold, delta, confidence):
     return math.log((tpr - delta) / fpr) if tpr > delta and fpr > 0 else -math.inf
 
 
-def one_run_epsilon(scores, included, delta, confidence=0.95):
+def one_run_epsilon(scores, included, delta, confidence=0.95, guesses=None):
     """A lower bound on epsilon from one run in which each canary was included by a fair coin.
 
-    The canaries of largest and smallest score (half each; a range of numbers is tried, each at its share of the error)
-    are guessed in and out. Under (epsilon, delta)-DP the number of right guesses is
+    The `guesses` canaries of largest and smallest score (half each; by default a range of numbers is tried, each
+    at its share of the error) are guessed in and out. Under (epsilon, delta)-DP the number of right guesses is
     hardly above Binomial(guesses, e^epsilon / (1 + e^epsilon)): Steinke, Nasr, Jagielski 2023 (arXiv:2305.08846),
     Section 5, approximate DP.
     """
     order, included = np.argsort(scores), np.asarray(included, dtype=bool)
     m = len(order)
-    tried = sorted({max(2, 2 * (m // k // 2)) for k in (1, 2, 4, 8, 16)})
+    tried = [guesses] if guesses else sorted({max(2, 2 * (m // k // 2)) for k in (1, 2, 4, 8, 16)})
     right = {r: int(np.sum(included[order[m - r // 2 :]]) + np.sum(~included[order[: r // 2]])) for r in tried}
     return max(_largest_rejected(m, 2 * (r // 2), right[r], delta, (1 - confidence) / len(tried)) for r in tried)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .. import validate
 from ..errors import DataError
 from ..files import StrPath
 from .dataset import Dataset
@@ -46,6 +47,11 @@ CIFAR10 = Layout(
     label_bytes=1, classes=10, records=10_000,
     folder="cifar-10-batches-bin", archive="cifar-10-binary.tar.gz", md5="c32a1d4ab5d03f1284b67883e8d87530",
 )
+CIFAR100 = Layout(
+    "cifar100", "CIFAR-100", ("train.bin",), "test.bin",
+    label_bytes=2, classes=100, records=50_000,
+    folder="cifar-100-binary", archive="cifar-100-binary.tar.gz", md5="03b5dce01913d631647c71ecec9e9cb8",
+)
 TEST_RECORDS = 10_000
 COPIES = {  # sha256 of all records in order: what is known of files that are not the published ones
     "f92f7dac137a6595509ca53c72ccc15c9e37ad618fca469e205b031cdb1cbb2b":
@@ -70,14 +76,23 @@ def load_cifar10(data_dir: StrPath | None = None, environ: Mapping[str, str] = o
     return _load(CIFAR10, data_dir, environ, download, progress)
 
 
-def load_public(path: StrPath) -> Dataset:
+def load_cifar100(data_dir: StrPath | None = None, environ: Mapping[str, str] = os.environ, download: bool = True,
+                  progress: bool = True) -> Dataset:
+    """CIFAR-100 with its 100 fine labels, as load_cifar10 (cifar-100-binary.tar.gz or folder cifar-100-binary)."""
+    return _load(CIFAR100, data_dir, environ, download, progress)
+
+
+def load_public(path: StrPath, classes: int | None = None, name: str = "public") -> Dataset:
     """A public set in CIFAR-100's record layout, as a Dataset.
 
-    path: a folder, or a tar archive, that holds train.bin and test.bin. `classes` is the largest training label plus
-    one, and nominal_size the number of training records: a public set may show both. Raises DataError if a file is
-    missing or damaged.
+    path: a folder, or a tar archive, that holds train.bin and test.bin.
+    classes: number of fine classes, 2 to 256; None takes the largest training label plus one. nominal_size is
+    the number of training records, which a public set may show. Raises DataError if a file is missing or damaged.
     """
-    layout = Layout("public", "public", ("train.bin",), "test.bin", label_bytes=2, classes=None, records=None)
+    if classes is not None:
+        validate.count(minimum=2, classes=classes)
+        validate.in_range(2, 256, classes=classes)
+    layout = Layout(name, name, ("train.bin",), "test.bin", label_bytes=2, classes=classes, records=None)
     path = Path(path)
     if not _holds(path, layout):
         raise DataError(f"{path}: expected a folder or archive that holds train.bin and test.bin")

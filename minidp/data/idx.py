@@ -15,6 +15,15 @@ from ..files import StrPath
 UNSIGNED_BYTE = 0x08
 
 
+def read_idx(path: StrPath, ndim: int | None = None) -> NDArray[np.uint8]:
+    """The array in an IDX file, gzipped or not: uint8, read-only, with the axes the file names.
+
+    ndim: number of axes to insist on, or None. Raises DataError, one line naming the file, if it cannot be
+    read, is no intact gzip file, has another magic number, or is shorter or longer than its header says.
+    """
+    return parse_idx(read_bytes(path), path, ndim)
+
+
 def read_bytes(path: StrPath) -> bytes:
     """The contents of a file, decompressed if it is gzipped. Raises DataError if it cannot be read."""
     try:
@@ -32,11 +41,7 @@ def read_bytes(path: StrPath) -> bytes:
 
 
 def parse_idx(raw: bytes, where: StrPath, ndim: int | None = None) -> NDArray[np.uint8]:
-    """The array in the bytes of an IDX file: uint8, read-only, with the axes the file names.
-
-    where: the file's name in errors; ndim: number of axes to insist on, or None. Raises DataError, one line, if the
-    magic number is another or the bytes are fewer or more than the header says.
-    """
+    """As read_idx, from bytes already read; `where` names them in errors."""
     if len(raw) < 4:
         raise DataError(f"{where}: expected an IDX file of at least 4 bytes, got {len(raw)}")
     if raw[:3] != bytes((0, 0, UNSIGNED_BYTE)) or raw[3] == 0 or (ndim is not None and raw[3] != ndim):

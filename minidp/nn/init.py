@@ -34,6 +34,10 @@ def shapes_only(wanted: bool = True) -> Iterator[None]:
         _SHAPES_ONLY.reset(token)
 
 
+def _fans(shape):
+    return math.prod(shape[:-1]), math.prod(shape[:-2]) * shape[-1]
+
+
 def generator(where: str, rng: Rng) -> Draws | Generator:
     """The generator that a layer's initial values come from; without one, the operating system's entropy."""
     if rng is None:
@@ -70,9 +74,18 @@ def truncated_normal(rng: Generator, shape: tuple[int, ...], dtype: DTypeLike) -
     while outside.any():
         values[outside] = rng.standard_normal(int(outside.sum()))
         outside = np.abs(values) > TRUNCATION
-    return (values / math.sqrt(math.prod(shape[:-1]))).astype(dtype)
+    return (values / math.sqrt(_fans(shape)[0])).astype(dtype)
+
+
+def glorot_uniform(rng: Generator, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
+    """Uniform on [-a, a], a = sqrt(6 / (fan-in + fan-out)) (Glorot and Bengio 2010, equation 16).
+
+    The receptive field of a convolution counts in both fans: each input, too, meets kh kw O weights.
+    """
+    limit = math.sqrt(6 / sum(_fans(shape)))
+    return rng.uniform(-limit, limit, shape).astype(dtype)
 
 
 def he_normal(rng: Generator, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     """Normal with standard deviation sqrt(2 / fan-in), for ReLU (He et al. 2015)."""
-    return (rng.standard_normal(shape) * math.sqrt(2 / math.prod(shape[:-1]))).astype(dtype)
+    return (rng.standard_normal(shape) * math.sqrt(2 / _fans(shape)[0])).astype(dtype)

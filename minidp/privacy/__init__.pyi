@@ -16,4 +16,5 @@ from .group_privacy import group_epsilon as group_epsilon
 from .budget import Odometer as Odometer, Filter as Filter, max_steps as max_steps
 from .calibrate import (noise_multiplier_for as noise_multiplier_for,
                         sampling_probability_for as sampling_probability_for)
-from .search_cost import theorem_d1 as theorem_d1, poisson_stopped_epsilon as poisson_stopped_epsilon
+from .search_cost import (theorem_d1 as theorem_d1, liu_talwar as liu_talwar,
+                          poisson_stopped_epsilon as poisson_stopped_epsilon)

@@ -16,6 +16,7 @@ from .ledger import Ledger
 
 LEAST_NOISE = 1e-160    # below it epsilon leaves the range of float64
 MOST_RELEASES = 2 ** 53     # a larger count is not exact in float64
+KINDS = ("bound", "approximation", "comparison")
 Parts = Collection[tuple[Event, int]]       # (primitive, count) pairs
 
 

@@ -6,8 +6,8 @@ is 0, every moment is
 
     E_Q[(dP/dQ)^n] - 1 = integral of phi(x) [ (1+s)^n - 1 - n s ] dx,
 
-an integrand that is never negative for n >= 1: full relative precision however small the moment. n = lambda + 1 gives
-E2 of Abadi et al. 2016, Section 3.2.
+an integrand that is never negative for n >= 1 or n <= 0: full relative precision however small the moment.
+n = lambda + 1 gives E2 of Abadi et al. 2016, Section 3.2, and n = -lambda gives E1.
 """
 import math
 
@@ -40,10 +40,10 @@ def trapezoid_step(m, n):
     """A step for which the trapezoidal rule errs by less than 1e-14 of the integral.
 
     On the line x + i a the Gaussian grows by exp(a^2/2) and |s| by at most the factor in `growth`, so the rule errs by at
-    most exp(growth - 2 pi a / step) (Trefethen, Weideman 2014, Theorem 5.1). Powers that are no integers have their
-    branch point at a m = pi, and below 2 the factor cos(a m)^n counts.
+    most exp(growth - 2 pi a / step) (Trefethen, Weideman 2014, Theorem 5.1). Powers that are no positive integers have
+    their branch point at a m = pi, and negative ones grow like cos(a m)^n.
     """
-    if n == math.floor(n):
+    if n == math.floor(n) and n >= 2.0:
         a = 8.0
     elif n >= 2.0:
         a = min(8.0, 3.0 / m)
@@ -59,10 +59,13 @@ def trapezoid_step(m, n):
 def integration_range(q, m, n):
     """An interval outside of which the integrand holds less than 1e-24 of the integral.
 
-    phi r^n with r = 1 + s is stationary where x = n m w(x), w = q e^u / r rising from 0 to 1. Each iterate of
-    x -> n m w(x) from above bounds the last stationary point; where n s is small the integrand is like phi s^2, a Gaussian
-    around at most 2 m.
+    phi r^n with r = 1 + s is stationary where x = n m w(x), w = q e^u / r rising from 0 to 1. For n < 0 it is log-concave
+    with its peak in [n m w(0), 0]. For n > 0 each iterate of x -> n m w(x) from above bounds the last stationary point;
+    where n s is small the integrand is like phi s^2, a Gaussian around at most 2 m.
     """
+    if n < 0.0:
+        here = q * math.exp(-0.5 * m * m)
+        return n * m * here / (1.0 - q + here) - TAIL, TAIL
     peak = n * m
     for _ in range(50):
         u = m * peak - 0.5 * m * m
@@ -75,7 +78,7 @@ def integration_range(q, m, n):
 
 @njit(cache=True)
 def log_excess_moment(q, sigma, n):
-    """log (E_Q[(dP/dQ)^n] - 1) by the trapezoidal rule, for 0 < q <= 1 and n > 1."""
+    """log (E_Q[(dP/dQ)^n] - 1) by the trapezoidal rule, for 0 < q <= 1 and n > 1 or n < 0."""
     m = 1.0 / sigma
     step = trapezoid_step(m, n)
     low, high = integration_range(q, m, n)
@@ -115,3 +118,32 @@ def log_moments(q, sigma, exponents):
         relative = RELATIVE_ERROR + 2e-15 * reach * reach
         error[i] = relative * -math.expm1(-value[i]) + 4e-16 * value[i]
     return value, error
+
+
+@njit(cache=True)
+def log_moments_closed_form(q, sigma, orders):
+    """log E_Q[(dP/dQ)^n] at integer n = order + 1 >= 2 by the binomial sum, and a bound on its error.
+
+    exp(value) - 1 = sum_{k>=2} C(n, k) (1-q)^(n-k) q^k expm1(k(k-1) / (2 sigma^2)): positive terms only.
+    """
+    value, error = np.empty(len(orders)), np.empty(len(orders))
+    for i in range(len(orders)):
+        n = int(orders[i]) + 1
+        scale, total, largest = -1e300, 0.0, 0.0
+        for k in range(2, n + 1):
+            x = 0.5 * k * (k - 1) / (sigma * sigma)
+            binomial = math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
+            log_term = binomial + (n - k) * math.log1p(-q) + k * math.log(q) + x
+            if x < 1e-300:
+                log_term += -1e300 if x == 0.0 else math.log(x)
+            else:
+                log_term += math.log(-math.expm1(-x))
+            if log_term > scale:
+                total *= math.exp(max(scale - log_term, -745.0))
+                scale = log_term
+                largest = abs(x) + abs(k * math.log(q)) + math.lgamma(n + 1.0)
+            total += math.exp(log_term - scale)
+        value[i] = log_one_plus_exp(math.log(total) + scale)
+        error[i] = (1e-14 * n + 2e-15 * largest) * -math.expm1(-value[i]) + 4e-16 * value[i]
+    return value, error
+

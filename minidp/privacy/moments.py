@@ -1,4 +1,4 @@
-"""The moments accountant of Abadi et al. 2016, by integration or the asymptotic formula."""
+"""The moments accountant of Abadi et al. 2016, by integration, closed form, or the asymptotic formula."""
 import math
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from .events import (Event, FixedSizeSampled, Gaussian, Laplace, NeighbouringRel
 
 PAPER_ORDERS = tuple(range(1, 33))
 DEFAULT_ORDERS = (*range(1, 65), 72, 80, 96, 112, 128, 145, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024)
-METHODS = ("integration", "asymptotic")
+METHODS = ("integration", "closed-form", "asymptotic")
 
 
 class MomentsAccountant(Accountant):
@@ -39,7 +39,8 @@ class MomentsAccountant(Accountant):
         bounded and added to alpha.
 
     Valid for
-        q in [0, 1], sigma in [1e-3, 1e9], orders in (0, 1024]. Measured against 50 digits over q 1e-7..0.999, sigma 0.1..100, lambda 1..256. "asymptotic" is no bound, since the
+        q in [0, 1], sigma in [1e-3, 1e9], orders in (0, 1024]; "closed-form" at integer orders only.
+        Measured against 50 digits over q 1e-7..0.999, sigma 0.1..100, lambda 1..256. "asymptotic" is no bound, since the
         O(q^3 lambda^3/sigma^3) term is dropped: it is labelled an approximation, takes sampled events only inside Lemma 3
         (sigma >= 1, q < 1/(16 sigma)) and leaves out orders above sigma^2 ln(1/(q sigma)).
 
@@ -59,6 +60,9 @@ class MomentsAccountant(Accountant):
         super().__init__(relation)
         one_of(METHODS, method=method)
         self.orders = checked_orders(orders, 0, 1024)
+        for order in self.orders:
+            if method == "closed-form" and order != int(order):
+                raise ParameterError(f"expected order={order!r} to be an integer for the closed form")
         self.method = method
         self.kind = "approximation" if method == "asymptotic" else "bound"
 
@@ -112,7 +116,10 @@ def log_moment_curve(event: Event, orders: NDArray, method: str = "integration")
         return np.where(orders <= sigma * sigma * math.log(1 / (q * sigma)), asymptotic, np.inf)
     if sigma < 1e-3:
         return gaussian_log_moments(sigma, orders)  # far above any useful epsilon, and still a bound
-    value, error = kernels.log_moments(q, sigma, orders + 1.0)                       # [M1]
+    if method == "closed-form":
+        value, error = kernels.log_moments_closed_form(q, sigma, orders)
+    else:
+        value, error = kernels.log_moments(q, sigma, orders + 1.0)                   # [M1]
     return np.minimum(value + error, gaussian_log_moments(sigma, orders))
 
 

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 def save_epsilon_curves(path: StrPath, epochs: Sequence[float], curves: Mapping[str, Sequence[Bound]], delta: float,
                         title: str = "", reference: Sequence[tuple[float, float, str]] = (),
-                        kinds: Mapping[str, str] | None = None, logarithmic: bool = False) -> None:
+                        kinds: Mapping[str, str] | None = None, logarithmic: bool = False, notice: str = "") -> None:
     """Write path.csv and path.png: epsilon against epochs, one line per accountant, with its certified band.
 
     epochs      (K,), where the curves were read
     curves      {name: list of K Bound}; an unknown bound is left out
     reference   (epochs, epsilon, label) of points to mark, such as figures that the paper prints
     kinds       {name: "bound" | "approximation" | "comparison"}; what is no bound says so in the legend, and is dashed
+    notice      a line below the axes
     """
     with atomic_write(f"{path}.csv") as file:
         writer = csv.writer(file)
@@ -30,7 +31,7 @@ def save_epsilon_curves(path: StrPath, epochs: Sequence[float], curves: Mapping[
         for i, epoch in enumerate(epochs):
             sides = [side for bounds in curves.values() for side in (bounds[i].lower, bounds[i].estimate, bounds[i].upper)]
             writer.writerow([epoch, *("" if value is None else repr(float(value)) for value in sides)])
-    figure, (axes,) = plotting.new_figure(title=title)
+    figure, (axes,) = plotting.new_figure(title=title, notice=notice)
     for i, (name, bounds) in enumerate(curves.items()):
         known = [(epoch, bound.lower, bound.upper) for epoch, bound in zip(epochs, bounds)
                  if bound.upper is not None and math.isfinite(bound.upper)]

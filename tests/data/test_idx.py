@@ -3,7 +3,7 @@ import gzip
 import numpy as np
 import pytest
 
-from minidp.data.idx import parse_idx, read_bytes
+from minidp.data.idx import read_idx
 from minidp.errors import DataError
 from tests.support.refused import refused
 
@@ -15,7 +15,7 @@ BODY = bytes(range(12))
 def test_reads_plain_and_gzipped(tmp_path, pack):
     path = tmp_path / "images"
     path.write_bytes(pack(HEADER + BODY))
-    array = parse_idx(read_bytes(path), path, ndim=3)
+    array = read_idx(path, ndim=3)
     assert array.dtype == np.uint8
     np.testing.assert_array_equal(array, np.arange(12).reshape(2, 3, 2))
 
@@ -28,9 +28,11 @@ def test_reads_plain_and_gzipped(tmp_path, pack):
     (HEADER + BODY + b"!", "trailing bytes: expected 2 x 3 x 2 = 12 bytes after the header, got 13"),
     (bytes.fromhex("00000803" + "ffffffff" * 3) + BODY, "truncated: expected 4294967295 x 4294967295 x 4294967295"),
 ])
-def test_wrong_contents_are_named_in_one_line(raw, words):
-    with refused(DataError, words, start="images: "):
-        parse_idx(raw, "images", ndim=3)
+def test_wrong_contents_are_named_in_one_line(tmp_path, raw, words):
+    path = tmp_path / "images"
+    path.write_bytes(raw)
+    with refused(DataError, words, start=f"{path}: "):
+        read_idx(path, ndim=3)
 
 
 def flipped(packed):
@@ -42,10 +44,10 @@ def test_damaged_gzip(tmp_path, damage):
     path = tmp_path / "images.gz"
     path.write_bytes(damage(gzip.compress(HEADER + BODY)))
     with refused(DataError, start=f"{path}: damaged gzip file"):
-        read_bytes(path)
+        read_idx(path)
 
 
 def test_unreadable_file(tmp_path):
     for path in (tmp_path / "nowhere", tmp_path):
         with refused(DataError, start=f"{path}: cannot be read"):
-            read_bytes(path)
+            read_idx(path)

@@ -1,4 +1,4 @@
-"""The log-moment kernels against 50 digits, and compiled against plain Python."""
+"""The log-moment kernels against 50 digits, against each other, and compiled against plain Python."""
 import math
 
 import mpmath
@@ -10,8 +10,9 @@ from tests.support.accountants import exact_log_moment, integrated_log_moment
 
 GRID = [(q, sigma, order) for q in (1e-7, 1e-4, 0.01, 0.3, 0.999) for sigma in (0.1, 0.5, 1.0, 4.0, 100.0)
         for order in (1, 2, 19, 64, 256)]
-# fractional orders: (q, sigma, n)
-REAL_POWERS = [(1e-3, 0.5, 1.3), (0.02, 4.0, 2.5), (0.5, 1.0, 17.25), (1e-6, 0.2, 1.05), (0.9, 3.0, 6.7)]
+# fractional orders, and negative powers (E1): (q, sigma, n)
+REAL_POWERS = [(1e-3, 0.5, 1.3), (0.02, 4.0, 2.5), (0.5, 1.0, 17.25), (1e-6, 0.2, 1.05), (0.9, 3.0, 6.7),
+               (0.01, 4.0, -5.0), (0.3, 1.0, -2.5), (0.9, 0.7, -9.0)]
 
 
 def one(kernel, q, sigma, power):
@@ -19,16 +20,19 @@ def one(kernel, q, sigma, power):
     return value[0], error[0]
 
 
-def test_integration_against_fifty_digits():
+def test_integration_and_closed_form_against_fifty_digits():
     checked = 0
     for q, sigma, order in GRID:
         exact = exact_log_moment(q, sigma, order + 1)
-        value, error = one(kernels.log_moments, q, sigma, order + 1)
-        assert abs(value - exact) <= error, (q, sigma, order)       # the reported bound holds
-        if exact > 1e-12:
-            assert error <= 1e-9 * exact, (q, sigma, order)
-            checked += 1
-    assert checked > 75
+        integrated = one(kernels.log_moments, q, sigma, order + 1)
+        closed = one(kernels.log_moments_closed_form, q, sigma, order)
+        for value, error in (integrated, closed):
+            assert abs(value - exact) <= error, (q, sigma, order)       # the reported bound holds
+            if exact > 1e-12:
+                assert error <= 1e-9 * exact, (q, sigma, order)
+                checked += 1
+        assert integrated[0] == pytest.approx(closed[0], rel=1e-9)
+    assert checked > 150
 
 
 @pytest.mark.parametrize("q, sigma, n", REAL_POWERS)
@@ -38,13 +42,25 @@ def test_real_powers_against_fifty_digits(q, sigma, n):
     assert abs(value - exact) <= error <= 1e-9 * exact
 
 
+def test_e1_never_exceeds_e2():
+    # Mironov, Talwar, Zhang 2019, Theorem 5; the accountant uses E2 alone
+    for q in (1e-6, 0.01, 0.3, 0.9, 0.999):
+        for sigma in (0.2, 0.5, 1.0, 4.0, 100.0):
+            for order in (1, 2.5, 7, 32):
+                e1, error1 = one(kernels.log_moments, q, sigma, -order)
+                e2, error2 = one(kernels.log_moments, q, sigma, order + 1)
+                assert e1 - error1 <= e2 + error2, (q, sigma, order)
+
+
 def test_compiled_kernels_equal_plain_python():
-    for setting in [(0.01, 4.0, 20), (1e-4, 0.5, 4), (0.9, 1.0, 65)]:
-        assert one(kernels.log_moments, *setting) == pytest.approx(one(kernels.log_moments.py_func, *setting), rel=1e-13)
+    for q, sigma, order in [(0.01, 4.0, 19), (1e-4, 0.5, 3), (0.9, 1.0, 64)]:
+        for compiled, power in ((kernels.log_moments, order + 1), (kernels.log_moments_closed_form, order)):
+            plain = one(compiled.py_func, q, sigma, power)
+            assert one(compiled, q, sigma, power) == pytest.approx(plain, rel=1e-13)
 
 
 def test_small_excess_keeps_every_digit():
-    for s, n in [(1e-9, 2.0), (-1e-6, 40.5), (3e-4, 900.0), (0.2, 7.5), (-0.3, 3.3)]:
+    for s, n in [(1e-9, 2.0), (-1e-6, 40.5), (3e-4, 900.0), (0.2, 7.5), (-0.3, 3.3), (0.05, -4.0)]:
         value, scale = kernels.excess(s, n)
         with mpmath.workdps(50):
             s50, n50 = mpmath.mpf(s), mpmath.mpf(n)

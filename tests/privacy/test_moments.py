@@ -11,10 +11,11 @@ from tests.support.accountants import REPLACE_ONE, ledger_of
 PAPER_STEP = PoissonSampled(0.01, Gaussian(4.0))
 
 
+@pytest.mark.parametrize("method", ["integration", "closed-form"])
 @pytest.mark.parametrize("steps, epsilon", [(10000, 1.2586), (20000, 1.7957), (40000, 2.5759)])
-def test_golden_values(steps, epsilon):
+def test_golden_values(method, steps, epsilon):
     # the paper prints 1.26 and 2.55 for 10,000 and 40,000 steps; these digits: mpmath, integer orders to 32
-    accountant = MomentsAccountant(orders=PAPER_ORDERS)
+    accountant = MomentsAccountant(method=method, orders=PAPER_ORDERS)
     assert accountant.epsilon(ledger_of((PAPER_STEP, steps)), 1e-5).upper == pytest.approx(epsilon, abs=5e-5)
     assert MomentsAccountant().epsilon(ledger_of((PAPER_STEP, steps)), 1e-5).upper <= epsilon + 5e-5
 
@@ -58,7 +59,7 @@ def test_extreme_settings_answer_soundly(q, sigma):
 
 @pytest.mark.parametrize("kwargs, message", [
     ({"method": "guess"}, "method='guess'"), ({"orders": ()}, "at least one"), ({"orders": (0,)}, "order=0"),
-    ({"orders": (2000,)}, "1024"),
+    ({"orders": (2000,)}, "1024"), ({"orders": (1.5,), "method": "closed-form"}, "integer"),
     ({"orders": (math.nan,)}, "order=nan")])
 def test_bad_options_are_named(kwargs, message):
     with pytest.raises(ParameterError, match=message):

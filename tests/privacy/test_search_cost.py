@@ -1,13 +1,22 @@
 """The cost of a hyper-parameter search."""
+import math
 
 import pytest
 
-from minidp.errors import ParameterError
-from minidp.privacy import (Gaussian, MomentsAccountant, PoissonSampled, RandomlyStopped, RenyiAccountant, Repeated,
-                            poisson_stopped_epsilon, theorem_d1)
+from minidp.errors import ParameterError, UnsupportedEventError
+from minidp.privacy import (Gaussian, Laplace, MomentsAccountant, PoissonSampled, RandomlyStopped, RenyiAccountant,
+                            Repeated, poisson_stopped_epsilon, theorem_d1)
+from minidp.privacy.search_cost import require_pure
 from tests.support.accountants import ledger_of
 
 STEP = PoissonSampled(0.01, Gaussian(4.0))
+
+
+def test_theorem_d1_needs_pure_dp():
+    assert require_pure(ledger_of((Laplace(2.0), 3))) == pytest.approx(1.5)
+    assert require_pure(ledger_of((Laplace(0.0), 1))) == math.inf
+    with pytest.raises(UnsupportedEventError, match="pure"):
+        require_pure(ledger_of((Laplace(2.0), 3), (Gaussian(100.0), 1)))
 
 
 @pytest.mark.parametrize("args", [(1.0, 0.6, 0.05, 0.1), (1.0, 0.0, 0.05, 0.1), (1.0, 0.5, 0.0, 0.1),

@@ -1,24 +1,33 @@
 """Trade-off curves."""
+
 import numpy as np
 import pytest
-from scipy.special import ndtr, ndtri
 
 from minidp.errors import ParameterError
-from minidp.privacy import Gaussian, GaussianAccountant
-from minidp.privacy.tradeoff import accountant_curve, true_positive_rate
+from minidp.privacy import Gaussian, GaussianAccountant, LossDistributionAccountant, PoissonSampled
+from minidp.privacy.tradeoff import accountant_curve, gaussian_curve, sampled_curve, symmetrised, true_positive_rate
 from tests.support.accountants import ledger_of
 
 ALPHAS = np.linspace(0.0, 1.0, 401)
-EXACT = ndtr(-ndtri(ALPHAS) - 1)  # of telling N(0, 1) from N(1, 1): Dong, Roth, Su 2022, Definition 5
+
+
+def test_sampled_gaussian_against_the_loss_distribution():
+    one_way = sampled_curve(ALPHAS, gaussian_curve(ALPHAS, 1.0), 0.2)
+    certified = accountant_curve(LossDistributionAccountant(), ledger_of((PoissonSampled(0.2, Gaussian(1.0)), 1)), ALPHAS,
+                                 np.linspace(0.0, 1.2, 60))
+    assert np.allclose(certified, symmetrised(ALPHAS, one_way), atol=3e-3)
 
 
 def test_curve_of_an_accountant_lies_below_the_truth():
     found = accountant_curve(GaussianAccountant(), ledger_of((Gaussian(1.0), 1)), ALPHAS)
-    assert np.all(found <= EXACT + 1e-9) and np.max(EXACT - found) < 0.02
+    exact = gaussian_curve(ALPHAS, 1.0)
+    assert np.all(found <= exact + 1e-9) and np.max(exact - found) < 0.02
 
 
 def test_true_positive_rate():
-    assert true_positive_rate(ALPHAS, EXACT, 0.1) == pytest.approx(ndtr(ndtri(0.1) + 1), abs=1e-4)
-    for betas, rate in ((EXACT, 1.5), (EXACT[:-1], 0.5)):
-        with pytest.raises(ParameterError):
-            true_positive_rate(ALPHAS, betas, rate)
+    betas = gaussian_curve(ALPHAS, 1.0)
+    assert true_positive_rate(ALPHAS, betas, 0.1) == pytest.approx(1 - gaussian_curve([0.1], 1.0)[0], abs=1e-4)
+    with pytest.raises(ParameterError):
+        true_positive_rate(ALPHAS, betas, 1.5)
+    with pytest.raises(ParameterError):
+        true_positive_rate(ALPHAS, betas[:-1], 0.5)
