@@ -74,7 +74,7 @@ def mnist_dir():
 
 def pytest_terminal_summary(terminalreporter):
     reports = [report for group in terminalreporter.stats.values() for report in group
-               if hasattr(report, "when") and "real_data" in report.keywords]  # deselected tests have no report
+               if hasattr(report, "when") and "real_data" in getattr(report, "keywords", ())]  # deselected: no report
     ran = sum(report.when == "call" and report.outcome != "skipped" for report in reports)
     skipped = sum(report.outcome == "skipped" for report in reports)
     if skipped:

@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from .checks import load, run
 from .equivalent import EQUIVALENT
 from .report import PACKAGE, cards, named, need_mpmath
 
@@ -200,6 +201,9 @@ def main(only=None):
     if only is not None:
         wanted = named(only, [card for card, _ in cards()])
         mutants = [mutant for mutant in mutants if mutant.card in wanted]
+    faults += [f"fails before anything is broken: {card} [{label}] {outcome}" for card, label in sorted(
+        {(mutant.card, mutant.label) for mutant in mutants}) for check in load()[card, label]
+        if not (outcome := run(check)).passed]
     faults += judge(mutants, on_result=lambda text: print(text, flush=True))
     listed = sum(mutant.name in EQUIVALENT for mutant in mutants)
     print("", *faults, f"{len(mutants)} mutants, {len(mutants) - listed} to be killed, {listed} listed as equivalent, "

@@ -31,7 +31,8 @@ def _verify(args):
             + " This run is seeded: it can be repeated, and must not be released." * bool(result.get("reproducible")))
     lines = [*(table(bounds, f"epsilon at delta {result['delta']:g}") if bounds else ()),
              *(f"{'ok  ' if each.passed else 'FAIL'} {each.question} {each.answer}" for each in findings), text]
-    show(args, {"run": args.run, "differences": [f"{each.question} {each.answer}" for each in report.failed]}, lines)
+    show(args, {"run": args.run, "questions": len(findings), "reproducible": result.get("reproducible"),
+                "epsilon": result.get("epsilon"), "differences": [f"{each.question} {each.answer}" for each in report.failed]}, lines)
     if args.html:
         asked = [(html.verdict(each.passed), *each[:2]) for each in findings]
         rows = [(name, *bound_texts(bound), kind, note) for name, (bound, kind, note) in bounds.items()]

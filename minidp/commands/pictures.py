@@ -2,7 +2,7 @@
 from pathlib import Path
 
 from ..cli import number, whole_number
-from ..errors import UnsupportedEventError
+from ..errors import ParameterError, UnsupportedEventError
 from ..numbers import upper_text
 from ..privacy.catalogue import all_bounds, make
 from ..privacy.group_privacy import GroupAccountant
@@ -59,7 +59,10 @@ def _tradeoff(args):
     from ..privacy.tradeoff import accountant_curve, true_positive_rate
 
     check_new(args, args.out)
-    (ledger, title), alphas, curves, without = described(args), np.linspace(0.0, 1.0, 501), {}, []
+    if not args.out.endswith(".png"):
+        raise ParameterError(f"--out {args.out}: expected a name that ends in .png")
+    (ledger, title), alphas, curves, without = described(args), np.unique([
+        *np.linspace(0, 1, 501), *np.geomspace(1e-9, 0.01, 100), min(max(args.false_positive_rate, 0), 1)]), {}, []
     for name in names_of(args, DRAWN):
         try:
             accountant = GroupAccountant(make(name, ledger.relation), args.group_size)

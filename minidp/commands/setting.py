@@ -97,7 +97,7 @@ def steps_of(args, sampler):
     positive_finite(epochs=args.epochs)
     steps = args.epochs * lots_per_epoch(sampler)
     in_range(0, MOST_STEPS, steps=steps)
-    return math.ceil(steps)
+    return math.ceil(steps * (1 - 1e-12))  # 1 / (1 / 49) is a little above 49
 
 
 def release_event(noises, relation):
@@ -135,7 +135,7 @@ def described(args):
     path = Path(args.ledger)
     path = path / "ledger.json" if path.is_dir() else path
     ledger = Ledger.load(path)
-    return ledger, f"{path}: {sum(count for _, count in ledger.items())} releases, {ledger.relation.value}"
+    return ledger, f"{path}: {sum(count for _, count in ledger.items())} releases, {ledger.relation.value}" + _group(args)
 
 
 def title_of(args, sampler, steps):
@@ -144,5 +144,8 @@ def title_of(args, sampler, steps):
     before = "" if args.pca_noise_multiplier is None else f", PCA with sigma {args.pca_noise_multiplier:g}"
     lots = (f"sampling probability {sampler.sampling_probability:.4g}" if isinstance(sampler, PoissonSampler) else
             f"{args.sampler} lots of {sampler.lot_size} from {sampler.dataset_size}")
-    group = f", groups of {args.group_size}" if args.group_size > 1 else ""
-    return f"sigma {noise}, {lots}, {steps} steps{before}, {sampler.relation.value}{group}"
+    return f"sigma {noise}, {lots}, {steps} steps{before}, {sampler.relation.value}{_group(args)}"
+
+
+def _group(args):
+    return f", groups of {args.group_size}" if args.group_size > 1 else ""

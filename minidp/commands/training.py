@@ -80,11 +80,12 @@ def _train(args):
         return 130
     if done:
         print(f"{folder}: finished before, and nothing was trained now", file=sys.stderr)
-    result = model.result
+    result, path = model.result, str(folder / MODEL)
+    path = f"./{path}" if path.startswith("-") else path
     record = {"model": str(folder / MODEL), "quote": row_to_quote(result), "epsilon": model.epsilon.to_json(),
               **{key: result[key] for key in ("delta", "group", "steps", "test_accuracy", "test_r2", "reproducible")}}
     show(args, record, [quote_line(result), f"open:  {folder / CURVES} (statement: {folder / STATEMENT})",
-                        f"next:  minidp predict {quote(str(folder / MODEL))} x.npy --out y.csv"])
+                        f"next:  minidp predict {quote(path)} x.npy --out y.csv"])
 
 
 def _data(args):

@@ -68,7 +68,7 @@ def save_tradeoff(path: StrPath, alphas: NDArray, curves: Mapping[str, NDArray],
     figure, (axes,) = plotting.new_figure(title=title)
     axes.plot([0, 1], [1, 0], color="grey", linestyle=":", label="nothing released")
     for i, (name, betas) in enumerate(curves.items()):
-        axes.plot(alphas, betas, **_line(i, len(alphas), name, kinds))
+        axes.plot(alphas, betas, drawstyle="steps-pre", **_line(i, len(alphas), name, kinds))  # never above a falling curve
     axes.set(xlabel="false positive rate", ylabel="false negative rate, at least")
     axes.legend()
     plotting.save(figure, path)

@@ -112,11 +112,19 @@ def accountant_curve(accountant: Accountant, ledger: Ledger, alphas: NDArray,
 
 
 def true_positive_rate(alphas: NDArray, betas: NDArray, false_positive_rate: float) -> float:
-    """The largest power of a test at the given false positive rate, 1 - f."""
+    r"""The largest power of a test at the given false positive rate.
+
+    Bound
+        [C1]  1 - f(a), a the smallest of `alphas` (rising, up to 1) at or above the rate: f falls, so that this is never too
+              low, where a line between two points of a convex f would be
+
+    Source
+        [C1]  own derivation: f, and every lower bound of it at its points, holds for each smaller rate
+    """
     in_range(0, 1, false_positive_rate=false_positive_rate)
     if len(alphas) != len(betas):
         raise ParameterError(f"expected as many betas as alphas, got {len(betas)} and {len(alphas)}")
-    power = 1 - float(np.interp(false_positive_rate, alphas, betas))
+    power = 1 - float(betas[np.searchsorted(alphas, false_positive_rate)])  # [C1]
     if math.isnan(power):
         raise NumericalBoundError("the trade-off curve is NaN at this rate")
     return power

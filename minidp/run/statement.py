@@ -6,7 +6,7 @@ import math
 
 from ..numbers import lower_text, upper_text
 
-FORMAT = 5  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 6  # of the text: one more whenever `render` would write other bytes for the same result
 RELATIONS = {
     "add_remove": "one example more or less (add/remove)",
     "replace_one": "one example exchanged for another (replace-one)",
@@ -54,7 +54,7 @@ def _done(result):
     return [
         "## What was done", _table(rows),
         "One step releases all clip groups from the same lot. It is charged as one joint Gaussian, not group by "
-        "group, and each noise multiplier is the noise std over the sensitivity.",
+        "group, and the noise multiplier that is charged is the noise std over the sensitivity.",
         result["weighted"] and ("Each example's clipped gradient was multiplied by its weight in [0, 1], which leaves the "
                                 "sensitivity as it is."),
         result["best_of_measured"] and ("Of the weights measured along the run, the best on the public validation data "

@@ -27,6 +27,7 @@ def test_curve_of_an_accountant_lies_below_the_truth():
 def test_true_positive_rate():
     betas = gaussian_curve(ALPHAS, 1.0)
     assert true_positive_rate(ALPHAS, betas, 0.1) == pytest.approx(1 - gaussian_curve([0.1], 1.0)[0], abs=1e-4)
+    assert true_positive_rate(ALPHAS, betas, 1e-4) >= 1 - gaussian_curve([1e-4], 1.0)[0]
     with pytest.raises(ParameterError):
         true_positive_rate(ALPHAS, betas, 1.5)
     with pytest.raises(ParameterError):

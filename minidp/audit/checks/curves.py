@@ -91,6 +91,18 @@ def epsilon_delta_lines(bench):
     return worst(tradeoff.epsilon_delta_curve(ALPHAS, 1.0, 0.05), expected)
 
 
+@measures("privacy.tradeoff.true_positive_rate", "C1", method="the exact power, at points and between them: shortfall", tolerance=1e-12)
+def power_is_never_too_low(bench):
+    """And no larger than the power at the next point."""
+    alphas = np.linspace(0, 1, 11)
+    betas, largest = tradeoff.gaussian_curve(alphas, 2.0), 0.0
+    for rate in (0.0, 1e-5, 0.05, 0.1, 0.37, 0.999, 1.0):
+        found = tradeoff.true_positive_rate(alphas, betas, rate)
+        exact, above = (1 - float(tradeoff.gaussian_curve([at], 2.0)[0]) for at in (rate, alphas[alphas >= rate][0]))
+        largest = max(largest, exact - found, abs(found - above))
+    return largest
+
+
 @measures("privacy.tradeoff.gaussian_curve", "C1", method="mpmath: the test that rejects above a threshold", tolerance=1e-12)
 def gaussian_curve_is_a_threshold_test(bench):
     thresholds = [-2.0, -0.5, 0.0, 1.3, 3.0]
