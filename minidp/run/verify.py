@@ -71,6 +71,8 @@ def _seal(folder):
                        else f"{MANIFEST} is missing", old)
     text = path.read_text(encoding="utf-8")
     manifest, changed = json.loads(text), []
+    if not (isinstance(manifest, dict) and isinstance(manifest.get("files"), dict)):
+        return Finding(question, f"{MANIFEST} was changed", False)
     key = (folder / KEY).read_bytes().strip() if (folder / KEY).is_file() else None
     for name in FILES:
         digests = manifest["files"].get(name, {})
