@@ -100,6 +100,8 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     size = inputs.shape[0] if dataset_size is None else dataset_size
     if dataset_size is None:
         disclosed.append(f"the number of rows, {size}")
+    if columns_of(x):
+        disclosed.append("the names of the columns")
     count(1, dataset_size=size)
     positive_finite(epsilon=epsilon)
     how_delta = "given" if delta is not None else "the power of ten at or below 1/(10 N)"
@@ -137,6 +139,10 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
                          "classes": None if labels is None else labels.tolist(), "target_bounds": target_bounds,
                          "shapes": {".".join(key): array.shape for key, array in body.params.items()}},
                   choices=_choices(choice, given, head.scale, network, hidden, ledger) | {"delta": how_delta}, disclosed=disclosed,
+                  public=[f"{what}, as the caller gave them: taken to be public" for what, value in (
+                      ("classes", classes), ("target bounds", target_bounds), ("bounds of the features", bounds),
+                      ("the number of rows", dataset_size), ("rows of validation", validation), ("rows of the test", test),
+                      ("layers and initial weights of the network", network)) if value is not None],
                   group_size=group_size, measure_every=-(-choice.steps // MEASUREMENTS), keep_best=validation is not None,
                   check=check, train_metrics=False, quiet=quiet)
         targets = backend.asarray(targets)

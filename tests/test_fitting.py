@@ -76,8 +76,10 @@ def test_the_statement_says_what_was_told_and_what_was_chosen():
                   "For 4 examples of one person together", "message for the data's owner", "one row of the data"):
         assert words in " ".join(text.split())
     text = fitted(classes=["ant", "bee", "cow"], dataset_size=ROWS, check=False, steps=7).statement
-    for words in ("not protected**", "For 4 examples", "message for the data's owner"):
+    for words in ("not protected**", "For 4 examples", "message for the data's owner", "rows of validation"):
         assert words not in text
+    for what in ("classes", "the number of rows"):
+        assert f"| public, no charge | {what}, as the caller gave them: taken to be public |" in text
     assert "by the caller" in text and "steps 7" in text
 
 
@@ -125,6 +127,7 @@ def test_weights_of_zero_leave_rows_out():
     x, y = problem()
     x[:600] *= -5
     weight = np.repeat([0.0, 1.0], 600)
+    assert "its own example alone" in " ".join(fitted(x, y, example_weight=weight).statement.split())
     assert fitted(x, y, example_weight=weight).score(x[600:], y[600:]) > fitted(x, y).score(x[600:], y[600:]) + 0.1
 
 
@@ -188,6 +191,7 @@ class Table:
 def test_the_columns_of_a_table_are_taken_by_name():
     x, y = problem()
     model = fitted(Table(list("abcdef"), x), y)
+    assert "the names of the columns" in model.result["disclosed"]
     assert (model.predict(Table(list("fedcba"), x[:, ::-1])) == model.predict(x)).all()
     with pytest.raises(ShapeError, match="missing: .'f'"):
         model.predict(Table(list("abcde"), x[:, :5]))

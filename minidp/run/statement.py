@@ -55,8 +55,9 @@ def _done(result):
         "## What was done", _table(rows),
         "One step releases all clip groups from the same lot. It is charged as one joint Gaussian, not group by "
         "group, and the noise multiplier that is charged is the noise std over the sensitivity.",
-        result["weighted"] and ("Each example's clipped gradient was multiplied by its weight in [0, 1], which leaves the "
-                                "sensitivity as it is."),
+        result["weighted"] and ("Each example's clipped gradient was multiplied by its weight in [0, 1]. That leaves the "
+                                "sensitivity as it is if each weight depends on its own example alone: weights made from counts "
+                                "over the data, of classes for example, are not covered."),
         result["best_of_measured"] and ("Of the weights measured along the run, the best on the public validation data "
                                         "are released; all of them are covered."),
         result["setup_charged"] > len(settings["setup"]) and (
@@ -104,7 +105,7 @@ def _covered(result):
         f"- Evaluation on training data. {evaluated}\n"
         "- The test set. It is not protected, and its accuracy is exact.\n"
         + ("- Whether the run was stopped for its rows: it would have stopped before its first step, with a message for the "
-           "data's owner, if rows had not been finite or labels had belonged to no class.\n" if result["rows_checked"] else "") +
+           "data's owner, if rows or targets had not been finite, labels of no class, or weights outside [0, 1].\n" if result["rows_checked"] else "") +
         "- Floating point: the guarantee is proved for real numbers. In the machine, noise is drawn in float64 by the cipher "
         "ChaCha (20 rounds), and sum and noise are rounded together to a public grid: the known attacks on the last bits of noise "
         "find nothing, which is not a proof. Matrix products and sums over a lot are rounded, too: attacks on both succeed against "
