@@ -27,7 +27,7 @@ _ARITHMETIC = """absolute add arccos arccosh arcsin arcsinh arctan arctan2 arcta
     fmax fmin fmod greater greater_equal hypot invert isfinite isinf isnan ldexp left_shift less less_equal log
     log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor matmul maximum minimum mod multiply
     negative not_equal positive power reciprocal remainder right_shift rint sign signbit sin sinh sqrt square
-    subtract tan tanh true_divide trunc""".split()
+    frexp subtract tan tanh true_divide trunc""".split()
 _UFUNC_KEYWORDS = {"out", "dtype", "casting"}  # neither `where` nor `order`
 
 
