@@ -110,8 +110,9 @@ def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) ->
     xp = namespace_of(x)
     axes = tuple(each % x.ndim for each in (axis if isinstance(axis, tuple) else (axis,)))
     others = tuple(each for each in range(x.ndim) if each not in axes)
-    one_block = axes == tuple(range(axes[0], axes[0] + len(axes)))
-    ahead = tuple(each for each in others if each < axes[0] or not one_block)
+    first = axes[0] if axes else x.ndim
+    one_block = axes == tuple(range(first, first + len(axes)))
+    ahead = tuple(each for each in others if each < first or not one_block)
     behind = others[len(ahead) :]
     before, n, width = (prod(x.shape[each] for each in part) for part in (ahead, axes, behind))
     terms: Any = x.transpose((*ahead, *axes, *behind)).reshape((before, n * width))
@@ -125,9 +126,9 @@ def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) ->
             terms, n = xp.zeros((before, width), x.dtype), 1
         while n > 1:
             half = (n + 1) // 2
-            first = terms[:, : half * width].copy()
-            first[:, : (n - half) * width] += terms[:, half * width : n * width]  # [F1]
-            terms, n = first, half
+            summed = terms[:, : half * width].copy()
+            summed[:, : (n - half) * width] += terms[:, half * width : n * width]  # [F1]
+            terms, n = summed, half
         total = terms.copy()
     kept = tuple(1 if each in axes else size for each, size in enumerate(x.shape) if keepdims or each not in axes)
     return total.reshape(kept)

@@ -111,16 +111,18 @@ def pairs(x, width, total):
     Source
         [F1]  the definition of arithmetic.in_pairs [F1]
     """
-    left = (x.shape[1] // width + 1) // 2
-    terms = np.empty(left * width, x.dtype)
+    one, w, terms = np.uint64(1), np.uint64(width), np.uint64(x.shape[1] // width)  # unsigned: vector loops
+    room = np.empty((terms + one) // np.uint64(2) * w, x.dtype)
     for b in range(x.shape[0]):
-        half, above = left * width, x.shape[1] - left * width
-        terms[:] = x[b, :half]
-        for j in range(above):
-            terms[j] += x[b, half + j]  # [F1]
-        while half > width:
-            whole = half
-            half = (whole // width + 1) // 2 * width
-            for j in range(whole - half):
-                terms[j] += terms[half + j]  # [F1]
-        total[b] = terms[:width]
+        half = (terms + one) // np.uint64(2)
+        for j in range((terms - half) * w):
+            room[j] = x[b, j] + x[b, half * w + j]  # [F1]
+        for j in range((terms - half) * w, half * w):
+            room[j] = x[b, j]
+        while half > one:
+            n = half
+            half = (n + one) // np.uint64(2)
+            for j in range((n - half) * w):
+                room[j] += room[half * w + j]  # [F1]
+        for j in range(w):
+            total[b, j] = room[j]

@@ -1,6 +1,7 @@
 """The dense layer."""
 from numpy.typing import DTypeLike
 
+from ..arithmetic import product
 from ..grads import Explicit, Outer
 from ..validate import count
 from .init import Initializer, Rng, generator, truncated_normal, zeros
@@ -54,14 +55,14 @@ class Dense(Layer):
 
     def compute_y(self, x, rng):
         """(y, x)."""
-        y = x @ self.params["W"]  # [F1]
+        y = product(x, self.params["W"], self.arithmetic)  # [F1]
         if "b" in self.params:
             y += self.params["b"]  # [F1]
         return y, x
 
     def compute_dx(self, dy, x):
         """dx (B, I)."""
-        return dy @ self.params["W"].T  # [B1]
+        return product(dy, self.params["W"].T, self.arithmetic)  # [B1]
 
     def compute_grads(self, dy, x):
         """W: Outer(x, dy); b: Explicit(dy)."""

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from ..arithmetic import ORDINARY
 from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
 from ..grads import PerExampleGrad
@@ -30,6 +31,7 @@ class Layer:
     params       {parameter name: array}, trained; empty where there are none
     constants    {name: array}, public and fixed: saved with the model, never trained
     input_shape  of one example, free axes as strings, for example (28, 28, "C"); None if any shape will do
+    arithmetic   "ordinary", or "exact" (Sequential.use): what `arithmetic.product` makes of a layer's matrix products
 
     A subclass writes its formulas in three methods, which get arrays that were checked:
 
@@ -41,10 +43,11 @@ class Layer:
     arguments do not stand in attributes or constants of the same names; a model file is written from it.
 
     Guarantees, of every layer
-        Example b of every result depends on example b of the input only, but for the rounding of matrix products, which
-        may change with the number of rows: there is no sum or mean over examples anywhere, and dy is the gradient of the
-        *sum* of losses. An empty batch gives empty results. Inputs are not
-        changed. A layer holds parameters only, never activations: these travel in the cache that forward returns.
+        Example b of every result depends on example b of the input only: in exact arithmetic bit for bit, in ordinary
+        arithmetic but for the rounding of matrix products, which may change with the number of rows and an example's
+        place. There is no sum or mean over examples anywhere, and dy is the gradient of the *sum* of losses. An empty
+        batch gives empty results. Inputs are not changed. A layer holds parameters only, never activations: these travel
+        in the cache that forward returns.
 
     Raises, of every layer
         ShapeError            x does not fit, or dy has another shape than y
@@ -53,6 +56,7 @@ class Layer:
     """
 
     kind = "layer"
+    arithmetic = ORDINARY
     draws = False  # True if batches must run one after the other, in the order of the lot
     input_shape: Any = None
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
 
+from ..arithmetic import ARITHMETICS
 from ..backend import Backend, namespace_of
 from ..errors import ParameterError, ShapeError
 from ..grads import Key, PerExampleGrad
-from ..validate import inexact
+from ..validate import inexact, one_of
 from .layer import Cache, Layer
 
 
@@ -139,6 +140,13 @@ class Sequential:
             for store in (layer.params, layer.constants):
                 for name, array in store.items():
                     store[name] = backend.asarray(array, dtype=dtype or array.dtype)
+        return self
+
+    def use(self, arithmetic: str) -> Sequential:
+        """Compute in "ordinary" or in "exact" arithmetic (minidp.arithmetic) from now on; returns the network."""
+        one_of(ARITHMETICS, arithmetic=arithmetic)
+        for layer in self.layers:
+            layer.arithmetic = arithmetic
         return self
 
     def predict(self, x: Any, batch_size: int = 4096) -> NDArray:

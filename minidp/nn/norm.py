@@ -4,6 +4,8 @@ from math import prod
 
 from numpy.typing import DTypeLike
 
+from ..arithmetic import in_pairs
+from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
 from ..grads import Explicit
 from ..validate import count, positive_finite
@@ -55,8 +57,8 @@ class _Norm(Layer):
     def compute_y(self, x, rng):
         """(y, (n, 1 / its standard deviation)), n (B, T, G, M) the normalised input."""
         v = x.reshape(self._view(x.shape))
-        centred = v - v.mean(axis=self.axes, keepdims=True)
-        inverse = (((centred * centred).mean(axis=self.axes, keepdims=True)) + self.epsilon) ** -0.5
+        centred = v - self._mean(v)
+        inverse = 1 / namespace_of(x).sqrt(self._mean(centred * centred) + self.epsilon)
         n = centred * inverse  # [F1]
         scale, shift = (self.params[name].reshape(v.shape[2:]) for name in ("scale", "shift"))
         y = n * scale + shift  # [F2]
@@ -66,16 +68,19 @@ class _Norm(Layer):
         """dx, of the input's shape."""
         n, inverse = kept
         dn = dy.reshape(n.shape) * self.params["scale"].reshape(n.shape[2:])
-        mean, slope = (a.mean(axis=self.axes, keepdims=True) for a in (dn, n * dn))
-        dx = (dn - mean - n * slope) * inverse  # [B1]
+        dx = (dn - self._mean(dn) - n * self._mean(n * dn)) * inverse  # [B1]
         return dx.reshape(dy.shape)
 
     def compute_grads(self, dy, kept):
         """scale and shift: Explicit."""
         n, _ = kept
         shape, d = (dy.shape[0], *self.params["scale"].shape), dy.reshape(n.shape)
-        return {"scale": Explicit((d * n).sum(axis=1).reshape(shape)),  # [P1]
-                "shift": Explicit(d.sum(axis=1).reshape(shape))}  # [P2]
+        return {"scale": Explicit(in_pairs(d * n, 1).reshape(shape)),  # [P1]
+                "shift": Explicit(in_pairs(d, 1).reshape(shape))}  # [P2]
+
+    def _mean(self, v):
+        """Over the set S, with axes of length 1 in its place."""
+        return in_pairs(v, self.axes, keepdims=True) / prod(v.shape[axis] for axis in self.axes)
 
 
 class GroupNorm(_Norm):

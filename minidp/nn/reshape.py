@@ -3,6 +3,7 @@ from math import prod
 
 from numpy.typing import NDArray
 
+from ..arithmetic import product
 from ..errors import ParameterError, ShapeError
 from .layer import Layer
 
@@ -136,8 +137,8 @@ class Project(Layer):
 
     def compute_y(self, x, rng):
         """(y, nothing)."""
-        return x @ self.constants["P"], None  # [F1]
+        return product(x, self.constants["P"], self.arithmetic), None  # [F1]
 
     def compute_dx(self, dy, kept):
         """dx (B, I)."""
-        return dy @ self.constants["P"].T  # [B1]
+        return product(dy, self.constants["P"].T, self.arithmetic)  # [B1]

@@ -1,4 +1,5 @@
 """Rows scaled to unit length."""
+from ..arithmetic import in_pairs
 from ..backend import namespace_of
 from .layer import Layer
 
@@ -33,12 +34,12 @@ class UnitNorm(Layer):
         zero = (largest == 0).astype(largest.dtype)
         largest = largest + zero
         scaled = x / largest
-        norm = ((scaled * scaled).sum(axis=axes, keepdims=True) + zero) ** 0.5
+        norm = namespace_of(x).sqrt(in_pairs(scaled * scaled, axes, keepdims=True) + zero)
         y = scaled / norm  # [F1]
         return y, (y, largest, (1 - zero) / norm)
 
     def compute_dx(self, dy, kept):
         """dx, of the input's shape."""
         y, largest, inverse = kept
-        along = (dy * y).sum(axis=tuple(range(1, y.ndim)), keepdims=True)
+        along = in_pairs(dy * y, tuple(range(1, y.ndim)), keepdims=True)
         return (dy - y * along) * inverse / largest  # [B1]
