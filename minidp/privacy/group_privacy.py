@@ -30,7 +30,7 @@ def group_epsilon(accountant: Accountant, ledger: Ledger, delta: float, group_si
     """
     check_count(1, group_size=group_size)
     single = accountant.epsilon(ledger, delta)
-    if group_size == 1 or single.upper in (0.0, math.inf):
+    if group_size == 1 or single.upper == math.inf:
         return single
     lower, upper = single.lower, _generic(accountant, ledger, delta, group_size)
     try:

@@ -2,8 +2,8 @@
 import pytest
 
 from minidp.errors import ParameterError
-from minidp.privacy import (Gaussian, LossDistributionAccountant, MomentsAccountant, PoissonSampled, RenyiAccountant,
-                            group_epsilon)
+from minidp.privacy import (BasicAccountant, Gaussian, GaussianAccountant, LossDistributionAccountant,
+                            MomentsAccountant, PoissonSampled, RenyiAccountant, group_epsilon)
 from minidp.privacy.group_privacy import GroupAccountant, group_delta
 from tests.support.accountants import ledger_of
 
@@ -13,6 +13,14 @@ STEP = PoissonSampled(0.01, Gaussian(4.0))
 def test_group_of_one_is_the_accountant_itself():
     ledger = ledger_of((STEP, 100))
     assert group_epsilon(MomentsAccountant(), ledger, 1e-5, 1) == MomentsAccountant().epsilon(ledger, 1e-5)
+
+
+@pytest.mark.parametrize("accountant", [RenyiAccountant(), LossDistributionAccountant(), BasicAccountant()])
+def test_where_delta_covers_one_example_it_need_not_cover_a_hundred(accountant):
+    ledger = ledger_of((Gaussian(10.0), 1))
+    assert accountant.epsilon(ledger, 0.1).upper == 0
+    truth = GaussianAccountant().epsilon(ledger_of((Gaussian(0.1), 1)), 0.1)
+    assert group_epsilon(accountant, ledger, 0.1, 100).upper >= truth.lower > 60
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5])
