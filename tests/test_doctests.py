@@ -11,7 +11,7 @@ MODULES = [found.name for found in pkgutil.walk_packages(minidp.__path__, "minid
            if not found.name.startswith(("minidp.audit", "minidp.commands", "minidp.__main__"))] + ["minidp.audit.layer"]
 EXAMPLES = {f"minidp.{name}" for name in (
     "audit.layer", "data.choose", "estimators", "mechanism.clip", "mechanism.pca", "mechanism.plan", "mechanism.sampling", "mechanism.sanitizer",
-    "mechanism.schedule", "nn.loss", "nn.network", "numbers", "privacy.accountant", "privacy.budget", "privacy.calibrate",
+    "mechanism.schedule", "nn.loss", "nn.network", "numbers", "privacy.bound", "privacy.budget", "privacy.calibrate",
     "privacy.catalogue", "privacy.gaussian", "privacy.group_privacy", "privacy.ledger", "privacy.moments",
     "privacy.pld.accountant", "privacy.renyi", "run.model", "run.run", "streams")}
 

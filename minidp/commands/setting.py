@@ -6,7 +6,8 @@ from ..cli import number, whole_number
 from ..errors import ParameterError
 from ..mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
 from ..mechanism.sampling import SAMPLERS, make_sampler
-from ..privacy import Gaussian, Ledger, NeighbouringRelation
+from ..numbers import upper_text
+from ..privacy import Gaussian, Ledger, NeighbouringRelation, total_variation
 from ..privacy.catalogue import ACCOUNTANTS, make
 from ..privacy.ledger import SETUP
 from ..validate import count as check_count
@@ -135,7 +136,9 @@ def described(args):
     path = Path(args.ledger)
     path = path / "ledger.json" if path.is_dir() else path
     ledger = Ledger.load(path)
-    return ledger, f"{path}: {sum(count for _, count in ledger.items())} releases, {ledger.relation.value}" + _group(args)
+    beside = f", total variation {upper_text(variation)}" if (variation := total_variation(ledger)) else ""
+    return ledger, (f"{path}: {sum(count for _, count in ledger.items())} releases{beside}, {ledger.relation.value}"
+                    + _group(args))
 
 
 def title_of(args, sampler, steps):

@@ -34,7 +34,7 @@ class Plan:
 
     Event
         [S1]  of all steps: for each step, the sanitizer's release with that step's C and sigma, in the form that
-              the sampler gives it
+              the sampler gives it, and beside it the total variation distance of its noise from a Gaussian's
 
     Source
         [S1]  Abadi et al. 2016, Section 4: the number of steps and the privacy parameters are fixed ahead
@@ -91,8 +91,12 @@ class Plan:
         return self.sanitizer.for_step(step).event(self.relation)
 
     def step_event(self, step: int = 0) -> Event:
-        """What one step does to the data: the release, sampled."""
-        return self.sampler.wrap(self.release_event(step))
+        """What is charged for a period of the sampler (mostly one step): the release, sampled, and its distance."""
+        sanitizer = self.sanitizer.for_step(step)
+        event, variation = self.sampler.wrap(sanitizer.event(self.relation)), sanitizer.variation()
+        if variation is None:
+            return event
+        return Composed((event, replace(variation, count=variation.count * self.sampler.period)))  # [S1]
 
     def charges(self, start: int, stop: int) -> list[tuple[Event, int]]:
         """[(event, count)] to charge before the steps start..stop-1, in order.
@@ -100,9 +104,10 @@ class Plan:
         start is a multiple of the sampler's period.
         """
         if self.sanitizer.constant:
-            return [self.sampler.charges(self.release_event(), stop - start)] if stop > start else []  # [S1]
-        events = (self.release_event(step) for step in range(start, stop))
-        return [self.sampler.charges(event, len(list(run))) for event, run in groupby(events)]  # [S1]
+            _, times = self.sampler.charges(self.release_event(), stop - start)
+            return [(self.step_event(), times)] if stop > start else []  # [S1]
+        events = (self.step_event(step) for step in range(start, stop))  # of samplers with period 1
+        return [(event, len(list(run))) for event, run in groupby(events)]  # [S1]
 
     def ledger(self, steps: int | None = None, before: Iterable[Event] = ()) -> Ledger:
         """A ledger of the events `before` and the first `steps` steps, of all steps by default."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..backend import explicit_budget, namespace_of
 from ..errors import ParameterError, ShapeError
 from ..grads import STRATEGIES, Key, PerExampleGrad
-from ..privacy.events import Gaussian, JointGaussian, NeighbouringRelation
+from ..privacy.events import Gaussian, JointGaussian, NeighbouringRelation, TotalVariation
 from ..streams import Draws
 from ..validate import one_of, shape
 from .clip import ClipGroup, clip_weights
@@ -112,6 +112,10 @@ class Sanitizer:
         factor = SENSITIVITY_FACTOR[relation]
         multipliers = tuple(group.noise_multiplier / factor for group in self.groups)  # [S2]
         return Gaussian(multipliers[0]) if len(multipliers) == 1 else JointGaussian(multipliers)
+
+    def variation(self) -> TotalVariation | None:
+        """How far one release's law is from that of `event`, where that is known; None for ordinary arithmetic."""
+        return None
 
     def add_clipped(self, grads: Mapping[Key, PerExampleGrad], into: dict[Key, NDArray] | None = None,
                     example_weight: NDArray | None = None) -> dict[Key, NDArray]:

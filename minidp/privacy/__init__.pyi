@@ -1,10 +1,12 @@
 from .events import (NeighbouringRelation as NeighbouringRelation, Event as Event, Gaussian as Gaussian,
                      JointGaussian as JointGaussian, Laplace as Laplace, PureDP as PureDP,
-                     PoissonSampled as PoissonSampled, FixedSizeSampled as FixedSizeSampled, Composed as Composed,
+                     TotalVariation as TotalVariation, PoissonSampled as PoissonSampled,
+                     FixedSizeSampled as FixedSizeSampled, Composed as Composed,
                      Repeated as Repeated, RandomlyStopped as RandomlyStopped, NonPrivate as NonPrivate,
                      Unknown as Unknown)
 from .ledger import Ledger as Ledger
-from .accountant import Accountant as Accountant, Bound as Bound
+from .accountant import Accountant as Accountant, total_variation as total_variation
+from .bound import Bound as Bound
 from .moments import MomentsAccountant as MomentsAccountant
 from .renyi import RenyiAccountant as RenyiAccountant
 from .pld.accountant import LossDistributionAccountant as LossDistributionAccountant

@@ -1,7 +1,8 @@
 """The base of all accountants: walks the event tree, composes in one line, and refuses what it cannot bound."""
 import math
-from collections.abc import Collection, Hashable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Hashable, Iterable, Iterator
+from dataclasses import replace
+from fractions import Fraction
 from functools import reduce
 from operator import add
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 
 from ..errors import NumericalBoundError, ParameterError, UnsupportedEventError
 from ..validate import in_range, non_negative_finite, one_of, shown
+from .bound import Bound, Within
 from .events import (Composed, Event, FixedSizeSampled, Gaussian, JointGaussian, Laplace, NeighbouringRelation,
-                     NonPrivate, PoissonSampled, PureDP, Repeated, combined_noise_multiplier, number_to_json)
+                     NonPrivate, PoissonSampled, PureDP, Repeated, TotalVariation, combined_noise_multiplier)
 from .ledger import Ledger
 
 LEAST_NOISE = 1e-160    # below it epsilon leaves the range of float64
@@ -20,28 +22,14 @@ KINDS = ("bound", "approximation", "comparison")
 Parts = Collection[tuple[Event, int]]       # (primitive, count) pairs
 
 
-@dataclass(frozen=True)
-class Bound:
-    """A number known to lie in [lower, upper], lower None if unknown; `estimate` is the best guess, float() gives upper.
+def total_variation(ledger: Ledger) -> float:
+    """T, the sum of tau * count over the ledger's TotalVariation events, rounded up; 0 where there are none."""
+    return _variation(part for event, n in ledger.items() for part in primitives(event, ledger.relation, n))
 
-    >>> float(Bound(0.9466, 0.9469, 0.9474))
-    0.9474
-    """
 
-    lower: float | None
-    estimate: float
-    upper: float
-
-    def __post_init__(self):  # NumPy's numbers become Python's, whose repr one can read
-        for name, value in list(vars(self).items()):
-            object.__setattr__(self, name, value if value is None else float(value))
-
-    def __float__(self):
-        return float(self.upper)
-
-    def to_json(self) -> dict[str, float | str | None]:
-        """A dictionary in which infinity is "inf" and an unknown bound None."""
-        return {name: number_to_json(value) for name, value in vars(self).items()}
+def _variation(parts: Iterable[tuple[Event, int]]) -> float:
+    exact = sum(Fraction(event.tau) * event.count * n for event, n in parts if isinstance(event, TotalVariation))
+    return math.nextafter(float(exact), math.inf) if exact else 0.0
 
 
 def primitives(event: Event, relation: NeighbouringRelation, count: int = 1) -> Iterator[tuple[Event, int]]:
@@ -114,7 +102,8 @@ class Accountant:
 
     A subclass gives `name`, `kind`, `covers`, `cost_curve`, `to_epsilon` and `to_delta`. `kind` is "bound" when upper is
     proved, "approximation" when it is only a limit or estimate, "comparison" when it guarantees nothing. An event without a
-    theorem raises UnsupportedEventError, and a loss of precision NumericalBoundError.
+    theorem raises UnsupportedEventError, and a loss of precision NumericalBoundError. TotalVariation is taken
+    out of the ledger before a subclass sees it (`Within`).
     """
 
     name = ""
@@ -152,7 +141,7 @@ class Accountant:
     def supports(self, event: Event) -> bool:
         """Whether this accountant can bound the event under its relation."""
         try:
-            self._check(list(primitives(event, self.relation)))
+            self._check([part for part in primitives(event, self.relation) if not isinstance(part[0], TotalVariation)])
         except (UnsupportedEventError, NumericalBoundError):
             return False
         return True
@@ -160,18 +149,21 @@ class Accountant:
     def epsilon(self, ledger: Ledger, delta: float) -> Bound:
         """Bound on the epsilon for which the ledger is (epsilon, delta)-DP; delta in (0, 1)."""
         in_range(0, 1, open_low=True, open_high=True, delta=delta)
-        return self._answer(ledger, Bound(math.inf, math.inf, math.inf), self.epsilon_of, delta)
+        return self._answer(ledger, Bound(math.inf, math.inf, math.inf), self.epsilon_of, Within.epsilon, delta)
 
     def delta(self, ledger: Ledger, epsilon: float) -> Bound:
         """Bound on the delta for which the ledger is (epsilon, delta)-DP; epsilon at least 0, finite."""
         non_negative_finite(epsilon=epsilon)
-        return self._answer(ledger, Bound(0.0, 1.0, 1.0), self.delta_of, epsilon)
+        return self._answer(ledger, Bound(0.0, 1.0, 1.0), self.delta_of, Within.delta, epsilon)
 
-    def _answer(self, ledger, lost, read, target):
-        parts = self._primitives(ledger)
+    def _answer(self, ledger, lost, read, within, target):
+        merged = self._merged(ledger)
+        variation = _variation(merged.items())
+        parts = self._checked({event: n for event, n in merged.items() if not isinstance(event, TotalVariation)})
         if any(isinstance(event, NonPrivate) for event, _ in parts):
             return lost
-        return read(parts, target) if parts else Bound(0.0, 0.0, 0.0)
+        described = lambda target: read(parts, target) if parts else Bound(0.0, 0.0, 0.0)
+        return within(Within(described, variation), target) if variation else described(target)
 
     def epsilon_of(self, parts: Parts, delta: float) -> Bound:
         """`epsilon` over (primitive, count) pairs, none of them NonPrivate."""
@@ -200,7 +192,11 @@ class Accountant:
         return ledger.items()
 
     def _primitives(self, ledger):
-        """(primitive, count) pairs, equal ones merged."""
+        """(primitive, count) pairs, equal ones merged; TotalVariation, which has no cost on a grid, is refused."""
+        return self._checked(self._merged(ledger))
+
+    def _merged(self, ledger):
+        """{primitive: count}."""
         if not isinstance(ledger, Ledger):
             raise ParameterError(f"{self.name}: expected a Ledger, got {ledger!r:.200}; record events with "
                                  f"ledger = Ledger(); ledger.append(event, count)")
@@ -212,6 +208,10 @@ class Accountant:
             for primitive, n in primitives(event, self.relation, count):
                 merged[primitive] = merged.get(primitive, 0) + n
                 _check_count(primitive, merged[primitive])
+        return merged
+
+    def _checked(self, merged):
+        """The (primitive, count) pairs, all of which this accountant covers."""
         self._check(merged.items())
         # sorted, so that the order of the events cannot change even the rounding
         return sorted(((event, n) for event, n in merged.items() if n > 0), key=repr)

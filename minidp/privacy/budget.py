@@ -38,8 +38,8 @@ class Filter:
         released. The whole interaction is (epsilon, delta)-DP when each event is fixed before the data are touched by
         it. With an accountant that adds log moments or Renyi divergences at fixed orders, the noise and sampling of
         later events may even depend on earlier outputs (Feldman, Zrnic 2021; Lecuyer 2021: Renyi filters; Whitehouse et
-        al. 2023 show that strong composition loses nothing to a filter either). With any other accountant, take it for
-        events fixed ahead only, as in Abadi et al. 2016, Section 4.
+        al. 2023 show that strong composition loses nothing to a filter either). With any other accountant, or
+        TotalVariation among the events, take it for events fixed ahead only, as in Abadi et al. 2016, Section 4.
 
     The accountant may be its name; its relation is then that of `ledger`, by default ADD_REMOVE.
 

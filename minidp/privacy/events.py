@@ -42,6 +42,7 @@ _NUMBERS = {
     "count": (partial(check_count, 0, MOST_128_BITS), int),
     "eta": (partial(in_range, -1, math.inf, open_low=True, open_high=True), float),
     "gamma": (partial(in_range, 0, 1, open_low=True), float),
+    "tau": (partial(in_range, 0, 1, open_high=True), float),
 }
 
 
@@ -109,6 +110,19 @@ class PureDP(Event):
     """Any release that is epsilon-DP with delta 0, such as the exponential mechanism; unsampled."""
 
     epsilon: float
+
+
+@dataclass(frozen=True)
+class TotalVariation(Event):
+    """`count` released numbers, the law of each of which, given all before, is within total variation distance tau of
+    the law that the events beside this one describe.
+
+    It stands beside them, never inside a sampled lot or a search: Composed((PoissonSampled(q, Gaussian(s)), this)).
+    It spends no epsilon by itself: accountants add (1 + e^epsilon) tau count to delta.
+    """
+
+    tau: float
+    count: int
 
 
 @dataclass(frozen=True)
@@ -205,8 +219,8 @@ def share_and_noise(event: Event) -> tuple[float, float]:
     return 1.0, noise.noise_multiplier
 
 
-EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PureDP, PoissonSampled, FixedSizeSampled,
-                                        Composed, Repeated, RandomlyStopped, NonPrivate, Unknown)}
+EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PureDP, TotalVariation, PoissonSampled,
+                                        FixedSizeSampled, Composed, Repeated, RandomlyStopped, NonPrivate, Unknown)}
 _KEYS = {"event": "inner"}     # of fields in JSON, where "event" is the class's name
 
 

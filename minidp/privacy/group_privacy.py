@@ -4,7 +4,7 @@ import math
 from ..errors import UnsupportedEventError
 from ..validate import count as check_count
 from .accountant import Accountant, Bound, primitives
-from .events import Gaussian, Laplace, NonPrivate, PoissonSampled
+from .events import Gaussian, Laplace, NonPrivate, PoissonSampled, TotalVariation
 from .ledger import Ledger
 
 
@@ -13,7 +13,7 @@ def group_epsilon(accountant: Accountant, ledger: Ledger, delta: float, group_si
 
     Bound
         [C1]  Gaussian(s) -> Gaussian(s/k), Laplace(b) -> Laplace(b/k), and sampled with probability q ->
-              the same sampled with 1 - (1-q)^k
+              the same sampled with 1 - (1-q)^k; TotalVariation as it is, since no neighbours are in it
         [C2]  (epsilon, d)-DP gives (k epsilon, k exp((k-1) epsilon) d)-DP; d such that this is delta
         upper is the smaller of both (C1 is not for fixed lots); lower the group's unless sampled, else one example's.
 
@@ -86,7 +86,7 @@ def _scaled(event, k):
         return PoissonSampled(probability, _scaled(event.event, k))                             # [C1]
     if isinstance(event, (Gaussian, Laplace)):
         return type(event)(event.noise_multiplier / k)
-    if isinstance(event, NonPrivate):
+    if isinstance(event, (NonPrivate, TotalVariation)):
         return event
     raise UnsupportedEventError(f"no group rule for {event!r}")
 
@@ -99,12 +99,15 @@ def _generic(accountant, ledger, delta, k):
 
     low, high = -700.0, math.log(delta)
     above, best = excess(low)
-    if above > 0:
+    if above > 0 and best < math.inf:
         return math.inf
     for _ in range(25):
         middle = 0.5 * (low + high)
         above, epsilon = excess(middle)
-        low, high, best = (middle, high, min(best, epsilon)) if above <= 0 else (low, middle, best)
+        if above <= 0 or epsilon == math.inf:   # too small a share for what TotalVariation adds to it
+            low, best = middle, min(best, epsilon)
+        else:
+            high = middle
     return best
 
 

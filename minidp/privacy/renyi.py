@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from .accountant import Accountant, Bound, primitives
 from .conversion import sharper_delta, sharper_epsilon
-from .events import NeighbouringRelation, NonPrivate, RandomlyStopped
+from .events import NeighbouringRelation, NonPrivate, RandomlyStopped, TotalVariation
 from .ledger import Ledger
 from .moments import checked_orders, log_moment_curve, pure_epsilon
 
@@ -50,7 +50,8 @@ class RenyiAccountant(Accountant):
 
     def covers(self, primitive):
         if isinstance(primitive, RandomlyStopped):
-            return self.supports(primitive.event)
+            return self.supports(primitive.event) and not any(
+                isinstance(inner, TotalVariation) for inner, _ in primitives(primitive.event, self.relation))
         return super().covers(primitive)
 
     def choose_grid(self, parts, *, epsilon=None, delta=None):

@@ -12,7 +12,7 @@ from .. import host
 from ..files import jsonable
 from ..mechanism.noise import noise_grid
 from ..numbers import lower_text, upper_text
-from ..privacy import FixedSizeSampled, Ledger, PoissonSampled
+from ..privacy import Composed, FixedSizeSampled, Ledger, PoissonSampled
 from ..privacy.catalogue import all_bounds
 from ..privacy.events import event_to_json
 from ..privacy.ledger import SETUP, STEP
@@ -31,8 +31,9 @@ def unamplified(accountant, charged, delta, steps_per_epoch):
     """Epsilon of what was charged if each example were in one lot of every epoch, and nothing gained from sampling."""
     ledger = Ledger(charged.relation)
     for event, times in charged.items():
-        sampled = isinstance(event, (PoissonSampled, FixedSizeSampled))
-        ledger.append(*(event.event, math.ceil(times / steps_per_epoch)) if sampled else (event, times))
+        for part in event.events if isinstance(event, Composed) else (event,):
+            sampled = isinstance(part, (PoissonSampled, FixedSizeSampled))
+            ledger.append(*(part.event, math.ceil(times / steps_per_epoch)) if sampled else (part, times))
     return accountant.epsilon(ledger, delta)
 
 

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from minidp.errors import DataError, ParameterError
 from minidp.privacy import (Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, Ledger, NeighbouringRelation,
-                            NonPrivate, PoissonSampled, PureDP, RandomlyStopped, Repeated, Unknown)
+                            NonPrivate, PoissonSampled, PureDP, RandomlyStopped, Repeated, TotalVariation, Unknown)
 from minidp.privacy.catalogue import make
 from minidp.privacy.events import event_from_json, event_to_json
 
 multiplier = st.one_of(st.floats(0, 1e6), st.just(math.inf))
 leaf = st.one_of(multiplier.map(Gaussian), multiplier.map(Laplace), st.just(NonPrivate()), st.just(Unknown()),
                  st.floats(1e-6, 10).map(PureDP),
+                 st.tuples(st.floats(0, 0.99), st.integers(0, 2**40)).map(lambda a: TotalVariation(*a)),
                  st.lists(multiplier, min_size=1, max_size=3).map(lambda s: JointGaussian(tuple(s))))
 events = st.recursive(leaf, lambda inner: st.one_of(
     st.tuples(st.floats(0, 1), inner).map(lambda a: PoissonSampled(*a)),
@@ -54,7 +55,9 @@ def test_effective_noise_multiplier(multipliers, expected):
     (lambda: PoissonSampled(math.nan, Gaussian(1)), "sampling_probability=nan"),
     (lambda: PoissonSampled(0.1, 4.0), "expected an Event"), (lambda: FixedSizeSampled(10, 11, Gaussian(1)), "lot_size"),
     (lambda: FixedSizeSampled(0, 0, Gaussian(1)), "dataset_size"), (lambda: Repeated(Gaussian(1), -1), "count=-1"),
-    (lambda: Repeated(Gaussian(1), 1.5), "count=1.5"), (lambda: Composed((Gaussian(1), None)), "expected an Event")])
+    (lambda: Repeated(Gaussian(1), 1.5), "count=1.5"), (lambda: TotalVariation(1.0, 3), r"tau=1.0 in \[0, 1\)"),
+    (lambda: TotalVariation(math.nan, 3), "tau=nan"), (lambda: TotalVariation(0.1, -1), "count=-1"),
+    (lambda: Composed((Gaussian(1), None)), "expected an Event")])
 def test_bad_settings_are_named(build, message):
     with pytest.raises(ParameterError, match=message):
         build()

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ...privacy import composition, group_privacy, search_cost, tradeoff
-from ...privacy.events import FixedSizeSampled, Gaussian, JointGaussian, Laplace, PoissonSampled
+from ...privacy.events import FixedSizeSampled, Gaussian, JointGaussian, Laplace, PoissonSampled, TotalVariation
 from ...privacy.events import NeighbouringRelation as Relation
 from ...privacy.gaussian import GaussianAccountant, gaussian_delta
 from ...privacy.ledger import Ledger
@@ -61,6 +61,23 @@ def unsampled_gaussians_compose_exactly(bench):
     truth = exact_epsilon(1e-5, math.sqrt(10 / 16 + 1 / 49))
     inside = got.lower <= truth <= got.upper < got.lower + 1e-8
     return relative(got.estimate, truth) if inside else math.inf
+
+
+@measures("privacy.bound.Within", "C1", "C2", "C3", method="the exact curve of a Gaussian, in delta", tolerance=2e-4)
+def near_a_gaussian(bench):
+    """mu = 1/2. What epsilon' gives away of delta, none of it downward; delta' and lower ends, exact to 1e-7."""
+    largest, accountant = 0.0, GaussianAccountant()
+    for epsilon, tau in ((0.5, 2.0**-30), (1.0, 2.0**-20), (0.3, 2.0**-12)):
+        ledger, total = ledger_of((Gaussian(4.0), 4), (TotalVariation(tau, 3), 5)), 15 * tau
+        known, added = exact_delta(epsilon, 0.5), (1 + math.exp(epsilon)) * total
+        got = accountant.delta(ledger, epsilon)
+        largest = max(largest, 1e3 * relative(got.upper, known + added), 1e3 * relative(got.lower, known - added))
+        for delta in (float(known + added), float(known + 3 * added)):
+            got = accountant.epsilon(ledger, delta)
+            added = (1 + math.exp(got.upper)) * total
+            largest = max(largest, 1e3 * relative(got.lower, exact_epsilon(delta + added, 0.5)),
+                          excess(delta, (exact_delta(got.upper, 0.5) + added) * (1 - 1e-9)))
+    return largest
 
 
 @measures(GAUSSIAN, "M2", method="variance of the likelihood ratio by quadrature", tolerance=1e-9)

@@ -8,7 +8,7 @@ import numpy as np
 from ... import mechanism
 from ...mechanism import sampling
 from ...mechanism import Plan, PoissonSampler, Sanitizer, flat_group
-from ...privacy.events import Composed, FixedSizeSampled, Gaussian, PoissonSampled, Repeated
+from ...privacy.events import Composed, FixedSizeSampled, Gaussian, PoissonSampled, Repeated, TotalVariation
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
 from . import measures, worst
@@ -144,4 +144,22 @@ def charges_equal_a_loop_over_steps(bench):
         parts = total.events if isinstance(total, Composed) else (total,)
         got = [part.event for part in parts if isinstance(part, Repeated) for _ in range(part.count)]
         wrong += _differs((got, expected), (plan.relation, Relation.ADD_REMOVE))
+    return wrong
+
+
+class _NotQuiteGaussian(Sanitizer):
+    def variation(self):
+        return TotalVariation(2.0**-64, 30)
+
+
+@measures("mechanism.plan.Plan", "S1", method="distances added up step by step, unsampled", tolerance=0.0)
+def every_step_is_charged_its_distance(bench):
+    """Beside the sampled event; with shuffled lots for all steps of each epoch begun."""
+    groups, wrong = flat_group(KEYS, 1.0, 2.0), 0.0
+    shuffled = mechanism.ShuffleSampler
+    for sampler, lots in ((PoissonSampler(0.1), 9), (shuffled(10, 4), 9), (shuffled(10, 5), 10)):
+        plans = [Plan(sampler, kind(groups), 9, sampler.lot_sizes(10)[1]) for kind in (Sanitizer, _NotQuiteGaussian)]
+        (((event, times),), ((both, again),)) = (plan.charges(0, 9) for plan in plans)
+        wrong += _differs((again, times), (both.events[0], event), (both.events[1].tau, 2.0**-64),
+                          (both.events[1].count * again, 30 * lots), (len(both.events), 2))
     return wrong

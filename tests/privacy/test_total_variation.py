@@ -1,0 +1,103 @@
+"""TotalVariation: what it adds, that it adds nothing where there is none, and that whatever cannot take it refuses."""
+import math
+from fractions import Fraction
+
+import mpmath
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minidp.__main__ import main
+from minidp.errors import BudgetExceededError, UnsupportedEventError
+from minidp.mechanism import Sanitizer
+from minidp.privacy import (Composed, Filter, FixedSizeSampled, Gaussian, Laplace, Ledger, NonPrivate, PoissonSampled,
+                            RandomlyStopped, RenyiAccountant, Repeated, TotalVariation, group_epsilon, max_steps,
+                            poisson_stopped_epsilon, total_variation)
+from minidp.privacy.bound import Bound, Within
+from minidp.privacy.search_cost import require_pure
+from minidp.run.record import unamplified
+from minidp.run.verify import verify
+from tests.support.accountants import ADD_REMOVE, REPLACE_ONE, ROWS, ledger_of
+from tests.support.running import train
+
+STEP, FIXED = PoissonSampled(0.01, Gaussian(4.0)), FixedSizeSampled(1000, 10, Gaussian(4.0))
+TINY = TotalVariation(2.0**-64, 24_000)
+RENYI = RenyiAccountant()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.label)
+def test_every_accountant_adds_it_to_delta_and_proves_its_epsilon(row):
+    accountant, event = row.make(row.relation), row.events[0]
+    ledger = lambda *more: ledger_of((event, 2), *more, relation=row.relation)
+    before, at = accountant.epsilon(ledger(), 1e-5), accountant.delta(ledger(), 3.0)
+    assert accountant.epsilon(ledger((TotalVariation(0.0, 9), 9), (TINY, 0)), 1e-5) == before
+    assert accountant.epsilon(ledger((TINY, 1)), 1e-5).upper == pytest.approx(before.upper, rel=1e-6)
+    assert accountant.supports(Composed((event, TINY)))
+    for tau in (1e-9, 1e-8):
+        added = lambda epsilon: (1 + math.exp(epsilon)) * 10 * tau
+        varied = ledger((TotalVariation(tau, 2), 5))
+        epsilon, delta = accountant.epsilon(varied, 1e-5), accountant.delta(varied, 3.0)
+        assert delta.upper == pytest.approx(at.upper + added(3.0), rel=1e-12) and delta.upper > at.upper
+        assert delta.lower is None or delta.lower == pytest.approx(max(0.0, at.lower - added(3.0)))
+        assert accountant.epsilon(ledger((Repeated(TotalVariation(tau, 1), 10), 1)), 1e-5) == epsilon
+        assert accountant.epsilon(ledger(), 1e-5 - added(epsilon.upper)).upper <= epsilon.upper * (1 + 1e-9)
+        assert before.upper < epsilon.upper and (epsilon.lower is None or epsilon.lower <= before.lower)
+        before = epsilon
+    assert accountant.epsilon(ledger((TotalVariation(1e-5, 1), 1)), 1e-5).upper == math.inf
+    assert accountant.epsilon(ledger((NonPrivate(), 1), (TINY, 1)), 1e-5).upper == math.inf
+
+
+@given(st.floats(0, 700), st.floats(5e-324, 1))
+def test_what_is_added_is_rounded_up(epsilon, variation):
+    with mpmath.workdps(40):
+        assert Within(None, variation).added(epsilon) >= (1 + mpmath.exp(epsilon)) * mpmath.mpf(variation)
+
+
+def test_alone_it_is_paid_from_delta_and_a_sum_is_rounded_up():
+    ledger = ledger_of((TotalVariation(0.1, 1), 2), (Composed((TotalVariation(0.1, 1),)), 1))
+    assert 3 * Fraction(0.1) < total_variation(ledger) < 0.3 + 2e-16 and total_variation(ledger_of((STEP, 3))) == 0
+    assert RENYI.epsilon(ledger, 0.61) == Bound(0.0, 0.0, 0.0) and RENYI.epsilon(ledger, 0.59).upper == math.inf
+    assert RENYI.delta(ledger, 710.0).upper == 1
+
+
+def test_inside_a_lot_or_a_search_it_is_refused_and_by_what_needs_a_curve_or_pure_privacy():
+    for event in (PoissonSampled(0.1, TINY), PoissonSampled(0.1, Composed((Gaussian(1.0), TINY))),
+                  RandomlyStopped(Composed((STEP, TINY)), 1.0, 0.1)):
+        assert not RENYI.supports(event)
+        with pytest.raises(UnsupportedEventError, match="TotalVariation"):
+            RENYI.epsilon(ledger_of((event, 1)), 1e-5)
+    for ask in (lambda ledger: poisson_stopped_epsilon(RENYI, ledger, 1e-5, 3.0), require_pure):
+        with pytest.raises(UnsupportedEventError, match="TotalVariation"):
+            ask(ledger_of((Laplace(9.0), 1), (TINY, 1)))
+
+
+@pytest.mark.parametrize("step, relation", [(STEP, ADD_REMOVE), (FIXED, REPLACE_ONE)])
+def test_groups_pay_it_too(step, relation):
+    ledgers = [ledger_of((step, 20), (TotalVariation(2.0**-40, 1), n), relation=relation) for n in (0, 20)]
+    plain, varied = (group_epsilon(RenyiAccountant(relation), ledger, 1e-5, 3).upper for ledger in ledgers)
+    assert plain < varied < plain * 1.001
+
+
+def test_a_filter_and_the_largest_number_of_steps_count_it():
+    beside = TotalVariation(1e-11, 10)
+    steps = max_steps(RENYI, Ledger(), Composed((STEP, beside)), 1.0, 1e-5)
+    assert 1000 < steps < max_steps(RENYI, Ledger(), Composed((STEP, TINY)), 1.0, 1e-5)
+    budget = Filter("renyi", 1.0, 1e-5)
+    budget.charge_all([(STEP, steps), (beside, steps)])
+    with pytest.raises(BudgetExceededError):
+        budget.charge(beside, steps)
+
+
+def test_a_run_charges_it_beside_each_step_and_verify_computes_it_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(Sanitizer, "variation", lambda self: TINY)
+    steps = train(tmp_path / "run")["steps"]
+    assert not verify(tmp_path / "run").failed
+    ledger = Ledger.load(tmp_path / "run" / "ledger.json")
+    assert total_variation(ledger) == pytest.approx(steps * 24_000 * 2.0**-64) and ledger.count_of("step") == steps
+    assert main(["epsilon", "--ledger", str(tmp_path / "run"), "--delta", "1e-5"]) == 0
+    assert "11 releases, total variation 1.302e-14" in capsys.readouterr().out
+    apart = ledger_of(*((part, n) for event, n in ledger.items() for part in getattr(event, "events", [event])))
+    assert unamplified(RENYI, ledger, 1e-5, 10) == unamplified(RENYI, apart, 1e-5, 10)
+    monkeypatch.setattr(Sanitizer, "variation", lambda self: None)
+    failed = [each.question for each in verify(tmp_path / "run").failed]
+    assert "Is every release in the ledger, and nothing else?" in failed
