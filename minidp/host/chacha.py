@@ -7,15 +7,14 @@ import math
 
 import numpy as np
 
+from .series import LN2, LOG, SPLIT, polynomial
+
 ROUNDS = 20
 LANES = 64  # blocks that are computed side by side
 STRETCH = 8 * LANES  # normal numbers that are made together
 CONSTANTS = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)
 QUARTERS = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
             (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14))
-SPLIT = 0x3FE6A09E00000000  # bits of a float64 just below 1/sqrt 2
-LN2 = math.log(2)
-LOG = tuple(2 / (2 * n + 1) for n in range(10))  # log m = s (2 + 2/3 s^2 + 2/5 s^4 + ...), s = (m - 1) / (m + 1)
 SIN = tuple((-1) ** n * math.pi ** (2 * n + 1) / math.factorial(2 * n + 1) for n in range(11))  # sin pi f, over f
 COS = tuple((-1) ** n * math.pi ** (2 * n) / math.factorial(2 * n) for n in range(11))  # cos pi f
 
@@ -79,19 +78,12 @@ def normals(words):
     e = (bits >> 52).astype(np.float64)
     m = ((bits & (2**52 - 1)) + SPLIT).view(np.float64)
     s = (m - 1) / (m + 1)
-    log = e * LN2 + s * _polynomial(LOG, s * s)  # [M1]
+    log = e * LN2 + s * polynomial(LOG, s * s)  # [M1]
     f = words[8:12].view(np.int32) * 2.0**-32 + ((words[12:16] >> 1).astype(np.float64) + 0.5) * 2.0**-63  # [F2]
     c = 1 - 2.0 * (words[12:16] & 1)  # [F2]
     r, square = np.sqrt(-2 * log), f * f
-    z = np.concatenate([r * (c * _polynomial(COS, square)), r * (f * _polynomial(SIN, square))])  # [F3] [M2]
+    z = np.concatenate([r * (c * polynomial(COS, square)), r * (f * polynomial(SIN, square))])  # [F3] [M2]
     return z.reshape((8, -1, LANES)).swapaxes(0, 1).ravel()
-
-
-def _polynomial(coefficients, x):
-    y = coefficients[-1]
-    for coefficient in coefficients[-2::-1]:
-        y = y * x + coefficient
-    return y
 
 
 def rounded(x, grid):

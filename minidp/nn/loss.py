@@ -1,9 +1,12 @@
 """Losses: one number for each example. There is no mean and no 1/B."""
 from collections.abc import Callable
 
+import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import namespace_of, zero_rows_unless
+from ..arithmetic import in_pairs
+from ..backend import compiled, namespace_of, zero_rows_unless
+from ..elementwise import exp, log
 from ..errors import DtypeError, ShapeError
 from ..validate import inexact, same_batch
 
@@ -47,13 +50,19 @@ class SoftmaxCrossEntropy:
         _check("SoftmaxCrossEntropy", z, target, 1)
         if target.dtype.kind not in "iu":
             raise DtypeError(f"SoftmaxCrossEntropy: expected target of an integer dtype, got {target.dtype}")
+        if compiled(z) and z.shape[1]:
+            from ..host import elementwise
+
+            losses, dz = np.empty(len(z), np.float32), np.empty(z.shape, np.float32)
+            elementwise.softmax_cross_entropy(np.ascontiguousarray(z), np.ascontiguousarray(target), losses, dz)
+            return losses, dz
         shifted = z - z.max(axis=1, keepdims=True)
-        e = xp.exp(shifted)
-        total = e.sum(axis=1, keepdims=True)
+        e = exp(shifted)
+        total = in_pairs(e, 1)
         true_class = xp.arange(z.shape[1]) == target[:, None]
         known = (target >= 0) & (target < z.shape[1])
-        losses = xp.log(total[:, 0]) - (shifted * true_class).sum(axis=1)  # [F1]
-        dz = e / total - true_class  # [B1]
+        losses = log(total) - xp.where(true_class, shifted, z.dtype.type(0)).sum(axis=1)  # [F1]
+        dz = e / total[:, None] - true_class  # [B1]
         return zero_rows_unless(known, losses), zero_rows_unless(known, dz)  # [F2] [B2]
 
 
@@ -88,7 +97,7 @@ class SquaredError:
         if target.shape != z.shape:
             raise ShapeError(f"SquaredError: expected target of shape {z.shape}, got {target.shape}")
         dz = z - target  # [B1]
-        return 0.5 * (dz * dz).sum(axis=1), dz  # [F1]
+        return 0.5 * in_pairs(dz * dz, 1), dz  # [F1]
 
 
 def _check(where, z, target, target_ndim):

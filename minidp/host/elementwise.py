@@ -1,0 +1,191 @@
+"""Compiled twins, for float32 on the host, of the definitions in `elementwise`, `nn.activation` and `nn.loss`: the same bits.
+
+NumPy passes over an array once for each operation of a formula; here once for all. The interpreter's lock is released.
+Without fastmath no product and sum become one operation.
+"""
+import numpy as np
+from numba import njit
+
+from .series import EXP, INVERSE_LN2, LEAST, LN2, LN2_HIGH, LN2_LOW, LOG, MAGIC, MOST, SATURATED, SPLIT
+
+RUN = 256  # numbers whose steps in between stay in the nearest cache
+E0, E1, E2, E3, E4, E5, E6, E7, E8, E9, E10, E11 = EXP
+L0, L1, L2, L3, L4, L5, L6, L7, L8, L9 = LOG
+_options = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+@njit(**_options)
+def _parts(v, p, half, bits):
+    for i in range(RUN):
+        half[i] = v[i] * INVERSE_LN2 + MAGIC
+        k = half[i] - MAGIC
+        r = (v[i] - k * LN2_HIGH) - k * LN2_LOW
+        y = ((((((((((E11 * r + E10) * r + E9) * r + E8) * r + E7) * r + E6) * r + E5) * r + E4) * r + E3) * r + E2) * r + E1) * r
+        p[i] = r + (r * r) * (y + E0)
+    for i in range(RUN):
+        bits[i] = (bits[i] + 1022) << 52
+
+
+@njit(**_options)
+def exp(x, y):
+    r"""y = exp(x).
+
+    Shapes
+        x (N,)   y (N,), written
+
+    Forward
+        [F1]  y_i = exp(x_i)
+
+    Source
+        [F1]  the definition of elementwise.exp [F1]
+    """
+    v, p, half = np.zeros(RUN), np.empty(RUN), np.empty(RUN)
+    bits = half.view(np.int64)
+    for start in range(0, x.size, RUN):
+        source, target = x[start : start + RUN], y[start : start + RUN]
+        for i in range(source.size):
+            value = np.float64(source[i])
+            v[i] = LEAST if value < LEAST else MOST if value > MOST else value
+        _parts(v, p, half, bits)
+        for i in range(source.size):
+            target[i] = 0.0 if source[i] < LEAST else (2.0 + 2.0 * p[i]) * half[i]  # [F1]
+
+
+@njit(**_options)
+def tanh(x, y):
+    r"""y = tanh(x).
+
+    Shapes
+        x (N,)   y (N,), written
+
+    Forward
+        [F1]  y_i = tanh(x_i)
+
+    Source
+        [F1]  the definition of elementwise.tanh [F1]
+    """
+    v, p, half = np.zeros(RUN), np.empty(RUN), np.empty(RUN)
+    bits = half.view(np.int64)
+    for start in range(0, x.size, RUN):
+        source, target = x[start : start + RUN], y[start : start + RUN]
+        for i in range(source.size):
+            value = -2.0 * abs(np.float64(source[i]))
+            v[i] = SATURATED if value < SATURATED else value
+        _parts(v, p, half, bits)
+        for i in range(source.size):
+            w = 2.0 * half[i]
+            value = ((1.0 - w) - w * p[i]) / ((1.0 + w) + w * p[i])
+            target[i] = -value if source[i] < 0 else value  # [F1]
+
+
+@njit(**_options)
+def log(x, y):
+    r"""y = log(x).
+
+    Shapes
+        x (N,)   y (N,), written
+
+    Forward
+        [F1]  y_i = log(x_i)
+
+    Source
+        [F1]  the definition of elementwise.log [F1]; no float32 is a subnormal float64
+    """
+    m, e = np.ones(RUN), np.empty(RUN)
+    bits = m.view(np.int64)
+    for start in range(0, x.size, RUN):
+        source, target = x[start : start + RUN], y[start : start + RUN]
+        for i in range(source.size):
+            m[i] = source[i]
+        for i in range(source.size):
+            shifted = bits[i] - SPLIT
+            e[i] = shifted >> 52
+            bits[i] = (shifted & (2**52 - 1)) + SPLIT
+        for i in range(source.size):
+            s = (m[i] - 1.0) / (m[i] + 1.0)
+            q = s * s
+            series = ((((((((L9 * q + L8) * q + L7) * q + L6) * q + L5) * q + L4) * q + L3) * q + L2) * q + L1) * q + L0
+            value = e[i] * LN2 + s * series
+            given = source[i]
+            rest = -np.inf if given == 0 else given if given > 0 else np.nan
+            target[i] = value if 0 < given < np.inf else rest  # [F1]
+
+
+@njit(**_options)
+def relu(x, y):
+    r"""y = the positive part of x.
+
+    Shapes
+        x (N,)   y (N,), written
+
+    Forward
+        [F1]  y_i = 0 where x_i <= 0, else x_i
+
+    Source
+        [F1]  the definition of nn.activation.ReLU [F1]
+    """
+    for i in range(x.size):
+        y[i] = 0.0 if x[i] <= 0 else x[i]  # [F1]
+
+
+@njit(**_options)
+def relu_gradient(dy, y, dx):
+    r"""The gradient of ReLU.
+
+    Shapes
+        dy, y (N,)   dx (N,), written
+
+    Forward
+        [B1]  dx_i = dy_i where y_i > 0, else 0
+
+    Source
+        [B1]  the definition of nn.activation.ReLU [B1]
+    """
+    for i in range(y.size):
+        dx[i] = dy[i] if y[i] > 0 else 0.0  # [B1]
+
+
+@njit(**_options)
+def softmax_cross_entropy(z, target, losses, dz):
+    r"""Losses and their gradients.
+
+    Shapes
+        z (B, K)   target (B,) integers   losses (B,) and dz (B, K), written
+
+    Forward
+        [F1]  losses_b = log sum_k exp(z_bk - max_j z_bj) - (z_b,target(b) - max_j z_bj), 0 where target(b) is no class
+        [B1]  dz_bk = exp(z_bk - max) / sum_j exp(z_bj - max) - [k = target(b)], 0 likewise
+
+    Source
+        [F1]  the definition of nn.loss.SoftmaxCrossEntropy [F1] [F2], sums in pairs
+        [B1]  the definition of nn.loss.SoftmaxCrossEntropy [B1] [B2]
+    """
+    classes = z.shape[1]
+    terms, chosen = np.empty(classes, np.float32), np.zeros(z.shape[0], np.float32)
+    for b in range(z.shape[0]):
+        largest = z[b, 0]
+        for k in range(1, classes):
+            largest = largest if largest > z[b, k] or largest != largest else z[b, k]
+        for k in range(classes):
+            dz[b, k] = z[b, k] - largest
+        if 0 <= target[b] < classes:
+            chosen[b] = dz[b, target[b]]
+    flat = dz.reshape(dz.size)
+    exp(flat, flat)
+    for b in range(z.shape[0]):
+        terms[:] = dz[b]
+        n = classes
+        while n > 1:
+            half = (n + 1) // 2
+            for k in range(n - half):
+                terms[k] += terms[half + k]
+            n = half
+        losses[b] = terms[0]
+        known = 0 <= target[b] < classes
+        for k in range(classes):
+            dz[b, k] = dz[b, k] / terms[0] if known else 0.0  # [B1]
+        if known:
+            dz[b, target[b]] -= np.float32(1)  # [B1]
+    log(losses, losses)
+    for b in range(z.shape[0]):
+        losses[b] = losses[b] - chosen[b] if 0 <= target[b] < classes else 0.0  # [F1]
