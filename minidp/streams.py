@@ -177,14 +177,33 @@ class Draws(_Single):
         """Add std times standard normal numbers to a host array in one piece, and round to multiples of `grid` if not 0."""
         from .host import drawing
 
+        state = self._state()
+        self._in_slices("add_normals", out, 1, lambda first, at, part: drawing.add_normals(
+            state, first * STRETCH + at, std, grid, part))
+
+    def add_integers(self, out: NDArray[np.float64], std: float) -> None:
+        """Add discrete Gaussian numbers of deviation `std`, 2^28 to 2^42, to a float64 host array of integers in place.
+
+        Exact while sums stay below 2^53; the numbers are below 2^48. At most `host.discrete.total_variation(std)` from
+        the law of the rounded Gaussian. Raises ParameterError for another array or std.
+        """
+        from .host import discrete, drawing
+
+        if out.dtype != np.float64:
+            raise ParameterError(f"add_integers: expected an array of dtype float64, got {out.dtype}")
+        table, state = discrete.table(std), self._state()
+        self._in_slices("add_integers", out, table.parts + 1, lambda first, at, part: drawing.add_integers(
+            state, first, at, *table, part))
+
+    def _in_slices(self, name, out, sets, add):
+        """add(first, at, part) side by side: 512 numbers take `sets` sets of 64 blocks, from set number `first` on."""
         if not out.flags.c_contiguous:  # noise would be added to a copy
-            raise ParameterError("add_normals: expected an array in one piece (numpy.ascontiguousarray)")
-        begin = -(-self._block // LANES) * STRETCH  # stretches of 64 blocks, whatever was drawn before
-        self._block = -(-(begin + out.size) // STRETCH) * LANES
-        flat, state = np.asarray(out).reshape(-1), self._state()
+            raise ParameterError(f"{name}: expected an array in one piece (numpy.ascontiguousarray)")
+        first = -(-self._block // LANES)  # a new set, whatever was drawn before
+        self._block = (first + -(-out.size // STRETCH) * sets) * LANES
+        flat = np.asarray(out).reshape(-1)
         size = max(SHARD, -(-flat.size // (threads.limit() * STRETCH)) * STRETCH)
-        threads.map_parallel(lambda at: drawing.add_normals(state, begin + at, std, grid, flat[at : at + size]),
-                             range(0, flat.size, size))
+        threads.map_parallel(lambda at: add(first, at, flat[at : at + size]), range(0, flat.size, size))
 
     def permutation(self, n: int) -> NDArray[np.int64]:
         """0 to n - 1 in an order drawn from all orders, equally likely: that of n words, all different."""

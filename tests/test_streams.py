@@ -16,6 +16,7 @@ CALLED = NAMES[1:]  # init is the numbers of one release already
 RECORDED = {"sampling": 0.980328603235794, "noise": 0.9423159582577341, "dropout": 0.6721140957178939, "views": 0.015244955578194386}
 NORMALS = [-0.9280875478636844, -0.03094610697082918, -0.35771018274972205]
 CHOSEN = [8617, 42316, 45623, 58376]
+INTEGERS = [-10386625339, 2012549240, 5521742277]
 ORDER = [6, 3, 1, 0, 4, 2, 5]
 
 
@@ -48,6 +49,9 @@ def test_seeded_values_stay_as_they_are():
     streams = Streams(0)
     assert {name: getattr(streams, name)(0).random() for name in CALLED} == RECORDED
     assert streams.init.standard_normal(3).tolist() == NORMALS
+    integers = np.zeros(3)
+    streams.noise(1).add_integers(integers, 2.0**33)
+    assert integers.tolist() == INTEGERS
     assert streams.sampling(1).choice(60_000, 4).tolist() == CHOSEN
     assert streams.sampling(2).permutation(7).tolist() == ORDER
 
@@ -137,9 +141,24 @@ def test_rows_have_their_numbers_whatever_comes_beside_them():
     assert len(np.unique(np.concatenate([each.ravel() for each in whole]))) == 4 * 55  # rows and calls share none
 
 
-def test_noise_is_refused_where_it_would_be_added_to_a_copy():
-    with pytest.raises(ParameterError, match="in one piece"):
-        Streams(1).noise(0).add_normals(np.zeros((4, 4))[:, ::2], 1.0)
+@pytest.mark.parametrize("method, std", [("add_normals", 1.0), ("add_integers", 1e10)])
+def test_noise_is_refused_where_it_would_be_added_to_a_copy(method, std):
+    with pytest.raises(ParameterError, match=f"{method}.*in one piece"):
+        getattr(Streams(1).noise(0), method)(np.zeros((4, 4))[:, ::2], std)
+
+
+def test_integers_are_refused_where_they_would_be_rounded_or_are_not_proved():
+    for dtype, std, message in (("float32", 1e10, "float64"), ("float64", 2.0**27, "std="), ("float64", 2.0**43, "std=")):
+        with pytest.raises(ParameterError, match=message):
+            Streams(1).noise(0).add_integers(np.zeros(3, dtype), std)
+
+
+def test_integers_share_no_word_with_what_is_drawn_before_and_after():
+    numbers, whole = Streams(1).noise(0), Streams(1).noise(0).words(8 * 64 * 10)
+    before = numbers.words(8)
+    numbers.add_integers(np.zeros(513), 1e10)  # blocks 64 to 64 + 2 (3 + 1) 64
+    after = numbers.words(8)
+    np.testing.assert_array_equal(np.concatenate([before, after]), whole[[*range(8), *range(8 * 576, 8 * 577)]])
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -148,7 +167,9 @@ def test_noise_is_the_same_for_any_number_of_threads(count, monkeypatch):
         raw = np.linspace(-1, 1, 200_003, dtype=np.float32)
         numbers = Streams(1).noise(0)
         numbers.add_normals(raw, 3.0, 2.0**-19)
-        return raw, numbers.standard_normal(70_000)
+        integers = np.arange(200_003.0)
+        numbers.add_integers(integers, 1e10)
+        return raw, integers, numbers.standard_normal(70_000)
 
     alone = noise()
     monkeypatch.setattr(threads, "limit", lambda: count)

@@ -1,11 +1,14 @@
-"""Checks of the cipher, the normal numbers made of it, and their compiled twins."""
+"""Checks of the cipher, the normal numbers and the integers made of it, and their compiled twins."""
 import math
+from bisect import bisect
 from collections import Counter
+from fractions import Fraction
 from itertools import combinations
 
+import mpmath
 import numpy as np
 
-from ...host import chacha, drawing
+from ...host import chacha, discrete, drawing
 from . import measures
 
 RFC = (  # RFC 8439, 2.3.2 and appendix A.1: key, the last four words of the input, the block
@@ -130,3 +133,115 @@ def integers_equal_python(bench):
             found = drawing.choose(np.array(words, np.uint64), n, taken, out)
             wrong += found != bool(kept) or (found and out[0] != kept[0] * n >> 64)
     return wrong
+
+
+@measures("host.discrete.plan", "F1", "F2", "F3", method="the largest scale, the fewest cells; fractions", tolerance=0.0)
+def plans_are_the_largest_that_hold(bench):
+    wrong = 0
+    for std in (2.0**28, 2.0**42, *np.exp2(bench.rng.uniform(28, 42, 30)).tolist()):
+        fits = []
+        for parts in (3, 4):
+            square, sums = Fraction(std) ** 2, [sum(k ** (2 * j) for j in range(parts)) for k in range(14_000)]
+            k = bisect(range(14_000), square, key=lambda k: 4 * k**2 * sums[k]) - 1
+            fits.append((parts, k, square / sums[k], next(2**b for b in range(30) if 4**b > 100 * square / sums[k])))
+        wrong += discrete.plan(std) != (fits[0] if fits[0][3] <= 2**16 else fits[1])
+    return wrong
+
+
+def _weights(table):
+    """What the cells of an alias table give each value, in units of 2^-64 of a cell."""
+    weights = list(map(int, table.thresholds))
+    for threshold, other in zip(weights[:], table.aliases.tolist()):
+        weights[other] += 2**64 - threshold
+    return weights
+
+
+def _masses(variance, places):
+    """Of a discrete Gaussian at some places, not normalised; in mpmath."""
+    half = mpmath.mpf(variance.denominator) / (2 * variance.numerator)
+    return np.array([mpmath.exp(-half * x * x) for x in places])
+
+
+@measures("host.discrete.alias_table", "F1", "F2", "F3", method="weights in 2^-64 of a cell, mpmath; their total exactly",
+          tolerance=0.5 + 1e-9)
+def tables_hold_the_discrete_gaussian(bench):
+    plan = discrete.plan(2.0**28)
+    with mpmath.workdps(60):
+        weights, masses = np.array(_weights(discrete.alias_table(plan))), _masses(plan.variance, range(plan.cells))
+        exact = 2 * masses * (plan.cells * mpmath.mpf(2) ** 64 / (2 * masses.sum() - 1))
+        return abs(weights - exact)[1:].max() + abs(weights.sum() - plan.cells * 2**64)  # and so the first is right too
+
+
+@measures("host.discrete.integers", "F1", "F2", "F3", "F4", method="Python's integers, one by one", tolerance=0.0)
+def integers_equal_look_ups_in_python(bench):
+    wrong = 0
+    for std in (2.0**28, 2.0**35.5, 2.0**37):
+        table = discrete.table(std)
+        words = _words(bench, 640 * (table.parts + 1))
+        got, cells = discrete.integers(words, table), table.thresholds.size
+        first, *others = (words[:, 64 * j : 64 * j + 64].ravel().tolist() for j in range(table.parts + 1))
+        for q, z in enumerate(got[:512].tolist()):
+            fields, expected = first[q] * 2**32 + first[q + 512], 0
+            for j, numbers in enumerate(others):
+                field = fields // (2 * cells) ** j % (2 * cells)
+                low = numbers[q] * 2**32 + numbers[q + 512] < table.thresholds[field % cells]
+                size = field % cells if low else int(table.aliases[field % cells])
+                expected += table.scale ** (table.parts - 1 - j) * (size if field < cells else -size)
+            wrong += z != expected
+        wrong += got.size != 5120
+    return wrong
+
+
+@measures("host.drawing.add_integers", "F1", method="the definition, any slice", tolerance=0.0)
+def compiled_integers_equal_the_definition(bench):
+    wrong, key, release = 0, _key(bench), int(bench.rng.integers(0, 2**56))
+    for std in (2.0**28, 3e10, 2.0**40):
+        table, first = discrete.table(std), int(bench.rng.integers(0, 2**40))
+        blocks = np.arange(first * 64, (first + 16 * (table.parts + 1)) * 64, dtype=np.uint64)
+        z = discrete.integers(chacha.chacha(key, chacha.places(3, release, blocks)), table)
+        for begin, size in ((0, 1), (0, 8192), (511, 2), (700, 3000), (8191, 1), (40, 0)):
+            raw = bench.rng.integers(-(2**52), 2**52, size).astype(np.float64)
+            out = raw.copy()
+            drawing.add_integers(_state(key, release), first, begin, *table, out)
+            wrong += (out != raw + z[begin : begin + size]).sum()
+    return wrong
+
+
+@measures("host.discrete.distances", "M1", "M2", "M3", "M4", tolerance=1.0,
+          method="all values of X + 2 Y from small tables by mpmath; the distance over its bound")
+def bounds_hold_where_all_values_can_be_listed(bench):
+    def law(masses):
+        return masses / masses.sum()
+
+    def summed(one):  # of X and Y from -20 to 20
+        doubled = np.zeros(81, object)
+        doubled[::2] = one
+        return np.convolve(one, doubled)
+
+    ratios, x = [], np.arange(-20, 21)
+    for variance in (Fraction(9, 4), Fraction(4)):
+        plan = discrete.Plan(2, 2, variance, 16)
+        with mpmath.workdps(50):
+            weights, std = np.array(_weights(discrete.alias_table(plan)) + 5 * [0]), mpmath.sqrt(float(5 * variance))
+            drawn, whole = law(weights[abs(x)] * mpmath.mpf(1) / (1 + (x != 0))), law(_masses(variance, x))
+            cut, gaussian = law(whole * (abs(x) < 16)), law(_masses(5 * variance, range(-60, 61)))
+            rounded = np.diff([mpmath.ncdf((k - 0.5) / std) for k in range(-60, 62)])
+            pairs = (drawn, cut), (cut, whole), (summed(whole), gaussian), (gaussian, rounded), (summed(drawn), rounded)
+            found, bounds = [abs(a - b).sum() / 2 for a, b in pairs], discrete.distances(float(std), plan)
+            ratios += [2 * found[0] / bounds[0], 2 * found[1] / bounds[1], found[2] / bounds[2], found[3] / bounds[3],
+                       found[4] / sum(bounds)]
+    return max(ratios)
+
+
+@measures("host.discrete.distances", "M1", "M2", "M3", "M4", method="the formulas by mpmath; relative", tolerance=1e-12)
+def bounds_equal_their_formulas(bench):
+    error = 0.0
+    for std, plan in ((0.5, discrete.Plan(2, 1, Fraction(1), 8)), *((s, discrete.plan(s)) for s in (2.0**32, 2.0**40))):
+        with mpmath.workdps(40):
+            s0, s, (j, k, _, n) = mpmath.sqrt(plan.variance), mpmath.mpf(std), plan
+            e, narrow = (mpmath.exp(-2 * (mpmath.pi * v) ** 2) for v in (s0 / mpmath.hypot(1, k), s))
+            curved = mpmath.npdf(1) / 12 / s**2 + mpmath.npdf(0) * (1 + 4 * mpmath.exp(-1.5)) / 24 / s**3
+            expected = (j * mpmath.mpf(2) ** -65, j * mpmath.erfc((n - 1) / s0 / mpmath.sqrt(2)),
+                        (j - 1) * (2 * e / (1 - e)) / (1 - 2 * e / (1 - e)), curved + narrow / (1 - narrow))
+            error = max([error, *(abs(a / b - 1) for a, b in zip(discrete.distances(std, plan), expected))])
+    return error

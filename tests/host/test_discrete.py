@@ -1,0 +1,63 @@
+"""Discrete Gaussian numbers: their law, its distance from the rounded Gaussian, and no branch on what is drawn."""
+import ast
+import inspect
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from minidp.errors import ParameterError
+from minidp.host import discrete, drawing
+
+
+@pytest.mark.parametrize("exponent", [32, 32.999, 33, 36, 36.001, 39.5, 42])
+def test_the_distance_is_what_the_guarantee_needs(exponent):
+    assert 2.0**-65 < discrete.total_variation(2.0**exponent) <= 2.0**-62.5
+
+
+@pytest.mark.parametrize("std", [2.0**27, 2.0**42.01, float("nan"), float("inf"), -1e10])
+def test_no_distance_is_claimed_where_none_is_proved(std):
+    for function in (discrete.total_variation, discrete.table):
+        with pytest.raises(ParameterError, match="expected std="):
+            function(std)
+
+
+@pytest.mark.parametrize("variance", [Fraction(5), Fraction(40)])
+def test_one_look_up_has_the_law_of_a_discrete_gaussian(variance):
+    table, out, x = discrete.alias_table(discrete.Plan(1, 1, variance, 128)), np.zeros(10**6), np.arange(-9, 10)
+    drawing.add_integers(np.arange(16, dtype=np.uint32), 0, 0, *table, out)
+    p = np.exp(-(np.arange(-127, 128) ** 2) / (2 * float(variance)))
+    p = p[127 + x] / p.sum()
+    counts = np.append((out[:, None] == x).sum(0), (abs(out) > 9).sum())
+    assert stats.chisquare(counts, np.append(p, 1 - p.sum()) * out.size).pvalue > 1e-6
+
+
+def branches(source, drawn):
+    """The conditions and bounds of loops that depend on what is drawn, beginning with the names `drawn`."""
+    tree, size = ast.parse(re.sub(r"\w+\.(size|shape)", "public", source)), 0
+
+    def names(node):
+        return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+    def written(target):  # of x[i], x
+        parts = getattr(target, "elts", [])
+        return {name for part in parts for name in written(part)} or names(getattr(target, "value", target))
+
+    while size < len(drawn):  # whatever is computed from it
+        size = len(drawn)
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Assign, ast.AugAssign)) and names(node.value) & drawn:
+                drawn = drawn.union(*map(written, node.targets if isinstance(node, ast.Assign) else [node.target]))
+    conditions = [getattr(node, "test", getattr(node, "iter", node)) for node in ast.walk(tree) if isinstance(
+        node, (ast.If, ast.IfExp, ast.While, ast.Assert, ast.For, ast.comprehension, ast.BoolOp))]
+    return [ast.unparse(condition) for condition in conditions if names(condition) & drawn]
+
+
+def test_no_branch_depends_on_what_is_drawn():
+    kernel, definition = (inspect.getsource(each) for each in (drawing.add_integers.py_func, discrete.integers))
+    assert branches(kernel, {"x"}) == branches(definition, {"words"}) == []
+    line = "value = other + (int64(cell) - other) * int64(u < thresholds[cell])"
+    branching = kernel.replace(line, "value = cell if u < thresholds[cell] else other")
+    assert branches(branching, {"x"}) == ["u < thresholds[cell]"]
