@@ -107,7 +107,7 @@ def _wide(x):
     return x.astype(np.result_type(x.dtype, np.float64))
 
 
-def on_host(name, *arrays):
+def on_host(name: str, *arrays: NDArray) -> NDArray:
     """The result of a kernel of `host.elementwise` that takes arrays of one shape, `compiled` ones, coordinate by coordinate."""
     from .host import elementwise  # loads Numba
 
