@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from .backend import namespace_of
 
 ORDINARY, EXACT = ARITHMETICS = ("ordinary", "exact")
-ROW_BITS = 20  # of a row's integers: as many as leave a column of 2^13 numbers its 20
 
 
 def product(x: NDArray, W: NDArray, arithmetic: str) -> NDArray:
@@ -23,20 +22,20 @@ def product(x: NDArray, W: NDArray, arithmetic: str) -> NDArray:
         x (B, K)   W (K, O)   y (B, O), of the dtype of x @ W
 
     Forward
-        [F1]  exact: y_bo = (sum_k X_bk V_ko) 2^(e_b + f_o - p - q), rounded once;
-              X, e the rows of x cut to p bits, V, f the columns of W to q, p + q + ceil(log2 K) <= 53
+        [F1]  exact: y_bo = (sum_k X_bk V_ko) 2^(e_b + f_o - p - q), rounded once; X, e the rows of x cut to p bits, to
+              the nearest integer, V, f the columns of W to q, p + q + ceil(log2 K) = 53: no partial sum is above 2^53
 
     Source
         [F1]  Ozaki, Ogita, Oishi, Rump 2012, Numerical Algorithms 59: error-free transformations of products
 
     Guarantees
         Exact: row b of y is a function of row b of x and of W, bit for bit. What comes of a row or a column that is
-        not finite is NaN. An entry is off by at most 2 K (2^-p + 2^-q) max_k |x_bk| max_k |W_ko|, usually by much less.
+        not finite is NaN. An entry is off by at most K (2^-p + 2^-q) max_k |x_bk| max_k |W_ko|, usually by much less.
     """
     if arithmetic == ORDINARY:
         return x @ W
     p, q = precision(x.shape[1])
-    (X, e), (V, f) = cut(x, p), cut(W, q, axis=0)
+    (X, e), (V, f) = cut(x, p, nearest=True), cut(W, q, axis=0, nearest=True)
     y = namespace_of(x, W).empty((x.shape[0], W.shape[1]), np.result_type(x.dtype, W.dtype))
     return put_back(X @ V, e, f, p + q, out=y)  # [F1]
 
@@ -44,31 +43,34 @@ def product(x: NDArray, W: NDArray, arithmetic: str) -> NDArray:
 def precision(inner: int) -> tuple[int, int]:
     """(p, q), bits of rows and of columns of an exact product of `inner` terms: p + q + ceil(log2 inner) = 53."""
     left = 53 - (inner - 1).bit_length()
-    return min(ROW_BITS, left // 2), left - min(ROW_BITS, left // 2)
+    return left // 2, left - left // 2
 
 
-def cut(x: NDArray, bits: int, axis: int = -1) -> tuple[NDArray, NDArray]:
+def cut(x: NDArray, bits: int, axis: int = -1, nearest: bool = False) -> tuple[NDArray, NDArray]:
     r"""Integers times a power of two for each row (or column): what is below 2^-bits of the largest number goes.
+
+    nearest: to the nearest integer, halves to the even one, instead of toward zero.
 
     Shapes
         x float32 or float64   X like x, float64   e int32, with 1 in place of the axis
 
     Forward
-        [F1]  X = trunc(x 2^(bits - e)), 2^(e-1) <= max |x| < 2^e along the axis; e = 0 where all are zero
+        [F1]  X = trunc(x 2^(bits - e)), or the nearest integer; 2^(e-1) <= max |x| < 2^e along the axis, e = 0 where all
+              are zero: |X| < 2^bits, or |X| <= 2^bits if nearest
         [F2]  X = NaN and e = 0 along the axis where a number is not finite
 
     Source
-        [F1]  Ozaki, Ogita, Oishi, Rump 2012, Numerical Algorithms 59; own choice: toward zero, so that |X| < 2^bits
+        [F1]  Ozaki, Ogita, Oishi, Rump 2012, Numerical Algorithms 59; a power of two in place of their constant
     """
     xp = namespace_of(x)
     if _twinned(x):
         from .host import cutting
 
-        return cutting.cut(x, bits, axis)
+        return cutting.cut(x, bits, axis, nearest)
     largest = xp.abs(x).max(axis=axis, keepdims=True)
     finite = xp.isfinite(largest)
     e = xp.where(finite, xp.frexp(largest)[1], 0).astype(xp.int32)
-    X = xp.trunc(xp.ldexp(x.astype(xp.float64), bits - e))  # [F1]
+    X = (xp.rint if nearest else xp.trunc)(xp.ldexp(x.astype(xp.float64), bits - e))  # [F1]
     return xp.where(finite, X, xp.nan), e  # [F2]
 
 

@@ -7,7 +7,7 @@ from numba import njit
 _options = {"cache": True, "nogil": True, "error_model": "numpy"}  # no fastmath: nothing contracted or reordered
 
 
-def cut(x, bits, axis):
+def cut(x, bits, axis, nearest):
     """arithmetic.cut of a host array: along memory where the axis lies so, else all columns side by side."""
     place, kernel = (-1, cut_rows) if x.strides[axis] == x.itemsize else (0, cut_columns)
     moved = np.ascontiguousarray(np.moveaxis(x, axis, place))
@@ -15,7 +15,7 @@ def cut(x, bits, axis):
     matrix = moved.reshape((prod(others), n) if place else (n, prod(others)))
     X, e = np.empty(matrix.shape), np.empty(prod(others), np.int32)
     patterns = matrix.view(f"i{x.itemsize}")
-    kernel(matrix, patterns, np.iinfo(patterns.dtype).max, bits, X, e)
+    kernel(matrix, patterns, np.iinfo(patterns.dtype).max, bits, nearest, X, e)
     return np.moveaxis(X.reshape(moved.shape), place, axis), np.expand_dims(e.reshape(others), axis)
 
 
@@ -30,7 +30,7 @@ def _scales(largest, bits):
 
 
 @njit(**_options)
-def cut_rows(x, patterns, unsigned, bits, X, e):
+def cut_rows(x, patterns, unsigned, bits, nearest, X, e):
     r"""Cut each row to integers.
 
     Shapes
@@ -38,7 +38,7 @@ def cut_rows(x, patterns, unsigned, bits, X, e):
         NaN above all   X (B, K) float64 and e (B,) are written
 
     Forward
-        [F1]  X_bk = trunc(x_bk 2^(bits - e_b)), |x_bk| < 2^e_b
+        [F1]  X_bk = trunc(x_bk 2^(bits - e_b)), or the nearest integer, |x_bk| < 2^e_b
 
     Source
         [F1]  the definition of arithmetic.cut [F1]
@@ -52,18 +52,19 @@ def cut_rows(x, patterns, unsigned, bits, X, e):
         pattern[0] = largest
         e[b], first, second = _scales(pattern.view(x.dtype)[0], bits)
         for k in range(x.shape[1]):
-            X[b, k] = np.trunc(x[b, k] * first * second)  # [F1]
+            scaled = x[b, k] * first * second
+            X[b, k] = np.rint(scaled) if nearest else np.trunc(scaled)  # [F1]
 
 
 @njit(**_options)
-def cut_columns(x, patterns, unsigned, bits, X, e):
+def cut_columns(x, patterns, unsigned, bits, nearest, X, e):
     r"""Cut each column to integers, in two passes along memory.
 
     Shapes
         x (K, O)   patterns (K, O), `unsigned` as in cut_rows   X (K, O) float64 and e (O,) are written
 
     Forward
-        [F1]  X_ko = trunc(x_ko 2^(bits - e_o)), |x_ko| < 2^e_o
+        [F1]  X_ko = trunc(x_ko 2^(bits - e_o)), or the nearest integer, |x_ko| < 2^e_o
 
     Source
         [F1]  the definition of arithmetic.cut [F1]
@@ -76,7 +77,8 @@ def cut_columns(x, patterns, unsigned, bits, X, e):
         e[o], first[o], second[o] = _scales(largest.view(x.dtype)[o], bits)
     for k in range(x.shape[0]):
         for o in range(x.shape[1]):
-            X[k, o] = np.trunc(x[k, o] * first[o] * second[o])  # [F1]
+            scaled = x[k, o] * first[o] * second[o]
+            X[k, o] = np.rint(scaled) if nearest else np.trunc(scaled)  # [F1]
 
 
 @njit(**_options)

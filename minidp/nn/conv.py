@@ -84,8 +84,8 @@ def correlate(x: NDArray, window: Window, matrix: NDArray, bias: NDArray | None 
     y = xp.empty((x.shape[0], prod(counts), outputs), dtype=xp.result_type(x.dtype, matrix.dtype))
     (p, q), exact = precision(inputs), arithmetic == EXACT
     if exact:
-        (X, e), (matrix, f) = cut(x.reshape((x.shape[0], prod(x.shape[1:]))), p), cut(matrix, q, axis=0)
-        x = X.reshape(x.shape)
+        X, e = cut(x.reshape((x.shape[0], prod(x.shape[1:]))), p, nearest=True)
+        x, (matrix, f) = X.reshape(x.shape), cut(matrix, q, axis=0, nearest=True)
     for start, stop in in_chunks(xp, x.shape[0], prod(counts) * inputs * x.itemsize):
         rows = (stop - start) * prod(counts)
         patches, chunk = window.patches(x[start:stop]).reshape((rows, inputs)), y[start:stop].reshape((rows, outputs))

@@ -1,5 +1,6 @@
 """Checks of exact products and of sums in pairs: the definitions and their compiled twins against fractions."""
 from fractions import Fraction
+from itertools import product
 from unittest import mock
 
 import numpy as np
@@ -10,14 +11,14 @@ from ...host import cutting
 from . import measures, worst
 
 
-def _integers(numbers, bits):
+def _integers(numbers, bits, rounded=int):
     """(integers, e) of one row by comparing powers of two; None for a row that is not finite."""
     if not np.isfinite(numbers).all():
         return [None] * len(numbers), 0
     fractions, e = [Fraction(float(each)) for each in numbers], -1100 if np.any(numbers) else 0
     while any(abs(each) >= Fraction(2) ** e for each in fractions):
         e += 1
-    return [int(each * Fraction(2) ** (bits - e)) for each in fractions], e
+    return [rounded(each * Fraction(2) ** (bits - e)) for each in fractions], e
 
 
 def _matrix(rng, dtype, rows, columns):
@@ -31,13 +32,13 @@ def _matrix(rng, dtype, rows, columns):
 def _cuts(bench, along):
     """The largest difference of `cut` along an axis from the definition, NaN for NaN."""
     wrong = 0.0
-    for dtype in ("float32", "float64"):
+    for dtype, nearest in product(("float32", "float64"), (False, True)):
         x = _matrix(bench.rng, dtype, 12, 9)
         given = bench.asarray(x if along else np.ascontiguousarray(x.T))
-        X, e = map(to_host, arithmetic.cut(given, 23, axis=-1 if along else 0))
+        X, e = map(to_host, arithmetic.cut(given, 23, -1 if along else 0, nearest))
         X, e = (X, e) if along else (X.T, e.T)
         for row, got, power in zip(x, X, e):
-            expected, exponent = _integers(row, 23)
+            expected, exponent = _integers(row, 23, round if nearest else int)
             equal = [np.isnan(g) if want is None else g == want for g, want in zip(got, expected)]
             wrong += (not all(equal)) + (power[0] != exponent)
     return wrong
@@ -68,11 +69,11 @@ def _products(bench):
         with np.errstate(all="ignore"):
             y = to_host(arithmetic.product(bench.asarray(x), bench.asarray(np.ascontiguousarray(W.T)), "exact"))
             for b, o in np.ndindex(y.shape):
-                (X, e), (V, f) = _integers(x[b], 20), _integers(W[o], bits - 20)
+                (X, e), (V, f) = _integers(x[b], bits // 2, round), _integers(W[o], bits - bits // 2, round)
                 if None in X or None in V:
                     largest = max(largest, 0.0 if np.isnan(y[b, o]) else np.inf)
                     continue
-                whole = sum(i * j for i, j in zip(X, V))  # below 2^53
+                whole = sum(i * j for i, j in zip(X, V))  # at most 2^53
                 expected = np.ldexp(np.float64(whole), e + f - bits).astype(dtype)
                 largest = max(largest, float(y[b, o] != expected))
     return largest

@@ -1,0 +1,73 @@
+"""The self-check of exact arithmetic before the first charge: every bit of an example's results is its own.
+
+Public random rows go through the network at hand, in its dtype and on its device: among others, in another order with
+other companions, a few by themselves. What differs in one bit is refused by name. This is no proof: it guards against
+layers and losses whose products or sums are not those of `minidp.arithmetic`.
+"""
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..backend import namespace_of, to_host
+from ..errors import IndependenceError
+from ..nn.loss import Loss
+from ..nn.network import Sequential
+from ..streams import Streams
+from . import trial
+
+ROWS, MOST_ROWS, NUMBERS = 64, 1024, 2**21  # rows of the largest batch: as many as keep what they give below NUMBERS
+
+
+def check(network: Sequential, loss: Loss, targets: NDArray) -> None:
+    """Raise IndependenceError, which names the layer or the loss, unless each row has the same bits in every batch.
+
+    network   in the arithmetic that it is trained in: network.use("exact")
+    targets   of training, (N, ...); their dtype and the shape of one are read
+    """
+    params, rng = list(network.params.values()), np.random.default_rng(trial.SEED)
+    asarray, dropout = namespace_of(*params).asarray, Streams(trial.SEED).dropout(0)
+    many = max(ROWS, min(MOST_ROWS, NUMBERS // network.example_numbers))
+    x = rng.uniform(-1, 1, (2 * many, *network.input_shape)).astype(params[0].dtype)
+    y = trial.targets(targets, np.empty((2 * many, *network.output_shape)), rng)
+
+    def results(rows):
+        return _results(network, loss, asarray(x[rows]), asarray(y[rows]), dropout.rows(rows))
+
+    with np.errstate(all="ignore"):
+        together, order = list(results(np.arange(many))), rng.permutation(many)
+        mixed = rng.permutation(np.concatenate([order[many // 2 :], np.arange(many, many + many // 2)]))
+        for rows in (order[:1], order[:2], order[:3], order[:17], mixed):
+            known = rows < many
+            for (where, what, whole), (_, _, part) in zip(together, results(rows), strict=True):
+                if whole[rows[known]].tobytes() != part[known].tobytes():
+                    raise IndependenceError(
+                        f"{where}: {what} of an example has other bits in a batch of {len(rows)} than in one of {many}, "
+                        "which exact arithmetic rules out; write products as minidp.arithmetic.product(x, W, "
+                        "self.arithmetic), sums as minidp.arithmetic.in_pairs, exp, log and tanh as in "
+                        "minidp.elementwise, or train in ordinary arithmetic. Nothing was charged")
+
+
+def _results(network, loss, x, y, draws) -> Iterator[tuple[str, str, Any]]:
+    """(where, what, host array with a row for each example) in the order in which they are computed."""
+    plain, examples = type(network).forward is Sequential.forward, x.shape[0]
+    trained, below, passed = {name for name, _ in network.params}, False, []
+    for layer in network.layers if plain else [network]:
+        own, where = not plain or layer.name in trained, getattr(layer, "where", "network")
+        x, cache = layer.forward(x, rng=draws)
+        yield where, "the output", to_host(x)
+        passed.append((layer, where, cache, own, below))
+        below = below or own
+    losses, dy = loss(x, y)
+    name = f"loss {getattr(loss, '__name__', type(loss).__name__)}"
+    yield name, "the loss", to_host(losses)
+    yield name, "dz", to_host(dy)
+    for layer, where, cache, own, below in reversed(passed):
+        for key, grad in layer.param_grads(dy, cache).items() if own else ():
+            for factor, array in vars(grad).items():
+                if getattr(array, "shape", ())[:1] == (examples,):
+                    yield where, f"factor {factor} of the gradient of {key}", to_host(array)
+        if below:
+            dy = layer.backward(dy, cache)
+            yield where, "dx", to_host(dy)

@@ -1,0 +1,111 @@
+"""Exact arithmetic: an example's results have bits of their own, in every layer, batch, place and number of threads."""
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minidp import nn
+from minidp.arithmetic import cut, in_pairs, product
+from minidp.audit.cases import LAYERS, LOSSES, to_backend
+from minidp.backend import to_host
+from minidp.host.blas import thread_functions
+from tests.support.guarded import guarded_backend
+
+SIZES = (1, 2, 3, 64, 4096)
+
+
+@pytest.fixture(params=(1, 2, 4))
+def threads(request):
+    """Threads of BLAS."""
+    get, set_ = thread_functions() or pytest.skip("no OpenBLAS")
+    before = get()
+    set_(request.param)
+    yield request.param
+    set_(before)
+
+
+def wide(rng, dtype):
+    """Layers whose products BLAS splits among its threads and rounds by the number of rows, with their shapes."""
+    return ((nn.Dense(300, 200, rng=rng, dtype=dtype), (300,)), (nn.Conv2D(8, 40, 5, rng=rng, dtype=dtype), (9, 9, 8)),
+            (nn.Conv2D(8, 40, 4, stride=2, rng=rng, dtype=dtype), (9, 9, 8)))
+
+
+def results(layer, x, dy):
+    """The output, dx and the factors of all gradients."""
+    y, cache = layer.forward(x)
+    factors = [each for grad in layer.param_grads(dy, cache).values() for each in vars(grad).values()]
+    return [y, layer.backward(dy, cache), *(each for each in factors if getattr(each, "shape", ())[:1] == x.shape[:1])]
+
+
+def assert_own_bits(function, rng, *arrays):
+    """Rows of each result are the same alone, in smaller batches, in another order and beside other rows."""
+    whole, order = function(*arrays), rng.permutation(len(arrays[0]))
+    batches = [order[: size // 2 + 1] for size in SIZES if size < len(order)] + [order]
+    for rows in batches:
+        for expected, found in zip(whole, function(*(each[rows] for each in arrays)), strict=True):
+            assert expected[rows].tobytes() == found.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("case", LAYERS, ids=lambda case: case.name)
+def test_every_layer_gives_an_example_its_own_bits(case, dtype, rng):
+    layer = case.make(rng, dtype)
+    layer.arithmetic = "exact"
+    x = case.input(rng, 4096, dtype)
+    dy = rng.uniform(-1, 1, (4096, *layer.output_shape(case.shape))).astype(dtype)
+    assert_own_bits(lambda x, dy: results(layer, x, dy), rng, x, dy)
+
+
+@pytest.mark.parametrize("case", LOSSES, ids=lambda case: case.name)
+def test_every_loss_gives_an_example_its_own_bits(case, rng):
+    z, target = rng.uniform(-3, 3, (4096, 10)).astype("float32"), case.target(rng, 4096, 10)
+    assert_own_bits(case.loss, rng, z, target.astype("float32") if target.ndim == 2 else target)
+
+
+def test_wide_layers_give_an_example_its_own_bits_on_any_number_of_threads(threads, rng):
+    alone = np.random.default_rng(5)
+    for dtype in ("float32", "float64"):
+        for layer, shape in wide(alone, dtype):
+            layer.arithmetic = "exact"
+            x = alone.standard_normal((70, *shape)).astype(dtype)
+            dy = alone.standard_normal((70, *layer.output_shape(shape))).astype(dtype)
+            assert_own_bits(lambda x, dy: results(layer, x, dy), rng, x, dy)
+            device, plain = guarded_backend(), copy.deepcopy(layer)  # the definitions run where no twin does
+            expected = results(layer, x[:3], dy[:3])
+            found = results(to_backend(plain, device), device.asarray(x[:3]), device.asarray(dy[:3]))
+            assert [each.tobytes() for each in expected] == [to_host(each).tobytes() for each in found]
+
+
+def test_no_choice_of_data_near_the_kinks_flips_another_example(rng):
+    """Pre-activations that are 0 but for rounding; see attacks/test_products.py for the search."""
+    for shape, first in (((60,), nn.Dense(60, 16, rng=rng)), ((6, 6, 4), nn.Conv2D(4, 1, 6, padding="valid", rng=rng))):
+        net = nn.Sequential([first, nn.ReLU(), nn.Flatten(), nn.Dense(first.params["W"].shape[-1], 2, rng=rng)], shape)
+        w = first.params["W"].reshape(np.prod(shape), -1)[:, :1].astype("float64")
+        x = rng.standard_normal((150, len(w)))
+        x = (x - (x @ w) @ np.linalg.pinv(w)).astype("float32").reshape(-1, *shape)
+        assert_own_bits(lambda x: [net.use("exact").forward(x)[0]], rng, x)
+
+
+@given(st.integers(1, 2304), st.sampled_from(["float32", "float64"]), st.booleans(), st.integers(0, 2**32 - 1))
+def test_exact_products_are_off_by_less_than_four_millionths_of_the_largest_entry(inner, dtype, positive, seed):
+    rng = np.random.default_rng(seed)
+    x, W = (rng.standard_normal(shape).astype(dtype) for shape in ((20, inner), (inner, 30)))
+    x, W = (abs(x), abs(W)) if positive else (x, W)
+    expected = x.astype("float64") @ W.astype("float64")
+    assert abs(product(x, W, "exact") - expected).max() <= 2.0**-18 * abs(expected).max()
+
+
+@pytest.mark.parametrize("largest", [1e-45, 1e-38, 3e38])
+def test_products_neither_overflow_nor_vanish_where_the_true_ones_do_not(largest):
+    x, W = np.full((2, 3), largest, "float32"), np.full((3, 2), 0.25 / largest if largest > 1 else 2, "float32")
+    np.testing.assert_allclose(product(x, W, "exact"), x.astype("float64") @ W, rtol=1e-5)
+
+
+def test_what_is_not_finite_stays_in_its_row_and_empty_sums_are_zero(backend):
+    x = np.array([[1, np.nan], [1, 2], [-np.inf, 0]])
+    y = to_host(product(backend.asarray(x), backend.asarray(np.eye(2)), "exact"))
+    assert np.isnan(y[[0, 2]]).all() and (y[1] == x[1]).all()
+    assert np.isnan(to_host(cut(backend.asarray(x), 9)[0])[[0, 2]]).all()
+    assert to_host(in_pairs(backend.asarray(np.ones((3, 0, 2))), 1)).tolist() == [[0, 0]] * 3
