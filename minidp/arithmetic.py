@@ -55,8 +55,8 @@ def cut(x: NDArray, bits: int, axis: int = -1, nearest: bool = False) -> tuple[N
         x float32 or float64   X like x, float64   e int32, with 1 in place of the axis
 
     Forward
-        [F1]  X = trunc(x 2^(bits - e)), or the nearest integer; 2^(e-1) <= max |x| < 2^e along the axis, e = 0 where all
-              are zero: |X| < 2^bits, or |X| <= 2^bits if nearest
+        [F1]  X = trunc(x 2^(bits - e)), or the nearest integer; 2^(e-1) <= max |x| < 2^e along the axis, e = 0 where
+              all are zero: |X| < 2^bits, or |X| <= 2^bits if nearest
         [F2]  X = NaN and e = 0 along the axis where a number is not finite
 
     Source

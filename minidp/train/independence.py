@@ -43,7 +43,7 @@ def check(network: Sequential, loss: Loss, targets: NDArray) -> None:
             for (where, what, whole), (_, _, part) in zip(together, results(rows), strict=True):
                 if whole[rows[known]].tobytes() != part[known].tobytes():
                     raise IndependenceError(
-                        f"{where}: {what} of an example has other bits in a batch of {len(rows)} than in one of {many}, "
+                        f"{where}: {what} of an example has other bits in a batch of {len(rows)} than of {many}, "
                         "which exact arithmetic rules out; write products as minidp.arithmetic.product(x, W, "
                         "self.arithmetic), sums as minidp.arithmetic.in_pairs, exp, log and tanh as in "
                         "minidp.elementwise, or train in ordinary arithmetic. Nothing was charged")
