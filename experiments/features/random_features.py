@@ -4,6 +4,7 @@ import math
 import numpy as np
 
 from minidp import validate
+from minidp.arithmetic import ORDINARY, product
 from minidp.backend import namespace_of
 
 WIDTHS = 1e-30, 1e30  # the directions are float32
@@ -34,13 +35,16 @@ class RandomFeatures:
         DtypeError       x is not floating point
     """
 
-    def __init__(self, inputs, features, width, *, seed=0):
-        """inputs I, features D, width of the kernel in units of x; seed: public, the same for whoever uses the model."""
+    def __init__(self, inputs, features, width, *, seed=0, arithmetic=ORDINARY):
+        """inputs I, features D, width of the kernel in units of x; seed: public, the same for whoever uses the model.
+
+        arithmetic: of the product with the directions (minidp.arithmetic).
+        """
         validate.count(1, inputs=inputs, features=features)
         validate.seed_number(seed=seed)
         validate.in_range(*WIDTHS, width=width)
         rng = np.random.default_rng(seed)
-        self.inputs, self.features = inputs, features
+        self.inputs, self.features, self.arithmetic = inputs, features, arithmetic
         self._directions = rng.standard_normal((inputs, features), dtype=np.float32) / np.float32(width)
         self._phases = rng.uniform(0, 2 * math.pi, features)
 
@@ -50,4 +54,4 @@ class RandomFeatures:
         validate.inexact("random features", x=x)
         xp = namespace_of(x)
         directions, phases = (xp.asarray(a, dtype=x.dtype) for a in (self._directions, self._phases))
-        return xp.cos(x @ directions + phases) * x.dtype.type(math.sqrt(2 / self.features))  # [F1] [F2]
+        return xp.cos(product(x, directions, self.arithmetic) + phases) * x.dtype.type(math.sqrt(2 / self.features))  # [F1] [F2]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arithmetic import in_pairs
 from ..backend import zero_rows_unless, namespace_of, to_host
 from ..errors import ParameterError, ShapeError
 from ..host.chacha import rounded
@@ -111,7 +112,7 @@ def unit_rows(x: NDArray) -> NDArray:
     largest = xp.where(finite & (largest > 0), largest, x.dtype.type(1))
     x = zero_rows_unless(finite, x) / largest[:, None]  # so that squares neither overflow nor vanish
     slack = 1 + (x.shape[1] + 8) * float(np.finfo(x.dtype).eps)
-    norms = xp.sqrt(xp.einsum("nd,nd->n", x, x) * slack)
+    norms = xp.sqrt(in_pairs(x * x, 1) * slack)
     return x / xp.where(norms > 0, norms, x.dtype.type(1))[:, None]  # [F1]
 
 

@@ -53,8 +53,8 @@ def test_losses_that_mix_and_ordinary_arithmetic_are_refused(rng):
 def test_networks_of_every_kind_of_layer_pass(frozen, backend, rng):
     layers = [nn.UnitNorm(), nn.Conv2D(3, 8, 3, rng=rng), nn.GroupNorm(8, 2), nn.ReLU(), nn.MaxPool2D(2),
               nn.Conv2D(8, 8, 2, rng=rng, stride=2), nn.Sigmoid(), nn.AvgPool2D(2), nn.Flatten(),
-              nn.Dense(32, 20, rng=rng), nn.LayerNorm(20), nn.Tanh(), nn.Dropout(0.5), nn.Project(rng.standard_normal((20, 12)).astype("float32")),
-              nn.Dense(12, 4, rng=rng), nn.Softmax()]
+              nn.Dense(32, 20, rng=rng), nn.LayerNorm(20), nn.Tanh(), nn.Dropout(0.5),
+              nn.Project(rng.standard_normal((20, 12)).astype("float32")), nn.Dense(12, 4, rng=rng), nn.Softmax()]
     network = nn.Sequential(layers, (16, 16, 3), frozen=frozen).to(backend).use("exact")
     independence.check(network, nn.SoftmaxCrossEntropy(), LABELS)
     independence.check(network, nn.SquaredError(), np.zeros((3, 4), "float32"))
