@@ -105,10 +105,10 @@ def log(x, y):
             s = (m[i] - 1.0) / (m[i] + 1.0)
             q = s * s
             series = ((((((((L9 * q + L8) * q + L7) * q + L6) * q + L5) * q + L4) * q + L3) * q + L2) * q + L1) * q + L0
-            value = e[i] * LN2 + s * series
+            value = e[i] * LN2 + s * series  # [F1]
             given = source[i]
             rest = -np.inf if given == 0 else given if given > 0 else np.nan
-            target[i] = value if 0 < given < np.inf else rest  # [F1]
+            target[i] = value if 0 < given < np.inf else rest
 
 
 @njit(**_options)

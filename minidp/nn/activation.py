@@ -38,10 +38,14 @@ class ReLU(_Activation):
     kind = "relu"
 
     def _value(self, x, xp):
-        return on_host("relu", x) if compiled(x) else xp.where(x <= 0, x.dtype.type(0), x)  # [F1]
+        if compiled(x):
+            return on_host("relu", x)
+        return xp.where(x <= 0, x.dtype.type(0), x)  # [F1]
 
     def _gradient(self, dy, y, xp):
-        return on_host("relu_gradient", dy, y) if compiled(dy, y) else xp.where(y > 0, dy, dy.dtype.type(0))  # [B1]
+        if compiled(dy, y):
+            return on_host("relu_gradient", dy, y)
+        return xp.where(y > 0, dy, dy.dtype.type(0))  # [B1]
 
 
 class Clamp(_Activation):

@@ -93,8 +93,9 @@ def correlate(x: NDArray, window: Window, matrix: NDArray, bias: NDArray | None 
             put_back(patches @ matrix, e[start:stop], f, p + q, out=chunk)  # [F1]
         else:
             xp.matmul(patches, matrix, out=chunk)  # [F1]
-        if bias is not None:
-            chunk += bias  # [F1]
+        if bias is not None:  # to a row of all positions, since NumPy is slow on short ones
+            images = y[start:stop].reshape((stop - start, prod(counts) * outputs))
+            images += xp.tile(bias, prod(counts))  # [F1]
     return y.reshape((x.shape[0], *counts, outputs))
 
 
