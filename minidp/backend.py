@@ -16,6 +16,8 @@ from .host import memory
 
 
 _PLAIN = {np.ndarray}.__contains__
+DOUBLE_ROWS = 4096  # of a float64 product: the margin of `mechanism.clip` counts on it
+TILE = 64  # rows of a sum that stay in the cache while blocks of products are added to them
 
 
 def namespace_of(*arrays):
@@ -153,12 +155,20 @@ def zero_rows_unless(keep, array):
     return xp.where(keep.reshape(keep.shape + (1,) * (array.ndim - 1)), array, array.dtype.type(0))
 
 
-def row_sq_norms(x):
-    """Squared norms along the last axis: einsum("...p,...p->...", x, x)."""
+def row_norms(x):
+    """float64 L2 norms along the last axis, sqrt(einsum("...p,...p->...", x, x)): no square overflows or vanishes."""
+    if compiled(x):
+        from .host import kernels
+
+        norms = np.empty(x.shape[:-1])
+        kernels.row_norms(np.ascontiguousarray(x).reshape((norms.size, x.shape[-1])), norms.reshape(-1))
+        return norms
     xp = namespace_of(x)
-    if xp is np:
-        return np.vecdot(x, x)  # one BLAS dot per row, three times faster
-    return xp.einsum("...p,...p->...", x, x)
+    x = x.astype(xp.float64)
+    largest = xp.concatenate([xp.abs(x), xp.zeros_like(x[..., :1])], axis=-1).max(axis=-1)
+    largest = xp.where(xp.isfinite(largest) & (largest > 0), largest, 1)
+    x = x / largest[..., None]
+    return xp.sqrt(xp.einsum("...p,...p->...", x, x)) * largest
 
 
 def compiled(*arrays):
@@ -176,19 +186,39 @@ def outer_products(a, d):
         return g.transpose(0, 2, 1), sq
     from .host import kernels
 
-    g, sq = np.empty((*a.shape, d.shape[1]), np.float32), np.empty(a.shape[0], np.float32)
+    g, sq = np.empty((*a.shape, d.shape[1]), np.float32), np.empty(a.shape[0])
     kernels.form_outer(np.ascontiguousarray(a), np.ascontiguousarray(d), g, sq)
     return g, sq
 
 
 def add_weighted(total, w, g):
-    """total += w @ g, in place, without the rows of g whose weight is 0; total (P,), w (B,), g (B, P)."""
-    if not compiled(total, w, g):
-        total += w @ zero_rows_unless(w != 0, g)
+    """total += w @ g in float64, in place, without the rows of g whose weight is 0; total (P,), w (B,), g (B, P)."""
+    if not compiled(g):
+        total += w @ zero_rows_unless(w != 0, g).astype(total.dtype)
         return
     from .host import kernels
 
     kernels.add_weighted(total, w, g)
+
+
+def add_products(total, a, d, rows):
+    """total += a^T d; total (I, O) float64, a (B, I), d (B, O). rows: of one product in float32, added in float64; 0 for float64."""
+    if not rows:
+        for at in range(0, a.shape[0], DOUBLE_ROWS):
+            total += a[at : at + DOUBLE_ROWS].T.astype(total.dtype) @ d[at : at + DOUBLE_ROWS].astype(total.dtype)
+        return
+    blocks = a.shape[0] // rows
+    whole, inputs = blocks * rows, a.shape[1]
+    if blocks and compiled(a, d) and total.flags.c_contiguous:
+        from .host import kernels
+
+        left = a[:whole].reshape((blocks, rows, inputs)).transpose(0, 2, 1)
+        right = d[:whole].reshape((blocks, rows, d.shape[1]))
+        for at in range(0, inputs, TILE):
+            kernels.add_blocks(total[at : at + TILE], np.matmul(left[:, at : at + TILE], right))
+        a, d = a[whole:], d[whole:]
+    for at in range(0, a.shape[0], rows):
+        total += a[at : at + rows].T @ d[at : at + rows]
 
 
 def contiguous(view):
@@ -207,10 +237,10 @@ def synchronise(xp):
 
 
 def explicit_budget(xp):
-    """Bytes of materialised gradients to hold at once: on a GPU a quarter of its free memory, on the host
+    """Bytes of materialised gradients to hold at once: on a GPU an eighth of its free memory, on the host
     what stays in a core's cache, since written, normed and summed there it never travels to memory."""
     if xp.__name__ == "cupy":
-        return xp.cuda.runtime.memGetInfo()[0] // 4
+        return xp.cuda.runtime.memGetInfo()[0] // 8
     return memory.EXPLICIT_BYTES
 
 

@@ -6,36 +6,46 @@ product, t position.
 """
 import math
 
-from .backend import (add_weighted, compiled, epsilon, explicit_fits, namespace_of, outer_products, row_sq_norms,
+from .arithmetic import in_pairs
+from .backend import (add_products, add_weighted, compiled, epsilon, explicit_fits, namespace_of, outer_products, row_norms,
                       zero_rows_unless)
 from .errors import ShapeError
-from .host.gram import RUN, gram, gram_chain, pair_levels, quadratic, sum_in_pairs
+from .host.memory import RUN
 from .validate import one_of, same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
+CANCELLING = 64  # times the norm of a sum of outer products that their own norms may add up to; beyond, an example weighs less
+ROWS = 512  # of such a sum in one product: the margin of `mechanism.clip` counts on it
 Key = tuple[str, str]   # (layer, parameter)
 
 
 class PerExampleGrad:
     """The gradients g_b of one parameter, one for each of the `n_examples` examples of a batch.
 
-    `shape` is the parameter's shape. Subclasses give sq_norms, weighted_sum, materialise. Whatever the representation, an
-    example with weight 0 contributes 0, also if its gradient or a factor of it is not finite. ShapeError is raised where
-    factors differ in examples or positions, or have the wrong number of axes.
+    `shape` is the parameter's shape. Subclasses give sq_norms and sq_norms_upper, add_weighted_sum, materialise. Norms and
+    sums are float64 whatever the gradients are. Whatever the representation, an example with weight 0 contributes 0, also
+    if its gradient or a factor of it is not finite. ShapeError is raised where factors differ in examples or positions, or
+    have the wrong number of axes.
     """
 
     n_examples: int
     shape: tuple
+    most_examples = 2**17  # of a lot, for whose sum the margin of `mechanism.clip` suffices
     factored_is_cheaper = True  # than materialising, in multiplications on the host
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up: no smaller than the true ones whatever the dtype's rounding."""
-        sq = self.sq_norms()
-        return sq * (1 + self._chain * epsilon(sq))  # [N2]
+        return self.sq_norms() * (1 + self._lost)  # [N2]
 
-    def add_weighted_sum(self, total, w):
-        """total += sum_b w_b g_b, in place."""
-        total += self.weighted_sum(w)
+    def zeros(self):
+        """A sum of no gradients, float64, of the parameter's shape."""
+        return self.xp.zeros(self.shape)
+
+    def weighted_sum(self, w):
+        """sum_b w_b g_b, of the parameter's shape."""
+        total = self.zeros()
+        self.add_weighted_sum(total, w)
+        return total
 
     def materialises(self, strategy):
         """True if `strategy` (auto, explicit, factored) trains through materialised gradients.
@@ -81,7 +91,7 @@ class Explicit(PerExampleGrad):
 
     Forward
         [N1]  sq_b = sum_p g_bp^2
-        [N2]  upper_b = sq_b (1 + n eps), n the longest chain of roundings (`sq_norms_upper`)
+        [N2]  upper_b = sq_b (1 + n eps), n the longest chain of roundings, eps their size (`sq_norms_upper`)
         [P1]  sum = sum_b w_b g_b
         [V1]  sum_over_views: g_b = sum_v g_bv, v the rows of example b
 
@@ -94,8 +104,7 @@ class Explicit(PerExampleGrad):
         """sq_norms: the squared norms, where forming the gradients has computed them already."""
         self.g, self._sq_norms = g, sq_norms
         self.n_examples, self.shape = g.shape[0], tuple(g.shape[1:])
-        size = math.prod(self.shape)
-        self._chain = min(size, RUN) + size // RUN + 8
+        self._lost = (math.prod(self.shape) + 32) * 2.0**-52 + (0 if sq_norms is None else (RUN + 8) * 2.0**-23)
         # formed with the longer axis last, (B, O, I) in memory: work goes along memory
         self._transposed = g.ndim == 3 and not g.flags.c_contiguous and g.transpose(0, 2, 1).flags.c_contiguous
 
@@ -105,25 +114,20 @@ class Explicit(PerExampleGrad):
         return g.reshape((self.n_examples, math.prod(self.shape)))
 
     def sq_norms(self):
-        """(B,) squared L2 norms, summed in runs: that keeps the chain of roundings short."""
-        if self._sq_norms is not None:
-            return self._sq_norms
-        g = self._matrix()
-        whole = g.shape[1] - g.shape[1] % RUN
-        runs = g[:, :whole].reshape((self.n_examples, whole // RUN, RUN))
-        return row_sq_norms(runs).sum(axis=1) + row_sq_norms(g[:, whole:])  # [N1]
+        """(B,) squared L2 norms."""
+        return row_norms(self._matrix()) ** 2 if self._sq_norms is None else self._sq_norms  # [N1]
 
-    def weighted_sum(self, w):
-        """sum_b w_b g_b, of the parameter's shape."""
-        total = w @ zero_rows_unless(w != 0, self._matrix())  # [P1]
-        return total.reshape(self.shape[::-1]).T if self._transposed else total.reshape(self.shape)
+    def zeros(self):
+        """A sum of no gradients, float64, with its axes in memory as those of the gradients."""
+        return self.xp.zeros(self.shape[::-1]).T if self._transposed else super().zeros()
 
-    def add_weighted_sum(self, total, w):
-        """total += sum_b w_b g_b, in place; in one pass where the gradients were formed by a kernel."""
+    def add_weighted_sum(self, total, w, rows=0):
+        """total += sum_b w_b g_b, in place."""
         flat = total.T if self._transposed else total
-        if self._sq_norms is None or not flat.flags.c_contiguous:
-            return super().add_weighted_sum(total, w)
-        add_weighted(flat.reshape((flat.size,)), w, self._matrix())  # [P1]
+        if flat.flags.c_contiguous:
+            add_weighted(flat.reshape((flat.size,)), w, self._matrix())  # [P1]
+        else:
+            total += self.weighted_sum(w)
 
     def materialise(self):
         """The gradients, (B, *shape)."""
@@ -157,7 +161,7 @@ class Outer(PerExampleGrad):
     Forward
         [F1]  g_bio = a_bi d_bo
         [N1]  sq_b = (sum_i a_bi^2) (sum_o d_bo^2)
-        [P1]  sum_io = sum_b (w_b a_bi) d_bo
+        [P1]  sum_io = sum_b (w_b a_bi) d_bo, in float64, or in float32 over a few rows at a time
         [V1]  sum_over_views: g_bio = sum_v a_bvi d_bvo, an OuterSum whose positions are the rows of example b
 
     Source
@@ -173,17 +177,19 @@ class Outer(PerExampleGrad):
         self.a, self.d = a, d
         self.n_examples = a.shape[0]
         self.shape = (a.shape[1], d.shape[1])
-        self._chain = sum(self.shape) + 8
+        self._lost = (sum(self.shape) + 32) * 2.0**-52
 
     def sq_norms(self):
         """(B,) squared L2 norms."""
-        return row_sq_norms(self.a) * row_sq_norms(self.d)  # [N1]
+        return (row_norms(self.a) * row_norms(self.d)) ** 2  # [N1]
 
-    def weighted_sum(self, w):
-        """sum_b w_b g_b, (I, O)."""
+    def add_weighted_sum(self, total, w, rows=0):
+        """total += sum_b w_b g_b, in place. rows: of one product in float32; 0 for float64."""
         a, d = (zero_rows_unless(w != 0, factor) for factor in (self.a, self.d))
-        a, d = (w[:, None] * a, d) if self.shape[0] <= self.shape[1] else (a, w[:, None] * d)
-        return a.T @ d  # [P1]
+        single = rows and a.dtype == d.dtype == self.xp.float32
+        w = w[:, None].astype(self.xp.float32 if single else self.xp.float64)
+        a, d = (w * a, d) if self.shape[0] <= self.shape[1] else (a, w * d)
+        add_products(total, a, d, rows if single else 0)  # [P1]
 
     def materialise(self):
         """(B, I, O), by the definition."""
@@ -208,23 +214,19 @@ class OuterSum(PerExampleGrad):
     Forward
         [F1]  g_bio = sum_t a_bti d_bto
         [N1]  sq_b = sum_tu A_btu D_btu,  A_btu = sum_i a_bti a_bui,  D_btu = sum_o d_bto d_buo
-        [N3]  upper_b = sq_b + (c_i + c_s) sum_tu |a_bt| |D_btu| |a_bu| + c_o sum_tu |d_bt| |A_btu| |d_bu|
-                             + c_i c_o (sum_t |a_bt| |d_bt|)^2
-        [N4]  c = n u / (1 - n u), u half the dtype's eps; n the longest chain of roundings in A (c_i), D (c_o)
-              and the sum over t and u (c_s)
+        [N3]  upper_b = max(sq_b + n eps m_b^2, (m_b / 64)^2), m_b = sum_t |a_bt| |d_bt|, n = I + O + 2 log2 T + 32
         [P1]  sum_io = sum_bt (w_b a_bti) d_bto
         [V1]  sum_over_views: the positions of all rows of an example are positions of that example
 
     Source
         [N1]  Rochette, Manoel, Tramel 2019, arXiv:1912.06015; Bu, Mao, Xu 2022, arXiv:2205.10683
-        [N3]  own derivation: the terms of [N1] may cancel, so their roundings count against absolute values. With
-              A', D' as computed, |A'_tu - A_tu| <= c_i |a_t| |a_u| by [N4] and Cauchy-Schwarz, and |D'_tu - D_tu|
-              <= c_o |d_t| |d_u|. From A'D' - AD = (A' - A) D' + A' (D' - D) - (A' - A) (D' - D), the first two
-              terms of [N3] with c_i and c_o and the last. Adding up A'D' in pairs is off by at most
-              c_s sum |A'D'|, and |A'_tu| <= (1 + c_i) |a_t| |a_u|. What the bound itself rounds is in `slack`.
-        [N4]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 4.2: for every order of
-              the additions, multiplications fused or not; not for products in a smaller precision (TF32)
+        [N3]  own derivation: the terms of [N1] may cancel, so their roundings count against absolute values. All are below
+              |a_t| |a_u| |d_t| |d_u|, and chains of roundings are no longer than n: what sq_b loses is at most n eps m_b^2
+              (Higham, section 3.1; sums over t and u in pairs). The least value also bounds what the terms of [P1] add up to, and
+              so their roundings, for all examples of a lot together
     """
+
+    most_examples = 2**14
 
     def __init__(self, a, d):
         _check_factors("OuterSum", a, d, 3)
@@ -236,33 +238,26 @@ class OuterSum(PerExampleGrad):
 
     def sq_norms(self):
         """(B,) squared L2 norms through the two Gram matrices."""
-        return self._through_grams()[0]
+        a, d = (factor.astype(self.xp.float64) for factor in (self.a, self.d))
+        terms = (a @ a.transpose(0, 2, 1)) * (d @ d.transpose(0, 2, 1))
+        sq = in_pairs(terms, (1, 2))  # [N1]
+        return self.xp.where(sq < 0, 0, sq)
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up by the bound on what the sums lost."""
-        (sq, gram_a, gram_d), (i, o) = self._through_grams(), self.shape
-        a, d = (self.xp.sqrt(row_sq_norms(factor)) for factor in (self.a, self.d))
-        c_i, c_o, c_s, slack = (
-            rounding_bound(n, sq) for n in (gram_chain(i, sq), gram_chain(o, sq), 1 + pair_levels(self.positions**2),
-                                            2 * (self.positions + i) + o + 20))
-        lost = (c_i + c_s) * quadratic(a, gram_d) + c_o * quadratic(d, gram_a)
-        lost += c_i * c_o * (a * d).sum(axis=1) ** 2
-        return (sq + lost * (1 + 2 * slack)) * (1 + 8 * epsilon(sq))  # [N3]
+        most = (row_norms(self.a) * row_norms(self.d)).sum(axis=1)
+        lost = (sum(self.shape) + 2 * (self.positions - 1).bit_length() + 32) * 2.0**-52
+        return self.xp.maximum(self.sq_norms() + lost * most**2, (most / CANCELLING) ** 2)  # [N3]
 
-    def _through_grams(self):
-        """The squared norms and the absolute Gram matrices of a and d, (B, T, T)."""
-        xp = self.xp
-        gram_a, gram_d = gram(self.a), gram(self.d)
-        terms = (gram_a * gram_d).reshape((self.n_examples, self.positions**2))
-        sq = sum_in_pairs(terms)  # [N1]
-        return xp.where(sq < 0, 0, sq), xp.abs(gram_a, out=gram_a), xp.abs(gram_d, out=gram_d)
-
-    def weighted_sum(self, w):
-        """sum_b w_b g_b, (I, O)."""
+    def add_weighted_sum(self, total, w, rows=0):
+        """total += sum_b w_b g_b, in place, always in float64: terms of one example may cancel."""
         a, d = (zero_rows_unless(w != 0, factor) for factor in (self.a, self.d))
-        rows = self.n_examples * self.positions
         a, d = (w[:, None, None] * a, d) if self.shape[0] <= self.shape[1] else (a, w[:, None, None] * d)
-        return a.reshape((rows, self.shape[0])).T @ d.reshape((rows, self.shape[1]))  # [P1]
+        a, d = (factor.reshape((self.n_examples * self.positions, factor.shape[2])) for factor in (a, d))
+        part = self.zeros()
+        for at in range(0, a.shape[0], ROWS):
+            add_products(part, a[at : at + ROWS], d[at : at + ROWS], 0)  # [P1]
+        total += part
 
     def materialise(self, out=None):
         """(B, I, O), by the definition: the matrix product a_b^T d_b of each example; into `out` if given."""
@@ -277,12 +272,6 @@ class OuterSum(PerExampleGrad):
     def factored_is_cheaper(self):
         """True if the Gram matrices cost less than the gradients."""
         return gram_is_cheaper(self.positions, *self.shape)
-
-
-def rounding_bound(n, array):
-    """The relative error of a sum of products with chains of n roundings, in the array's dtype."""
-    lost = n * epsilon(array) / 2
-    return lost / (1 - lost) if lost < 1 else math.inf  # [N4]
 
 
 def gram_is_cheaper(positions, i, o):

@@ -9,7 +9,7 @@ import hashlib
 import math
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -173,19 +173,24 @@ class Draws(_Single):
         self.add_normals(out, 1.0)
         return out.reshape(size)
 
-    def add_normals(self, out: NDArray, std: float, grid: float = 0.0) -> None:
-        """Add std times standard normal numbers to a host array in one piece, and round to multiples of `grid` if not 0."""
+    def add_normals(self, out: NDArray, std: float, grid: float = 0.0, before: Callable[[slice], None] | None = None,
+                    after: Callable[[slice], None] | None = None) -> None:
+        """Add std times standard normal numbers to a host array in one piece, and round to multiples of `grid` if not 0.
+
+        before and after: called with each stretch of the flat array, side by side, while it is in a core's cache.
+        """
         from .host import drawing
 
         state = self._state()
         self._in_slices("add_normals", out, 1, lambda first, at, part: drawing.add_normals(
-            state, first * STRETCH + at, std, grid, part))
+            state, first * STRETCH + at, std, grid, part), before, after)
 
-    def add_integers(self, out: NDArray[np.float64], std: float) -> None:
+    def add_integers(self, out: NDArray[np.float64], std: float, before: Callable[[slice], None] | None = None,
+                     after: Callable[[slice], None] | None = None) -> None:
         """Add discrete Gaussian numbers of deviation `std`, 2^28 to 2^42, to a float64 host array of integers in place.
 
         Exact while sums stay below 2^53; the numbers are below 2^48. At most `host.discrete.total_variation(std)` from
-        the law of the rounded Gaussian. Raises ParameterError for another array or std.
+        the law of the rounded Gaussian. before and after as above. Raises ParameterError for another array or std.
         """
         from .host import discrete, drawing
 
@@ -193,17 +198,25 @@ class Draws(_Single):
             raise ParameterError(f"add_integers: expected an array of dtype float64, got {out.dtype}")
         table, state = discrete.table(std), self._state()
         self._in_slices("add_integers", out, table.parts + 1, lambda first, at, part: drawing.add_integers(
-            state, first, at, *table, part))
+            state, first, at, *table, part), before, after)
 
-    def _in_slices(self, name, out, sets, add):
+    def _in_slices(self, name, out, sets, add, before, after):
         """add(first, at, part) side by side: 512 numbers take `sets` sets of 64 blocks, from set number `first` on."""
         if not out.flags.c_contiguous:  # noise would be added to a copy
             raise ParameterError(f"{name}: expected an array in one piece (numpy.ascontiguousarray)")
         first = -(-self._block // LANES)  # a new set, whatever was drawn before
         self._block = (first + -(-out.size // STRETCH) * sets) * LANES
         flat = np.asarray(out).reshape(-1)
-        size = max(SHARD, -(-flat.size // (threads.limit() * STRETCH)) * STRETCH)
-        threads.map_parallel(lambda at: add(first, at, flat[at : at + size]), range(0, flat.size, size))
+
+        def work(at):
+            place = slice(at, at + SHARD)
+            if before:
+                before(place)
+            add(first, at, flat[place])
+            if after:
+                after(place)
+
+        threads.map_parallel(work, range(0, flat.size, SHARD))
 
     def permutation(self, n: int) -> NDArray[np.int64]:
         """0 to n - 1 in an order drawn from all orders, equally likely: that of n words, all different."""

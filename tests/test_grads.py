@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minidp.backend import to_host
-from minidp.host.gram import GRAM_RUN_SINGLE
-from minidp.grads import Explicit, Outer, OuterSum
+from minidp.grads import CANCELLING, Explicit, Outer, OuterSum
 
 
 def make(kind, batch, t, i, o, rng, backend, dtype="float64"):
@@ -35,7 +34,7 @@ def _exact_sq_norms(a, d):
 
 
 @settings(max_examples=30)
-@given(t=st.integers(2, 20), i=st.sampled_from([1, 3, 40, GRAM_RUN_SINGLE + 9]), o=st.integers(1, 6),
+@given(t=st.integers(2, 20), i=st.sampled_from([1, 3, 40, 300]), o=st.integers(1, 6),
        noise=st.sampled_from([0.0, 1e-6, 1e-3, 1.0]), seed=st.integers(0, 999))
 def test_upper_norms_hold_where_terms_cancel(backend, t, i, o, noise, seed):
     """Rows of a that are nearly alike while those of d sum to nearly zero: what is left may be rounding alone."""
@@ -48,13 +47,13 @@ def test_upper_norms_hold_where_terms_cancel(backend, t, i, o, noise, seed):
     sizes = (np.sqrt((a.astype("float64") ** 2).sum(axis=2) * (d.astype("float64") ** 2).sum(axis=2))).sum(axis=1)
     for got, true, most in zip(upper, _exact_sq_norms(a, d), sizes**2):
         assert Fraction(float(got)) >= true
-        assert float(got) <= float(true) + 2 * (i + o + 30) * 2**-24 * most  # no looser than Cauchy-Schwarz
+        assert float(got) <= max(float(true) + 2 * (i + o + 50) * 2**-52 * most, most / CANCELLING**2 * (1 + 1e-9))  # no looser
 
 
 def test_upper_norms_of_random_factors_are_tight(rng):
-    """As many positions as the experiments have: within 1e-12 of the norm in float64, 1e-3 in float32."""
+    """As many positions as the experiments have: within 1e-10 of the norm."""
     a, d = rng.standard_normal((2, 400, 75)), rng.standard_normal((2, 400, 64))
-    for dtype, room in (("float64", 1e-12), ("float32", 1e-3)):
+    for dtype, room in (("float64", 1e-10), ("float32", 1e-10)):
         grad = OuterSum(a.astype(dtype), d.astype(dtype))
         assert np.sqrt(grad.sq_norms_upper() / grad.sq_norms()).max() < 1 + room
 

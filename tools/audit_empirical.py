@@ -23,7 +23,7 @@ from minidp.cli import Parser, user_errors
 from minidp.errors import ParameterError
 from minidp.files import atomic_write, write_json
 from minidp.numbers import lower_text, upper_text
-from minidp.mechanism import Plan, PoissonSampler, Sanitizer, ShuffleSampler, add_gaussian, flat_group
+from minidp.mechanism import Plan, PoissonSampler, Sanitizer, ShuffleSampler, flat_group
 from minidp.privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled, noise_multiplier_for
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
@@ -119,19 +119,16 @@ def attack(target, q, steps, needed, streams, canaries, releases):
                   empirical.one_run_epsilon(scores, included, DELTA, CONFIDENCE), beyond_doubt, needed)
 
 
-def add_noise(sanitizer, arrays, share, rng):
-    """Add a share of the noise that the sanitizer charges, in place."""
-    for group in sanitizer.groups:
-        for key in group.keys:
-            add_gaussian(arrays[key], share * group.noise_std, rng)
-    return arrays
+def with_noise(sanitizer, share):
+    """A sanitizer that adds a share of the noise that this one charges."""
+    return Sanitizer(tuple(replace(group, noise_multiplier=share * group.noise_multiplier) for group in sanitizer.groups))
 
 
 class QuietSanitizer(Sanitizer):
     """Broken: half of the noise that it charges."""
 
-    def release(self, raw_sum, draws):
-        return add_noise(self, raw_sum, 1 / 2, draws)
+    def release(self, *arguments):
+        return with_noise(self, 1 / 2).release(*arguments)
 
 
 class UnclippedSanitizer(Sanitizer):
@@ -144,18 +141,18 @@ class UnclippedSanitizer(Sanitizer):
 class NoisyBatches(Sanitizer):
     """Broken: noise in each batch, a quarter of it, as if four batches made up for it; none for the lot."""
 
-    def add_clipped(self, grads, into=None, example_weight=None):
-        return add_noise(self, super().add_clipped(grads, into, example_weight), 1 / 4, Streams().noise("batch"))
+    def add_clipped(self, *arguments, **named):
+        return with_noise(self, 1 / 4).release(super().add_clipped(*arguments, **named), Streams().noise("batch"))
 
-    def release(self, raw_sum, draws):
-        return raw_sum
+    def release(self, *arguments):
+        return with_noise(self, 0).release(*arguments)
 
 
 class SameSeed(Sanitizer):
     """Broken: the same numbers at every step."""
 
-    def release(self, raw_sum, draws):
-        return super().release(raw_sum, Streams(0).noise(0))
+    def release(self, raw_sum, draws, *others):
+        return super().release(raw_sum, Streams(0).noise(0), *others)
 
 
 class ClaimedPoisson(PoissonSampler):

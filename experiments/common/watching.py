@@ -5,6 +5,7 @@ import numpy as np
 
 from minidp.backend import to_host
 from minidp.mechanism import Sanitizer
+from minidp.mechanism.rounding import DOUBLE
 
 EVERY = 10  # every tenth lot is looked at, whole
 
@@ -30,16 +31,16 @@ class _WatchedLot(Sanitizer):
     raw_medians: dict = field(default_factory=dict, compare=False)
     raw_norms: list = field(default_factory=list, compare=False)
 
-    def add_clipped(self, grads, into=None, example_weight=None):
+    def add_clipped(self, grads, into=None, example_weight=None, products=DOUBLE):
         self.raw_norms.append({group.name: to_host(sum(grads[key].sq_norms() for key in group.keys)) ** 0.5
                                for group in self.groups})
-        return super().add_clipped(grads, into, example_weight)
+        return super().add_clipped(grads, into, example_weight, products)
 
-    def release(self, raw_sum, draws):
+    def release(self, raw_sum, draws, *others):
         for group in self.groups:
             seen = np.concatenate([norms[group.name] for norms in self.raw_norms])
             if seen.size:
                 with np.errstate(invalid="ignore"):  # where training diverged
                     median = float(np.median(seen))
                 self.raw_medians.setdefault(group.name, []).append(median if np.isfinite(median) else None)
-        return super().release(raw_sum, draws)
+        return super().release(raw_sum, draws, *others)

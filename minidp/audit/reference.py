@@ -150,11 +150,11 @@ def noisy(raw, noise_std, draws):
 
 
 def clipped_sum(grads, groups):
-    """Algorithm 1, "Clip gradient" and the sum, example by example; grads {key: (B, *shape)}."""
+    """Algorithm 1, "Clip gradient" and the sum, example by example, with the margin for roundings; grads {key: (B, *shape)}."""
     total = {key: np.zeros(g.shape[1:]) for key, g in grads.items()}
     for group in groups:
         for b in range(len(grads[group.keys[0]])):
             norm = math.sqrt(sum(float((grads[key][b] ** 2).sum()) for key in group.keys))
             for key in group.keys:
-                total[key] += grads[key][b] / max(1.0, norm / group.clip_norm)
+                total[key] += grads[key][b] / max(1.0, norm * (1 + 2.0**-16) / group.clip_norm)
     return total

@@ -8,9 +8,9 @@ run of squares, whatever the compiler does; numbers that are not finite stay wha
 import numpy as np
 from numba import njit
 
-from .gram import RUN
+from .memory import RUN
 
-STRETCH = 4096  # numbers of the sum that stay in the nearest cache while all examples are added to them
+STRETCH = 2048  # numbers of the sum that stay in the nearest cache while all examples are added to them
 
 _options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 
@@ -24,7 +24,7 @@ def form_outer(a, d, g, sq):
 
     Forward
         [F1]  g_bio = a_bi d_bo
-        [N1]  sq_b = sum_io g_bio^2, runs of RUN in float32, their sum in float64
+        [N1]  sq_b = sum_io g_bio^2 in float64, runs of RUN in float32
 
     Source
         [F1]  the definition of grads.Outer [F1]
@@ -49,7 +49,7 @@ def add_weighted(total, w, g):
     r"""Add gradients to a sum, without those of weight 0, which may not be finite.
 
     Shapes
-        total (P,), changed in place   w (B,)   g (B, P)
+        total (P,) float64, changed in place   w (B,) float64   g (B, P) float32
 
     Forward
         [P1]  total_p += sum_b w_b g_bp
@@ -57,14 +57,60 @@ def add_weighted(total, w, g):
     Source
         [P1]  the definition of grads.Explicit [P1]
     """
+    kept = np.flatnonzero(w)
     for start in range(0, total.size, STRETCH):
         target = total[start : start + STRETCH]
-        for b in range(g.shape[0]):
-            weight = w[b]
-            if weight != 0:
-                source = g[b, start : start + STRETCH]
-                for k in range(target.size):
-                    target[k] += weight * source[k]  # [P1]
+        for at in range(0, kept.size - 3, 4):  # four at a time: the sum is read and written a quarter as often
+            w0, w1, w2, w3 = w[kept[at]], w[kept[at + 1]], w[kept[at + 2]], w[kept[at + 3]]
+            g0, g1 = g[kept[at], start : start + STRETCH], g[kept[at + 1], start : start + STRETCH]
+            g2, g3 = g[kept[at + 2], start : start + STRETCH], g[kept[at + 3], start : start + STRETCH]
+            for k in range(target.size):
+                target[k] += (w0 * g0[k] + w1 * g1[k]) + (w2 * g2[k] + w3 * g3[k])  # [P1]
+        for at in range(kept.size - kept.size % 4, kept.size):
+            weight, source = w[kept[at]], g[kept[at], start : start + STRETCH]
+            for k in range(target.size):
+                target[k] += weight * source[k]  # [P1]
+
+
+@njit(**_options)
+def add_blocks(total, parts):
+    r"""Add products of blocks of rows to a sum.
+
+    Shapes
+        total (I, O) float64, changed in place   parts (K, I, O) float32
+
+    Forward
+        [P1]  total_io += sum_k parts_kio, in float64
+
+    Source
+        [P1]  the definition of backend.add_products
+    """
+    for i in range(total.shape[0]):
+        target = total[i]
+        for k in range(parts.shape[0]):
+            source = parts[k, i]
+            for o in range(target.size):
+                target[o] += source[o]  # [P1]
+
+
+@njit(**_options)
+def row_norms(x, norms):
+    r"""L2 norms of rows.
+
+    Shapes
+        x (B, P) float32   norms (B,) float64, written
+
+    Forward
+        [N1]  norm_b = sqrt(sum_p x_bp^2) in float64, where no square of a float32 number overflows or vanishes
+
+    Source
+        [N1]  the definition of backend.row_norms
+    """
+    for b in range(x.shape[0]):
+        total, row = 0.0, x[b]
+        for p in range(row.size):
+            total += np.float64(row[p]) * np.float64(row[p])  # [N1]
+        norms[b] = np.sqrt(total)
 
 
 @njit(**_options)

@@ -11,6 +11,7 @@ def _last_cache():
     return min(max(size, 2**23), 2**25) if size > 0 else 2**25
 
 
+RUN = 512  # squares of an explicit gradient that kernels add in its own dtype; the rounding bound [N2] of grads counts on it
 # Measured: times hardly depend on these shares.
 EXPLICIT_BYTES = _last_cache() * 3 // 16  # materialised gradients: a few examples of the widest layers
 BATCH_BYTES = _last_cache() // 10  # the inputs and outputs of layers; with all else, three times as much

@@ -25,12 +25,10 @@ def mean_sanitizer(noise_multiplier: float, row_norm: float = 1.0) -> Sanitizer:
 def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> NDArray:
     """(D,) float64 on the host: the rows' (N, D) mean with noise, drawn towards zero as `shrunk` does; size is the public N."""
     count(1, size=size)
-    raw_sum = None
-    for start in range(0, rows.shape[0], ROWS):
-        raw_sum = sanitizer.add_clipped({MEAN: Explicit(rows[start : start + ROWS])}, raw_sum)
-    if raw_sum is None:
-        raw_sum = {MEAN: np.zeros(rows.shape[1:], "float32")}
-    released = to_host(sanitizer.release(raw_sum, draws)[MEAN]).astype("float64") / size
+    raw = np.zeros(rows.shape[1:])
+    for start in range(0, rows.shape[0], ROWS):  # summed one by one: short chains of roundings, however many rows there are
+        raw += to_host(sanitizer.add_clipped({MEAN: Explicit(rows[start : start + ROWS])})[MEAN])
+    released = sanitizer.release({MEAN: raw}, draws)[MEAN] / size
     return shrunk(released, sanitizer.groups[0].noise_std / size)
 
 

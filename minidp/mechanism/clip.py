@@ -12,30 +12,37 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..backend import epsilon, namespace_of
+from ..backend import namespace_of
 from ..errors import ParameterError
 from ..grads import Key
-from ..validate import non_negative_finite, positive
+from ..validate import in_range, non_negative_finite, positive
 from .schedule import Setting, value_at
+
+MARGIN = 2.0**-16  # by which norms are taken for longer, so that roundings of float64 cannot exceed the clip norm
+LEAST_NORM, MOST_NORM = 1e-12, 1e12  # clip norms whose squares, and those of gradients near them, float32 holds
 
 
 def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
     r"""The factor min(1, C / norm) that brings each example's gradient to norm C or below.
 
     Shapes
-        sq_norms (B,) squared norms, rounded up   returns (B,), in [0, 1]
+        sq_norms (B,) squared norms, rounded up   returns (B,) float64, in [0, 1]
 
     Forward
-        [N1]  norm_b = sqrt(sq_b) (1 + 4 eps)
+        [N1]  norm_b = sqrt(sq_b) (1 + 2^-16)
         [N2]  w_b = 1 / max(1, norm_b / C)
         [N3]  w_b = 0 where the norm is not finite
 
     Source
         [N2]  Abadi et al. 2016, Algorithm 1, "Clip gradient"
-        [N1]  own derivation: square root, two divisions and the product w g round by half an eps each
+        [N1]  own derivation: the roundings of w and of w g are below 2^-20, also in float32. Those of a float64 sum over n
+              examples, of both neighbours together, have norm at most n c k 2^-52 C: c the longest chain of them, below
+              n + 2^13 whatever the batches; k = 1, or 64 (grads.CANCELLING) for sums of outer products. For n = 2^17, and
+              for the latter 2^14 (`most_examples` in grads), that is below 2^-17 C
 
     Guarantees
-        The norm of w_b g_b does not exceed C, roundings included. No value of an example raises.
+        The norm of w_b g_b does not exceed C, roundings included, nor does what one example changes in a float64 sum. No
+        value of an example raises.
 
         ================  =====================================================
         norm 0            weight 1 (nothing is added to a denominator)
@@ -44,11 +51,10 @@ def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
         ================  =====================================================
     """
     xp = namespace_of(sq_norms)
-    zero = sq_norms.dtype.type(0)
     finite = xp.isfinite(sq_norms)
-    norms = xp.sqrt(xp.where(finite, sq_norms, zero)) * (1 + 4 * epsilon(sq_norms))  # [N1]
+    norms = xp.sqrt(xp.where(finite, sq_norms, 0).astype(xp.float64)) * (1 + MARGIN)  # [N1]
     weights = 1 / xp.maximum(norms / clip_norm, 1)  # [N2]
-    return xp.where(finite, weights, zero)  # [N3]
+    return xp.where(finite, weights, 0)  # [N3]
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,8 @@ class ClipGroup:
         Noise without a finite clip norm is refused; sigma = 0 with C infinite is plain SGD.
 
     Raises
-        ParameterError   no keys, C not positive, sigma negative, NaN or infinite, sigma > 0 with C infinite
+        ParameterError   no keys, C neither infinite nor in [1e-12, 1e12], sigma negative, NaN or infinite, sigma > 0 with C
+                         infinite
     """
 
     name: str
@@ -86,6 +93,8 @@ class ClipGroup:
             raise ParameterError(f"clip group {self.name}: expected at least one parameter")
         if not callable(self.clip_norm):
             positive(clip_norm=self.clip_norm)
+            if self.clip_norm < math.inf:
+                in_range(LEAST_NORM, MOST_NORM, clip_norm=self.clip_norm)
         if not callable(self.noise_multiplier):
             non_negative_finite(noise_multiplier=self.noise_multiplier)
         if self.constant and self.noise_multiplier > 0 and math.isinf(self.clip_norm):

@@ -1,8 +1,9 @@
 """The Gaussian noise of a release."""
 import math
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..backend import namespace_of, to_host
 from ..errors import ParameterError
@@ -25,11 +26,13 @@ def noise_grid(noise_std: float) -> float:
     return 2.0 ** max(math.frexp(noise_std)[1] - 1 - FINENESS, -1000) if noise_std else 0.0  # [F1]
 
 
-def add_gaussian(raw: NDArray, noise_std: float, draws: Draws) -> NDArray:
-    r"""raw + N(0, noise_std^2 I), added in place and returned: from here on the array is released.
+def add_gaussian(raw: NDArray, noise_std: float, draws: Draws, others: Sequence[NDArray] = (), scale: float = 1.0,
+                 dtype: DTypeLike = None) -> NDArray:
+    r"""raw + N(0, noise_std^2 I), added in place: from here on the array is released.
 
     Shapes
-        raw any shape, float32 or float64   noise_std a number, in the units of raw
+        raw any shape, float32 or float64   noise_std a number, in the units of raw   others like raw, added to it first
+        returns raw itself, or scale times it as `dtype` where they are given
 
     Forward
         [F1]  released = raw + noise_std z, z standard normal, independent in every coordinate, in float64
@@ -50,10 +53,24 @@ def add_gaussian(raw: NDArray, noise_std: float, draws: Draws) -> NDArray:
     non_negative(noise_std=noise_std)
     if math.isinf(noise_std):
         raise ParameterError("expected a finite noise_std: noise needs a finite clip norm")
-    if noise_std == 0:
-        return raw
-    host = np.ascontiguousarray(to_host(raw))
-    draws.add_normals(host, noise_std, noise_grid(noise_std))  # [F1] [F2]
-    if host is not raw:
+    host, parts = np.ascontiguousarray(to_host(raw)), [np.ascontiguousarray(to_host(other)).reshape(-1) for other in others]
+    flat, scaled = host.reshape(-1), None if dtype is None else np.empty(host.size, dtype)
+
+    def add_others(place):
+        for part in parts:
+            flat[place] += part[place]
+
+    def convert(place):
+        if scaled is not None:
+            np.multiply(flat[place], scale, out=scaled[place], casting="same_kind")
+
+    if noise_std:
+        draws.add_normals(host, noise_std, noise_grid(noise_std), add_others, convert)  # [F1] [F2]
+    else:
+        add_others(slice(None))
+        convert(slice(None))
+    if scaled is not None:
+        return namespace_of(raw).asarray(scaled).reshape(raw.shape)
+    if host is not raw and (noise_std or parts):
         raw[...] = namespace_of(raw).asarray(host)
     return raw

@@ -16,6 +16,7 @@ from ..validate import count, inexact, non_negative_finite
 from .noise import noise_grid
 
 BATCH_ROWS = 8192
+BITS = 18  # of a unit row's coordinates: products of as many rows are whole numbers below 2^53, however they are added
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class PrivatePCA:
         x (N, D)   raw second moments (D, D) float64   projection (D, dimensions) float32, on the host
 
     Forward
-        [F1]  a_n = x_n / |x_n|; a row that is zero or not finite becomes zero
+        [F1]  a_n = x_n / |x_n|, cut to 18 bits: sums are exact; a row that is zero or not finite becomes zero
         [F2]  G = sum_n a_n a_n^T
         [F3]  released = G + (Z + Z^T) / 2, Z_ij ~ N(0, sigma_p^2) independent, rounded to the grid of sigma_p
         [F4]  the eigenvectors of the `dimensions` largest eigenvalues, as columns
@@ -83,11 +84,12 @@ class PrivatePCA:
             raise ShapeError(f"PrivatePCA: expected x of shape (N, D), got {tuple(x.shape)}")
         if self.dimensions > x.shape[1]:
             raise ParameterError(f"expected pca_dim={self.dimensions} to be at most the {x.shape[1]} inputs")
-        raw = np.zeros((x.shape[1], x.shape[1]))
+        count(0, 2 ** (62 - 2 * BITS), rows=x.shape[0])
+        raw = np.zeros((x.shape[1], x.shape[1]), np.int64)
         for start in range(0, x.shape[0], BATCH_ROWS):
-            rows = unit_rows(x[start : start + BATCH_ROWS])
-            raw += to_host(rows.T @ rows)  # [F2]
-        return raw
+            rows = unit_rows(x[start : start + BATCH_ROWS]) * 2.0**BITS
+            raw += to_host(rows.T @ rows).astype(np.int64)  # [F2]
+        return raw * 4.0**-BITS
 
     def release(self, raw: NDArray, draws: Draws) -> NDArray[np.float32]:
         """The projection (D, dimensions), from noisy second moments."""
@@ -105,15 +107,16 @@ class PrivatePCA:
 
 
 def unit_rows(x: NDArray) -> NDArray:
-    """Rows scaled to norm 1, roundings on the safe side; zero and non-finite rows become zero."""
+    """float64 rows scaled to norm 1 and cut to multiples of 2^-BITS, towards zero; zero and non-finite rows become zero."""
     xp = namespace_of(x)
+    x = x.astype(xp.float64)
     largest = xp.abs(x).max(axis=1)  # not finite where a row holds something that is not
     finite = xp.isfinite(largest)
     largest = xp.where(finite & (largest > 0), largest, x.dtype.type(1))
     x = zero_rows_unless(finite, x) / largest[:, None]  # so that squares neither overflow nor vanish
-    slack = 1 + (x.shape[1] + 8) * float(np.finfo(x.dtype).eps)
+    slack = 1 + (x.shape[1] + 8) * 2.0**-52
     norms = xp.sqrt(in_pairs(x * x, 1) * slack)
-    return x / xp.where(norms > 0, norms, x.dtype.type(1))[:, None]  # [F1]
+    return xp.trunc(x / xp.where(norms > 0, norms, 1)[:, None] * 2.0**BITS) * 2.0**-BITS  # [F1]
 
 
 def principal_directions(symmetric: NDArray, dimensions: int) -> NDArray[np.float32]:

@@ -19,6 +19,7 @@ from ..privacy.catalogue import as_accountant
 from ..privacy.events import Composed, Event, NeighbouringRelation, Repeated
 from ..privacy.ledger import SETUP, Ledger
 from ..validate import count, positive_finite
+from .rounding import Products, products
 from .sampling import FixedSizeSampler, PoissonSampler, ShuffleSampler
 from .sanitizer import Sanitizer
 
@@ -86,9 +87,14 @@ class Plan:
         """The neighbouring relation that the sampler's analysis is proved for."""
         return self.sampler.relation
 
+    @property
+    def products(self) -> Products:
+        """How outer products are summed, and what that adds to the sensitivity."""
+        return products(self.expected_lot_size, self.sanitizer.strategy)
+
     def release_event(self, step: int = 0) -> Event:
         """What the release of one step does, before sampling."""
-        return self.sanitizer.for_step(step).event(self.relation)
+        return self.sanitizer.for_step(step).event(self.relation, self.products.factor)
 
     def step_event(self, step: int = 0) -> Event:
         """What is charged for a period of the sampler (mostly one step): the release, sampled, and its distance."""

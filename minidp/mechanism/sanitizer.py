@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..backend import explicit_budget, namespace_of
 from ..errors import ParameterError, ShapeError
@@ -16,6 +16,7 @@ from ..streams import Draws
 from ..validate import one_of, shape
 from .clip import ClipGroup, clip_weights
 from .noise import add_gaussian
+from .rounding import DOUBLE, Products
 
 # Norm by which the clipped sum of one group can move between neighbours, in units of the clip norm.
 SENSITIVITY_FACTOR = {
@@ -102,14 +103,17 @@ class Sanitizer:
             return self
         return Sanitizer(tuple(group.for_step(step) for group in self.groups), self.strategy)
 
-    def sensitivity(self, relation: NeighbouringRelation) -> dict[str, float]:
-        """{group name: L2 sensitivity of the group's clipped sum}, in gradient units."""
-        factor = SENSITIVITY_FACTOR[relation]
+    def sensitivity(self, relation: NeighbouringRelation, rounding: float = 1.0) -> dict[str, float]:
+        """{group name: L2 sensitivity of the group's clipped sum}, in gradient units.
+
+        rounding: the factor by which float32 products may raise it (`rounding.products`).
+        """
+        factor = SENSITIVITY_FACTOR[relation] * rounding
         return {group.name: factor * group.clip_norm for group in self.groups}  # [S1]
 
-    def event(self, relation: NeighbouringRelation) -> Gaussian | JointGaussian:
-        """What one release does, before sampling: a Gaussian, or a joint one of several groups."""
-        factor = SENSITIVITY_FACTOR[relation]
+    def event(self, relation: NeighbouringRelation, rounding: float = 1.0) -> Gaussian | JointGaussian:
+        """What one release does, before sampling: a Gaussian, or a joint one of several groups. rounding as in `sensitivity`."""
+        factor = SENSITIVITY_FACTOR[relation] * rounding
         multipliers = tuple(group.noise_multiplier / factor for group in self.groups)  # [S2]
         return Gaussian(multipliers[0]) if len(multipliers) == 1 else JointGaussian(multipliers)
 
@@ -118,25 +122,26 @@ class Sanitizer:
         return None
 
     def add_clipped(self, grads: Mapping[Key, PerExampleGrad], into: dict[Key, NDArray] | None = None,
-                    example_weight: NDArray | None = None) -> dict[Key, NDArray]:
+                    example_weight: NDArray | None = None, products: Products = DOUBLE) -> dict[Key, NDArray]:
         """Clip the gradients of one batch and add them to the raw sum of the batches before it.
 
         grads    {key: PerExampleGrad}, every parameter of every group
         example_weight  (B,) in [0, 1], which may depend on the example itself only; None for 1
         into     {key: array}, changed in place; empty or None before the first batch
-        returns  {key: array}; private until it went through `release`
+        products how outer products are summed: in float64, or as `rounding.products` says, with what to charge for it
+        returns  {key: float64 array}; private until it went through `release`
         """
-        size = self._check(grads)
+        size = self._check(grads, products.most)
         total = {} if into is None else into
         if example_weight is not None:
             shape("add_clipped", "example_weight", example_weight, (size,))
             allowed = (example_weight >= 0) & (example_weight <= 1)
             example_weight = namespace_of(example_weight).where(allowed, example_weight, 0)
         for group in self.groups:
-            self._add_group(group, {key: grads[key] for key in group.keys}, size, total, example_weight)
+            self._add_group(group, {key: grads[key] for key in group.keys}, size, total, example_weight, products.rows)
         return total
 
-    def _add_group(self, group, grads, size, total, example_weight):
+    def _add_group(self, group, grads, size, total, example_weight, rows):
         """Materialised gradients are processed in chunks that fit the cache; factored ones in one matrix product."""
         chunked = {key: g for key, g in grads.items() if g.materialises(self.strategy)}
         whole = {key: g for key, g in grads.items() if key not in chunked}
@@ -148,33 +153,32 @@ class Sanitizer:
             weights.append(clip_weights(raw_chunk, group.clip_norm))
             if example_weight is not None:
                 weights[-1] *= example_weight[start:stop]  # [F3]
-            self._add(chunk, weights[-1], total)
+            self._add(chunk, weights[-1], total, rows)
             del chunk  # so that the next one takes its place in the cache
         if whole:
-            self._add(whole, weights[0] if len(weights) == 1 else namespace_of(*weights).concatenate(weights), total)
+            self._add(whole, weights[0] if len(weights) == 1 else namespace_of(*weights).concatenate(weights), total, rows)
 
     def _sq_norms(self, group, grads):
         upward = not math.isinf(group.clip_norm)
         return sum(g.sq_norms_upper() if upward else g.sq_norms() for g in grads.values())  # [N1]
 
-    def _add(self, grads, weights, total):
+    def _add(self, grads, weights, total, rows):
         for key, grad in grads.items():
-            if key in total:
-                grad.add_weighted_sum(total[key], weights)  # [F1]
-            else:
-                total[key] = grad.weighted_sum(weights)  # [F1]
+            if key not in total:
+                total[key] = grad.zeros()
+            grad.add_weighted_sum(total[key], weights, rows)  # [F1]
 
-    def release(self, raw_sum: dict[Key, NDArray], draws: Draws) -> dict[Key, NDArray]:
+    def release(self, raw_sum: dict[Key, NDArray], draws: Draws, others: Sequence[dict[Key, NDArray]] = (),
+                scale: float = 1.0, dtype: DTypeLike = None) -> dict[Key, NDArray]:
         """Add each group's noise to the lot's clipped sum, in place; the result is private no more.
 
-        draws: the numbers of this release alone, `streams.noise(step)`.
+        draws: the numbers of this release alone, `streams.noise(step)`. others: more raw sums of the same lot, which are
+        added first. scale, dtype: of what is returned, public; by default the sum as it is.
         """
-        for group in self.groups:
-            for key in group.keys:
-                add_gaussian(raw_sum[key], group.noise_std, draws)  # [F2]
-        return raw_sum
+        return {key: add_gaussian(raw_sum[key], group.noise_std, draws, [other[key] for other in others], scale, dtype)  # [F2]
+                for group in self.groups for key in group.keys}
 
-    def _check(self, grads):
+    def _check(self, grads, most):
         missing = set(self.keys).symmetric_difference(grads)
         if missing:
             raise ParameterError(f"expected gradients of {sorted(self.keys)}, got {sorted(grads)}")
@@ -182,6 +186,10 @@ class Sanitizer:
             if not isinstance(grad, PerExampleGrad):
                 raise ParameterError(f"gradient of {'.'.join(key)}: expected one gradient per example (PerExampleGrad), got "
                                      f"{type(grad).__name__}; a sum over examples cannot be clipped per example")
+            allowed = (PerExampleGrad if grad.materialises(self.strategy) else grad).most_examples
+            if most > allowed:
+                raise ParameterError(f"gradient of {'.'.join(key)}: expected lots of up to {allowed} examples, whose rounding is "
+                                     f"accounted for, got up to {most}; take smaller lots, or exact arithmetic")
         counts = {grad.n_examples for grad in grads.values()}
         if len(counts) > 1:
             raise ShapeError(f"expected the same number of examples in all gradients, got {sorted(counts)}")

@@ -27,7 +27,7 @@ class PrivateScaling:
     Forward
         [F1]  count_de = number of rows with 2^(e-1) <= |x_nd| < 2^e, e held between -30 and 30; 0 counts at -30
         [F2]  limit_d = 2^(e + 1), e the exponent with the largest noisy count
-        [F3]  moments = sum_n (z_nd, z_nd^2), z_nd = x_nd / limit_d held between -1 and 1
+        [F3]  moments = sum_n (z_nd, z_nd^2), z_nd = x_nd / limit_d held between -1 and 1, rounded to 2^-14: sums are exact
         [F4]  mean_d = limit_d m_1d, spread_d = limit_d max(1/16, sqrt(m_2d - m_1d^2)), with m = noisy moments / N
         [F5]  both releases add N(0, (sigma sensitivity)^2) to each number
 
@@ -104,7 +104,7 @@ def raw_moments(x: Any, limits: NDArray) -> NDArray:
     """(2, D) sums of x / limits and its square, held between -1 and 1; private until noise is added."""
     raw = np.zeros((2, len(limits)))
     for rows in _finite_rows(x):
-        z = np.clip(rows / limits, -1, 1)
+        z = np.rint(np.clip(rows / limits, -1, 1) * 2.0**14) * 2.0**-14
         raw += z.sum(axis=0), (z * z).sum(axis=0)  # [F3]
     return raw
 

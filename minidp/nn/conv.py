@@ -17,6 +17,8 @@ from .window import Padding, Window, pair
 class ConvGrad(PerExampleGrad):
     """Gradients of a kernel (kh, kw, C, O): an OuterSum of patches that exist for a few examples at a time."""
 
+    most_examples = OuterSum.most_examples
+
     def __init__(self, x: NDArray, d: NDArray, window: Window):
         """x (B, H, W, C) the layer's input, d (B, H', W', O) the gradient of its output."""
         same_batch("ConvGrad", x=x, d=d)
@@ -41,13 +43,10 @@ class ConvGrad(PerExampleGrad):
         """(B,) squared norms, rounded up by the bound on cancellation."""
         return self.xp.concatenate([chunk.sq_norms_upper() for _, chunk in self._chunks(grams=3)])
 
-    def weighted_sum(self, w: NDArray) -> NDArray:
-        """sum_b w_b g_b, of the kernel's shape."""
-        total: Any = None
+    def add_weighted_sum(self, total: NDArray, w: NDArray, rows: int = 0) -> None:
+        """total += sum_b w_b g_b, in place, in float64."""
         for start, chunk in self._chunks():
-            one = chunk.weighted_sum(w[start : start + chunk.n_examples])
-            total = one if total is None else total + one
-        return total.reshape(self.shape)
+            chunk.add_weighted_sum(total.reshape(self._matrix), w[start : start + chunk.n_examples])
 
     def materialise(self) -> NDArray:
         """The gradients, (B, kh, kw, C, O)."""

@@ -56,7 +56,9 @@ class Files:
         groups = [ClipGroup(group["name"], [key.rsplit(".", 1) for key in group.get("parameters", [f"{group['name']}.all"])],
                             _setting(group["clip_norm"]), _setting(group["noise_multiplier"]))
                   for group in settings["clip_groups"]]
-        self.plan = make_sampler and Plan(make_sampler(size, lot), Sanitizer(groups), 0, lot)  # None: no sampler of ours
+        charged = any("sensitivity_factor" in group for group in settings["clip_groups"])  # for roundings; once, none were
+        sanitizer = Sanitizer(groups, self.result["gradients"] if charged else "explicit")
+        self.plan = make_sampler and Plan(make_sampler(size, lot), sanitizer, 0, lot)  # None: no sampler of ours
 
     def findings(self):
         """Every Finding about the run."""

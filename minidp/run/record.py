@@ -51,7 +51,8 @@ def settings(run):
 
 def settings_of(plan, size):
     """The settings that follow from a plan and the public number of examples."""
-    lot, sensitivity = plan.expected_lot_size, plan.sanitizer.sensitivity(plan.relation)
+    lot, factor = plan.expected_lot_size, plan.products.factor
+    sensitivity = plan.sanitizer.sensitivity(plan.relation, factor)
     return jsonable({
         "expected_lot_size": lot, "sampling_probability": lot / size,
         "sampler": type(plan.sampler).__name__, "period": plan.sampler.period,
@@ -60,7 +61,7 @@ def settings_of(plan, size):
              "noise_multiplier": _setting(group.noise_multiplier),
              "noise_std_on_sum": group.noise_std if group.constant else None,
              "noise_std_on_mean": group.noise_std / lot if group.constant else None,
-             "sensitivity": sensitivity[group.name] if group.constant else None,
+             "sensitivity": sensitivity[group.name] if group.constant else None, "sensitivity_factor": factor,
              "grid": noise_grid(group.noise_std) if group.constant else None,
              "parameters": [".".join(key) for key in group.keys]} for group in plan.sanitizer.groups]})
 

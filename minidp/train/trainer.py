@@ -201,19 +201,20 @@ class Trainer:
         sanitizer = self.plan.sanitizer.for_step(step)
         shards, dropout, views = self._shards(examples, lot), streams.dropout(step), streams.views(step)
         size = self._cached if self.batch_size is None else -(-self.batch_size // len(shards))
+        products = self.plan.products.for_lot(len(lot))
 
         def clipped_sum(shard):
             raw_sum = {}
             for batch in examples.batches(shard, size, views):
                 grads = self._per_example_grads(batch, dropout.rows(batch.rows))
-                sanitizer.add_clipped(grads, into=raw_sum, example_weight=batch.weight)
+                sanitizer.add_clipped(grads, into=raw_sum, example_weight=batch.weight, products=products)
             return raw_sum
 
-        raw_sum = _add_up(threads.map_parallel(clipped_sum, shards))
-        released = sanitizer.release(raw_sum, streams.noise(step))  # [F2]
-        for g in released.values():
-            g *= 1 / self.plan.expected_lot_size  # [F3]
-        self.optimizer.update(self.network.params, released, step)  # [F4]
+        raw_sum, *others = threads.map_parallel(clipped_sum, shards)
+        params = self.network.params
+        released = sanitizer.release(raw_sum, streams.noise(step), others, 1 / self.plan.expected_lot_size,
+                                     params[next(iter(params))].dtype)  # [F2] [F3]
+        self.optimizer.update(params, released, step)  # [F4]
 
     def _per_example_grads(self, batch, dropout):
         """{key: PerExampleGrad}: forward, loss, backward; an example's gradient is the mean over its views."""
@@ -228,15 +229,6 @@ class Trainer:
     def _shards(self, examples, lot):
         """The lot in shards that run side by side: one on a device."""
         return np.array_split(lot, threads.shards_for(len(lot)) if examples.in_host_memory else 1)
-
-
-def _add_up(raw_sums):
-    """The sum of the shards' {key: clipped sum}, in their order, in place of the first."""
-    raw_sum, *others = raw_sums
-    for other in others:
-        for key, raw in other.items():
-            raw_sum[key] += raw
-    return raw_sum
 
 
 def cache_examples(network: Sequential) -> int:

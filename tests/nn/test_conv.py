@@ -11,6 +11,7 @@ from minidp import nn
 from minidp.audit import reference
 from minidp.errors import ParameterError, ShapeError
 from minidp.mechanism import Sanitizer, flat_group
+from minidp.mechanism.clip import MARGIN
 from minidp.nn.conv import ConvGrad
 
 STRATEGIES = ("explicit", "factored", "auto")
@@ -54,14 +55,16 @@ def _agree(key, grad, rng):
     exact = grad.materialise().reshape((grad.n_examples, -1))
     sq_norms, w = (exact**2).sum(axis=1), rng.random(grad.n_examples)
     clip_norm = float(np.sqrt(np.sort(sq_norms)[1]))  # clips some examples
-    clipped = (np.minimum(1, clip_norm / np.sqrt(sq_norms)) @ exact).reshape(grad.shape)
     for strategy in STRATEGIES:
         chosen = grad.form(strategy)
         np.testing.assert_allclose(chosen.sq_norms(), sq_norms, rtol=1e-12)
+        upper = chosen.sq_norms_upper()  # see the bounds in grads.py
+        assert (upper >= sq_norms * (1 - 1e-12)).all() and (upper <= sq_norms * (1 + 1e-9)).all()
+        clipped = (np.minimum(1, clip_norm / (np.sqrt(upper) * (1 + MARGIN))) @ exact).reshape(grad.shape)
         _close(chosen.weighted_sum(w), (w @ exact).reshape(grad.shape), 1e-12)
         for bound, expected in ((np.inf, exact.sum(axis=0).reshape(grad.shape)), (clip_norm, clipped)):
             got = Sanitizer(flat_group([key], bound, 0.0), strategy).add_clipped({key: grad})[key]
-            _close(got, expected, 1e-12)  # what norms are rounded up by included; see the bounds in grads.py
+            _close(got, expected, 1e-12)
 
 
 def _close(got, expected, tolerance):

@@ -6,6 +6,7 @@ import pytest
 from minidp import nn
 from minidp.mechanism import (FixedSizeSampler, Plan, PoissonSampler, PrivatePCA, Sanitizer,
                               ShuffleSampler, per_layer_groups)
+from minidp.mechanism.rounding import products
 from minidp.privacy import (Filter, FixedSizeSampled, Gaussian, JointGaussian, MomentsAccountant, NeighbouringRelation,
                             PoissonSampled)
 from minidp.streams import Streams
@@ -31,14 +32,15 @@ def charged(sigma, pca_sigma, steps, layout):
     return record.ledger
 
 
-@pytest.mark.parametrize("layout, event", [("per-layer", JointGaussian((8.0, 8.0))), ("flat", Gaussian(8.0))])
+@pytest.mark.parametrize("layout, event", [("per-layer", lambda sigma: JointGaussian((sigma, sigma))), ("flat", Gaussian)])
 def test_a_run_is_charged_the_joint_gaussian_and_pca(layout, event):
+    event = event(8.0 / products(1, "auto").factor)
     assert charged(8.0, 16.0, 145, layout).items() == [(Gaussian(16.0), 1), (PoissonSampled(Q, event), 145)]
 
 
 @pytest.mark.parametrize("sampler, event, count", [
-    (FixedSizeSampler(40, 8), FixedSizeSampled(40, 8, JointGaussian((1.0, 1.0))), 10),  # 2C: half the multiplier
-    (ShuffleSampler(40, 12), JointGaussian((2.0, 2.0)), 3)])  # ten lots begin three epochs of four
+    (FixedSizeSampler(40, 8), lambda sigma: FixedSizeSampled(40, 8, JointGaussian((sigma / 2,) * 2)), 10),  # 2C
+    (ShuffleSampler(40, 12), lambda sigma: JointGaussian((sigma,) * 2), 3)])  # ten lots begin three epochs of four
 def test_other_samplers_are_charged_under_their_own_relation(sampler, event, count):
     network = make_network()
     plan = Plan(sampler, Sanitizer(per_layer_groups(network.params, 1.0, 2.0)), 10, sampler.lot_size)
@@ -46,5 +48,5 @@ def test_other_samplers_are_charged_under_their_own_relation(sampler, event, cou
     PrivatePCA(2, 7.0).fit(make_data()[0], budget, Streams(1).noise("pca"))
     record = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan, budget).run(*make_data(), Streams(1))
     pca = 7.0 / math.sqrt(2) if sampler.relation is NeighbouringRelation.REPLACE_ONE else 7.0
-    assert record.ledger.items() == [(Gaussian(pca), 1), (event, count)]
+    assert record.ledger.items() == [(Gaussian(pca), 1), (event(2.0 / plan.products.factor), count)]
     assert math.isfinite(MomentsAccountant(sampler.relation).epsilon(record.ledger, DELTA).upper)

@@ -11,6 +11,7 @@ from minidp.data import LabelledExamples
 from minidp.errors import DtypeError, MinidpError, NoiseReuseError, ParameterError, ShapeError
 from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
                               flat_group)
+from minidp.mechanism.rounding import products
 from minidp.privacy import Filter, JointGaussian, Ledger, MomentsAccountant, NeighbouringRelation, PoissonSampled
 from minidp.streams import Streams
 from minidp.train import SGD, Adam, Progress, Trainer
@@ -19,7 +20,8 @@ from tests.support.guarded import guarded_backend
 from tests.support.training import EXAMPLES, LOT, SAMPLERS, make_data, make_network, make_plan, make_trainer, values
 
 samplers = pytest.mark.parametrize("sampler", SAMPLERS)
-STEP = PoissonSampled(LOT / EXAMPLES, JointGaussian((1.0, 1.0)))
+FACTOR = products(LOT, "auto").factor
+STEP = PoissonSampled(LOT / EXAMPLES, JointGaussian((1.0 / FACTOR, 1.0 / FACTOR)))
 
 
 def trained(seed=1, steps=10, data=None, run=None, **settings):
@@ -149,11 +151,11 @@ def test_schedules_reach_the_release_and_the_ledger(setting, monkeypatch):
     schedule, seen = LinearDecay(2.0, 1.0, 4), []
     release = Sanitizer.release
     monkeypatch.setattr(Sanitizer, "release",
-                        lambda self, raw, draws: seen.append(self.groups[0]) or release(self, raw, draws))
+                        lambda self, *arguments: seen.append(self.groups[0]) or release(self, *arguments))
     trainer = make_trainer(steps=6, layout="flat", **{setting: schedule})
     record = trainer.run(*make_data(), Streams(1), block_steps=4)
     assert [getattr(group, setting) for group in seen] == [2.0, 1.75, 1.5, 1.25, 1.0, 1.0]
-    sigmas = [group.noise_multiplier for group in seen]
+    sigmas = [group.noise_multiplier / FACTOR for group in seen]
     charged = [event.event.noise_multiplier for event, times in record.ledger.items() for _ in range(times)]
     assert charged == sigmas
 

@@ -3,9 +3,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...backend import to_host
-from ...grads import Explicit, Outer, OuterSum, rounding_bound
-from ...host.gram import RUN
+from ...backend import add_products, row_norms, to_host
+from ...grads import Explicit, Outer, OuterSum
+from ...host.memory import RUN
 from . import measures, worst
 
 EXACT = 1e-12
@@ -123,31 +123,15 @@ def sums_of_outer_products_round_up(bench):
     return largest
 
 
-@measures("grads.OuterSum", "N3", method="slack against the bound by loops, float32", tolerance=1e-3)
+@measures("grads.OuterSum", "N3", method="by loops: the slack, and the least value where positions cancel", tolerance=1e-3)
 def slack_of_sums_of_outer_products(bench):
-    """The slack itself, where it is far above rounding: chains of 6, 5 and, for 16 products in pairs, 1 + 4."""
-    a, d = (bench.rng.uniform(-1, 1, (3, 4, n)).astype("float32") for n in (6, 5))
+    a, d = (bench.rng.uniform(-1, 1, (3, 4, n)) for n in (6, 5))
     grad = OuterSum(bench.asarray(a), bench.asarray(d))
-    sq = to_host(grad.sq_norms()).astype("float64")
-    slack = to_host(grad.sq_norms_upper()) - sq
-    c_i, c_o, c_s = (n * 2.0**-24 / (1 - n * 2.0**-24) for n in (6, 5, 5))
-    expected = 8 * 2.0**-23 * sq
-    for b in range(3):
-        p, q = (np.linalg.norm(factor[b], axis=1) for factor in (a, d))
-        for t, u in np.ndindex(4, 4):
-            expected[b] += (c_i + c_s) * p[t] * p[u] * abs(d[b, t] @ d[b, u])
-            expected[b] += c_o * q[t] * q[u] * abs(a[b, t] @ a[b, u]) + c_i * c_o * p[t] * q[t] * p[u] * q[u]
-    return max(0.0, float(np.max(np.abs(1 - slack / expected))) - 0.1)  # a rounding of the sum may take a tenth
-
-
-@measures("grads.OuterSum", "N4", method="exact fractions: (1 + u)^n - 1; shortfall, or excess above n u", tolerance=0.0)
-def chains_of_roundings_stay_within_their_bound(bench):
-    """Above the truth, by second order only, and infinite where 1 - n u is not positive."""
-    one, u, largest = bench.asarray(np.zeros(1, "float32")), 2.0**-24, 0.0
-    for n in (1, 7, 300, 4000):
-        ratio = Fraction(rounding_bound(n, one)) / (Fraction(1 + u) ** n - 1)
-        largest = max(largest, float(1 - ratio), float(ratio - 1) - n * u - 1e-6)
-    return largest if rounding_bound(2**24, one) == np.inf else np.inf
+    sizes = lambda: np.array([sum(np.linalg.norm(p[t]) * np.linalg.norm(q[t]) for t in range(4)) for p, q in zip(a, d)])
+    slack = to_host(grad.sq_norms_upper() - grad.sq_norms()) / (sizes() ** 2 * (6 + 5 + 4 + 32) * 2.0**-52)
+    d[:, 1::2], a[:, 1::2] = -d[:, ::2], a[:, ::2]
+    return max(float(np.abs(slack - 1).max()) - 0.1,  # which a rounding of the difference may take
+               worst(OuterSum(bench.asarray(a), bench.asarray(d)).sq_norms_upper(), (sizes() / 64) ** 2))
 
 
 def _single(bench):
@@ -167,14 +151,32 @@ def compiled_squared_norms(bench):
                for a, d in _single(bench))
 
 
-@measures("host.kernels.add_weighted", "P1", method="grads.Explicit [P1] in double precision; float32", tolerance=1e-5)
+@measures("host.kernels.add_weighted", "P1", method="grads.Explicit [P1] of the same float32 numbers", tolerance=1e-12)
 def compiled_weighted_sums(bench):
     largest = 0.0
     for a, d in _single(bench):
-        w = np.where(bench.rng.random(len(a)) < 0.3, 0, bench.rng.random(len(a))).astype("float32")
-        total = bench.rng.standard_normal((a.shape[1], d.shape[1])).astype("float32")
+        w = np.where(bench.rng.random(len(a)) < 0.3, 0, bench.rng.random(len(a)))
+        total = bench.rng.standard_normal((a.shape[1], d.shape[1]))
         expected = total + Explicit(Outer(a, d).materialise().astype(float)).weighted_sum(w)
         a[w == 0] = np.nan
         Outer(a, d).form("explicit").add_weighted_sum(total, w)
         largest = max(largest, worst(total, expected))
     return largest
+
+
+@measures("host.kernels.add_blocks", "P1", method="the product in float64, of integers that float32 adds exactly", tolerance=0.0)
+def compiled_blocks_of_products(bench):
+    largest = 0.0
+    for b, i, o in ((150, 70, 9), (64, 65, 3), (5, 2, 2)):
+        a, d = (bench.rng.integers(-9, 10, (b, n)).astype("float32") for n in (i, o))
+        total = bench.rng.integers(-9, 10, (i, o)).astype(float)
+        expected = total + a.astype(float).T @ d.astype(float)
+        add_products(total, a, d, 32)
+        largest = max(largest, worst(total, expected))
+    return largest
+
+
+@measures("host.kernels.row_norms", "N1", method="backend.row_norms of the same numbers in float64", tolerance=1e-15)
+def compiled_row_norms(bench):
+    x = (bench.rng.standard_normal((40, 3, 17)) * 10.0 ** bench.rng.uniform(-44, 37, (40, 3, 1))).astype("float32")
+    return worst(row_norms(x) / row_norms(x.astype(float)), np.ones((40, 3)))

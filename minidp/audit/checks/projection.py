@@ -17,9 +17,9 @@ EXACT = 1e-12
 SENSITIVITIES = {Relation.ADD_REMOVE: 1.0, Relation.ZERO_OUT: 1.0, Relation.REPLACE_ONE: math.sqrt(2)}
 
 
-@measures(CARD, "F1", method="each row over its norm; infinity if longer than 1 in fractions", tolerance=EXACT)
+@measures(CARD, "F1", method="each row over its norm, beyond a cell; infinity if longer than 1 in fractions", tolerance=EXACT)
 def rows_are_scaled_to_unit_norm(bench):
-    """Of many sizes; zero where not finite."""
+    """Of many sizes; zero where not finite; all in cells of 2^-18."""
     largest = 0.0
     for dtype, width, scale in (("float32", 1, 15), ("float32", 784, 15), ("float64", 5, 30), ("float64", 784, 30)):
         x = (bench.rng.standard_normal((20, width)) * 10.0 ** bench.rng.uniform(-scale, scale, (20, 1))).astype(dtype)
@@ -27,10 +27,9 @@ def rows_are_scaled_to_unit_norm(bench):
         got = to_host(pca.unit_rows(bench.asarray(x)))
         expected = np.array([np.zeros(width) if n in (3, 5) else row / math.sqrt(math.fsum(v * v for v in row))
                              for n, row in enumerate(x.astype(float))])
-        error = worst(got, expected)
-        if error > 1e-3 or any(sum(Fraction(float(v)) ** 2 for v in row) > 1 for row in got):
+        if (got * 2**18 % 1).any() or any(sum(Fraction(float(v)) ** 2 for v in row) > 1 for row in got):
             return math.inf
-        largest = max(largest, error if dtype == "float64" else 0.0)  # float32 is rounded
+        largest = max(largest, float(np.abs(got - expected).max()) - 2.0**-18)
     return largest
 
 
@@ -38,11 +37,11 @@ def rows_are_scaled_to_unit_norm(bench):
 def second_moments_equal_a_loop(bench):
     largest = 0.0
     for examples in (0, 1, 7):
-        x, expected = bench.rng.standard_normal((examples, 4)) + 2, np.zeros((4, 4))
+        x, expected = bench.rng.integers(-9, 9, (examples, 4)) * 2.0**-18, np.zeros((4, 4))
         for row in x:
             for i, j in np.ndindex(4, 4):
-                expected[i, j] += row[i] * row[j] / sum(v * v for v in row)
-        with mock.patch.object(pca, "BATCH_ROWS", 3):
+                expected[i, j] += row[i] * row[j]
+        with mock.patch.object(pca, "BATCH_ROWS", 3), mock.patch.object(pca, "unit_rows", lambda rows: rows):
             largest = max(largest, worst(PrivatePCA(2, 4.0).raw_second_moments(bench.asarray(x)), expected))
     return largest
 
@@ -64,7 +63,7 @@ def directions_are_the_principal_ones(bench):
     return worst(np.abs(projection.T @ directions.T), np.eye(3)) if projection.shape == (5, 3) else math.inf
 
 
-@measures(CARD, "S1", method="worst pair of rows by search: 1 - reached / claimed", tolerance=1e-6)
+@measures(CARD, "S1", method="worst pair of rows by search: 1 - reached / claimed, but for the cut", tolerance=1e-6)
 def sensitivity_is_reached_and_not_exceeded_by_rows(bench):
     largest, model = 0.0, PrivatePCA(1, 1.0)
     for relation in Relation:
@@ -79,7 +78,7 @@ def sensitivity_is_reached_and_not_exceeded_by_rows(bench):
             reached = max(reached, float(np.linalg.norm(moved)))
         if reached > claimed:
             return math.inf
-        largest = max(largest, 1 - reached / claimed)
+        largest = max(largest, 1 - 2.0**-17 - reached / claimed)
     return largest
 
 

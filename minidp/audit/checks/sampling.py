@@ -136,7 +136,8 @@ def charges_equal_a_loop_over_steps(bench):
     wrong = 0.0
     for sigma in (2.0, mechanism.LinearDecay(3.0, 1.0, 4)):
         plan = Plan(PoissonSampler(0.1), Sanitizer(flat_group(KEYS, 1.0, sigma)), 9, 50)
-        expected = [PoissonSampled(0.1, Gaussian(sigma(step) if callable(sigma) else sigma)) for step in range(9)]
+        expected = [PoissonSampled(0.1, Gaussian((sigma(step) if callable(sigma) else sigma) / plan.products.factor))
+                    for step in range(9)]
         for start, stop in ((0, 9), (2, 7), (5, 5)):
             got = [event for event, times in plan.charges(start, stop) for _ in range(times)]
             wrong += _differs((got, expected[start:stop]))
