@@ -16,7 +16,7 @@ from .host import memory
 
 
 _PLAIN = {np.ndarray}.__contains__
-DOUBLE_ROWS = 4096  # of a float64 product: the margin of `mechanism.clip` counts on it
+DOUBLE_ROWS = 4096  # of a float64 product: what `mechanism.rounding` charges counts on it
 TILE = 64  # rows of a sum that stay in the cache while blocks of products are added to them
 
 

@@ -15,7 +15,7 @@ from .validate import one_of, same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
 CANCELLING = 64  # times the norm of a sum of outer products that their own norms may add up to; beyond, an example weighs less
-ROWS = 512  # of such a sum in one product: the margin of `mechanism.clip` counts on it
+ROWS = 512  # of such a sum in one product: what `mechanism.rounding` charges counts on it
 Key = tuple[str, str]   # (layer, parameter)
 
 
@@ -30,7 +30,6 @@ class PerExampleGrad:
 
     n_examples: int
     shape: tuple
-    most_examples = 2**17  # of a lot, for whose sum the margin of `mechanism.clip` suffices
     factored_is_cheaper = True  # than materialising, in multiplications on the host
 
     def sq_norms_upper(self):
@@ -225,8 +224,6 @@ class OuterSum(PerExampleGrad):
               (Higham, section 3.1; sums over t and u in pairs). The least value also bounds what the terms of [P1] add up to, and
               so their roundings, for all examples of a lot together
     """
-
-    most_examples = 2**14
 
     def __init__(self, a, d):
         _check_factors("OuterSum", a, d, 3)

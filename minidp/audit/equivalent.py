@@ -9,7 +9,6 @@ EQUIVALENT = {
     "nn.norm.LayerNorm [F1] sign 1": _INFERRED,
     "grads.Outer [V1] sign 1": _TWICE,
     "grads.OuterSum [V1] sign 1": _TWICE,
-    "grads.OuterSum [N3] drop 5": "a rounding of the bound on roundings: second order, below the bound's own looseness",
     "mechanism.noise.add_gaussian [F1] sign 3": _GRID,
     "mechanism.noise.add_gaussian [F2] sign 3": _GRID,
     "mechanism.pca.PrivatePCA [F4] sign 1": "a direction's sign is arbitrary, as the card says",

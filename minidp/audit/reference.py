@@ -156,5 +156,5 @@ def clipped_sum(grads, groups):
         for b in range(len(grads[group.keys[0]])):
             norm = math.sqrt(sum(float((grads[key][b] ** 2).sum()) for key in group.keys))
             for key in group.keys:
-                total[key] += grads[key][b] / max(1.0, norm * (1 + 2.0**-16) / group.clip_norm)
+                total[key] += grads[key][b] / max(1.0, norm * (1 + 2.0**-20) / group.clip_norm)
     return total

@@ -14,7 +14,7 @@ from .clip import flat_group
 from .sanitizer import Sanitizer
 
 MEAN = ("rows", "mean")
-ROWS = 4096  # at a time
+ROWS = 1024  # at a time
 
 
 def mean_sanitizer(noise_multiplier: float, row_norm: float = 1.0) -> Sanitizer:

@@ -18,7 +18,7 @@ from ..grads import Key
 from ..validate import in_range, non_negative_finite, positive
 from .schedule import Setting, value_at
 
-MARGIN = 2.0**-16  # by which norms are taken for longer, so that roundings of float64 cannot exceed the clip norm
+MARGIN = 2.0**-20  # by which norms are taken for longer, so that no rounding exceeds the clip norm
 LEAST_NORM, MOST_NORM = 1e-12, 1e12  # clip norms whose squares, and those of gradients near them, float32 holds
 
 
@@ -29,20 +29,16 @@ def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
         sq_norms (B,) squared norms, rounded up   returns (B,) float64, in [0, 1]
 
     Forward
-        [N1]  norm_b = sqrt(sq_b) (1 + 2^-16)
+        [N1]  norm_b = sqrt(sq_b) (1 + 2^-20)
         [N2]  w_b = 1 / max(1, norm_b / C)
         [N3]  w_b = 0 where the norm is not finite
 
     Source
         [N2]  Abadi et al. 2016, Algorithm 1, "Clip gradient"
-        [N1]  own derivation: the roundings of w and of w g are below 2^-20, also in float32. Those of a float64 sum over n
-              examples, of both neighbours together, have norm at most n c k 2^-52 C: c the longest chain of them, below
-              n + 2^13 whatever the batches; k = 1, or 64 (grads.CANCELLING) for sums of outer products. For n = 2^17, and
-              for the latter 2^14 (`most_examples` in grads), that is below 2^-17 C
+        [N1]  own derivation: what w and the product w g are rounded by, also in float32, is below 2^-21
 
     Guarantees
-        The norm of w_b g_b does not exceed C, roundings included, nor does what one example changes in a float64 sum. No
-        value of an example raises.
+        The norm of w_b g_b does not exceed C (1 - 2^-21), roundings included. No value of an example raises.
 
         ================  =====================================================
         norm 0            weight 1 (nothing is added to a denominator)

@@ -131,7 +131,7 @@ class Sanitizer:
         products how outer products are summed: in float64, or as `rounding.products` says, with what to charge for it
         returns  {key: float64 array}; private until it went through `release`
         """
-        size = self._check(grads, products.most)
+        size = self._check(grads)
         total = {} if into is None else into
         if example_weight is not None:
             shape("add_clipped", "example_weight", example_weight, (size,))
@@ -178,7 +178,7 @@ class Sanitizer:
         return {key: add_gaussian(raw_sum[key], group.noise_std, draws, [other[key] for other in others], scale, dtype)  # [F2]
                 for group in self.groups for key in group.keys}
 
-    def _check(self, grads, most):
+    def _check(self, grads):
         missing = set(self.keys).symmetric_difference(grads)
         if missing:
             raise ParameterError(f"expected gradients of {sorted(self.keys)}, got {sorted(grads)}")
@@ -186,10 +186,6 @@ class Sanitizer:
             if not isinstance(grad, PerExampleGrad):
                 raise ParameterError(f"gradient of {'.'.join(key)}: expected one gradient per example (PerExampleGrad), got "
                                      f"{type(grad).__name__}; a sum over examples cannot be clipped per example")
-            allowed = (PerExampleGrad if grad.materialises(self.strategy) else grad).most_examples
-            if most > allowed:
-                raise ParameterError(f"gradient of {'.'.join(key)}: expected lots of up to {allowed} examples, whose rounding is "
-                                     f"accounted for, got up to {most}; take smaller lots, or exact arithmetic")
         counts = {grad.n_examples for grad in grads.values()}
         if len(counts) > 1:
             raise ShapeError(f"expected the same number of examples in all gradients, got {sorted(counts)}")

@@ -17,8 +17,6 @@ from .window import Padding, Window, pair
 class ConvGrad(PerExampleGrad):
     """Gradients of a kernel (kh, kw, C, O): an OuterSum of patches that exist for a few examples at a time."""
 
-    most_examples = OuterSum.most_examples
-
     def __init__(self, x: NDArray, d: NDArray, window: Window):
         """x (B, H, W, C) the layer's input, d (B, H', W', O) the gradient of its output."""
         same_batch("ConvGrad", x=x, d=d)

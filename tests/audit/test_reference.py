@@ -10,9 +10,9 @@ def test_clipped_sum_by_hand():
     keys = [("a", "W"), ("b", "W")]
     grads = {keys[0]: np.array([[3.0, 4.0], [0.0, 1.0]]), keys[1]: np.array([[12.0], [0.0]])}
     layers = [ClipGroup("a", keys[:1], 2.0, 0.0), ClipGroup("b", keys[1:], 3.0, 0.0)]
-    got = reference.clipped_sum(grads, layers)
-    np.testing.assert_allclose(got[keys[0]], [1.2, 2.6], rtol=1e-15)
-    np.testing.assert_allclose(got[keys[1]], [3.0], rtol=1e-15)
+    got, margin = reference.clipped_sum(grads, layers), 1 + 2.0**-20
+    np.testing.assert_allclose(got[keys[0]], [1.2 / margin, 1.6 / margin + 1], rtol=1e-15)
+    np.testing.assert_allclose(got[keys[1]], [3.0 / margin], rtol=1e-15)
     flat = reference.clipped_sum(grads, [ClipGroup("all", keys, 6.5, 0.0)])  # norms 13 and 1
-    np.testing.assert_allclose(flat[keys[0]], [1.5, 3.0], rtol=1e-15)
-    np.testing.assert_allclose(flat[keys[1]], [6.0], rtol=1e-15)
+    np.testing.assert_allclose(flat[keys[0]], [1.5 / margin, 2 / margin + 1], rtol=1e-15)
+    np.testing.assert_allclose(flat[keys[1]], [6.0 / margin], rtol=1e-15)

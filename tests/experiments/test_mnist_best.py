@@ -8,6 +8,7 @@ from features.scattering import Scattering
 from mnist_best import FEATURES, KERNEL_WIDTH, NORM, SETTINGS, Config
 
 from minidp.data import load_strokes
+from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled
 
 SMOKE = ("mnist_best.py", "--smoke", "--quiet", "--dataset", "strokes")
@@ -29,7 +30,7 @@ def test_smoke_releases_the_mean_and_trains_privately(run_script, tmp_path):
     (group,) = result["settings"]["clip_groups"]
     sigma, sigma_mean = group["noise_multiplier"], result["settings"]["mean_noise_multiplier"]
     assert Ledger.load(tmp_path / "out" / "ledger.json").items() == [
-        (Gaussian(sigma_mean), 1), (PoissonSampled(1 / 6, Gaussian(sigma)), 12)]
+        (Gaussian(sigma_mean), 1), (PoissonSampled(1 / 6, Gaussian(sigma / products(100, "auto").factor)), 12)]
     statement = (tmp_path / "out" / "privacy.md").read_text()
     assert "mean of the features, clipped to norm 54" in statement and "epsilon leaves this choice out" in statement
     tuning = result["tuning"]

@@ -8,6 +8,7 @@ import sys
 import pytest
 from common.verdicts import EXPECTED, look_up
 
+from minidp.mechanism.rounding import products
 from minidp.privacy import Filter, Gaussian, JointGaussian, Ledger, MomentsAccountant, PoissonSampled
 from tests.support.scripts import command, environment
 
@@ -44,7 +45,8 @@ def test_smoke_writes_everything_it_names(run_script, tmp_path):
 def test_the_ledger_says_what_was_done_and_the_result_follows_from_it(run_script, tmp_path):
     run_script(*SMOKE, "--out", "out", "--noise", "small", "--no-train-metrics", check=0)
     ledger = Ledger.load(tmp_path / "out" / "ledger.json")
-    assert ledger.items() == [(Gaussian(4.0), 1), (PoissonSampled(0.1, JointGaussian((2.0, 2.0))), 20)]
+    charged = 2.0 / products(60, "auto").factor
+    assert ledger.items() == [(Gaussian(4.0), 1), (PoissonSampled(0.1, JointGaussian((charged, charged))), 20)]
     result = result_of(tmp_path)
     assert result["epsilon"]["moments"]["upper"] == MomentsAccountant().epsilon(ledger, 1e-5).upper
     assert result["ledger_sha256"] == ledger.sha256()
