@@ -18,7 +18,7 @@ def test_it_prints_every_label_and_writes_both_files(tmp_path, capsys):
     assert "cards 1, labels 4" in printed and "0 failed" in printed
     assert [row["label"] for row in json.loads(table.read_text())["rows"]] == ["F1", "B1", "P1", "P2"]
     text = page.read_text()
-    assert "dy @ self.params" in text and 'href="#nn.dense.Dense"' in text and "http" not in text
+    assert "product(dy, self.params" in text and 'href="#nn.dense.Dense"' in text and "http" not in text
     minidom.parseString(text.replace("<!doctype html>\n", "").replace('<meta charset="utf-8">', "").replace(
         '<meta name="viewport" content="width=device-width, initial-scale=1">', "").replace("<br>", "").encode())
 
