@@ -10,6 +10,7 @@ A lower bound proves nothing safe: it shows how much of the certified epsilon an
 import io
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import NamedTuple

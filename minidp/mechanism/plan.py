@@ -154,7 +154,7 @@ class Plan:
         >>> plan = Plan(PoissonSampler(0.01), Sanitizer(flat_group([("dense1", "W")], 1.0, 1.0)), 10_000, 600)
         >>> group, = plan.calibrated("moments", epsilon=2.0, delta=1e-5).sanitizer.groups
         >>> round(group.noise_multiplier, 2)
-        2.62
+        2.64
         """
         count(1, steps=self.steps)
         noises = [group.noise_multiplier for group in self.sanitizer.groups]
