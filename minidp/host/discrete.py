@@ -20,7 +20,7 @@ FIXED = 192  # bits behind the point of the probabilities
 
 
 class Plan(NamedTuple):
-    """Z = sum_j scale^j X_j, j < parts: each X_j of the given variance, from a table of `cells` magnitudes."""
+    """Z = sum_j k^j X_j, j < J = parts, k = scale: each X_j of variance s_0^2, from a table of n = cells magnitudes."""
 
     parts: int
     scale: int
@@ -38,30 +38,20 @@ class Table(NamedTuple):
 
 
 def plan(std: float) -> Plan:
-    r"""Choose the fewest tables that make a discrete Gaussian of standard deviation `std` and fit the cache.
+    """The fewest parts whose table fits the cache: 3 or 4. Raises ParameterError if std is not in [2^28, 2^42].
 
-    Forward
-        [F1]  K = sum_(j<J) k^(2 j), k the largest integer with s_0 >= 2 k
-        [F2]  s_0^2 = std^2 / K, exactly
-        [F3]  n = the least power of two above 10 s_0; J = 3 where n <= 2^16, else 4
-
-    Source
-        [F1]  Micciancio and Walter 2017, CRYPTO, "Gaussian sampling over the integers"; host.discrete.distances [M3]
-        [F2]  the variance of a sum
-        [F3]  own derivation: a normal number beyond 10 deviations is less likely than 2^-75
-
-    Raises
-        ParameterError   std is not in [2^28, 2^42]
+    s_0^2 sum_j k^(2 j) = std^2 exactly, k the largest scale with s_0 >= 2 k, and cells the least power of two above
+    10 s_0. Sums of this kind: Micciancio and Walter 2017, CRYPTO, "Gaussian sampling over the integers".
     """
     in_range(LEAST, MOST, std=std)
     square = Fraction(float(std)) ** 2
     for parts in (3, 4):
         scale = math.ceil((std / 2) ** (1 / parts))
-        while 4 * scale**2 * (squares := sum(scale ** (2 * j) for j in range(parts))) > square:  # [F1]
+        while 4 * scale**2 * (squares := sum(scale ** (2 * j) for j in range(parts))) > square:
             scale -= 1
-        variance = square / squares  # [F2]
-        cells = 2 ** math.isqrt(int(100 * variance)).bit_length()  # [F3]
-        if cells <= MOST_CELLS:  # [F3]
+        variance = square / squares
+        cells = 2 ** math.isqrt(int(100 * variance)).bit_length()
+        if cells <= MOST_CELLS:
             break
     return Plan(parts, scale, variance, cells)
 
@@ -124,7 +114,7 @@ def integers(words: NDArray[np.uint32], table: Table) -> NDArray[np.int64]:
         [F1]  own derivation: integers only, the same on every device
         [F2]  own derivation: bits of a mask are exactly uniform; zero has half a weight with each sign
         [F3]  the alias method: host.discrete.alias_table [F3]
-        [F4]  host.discrete.plan [F1]
+        [F4]  host.discrete.plan, by Horner's rule
 
     Guarantees
         No branch on a drawn value. |Z| < n (1 + k + ... + k^(J-1)) < 2^48.
@@ -158,8 +148,8 @@ def distances(std: float, plan: Plan) -> tuple[float, float, float, float]:
         [M2]  own derivation: sum_(x >= n) p_x <= int_(n-1)^inf p, and sum p_x >= s_0 sqrt(2 pi) (Poisson's sum)
         [M3]  own derivation: X + k Y, Y of deviation s >= s_0, has the law of deviation sqrt(s_0^2 + k^2 s^2) times a
               sum over y of exp(-(y - c)^2 / (2 v)), v = 1 / (1/s^2 + k^2/s_0^2) >= s_0^2 / (k^2 + 1). By Poisson's sum
-              that is constant but for a factor 1 +- t; divided by its mean, t / (1 - t) off. There are J - 1 such sums, and
-              one function of two laws is no further apart than they are
+              that is constant but for a factor 1 +- t; divided by its mean, t / (1 - t) off. There are J - 1 such
+              sums, and one function of two laws is no further apart than they are
         [M4]  own derivation: the mass of a unit cell less the density h(x) = f(x/s)/s at its middle is
               int h''(x + t) (1/2 - |t|)^2 / 2 dt, whose weight is 1/24. sum_x |h''(x + t)| <= int |h''| + V(h''),
               V the variation: 4 f(1) / s^2 + 2 f(0) (1 + 4 exp(-3/2)) / s^3; half of it. sum h(x) = 1 +- 2 e / (1 - e)

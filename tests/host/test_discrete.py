@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from minidp.errors import ParameterError
@@ -15,6 +17,13 @@ from minidp.host import discrete, drawing
 @pytest.mark.parametrize("exponent", [32, 32.999, 33, 36, 36.001, 39.5, 42])
 def test_the_distance_is_what_the_guarantee_needs(exponent):
     assert 2.0**-65 < discrete.total_variation(2.0**exponent) <= 2.0**-62.5
+
+
+@given(std=st.floats(2.0**28, 2.0**42))
+def test_plans_have_the_variance_and_are_smooth_and_small_enough(std):
+    parts, scale, variance, cells = discrete.plan(std)
+    assert variance * sum(scale ** (2 * j) for j in range(parts)) == Fraction(std) ** 2
+    assert variance >= 4 * scale**2 and 4 * scale**2 > 0.95 * variance and 100 * variance < cells**2 <= 2**32
 
 
 @pytest.mark.parametrize("std", [2.0**27, 2.0**42.01, float("nan"), float("inf"), -1e10])

@@ -20,12 +20,22 @@ def versions():
 
 def vector_flags():
     """The processor's vector instructions; empty where the system does not tell."""
+    return [flag for flag in _told("flags|Features").split() if VECTOR_FLAGS.match(flag)]
+
+
+def processor():
+    """The processor's name, as far as the system tells it."""
+    return _told("model name").strip() or platform.processor()
+
+
+def _told(names):
+    """What Linux tells of the first processor under one of these names, or ""."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
-        return []
-    line = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.M)
-    return [flag for flag in (line[1].split() if line else []) if VECTOR_FLAGS.match(flag)]
+        return ""
+    line = re.search(rf"^(?:{names})\s*:(.*)$", text, re.M)
+    return line[1] if line else ""
 
 
 def products():

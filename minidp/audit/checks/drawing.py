@@ -1,6 +1,5 @@
 """Checks of the cipher, the normal numbers and the integers made of it, and their compiled twins."""
 import math
-from bisect import bisect
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations
@@ -132,19 +131,6 @@ def integers_equal_python(bench):
             out, taken = np.full(1, -1), np.zeros(n // 64 + 1 if n < 10**6 else 2**26, np.uint64)
             found = drawing.choose(np.array(words, np.uint64), n, taken, out)
             wrong += found != bool(kept) or (found and out[0] != kept[0] * n >> 64)
-    return wrong
-
-
-@measures("host.discrete.plan", "F1", "F2", "F3", method="the largest scale, the fewest cells; fractions", tolerance=0.0)
-def plans_are_the_largest_that_hold(bench):
-    wrong = 0
-    for std in (2.0**28, 2.0**42, *np.exp2(bench.rng.uniform(28, 42, 30)).tolist()):
-        fits = []
-        for parts in (3, 4):
-            square, sums = Fraction(std) ** 2, [sum(k ** (2 * j) for j in range(parts)) for k in range(14_000)]
-            k = bisect(range(14_000), square, key=lambda k: 4 * k**2 * sums[k]) - 1
-            fits.append((parts, k, square / sums[k], next(2**b for b in range(30) if 4**b > 100 * square / sums[k])))
-        wrong += discrete.plan(std) != (fits[0] if fits[0][3] <= 2**16 else fits[1])
     return wrong
 
 
