@@ -101,6 +101,10 @@ def main(argv=None):
                 for test, statistic, p in tests(sums[name], largest[name], chunks, noises[name][1])]
         worst, level = min(row["p_value"] for row in rows), LEVEL / len(rows)
         verdict = "nothing found" if worst >= level else "FAIL"
+        bar.close()
+        for row in rows:
+            print(f"{row['noise']:9} {row['test']:42} {row['statistic']:12.5g}  p {row['p_value']:.3g}")
+        print(f"{verdict}: {chunks * CHUNK:.4g} draws of each noise, smallest p {worst:.2g}, level {level:.2g}")
         if args.json:
             write_json(args.json, {
                 "command": " ".join(["python -m tools.noise_statistics", *(sys.argv[1:] if argv is None else argv)]),
@@ -108,9 +112,6 @@ def main(argv=None):
                 "versions": versions(), "generator": GENERATOR, "reproducible": streams.reproducible,
                 "draws": chunks * CHUNK, "std": args.std, "total_variation": tau, "tests": rows,
                 "smallest_p_value": worst, "level": level, "verdict": verdict})
-    for row in rows:
-        print(f"{row['noise']:9} {row['test']:42} {row['statistic']:12.5g}  p {row['p_value']:.3g}")
-    print(f"{verdict}: {chunks * CHUNK:.4g} draws of each noise, smallest p {worst:.2g}, level {level:.2g}")
     return int(verdict == "FAIL")
 
 
