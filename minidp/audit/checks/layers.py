@@ -9,14 +9,14 @@ from unittest import mock
 
 import numpy as np
 
-from ... import nn
+from ... import arithmetic, nn
 from ...backend import to_host
 from ...nn import conv
 from .. import gradcheck, reference
 from ..cases import LAYERS, LOSSES, everything, to_backend
 from . import measures, worst
 
-EXACT, COMPLEX = 1e-12, 1e-13
+EXACT, COMPLEX, CUT = 1e-12, 1e-13, 2.0**-22
 
 
 def _register_layer(cls, case):
@@ -34,6 +34,11 @@ def _register_layer(cls, case):
         layer, nothing, x = made(bench), case.input(bench.rng, 0), case.input(bench.rng, 3)
         empty = layer.forward(bench.asarray(nothing))[0].shape == (0, *layer.output_shape(case.shape))
         return worst(layer.forward(bench.asarray(x))[0], case.reference(x, everything(layer))) if empty else np.inf
+
+    def exact(bench):
+        layer, x = made(bench), 8 * case.input(bench.rng, 3)
+        layer.arithmetic = arithmetic.EXACT
+        return worst(layer.forward(bench.asarray(x))[0], case.reference(x, everything(layer)))
 
     def input_gradient(bench):
         return gradcheck.layer_input_error(made(bench), case.input(bench.rng, 3), bench.rng, bench.asarray)
@@ -53,6 +58,7 @@ def _register_layer(cls, case):
                        worst(form.weighted_sum(bench.asarray(w)), total)) for form in chosen)
 
     add(("F2",) if cls is nn.Dropout else ("F1", "F2"), "output", "loop over numbers", EXACT, output)
+    add(("F1",), "exact output", "loop over numbers, exact arithmetic", CUT, exact)
     add(("B1",), "input gradient", "complex step", COMPLEX, input_gradient)
     for place, name in enumerate(case.make(np.random.default_rng(0), "float64").params, 1):
         add((f"P{place}",), f"gradients of {name}", "complex step of each entry and example", COMPLEX,
