@@ -1,9 +1,8 @@
 """exp, log and tanh with the same bits on every device, at every place of an array of any size.
 
-A library's own functions differ between devices, and NumPy's may treat the tail of an array differently from its body, so
-that an example's bits would depend on its companions. These are made of float64 operations that are each rounded
-correctly everywhere (sums, products, quotients, shifts of bits; no fused ones), and rounded once to the array's dtype.
-`host.elementwise` has the compiled twins. Complex arrays are taken for derivatives by the complex step.
+Libraries differ, and NumPy may treat the tail of an array differently from its body: an example's bits would depend on
+its companions. These are made of float64 operations that are rounded correctly everywhere, none fused, and rounded once
+to the array's dtype, float32 or float64. Complex arrays are for derivatives by the complex step.
 """
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +15,14 @@ from .host.series import (EXP, INVERSE_LN2, LEAST, LN2, LN2_HIGH, LN2_LOW, LOG, 
 def exp(x: NDArray) -> NDArray:
     r"""The exponential of each coordinate.
 
-    Shapes
-        x and the result of one shape, float32 or float64
-
     Forward
         [F1]  y = 2^k (1 + p), 0 where x < -708
         [M1]  k = rint(x / ln 2), r = x - k ln 2, p = exp(r) - 1 by r + r^2/2! + ... + r^13/13!
 
     Source
         [F1]  own derivation: exp(x) = 2^k exp(r); below -708 float64 would lose digits
-        [M1]  own derivation: |r| <= 0.3466, so that the first term left out is below 5e-18; ln 2 in two parts as in fdlibm's
-              e_exp.c: 33 bits, whose product with k is exact, and the rest
+        [M1]  own derivation: |r| <= 0.3466, so that the first term left out is below 5e-18; ln 2 in two parts as in
+              fdlibm's e_exp.c: 33 bits, whose product with k is exact, and the rest
 
     Guarantees
         Relative error in float64 below 5e-16. float32 is that, rounded once. NaN stays; overflow is infinity.
@@ -40,9 +36,6 @@ def exp(x: NDArray) -> NDArray:
 
 def log(x: NDArray) -> NDArray:
     r"""The natural logarithm of each coordinate.
-
-    Shapes
-        x and the result of one shape, float32 or float64
 
     Forward
         [F1]  y = n ln 2 + log m, x = 2^n m, 1/sqrt 2 <= m < sqrt 2 but for rounding
@@ -72,9 +65,6 @@ def log(x: NDArray) -> NDArray:
 
 def tanh(x: NDArray) -> NDArray:
     r"""The hyperbolic tangent of each coordinate.
-
-    Shapes
-        x and the result of one shape, float32 or float64
 
     Forward
         [F1]  y = sign(x) (1 - e) / (1 + e), e = exp(-2 |x|) = w (1 + p) with p as in exp, so that 1 - e = (1 - w) - w p
@@ -108,7 +98,7 @@ def _wide(x):
 
 
 def on_host(name: str, *arrays: NDArray) -> NDArray:
-    """The result of a kernel of `host.elementwise` that takes arrays of one shape, `compiled` ones, coordinate by coordinate."""
+    """What a kernel of `host.elementwise` makes of `compiled` arrays of one shape, coordinate by coordinate."""
     from .host import elementwise  # loads Numba
 
     y = np.empty(arrays[0].shape, np.float32)

@@ -1,4 +1,4 @@
-"""exp, log and tanh: a number's result is a function of the number alone. Their errors are measured by test_equations."""
+"""exp, log and tanh: a number's result is a function of the number alone. test_equations measures their errors."""
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from minidp import elementwise, nn
-from minidp.audit.checks.elementwise import both, differing
+from minidp.audit.checks.elementwise import differing
 from minidp.backend import to_host
 from minidp.nn import loss
 
@@ -18,8 +18,8 @@ dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 @dtypes
 def test_bits_depend_neither_on_the_size_nor_on_the_place(name, dtype, rng):
     function, x = getattr(elementwise, name), np.abs(rng.standard_normal(1500) * 3).astype(dtype)
-    y, order = function(x), rng.permutation(x.size)
-    for part in (slice(1), slice(7, 8), slice(3, 700), slice(255, 258), slice(None, None, 7), order):
+    y = function(x)
+    for part in (slice(1), slice(7, 8), slice(3, 700), slice(255, 258), slice(None, None, 7), rng.permutation(x.size)):
         np.testing.assert_array_equal(function(x[part]), y[part])
     np.testing.assert_array_equal(function(x.reshape((30, 50)).T), y.reshape((30, 50)).T)
 
@@ -27,17 +27,11 @@ def test_bits_depend_neither_on_the_size_nor_on_the_place(name, dtype, rng):
 @functions
 @dtypes
 def test_the_ends_are_those_of_the_library(name, dtype, backend):
-    x = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, -1e9], dtype)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+    x = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, -1e9, 1e9, 88.8, 709.8], dtype)
+    with np.errstate(all="ignore"):
         expected, got = getattr(np, name)(x), getattr(elementwise, name)(backend.asarray(x))
     assert got.dtype == dtype
     np.testing.assert_allclose(to_host(got), expected, rtol=3e-7 if dtype == "float32" else 1e-15)
-
-
-def test_exp_overflows_to_infinity():
-    with np.errstate(over="ignore"):
-        assert elementwise.exp(np.array([709.7, 709.8, 1e9])).tolist() == [pytest.approx(np.exp(709.7)), np.inf, np.inf]
-        assert elementwise.exp(np.array([88.7, 88.8], np.float32)).tolist() == [pytest.approx(np.exp(88.7), rel=1e-5), np.inf]
 
 
 @functions
@@ -49,21 +43,15 @@ def test_float32_is_the_nearest_to_the_exact_number(name, rng):
 
 @settings(max_examples=60)
 @given(z=arrays(np.float32, st.tuples(st.integers(1, 5), st.integers(1, 19)), elements=st.floats(width=32)),
-       target=arrays(st.sampled_from([np.int64, np.uint8]), 5, elements=st.integers(0, 20)), shift=st.integers(0, 2))
-def test_the_compiled_loss_is_the_definition(z, target, shift):
+       target=arrays(st.sampled_from([np.int64, np.uint8]), 5, elements=st.integers(0, 20)))
+def test_the_compiled_loss_is_the_definition(z, target):
     """Infinities, NaN, subnormal numbers, targets that are no class."""
-    target = (target - target.dtype.type(shift))[: len(z)]
-    with np.errstate(all="ignore"):
-        twin, defined = both(loss, lambda: nn.SoftmaxCrossEntropy()(z, target))
-    assert differing(twin[0], defined[0]) == differing(twin[1], defined[1]) == 0
+    assert differing(loss, lambda: nn.SoftmaxCrossEntropy()(z, (target - target.dtype.type(1))[: len(z)])) == 0
 
 
-def test_a_loss_without_classes_is_refused_on_every_path():
-    with pytest.raises(ValueError):
-        nn.SoftmaxCrossEntropy()(np.zeros((2, 0), np.float32), np.zeros(2, int))
-
-
-def test_activations_take_arrays_without_examples():
+def test_arrays_without_examples_or_classes():
     for layer in (nn.ReLU(), nn.Tanh(), nn.Sigmoid(), nn.Softmax()):
         y, cache = layer.forward(np.zeros((0, 3), np.float32))
         assert y.shape == layer.backward(y, cache).shape == (0, 3)
+    with pytest.raises(ValueError):
+        nn.SoftmaxCrossEntropy()(np.zeros((2, 0), np.float32), np.zeros(2, int))

@@ -1,7 +1,6 @@
-"""Compiled twins, for float32 on the host, of the definitions in `elementwise`, `nn.activation` and `nn.loss`: the same bits.
+"""Compiled twins, for float32 on the host, of definitions elsewhere: the same bits in few passes.
 
-NumPy passes over an array once for each operation of a formula; here once for all. The interpreter's lock is released.
-Without fastmath no product and sum become one operation.
+The interpreter's lock is released. Without fastmath no product and sum become one operation.
 """
 import numpy as np
 from numba import njit
@@ -20,25 +19,15 @@ def _parts(v, p, half, bits):
         half[i] = v[i] * INVERSE_LN2 + MAGIC
         k = half[i] - MAGIC
         r = (v[i] - k * LN2_HIGH) - k * LN2_LOW
-        y = ((((((((((E11 * r + E10) * r + E9) * r + E8) * r + E7) * r + E6) * r + E5) * r + E4) * r + E3) * r + E2) * r + E1) * r
-        p[i] = r + (r * r) * (y + E0)
+        y = (((((E11 * r + E10) * r + E9) * r + E8) * r + E7) * r + E6) * r + E5
+        p[i] = r + (r * r) * (((((y * r + E4) * r + E3) * r + E2) * r + E1) * r + E0)
     for i in range(RUN):
         bits[i] = (bits[i] + 1022) << 52
 
 
 @njit(**_options)
 def exp(x, y):
-    r"""y = exp(x).
-
-    Shapes
-        x (N,)   y (N,), written
-
-    Forward
-        [F1]  y_i = exp(x_i)
-
-    Source
-        [F1]  the definition of elementwise.exp [F1]
-    """
+    """elementwise.exp: x (N,) to y (N,)."""
     v, p, half = np.zeros(RUN), np.empty(RUN), np.empty(RUN)
     bits = half.view(np.int64)
     for start in range(0, x.size, RUN):
@@ -48,22 +37,12 @@ def exp(x, y):
             v[i] = LEAST if value < LEAST else MOST if value > MOST else value
         _parts(v, p, half, bits)
         for i in range(source.size):
-            target[i] = 0.0 if source[i] < LEAST else (2.0 + 2.0 * p[i]) * half[i]  # [F1]
+            target[i] = 0.0 if source[i] < LEAST else (2.0 + 2.0 * p[i]) * half[i]
 
 
 @njit(**_options)
 def tanh(x, y):
-    r"""y = tanh(x).
-
-    Shapes
-        x (N,)   y (N,), written
-
-    Forward
-        [F1]  y_i = tanh(x_i)
-
-    Source
-        [F1]  the definition of elementwise.tanh [F1]
-    """
+    """elementwise.tanh: x (N,) to y (N,)."""
     v, p, half = np.zeros(RUN), np.empty(RUN), np.empty(RUN)
     bits = half.view(np.int64)
     for start in range(0, x.size, RUN):
@@ -75,22 +54,12 @@ def tanh(x, y):
         for i in range(source.size):
             w = 2.0 * half[i]
             value = ((1.0 - w) - w * p[i]) / ((1.0 + w) + w * p[i])
-            target[i] = -value if source[i] < 0 else value  # [F1]
+            target[i] = -value if source[i] < 0 else value
 
 
 @njit(**_options)
 def log(x, y):
-    r"""y = log(x).
-
-    Shapes
-        x (N,)   y (N,), written
-
-    Forward
-        [F1]  y_i = log(x_i)
-
-    Source
-        [F1]  the definition of elementwise.log [F1]; no float32 is a subnormal float64
-    """
+    """elementwise.log: x (N,) to y (N,). No float32 is a subnormal float64."""
     m, e = np.ones(RUN), np.empty(RUN)
     bits = m.view(np.int64)
     for start in range(0, x.size, RUN):
@@ -105,7 +74,7 @@ def log(x, y):
             s = (m[i] - 1.0) / (m[i] + 1.0)
             q = s * s
             series = ((((((((L9 * q + L8) * q + L7) * q + L6) * q + L5) * q + L4) * q + L3) * q + L2) * q + L1) * q + L0
-            value = e[i] * LN2 + s * series  # [F1]
+            value = e[i] * LN2 + s * series
             given = source[i]
             rest = -np.inf if given == 0 else given if given > 0 else np.nan
             target[i] = value if 0 < given < np.inf else rest
@@ -113,53 +82,21 @@ def log(x, y):
 
 @njit(**_options)
 def relu(x, y):
-    r"""y = the positive part of x.
-
-    Shapes
-        x (N,)   y (N,), written
-
-    Forward
-        [F1]  y_i = 0 where x_i <= 0, else x_i
-
-    Source
-        [F1]  the definition of nn.activation.ReLU [F1]
-    """
+    """nn.ReLU [F1]: x (N,) to y (N,)."""
     for i in range(x.size):
-        y[i] = 0.0 if x[i] <= 0 else x[i]  # [F1]
+        y[i] = 0.0 if x[i] <= 0 else x[i]
 
 
 @njit(**_options)
 def relu_gradient(dy, y, dx):
-    r"""The gradient of ReLU.
-
-    Shapes
-        dy, y (N,)   dx (N,), written
-
-    Forward
-        [B1]  dx_i = dy_i where y_i > 0, else 0
-
-    Source
-        [B1]  the definition of nn.activation.ReLU [B1]
-    """
+    """nn.ReLU [B1]: dy, y (N,) to dx (N,)."""
     for i in range(y.size):
-        dx[i] = dy[i] if y[i] > 0 else 0.0  # [B1]
+        dx[i] = dy[i] if y[i] > 0 else 0.0
 
 
 @njit(**_options)
 def softmax_cross_entropy(z, target, losses, dz):
-    r"""Losses and their gradients.
-
-    Shapes
-        z (B, K)   target (B,) integers   losses (B,) and dz (B, K), written
-
-    Forward
-        [F1]  losses_b = log sum_k exp(z_bk - max_j z_bj) - (z_b,target(b) - max_j z_bj), 0 where target(b) is no class
-        [B1]  dz_bk = exp(z_bk - max) / sum_j exp(z_bj - max) - [k = target(b)], 0 likewise
-
-    Source
-        [F1]  the definition of nn.loss.SoftmaxCrossEntropy [F1] [F2], sums in pairs
-        [B1]  the definition of nn.loss.SoftmaxCrossEntropy [B1] [B2]
-    """
+    """nn.SoftmaxCrossEntropy: z (B, K), target (B,) to losses (B,), dz (B, K); sums as in arithmetic.in_pairs."""
     classes = z.shape[1]
     terms, chosen = np.empty(classes, np.float32), np.zeros(z.shape[0], np.float32)
     for b in range(z.shape[0]):
@@ -183,9 +120,9 @@ def softmax_cross_entropy(z, target, losses, dz):
         losses[b] = terms[0]
         known = 0 <= target[b] < classes
         for k in range(classes):
-            dz[b, k] = dz[b, k] / terms[0] if known else 0.0  # [B1]
+            dz[b, k] = dz[b, k] / terms[0] if known else 0.0
         if known:
-            dz[b, target[b]] -= np.float32(1)  # [B1]
+            dz[b, target[b]] -= np.float32(1)
     log(losses, losses)
     for b in range(z.shape[0]):
-        losses[b] = losses[b] - chosen[b] if 0 <= target[b] < classes else 0.0  # [F1]
+        losses[b] = losses[b] - chosen[b] if 0 <= target[b] < classes else 0.0
