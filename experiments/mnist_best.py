@@ -168,7 +168,7 @@ def run(config):
     bound = math.inf if config.baseline else config.setting(4, config.clip_norm)
     sampler = make_sampler(config, size)
     before = [mean.event(sampler.relation)] if config.centre else []
-    sanitizer = Sanitizer(flat_group(list(body.params), bound, config.sigma), config.gradients)
+    sanitizer = Sanitizer(flat_group(body.params, bound, config.sigma), config.gradients)
     plan, budget = plan_and_budget(config, sampler, sanitizer, size, BASELINE_EPOCHS, before)
     public = ["scattering, normalisation within each image, random cosines: fixed"]
     if config.as_chosen:

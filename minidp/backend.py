@@ -201,6 +201,17 @@ def add_weighted(total, w, g):
     kernels.add_weighted(total, w, g)
 
 
+def add_whole(total, scale, G):
+    """total += sum_b trunc(scale_b G_b), in place, without rows whose scale is 0; all float64, total (P,), G (B, P)."""
+    if type(G) is np.ndarray:
+        from .host import kernels
+
+        kernels.add_whole(total, scale, G)
+        return
+    xp = namespace_of(G)
+    total += xp.trunc(scale[:, None] * zero_rows_unless(scale != 0, G)).sum(axis=0)
+
+
 def add_products(total, a, d, rows):
     """total += a^T d; total (I, O) float64, a (B, I), d (B, O). rows: of one product in float32, added in float64; 0 for float64."""
     if not rows:

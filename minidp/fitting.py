@@ -125,7 +125,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
         raise ParameterError(f"expected lot_size={choice.lot_size} to be at most the {size} rows (dataset_size)")
     accountant, sampler = make("loss_distribution"), PoissonSampler(choice.lot_size / size)
     before = head.events(accountant, sampler, epsilon, delta)
-    groups = flat_group(list(body.params), choice.clip_norm, 1.0)
+    groups = flat_group(body.params, choice.clip_norm, 1.0)
     plan = Plan(sampler, Sanitizer(groups), choice.steps, choice.lot_size).calibrated(accountant, epsilon, delta, before)
 
     at = tempfile.mkdtemp(prefix="minidp-") if folder is None else folder

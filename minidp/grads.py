@@ -6,7 +6,7 @@ product, t position.
 """
 import math
 
-from .arithmetic import in_pairs
+from .arithmetic import cut, in_pairs, precision
 from .backend import (add_products, add_weighted, compiled, epsilon, explicit_fits, namespace_of, outer_products, row_norms,
                       zero_rows_unless)
 from .errors import ShapeError
@@ -62,6 +62,10 @@ class PerExampleGrad:
 
     def _explicit(self):
         return Explicit(self.materialise())
+
+    def materialise_exactly(self):
+        """The gradients, (B, *shape), each with bits that no other example can change."""
+        return self.materialise()
 
     def sum_over_views(self, views):
         """Merge augmented views: every `views` consecutive rows belong to one example; sum their gradients."""
@@ -139,7 +143,7 @@ class Explicit(PerExampleGrad):
 
     def sum_over_views(self, views):
         """One gradient per example, the sum of its rows."""
-        return Explicit(self.g.reshape((self.n_examples // views, views, *self.shape)).sum(axis=1))  # [V1]
+        return Explicit(in_pairs(self.g.reshape((self.n_examples // views, views, *self.shape)), 1))  # [V1]
 
     def rows(self, start, stop):
         """The same for the examples start..stop-1."""
@@ -259,6 +263,14 @@ class OuterSum(PerExampleGrad):
     def materialise(self, out=None):
         """(B, I, O), by the definition: the matrix product a_b^T d_b of each example; into `out` if given."""
         return self.xp.matmul(self.a.transpose(0, 2, 1), self.d, out=out)  # [F1]
+
+    def materialise_exactly(self):
+        """(B, I, O) float64: the product of factors that were cut, each example's to integers and a power of two."""
+        bits, xp = precision(self.positions), self.xp
+        (a, e), (d, f) = (cut(factor.reshape((self.n_examples, self.positions * size)), bit, nearest=True)
+                          for factor, size, bit in zip((self.a, self.d), self.shape, bits))
+        a, d = (factor.reshape((self.n_examples, self.positions, size)) for factor, size in zip((a, d), self.shape))
+        return xp.ldexp(xp.matmul(a.transpose(0, 2, 1), d), (e + f - sum(bits))[:, :, None])
 
     def sum_over_views(self, views):
         """One gradient per example, over the positions of all its rows."""

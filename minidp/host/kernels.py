@@ -72,6 +72,28 @@ def add_weighted(total, w, g):
                 target[k] += weight * source[k]  # [P1]
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_whole(total, scale, G):
+    r"""Add truncated multiples of integers to a sum of integers.
+
+    Shapes
+        total (P,), changed in place   scale (B,)   G (B, P), all float64
+
+    Forward
+        [P1]  total_p += sum_b trunc(scale_b G_bp), without the rows whose scale is 0
+
+    Source
+        [P1]  the definition of backend.add_whole
+    """
+    kept = np.flatnonzero(scale)
+    for start in range(0, total.size, STRETCH):
+        target = total[start : start + STRETCH]
+        for at in range(kept.size):
+            factor, source = scale[kept[at]], G[kept[at], start : start + STRETCH]
+            for k in range(target.size):
+                target[k] += np.trunc(factor * source[k])  # [P1]
+
+
 @njit(**_options)
 def add_blocks(total, parts):
     r"""Add products of blocks of rows to a sum.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -61,6 +61,7 @@ class ClipGroup:
     keys              the parameters' keys, (layer, parameter)
     clip_norm         C > 0, in units of the gradient's L2 norm; infinity with noise 0 only
     noise_multiplier  sigma >= 0: the noise's standard deviation is sigma C; 0 means no noise
+    coordinates       how many numbers its parameters have in all; exact arithmetic charges for each
 
     Both numbers may be schedules over steps (`mechanism.schedule`).
 
@@ -82,6 +83,7 @@ class ClipGroup:
     keys: Sequence[Key]
     clip_norm: Any      # a Setting
     noise_multiplier: Any
+    coordinates: int | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "keys", tuple(self.keys))
@@ -108,7 +110,7 @@ class ClipGroup:
         """The group with the numbers of one step (0 is the first)."""
         if self.constant:
             return self
-        return ClipGroup(self.name, self.keys, value_at(self.clip_norm, step), value_at(self.noise_multiplier, step))
+        return replace(self, clip_norm=value_at(self.clip_norm, step), noise_multiplier=value_at(self.noise_multiplier, step))
 
     @property
     def noise_std(self) -> float:
@@ -116,14 +118,20 @@ class ClipGroup:
         return 0.0 if self.noise_multiplier == 0 else self.noise_multiplier * self.clip_norm  # [F1]
 
 
-def flat_group(keys: Iterable[Key], clip_norm: Setting, noise_multiplier: Setting) -> list[ClipGroup]:
-    """All parameters in one group, clipped together (Algorithm 1)."""
-    return [ClipGroup("all", tuple(keys), clip_norm, noise_multiplier)]
+def flat_group(keys: Iterable[Key] | Mapping[Key, Any], clip_norm: Setting, noise_multiplier: Setting) -> list[ClipGroup]:
+    """All parameters in one group, clipped together (Algorithm 1). keys: network.params, or keys alone."""
+    return [_group("all", keys, tuple(keys), clip_norm, noise_multiplier)]
 
 
-def per_layer_groups(keys: Iterable[Key], clip_norm: Setting | Mapping[str, Setting],
+def _group(name, params, keys, clip_norm, noise_multiplier):
+    """The group of some of the keys, with the number of their coordinates where arrays came with them."""
+    size = sum(math.prod(params[key].shape) for key in keys) if isinstance(params, Mapping) else None
+    return ClipGroup(name, keys, clip_norm, noise_multiplier, size)
+
+
+def per_layer_groups(keys: Iterable[Key] | Mapping[Key, Any], clip_norm: Setting | Mapping[str, Setting],
                      noise_multiplier: Setting | Mapping[str, Setting]) -> list[ClipGroup]:
-    """One group per layer, as in Section 5.2. Either number may be a dictionary by layer name.
+    """One group per layer, as in Section 5.2. keys: network.params, or keys alone. Numbers may be dictionaries by layer name.
 
     >>> keys = [("dense1", "W"), ("dense1", "b"), ("dense2", "W")]
     >>> [(group.name, group.clip_norm) for group in per_layer_groups(keys, {"dense1": 4.0, "dense2": 1.0}, 2.0)]
@@ -134,5 +142,5 @@ def per_layer_groups(keys: Iterable[Key], clip_norm: Setting | Mapping[str, Sett
         if isinstance(setting, dict) and set(setting) != set(layers):
             raise ParameterError(f"expected a setting for each of the layers {layers}, got {sorted(setting)}")
     pick = lambda setting, layer: setting[layer] if isinstance(setting, dict) else setting
-    return [ClipGroup(layer, tuple(key for key in keys if key[0] == layer), pick(clip_norm, layer), pick(noise_multiplier, layer))
+    return [_group(layer, keys, tuple(key for key in keys if key[0] == layer), pick(clip_norm, layer), pick(noise_multiplier, layer))
             for layer in layers]

@@ -26,6 +26,28 @@ def noise_grid(noise_std: float) -> float:
     return 2.0 ** max(math.frexp(noise_std)[1] - 1 - FINENESS, -1000) if noise_std else 0.0  # [F1]
 
 
+def add_integers(raw: NDArray, units: float, grid: float, draws: Draws, others: Sequence[NDArray] = (), scale: float = 1.0,
+                 dtype: DTypeLike = None) -> NDArray:
+    r"""grid (raw + Z), Z discrete Gaussian numbers of standard deviation `units`: released in exact arithmetic.
+
+    Shapes
+        raw any shape, float64 whole numbers, used up   others like raw, added to it first   units 0, or 2^28 to 2^42
+        returns scale times the release as `dtype`, or the release in place of raw
+
+    Forward
+        [F1]  released = g (raw + Z), Z of independent coordinates
+
+    Source
+        [F1]  Abadi et al. 2016, Algorithm 1, "Add noise", in whole multiples of g; the law of Z, and how far it is from that of
+              rounded Gaussian numbers, are in host.discrete
+
+    Guarantees
+        raw is whole, so raw + round(N) = round(raw + N): the Gaussian mechanism, rounded, but for that distance.
+    """
+    add = (lambda flat, before, after: draws.add_integers(flat, units, before, after)) if units else None
+    return _released(raw, others, grid * scale, dtype or raw.dtype, add)  # [F1]
+
+
 def add_gaussian(raw: NDArray, noise_std: float, draws: Draws, others: Sequence[NDArray] = (), scale: float = 1.0,
                  dtype: DTypeLike = None) -> NDArray:
     r"""raw + N(0, noise_std^2 I), added in place: from here on the array is released.
@@ -53,6 +75,12 @@ def add_gaussian(raw: NDArray, noise_std: float, draws: Draws, others: Sequence[
     non_negative(noise_std=noise_std)
     if math.isinf(noise_std):
         raise ParameterError("expected a finite noise_std: noise needs a finite clip norm")
+    add = (lambda flat, *around: draws.add_normals(flat, noise_std, noise_grid(noise_std), *around)) if noise_std else None  # [F2]
+    return _released(raw, others, scale, dtype, add)  # [F1]
+
+
+def _released(raw, others, scale, dtype, add):
+    """raw plus others plus what `add(flat, before, after)` adds on the host, stretch by stretch; raw itself without dtype."""
     host, parts = np.ascontiguousarray(to_host(raw)), [np.ascontiguousarray(to_host(other)).reshape(-1) for other in others]
     flat, scaled = host.reshape(-1), None if dtype is None else np.empty(host.size, dtype)
 
@@ -64,13 +92,13 @@ def add_gaussian(raw: NDArray, noise_std: float, draws: Draws, others: Sequence[
         if scaled is not None:
             np.multiply(flat[place], scale, out=scaled[place], casting="same_kind")
 
-    if noise_std:
-        draws.add_normals(host, noise_std, noise_grid(noise_std), add_others, convert)  # [F1] [F2]
+    if add:
+        add(flat, add_others, convert)
     else:
         add_others(slice(None))
         convert(slice(None))
     if scaled is not None:
         return namespace_of(raw).asarray(scaled).reshape(raw.shape)
-    if host is not raw and (noise_std or parts):
+    if host is not raw and (add or parts):
         raw[...] = namespace_of(raw).asarray(host)
     return raw

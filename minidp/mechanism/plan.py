@@ -19,7 +19,8 @@ from ..privacy.catalogue import as_accountant
 from ..privacy.events import Composed, Event, NeighbouringRelation, Repeated
 from ..privacy.ledger import SETUP, Ledger
 from ..validate import count, positive_finite
-from .rounding import Products, products
+from ..whole import MOST
+from .rounding import DOUBLE, Products, products
 from .sampling import FixedSizeSampler, PoissonSampler, ShuffleSampler
 from .sanitizer import Sanitizer
 
@@ -67,6 +68,9 @@ class Plan:
         positive_finite(expected_lot_size=self.expected_lot_size)
         if not isinstance(self.sampler, (PoissonSampler, FixedSizeSampler, ShuffleSampler)):
             raise ParameterError(f"expected a sampler, got {type(self.sampler).__name__}")
+        if self.sanitizer.exact and self.expected_lot_size > MOST / 2:
+            raise ParameterError(f"exact arithmetic: expected lots of at most {MOST // 2:,} examples, got "
+                                 f"{self.expected_lot_size:,}: float64 holds the whole numbers of their sums no more")
         if self.sampler.period > 1 and not self.sanitizer.constant:
             raise ParameterError("shuffled lots with a schedule of C or sigma: which noise an example meets depends on its "
                                  "lot; use the Poisson sampler, or constant settings")
@@ -89,8 +93,8 @@ class Plan:
 
     @property
     def products(self) -> Products:
-        """How outer products are summed, and what that adds to the sensitivity."""
-        return products(self.expected_lot_size, self.sanitizer.strategy)
+        """How outer products are summed, and what that adds to the sensitivity; nothing in exact arithmetic."""
+        return DOUBLE if self.sanitizer.exact else products(self.expected_lot_size, self.sanitizer.strategy)
 
     def release_event(self, step: int = 0) -> Event:
         """What the release of one step does, before sampling."""
@@ -166,7 +170,7 @@ class Plan:
 
         def with_noise(noise):
             groups = (replace(group, noise_multiplier=noise * ratio) for group, ratio in zip(self.sanitizer.groups, ratios))
-            return replace(self, sanitizer=Sanitizer(tuple(groups), self.sanitizer.strategy))
+            return replace(self, sanitizer=replace(self.sanitizer, groups=tuple(groups)))
 
         before = tuple(before)
         ledger_of = lambda noise: self.ledger(0, before) if noise == math.inf else with_noise(noise).ledger(before=before)

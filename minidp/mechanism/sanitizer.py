@@ -8,14 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..arithmetic import ARITHMETICS, EXACT, ORDINARY
 from ..backend import explicit_budget, namespace_of
 from ..errors import ParameterError, ShapeError
 from ..grads import STRATEGIES, Key, PerExampleGrad
 from ..privacy.events import Gaussian, JointGaussian, NeighbouringRelation, TotalVariation
 from ..streams import Draws
 from ..validate import one_of, shape
+from ..whole import UNITS, materialises
+from ..whole import whole as whole_numbers
 from .clip import ClipGroup, clip_weights
-from .noise import add_gaussian
+from .noise import add_gaussian, add_integers, noise_grid
 from .rounding import DOUBLE, Products
 
 # Norm by which the clipped sum of one group can move between neighbours, in units of the clip norm.
@@ -76,16 +79,25 @@ class Sanitizer:
 
     groups: Sequence[ClipGroup]
     strategy: str = "auto"
+    arithmetic: str = ORDINARY
 
     def __post_init__(self):
         object.__setattr__(self, "groups", tuple(self.groups))
         one_of(STRATEGIES, strategy=self.strategy)
+        one_of(ARITHMETICS, arithmetic=self.arithmetic)
         if not self.groups or not all(isinstance(group, ClipGroup) for group in self.groups):
             raise ParameterError("expected groups to be one or more ClipGroup")
         keys = self.keys
         twice = sorted({key for key in keys if keys.count(key) > 1})
         if twice:
             raise ParameterError(f"expected each parameter in one clip group, got {twice} in several")
+        if self.exact and any(group.clip_norm == math.inf for group in self.groups):
+            raise ParameterError("exact arithmetic: expected a finite clip_norm in each clip group, of which its grid is a part")
+
+    @property
+    def exact(self) -> bool:
+        """True in exact arithmetic."""
+        return self.arithmetic == EXACT
 
     @property
     def keys(self) -> list[Key]:
@@ -101,7 +113,7 @@ class Sanitizer:
         """The sanitizer with the numbers of one step (0 is the first)."""
         if self.constant:
             return self
-        return Sanitizer(tuple(group.for_step(step) for group in self.groups), self.strategy)
+        return Sanitizer(tuple(group.for_step(step) for group in self.groups), self.strategy, self.arithmetic)
 
     def sensitivity(self, relation: NeighbouringRelation, rounding: float = 1.0) -> dict[str, float]:
         """{group name: L2 sensitivity of the group's clipped sum}, in gradient units.
@@ -118,8 +130,23 @@ class Sanitizer:
         return Gaussian(multipliers[0]) if len(multipliers) == 1 else JointGaussian(multipliers)
 
     def variation(self) -> TotalVariation | None:
-        """How far one release's law is from that of `event`, where that is known; None for ordinary arithmetic."""
-        return None
+        """How far one release's law is from that of `event`; None for ordinary arithmetic, which does not know.
+
+        Raises ParameterError in exact arithmetic if a group does not know its coordinates.
+        """
+        noisy = [group for group in self.groups if group.noise_multiplier]
+        if not self.exact or not noisy:
+            return None
+        from ..host.discrete import total_variation
+
+        counts = [group.coordinates for group in noisy]
+        if None in counts:
+            raise ParameterError("exact arithmetic charges for every coordinate: make clip groups from network.params")
+        return TotalVariation(max(total_variation(group.noise_multiplier * UNITS) for group in noisy), sum(counts))
+
+    def grid(self, group: ClipGroup) -> float:
+        """What the release of a group, of constant numbers, is a multiple of; 0 for none."""
+        return group.clip_norm / UNITS if self.exact else noise_grid(group.noise_std)
 
     def add_clipped(self, grads: Mapping[Key, PerExampleGrad], into: dict[Key, NDArray] | None = None,
                     example_weight: NDArray | None = None, products: Products = DOUBLE) -> dict[Key, NDArray]:
@@ -129,7 +156,7 @@ class Sanitizer:
         example_weight  (B,) in [0, 1], which may depend on the example itself only; None for 1
         into     {key: array}, changed in place; empty or None before the first batch
         products how outer products are summed: in float64, or as `rounding.products` says, with what to charge for it
-        returns  {key: float64 array}; private until it went through `release`
+        returns  {key: float64 array}, in exact arithmetic in units of the group's grid; private until it went through `release`
         """
         size = self._check(grads)
         total = {} if into is None else into
@@ -143,14 +170,16 @@ class Sanitizer:
 
     def _add_group(self, group, grads, size, total, example_weight, rows):
         """Materialised gradients are processed in chunks that fit the cache; factored ones in one matrix product."""
-        chunked = {key: g for key, g in grads.items() if g.materialises(self.strategy)}
-        whole = {key: g for key, g in grads.items() if key not in chunked}
+        chunked = {key: g for key, g in grads.items()
+                   if (materialises(g, self.strategy) if self.exact else g.materialises(self.strategy))}
+        whole = {key: whole_numbers(g, self.strategy) if self.exact else g for key, g in grads.items() if key not in chunked}
         raw_sq_norms = self._sq_norms(group, whole)
         weights = []
         for start, stop in self._chunks(chunked, size):
-            chunk = {key: g.rows(start, stop).form("explicit") for key, g in chunked.items()}
+            chunk = {key: whole_numbers(g.rows(start, stop), self.strategy) if self.exact
+                     else g.rows(start, stop).form("explicit") for key, g in chunked.items()}
             raw_chunk = self._sq_norms(group, chunk) + (raw_sq_norms[start:stop] if whole else 0)  # [N1]
-            weights.append(clip_weights(raw_chunk, group.clip_norm))
+            weights.append(clip_weights(raw_chunk, group.clip_norm) * (UNITS / group.clip_norm if self.exact else 1))
             if example_weight is not None:
                 weights[-1] *= example_weight[start:stop]  # [F3]
             self._add(chunk, weights[-1], total, rows)
@@ -175,8 +204,13 @@ class Sanitizer:
         draws: the numbers of this release alone, `streams.noise(step)`. others: more raw sums of the same lot, which are
         added first. scale, dtype: of what is returned, public; by default the sum as it is.
         """
-        return {key: add_gaussian(raw_sum[key], group.noise_std, draws, [other[key] for other in others], scale, dtype)  # [F2]
-                for group in self.groups for key in group.keys}
+        released = {}
+        for group in self.groups:
+            for key in group.keys:
+                rest = [other[key] for other in others], scale, dtype
+                released[key] = (add_integers(raw_sum[key], group.noise_multiplier * UNITS, self.grid(group), draws, *rest)
+                                 if self.exact else add_gaussian(raw_sum[key], group.noise_std, draws, *rest))  # [F2]
+        return released
 
     def _check(self, grads):
         missing = set(self.keys).symmetric_difference(grads)
@@ -193,7 +227,7 @@ class Sanitizer:
 
     def _chunks(self, chunked, size):
         """(start, stop) of examples whose materialised gradients fit into memory; one chunk if none is materialised."""
-        each = sum(g.explicit_bytes for g in chunked.values())
+        each = sum(g.explicit_bytes for g in chunked.values()) * (4 if self.exact else 1)  # float64, and what is made of it
         if each == 0 or size == 0:
             return [(0, size)]
         most = max(MIN_CHUNK, explicit_budget(next(iter(chunked.values())).xp) // each)

@@ -53,6 +53,11 @@ class ConvGrad(PerExampleGrad):
             chunk.materialise(out=g[start : start + chunk.n_examples])
         return g.reshape((self.n_examples, *self.shape))
 
+    def materialise_exactly(self):
+        """The gradients, (B, kh, kw, C, O) float64, of factors that were cut."""
+        return self.xp.concatenate([chunk.materialise_exactly() for _, chunk in self._chunks()]).reshape(
+            (self.n_examples, *self.shape))
+
     def rows(self, start, stop):
         """The same for the examples start..stop-1."""
         return ConvGrad(self.x[start:stop], self.d[start:stop], self.window)

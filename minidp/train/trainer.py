@@ -18,7 +18,7 @@ from ..privacy.budget import Filter, max_steps
 from ..privacy.ledger import STEP, Ledger
 from ..streams import Streams, as_streams
 from ..validate import count, inexact, shape
-from . import trial
+from . import independence, trial
 
 MAX_BATCH = 4096  # examples of a batch: more gain nothing and cost memory
 MIN_BATCH = 128  # examples: fewer rows make slow matrix products, and what a step costs per batch weighs more
@@ -109,7 +109,7 @@ class Trainer:
             plan.check_lot_size(dataset_size)
         if budget is not None and ledger is not None:
             raise ParameterError("expected a budget or a ledger, got both; the budget has its own ledger")
-        self.network, self.loss, self.optimizer, self.plan = network, loss, optimizer, plan
+        self.network, self.loss, self.optimizer, self.plan = network.use(plan.sanitizer.arithmetic), loss, optimizer, plan
         self.budget, self.batch_size, self.augmentation_multiplicity = budget, batch_size, augmentation_multiplicity
         self._cached = max(min(cache_examples(network), MAX_BATCH) // augmentation_multiplicity, 1)
         self.seconds = 0.0  # spent in steps; charging and callbacks are left out
@@ -146,6 +146,8 @@ class Trainer:
         count(1, block_steps=block_steps)
         if progress == Progress():
             trial.check(self.network, self.loss, y)
+            if self.plan.sanitizer.exact:
+                independence.check(self.network, self.loss, y)
         stopped = "finished"
         block_steps = -(-block_steps // self.plan.sampler.period) * self.plan.sampler.period
         while progress.step < self.plan.steps:

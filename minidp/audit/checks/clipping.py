@@ -182,3 +182,11 @@ def charge_for_float32_sums(bench):
         factor = float(1 + (2 * n * lost / (1 - lost) if rows else Fraction(k * n * (n + 2**13), 2**52)))
         largest = max(largest, abs(got.rows - rows), abs(got.most - n), relative(got.factor, factor), factor - got.factor)
     return largest
+
+
+@measures("mechanism.noise.add_integers", "F1", method="the same integers, drawn again", tolerance=0.0)
+def integer_noise_is_added_in_units(bench):
+    raw, more, again = *np.rint(bench.rng.uniform(-1, 1, (2, 50, 20)) * 2**40), np.zeros(1000)
+    got = mechanism.noise.add_integers(bench.asarray(raw.copy()), 2.0**33, 0.25, Streams(7).noise(2), [bench.asarray(more)])
+    Streams(7).noise(2).add_integers(again, 2.0**33)
+    return worst(got, (raw + more + again.reshape((50, 20))) / 4)

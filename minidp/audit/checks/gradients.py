@@ -1,11 +1,15 @@
 """Checks of the three representations of per-example gradients."""
+import math
 from fractions import Fraction
 
 import numpy as np
 
 from ...backend import add_products, row_norms, to_host
 from ...grads import Explicit, Outer, OuterSum
+from ...host import kernels
 from ...host.memory import RUN
+from ...mechanism import clip_weights
+from ...whole import WholeOuter, WholeRows
 from . import measures, worst
 
 EXACT = 1e-12
@@ -180,3 +184,68 @@ def compiled_blocks_of_products(bench):
 def compiled_row_norms(bench):
     x = (bench.rng.standard_normal((40, 3, 17)) * 10.0 ** bench.rng.uniform(-44, 37, (40, 3, 1))).astype("float32")
     return worst(row_norms(x) / row_norms(x.astype(float)), np.ones((40, 3)))
+
+
+def _integers(bench):
+    """(a, d, g): factors of every size, rows of zeros and not finite among them; their outer products."""
+    a, d = (bench.rng.standard_normal((9, n)) * 10.0 ** bench.rng.uniform(-9, 9, (9, 1)) for n in (7, 5))
+    a[3], d[4], a[5, 2] = 0, 0, np.inf
+    return a, d, a[:, :, None] * d[:, None]
+
+
+@measures("whole.WholeRows", "F1", "N1", method="Python's integers and fractions", tolerance=1e-15)
+def rows_in_whole_numbers(bench):
+    """Longer than a block of squares, too; relative."""
+    largest, (_, _, g) = 0.0, _integers(bench)
+    for rows in (g.reshape((9, 35)), bench.rng.standard_normal((2, 9000))):
+        grad = WholeRows(bench.asarray(rows))
+        for row, G, e, sq in zip(rows, to_host(grad.G), to_host(grad.e), to_host(grad.sq_norms())):
+            if not np.isfinite(row).all():
+                largest = max(largest, 0.0 if np.isnan(sq) else np.inf)
+                continue
+            power = max(math.frexp(v)[1] for v in row) if row.any() else 0
+            whole = [round(Fraction(v) * Fraction(2) ** (20 - power)) for v in row]
+            true = Fraction(2) ** (2 * power - 40) * sum(v * v for v in whole)
+            largest = max(largest, worst(G, whole), abs(float(e + 20 - power)), float(abs(Fraction(sq) / true - 1)) if true else sq)
+    return largest
+
+
+@measures("whole.WholeRows", "P1", method="Python's integers, in another order", tolerance=0.0)
+def sums_of_rows_in_whole_numbers(bench):
+    _, _, g = _integers(bench)
+    grad = WholeRows(bench.asarray(g))
+    w, e = to_host(clip_weights(grad.sq_norms(), 0.5)) * (2.0**32 / 0.5), to_host(grad.e)
+    expected = [sum(math.trunc(math.ldexp(w[b], int(e[b])) * v) for b, v in enumerate(column) if w[b])
+                for column in to_host(grad.G).T]
+    return worst(grad.weighted_sum(bench.asarray(w)).reshape((35,)), expected)
+
+
+@measures("whole.WholeOuter", "F1", "N1", method="explicit gradients of the same numbers: relative", tolerance=1e-5)
+def squared_norms_in_whole_numbers(bench):
+    a, d, g = _integers(bench)
+    kept = [b for b in range(9) if b not in (3, 4, 5)]
+    outer, rows = (to_host(each.sq_norms())[kept] for each in (WholeOuter(bench.asarray(a), bench.asarray(d)),
+                                                               WholeRows(bench.asarray(g))))
+    return worst(outer / rows, np.ones(6))
+
+
+@measures("whole.WholeOuter", "P1", method="whole numbers within 1e-3 of the weighted product, never longer; in another order",
+          tolerance=1e-3)
+def sums_of_factors_in_whole_numbers(bench):
+    a, d, g = _integers(bench)
+    w = clip_weights(WholeOuter(a, d).sq_norms(), 0.5) * (2.0**32 / 0.5)
+    got = to_host(WholeOuter(bench.asarray(a), bench.asarray(d)).weighted_sum(bench.asarray(w)))
+    alone = [WholeOuter(a[b : b + 1], d[b : b + 1]).weighted_sum(w[b : b + 1]) for b in range(9)]
+    longest = max(float(np.linalg.norm(each)) for each in alone)
+    if longest > 2.0**32 or (got != np.rint(got)).any() or (got != sum(alone[::-1])).any():
+        return np.inf
+    return max(worst(each, w[b] * g[b]) / 2.0**32 for b, each in enumerate(alone) if b != 5)
+
+
+@measures("host.kernels.add_whole", "P1", method="backend.add_whole by loops", tolerance=0.0)
+def compiled_sums_of_whole_numbers(bench):
+    G, scale = np.rint(bench.rng.uniform(-1, 1, (5, 300)) * 2**20), bench.rng.uniform(0, 2**13, 5) * [1, 0, 1, 1, 1]
+    total, expected = np.zeros(300), [sum(math.trunc(s * v) for s, v in zip(scale, column)) for column in G.T]
+    G[1] = np.nan
+    kernels.add_whole(total, scale, G)
+    return worst(total, expected)
