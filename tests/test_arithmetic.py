@@ -10,7 +10,10 @@ from minidp import nn
 from minidp.arithmetic import cut, in_pairs, product
 from minidp.audit.cases import LAYERS, LOSSES, to_backend
 from minidp.backend import to_host
+from minidp.data.augment import distort, draw_distortions, standardise_images
 from minidp.host.blas import thread_functions
+from minidp.mechanism.pca import unit_rows
+from minidp.streams import Streams
 from tests.support.guarded import guarded_backend
 
 SIZES = (1, 2, 3, 64, 4096)
@@ -86,6 +89,12 @@ def test_no_choice_of_data_near_the_kinks_flips_another_example(rng):
         x = rng.standard_normal((150, len(w)))
         x = (x - (x @ w) @ np.linalg.pinv(w)).astype("float32").reshape(-1, *shape)
         assert_own_bits(lambda x: [net.use("exact").forward(x)[0]], rng, x)
+
+
+def test_what_is_computed_before_the_first_layer_gives_an_example_its_own_bits(rng):
+    images, views = rng.integers(0, 256, (300, 32, 32, 3)).astype("uint8"), draw_distortions(300, Streams(1).views(0))
+    assert_own_bits(lambda x, at: [standardise_images(distort(x, views.take(at)))], rng, images, np.arange(300))
+    assert_own_bits(lambda x: [unit_rows(x)], rng, images.reshape(300, 3072) / np.float32(255))
 
 
 @given(st.integers(1, 2304), st.sampled_from(["float32", "float64"]), st.booleans(), st.integers(0, 2**32 - 1))

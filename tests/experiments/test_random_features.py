@@ -19,6 +19,14 @@ def test_equals_the_definition(dtype, rtol, atol, backend, rng):
     assert got.dtype == dtype
 
 
+def test_exact_features_of_an_example_are_its_own(rng):
+    features, x = RandomFeatures(100, 333, 2.0, arithmetic="exact"), rng.standard_normal((300, 100)).astype("float32")
+    whole, order = features(x), rng.permutation(300)
+    for rows in (order[:1], order[:7], order):
+        assert features(x[rows]).tobytes() == whole[rows].tobytes()
+    np.testing.assert_allclose(whole, RandomFeatures(100, 333, 2.0)(x), atol=2e-5)
+
+
 def test_wrong_settings_and_inputs_are_refused():
     for width in (0.0, math.inf, 1e-39):
         with pytest.raises(ParameterError, match=f"width={width}"):
