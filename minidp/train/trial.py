@@ -12,6 +12,7 @@ import copy
 
 import numpy as np
 
+from ..arithmetic import ORDINARY
 from ..backend import namespace_of, to_host
 from ..errors import TrialError
 from ..grads import PerExampleGrad
@@ -28,7 +29,7 @@ def check(network, loss, y):
 
     y: the targets of training, (N, ...); the trial reads their dtype and the shape of one only.
     """
-    rng, tried = np.random.default_rng(SEED), host_copy(network)
+    rng, tried = np.random.default_rng(SEED), host_copy(network).use(ORDINARY)  # exact products differentiate coarsely
     with np.errstate(all="ignore"):
         for fault in _faults(tried, loss, y, rng, namespace_of(*network.params.values()).asarray):
             raise TrialError(f"{fault}. Nothing was charged; minidp.audit.check_layer and check_loss list every test")
