@@ -1,5 +1,6 @@
 """Checks of exact products and of sums in pairs: the definitions and their compiled twins against fractions."""
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from unittest import mock
 
@@ -7,7 +8,6 @@ import numpy as np
 
 from ... import arithmetic
 from ...backend import to_host
-from ...host import cutting
 from . import measures, worst
 
 
@@ -30,34 +30,18 @@ def _matrix(rng, dtype, rows, columns):
 
 
 def _cuts(bench, along):
-    """The largest difference of `cut` along an axis from the definition, NaN for NaN."""
+    """Rows (or columns, where not `along` memory) that `cut` cuts otherwise than the definition, NaN for NaN."""
     wrong = 0.0
-    for dtype, nearest in product(("float32", "float64"), (False, True)):
+    for dtype, nearest, last in product(("float32", "float64"), (False, True), along):
         x = _matrix(bench.rng, dtype, 12, 9)
-        given = bench.asarray(x if along else np.ascontiguousarray(x.T))
-        X, e = map(to_host, arithmetic.cut(given, 23, -1 if along else 0, nearest))
-        X, e = (X, e) if along else (X.T, e.T)
+        given = bench.asarray(x if last else np.ascontiguousarray(x.T))
+        X, e = map(to_host, arithmetic.cut(given, 23, -1 if last else 0, nearest))
+        X, e = (X, e) if last else (X.T, e.T)
         for row, got, power in zip(x, X, e):
             expected, exponent = _integers(row, 23, round if nearest else int)
             equal = [np.isnan(g) if want is None else g == want for g, want in zip(got, expected)]
             wrong += (not all(equal)) + (power[0] != exponent)
     return wrong
-
-
-@measures("arithmetic.cut", "F1", "F2", method="fractions; rows and columns that differ", tolerance=0.0)
-def cutting_equals_the_definition(bench):
-    with mock.patch.object(arithmetic, "_twinned", lambda array: False):
-        return _cuts(bench, True) + _cuts(bench, False)
-
-
-@measures("host.cutting.cut_rows", "F1", method="fractions; rows that differ", tolerance=0.0)
-def compiled_cut_of_rows(bench):
-    return _cuts(bench, True)
-
-
-@measures("host.cutting.cut_columns", "F1", method="fractions; columns that differ", tolerance=0.0)
-def compiled_cut_of_columns(bench):
-    return _cuts(bench, False)
 
 
 def _products(bench):
@@ -79,18 +63,6 @@ def _products(bench):
     return largest
 
 
-@measures("arithmetic.product", "F1", method="Python's integers, numbers of all sizes", tolerance=0.0)
-@measures("arithmetic.put_back", "F1", method="Python's integers, numbers of all sizes", tolerance=0.0)
-def exact_products_equal_integers(bench):
-    with mock.patch.object(arithmetic, "_twinned", lambda array: False):
-        return _products(bench)
-
-
-@measures("host.cutting.put_back", "F1", method="Python's integers, numbers of all sizes", tolerance=0.0)
-def compiled_powers_of_two(bench):
-    return _products(bench)
-
-
 def _pairs(bench):
     largest = 0.0
     for shape, axis in (((3, 7), 1), ((7, 2), 0), ((2, 5, 3), 1), ((2, 3, 2, 4), (1, 3)), ((2, 1), 1)):
@@ -107,12 +79,20 @@ def _pairs(bench):
     return largest
 
 
-@measures("arithmetic.in_pairs", "F1", method="loop over terms, the same order of additions", tolerance=0.0)
-def sums_in_pairs_equal_a_loop(bench):
-    with mock.patch.object(arithmetic, "_twinned", lambda array: False):
-        return _pairs(bench)
+def _register(card, labels, method, measure):
+    def check(bench):
+        """Of a definition, on the host too; of a twin where there is one."""
+        plain = arithmetic._twinned if card.startswith("host") else lambda array: False
+        with mock.patch.object(arithmetic, "_twinned", plain):
+            return measure(bench)
+
+    measures(card, *labels, method=method, tolerance=0.0, name=f"{card} equals its definition")(check)
 
 
-@measures("host.cutting.pairs", "F1", method="loop over terms, the same order of additions", tolerance=0.0)
-def compiled_sums_in_pairs(bench):
-    return _pairs(bench)
+_register("arithmetic.cut", ("F1", "F2"), "fractions; rows, columns that differ", partial(_cuts, along=(True, False)))
+_register("host.cutting.cut_rows", ("F1",), "fractions; rows that differ", partial(_cuts, along=(True,)))
+_register("host.cutting.cut_columns", ("F1",), "fractions; columns that differ", partial(_cuts, along=(False,)))
+for _card in ("arithmetic.product", "arithmetic.put_back", "host.cutting.put_back"):
+    _register(_card, ("F1",), "Python's integers, numbers of all sizes", _products)
+for _card in ("arithmetic.in_pairs", "host.cutting.pairs"):
+    _register(_card, ("F1",), "loop over terms, the same order of additions", _pairs)
