@@ -95,13 +95,13 @@ def load_pretrained(config, classes, rng):
 
 def make_groups(config, body):
     """Clip groups: the softmax layer's C is twice the others', since its gradients are (Section 5.3)."""
-    keys = list(body.params)
-    softmax = keys[-1][0]
+    params = body.params
+    softmax, _ = list(params)[-1]
     if config.baseline:
-        return flat_group(keys, math.inf, 0.0)
+        return flat_group(params, math.inf, 0.0)
     if config.clipping == "flat":
-        return flat_group(keys, config.clip_norm, config.sigma)
-    return per_layer_groups(keys, {layer: config.clip_norm * (2 if layer == softmax else 1) for layer, _ in keys}, config.sigma)
+        return flat_group(params, config.clip_norm, config.sigma)
+    return per_layer_groups(params, {layer: config.clip_norm * (2 if layer == softmax else 1) for layer, _ in params}, config.sigma)
 
 
 def load(config):
@@ -122,7 +122,7 @@ def make_inputs(config, dataset, frozen, backend, streams):
     with tqdm(total=images.shape[0], unit="image", desc="frozen features", file=sys.stderr,
               disable=True if config.quiet else None) as bar:
         fixed = Streams(0).init  # the same views in every run: they are public, and looked at by no one
-        file = feature_file(dataset.x_train, frozen, config.views, SIDE, backend.name)
+        file = feature_file(dataset.x_train, frozen, config.views, SIDE, backend.name, config.arithmetic)
         return CachedViews(images, frozen, config.views, SIDE, fixed, bar.update, file,
                            config.multiplicity), tested
 
@@ -134,12 +134,12 @@ def run(config):
         return None, "finished"
     config, folder, backend, streams, dataset = ready
     frozen_layers, layers, pretrained = load_pretrained(config, dataset.classes, streams.init)
-    frozen = nn.Sequential(frozen_layers, (SIDE, SIDE, 3)).to(backend)
+    frozen = nn.Sequential(frozen_layers, (SIDE, SIDE, 3)).to(backend).use(config.arithmetic)
     body = nn.Sequential(layers, frozen.output_shape).to(backend)
     model = nn.Sequential(frozen_layers + layers, (SIDE, SIDE, 3), frozen=[layer.name for layer in frozen_layers])
     groups, raw_medians = make_groups(config, body), {}
-    sanitizer = (Watching(groups, config.gradients, raw_medians) if config.watch_norms
-                 else Sanitizer(groups, config.gradients))
+    sanitizer = (Watching(groups, config.gradients, config.arithmetic, raw_medians) if config.watch_norms
+                 else Sanitizer(groups, config.gradients, config.arithmetic))
     sampler = make_sampler(config, dataset.nominal_size)
     plan, budget = plan_and_budget(config, sampler, sanitizer, dataset.nominal_size, BASELINE_EPOCHS)
     decay = round(config.decay_epochs * dataset.nominal_size / config.lot_size)

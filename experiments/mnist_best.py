@@ -25,6 +25,7 @@ import numpy as np
 from tqdm import tqdm
 
 from minidp import nn
+from minidp.arithmetic import ORDINARY
 from minidp.backend import to_host
 from minidp.errors import ParameterError, UnsupportedEventError
 from minidp.grads import Explicit
@@ -115,16 +116,16 @@ def load(config):
                    x_test=dataset.x_train[size:], y_test=dataset.y_train[size:])
 
 
-def fixed_features(images, backend, quiet):
+def fixed_features(images, backend, quiet, arithmetic=ORDINARY):
     """(N, FEATURES) float16, on the host, of uint8 images; kept in the cache for the next run."""
     cut = (images.shape[1] - SIDE) // 2
     images = np.ascontiguousarray(images[:, cut : cut + SIDE, cut : cut + SIDE])
-    facts = repr((NAME, LAYOUT, FEATURES, KERNEL_WIDTH, NORM, images.shape, backend.name))
+    facts = repr((NAME, LAYOUT, FEATURES, KERNEL_WIDTH, NORM, images.shape, backend.name, arithmetic))
 
     def compute():
         scattering = Scattering(SIDE, pad=0)
-        norm = nn.Sequential([nn.GroupNorm(CHANNELS, GROUPS), nn.Flatten()], scattering.output_shape).to(backend)
-        cosines = RandomFeatures(*norm.output_shape, FEATURES, KERNEL_WIDTH)
+        norm = nn.Sequential([nn.GroupNorm(CHANNELS, GROUPS), nn.Flatten()], scattering.output_shape).to(backend).use(arithmetic)
+        cosines = RandomFeatures(*norm.output_shape, FEATURES, KERNEL_WIDTH, arithmetic=arithmetic)
         found = np.empty((images.shape[0], FEATURES), "float16")
         for start in tqdm(range(0, images.shape[0], ROWS), unit="thousand images", desc="features", file=sys.stderr,
                           disable=True if quiet else None):
@@ -168,7 +169,7 @@ def run(config):
     bound = math.inf if config.baseline else config.setting(4, config.clip_norm)
     sampler = make_sampler(config, size)
     before = [mean.event(sampler.relation)] if config.centre else []
-    sanitizer = Sanitizer(flat_group(body.params, bound, config.sigma), config.gradients)
+    sanitizer = Sanitizer(flat_group(body.params, bound, config.sigma), config.gradients, config.arithmetic)
     plan, budget = plan_and_budget(config, sampler, sanitizer, size, BASELINE_EPOCHS, before)
     public = ["scattering, normalisation within each image, random cosines: fixed"]
     if config.as_chosen:
@@ -178,7 +179,7 @@ def run(config):
     run = Run(folder, body, nn.SoftmaxCrossEntropy(), optimizer, plan, budget, streams, public=public,
               **facts(NAME, config, dataset))
     about = {"tuning": cost_of_choosing(run, before)} if config.as_chosen and config.sigma and config.mean_sigma else None
-    features, tested = (backend.asarray(fixed_features(images, backend, config.quiet), dtype="float32")
+    features, tested = (backend.asarray(fixed_features(images, backend, config.quiet, config.arithmetic), dtype="float32")
                         for images in (dataset.x_train, dataset.x_test))
     layers = [dense]
     if config.centre:

@@ -56,7 +56,7 @@ def make_sanitizer(config, network, clip_norm):
     """The main job's clipping; its noise too, or noise that falls in stages."""
     sanitizer = mnist_pca.make_sanitizer(config, network, clip_norm)
     if config.watch_norms:
-        return Watching(sanitizer.groups, sanitizer.strategy)
+        return Watching(sanitizer.groups, sanitizer.strategy, sanitizer.arithmetic)
     if config.final_noise_multiplier is None:
         return sanitizer
     sigma = Stages(config.sigma, config.final_noise_multiplier, config.stages, config.stage_lots)

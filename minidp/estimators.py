@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .arithmetic import ORDINARY
 from .backend import Backend
 from .data.own import Inputs, columns_of, rows_not_finite
 from .errors import ParameterError, RowsError, ShapeError
@@ -127,7 +128,7 @@ class PrivateClassifier(_Private):
                  dataset_size: int | None = None, group_size: int = 1, validation: tuple[Any, Any] | None = None,
                  lot_size: int | None = None, steps: int | None = None, clip_norm: float | None = None,
                  learning_rate: float | None = None, folder: Any = None, ledger: Any = None, check: bool = True,
-                 seed: int | None = None, device: str = "cpu", quiet: bool = False):
+                 arithmetic: str = ORDINARY, seed: int | None = None, device: str = "cpu", quiet: bool = False):
         vars(self).update({name: value for name, value in locals().items() if name != "self"})
 
     def predict_proba(self, X: Any) -> NDArray:
@@ -152,8 +153,8 @@ class PrivateRegressor(_Private):
                  hidden: tuple[int, ...] | int = (), network: Any = None, dataset_size: int | None = None,
                  group_size: int = 1, validation: tuple[Any, Any] | None = None, lot_size: int | None = None,
                  steps: int | None = None, clip_norm: float | None = None, learning_rate: float | None = None,
-                 folder: Any = None, ledger: Any = None, check: bool = True, seed: int | None = None,
-                 device: str = "cpu", quiet: bool = False):
+                 folder: Any = None, ledger: Any = None, check: bool = True, arithmetic: str = ORDINARY,
+                 seed: int | None = None, device: str = "cpu", quiet: bool = False):
         vars(self).update({name: value for name, value in locals().items() if name != "self"})
 
 

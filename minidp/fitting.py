@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import nn
+from .arithmetic import ORDINARY
 from .backend import Backend
 from .data.own import Inputs, as_weights, bounded_targets, class_labels, columns_of
 from .defaults import choose
@@ -42,8 +43,8 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
         group_size: int = 1, example_weight: ArrayLike | None = None, validation: tuple[Any, ArrayLike] | None = None,
         test: tuple[Any, ArrayLike] | None = None, lot_size: int | None = None, steps: int | None = None,
         clip_norm: float | None = None, learning_rate: float | None = None, folder: str | os.PathLike[str] | None = None,
-        ledger: str | os.PathLike[str] | None = None, check: bool = True, seed: int | None = None, device: str = "cpu",
-        quiet: bool = False) -> Fitted:
+        ledger: str | os.PathLike[str] | None = None, check: bool = True, arithmetic: str = ORDINARY, seed: int | None = None,
+        device: str = "cpu", quiet: bool = False) -> Fitted:
     """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially private for each row.
 
     x  (N, ...) numbers: an array, list, memory map, data frame, `data.Examples`, or an object with shape and indexing
@@ -73,6 +74,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
         check        stop before any charge, with a message for the data's owner, if rows are not finite or labels are no
                      classes; False trains all the same: such rows contribute nothing
         ledger       path of a file that several fits share: charged under a lock before the noise; their sum is printed
+        arithmetic   "exact": slower, and the guarantee holds for the released bits; "ordinary"
         seed         reproducible, and not to be released
     folder  keeps the run's files; the same call goes on with a run that was interrupted. device: "cpu", "gpu", "auto"
 
@@ -126,7 +128,8 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     accountant, sampler = make("loss_distribution"), PoissonSampler(choice.lot_size / size)
     before = head.events(accountant, sampler, epsilon, delta)
     groups = flat_group(body.params, choice.clip_norm, 1.0)
-    plan = Plan(sampler, Sanitizer(groups), choice.steps, choice.lot_size).calibrated(accountant, epsilon, delta, before)
+    plan = Plan(sampler, Sanitizer(groups, arithmetic=arithmetic), choice.steps, choice.lot_size)
+    plan = plan.calibrated(accountant, epsilon, delta, before)
 
     at = tempfile.mkdtemp(prefix="minidp-") if folder is None else folder
     try:
@@ -155,11 +158,11 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
                 print(f"{ledger}: epsilon {upper_text(accountant.epsilon(total, delta).upper)} at delta {delta:g} for all fits "
                       "that share this ledger; choosing among them by scores on private rows is not covered")
         layers = head.layers(run, inputs, size)
-        inputs = _scaled(inputs, layers, backend)
+        inputs = _scaled(inputs, layers, backend, arithmetic)
         if sampler.sampling_probability < SPARSE and isinstance(inputs, Inputs):
             inputs.read_at_random()
         if tested:
-            tested = _scaled(tested[0], layers, backend), backend.asarray(tested[1])
+            tested = _scaled(tested[0], layers, backend, arithmetic), backend.asarray(tested[1])
         model = Model(nn.Sequential(layers + body.layers, inputs.shape[1:]), labels, target_bounds,
                       {"scale": head.scale, "columns": columns_of(x)})
         result = run.train(inputs, targets, *tested, example_weight=weight, model=model)
@@ -254,8 +257,8 @@ def _listed(values):
     return ", ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in values.items())
 
 
-def _scaled(inputs, head, backend):
+def _scaled(inputs, head, backend, arithmetic):
     """The inputs after the head: an array if that is small, else converted batch by batch."""
     if head:
-        inputs.head = nn.Sequential(head, inputs.shape[1:]).to(backend).predict
+        inputs.head = nn.Sequential(head, inputs.shape[1:]).to(backend).use(arithmetic).predict
     return inputs[:] if 4 * math.prod(inputs.shape) <= IN_MEMORY else inputs

@@ -3,6 +3,7 @@ import math
 from dataclasses import dataclass, fields
 from functools import partial
 
+from minidp.arithmetic import ARITHMETICS, EXACT, ORDINARY
 from minidp.backend import check_device
 from minidp.errors import ParameterError
 from minidp.run.record import ACCOUNTANTS
@@ -34,6 +35,7 @@ class RunFlags(Checked):
     average: float = option(0.0, "decay of a moving average of the weights, which is evaluated and saved in their place; "
                                  "0: the last weights (free of charge: post-processing)", FRACTION)
     gradients: str = option("auto", "per-example gradients", choices=("auto", "explicit", "factored"))
+    arithmetic: str = option(ORDINARY, "exact: slower, and the guarantee holds for the released bits", choices=ARITHMETICS)
     batch_size: int | None = option(None, "examples computed at once (default: up to 4,096, on the CPU what its cache "
                                           "holds); bounds memory, changes no result but for rounding", POSITIVE)
     train_metrics: bool = option(True, "do not evaluate on training data (which is not private)")
@@ -48,6 +50,9 @@ class RunFlags(Checked):
 
     def __post_init__(self):
         super().__post_init__()
+        if self.baseline and self.arithmetic == EXACT:
+            raise ParameterError("--baseline does not clip, and the grid of --arithmetic exact is a part of the clip norm; leave "
+                                 "out one of them")
         given = [field.name for field in fields(self) if field.name.endswith("noise_multiplier")
                  and field.default is None and getattr(self, field.name)]
         if self.baseline and given:

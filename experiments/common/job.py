@@ -60,7 +60,7 @@ def make_sanitizer(config, network, clip_norm):
     """Clipping and noise, for each layer by itself or for all parameters together; neither with --baseline."""
     groups = {"per-layer": per_layer_groups, "flat": flat_group}[config.clipping]
     bound = math.inf if config.baseline else clip_norm
-    return Sanitizer(groups(list(network.params), bound, config.sigma), config.gradients)
+    return Sanitizer(groups(network.params, bound, config.sigma), config.gradients, config.arithmetic)
 
 
 def make_sampler(config, size):

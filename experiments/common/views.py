@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
+from minidp.arithmetic import ORDINARY
 from minidp.backend import namespace_of, to_host
 from minidp.data import cache_dir, centre_crop, distort, draw_distortions, standardise_images
 from minidp.errors import DataError
@@ -21,14 +22,14 @@ TEST_VIEWS = 2 * len(OFF_CENTRE)  # each also flipped
 LAYOUT = 2  # of a feature file; one more where views or features are computed otherwise
 
 
-def feature_file(images, frozen, views, size, device):
+def feature_file(images, frozen, views, size, device, arithmetic=ORDINARY):
     """Path in the cache for the features of these images by these layers.
 
-    Its name is a hash of all that decides about them, the device included, whose rounding differs.
+    Its name is a hash of all that decides about them, the device and the arithmetic included, whose rounding differs.
     """
     state = (part for key, array in sorted(frozen.state().items())
              for part in (repr((key, array.shape)).encode(), np.ascontiguousarray(to_host(array))))
-    return feature_path(repr((LAYOUT, images.shape, views, size, device)).encode(), np.ascontiguousarray(images), *state)
+    return feature_path(repr((LAYOUT, images.shape, views, size, device, arithmetic)).encode(), np.ascontiguousarray(images), *state)
 
 
 def feature_path(*parts):

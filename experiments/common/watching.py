@@ -20,8 +20,8 @@ class Watching(Sanitizer):
     raw_medians: dict = field(default_factory=dict, compare=False)
 
     def for_step(self, step):
-        plain = Sanitizer(self.groups, self.strategy).for_step(step)
-        return plain if step % EVERY else _WatchedLot(plain.groups, plain.strategy, self.raw_medians)
+        plain = Sanitizer(self.groups, self.strategy, self.arithmetic).for_step(step)
+        return plain if step % EVERY else _WatchedLot(plain.groups, plain.strategy, plain.arithmetic, self.raw_medians)
 
 
 @dataclass(frozen=True)

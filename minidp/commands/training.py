@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from ..arithmetic import ARITHMETICS, ORDINARY
 from ..cli import number, whole_number
 from ..data.own import rows_not_finite
 from ..errors import DataError, ParameterError
@@ -23,7 +24,7 @@ from .reading import labels_of, read_csv, read_npy, read_npz, read_training
 from .setting import add as add_shared
 
 PASSED = ("delta", "target_bounds", "scale", "bounds", "hidden", "dataset_size", "group_size", "lot_size", "steps",
-          "clip_norm", "learning_rate", "ledger", "device", "seed")  # flags that fit takes as they are
+          "clip_norm", "learning_rate", "ledger", "arithmetic", "device", "seed")  # flags that fit takes as they are
 
 
 def train(parser):
@@ -53,6 +54,8 @@ def train(parser):
     add("--learning-rate", type=number, metavar="RATE", help=f"length of a step, times the gradient {rule}")
     add("--ledger", metavar="FILE", help="ledger that runs on the same data share, charged first; the sum is printed")
     add("--no-check", action="store_true", help="rows not finite, labels of no class add nothing (default: stop)")
+    add("--arithmetic", choices=ARITHMETICS, default=ORDINARY, help="exact: slower, and the guarantee holds for the released "
+        "bits (default: %(default)s)")
     add("--device", default="cpu", help="where to compute: cpu, gpu, gpu:N or auto (default: %(default)s)")
     add("--quiet", action="store_true", help="no bar, and only the last three lines")
     add("--seed", type=whole_number, help="for tests only: who knows it can subtract the noise; release nothing")

@@ -22,7 +22,7 @@ from ..validate import count, positive_finite
 from ..whole import MOST
 from .rounding import DOUBLE, Products, products
 from .sampling import FixedSizeSampler, PoissonSampler, ShuffleSampler
-from .sanitizer import Sanitizer
+from .sanitizer import LEAST_SIGMA, MOST_SIGMA, Sanitizer
 
 
 @dataclass(frozen=True)
@@ -169,6 +169,8 @@ class Plan:
         ratios = [noise / least for noise in noises] if least > 0 else [1.0 for _ in noises]
 
         def with_noise(noise):
+            if self.sanitizer.exact:  # other noise is not tried, for there is none
+                noise = min(max(noise, LEAST_SIGMA), MOST_SIGMA / max(ratios))
             groups = (replace(group, noise_multiplier=noise * ratio) for group, ratio in zip(self.sanitizer.groups, ratios))
             return replace(self, sanitizer=replace(self.sanitizer, groups=tuple(groups)))
 

@@ -14,7 +14,7 @@ from ..errors import ParameterError, ShapeError
 from ..grads import STRATEGIES, Key, PerExampleGrad
 from ..privacy.events import Gaussian, JointGaussian, NeighbouringRelation, TotalVariation
 from ..streams import Draws
-from ..validate import one_of, shape
+from ..validate import in_range, one_of, shape
 from ..whole import UNITS, materialises
 from ..whole import whole as whole_numbers
 from .clip import ClipGroup, clip_weights
@@ -27,6 +27,7 @@ SENSITIVITY_FACTOR = {
     NeighbouringRelation.ZERO_OUT: 1,
     NeighbouringRelation.REPLACE_ONE: 2,
 }
+LEAST_SIGMA, MOST_SIGMA = 2.0**-4, 2.0**10  # of exact arithmetic: host.discrete's numbers have deviations of 2^28 to 2^42
 MIN_CHUNK = 2  # examples materialised at once: a product with a single row is slow in BLAS
 
 
@@ -139,6 +140,8 @@ class Sanitizer:
             return None
         from ..host.discrete import total_variation
 
+        for group in noisy:
+            in_range(LEAST_SIGMA, MOST_SIGMA, noise_multiplier=group.noise_multiplier)
         counts = [group.coordinates for group in noisy]
         if None in counts:
             raise ParameterError("exact arithmetic charges for every coordinate: make clip groups from network.params")

@@ -4,13 +4,15 @@ import hashlib
 import io
 import math
 from collections import Counter
+from dataclasses import replace
 from typing import NamedTuple
 
+from ..arithmetic import ORDINARY
 from ..errors import DataError
 from ..files import read_json
 from ..mechanism import ClipGroup, FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler, schedule
 from ..numbers import lower_text, upper_text
-from ..privacy import Gaussian, Ledger
+from ..privacy import Composed, Gaussian, Ledger, TotalVariation
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from ..privacy.events import event_from_json
 from ..privacy.ledger import SETUP
@@ -18,7 +20,7 @@ from ..validate import in_range
 from .checkpoint import differences
 from .folder import CHARGED, CONFIG, LEDGER, METRICS, MODEL, RESULT, STATEMENT
 from .record import ACCOUNTANTS as STATED
-from .record import settings_of, unamplified, versions
+from .record import delta_added, settings_of, unamplified, versions
 from .statement import FORMAT, render
 
 CLOSE = 1e-6  # relative: other processors round a little differently
@@ -48,16 +50,19 @@ class Files:
         self.settings = settings = self.result["settings"]
         in_range(0, 1, open_low=True, open_high=True, delta=self.result["delta"])
         self.old = "setup" not in settings  # written before setup releases had names
+        self.earlier = "arithmetic" not in self.result  # may lack what settings say since
         sigma = settings.get("pca_noise_multiplier")
         self.setup = ([Gaussian(sigma)] if sigma is not None else []) if self.old else [
             event_from_json(each["event"]) for each in settings["setup"]]
+        self.arithmetic = self.result.get("arithmetic", ORDINARY)
         size, lot = settings["dataset_size"], settings["expected_lot_size"]
         self.flag, make_sampler = SAMPLERS.get(self.result["sampler"], (None, None))
         groups = [ClipGroup(group["name"], [key.rsplit(".", 1) for key in group.get("parameters", [f"{group['name']}.all"])],
-                            _setting(group["clip_norm"]), _setting(group["noise_multiplier"]))
+                            _setting(group["clip_norm"]), _setting(group["noise_multiplier"]), group.get("coordinates"))
                   for group in settings["clip_groups"]]
         charged = any("sensitivity_factor" in group for group in settings["clip_groups"])  # for roundings; once, none were
-        sanitizer = Sanitizer(groups, self.result["gradients"] if charged else "explicit")
+        self.taus = {part.tau for event, _ in self.ledger.items() for part in _parts(event) if isinstance(part, TotalVariation)}
+        sanitizer = Sanitizer(groups, self.result["gradients"] if charged else "explicit", self.arithmetic)
         self.plan = make_sampler and Plan(make_sampler(size, lot), sanitizer, 0, lot)  # None: no sampler of ours
 
     def findings(self):
@@ -83,12 +88,12 @@ class Files:
 
     def _releases(self):
         """Nothing charged is forgotten when a run begins again, so the ledger may hold more than the run called for."""
-        question, held, result = "Is every release in the ledger, and nothing else?", _counts(self.ledger), self.result
+        question, held, result = "Is every release in the ledger, and nothing else?", self._counts(self.ledger), self.result
         if self.plan is None:
             yield question, f"{held.total()} events", False
             return
         period = self.plan.sampler.period
-        ran, called, known = (_counts(self.plan.ledger(steps, self.setup)) for steps in (
+        ran, called, known = (self._counts(self.plan.ledger(steps, self.setup)) for steps in (
             result["steps"], result["steps_charged"], held.total() * period))
         named = ", ".join(f"{count} x {event}" for event, count in (held - called).items())
         more = f", of which beyond this run's own, by attempts cut off: {named}" if named else ""
@@ -101,6 +106,13 @@ class Files:
                stated == held.total() and (self.old or result["setup_charged"] == self.ledger.count_of(SETUP)))
         yield ("Did any step run uncharged?", f"{result['steps']} ran, {result['steps_charged']} charged",
                result["steps"] <= result["steps_charged"])
+
+    def _counts(self, ledger):
+        """{event: how often}. A tau within 1e-12 of the ledger's counts as that: other processors round logarithms otherwise."""
+        counts = Counter()
+        for event, count in ledger.items():
+            counts[repr(_with_taus(event, self.taus))] += count
+        return counts
 
     def _metrics(self):
         last, settings, result = self.metrics[-1], self.settings, self.result
@@ -120,7 +132,7 @@ class Files:
         again = settings_of(self.plan, size) if self.plan else {"clip_groups": []}
         off = [f"{key} is {stated[key]} and should be {value}" for stated, found in (
             (settings, again), *zip(settings["clip_groups"], again["clip_groups"])) for key, value in found.items()
-            if key != "clip_groups" and not (self.old and key not in stated) and not _near(stated[key], value)]
+            if key != "clip_groups" and not (self.earlier and key not in stated) and not _near(stated[key], value)]
         yield ("Do q, the groups' noise and their sensitivity follow from size, lot, sigma and C?",
                "; ".join(off) or f"q = {lot} / {size}, {len(settings['clip_groups'])} groups", self.plan and not off)
         yield ("Are lot and noise the ones asked for?", f"lot {lot}, sigma {'as the defaults say' if flag is None else flag}",
@@ -136,6 +148,7 @@ class Files:
                 and all(asked[key] == value for key, value in config.items() if key in asked and key != "device"))
         began = config.get("settings", {})
         same = same and not list(differences(began, {key: self.settings[key] for key in began}))
+        same = same and (self.earlier or config.get("arithmetic") == self.arithmetic)
         yield ("Is delta the one asked for, and the configuration the recorded one?", f"{result['delta']:g}",
                same and result["delta"] == config.get("delta", began.get("delta")))
         seed = result["config"].get("seed", result["seed"])
@@ -152,6 +165,10 @@ class Files:
             now, said = bound.to_json(), {side: stated[name][side] for side in ("lower", "estimate", "upper")}
             yield (f"Does epsilon by {name} come out again?", f"stated {_text(said['upper'])}, now {_text(now['upper'])}",
                    all(_near(said[side], now[side]) for side in now) and stated[name]["kind"] == kind)
+        if not self.earlier:
+            added = delta_added(self.ledger, again[result["accountant"]][0].upper)
+            yield ("Does what the arithmetic adds to delta come out again?", f"{self.arithmetic}: {upper_text(added)}",
+                   math.isclose(result["delta_added"], added, rel_tol=CLOSE))
         bounds = [bound for bound, kind, _ in again.values() if kind == "bound"]
         if not bounds:
             raise ValueError("result.json: expected epsilon to hold a bound")
@@ -206,8 +223,13 @@ def _text(upper):
     return upper_text(upper, 6)
 
 
-def _counts(ledger):
-    counts = Counter()
-    for event, count in ledger.items():
-        counts[repr(event)] += count
-    return counts
+def _parts(event):
+    """The events released together."""
+    return event.events if isinstance(event, Composed) else (event,)
+
+
+def _with_taus(event, taus):
+    """The event with the first of `taus` that is within 1e-12 of its total variation distance in that one's place."""
+    parts = [replace(part, tau=next((tau for tau in taus if math.isclose(tau, part.tau, rel_tol=1e-12)), part.tau))
+             if isinstance(part, TotalVariation) else part for part in _parts(event)]
+    return Composed(parts) if isinstance(event, Composed) else parts[0]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from .. import host
 from ..files import jsonable
-from ..mechanism.noise import noise_grid
 from ..numbers import lower_text, upper_text
-from ..privacy import Composed, FixedSizeSampled, Ledger, PoissonSampled
+from ..privacy import Composed, FixedSizeSampled, Ledger, PoissonSampled, total_variation
+from ..privacy.bound import Within
 from ..privacy.catalogue import all_bounds
 from ..privacy.events import event_to_json
 from ..privacy.ledger import SETUP, STEP
@@ -35,6 +35,12 @@ def unamplified(accountant, charged, delta, steps_per_epoch):
             sampled = isinstance(part, (PoissonSampled, FixedSizeSampled))
             ledger.append(*(part.event, math.ceil(times / steps_per_epoch)) if sampled else (part, times))
     return accountant.epsilon(ledger, delta)
+
+
+def delta_added(ledger, epsilon):
+    """What the laws of the noise in exact arithmetic add to delta at this epsilon, rounded up; 0 where there are none."""
+    variation = total_variation(ledger)
+    return Within(None, variation).added(epsilon) if variation else 0.0
 
 
 def settings(run):
@@ -62,7 +68,7 @@ def settings_of(plan, size):
              "noise_std_on_sum": group.noise_std if group.constant else None,
              "noise_std_on_mean": group.noise_std / lot if group.constant else None,
              "sensitivity": sensitivity[group.name] if group.constant else None, "sensitivity_factor": factor,
-             "grid": noise_grid(group.noise_std) if group.constant else None,
+             "grid": plan.sanitizer.grid(group) if group.constant else None, "coordinates": group.coordinates,
              "parameters": [".".join(key) for key in group.keys]} for group in plan.sanitizer.groups]})
 
 
@@ -82,7 +88,8 @@ def make_result(run, record, last, about, seconds):
     figures = [name for name in about if name.endswith("_not_private")]
     not_private = [*(TRAINING_FIGURES if run.train_metrics else ()), *figures]
     setup = [{"name": name, "what": what, "event": event_to_json(event),
-              "noise_multiplier": getattr(event, "noise_multiplier", None)} for name, event, what in run.setup]
+              "noise_multiplier": next((part.noise_multiplier for part in getattr(event, "events", (event,))
+                                       if hasattr(part, "noise_multiplier")), None)} for name, event, what in run.setup]
     # {name: (Bound, kind, note)} of the usual accountants and the one that held the target; null where one has no theorem
     bounds = all_bounds(ledger, dict.fromkeys((*ACCOUNTANTS, budget.accountant.name)), delta=budget.delta)
     return jsonable({
@@ -105,9 +112,10 @@ def make_result(run, record, last, about, seconds):
         "epsilon_without_amplification": unamplified(budget.accountant, ledger, budget.delta,
                                                      run.steps_per_epoch).to_json(),
         "accountant": budget.accountant.name, "delta": budget.delta,
+        "delta_added": delta_added(ledger, bounds[budget.accountant.name][0].upper),
         "target_epsilon": None if math.isinf(budget.epsilon) else budget.epsilon,
         "seconds_total": seconds[0], "seconds_per_step": seconds[1] / steps if steps else None,
-        "generator": GENERATOR, "reproducible": run.streams.reproducible, "seed": run.streams.seed,
+        "arithmetic": plan.sanitizer.arithmetic, "generator": GENERATOR, "reproducible": run.streams.reproducible, "seed": run.streams.seed,
         "ledger_sha256": ledger.sha256(), "statement_format": FORMAT,
         "versions": versions(), "commit": git_commit(), **about})
 

@@ -98,7 +98,7 @@ class Run:
             plan.check_budget(budget.accountant, Ledger(plan.relation), budget.epsilon, budget.delta)
         self._own_data, known = data is None, None if data is None else data.sha256
         self.data_sha256, known = (known, None) if known is not None and data.published else (None, known)
-        facts = {"seed": streams.seed, "generator": GENERATOR, **self.flags, **(inputs or {}), "device": self.device,
+        facts = {"seed": streams.seed, "generator": GENERATOR, "arithmetic": plan.sanitizer.arithmetic, **self.flags, **(inputs or {}), "device": self.device,
                  "dataset": self.data_name, "dataset_sha256": self.data_sha256, "settings": self.settings}
         ledger, self._saved = self.folder.open(facts, plan.relation, streams.reproducible, known)
         self.begun = self._saved is not None  # a checkpoint exists: what comes before the first step is done

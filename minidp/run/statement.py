@@ -4,9 +4,10 @@ The statement follows from result.json alone, so that anybody can render it agai
 """
 import math
 
+from ..arithmetic import EXACT
 from ..numbers import lower_text, upper_text
 
-FORMAT = 6  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 7  # of the text: one more whenever `render` would write other bytes for the same result
 RELATIONS = {
     "add_remove": "one example more or less (add/remove)",
     "replace_one": "one example exchanged for another (replace-one)",
@@ -16,7 +17,7 @@ RELATIONS = {
 
 def render(result):
     """The text of privacy.md for the dictionary that result.json holds."""
-    paragraphs = [paragraph for part in (_warnings, _done, _epsilon, _covered) for paragraph in part(result)]
+    paragraphs = [paragraph for part in (_warnings, _done, _epsilon, _arithmetic, _covered) for paragraph in part(result)]
     return "\n\n".join(filter(None, paragraphs)) + "\n"
 
 
@@ -43,7 +44,7 @@ def _done(result):
             ("expected lot size L (the divisor, public)", f"{settings['expected_lot_size']:g}"),
             (f"{share} q = L/N", f"{settings['sampling_probability']:g}"),
             ("steps (lots)", f"{result['steps']}, charged {result['steps_charged']}"),
-            ("sampler actually used", result["sampler"]), ("neighbouring relation", RELATIONS[result["relation"]]),
+            ("arithmetic", result["arithmetic"]), ("sampler actually used", result["sampler"]), ("neighbouring relation", RELATIONS[result["relation"]]),
             *((f"clip group {group['name']} ({', '.join(group['parameters'])})", _noise(group))
               for group in settings["clip_groups"]),
             *(("before the first step", setup["what"]) for setup in settings["setup"]),
@@ -86,6 +87,29 @@ def _epsilon(result):
         + (" The figures above need the lots to be drawn as stated, in secret." if result["settings"]["period"] == 1 else "")]
 
 
+def _arithmetic(result):
+    """What the guarantee says of the bits that leave the process, and what it rests on there."""
+    groups, drawn = result["settings"]["clip_groups"], "the cipher ChaCha (20 rounds)"
+    if result["arithmetic"] != EXACT:
+        factor = max(group["sensitivity_factor"] for group in groups)
+        charged = (f"; what their rounding may add is charged: the sensitivity counts as {upper_text(factor, 6)} times that of "
+                   "real numbers" if factor > 1 else "")
+        return ["## Arithmetic: ordinary",
+                f"Sums over a lot are kept in float64, and in float32 within products of a few rows{charged}. Noise is drawn in "
+                f"float64 by {drawn} and rounded, together with the sum, to a public grid. Nothing is added to delta. Known "
+                "floating-point attacks on the released sums find nothing; it is not a proof."]
+    others = [setup["name"] for setup in result["settings"]["setup"] if "TotalVariation" not in str(setup["event"])]
+    return ["## Arithmetic: exact",
+            "The guarantee holds for the released bits. What an example contributes depends, bit for bit, on that example, the "
+            "weights and public numbers alone. Contributions, sums and noise are whole multiples of the public grid C 2^-32, so "
+            f"that no sum is rounded. Noise is drawn by {drawn} from tables. Its law is within total variation distance T of a "
+            f"rounded Gaussian's over the whole run: every epsilon above leaves (1 + e^epsilon) T of delta for that, "
+            f"{upper_text(result['delta_added'], 3)} at the epsilon of {result['accountant']}.",
+            "It rests on float64 arithmetic as IEEE 754 defines it, on the cipher, and on the self-check before the first step, "
+            "which found each example's results to be the same bits whatever the other examples were.",
+            others and f"**Released in ordinary arithmetic, before the first step: {', '.join(others)}.**"]
+
+
 def _covered(result):
     names = ", ".join(setup["name"] for setup in result["settings"]["setup"])
     before = f", and what was released before the first step ({names})" if names else ""
@@ -105,13 +129,12 @@ def _covered(result):
         f"- Evaluation on training data. {evaluated}\n"
         "- The test set. It is not protected, and its accuracy is exact.\n"
         + ("- Whether the run was stopped for its rows: it would have stopped before its first step, with a message for the "
-           "data's owner, if rows or targets had not been finite, labels of no class, or weights outside [0, 1].\n" if result["rows_checked"] else "") +
-        "- Floating point: the guarantee is proved for real numbers. In the machine, noise is drawn in float64 by the cipher "
-        "ChaCha (20 rounds), and sum and noise are rounded together to a public grid: the known attacks on the last bits of noise "
-        "find nothing, which is not a proof. Matrix products and sums over a lot are rounded, too: attacks on both succeed against "
-        "a released gradient of chosen data, so epsilon does not cover an attacker who chose the other examples for it (tests "
-        "that show it are in tests/attacks of the source).\n"
-        "- Timing, and anyone who can read this machine's memory or files while it runs.",
+           "data's owner, if rows or targets had not been finite, labels of no class, or weights outside [0, 1].\n" if result["rows_checked"] else "")
+        + ("" if result["arithmetic"] == EXACT else
+           "- Rounding inside forward and backward: the last bits of an example's gradient depend on the other examples of its "
+           "batch. An attacker who chose those and the weights can flip a ReLU by it. Exact arithmetic rules it out.\n") +
+        "- Timing, the other processes of this machine, memory that was swapped out, and anyone who can read this machine's "
+        "memory or files while it runs.",
         f"Ledger SHA-256 {result['ledger_sha256']} (canonical form of ledger.json).\n"
         "`python -m minidp verify DIR` computes every figure again and compares each file with manifest.json. That catches\n"
         "accidents and single edits, not somebody who edits ledger, result, statement and manifest together."]
@@ -126,12 +149,20 @@ def _noise(group):
     if std is None:
         return f"C = {_setting(c)}, sigma = {_setting(sigma)}: follows the step"
     return (f"C = {float(c):g}, sigma = {sigma:g}; noise std {float(std):g} on the sum, {float(group['noise_std_on_mean']):g} "
-            f"on the mean; sensitivity of the sum {float(group['sensitivity']):g}{_grid(group.get('grid'))}")
+            f"on the mean; sensitivity of the sum {_times(float(group['sensitivity']), float(c))}{_grid(group['grid'], float(c))}")
 
 
-def _grid(grid):
-    """A power of two in words; nothing without noise, or of a run before there were grids."""
-    return f"; rounded to multiples of 2^{math.log2(grid):.0f}" if grid else ""
+def _times(sensitivity, c):
+    """A sensitivity, and how many times the clip norm it is."""
+    return "infinite" if math.isinf(c) else f"{upper_text(sensitivity, 6)} = {upper_text(sensitivity / c, 6)} C"
+
+
+def _grid(grid, c):
+    """The grid in words: a power of two, or of the clip norm; nothing without noise."""
+    if not grid:
+        return ""
+    unit, power = ("", math.log2(grid)) if math.frexp(grid)[0] == 0.5 else ("C ", math.log2(grid / c))
+    return f"; in multiples of {unit}2^{power:.0f}"
 
 
 def _setting(value):

@@ -32,7 +32,7 @@ def test_smoke_writes_everything_it_names(run_script, tmp_path):
         for path in (entry["quantity"], *entry["when"]):
             look_up(result, path)  # KeyError where a result no longer says what expected.json asks
     statement = (tmp_path / "out" / "privacy.md").read_text()
-    for text in (result["notice"], "PoissonSampler", "not_private", "test set", "Floating point",
+    for text in (result["notice"], "PoissonSampler", "not_private", "test set", "Arithmetic: ordinary",
                  result["ledger_sha256"], "noise std 16 on the sum, 0.266667 on the mean"):
         assert text in statement
     assert result["notice"] in done.stdout

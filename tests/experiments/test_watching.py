@@ -16,7 +16,7 @@ def watched(monkeypatch, shards, change=lambda x: x, slow=None):
     monkeypatch.setattr(threads, "shards_for", lambda examples: shards)
     trainer, medians = make_trainer(steps=25), {}
     sanitizer = trainer.plan.sanitizer
-    trainer.plan = replace(trainer.plan, sanitizer=Watching(sanitizer.groups, sanitizer.strategy, medians))
+    trainer.plan = replace(trainer.plan, sanitizer=Watching(sanitizer.groups, sanitizer.strategy, raw_medians=medians))
     grads = trainer._per_example_grads
 
     def delayed(batch, dropout):
