@@ -17,7 +17,7 @@ from .host import memory
 
 _PLAIN = {np.ndarray}.__contains__
 DOUBLE_ROWS = 4096  # of a float64 product: what `mechanism.rounding` charges counts on it
-TILE = 64  # rows of a sum that stay in the cache while blocks of products are added to them
+TILE = 2**17  # numbers of a sum that stay in the cache with the blocks of products that are added to them
 
 
 def namespace_of(*arrays):
@@ -218,18 +218,29 @@ def add_products(total, a, d, rows):
         for at in range(0, a.shape[0], DOUBLE_ROWS):
             total += a[at : at + DOUBLE_ROWS].T.astype(total.dtype) @ d[at : at + DOUBLE_ROWS].astype(total.dtype)
         return
-    blocks = a.shape[0] // rows
-    whole, inputs = blocks * rows, a.shape[1]
-    if blocks and compiled(a, d) and total.flags.c_contiguous:
-        from .host import kernels
+    blocks = -(-a.shape[0] // rows)
+    rows = -(-a.shape[0] // max(blocks, 1))  # the blocks are about as large as each other
+    if not (compiled(a, d) and total.flags.c_contiguous):
+        for at in range(0, a.shape[0], rows):
+            total += a[at : at + rows].T @ d[at : at + rows]
+        return
+    from .host import kernels
 
-        left = a[:whole].reshape((blocks, rows, inputs)).transpose(0, 2, 1)
-        right = d[:whole].reshape((blocks, rows, d.shape[1]))
-        for at in range(0, inputs, TILE):
-            kernels.add_blocks(total[at : at + TILE], np.matmul(left[:, at : at + TILE], right))
-        a, d = a[whole:], d[whole:]
-    for at in range(0, a.shape[0], rows):
-        total += a[at : at + rows].T @ d[at : at + rows]
+    (inputs, outputs), together = total.shape, rows * min(blocks, kernels.TOGETHER)
+    tile = max(16, TILE // outputs)
+    parts = np.empty((kernels.TOGETHER, tile, outputs), np.float32)
+    for at in range(0, inputs, tile):
+        sums = total[at : at + tile]
+        for start in range(0, a.shape[0], together):
+            left, right = a[start : start + together, at : at + tile], d[start : start + together]
+            blocks, rest = divmod(len(left), rows)
+            whole, found = blocks * rows, parts[: blocks + (rest > 0), : len(sums)]
+            if blocks:
+                factors = left[:whole].reshape((blocks, rows, len(sums))), right[:whole].reshape((blocks, rows, outputs))
+                np.matmul(factors[0].transpose(0, 2, 1), factors[1], out=found[:blocks])
+            if rest:
+                np.matmul(left[whole:].T, right[whole:], out=found[blocks])
+            kernels.add_blocks(sums, found)
 
 
 def contiguous(view):

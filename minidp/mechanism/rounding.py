@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from ..grads import CANCELLING
 
-BLOCKS = (64, 32)  # rows of one float32 product
-MOST_CHARGED = 0.01  # of the clip norm; where float32 products would lose more, they run in float64
+LEAST_ROWS, MOST_ROWS = 30, 100  # of one float32 product; with fewer, float64 is as fast
+MOST_CHARGED = 0.0099  # of the clip norm; where float32 products would lose more, they run in float64
 FREE = 2.0**-21  # of the clip norm, which the margin of `clip.clip_weights` leaves
 OTHERS = 2**13  # roundings in a float64 sum besides one for each example: rows of a product, blocks of a batch
 
@@ -34,24 +34,23 @@ def products(expected_lot_size: float, strategy: str) -> Products:
     r"""The sums of lots of a public expected size L.
 
     Forward
-        [F1]  n = ceil(L + 10 sqrt L + 10), the largest lot for float32
-        [F2]  factor = 1 + 2 n (R + 2) u / (1 - (R + 2) u), u = 2^-24, R the most of 64 and 32 rows for which it is at most 1.01
-        [F3]  where neither is, and where all gradients are explicit: factor = 1 + n (n + 2^13) k 2^-52, but 1 below 1 + 2^-21;
-              k = 64 (grads.CANCELLING), and 1 for explicit gradients
+        [F1]  n = ceil(L + 3 sqrt L + 10), the largest lot for float32
+        [F2]  factor = 1 + 2 n (R + 4) u / (1 - (R + 4) u), u = 2^-24, R = floor(0.0099 / (2 n u)) - 4, at most 100
+        [F3]  where R is below 30, and where all gradients are explicit: factor = 1 + n (n + 2^13) k 2^-52, but 1 where that is
+              below 1 + 2^-21; k = 64 (grads.CANCELLING), and 1 for explicit gradients
 
     Source
         [F2]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1: R products w_b a_b d_b, each rounded
-              twice and added in any order, are off by at most (R + 2) u / (1 - (R + 2) u) of the sum of their sizes; outer
-              products have the size of their gradients, at most C, so that the n of a lot are off by n C times as much in
-              norm, and the sums of two neighbours by twice that
+              twice and added in any order, and four such sums in pairs, are off by at most (R + 4) u / (1 - (R + 4) u) of the
+              sum of their sizes; outer products have the size of their gradients, at most C, so that the n of a lot are off
+              by n C times as much in norm, and the sums of two neighbours by twice that
         [F3]  the same in float64, u = 2^-53, with chains of up to n + 2^13 roundings whatever the batches; the terms of a sum
               of outer products have up to 64 times its size
     """
-    most = math.ceil(expected_lot_size + 10 * math.sqrt(expected_lot_size) + 10)  # [F1]
-    for rows in BLOCKS if strategy != "explicit" else ():
-        lost = (rows + 2) * 2.0**-24
-        factor = 1 + 2 * most * lost / (1 - lost) * (1 + 2.0**-50)  # [F2]
-        if factor <= 1 + MOST_CHARGED:
-            return Products(rows, most, factor)
+    most = math.ceil(expected_lot_size + 3 * math.sqrt(expected_lot_size) + 10)  # [F1]
+    rows = min(MOST_ROWS, math.floor(MOST_CHARGED / (2 * most * 2.0**-24)) - 4)
+    if strategy != "explicit" and rows >= LEAST_ROWS:
+        lost = (rows + 4) * 2.0**-24
+        return Products(rows, most, 1 + 2 * most * lost / (1 - lost) * (1 + 2.0**-50))  # [F2]
     lost = most * (most + OTHERS) * (1 if strategy == "explicit" else CANCELLING) * 2.0**-52
     return Products(0, most, 1 + lost if lost > FREE else 1.0)  # [F3]
