@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import nn
+from .arithmetic import ORDINARY
 from .data.own import Flat, Inputs
 from .defaults import MEAN_SHARE, ROW_NORM, SCALING_SHARE, mu_of
 from .errors import ParameterError, ShapeError
@@ -30,14 +31,15 @@ class Head:
     says and nothing else.
     """
 
-    def __init__(self, scale: str, bounds: Any, shape: tuple[int, ...], ours: bool, classification: bool) -> None:
+    def __init__(self, scale: str, bounds: Any, shape: tuple[int, ...], ours: bool, classification: bool,
+                 arithmetic: str = ORDINARY) -> None:
         one_of(SCALES, scale=scale)
         if (scale == "bounds") > (bounds is not None) or bounds is not None and scale not in ("auto", "bounds"):
             raise ParameterError(f"expected public bounds=(low, high) with scale='bounds' and with no other, got scale={scale!r} "
                                  f"and bounds={bounds!r:.80}")
         auto = "bounds" if bounds is not None else "unit-norm" if ours else "none"
         self.scale = scale = auto if scale == "auto" else scale
-        self.shape, self.ours = shape, ours and scale != "none"
+        self.shape, self.arithmetic, self.ours = shape, arithmetic, ours and scale != "none"
         self.centred = self.ours and classification and scale != "private"
         self.row_norm = ROW_NORM if self.ours else 1.0
         self.bounds = None if bounds is None else _checked(bounds, shape)
@@ -45,12 +47,12 @@ class Head:
     def events(self, accountant: Accountant, sampler: PoissonSampler, epsilon: float, delta: float) -> list[Event]:
         """What is charged before the first step: the events of a private scaling, or of a mean over one lot."""
         if self.scale == "private":
-            self.scaling = PrivateScaling(math.sqrt(2 / SCALING_SHARE) / mu_of(epsilon, delta))
-            return [self.scaling.event()] * 2
+            self.scaling = PrivateScaling(math.sqrt(2 / SCALING_SHARE) / mu_of(epsilon, delta), self.arithmetic)
+            return self.scaling.charges(sampler.relation, math.prod(self.shape))
         if not self.centred:
             return []
         self.sampler, mu = sampler, math.sqrt(MEAN_SHARE) * mu_of(epsilon, delta)
-        self.mean = mean_sanitizer(1 / mu)
+        self.mean = mean_sanitizer(1 / mu, arithmetic=self.arithmetic, coordinates=math.prod(self.shape))
         if sampler.sampling_probability < 1:  # the noise that costs as much over a sampled lot as 1 / mu over all rows
             one_step = Plan(sampler, self.mean, 1, 1.0)
             self.mean = one_step.calibrated(accountant, gaussian_epsilon(mu, delta), delta).sanitizer
@@ -58,7 +60,7 @@ class Head:
 
     def _mean_event(self):
         event = self.mean.event(self.sampler.relation)
-        return event if self.sampler.sampling_probability == 1 else self.sampler.wrap(event)
+        return self.mean.charge(event if self.sampler.sampling_probability == 1 else self.sampler.wrap(event))
 
     def layers(self, run: Run, inputs: Inputs, size: int) -> list[nn.Layer]:
         """The layers; releases what they need through `run`. size: the public number of rows."""
@@ -84,10 +86,11 @@ class Head:
 
     def _released_scaling(self, run, inputs, size):
         relation, noise = run.plan.relation, run.streams.noise
+        of_limits, of_moments = self.scaling.charges(relation, math.prod(self.shape))
         line = f"of {math.prod(self.shape)} features, noise multiplier {self.scaling.noise_multiplier:.4g}"
-        limits = run.release_first("limits", self.scaling.event(), f"powers of two that bound most values, {line}",
+        limits = run.release_first("limits", of_limits, f"powers of two that bound most values, {line}",
                                    lambda: self.scaling.release_limits(inputs, relation, noise("limits")))
-        moments = run.release_first("moments", self.scaling.event(), f"sums and sums of squares within these limits, {line}",
+        moments = run.release_first("moments", of_moments, f"sums and sums of squares within these limits, {line}",
                                     lambda: self.scaling.release_moments(inputs, limits, relation, noise("moments")))
         mean, spread = centre_and_spread(limits, moments, size)
         return mean.reshape(self.shape), spread.reshape(self.shape)

@@ -149,6 +149,13 @@ def noisy(raw, noise_std, draws):
     return np.round((raw + noise_std * draws.standard_normal(raw.shape)) / grid) * grid
 
 
+def integer_noisy(raw, noise_std, grid, draws):
+    """raw plus discrete Gaussian noise, whole multiples of `grid`."""
+    units = raw / grid
+    draws.add_integers(units, noise_std / grid)
+    return units * grid
+
+
 def clipped_sum(grads, groups):
     """Algorithm 1, "Clip gradient" and the sum, example by example, with the margin for roundings; grads {key: (B, *shape)}."""
     total = {key: np.zeros(g.shape[1:]) for key, g in grads.items()}

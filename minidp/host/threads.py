@@ -48,7 +48,7 @@ def map_parallel(function, items):
     if min(len(items), limit()) < 2 or not _busy.acquire(blocking=False):
         return [function(item) for item in items]
     try:
-        with _single_blas():
+        with single_blas():
             others = [_workers().submit(function, item) for item in items[1:]]
             try:
                 first = function(items[0])
@@ -61,8 +61,9 @@ def map_parallel(function, items):
 
 
 @contextmanager
-def _single_blas():
-    get, set_ = thread_functions()
+def single_blas():
+    """While it lasts, products and decompositions run in one thread; where BLAS cannot be told, as it likes."""
+    get, set_ = thread_functions() or (lambda: 0, lambda threads: None)
     before = get()
     set_(1)
     try:

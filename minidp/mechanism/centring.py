@@ -6,25 +6,31 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arithmetic import ORDINARY
 from ..backend import to_host
 from ..grads import Explicit
 from ..streams import Draws
-from ..validate import count, non_negative_finite
-from .clip import flat_group
+from ..validate import MOST_COUNT, count, non_negative_finite
+from ..whole import MOST
+from .clip import ClipGroup
 from .sanitizer import Sanitizer
 
 MEAN = ("rows", "mean")
 ROWS = 1024  # at a time
 
 
-def mean_sanitizer(noise_multiplier: float, row_norm: float = 1.0) -> Sanitizer:
-    """What `noisy_mean` releases with: rows are clipped to the norm `row_norm`. Its `event` is what to charge."""
-    return Sanitizer(flat_group([MEAN], row_norm, noise_multiplier))
+def mean_sanitizer(noise_multiplier: float, row_norm: float = 1.0, arithmetic: str = ORDINARY,
+                   coordinates: int | None = None) -> Sanitizer:
+    """What `noisy_mean` releases with: rows are clipped to the norm `row_norm`. What to charge is `charge` of its `event`.
+
+    coordinates: D, for which exact arithmetic charges.
+    """
+    return Sanitizer([ClipGroup("all", [MEAN], row_norm, noise_multiplier, coordinates)], arithmetic=arithmetic)
 
 
 def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> NDArray:
     """(D,) float64 on the host: the rows' (N, D) mean with noise, drawn towards zero as `shrunk` does; size is the public N."""
-    count(1, size=size)
+    count(1, MOST // 2 if sanitizer.exact else MOST_COUNT, size=size)  # below 2^53 units, with room for a lot's chance
     raw = np.zeros(rows.shape[1:])
     for start in range(0, rows.shape[0], ROWS):  # summed one by one: short chains of roundings, however many rows there are
         raw += to_host(sanitizer.add_clipped({MEAN: Explicit(rows[start : start + ROWS])})[MEAN])

@@ -5,12 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..arithmetic import ORDINARY
 from ..backend import namespace_of, to_host
 from ..errors import ParameterError
+from ..privacy.events import Composed, Event, TotalVariation
 from ..streams import Draws
 from ..validate import non_negative
 
 FINENESS = 20  # bits of the noise's standard deviation that its grid resolves
+INTEGERS = 32  # bits of it that the grid of integer noise resolves, at least
+MOST = 2.0**52  # units of such a grid: float64 holds these integers, and with noise
 
 
 def noise_grid(noise_std: float) -> float:
@@ -24,6 +28,42 @@ def noise_grid(noise_std: float) -> float:
               the sum and of the noise, which would tell how they were added
     """
     return 2.0 ** max(math.frexp(noise_std)[1] - 1 - FINENESS, -1000) if noise_std else 0.0  # [F1]
+
+
+def integer_grid(noise_std: float, quantum: float) -> float:
+    r"""The grid of integer noise on multiples of `quantum`, a power of two.
+
+    Forward
+        [F1]  g = min(quantum, 2^(floor(log2 noise_std) - 32))
+
+    Source
+        [F1]  own derivation: powers of two, so that a multiple of quantum is one of g, and raw / g is whole
+    """
+    return min(quantum, 2.0 ** (math.frexp(noise_std)[1] - 1 - INTEGERS))  # [F1]
+
+
+def add_noise(raw: NDArray, noise_std: float, draws: Draws, arithmetic: str, quantum: float) -> NDArray:
+    """raw (float64, on the host, used up) plus noise; `charged` says at what cost.
+
+    exact: integer noise. raw is multiples of `quantum`; beyond 2^52 units it is cut off, which moves neighbours no further apart.
+    """
+    if arithmetic == ORDINARY:
+        return add_gaussian(raw, noise_std, draws)
+    grid = integer_grid(noise_std, quantum)
+    return add_integers(np.clip(raw / grid, -MOST, MOST), noise_std / grid, grid, draws)
+
+
+def charged(event: Event, numbers: int, arithmetic: str, quantum: float, *noise_stds: float) -> Event:
+    """What `numbers` released by `add_noise` are charged: the event, in exact arithmetic beside how far the law of the noise is.
+
+    Raises ParameterError where noise_std is above 2^42 quanta.
+    """
+    if arithmetic == ORDINARY or not all(noise_stds):
+        return event
+    from ..host.discrete import total_variation
+
+    tau = max(total_variation(std / integer_grid(std, quantum)) for std in noise_stds)
+    return Composed((event, TotalVariation(tau, numbers)))
 
 
 def add_integers(raw: NDArray, units: float, grid: float, draws: Draws, others: Sequence[NDArray] = (), scale: float = 1.0,

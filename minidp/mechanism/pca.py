@@ -5,18 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic import in_pairs
+from ..arithmetic import ARITHMETICS, ORDINARY, in_pairs
 from ..backend import zero_rows_unless, namespace_of, to_host
 from ..errors import ParameterError, ShapeError
-from ..host.chacha import rounded
+from ..host.threads import single_blas
 from ..privacy.budget import Filter
-from ..privacy.events import Gaussian, NeighbouringRelation
+from ..privacy.events import Event, Gaussian, NeighbouringRelation
 from ..streams import Draws
-from ..validate import count, inexact, non_negative_finite
-from .noise import noise_grid
+from ..validate import count, inexact, non_negative_finite, one_of
+from .noise import add_noise, charged
 
 BATCH_ROWS = 8192
-BITS = 18  # of a unit row's coordinates: products of as many rows are whole numbers below 2^53, however they are added
+BITS = 16  # of a unit row's coordinates: products of as many rows are whole numbers below 2^53, however they are added
+QUANTUM = 4.0**-BITS  # second moments are multiples of it
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,10 @@ class PrivatePCA:
         x (N, D)   raw second moments (D, D) float64   projection (D, dimensions) float32, on the host
 
     Forward
-        [F1]  a_n = x_n / |x_n|, cut to 18 bits: sums are exact; a row that is zero or not finite becomes zero
+        [F1]  a_n = x_n / |x_n|, cut to 16 bits: sums are exact; a row that is zero or not finite becomes zero
         [F2]  G = sum_n a_n a_n^T
-        [F3]  released = G + (Z + Z^T) / 2, Z_ij ~ N(0, sigma_p^2) independent, rounded to the grid of sigma_p
+        [F3]  released_ii = G_ii + N(0, sigma_p^2), released_ij = released_ji = G_ij + N(0, sigma_p^2 / 2), i < j, all
+              independent: rounded to a grid, or integer noise in multiples of one
         [F4]  the eigenvectors of the `dimensions` largest eigenvalues, as columns
 
     Sensitivity
@@ -38,7 +40,8 @@ class PrivatePCA:
 
     Event
         [S2]  Gaussian(sigma_p / sensitivity), all rows used (q = 1). In the orthonormal basis E_ii,
-              (E_ij + E_ji)/sqrt 2 of the symmetric matrices, (Z + Z^T)/2 has variance sigma_p^2 in each direction.
+              (E_ij + E_ji)/sqrt 2 of the symmetric matrices, the noise has variance sigma_p^2 in each direction. In
+              exact arithmetic its law is off by a distance that `charge` adds.
 
     Source
         [F1]  Abadi et al. 2016, Section 4, "Differentially private PCA"
@@ -64,9 +67,11 @@ class PrivatePCA:
 
     dimensions: int
     noise_multiplier: float
+    arithmetic: str = ORDINARY
 
     def __post_init__(self):
         count(1, dimensions=self.dimensions)
+        one_of(ARITHMETICS, arithmetic=self.arithmetic)
         non_negative_finite(pca_noise_multiplier=self.noise_multiplier)
 
     def sensitivity(self, relation: NeighbouringRelation) -> float:
@@ -77,9 +82,20 @@ class PrivatePCA:
         """What `release` does."""
         return Gaussian(self.noise_multiplier / self.sensitivity(relation))  # [S2]
 
+    def charge(self, relation: NeighbouringRelation, inputs: int) -> Event:
+        """What is charged for rows of `inputs` numbers: the event, in exact arithmetic beside the noise's distance from it."""
+        return charged(self.event(relation), inputs * (inputs + 1) // 2, self.arithmetic, QUANTUM, *self._noise_stds)
+
+    @property
+    def _noise_stds(self):
+        """On the diagonal, and off it, rounded up."""
+        off = self.noise_multiplier * math.sqrt(0.5)
+        return self.noise_multiplier, math.nextafter(off, math.inf) if off else 0.0
+
     def raw_second_moments(self, x: NDArray) -> NDArray[np.float64]:
         """G (D, D), float64 on the host; private until it went through `release`."""
-        inexact("PrivatePCA", x=x)
+        if x.dtype != "float16":  # which is float64 below
+            inexact("PrivatePCA", x=x)
         if x.ndim != 2:
             raise ShapeError(f"PrivatePCA: expected x of shape (N, D), got {tuple(x.shape)}")
         if self.dimensions > x.shape[1]:
@@ -89,20 +105,18 @@ class PrivatePCA:
         for start in range(0, x.shape[0], BATCH_ROWS):
             rows = unit_rows(x[start : start + BATCH_ROWS]) * 2.0**BITS
             raw += to_host(rows.T @ rows).astype(np.int64)  # [F2]
-        return raw * 4.0**-BITS
+        return raw * QUANTUM
 
     def release(self, raw: NDArray, draws: Draws) -> NDArray[np.float32]:
         """The projection (D, dimensions), from noisy second moments."""
-        released = raw
-        if self.noise_multiplier > 0:
-            noise = draws.standard_normal(raw.shape)
-            noise = (self.noise_multiplier * 0.5) * (noise + noise.T)  # [F3]
-            released = rounded(raw + noise, noise_grid(self.noise_multiplier))  # [F3]
+        released = np.empty_like(raw)
+        for above, std in zip((np.diag_indices(len(raw)), np.triu_indices(len(raw), 1)), self._noise_stds):
+            released[above] = released[above[::-1]] = add_noise(raw[above], std, draws, self.arithmetic, QUANTUM)  # [F3]
         return principal_directions(released, self.dimensions)
 
     def fit(self, x: NDArray, budget: Filter, draws: Draws) -> NDArray[np.float32]:
         """Charge the budget (a `privacy.Filter`), then release the projection of x. Raises BudgetExceededError."""
-        budget.charge(self.event(budget.ledger.relation), purpose="setup")
+        budget.charge(self.charge(budget.ledger.relation, x.shape[-1]), purpose="setup")
         return self.release(self.raw_second_moments(x), draws)
 
 
@@ -124,11 +138,8 @@ def principal_directions(symmetric: NDArray, dimensions: int) -> NDArray[np.floa
 
     Their signs are arbitrary; the entry of largest size is made positive, so that a run can be repeated.
     """
-    from scipy.linalg import eigh
-
-    size = symmetric.shape[0]
-    _, vectors = eigh(symmetric, subset_by_index=(size - dimensions, size - 1))
-    vectors = vectors[:, ::-1]  # [F4]
+    with single_blas():  # the same bits on any number of threads
+        vectors = np.linalg.eigh(symmetric).eigenvectors[:, : -dimensions - 1 : -1]  # [F4]
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(dimensions)])
     return np.ascontiguousarray(vectors * signs, dtype=np.float32)
 

@@ -102,10 +102,8 @@ class Plan:
 
     def step_event(self, step: int = 0) -> Event:
         """What is charged for a period of the sampler (mostly one step): the release, sampled, and its distance."""
-        event, variation = self.sampler.wrap(self.release_event(step)), self.sanitizer.for_step(step).variation()
-        if variation is None:
-            return event
-        return Composed((event, replace(variation, count=variation.count * self.sampler.period)))  # [S1]
+        event = self.sampler.wrap(self.release_event(step))
+        return self.sanitizer.for_step(step).charge(event, self.sampler.period)  # [S1]
 
     def charges(self, start: int, stop: int) -> list[tuple[Event, int]]:
         """[(event, count)] to charge before the steps start..stop-1, in order.

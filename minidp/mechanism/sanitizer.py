@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -12,7 +12,7 @@ from ..arithmetic import ARITHMETICS, EXACT, ORDINARY
 from ..backend import explicit_budget, namespace_of
 from ..errors import ParameterError, ShapeError
 from ..grads import STRATEGIES, Key, PerExampleGrad
-from ..privacy.events import Gaussian, JointGaussian, NeighbouringRelation, TotalVariation
+from ..privacy.events import Composed, Event, Gaussian, JointGaussian, NeighbouringRelation, TotalVariation
 from ..streams import Draws
 from ..validate import in_range, one_of, shape
 from ..whole import UNITS, materialises
@@ -146,6 +146,11 @@ class Sanitizer:
         if None in counts:
             raise ParameterError("exact arithmetic charges for every coordinate: make clip groups from network.params")
         return TotalVariation(max(total_variation(group.noise_multiplier * UNITS) for group in noisy), sum(counts))
+
+    def charge(self, event: Event, releases: int = 1) -> Event:
+        """What is charged for releases of which `event`, sampled or not, is said: beside it the distance of their noise's laws."""
+        variation = self.variation()
+        return event if variation is None else Composed((event, replace(variation, count=variation.count * releases)))
 
     def grid(self, group: ClipGroup) -> float:
         """What the release of a group, of constant numbers, is a multiple of; 0 for none."""

@@ -6,15 +6,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arithmetic import ARITHMETICS, ORDINARY
 from ..backend import to_host
-from ..privacy.events import Gaussian, NeighbouringRelation
+from ..privacy.events import Event, Gaussian, NeighbouringRelation
 from ..streams import Draws
-from ..validate import count, non_negative_finite
-from .noise import add_gaussian
+from ..validate import count, non_negative_finite, one_of
+from .noise import add_noise, charged
 
 LOWEST, HIGHEST = -30, 30  # exponents of two between which magnitudes are told apart
 LEAST_SPREAD = 1 / 16  # of a feature's limit: a noisy variance may come out at nothing
 BLOCK_BYTES = 2**24
+BITS = 14  # of z
+QUANTUM = 4.0**-BITS  # counts and moments are multiples of it
 
 
 @dataclass(frozen=True)
@@ -29,14 +32,15 @@ class PrivateScaling:
         [F2]  limit_d = 2^(e + 1), e the exponent with the largest noisy count
         [F3]  moments = sum_n (z_nd, z_nd^2), z_nd = x_nd / limit_d held between -1 and 1, rounded to 2^-14: sums are exact
         [F4]  mean_d = limit_d m_1d, spread_d = limit_d max(1/16, sqrt(m_2d - m_1d^2)), with m = noisy moments / N
-        [F5]  both releases add N(0, (sigma sensitivity)^2) to each number
+        [F5]  both releases add N(0, (sigma sensitivity)^2) to each number; integer noise in exact arithmetic
 
     Sensitivity
         [S1]  of the counts: sqrt D if a row is added, removed or zeroed, sqrt(2 D) if one is replaced
         [S2]  of the moments: sqrt(2 D), and sqrt(4 D) if one is replaced
 
     Event
-        [S3]  each release Gaussian(sigma), all rows used (q = 1); the second may depend on the first
+        [S3]  each release Gaussian(sigma), all rows used (q = 1); the second may depend on the first. In exact arithmetic
+              the noise's law is off by a distance that `charges` adds
 
     Source
         [F1]  in the manner of Karwa and Vadhan 2018, arXiv:1711.03908, section 3: a noisy histogram of magnitudes
@@ -50,13 +54,21 @@ class PrivateScaling:
     """
 
     noise_multiplier: float
+    arithmetic: str = ORDINARY
 
     def __post_init__(self):
+        one_of(ARITHMETICS, arithmetic=self.arithmetic)
         non_negative_finite(scaling_noise_multiplier=self.noise_multiplier)
 
     def event(self) -> Gaussian:
         """What each of the two releases does."""
         return Gaussian(self.noise_multiplier)  # [S3]
+
+    def charges(self, relation: NeighbouringRelation, features: int) -> list[Event]:
+        """What is charged for the limits and for the moments: the event, in exact arithmetic beside the noise's distance from it."""
+        return [charged(self.event(), numbers * features, self.arithmetic, QUANTUM,
+                        self._noise_std(sensitivity(relation, features)))
+                for numbers, sensitivity in ((HIGHEST - LOWEST + 1, self.count_sensitivity), (2, self.moment_sensitivity))]
 
     def count_sensitivity(self, relation: NeighbouringRelation, features: int) -> float:
         """L2 sensitivity of the counts."""
@@ -78,7 +90,10 @@ class PrivateScaling:
         return self._release(raw_moments(x, limits), self.moment_sensitivity(relation, len(limits)), draws)
 
     def _release(self, raw, sensitivity, draws):
-        return add_gaussian(raw, self.noise_multiplier * sensitivity, draws)  # [F5]
+        return add_noise(raw, self._noise_std(sensitivity), draws, self.arithmetic, QUANTUM)  # [F5]
+
+    def _noise_std(self, sensitivity):
+        return self.noise_multiplier * sensitivity * (1 + 2.0**-50)  # rounded up
 
 
 def centre_and_spread(limits: NDArray, moments: NDArray, dataset_size: int) -> tuple[NDArray, NDArray]:
@@ -102,11 +117,11 @@ def raw_magnitudes(x: Any) -> NDArray:
 
 def raw_moments(x: Any, limits: NDArray) -> NDArray:
     """(2, D) sums of x / limits and its square, held between -1 and 1; private until noise is added."""
-    raw = np.zeros((2, len(limits)))
+    raw = np.zeros((2, len(limits)), np.int64)
     for rows in _finite_rows(x):
-        z = np.rint(np.clip(rows / limits, -1, 1) * 2.0**14) * 2.0**-14
-        raw += z.sum(axis=0), (z * z).sum(axis=0)  # [F3]
-    return raw
+        z = np.rint(np.clip(rows / limits, -1, 1) * 2.0**BITS).astype(np.int64)
+        raw += z.sum(axis=0) << BITS, (z * z).sum(axis=0)  # [F3]
+    return raw * QUANTUM
 
 
 def _finite_rows(x):

@@ -52,7 +52,7 @@ def test_blas_has_one_thread_meanwhile_and_its_own_number_after():
         return
     get, set_ = threads.thread_functions()
     before = get()
-    with threads._single_blas():
+    with threads.single_blas():
         assert get() == 1
         x = np.ones((300, 300), dtype="float32")
         assert (x @ x == 300).all()

@@ -8,6 +8,7 @@ from scipy import stats
 from minidp.errors import BudgetExceededError, DtypeError, ParameterError, ShapeError
 from minidp.mechanism import PrivatePCA, random_projection
 from minidp.privacy import Filter, Gaussian, MomentsAccountant
+from minidp.streams import Streams
 
 FALSE_ALARM = 1e-6  # chance that a right implementation fails such a test with another seed
 
@@ -19,7 +20,7 @@ def test_fit_charges_before_it_looks(rng, monkeypatch):
     budget = Filter(MomentsAccountant(), 1.0, 1e-5)
     monkeypatch.setattr(PrivatePCA, "raw_second_moments",
                         lambda self, x: seen.append(budget.ledger.items()) or measure(self, x))
-    assert PrivatePCA(2, 7.0).fit(x, budget, rng).shape == (4, 2)
+    assert PrivatePCA(2, 7.0).fit(x, budget, Streams(1).noise("pca")).shape == (4, 2)
     assert seen == [[(Gaussian(7.0), 1)]] == [budget.ledger.items()]
     with pytest.raises(BudgetExceededError):
         PrivatePCA(2, 4.0).fit(x, budget, rng)

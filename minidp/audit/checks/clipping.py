@@ -80,6 +80,18 @@ def grids_are_fine_powers_of_two(bench):
     return wrong
 
 
+@measures("mechanism.noise.integer_grid", "F1", method="a power of two, whole in the quantum, 2^-33 to 2^-32 of noise below 2^32 quanta",
+          tolerance=0.0)
+def grids_of_integers_divide_the_quantum(bench):
+    wrong = 0
+    for quantum in (1.0, 2.0**-32):
+        for std in (1e-3, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e3, 2.0**33):
+            grid = mechanism.noise.integer_grid(std, quantum)
+            wrong += math.frexp(grid)[0] != 0.5 or bool(quantum / grid % 1)
+            wrong += grid != quantum if std >= 2**32 * quantum else not std * 2.0**-33 < grid <= std * 2.0**-32
+    return wrong
+
+
 def _groupings(clip_norm=1.5):
     return flat_group(KEYS, clip_norm, 0.0), per_layer_groups(KEYS, {"one": clip_norm, "two": clip_norm / 3}, 0.0)
 

@@ -1,5 +1,6 @@
 """Checks of the noisy mean and spread of features."""
 import math
+from itertools import product
 
 import numpy as np
 
@@ -57,18 +58,25 @@ def centre_and_spread_are_those_of_the_values(bench):
     return max(worst(mean, x.mean(axis=0)), worst(spread, x.std(axis=0)), worst(floor, limits / 16))
 
 
-@measures(CARD, "F5", method="the same normal numbers, drawn again", tolerance=EXACT)
+@measures(CARD, "F5", method="the same numbers, drawn again", tolerance=EXACT)
 def both_releases_carry_noise(bench):
     x, limits, largest = _rows(bench), np.array([2e-3, 2.0, 2e5]), 0.0
-    model = PrivateScaling(3.0)
-    for relation, counts, moments in ((Relation.ADD_REMOVE, 3, 6), (Relation.REPLACE_ONE, 6, 12)):
+    cases = [(Relation.ADD_REMOVE, 3, 6), (Relation.REPLACE_ONE, 6, 12)]
+    for arithmetic, (relation, counts, moments) in product(("ordinary", "exact"), cases):
+        model = PrivateScaling(3.0, arithmetic)
         got = model.release_moments(bench.asarray(x), limits, relation, Streams(7).noise(0))
-        expected = reference.noisy(scaling.raw_moments(x, limits), 3 * math.sqrt(moments), Streams(7).noise(0))
+        expected = _noisy(arithmetic, scaling.raw_moments(x, limits), 3 * math.sqrt(moments), Streams(7).noise(0))
         largest = max(largest, worst(got, expected))
-        noisy = reference.noisy(scaling.raw_magnitudes(x), 3 * math.sqrt(counts), Streams(7).noise(1))
+        noisy = _noisy(arithmetic, scaling.raw_magnitudes(x), 3 * math.sqrt(counts), Streams(7).noise(1))
         released = model.release_limits(bench.asarray(x), relation, Streams(7).noise(1))
         largest = max(largest, worst(released, [2.0 ** (row.argmax() - 29) for row in noisy]))
     return largest
+
+
+def _noisy(arithmetic, raw, noise_std, draws):
+    if arithmetic == "ordinary":
+        return reference.noisy(raw, noise_std, draws)
+    return reference.integer_noisy(raw, noise_std, 2.0 ** (math.floor(math.log2(noise_std)) - 32), draws)  # below 2^-28
 
 
 def _gap(raw, claimed, farthest):
