@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..grads import CANCELLING
 
-LEAST_ROWS, MOST_ROWS = 30, 100  # of one float32 product; with fewer, float64 is as fast
+LEAST_ROWS, MOST_ROWS = 30, 90  # of one float32 product; with fewer, float64 is as fast
 MOST_CHARGED = 0.0099  # of the clip norm; where float32 products would lose more, they run in float64
 FREE = 2.0**-21  # of the clip norm, which the margin of `clip.clip_weights` leaves
 OTHERS = 2**13  # roundings in a float64 sum besides one for each example: rows of a product, blocks of a batch
@@ -35,7 +35,7 @@ def products(expected_lot_size: float, strategy: str) -> Products:
 
     Forward
         [F1]  n = ceil(L + 3 sqrt L + 10), the largest lot for float32
-        [F2]  factor = 1 + 2 n (R + 4) u / (1 - (R + 4) u), u = 2^-24, R = floor(0.0099 / (2 n u)) - 4, at most 100
+        [F2]  factor = 1 + 2 n (R + 4) u / (1 - (R + 4) u), u = 2^-24, R = floor(0.0099 / (2 n u)) - 4, at most 90
         [F3]  where R is below 30, and where all gradients are explicit: factor = 1 + n (n + 2^13) k 2^-52, but 1 where that is
               below 1 + 2^-21; k = 64 (grads.CANCELLING), and 1 for explicit gradients
 
