@@ -212,6 +212,16 @@ def add_whole(total, scale, G):
     total += xp.trunc(scale[:, None] * zero_rows_unless(scale != 0, G)).sum(axis=0)
 
 
+def truncated(G, scale):
+    """trunc(scale_b G_b) for float64 rows G (B, P)."""
+    if type(G) is not np.ndarray:
+        return namespace_of(G).trunc(scale[:, None] * G)
+    from .host import kernels
+
+    kernels.truncate(G, scale, out := np.empty_like(G))
+    return out
+
+
 def add_products(total, a, d, rows):
     """total += a^T d; total (I, O) float64, a (B, I), d (B, O). rows: of one product in float32, added in float64; 0 for float64."""
     if not rows:

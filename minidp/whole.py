@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from .arithmetic import cut, in_pairs
-from .backend import add_whole, namespace_of, zero_rows_unless
+from .backend import add_whole, namespace_of, truncated, zero_rows_unless
 from .grads import Explicit, Outer, PerExampleGrad
 
 UNITS = 2.0**32  # of the grid in a clip norm
@@ -118,6 +118,6 @@ class WholeOuter(PerExampleGrad):
         xp, less = self.xp, 1 - 2.0**-40
         A, D, D_sq = (zero_rows_unless(w != 0, array) for array in (self.A, self.D, self.D_sq))
         length = xp.sqrt(xp.where(D_sq > 0, D_sq, 1))
-        t = xp.trunc(D * (HALF / length * less)[:, None])  # [P1]
-        s = xp.trunc(A * (xp.ldexp(w * length, self.e) / HALF * less)[:, None])  # [P1]
+        t = truncated(D, HALF / length * less)  # [P1]
+        s = truncated(A, xp.ldexp(w * length, self.e) / HALF * less)  # [P1]
         total += s.T @ t  # [P1]

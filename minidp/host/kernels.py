@@ -95,6 +95,25 @@ def add_whole(total, scale, G):
                 target[k] += np.trunc(factor * source[k])  # [P1]
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def truncate(G, scale, out):
+    r"""Truncated multiples of rows, toward zero.
+
+    Shapes
+        G (B, P)   scale (B,)   out (B, P), written, all float64
+
+    Forward
+        [F1]  out_bp = trunc(scale_b G_bp)
+
+    Source
+        [F1]  the definition of backend.truncated
+    """
+    for b in range(G.shape[0]):
+        factor, source, target = scale[b], G[b], out[b]
+        for k in range(target.size):
+            target[k] = np.trunc(factor * source[k])  # [F1]
+
+
 @njit(**_options)
 def add_blocks(total, parts):
     r"""Add products of up to TOGETHER blocks of rows to a sum.

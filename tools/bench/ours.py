@@ -8,6 +8,7 @@ from math import prod
 
 import numpy as np
 from minidp import nn
+from minidp.arithmetic import EXACT, ORDINARY
 from minidp.backend import Backend, synchronise
 from minidp.data import LabelledExamples
 from minidp.errors import DeviceUnavailableError
@@ -18,7 +19,7 @@ from minidp.train.trainer import MAX_BATCH, cache_examples
 
 from .workloads import CLIP_NORM, LEARNING_RATE, NOISE_MULTIPLIER, data
 
-STRATEGIES = ("auto", "factored", "explicit")
+STRATEGIES = ("auto", "factored", "explicit", "exact")
 FLOORS = ("floor", "copy")
 
 
@@ -47,12 +48,16 @@ def network_of(workload, rng):
 
 
 def make_step(workload, strategy, backend):
-    """One whole private step: the Poisson lot is drawn, clipped, summed, noised, and the parameters move."""
+    """One whole private step: the Poisson lot is drawn, clipped, summed, noised, and the parameters move.
+
+    strategy: of the gradients, or "exact" for exact arithmetic.
+    """
     streams = Streams()
     examples = LabelledExamples(*map(backend.asarray, data(workload)))
     network = network_of(workload, streams.init).to(backend)
     groups = flat_group if workload.flat else per_layer_groups
-    sanitizer = Sanitizer(groups(network.params, CLIP_NORM, NOISE_MULTIPLIER), strategy)
+    how = ("auto", EXACT) if strategy == EXACT else (strategy, ORDINARY)
+    sanitizer = Sanitizer(groups(network.params, CLIP_NORM, NOISE_MULTIPLIER), *how)
     plan = Plan(PoissonSampler(workload.lot / workload.examples), sanitizer, 10**9, workload.lot)
     trainer = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(LEARNING_RATE), plan)
     steps = iter(range(10**9))

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...backend import add_products, row_norms, to_host
+from ...backend import add_products, row_norms, to_host, truncated
 from ...grads import Explicit, Outer, OuterSum
 from ...host import kernels
 from ...host.memory import RUN
@@ -249,3 +249,9 @@ def compiled_sums_of_whole_numbers(bench):
     G[1] = np.nan
     kernels.add_whole(total, scale, G)
     return worst(total, expected)
+
+
+@measures("host.kernels.truncate", "F1", method="Python's integers", tolerance=0.0)
+def compiled_truncation(bench):
+    G, scale = np.rint(bench.rng.uniform(-1, 1, (5, 300)) * 2**20), bench.rng.uniform(0, 2**-4, 5)
+    return worst(truncated(G, scale), [[math.trunc(s * v) for v in row] for s, row in zip(scale, G)])
