@@ -10,6 +10,7 @@ import pytest
 from common import views
 from minidp.data import load_cifar10
 from minidp.run import load_model
+from minidp.run.verify import verify
 
 from tests.support.scripts import command, environment
 
@@ -82,12 +83,13 @@ def test_pretrained_convolutions_stay_as_they_are_and_dense_layers_train(pretrai
 
 @pytest.mark.parametrize("flags", [("--train-layers", "softmax"), ("--train-layers", "top", "--clipping", "flat"),
                                    ("--fresh-augmentation", "--train-layers", "softmax", "--multiplicity", 4),
-                                   ("--views", 0)])
+                                   ("--views", 0), ("--watch-norms", "--arithmetic", "exact", "--clipping", "flat")])
 def test_other_choices_train_what_they_say(flags, train):
     out, result = train("train", *flags)
     assert len(result["settings"]["clip_groups"]) == (1 if {"softmax", "flat"} & set(flags) else 3)
     statement = (out / "privacy.md").read_text()
     assert ("views of it, clipped as one" in statement) == ("--multiplicity" in flags)
+    assert result["arithmetic"] in flags or result["arithmetic"] == "ordinary" and not verify(out).failed
 
 
 def test_standardised_features_leave_the_function_as_it_was(pretrained, folders):

@@ -1,0 +1,125 @@
+"""Runs in exact arithmetic on disk: what their files say, and that verify computes all of it again."""
+import json
+import shutil
+from dataclasses import replace
+from hashlib import sha256
+
+import numpy as np
+import pytest
+
+import minidp
+from minidp.__main__ import main
+from minidp.errors import CheckpointError
+from minidp.mechanism import Stages
+from minidp.privacy import Composed, Gaussian, JointGaussian, Ledger, PoissonSampled, total_variation
+from minidp.privacy.catalogue import all_bounds
+from minidp.run import RunFolder
+from minidp.run.statement import render
+from minidp.run.verify import verify
+from tests.support.running import LOT, SIZE, STEPS, make_run, train
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exact") / "run"
+    train(folder, arithmetic="exact", clip_norm=3.0)
+    return folder
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    """A copy that a test may spoil."""
+    return shutil.copytree(finished, tmp_path / "run")
+
+
+def result_of(run):
+    return json.loads((run / "result.json").read_text())
+
+
+def seal(run, result):
+    """Write the result and what follows from it, as somebody would who knows the program."""
+    (run / "privacy.md").write_text(statement := render(result))
+    (run / "result.json").write_text(json.dumps({**result, "statement_sha256": sha256(statement.encode()).hexdigest()}))
+    RunFolder(run).seal(private=True)
+
+
+def test_the_result_names_the_arithmetic_and_what_it_costs(finished):
+    result = result_of(finished)
+    assert not verify(finished).failed
+    assert [(group["grid"], group["sensitivity_factor"], group["coordinates"]) for group in result["settings"]["clip_groups"]] == [
+        (3 * 2.0**-32, 1, 25), (3 * 2.0**-32, 1, 18)]
+    variation, epsilon = total_variation(Ledger.load(finished / "ledger.json")), result["epsilon"]["moments"]["upper"]
+    assert (result["arithmetic"], result["generator"]) == ("exact", "chacha20")
+    assert 0 < result["delta_added"] <= 1e-9
+    assert result["delta_added"] == pytest.approx((1 + np.exp(epsilon)) * variation, rel=1e-9)
+    plain = Ledger()
+    plain.append(Gaussian(5.0))
+    plain.append(PoissonSampled(LOT / SIZE, JointGaussian((4.0, 4.0))), STEPS)
+    for name, (bound, _, _) in all_bounds(plain, list(result["epsilon"]), delta=1e-5).items():
+        assert bound.upper <= result["epsilon"][name]["upper"] <= bound.upper * (1 + 1e-6), name
+
+
+def test_statements_say_what_holds_in_each_arithmetic(finished, tmp_path):
+    exact = (finished / "privacy.md").read_text()
+    ordinary = train(tmp_path / "run")
+    assert (ordinary["arithmetic"], ordinary["delta_added"]) == ("ordinary", 0.0)
+    ordinary = (tmp_path / "run" / "privacy.md").read_text()
+    only = {exact: ("The guarantee holds for the released bits.", "IEEE 754", "C 2^-32", "3 = 1 C; in multiples of C 2^-32",
+                    "**Released in ordinary arithmetic, before the first step: mean.**"),
+            ordinary: ("attacks on the released sums find nothing; it is not a proof", "can flip a ReLU", "Nothing is added to delta",
+                       "the sensitivity counts as 1.000")}
+    for text, other in ((exact, ordinary), (ordinary, exact)):
+        assert all(sentence in text and sentence not in other for sentence in only[text])
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+@pytest.mark.parametrize("sigma", [4.0, Stages(6.0, 3.0, 2, 8)])
+def test_a_killed_run_goes_on_in_its_own_arithmetic_alone(tmp_path, seed, sigma):
+    def kill(run):
+        if run.ledger.count_of("step") > 5:
+            raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError, match="killed"):
+        train(tmp_path, seed, arithmetic="exact", sigma=sigma, steps=20, stop=kill)
+    with pytest.raises(CheckpointError, match="arithmetic was 'exact' and is 'ordinary'"):
+        make_run(tmp_path, seed, sigma=sigma, steps=20)
+    result = train(tmp_path, seed, arithmetic="exact", sigma=sigma, steps=20)
+    assert (result["steps"], result["steps_charged"]) == (20 if seed else 15, 20)
+    assert not verify(tmp_path).failed
+
+
+@pytest.mark.parametrize("change, question", [
+    (lambda r: r.update(arithmetic="ordinary"), "Is every release in the ledger"),
+    (lambda r: r.update(delta_added=r["delta_added"] / 2), "Does what the arithmetic adds to delta come out again?"),
+    (lambda r: r["settings"]["clip_groups"][0].update(coordinates=24), "Is every release in the ledger"),
+    (lambda r: r["settings"]["clip_groups"][1].update(grid=1e-9), "Do q, the groups' noise")])
+def test_a_result_of_another_arithmetic_is_noticed(run, change, question):
+    change(result := result_of(run))
+    seal(run, result)
+    assert any(question in finding.question for finding in verify(run).failed)
+
+
+@pytest.mark.parametrize("factor, noticed", [(1 + 1e-13, False), (1 - 1e-11, True)])
+def test_a_distance_may_differ_by_the_rounding_of_another_processor(run, factor, noticed):
+    before, result = Ledger.load(run / "ledger.json"), result_of(run)
+    after = Ledger(before.relation)
+    for event, count, purpose in before.entries():
+        if isinstance(event, Composed):
+            sampled, distance = event.events
+            event = Composed((sampled, replace(distance, tau=distance.tau * factor)))
+        after.append(event, count, purpose)
+    after.save(run / "ledger.json")
+    seal(run, {**result, "ledger_sha256": after.sha256()})
+    assert before != after and bool(verify(run).failed) is noticed
+
+
+def test_fit_estimators_and_the_command_train_in_exact_arithmetic(rng, tmp_path, capsys):
+    x = rng.normal(size=(400, 3))
+    y, settings = x[:, 0] > 0, dict(epsilon=1.0, arithmetic="exact", quiet=True)
+    np.savez(tmp_path / "data.npz", x_train=x, y_train=y)
+    flags = ("--target-epsilon", "1", "--arithmetic", "exact", "--quiet", "--out", str(tmp_path / "run"))
+    assert main(["train", str(tmp_path / "data.npz"), *flags]) == 0
+    for result in (minidp.fit(x, y, **settings).result, minidp.PrivateClassifier(**settings).fit(x, y).fitted_.result,
+                   result_of(tmp_path / "run")):
+        assert result["arithmetic"] == "exact" and 0 < result["delta_added"] < 1e-9
+    assert main(["verify", str(tmp_path / "run")]) == 0
