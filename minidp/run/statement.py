@@ -95,7 +95,7 @@ def _arithmetic(result):
         charged = (f"; what their rounding may add is charged: the sensitivity counts as {upper_text(factor, 6)} times that of "
                    "real numbers" if factor > 1 else "")
         return ["## Arithmetic: ordinary",
-                f"Sums over a lot are kept in float64, and in float32 within products of a few rows{charged}. Noise is drawn in "
+                f"Sums over a lot are kept in float64, and in float32 within short products{charged}. Noise is drawn in "
                 f"float64 by {drawn} and rounded, together with the sum, to a public grid. Nothing is added to delta. Known "
                 "floating-point attacks on the released sums find nothing; it is not a proof."]
     others = [setup["name"] for setup in result["settings"]["setup"] if "TotalVariation" not in str(setup["event"])]
