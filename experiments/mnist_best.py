@@ -25,12 +25,10 @@ import numpy as np
 from tqdm import tqdm
 
 from minidp import nn
-from minidp.arithmetic import ORDINARY
-from minidp.backend import to_host
+from minidp.arithmetic import EXACT, ORDINARY
+from minidp.backend import Backend, to_host
 from minidp.errors import ParameterError, UnsupportedEventError
-from minidp.grads import Explicit
-from minidp.mechanism import Sanitizer, flat_group, mean_sanitizer
-from minidp.mechanism.centring import MEAN
+from minidp.mechanism import Sanitizer, flat_group, mean_sanitizer, noisy_mean
 from minidp.privacy import RenyiAccountant, poisson_stopped_epsilon
 from minidp.run import Run
 from minidp.run.record import ACCOUNTANTS
@@ -46,7 +44,7 @@ TRIED = 60  # settings compared, at most, with each other, all with seed 0 and o
 SIDE, CHANNELS, GROUPS = 24, 81, 27  # pixels in the middle that are transformed; digits fill 20 of them
 FEATURES, KERNEL_WIDTH, NORM = 2048, 47.0, 54.0  # cosines, width in units of what they are taken of, norm of all
 SMOKE_SIZES, SMOKE_LOT, SMOKE_EPOCHS = (600, 300), 100, 2
-LAYOUT = 1  # of a feature file; one more where features are computed otherwise
+LAYOUT = 2  # of a feature file; one more where features are computed otherwise
 ROWS = 1000  # images' features at a time
 
 
@@ -117,7 +115,11 @@ def load(config):
 
 
 def fixed_features(images, backend, quiet, arithmetic=ORDINARY):
-    """(N, FEATURES) float16, on the host, of uint8 images; kept in the cache for the next run."""
+    """(N, FEATURES) float16, on the host, of uint8 images; kept in the cache for the next run.
+
+    exact: computed on the host, whose transforms take one image after another, so that each one's bits are its own.
+    """
+    backend = Backend.numpy() if arithmetic == EXACT else backend
     cut = (images.shape[1] - SIDE) // 2
     images = np.ascontiguousarray(images[:, cut : cut + SIDE, cut : cut + SIDE])
     facts = repr((NAME, LAYOUT, FEATURES, KERNEL_WIDTH, NORM, images.shape, backend.name, arithmetic))
@@ -134,14 +136,6 @@ def fixed_features(images, backend, quiet, arithmetic=ORDINARY):
         return found
 
     return kept_features(feature_path(facts.encode(), images), (images.shape[0], FEATURES), compute)[0]
-
-
-def noisy_mean(sanitizer, features, rng, size):
-    """(D,) the features' mean, with noise; `size` is the public number of examples."""
-    raw_sum = None
-    for start in range(0, features.shape[0], ROWS):
-        raw_sum = sanitizer.add_clipped({MEAN: Explicit(features[start : start + ROWS])}, raw_sum)
-    return sanitizer.release(raw_sum, rng)[MEAN] / size
 
 
 def cost_of_choosing(run, before):
@@ -163,12 +157,13 @@ def run(config):
     if ready is None:
         return None, "finished"
     config, folder, backend, streams, dataset = ready
-    size, mean = dataset.nominal_size, mean_sanitizer(config.mean_sigma, math.inf if config.baseline else NORM)
+    size = dataset.nominal_size
+    mean = mean_sanitizer(config.mean_sigma, math.inf if config.baseline else NORM, config.arithmetic, FEATURES)
     dense = nn.Dense(FEATURES, dataset.classes, rng=streams.init, init=nn.init.constant(0.0), name="dense")
     body = nn.Sequential([dense], (FEATURES,)).to(backend)
     bound = math.inf if config.baseline else config.setting(4, config.clip_norm)
     sampler = make_sampler(config, size)
-    before = [mean.event(sampler.relation)] if config.centre else []
+    before = [mean.charge(mean.event(sampler.relation))] if config.centre else []
     sanitizer = Sanitizer(flat_group(body.params, bound, config.sigma), config.gradients, config.arithmetic)
     plan, budget = plan_and_budget(config, sampler, sanitizer, size, BASELINE_EPOCHS, before)
     public = ["scattering, normalisation within each image, random cosines: fixed"]
@@ -185,7 +180,8 @@ def run(config):
     if config.centre:
         (group,) = mean.groups
         what = f"mean of the features, clipped to norm {group.clip_norm:g}: noise std {group.noise_std:g} on the sum"
-        released = run.release_first("mean", *before, what, lambda: noisy_mean(mean, features, streams.noise("mean"), size))
+        released = run.release_first("mean", *before, what, lambda: backend.asarray(
+            noisy_mean(features, mean, size, streams.noise("mean")), dtype="float32"))
         features -= released
         tested -= released
         layers.insert(0, nn.Standardise(released, backend.xp.ones(1, dtype="float32"), name="centre"))

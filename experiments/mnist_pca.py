@@ -114,9 +114,10 @@ def run(config, name=NAME, make_body=make_body, make_sanitizer=make_sanitizer, a
     size, images = dataset.nominal_size, to_float(dataset.x_train)
     sampler, pixels = make_sampler(config, size), images.shape[1]
     body = make_body(config, pixels, dataset.classes, streams.init)
-    pca = PrivatePCA(config.pca_dim, config.pca_sigma) if config.projection == "pca" else None
+    pca = PrivatePCA(config.pca_dim, config.pca_sigma, config.arithmetic) if config.projection == "pca" else None
+    before = [pca.charge(sampler.relation, pixels)] if pca else []
     plan, budget = plan_and_budget(config, sampler, make_sanitizer(config, body, config.clip_norm), size, BASELINE_EPOCHS,
-                                   [pca.event(sampler.relation)] if pca else [])
+                                   before)
     run = Run(folder, body.to(backend), nn.SoftmaxCrossEntropy(), make_optimizer(config, size), plan, budget, streams,
               **facts(name, config, dataset))
     head = []
@@ -124,7 +125,7 @@ def run(config, name=NAME, make_body=make_body, make_sanitizer=make_sanitizer, a
         tell(config, f"DP-PCA of {size:,} images")
         what = (f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std {config.pca_sigma:g} on "
                 f"the second moments, whose sensitivity is {pca.sensitivity(sampler.relation):.4g}")
-        head = [nn.Project(run.release_first("pca", pca.event(sampler.relation), what,
+        head = [nn.Project(run.release_first("pca", *before, what,
                                              lambda: pca.release(pca.raw_second_moments(images), streams.noise("pca"))))]
     elif config.projection == "random":
         head = [nn.Project(random_projection(pixels, config.pca_dim, streams.init))]

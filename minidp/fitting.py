@@ -117,7 +117,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     body = _network(network, inputs.shape[1:], 1 if labels is None else len(labels), hidden, streams.init)
     given: dict[str, Any] = {"lot_size": lot_size, "steps": steps, "clip_norm": clip_norm, "learning_rate": learning_rate}
     given = {name: value for name, value in given.items() if value is not None}
-    head = Head(scale, bounds, inputs.shape[1:], network is None, labels is not None)
+    head = Head(scale, bounds, inputs.shape[1:], network is None, labels is not None, arithmetic)
     choice = choose(size, epsilon, delta, sum(array.size for array in body.params.values()), row_norm=head.row_norm,
                     task="regression" if labels is None else "classification", hidden=len(body.params) > 2)
     choice = replace(choice, **given)

@@ -21,9 +21,9 @@ ROWS = 1024  # at a time
 
 def mean_sanitizer(noise_multiplier: float, row_norm: float = 1.0, arithmetic: str = ORDINARY,
                    coordinates: int | None = None) -> Sanitizer:
-    """What `noisy_mean` releases with: rows are clipped to the norm `row_norm`. What to charge is `charge` of its `event`.
+    """What `noisy_mean` releases with: rows are clipped to the norm `row_norm`. To charge: its `charge` of its `event`.
 
-    coordinates: D, for which exact arithmetic charges.
+    coordinates: D, each of which exact arithmetic charges for.
     """
     return Sanitizer([ClipGroup("all", [MEAN], row_norm, noise_multiplier, coordinates)], arithmetic=arithmetic)
 

@@ -45,7 +45,7 @@ def integer_grid(noise_std: float, quantum: float) -> float:
 def add_noise(raw: NDArray, noise_std: float, draws: Draws, arithmetic: str, quantum: float) -> NDArray:
     """raw (float64, on the host, used up) plus noise; `charged` says at what cost.
 
-    exact: integer noise. raw is multiples of `quantum`; beyond 2^52 units it is cut off, which moves neighbours no further apart.
+    exact: integer noise. raw holds multiples of `quantum`; holding them to 2^52 units moves no neighbours apart.
     """
     if arithmetic == ORDINARY:
         return add_gaussian(raw, noise_std, draws)
@@ -54,9 +54,9 @@ def add_noise(raw: NDArray, noise_std: float, draws: Draws, arithmetic: str, qua
 
 
 def charged(event: Event, numbers: int, arithmetic: str, quantum: float, *noise_stds: float) -> Event:
-    """What `numbers` released by `add_noise` are charged: the event, in exact arithmetic beside how far the law of the noise is.
+    """What `numbers` released by `add_noise` cost: the event, in exact arithmetic beside its noise's distance.
 
-    Raises ParameterError where noise_std is above 2^42 quanta.
+    Raises ParameterError in exact arithmetic where noise_std is above 2^42 quanta.
     """
     if arithmetic == ORDINARY or not all(noise_stds):
         return event

@@ -83,7 +83,7 @@ class PrivatePCA:
         return Gaussian(self.noise_multiplier / self.sensitivity(relation))  # [S2]
 
     def charge(self, relation: NeighbouringRelation, inputs: int) -> Event:
-        """What is charged for rows of `inputs` numbers: the event, in exact arithmetic beside the noise's distance from it."""
+        """What is charged for rows of `inputs` numbers: the event, in exact arithmetic beside its noise's distance."""
         return charged(self.event(relation), inputs * (inputs + 1) // 2, self.arithmetic, QUANTUM, *self._noise_stds)
 
     @property
@@ -110,8 +110,8 @@ class PrivatePCA:
     def release(self, raw: NDArray, draws: Draws) -> NDArray[np.float32]:
         """The projection (D, dimensions), from noisy second moments."""
         released = np.empty_like(raw)
-        for above, std in zip((np.diag_indices(len(raw)), np.triu_indices(len(raw), 1)), self._noise_stds):
-            released[above] = released[above[::-1]] = add_noise(raw[above], std, draws, self.arithmetic, QUANTUM)  # [F3]
+        for at, std in zip((np.diag_indices(len(raw)), np.triu_indices(len(raw), 1)), self._noise_stds):
+            released[at] = released[at[::-1]] = add_noise(raw[at], std, draws, self.arithmetic, QUANTUM)  # [F3]
         return principal_directions(released, self.dimensions)
 
     def fit(self, x: NDArray, budget: Filter, draws: Draws) -> NDArray[np.float32]:

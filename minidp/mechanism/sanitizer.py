@@ -148,7 +148,7 @@ class Sanitizer:
         return TotalVariation(max(total_variation(group.noise_multiplier * UNITS) for group in noisy), sum(counts))
 
     def charge(self, event: Event, releases: int = 1) -> Event:
-        """What is charged for releases of which `event`, sampled or not, is said: beside it the distance of their noise's laws."""
+        """What is charged for releases that are `event`, sampled or not; in exact arithmetic the noise's distance too."""
         variation = self.variation()
         return event if variation is None else Composed((event, replace(variation, count=variation.count * releases)))
 

@@ -39,8 +39,8 @@ class PrivateScaling:
         [S2]  of the moments: sqrt(2 D), and sqrt(4 D) if one is replaced
 
     Event
-        [S3]  each release Gaussian(sigma), all rows used (q = 1); the second may depend on the first. In exact arithmetic
-              the noise's law is off by a distance that `charges` adds
+        [S3]  each release Gaussian(sigma), all rows used (q = 1); the second may depend on the first. In exact
+              arithmetic the noise's law is off by a distance that `charges` adds
 
     Source
         [F1]  in the manner of Karwa and Vadhan 2018, arXiv:1711.03908, section 3: a noisy histogram of magnitudes
@@ -65,10 +65,10 @@ class PrivateScaling:
         return Gaussian(self.noise_multiplier)  # [S3]
 
     def charges(self, relation: NeighbouringRelation, features: int) -> list[Event]:
-        """What is charged for the limits and for the moments: the event, in exact arithmetic beside the noise's distance from it."""
+        """What is charged for limits and for moments: the event, in exact arithmetic beside its noise's distance."""
+        releases = (HIGHEST - LOWEST + 1, self.count_sensitivity), (2, self.moment_sensitivity)
         return [charged(self.event(), numbers * features, self.arithmetic, QUANTUM,
-                        self._noise_std(sensitivity(relation, features)))
-                for numbers, sensitivity in ((HIGHEST - LOWEST + 1, self.count_sensitivity), (2, self.moment_sensitivity))]
+                        self._noise_std(sensitivity(relation, features))) for numbers, sensitivity in releases]
 
     def count_sensitivity(self, relation: NeighbouringRelation, features: int) -> float:
         """L2 sensitivity of the counts."""

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from features.random_features import RandomFeatures
+from features.random_features import RandomFeatures, cosines
 
 from minidp.backend import to_host
 from minidp.errors import DtypeError, ParameterError, ShapeError
@@ -17,6 +17,13 @@ def test_equals_the_definition(dtype, rtol, atol, backend, rng):
     got = features(backend.asarray(x, dtype=dtype))
     np.testing.assert_allclose(to_host(got), math.sqrt(2 / 5) * np.cos(x @ w + p), rtol=rtol, atol=atol)
     assert got.dtype == dtype
+
+
+def test_cosines_are_close_whatever_the_angle(rng):
+    for scale in (1, 100, 1e6):
+        x = rng.uniform(-scale, scale, 10_000)
+        assert np.abs(cosines(x) - np.cos(x)).max() <= 2.0**-51 * (1 + scale)
+        assert np.abs(cosines(x.astype("float32")) - np.cos(x.astype("float32").astype(float))).max() <= 2.0**-24
 
 
 def test_exact_features_of_an_example_are_its_own(rng):

@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from features.scattering import Scattering
+from features.scattering import CHUNK, Scattering
 
 from minidp.backend import to_host
 from minidp.errors import DtypeError, ParameterError, ShapeError
@@ -93,3 +93,11 @@ def test_wrong_settings_and_images_are_refused():
         Scattering(28)(np.zeros((2, 28, 28, 1), np.float32))
     with pytest.raises(DtypeError, match="scattering"):
         Scattering(28)(np.zeros((2, 28, 28), np.uint8))
+
+
+@pytest.mark.parametrize("size, pad, scales", [(24, 0, 2), (22, 0, 1), (28, 3, 1)])
+def test_features_of_an_image_have_their_own_bits_on_the_host(size, pad, scales, rng):
+    scattering, x = Scattering(size, pad=pad, scales=scales, angles=4), rng.random((101, size, size)).astype("float32")
+    whole, order = scattering(x), rng.permutation(101)
+    for rows in (order[:1], order[:2], order[:CHUNK + 1], order):
+        assert scattering(x[rows]).tobytes() == whole[rows].tobytes()

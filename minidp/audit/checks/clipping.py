@@ -80,8 +80,8 @@ def grids_are_fine_powers_of_two(bench):
     return wrong
 
 
-@measures("mechanism.noise.integer_grid", "F1", method="a power of two, whole in the quantum, 2^-33 to 2^-32 of noise below 2^32 quanta",
-          tolerance=0.0)
+@measures("mechanism.noise.integer_grid", "F1", tolerance=0.0,
+          method="a power of two, whole in the quantum, 2^-33 to 2^-32 of noise below 2^32 quanta")
 def grids_of_integers_divide_the_quantum(bench):
     wrong = 0
     for quantum in (1.0, 2.0**-32):
