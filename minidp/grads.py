@@ -1,13 +1,12 @@
 """Per-example gradients in three representations. Explicit and ghost clipping are the same code on different ones.
 
 A layer says what the factors of its gradients are; the representation knows how to norm and sum them. So "explicit equals
-factored" is proved here, on three classes, and not in every layer. Letters: b example, i and o the two sides of an outer
-product, t position.
+factored" is proved here, on three classes, and not in every layer. Letters: b example, i, o sides of a product, t position.
 """
 import math
 
 from .arithmetic import cut, in_pairs, precision
-from .backend import (add_products, add_weighted, compiled, epsilon, explicit_fits, namespace_of, outer_products, row_norms,
+from .backend import (add_products, add_weighted, compiled, explicit_fits, namespace_of, outer_products, row_norms,
                       zero_rows_unless)
 from .errors import ShapeError
 from .host.memory import RUN
@@ -15,7 +14,8 @@ from .validate import one_of, same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
 CANCELLING = 64  # times the norm of a sum of outer products that their own norms may add up to; beyond, an example weighs less
-ROWS = 512  # of such a sum in one product: what `mechanism.rounding` charges counts on it
+ROWS = 512  # of such a sum in one product, at least: what `mechanism.rounding` charges counts on it
+HUGE, LARGE = 2.0**400, 2.0**60  # norms of factors above which a gradient counts as not finite; LARGE in float32 products
 Key = tuple[str, str]   # (layer, parameter)
 
 
@@ -23,9 +23,8 @@ class PerExampleGrad:
     """The gradients g_b of one parameter, one for each of the `n_examples` examples of a batch.
 
     `shape` is the parameter's shape. Subclasses give sq_norms and sq_norms_upper, add_weighted_sum, materialise. Norms and
-    sums are float64 whatever the gradients are. Whatever the representation, an example with weight 0 contributes 0, also
-    if its gradient or a factor of it is not finite. ShapeError is raised where factors differ in examples or positions, or
-    have the wrong number of axes.
+    sums are float64 whatever the gradients are. An example with weight 0 contributes 0, also if its gradient or a factor of
+    it is not finite. ShapeError is raised where factors differ in examples or positions, or have the wrong number of axes.
     """
 
     n_examples: int
@@ -172,7 +171,8 @@ class Outer(PerExampleGrad):
         [P1]  Goodfellow 2015, arXiv:1510.01799, section 4: rescale one factor, then one matrix product
 
     Guarantees
-        Only `materialise` makes an array of size B x I x O.
+        Only `materialise` makes an array of size B x I x O. A product in float32 leaves out examples with |a_b| or |d_b| above
+        2^60, or w_b below 2^-120: rounded to a multiple of 2^-149, w_b or w_b a_bi may be twice as large.
     """
 
     def __init__(self, a, d):
@@ -180,16 +180,20 @@ class Outer(PerExampleGrad):
         self.a, self.d = a, d
         self.n_examples = a.shape[0]
         self.shape = (a.shape[1], d.shape[1])
-        self._lost = (sum(self.shape) + 32) * 2.0**-52
+        self._lost, self._norms = (sum(self.shape) + 32) * 2.0**-52, None
 
     def sq_norms(self):
-        """(B,) squared L2 norms."""
-        return (row_norms(self.a) * row_norms(self.d)) ** 2  # [N1]
+        """(B,) squared L2 norms, infinite where a factor is huge."""
+        a, d = self._norms = row_norms(self.a), row_norms(self.d)
+        return self.xp.where(self.xp.maximum(a, d) > HUGE, math.inf, (a * d) ** 2)  # [N1]
 
     def add_weighted_sum(self, total, w, rows=0):
         """total += sum_b w_b g_b, in place. rows: of one product in float32; 0 for float64."""
+        single = rows and self.a.dtype == self.d.dtype == self.xp.float32
+        if single:
+            longest = self.xp.maximum(*(self._norms or map(row_norms, (self.a, self.d))))
+            w = self.xp.where((longest <= LARGE) & (w >= LARGE**-2), w, 0)
         a, d = (zero_rows_unless(w != 0, factor) for factor in (self.a, self.d))
-        single = rows and a.dtype == d.dtype == self.xp.float32
         w = w[:, None].astype(self.xp.float32 if single else self.xp.float64)
         a, d = (w * a, d) if self.shape[0] <= self.shape[1] else (a, w * d)
         add_products(total, a, d, rows if single else 0)  # [P1]
@@ -246,7 +250,8 @@ class OuterSum(PerExampleGrad):
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up by the bound on what the sums lost."""
-        most = (row_norms(self.a) * row_norms(self.d)).sum(axis=1)
+        a, d = row_norms(self.a), row_norms(self.d)
+        most = self.xp.where((self.xp.maximum(a, d) > HUGE).any(axis=1), math.inf, (a * d).sum(axis=1))
         lost = (sum(self.shape) + 2 * (self.positions - 1).bit_length() + 32) * 2.0**-52
         return self.xp.maximum(self.sq_norms() + lost * most**2, (most / CANCELLING) ** 2)  # [N3]
 
@@ -255,9 +260,9 @@ class OuterSum(PerExampleGrad):
         a, d = (zero_rows_unless(w != 0, factor) for factor in (self.a, self.d))
         a, d = (w[:, None, None] * a, d) if self.shape[0] <= self.shape[1] else (a, w[:, None, None] * d)
         a, d = (factor.reshape((self.n_examples * self.positions, factor.shape[2])) for factor in (a, d))
-        part = self.zeros()
-        for at in range(0, a.shape[0], ROWS):
-            add_products(part, a[at : at + ROWS], d[at : at + ROWS], 0)  # [P1]
+        part, rows = self.zeros(), max(ROWS, math.isqrt(a.shape[0]))  # as many rows as blocks: a short chain of roundings
+        for at in range(0, a.shape[0], rows):
+            add_products(part, a[at : at + rows], d[at : at + rows], 0)  # [P1]
         total += part
 
     def materialise(self, out=None):
@@ -284,10 +289,7 @@ class OuterSum(PerExampleGrad):
 
 
 def gram_is_cheaper(positions, i, o):
-    """True if the Gram matrices of an OuterSum of T positions and shape (I, O) cost less than its gradients.
-
-    They take T^2 (I + O) multiplications per example at a quarter of the speed (measured), the gradients T I O.
-    """
+    """True if Gram matrices, T^2 (I + O) multiplications at a quarter of the speed (measured), cost less than T I O."""
     return 4 * positions * (i + o) < i * o
 
 

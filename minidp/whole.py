@@ -119,5 +119,6 @@ class WholeOuter(PerExampleGrad):
         A, D, D_sq = (zero_rows_unless(w != 0, array) for array in (self.A, self.D, self.D_sq))
         length = xp.sqrt(xp.where(D_sq > 0, D_sq, 1))
         t = truncated(D, HALF / length * less)  # [P1]
-        s = truncated(A, xp.ldexp(w * length, self.e) / HALF * less)  # [P1]
+        e = xp.minimum(self.e, 512)  # above, |g| is infinite, or A is 0 and not to meet infinity
+        s = truncated(A, xp.ldexp(w * length, e) / HALF * less)  # [P1]
         total += s.T @ t  # [P1]

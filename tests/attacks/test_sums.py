@@ -11,22 +11,25 @@ import pytest
 from minidp import nn
 from minidp.data import LabelledExamples
 from minidp.errors import ParameterError
-from minidp.grads import Explicit, Outer
+from minidp.grads import Explicit, Outer, OuterSum
+from minidp.host import threads
 from minidp.mechanism import Plan, PoissonSampler, PrivatePCA, Sanitizer, flat_group, per_layer_groups
-from minidp.mechanism.rounding import products
+from minidp.mechanism.rounding import DOUBLE, products
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 
 KEY = ("layer", "W")
 wide = pytest.mark.slow  # the same search on larger lots
+arithmetics = pytest.mark.parametrize("arithmetic", ["ordinary", "exact"])
 
 
-def clipped(grad, clip_norm, strategy="auto", keys=(KEY,), batches=1, lot=1):
-    """(the raw sum of one parameter's gradients, taken in `batches`; what is charged for it in units of C)."""
-    sanitizer, raw_sum, how = Sanitizer(flat_group(list(keys), clip_norm, 1.0), strategy), {}, products(lot, strategy)
+def clipped(grad, clip_norm, strategy="auto", batches=1, lot=1, arithmetic="ordinary", weight=None):
+    """(the raw sum of one parameter's gradients, taken in `batches`, in units of C; what is charged for it)."""
+    sanitizer, raw_sum = Sanitizer(flat_group([KEY], clip_norm, 1.0), strategy, arithmetic), {}
+    how = DOUBLE if sanitizer.exact else products(lot, strategy)
     for rows in np.array_split(np.arange(grad.n_examples), batches):
-        sanitizer.add_clipped({KEY: grad.rows(rows[0], rows[-1] + 1)}, raw_sum, products=how.for_lot(grad.n_examples))
-    return raw_sum[KEY], how.factor
+        sanitizer.add_clipped({KEY: grad.rows(rows[0], rows[-1] + 1)}, raw_sum, weight, how.for_lot(grad.n_examples))
+    return raw_sum[KEY] / (2.0**32 if sanitizer.exact else clip_norm), how.factor
 
 
 def aligned(n, value, extra, half_ulps):
@@ -39,9 +42,10 @@ def aligned(n, value, extra, half_ulps):
     return np.array([value] * large + [half_ulps * 2.0 ** (power - 24)] * (n - large), "float32")
 
 
+@arithmetics
 @pytest.mark.parametrize("strategy", ["explicit", "factored"])
 @pytest.mark.parametrize("n", [2, 60, 650, 2000, 8192, pytest.param(16_384, marks=wide)])
-def test_one_example_moves_the_sum_of_a_lot_by_at_most_what_is_charged(strategy, n):
+def test_one_example_moves_the_sum_of_a_lot_by_at_most_what_is_charged(strategy, n, arithmetic):
     """Lots of the expected size, so that products run in float32 as far as they ever do."""
     largest = 0.0
     for extra in (-1, 0, 1):
@@ -49,7 +53,7 @@ def test_one_example_moves_the_sum_of_a_lot_by_at_most_what_is_charged(strategy,
             for batches in (1, 1 + n // 128, 1 + n // 50):
                 v = aligned(n, 1 - 2**-10, extra, half_ulps)
                 (one, charged), (other, _) = (
-                    clipped(Outer(np.ones((len(d), 1), "float32"), d[:, None]), 1.0, strategy, batches=min(batches, len(d)), lot=n)
+                    clipped(Outer(np.ones((len(d), 1), "float32"), d[:, None]), 1.0, strategy, min(batches, len(d)), n, arithmetic)
                     for d in (v, v[1:]))
                 largest = max(largest, float(np.linalg.norm(one - other)) / charged)
     assert largest <= 1
@@ -98,9 +102,10 @@ def test_clip_norms_beyond_float32_are_refused():
 @pytest.mark.parametrize("a, d", [(1.8e19, 2.6e-23), (2.6e-23, 1.8e19), (3e38, 1e-40)])
 @pytest.mark.parametrize("strategy", ["explicit", "factored"])
 @pytest.mark.parametrize("dtype, power", [("float32", 1), ("float64", 1), ("float64", 7)])
-def test_a_factor_whose_squares_vanish_is_clipped(a, d, strategy, dtype, power):
+@arithmetics
+def test_a_factor_whose_squares_vanish_is_clipped(a, d, strategy, dtype, power, arithmetic):
     grad = Outer(np.full((1, 1), float(a) ** power, dtype), np.full((1, 100_000), float(d) ** power, dtype))
-    assert np.linalg.norm(clipped(grad, 0.01, strategy)[0]) <= 0.01
+    assert np.linalg.norm(clipped(grad, 0.01, strategy, arithmetic=arithmetic)[0]) <= 1
 
 
 @pytest.mark.parametrize("count", [2000, pytest.param(20_000, marks=wide)])
@@ -119,3 +124,69 @@ def test_second_moments_of_rows_have_sensitivity_one(dtype):
     moments = {m: pca.raw_second_moments(rows[:m]) for m in range(1000, 5000, 400)}
     without = {m: pca.raw_second_moments(rows[1:m]) for m in moments}
     assert max(np.linalg.norm(moments[m] - without[m]) for m in moments) <= 1
+
+
+def search_roundings(n, rounds=20, seed=0):
+    """The largest |S(D) - S(D')| / C found where the rounding of each clipped gradient is left to chance, and the charge."""
+    rng, largest = np.random.default_rng(seed), 0.0
+    for _ in range(rounds):
+        a, d = np.ones((n, 1), "float32"), rng.uniform(1, 2, (n, 1)).astype("float32")
+        (one, charged), (other, _) = (clipped(Outer(a[at:], d[at:]), 1.0, "factored", lot=n) for at in (0, 1))
+        largest = max(largest, float(np.linalg.norm(one - other)))
+    return largest, charged
+
+
+@pytest.mark.parametrize("n", [60, 600, 1100, 2200])
+def test_random_roundings_move_the_sum_by_at_most_what_is_charged(n):
+    largest, charged = search_roundings(n)
+    assert largest <= charged
+
+
+def numbers_of_every_size(rng, shape, dtype):
+    """Rows about a power of two that the dtype has, some with a number that is not finite or zero."""
+    least, most = (-149, 127) if dtype == "float32" else (-1074, 1023)
+    rows = (shape[0],) + (1,) * (len(shape) - 1)
+    x = np.ldexp(rng.uniform(0.3, 1, shape), rng.integers(least, most + 1, rows)).astype(dtype)
+    if rng.random() < 0.1:
+        x.flat[rng.integers(x.size)] = rng.choice([np.nan, np.inf, 0.0])
+    return x
+
+
+def search_sizes(arithmetic, strategy, dtype, rounds, seed=0):
+    """The largest norm of one clipped gradient, over what is charged, among gradients of factors of every size."""
+    rng, largest = np.random.default_rng(seed), 0.0
+    for _ in range(rounds):
+        t, i, o = rng.choice([1, 3]), rng.choice([1, 4, 60]), rng.choice([1, 4, 200])
+        a = numbers_of_every_size(rng, (1, t, i), dtype)
+        d = numbers_of_every_size(rng, (1, t, o), dtype)
+        sizes = (np.linalg.norm(f.astype("longdouble")) for f in (a, d))
+        norm = float(np.prod(np.array([*sizes])) * rng.uniform(0.3, 1))  # about where the weight begins to fall
+        clip_norm = norm if rng.random() < 0.5 and 1e-12 < norm < 1e12 else 10.0 ** rng.integers(-12, 13)
+        grad = OuterSum(a, d) if t > 1 or rng.random() < 0.3 else Outer(a[:, 0], d[:, 0])
+        weight = None if rng.random() < 0.5 else rng.choice([0, 0.7, 1, 1.5, np.nan], 1)
+        got, charged = clipped(grad, clip_norm, strategy, lot=100, arithmetic=arithmetic, weight=weight)
+        assert np.isfinite(got).all()
+        largest = max(largest, float(np.linalg.norm(got)) / charged)
+    return largest
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+@arithmetics
+@pytest.mark.parametrize("strategy", ["explicit", "factored"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_no_gradient_of_any_size_contributes_more_than_its_clip_norm(arithmetic, strategy, dtype):
+    assert 0.9 < search_sizes(arithmetic, strategy, dtype, 400) <= 1
+
+
+@pytest.mark.parametrize("a, d, cls", [(2.0**75, 0.099 * 2**74, Outer), (2.0**-149, 2.0**127, Outer), (1e-163, 1e152, OuterSum),
+                                       (0.0, 1e307, Outer)])
+@arithmetics
+def test_what_vanishes_below_the_least_number_does_not_raise_a_norm(a, d, cls, arithmetic):
+    """A weight, or its product with a factor, is rounded to twice its size; squares of one factor vanish; 0 times 2^1024."""
+    dtype, shape = "float64" if a < 1e-99 or not a else "float32", (1,) if cls is Outer else (1, 1)
+    factors = np.full((*shape, 4), a, dtype), np.full((*shape, 100), d, dtype)
+    norm = 20 * a * d
+    for clip_norm in (1.0, 1e-12, 0.51 * norm):
+        if 1e-12 <= clip_norm <= 1e12:
+            got, charged = clipped(cls(*factors), clip_norm, "factored", arithmetic=arithmetic)
+            assert np.linalg.norm(got) <= charged
