@@ -114,7 +114,7 @@ def truncate(G, scale, out):
             target[k] = np.trunc(factor * source[k])  # [F1]
 
 
-@njit(**_options)
+@njit(cache=True, nogil=True, error_model="numpy")  # four in pairs, as they stand: what `mechanism.rounding` charges counts on it
 def add_blocks(total, parts):
     r"""Add products of up to TOGETHER blocks of rows to a sum.
 

@@ -177,6 +177,9 @@ def compiled_blocks_of_products(bench):
         expected = total + a.astype(float).T @ d.astype(float)
         add_products(total, a, d, 32)
         largest = max(largest, worst(total, expected))
+        total = bench.asarray(np.zeros((i, o)))
+        Outer(bench.asarray(a), bench.asarray(d)).add_weighted_sum(total, bench.asarray(np.ones(b)), 2)
+        largest = max(largest, worst(total, a.astype(float).T @ d))
     return largest
 
 
