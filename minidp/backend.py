@@ -4,6 +4,7 @@ Layers keep no backend: they take `xp = namespace_of(x)` from their input. All t
 spell alike is a named function here, so that a faster kernel has one place to go to.
 """
 import math
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -70,7 +71,10 @@ class Backend:
 
     @classmethod
     def cupy(cls, device=0):
-        """CUDA device number `device`. Raises DeviceUnavailableError where CuPy or the GPU cannot be used."""
+        """CUDA device number `device`. Raises DeviceUnavailableError where CuPy or the GPU cannot be used, or rounds too much."""
+        if os.environ.get("CUPY_TF32", "0") != "0":
+            raise DeviceUnavailableError("device gpu: CUPY_TF32 is set, and products rounded to 10 bits are not in what is charged; "
+                                         "unset it")
         try:
             import cupy
         except Exception as error:  # a broken CUDA install raises more than ImportError

@@ -4,8 +4,9 @@ BLAS splits each matrix product by itself: its threads wait for each other after
 on one core. Here shards of a lot run side by side instead, each with a BLAS of one thread.
 
 MINIDP_THREADS=N in the environment sets the number of shards; 1 leaves the cores to BLAS. Default: the BLAS thread count
-(OPENBLAS_NUM_THREADS) if it is at most MAX_THREADS; otherwise 1, because BLAS then parallelises better itself. Sums over
-shards round differently from sums over the whole lot: a seeded run repeats bit for bit with the same number of threads.
+(OPENBLAS_NUM_THREADS) if it is at most MAX_THREADS; otherwise 1, because BLAS then parallelises better itself. In ordinary
+arithmetic sums over shards round differently from sums over the whole lot: a seeded run repeats bit for bit with the same
+number of threads. In exact arithmetic it does with any.
 """
 import os
 import threading
