@@ -110,7 +110,7 @@ def test_arrays_move_between_backends_with_their_values(backend, rng):
 
 def test_auto_materialises_on_a_gpu_that_has_the_room():
     cupy = fake_cupy(free=4000)
-    assert explicit_budget(cupy) == 1000 and explicit_budget(np) == memory.EXPLICIT_BYTES
+    assert explicit_budget(cupy) == 500 and explicit_budget(np) == memory.EXPLICIT_BYTES
     assert batch_budget(cupy) == float("inf") and batch_budget(np) == memory.BATCH_BYTES
-    assert explicit_fits(cupy, 1000) and not explicit_fits(cupy, 1001)
+    assert explicit_fits(cupy, 500) and not explicit_fits(cupy, 501)
     assert not explicit_fits(np, 1) and not explicit_fits(guarded_xp, 1)
