@@ -86,7 +86,7 @@ def _train(args):
     result, path = model.result, str(folder / MODEL)
     path = f"./{path}" if path.startswith("-") else path
     record = {"model": str(folder / MODEL), "quote": row_to_quote(result), "epsilon": model.epsilon.to_json(),
-              **{key: result[key] for key in ("delta", "group", "steps", "test_accuracy", "test_r2", "reproducible")}}
+              **{key: result[key] for key in ("delta", "group", "steps", "arithmetic", "test_accuracy", "test_r2", "reproducible")}}
     show(args, record, [quote_line(result), f"open:  {folder / CURVES} (statement: {folder / STATEMENT})",
                         f"next:  minidp predict {quote(path)} x.npy --out y.csv"])
 

@@ -102,4 +102,4 @@ def _close_in(spent, target, enough, too_little):
         value = spent(x)
         enough, too_little = ((x, value), too_little) if value <= target else (enough, (x, value))
     raise NumericalBoundError(f"epsilon jumps over {target:g}: {enough[1]:g} is the nearest below; "
-                              f"take another accountant")
+                              f"take another accountant, another target or a larger delta")

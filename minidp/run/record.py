@@ -167,7 +167,7 @@ def summary(result, path):
         yield f"seed {result['seed']}: reproducible, and not to be released"
     threads_, kernels = (result["versions"][name] for name in ("threads", "openblas_kernels"))
     yield (f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms a step "
-           f"(threads: {threads_}; OpenBLAS kernels: {kernels})")
+           f"({result['arithmetic']} arithmetic; threads: {threads_}; OpenBLAS kernels: {kernels})")
 
     yield quote_line(result)
     yield f"read:  {path / STATEMENT} (picture: {path / CURVES}; {MANIFEST} seals all files)"

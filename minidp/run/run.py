@@ -230,7 +230,7 @@ class Run:
             result = records.make_result(self, record, last, (about() if callable(about) else about) or {}, seconds)
             self.folder.charge(self.ledger)
             save_model(path / folders.MODEL, model,
-                       {**self.model.about, **{key: result[key] for key in ("experiment", "dataset", "steps")}},
+                       {**self.model.about, **{key: result[key] for key in ("experiment", "dataset", "steps", "arithmetic")}},
                        self.model.classes, self.model.target_bounds, result["ledger_sha256"])
         history = [row for row in history if row["step"] < record.progress.step] + [last]
         seen.write_metrics(path / folders.METRICS, history)

@@ -89,22 +89,25 @@ def _epsilon(result):
 
 def _arithmetic(result):
     """What the guarantee says of the bits that leave the process, and what it rests on there."""
+    if all(bound["upper"] in (None, "inf") for bound in result["epsilon"].values()):
+        return []  # nothing is guaranteed
     groups, drawn = result["settings"]["clip_groups"], "the cipher ChaCha (20 rounds)"
+    added = upper_text(result["delta_added"], 3) if result["delta_added"] else "Nothing"
     if result["arithmetic"] != EXACT:
         factor = max(group["sensitivity_factor"] for group in groups)
         charged = (f"; what their rounding may add is charged: the sensitivity counts as {upper_text(factor, 6)} times that of "
                    "real numbers" if factor > 1 else "")
         return ["## Arithmetic: ordinary",
                 f"Sums over a lot are kept in float64, and in float32 within short products{charged}. Noise is drawn in "
-                f"float64 by {drawn} and rounded, together with the sum, to a public grid. Nothing is added to delta. Known "
-                "floating-point attacks on the released sums find nothing; it is not a proof."]
+                f"float64 by {drawn} and rounded, together with the sum, to a public grid. {added} is added to "
+                "delta. Known floating-point attacks on the released sums find nothing; it is not a proof."]
     others = [setup["name"] for setup in result["settings"]["setup"] if "TotalVariation" not in str(setup["event"])]
     return ["## Arithmetic: exact",
             "The guarantee holds for the released bits. What an example contributes depends, bit for bit, on that example, the "
             "weights and public numbers alone. Contributions, sums and noise are whole multiples of the public grid C 2^-32, so "
             f"that no sum is rounded. Noise is drawn by {drawn} from tables. Its law is within total variation distance T of a "
             f"rounded Gaussian's over the whole run: every epsilon above leaves (1 + e^epsilon) T of delta for that, "
-            f"{upper_text(result['delta_added'], 3)} at the epsilon of {result['accountant']}.",
+            f"{added} at the epsilon of {result['accountant']}.",
             "It rests on float64 arithmetic as IEEE 754 defines it, on the cipher, and on the self-check before the first step, "
             "which found each example's results to be the same bits whatever the other examples were.",
             others and f"**Released in ordinary arithmetic, before the first step: {', '.join(others)}.**"]

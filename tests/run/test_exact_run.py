@@ -123,3 +123,9 @@ def test_fit_estimators_and_the_command_train_in_exact_arithmetic(rng, tmp_path,
                    result_of(tmp_path / "run")):
         assert result["arithmetic"] == "exact" and 0 < result["delta_added"] < 1e-9
     assert main(["verify", str(tmp_path / "run")]) == 0
+
+
+def test_a_run_without_noise_claims_nothing_of_its_arithmetic(tmp_path):
+    for arithmetic in ("ordinary", "exact"):
+        assert train(tmp_path / arithmetic, arithmetic=arithmetic, sigma=0.0, steps=2)["delta_added"] == 0
+        assert "## Arithmetic" not in (tmp_path / arithmetic / "privacy.md").read_text()
