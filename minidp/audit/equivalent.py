@@ -2,15 +2,12 @@
 _GUARD = "a guard of the last bits: without it the bound is below the truth by less than any check resolves"
 _INFERRED = "reshape takes a negative number of examples as one to infer, which is the same number"
 _TWICE = "both factors change their sign, and so their product does not"
-_GRID = "the multiples of -g are those of g"
 
 EQUIVALENT = {
     "nn.norm.GroupNorm [F1] sign 1": _INFERRED,
     "nn.norm.LayerNorm [F1] sign 1": _INFERRED,
     "grads.Outer [V1] sign 1": _TWICE,
     "grads.OuterSum [V1] sign 1": _TWICE,
-    "mechanism.noise.add_gaussian [F1] sign 3": _GRID,
-    "mechanism.noise.add_gaussian [F2] sign 3": _GRID,
     "mechanism.pca.PrivatePCA [F4] sign 1": "a direction's sign is arbitrary, as the card says",
     "privacy.moments.MomentsAccountant [M2] drop 1": _GUARD,
     "privacy.moments.MomentsAccountant [M4] drop 1": _GUARD,

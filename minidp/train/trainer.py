@@ -138,7 +138,7 @@ class Trainer:
                      ends at the next point it can resume from
         """
         streams, (x, y) = as_streams(streams), as_rows("Trainer.run", x, y, next(iter(self.network.params.values())))
-        if isinstance(x, np.ndarray):
+        if hasattr(getattr(x, "dtype", None), "kind"):  # an array; what `Examples` give is checked by the network
             inexact("Trainer.run", x=x)
         examples = LabelledExamples(x, y, self.augmentation_multiplicity, example_weight)
         shape("Trainer.run", "x", x, ("N", *self.network.input_shape))
