@@ -31,17 +31,9 @@ def _scales(largest, bits):
 
 @njit(**_options)
 def cut_rows(x, patterns, unsigned, bits, nearest, X, e):
-    r"""Cut each row to integers.
+    """arithmetic.cut of rows: x (B, K) to X (B, K) float64 and e (B,).
 
-    Shapes
-        x (B, K)   patterns (B, K) the bits of x, `unsigned` all of them but the sign: ordered as |x| is, infinity and
-        NaN above all   X (B, K) float64 and e (B,) are written
-
-    Forward
-        [F1]  X_bk = trunc(x_bk 2^(bits - e_b)), or the nearest integer, |x_bk| < 2^e_b
-
-    Source
-        [F1]  the definition of arithmetic.cut [F1]
+    patterns (B, K): the bits of x, `unsigned` all of them but the sign: ordered as |x| is, infinity and NaN above all.
     """
     pattern = np.empty(1, patterns.dtype)
     for b in range(x.shape[0]):
@@ -53,22 +45,12 @@ def cut_rows(x, patterns, unsigned, bits, nearest, X, e):
         e[b], first, second = _scales(pattern.view(x.dtype)[0], bits)
         for k in range(x.shape[1]):
             scaled = x[b, k] * first * second
-            X[b, k] = np.rint(scaled) if nearest else np.trunc(scaled)  # [F1]
+            X[b, k] = np.rint(scaled) if nearest else np.trunc(scaled)
 
 
 @njit(**_options)
 def cut_columns(x, patterns, unsigned, bits, nearest, X, e):
-    r"""Cut each column to integers, in two passes along memory.
-
-    Shapes
-        x (K, O)   patterns (K, O), `unsigned` as in cut_rows   X (K, O) float64 and e (O,) are written
-
-    Forward
-        [F1]  X_ko = trunc(x_ko 2^(bits - e_o)), or the nearest integer, |x_ko| < 2^e_o
-
-    Source
-        [F1]  the definition of arithmetic.cut [F1]
-    """
+    """arithmetic.cut of columns, in two passes along memory: x, patterns (K, O) as in cut_rows to X (K, O), e (O,)."""
     largest, first, second = np.zeros(x.shape[1], patterns.dtype), np.empty(x.shape[1]), np.empty(x.shape[1])
     for k in range(x.shape[0]):
         for o in range(x.shape[1]):
@@ -78,53 +60,36 @@ def cut_columns(x, patterns, unsigned, bits, nearest, X, e):
     for k in range(x.shape[0]):
         for o in range(x.shape[1]):
             scaled = x[k, o] * first[o] * second[o]
-            X[k, o] = np.rint(scaled) if nearest else np.trunc(scaled)  # [F1]
+            X[k, o] = np.rint(scaled) if nearest else np.trunc(scaled)
 
 
 @njit(**_options)
 def put_back(S, e, f, y):
-    r"""Put powers of two back and round to float32.
+    """arithmetic.put_back: S (B, T, O) float64, e (B,) and f (O,) float64, powers of two, to y (B, T, O) float32.
 
-    Shapes
-        S (B, T, O) float64   e (B,) and f (O,) float64, powers of two   y (B, T, O) float32 is written
-
-    Forward
-        [F1]  y_bto = S_bto e_b f_o, both products exact: exponents of float32 leave float64 room
-
-    Source
-        [F1]  the definition of arithmetic.put_back [F1]
+    Both products are exact: exponents of float32 leave float64 room.
     """
     for b in range(S.shape[0]):
         for t in range(S.shape[1]):
             for o in range(S.shape[2]):
-                y[b, t, o] = S[b, t, o] * e[b] * f[o]  # [F1]
+                y[b, t, o] = S[b, t, o] * e[b] * f[o]
 
 
 @njit(**_options)
 def pairs(x, width, total):
-    r"""Sum in pairs, with room for half the terms.
-
-    Shapes
-        x (B, N width), N at least 1   total (B, width) is written
-
-    Forward
-        [F1]  the second half of the terms onto the first, of N, (N + 1) // 2, ... until one is left
-
-    Source
-        [F1]  the definition of arithmetic.in_pairs [F1]
-    """
+    """arithmetic.in_pairs of x (B, N width), N at least 1, to total (B, width), with room for half the terms."""
     one, w, terms = np.uint64(1), np.uint64(width), np.uint64(x.shape[1] // width)  # unsigned: vector loops
     room = np.empty((terms + one) // np.uint64(2) * w, x.dtype)
     for b in range(x.shape[0]):
         half = (terms + one) // np.uint64(2)
         for j in range((terms - half) * w):
-            room[j] = x[b, j] + x[b, half * w + j]  # [F1]
+            room[j] = x[b, j] + x[b, half * w + j]
         for j in range((terms - half) * w, half * w):
             room[j] = x[b, j]
         while half > one:
             n = half
             half = (n + one) // np.uint64(2)
             for j in range((n - half) * w):
-                room[j] += room[half * w + j]  # [F1]
+                room[j] += room[half * w + j]
         for j in range(w):
             total[b, j] = room[j]

@@ -71,17 +71,7 @@ def _cipher(state, blocks, x):
 
 @njit("void(uint32[::1], uint64[::1], uint32[:, ::1])", **_options)
 def words(state, blocks, out):
-    r"""Random words of blocks anywhere in a release.
-
-    Shapes
-        state (16,) uint32: the blocks' input without their numbers   blocks (n,) uint64   out (n, 16) uint32, written
-
-    Forward
-        [F1]  out_nk = word k of the block blocks_n
-
-    Source
-        [F1]  the definition of host.chacha.chacha [F1]
-    """
+    """chacha.chacha: state (16,), the blocks' input without their numbers, blocks (n,) to out (n, 16)."""
     x, numbers = np.empty(16 * LANES, np.uint32), np.zeros(LANES, np.uint64)
     for at in range(0, out.shape[0], LANES):
         size = min(LANES, out.shape[0] - at)
@@ -90,7 +80,7 @@ def words(state, blocks, out):
         _cipher(state, numbers, x)
         for l in range(size):
             for k in range(16):
-                out[at + l, k] = x[k * LANES + l]  # [F1]
+                out[at + l, k] = x[k * LANES + l]
 
 
 @njit("void(uint32[::1], float64[::1], int64[::1], float64[::1], int64[::1], float64[::1])", **_options)
@@ -120,19 +110,7 @@ def _normals(w, u, ubits, m, mbits, z):
 @njit(["void(uint32[::1], int64, float64, float64, float32[::1])",
        "void(uint32[::1], int64, float64, float64, float64[::1])"], **_options)
 def add_normals(state, begin, std, grid, out):
-    r"""Add noise in one pass, and round the results to a grid.
-
-    Shapes
-        state (16,) uint32: the blocks' input without their numbers   out (n,) float32 or float64, changed in place
-
-    Forward
-        [F1]  out_i <- round_g(out_i + std z_(begin + i)) in float64, z the numbers of the release, block 0 first
-        [F2]  round_g(x) = g rint(x / g), g a power of two; x where g = 0
-
-    Source
-        [F1]  the definition of host.chacha.normals [F3]
-        [F2]  the definition of host.chacha.rounded [F1]
-    """
+    """out (n,) <- chacha.rounded(out + std z_(begin + i), grid) in float64, z by chacha.normals, block 0 first."""
     x, z, u, m = np.empty(16 * LANES, np.uint32), np.empty(STRETCH), np.empty(PAIRS), np.empty(PAIRS)
     ubits, mbits, blocks = u.view(np.int64), m.view(np.int64), np.empty(LANES, np.uint64)
     end, cells = begin + out.size, 1 / grid if grid else 0.0
@@ -144,23 +122,15 @@ def add_normals(state, begin, std, grid, out):
         low, high = max(begin, stretch * STRETCH), min(end, (stretch + 1) * STRETCH)
         place, drawn = low - begin, low - stretch * STRETCH
         for i in range(high - low):
-            value = out[place + i] + std * z[drawn + i]  # [F1]
-            out[place + i] = np.rint(value * cells) * grid if grid else value  # [F2]
+            value = out[place + i] + std * z[drawn + i]
+            out[place + i] = np.rint(value * cells) * grid if grid else value
 
 
 @njit("void(uint32[::1], int64, int64, int64, int64, uint64[::1], uint16[::1], float64[::1])", **_options)
 def add_integers(state, first, begin, parts, scale, thresholds, aliases, out):
-    r"""Add discrete Gaussian numbers in one pass.
+    """out (n,) += Z_(begin + i), Z by discrete.integers of the blocks from number 64 first on.
 
-    Shapes
-        state (16,) uint32: the blocks' input without their numbers   thresholds, aliases: of the table
-        out (n,) float64, changed in place
-
-    Forward
-        [F1]  out_i <- out_i + Z_(begin + i), Z the numbers of the blocks from number 64 first on
-
-    Source
-        [F1]  the definition of host.discrete.integers [F4]; exact where out holds integers and sums stay below 2^53
+    parts, scale, thresholds, aliases: a discrete.Table. Exact where out holds integers and sums stay below 2^53.
     """
     x, fields, z, blocks = (np.empty(16 * LANES, np.uint32), np.empty(STRETCH, np.uint64), np.empty(STRETCH, np.int64),
                             np.empty(LANES, np.uint64))
@@ -186,7 +156,7 @@ def add_integers(state, first, begin, parts, scale, thresholds, aliases, out):
         low, high = max(begin, stretch * STRETCH), min(end, (stretch + 1) * STRETCH)
         place, drawn = low - begin, low - stretch * STRETCH
         for i in range(high - low):
-            out[place + i] += float64(z[drawn + i])  # [F1]
+            out[place + i] += float64(z[drawn + i])
 
 
 @njit("boolean(uint64[::1], int64, uint64[::1], int64[::1])", **_options)

@@ -1,4 +1,4 @@
-"""Numba kernels for float32 on the host: twins of definitions in `grads` and `nn.pool`, each measured against them.
+"""Numba kernels for float32 on the host: twins of definitions in `backend` and `nn.pool`, each measured against them.
 
 NumPy goes three times over every explicit gradient, and its product of a row and a number is four times as slow as
 memory. Here each gradient is formed and squared in one pass, and added to the sum in another, with the
@@ -18,18 +18,7 @@ _options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"
 
 @njit(**_options)
 def form_outer(a, d, g, sq):
-    r"""Materialise outer products and square them.
-
-    Shapes
-        a (B, I)   d (B, O)   g (B, I, O) and sq (B,) are written
-
-    Forward
-        [F1]  g_bio = a_bi d_bo
-        [N1]  sq_b = sum_io g_bio^2 in float64, runs of RUN in float32
-
-    Source
-        [F1]  the definition of grads.Outer [F1]
-    """
+    """backend.outer_products: a (B, I), d (B, O) to g (B, I, O), sq (B,) in float64, runs of RUN in float32."""
     for b in range(g.shape[0]):
         total = 0.0
         for i in range(g.shape[1]):
@@ -38,26 +27,16 @@ def form_outer(a, d, g, sq):
                 source, target = d[b, start : start + RUN], g[b, i, start : start + RUN]
                 run = np.float32(0)
                 for k in range(target.size):
-                    value = factor * source[k]  # [F1]
+                    value = factor * source[k]
                     target[k] = value
-                    run += value * value  # [N1]
+                    run += value * value
                 total += run
         sq[b] = total
 
 
 @njit(**_options)
 def add_weighted(total, w, g):
-    r"""Add gradients to a sum, without those of weight 0, which may not be finite.
-
-    Shapes
-        total (P,) float64, changed in place   w (B,) float64   g (B, P) float32
-
-    Forward
-        [P1]  total_p += sum_b w_b g_bp
-
-    Source
-        [P1]  the definition of grads.Explicit [P1]
-    """
+    """backend.add_weighted: total (P,) float64 += w (B,) float64 @ g (B, P) float32, without rows whose weight is 0."""
     kept = np.flatnonzero(w)
     for start in range(0, total.size, STRETCH):
         target = total[start : start + STRETCH]
@@ -66,113 +45,66 @@ def add_weighted(total, w, g):
             g0, g1 = g[kept[at], start : start + STRETCH], g[kept[at + 1], start : start + STRETCH]
             g2, g3 = g[kept[at + 2], start : start + STRETCH], g[kept[at + 3], start : start + STRETCH]
             for k in range(target.size):
-                target[k] += (w0 * g0[k] + w1 * g1[k]) + (w2 * g2[k] + w3 * g3[k])  # [P1]
+                target[k] += (w0 * g0[k] + w1 * g1[k]) + (w2 * g2[k] + w3 * g3[k])
         for at in range(kept.size - kept.size % 4, kept.size):
             weight, source = w[kept[at]], g[kept[at], start : start + STRETCH]
             for k in range(target.size):
-                target[k] += weight * source[k]  # [P1]
+                target[k] += weight * source[k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_whole(total, scale, G):
-    r"""Add truncated multiples of integers to a sum of integers.
-
-    Shapes
-        total (P,), changed in place   scale (B,)   G (B, P), all float64
-
-    Forward
-        [P1]  total_p += sum_b trunc(scale_b G_bp), without the rows whose scale is 0
-
-    Source
-        [P1]  the definition of backend.add_whole
-    """
+    """backend.add_whole: total (P,) += sum_b trunc(scale_b G_b), scale (B,), G (B, P), without rows of scale 0."""
     kept = np.flatnonzero(scale)
     for start in range(0, total.size, STRETCH):
         target = total[start : start + STRETCH]
         for at in range(kept.size):
             factor, source = scale[kept[at]], G[kept[at], start : start + STRETCH]
             for k in range(target.size):
-                target[k] += np.trunc(factor * source[k])  # [P1]
+                target[k] += np.trunc(factor * source[k])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def truncate(G, scale, out):
-    r"""Truncated multiples of rows, toward zero.
-
-    Shapes
-        G (B, P)   scale (B,)   out (B, P), written, all float64
-
-    Forward
-        [F1]  out_bp = trunc(scale_b G_bp)
-
-    Source
-        [F1]  the definition of backend.truncated
-    """
+    """backend.truncated: trunc(scale_b G_b) of scale (B,), G (B, P) to out (B, P)."""
     for b in range(G.shape[0]):
         factor, source, target = scale[b], G[b], out[b]
         for k in range(target.size):
-            target[k] = np.trunc(factor * source[k])  # [F1]
+            target[k] = np.trunc(factor * source[k])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # four in pairs, as they stand: what `mechanism.rounding` charges counts on it
+@njit(cache=True, nogil=True, error_model="numpy")  # `mechanism.rounding` charges for these pairs
 def add_blocks(total, parts):
-    r"""Add products of up to TOGETHER blocks of rows to a sum.
-
-    Shapes
-        total (I, O) float64, changed in place   parts (K, I, O) float32
-
-    Forward
-        [P1]  total_io += sum_k parts_kio, four by four in float32 in pairs, all else in float64
-
-    Source
-        [P1]  the definition of backend.add_products
-    """
+    """backend.add_products: total (I, O) float64 += sum of parts (K, I, O) float32, by fours in float32, in pairs."""
     fours = parts.shape[0] - parts.shape[0] % 4
     for i in range(total.shape[0]):
         target = total[i]
         for k in range(0, fours, 4):
             p0, p1, p2, p3 = parts[k, i], parts[k + 1, i], parts[k + 2, i], parts[k + 3, i]
             for o in range(target.size):
-                target[o] += (p0[o] + p1[o]) + (p2[o] + p3[o])  # [P1]
+                target[o] += (p0[o] + p1[o]) + (p2[o] + p3[o])
         for k in range(fours, parts.shape[0]):
             part = parts[k, i]
             for o in range(target.size):
-                target[o] += part[o]  # [P1]
+                target[o] += part[o]
 
 
 @njit(**_options)
 def row_norms(x, norms):
-    r"""L2 norms of rows.
-
-    Shapes
-        x (B, P) float32   norms (B,) float64, written
-
-    Forward
-        [N1]  norm_b = sqrt(sum_p x_bp^2) in float64, where no square of a float32 number overflows or vanishes
-
-    Source
-        [N1]  the definition of backend.row_norms
-    """
+    """backend.row_norms: of x (B, P) float32 to norms (B,) float64, where no square overflows or vanishes."""
     for b in range(x.shape[0]):
         total, row = 0.0, x[b]
         for p in range(row.size):
-            total += np.float64(row[p]) * np.float64(row[p])  # [N1]
+            total += np.float64(row[p]) * np.float64(row[p])
         norms[b] = np.sqrt(total)
 
 
 @njit(**_options)
 def take_by_maxima(padded, y, rest, dx, tall, wide, down, across):
-    r"""Give the gradient of each window's maximum to the first pixel that equals it.
+    """nn.MaxPool2D [B1], in the same order of additions, of windows of (tall, wide) at steps of (down, across).
 
-    Shapes
-        padded (B, H, W, C), the images   y (B, H', W', C), their windows' maxima   windows of (tall, wide), at steps
-        of (down, across)   rest (B, H', W', C), the gradient of y, is used up   dx (B, H, W, C), zeros, is written
-
-    Forward
-        [B1]  dx_bpc = sum over the windows t whose first maximum is p of rest_btc
-
-    Source
-        [B1]  the definition of nn.pool.MaxPool2D [B1], in the same order of additions
+    padded (B, H, W, C), the images   y (B, H', W', C), their windows' maxima   rest, the gradient of y, is used up
+    dx (B, H, W, C), zeros, is written
     """
     examples, rows, columns, channels = y.shape
     runs, size = (1, columns * channels) if across == 1 else (columns, channels)  # that lie together in memory
@@ -191,4 +123,4 @@ def take_by_maxima(padded, y, rest, dx, tall, wide, down, across):
                         for c in range(size):
                             taken = left[c] * np.float32(pixels[c] == largest[c])
                             left[c] -= taken
-                            target[c] += taken  # [B1]
+                            target[c] += taken

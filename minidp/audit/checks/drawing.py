@@ -80,7 +80,7 @@ def rounding_goes_to_the_nearest_multiple(bench):
     return np.abs(chacha.rounded(x, 0.25) - nearest).max() + np.abs(chacha.rounded(x, 0.0) - x).max()
 
 
-@measures("host.drawing.words", "F1", method="the definition, blocks in any order", tolerance=0.0)
+@measures("host.chacha.chacha", "F1", method="compiled, blocks in any order", tolerance=0.0)
 def compiled_words_equal_the_definition(bench):
     wrong, key = 0, _key(bench)
     for size in (1, 63, 64, 200):
@@ -91,7 +91,8 @@ def compiled_words_equal_the_definition(bench):
     return wrong
 
 
-@measures("host.drawing.add_normals", "F1", "F2", method="the definition, any slice, float32 and float64", tolerance=0.0)
+@measures("host.chacha.normals", "F3", method="compiled, any slice, float32 and float64", tolerance=0.0)
+@measures("host.chacha.rounded", "F1", method="compiled, any slice, float32 and float64", tolerance=0.0)
 def compiled_noise_equals_the_definition(bench):
     wrong, key, release = 0, _key(bench), int(bench.rng.integers(0, 2**56))
     z = chacha.normals(chacha.chacha(key, chacha.places(3, release, np.arange(1024, dtype=np.uint64))))
@@ -178,7 +179,7 @@ def integers_equal_look_ups_in_python(bench):
     return wrong
 
 
-@measures("host.drawing.add_integers", "F1", method="the definition, any slice", tolerance=0.0)
+@measures("host.discrete.integers", "F4", method="compiled, any slice", tolerance=0.0)
 def compiled_integers_equal_the_definition(bench):
     wrong, key, release = 0, _key(bench), int(bench.rng.integers(0, 2**56))
     for std in (2.0**28, 3e10, 2.0**40):

@@ -144,18 +144,18 @@ def _single(bench):
         yield tuple(bench.rng.standard_normal((n, b)).astype("float32").T for n in (i, o))
 
 
-@measures("host.kernels.form_outer", "F1", method="grads.Outer [F1]: one rounding, so exactly", tolerance=0.0)
+@measures("grads.Outer", "F1", method="compiled: one rounding, so exactly", tolerance=0.0)
 def compiled_outer_products(bench):
     return max(worst(Outer(a, d).form("explicit").materialise(), Outer(a, d).materialise()) for a, d in _single(bench))
 
 
-@measures("host.kernels.form_outer", "N1", method="grads.Outer [N1] in double precision; float32", tolerance=1e-5)
+@measures("grads.Outer", "N1", method="compiled, against double precision", tolerance=1e-5)
 def compiled_squared_norms(bench):
     return max(worst(Outer(a, d).form("explicit").sq_norms(), Outer(a.astype(float), d.astype(float)).sq_norms())
                for a, d in _single(bench))
 
 
-@measures("host.kernels.add_weighted", "P1", method="grads.Explicit [P1] of the same float32 numbers", tolerance=1e-12)
+@measures("grads.Explicit", "P1", method="compiled, against float64 of the same numbers", tolerance=1e-12)
 def compiled_weighted_sums(bench):
     largest = 0.0
     for a, d in _single(bench):
@@ -168,7 +168,7 @@ def compiled_weighted_sums(bench):
     return largest
 
 
-@measures("host.kernels.add_blocks", "P1", method="the product in float64, of integers that float32 adds exactly", tolerance=0.0)
+@measures("grads.Outer", "P1", method="compiled blocks, of integers that float32 adds exactly", tolerance=0.0)
 def compiled_blocks_of_products(bench):
     largest = 0.0
     for b, i, o in ((150, 70, 9), (64, 65, 3), (5, 2, 2)):
@@ -183,7 +183,7 @@ def compiled_blocks_of_products(bench):
     return largest
 
 
-@measures("host.kernels.row_norms", "N1", method="backend.row_norms of the same numbers in float64", tolerance=1e-15)
+@measures("grads.OuterSum", "N3", method="compiled norms, against float64 of the same numbers", tolerance=1e-15)
 def compiled_row_norms(bench):
     x = (bench.rng.standard_normal((40, 3, 17)) * 10.0 ** bench.rng.uniform(-44, 37, (40, 3, 1))).astype("float32")
     return worst(row_norms(x) / row_norms(x.astype(float)), np.ones((40, 3)))
@@ -245,7 +245,7 @@ def sums_of_factors_in_whole_numbers(bench):
     return max(float(np.abs(each - w[b] * g[b]).max()) / 2.0**32 for b, each in enumerate(alone) if b != 5)
 
 
-@measures("host.kernels.add_whole", "P1", method="backend.add_whole by loops", tolerance=0.0)
+@measures("whole.WholeRows", "P1", method="compiled, against loops", tolerance=0.0)
 def compiled_sums_of_whole_numbers(bench):
     G, scale = np.rint(bench.rng.uniform(-1, 1, (5, 300)) * 2**20), bench.rng.uniform(0, 2**13, 5) * [1, 0, 1, 1, 1]
     total, expected = np.zeros(300), [sum(math.trunc(s * v) for s, v in zip(scale, column)) for column in G.T]
@@ -254,7 +254,7 @@ def compiled_sums_of_whole_numbers(bench):
     return worst(total, expected)
 
 
-@measures("host.kernels.truncate", "F1", method="Python's integers", tolerance=0.0)
+@measures("whole.WholeOuter", "P1", method="compiled truncation, against Python's integers", tolerance=0.0)
 def compiled_truncation(bench):
     G, scale = np.rint(bench.rng.uniform(-1, 1, (5, 300)) * 2**20), bench.rng.uniform(0, 2**-4, 5)
     return worst(truncated(G, scale), [[math.trunc(s * v) for v in row] for s, row in zip(scale, G)])

@@ -29,10 +29,10 @@ def _matrix(rng, dtype, rows, columns):
     return x
 
 
-def _cuts(bench, along):
-    """Rows (or columns, where not `along` memory) that `cut` cuts otherwise than the definition, NaN for NaN."""
+def _cuts(bench):
+    """Rows and columns that `cut` cuts otherwise than the definition, NaN for NaN."""
     wrong = 0.0
-    for dtype, nearest, last in product(("float32", "float64"), (False, True), along):
+    for dtype, nearest, last in product(("float32", "float64"), (False, True), (True, False)):
         x = _matrix(bench.rng, dtype, 12, 9)
         given = bench.asarray(x if last else np.ascontiguousarray(x.T))
         X, e = map(to_host, arithmetic.cut(given, 23, -1 if last else 0, nearest))
@@ -80,19 +80,16 @@ def _pairs(bench):
 
 
 def _register(card, labels, method, measure):
-    def check(bench):
-        """Of a definition, on the host too; of a twin where there is one."""
-        plain = arithmetic._twinned if card.startswith("host") else lambda array: False
+    def check(bench, plain):
         with mock.patch.object(arithmetic, "_twinned", plain):
             return measure(bench)
 
-    measures(card, *labels, method=method, tolerance=0.0, name=f"{card} equals its definition")(check)
+    for kind, plain in (("defined", lambda array: False), ("compiled", arithmetic._twinned)):
+        register = measures(card, *labels, method=f"{kind}: {method}", tolerance=0.0, name=f"{kind} {card}")
+        register(partial(check, plain=plain))
 
 
-_register("arithmetic.cut", ("F1", "F2"), "fractions; rows, columns that differ", partial(_cuts, along=(True, False)))
-_register("host.cutting.cut_rows", ("F1",), "fractions; rows that differ", partial(_cuts, along=(True,)))
-_register("host.cutting.cut_columns", ("F1",), "fractions; columns that differ", partial(_cuts, along=(False,)))
-for _card in ("arithmetic.product", "arithmetic.put_back", "host.cutting.put_back"):
-    _register(_card, ("F1",), "Python's integers, numbers of all sizes", _products)
-for _card in ("arithmetic.in_pairs", "host.cutting.pairs"):
-    _register(_card, ("F1",), "loop over terms, the same order of additions", _pairs)
+_register("arithmetic.cut", ("F1", "F2"), "fractions; rows, columns that differ", _cuts)
+_register("arithmetic.product", ("F1",), "Python's integers, numbers of all sizes", _products)
+_register("arithmetic.put_back", ("F1",), "Python's integers, numbers of all sizes", _products)
+_register("arithmetic.in_pairs", ("F1",), "loop over terms, the same order of additions", _pairs)
