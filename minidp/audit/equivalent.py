@@ -9,6 +9,7 @@ EQUIVALENT = {
     "grads.Outer [V1] sign 1": _TWICE,
     "grads.OuterSum [V1] sign 1": _TWICE,
     "mechanism.pca.PrivatePCA [F4] sign 1": "a direction's sign is arbitrary, as the card says",
+    "mechanism.rounding.products [F2] drop 3": _GUARD,
     "privacy.moments.MomentsAccountant [M2] drop 1": _GUARD,
     "privacy.moments.MomentsAccountant [M4] drop 1": _GUARD,
     "privacy.conversion.sharper_epsilon [C2] drop 1": _GUARD,

@@ -30,8 +30,8 @@ def _forms(bench, of, spoilt=False):
 
     spoilt: the object holds NaN in its second example.
     """
-    for i, o in ((4, 3), (2, 5), (1, 1)):
-        for cls, shape in ((Outer, (3,)), (OuterSum, (3, 4))):
+    for i, o, positions in ((4, 3, 4), (2, 5, 4), (1, 1, 200)):  # in all, more positions than one product takes
+        for cls, shape in ((Outer, (3,)), (OuterSum, (3, positions))):
             a, d = (bench.rng.uniform(-1, 1, (*shape, n)) for n in (i, o))
             g = _loop(a, d)
             if spoilt:

@@ -1,0 +1,107 @@
+"""Each promise of the arithmetic broken on purpose: an attack of this folder succeeds then, so that it would be noticed."""
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minidp import arithmetic, grads, whole
+from minidp.arithmetic import product
+from minidp.grads import Explicit, Outer
+from minidp.mechanism import Plan, Sanitizer, flat_group
+from minidp.mechanism.rounding import DOUBLE
+from minidp.streams import Draws, Streams, _Key
+
+KEY = ("layer", "W")
+
+
+def attack(name):
+    """The module of the attacks on noise, sums or products."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_grid_for_the_noise_but_not_for_the_sum(monkeypatch):
+    def add_normals(self, out, std, grid=0.0, before=None, after=None):
+        noise = np.zeros(out.shape)
+        draw(self, noise, std, grid)
+        out += noise
+        after(slice(None))
+
+    draw = Draws.add_normals
+    noise = attack("test_noise")
+    noise.test_the_last_bits_of_every_value_have_one_law(0.001, "float64", "ordinary")
+    monkeypatch.setattr(Draws, "add_normals", add_normals)
+    with pytest.raises(AssertionError):
+        noise.test_the_last_bits_of_every_value_have_one_law(0.001, "float64", "ordinary")
+
+
+def bits_of_a_row(rng, x, W):
+    """All results of a row of a product over permuted inner dimensions, which are the same sums in another order."""
+    orders = [rng.permutation(x.shape[1]) for _ in range(20)]
+    return {product(np.ascontiguousarray(x[:, order]), W[order], "exact").tobytes() for order in orders}
+
+
+def test_one_bit_too_many_in_a_product(monkeypatch, rng):
+    """Numbers that are nearly as large as a cut may leave them, odd in their last bits."""
+    x, W = 1 - rng.random((1, 256)) / 999, 1 - rng.random((256, 3)) / 999
+    precision = arithmetic.precision
+    assert len(bits_of_a_row(rng, x, W)) == 1
+    monkeypatch.setattr(arithmetic, "precision", lambda inner: (precision(inner)[0] + 1, precision(inner)[1]))
+    assert len(bits_of_a_row(rng, x, W)) > 1
+
+
+def longest(kind, sizes):
+    """The longest contribution, over C, of gradients of as many equal numbers; of rows, how far one number is too large."""
+    sanitizer, found = Sanitizer(flat_group([KEY], 1.0, 1.0), "factored", "exact"), 0.0
+    for size in sizes:
+        if kind is Outer:
+            found = max(found, np.linalg.norm(sanitizer.add_clipped({KEY: Outer(*np.ones((2, 1, size)))})[KEY]) / 2.0**32)
+        else:
+            rows = whole.WholeRows(np.arange(1.0, size + 1)[None])
+            found = max(found, (rows.weighted_sum(np.full(1, 0.7 * 2.0**20)) - 0.7 * 2.0**20 * np.arange(1, size + 1)).max())
+    return found
+
+
+@pytest.mark.parametrize("kind, most", [(Outer, 1), (Explicit, 0)])
+def test_truncation_to_the_nearest_number(kind, most, monkeypatch):
+    assert longest(kind, range(2, 60)) <= most
+    monkeypatch.setattr(whole, "truncated", lambda G, scale: np.rint(scale[:, None] * G))
+    monkeypatch.setattr(whole, "add_whole", lambda total, scale, G: np.add(total, np.rint(scale @ G), out=total))
+    assert longest(kind, range(2, 60)) > most
+
+
+def test_float32_between_batches(monkeypatch):
+    sums = attack("test_sums")
+    monkeypatch.setattr(grads.PerExampleGrad, "zeros", lambda self: np.zeros(self.shape, "float32"))
+    with pytest.raises(AssertionError):
+        sums.test_one_example_moves_the_sum_of_a_lot_by_at_most_what_is_charged("factored", 8192, "ordinary")
+
+
+def test_sums_in_float32_that_are_not_charged(monkeypatch):
+    sums = attack("test_sums")
+    plan = Plan(sums.PoissonSampler(0.1), Sanitizer(flat_group([KEY], 1.0, 1.0)), 1, 1100)
+    assert 1 < sums.search_roundings(1100)[0] <= plan.products.factor
+    monkeypatch.setattr(Plan, "products", DOUBLE)
+    assert sums.search_roundings(1100)[0] > plan.products.factor
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # Python 3.12 warns of any fork beside threads
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_key_that_is_kept_after_a_fork(monkeypatch):
+    def child_draws_the_same():
+        streams = Streams()
+        receive, send = os.pipe()
+        if not (child := os.fork()):
+            os.write(send, streams.noise(0).words(4).tobytes())
+            os._exit(0)
+        os.waitpid(child, 0)
+        return os.read(receive, 32) == streams.noise(0).words(4).tobytes()
+
+    assert not child_draws_the_same()
+    monkeypatch.setattr(_Key, "words", lambda self: self._words)
+    assert child_draws_the_same()
