@@ -15,6 +15,8 @@ def test_a_run_in_exact_arithmetic_verifies(script, flags, run_script, tmp_path)
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert result["arithmetic"] == "exact" and 0 < result["delta_added"] <= 1e-9
     assert all(group["sensitivity_factor"] == 1 and group["coordinates"] for group in result["settings"]["clip_groups"])
+    assert "Released in ordinary arithmetic" not in (tmp_path / "out" / "privacy.md").read_text()
+    assert all(setup["noise_multiplier"] > 0 for setup in result["settings"]["setup"])
     assert main(["verify", str(tmp_path / "out")]) == 0
 
 
