@@ -10,7 +10,7 @@ from ..backend import namespace_of, to_host
 from ..errors import ParameterError
 from ..privacy.events import Composed, Event, TotalVariation
 from ..streams import Draws
-from ..validate import non_negative
+from ..validate import in_range, non_negative
 
 FINENESS = 20  # bits of the noise's standard deviation that its grid resolves
 INTEGERS = 32  # bits of it that the grid of integer noise resolves, at least
@@ -60,14 +60,16 @@ def charged(event: Event, numbers: int, arithmetic: str, quantum: float, *noise_
     """
     if arithmetic == ORDINARY or not all(noise_stds):
         return event
+    from ..host.discrete import MOST as MOST_UNITS
     from ..host.discrete import total_variation
 
+    in_range(0, MOST_UNITS * quantum, noise_std=max(noise_stds))
     tau = max(total_variation(std / integer_grid(std, quantum)) for std in noise_stds)
     return Composed((event, TotalVariation(tau, numbers)))
 
 
 def add_integers(raw: NDArray, units: float, grid: float, draws: Draws, others: Sequence[NDArray] = (), scale: float = 1.0,
-                 dtype: DTypeLike = None) -> NDArray:
+                 dtype: DTypeLike | None = None) -> NDArray:
     r"""grid (raw + Z), Z discrete Gaussian numbers of standard deviation `units`: released in exact arithmetic.
 
     Shapes
@@ -89,7 +91,7 @@ def add_integers(raw: NDArray, units: float, grid: float, draws: Draws, others: 
 
 
 def add_gaussian(raw: NDArray, noise_std: float, draws: Draws, others: Sequence[NDArray] = (), scale: float = 1.0,
-                 dtype: DTypeLike = None) -> NDArray:
+                 dtype: DTypeLike | None = None) -> NDArray:
     r"""raw + N(0, noise_std^2 I), added in place: from here on the array is released.
 
     Shapes

@@ -145,7 +145,7 @@ class Sanitizer:
         counts = [group.coordinates for group in noisy]
         if None in counts:
             raise ParameterError("exact arithmetic charges for every coordinate: make clip groups from network.params")
-        return TotalVariation(max(total_variation(group.noise_multiplier * UNITS) for group in noisy), sum(counts))
+        return TotalVariation(max(total_variation(group.noise_multiplier * UNITS) for group in noisy), sum(filter(None, counts)))
 
     def charge(self, event: Event, releases: int = 1) -> Event:
         """What is charged for releases that are `event`, sampled or not; in exact arithmetic the noise's distance too."""
@@ -206,7 +206,7 @@ class Sanitizer:
             grad.add_weighted_sum(total[key], weights, rows)  # [F1]
 
     def release(self, raw_sum: dict[Key, NDArray], draws: Draws, others: Sequence[dict[Key, NDArray]] = (),
-                scale: float = 1.0, dtype: DTypeLike = None) -> dict[Key, NDArray]:
+                scale: float = 1.0, dtype: DTypeLike | None = None) -> dict[Key, NDArray]:
         """Add each group's noise to the lot's clipped sum, in place; the result is private no more.
 
         draws: the numbers of this release alone, `streams.noise(step)`. others: more raw sums of the same lot, which are

@@ -7,12 +7,11 @@ import pytest
 from scipy import stats
 
 import minidp
-from minidp.errors import DtypeError
-from minidp.heads import Head
+from minidp.errors import DtypeError, ParameterError
 from minidp.host.blas import thread_functions
 from minidp.host.discrete import total_variation
-from minidp.mechanism import PoissonSampler, PrivatePCA, PrivateScaling, mean_sanitizer, noisy_mean, pca
-from minidp.privacy import Composed, Gaussian, Ledger, LossDistributionAccountant, PoissonSampled, TotalVariation
+from minidp.mechanism import PrivatePCA, PrivateScaling, mean_sanitizer, noisy_mean, pca
+from minidp.privacy import Composed, Gaussian, Ledger, TotalVariation
 from minidp.privacy.events import NeighbouringRelation as Relation
 from minidp.run.verify import verify
 from minidp.streams import Streams
@@ -39,13 +38,8 @@ def test_each_release_is_charged_with_the_distance_of_each_number(relation):
     assert PrivatePCA(3, 7.0).charge(relation, 20) == PrivatePCA(3, 7.0).event(relation)
     assert PrivateScaling(3.0).charges(relation, 5) == [Gaussian(3.0)] * 2
     assert PrivatePCA(3, 0.0, "exact").charge(relation, 20) == Gaussian(0.0)
-
-
-def test_a_head_charges_its_sampled_mean_with_its_distance():
-    head = Head("auto", None, (4, 5), True, True, "exact")
-    (charge,) = head.events(LossDistributionAccountant(), PoissonSampler(0.1), 1.0, 1e-5)
-    sampled, distance = charge.events
-    assert isinstance(sampled, PoissonSampled) and distance.count == 20
+    with pytest.raises(ParameterError, match=r"noise_std=1025.0 in \[0, 1024.0\]"):
+        PrivatePCA(3, 1025.0, "exact").charge(relation, 20)
 
 
 @pytest.mark.skipif(thread_functions() is None, reason="BLAS cannot be told how many threads to use")
@@ -85,13 +79,14 @@ def test_noise_of_second_moments_has_half_the_variance_off_the_diagonal(arithmet
         assert low < (part**2).sum() / variance < high
 
 
-@pytest.mark.parametrize("scale, charged", [("private", ["limits", "moments"]), ("auto", ["mean"])])
-def test_a_fit_in_exact_arithmetic_releases_nothing_in_ordinary(scale, charged, rng, tmp_path):
+@pytest.mark.parametrize("scale, charged, counts", [("private", ["limits", "moments"], [183, 6]), ("auto", ["mean"], [3])])
+def test_a_fit_in_exact_arithmetic_releases_nothing_in_ordinary(scale, charged, counts, rng, tmp_path):
     x = rng.normal(size=(400, 3))
     fitted = minidp.fit(x, x[:, 0] > 0, epsilon=1.0, scale=scale, arithmetic="exact", quiet=True, folder=tmp_path / "run")
     setup = fitted.result["settings"]["setup"]
     assert [release["name"] for release in setup] == charged and not verify(tmp_path / "run").failed
-    assert all(type(event) is Composed for event, _ in Ledger.load(tmp_path / "run" / "ledger.json").items())
+    events = [event for event, _ in Ledger.load(tmp_path / "run" / "ledger.json").items()]
+    assert [event.events[1].count for event in events] == [*counts, 8]  # of two logits for each feature, and a bias
     assert "ordinary arithmetic" not in (tmp_path / "run" / "privacy.md").read_text()
 
 
