@@ -262,10 +262,9 @@ def resident():
 
 @pytest.mark.slow
 def test_twenty_gigabytes_on_disk_train_in_one_of_memory(tmp_path, monkeypatch):
-    """A sparse file of 20 GiB, its pages read as any others; each lot beside the same rows from memory."""
-    rows, shape, most, times = 20 * 2**30 // 3072, (32, 32, 3), [0], {}
-    images = np.memmap(tmp_path / "x.bin", "uint8", "w+", shape=(rows, *shape))
-    y = np.arange(rows, dtype="int8") % 3
+    """A sparse file of 20 GiB, its pages read as any others."""
+    rows, most = 20 * 2**30 // 3072, [0]
+    images, y = np.memmap(tmp_path / "x.bin", "uint8", "w+", shape=(rows, 32, 32, 3)), np.arange(rows, dtype="int8") % 3
     release = minidp.mechanism.Sanitizer.release
 
     def watched(*args):
@@ -273,15 +272,10 @@ def test_twenty_gigabytes_on_disk_train_in_one_of_memory(tmp_path, monkeypatch):
         return release(*args)
 
     monkeypatch.setattr(minidp.mechanism.Sanitizer, "release", watched)
-    memory = np.ones((600_000, *shape), "uint8")
     before = resident()
-    for place, x, labels in (("disk", images, y), ("memory", memory, y[: len(memory)])) * 2:
-        for hidden in ((), (256,)):
-            model = minidp.fit(x, labels, epsilon=1.0, delta=1e-8, bounds=(0, 255), classes=[0, 1, 2], dataset_size=len(x),
-                               hidden=hidden, lot_size=4000, steps=20, quiet=True)
-            times[place, hidden] = min(times.get((place, hidden), np.inf), model.result["seconds_per_step"])
-            assert place == "memory" or most[0] - before < 2**30
-    print(f"seconds per lot: {times}, most resident {most[0] - before:,}")
+    minidp.fit(images, y, epsilon=1.0, delta=1e-8, bounds=(0, 255), classes=[0, 1, 2], dataset_size=rows, hidden=(256,),
+               lot_size=4000, steps=20, quiet=True)
+    assert 0 < most[0] - before < 2**30
 
 
 def test_lots_below_all_rows_are_paid_for(capsys):

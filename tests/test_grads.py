@@ -1,29 +1,12 @@
-"""The three representations agree: this is where "explicit equals factored" is proved."""
+"""Upper norms of per-example gradients hold where terms cancel or vanish, and are tight."""
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minidp.backend import to_host
-from minidp.grads import CANCELLING, Explicit, Outer, OuterSum
-
-
-def make(kind, batch, t, i, o, rng, backend, dtype="float64"):
-    def draw(*shape):
-        return backend.asarray(rng.standard_normal(shape).astype(dtype))
-
-    if kind is Explicit:
-        return Explicit(draw(batch, i, o))
-    if kind is Outer:
-        return Outer(draw(batch, i), draw(batch, o))
-    return OuterSum(draw(batch, t, i), draw(batch, t, o))
-
-
-kinds = pytest.mark.parametrize("kind", [Explicit, Outer, OuterSum])
-sizes = given(batch=st.integers(0, 4), t=st.integers(1, 4), i=st.integers(1, 5), o=st.integers(1, 5),
-              seed=st.integers(0, 999))
+from minidp.grads import CANCELLING, Explicit, OuterSum
 
 
 def _exact_sq_norms(a, d):
@@ -64,23 +47,3 @@ def test_a_long_float32_sum_still_rounds_up(rng):
     g[0, 0] = 1.0
     exact = 1 + 4095 * 2.0**-26
     assert float(Explicit(g).sq_norms_upper()[0]) >= exact
-
-
-@kinds
-def test_rows_are_the_same_examples(kind, backend, rng):
-    grad = make(kind, 5, 3, 2, 4, rng, backend)
-    np.testing.assert_array_equal(to_host(grad.rows(1, 4).materialise()), to_host(grad.materialise())[1:4])
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-@kinds
-def test_weight_zero_keeps_bad_numbers_out(kind, bad, backend, rng):
-    grad = make(kind, 3, 2, 2, 4, rng, backend)
-    good = to_host(grad.rows(1, 3).weighted_sum(backend.asarray(np.ones(2))))
-    for name in ("g", "a", "d"):
-        if hasattr(grad, name):
-            host = to_host(getattr(grad, name)).copy()
-            host[0] = bad
-            setattr(grad, name, backend.asarray(host))
-            got = grad.weighted_sum(backend.asarray(np.array([0.0, 1.0, 1.0])))
-            np.testing.assert_allclose(to_host(got), good, rtol=1e-13)

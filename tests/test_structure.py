@@ -101,13 +101,6 @@ def test_links_lead_somewhere(page):
     assert dead(page, (ROOT / page).read_text(encoding="utf-8")) == []
 
 
-def test_a_dead_link_is_found():
-    wrong = ["tools/README.md", *(f"{ADDRESS}/{path}" for path in ("blob/main/nothing.md", "blob/main/tests", "tree/main/LICENSE"))]
-    right = [f"{ADDRESS}/blob/main/tools/README.md", f"{ADDRESS}/tree/main/tests", "https://example.org"]
-    assert dead("README.md", "".join(f"[a]({target}) `[b](c)`\n" for target in wrong + right)) == wrong
-    assert dead("minidp/README.md", "[a](../tools/README.md) [a](nn) [a](elsewhere)") == ["elsewhere"]
-
-
 def test_version_and_address_are_the_same_everywhere():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert PROJECT["metadata"]["version"] == minidp.__version__ and f"\nversion: {minidp.__version__}\n" in citation

@@ -1,4 +1,4 @@
-"""The checker is checked: it passes right gradients and fails every wrong one."""
+"""The checker is checked: it fails every wrong gradient; that it passes right ones, every layer shows."""
 import math
 
 import numpy as np
@@ -33,12 +33,6 @@ class ChangedDense(nn.Dense):
         return grads
 
 
-def swap_first_two(g):
-    g = g.copy()
-    g[[0, 1]] = g[[1, 0]]
-    return g
-
-
 def change_one(factor):
     def change(g):
         g = g.copy()
@@ -50,17 +44,8 @@ def change_one(factor):
 
 WRONG = {
     "factor": lambda g: (1 + 1e-9) * g, "sign": lambda g: -g, "zero": np.zeros_like, "one entry": change_one(1 + 1e-9),
-    "examples swapped": swap_first_two, "not a number": lambda g: g * np.nan, "infinite": change_one(np.inf),
+    "examples swapped": lambda g: g[[1, 0, 2, 3]], "not a number": lambda g: g * np.nan, "infinite": change_one(np.inf),
 }
-wrong = pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
-
-
-def test_right_gradients_pass(rng):
-    x = rng.uniform(-1, 1, (4, 3))
-    assert gradcheck.directional_error(lambda x: (x**3).sum(), 3 * x**2, x, rng) < TOLERANCE
-    assert gradcheck.layer_input_error(nn.Tanh(), x, rng) < TOLERANCE
-    errors = gradcheck.layer_param_errors(ChangedDense(3, 2, rng=rng, dtype="float64"), x, rng)
-    assert errors.keys() == {"W", "b"} and max(errors.values()) < TOLERANCE
 
 
 @pytest.mark.parametrize("layer", [nn.ReLU(), nn.MaxPool2D(2, 1)], ids=["relu", "max pool"])
@@ -71,16 +56,12 @@ def test_what_is_piecewise_linear_is_differentiated_next_to_a_kink(layer, rng):
         lambda at: layer.forward(at)[0].sum(), np.ones_like(x), x, rng) > 0.1  # neither is the identity there
 
 
-@wrong
-def test_wrong_input_gradients_fail(change, rng):
-    assert gradcheck.layer_input_error(Changed(change), rng.uniform(-1, 1, (4, 3)), rng) > 10 * TOLERANCE
-
-
-@wrong
-def test_wrong_parameter_gradients_fail(change, rng):
-    layer = ChangedDense(3, 2, rng=rng, dtype="float64")
+@pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
+def test_wrong_gradients_fail(change, rng):
+    x, layer = rng.uniform(-1, 1, (4, 3)), ChangedDense(3, 2, rng=rng, dtype="float64")
     layer.change = change
-    errors = gradcheck.layer_param_errors(layer, rng.uniform(-1, 1, (4, 3)), rng)
+    errors = gradcheck.layer_param_errors(layer, x, rng)
+    assert gradcheck.layer_input_error(Changed(change), x, rng) > 10 * TOLERANCE
     assert errors["W"] > 10 * TOLERANCE and errors["b"] < TOLERANCE
 
 

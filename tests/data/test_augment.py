@@ -84,9 +84,6 @@ def test_wrong_input(rng):
     for error, words, wrong in (
             (ShapeError, "distort: expected x of shape .2, H, W, C., got .3,", lambda: distort(images(3, 8, 8, 3), d)),
             (DtypeError, "standardise_images", lambda: standardise_images(images(3, 32, 32, 3))),
-            (ParameterError, "crops inside images", lambda: distort(images(2, 8, 8, 3), d)),
-            (ParameterError, "size=25", lambda: centre_crop(np.zeros((1, 24, 24, 3)), 25)),
-            (ParameterError, "size=33", lambda: draw_distortions(2, rng, size=33)),
-            (ParameterError, "contrast", lambda: draw_distortions(2, rng, contrast=(1.2, 0.8)))):
+            (ParameterError, "crops inside images", lambda: distort(images(2, 8, 8, 3), d))):
         with pytest.raises(error, match=words):
             wrong()

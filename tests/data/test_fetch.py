@@ -96,10 +96,3 @@ def test_an_interrupt_leaves_nothing(mirror, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         fetch([FILE], [mirror.url], tmp_path, "advice")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_cache_that_cannot_be_written(mirror, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    with refused(DataUnavailableError, "cannot be written", "MINIDP_CACHE"):
-        fetch([FILE], [mirror.url], tmp_path / "file" / "cache", "advice")
-    assert mirror.asked == []

@@ -31,12 +31,3 @@ def test_every_committed_picture_is_tested():
     drawn_by_accountant_curves = {"figure_2", "all_accountants"}
     pngs = {path.relative_to(RESULTS).with_suffix("").as_posix() for path in RESULTS.rglob("*.png")}
     assert pngs - drawn_by_accountant_curves == set(PICTURES)
-
-
-def test_compared_panels_have_one_scale(drawn, tmp_path):
-    for name in ("sweeps/figure_3", "sweeps/figure_5"):
-        draw(name, tmp_path)
-    for figure in drawn:
-        panels = [axis for axis in figure.axes if axis.get_title()]
-        assert len(panels) > 2 and len({axis.get_ylim() for axis in panels}) == 1
-        assert len({axis.get_ylim() for axis in figure.axes if axis not in panels}) <= 1  # of delta

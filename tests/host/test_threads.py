@@ -1,4 +1,4 @@
-"""Parts of a step side by side: order, exceptions, BLAS's own threads, and who is asked for how many."""
+"""Parts of a step side by side: order, exceptions, BLAS's own threads, who is asked for how many; the cache's size."""
 import os
 import threading
 import time
@@ -7,9 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
-from minidp.host import threads
 from minidp.errors import ParameterError
-
+from minidp.host import memory, threads
 
 @pytest.fixture
 def three(monkeypatch):
@@ -81,3 +80,9 @@ def test_a_forked_child_has_threads_of_its_own():
     if child == 0:
         os._exit(0 if threads.map_parallel(lambda i: i, range(3)) == [0, 1, 2] else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("answers, bytes_", [([2**24], 2**24), ([2**20], 2**23), ([-1], 2**25), ([], 2**25)])
+def test_the_size_of_the_cache_is_what_the_system_tells_within_reason(answers, bytes_, monkeypatch):
+    monkeypatch.setattr(memory.os, "sysconf", lambda name: answers.pop() if answers else int("unknown name"))
+    assert memory._last_cache() == bytes_

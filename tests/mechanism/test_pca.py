@@ -1,12 +1,11 @@
-"""Private PCA: each part of the release against its definition."""
-import math
+"""Private PCA and the noisy mean of rows: each part of the release against its definition."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from minidp.errors import BudgetExceededError, DtypeError, ParameterError, ShapeError
-from minidp.mechanism import PrivatePCA, random_projection
+from minidp.mechanism import PrivatePCA, mean_sanitizer, noisy_mean, random_projection
 from minidp.privacy import Filter, Gaussian, MomentsAccountant
 from minidp.streams import Streams
 
@@ -37,16 +36,6 @@ def test_random_projection_keeps_squared_norms_on_average(rng):
     assert low < ratio < high
 
 
-@pytest.mark.parametrize("make, message", [
-    (lambda: PrivatePCA(0, 4.0), "dimensions=0"), (lambda: PrivatePCA(2, -1.0), "pca_noise_multiplier=-1.0"),
-    (lambda: PrivatePCA(2, math.inf), "pca_noise_multiplier=inf"),
-    (lambda: PrivatePCA(2, math.nan), "pca_noise_multiplier=nan"),
-    (lambda: random_projection(4, 0, None), "dimensions=0")])
-def test_bad_settings_are_refused(make, message):
-    with pytest.raises(ParameterError, match=message):
-        make()
-
-
 def test_wrong_data_is_refused():
     for dimensions, x, error, words in (
             (2, np.zeros((4, 2, 2)), ShapeError, r"PrivatePCA: expected x of shape \(N, D\), got \(4, 2, 2\)"),
@@ -54,3 +43,20 @@ def test_wrong_data_is_refused():
             (2, np.zeros((3, 4), int), DtypeError, "PrivatePCA")):
         with pytest.raises(error, match=words):
             PrivatePCA(dimensions, 4.0).raw_second_moments(x)
+
+
+def test_without_noise_it_is_the_mean_of_the_clipped_rows(rng):
+    x = rng.normal(size=(5000, 6)).astype("float32")
+    x[3] = np.nan
+    clipped = np.delete(x, 3, 0) / np.maximum(1, np.linalg.norm(np.delete(x, 3, 0), axis=1, keepdims=True))
+    np.testing.assert_allclose(noisy_mean(x, mean_sanitizer(0.0), 5000, rng), clipped.sum(0) / 5000, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("rows", [np.zeros((0, 4), "float32"), np.full((3, 4), np.inf, "float32")])
+def test_rows_without_a_mean_give_noise_of_the_public_size(rows, rng):
+    assert noisy_mean(rows, mean_sanitizer(1.0), 10, Streams(1).noise("mean")).shape == (4,)
+
+
+def test_the_size_is_public_and_positive(rng):
+    with pytest.raises(ParameterError, match="size"):
+        noisy_mean(np.zeros((3, 2), "float32"), mean_sanitizer(1.0), 0, rng)

@@ -97,11 +97,3 @@ def test_a_divisor_that_is_not_the_mean_lot_is_refused(sampler, size, lot):
 def test_a_divisor_close_to_the_mean_lot_is_taken():
     for sampler, lot in ((POISSON, 605), (FixedSizeSampler(60_000, 600), 595), (ShuffleSampler(60_000, 700), 697)):
         Plan(sampler, FLAT, 9, lot).check_lot_size(60_000)
-
-
-@pytest.mark.parametrize("sampler, steps, lot, message", [
-    (POISSON, -1, 600, "steps=-1"), (POISSON, 1, 0, "expected_lot_size=0"),
-    (POISSON, 1, float("inf"), "expected_lot_size=inf"), ("poisson", 1, 600, "expected a sampler, got str")])
-def test_bad_plans_are_refused(sampler, steps, lot, message):
-    with pytest.raises(ParameterError, match=message):
-        Plan(sampler, FLAT, steps, lot)

@@ -44,19 +44,6 @@ def test_poisson_at_the_edges(examples, q, size):
         assert lot.shape == (size,) and lot.dtype.kind == "i"
 
 
-@pytest.mark.parametrize("make, message", [
-    (lambda: PoissonSampler(1.2), r"expected sampling_probability=1.2 in \[0, 1\]"),
-    (lambda: PoissonSampler(float("nan")), "sampling_probability=nan"),
-    (lambda: FixedSizeSampler(10, 11), "expected lot_size=11 to be at most the dataset_size=10"),
-    (lambda: FixedSizeSampler(10, 0), "expected lot_size=0 to be an integer of at least 1"),
-    (lambda: ShuffleSampler(10, 11), "expected lot_size=11 to be at most the dataset_size=10"),
-    (lambda: ShuffleSampler(0, 1), "expected dataset_size=0 to be an integer of at least 1"),
-    (lambda: ShuffleSampler(10, 2.5), "expected lot_size=2.5 to be an integer")])
-def test_bad_settings_are_refused(make, message):
-    with pytest.raises(ParameterError, match=message):
-        make()
-
-
 @pytest.mark.parametrize("name", ["fixed", "shuffle"])
 def test_another_number_of_examples_is_refused(name):
     with pytest.raises(ParameterError, match="expected 10 examples, the public dataset_size of the sampler, got 9"):

@@ -1,13 +1,14 @@
 """Clip, sum, noise: the contract of one release."""
-
 import numpy as np
 import pytest
 
 from minidp.backend import Backend, to_host
 from minidp.errors import ParameterError, ShapeError
 from minidp.grads import Explicit, Outer, OuterSum
-from minidp.mechanism import Sanitizer, flat_group, per_layer_groups
 from minidp.host import memory
+from minidp.mechanism import Sanitizer, add_gaussian, flat_group, per_layer_groups
+from minidp.mechanism.noise import noise_grid
+from minidp.streams import Streams
 
 KEYS = [("conv", "W"), ("dense", "W"), ("dense", "b")]
 
@@ -64,3 +65,36 @@ def test_wrong_gradients_are_refused(rng):
     for groups, words in ((2 * flat_group(KEYS, 1.0, 1.0), "in several"), ([], "one or more")):
         with pytest.raises(ParameterError, match=words):
             Sanitizer(groups)
+
+
+def test_groups_flat_and_per_layer():
+    assert [g.keys for g in flat_group(KEYS, 1.0, 2.0)] == [tuple(KEYS)]
+    groups = per_layer_groups(KEYS, {"dense": 1.0, "conv": 2.0}, 4.0)
+    assert [(g.name, len(g.keys), g.clip_norm, g.noise_std) for g in groups] == [
+        ("conv", 1, 2.0, 8.0), ("dense", 2, 1.0, 4.0)]
+    with pytest.raises(ParameterError, match="each of the layers"):
+        per_layer_groups(KEYS, {"dense": 1.0}, 4.0)
+
+
+def test_no_noise_draws_nothing():
+    raw, draws = np.ones(3), Streams(1).noise(0)
+    assert add_gaussian(raw, 0, draws) is raw
+    np.testing.assert_array_equal(raw, np.ones(3))
+    assert draws.random() == Streams(1).noise(0).random()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("noise_std", [0.3, 1.0, 5.0])
+def test_what_is_released_lies_on_the_grid(noise_std, dtype):
+    raw = np.random.default_rng(0).uniform(-1, 1, (70, 9)).astype(dtype)[:, ::2]  # in pieces
+    cells = add_gaussian(raw, noise_std, Streams(1).noise(0)).astype("float64") / noise_grid(noise_std)
+    # float32 has 24 bits: fewer than the grid beyond 16 times the noise, which none of these is
+    assert (cells == np.round(cells)).all() and (cells % 2 == 1).any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_noise_is_the_same_on_every_backend(dtype, backend):
+    raw = np.random.default_rng(0).uniform(-1, 1, (40, 50)).astype(dtype)
+    there = backend.asarray(raw.copy())
+    assert add_gaussian(there, 2.0, Streams(1).noise(0)) is there and there.dtype == raw.dtype
+    np.testing.assert_array_equal(to_host(there), add_gaussian(raw, 2.0, Streams(1).noise(0)))

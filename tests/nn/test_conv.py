@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from minidp.host import memory
 from minidp import nn
 from minidp.audit import reference
-from minidp.errors import ParameterError, ShapeError
+from minidp.errors import ShapeError
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.mechanism.clip import MARGIN
-from minidp.nn.conv import ConvGrad
 
 STRATEGIES = ("explicit", "factored", "auto")
 
@@ -71,11 +70,10 @@ def _close(got, expected, tolerance):
     assert np.abs(got - expected).max() <= tolerance * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("draw", ["standard_normal", "random"])  # images are positive, and so less well-conditioned
 @pytest.mark.parametrize("image, kernel, outputs, stride, padding", CONVOLUTIONS, ids=str)
-def test_strategies_agree_for_the_convolutions_of_the_experiments(image, kernel, outputs, stride, padding, draw, rng):
+def test_strategies_agree_for_the_convolutions_of_the_experiments(image, kernel, outputs, stride, padding, rng):
     layer = nn.Conv2D(image[2], outputs, kernel, rng=rng, stride=stride, padding=padding, dtype="float64")
-    y, cache = layer.forward(getattr(rng, draw)((3, *image)))
+    y, cache = layer.forward(rng.random((3, *image)))
     _agree(("conv", "W"), layer.param_grads(rng.standard_normal(y.shape), cache)["W"], rng)
 
 
@@ -93,30 +91,3 @@ def test_patches_of_the_whole_batch_never_exist(rng):
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 2 * y.nbytes + 3 * memory.PATCH_BYTES
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_an_example_that_is_not_finite_contributes_zero(strategy, bad, rng):
-    layer = nn.Conv2D(2, 3, 3, rng=rng, dtype="float64")
-    x = rng.standard_normal((4, 5, 5, 2))
-    y, cache = layer.forward(x)
-    dy = rng.standard_normal(y.shape)
-    rest = np.array([0, 1, 3])
-    key = ("conv", "W")
-    sanitizer = Sanitizer(flat_group([key], 1.0, 0.0), strategy)
-    expected = sanitizer.add_clipped({key: ConvGrad(x[rest], dy[rest], layer.window)})[key]
-    x[2, 1, 1, 0] = bad
-    with np.errstate(invalid="ignore"):
-        got = sanitizer.add_clipped({key: ConvGrad(x, dy, layer.window)})[key]
-    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-14)
-
-
-def test_wrong_settings_are_refused(rng):
-    for options in ({"kernel": 0}, {"kernel": (3, 0)}, {"kernel": 3, "stride": 0},
-                    {"kernel": 3, "padding": "full"}, {"kernel": 3, "padding": -1}, {"kernel": 3, "padding": True}):
-        with pytest.raises(ParameterError, match=list(options)[-1]):
-            nn.Conv2D(1, 1, rng=rng, **options)
-    for channels in ((0, 1), (1, 0)):
-        with pytest.raises(ParameterError, match="channels"):
-            nn.Conv2D(*channels, 3, rng=rng)

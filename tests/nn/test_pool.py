@@ -1,14 +1,13 @@
-"""What is special to pooling: every geometry, ties, padding."""
+"""What is special to windows and pooling: every geometry, ties, padding."""
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from minidp import nn
 from minidp.audit import reference
 from minidp.backend import to_host
-from minidp.errors import ParameterError, ShapeError
-
+from minidp.errors import ShapeError
+from minidp.nn.window import Window
 
 def _mean(values):
     return sum(values) / len(values)
@@ -60,12 +59,17 @@ def test_a_window_of_more_pixels_than_a_byte_counts(rng):
     assert y.item() == 1 and dx[0, 19, 18, 0] == dx.sum() == 3
 
 
-def test_wrong_settings_are_refused():
-    for cls in (nn.MaxPool2D, nn.AvgPool2D):
-        for options in ({"window": 0}, {"window": 2, "stride": 0}, {"window": 2, "padding": "full"},
-                        {"window": 2, "padding": 2}, {"window": 2, "padding": (0, 1, 1)},
-                            {"window": 2, "padding": -1}, {"window": (3, 2), "padding": (1, 2)}):
-            with pytest.raises(ParameterError, match=list(options)[-1]):
-                cls(**options)
-        with pytest.raises(ShapeError, match=r"pool: expected x of shape \(B, H, W, C\)"):
-            cls(2).forward(np.zeros((4, 8)))
+@pytest.mark.parametrize("n, size, stride, expected", [
+    (28, 8, 2, (14, 3, 3)), (13, 2, 1, (13, 0, 1)), (24, 5, 1, (24, 2, 2)), (5, 2, 2, (3, 0, 1)),
+    (4, 1, 3, (2, 0, 0)),
+], ids=str)
+def test_same_is_tensorflows_rule(n, size, stride, expected):
+    """Worked by hand from ceil(n / stride) windows and the smaller half of the padding before."""
+    assert Window((size, size), (stride, stride), "same").axis(n, 0) == expected
+
+
+def test_patches_of_an_array_that_is_not_contiguous(rng):
+    x = rng.standard_normal((2, 4, 5, 6))
+    window = Window((2, 3), (1, 1), "valid")
+    for view in (x[..., ::2], x.transpose(0, 2, 1, 3), x[:, ::-1, 1:4]):
+        np.testing.assert_array_equal(window.patches(view), window.patches(np.ascontiguousarray(view)))

@@ -1,14 +1,15 @@
-"""What every accountant promises, for every event that it supports."""
+"""What every accountant promises, for every event that it supports; their catalogue."""
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
+from minidp import privacy
 from minidp.errors import NumericalBoundError, ParameterError, UnsupportedEventError
 from minidp.privacy import (Bound, Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, Ledger,
                             MomentsAccountant, NeighbouringRelation, NonPrivate, PoissonSampled, Repeated, Unknown)
+from minidp.privacy.catalogue import ACCOUNTANTS, UNKNOWN, all_bounds, make
 from tests.support.accountants import ADD_REMOVE, REPLACE_ONE, ROWS, ledger_of
 
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.label)
@@ -181,3 +182,17 @@ def test_more_releases_than_float64_can_count_are_refused(row, count):
 def test_what_is_no_ledger_is_refused_with_the_cure(row, what):
     with pytest.raises(ParameterError, match=r"expected a Ledger, got .*ledger.append\(event, count\)"):
         row.make(row.relation).epsilon(what, DELTA)
+
+
+@pytest.mark.parametrize("name", ACCOUNTANTS)
+def test_names_are_those_of_the_accountants(name):
+    accountant = make(name, REPLACE_ONE)
+    assert accountant.name == name and accountant.relation is REPLACE_ONE
+    assert type(accountant).__name__ in privacy.__all__
+    assert any(type(row.make(row.relation)) is type(accountant) for row in ROWS)
+
+
+def test_no_theorem_is_an_answer_too():
+    found = all_bounds(ledger_of((privacy.Laplace(1.0), 1)), ("gaussian_clt", "basic"), delta=1e-5)
+    assert found["gaussian_clt"][0] == UNKNOWN and "Laplace" in found["gaussian_clt"][2]
+    assert found["basic"][0].upper == pytest.approx(1.0)

@@ -6,14 +6,13 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from minidp.privacy import (AdvancedAccountant, Gaussian, JointGaussian, Laplace, LossDistributionAccountant,
                             MomentsAccountant, PoissonSampled, RenyiAccountant)
 from minidp.privacy.gaussian import gaussian_epsilon
-from minidp.privacy.pld import kernels as loss_kernels
 from minidp.privacy.pld.cells import ADD, REMOVE, masses_of
+from minidp.privacy.pld.fourier import spectrum_of
 from tests.support.accountants import gaussian_delta, ledger_of
 
 PEERS = json.loads((Path(__file__).parent / "dp_accounting.json").read_text())["rows"]
@@ -109,17 +108,6 @@ def test_very_many_releases_of_very_little_beside_others(sigma, count):
     assert bound.lower <= exact <= bound.upper
 
 
-def test_compiled_kernels_equal_plain_python():
-    knots = np.arange(0, 40)
-    arguments = (0.1, 0.8, 0.01, knots)
-    compiled = loss_kernels.spread_gaussian_masses(*arguments)
-    assert np.allclose(compiled, loss_kernels.spread_gaussian_masses.py_func(*arguments), rtol=1e-12)
-    arguments = (0.1, 0.8, 0.01, 0.001, knots, -3.0)
-    compiled = loss_kernels.merged_gaussian_masses(*arguments)
-    plain = loss_kernels.merged_gaussian_masses.py_func(*arguments)
-    assert np.allclose(compiled[0], plain[0], rtol=1e-12) and compiled[1] == pytest.approx(plain[1])
-
-
 EDGES = [(0.0, 4.0, 100, 1e-5), (1.0, 4.0, 100, 1e-5), (0.01, 4.0, 0, 1e-5), (0.01, 4.0, 10 ** 7, 1e-5),
          (0.01, 1000.0, 10000, 1e-5), (0.01, 0.1, 1000, 1e-5), (0.01, 4.0, 10000, 1e-300), (0.01, 4.0, 10000, 1e-15),
          (0.01, 4.0, 10000, 0.5), (0.01, 4.0, 1, 0.5), (1e-7, 4.0, 10 ** 7, 1e-5), (1.0, 0.1, 10 ** 7, 1e-5),
@@ -187,3 +175,19 @@ def test_bounds_are_ordered_and_monotone(setting):
                   (q, sigma / 1.2, steps, delta), (q, sigma, steps, delta / 10)):
         dearer = ACCOUNTANT.epsilon(ledger_of((PoissonSampled(other[0], Gaussian(other[1])), other[2])), other[3])
         assert dearer.upper >= bound.upper - slack and dearer.upper >= bound.lower
+
+
+@pytest.mark.parametrize("main", [0.2, 0.999999])
+def test_error_bound_holds_in_thirty_digits(main):
+    rng = np.random.default_rng(1)
+    knots = np.arange(-20, 44)
+    mass = rng.random(len(knots))
+    mass *= (1 - main) / mass.sum()
+    mass[30] += main
+    found, error = spectrum_of(mass, knots, 48)
+    with mpmath.workdps(30):
+        for frequency in range(25):
+            exact = sum(mpmath.mpf(float(m)) * mpmath.expjpi(mpmath.mpf(-2 * int(k) * frequency) / 48)
+                        for m, k in zip(mass, knots))
+            assert abs(mpmath.mpc(complex(found[frequency])) - exact) <= error
+    assert error < 1e-12

@@ -1,14 +1,17 @@
-"""The moments accountant: golden values, exact cases, the 2016 README."""
+"""The moments and Renyi accountants and their conversions: golden values, exact cases, the 2016 README."""
 import math
 
+import numpy as np
 import pytest
 
-from minidp.errors import ParameterError, UnsupportedEventError
-from minidp.privacy import FixedSizeSampled, Gaussian, Laplace, MomentsAccountant, PoissonSampled
+from minidp.errors import UnsupportedEventError
+from minidp.privacy import (FixedSizeSampled, Gaussian, Laplace, MomentsAccountant, PoissonSampled, RandomlyStopped,
+                            RenyiAccountant, Unknown)
+from minidp.privacy.conversion import sharper_delta, sharper_epsilon, tail_bound_delta, tail_bound_epsilon
 from minidp.privacy.moments import PAPER_ORDERS
-from tests.support.accountants import REPLACE_ONE, ledger_of
+from tests.support.accountants import REPLACE_ONE, gaussian_delta, ledger_of
 
-PAPER_STEP = PoissonSampled(0.01, Gaussian(4.0))
+STEP = PoissonSampled(0.01, Gaussian(4.0))
 
 
 @pytest.mark.parametrize("method", ["integration", "closed-form"])
@@ -16,8 +19,8 @@ PAPER_STEP = PoissonSampled(0.01, Gaussian(4.0))
 def test_golden_values(method, steps, epsilon):
     # the paper prints 1.26 and 2.55 for 10,000 and 40,000 steps; these digits: mpmath, integer orders to 32
     accountant = MomentsAccountant(method=method, orders=PAPER_ORDERS)
-    assert accountant.epsilon(ledger_of((PAPER_STEP, steps)), 1e-5).upper == pytest.approx(epsilon, abs=5e-5)
-    assert MomentsAccountant().epsilon(ledger_of((PAPER_STEP, steps)), 1e-5).upper <= epsilon + 5e-5
+    assert accountant.epsilon(ledger_of((STEP, steps)), 1e-5).upper == pytest.approx(epsilon, abs=5e-5)
+    assert MomentsAccountant().epsilon(ledger_of((STEP, steps)), 1e-5).upper <= epsilon + 5e-5
 
 
 @pytest.mark.parametrize("epsilon, delta, digits", [
@@ -26,7 +29,7 @@ def test_golden_values(method, steps, epsilon):
 def test_ledger_of_the_2016_readme(epsilon, delta, digits):
     # the README of the paper's own code after 10 lots: PCA once, then two tensors a lot, each charged as if it
     # had a lot of its own (printed there to four or five digits)
-    ledger = ledger_of((Gaussian(7.0), 1), (PAPER_STEP, 20))
+    ledger = ledger_of((Gaussian(7.0), 1), (STEP, 20))
     assert MomentsAccountant(orders=PAPER_ORDERS).delta(ledger, epsilon).upper == pytest.approx(delta, abs=digits)
 
 
@@ -57,10 +60,51 @@ def test_extreme_settings_answer_soundly(q, sigma):
         assert bound.upper == 0.0
 
 
-@pytest.mark.parametrize("kwargs, message", [
-    ({"method": "guess"}, "method='guess'"), ({"orders": ()}, "at least one"), ({"orders": (0,)}, "order=0"),
-    ({"orders": (2000,)}, "1024"), ({"orders": (1.5,), "method": "closed-form"}, "integer"),
-    ({"orders": (math.nan,)}, "order=nan")])
-def test_bad_options_are_named(kwargs, message):
-    with pytest.raises(ParameterError, match=message):
-        MomentsAccountant(**kwargs)
+@pytest.mark.parametrize("steps, epsilon", [(10000, 1.0355), (20000, 1.5101), (40000, 2.2097)])
+def test_golden_values_of_renyi(steps, epsilon):
+    # dp_accounting 0.6.0 gives the same digits
+    assert RenyiAccountant().epsilon(ledger_of((STEP, steps)), 1e-5).upper == pytest.approx(epsilon, abs=5e-5)
+
+
+def test_random_stopping_checks_what_it_stops():
+    accountant = RenyiAccountant()
+    assert accountant.supports(RandomlyStopped(STEP, 1.0, 0.1))
+    assert not accountant.supports(RandomlyStopped(Unknown(), 1.0, 0.1))
+    with pytest.raises(UnsupportedEventError, match="RandomlyStopped"):
+        MomentsAccountant().epsilon(ledger_of((RandomlyStopped(STEP, 1.0, 0.1), 1)), 1e-5)
+    assert accountant.epsilon(ledger_of((RandomlyStopped(Gaussian(0.0), 1.0, 0.1), 1)), 1e-5).upper == math.inf
+
+
+ORDERS = np.arange(1.0, 200.0)
+
+
+def gaussian(mu):
+    return 0.5 * mu * mu * ORDERS * (ORDERS + 1)
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.5, 2.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.1])
+def test_sharper_conversion_never_above_tail_bound(mu, delta):
+    sharper = sharper_epsilon(gaussian(mu), ORDERS, delta)
+    assert sharper <= tail_bound_epsilon(gaussian(mu), ORDERS, delta)
+    # and both above the truth, which is known in closed form for the Gaussian
+    assert gaussian_delta(sharper, mu) <= delta
+
+
+@pytest.mark.parametrize("moments", [[math.inf, math.inf], [math.nan, math.inf]])
+def test_no_finite_moment_gives_no_guarantee(moments):
+    orders = np.array([1.0, 2.0])
+    for epsilon, delta in ((tail_bound_epsilon, tail_bound_delta), (sharper_epsilon, sharper_delta)):
+        assert epsilon(moments, orders, 1e-5) == math.inf
+        assert delta(moments, orders, 5.0) == 1.0
+        assert delta(moments, orders, math.inf) == 1.0
+
+
+def test_a_broken_order_is_left_out():
+    orders = np.array([1.0, 2.0])
+    assert tail_bound_epsilon([math.nan, 1.5], orders, 0.01) == pytest.approx((1.5 + math.log(100)) / 2)
+
+
+def test_delta_is_never_rounded_to_zero():
+    assert 0 < tail_bound_delta([1.0], np.array([1000.0]), 100.0) < 1e-300
+    assert 0 < sharper_delta([1.0], np.array([1000.0]), 100.0) < 1e-300

@@ -1,10 +1,13 @@
-"""Trade-off curves."""
+"""Trade-off curves, and pictures and CSV files of curves."""
+import csv
+import math
 
 import numpy as np
 import pytest
 
 from minidp.errors import ParameterError
-from minidp.privacy import Gaussian, GaussianAccountant, LossDistributionAccountant, PoissonSampled
+from minidp.privacy import Bound, Gaussian, GaussianAccountant, LossDistributionAccountant, PoissonSampled
+from minidp.privacy.plots import save_epsilon_curves
 from minidp.privacy.tradeoff import accountant_curve, gaussian_curve, sampled_curve, symmetrised, true_positive_rate
 from tests.support.accountants import ledger_of
 
@@ -32,3 +35,13 @@ def test_true_positive_rate():
         true_positive_rate(ALPHAS, betas, 1.5)
     with pytest.raises(ParameterError):
         true_positive_rate(ALPHAS, betas[:-1], 0.5)
+
+
+def test_epsilon_curves(tmp_path, drawn):
+    curves = {"a": [Bound(0.1, 0.15, 0.2), Bound(0.3, 0.35, 0.4)],
+              "b": [Bound(None, None, None), Bound(None, 1.0, math.inf)]}
+    save_epsilon_curves(tmp_path / "e", [1, 2], curves, 1e-5, "title " * 30, [(1, 0.2, "printed")], notice="notice " * 30)
+    rows = list(csv.reader((tmp_path / "e.csv").read_text().splitlines()))
+    assert rows[0] == ["epochs", "a_lower", "a_estimate", "a_upper", "b_lower", "b_estimate", "b_upper"]
+    assert rows[1] == ["1", "0.1", "0.15", "0.2", "", "", ""] and rows[2][-1] == "inf"
+    assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")

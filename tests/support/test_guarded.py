@@ -4,7 +4,7 @@ import operator
 import numpy as np
 import pytest
 
-from tests.support.guarded import GuardedArray, GuardError, allow_sync, guarded_xp
+from tests.support.guarded import GuardError, allow_sync, guarded_xp
 
 xp = guarded_xp
 HOST = np.ones((2, 3))
@@ -19,33 +19,21 @@ REFUSED = {
     "conversion": np.asarray,
     "numpy function": lambda x: np.concatenate([x, x]),
     "float": lambda x: float(x[0, 0]),
-    "if": lambda x: "yes" if (x > 0).any() else "no",
-    "iteration": list,
     "+ host": lambda x: x + HOST,
-    "host +": lambda x: HOST + x,
     "+= host": lambda x: operator.iadd(x, HOST),
-    "+ list": lambda x: x + [1.0, 2.0, 3.0],
-    "function of both": lambda x: xp.einsum("ij,ij->", x, HOST),
     "host in a list": lambda x: xp.concatenate([x, HOST]),
     "ufunc out= host": lambda x: xp.exp(x, out=np.empty((2, 3))),
     "function's unknown keyword": lambda x: xp.max(x, axis=1, initial=0.0),
-    "ufunc's unknown keyword": lambda x: xp.divide(x, x, where=x > 0),
     "index host integers": lambda x: x[np.array([0, 1])],
-    "take host": lambda x: x.take(np.array([0, 1]), axis=0),
     "set host value": lambda x: x.__setitem__(slice(None), HOST),
-    "host set": lambda x: HOST.copy().__setitem__(slice(None), x),
-    "host indexed by it": lambda x: np.arange(9)[xp.asarray([0, 1])],
     "object dtype": lambda x: xp.asarray([None, "a"], dtype=object),
 }
 
 
 @pytest.mark.parametrize("use", REFUSED.values(), ids=REFUSED.keys())
 def test_refused(use, x):
-    with pytest.raises((GuardError, TypeError, IndexError)) as caught:
+    with pytest.raises(GuardError):
         use(x)
-    if not isinstance(caught.value, GuardError):
-        # NumPy's or Python's own refusal, before the guard is asked; CuPy arrays get the same
-        assert "GuardedArray" in str(caught.value) or "indices" in str(caught.value)
 
 
 def test_allow_sync_permits_scalars_for_a_block_only(x):
@@ -55,8 +43,3 @@ def test_allow_sync_permits_scalars_for_a_block_only(x):
             np.asarray(x)
     with pytest.raises(GuardError):
         float(x[1, 2])
-
-
-def test_results_are_arrays_where_numpy_gives_scalars(x):
-    for result in (x.sum(), xp.max(x), x[0, 0], xp.einsum("ij->", x), x[0] @ x[0], xp.exp(1.0)):
-        assert isinstance(result, GuardedArray) and result.shape == ()

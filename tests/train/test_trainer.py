@@ -218,12 +218,3 @@ def test_what_is_not_taken_is_refused_before_a_charge():
         with pytest.raises(MinidpError, match=message):
             trainer.run(*arguments)
     assert trainer.ledger.items() == []
-
-
-def test_reprs_are_read():
-    trainer = make_trainer()
-    trainer.run(*make_data(), Streams(1))
-    for words in ("Trainer of 4 arrays by SGD, 10 steps of PoissonSampler", "10 charged"):
-        assert words in repr(trainer)
-    for words in ("dense2: Dense -> (3,), 21 numbers", "57 trained parameters"):
-        assert words in repr(trainer.network)

@@ -1,8 +1,11 @@
-"""Ratios and limits, on figures made up so that the answer is known."""
+"""The benchmark's parts: ratios on figures made up, a contender that cannot run, the networks' shapes."""
+import sys
+
 import pytest
+from tqdm import tqdm
 
-from tools.bench import report
-
+from tools.bench import contest, ours, report
+from tools.bench.workloads import WORKLOADS
 
 def made(workload="W1", lot=600, usual=True, **turns):
     rows = [{"contender": name.replace("_", "-").replace("-kept", "+pages"), "turns_ms": times,
@@ -35,3 +38,26 @@ def test_slope_of_time_against_the_lot(large, slope, linear):
     (growth,) = report.growth([made(lot=600, factored=[1.0]), made(lot=60_000, usual=False, factored=[large])])
     assert growth["slope"] == pytest.approx(slope, abs=0.005) and growth["linear"] is linear
     assert growth["per_example"] == pytest.approx(large / 100)
+
+
+TINY = WORKLOADS["W1"].small()
+
+
+def test_a_contender_that_cannot_run_is_left_out(tmp_path):
+    """An interpreter without any library stands in for one without the peers."""
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    settings = contest.Settings(threads=1, rounds=2, seconds=0.0, peers_python=str(bare))
+    said = []
+    rows, interrupted = contest.hold(TINY, ["floor", "torch"], settings, said.append, tqdm(disable=True))
+    assert [row["contender"] for row in rows] == ["floor"] and not interrupted
+    assert said == ["left out: torch: ModuleNotFoundError: No module named 'numpy'"]
+
+
+def test_the_floor_multiplies_the_matrices_of_every_layer():
+    """Positions, inputs and outputs, worked out by hand from the networks' shapes."""
+    assert {name: ours.products(WORKLOADS[name]) for name in ("W1", "W4", "W5")} == {
+        "W1": [(1, 60, 1000), (1, 1000, 10)],
+        "W4": [(576, 75, 64), (144, 1600, 64), (1, 2304, 384), (1, 384, 384), (1, 384, 10)],
+        "W5": [(196, 64, 16), (25, 256, 32), (1, 512, 32), (1, 32, 10)]}
