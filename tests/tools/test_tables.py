@@ -51,7 +51,7 @@ def column(template):
 
 @pytest.mark.parametrize("make, message", [
     (lambda: column("{tset_accuracy:.2%}"), "results/r-*.json: no tset_accuracy"),
-    (lambda: column("{seed}"), "differs between seeds: [0, 1]"), (lambda: column("{name:.2%}"), "Unknown format code"),
+    (lambda: column("{seed}"), "differs between seeds: [0, 1]"), (lambda: column("{name:.2%}"), "Unknown format"),
     (lambda: tables.runs("no-*.json"), "no such file"), (lambda: tables.entries("r-0.json", "levles"), "no levles"),
     (lambda: pages.verdicts("mnist_pac", "r-0.json"), "no experiment mnist_pac"),
     (lambda: pages.judged(ENTRY, []), "95% at epsilon 2: no committed result")])
