@@ -98,8 +98,8 @@ def train(make, strategy="auto", batch_size=None, limit=1, lots=None, groups=fla
     weight = rng.random(60) if weighted else None
     examples = LabelledExamples(Views(x) if views > 1 else x, rng.integers(0, 3, 60), views, weight)
     sanitizer = Seen(tuple(groups(network.params, clip_norm, 2.0)), strategy, "exact")
-    trainer = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.5), Plan(PoissonSampler(0.9), sanitizer, 2, 54), batch_size=batch_size,
-                      augmentation_multiplicity=views)
+    trainer = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.5), Plan(PoissonSampler(0.9), sanitizer, 2, 54),
+                      batch_size=batch_size, augmentation_multiplicity=views)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "limit", lambda: limit)
         patch.setattr(threads, "MIN_SHARD", 8)

@@ -10,6 +10,7 @@ import pytest
 
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.streams import Streams
+from tools.attack_pictures import on_lattice
 
 KEY = ("layer", "W")
 
@@ -65,24 +66,6 @@ def test_pairs_of_last_bits_have_one_law(distance, arithmetic):
         counts.append(np.bincount(pairs.ravel(), minlength=bits**2))
     chi = ((counts[0] - counts[1]) ** 2 / (counts[0] + counts[1])).sum()
     assert abs(chi - (bits**2 - 1)) < 8 * math.sqrt(2 * (bits**2 - 1))  # a cell counts in two pairs
-
-
-def on_lattice(x, y, sigma):
-    """Whether pairs are products r cos t and r sin t of float32 numbers r, t, as Box and Muller's method makes them."""
-    x, y = x.astype("float64"), y.astype("float64")
-    r0, t0 = (np.hypot(x, y) / sigma).astype("float32"), (np.arctan2(y, x) % (2 * np.pi)).astype("float32")
-    found = np.zeros(len(x), bool)
-    for dr in range(-3, 4):
-        for dt in range(-3, 4):
-            r, t = (_moved(v, steps) for v, steps in ((r0, dr), (t0, dt)))
-            found |= (r * np.cos(t) * np.float32(sigma) == x) & (r * np.sin(t) * np.float32(sigma) == y)
-    return found
-
-
-def _moved(v, steps):
-    for _ in range(abs(steps)):
-        v = np.nextafter(v, np.float32(np.inf if steps > 0 else -np.inf))
-    return v
 
 
 @pytest.mark.parametrize("value", [1e-6, 0.007])  # on every coordinate: less than C in all

@@ -12,11 +12,11 @@ from minidp import nn
 from minidp.data import LabelledExamples
 from minidp.errors import ParameterError
 from minidp.grads import Explicit, Outer, OuterSum
-from minidp.host import threads
 from minidp.mechanism import Plan, PoissonSampler, PrivatePCA, Sanitizer, flat_group, per_layer_groups
 from minidp.mechanism.rounding import DOUBLE, products
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
+from tools.attack_pictures import aligned
 
 KEY = ("layer", "W")
 wide = pytest.mark.slow  # the same search on larger lots
@@ -32,16 +32,6 @@ def clipped(grad, clip_norm, strategy="auto", batches=1, lot=1, arithmetic="ordi
     return raw_sum[KEY] / (2.0**32 if sanitizer.exact else clip_norm), how.factor
 
 
-def aligned(n, value, extra, half_ulps):
-    """n numbers: `value` until their sum is about a power of two, `extra` more or fewer, then just over half an ulp each.
-
-    With the first of them the sum crosses the power of two, and every small number is rounded up; without it none is.
-    """
-    power = int(np.log2(n * 0.66))
-    large = int(2**power / value) + extra
-    return np.array([value] * large + [half_ulps * 2.0 ** (power - 24)] * (n - large), "float32")
-
-
 @arithmetics
 @pytest.mark.parametrize("strategy", ["explicit", "factored"])
 @pytest.mark.parametrize("n", [2, 60, 650, 2000, 8192, pytest.param(16_384, marks=wide)])
@@ -53,8 +43,8 @@ def test_one_example_moves_the_sum_of_a_lot_by_at_most_what_is_charged(strategy,
             for batches in (1, 1 + n // 128, 1 + n // 50):
                 v = aligned(n, 1 - 2**-10, extra, half_ulps)
                 (one, charged), (other, _) = (
-                    clipped(Outer(np.ones((len(d), 1), "float32"), d[:, None]), 1.0, strategy, min(batches, len(d)), n, arithmetic)
-                    for d in (v, v[1:]))
+                    clipped(Outer(np.ones((len(d), 1), "float32"), d[:, None]), 1.0, strategy, min(batches, len(d)), n,
+                            arithmetic) for d in (v, v[1:]))
                 largest = max(largest, float(np.linalg.norm(one - other)) / charged)
     assert largest <= 1
 

@@ -8,7 +8,7 @@ from ... import mechanism
 from ...backend import to_host
 from ...grads import Explicit, Outer, OuterSum
 from ...mechanism import ClipGroup, Sanitizer, flat_group, per_layer_groups
-from ...mechanism.rounding import products
+from ...mechanism.rounding import Products, products
 from ...privacy.events import JointGaussian
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
@@ -114,7 +114,10 @@ def clipped_sum_equals_a_loop(bench):
                              ("two", "W"): OuterSum(bench.asarray(p[part]), bench.asarray(q[part]))}
                     total = sanitizer.add_clipped(grads, total)
                 largest = max(largest, *(worst(total[key], expected[key]) for key in expected))
-    return largest
+    a, d = (np.rint(9 * factor).astype("float32") for factor in (a, d))  # products in float32 over two rows, of integers
+    total = Sanitizer(flat_group([("one", "W")], math.inf, 0.0)).add_clipped(
+        {("one", "W"): Outer(bench.asarray(a), bench.asarray(d))}, products=Products(2, 6, 1.0))
+    return max(largest, worst(total["one", "W"], a.T @ d))
 
 
 @measures("mechanism.sanitizer.Sanitizer", "F3", method="loop over examples, in every form; weights outside [0, 1]", tolerance=EXACT)
