@@ -109,7 +109,8 @@ class Trainer:
             plan.check_lot_size(dataset_size)
         if budget is not None and ledger is not None:
             raise ParameterError("expected a budget or a ledger, got both; the budget has its own ledger")
-        self.network, self.loss, self.optimizer, self.plan = network.use(plan.sanitizer.arithmetic), loss, optimizer, plan
+        self.network, self.loss, self.optimizer, self.plan = network, loss, optimizer, plan
+        network.use(plan.sanitizer.arithmetic)
         self.budget, self.batch_size, self.augmentation_multiplicity = budget, batch_size, augmentation_multiplicity
         self._cached = max(min(cache_examples(network), MAX_BATCH) // augmentation_multiplicity, 1)
         self.seconds = 0.0  # spent in steps; charging and callbacks are left out

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KEPT = "+pages"  # a peer whose allocator keeps the pages it frees, as minidp's does
 KEEP_PAGES = {"MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1)}
 OURS = (*STRATEGIES, *FLOORS)
-TORCH, OPACUS, JAX = ("torch",), ("opacus", "opacus-ghost", "opacus-ew", "opacus-functorch"), ("jax", "jax-vmap")
+TORCH, OPACUS, JAX = ("torch", "torch-in-place"), ("opacus", "opacus-ghost", "opacus-ew", "opacus-functorch"), ("jax", "jax-vmap")
 PEERS = tuple(name + kept for name in TORCH + OPACUS for kept in ("", KEPT)) + JAX
 SETTLE = 0.06  # seconds between turns: OpenBLAS's threads go on spinning for a while after a product
 

@@ -5,9 +5,10 @@ from .contest import KEPT
 from .ours import STRATEGIES
 from .report import LOTS
 
-AGAINST = (("floor", "floor"), ("PyTorch, not private", "torch"), ("JAX, not private", "jax"),
+AGAINST = (("floor", "floor"), ("PyTorch, its lot in place", "torch-in-place"), ("PyTorch, not private", "torch"), ("JAX, not private", "jax"),
            ("Opacus", "opacus"), ("Opacus, ghost clipping", "opacus-ghost"), ("JAX, vmap", "jax-vmap"))
-WORDS = {"floor": "the floor", "torch": "PyTorch, not private", "jax": "JAX, not private", "opacus": "Opacus",
+WORDS = {"floor": "the floor", "torch": "PyTorch, not private", "jax": "JAX, not private",
+         "torch-in-place": "PyTorch, not private, its lot in place", "opacus": "Opacus",
          "opacus-ghost": "Opacus, ghost clipping", "opacus-ew": "Opacus, expanded weights",
          "opacus-functorch": "Opacus, functorch", "jax-vmap": "JAX, private by vmap(grad)"}
 OURS = [("workload", "{label}"), ("gradients", "{contender}"), ("step, ms", "{step_ms:ms}"),
