@@ -10,12 +10,10 @@ class _Activation(Layer):
     """Same shape out as in; the derivative is a function of the output."""
 
     def compute_y(self, x, rng):
-        """(y, y)."""
         y = self._value(x, namespace_of(x))
         return y, y
 
     def compute_dx(self, dy, y):
-        """dx, of the input's shape."""
         return self._gradient(dy, y, namespace_of(dy, y))
 
 

@@ -34,37 +34,30 @@ class ConvGrad(PerExampleGrad):
             yield start, OuterSum(self.window.patches(self.x[start:stop]), d)  # [P1]
 
     def sq_norms(self) -> NDArray:
-        """(B,) squared L2 norms."""
         return self.xp.concatenate([chunk.sq_norms() for _, chunk in self._chunks(grams=3)])
 
     def sq_norms_upper(self):
-        """(B,) squared norms, rounded up by the bound on cancellation."""
         return self.xp.concatenate([chunk.sq_norms_upper() for _, chunk in self._chunks(grams=3)])
 
     def add_weighted_sum(self, total: NDArray, w: NDArray, rows: int = 0) -> None:
-        """total += sum_b w_b g_b, in place, in float64."""
         for start, chunk in self._chunks():
             chunk.add_weighted_sum(total.reshape(self._matrix), w[start : start + chunk.n_examples])
 
     def materialise(self) -> NDArray:
-        """The gradients, (B, kh, kw, C, O)."""
         g = self.xp.empty((self.n_examples, *self._matrix), dtype=self.d.dtype)
         for start, chunk in self._chunks():
             chunk.materialise(out=g[start : start + chunk.n_examples])
         return g.reshape((self.n_examples, *self.shape))
 
     def materialise_exactly(self):
-        """The gradients, (B, kh, kw, C, O) float64, of factors that were cut."""
         return self.xp.concatenate([chunk.materialise_exactly() for _, chunk in self._chunks()]).reshape(
             (self.n_examples, *self.shape))
 
     def rows(self, start, stop):
-        """The same for the examples start..stop-1."""
         return ConvGrad(self.x[start:stop], self.d[start:stop], self.window)
 
     @property
     def factored_is_cheaper(self):
-        """True if the Gram matrices cost less than the gradients."""
         return gram_is_cheaper(self._positions, *self._matrix)
 
 
@@ -157,30 +150,22 @@ class Conv2D(Layer):
         self.params = {"W": init(rng, (*self.window.size, in_channels, out_channels), dtype)}
         if bias:
             self.params["b"] = zeros(rng, (out_channels,), dtype)
+        self.input_shape = ("H", "W", in_channels)
 
     def settings(self) -> dict:
-        """Channels, kernel, stride, padding, bias."""
         *kernel, in_channels, out_channels = self.params["W"].shape
         return {"in_channels": in_channels, "out_channels": out_channels, "kernel": kernel, "stride": self.window.stride,
                 "padding": self.window.padding, "bias": "b" in self.params}
 
-    @property
-    def input_shape(self):
-        """("H", "W", C)."""
-        return ("H", "W", self.params["W"].shape[2])
-
     def shape_of_y(self, input_shape):
-        """(H', W', O)."""
         return (*self.window.output(self.where, input_shape), self.params["W"].shape[3])
 
     def compute_y(self, x, rng):
-        """(y, x)."""
         W = self.params["W"]
         matrix = W.reshape((prod(W.shape[:3]), W.shape[3]))
         return correlate(x, self.window, matrix, self.params.get("b"), self.arithmetic), x  # [F1]
 
     def compute_dx(self, dy, x):
-        """dx (B, H, W, C)."""
         W = self.params["W"]
         transposed = self.window.transposed(x.shape[1:])
         if transposed:  # what dx at a pixel sees of dy is a patch of its own: one large product
@@ -191,7 +176,6 @@ class Conv2D(Layer):
         return correlate_adjoint(dy, self.window, matrix, x.shape, self.arithmetic)  # [B1]
 
     def compute_grads(self, dy, x):
-        """W: ConvGrad(x, dy); b: Explicit(sum of dy over positions)."""
         grads = {"W": ConvGrad(x, dy, self.window)}  # [P1]
         if "b" in self.params:
             grads["b"] = Explicit(in_pairs(dy, (1, 2)))  # [P2]

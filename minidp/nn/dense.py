@@ -24,7 +24,6 @@ class Dense(Layer):
 
     Source
         [P1]  Goodfellow 2015, arXiv:1510.01799, section 4
-
     """
 
     kind = "dense"
@@ -38,34 +37,22 @@ class Dense(Layer):
         self.params = {"W": init(rng, (inputs, outputs), dtype)}
         if bias:
             self.params["b"] = zeros(rng, (outputs,), dtype)
-
-    def settings(self) -> dict:
-        """inputs, outputs, bias."""
-        inputs, outputs = self.params["W"].shape
-        return {"inputs": inputs, "outputs": outputs, "bias": "b" in self.params}
-
-    @property
-    def input_shape(self):
-        """(I,)."""
-        return self.params["W"].shape[:1]
+        self.inputs, self.outputs = self.params["W"].shape
+        self.bias, self.input_shape = bool(bias), (self.inputs,)
 
     def shape_of_y(self, input_shape):
-        """(O,)."""
-        return self.params["W"].shape[1:]
+        return (self.outputs,)
 
     def compute_y(self, x, rng):
-        """(y, x)."""
         y = product(x, self.params["W"], self.arithmetic)  # [F1]
         if "b" in self.params:
             y += self.params["b"]  # [F1]
         return y, x
 
     def compute_dx(self, dy, x):
-        """dx (B, I)."""
         return product(dy, self.params["W"].T, self.arithmetic)  # [B1]
 
     def compute_grads(self, dy, x):
-        """W: Outer(x, dy); b: Explicit(dy)."""
         grads = {"W": Outer(a=x, d=dy)}  # [P1]
         if "b" in self.params:
             grads["b"] = Explicit(dy)  # [P2]

@@ -46,5 +46,4 @@ class Dropout(Layer):
         return x * m, m  # [F1]
 
     def compute_dx(self, dy, m):
-        """dx, of the input's shape."""
         return dy if m is None else dy * m  # [B1]

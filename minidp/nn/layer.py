@@ -101,7 +101,7 @@ class Layer:
         raise NotImplementedError
 
     def compute_dx(self, dy: NDArray, kept: Any) -> NDArray:
-        """dx."""
+        """dx, of the input's shape."""
         raise NotImplementedError
 
     def compute_grads(self, dy: NDArray, kept: Any) -> dict[str, PerExampleGrad]:

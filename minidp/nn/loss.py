@@ -45,7 +45,6 @@ class SoftmaxCrossEntropy:
     """
 
     def __call__(self, z: NDArray, target: NDArray) -> tuple[NDArray, NDArray]:
-        """(losses, dz)."""
         xp = namespace_of(z, target)
         _check("SoftmaxCrossEntropy", z, target, 1)
         if target.dtype.kind not in "iu":
@@ -90,7 +89,6 @@ class SquaredError:
     """
 
     def __call__(self, z: NDArray, target: NDArray) -> tuple[NDArray, NDArray]:
-        """(losses, dz)."""
         namespace_of(z, target)
         _check("SquaredError", z, target, 2)
         inexact("SquaredError", target=target)

@@ -59,8 +59,7 @@ class Sequential:
         names = [layer.name for layer in self.layers]
         if len(set(names)) < len(names):
             raise ParameterError(f"expected layers with different names, got {names}")
-        unknown = set(frozen) - set(names)
-        if unknown:
+        if unknown := set(frozen) - set(names):
             raise ParameterError(f"expected frozen to name layers of {names}, got {sorted(unknown)}")
         self.frozen = frozenset(frozen)
         shapes = [self.input_shape]
@@ -119,20 +118,13 @@ class Sequential:
     @property
     def params(self) -> dict[Key, NDArray]:
         """{(layer, parameter): array} of the trained parameters; the arrays themselves, not copies."""
-        return {
-            (layer.name, name): array
-            for layer in self.layers
-            if layer.name not in self.frozen
-            for name, array in layer.params.items()
-        }
+        return {(layer.name, name): array for layer in self.layers if layer.name not in self.frozen
+                for name, array in layer.params.items()}
 
     def state(self) -> dict[str, NDArray]:
         """{"layer.name": array} of everything a saved model holds: parameters, frozen ones, constants."""
-        return {
-            f"{layer.name}.{name}": array
-            for layer in self.layers
-            for name, array in {**layer.params, **layer.constants}.items()
-        }
+        return {f"{layer.name}.{name}": array for layer in self.layers
+                for name, array in {**layer.params, **layer.constants}.items()}
 
     def to(self, backend: Backend, dtype: DTypeLike | None = None) -> Sequential:
         """Move parameters and constants to a backend (and a dtype), in place; returns the network."""

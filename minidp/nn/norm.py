@@ -65,14 +65,12 @@ class _Norm(Layer):
         return y.reshape(x.shape), (n, inverse)
 
     def compute_dx(self, dy, kept):
-        """dx, of the input's shape."""
         n, inverse = kept
         dn = dy.reshape(n.shape) * self.params["scale"].reshape(n.shape[2:])
         dx = (dn - self._mean(dn) - n * self._mean(n * dn)) * inverse  # [B1]
         return dx.reshape(dy.shape)
 
     def compute_grads(self, dy, kept):
-        """scale and shift: Explicit."""
         n, _ = kept
         shape, d = (dy.shape[0], *self.params["scale"].shape), dy.reshape(n.shape)
         return {"scale": Explicit(in_pairs(d * n, 1).reshape(shape)),  # [P1]
@@ -97,8 +95,7 @@ class GroupNorm(_Norm):
         [F1]  Wu, He 2018, arXiv:1803.08494
 
     Guarantees
-        A group that holds a single number is
-        refused, since normalising would erase it.
+        A group that holds a single number is refused, since normalising would erase it.
 
     Raises
         ParameterError   the groups do not divide the channels, epsilon is not positive
@@ -115,17 +112,12 @@ class GroupNorm(_Norm):
         if channels % groups:
             raise ParameterError(f"expected groups={groups} to divide channels={channels}")
         super().__init__((channels,), epsilon, dtype, name)
-        self.groups = groups
-
-    def settings(self) -> dict:
-        """channels, groups, epsilon."""
-        return {"channels": self.params["scale"].shape[0], "groups": self.groups, "epsilon": self.epsilon}
+        (self.channels,), self.groups = self.params["scale"].shape, groups
 
     def _view(self, shape):
-        (channels,) = self.params["scale"].shape
-        if len(shape) < 2 or shape[-1] != channels:
-            raise ShapeError(f"{self.where}: expected input of shape (..., {channels}), got {tuple(shape[1:])}")
-        return shape[0], prod(shape[1:-1]), self.groups, channels // self.groups  # [F1]
+        if len(shape) < 2 or shape[-1] != self.channels:
+            raise ShapeError(f"{self.where}: expected input of shape (..., {self.channels}), got {tuple(shape[1:])}")
+        return shape[0], prod(shape[1:-1]), self.groups, self.channels // self.groups  # [F1]
 
 
 class LayerNorm(_Norm):
@@ -159,15 +151,11 @@ class LayerNorm(_Norm):
         for size in sizes:
             count(1, shape=size)
         super().__init__(sizes, epsilon, dtype, name)
-
-    def settings(self) -> dict:
-        """shape, epsilon."""
-        return {"shape": self.params["scale"].shape, "epsilon": self.epsilon}
+        self.shape = self.params["scale"].shape
 
     def _view(self, shape):
-        own = self.params["scale"].shape
-        before = len(shape) - len(own)
-        if before < 1 or tuple(shape[before:]) != tuple(own):
-            wanted = ", ".join(["...", *map(str, own)])
+        before = len(shape) - len(self.shape)
+        if before < 1 or tuple(shape[before:]) != self.shape:
+            wanted = ", ".join(["...", *map(str, self.shape)])
             raise ShapeError(f"{self.where}: expected input of shape ({wanted}), got {tuple(shape[1:])}")
-        return shape[0], prod(shape[1:before]), 1, prod(own)  # [F1]
+        return shape[0], prod(shape[1:before]), 1, prod(self.shape)  # [F1]

@@ -23,11 +23,9 @@ class _Pool(Layer):
             raise ParameterError(f"expected padding={padding!r} below the window {size}: a window would see no pixel")
 
     def settings(self) -> dict:
-        """window, stride, padding."""
         return {"window": self.window.size, "stride": self.window.stride, "padding": self.window.padding}
 
     def shape_of_y(self, input_shape):
-        """(H', W', C)."""
         return (*self.window.output(self.where, input_shape), input_shape[2])
 
 
@@ -65,7 +63,6 @@ class MaxPool2D(_Pool):
         return y, (padded, y, x.shape)
 
     def compute_dx(self, dy, kept):
-        """dx (B, H, W, C)."""
         (padded, y, shape), xp = kept, namespace_of(dy)
         dx = xp.zeros(padded.shape, dtype=dy.dtype)
         rest = dy.copy()  # what no pixel has taken yet: the first maximum takes it all
@@ -116,7 +113,6 @@ class AvgPool2D(_Pool):
         return y, (share, x.shape)
 
     def compute_dx(self, dy, kept):
-        """dx (B, H, W, C)."""
         (share, shape), (b, rows, columns, c) = kept, dy.shape
         each = (dy * share)[:, :, :, None, None]
         patches = namespace_of(dy).broadcast_to(each, (b, rows, columns, *self.window.size, c))

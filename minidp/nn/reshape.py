@@ -22,21 +22,17 @@ class Flatten(Layer):
 
     Source
         [B1]  own derivation: the inverse of a reordering
-
     """
 
     kind = "flatten"
 
     def shape_of_y(self, input_shape):
-        """(d1 d2 ...,)."""
         return (prod(input_shape),)
 
     def compute_y(self, x, rng):
-        """(y, the input's shape)."""
         return x.reshape((x.shape[0], prod(x.shape[1:]))), x.shape  # [F1]
 
     def compute_dx(self, dy, shape):
-        """dx, of the input's shape."""
         return dy.reshape(shape)  # [B1]
 
 
@@ -75,19 +71,15 @@ class Standardise(Layer):
     def shape_of_y(self, input_shape):
         """The input's shape. Raises ShapeError if a constant does not broadcast to it."""
         for name, constant in self.constants.items():
-            fits = constant.ndim <= len(input_shape) and all(
-                have in (1, want) for have, want in zip(constant.shape[::-1], input_shape[::-1])
-            )
-            if not fits:
+            if constant.ndim > len(input_shape) or any(
+                    have not in (1, want) for have, want in zip(constant.shape[::-1], input_shape[::-1])):
                 raise ShapeError(f"{self.where}: expected {name} to broadcast to {input_shape}, got {constant.shape}")
         return input_shape
 
     def compute_y(self, x, rng):
-        """(y, nothing)."""
         return (x - self.constants["mean"]) / self.constants["scale"], None  # [F1]
 
     def compute_dx(self, dy, kept):
-        """dx, of the input's shape."""
         return dy / self.constants["scale"]  # [B1]
 
 
@@ -120,25 +112,16 @@ class Project(Layer):
         super().__init__(name)
         if matrix.ndim != 2:
             raise ShapeError(f"project: expected a matrix of shape (I, K), got {tuple(matrix.shape)}")
-        self.constants = {"P": matrix}
+        self.constants, self.input_shape = {"P": matrix}, matrix.shape[:1]
 
     def settings(self) -> dict:
-        """matrix: the constant P."""
         return {"matrix": self.constants["P"]}
 
-    @property
-    def input_shape(self):
-        """(I,)."""
-        return self.constants["P"].shape[:1]
-
     def shape_of_y(self, input_shape):
-        """(K,)."""
         return self.constants["P"].shape[1:]
 
     def compute_y(self, x, rng):
-        """(y, nothing)."""
         return product(x, self.constants["P"], self.arithmetic), None  # [F1]
 
     def compute_dx(self, dy, kept):
-        """dx (B, I)."""
         return product(dy, self.constants["P"].T, self.arithmetic)  # [B1]

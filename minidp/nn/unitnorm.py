@@ -39,7 +39,6 @@ class UnitNorm(Layer):
         return y, (y, largest, (1 - zero) / norm)
 
     def compute_dx(self, dy, kept):
-        """dx, of the input's shape."""
         y, largest, inverse = kept
         along = in_pairs(dy * y, tuple(range(1, y.ndim)), keepdims=True)
         return (dy - y * along) * inverse / largest  # [B1]

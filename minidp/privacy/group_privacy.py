@@ -32,14 +32,8 @@ def group_epsilon(accountant: Accountant, ledger: Ledger, delta: float, group_si
     single = accountant.epsilon(ledger, delta)
     if group_size == 1 or single.upper == math.inf:
         return single
-    lower, upper = single.lower, _generic(accountant, ledger, delta, group_size)
-    try:
-        grouped, sampled = _grouped(ledger, group_size)
-        bound = accountant.epsilon(grouped, delta)
-        lower, upper = lower if sampled else bound.lower, min(upper, bound.upper)
-    except UnsupportedEventError:
-        pass
-    return Bound(lower, upper, upper)
+    return _smaller(accountant.epsilon, ledger, delta, group_size, single.lower,
+                    _generic(accountant, ledger, delta, group_size))
 
 
 def group_delta(accountant: Accountant, ledger: Ledger, epsilon: float, group_size: int = 1) -> Bound:
@@ -58,26 +52,25 @@ def group_delta(accountant: Accountant, ledger: Ledger, epsilon: float, group_si
     single, k = accountant.delta(ledger, epsilon), group_size
     if k == 1:
         return single
-    share, lower, upper = accountant.delta(ledger, epsilon / k).upper, single.lower, 0.0
+    share, upper = accountant.delta(ledger, epsilon / k).upper, 0.0
     if share > 0:
         upper = math.exp(min(0.0, math.log(k) + (k - 1) * epsilon / k + math.log(share)))       # [C4]
+    return _smaller(accountant.delta, ledger, epsilon, k, single.lower, upper)                  # [C3]
+
+
+def _smaller(read, ledger, target, k, lower, upper):
+    """The Bound that `upper` and read(ledger, target) give, of the ledger that costs one example what this costs k."""
+    grouped, sampled = Ledger(ledger.relation), False
     try:
-        grouped, sampled = _grouped(ledger, k)
-        bound = accountant.delta(grouped, epsilon)                                              # [C3]
+        for event, count in ledger.items():
+            for primitive, n in primitives(event, ledger.relation, count):
+                grouped.append(_scaled(primitive, k), n)
+                sampled = sampled or isinstance(primitive, PoissonSampled)
+        bound = read(grouped, target)
         lower, upper = lower if sampled else bound.lower, min(upper, bound.upper)
     except UnsupportedEventError:
         pass
     return Bound(lower, upper, upper)
-
-
-def _grouped(ledger, k):
-    """(the ledger that costs one example what this one costs a group of k, whether any of it is sampled)."""
-    grouped, sampled = Ledger(ledger.relation), False
-    for event, count in ledger.items():
-        for primitive, n in primitives(event, ledger.relation, count):
-            grouped.append(_scaled(primitive, k), n)
-            sampled = sampled or isinstance(primitive, PoissonSampled)
-    return grouped, sampled
 
 
 def _scaled(event, k):

@@ -102,18 +102,12 @@ def log_excess_moment(q, sigma, n):
 
 
 @njit(cache=True)
-def log_one_plus_exp(x):
-    """ln(1 + e^x), without losing a small e^x or overflowing at a large one."""
-    return x + math.log1p(math.exp(-x)) if x > 0.0 else math.log1p(math.exp(x))
-
-
-@njit(cache=True)
 def log_moments(q, sigma, exponents):
     """(value, error), both (len(exponents),): log E_Q[(dP/dQ)^n] of each n by integration is within value -+ error."""
     value, error = np.empty(len(exponents)), np.empty(len(exponents))
     for i in range(len(exponents)):
         n = exponents[i]
-        value[i] = log_one_plus_exp(log_excess_moment(q, sigma, n))
+        value[i] = np.logaddexp(0.0, log_excess_moment(q, sigma, n))
         reach = abs(n) / sigma + TAIL               # exponents as large as reach^2 are rounded on the way
         relative = RELATIVE_ERROR + 2e-15 * reach * reach
         error[i] = relative * -math.expm1(-value[i]) + 4e-16 * value[i]
@@ -143,7 +137,7 @@ def log_moments_closed_form(q, sigma, orders):
                 scale = log_term
                 largest = abs(x) + abs(k * math.log(q)) + math.lgamma(n + 1.0)
             total += math.exp(log_term - scale)
-        value[i] = log_one_plus_exp(math.log(total) + scale)
+        value[i] = np.logaddexp(0.0, math.log(total) + scale)
         error[i] = (1e-14 * n + 2e-15 * largest) * -math.expm1(-value[i]) + 4e-16 * value[i]
     return value, error
 

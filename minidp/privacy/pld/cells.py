@@ -121,10 +121,10 @@ def _loss(q, log_ratio):
 
 
 def _log_normal_cdf(x):
-    """ln P(N(0,1) < x), accurate in the left tail."""
-    if x > -35:
-        return math.log(0.5 * math.erfc(-x / math.sqrt(2)))
-    return -0.5 * x * x - math.log(-x) - 0.5 * math.log(2 * math.pi) + math.log1p(-1 / (x * x) + 3 / x ** 4)
+    """ln P(N(0,1) < x)."""
+    from scipy.special import log_ndtr
+
+    return float(log_ndtr(x))
 
 
 def _randomised_response(epsilon, step):

@@ -72,6 +72,8 @@ class Saddle:
 
 def at_tilt(samples, tilt):
     """The saddle at a given tilt; samples are (losses, log masses, count)."""
+    from scipy.special import erfcx
+
     log_moment = centre = variance = 0.0
     for losses, logs, count in samples:
         one = tilted_statistics(losses, logs, tilt)
@@ -79,7 +81,7 @@ def at_tilt(samples, tilt):
     variance = max(variance, 1e-300)
     spread = math.sqrt(variance)
     # delta = E[(1 - e^(centre - L))+] with a Gaussian in place of the tilted loss
-    share = _mills(tilt * spread) - _mills((tilt + 1) * spread)
+    share = 0.5 * (float(erfcx(tilt * spread / math.sqrt(2))) - float(erfcx((tilt + 1) * spread / math.sqrt(2))))
     return Saddle(tilt, log_moment, centre, variance, log_moment - tilt * centre + math.log(max(share, 1e-300)))
 
 
@@ -110,11 +112,3 @@ def window(samples, saddle, exponent):
         left.append((-(at_tilt(samples, saddle.tilt - s).log_moment - saddle.log_moment + exponent) / s, s))
     return min(right), max(left)
 
-
-def _mills(z):
-    """e^(z^2/2) P(N(0,1) > z)."""
-    if z < -30:
-        return math.exp(min(0.5 * z * z, 700.0))
-    if z < 20:
-        return 0.5 * math.exp(0.5 * z * z) * math.erfc(z / math.sqrt(2))
-    return (1 - 1 / (z * z)) / (z * math.sqrt(2 * math.pi))
