@@ -5,10 +5,8 @@ green and the blue plane, row by row. Source: Krizhevsky, https://www.cs.toronto
 """
 import hashlib
 import lzma
-import os
 import tarfile
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -42,16 +40,10 @@ class Layout:
     md5: str = ""
 
 
-CIFAR10 = Layout(
-    "cifar10", "CIFAR-10", tuple(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin",
-    label_bytes=1, classes=10, records=10_000,
-    folder="cifar-10-batches-bin", archive="cifar-10-binary.tar.gz", md5="c32a1d4ab5d03f1284b67883e8d87530",
-)
-CIFAR100 = Layout(
-    "cifar100", "CIFAR-100", ("train.bin",), "test.bin",
-    label_bytes=2, classes=100, records=50_000,
-    folder="cifar-100-binary", archive="cifar-100-binary.tar.gz", md5="03b5dce01913d631647c71ecec9e9cb8",
-)
+CIFAR10 = Layout("cifar10", "CIFAR-10", tuple(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin", 1, 10,
+                 10_000, "cifar-10-batches-bin", "cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530")
+CIFAR100 = Layout("cifar100", "CIFAR-100", ("train.bin",), "test.bin", 2, 100, 50_000,
+                  "cifar-100-binary", "cifar-100-binary.tar.gz", "03b5dce01913d631647c71ecec9e9cb8")
 TEST_RECORDS = 10_000
 COPIES = {  # sha256 of all records in order: what is known of files that are not the published ones
     "f92f7dac137a6595509ca53c72ccc15c9e37ad618fca469e205b031cdb1cbb2b":
@@ -61,8 +53,7 @@ COPIES = {  # sha256 of all records in order: what is known of files that are no
 }
 
 
-def load_cifar10(data_dir: StrPath | None = None, environ: Mapping[str, str] = os.environ, download: bool = True,
-                 progress: bool = True) -> Dataset:
+def load_cifar10(data_dir: StrPath | None = None, download: bool = True, progress: bool = True) -> Dataset:
     """CIFAR-10 as a Dataset: x (N, 32, 32, 3) uint8, y in 0..9; 50,000 + 10,000 images.
 
     Looked for in data_dir, the folder $MINIDP_DATA, the cache, then downloaded into the cache. A folder holds
@@ -73,13 +64,12 @@ def load_cifar10(data_dir: StrPath | None = None, environ: Mapping[str, str] = o
     Raises DataError, one line, if data_dir lacks the files or if any are damaged; DataUnavailableError if no
     place has them.
     """
-    return _load(CIFAR10, data_dir, environ, download, progress)
+    return _load(CIFAR10, data_dir, download, progress)
 
 
-def load_cifar100(data_dir: StrPath | None = None, environ: Mapping[str, str] = os.environ, download: bool = True,
-                  progress: bool = True) -> Dataset:
+def load_cifar100(data_dir: StrPath | None = None, download: bool = True, progress: bool = True) -> Dataset:
     """CIFAR-100 with its 100 fine labels, as load_cifar10 (cifar-100-binary.tar.gz or folder cifar-100-binary)."""
-    return _load(CIFAR100, data_dir, environ, download, progress)
+    return _load(CIFAR100, data_dir, download, progress)
 
 
 def load_public(path: StrPath, classes: int | None = None, name: str = "public") -> Dataset:
@@ -99,15 +89,12 @@ def load_public(path: StrPath, classes: int | None = None, name: str = "public")
     return _read(path, layout)
 
 
-def _load(layout, data_dir, environ, download, progress):
+def _load(layout, data_dir, download, progress):
     remote = [RemoteFile(layout.archive, "md5", layout.md5)]
-    return _read(find(layout.title, partial(_locate, layout), remote, MIRRORS, "cifar", _advice(layout), data_dir, environ,
-                      download, progress), layout)
-
-
-def _advice(layout):
-    return (f"put {layout.archive} (from {' or '.join(MIRRORS)}), or the folder {layout.folder} unpacked from it, "
-            "into DIR and pass --data-dir DIR or set MINIDP_DATA=DIR")
+    advice = (f"put {layout.archive} (from {' or '.join(MIRRORS)}), or the folder {layout.folder} unpacked from it, "
+              "into DIR and pass --data-dir DIR or set MINIDP_DATA=DIR")
+    place = find(layout.title, partial(_locate, layout), remote, MIRRORS, "cifar", advice, data_dir, download, progress)
+    return _read(place, layout)
 
 
 def _locate(layout, folder, partial=False):
@@ -121,8 +108,7 @@ def _holds(place, layout):
 
 
 def _read(place, layout):
-    archived = place.is_file()
-    names = (*layout.train, layout.test)
+    archived, names = place.is_file(), (*layout.train, layout.test)
     if archived and layout.md5:
         _check_archive(place, layout)
     files = _unpack(place, names) if archived else _read_folder(place, names)
@@ -139,7 +125,10 @@ def _read(place, layout):
         if labels.max() >= classes:
             raise DataError(f"{place}: expected labels from 0 to {classes - 1}")
     verified = archived and layout.md5
-    digest = _sha256(files[name] for name in names)
+    whole = hashlib.sha256()
+    for name in names:
+        whole.update(files[name])
+    digest = whole.hexdigest()
     unchecked = f"{layout.title} files of unchecked origin: loose files carry no published hash"
     notice = "" if verified else COPIES.get(digest, unchecked if layout.md5 else "")
     return Dataset(layout.name, x_train, y_train, x_test, y_test, classes=classes,
@@ -154,13 +143,6 @@ def _check_differ(place, files):
         other = seen.setdefault(hashlib.sha256(content).digest(), name)
         if other != name:
             raise DataError(f"{place}: {other} and {name} hold the same records; replace one by the right file")
-
-
-def _sha256(parts):
-    whole = hashlib.sha256()
-    for part in parts:
-        whole.update(part)
-    return whole.hexdigest()
 
 
 def _check_archive(path, layout):
@@ -191,8 +173,7 @@ def _unpack(archive, names):
     except (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"{archive}: damaged archive ({' '.join(str(error).split())}); expected an intact tar archive, "
                         "compressed or not") from error
-    missing = [name for name in names if name not in files]
-    if missing:
+    if missing := [name for name in names if name not in files]:
         raise DataError(f"{archive}: expected an archive that holds {', '.join(names)}; {', '.join(missing)} missing")
     return files
 
@@ -207,13 +188,6 @@ def _records(raw, where, label_bytes):
 
 def _images(parts, label_bytes):
     """Images (N, 32, 32, 3) and labels (N,) of the records in order; the last label byte counts."""
-    n = sum(map(len, parts))
-    x, y = np.empty((n, SIDE, SIDE, CHANNELS), np.uint8), np.empty(n, np.int64)
-    start = 0
-    for part in parts:
-        stop = start + len(part)
-        planes = part[:, label_bytes:].reshape(len(part), CHANNELS, SIDE, SIDE)
-        x[start:stop] = planes.transpose(0, 2, 3, 1)
-        y[start:stop] = part[:, label_bytes - 1]
-        start = stop
-    return x, y
+    records = np.concatenate(parts)
+    planes = records[:, label_bytes:].reshape((len(records), CHANNELS, SIDE, SIDE))
+    return np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), records[:, label_bytes - 1].astype(np.int64)

@@ -11,7 +11,7 @@ import threading
 import urllib.error
 import urllib.request
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,18 +33,17 @@ class RemoteFile:
     gunzip: bool = False
 
 
-def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
+def cache_dir() -> Path:
     """The folder for data that minidp downloads or makes: $MINIDP_CACHE if set, else the user's cache."""
-    if environ.get("MINIDP_CACHE"):
-        return Path(environ["MINIDP_CACHE"])
+    if os.environ.get("MINIDP_CACHE"):
+        return Path(os.environ["MINIDP_CACHE"])
     import platformdirs
 
     return platformdirs.user_cache_path("minidp")
 
 
 def find(title: str, locate: Callable[..., Any], files: Iterable[RemoteFile], mirrors: Iterable[str], cache: str,
-         advice: str, data_dir: StrPath | None = None, environ: Mapping[str, str] = os.environ, download: bool = True,
-         progress: bool = True) -> Any:
+         advice: str, data_dir: StrPath | None = None, download: bool = True, progress: bool = True) -> Any:
     """What `locate` finds in data_dir, else in the first of the folder $MINIDP_DATA, the cache and a download into it.
 
     locate(folder, partial=False) returns None where the folder has none of the files; of a `partial` folder it may be
@@ -55,7 +54,7 @@ def find(title: str, locate: Callable[..., Any], files: Iterable[RemoteFile], mi
         if found := locate(Path(data_dir)):
             return found
         raise DataError(f"{data_dir}: holds no {title} files; {advice}")
-    folder, named = cache_dir(environ) / cache, environ.get("MINIDP_DATA")
+    folder, named = cache_dir() / cache, os.environ.get("MINIDP_DATA")
     if found := named and locate(Path(named)) or locate(folder, partial=True):
         return found
     looked = f"{title} is neither in MINIDP_DATA={named} nor in {folder}" if named else f"{title} is not in {folder}"
@@ -77,9 +76,13 @@ def fetch(files: Iterable[RemoteFile], mirrors: Iterable[str], folder: Path, adv
     No partial or unverified file stays behind. `progress` shows a bar on a terminal.
     """
     failures = []
-    missing = [file for file in files if not (folder / file.name).exists()]
-    if missing:
-        _make_folder(folder)
+    if missing := [file for file in files if not (folder / file.name).exists()]:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+        except OSError as error:
+            raise DataUnavailableError(f"cache folder {folder}: cannot be written ({error.strerror}); set MINIDP_CACHE "
+                                       "to another folder") from error
     for mirror in mirrors:
         try:
             while missing:
@@ -95,21 +98,12 @@ class _BadContents(Exception):
     """What a mirror sent is not the published file."""
 
 
-def _make_folder(folder):
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise DataUnavailableError(f"cache folder {folder}: cannot be written ({error.strerror}); set MINIDP_CACHE to "
-                                   "another folder") from error
-
-
 def _download(url, file, folder, progress):
     from tqdm import tqdm
 
-    with _within(TIMEOUT, lambda: _open(url)) as answer:
-        announced = answer.length
-        check = _Check(file)
+    request = urllib.request.Request(url, headers={"User-Agent": "minidp"})
+    with _within(TIMEOUT, lambda: urllib.request.urlopen(request, timeout=TIMEOUT)) as answer:
+        announced, check = answer.length, _Check(file)
         bar = tqdm(total=announced, unit="B", unit_scale=True, desc=file.name, disable=None if progress else True)
         with bar, atomic_write(folder / file.name, "wb") as out:
             while block := answer.read(BLOCK):
@@ -119,11 +113,6 @@ def _download(url, file, folder, progress):
             if announced is not None and out.tell() < announced:
                 raise _BadContents(f"ended after {out.tell()} of {announced} bytes")
             check.finish()
-
-
-def _open(url):
-    request = urllib.request.Request(url, headers={"User-Agent": "minidp"})
-    return urllib.request.urlopen(request, timeout=TIMEOUT)
 
 
 def _within(seconds, call):

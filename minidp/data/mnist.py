@@ -1,7 +1,6 @@
 """MNIST: 60,000 + 10,000 handwritten digits of 28 x 28 pixels (LeCun, Cortes, Burges), verified by hash."""
 import hashlib
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +11,7 @@ from .dataset import Dataset
 from .fetch import RemoteFile, find
 from .idx import parse_idx, read_bytes
 
-MIRRORS = (
-    "https://ossci-datasets.s3.amazonaws.com/mnist/",
-    "https://storage.googleapis.com/cvdf-datasets/mnist/",
-)
+MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/")
 # sha256 of the decompressed published files, in the order in which Dataset.sha256 concatenates them
 FILES = {
     "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
@@ -26,8 +22,7 @@ FILES = {
 NOMINAL_SIZE = 60_000
 
 
-def load_mnist(data_dir: StrPath | None = None, environ: Mapping[str, str] = os.environ, download: bool = True,
-               progress: bool = True) -> Dataset:
+def load_mnist(data_dir: StrPath | None = None, download: bool = True, progress: bool = True) -> Dataset:
     """MNIST as a Dataset, from the first place that has it.
 
     In order: data_dir, the folder $MINIDP_DATA, the cache, a download (unless download is False) into the cache.
@@ -39,7 +34,7 @@ def load_mnist(data_dir: StrPath | None = None, environ: Mapping[str, str] = os.
     if data_dir is not None and not Path(data_dir).is_dir():
         raise DataError(f"{data_dir}: is no folder; {_advice()}")
     remote = [RemoteFile(f"{name}.gz", "sha256", digest, gunzip=True) for name, digest in FILES.items()]
-    return _read(find("MNIST", _locate, remote, MIRRORS, "mnist", _advice(), data_dir, environ, download, progress))
+    return _read(find("MNIST", _locate, remote, MIRRORS, "mnist", _advice(), data_dir, download, progress))
 
 
 def _advice():
@@ -68,17 +63,14 @@ def _locate(folder, partial=False):
 
 
 def _read(paths):
-    whole = hashlib.sha256()
-    arrays = []
+    whole, arrays = hashlib.sha256(), []
     for name, expected in FILES.items():
         raw = read_bytes(paths[name])
-        array = parse_idx(raw, paths[name], ndim=3 if "images" in name else 1)
-        got = hashlib.sha256(raw).hexdigest()
-        if got != expected:
+        arrays.append(parse_idx(raw, paths[name], ndim=3 if "images" in name else 1))
+        if (got := hashlib.sha256(raw).hexdigest()) != expected:
             raise DataError(f"{paths[name]}: not the published MNIST file: sha256 of its decompressed contents "
                             f"is {got}, expected {expected}; replace the file, or delete it")
         whole.update(raw)
-        arrays.append(array)
     x_train, y_train, x_test, y_test = arrays
     return Dataset("mnist", x_train, y_train.astype(np.int64), x_test, y_test.astype(np.int64),
                    classes=10, nominal_size=NOMINAL_SIZE, sha256=whole.hexdigest(), published=True)

@@ -204,8 +204,7 @@ def refuse_bad_rows(x: Any, y: NDArray, outputs: int, weight: NDArray | None = N
     owner = "No step was charged. This message is for the owner of the data: do not publish it"
     if bad := rows_not_finite(x):
         raise RowsError(f"x: {bad} of {x.shape[0]} rows hold a number that is not finite (NaN, inf, or too large for "
-                        f"float32); fill in or drop those rows. "
-                        f"{owner}")
+                        f"float32); fill in or drop those rows. {owner}")
     if y.dtype.kind in "iu":
         if bad := int(((y < 0) | (y >= outputs)).sum()):
             raise RowsError(f"y: {bad} of {y.shape[0]} labels are none of the {outputs} classes (0 to {outputs - 1}, or the "

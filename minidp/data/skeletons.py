@@ -66,7 +66,5 @@ def _tabulate(way):
 
 def _catmull_rom(t):
     """Weights of four successive control points at the fraction t between the second and the third."""
-    return ((-t + 2 * t * t - t * t * t) / 2,
-            (2 - 5 * t * t + 3 * t * t * t) / 2,
-            (t + 4 * t * t - 3 * t * t * t) / 2,
-            (t * t * t - t * t) / 2)
+    return ((-t + 2 * t * t - t * t * t) / 2, (2 - 5 * t * t + 3 * t * t * t) / 2,
+            (t + 4 * t * t - 3 * t * t * t) / 2, (t * t * t - t * t) / 2)

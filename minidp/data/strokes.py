@@ -7,9 +7,8 @@ drawn with a pen of random width and softness.
 Only +, -, *, /, sqrt, min, max and floor touch the pixels, each correctly rounded by IEEE 754, and the random
 numbers are the generator's plain uniforms: the images are the same, byte for byte, on every machine.
 """
-import os
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +24,7 @@ SEED = 20160701
 CHUNK = 250  # images drawn together; part of what makes the images
 SIZES = (60_000, 10_000)
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
-NOTICE = (
-    "NOT MNIST: these are minidp's drawn digits, made by a program; no figure here is a result on MNIST."
-)
+NOTICE = "NOT MNIST: these are minidp's drawn digits, made by a program; no figure here is a result on MNIST."
 
 # How far the digits stray from their skeletons. A digit is 2 units high before scaling.
 SHAKE = 0.15  # of each control point, units
@@ -42,8 +39,8 @@ SOFT = (0.7, 1.9)  # width of its edge, pixels
 INK = (0.75, 1.0)
 
 
-def load_strokes(sizes: Sequence[int] = SIZES, environ: Mapping[str, str] = os.environ,
-                 on_notice: Callable[[str], object] = print, progress: bool = True) -> Dataset:
+def load_strokes(sizes: Sequence[int] = SIZES, on_notice: Callable[[str], object] = print,
+                 progress: bool = True) -> Dataset:
     """The drawn digits as a Dataset; `sizes` are the numbers of training and test images.
 
     Smaller sets are the first images of larger ones. The full set takes some five seconds to draw and is kept
@@ -52,12 +49,14 @@ def load_strokes(sizes: Sequence[int] = SIZES, environ: Mapping[str, str] = os.e
     validate.count(minimum=1, train_size=sizes[0], test_size=sizes[1])
     if tuple(sizes) != SIZES:
         return _dataset(sizes, *_draw_all(sizes, progress))
-    path = cache_dir(environ) / f"strokes-v{VERSION}.npz"
+    path = cache_dir() / f"strokes-v{VERSION}.npz"
     arrays = _read_cache(path)
     if arrays is None:
         arrays = _draw_all(sizes, progress)
         try:
-            _write_cache(path, arrays)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_write(path, "wb") as out:
+                np.savez(out, version=VERSION, **dict(zip(ARRAYS, arrays)))
         except OSError as error:
             on_notice(f"{path}: cannot be written ({error.strerror}); the drawn digits are made anew each time")
     return _dataset(sizes, *arrays)
@@ -72,10 +71,8 @@ def _draw_all(sizes, progress):
     from tqdm import tqdm
 
     parts = []
-    with tqdm(
-        total=sum(sizes), desc="drawing digits", unit="image", leave=False,
-        disable=None if progress else True,
-    ) as bar:
+    hidden = None if progress else True
+    with tqdm(total=sum(sizes), desc="drawing digits", unit="image", leave=False, disable=hidden) as bar:
         for split, size in enumerate(sizes):
             x, y = np.empty((size, 28, 28), np.uint8), np.empty(size, np.uint8)
             for start in range(0, size, CHUNK):
@@ -99,12 +96,6 @@ def _read_cache(path):
     return arrays if fits and version == VERSION and max(arrays[1].max(), arrays[3].max()) < 10 else None
 
 
-def _write_cache(path, arrays):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path, "wb") as out:
-        np.savez(out, version=VERSION, **dict(zip(ARRAYS, arrays)))
-
-
 def draw(split: int, chunk: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Images (CHUNK, 28, 28) and labels (CHUNK,), uint8, of one chunk of a split (0 training, 1 test)."""
     rng = np.random.default_rng((SEED, VERSION, split, chunk))
@@ -115,7 +106,8 @@ def draw(split: int, chunk: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     variant = first + np.floor(count * rng.random(n)).astype(np.int64)
 
     controls = tables.controls[variant] + SHAKE * _bell(rng, (n, tables.controls.shape[1], 2))
-    points = _interpolate(controls, tables.neighbours[variant], tables.weights[variant])
+    near, weights, rows = tables.neighbours[variant], tables.weights[variant], np.arange(n)[:, None]
+    points = sum(controls[rows, near[:, :, k]] * weights[:, :, k, None] for k in range(4))  # each mixes four controls
     points = _place(_bend(points, BEND * _bell(rng, (9, 2, n, 1))), rng)
     start = np.take_along_axis(points, tables.starts[variant][:, :, None], axis=1)
     stop = np.take_along_axis(points, tables.stops[variant][:, :, None], axis=1)
@@ -133,14 +125,6 @@ def _uniform(rng, shape, low, high):
 def _bell(rng, shape):
     """Bell-shaped numbers in (-1.5, 1.5) with standard deviation 1/2: sums of three uniforms, so exact."""
     return rng.random(shape) + rng.random(shape) + rng.random(shape) - 1.5
-
-
-def _interpolate(controls, neighbours, weights):
-    """Points on the strokes (n, P, 2): each mixes four control points (n, K, 2)."""
-    n = len(controls)
-    rows = np.arange(n)[:, None]
-    terms = [controls[rows, neighbours[:, :, k]] * weights[:, :, k, None] for k in range(4)]
-    return terms[0] + terms[1] + terms[2] + terms[3]
 
 
 def _bend(points, coefficients):
@@ -163,12 +147,8 @@ def _place(points, rng):
     width = height * (ASPECT[0] + (ASPECT[1] - ASPECT[0]) * rng.random((n, 1)))
     x, y = points[..., 0] - slant * points[..., 1], points[..., 1]
     x, y = width * (cosine * x - sine * y), height * (sine * x + cosine * y)
-    placed = [
-        axis - (axis.min(1, keepdims=True) + axis.max(1, keepdims=True)) / 2
-        + 13.5 + SHIFT * _bell(rng, (n, 1)) / 1.5
-        for axis in (x, y)
-    ]
-    return np.stack(placed, axis=-1)
+    return np.stack([axis - (axis.min(1, keepdims=True) + axis.max(1, keepdims=True)) / 2
+                     + 13.5 + SHIFT * _bell(rng, (n, 1)) / 1.5 for axis in (x, y)], axis=-1)
 
 
 def _squared_distance(start, stop):

@@ -82,7 +82,7 @@ def test_silence_is_given_up(mirror, tmp_path, monkeypatch, begun):
 
 def test_a_name_look_up_that_hangs_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "TIMEOUT", 0.2)
-    monkeypatch.setattr(module, "_open", lambda url: time.sleep(1))
+    monkeypatch.setattr(module.urllib.request, "urlopen", lambda request, timeout: time.sleep(1))
     with refused(DataUnavailableError, "http://nowhere/a.gz: no answer within 0.2 s"):
         fetch([FILE], ["http://nowhere/"], tmp_path, "advice")
 
