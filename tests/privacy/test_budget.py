@@ -36,21 +36,15 @@ def test_a_step_without_noise_allows_none():
     assert max_steps(MomentsAccountant(), Ledger(), Gaussian(0.0), 1.0, 1e-5) == 0
 
 
-def test_odometer_reads_the_ledger_as_it_grows():
-    ledger = Ledger()
-    odometer = Odometer(MomentsAccountant(), ledger)
-    assert odometer.read(1e-5).upper == 0.0
-    ledger.append(STEP, 10)
-    first = odometer.read(1e-5).upper
-    ledger.append(STEP, 10)
-    assert 0 < first < odometer.read(1e-5).upper
-
-
 def test_filter_refuses_the_step_that_would_exceed_and_records_nothing():
     steps = max_steps(MomentsAccountant(), Ledger(), STEP, 1.0, 1e-5)
     budget = Filter(MomentsAccountant(), 1.0, 1e-5)
+    odometer = Odometer(MomentsAccountant(), budget.ledger)
+    assert odometer.read(1e-5).upper == 0
     budget.charge(STEP, steps - 1)
+    first = odometer.read(1e-5).upper
     budget.charge(STEP)
+    assert 0 < first < odometer.read(1e-5).upper <= 1
     with pytest.raises(BudgetExceededError, match="above the budget of 1; nothing was released"):
         budget.charge(STEP)
     assert budget.ledger == ledger_of((STEP, steps))
