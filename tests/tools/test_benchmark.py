@@ -5,8 +5,6 @@ import sys
 
 import pytest
 
-from minidp.backend import Backend
-from minidp.errors import DeviceUnavailableError
 from tests.support.scripts import environment
 from tools import benchmark
 
@@ -49,14 +47,9 @@ def test_parts_are_merged_and_measured_again(tmp_path):
 
 @pytest.mark.parametrize("flags, message", [
     ("--lots many", "invalid positive value: 'many'"), ("--merge", "--merge needs --json FILE"),
-    ("--json no/such/folder.json", "no such folder"),
-    ("--json other.json --merge --peers none", "not a result of this tool"),
-    ("--peers-python no-such-python", "no Python interpreter"), ("--device gpu", "no usable GPU; use --device cpu")])
+    ("--json no/such/folder.json", "no such folder"), ("--peers-python no-such-python", "no Python interpreter"),
+    ("--json other.json --merge --peers none", "not a result of this tool")])
 def test_what_the_user_did_wrong_is_one_line(flags, message, tmp_path, monkeypatch, capsys):
-    def missing(device=0):
-        raise DeviceUnavailableError("device gpu: no usable GPU; use --device cpu")
-
-    monkeypatch.setattr(Backend, "cupy", missing)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(SystemExit) as stopped:

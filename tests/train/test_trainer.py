@@ -14,9 +14,8 @@ from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSample
 from minidp.mechanism.rounding import products
 from minidp.privacy import Filter, JointGaussian, Ledger, MomentsAccountant, NeighbouringRelation, PoissonSampled
 from minidp.streams import Streams
-from minidp.train import SGD, Adam, Progress, Trainer
+from minidp.train import SGD, Progress, Trainer
 from minidp.train import trainer as trainer_module
-from tests.support.guarded import guarded_backend
 from tests.support.training import EXAMPLES, LOT, SAMPLERS, make_data, make_network, make_plan, make_trainer, values
 
 samplers = pytest.mark.parametrize("sampler", SAMPLERS)
@@ -123,20 +122,6 @@ def test_a_second_run_with_the_same_streams_never_draws_the_same_noise():
     trainer, examples = make_trainer(), LabelledExamples(*data)
     with pytest.raises(NoiseReuseError, match="stream dropout, release 3"):
         trainer.step(examples, np.arange(3), 3, streams)
-
-
-@samplers
-@pytest.mark.parametrize("strategy", ["explicit", "factored", "auto"])
-@pytest.mark.parametrize("dtype, rtol", [("float64", 1e-12), ("float32", 1e-5)])
-def test_guarded_arrays_train_as_numpy_does(sampler, strategy, dtype, rtol):
-    """Every line of a step keeps CuPy's rules, and gives what NumPy gives."""
-    runs = []
-    for backend in (Backend.numpy(), guarded_backend()):
-        trainer = make_trainer(backend, Adam(0.05), dtype, batch_size=5, sampler=sampler, strategy=strategy)
-        trainer.run(*make_data(backend, dtype), Streams(1))
-        assert {array.dtype.name for array in trainer.network.params.values()} == {dtype}
-        runs.append(values(trainer.network))
-    assert_same(*runs, rtol=rtol, atol=rtol)
 
 
 def test_seeded_runs_repeat_and_unseeded_ones_differ():

@@ -1,0 +1,135 @@
+"""expected.json judges the runs that it speaks of; committed pictures and defaults are what the committed JSON files say."""
+import json
+import math
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import own_data_defaults
+import pytest
+from common import verdicts
+from common.sweep_plots import draw_budgets, draw_claims, draw_noise_levels, draw_panels, draw_runs
+
+from minidp.defaults import AVERAGE, MEAN_SHARE, ROW_NORM, STEPS, choose, mu_of
+from minidp.errors import MinidpError
+from tools.bench.picture import lot_sizes
+
+RESULTS = verdicts.EXPECTED.parent / "results"
+ENTRIES = [(experiment, entry) for experiment, entries in json.loads(verdicts.EXPECTED.read_text()).items()
+           for entry in entries]
+
+
+@pytest.fixture(scope="module")
+def committed():
+    found = [json.loads(path.read_text()) for path in RESULTS.rglob("*.json")]
+    return [one for one in found if isinstance(one, dict)]
+
+
+@pytest.fixture
+def main_job():
+    """A function that gives the committed main job at epsilon 2 with other values at some dotted paths."""
+
+    def changed(**values):
+        data = json.loads((RESULTS / "mnist_pca-medium-seed1.json").read_text())
+        for path, value in values.items():
+            *where, last = path.split("__")
+            inner = verdicts.look_up(data, ".".join(where)) if where else data
+            inner[last] = value
+        return data
+
+    return changed
+
+
+@pytest.mark.parametrize("changes", [
+    {"config__target_epsilon": 6.0}, {"delta": 1e-3}, {"accountant": "renyi"}, {"sampler": "ShuffleSampler"},
+    {"settings__clip_groups__1__noise_multiplier": 3.0}, {"settings__pca_noise_multiplier": None},
+    {"settings__sampling_probability": 0.02}, {"config__steps": 300}, {"config__epochs": 5}])
+def test_a_run_at_other_settings_than_the_papers_is_not_judged(main_job, changes):
+    assert len(verdicts.compare(main_job())) == len(verdicts.compare(main_job(config__target_epsilon=2.0))) == 1
+    assert verdicts.compare(main_job(**changes)) == []
+
+
+def test_a_quantity_that_the_result_lacks_is_an_error(main_job):
+    data = main_job()
+    del data["test_accuracy"]
+    with pytest.raises(MinidpError, match="test_accuracy is not in the result of mnist_pca"):
+        verdicts.compare(data)
+
+
+@pytest.mark.parametrize("experiment, entry", ENTRIES, ids=[f"{name}: {entry['sentence']}" for name, entry in ENTRIES])
+def test_every_entry_is_well_formed_and_judges_a_committed_result(experiment, entry, committed):
+    assert set(entry) - {"side", "unit", "because"} == {"quantity", "value", "tolerance", "source", "sentence", "when"}
+    assert entry["tolerance"] >= 0 and entry["source"] and entry["sentence"]
+    assert entry.get("side", "at least") in ("at least", "at most") and entry.get("unit", "%") == "%"
+    assert any(verdicts.verdict(one, entry) for one in committed if one.get("experiment") == experiment)
+
+
+def test_ctrl_c_while_libraries_load_shows_no_traceback():
+    folder = str(Path(verdicts.__file__).parents[1])
+    code = f"import sys; sys.path.insert(0, {folder!r}); import common; raise KeyboardInterrupt"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode != 0 and done.stderr == "interrupted\n"
+
+
+PICTURES = {
+    "sweeps/figure_3": draw_noise_levels, "sweeps/figure_3-tight": draw_noise_levels, "sweeps/figure_3-averaged": draw_noise_levels,
+    "sweeps/figure_4": draw_budgets, "sweeps/figure_5": draw_panels, "sweeps/figure_sentences": draw_runs,
+    "figure_6": partial(draw_noise_levels, limits=(0.4, 0.85)), "cifar_transfer-sentences": draw_runs, "gdp/gdp": draw_claims,
+    "benchmark_lots": lambda path, summary: lot_sizes(summary["contests"], path)}
+
+
+def draw(name, folder):
+    PICTURES[name](folder / "picture.png", json.loads((RESULTS / f"{name}.json").read_text()))
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_picture_is_whole(name, drawn, tmp_path):
+    draw(name, tmp_path)
+    assert len(drawn) == 1 and (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_committed_picture_is_tested():
+    drawn_by_accountant_curves = {"figure_2", "all_accountants"}
+    pngs = {path.relative_to(RESULTS).with_suffix("").as_posix() for path in RESULTS.rglob("*.png")}
+    assert pngs - drawn_by_accountant_curves == set(PICTURES)
+
+
+RESULT = Path(own_data_defaults.__file__).parent / "results" / "own_data_defaults.json"
+
+
+@pytest.fixture(scope="module")
+def found():
+    return json.loads(RESULT.read_text())["regrets"]
+
+
+def test_smoke_writes_every_setting_with_its_scores(tmp_path, capsys):
+    own_data_defaults.search(own_data_defaults.Config(json=str(tmp_path / "found.json"), smoke=True))
+    record = json.loads((tmp_path / "found.json").read_text())
+    assert [one["problem"] for one in record["problems"]] == ["blobs 455 30 2", "regression 2000 0"]
+    for one in record["problems"]:
+        assert one["seeds"] == 1 and len(one["scores"]) == 3
+        assert all(-1 <= score <= 1 for each in one["scores"] for row in each["by s and average"] for score in row)
+    assert "k mu N" in capsys.readouterr().out
+
+
+def test_the_travel_in_proportion_to_mu_n_has_the_smallest_regret(found):
+    mean = {row["rule"]: row["mean"] for row in found["classification"]["rules"]}
+    assert min(mean, key=mean.get) == "k mu N"
+
+
+def test_the_defaults_are_the_settings_compared(found):
+    setting = found["classification"]["settings"][0]
+    choice = choose(1000, 1.0, 1e-5, 650, row_norm=ROW_NORM)
+    base = setting["setting"]
+    assert base["steps"] == STEPS == choice.steps and base["rows"] == MEAN_SHARE and base["bias"] == pytest.approx(1 / ROW_NORM)
+    assert f"decay {AVERAGE:g}" == own_data_defaults.AVERAGED and base["clip_norm"] == pytest.approx(choice.clip_norm / ROW_NORM)
+    # for rows of norm G the noise on a weight is s / G
+    noise = choice.learning_rate * choice.clip_norm * choice.steps / (mu_of(1.0, 1e-5) * 1000)
+    assert noise * ROW_NORM == pytest.approx(setting["s"], rel=1e-9)
+
+
+def test_no_single_change_of_a_setting_gains_half_a_point(found):
+    for kind, part in found.items():
+        for row in part["settings"]:
+            assert row["mean"] > row["mean of the first on these"] - 0.005 and math.isfinite(row["worst"]), (kind, row)
