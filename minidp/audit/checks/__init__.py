@@ -1,7 +1,7 @@
 """Checks that measure, now, how far the code is from each labelled equation.
 
-A check is a function of a `Bench` that returns one number: the largest error it saw, relative unless its method
-says otherwise. It is registered for the labels of one card, with the tolerance that the error must not exceed:
+A check is a function of a `Bench` that returns an error, or yields several, the largest of which counts; relative
+unless its method says otherwise. It is registered for labels of one card, with the tolerance that it must not exceed:
 
     @measures("mechanism.clip.clip_weights", "N2", method="loop over examples", tolerance=1e-12)
     def weights_equal_the_definition(bench): ...
@@ -11,6 +11,7 @@ The expected side of a check is written again from the definition; it never call
 import math
 import pkgutil
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -23,7 +24,7 @@ REGISTRY = {}  # (card, label): list of Check
 
 @dataclass(frozen=True)
 class Check:
-    """One measurement of one or more labels. `measure(bench)` returns the error."""
+    """One measurement of one or more labels. `measure(bench)` returns the error, or yields several."""
 
     name: str
     method: str
@@ -79,14 +80,15 @@ def load():
 
 
 def run(check, backend=None):
-    """The Outcome of one check. Whatever it raises is a problem, not a crash; NaN is an infinite error."""
+    """The Outcome of one check. Whatever it raises is a problem, not a crash; NaN, and no error at all, is infinite."""
     bench = Bench(np.random.default_rng(zlib.crc32(check.name.encode())), backend or Backend.numpy())
     try:
         with np.errstate(all="ignore"):
-            error = float(check.measure(bench))
+            found = check.measure(bench)
+            errors = [float(error) for error in (found if isinstance(found, Iterator) else [found])]
     except Exception as error:  # a broken formula may break anything
         return Outcome(check, math.inf, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
-    return Outcome(check, math.inf if math.isnan(error) else error, "")
+    return Outcome(check, max(map(_no_nan, errors), default=math.inf), "")
 
 
 def worst(got, expected):

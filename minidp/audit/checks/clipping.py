@@ -63,33 +63,29 @@ def noise_std_is_sigma_times_c(bench):
 
 @measures("mechanism.noise.add_gaussian", "F1", "F2", method="the same normal numbers, drawn again", tolerance=EXACT)
 def noise_is_std_times_normal(bench):
-    raw, largest = bench.rng.uniform(-1, 1, (50, 20)), 0.0
+    raw = bench.rng.uniform(-1, 1, (50, 20))
     for dtype in ("float64", "float32"):
         for array in (raw.astype(dtype), raw.astype(dtype).T):
             got = mechanism.add_gaussian(bench.asarray(array.copy("K")), 3.0, Streams(7).noise(2))
-            largest = max(largest, worst(got, reference.noisy(array, 3.0, Streams(7).noise(2)).astype(dtype)))
-    return largest
+            yield worst(got, reference.noisy(array, 3.0, Streams(7).noise(2)).astype(dtype))
 
 
 @measures("mechanism.noise.noise_grid", "F1", method="a power of two, 2^-21 to 2^-20 of the noise", tolerance=0.0)
 def grids_are_fine_powers_of_two(bench):
-    wrong = abs(mechanism.noise.noise_grid(0.0)) + (mechanism.noise.noise_grid(1e-300) != 2.0**-1000)
+    yield abs(mechanism.noise.noise_grid(0.0)) + (mechanism.noise.noise_grid(1e-300) != 2.0**-1000)
     for std in (1e-30, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e30):
         grid = mechanism.noise.noise_grid(std)
-        wrong += math.frexp(grid)[0] != 0.5 or not std * 2.0**-21 < grid <= std * 2.0**-20
-    return wrong
+        yield math.frexp(grid)[0] != 0.5 or not std * 2.0**-21 < grid <= std * 2.0**-20
 
 
 @measures("mechanism.noise.integer_grid", "F1", tolerance=0.0,
           method="a power of two, whole in the quantum, 2^-33 to 2^-32 of noise below 2^32 quanta")
 def grids_of_integers_divide_the_quantum(bench):
-    wrong = 0
     for quantum in (1.0, 2.0**-32):
         for std in (1e-3, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e3, 2.0**33):
             grid = mechanism.noise.integer_grid(std, quantum)
-            wrong += math.frexp(grid)[0] != 0.5 or bool(quantum / grid % 1)
-            wrong += grid != quantum if std >= 2**32 * quantum else not std * 2.0**-33 < grid <= std * 2.0**-32
-    return wrong
+            yield math.frexp(grid)[0] != 0.5 or bool(quantum / grid % 1)
+            yield grid != quantum if std >= 2**32 * quantum else not std * 2.0**-33 < grid <= std * 2.0**-32
 
 
 def _groupings(clip_norm=1.5):
@@ -123,7 +119,7 @@ def clipped_sum_equals_a_loop(bench):
 @measures("mechanism.sanitizer.Sanitizer", "F3", method="loop over examples, in every form; weights outside [0, 1]", tolerance=EXACT)
 def weighted_sum_equals_a_loop(bench):
     a, d = bench.rng.standard_normal((7, 3)), bench.rng.standard_normal((7, 2))
-    plain, largest = {("one", "W"): np.einsum("bi,bo->bio", a, d), ("one", "b"): d}, 0.0
+    plain = {("one", "W"): np.einsum("bi,bo->bio", a, d), ("one", "b"): d}
     weight, counted = np.array([1, 0.25, 0, 1.5, -1, np.nan, 0.5]), [1, 0.25, 0, 0, 0, 0, 0.5]
     for clip_norm in (0.7, 20.0):
         groups = flat_group(list(plain), clip_norm, 0.0)
@@ -131,8 +127,7 @@ def weighted_sum_equals_a_loop(bench):
         for strategy in ("explicit", "factored"):
             grads = {("one", "W"): Outer(bench.asarray(a), bench.asarray(d)), ("one", "b"): Explicit(bench.asarray(d))}
             total = Sanitizer(groups, strategy).add_clipped(grads, example_weight=bench.asarray(weight))
-            largest = max(largest, *(worst(total[key], sum(v * one[key] for v, one in zip(counted, alone))) for key in total))
-    return largest
+            yield from (worst(total[key], sum(v * one[key] for v, one in zip(counted, alone))) for key in total)
 
 
 @measures("mechanism.sanitizer.Sanitizer", "F2", method="the same normal numbers, drawn again", tolerance=EXACT)
@@ -149,7 +144,6 @@ def each_group_gets_its_own_noise(bench):
           method="worst pair of neighbours by search: 1 - reached / claimed, but for the margin", tolerance=1e-6)
 def sensitivity_is_reached_and_not_exceeded(bench):
     """For each relation, how far the worst pair found stays below the claim less the margin; infinity if one exceeds it."""
-    largest = 0.0
     for relation in Relation:
         for groups in _groupings():
             sanitizer = Sanitizer(groups)
@@ -167,36 +161,33 @@ def sensitivity_is_reached_and_not_exceeded(bench):
                                 for key in group.keys)
                     reached[group.name] = max(reached[group.name], math.sqrt(moved))
             if any(reached[name] > claimed[name] for name in reached):
-                return math.inf
-            largest = max(largest, *(1 - reached[name] * (1 + 2.0**-21) / claimed[name] for name in reached))
-    return largest
+                yield math.inf
+            yield from (1 - reached[name] * (1 + 2.0**-21) / claimed[name] for name in reached)
 
 
 @measures("mechanism.sanitizer.Sanitizer", "S2", method="noise std over the sensitivity that was searched", tolerance=EXACT)
 def event_is_one_joint_gaussian(bench):
-    largest, groups = 0.0, [ClipGroup("a", KEYS[:2], 2.0, 1.5), ClipGroup("b", KEYS[2:], 7.0, 0.4)]
+    groups = [ClipGroup("a", KEYS[:2], 2.0, 1.5), ClipGroup("b", KEYS[2:], 7.0, 0.4)]
     for relation, factor in ((Relation.ADD_REMOVE, 1), (Relation.ZERO_OUT, 1), (Relation.REPLACE_ONE, 2)):
         event, single = Sanitizer(groups).event(relation), Sanitizer(flat_group(KEYS, 2.0, 1.5)).event(relation)
         if not isinstance(event, JointGaussian):
-            return math.inf
+            yield math.inf
         # the direction of squared norm sum s^-2, by which the scaled means differ at most
         shift = math.sqrt(sum((factor * c / std) ** 2 for c, std in ((2.0, 3.0), (7.0, 2.8))))
-        largest = max(largest, worst(event.noise_multipliers, [1.5 / factor, 0.4 / factor]),
-                      relative(event.effective_noise_multiplier, 1 / shift), relative(single.noise_multiplier, 1.5 / factor))
-    return largest
+        yield worst(event.noise_multipliers, [1.5 / factor, 0.4 / factor])
+        yield relative(event.effective_noise_multiplier, 1 / shift)
+        yield relative(single.noise_multiplier, 1.5 / factor)
 
 
 @measures("mechanism.rounding.products", "F1", "F2", "F3", method="by hand, in exact fractions", tolerance=1e-12)
 def charge_for_float32_sums(bench):
     """Lots of 600 take 90 rows, of 2,000 34; larger ones, and explicit gradients, float64, which counts from some size on."""
-    largest = 0.0
     for lot, strategy, rows, k in ((60, "auto", 90, 0), (600, "factored", 90, 0), (2000, "auto", 34, 0), (4000, "auto", 0, 64),
                                    (600, "explicit", 0, 0), (65_536, "explicit", 0, 1), (65_536, "auto", 0, 64)):
         got, n = products(lot, strategy), math.ceil(lot + 3 * math.sqrt(lot) + 10)
         lost = Fraction(rows + 4, 2**24)
         factor = float(1 + (2 * n * lost / (1 - lost) if rows else Fraction(k * n * (n + 2**13), 2**52)))
-        largest = max(largest, abs(got.rows - rows), abs(got.most - n), relative(got.factor, factor), factor - got.factor)
-    return largest
+        yield from (abs(got.rows - rows), abs(got.most - n), relative(got.factor, factor), factor - got.factor)
 
 
 @measures("mechanism.noise.add_integers", "F1", method="the same integers, drawn again", tolerance=0.0)

@@ -66,18 +66,17 @@ def unsampled_gaussians_compose_exactly(bench):
 @measures("privacy.bound.Within", "C1", "C2", "C3", method="the exact curve of a Gaussian, in delta", tolerance=2e-4)
 def near_a_gaussian(bench):
     """mu = 1/2. What epsilon' gives away of delta, none of it downward; delta' and lower ends, exact to 1e-7."""
-    largest, accountant = 0.0, GaussianAccountant()
+    accountant = GaussianAccountant()
     for epsilon, tau in ((0.5, 2.0**-30), (1.0, 2.0**-20), (0.3, 2.0**-12)):
         ledger, total = ledger_of((Gaussian(4.0), 4), (TotalVariation(tau, 3), 5)), 15 * tau
         known, added = exact_delta(epsilon, 0.5), (1 + math.exp(epsilon)) * total
         got = accountant.delta(ledger, epsilon)
-        largest = max(largest, 1e3 * relative(got.upper, known + added), 1e3 * relative(got.lower, known - added))
+        yield from (1e3 * relative(got.upper, known + added), 1e3 * relative(got.lower, known - added))
         for delta in (float(known + added), float(known + 3 * added)):
             got = accountant.epsilon(ledger, delta)
             added = (1 + math.exp(got.upper)) * total
-            largest = max(largest, 1e3 * relative(got.lower, exact_epsilon(delta + added, 0.5)),
-                          excess(delta, (exact_delta(got.upper, 0.5) + added) * (1 - 1e-9)))
-    return largest
+            yield 1e3 * relative(got.lower, exact_epsilon(delta + added, 0.5))
+            yield excess(delta, (exact_delta(got.upper, 0.5) + added) * (1 - 1e-9))
 
 
 @measures(GAUSSIAN, "M2", method="variance of the likelihood ratio by quadrature", tolerance=1e-9)
@@ -112,12 +111,11 @@ def epsilon_delta_lines(bench):
 def power_is_never_too_low(bench):
     """And no larger than the power at the next point."""
     alphas = np.linspace(0, 1, 11)
-    betas, largest = tradeoff.gaussian_curve(alphas, 2.0), 0.0
+    betas = tradeoff.gaussian_curve(alphas, 2.0)
     for rate in (0.0, 1e-5, 0.05, 0.1, 0.37, 0.999, 1.0):
         found = tradeoff.true_positive_rate(alphas, betas, rate)
         exact, above = (1 - float(tradeoff.gaussian_curve([at], 2.0)[0]) for at in (rate, alphas[alphas >= rate][0]))
-        largest = max(largest, exact - found, abs(found - above))
-    return largest
+        yield from (exact - found, abs(found - above))
 
 
 @measures("privacy.tradeoff.gaussian_curve", "C1", method="mpmath: the test that rejects above a threshold", tolerance=1e-12)
@@ -156,13 +154,11 @@ def basic_composition_adds(bench):
 @measures("privacy.composition.PairAccountant", "M1", method="the theorem's formula of exact ones", tolerance=1e-9)
 @measures("privacy.composition.AdvancedAccountant", "C1", method="the theorem's formula, by hand", tolerance=1e-9)
 def strong_composition(bench):
-    largest = 0.0
     for steps in (100, 10_000):
         e = _amplified(0.01, 4.0, 5e-6 / steps)
         expected = min(math.sqrt(2 * math.log(2e5) * steps * e * e) + steps * e * (math.exp(e) - 1), steps * e)
         ledger = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), steps))
-        largest = max(largest, excess(composition.AdvancedAccountant().epsilon(ledger, 1e-5).upper, expected))
-    return largest
+        yield excess(composition.AdvancedAccountant().epsilon(ledger, 1e-5).upper, expected)
 
 
 @measures("privacy.composition.PaperStrongComposition", "M1", "C1", method="Figure 2's formula, by hand", tolerance=1e-9)

@@ -37,11 +37,9 @@ def _key(bench):
 
 @measures("host.chacha.chacha", "F1", method="the RFC's vectors", tolerance=0.0)
 def blocks_equal_the_rfc(bench):
-    wrong = 0
     for key, place, block in RFC:
         got = chacha.chacha(np.frombuffer(key, "<u4").astype(np.uint32), np.array(place, np.uint32)[:, None])
-        wrong += got[:, 0].astype("<u4").tobytes().hex() != block
-    return wrong
+        yield got[:, 0].astype("<u4").tobytes().hex() != block
 
 
 @measures("host.chacha.normals", "F1", "F2", "F3", "M1", "M2", tolerance=1e-14,
@@ -82,19 +80,18 @@ def rounding_goes_to_the_nearest_multiple(bench):
 
 @measures("host.chacha.chacha", "F1", method="compiled, blocks in any order", tolerance=0.0)
 def compiled_words_equal_the_definition(bench):
-    wrong, key = 0, _key(bench)
+    key = _key(bench)
     for size in (1, 63, 64, 200):
         blocks, release = bench.rng.integers(0, 2**64, size, dtype=np.uint64), int(bench.rng.integers(0, 2**56))
         out = np.empty((size, 16), np.uint32)
         drawing.words(_state(key, release), blocks, out)
-        wrong += (out != chacha.chacha(key, chacha.places(3, release, blocks)).T).sum()
-    return wrong
+        yield (out != chacha.chacha(key, chacha.places(3, release, blocks)).T).sum()
 
 
 @measures("host.chacha.normals", "F3", method="compiled, any slice, float32 and float64", tolerance=0.0)
 @measures("host.chacha.rounded", "F1", method="compiled, any slice, float32 and float64", tolerance=0.0)
 def compiled_noise_equals_the_definition(bench):
-    wrong, key, release = 0, _key(bench), int(bench.rng.integers(0, 2**56))
+    key, release = _key(bench), int(bench.rng.integers(0, 2**56))
     z = chacha.normals(chacha.chacha(key, chacha.places(3, release, np.arange(1024, dtype=np.uint64))))
     for begin, size in ((0, 1), (0, 8192), (511, 2), (700, 3000), (8191, 1), (40, 0)):
         for dtype in (np.float32, np.float64):
@@ -102,8 +99,7 @@ def compiled_noise_equals_the_definition(bench):
                 raw = bench.rng.standard_normal(size).astype(dtype)
                 out = raw.copy()
                 drawing.add_normals(_state(key, release), begin, 4.0, grid, out)
-                wrong += (out != chacha.rounded(raw + 4.0 * z[begin : begin + size], grid).astype(dtype)).sum()
-    return wrong
+                yield (out != chacha.rounded(raw + 4.0 * z[begin : begin + size], grid).astype(dtype)).sum()
 
 
 @measures("host.drawing.choose", "F1", method="all subsets of 3 of 6, in standard errors", tolerance=6.0)
@@ -123,7 +119,6 @@ def subsets_are_uniform(bench):
 
 @measures("host.drawing.choose", "F2", method="one of n by Python's integers, words refused and running out", tolerance=0.0)
 def integers_equal_python(bench):
-    wrong = 0
     for n in (1, 3, 60_000, 2**31 + 11, 2**32 - 1):
         refused = 2**64 % n
         for first in (0, 1, 2**63, 2**64 - 1, *map(int, bench.rng.integers(0, 2**64, 50, dtype=np.uint64))):
@@ -131,8 +126,7 @@ def integers_equal_python(bench):
             kept = [w for w in words if w * n % 2**64 >= refused]
             out, taken = np.full(1, -1), np.zeros(n // 64 + 1 if n < 10**6 else 2**26, np.uint64)
             found = drawing.choose(np.array(words, np.uint64), n, taken, out)
-            wrong += found != bool(kept) or (found and out[0] != kept[0] * n >> 64)
-    return wrong
+            yield found != bool(kept) or (found and out[0] != kept[0] * n >> 64)
 
 
 def _weights(table):
@@ -161,7 +155,6 @@ def tables_hold_the_discrete_gaussian(bench):
 
 @measures("host.discrete.integers", "F1", "F2", "F3", "F4", method="Python's integers, one by one", tolerance=0.0)
 def integers_equal_look_ups_in_python(bench):
-    wrong = 0
     for std in (2.0**28, 2.0**35.5, 2.0**37):
         table = discrete.table(std)
         words = _words(bench, 640 * (table.parts + 1))
@@ -174,14 +167,13 @@ def integers_equal_look_ups_in_python(bench):
                 low = numbers[q] * 2**32 + numbers[q + 512] < table.thresholds[field % cells]
                 size = field % cells if low else int(table.aliases[field % cells])
                 expected += table.scale ** (table.parts - 1 - j) * (size if field < cells else -size)
-            wrong += z != expected
-        wrong += got.size != 5120
-    return wrong
+            yield z != expected
+        yield got.size != 5120
 
 
 @measures("host.discrete.integers", "F4", method="compiled, any slice", tolerance=0.0)
 def compiled_integers_equal_the_definition(bench):
-    wrong, key, release = 0, _key(bench), int(bench.rng.integers(0, 2**56))
+    key, release = _key(bench), int(bench.rng.integers(0, 2**56))
     for std in (2.0**28, 3e10, 2.0**40):
         table, first = discrete.table(std), int(bench.rng.integers(0, 2**40))
         blocks = np.arange(first * 64, (first + 16 * (table.parts + 1)) * 64, dtype=np.uint64)
@@ -190,8 +182,7 @@ def compiled_integers_equal_the_definition(bench):
             raw = bench.rng.integers(-(2**52), 2**52, size).astype(np.float64)
             out = raw.copy()
             drawing.add_integers(_state(key, release), first, begin, *table, out)
-            wrong += (out != raw + z[begin : begin + size]).sum()
-    return wrong
+            yield (out != raw + z[begin : begin + size]).sum()
 
 
 @measures("host.discrete.distances", "M1", "M2", "M3", "M4", tolerance=1.0,
@@ -222,7 +213,6 @@ def bounds_hold_where_all_values_can_be_listed(bench):
 
 @measures("host.discrete.distances", "M1", "M2", "M3", "M4", method="the formulas by mpmath; relative", tolerance=1e-12)
 def bounds_equal_their_formulas(bench):
-    error = 0.0
     for std, plan in ((0.5, discrete.Plan(2, 1, Fraction(1), 8)), *((s, discrete.plan(s)) for s in (2.0**32, 2.0**40))):
         with mpmath.workdps(40):
             s0, s, (j, k, _, n) = mpmath.sqrt(plan.variance), mpmath.mpf(std), plan
@@ -230,5 +220,4 @@ def bounds_equal_their_formulas(bench):
             curved = mpmath.npdf(1) / 12 / s**2 + mpmath.npdf(0) * (1 + 4 * mpmath.exp(-1.5)) / 24 / s**3
             expected = (j * mpmath.mpf(2) ** -65, j * mpmath.erfc((n - 1) / s0 / mpmath.sqrt(2)),
                         (j - 1) * (2 * e / (1 - e)) / (1 - 2 * e / (1 - e)), curved + narrow / (1 - narrow))
-            error = max([error, *(abs(a / b - 1) for a, b in zip(discrete.distances(std, plan), expected))])
-    return error
+            yield from (abs(a / b - 1) for a, b in zip(discrete.distances(std, plan), expected))

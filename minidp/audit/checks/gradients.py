@@ -76,12 +76,10 @@ def _register(cls):
 
     @measures(card, "V1", method="loop over an example's rows", tolerance=EXACT)
     def views_are_summed(bench):
-        largest = 0.0
         for grad, g in _forms(bench, cls):
             for views in (3, 1):
                 got, merged = grad.sum_over_views(views), sum(g[view::views] for view in range(views))
-                largest = max(largest, worst(got.materialise(), merged), worst(got.sq_norms(), _squares(merged)))
-        return largest
+                yield from (worst(got.materialise(), merged), worst(got.sq_norms(), _squares(merged)))
 
 
 for _cls in (Explicit, Outer, OuterSum):
@@ -116,15 +114,13 @@ def norms_round_up(bench):
 @measures("grads.OuterSum", "N3", method="exact fractions, float32, cancelling terms; shortfall", tolerance=0.0)
 def sums_of_outer_products_round_up(bench):
     """Positions that nearly cancel, where the Gram form loses digits; how loose it is does not count here."""
-    largest = 0.0
     for cancel in (0.0, 0.9, 0.9999):
         a = bench.rng.uniform(0.5, 1.5, (25, 2, 6)).astype("float32")
         d = bench.rng.uniform(0.5, 1.5, (25, 2, 5)).astype("float32")
         a[:, 1] = a[:, 0] if cancel else a[:, 1]
         d[:, 1] = (-cancel * d[:, 0]).astype("float32") if cancel else d[:, 1]
         exact = (_fractions(a)[:, :, :, None] * _fractions(d)[:, :, None, :]).sum(axis=1)
-        largest = max(largest, _shortfall(OuterSum(bench.asarray(a), bench.asarray(d)), _squares(exact)))
-    return largest
+        yield _shortfall(OuterSum(bench.asarray(a), bench.asarray(d)), _squares(exact))
 
 
 @measures("grads.OuterSum", "N3", method="by loops: the slack, and the least value where positions cancel", tolerance=1e-3)
@@ -157,30 +153,26 @@ def compiled_squared_norms(bench):
 
 @measures("grads.Explicit", "P1", method="compiled, against float64 of the same numbers", tolerance=1e-12)
 def compiled_weighted_sums(bench):
-    largest = 0.0
     for a, d in _single(bench):
         w = np.where(bench.rng.random(len(a)) < 0.3, 0, bench.rng.random(len(a)))
         total = bench.rng.standard_normal((a.shape[1], d.shape[1]))
         expected = total + Explicit(Outer(a, d).materialise().astype(float)).weighted_sum(w)
         a[w == 0] = np.nan
         Outer(a, d).form("explicit").add_weighted_sum(total, w)
-        largest = max(largest, worst(total, expected))
-    return largest
+        yield worst(total, expected)
 
 
 @measures("grads.Outer", "P1", method="compiled blocks, of integers that float32 adds exactly", tolerance=0.0)
 def compiled_blocks_of_products(bench):
-    largest = 0.0
     for b, i, o in ((150, 70, 9), (64, 65, 3), (5, 2, 2)):
         a, d = (bench.rng.integers(-9, 10, (b, n)).astype("float32") for n in (i, o))
         total = bench.rng.integers(-9, 10, (i, o)).astype(float)
         expected = total + a.astype(float).T @ d.astype(float)
         add_products(total, a, d, 32)
-        largest = max(largest, worst(total, expected))
+        yield worst(total, expected)
         total = bench.asarray(np.zeros((i, o)))
         Outer(bench.asarray(a), bench.asarray(d)).add_weighted_sum(total, bench.asarray(np.ones(b)), 2)
-        largest = max(largest, worst(total, a.astype(float).T @ d))
-    return largest
+        yield worst(total, a.astype(float).T @ d)
 
 
 @measures("grads.OuterSum", "N3", method="compiled norms, against float64 of the same numbers", tolerance=1e-15)
@@ -199,18 +191,17 @@ def _integers(bench):
 @measures("whole.WholeRows", "F1", "N1", method="Python's integers and fractions", tolerance=1e-15)
 def rows_in_whole_numbers(bench):
     """Longer than a block of squares, too; relative."""
-    largest, (_, _, g) = 0.0, _integers(bench)
+    _, _, g = _integers(bench)
     for rows in (g.reshape((9, 35)), bench.rng.standard_normal((2, 9000))):
         grad = WholeRows(bench.asarray(rows))
         for row, G, e, sq in zip(rows, to_host(grad.G), to_host(grad.e), to_host(grad.sq_norms())):
             if not np.isfinite(row).all():
-                largest = max(largest, 0.0 if np.isnan(sq) else np.inf)
+                yield 0.0 if np.isnan(sq) else np.inf
                 continue
             power = max(math.frexp(v)[1] for v in row) if row.any() else 0
             whole = [round(Fraction(v) * Fraction(2) ** (20 - power)) for v in row]
             true = Fraction(2) ** (2 * power - 40) * sum(v * v for v in whole)
-            largest = max(largest, worst(G, whole), abs(float(e + 20 - power)), float(abs(Fraction(sq) / true - 1)) if true else sq)
-    return largest
+            yield from (worst(G, whole), abs(e + 20 - power), abs(Fraction(sq) / true - 1) if true else sq)
 
 
 @measures("whole.WholeRows", "P1", method="Python's integers, in another order", tolerance=0.0)

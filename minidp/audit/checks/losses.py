@@ -62,14 +62,13 @@ def _exact_delta(q, sigma, epsilon):
           tolerance=5e-3)
 def one_release_by_normal_tails(bench):
     """delta at an epsilon, and epsilon at that delta."""
-    accountant, largest = LossDistributionAccountant(), 0.0
+    accountant = LossDistributionAccountant()
     for q, sigma, epsilon in ((0.01, 4.0, 0.003), (0.1, 0.7, 1.0), (0.5, 1.0, 0.3), (0.9, 2.0, 1.5), (1.0, 4.0, 0.5),
                               (1e-4, 0.5, 0.01), (0.01, 4.0, 0.0)):
         ledger, delta = _ledger([(q, sigma)]), _exact_delta(q, sigma, epsilon)
-        largest = max(largest, _outside(accountant.delta(ledger, epsilon), delta, slack=1e-12))
+        yield _outside(accountant.delta(ledger, epsilon), delta, slack=1e-12)
         if epsilon:
-            largest = max(largest, _outside(accountant.epsilon(ledger, delta), epsilon, slack=1e-12))
-    return largest
+            yield _outside(accountant.epsilon(ledger, delta), epsilon, slack=1e-12)
 
 
 def _masses():
@@ -89,7 +88,7 @@ def tail_of_the_masses(bench):
 def crossing_of_the_target(bench):
     """Targets lie close to the value at a knot, so that an error of 3e-4 in a value finds the wrong pair of knots."""
     masses, truth = _masses()
-    (_, step, first, tilt, centre), largest = masses, 0.0
+    _, step, first, tilt, centre = masses
 
     def value(epsilon, knot, sign):     # between knots, the errors are those of the lower one
         return 1.1 * truth(epsilon) + sign * (1e-3 * math.exp(-tilt * (first + knot * step - centre)) + 1e-3)
@@ -98,8 +97,7 @@ def crossing_of_the_target(bench):
         sign = 1 if safe_up else -1
         target = share * value(first + knot * step, knot, sign)
         epsilon = kernels.crossing(*masses, 1.1, 1e-3, 1e-3, target, safe_up)
-        largest = max(largest, relative(value(epsilon, math.floor((epsilon - first) / step), sign), target))
-    return largest
+        yield relative(value(epsilon, math.floor((epsilon - first) / step), sign), target)
 
 
 @measures(CARD, "M2", method="two different releases by quadrature inside the interval; its width", tolerance=5e-3)

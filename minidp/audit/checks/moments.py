@@ -55,12 +55,10 @@ def _theorem_9(fraction, sigma, a):
 
 @measures(MOMENTS, "M3", method="the theorem's sum in mpmath, chords between integers; a bound", tolerance=1e-11)
 def fixed_size_log_moments(bench):
-    largest = 0.0
     for size, sigma, a in ((100, 4.0, 2.0), (100, 4.0, 3.0), (10, 4.0, 40.0), (10, 4.0, 5.25), (100, 1.5, 5.0), (500, 0.8, 9.0)):
         got = log_moment_curve(FixedSizeSampled(1000, size, Gaussian(sigma)), np.array([a - 1]))[0]
         below, above = (_theorem_9(size / 1000, sigma, int(b)) for b in (a, a + 1))
-        largest = max(largest, excess(got, below + (a - int(a)) * (above - below)))
-    return largest
+        yield excess(got, below + (a - int(a)) * (above - below))
 
 
 @measures(MOMENTS, "M4", method="Lemma C.1 in mpmath; a bound", tolerance=1e-12)
@@ -95,26 +93,24 @@ def renyi_divergences_against_mpmath(bench):
 
 @measures(RENYI, "M2", method="randomised response in mpmath; a bound", tolerance=1e-11)
 def pure_divergences(bench):
-    accountant, largest = RenyiAccountant(orders=(1.5, 4.0, 30.0)), 0.0
+    accountant = RenyiAccountant(orders=(1.5, 4.0, 30.0))
     for scale in (10.0, 0.7):
         e = 1 / mpmath.mpf(scale)
         likely = mpmath.exp(e) / (1 + mpmath.exp(e))
         for value, a in zip(accountant.cost_curve(Laplace(scale), accountant.orders), accountant.orders):
             moment = likely**a * (1 - likely) ** (1 - a) + (1 - likely) ** a * likely ** (1 - a)
-            largest = max(largest, excess(value, mpmath.log(moment)))
-    return largest
+            yield excess(value, mpmath.log(moment))
 
 
 @measures(RENYI, "M3", method="loop over both orders", tolerance=1e-9)
 def random_stopping_by_a_loop(bench):
-    orders, event, largest = (2.0, 8.0, 20.0), PoissonSampled(0.02, Gaussian(2.0)), 0.0
+    orders, event = (2.0, 8.0, 20.0), PoissonSampled(0.02, Gaussian(2.0))
     once = [float(_integral(0.02, 2.0, a)) / (a - 1) for a in orders]
     for eta, gamma, runs in ((1.0, 0.1, 10.0), (0.0, 0.1, 9 / math.log(10))):
         choice = min((1 - 1 / b) * d + math.log(1 / gamma) / b for b, d in zip(orders, once))
         expected = [d + (1 + eta) * choice + math.log(runs) / (a - 1) for a, d in zip(orders, once)]
         got = RenyiAccountant(orders=orders).cost_curve(RandomlyStopped(event, eta, gamma), orders)
-        largest = max(largest, *(excess(value / (a - 1), truth) for value, a, truth in zip(got, orders, expected)))
-    return largest
+        yield from (excess(value / (a - 1), truth) for value, a, truth in zip(got, orders, expected))
 
 
 ORDERS, PLACES = np.arange(0.5, 80.0, 0.5), ((0.1, 0.5), (0.5, 2.0), (2.0, 9.0))  # PLACES: (mu, epsilon)

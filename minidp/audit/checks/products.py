@@ -31,7 +31,6 @@ def _matrix(rng, dtype, rows, columns):
 
 def _cuts(bench):
     """Rows and columns that `cut` cuts otherwise than the definition, NaN for NaN."""
-    wrong = 0.0
     for dtype, nearest, last in product(("float32", "float64"), (False, True), (True, False)):
         x = _matrix(bench.rng, dtype, 12, 9)
         given = bench.asarray(x if last else np.ascontiguousarray(x.T))
@@ -40,13 +39,11 @@ def _cuts(bench):
         for row, got, power in zip(x, X, e):
             expected, exponent = _integers(row, 23, round if nearest else int)
             equal = [np.isnan(g) if want is None else g == want for g, want in zip(got, expected)]
-            wrong += (not all(equal)) + (power[0] != exponent)
-    return wrong
+            yield (not all(equal)) + (power[0] != exponent)
 
 
 def _products(bench):
     """The largest difference of exact products from Python's integers, in the last place."""
-    largest = 0.0
     for dtype, (rows, inner, columns) in (("float32", (5, 9, 4)), ("float64", (4, 1, 3)), ("float32", (4, 65, 4))):
         x, W = _matrix(bench.rng, dtype, rows, inner), _matrix(bench.rng, dtype, columns, inner)
         bits = 53 - int(np.ceil(np.log2(inner)))
@@ -55,16 +52,14 @@ def _products(bench):
             for b, o in np.ndindex(y.shape):
                 (X, e), (V, f) = _integers(x[b], bits // 2, round), _integers(W[o], bits - bits // 2, round)
                 if None in X or None in V:
-                    largest = max(largest, 0.0 if np.isnan(y[b, o]) else np.inf)
+                    yield 0.0 if np.isnan(y[b, o]) else np.inf
                     continue
                 whole = sum(i * j for i, j in zip(X, V))  # at most 2^53
                 expected = np.ldexp(np.float64(whole), e + f - bits).astype(dtype)
-                largest = max(largest, float(y[b, o] != expected))
-    return largest
+                yield float(y[b, o] != expected)
 
 
 def _pairs(bench):
-    largest = 0.0
     for shape, axis in (((3, 7), 1), ((7, 2), 0), ((2, 5, 3), 1), ((2, 3, 2, 4), (1, 3)), ((2, 1), 1)):
         x = bench.rng.standard_normal(shape).astype("float32")
         axes = axis if isinstance(axis, tuple) else (axis,)
@@ -75,14 +70,13 @@ def _pairs(bench):
             terms = [a + b for a, b in zip(terms, terms[half:])] + terms[len(terms) - half : half]
         for kept in (False, True):
             expected = np.expand_dims(terms[0], axes) if kept else terms[0]
-            largest = max(largest, worst(arithmetic.in_pairs(bench.asarray(x), axis, kept), expected))
-    return largest
+            yield worst(arithmetic.in_pairs(bench.asarray(x), axis, kept), expected)
 
 
 def _register(card, labels, method, measure):
     def check(bench, plain):
         with mock.patch.object(arithmetic, "_twinned", plain):
-            return measure(bench)
+            yield from measure(bench)
 
     for kind, plain in (("defined", lambda array: False), ("compiled", arithmetic._twinned)):
         register = measures(card, *labels, method=f"{kind}: {method}", tolerance=0.0, name=f"{kind} {card}")

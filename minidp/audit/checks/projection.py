@@ -21,7 +21,6 @@ SENSITIVITIES = {Relation.ADD_REMOVE: 1.0, Relation.ZERO_OUT: 1.0, Relation.REPL
 @measures(CARD, "F1", method="each row over its norm, beyond a cell; infinity if longer than 1 in fractions", tolerance=EXACT)
 def rows_are_scaled_to_unit_norm(bench):
     """Of many sizes; zero where not finite; all in cells of 2^-16."""
-    largest = 0.0
     for dtype, width, scale in (("float32", 1, 15), ("float32", 784, 15), ("float64", 5, 30), ("float64", 784, 30)):
         x = (bench.rng.standard_normal((20, width)) * 10.0 ** bench.rng.uniform(-scale, scale, (20, 1))).astype(dtype)
         x[3], x[5, 0] = 0.0, np.nan
@@ -29,27 +28,24 @@ def rows_are_scaled_to_unit_norm(bench):
         expected = np.array([np.zeros(width) if n in (3, 5) else row / math.sqrt(math.fsum(v * v for v in row))
                              for n, row in enumerate(x.astype(float))])
         if (got * 2**16 % 1).any() or any(sum(Fraction(float(v)) ** 2 for v in row) > 1 for row in got):
-            return math.inf
-        largest = max(largest, float(np.abs(got - expected).max()) - 2.0**-16)
-    return largest
+            yield math.inf
+        yield float(np.abs(got - expected).max()) - 2.0**-16
 
 
 @measures(CARD, "F2", method="loop over rows", tolerance=EXACT)
 def second_moments_equal_a_loop(bench):
-    largest = 0.0
     for examples in (0, 1, 7):
         x, expected = bench.rng.integers(-9, 9, (examples, 4)) * 2.0**-16, np.zeros((4, 4))
         for row in x:
             for i, j in np.ndindex(4, 4):
                 expected[i, j] += row[i] * row[j]
         with mock.patch.object(pca, "BATCH_ROWS", 3), mock.patch.object(pca, "unit_rows", lambda rows: rows):
-            largest = max(largest, worst(PrivatePCA(2, 4.0).raw_second_moments(bench.asarray(x)), expected))
-    return largest
+            yield worst(PrivatePCA(2, 4.0).raw_second_moments(bench.asarray(x)), expected)
 
 
 @measures(CARD, "F3", method="the same numbers, drawn again: the diagonal's, and then those above it", tolerance=EXACT)
 def noise_is_added_to_the_moments(bench):
-    raw, largest = np.add.outer(np.arange(4.0), np.arange(4.0)), 0.0
+    raw = np.add.outer(np.arange(4.0), np.arange(4.0))
     places = [(i, i) for i in range(4)], [(i, j) for i in range(4) for j in range(i + 1, 4)]
     with mock.patch.object(pca, "principal_directions", lambda matrix, dimensions: matrix):
         for arithmetic in ("ordinary", "exact"):
@@ -61,8 +57,7 @@ def noise_is_added_to_the_moments(bench):
                 for (i, j), value in zip(part, values):
                     expected[i, j] = expected[j, i] = value
             got = PrivatePCA(1, 3.0, arithmetic).release(raw, Streams(7).noise("pca"))
-            largest = max(largest, worst(got, expected))
-    return largest
+            yield worst(got, expected)
 
 
 @measures(CARD, "F4", method="singular value decomposition", tolerance=1e-5)
@@ -76,7 +71,7 @@ def directions_are_the_principal_ones(bench):
 
 @measures(CARD, "S1", method="worst pair of rows by search: 1 - reached / claimed, but for the cut", tolerance=1e-6)
 def sensitivity_is_reached_and_not_exceeded_by_rows(bench):
-    largest, model = 0.0, PrivatePCA(1, 1.0)
+    model = PrivatePCA(1, 1.0)
     for relation in Relation:
         claimed, reached = model.sensitivity(relation), 0.0
         for trial in range(200):
@@ -88,9 +83,8 @@ def sensitivity_is_reached_and_not_exceeded_by_rows(bench):
             moved = first - second if relation is Relation.REPLACE_ONE else first
             reached = max(reached, float(np.linalg.norm(moved)))
         if reached > claimed:
-            return math.inf
-        largest = max(largest, 1 - 2.0**-15 - reached / claimed)
-    return largest
+            yield math.inf
+        yield 1 - 2.0**-15 - reached / claimed
 
 
 @measures(CARD, "S2", method="sigma_p over the sensitivity", tolerance=EXACT)

@@ -47,15 +47,13 @@ def _poisson_errors(n, q, lots):
 @measures("mechanism.sampling.PoissonSampler", "F2", method="binomial probabilities in exact fractions; absolute, of 2^64",
           tolerance=2.0**-62)
 def sizes_have_the_binomial_law(bench):
-    largest = 0.0
     for n, q in ((0, 0.3), (12, 0.3), (40, 0.9), (7, 0.0), (7, 1.0), (5, 5e-324), (5, 1 - 2.0**-53), (300, 0.01)):
         least, cumulative = sampling._binomial(n, q)
         p, total = Fraction(q), Fraction(0)
         for k in range(n + 1):
             total += math.comb(n, k) * p**k * (1 - p) ** (n - k)
             got = 0 if k < least else cumulative[min(k - least, len(cumulative) - 1)]
-            largest = max(largest, float(abs(Fraction(got, 2**64) - total)))
-    return largest
+            yield float(abs(Fraction(got, 2**64) - total))
 
 
 @measures("mechanism.sampling.FixedSizeSampler", "F1", method="all subsets of 2 of 5, in standard errors", tolerance=SIGMAS)
@@ -105,13 +103,12 @@ _register_event(mechanism.FixedSizeSampler(1000, 20), FixedSizeSampled(1000, 20,
 def shuffling_is_charged_as_often_as_an_example_is_seen(bench):
     """Charges against the truth counted on drawn lots, for whole epochs and broken ones; the event unsampled."""
     sampler, event = mechanism.ShuffleSampler(10, 4), Gaussian(3.0)
-    wrong = _differs((sampler.wrap(event), event), (sampler.relation, Relation.ZERO_OUT))
+    yield _differs((sampler.wrap(event), event), (sampler.relation, Relation.ZERO_OUT))
     for steps in range(8):
         seen = np.zeros(10)
         for lot in sampler.lots(10, steps, Streams(6).sampling):
             seen[lot] += 1
-        wrong += _differs((sampler.charges(event, steps), (event, int(seen.max()))))
-    return wrong
+        yield _differs((sampler.charges(event, steps), (event, int(seen.max()))))
 
 
 SCHEDULES = (
@@ -133,19 +130,17 @@ for _row in SCHEDULES:
 @measures("mechanism.plan.Plan", "S1", method="charges one step at a time", tolerance=0.0)
 def charges_equal_a_loop_over_steps(bench):
     """Each step's own event, for a constant plan and one whose noise falls; merged, none lost, in order."""
-    wrong = 0.0
     for sigma in (2.0, mechanism.LinearDecay(3.0, 1.0, 4)):
         plan = Plan(PoissonSampler(0.1), Sanitizer(flat_group(KEYS, 1.0, sigma)), 9, 50)
         expected = [PoissonSampled(0.1, Gaussian((sigma(step) if callable(sigma) else sigma) / plan.products.factor))
                     for step in range(9)]
         for start, stop in ((0, 9), (2, 7), (5, 5)):
             got = [event for event, times in plan.charges(start, stop) for _ in range(times)]
-            wrong += _differs((got, expected[start:stop]))
+            yield _differs((got, expected[start:stop]))
         total = plan.total_event
         parts = total.events if isinstance(total, Composed) else (total,)
         got = [part.event for part in parts if isinstance(part, Repeated) for _ in range(part.count)]
-        wrong += _differs((got, expected), (plan.relation, Relation.ADD_REMOVE))
-    return wrong
+        yield _differs((got, expected), (plan.relation, Relation.ADD_REMOVE))
 
 
 class _NotQuiteGaussian(Sanitizer):
@@ -156,11 +151,10 @@ class _NotQuiteGaussian(Sanitizer):
 @measures("mechanism.plan.Plan", "S1", method="distances added up step by step, unsampled", tolerance=0.0)
 def every_step_is_charged_its_distance(bench):
     """Beside the sampled event; with shuffled lots for all steps of each epoch begun."""
-    groups, wrong = flat_group(KEYS, 1.0, 2.0), 0.0
+    groups = flat_group(KEYS, 1.0, 2.0)
     shuffled = mechanism.ShuffleSampler
     for sampler, lots in ((PoissonSampler(0.1), 9), (shuffled(10, 4), 9), (shuffled(10, 5), 10)):
         plans = [Plan(sampler, kind(groups), 9, sampler.lot_sizes(10)[1]) for kind in (Sanitizer, _NotQuiteGaussian)]
         (((event, times),), ((both, again),)) = (plan.charges(0, 9) for plan in plans)
-        wrong += _differs((again, times), (both.events[0], event), (both.events[1].tau, 2.0**-64),
-                          (both.events[1].count * again, 30 * lots), (len(both.events), 2))
-    return wrong
+        yield _differs((again, times), (both.events[0], event), (both.events[1].tau, 2.0**-64),
+                       (both.events[1].count * again, 30 * lots), (len(both.events), 2))

@@ -60,17 +60,16 @@ def centre_and_spread_are_those_of_the_values(bench):
 
 @measures(CARD, "F5", method="the same numbers, drawn again", tolerance=EXACT)
 def both_releases_carry_noise(bench):
-    x, limits, largest = _rows(bench), np.array([2e-3, 2.0, 2e5]), 0.0
+    x, limits = _rows(bench), np.array([2e-3, 2.0, 2e5])
     cases = [(Relation.ADD_REMOVE, 3, 6), (Relation.REPLACE_ONE, 6, 12)]
     for arithmetic, (relation, counts, moments) in product(("ordinary", "exact"), cases):
         model = PrivateScaling(3.0, arithmetic)
         got = model.release_moments(bench.asarray(x), limits, relation, Streams(7).noise(0))
         expected = _noisy(arithmetic, scaling.raw_moments(x, limits), 3 * math.sqrt(moments), Streams(7).noise(0))
-        largest = max(largest, worst(got, expected))
+        yield worst(got, expected)
         noisy = _noisy(arithmetic, scaling.raw_magnitudes(x), 3 * math.sqrt(counts), Streams(7).noise(1))
         released = model.release_limits(bench.asarray(x), relation, Streams(7).noise(1))
-        largest = max(largest, worst(released, [2.0 ** (row.argmax() - 29) for row in noisy]))
-    return largest
+        yield worst(released, [2.0 ** (row.argmax() - 29) for row in noisy])
 
 
 def _noisy(arithmetic, raw, noise_std, draws):
@@ -81,16 +80,14 @@ def _noisy(arithmetic, raw, noise_std, draws):
 
 def _gap(raw, claimed, farthest):
     """1 - reached / claimed over the relations; infinity if one is exceeded. `farthest`: pairs of single rows."""
-    largest = 0.0
     for relation in Relation:
         reached = 0.0
         for first, second in farthest:
             moved = raw(first) - (raw(second) if relation is Relation.REPLACE_ONE else 0)
             reached = max(reached, float(np.linalg.norm(moved)))
         if reached > claimed(relation) * (1 + 1e-15):
-            return math.inf
-        largest = max(largest, 1 - reached / claimed(relation))
-    return largest
+            yield math.inf
+        yield 1 - reached / claimed(relation)
 
 
 def _pairs(bench):

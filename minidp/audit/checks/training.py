@@ -51,7 +51,7 @@ def _register_optimizer(cls, move, others):
     @measures(f"train.optimizer.{cls.__name__}", *labels, method="loop over single numbers, 6 steps", tolerance=EXACT)
     def steps_equal_a_scalar_loop(bench):
         """With the settings it has by itself and others, a constant rate and one that falls."""
-        largest, key = 0.0, ("layer", "W")
+        key = ("layer", "W")
         for rate, settings in ((0.1, ()), (LinearDecay(0.2, 0.1, 3), others)):
             optimizer, expected = cls(rate, *settings), bench.rng.uniform(-1, 1, (2, 3))
             gs = bench.rng.uniform(-1, 1, (6, 2, 3)) * 10.0 ** bench.rng.uniform(-3, 1, (6, 1, 1))
@@ -62,8 +62,7 @@ def _register_optimizer(cls, move, others):
                 state = defaultdict(float)
                 for step, g in enumerate(gs[(slice(None), *index)]):
                     expected[index] -= (0.2 - 0.1 * min(step / 3, 1) if callable(rate) else 0.1) * move(g, step, state, *settings)
-            largest = max(largest, worst(theta[key], expected))
-        return largest
+            yield worst(theta[key], expected)
 
 
 for _name, (_move, _others) in MOVES.items():
@@ -72,7 +71,7 @@ for _name, (_move, _others) in MOVES.items():
 
 @measures("train.averaging.Averaged", "F1", method="loop over single numbers, 30 steps", tolerance=1e-14)
 def average_equals_a_scalar_loop(bench):
-    largest, key = 0.0, ("layer", "W")
+    key = ("layer", "W")
     for decay in (0.0, 0.6, 0.999):
         averaged, theta = train.Averaged(train.SGD(0.1), decay), {key: bench.asarray(bench.rng.uniform(-1, 1, 5))}
         expected = [0.0] * 5
@@ -81,8 +80,7 @@ def average_equals_a_scalar_loop(bench):
             d = min(decay, t / (t + 9))
             expected = [d * a + (1 - d) * float(now) for a, now in zip(expected, to_host(theta[key]))]
             with averaged.averaged_weights(theta):
-                largest = max(largest, worst(theta[key], np.array(expected)))
-    return largest
+                yield worst(theta[key], np.array(expected))
 
 
 def _setting(bench, noise=0.0, clip=0.5, steps=4, sampler=None, rate=0.2, strategy="auto", **settings):
@@ -121,7 +119,6 @@ def _algorithm_1(trainer, x, y, rate=lambda step: 0.2):
 @measures(CARD, "F2", "F3", "F4", method="Algorithm 1 as a loop over examples, same draws", tolerance=1e-10)
 def training_equals_algorithm_1(bench):
     """With a learning rate that falls, in every form of the gradients, lots in batches, empty lots, plain SGD."""
-    largest = 0.0
     for noise, clip, q, strategy, batch_size in (
             (0.0, 0.5, 0.4, "explicit", 4096), (0.8, 0.5, 0.4, "factored", 2), (0.8, 0.5, 0.4, "auto", 5),
             (0.8, 0.5, 0.0, "auto", 4096), (0.0, math.inf, 1.0, "auto", 4096)):
@@ -129,8 +126,7 @@ def training_equals_algorithm_1(bench):
         trainer, x, y = _setting(bench, rate=LinearDecay(0.3, 0.1, 4), strategy=strategy, batch_size=batch_size, **settings)
         got = _run(trainer, bench, x, y)
         expected = _algorithm_1(*_setting(_HOST, **settings), lambda step: 0.3 - 0.05 * step)
-        largest = max(largest, *(worst(got[key], expected[key]) for key in expected))
-    return largest
+        yield from (worst(got[key], expected[key]) for key in expected)
 
 
 @measures(CARD, "V1", method="mean of the views' gradients by loops, clipped", tolerance=1e-10)
@@ -146,7 +142,7 @@ def views_are_averaged_before_clipping(bench):
             sign = 1 - 2 * (np.arange(len(indices)) % 2)
             return self.x.take(indices, axis=0) * bench.asarray(sign[:, None].astype(float))
 
-    largest, loss = 0.0, nn.SoftmaxCrossEntropy()
+    loss = nn.SoftmaxCrossEntropy()
     for clip, batch_size, strategy in ((0.1, 4096, "auto"), (5.0, 4096, "explicit"), (0.3, 5, "factored"), (0.3, 2, "explicit")):
         # all are clipped, none is, some are
         trainer, x, y = _setting(bench, clip=clip, batch_size=batch_size, strategy=strategy, augmentation_multiplicity=2)
@@ -156,9 +152,8 @@ def views_are_averaged_before_clipping(bench):
         params = host.network.params
         first, second = (reference.single_example_grads(host.network, loss, view, y) for view in (x, -x))
         total = reference.clipped_sum({key: (first[key] + second[key]) / 2 for key in first}, host.plan.sanitizer.groups)
-        largest = max(largest, *(worst(to_host(trainer.network.params[key]), theta - 0.2 * total[key] / 7)
-                                 for key, theta in params.items()))
-    return largest
+        yield from (worst(to_host(trainer.network.params[key]), theta - 0.2 * total[key] / 7)
+                    for key, theta in params.items())
 
 
 @measures(CARD, "F1", method="steps drawn before the ledger covers them", tolerance=0.0)
