@@ -1,5 +1,5 @@
 """What all tests share: backends, seeds, real data, and no trace left outside temporary directories."""
-import importlib.util
+import contextlib
 import os
 import shutil
 import tempfile
@@ -56,18 +56,14 @@ def pytest_collection_modifyitems(config, items):
             items[:] = [item for item in items if not item.get_closest_marker("slow")]
 
 
-def _holds_mnist(folder):
-    name = "train-images-idx3-ubyte"
-    return any((folder / part / file).is_file() for part in ("mnist", "") for file in (name, name + ".gz"))
-
-
 @pytest.fixture(scope="session")
 def mnist_dir():
     """The folder $MINIDP_DATA, which holds the MNIST files or a folder `mnist` with them."""
     folder = os.environ.get("MINIDP_DATA")
     if not folder:
         pytest.skip("REAL DATA MISSING: set MINIDP_DATA to a folder that holds the MNIST files")
-    if not _holds_mnist(Path(folder)):
+    name = "train-images-idx3-ubyte"
+    if not any(Path(folder, part, file).is_file() for part in ("mnist", "") for file in (name, name + ".gz")):
         pytest.skip(f"REAL DATA MISSING: no MNIST files in MINIDP_DATA={folder}")
     return Path(folder)
 
@@ -82,18 +78,9 @@ def pytest_terminal_summary(terminalreporter):
     terminalreporter.write_line(f"real data: {ran} tests ran on real MNIST")
 
 
-def _cupy_usable():
-    if importlib.util.find_spec("cupy") is None:
-        return False
-    try:
-        Backend.cupy()
-    except DeviceUnavailableError:
-        return False
-    return True
-
-
 BACKENDS = {"numpy": Backend.numpy, "guarded": guarded_backend}
-if _cupy_usable():
+with contextlib.suppress(DeviceUnavailableError):
+    Backend.cupy()
     BACKENDS["cupy"] = Backend.cupy
 
 

@@ -39,16 +39,6 @@ def test_two_libraries_are_not_mixed(arrays):
         namespace_of(ARRAY, [1.0])
 
 
-def test_arrays_of_cupy_are_known_once_it_is_imported(monkeypatch):
-    class CupyArray:
-        pass
-
-    cupy = fake_cupy()
-    cupy.ndarray = CupyArray
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
-    assert namespace_of(CupyArray()) is cupy
-
-
 def test_a_broken_cupy_is_named_in_one_line(tmp_path, monkeypatch):
     (tmp_path / "cupy.py").write_text("raise OSError('libcuda.so.1 is missing\\nand a long story')")
     monkeypatch.delitem(sys.modules, "cupy", raising=False)
@@ -80,7 +70,9 @@ def test_products_of_ten_bits_are_refused(monkeypatch):
 
 def test_a_gpu_that_works_is_taken(monkeypatch):
     cupy, said = fake_cupy(devices=2), []
+    cupy.ndarray = type("CupyArray", (), {})
     monkeypatch.setitem(sys.modules, "cupy", cupy)
+    assert namespace_of(cupy.ndarray()) is cupy
     assert Backend.pick("auto", said.append) == Backend.pick("gpu") == Backend("gpu", cupy)
     assert said == ["device auto: took gpu"]
     assert Backend.pick("gpu:1") == Backend("gpu", cupy)

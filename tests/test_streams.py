@@ -25,13 +25,10 @@ def draws(streams, release=0, size=20):
         "init": streams.init.random(size).tolist()}
 
 
-def test_a_seed_repeats_and_another_differs():
+def test_a_seed_repeats_another_differs_and_without_one_no_two_runs_are_alike():
     assert draws(Streams(7)) == draws(Streams(7))
     assert all(draws(Streams(7))[name] != draws(Streams(8))[name] for name in NAMES)
     assert Streams(7).reproducible and Streams(0).reproducible
-
-
-def test_without_a_seed_no_two_runs_are_alike():
     first, second = draws(Streams()), draws(Streams())
     assert all(first[name] != second[name] for name in NAMES) and not Streams().reproducible
 

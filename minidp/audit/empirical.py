@@ -37,11 +37,6 @@ class CanaryNetwork:
             raise AttributeError(name)
         return getattr(self.network, name)
 
-    def use(self, arithmetic):
-        """Set the network's arithmetic; returns itself, not the network, which would leave the canaries out."""
-        self.network.use(arithmetic)
-        return self
-
     def forward(self, x, *, rng=None):
         """The network's output; canaries enter it as zeros."""
         first = to_host(x)[:, 0]

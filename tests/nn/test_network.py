@@ -57,15 +57,12 @@ def test_layers_are_named_by_kind_and_number(rng):
     assert list(network.state()) == ["dense1.W", "dense1.b", "middle.W", "middle.b", "dense3.W", "dense3.b"]
 
 
-def test_bad_names_are_refused(rng):
+def test_bad_names_and_layers_that_do_not_fit_are_refused_when_the_network_is_built(rng):
     dense = nn.Dense(3, 3, rng=rng)
     with pytest.raises(ParameterError, match="expected layers with different names"):
         nn.Sequential([dense, nn.ReLU(), dense], (3,))
     with pytest.raises(ParameterError, match=r"expected frozen to name layers of \['dense1'\], got \['dense9'\]"):
         nn.Sequential([nn.Dense(3, 3, rng=rng)], (3,), frozen=["dense9"])
-
-
-def test_layers_that_do_not_fit_are_refused_when_the_network_is_built(rng):
     with pytest.raises(ShapeError, match=r"dense2: expected input of shape \(4,\), got \(5,\)"):
         nn.Sequential([nn.Dense(3, 5, rng=rng), nn.Tanh(), nn.Dense(4, 2, rng=rng)], (3,))
 

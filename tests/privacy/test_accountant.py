@@ -57,11 +57,9 @@ def test_no_noise_is_infinite(row, event):
     ledger = ledger_of((Gaussian(4.0), 2), (event, 1), relation=row.relation)
     assert accountant.epsilon(ledger, DELTA).upper == math.inf
     assert accountant.delta(ledger, 3.0).upper == 1.0
-
-
-@pytest.mark.parametrize("row", [row for row in ROWS if row.relation is ADD_REMOVE], ids=lambda row: row.label)
-def test_sampled_without_noise_is_infinite(row):
-    assert row.make(row.relation).epsilon(ledger_of((PoissonSampled(0.01, Gaussian(0.0)), 1)), DELTA).upper == math.inf
+    if row.relation is ADD_REMOVE:
+        sampled = ledger_of((PoissonSampled(0.01, Gaussian(0.0)), 1))
+        assert accountant.epsilon(sampled, DELTA).upper == math.inf
 
 
 @each_event
