@@ -2,6 +2,7 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -175,26 +176,13 @@ def test_files_of_ones_own_are_not_overwritten(tmp_path):
     assert (tmp_path / "model.npz").read_text() == "mine"
 
 
-class Table:
-    """What a data frame has."""
-
-    def __init__(self, columns, array):
-        self.columns, self.array, self.shape = columns, array, array.shape
-
-    def to_numpy(self):
-        return self.array
-
-    def __getitem__(self, span):
-        return self.array[span]
-
-
 def test_the_columns_of_a_table_are_taken_by_name():
-    x, y = problem()
-    model = fitted(Table(list("abcdef"), x), y)
+    (x, y), table = problem(), lambda columns, x: SimpleNamespace(columns=list(columns), to_numpy=lambda: x)
+    model = fitted(table("abcdef", x), y)
     assert "the names of the columns" in model.result["disclosed"]
-    assert (model.predict(Table(list("fedcba"), x[:, ::-1])) == model.predict(x)).all()
+    assert (model.predict(table("fedcba", x[:, ::-1])) == model.predict(x)).all()
     with pytest.raises(ShapeError, match="missing: .'f'"):
-        model.predict(Table(list("abcde"), x[:, :5]))
+        model.predict(table("abcde", x[:, :5]))
 
 
 def test_hidden_layers_images_and_networks_of_ones_own_are_trained():

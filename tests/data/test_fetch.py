@@ -32,27 +32,23 @@ def test_the_next_mirror_takes_over_and_a_failed_one_is_not_asked_again(mirror, 
     assert {path.name for path in tmp_path.iterdir()} == {"a.gz", "b.tar"}
 
 
-def unannounced(contents):
+def cut(announced):
+    """All but the last byte, of which the header announces so many, or says nothing."""
     def answer(handler):
         handler.send_response(200)
+        if announced:
+            handler.send_header("Content-Length", str(announced))
         handler.end_headers()
-        handler.wfile.write(contents)
+        handler.wfile.write(PACKED[:-1])
 
     return answer
-
-
-def cut(handler):
-    handler.send_response(200)
-    handler.send_header("Content-Length", str(len(PACKED)))
-    handler.end_headers()
-    handler.wfile.write(PACKED[:-1])
 
 
 @pytest.mark.parametrize("answer, reason", [
     (None, "HTTP 404"), (b"<html>log in first</html>", "not an intact gzip file"),
     (gzip.compress(CONTENTS + b"!", mtime=0), f", expected {FILE.digest}"),
-    (unannounced(PACKED[:-1]), "the gzip stream ends early"),
-    (cut, f"ended after {len(PACKED) - 1} of {len(PACKED)} bytes"),
+    (cut(None), "the gzip stream ends early"),
+    (cut(len(PACKED)), f"ended after {len(PACKED) - 1} of {len(PACKED)} bytes"),
 ])
 def test_a_mirror_that_fails_is_named_and_leaves_nothing(mirror, tmp_path, answer, reason):
     if answer is not None:

@@ -1,6 +1,7 @@
 """Kill the main job at any moment: nothing that was charged is lost, and a seeded run ends the same."""
 import json
 import random
+import subprocess
 import time
 
 import numpy as np
@@ -16,33 +17,20 @@ def arrays_of(folder):
         return {name: file[name] for name in file.files}
 
 
-def kill_after(process, seconds):
-    """Send SIGKILL unless the process has ended by itself; returns whether it was killed."""
-    try:
-        process.wait(timeout=seconds)
-        return False
-    except Exception:
-        process.kill()
-        process.wait()
-        return True
-
-
-def wait_for(path, process):
-    """Until a file is there or the process has ended."""
-    while not path.exists() and process.poll() is None:
-        time.sleep(0.01)
-
-
 def kill_and_resume(start_script, run_script, tmp_path, flags, kills, on_kill=lambda: None):
     """Run with `kills` SIGKILLs at random moments after start-up, then to the end."""
     chance, done = random.Random(7), 0
     while done < kills:
         resume = ("--resume",) if (tmp_path / "out" / "config.json").exists() else ()
         process = start_script(*flags, "--out", "out", *resume)
-        wait_for(tmp_path / "out" / "ledger.json", process)
-        if not kill_after(process, chance.uniform(0, 2.5)):
-            assert process.returncode == 0
+        while not (tmp_path / "out" / "ledger.json").exists() and process.poll() is None:
+            time.sleep(0.01)
+        try:
+            assert process.wait(timeout=chance.uniform(0, 2.5)) == 0
             return done
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
         done += 1
         on_kill()
     run_script(*flags, "--out", "out", "--resume", check=0)
