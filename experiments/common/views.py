@@ -1,7 +1,7 @@
 """Training inputs in several views: taking the examples of a lot draws one view of each."""
 import hashlib
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import numpy as np
 
@@ -76,13 +76,11 @@ def _save(path, features):
 def _one_at_a_time(path):
     """The others wait and then read."""
     with ExitStack() as held:
-        try:
+        with suppress(OSError):  # nor will the features be kept, which _save tells
             path.parent.mkdir(parents=True, exist_ok=True)
             lock = held.enter_context(open(path.with_suffix(".lock"), "w"))
-        except OSError:  # nor will the features be kept, which _save tells
-            lock = None
-        if fcntl is not None and lock is not None:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            if fcntl is not None:
+                fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 

@@ -79,20 +79,16 @@ PICTURES = {
     "benchmark_lots": lambda path, summary: lot_sizes(summary["contests"], path)}
 
 
-def draw(name, folder):
-    PICTURES[name](folder / "picture.png", json.loads((RESULTS / f"{name}.json").read_text()))
-
-
 @pytest.mark.parametrize("name", PICTURES)
 def test_the_picture_is_whole(name, drawn, tmp_path):
-    draw(name, tmp_path)
+    PICTURES[name](tmp_path / "picture.png", json.loads((RESULTS / f"{name}.json").read_text()))
     assert len(drawn) == 1 and (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_every_committed_picture_is_tested():
-    drawn_by_accountant_curves = {"figure_2", "all_accountants"}
+    drawn_with_their_numbers = {"figure_2", "all_accountants", "attack_noise", "attack_sums"}
     pngs = {path.relative_to(RESULTS).with_suffix("").as_posix() for path in RESULTS.rglob("*.png")}
-    assert pngs - drawn_by_accountant_curves == set(PICTURES)
+    assert pngs - drawn_with_their_numbers == set(PICTURES)
 
 
 RESULT = Path(own_data_defaults.__file__).parent / "results" / "own_data_defaults.json"
