@@ -129,12 +129,15 @@ def killed_by(mutant, others=True):
         shutil.copytree(PACKAGE, Path(folder, "minidp"))
         Path(folder, mutant.path).write_text(mutant.source, encoding="utf-8")
         ours, theirs = context.Pipe(duplex=False)
-        process = context.Process(target=_check_all, args=(folder, mutant.card, mutant.label, others,
-                                                           "numba" in mutant.source, theirs), daemon=True)
+        interpreted = "numba" in mutant.source and "_cipher" not in mutant.source  # which takes minutes, compiling it seconds
+        process = context.Process(target=_check_all, args=(folder, mutant.card, mutant.label, others, interpreted, theirs),
+                                  daemon=True)
         process.start()
         theirs.close()
         try:
             return ours.recv() if ours.poll(SECONDS) else f"no end in {SECONDS} s"
+        except EOFError:
+            return "the end of its process"
         finally:
             process.kill()
             process.join()

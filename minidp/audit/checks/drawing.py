@@ -119,9 +119,10 @@ def subsets_are_uniform(bench):
 
 @measures("host.drawing.choose", "F2", method="one of n by Python's integers, words refused and running out", tolerance=0.0)
 def integers_equal_python(bench):
-    for n in (1, 3, 60_000, 2**31 + 11, 2**32 - 1):
+    for n in (1, 3, 60_000, 2**31 + 11, 3 * 10**9 + 1, 2**32 - 1):
         refused = 2**64 % n
-        for first in (0, 1, 2**63, 2**64 - 1, *map(int, bench.rng.integers(0, 2**64, 50, dtype=np.uint64))):
+        edge = [v * pow(n, -1, 2**64) % 2**64 for v in (refused - 1, refused)] if n % 2 else []
+        for first in (0, 1, 2**63, 2**64 - 1, *edge, *map(int, bench.rng.integers(0, 2**64, 50, dtype=np.uint64))):
             words = [first, int(bench.rng.integers(0, 2**64, dtype=np.uint64))]
             kept = [w for w in words if w * n % 2**64 >= refused]
             out, taken = np.full(1, -1), np.zeros(n // 64 + 1 if n < 10**6 else 2**26, np.uint64)
