@@ -15,14 +15,12 @@ from minidp import host
 from minidp.errors import ParameterError
 from minidp.host import blas, memory, threads
 from minidp.host.tune import kernels_for
+from tests.support import training
 
 
 @pytest.fixture
 def three(monkeypatch):
-    """Three threads, whatever this machine has, and a BLAS that need not be told."""
-    monkeypatch.setattr(threads, "limit", lambda: 3)
-    monkeypatch.setattr(threads, "thread_functions", lambda: (lambda: 1, lambda count: None))
-    monkeypatch.setattr(threads, "_pool", None)
+    training.side_by_side(3, monkeypatch)
 
 
 side_by_side = pytest.mark.usefixtures("three")

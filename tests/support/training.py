@@ -1,6 +1,7 @@
 """A small training problem, which the tests of tests/train share."""
 from minidp import nn
 from minidp.backend import Backend, to_host
+from minidp.host import threads
 from minidp.mechanism import (FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler, flat_group,
                               per_layer_groups)
 from minidp.streams import Streams
@@ -43,6 +44,14 @@ def make_trainer(backend=NUMPY, optimizer=None, dtype="float64", batch_size=4096
     network = make_network(backend, dtype)
     return Trainer(network, nn.SoftmaxCrossEntropy(), optimizer or SGD(0.5), make_plan(network, **plan), budget, ledger,
                    batch_size, augmentation_multiplicity)
+
+
+def side_by_side(count, monkeypatch):
+    """Rows of any number go in `count` parts, in as many threads, and BLAS need not be told of them."""
+    monkeypatch.setattr(threads, "limit", lambda: count)
+    monkeypatch.setattr(threads, "thread_functions", lambda: (lambda: 1, lambda number: None))
+    monkeypatch.setattr(threads, "_pool", None)
+    monkeypatch.setattr(threads, "shards_for", lambda rows: count)
 
 
 def values(network):

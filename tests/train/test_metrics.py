@@ -3,12 +3,11 @@ import numpy as np
 import pytest
 
 from minidp import nn
-from minidp.host import threads
 from minidp.audit import reference
 from minidp.errors import MinidpError
 from minidp.train import Metrics, evaluate
 from tests.support.guarded import allow_sync
-from tests.support.training import make_data, make_network
+from tests.support.training import make_data, make_network, side_by_side
 
 LOSS = nn.SoftmaxCrossEntropy()
 
@@ -29,10 +28,7 @@ def test_metrics_equal_a_loop_whatever_the_batches(batch_size, backend):
 @pytest.mark.parametrize("count", [2, 3])
 def test_parts_side_by_side_give_the_same_figures(count, monkeypatch):
     alone = evaluate(make_network(), LOSS, *make_data())
-    monkeypatch.setattr(threads, "limit", lambda: count)
-    monkeypatch.setattr(threads, "thread_functions", lambda: (lambda: 1, lambda number: None))
-    monkeypatch.setattr(threads, "_pool", None)
-    monkeypatch.setattr(threads, "MIN_SHARD", 5)
+    side_by_side(count, monkeypatch)
     spread = evaluate(make_network(), LOSS, *make_data())
     assert spread.accuracy == alone.accuracy and spread.examples == 40
     assert spread.loss == pytest.approx(alone.loss, rel=1e-13)

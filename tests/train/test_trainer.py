@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from minidp import nn
-from minidp.host import threads
 from minidp.backend import Backend
 from minidp.data import LabelledExamples
 from minidp.errors import DtypeError, MinidpError, NoiseReuseError, ParameterError, ShapeError
@@ -16,7 +15,8 @@ from minidp.privacy import Filter, JointGaussian, Ledger, MomentsAccountant, Nei
 from minidp.streams import Streams
 from minidp.train import SGD, Progress, Trainer
 from minidp.train import trainer as trainer_module
-from tests.support.training import EXAMPLES, LOT, SAMPLERS, make_data, make_network, make_plan, make_trainer, values
+from tests.support.training import (EXAMPLES, LOT, SAMPLERS, make_data, make_network, make_plan, make_trainer,
+                                    side_by_side, values)
 
 samplers = pytest.mark.parametrize("sampler", SAMPLERS)
 FACTOR = products(LOT, "auto").factor
@@ -83,21 +83,11 @@ def test_an_empty_data_set_trains_on_noise(backend):
 def test_parts_side_by_side_do_not_matter(dtype, rtol, count, monkeypatch):
     settings = {"dtype": dtype, "data": make_data(dtype=dtype)}
     alone = trained(**settings)
-    spread_over(count, monkeypatch)
+    side_by_side(count, monkeypatch)
     runs = [trained(**settings), trained(**settings), trained(**settings, batch_size=2)]
     assert_same(runs[0], runs[1])  # bit for bit: timing has no say
     assert_same(runs[0], alone, rtol=rtol, atol=rtol)
     assert_same(runs[2], alone, rtol=rtol, atol=rtol)
-
-
-def spread_over(count, monkeypatch):
-    """Lots of any size go in `count` parts; returns the list of all that were asked for."""
-    asked = []
-    monkeypatch.setattr(threads, "limit", lambda: count)
-    monkeypatch.setattr(threads, "thread_functions", lambda: (lambda: 1, lambda number: None))
-    monkeypatch.setattr(threads, "_pool", None)
-    monkeypatch.setattr(threads, "shards_for", lambda rows: asked.append(rows) or count)
-    return asked
 
 
 def test_dropout_does_not_depend_on_batches_or_threads(monkeypatch):
@@ -110,7 +100,7 @@ def test_dropout_does_not_depend_on_batches_or_threads(monkeypatch):
 
     alone = dropping(None)
     assert_same(dropping(3), alone, rtol=1e-12)
-    spread_over(2, monkeypatch)
+    side_by_side(2, monkeypatch)
     assert_same(dropping(3), alone, rtol=1e-12)
 
 
