@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from .arithmetic import cut, in_pairs
-from .backend import add_whole, namespace_of, truncated, zero_rows_unless
+from .backend import add_whole, namespace_of, row_squares, truncated, zero_rows_unless
 from .grads import Explicit, Outer, PerExampleGrad
 
 UNITS = 2.0**32  # of the grid in a clip norm
@@ -40,9 +40,8 @@ def squares(G: NDArray) -> NDArray:
     xp, (examples, size) = namespace_of(G), G.shape
     whole_blocks = size // BLOCK
     blocks = G[:, : whole_blocks * BLOCK].reshape((examples, whole_blocks, BLOCK))
-    rest = G[:, whole_blocks * BLOCK :]
-    parts = xp.concatenate([xp.einsum("bkp,bkp->bk", blocks, blocks), xp.einsum("bp,bp->b", rest, rest)[:, None]], axis=1)
-    return in_pairs(parts, 1)
+    rest = G[:, None, whole_blocks * BLOCK :]
+    return in_pairs(xp.concatenate([row_squares(blocks), row_squares(rest)], axis=1), 1)
 
 
 class WholeRows(PerExampleGrad):
