@@ -13,7 +13,6 @@ from .setting import LENGTH, SAMPLING, add, add_run, described, ledger_of, names
 
 
 def epsilon(parser):
-    """Flags of `epsilon`."""
     add_run(parser, *LENGTH, "--ledger", "--delta")
     parser.epilog = ("examples:\n  %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --delta 1e-5\n"
                      "  %(prog)s --noise-multiplier 1 --dataset-size 6e4 --lot-size 256 --epochs 9 --delta 1e-5\n"
@@ -22,7 +21,6 @@ def epsilon(parser):
 
 
 def delta(parser):
-    """Flags of `delta`."""
     add_run(parser, *LENGTH, "--ledger")
     parser.add_argument("--epsilon", type=number, required=True, help="epsilon of (epsilon, delta)-DP, at least 0")
     parser.epilog = "example: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --epsilon 1"
@@ -47,7 +45,6 @@ def _compare(args, given):
 
 
 def calibrate(parser):
-    """Flags of `calibrate`."""
     add(parser, "--target-epsilon", "--delta", "--noise-multiplier", *SAMPLING, *LENGTH, "--group-size", "--json")
     parser.add_argument("--accountant", choices=list(ACCOUNTANTS), help="whose figure holds the target (default: "
                         "loss_distribution; renyi with --sampler fixed)")

@@ -8,7 +8,6 @@ from .setting import add
 
 
 def verify(parser):
-    """Flags of `verify`."""
     parser.add_argument("run", metavar="RUN_DIR", help="the folder that a run wrote: it holds ledger.json")
     parser.add_argument("--html", metavar="FILE", help="write the verdict as one page")
     add(parser, "--force", "--json")
@@ -44,7 +43,6 @@ def _verify(args):
 
 
 def audit(parser):
-    """Flags of `audit`."""
     parser.add_argument("--layer", metavar="NAME", help="only this class or function, and its bases: Conv2D")
     parser.add_argument("--mutants", action="store_true", help="break every labelled line: a check must notice")
     parser.add_argument("--device", default="auto", help="auto (the default), cpu, gpu or gpu:N")

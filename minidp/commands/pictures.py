@@ -15,7 +15,6 @@ DRAWN = ("moments", "renyi", "loss_distribution", "gaussian_clt")  # the others 
 
 
 def curve(parser):
-    """Flags of `curve`."""
     add_run(parser, "--delta", "--force")
     parser.add_argument("--epochs", type=number, required=True, metavar="E", help="passes over the data where it ends")
     parser.add_argument("--points", type=whole_number, default=100, help="points of the curve (default: %(default)s)")
@@ -44,7 +43,6 @@ def _curve(args):
 
 
 def tradeoff(parser):
-    """Flags of `tradeoff`."""
     add_run(parser, *LENGTH, "--force")
     parser.add_argument("--false-positive-rate", type=number, default=0.01, metavar="RATE",
                         help="where to print the power of a test (default: %(default)s)")

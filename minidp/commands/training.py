@@ -28,7 +28,6 @@ PASSED = ("delta", "target_bounds", "scale", "bounds", "hidden", "dataset_size",
 
 
 def train(parser):
-    """Flags of `train`."""
     parser._negative_number_matcher = re.compile(r"-[\d.]")  # of argparse: so that -1,1 is a value and no flag
     add, rule = parser.add_argument, "(default: by a rule in N, epsilon, delta and the number of parameters)"
     add("data", nargs="?", metavar="DATA", help=".npz with x_train, y_train and, of a public test set, x_test, y_test; "
@@ -134,7 +133,6 @@ def _pair(text):
 
 
 def predict(parser):
-    """Flags of `predict`."""
     add = parser.add_argument
     add("model", metavar="MODEL", help="model.npz of a run, or a file that Fitted.save wrote")
     add("x", metavar="X", help="rows to predict for: .npy (read as they are needed), .npz, or .csv with names in its "

@@ -1,6 +1,7 @@
 """A chain of layers."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from math import prod
 from typing import Any
@@ -55,7 +56,10 @@ class Sequential:
         """
         self.layers = list(layers)
         self.input_shape = (input_shape,) if isinstance(input_shape, int) else tuple(input_shape)
-        self._name_layers()
+        seen: Counter[str] = Counter()
+        for layer in self.layers:
+            seen[layer.kind] += 1
+            layer.name = f"{layer.kind}{seen[layer.kind]}" if layer.name is None else layer.name
         names = [layer.name for layer in self.layers]
         if len(set(names)) < len(names):
             raise ParameterError(f"expected layers with different names, got {names}")
@@ -78,13 +82,6 @@ class Sequential:
             kept = ", frozen" if layer.name in self.frozen else ""
             lines.append(f"    {layer.name}: {type(layer).__name__} -> {shape}" + (f", {numbers:,} numbers{kept}" if numbers else ""))
         return "\n".join([*lines, f"    {total:,} trained parameters"])
-
-    def _name_layers(self):
-        seen = {}
-        for layer in self.layers:
-            seen[layer.kind] = seen.get(layer.kind, 0) + 1
-            if layer.name is None:
-                layer.name = f"{layer.kind}{seen[layer.kind]}"
 
     @property
     def draws(self) -> bool:

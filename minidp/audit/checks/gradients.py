@@ -236,15 +236,6 @@ def sums_of_factors_in_whole_numbers(bench):
     return max(float(np.abs(each - w[b] * g[b]).max()) / 2.0**32 for b, each in enumerate(alone) if b != 5)
 
 
-@measures("whole.WholeRows", "P1", method="compiled, against loops", tolerance=0.0)
-def compiled_sums_of_whole_numbers(bench):
-    G, scale = np.rint(bench.rng.uniform(-1, 1, (5, 300)) * 2**20), bench.rng.uniform(0, 2**13, 5) * [1, 0, 1, 1, 1]
-    total, expected = np.zeros(300), [sum(math.trunc(s * v) for s, v in zip(scale, column)) for column in G.T]
-    G[1] = np.nan
-    kernels.add_whole(total, scale, G)
-    return worst(total, expected)
-
-
 @measures("whole.WholeOuter", "P1", method="compiled truncation, against Python's integers", tolerance=0.0)
 def compiled_truncation(bench):
     G, scale = np.rint(bench.rng.uniform(-1, 1, (5, 300)) * 2**20), bench.rng.uniform(0, 2**-4, 5)

@@ -120,27 +120,21 @@ def _gaussian_moments(mu):
     return 0.5 * mu * mu * ORDERS * (ORDERS + 1)
 
 
-@measures("privacy.conversion.tail_bound_epsilon", "C1", method="loop over orders", tolerance=1e-12)
-def tail_bound_epsilon_by_a_loop(bench):
-    return max(relative(conversion.tail_bound_epsilon(_gaussian_moments(mu), ORDERS, 1e-6),
-                        min((mu * mu * o * (o + 1) / 2 + math.log(1e6)) / o for o in ORDERS)) for mu, _ in PLACES)
-
-
-@measures("privacy.conversion.tail_bound_delta", "C1", method="loop over orders", tolerance=1e-12)
-def tail_bound_delta_by_a_loop(bench):
-    return max(relative(conversion.tail_bound_delta(_gaussian_moments(mu), ORDERS, epsilon),
-                        math.exp(min(mu * mu * o * (o + 1) / 2 - o * epsilon for o in ORDERS))) for mu, epsilon in PLACES)
-
-
 def _sharper_delta(mu, a, epsilon):
     """e^((a-1)(D - epsilon)) / (a-1) (1 - 1/a)^a, as the proposition prints it, D = a mu^2 / 2."""
     return math.exp(min((a - 1) * (a * mu * mu / 2 - epsilon), 700.0)) / (a - 1) * (1 - 1 / a) ** a
 
 
-@measures("privacy.conversion.sharper_delta", "C1", method="Proposition 12 as printed, loop over orders", tolerance=1e-11)
-def sharper_delta_by_a_loop(bench):
-    return max(relative(conversion.sharper_delta(_gaussian_moments(mu), ORDERS, epsilon),
-                        min(_sharper_delta(mu, o + 1, epsilon) for o in ORDERS)) for mu, epsilon in PLACES)
+def _register(name, target, truth):
+    @measures(f"privacy.conversion.{name}", "C1", method="as printed, loop over orders", tolerance=1e-11, name=name)
+    def by_a_loop(bench):
+        return max(relative(getattr(conversion, name)(_gaussian_moments(mu), ORDERS, target or epsilon),
+                            min(truth(mu, o, epsilon) for o in ORDERS)) for mu, epsilon in PLACES)
+
+
+_register("tail_bound_epsilon", 1e-6, lambda mu, o, _: (mu * mu * o * (o + 1) / 2 + math.log(1e6)) / o)
+_register("tail_bound_delta", None, lambda mu, o, e: math.exp(min(mu * mu * o * (o + 1) / 2 - o * e, 700.0)))
+_register("sharper_delta", None, lambda mu, o, e: _sharper_delta(mu, o + 1, e))
 
 
 @measures("privacy.conversion.sharper_epsilon", "C1", method="delta of Proposition 12 at the epsilon found", tolerance=1e-9)

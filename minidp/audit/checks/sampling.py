@@ -117,14 +117,9 @@ SCHEDULES = (
     (mechanism.Stages(6.0, 3.0, 4, 10), {0: 6, 9: 6, 10: 5, 20: 4, 30: 3, 39: 3, 40: 3, 10_000: 3}))
 
 
-def _register_schedule(schedule, values):
-    @measures(f"mechanism.schedule.{type(schedule).__name__}", "F1", method="by hand", tolerance=EXACT)
-    def values_of_a_schedule(bench):
-        return worst([schedule(step) for step in values], list(values.values()))
-
-
-for _row in SCHEDULES:
-    _register_schedule(*_row)
+for _schedule, _values in SCHEDULES:
+    measures(f"mechanism.schedule.{type(_schedule).__name__}", "F1", method="by hand", tolerance=EXACT, name="values")(
+        lambda bench, schedule=_schedule, values=_values: worst([*map(schedule, values)], [*values.values()]))
 
 
 @measures("mechanism.plan.Plan", "S1", method="charges one step at a time", tolerance=0.0)

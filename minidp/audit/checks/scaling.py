@@ -1,10 +1,11 @@
-"""Checks of the noisy mean and spread of features."""
+"""Checks of the noisy mean and spread of features, and of the mean that is subtracted from rows."""
 import math
 from itertools import product
 
 import numpy as np
 
 from ...mechanism import PrivateScaling, scaling
+from ...mechanism.centring import shrunk
 from ...privacy.events import Gaussian
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
@@ -78,37 +79,30 @@ def _noisy(arithmetic, raw, noise_std, draws):
     return reference.integer_noisy(raw, noise_std, 2.0 ** (math.floor(math.log2(noise_std)) - 32), draws)  # below 2^-28
 
 
-def _gap(raw, claimed, farthest):
-    """1 - reached / claimed over the relations; infinity if one is exceeded. `farthest`: pairs of single rows."""
-    for relation in Relation:
-        reached = 0.0
-        for first, second in farthest:
-            moved = raw(first) - (raw(second) if relation is Relation.REPLACE_ONE else 0)
-            reached = max(reached, float(np.linalg.norm(moved)))
-        if reached > claimed(relation) * (1 + 1e-15):
-            yield math.inf
-        yield 1 - reached / claimed(relation)
-
-
-def _pairs(bench):
-    """Random pairs of rows, and the two corners that are farthest apart."""
-    yield np.ones((1, 3)), -2 * np.ones((1, 3))
-    for _ in range(200):
-        yield tuple(bench.rng.uniform(-1.5, 1.5, (2, 1, 3)))
-
-
-@measures(CARD, "S1", method="worst pair of rows by search: 1 - reached / claimed", tolerance=1e-12)
-def sensitivity_of_the_counts(bench):
-    return _gap(scaling.raw_magnitudes, lambda relation: PrivateScaling(1.0).count_sensitivity(relation, 3), list(_pairs(bench)))
-
-
-@measures(CARD, "S2", method="worst pair of rows by search: 1 - reached / claimed", tolerance=1e-12)
-def sensitivity_of_the_moments(bench):
-    return _gap(lambda x: scaling.raw_moments(x, np.ones(3)),
-                lambda relation: PrivateScaling(1.0).moment_sensitivity(relation, 3), list(_pairs(bench)))
+@measures(CARD, "S1", "S2", method="worst pair of rows by search: 1 - reached / claimed", tolerance=1e-12)
+def sensitivities_are_reached_and_not_exceeded(bench):
+    model, ones = PrivateScaling(1.0), np.ones(3)
+    farthest = [(np.ones((1, 3)), -2 * np.ones((1, 3))), *bench.rng.uniform(-1.5, 1.5, (200, 2, 1, 3))]  # corners first
+    for raw, sensitivity in ((scaling.raw_magnitudes, model.count_sensitivity),
+                             (lambda x: scaling.raw_moments(x, ones), model.moment_sensitivity)):
+        for relation in Relation:
+            reached, claimed = 0.0, sensitivity(relation, 3)
+            for first, second in farthest:
+                moved = raw(first) - (raw(second) if relation is Relation.REPLACE_ONE else 0)
+                reached = max(reached, float(np.linalg.norm(moved)))
+            yield math.inf if reached > claimed * (1 + 1e-15) else 1 - reached / claimed
 
 
 @measures(CARD, "S3", method="noise over sensitivity", tolerance=EXACT)
 def event_is_that_of_each_release(bench):
     event = PrivateScaling(3.0).event()
     return worst([event.noise_multiplier], [3.0]) if isinstance(event, Gaussian) else math.inf
+
+
+@measures("mechanism.centring.shrunk", "F1", method="loop; noise explains none, a part, all", tolerance=1e-14)
+def shrinking_equals_a_loop(bench):
+    yield worst(shrunk(np.array([3.0, 4.0]), 1e3), [3.0, 4.0])
+    for noise_std in (0.0, 0.1, 0.7, 50.0):
+        mean = bench.rng.standard_normal(9)
+        share = 1 - 7 * noise_std * noise_std / sum(float(m) * float(m) for m in mean)
+        yield worst(shrunk(mean, noise_std), [float(m) * share if share > 0 else 0.0 for m in mean])

@@ -17,10 +17,6 @@ CARD = "train.trainer.Trainer"
 _HOST = Bench(None, Backend.numpy())
 
 
-def _sgd(g, t, state):
-    return g
-
-
 def _momentum(g, t, state, m=0.9):
     state["v"] = m * state["v"] + g
     return state["v"]
@@ -40,7 +36,7 @@ def _adam(g, t, state, b1=0.9, b2=0.999, offset=1e-8):
     return state["m"] / (1 - b1 ** (t + 1)) / (math.sqrt(state["v"] / (1 - b2 ** (t + 1))) + offset)
 
 
-MOVES = {"sgd": (_sgd, ()), "momentum": (_momentum, (0.5,)), "nesterov": (_nesterov, (0.5,)), "adagrad": (_adagrad, (0.5,)),
+MOVES = {"sgd": (lambda g, t, state: g, ()), "momentum": (_momentum, (0.5,)), "nesterov": (_nesterov, (0.5,)), "adagrad": (_adagrad, (0.5,)),
          "adam": (_adam, (0.5, 0.7, 0.2))}
 
 
