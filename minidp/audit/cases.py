@@ -95,12 +95,10 @@ class LossCase:
     target: object
 
 
-LOSSES = [
-    LossCase("cross-entropy", nn.SoftmaxCrossEntropy(), reference.cross_entropy,
-             lambda rng, batch, classes: rng.integers(0, classes, batch)),
-    LossCase("squared error", nn.SquaredError(), reference.squared_error,
-             lambda rng, batch, classes: rng.uniform(-1, 1, (batch, classes))),
-]
+LOSSES = [LossCase("cross-entropy", nn.SoftmaxCrossEntropy(), reference.cross_entropy,
+                   lambda rng, batch, classes: rng.integers(0, classes, batch)),
+          LossCase("squared error", nn.SquaredError(), reference.squared_error,
+                   lambda rng, batch, classes: rng.uniform(-1, 1, (batch, classes)))]
 
 
 def to_backend(layer, backend):

@@ -34,7 +34,9 @@ def load(dataset: str = "auto", data_dir: StrPath | None = None, on_notice: Call
     validate.in_range(1, SIZES[1], test_size=sizes[1])
     if dataset != "strokes":
         try:
-            return _front(load_mnist(data_dir, progress=progress), sizes)
+            found, (train, test) = load_mnist(data_dir, progress=progress), sizes
+            return replace(found, x_train=found.x_train[:train], y_train=found.y_train[:train],
+                           x_test=found.x_test[:test], y_test=found.y_test[:test], nominal_size=train)
         except DataUnavailableError as error:
             if dataset == "mnist":
                 raise
@@ -44,9 +46,3 @@ def load(dataset: str = "auto", data_dir: StrPath | None = None, on_notice: Call
     found = load_strokes(sizes, on_notice=on_notice, progress=progress)
     on_notice(found.notice)
     return found
-
-
-def _front(found, sizes):
-    train, test = sizes
-    return replace(found, x_train=found.x_train[:train], y_train=found.y_train[:train],
-                   x_test=found.x_test[:test], y_test=found.y_test[:test], nominal_size=train)

@@ -103,8 +103,7 @@ def max_steps(accountant: Any, prefix_ledger: Ledger, step_event: Event | Callab
     high = 1
     while spent(high) <= epsilon:
         if high >= limit:
-            raise ParameterError(f"epsilon stays below {epsilon:g} after {limit} steps; "
-                                 f"set the number of steps")
+            raise ParameterError(f"epsilon stays below {epsilon:g} after {limit} steps; set the number of steps")
         high = min(2 * high, limit)
     low = high // 2
     while high - low > 1:
