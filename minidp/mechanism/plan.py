@@ -186,6 +186,8 @@ class Plan:
         if not spent <= epsilon:
             why = (f"it alone would be {upper_text(spent)}" if before == 0 else
                    f"epsilon is {upper_text(before)} before the first step, and {upper_text(spent)} with it")
-            why = "a lot without noise has no epsilon" if spent == math.inf else why
+            if spent == math.inf:
+                why = ("it has no epsilon at this delta, of which exact arithmetic takes (1 + e^epsilon) T" if self.sanitizer.variation()
+                       else "a lot without noise has no epsilon")
             raise BudgetExceededError(f"not one lot fits into epsilon {epsilon:g} at delta={delta:g}: {why}; raise the "
                                       "target or the noise, or make lots smaller")

@@ -7,7 +7,7 @@ import math
 from ..arithmetic import EXACT
 from ..numbers import lower_text, upper_text
 
-FORMAT = 7  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 8  # of the text: one more whenever `render` would write other bytes for the same result
 RELATIONS = {
     "add_remove": "one example more or less (add/remove)",
     "replace_one": "one example exchanged for another (replace-one)",
@@ -30,6 +30,8 @@ def _warnings(result):
             f"**Seeded run (seed {result['seed']}): reproducible, and not to be released.** Anyone who knows the seed "
             "can draw the noise again and subtract it. The figures below hold for the same run without a seed."),
         own["upper"] == "inf" and (
+            "**No guarantee: epsilon is so large that (1 + e^epsilon) T, which exact arithmetic adds to delta, exceeds delta. "
+            "Ordinary arithmetic, or more noise, has a finite epsilon.**" if result.get("delta_added", 0) > result["delta"] else
             "**Not private: something was released without noise, so epsilon is infinite and nothing is guaranteed.**"),
         own["kind"] != "bound" and (
             f"**No guarantee: the target of this run was held by {result['accountant']}, an approximation. Its epsilon may "
@@ -104,12 +106,13 @@ def _arithmetic(result):
     others = [setup["name"] for setup in result["settings"]["setup"] if "TotalVariation" not in str(setup["event"])]
     return ["## Arithmetic: exact",
             "The guarantee holds for the released bits. What an example contributes depends, bit for bit, on that example, the "
-            "weights and public numbers alone. Contributions, sums and noise are whole multiples of the public grid C 2^-32, so "
-            f"that no sum is rounded. Noise is drawn by {drawn} from tables. Its law is within total variation distance T of a "
+            "weights and public numbers alone. Contributions, sums and noise are whole multiples of a public grid (of a clip group, C 2^-32), "
+            f"so that no sum is rounded. Noise is drawn by {drawn} from tables. Its law is within total variation distance T of a "
             f"rounded Gaussian's over the whole run: every epsilon above leaves (1 + e^epsilon) T of delta for that, "
             f"{added} at the epsilon of {result['accountant']}.",
             "It rests on float64 arithmetic as IEEE 754 defines it, on the cipher, and on the self-check before the first step, "
-            "which found each example's results to be the same bits whatever the other examples were.",
+            "which found each example's results to be the same bits whatever the other examples were: a test, and no proof, of "
+            "layers that are not the library's own.",
             others and f"**Released in ordinary arithmetic, before the first step: {', '.join(others)}.**"]
 
 
