@@ -63,7 +63,7 @@ def charged(event: Event, numbers: int, arithmetic: str, quantum: float, *noise_
     from ..host.discrete import MOST as MOST_UNITS
     from ..host.discrete import total_variation
 
-    in_range(0, MOST_UNITS * quantum, **{"exact arithmetic's noise_std": max(noise_stds)})
+    in_range(0, MOST_UNITS * quantum, exact_arithmetic_noise_std=max(noise_stds))
     tau = max(total_variation(std / integer_grid(std, quantum)) for std in noise_stds)
     return Composed((event, TotalVariation(tau, numbers)))
 

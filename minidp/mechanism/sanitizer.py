@@ -141,7 +141,7 @@ class Sanitizer:
         from ..host.discrete import total_variation
 
         for group in noisy:
-            in_range(LEAST_SIGMA, MOST_SIGMA, **{"exact arithmetic's noise_multiplier": group.noise_multiplier})
+            in_range(LEAST_SIGMA, MOST_SIGMA, exact_arithmetic_noise_multiplier=group.noise_multiplier)
         counts = [group.coordinates for group in noisy]
         if None in counts:
             raise ParameterError("exact arithmetic charges for every coordinate: make clip groups from network.params")
