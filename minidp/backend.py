@@ -142,16 +142,10 @@ def _reason(error):
 # its plain reference in the docstring.
 
 
-def epsilon(array):
-    """The relative rounding unit of the array's dtype, as a Python float (which casts nothing)."""
-    return float(np.finfo(array.dtype).eps)
-
-
 def zero_rows_unless(keep, array):
     """The array with the rows b where keep_b is false replaced by zeros: where(keep, array, 0).
 
-    A factor that is not finite has to go before a matrix product: weight zero times NaN is NaN. On the host
-    the usual case, nothing to replace, costs a look at `keep`; a device is not made to wait for the answer.
+    A factor that is not finite has to go before a product: zero times NaN is NaN. A device is not made to wait for `keep`.
     """
     xp = namespace_of(array, keep)
     if xp is np and keep.all():
@@ -213,13 +207,12 @@ def add_weighted(total, w, g):
 
 def add_whole(total, scale, G):
     """total += sum_b trunc(scale_b G_b), in place, without rows whose scale is 0; all float64, total (P,), G (B, P)."""
-    if type(G) is np.ndarray:
-        from .host import kernels
-
-        kernels.add_whole(total, scale, G)
+    if type(G) is not np.ndarray:
+        total += namespace_of(G).trunc(scale[:, None] * zero_rows_unless(scale != 0, G)).sum(axis=0)
         return
-    xp = namespace_of(G)
-    total += xp.trunc(scale[:, None] * zero_rows_unless(scale != 0, G)).sum(axis=0)
+    from .host import kernels
+
+    kernels.add_whole(total, scale, G)
 
 
 def truncated(G, scale):
