@@ -74,7 +74,7 @@ def add_integers(raw: NDArray, units: float, grid: float, draws: Draws, others: 
 
     Shapes
         raw any shape, float64 whole numbers, used up   others like raw, added to it first   units 0, or 2^28 to 2^42
-        returns scale times the release as `dtype`, or the release in place of raw
+        returns scale times the release, a new array of `dtype`, by default that of raw
 
     Forward
         [F1]  released = g (raw + Z), Z of independent coordinates

@@ -105,7 +105,7 @@ class PrivatePCA:
         for start in range(0, x.shape[0], BATCH_ROWS):
             rows = unit_rows(x[start : start + BATCH_ROWS]) * 2.0**BITS
             raw += to_host(rows.T @ rows).astype(np.int64)  # [F2]
-        return raw.astype(np.float64) * QUANTUM
+        return np.clip(raw, -(2**53), 2**53).astype(np.float64) * QUANTUM  # held to what float64 has: none moves apart
 
     def release(self, raw: NDArray, draws: Draws) -> NDArray[np.float32]:
         """The projection (D, dimensions), from noisy second moments."""

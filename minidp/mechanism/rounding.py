@@ -36,8 +36,8 @@ def products(expected_lot_size: float, strategy: str) -> Products:
     Forward
         [F1]  n = ceil(L + 3 sqrt L + 10), the largest lot for float32
         [F2]  factor = 1 + 2 n (R + 4) u / (1 - (R + 4) u), u = 2^-24, R = floor(0.0099 / (2 n u)) - 4, at most 90
-        [F3]  where R is below 30, and where all gradients are explicit: factor = 1 + n (n + 2^13) k 2^-52, but 1 where that is
-              below 1 + 2^-21; k = 64 (grads.CANCELLING), and 1 for explicit gradients
+        [F3]  where R is below 30, and where all gradients are explicit: factor = 1 + 2 n (2 n + 2^13) k 2^-52, but 1 where that
+              is below 1 + 2^-21; k = 64 (grads.CANCELLING), and 1 for explicit gradients
 
     Source
         [F2]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1: R products w_b a_b d_b, each rounded
@@ -45,12 +45,12 @@ def products(expected_lot_size: float, strategy: str) -> Products:
               sum of their sizes; outer products have the size of their gradients, at most C, so that the n of a lot are off
               by n C times as much in norm, and the sums of two neighbours by twice that
         [F3]  the same in float64, u = 2^-53, with chains of up to n + 2^13 roundings whatever the batches; the terms of a sum
-              of outer products have up to 64 times its size
+              of outer products have up to 64 times its size. For 2 n examples, which a lot that counts here never has
     """
     most = math.ceil(expected_lot_size + 3 * math.sqrt(expected_lot_size) + 10)  # [F1]
     rows = min(MOST_ROWS, math.floor(MOST_CHARGED / (2 * most * 2.0**-24)) - 4)
     if strategy != "explicit" and rows >= LEAST_ROWS:
         lost = (rows + 4) * 2.0**-24
         return Products(rows, most, 1 + 2 * most * lost / (1 - lost) * (1 + 2.0**-50))  # [F2]
-    lost = most * (most + OTHERS) * (1 if strategy == "explicit" else CANCELLING) * 2.0**-52
+    lost = 2 * most * (2 * most + OTHERS) * (1 if strategy == "explicit" else CANCELLING) * 2.0**-52
     return Products(0, most, 1 + lost if lost > FREE else 1.0)  # [F3]

@@ -179,7 +179,7 @@ def charge_for_float32_sums(bench):
                                    (600, "explicit", 0, 0), (65_536, "explicit", 0, 1), (65_536, "auto", 0, 64)):
         got, n = products(lot, strategy), math.ceil(lot + 3 * math.sqrt(lot) + 10)
         lost = Fraction(rows + 4, 2**24)
-        factor = float(1 + (2 * n * lost / (1 - lost) if rows else Fraction(k * n * (n + 2**13), 2**52)))
+        factor = float(1 + (2 * n * lost / (1 - lost) if rows else Fraction(2 * k * n * (2 * n + 2**13), 2**52)))
         yield from (abs(got.rows - rows), abs(got.most - n), relative(got.factor, factor), factor - got.factor)
 
 
