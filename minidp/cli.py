@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from .errors import MinidpError
+from .ranks import SOLO, current
 
 
 class Parser(argparse.ArgumentParser):
@@ -45,18 +46,24 @@ def user_errors() -> Iterator[SimpleNamespace]:
     """Context manager for command lines: report user errors on one line and exit with status 2.
 
     Covers minidp's errors and the operating system's (a path that cannot be read or written, a full disk);
-    anything else is a fault of the program and keeps its traceback. An interrupt prints one line that says what
+    anything else is a fault of the program and keeps its traceback. On several ranks rank 0 alone is heard. An interrupt prints one line that says what
     was saved, which the block puts into `saved` of the object it is given, and exits with 130.
     """
     note = SimpleNamespace(saved="what was charged is in the run's folder, if it was made: go on with --resume")
+    ranks = SOLO
     try:
-        yield note
+        ranks = current()
+        with ranks.one_voice():
+            yield note
+        return
     except (MinidpError, OSError, MemoryError) as error:
-        print(error_line(error), file=sys.stderr)
-        sys.exit(2)
+        line, status = error_line(error), 2
     except KeyboardInterrupt:
-        print(f"\ninterrupted; {note.saved}", file=sys.stderr)
-        sys.exit(130)
+        line, status = f"\ninterrupted; {note.saved}", 130
+    ranks.failing(line)
+    with ranks.one_voice():
+        print(line, file=sys.stderr)
+    sys.exit(status)
 
 
 def error_line(error: BaseException) -> str:

@@ -65,5 +65,9 @@ class DataUnavailableError(DataError):
     """No copy of a data set was found, and none could be downloaded."""
 
 
+class RanksError(MinidpError):
+    """The ranks of a run do not hold the same; nothing more was released."""
+
+
 class DeviceUnavailableError(MinidpError):
     """The asked-for device cannot be used here."""

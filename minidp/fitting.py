@@ -26,6 +26,7 @@ from .nn.init import zeros
 from .numbers import upper_text
 from .privacy import Filter
 from .privacy.catalogue import make
+from .ranks import current
 from .run import Model, Run
 from .run.shared import charge_shared
 from .streams import Streams
@@ -92,7 +93,8 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     """
     if validation is not None and test is not None:
         raise ParameterError("expected validation= or test=, got both: evaluate the test set afterwards, by score")
-    backend, streams = Backend.pick(device), Streams(seed)
+    backend, streams, ranks = Backend.pick(device), Streams(seed), current()
+    quiet = quiet or ranks.rank > 0
     inputs = Inputs(x, backend)
     targets, labels, disclosed = _targets(y, classes, target_bounds)
     weight = None if example_weight is None else as_weights(example_weight)
@@ -131,7 +133,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     plan = Plan(sampler, Sanitizer(groups, arithmetic=arithmetic), choice.steps, choice.lot_size)
     plan = plan.calibrated(accountant, epsilon, delta, before)
 
-    at = tempfile.mkdtemp(prefix="minidp-") if folder is None else folder
+    at = ranks.of_first(lambda: tempfile.mkdtemp(prefix="minidp-")) if folder is None else folder
     try:
         run = Run(at, body.to(backend), nn.SquaredError() if labels is None else nn.SoftmaxCrossEntropy(),
                   _optimizer(choice), plan, Filter(accountant, epsilon, delta), streams, name="fit", dataset_size=size,
@@ -153,7 +155,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
         run.check_rows(inputs, targets, weight)
         trial.check(run.network, run.loss, targets)  # before anything is charged, the scaling included
         if ledger is not None and not run.begun and not run.folder.finished:
-            total = charge_shared(ledger, plan.ledger(before=before))
+            total = ranks.of_first(lambda: charge_shared(ledger, plan.ledger(before=before)))
             if not quiet:
                 print(f"{ledger}: epsilon {upper_text(accountant.epsilon(total, delta).upper)} at delta {delta:g} for all fits "
                       "that share this ledger; choosing among them by scores on private rows is not covered")
@@ -168,12 +170,12 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
         result = run.train(inputs, targets, *tested, example_weight=weight, model=model)
         if result is None:
             raise KeyboardInterrupt(run.summary() if folder is not None else "interrupted; nothing was kept")
-        fitted = Fitted(at, result, {type(layer).__name__: type(layer) for layer in body.layers})
+        fitted = ranks.of_first(lambda: Fitted(at, result, {type(layer).__name__: type(layer) for layer in body.layers}))
     except BaseException:
-        if folder is None:
+        if folder is None and ranks.rank == 0:
             shutil.rmtree(at, ignore_errors=True)
         raise
-    if folder is None:
+    if folder is None and ranks.rank == 0:
         weakref.finalize(fitted, shutil.rmtree, at, ignore_errors=True)
     if not quiet:
         print(fitted)

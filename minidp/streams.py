@@ -1,8 +1,8 @@
 """Random numbers: pure functions of (key, stream, release, index), by the cipher ChaCha.
 
 A seeded run repeats bit for bit and must not be released: who knows the seed can subtract the noise. Without a seed the
-key is 32 bytes of the operating system's entropy. It is in memory only: never stored, printed, pickled or copied, and a
-forked process gets another. Two releases with the same noise differ by raw sums alone, so that without a seed the
+key is 32 bytes of the operating system's entropy, the same on all ranks of a run. It is in memory only: never stored, printed,
+pickled or copied, and a forked process gets another. Two releases with the same noise differ by raw sums alone, so that without a seed the
 numbers of each release are handed out once.
 """
 import hashlib
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from .errors import NoiseReuseError, ParameterError
 from .host import threads
 from .host.chacha import CONSTANTS, LANES, STRETCH
+from .ranks import current
 from .validate import count, seed_number
 
 GENERATOR = "chacha20"
@@ -41,7 +42,7 @@ class _Key(_Single):
 
     def __init__(self, seed):
         self.seed = seed
-        self._renew()
+        self._renew(lambda: current().of_first(lambda: os.urandom(32)))
 
     @property
     def _key(self):
@@ -69,8 +70,8 @@ class _Key(_Single):
                 others.remove(below[0])
                 below[0] += 1
 
-    def _renew(self):
-        stored = os.urandom(32) if self.seed is None else hashlib.sha256(f"minidp seed {self.seed}".encode()).digest()
+    def _renew(self, entropy=lambda: os.urandom(32)):
+        stored = entropy() if self.seed is None else hashlib.sha256(f"minidp seed {self.seed}".encode()).digest()
         self._words, self._given = np.frombuffer(stored, "<u4").astype(np.uint32), {}
         self._owner = os.getpid(), _forks
 
@@ -136,6 +137,7 @@ class Draws(_Single):
 
     def __init__(self, key: _Key, stream: int, release: int):
         self._key, self._block = key, 0
+        self._place: tuple[int, int] | None = None
         tail = release << 8 | stream
         self._tail = np.array([0, 0, tail & 0xFFFFFFFF, tail >> 32], np.uint32)
 
@@ -200,19 +202,25 @@ class Draws(_Single):
         self._in_slices("add_integers", out, table.parts + 1, lambda first, at, part: drawing.add_integers(
             state, first, at, *table, part), before, after)
 
+    def at(self, start: int, size: int) -> "Draws":
+        """For the next `add_normals` or `add_integers`: `out` is the part from `start` on of a flat array of that size."""
+        self._place = start, size
+        return self
+
     def _in_slices(self, name, out, sets, add, before, after):
         """add(first, at, part) side by side: 512 numbers take `sets` sets of 64 blocks, from set number `first` on."""
         if not out.flags.c_contiguous:  # noise would be added to a copy
             raise ParameterError(f"{name}: expected an array in one piece (numpy.ascontiguousarray)")
         first = -(-self._block // LANES)  # a new set, whatever was drawn before
-        self._block = (first + -(-out.size // STRETCH) * sets) * LANES
+        (start, size), self._place = self._place or (0, out.size), None
+        self._block = (first + -(-size // STRETCH) * sets) * LANES
         flat = np.asarray(out).reshape(-1)
 
         def work(at):
             place = slice(at, at + SHARD)
             if before:
                 before(place)
-            add(first, at, flat[place])
+            add(first, start + at, flat[place])
             if after:
                 after(place)
 

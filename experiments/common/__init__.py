@@ -13,6 +13,11 @@ host.tune()  # before NumPy loads
 
 def _hook(kind, error, trace, others=sys.excepthook):
     """Ctrl-C before the command line is read, while libraries are imported, is no fault of the program either."""
+    from minidp.ranks import current
+
+    current().failing(f"{kind.__name__}: {error}")  # others may wait for this rank to join them
+    if current().rank:
+        return
     if issubclass(kind, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)
     else:

@@ -13,6 +13,7 @@ from minidp.errors import CheckpointError, ParameterError
 from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups, sampling
 from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
+from minidp.ranks import current
 from minidp.run import RunFolder
 from minidp.run.folder import FILES, MANIFEST
 from minidp.streams import Streams
@@ -39,7 +40,7 @@ def prepare(name, config, smoke_lot, smoke_epochs, load):
     folder = RunFolder(config.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}", config.resume)
     if folder.finished:
         folder.check_result(flags_of(config))
-        missing = [name for name in (*FILES, MANIFEST) if not (folder.path / name).is_file()]
+        missing = current().of_first(lambda: [name for name in (*FILES, MANIFEST) if not (folder.path / name).is_file()])
         if missing:
             raise CheckpointError(f"{folder.path} is finished, and {', '.join(missing)} of it "
                                   f"{'is' if len(missing) == 1 else 'are'} missing: put back what was deleted, or start "
@@ -47,7 +48,7 @@ def prepare(name, config, smoke_lot, smoke_epochs, load):
         print(f"{folder.path} is finished; its result is in {folder.path / 'result.json'}")
         return None
     backend = Backend.pick(config.device, partial(tell, config))
-    return config, folder, backend, Streams(config.seed), load(config)
+    return config, folder, backend, Streams(config.seed), current().after_first(lambda: load(config))
 
 
 def load_digits(config, smoke_sizes):

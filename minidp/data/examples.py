@@ -1,13 +1,16 @@
 """What training asks of a data set, and how it hands out a lot in batches."""
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import namespace_of
-from ..errors import DtypeError, ParameterError, ShapeError
-from ..validate import same_batch
+from ..backend import namespace_of, to_host
+from ..errors import DtypeError, ParameterError, RanksError, ShapeError
+from ..validate import count, same_batch
+
+SOME = 1000  # rows by which ranks recognise each other's data
 
 
 @runtime_checkable
@@ -72,6 +75,33 @@ def _as_array(where, name, rows, like, floating):
     return rows
 
 
+class Block:
+    """Rows `start` to start + n - 1 of N: what one rank of several holds of inputs, targets or weights.
+
+    held   (n, ...) array or `Examples`   size  N, of the shape that it shows
+
+    Every rank gives its own block; together they are all rows, each once, which training checks. A lot's members are
+    computed where they are held.
+    """
+
+    def __init__(self, held: Any, start: int, size: int):
+        count(start=start)
+        count(start + held.shape[0], size=size)
+        self.held, self.block, self.xp = held, (start, start + held.shape[0]), namespace_of(held)
+        self.shape, self.ndim, self.dtype = (size, *held.shape[1:]), held.ndim, getattr(held, "dtype", None)
+        self.side_by_side = isinstance(held, np.ndarray) or getattr(held, "side_by_side", False)
+        if hasattr(held, "take_views"):
+            self.take_views = lambda indices, draws: held.take_views(indices - start, draws)
+
+    def take(self, indices: NDArray, axis: int = 0) -> Any:
+        """Rows of the block, by their numbers among all."""
+        return self.held.take(indices - self.block[0], axis=0)
+
+    def __getitem__(self, span: slice) -> Any:
+        raise ParameterError("data.Block: expected to be trained on only, got a slice of rows, which other ranks hold; switch off "
+                             "what is measured on training data: train_metrics=False")
+
+
 class LabelledExamples:
     """Inputs with their targets, on one device, handed out lot by lot.
 
@@ -93,7 +123,27 @@ class LabelledExamples:
     @property
     def in_host_memory(self) -> bool:
         """True if taking a batch waits for nothing, so that shards of a lot may run side by side."""
-        return (isinstance(self.x, np.ndarray) or getattr(self.x, "side_by_side", False)) and isinstance(self.y, np.ndarray)
+        return all(isinstance(each, np.ndarray) or getattr(each, "side_by_side", False) for each in (self.x, self.y))
+
+    def share(self, lot: NDArray, ranks: Any) -> NDArray:
+        """The members of the lot that this rank computes: those in its block, or one of as many parts as there are ranks."""
+        start, stop = getattr(self.x, "block", (None, None))
+        return np.array_split(lot, ranks.size)[ranks.rank] if start is None else lot[(start <= lot) & (lot < stop)]
+
+    def check_shared(self, ranks: Any) -> None:
+        """Raise RanksError unless all ranks hold the same rows, or each a block of them: no row may be computed twice."""
+        arrays = [each for each in (self.x, self.y, self.weight) if each is not None]
+        blocks = [getattr(each, "block", None) for each in arrays]
+        ranks.check_equal("the shapes of the examples", [(tuple(each.shape), block is None) for each, block in zip(arrays, blocks)])
+        if any(blocks):
+            parts = sorted(ranks.collect(blocks[0]))
+            ends = [0, *(stop for _, stop in parts)]
+            if ends[-1] != len(self) or ends[:-1] != [start for start, _ in parts] or {*blocks} - {blocks[0], None}:
+                raise RanksError(f"expected blocks that hold each of {len(self)} rows once, the same for x and y; got rows {parts}")
+        if ranks.size > 1:
+            whole = [each for each in arrays if hasattr(each, "nbytes")]
+            some = self.xp.asarray(np.linspace(0, len(self) - 1, min(len(self), SOME)).astype(int))
+            ranks.check_equal("the examples", [sha256(to_host(each.take(some, axis=0)).tobytes()).digest() for each in whole])
 
     def batches(self, lot: NDArray, most: int, draws: Any = None) -> Iterator[Batch]:
         """Yield the lot (host indices) in batches of at most `most` examples; one empty batch for an empty lot.

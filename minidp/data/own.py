@@ -195,12 +195,13 @@ def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
     return (2 * scaled - 1).astype(np.float32)[:, None]
 
 
-def refuse_bad_rows(x: Any, y: NDArray, outputs: int, weight: NDArray | None = None) -> None:
+def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None) -> None:
     """Raise RowsError, with the number of rows, where x (N, ...) or y cannot be learned from.
 
     y (N,) integers have to be labels 0 to outputs - 1, other y finite; weight (N,) in [0, 1]. The message depends on the
     training data: it is for their owner.
     """
+    x, y, weight = (getattr(each, "held", each) for each in (x, y, weight))  # of a data.Block
     owner = "No step was charged. This message is for the owner of the data: do not publish it"
     if bad := rows_not_finite(x):
         raise RowsError(f"x: {bad} of {x.shape[0]} rows hold a number that is not finite (NaN, inf, or too large for "

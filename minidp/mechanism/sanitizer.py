@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -13,11 +14,13 @@ from ..backend import explicit_budget, namespace_of
 from ..errors import ParameterError, ShapeError
 from ..grads import STRATEGIES, Key, PerExampleGrad
 from ..privacy.events import Composed, Event, Gaussian, JointGaussian, NeighbouringRelation, TotalVariation
+from ..ranks import SOLO
 from ..streams import Draws
 from ..validate import in_range, one_of, shape
 from ..whole import UNITS, materialises
 from ..whole import whole as whole_numbers
 from .clip import ClipGroup, clip_weights
+from .exchange import released_over
 from .noise import add_gaussian, add_integers, noise_grid
 from .rounding import DOUBLE, Products
 
@@ -206,19 +209,21 @@ class Sanitizer:
             grad.add_weighted_sum(total[key], weights, rows)  # [F1]
 
     def release(self, raw_sum: dict[Key, NDArray], draws: Draws, others: Sequence[dict[Key, NDArray]] = (),
-                scale: float = 1.0, dtype: DTypeLike | None = None) -> dict[Key, NDArray]:
+                scale: float = 1.0, dtype: DTypeLike | None = None, ranks: Any = SOLO) -> dict[Key, NDArray]:
         """Add each group's noise to the lot's clipped sum, in place; the result is private no more.
 
         draws: the numbers of this release alone, `streams.noise(step)`. others: more raw sums of the same lot, which are
-        added first. scale, dtype: of what is returned, public; by default the sum as it is.
+        added first. scale, dtype: of what is returned, public; by default the sum as it is. ranks: whose raw sums are added.
         """
-        released = {}
-        for group in self.groups:
-            for key in group.keys:
-                rest = [other[key] for other in others], scale, dtype
-                released[key] = (add_integers(raw_sum[key], group.noise_multiplier * UNITS, self.grid(group), draws, *rest)
-                                 if self.exact else add_gaussian(raw_sum[key], group.noise_std, draws, *rest))  # [F2]
-        return released
+        if ranks.size > 1:
+            return released_over(ranks, self, raw_sum, draws, others, scale, dtype)
+        return {key: self.noisy(group, raw_sum[key], draws, [other[key] for other in others], scale, dtype)
+                for group in self.groups for key in group.keys}
+
+    def noisy(self, group: ClipGroup, raw: NDArray, draws: Draws, *rest: Any) -> NDArray:
+        """A raw sum, of one parameter or a part of it, with its noise; `rest` as in `noise.add_gaussian`."""
+        return (add_integers(raw, group.noise_multiplier * UNITS, self.grid(group), draws, *rest) if self.exact
+                else add_gaussian(raw, group.noise_std, draws, *rest))  # [F2]
 
     def _check(self, grads):
         missing = set(self.keys).symmetric_difference(grads)

@@ -10,11 +10,13 @@ import secrets
 import time
 import weakref
 from collections import Counter
+from functools import wraps
 from pathlib import Path
 
 from ..errors import CheckpointError, DataError, ParameterError
 from ..files import json_text, jsonable, read_json, write_json
 from ..privacy.ledger import STEP, Ledger
+from ..ranks import current
 from .checkpoint import load_checkpoint, refuse_differences, save_checkpoint
 
 try:
@@ -31,17 +33,31 @@ EARLIER = "earlier"  # purpose of steps whose checkpoint was gone when an unseed
 CHARGED = "charged"  # in config.json: a charge was made, so ledger.json must be there
 
 
+def by_first(method):
+    """A method that rank 0 alone runs; what it returns or raises comes to all ranks, which wait for it."""
+    @wraps(method)
+    def on_all(self, *arguments, **named):
+        return current().of_first(lambda: method(self, *arguments, **named))
+
+    return on_all
+
+
 class RunFolder:
-    """Files of one run under one folder, written so that a kill at any moment loses no charge."""
+    """Files of one run under one folder, written so that a kill at any moment loses no charge; on several ranks by rank 0."""
 
     def __init__(self, path, resume=None):
         """resume: True for a run that is there, False for a new one, None for either.
 
         Raises ParameterError where `path` holds a run and resume is False, or holds none and resume is True.
         """
-        self.path, self.resume, self.began = Path(path), resume, time.perf_counter()
+        self.resume, self.began, self._unlock = resume, time.perf_counter(), lambda: None
+        self.path = current().of_first(lambda: Path(path))  # it may have been named by the time of day
+        self._check_place()
+
+    @by_first
+    def _check_place(self):
         self._refuse_second()
-        if resume and not self.holds_run:
+        if self.resume and not self.holds_run:
             raise ParameterError(f"{self.path} holds no run to resume; leave out --resume to start one")
         if self.path.exists() and not self.path.is_dir():
             raise ParameterError(f"{self.path} is a file; name a folder")
@@ -49,18 +65,21 @@ class RunFolder:
             raise ParameterError(f"{self.path} holds {', '.join(mine)}, and no run that wrote it: choose another folder, or move it")
         place = next(place for place in (self.path, *self.path.absolute().parents) if place.exists())
         if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
-            raise ParameterError(f"{path} cannot be written: {place} is not a folder that may be written to")
+            raise ParameterError(f"{self.path} cannot be written: {place} is not a folder that may be written to")
 
     @property
+    @by_first
     def holds_run(self):
         """True if a run was begun here."""
         return any((self.path / name).exists() for name in (CONFIG, LEDGER, CHECKPOINT, RESULT))
 
     @property
+    @by_first
     def finished(self):
         """True if the run's result is there."""
         return (self.path / RESULT).is_file()
 
+    @by_first
     def result(self):
         """The dictionary of result.json."""
         return read_json(self.path / RESULT, CheckpointError)
@@ -73,6 +92,7 @@ class RunFolder:
         both = made.keys() & config.keys()
         refuse_differences(self.path, {key: made[key] for key in both}, {key: config[key] for key in both})
 
+    @by_first
     def open(self, config, relation, seeded, private_digest=None):
         """Lock the folder; write the configuration of a new run, or compare it with that of the run that made charges here.
 
@@ -116,6 +136,7 @@ class RunFolder:
             raise DataError(f"{self.path}: {LEDGER} shows less than {CHECKPOINT} had charged; it was changed by hand")
         return stood, saved
 
+    @by_first
     def charge(self, ledger):
         """Put the ledger on disk, before what it covers is released; config.json remembers that there is one."""
         self._check_own()
@@ -125,11 +146,13 @@ class RunFolder:
             self._charged = True
             self._write_config()
 
+    @by_first
     def checkpoint(self, network, optimizer, ledger, progress, *more):
         """Write everything that training needs to go on: `save_checkpoint` with the folder's path and configuration."""
         self._check_own()
         save_checkpoint(self.path / CHECKPOINT, network, optimizer, ledger, progress, self.config, *more)
 
+    @by_first
     def digest(self, *parts):
         """HMAC-SHA-256 of some bytes under the folder's key."""
         found = hmac.new(self._key(), digestmod=hashlib.sha256)

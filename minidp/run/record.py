@@ -94,7 +94,7 @@ def make_result(run, record, last, about, seconds):
     bounds = all_bounds(ledger, dict.fromkeys((*ACCOUNTANTS, budget.accountant.name)), delta=budget.delta)
     return jsonable({
         "experiment": run.name, "dataset": run.data_name, "dataset_sha256": run.data_sha256, "notice": run.notice,
-        "device": run.device, "gradients": plan.sanitizer.strategy,
+        "device": run.device, "ranks": run.ranks.size, "gradients": plan.sanitizer.strategy,
         "sampler": type(plan.sampler).__name__, "relation": plan.relation.value,
         "command": run.command, "config": run.flags,
         "settings": {**run.settings, "setup": setup,

@@ -14,6 +14,7 @@ from ..files import atomic_write, jsonable
 from ..privacy import Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS
 from ..privacy.ledger import SETUP, STEP
+from ..ranks import current
 from ..streams import GENERATOR, as_streams
 from ..train import Averaged, KeptBest, Progress, Trainer
 from ..validate import count, one_of
@@ -103,14 +104,14 @@ class Run:
         ledger, self._saved = self.folder.open(facts, plan.relation, streams.reproducible, known)
         self.begun = self._saved is not None  # a checkpoint exists: what comes before the first step is done
         self.budget = Filter(budget.accountant, budget.epsilon, budget.delta, ledger)
-        self.stopped, self.ledger, self._found = None, ledger, False
+        self.stopped, self.ledger, self._found, self.ranks = None, ledger, False, current()
 
     def release_first(self, name, event, what, function):
         """Charge `event`, put the charge on disk, and return the array that `function()` draws; once per run.
 
         name: a word; settings in result.json hold NAME_noise_multiplier. what: the line on it in the statement.
         A resumed run returns the array that was released. The function must draw its noise from `streams.noise(name)`, and
-        may look at the training data only as `event` says.
+        may look at the training data only as `event` says. On several ranks rank 0 alone calls it.
         """
         if not name.isidentifier() or name in self._releases:
             raise ParameterError(f"expected name={name!r} to be a word that no other release of the run has")
@@ -123,7 +124,7 @@ class Run:
             return namespace_of(*self.network.params.values()).asarray(stored)
         self.budget.charge(event, purpose=SETUP)
         self.folder.charge(self.ledger)
-        self._releases[name] = function()
+        self._releases[name] = self.ranks.of_first(function)
         return self._releases[name]
 
     def check_rows(self, x, y, example_weight=None):
@@ -156,8 +157,7 @@ class Run:
                 x_test, y_test = as_rows("Run.train, test set", x_test, y_test, like)
             self.model = as_model(model or self.network, self.loss)
             describe(model := self.model.network)
-            self.examples, self.tested = (x, y), None if x_test is None else (x_test, y_test)
-            self.example_weight = example_weight
+            self.examples, self.example_weight, self.tested = (x, y), example_weight, None if x_test is None else (x_test, y_test)
             self.check_rows(x, y, example_weight)
             self._found = self.folder.finished
             if self._found:
@@ -166,9 +166,9 @@ class Run:
                 result = self.folder.result()
                 self.stopped = result.get("stopped")
                 return result
-            record, history, seconds = self._train(model)
-            self.stopped = record.stopped
-            return None if record.stopped == "interrupted" else self._finish(record, history, model, about, seconds)
+            trained = self._train(model)
+            self.stopped = trained[0].stopped
+            return None if self.stopped == "interrupted" else self.ranks.of_first(lambda: self._finish(model, about, *trained))
         finally:
             self.folder.close()
 
@@ -201,7 +201,7 @@ class Run:
             model, self.descent, self.ledger, at, jsonable(history),
             {"seconds": list(spent()), "examples": identity}, self._releases)
 
-        with seen.make_bar(plan.steps, progress.step, self.quiet) as bar, seen.stop_on_interrupt() as stop:
+        with seen.make_bar(plan.steps, progress.step, self.quiet or self.ranks.rank) as bar, seen.stop_on_interrupt() as stop:
             if not self.begun:
                 save(progress)
             elif not streams.reproducible and progress.charged > progress.step:
@@ -223,7 +223,7 @@ class Run:
                                  should_stop=stop)
         return record, history, spent()
 
-    def _finish(self, record, history, model, about, seconds):
+    def _finish(self, model, about, record, history, seconds):
         path = self.folder.path
         with self._released(final=True):
             last = seen.measure(self, record.progress.step, whole=True)

@@ -2,12 +2,13 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import batch_budget, namespace_of, synchronise
+from ..backend import batch_budget, namespace_of, synchronise, to_host
 from ..data.examples import Examples, LabelledExamples, as_rows
 from ..errors import BudgetExceededError, DtypeError, ParameterError
 from ..host import threads
@@ -16,6 +17,7 @@ from ..nn.loss import Loss
 from ..nn.network import Sequential
 from ..privacy.budget import Filter, max_steps
 from ..privacy.ledger import STEP, Ledger
+from ..ranks import current
 from ..streams import Streams, as_streams
 from ..validate import count, inexact, shape
 from . import independence, trial
@@ -87,7 +89,7 @@ class Trainer:
 
     def __init__(self, network: Sequential, loss: Loss, optimizer: Any, plan: Plan, budget: Filter | None = None,
                  ledger: Ledger | None = None, batch_size: int | None = None, augmentation_multiplicity: int = 1,
-                 dataset_size: int | None = None):
+                 dataset_size: int | None = None, ranks: Any = None):
         """budget: a privacy.Filter, whose ledger is used; or a ledger to charge; or neither, for a new one.
 
         dataset_size: the public number of examples, if there is one: a plan whose expected_lot_size is not q times it is
@@ -95,7 +97,9 @@ class Trainer:
         batch_size: examples computed at once; None for up to MAX_BATCH, on the host what a cache holds.
         augmentation_multiplicity: augmented views of each example of a lot. `x.take_views`, if there is one, is asked
         for an example this many times and gives a different view each time.
+        ranks: between which each lot is divided; by default those that a launcher started (`minidp.ranks`).
         """
+        self.ranks = current() if ranks is None else ranks
         count(1, augmentation_multiplicity=augmentation_multiplicity)
         if batch_size is not None:
             count(1, batch_size=batch_size)
@@ -133,10 +137,10 @@ class Trainer:
         streams      Streams, or a seed of them
         example_weight  (N,) in [0, 1]: what an example's clipped gradient is multiplied by; None for 1
         block_steps  steps that are charged together, rounded up to the sampler's period
-        on_charge    called with the ledger once it covers a block, before the block runs: write it to disk
-        on_block     called with the Progress after each block: checkpoint, evaluate
+        on_charge    called, on rank 0 only, with the ledger once it covers a block, before the block runs: write it to disk
+        on_block     called, on rank 0 only, with the Progress after each block: checkpoint, evaluate
         should_stop  asked after every step, of the last one of a block after on_block, until it is true; training then
-                     ends at the next point it can resume from
+                     ends at the next point it can resume from. On several ranks each is asked, after every step
         """
         streams, (x, y) = as_streams(streams), as_rows("Trainer.run", x, y, next(iter(self.network.params.values())))
         if hasattr(getattr(x, "dtype", None), "kind"):  # an array; what `Examples` give is checked by the network
@@ -149,11 +153,16 @@ class Trainer:
             trial.check(self.network, self.loss, y)
             if self.plan.sanitizer.exact:
                 independence.check(self.network, self.loss, y)
+        examples.check_shared(self.ranks)
+        if self.ranks.size > 1:
+            wanted = should_stop or (lambda: False)
+            should_stop = lambda: any(self.ranks.collect(wanted()))
         stopped = "finished"
         block_steps = -(-block_steps // self.plan.sampler.period) * self.plan.sampler.period
         while progress.step < self.plan.steps:
             if progress.charged == progress.step:
                 stop = self._charge(progress.step, min(progress.step + block_steps, self.plan.steps))  # [F1]
+                self._check_equal(stop)
                 if stop == progress.step:
                     if self.budget is not None and self.ledger.count_of(STEP) == 0:  # not used up, but too small
                         self.plan.check_budget(self.budget.accountant, self.ledger, self.budget.epsilon, self.budget.delta)
@@ -161,16 +170,23 @@ class Trainer:
                     break
                 progress = replace(progress, charged=stop)
                 if on_charge:
-                    on_charge(self.ledger)
+                    self.ranks.of_first(lambda: on_charge(self.ledger))
             started = time.perf_counter()
             progress, interrupted = self._block(examples, streams, progress, should_stop)
             self.seconds += time.perf_counter() - started
+            self._check_equal(progress.step)
             if on_block:
-                on_block(progress)
+                self.ranks.of_first(lambda: on_block(progress))
             if interrupted or progress.step < self.plan.steps and should_stop and should_stop():
                 stopped = "interrupted"
                 break
         return TrainRecord(progress, self.ledger, stopped)
+
+    def _check_equal(self, step):
+        """Raise RanksError unless all ranks are as far as each other and hold the same parameters."""
+        if self.ranks.size > 1:
+            held = sha256(b"".join(to_host(array).tobytes() for array in self.network.params.values())).digest()
+            self.ranks.check_equal("parameters, charges or steps", (held, self.ledger.sha256(), step))
 
     def _charge(self, start, stop):
         """Charge the steps start..stop-1, or as many as the budget allows; returns where the charge ends."""
@@ -202,7 +218,7 @@ class Trainer:
     def step(self, examples: LabelledExamples, lot: NDArray, step: int, streams: Streams) -> None:
         """Descend once along the release of one lot (host indices), whose charge is in the ledger already."""
         sanitizer = self.plan.sanitizer.for_step(step)
-        shards, dropout, views = self._shards(examples, lot), streams.dropout(step), streams.views(step)
+        shards, dropout, views = self._shards(examples, examples.share(lot, self.ranks)), streams.dropout(step), streams.views(step)
         size = self._cached if self.batch_size is None else -(-self.batch_size // len(shards))
         products = self.plan.products.for_lot(len(lot))
 
@@ -216,7 +232,7 @@ class Trainer:
         raw_sum, *others = threads.map_parallel(clipped_sum, shards)
         params = self.network.params
         released = sanitizer.release(raw_sum, streams.noise(step), others, 1 / self.plan.expected_lot_size,
-                                     params[next(iter(params))].dtype)  # [F2] [F3]
+                                     params[next(iter(params))].dtype, self.ranks)  # [F2] [F3]
         self.optimizer.update(params, released, step)  # [F4]
 
     def _per_example_grads(self, batch, dropout):

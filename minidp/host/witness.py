@@ -1,0 +1,36 @@
+"""A process beside rank 0 of a run on several ranks: it says which rank ended without a word, and ends the others.
+
+Launchers kill the ranks that are left, rank 0 too, before any of them could tell. Run as a script by `minidp.ranks`.
+"""
+import select
+import socket
+import sys
+
+
+def main(number, token, size):
+    """Serve the listening socket `number` to `size` ranks, each of which sends a line: token and who it is."""
+    server, names, over = socket.socket(fileno=int(number)), {}, []
+    while len(over) < int(size):
+        words = {}
+        for found in select.select([server, *names], [], [])[0]:
+            if found is server:
+                rank = server.accept()[0]
+                given, _, name = rank.makefile("rb", 0).readline().decode().strip().partition(" ")
+                if given == token:
+                    names[rank] = name
+                continue
+            try:
+                words[found] = found.recv(1)
+            except ConnectionError:
+                words[found] = b""
+        if b"t" in words.values():  # one has told by itself why it ends the run
+            return  # which closes the others' connections
+        if gone := [names[found] for found, word in words.items() if not word]:
+            print(f"{' or '.join(gone)} ended without a word (killed, or crashed), and with it the run; what was charged is in the "
+                  "run's folder, and the same command with --resume goes on", file=sys.stderr)
+            return
+        over += [(found, names.pop(found)) for found in words]  # "bye"; connections stay open
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

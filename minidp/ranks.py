@@ -1,0 +1,229 @@
+"""The processes of one run: one by itself, or the ranks that `mpiexec -n N python ...` started.
+
+    mpiexec -n 4 python experiments/mnist_pca.py        # pip install 'minidp[mpi]', or mpi4py on a cluster's own MPI
+
+Every rank runs the same lines, holds the same parameters, and comes to the same calls in the same order. Rank 0 alone
+writes files; `of_first` is how: what it returns or raises comes to all. mpi4py is loaded under a launcher only, which
+MINIDP_RANKS=solo in the environment denies: each process then runs by itself.
+"""
+import atexit
+import os
+import pickle
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from .errors import MinidpError, ParameterError, RanksError
+from .host.blas import thread_functions
+
+LAUNCHED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")  # set by launchers
+MOST = 2**12  # ranks: half of the roundings beside those of examples that `mechanism.rounding` charges
+PATIENCE = 2.0  # seconds in which ranks that all raise the same come to do so
+_current: Any = None
+
+
+class Solo:
+    """One process by itself: nothing is exchanged."""
+
+    rank, size, gpu_aware = 0, 1, False
+
+    def of_first(self, function: Callable[[], Any]) -> Any:
+        """What `function` returns or raises on rank 0, the only one that calls it; the others wait."""
+        return function()
+
+    def after_first(self, function: Callable[[], Any]) -> Any:
+        """What `function` returns, called on rank 0 first: the others find what it puts into caches."""
+        return function()
+
+    def collect(self, value: Any) -> list:
+        """The values of all ranks, in their order."""
+        return [value]
+
+    def scatter_sum(self, flat: Any) -> Any:
+        """(P / size,) this rank's slice of the sum of the ranks' flat arrays (P,), P a multiple of size."""
+        return flat
+
+    def gather(self, part: Any) -> Any:
+        """(size n,) the ranks' arrays (n,), one behind the other."""
+        return part
+
+    def barrier(self) -> None:
+        """Wait for all ranks."""
+
+    @contextmanager
+    def one_voice(self) -> Iterator[None]:
+        """A context in which rank 0 alone is heard on stdout and stderr."""
+        if self.rank == 0:
+            yield
+            return
+        with open(os.devnull, "w") as nothing, redirect_stdout(nothing), redirect_stderr(nothing):
+            yield
+
+    def failing(self, line: str) -> None:
+        """Return where all ranks come here, as after an error that all of them raise; else print the line and end them all."""
+
+    def check_equal(self, what: str, value: Any) -> None:
+        """Raise RanksError on all ranks unless all have the same value."""
+        found = self.collect(value)
+        odd = [rank for rank, each in enumerate(found) if each != found[0]]
+        if odd:
+            raise RanksError(f"{what} differ between rank 0 and rank {', '.join(map(str, odd))}: every rank has to run the same "
+                             "lines on the same data, with the same software; stopped before anything more was released")
+
+
+SOLO = Solo()
+
+
+class Mpi(Solo):
+    """The ranks of MPI's COMM_WORLD. Arrays that are exchanged are on the host, or on devices with MINIDP_GPU_AWARE_MPI=1."""
+
+    def __init__(self, expected: int):
+        """expected: how many processes the launcher started. Raises ParameterError unless mpi4py sees as many."""
+        why = f"this is one of {expected} processes of a launcher (mpiexec, srun)"
+        how = "install mpi4py for that launcher's MPI (pip install 'minidp[mpi]' brings both), or set MINIDP_RANKS=solo for "\
+              "processes that have nothing to do with each other"
+        try:
+            from mpi4py import MPI
+        except Exception as error:  # a library that it cannot find is a RuntimeError
+            raise ParameterError(f"{why}, and mpi4py cannot be imported ({error}): {how}") from None
+        world = MPI.COMM_WORLD
+        if world.size != expected:
+            raise ParameterError(f"{why}, of which mpi4py sees {world.size}: {how}")
+        if world.size > MOST:
+            raise ParameterError(f"expected at most {MOST} ranks, got {world.size}")
+        self.comm, self.MPI, self.rank, self.size = world.Dup(), MPI, world.rank, world.size
+        self.gpu_aware = os.environ.get("MINIDP_GPU_AWARE_MPI") == "1"
+        self.pid, self._alone = os.getpid(), False
+        os.environ["MINIDP_RANKS"] = "solo"  # processes that a rank starts are none
+        neighbours, functions = world.Split_type(MPI.COMM_TYPE_SHARED).size, thread_functions()
+        if functions and "OPENBLAS_NUM_THREADS" not in os.environ:  # the cores of a host are shared by its ranks
+            functions[1](max(1, functions[0]() // neighbours))
+        self._failing, self._hook, self._over = world.Dup(), sys.excepthook, False
+        self._watch(neighbours == self.size)
+        sys.excepthook = self._excepthook
+
+    def _watch(self, one_host):
+        """Have `host.witness` name a rank that ends without a word; end with the others, and with the launcher."""
+        served, me = None, f"rank {self.rank} of {self.size} (process {os.getpid()} on {socket.gethostname()})"
+        if self.rank == 0:
+            host, token = "127.0.0.1" if one_host else "", secrets.token_hex()
+            with socket.create_server((host, 0), backlog=self.size) as server:
+                words = [str(Path(__file__).parent / "host" / "witness.py"), str(server.fileno()), token, str(self.size)]
+                self._witness = subprocess.Popen([sys.executable, "-I", "-S", *words], pass_fds=[server.fileno()], stdin=subprocess.DEVNULL,
+                                                 stdout=subprocess.DEVNULL, start_new_session=True)  # which signals to the ranks do not reach
+                served = (host or socket.gethostname(), server.getsockname()[1]), token
+        address, token = self.comm.bcast(served)
+        self._line, launcher = socket.create_connection(address), os.getppid()
+        self._line.sendall(f"{token} {me}\n".encode())
+        self._line.settimeout(1)
+
+        def wait():
+            gone = False
+            while not gone:
+                try:
+                    gone = not self._line.recv(1)
+                except TimeoutError:
+                    gone = os.getppid() != launcher
+                except OSError:
+                    gone = True
+            if not self._over:
+                os._exit(1)
+
+        atexit.register(self._say, b"b")
+        threading.Thread(target=wait, daemon=True, name="minidp ranks").start()
+
+    def _say(self, word):
+        self._over = True
+        try:
+            self._line.sendall(word)
+        except OSError:  # the witness is gone, and this rank is about to be
+            pass
+
+    def _excepthook(self, kind, error, trace):
+        at = traceback.extract_tb(trace)[-1] if trace else None
+        self.failing(f"{kind.__name__}: {error}" + (f" ({at.filename}:{at.lineno})" if at else ""))
+        if self.rank == 0:
+            self._hook(kind, error, trace)
+
+    def failing(self, line):
+        came, until = self._failing.Ibarrier(), time.monotonic() + PATIENCE + min(self.rank, 20) / 10  # the lowest speaks first
+        while not came.Test():
+            if time.monotonic() > until:
+                print(f"rank {self.rank} of {self.size} ends the run: {' '.join(line.split())}", file=sys.__stderr__, flush=True)
+                self._say(b"t")
+                self.comm.Abort(1)
+            time.sleep(0.01)
+        self._say(b"b")
+        self._failing.Barrier()  # a launcher may kill the others as soon as the first has left
+
+    def of_first(self, function):
+        if self._alone:  # called by what rank 0 does alone
+            return function()
+        outcome = None
+        if self.rank == 0:
+            self._alone = True
+            try:
+                outcome = function(), None
+            except (Exception, KeyboardInterrupt) as error:
+                outcome = None, error
+            finally:
+                self._alone = False
+        sent = self.comm.bcast(_pickled(outcome) if self.rank == 0 else None)
+        result, raised = outcome if self.rank == 0 else pickle.loads(sent)
+        if raised is not None:
+            raise raised
+        return result
+
+    def after_first(self, function):
+        found = []
+        self.of_first(lambda: found.append(function()))
+        return found[0] if found else function()
+
+    def collect(self, value):
+        return self.comm.allgather(value)
+
+    def scatter_sum(self, flat):
+        import numpy as np
+
+        part = np.empty(flat.size // self.size, flat.dtype, like=flat)
+        self.comm.Reduce_scatter_block(flat, part)
+        return part
+
+    def gather(self, part):
+        import numpy as np
+
+        whole = np.empty(part.size * self.size, part.dtype, like=part)
+        self.comm.Allgather(part, whole)
+        return whole
+
+    def barrier(self):
+        self.comm.Barrier()
+
+
+def current() -> Any:
+    """The ranks that this process is one of: Solo, or Mpi under a launcher that started several.
+
+    Raises ParameterError where several were started and mpi4py cannot join them.
+    """
+    global _current
+    if _current is None or getattr(_current, "pid", os.getpid()) != os.getpid():
+        expected = next((int(os.environ[name]) for name in LAUNCHED if name in os.environ), 1)
+        alone = expected == 1 or os.environ.get("MINIDP_RANKS") == "solo" or "mpi4py.futures" in sys.modules
+        _current = SOLO if alone else Mpi(expected)
+    return _current
+
+
+def _pickled(outcome):
+    """For the other ranks: (result, error), or an error that says what could not be sent."""
+    try:
+        return pickle.dumps(outcome)
+    except Exception as error:
+        return pickle.dumps((None, MinidpError(f"rank 0: {outcome[1] or error!r}")))
