@@ -1,17 +1,28 @@
 """Flags that every sweep has, and what they mean: which runs, how many at a time, where they lie."""
 import os
+import re
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from minidp.arithmetic import ARITHMETICS, ORDINARY
 from minidp.backend import check_device
 from minidp.errors import MinidpError, ParameterError
 from minidp.files import write_json
+from minidp.ranks import current
 
 from .config import DIGITS, POSITIVE, Checked, command_of, option
-from .sweeps import Run, perform
+from .sweeps import Run, ignore_interrupts, perform
 from .verdicts import compare
 
-HERE = ("out", "quiet", "data_dir", "device", "jobs", "draw", "partial")  # flags that a summary's command leaves out
+HERE = ("out", "quiet", "data_dir", "device", "jobs", "executor", "shard", "draw", "partial")  # flags that a summary's command leaves out
+
+
+def job_of_several(**named):
+    """Check a flag I/N: job I of N."""
+    for name, value in named.items():
+        if not (found := re.fullmatch(r"(\d+)/(\d+)", value)) or not 1 <= int(found[1]) <= int(found[2]):
+            raise ParameterError(f"expected {name}={value} to be I/N with I from 1 to N, such as 1/8")
 
 
 @dataclass(frozen=True)
@@ -19,7 +30,12 @@ class SweepFlags(Checked):
     """Seeds, processes, device and files. A sweep's own dataclass says which points it runs, on which data."""
 
     seeds: int = option(1, "runs of every setting, with seeds 1, 2, ...", POSITIVE)
-    jobs: int | None = option(None, "processes at a time (default: one a core; one with --device gpu)", POSITIVE)
+    jobs: int | None = option(None, "runs at a time (default: one a core; one with --device gpu; one a worker of MPI)", POSITIVE)
+    executor: str = option("processes", "where runs are made: processes of this machine, or workers of MPI, on any number",
+                           choices=("processes", "mpi"))
+    shard: str | None = option(None, "I/N: this is job I of N that make the runs in one shared --out", job_of_several)
+    arithmetic: str = option(ORDINARY, "of the private runs; exact: slower, and the guarantee holds for the released bits",
+                             choices=ARITHMETICS)
     device: str = option("cpu", "where to compute: auto, cpu, gpu or gpu:N", check_device)
     data_dir: str | None = option(None, "folder that holds the data set's files")
     out: str | None = option(None, "folder for one JSON a run and the figure as PNG and JSON (default: runs/EXPERIMENT)")
@@ -32,6 +48,8 @@ class SweepFlags(Checked):
         super().__post_init__()
         if self.partial and not self.draw:
             raise ParameterError("--partial needs --draw: a sweep that runs makes all its points")
+        if self.shard and self.draw:
+            raise ParameterError("--draw makes no runs that --shard could divide; leave out one of them")
 
     @property
     def processes(self):
@@ -39,8 +57,23 @@ class SweepFlags(Checked):
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         return self.jobs or (1 if self.device.startswith("gpu") else cores)
 
+    def perform(self, runs):
+        """{run: result} by the workers of --executor; with --shard only of those that are finished."""
+        if current().size > 1:
+            raise MinidpError("a sweep is not one run over several ranks: start its workers by mpiexec -n N python -m mpi4py.futures, "
+                              "then the script, its flags and --executor mpi")
+        shard = self.shard and tuple(map(int, self.shard.split("/")))
+        if self.executor == "processes":
+            return perform(runs, self.processes, None, shard, self.quiet)
+        try:
+            from mpi4py.futures import MPIPoolExecutor
+        except (ImportError, RuntimeError) as error:
+            raise MinidpError(f"--executor mpi needs MPI ({error}); pip install 'minidp[mpi]' brings one") from None
+        with MPIPoolExecutor(self.processes, ignore_interrupts, main=False, path=sys.path) as pool:
+            return perform(runs, self.jobs or pool.num_workers, pool, shard, self.quiet)
+
     def make(self, experiment, made, stem, common=(), subcommand="", **more):
-        """Run what a figure lacks, draw it, write and judge its summary, which it returns.
+        """Run what a figure lacks, draw it, write and judge its summary, which it returns; None where other jobs have runs.
 
         made        Figure of sweep_figures; stem: of its PNG and JSON in the folder
         common      flags of every run; subcommand of the experiment that makes the figure
@@ -49,7 +82,8 @@ class SweepFlags(Checked):
         out = Path(self.out or f"runs/{experiment}")
         out.mkdir(parents=True, exist_ok=True)
         points = made.points(self.smoke)
-        results = self.results(points, common, out)
+        if (results := self.results(points, common, out)) is None:
+            return None
         every = [result for runs in results.values() for result in runs if "dataset" in result]
         script = f"{experiment}.py {subcommand}".strip()
         summary = {
@@ -79,11 +113,14 @@ class SweepFlags(Checked):
     def results(self, points, common, folder):
         """{name of a point: its results, one a seed}; runs what is missing. `common` are flags of every run.
 
-        With --draw nothing runs. Raises MinidpError where runs are missing then, or, with --partial, all of them.
+        None with --shard where other jobs have not finished. With --draw nothing runs. Raises MinidpError where runs are
+        missing then, or, with --partial, all of them.
         """
         common = (*common, *(("--dataset", self.dataset) if hasattr(self, "dataset") else ()))
         free = ("--device", self.device, "--quiet", *(["--data-dir", self.data_dir] if self.data_dir else []))
-        runs = [Run(point, seed, common, free, folder) for point in points for seed in range(1, self.seeds + 1)]
+        exact = () if self.arithmetic == ORDINARY else ("--arithmetic", self.arithmetic)  # without privacy there is none
+        runs = [Run(point, seed, common if "--baseline" in point.flags else (*common, *exact), free, folder)
+                for point in points for seed in range(1, self.seeds + 1)]
         if self.draw:
             done = {run: result for run in runs if (result := run.result()) is not None}
             missing = [run.name for run in runs if run not in done]
@@ -91,7 +128,11 @@ class SweepFlags(Checked):
                 raise MinidpError(f"{folder} lacks runs: {', '.join(missing)}; leave out --draw to make them"
                                   + (", or draw what is there with --partial" if done else ""))
         else:
-            done = perform(runs, self.processes, self.quiet)
+            done = self.perform(runs)
+            if others := [run.name for run in runs if run not in done]:
+                print(f"{len(others)} of {len(runs)} runs are with other jobs: {', '.join(others)}. The job that ends last draws "
+                      "the figure; once none is left, the same command without --shard makes what is missing")
+                return None
         found, kinds = {}, {}
         for run, result in done.items():
             found.setdefault(run.point.name, []).append(result)

@@ -1,21 +1,28 @@
-"""Many runs of an experiment in parallel processes; what is done stays done, and an interrupt loses nothing."""
+"""Many runs of an experiment over any executor; what is done stays done, and neither a kill nor an interrupt loses it.
+
+A worker of the executor gives each run to a process of its own. Where that is killed, another goes on with the run; the
+worker, which may be a rank of MPI whose death would end all ranks, lives on.
+"""
 import csv
 import json
 import os
 import signal
 import sys
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+import time
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from importlib import import_module
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
+from threading import Event, RLock, Thread
 
 from tqdm import tqdm
 
 from minidp.errors import BudgetExceededError, MinidpError
 from minidp.files import write_json
+from minidp.run.progress import stop_on_interrupt
 from minidp.run.record import git_commit
 
 from .config import FREE, command_of, parse
@@ -23,6 +30,8 @@ from .config import FREE, command_of, parse
 HISTORY = ("epoch", "step", "test_accuracy", "train_accuracy_not_private", "delta_at_epsilon")
 MOST_ROWS = 500  # of a history; every second, third ... row of a longer one
 NO_LOT = "no lot left"
+INTERRUPTED = "interrupted; the same command goes on from its checkpoint"
+KILLS = 3  # of one run's process, after which the run counts as failed
 # one thread a process: threads of several processes that wait for each other cost far more than they give
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -58,6 +67,20 @@ class Run:
         return self.out / f"{self.name}.json"
 
     @property
+    def claimed(self):
+        """The file by which one job of several claims the run."""
+        return self.out / f"{self.name}.claim"
+
+    def claim(self, shard):
+        """True if job `shard` of several has the run: nobody claimed it yet, or this job did before it was killed."""
+        try:
+            with open(self.claimed, "x", encoding="utf-8") as file:  # atomic, on a shared folder too
+                file.write(f"{shard}")
+        except FileExistsError:
+            return self.claimed.read_text(encoding="utf-8") == f"{shard}"
+        return True
+
+    @property
     def config(self):
         """The experiment's configuration. Raises what the experiment raises for its flags."""
         words = [*self.common, *self.point.flags, "--seed", self.seed, "--out", self.out / self.name, *self.free]
@@ -84,58 +107,109 @@ class Run:
         return found
 
 
-def perform(runs, jobs, quiet=False):
-    """Run what is not done yet, `jobs` processes at a time; returns {run: result} in the order of `runs`.
+def perform(runs, jobs, pool=None, shard=None, quiet=False):
+    """Run what is not done yet, `jobs` runs at a time; returns {run: result} in the order of `runs`.
+
+    pool    any concurrent.futures.Executor, whose workers call `work` (default: threads of this process)
+    shard   (i, n): job i of n over one folder begins with its part, then helps the others; what they claimed is left out
 
     Raises MinidpError naming the runs that failed, once the others are done. KeyboardInterrupt stops every process
     at its next checkpoint; the same call goes on from there.
     """
-    runs = list(dict.fromkeys(runs))
-    waiting = [run for run in runs if run.result() is None]
-    for name in THREADS:
-        os.environ.setdefault(name, "1")
-    failed, before = [], signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C
-    pool = ProcessPoolExecutor(min(jobs, max(1, len(waiting))), get_context("spawn"), _leave_interrupts_to_the_parent)
+    runs, (i, n) = list(dict.fromkeys(runs)), shard or (1, 1)
+    waiting = [run for part in range(n) for run in runs[(i - 1 + part) % n :: n] if run.result() is None]
+    failed, pending, own = [], {}, None if pool else ThreadPoolExecutor(jobs)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C
+    _stopping.clear()
     try:
         with tqdm(total=len(runs), initial=len(runs) - len(waiting), unit="run", disable=True if quiet else None,
                   file=sys.stderr, dynamic_ncols=True) as bar:
-            pending = {}
             while waiting or pending:
                 while waiting and len(pending) < jobs:  # what lies in the pool's own queue cannot be taken back
                     run = waiting.pop(0)
-                    pending[pool.submit(work, run)] = run
-                done, _ = wait(pending, return_when=FIRST_COMPLETED)
-                for run, problem in [(pending.pop(future), future.exception()) for future in done]:
-                    if isinstance(problem, BrokenProcessPool):
-                        raise MinidpError("a run's process was killed, perhaps for its memory; those that are not finished: "
-                                          f"{', '.join(run.name for run in runs if run.result() is None)}. The same command "
-                                          "goes on; fewer --jobs need less memory")
+                    if shard is None or run.claim(shard):
+                        pending[(pool or own).submit(work, run)] = run
+                for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                    run, problem = pending.pop(future), future.exception()
                     if isinstance(problem, MinidpError):
                         failed.append(f"{run.name}: {problem}")
+                        _give_up([run], shard)
                     elif problem is not None:
                         raise problem
                     else:
                         bar.write(f"{run.name}: {_told(run.result())}", file=sys.stderr)
                     bar.update()
     except BaseException:
-        pool.shutdown(wait=False)
-        for process in active_children():
-            process.terminate()  # in training, a request to stop after the current lot
+        _stopping.set()
+        wait(pending)
+        _give_up(pending.values(), shard)
         raise
     finally:
-        pool.shutdown()
+        if own:
+            own.shutdown()
+        while _idle:
+            _idle.pop().shutdown()
         signal.signal(signal.SIGTERM, before)
     if failed:
         raise MinidpError(f"{len(failed)} of {len(runs)} runs failed: {'; '.join(failed)}")
-    return {run: run.result() for run in runs}
+    return {run: result for run in runs if (result := run.result()) is not None}
 
 
-def _leave_interrupts_to_the_parent():
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent asks with SIGTERM
+_stopping, _idle = Event(), []  # of this worker, or the threads that are workers: its processes that wait for a run
 
 
 def work(run):
-    """One run, in a process of the pool; what it prints goes into a log beside its folder. Raises MinidpError."""
+    """One run, in a process of this worker; in another, from the checkpoint, where that is killed. Raises MinidpError."""
+    for name in THREADS:
+        os.environ.setdefault(name, "1")
+    for _ in range(KILLS):
+        process = _idle.pop() if _idle else ProcessPoolExecutor(1, get_context("spawn"), _begin)
+        made = process.submit(train, run)
+        with stop_on_interrupt() as stop:
+            while not (stopped := stop() or _stopping.is_set()) and not wait([made], timeout=0.2).done:
+                pass
+            if stopped:
+                for child in active_children():
+                    child.terminate()  # in training, a request to stop after the current lot
+            problem = made.exception()
+        if not isinstance(problem, BrokenProcessPool):
+            _idle.append(process)
+            if problem is not None:
+                raise problem
+            return
+        process.shutdown()
+        if stopped:
+            raise MinidpError(INTERRUPTED)
+    raise MinidpError(f"its process was killed {KILLS} times, perhaps for its memory; fewer --jobs need less")
+
+
+def ignore_interrupts():
+    """For a worker that waits: a terminal sends Ctrl-C to all; in training it is heard."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _begin():
+    ignore_interrupts()  # the parent asks with SIGTERM
+    os.environ["MINIDP_RANKS"] = "solo"  # whatever launcher started the parent, this is no rank of its run
+    tqdm.set_lock(RLock())  # its own is a semaphore, which stays behind when this process is killed
+
+    def watch():
+        parent_process().join()
+        while True:  # training stops with a checkpoint, whatever comes after is killed
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
+def _give_up(runs, shard):
+    for run in runs:
+        if shard is not None and run.result() is None:
+            run.claimed.unlink(missing_ok=True)
+
+
+def train(run):
+    """One run in this process; what it prints goes into a log beside its folder. Raises MinidpError."""
     folder = run.out / run.name
     config = run.config
     if (folder / "config.json").exists():
@@ -152,8 +226,8 @@ def work(run):
             print(f"error: {told}")
             raise MinidpError(told) from None
         if stopped == "interrupted":
-            print("interrupted; the same command goes on from its checkpoint")
-            raise MinidpError("interrupted; the same command goes on from its checkpoint")
+            print(INTERRUPTED)
+            raise MinidpError(INTERRUPTED)
     write_json(run.json, with_history(folder))
 
 

@@ -40,7 +40,8 @@ WRONG = {
         (("train", "--data-dir", "nowhere", "--out", "x"), "nowhere"), (("train", "--views", -1), "views=-1"),
         (("train", "--views", 3, "--multiplicity", 5), "at most 4: the --views 3"),
         (("train", "--multiplicity", 0), "multiplicity=0"), (("baseline", "--target-epsilon", 1), "needs noise")],
-    ("mnist_sweeps.py",): [(("--jobs", 0), "jobs=0"), (("--partial",), "--partial needs --draw")],
+    ("mnist_sweeps.py",): [(("--jobs", 0), "jobs=0"), (("--partial",), "--partial needs --draw"),
+                            (("--shard", "9/8"), "shard=9/8"), (("--shard", "1/8", "--draw"), "--draw makes no runs")],
     ("gdp.py",): [(("--jobs", 0), "jobs=0")],
     ("paper_ledgers.py",): [(("--out", "/proc/none"), "/proc/none")],
     ("accountant_curves.py",): [

@@ -1,14 +1,19 @@
 """The sweeps behind Figures 3, 4 and 5: one panel as a user runs it, and what each figure takes from its runs."""
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import gdp
+import mnist_sweeps
 import pytest
 from common import sweep_sentences
 from common.sweep_figures import BUDGETS, spending
 from common.sweep_sentences import CLAIMS
 
 from minidp.privacy import Gaussian, JointGaussian, Ledger, LossDistributionAccountant, PoissonSampled
+from tests.support.scripts import command, environment, mpiexec
 
 RESULTS = Path(sweep_sentences.__file__).resolve().parents[1] / "results" / "sweeps"
 SMOKE = ("mnist_sweeps.py", "--smoke", "--dataset", "strokes", "--jobs", 2)
@@ -24,6 +29,24 @@ def result(accuracy, sigma=4.0, epochs=3):
             "history": {"epoch": [1, 2, 3], "step": [100, 200, 300], "delta_at_epsilon": [1e-9, 1e-7, 1e-5],
                         "test_accuracy": [accuracy - 0.2, accuracy - 0.1, accuracy],
                         "train_accuracy_not_private": [accuracy - 0.2, accuracy - 0.1, accuracy + 0.01]}}
+
+
+def test_twelve_runs_by_two_workers_of_mpi_are_those_of_two_processes(tmp_path):
+    ranks, made = (mpiexec(), "-n", "3", sys.executable, "-m", "mpi4py.futures"), {}
+    for launcher, executor in (((sys.executable,), "processes"), (ranks, "mpi")):
+        _, *words = command(*SMOKE, "--figure", "5b", "--seeds", 6, "--executor", executor, "--out", executor)
+        subprocess.run([*launcher, *words], cwd=tmp_path, env=environment(), check=True, capture_output=True)
+        made[executor] = {path.name: {name: value for name, value in json.loads(path.read_text()).items() if "seconds" not in name}
+                          for path in (tmp_path / executor).glob("*-seed*.json")}
+    assert len(made["mpi"]) == 12 and made["mpi"] == made["processes"]
+
+
+@pytest.mark.parametrize("script, flags", [(gdp, ()), (mnist_sweeps, ("--figure", "sentences"))])
+def test_every_private_run_of_a_sweep_has_its_arithmetic(script, flags, monkeypatch, tmp_path):
+    runs = []
+    monkeypatch.setattr("common.sweep_flags.perform", lambda given, *rest: runs.extend(given) or {})
+    script.main(["--smoke", "--quiet", "--arithmetic", "exact", "--out", str(tmp_path), *flags])
+    assert runs and all((run.config.arithmetic == "exact") is not run.config.baseline for run in runs)
 
 
 def test_one_panel_writes_a_json_a_run_and_a_picture_and_runs_nothing_twice(run_script, tmp_path):

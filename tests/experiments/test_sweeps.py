@@ -1,26 +1,24 @@
-"""Runs in parallel processes, on an experiment that takes no time."""
+"""Runs over executors, on an experiment that takes no time."""
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from common.sweeps import NO_LOT, Point, Run, perform
 
 from minidp.errors import MinidpError
-from tests.support.scripts import hear_interrupts
+from tests.support.scripts import ROOT, environment, hear_interrupts, mpiexec
 
-ROOT = Path(__file__).resolve().parents[2]
 TOY = '''
 import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.config import option
+from common.config import command_of, option
 from minidp.run.progress import stop_on_interrupt
 from minidp.errors import BudgetExceededError, ParameterError
 from minidp.files import write_json
@@ -44,28 +42,55 @@ def run(config):
         raise ParameterError("expected better")
     out.mkdir(exist_ok=True)
     write_json(out / "config.json", {})
+    if config.wish == "die once" and not config.resume:
+        os.kill(os.getpid(), 9)
     if config.wish == "wait" and not config.resume:
         with stop_on_interrupt() as stop:
             while not stop():
+                os.utime(out / "config.json")
                 time.sleep(0.01)
         return None, "interrupted"
     rows = "".join(f"{i},{i},0.5,,\\n" for i in range(1, 1201))
     (out / "metrics.csv").write_text("epoch,step,test_accuracy,train_accuracy_not_private,delta_at_epsilon\\n" + rows)
     write_json(out / "result.json", {"stopped": "finished", "test_accuracy": 0.5, "steps": 1200, "seconds_total": 0.1,
-                                     "resumed": config.resume, "command": f"python experiments/toy.py --wish "
-                                     f"{config.wish} --seed {config.seed}".replace(" --wish finish", "")})
+                                     "resumed": config.resume, "ranks": os.environ["MINIDP_RANKS"],
+                                     "command": command_of("toy.py", config, ("out", "resume"))})
     return {}, "finished"
 '''
+SWEEP = """
+import sys
+from pathlib import Path
+from common.sweep_flags import SweepFlags
+from common.sweeps import Point, Run
+if __name__ == "__main__":
+    executor, jobs, last, *wishes = sys.argv[1:]
+    runs = [Run(Point(wish, ("--wish", wish), "toy"), seed, (), (), Path("out")) for wish in wishes for seed in range(1, int(last) + 1)]
+    print(len(SweepFlags(executor=executor, jobs=int(jobs), quiet=True).perform(runs)))
+"""
 
 
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
     """toy(wish, seed) -> Run of the toy experiment."""
     (tmp_path / "toy.py").write_text(TOY)
+    (tmp_path / "sweep.py").write_text(SWEEP)
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "out").mkdir()
-    return lambda wish="finish", seed=1: Run(Point(wish.replace(" ", "-"), ("--wish", wish), "toy"), seed, (), (),
-                                             tmp_path / "out")
+    return lambda wish="finish", seed=1: Run(Point(wish, ("--wish", wish), "toy"), seed, (), (), tmp_path / "out")
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """sweep(executor, jobs, last seed, *wishes) -> Popen of a sweep in tmp_path, in a group of its own."""
+
+    def start(executor, jobs, *words):
+        ranks = [mpiexec(), "-n", str(jobs + 1), sys.executable, "-m", "mpi4py.futures"] if executor == "mpi" else [sys.executable]
+        path = os.pathsep.join([str(ROOT), str(ROOT / "experiments"), str(tmp_path)])
+        return subprocess.Popen([*ranks, "sweep.py", executor, *map(str, (jobs, *words))], cwd=tmp_path, text=True,
+                                env={**environment(), "PYTHONPATH": path}, start_new_session=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, preexec_fn=hear_interrupts)
+
+    return start
 
 
 def test_each_run_leaves_one_json_with_its_history_and_is_not_run_again(toy):
@@ -86,10 +111,29 @@ def test_a_failure_is_named_and_the_other_runs_are_kept(toy):
     assert toy().json.exists()
 
 
-def test_a_killed_process_is_named_and_what_was_done_is_kept(toy):
-    with pytest.raises(MinidpError, match="killed, perhaps for its memory; those that are not finished: die-seed1, finish-seed2"):
-        perform([toy(), toy("die"), toy(seed=2)], 1, quiet=True)
-    assert toy().json.exists() and list(perform([toy(), toy(seed=2)], 1, quiet=True)) == [toy(), toy(seed=2)]
+def test_a_run_whose_process_is_killed_again_and_again_is_named_and_the_others_are_made(toy):
+    with pytest.raises(MinidpError, match="1 of 3 runs failed: die-seed1: its process was killed 3 times, perhaps for its memory"):
+        perform([toy(), toy("die"), toy(seed=2)], 2, quiet=True)
+    assert toy().result() and toy(seed=2).result()
+
+
+@pytest.mark.parametrize("executor", ["processes", "mpi"])
+def test_killed_processes_are_replaced_and_every_run_is_made_by_one_process(executor, toy, sweep):
+    sweeping = sweep(executor, 2, 6, "finish", "die once")
+    said = sweeping.communicate(timeout=120)
+    assert said[0].split() == ["12"] and sweeping.returncode == 0, said
+    made = [toy(wish, seed).result() for wish in ("finish", "die once") for seed in range(1, 7)]
+    assert [one["resumed"] for one in made] == [False] * 6 + [True] * 6 and {one["ranks"] for one in made} == {"solo"}
+
+
+def test_jobs_on_one_folder_leave_each_others_runs_and_take_up_their_own_again(toy):
+    runs = [toy(seed=seed) for seed in range(1, 5)]
+    assert runs[1].claim((2, 2)) and not runs[1].claim((1, 2)) and runs[1].claim((2, 2))  # by a job that is killed now
+    assert list(perform(runs, 1, shard=(1, 2), quiet=True)) == [runs[0], *runs[2:]]
+    assert list(perform(runs, 1, shard=(2, 2), quiet=True)) == runs
+    with pytest.raises(MinidpError, match="expected better"):
+        perform([toy("fail")], 1, shard=(1, 2), quiet=True)
+    assert toy("fail").claim((2, 2))
 
 
 def test_a_result_of_another_command_is_refused(toy):
@@ -103,26 +147,25 @@ def test_a_result_of_another_command_is_refused(toy):
             perform([toy()], 1, quiet=True)
 
 
-def test_an_interrupt_stops_every_process_and_the_next_call_goes_on(toy, tmp_path):
-    run = toy("wait")
-    code = ("import sys; from pathlib import Path; from common.sweeps import Point, Run, perform\n"
-            "if __name__ == '__main__':\n"
-            "    runs = [Run(Point('wait', ('--wish', 'wait'), 'toy'), seed, (), (), Path('out')) for seed in range(1, 5)]\n"
-            "    perform(runs, 1, quiet=True)\n")
-    (tmp_path / "parent.py").write_text(code)
-    path = os.pathsep.join([str(ROOT), str(ROOT / "experiments"), str(tmp_path)])
-    parent = subprocess.Popen([sys.executable, "parent.py"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path},
-                              stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=hear_interrupts)
+@pytest.mark.parametrize("executor, how", [("processes", "interrupt"), ("processes", "kill"), ("mpi", "interrupt"), ("mpi", "kill")])
+def test_workers_end_with_their_parent_and_the_next_call_goes_on(executor, how, toy, sweep):
+    run, sweeping = toy("wait"), sweep(executor, 1, 4, "wait")
+    alive, deadline = run.out / run.name / "config.json", time.monotonic() + 120
     try:
-        deadline = time.monotonic() + 120
-        while not (tmp_path / "out" / run.name / "config.json").exists() and time.monotonic() < deadline:
+        while not alive.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(0.3)
-        os.killpg(parent.pid, signal.SIGINT)  # a terminal sends Ctrl-C to the whole group
-        assert parent.communicate(timeout=60)[1].strip() == "interrupted" and parent.returncode == -signal.SIGINT
+        if how == "interrupt":
+            os.killpg(sweeping.pid, signal.SIGINT)  # a terminal sends Ctrl-C to the whole group
+        else:
+            sweeping.kill()
+        said = sweeping.communicate(timeout=60)[1]
+        while time.time() - alive.stat().st_mtime < 1 and time.monotonic() < deadline:
+            time.sleep(0.1)
     finally:
-        parent.kill()
-    assert [path.name for path in (tmp_path / "out").glob("*.log")] == [f"{run.name}.log"]  # nothing else was begun
-    assert not run.json.exists() and "interrupted" in (tmp_path / "out" / f"{run.name}.log").read_text()
+        sweeping.kill()
+    assert time.monotonic() < deadline and [path.name for path in run.out.glob("*.log")] == ["wait-seed1.log"]  # and no other
+    assert how == "kill" or "interrupted" in said and "Traceback" not in said
+    assert (executor, how) == ("mpi", "kill") or "interrupted" in run.json.with_suffix(".log").read_text()  # there it kills all
     (done,) = perform([run], 1, quiet=True).values()
     assert done["resumed"] is True

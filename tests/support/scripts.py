@@ -1,5 +1,6 @@
 """Starting an experiment as its user does."""
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -26,3 +27,8 @@ def environment(offline=True):
 def hear_interrupts():
     """For Popen's preexec_fn: a shell's background job ignores Ctrl-C, and its children inherit that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def mpiexec():
+    """Path of MPI's launcher, beside this Python (from pip) or on the PATH."""
+    return shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
