@@ -14,6 +14,7 @@ import numpy as np
 
 from .errors import BackendMismatchError, DeviceUnavailableError, ParameterError
 from .host import memory
+from .ranks import current
 
 
 _PLAIN = {np.ndarray}.__contains__
@@ -70,8 +71,8 @@ class Backend:
         return cls("cpu", np)
 
     @classmethod
-    def cupy(cls, device=0):
-        """CUDA device number `device`. Raises DeviceUnavailableError where CuPy or the GPU cannot be used, or rounds too much."""
+    def cupy(cls, device=None):
+        """CUDA device number `device`, by default 0, on several ranks that of the rank. Raises DeviceUnavailableError where CuPy or the GPU cannot be used, or rounds too much."""
         if os.environ.get("CUPY_TF32", "0") != "0":
             raise DeviceUnavailableError("device gpu: CUPY_TF32 is set, and products rounded to 10 bits are not in what is charged; "
                                          "unset it")
@@ -86,6 +87,7 @@ class Backend:
             found = cupy.cuda.runtime.getDeviceCount()
             if found == 0:
                 raise DeviceUnavailableError("device gpu: CuPy finds no GPU; use --device cpu")
+            device = current().rank % found if device is None else device
             if not 0 <= device < found:
                 raise DeviceUnavailableError(f"device gpu: expected a device number below {found}, got {device}; "
                                              "CUDA_VISIBLE_DEVICES decides which GPUs are counted")
@@ -94,9 +96,7 @@ class Backend:
         except DeviceUnavailableError:
             raise
         except Exception as error:
-            raise DeviceUnavailableError(
-                f"device gpu: no usable GPU ({_first_line(error)}); use --device cpu"
-            ) from error
+            raise DeviceUnavailableError(f"device gpu: no usable GPU ({_first_line(error)}); use --device cpu") from error
         return cls("gpu", cupy)
 
     @classmethod
@@ -108,7 +108,7 @@ class Backend:
         """
         check_device(device=device)
         if device != "auto":
-            return cls.numpy() if device == "cpu" else cls.cupy(int(device.partition(":")[2] or 0))
+            return cls.numpy() if device == "cpu" else cls.cupy(*map(int, device.split(":")[1:]))
         try:
             found, why = cls.cupy(), ""
         except DeviceUnavailableError as error:
@@ -231,8 +231,8 @@ def add_products(total, a, d, rows):
         for at in range(0, a.shape[0], DOUBLE_ROWS):
             total += a[at : at + DOUBLE_ROWS].T.astype(total.dtype) @ d[at : at + DOUBLE_ROWS].astype(total.dtype)
         return
-    blocks = -(-a.shape[0] // rows)
-    rows = -(-a.shape[0] // max(blocks, 1))  # the blocks are about as large as each other
+    blocks = max(-(-a.shape[0] // rows), 1)
+    rows = max(-(-a.shape[0] // blocks), 1)  # the blocks are about as large as each other; one of an empty lot
     if not (compiled(a, d) and total.flags.c_contiguous):
         for at in range(0, a.shape[0], rows):
             total += a[at : at + rows].T @ d[at : at + rows]

@@ -58,8 +58,8 @@ def user_errors() -> Iterator[SimpleNamespace]:
         return
     except (MinidpError, OSError, MemoryError) as error:
         line, status = error_line(error), 2
-    except KeyboardInterrupt:
-        line, status = f"\ninterrupted; {note.saved}", 130
+    except KeyboardInterrupt as error:
+        line, status = str(error) or (f"\ninterrupted; {note.saved}" if note.saved else "interrupted"), 130
     ranks.failing(line)
     with ranks.one_voice():
         print(line, file=sys.stderr)

@@ -43,6 +43,10 @@ class Solo:
         """What `function` returns, called on rank 0 first: the others find what it puts into caches."""
         return function()
 
+    def any(self, flag: bool) -> bool:
+        """True if it is true on any rank."""
+        return flag
+
     def collect(self, value: Any) -> list:
         """The values of all ranks, in their order."""
         return [value]
@@ -90,6 +94,8 @@ class Mpi(Solo):
         why = f"this is one of {expected} processes of a launcher (mpiexec, srun)"
         how = "install mpi4py for that launcher's MPI (pip install 'minidp[mpi]' brings both), or set MINIDP_RANKS=solo for "\
               "processes that have nothing to do with each other"
+        if int(os.environ.get("MPI_LOCALNRANKS", 1)) > (os.cpu_count() or 1):  # MPICH: whoever waits lets others compute
+            os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
         try:
             from mpi4py import MPI
         except Exception as error:  # a library that it cannot find is a RuntimeError
@@ -101,13 +107,16 @@ class Mpi(Solo):
             raise ParameterError(f"expected at most {MOST} ranks, got {world.size}")
         self.comm, self.MPI, self.rank, self.size = world.Dup(), MPI, world.rank, world.size
         self.gpu_aware = os.environ.get("MINIDP_GPU_AWARE_MPI") == "1"
-        self.pid, self._alone = os.getpid(), False
+        self.pid, self._alone, self._flag = os.getpid(), False, bytearray(1)
         os.environ["MINIDP_RANKS"] = "solo"  # processes that a rank starts are none
         neighbours, functions = world.Split_type(MPI.COMM_TYPE_SHARED).size, thread_functions()
         if functions and "OPENBLAS_NUM_THREADS" not in os.environ:  # the cores of a host are shared by its ranks
             functions[1](max(1, functions[0]() // neighbours))
         self._failing, self._hook, self._over = world.Dup(), sys.excepthook, False
-        self._watch(neighbours == self.size)
+        try:
+            self._watch(neighbours == self.size)
+        except (OSError, ValueError):  # a network without such connections, or Windows: launchers end the others, too
+            self._line = None
         sys.excepthook = self._excepthook
 
     def _watch(self, one_host):
@@ -116,12 +125,12 @@ class Mpi(Solo):
         if self.rank == 0:
             host, token = "127.0.0.1" if one_host else "", secrets.token_hex()
             with socket.create_server((host, 0), backlog=self.size) as server:
-                words = [str(Path(__file__).parent / "host" / "witness.py"), str(server.fileno()), token, str(self.size)]
+                words = [str(Path(__file__).parent / "host" / "witness.py"), str(server.fileno()), token]
                 self._witness = subprocess.Popen([sys.executable, "-I", "-S", *words], pass_fds=[server.fileno()], stdin=subprocess.DEVNULL,
                                                  stdout=subprocess.DEVNULL, start_new_session=True)  # which signals to the ranks do not reach
                 served = (host or socket.gethostname(), server.getsockname()[1]), token
         address, token = self.comm.bcast(served)
-        self._line, launcher = socket.create_connection(address), os.getppid()
+        self._line, launcher = socket.create_connection(address, 10), os.getppid()
         self._line.sendall(f"{token} {me}\n".encode())
         self._line.settimeout(1)
 
@@ -143,7 +152,8 @@ class Mpi(Solo):
     def _say(self, word):
         self._over = True
         try:
-            self._line.sendall(word)
+            if self._line:
+                self._line.sendall(word)
         except OSError:  # the witness is gone, and this rank is about to be
             pass
 
@@ -186,6 +196,11 @@ class Mpi(Solo):
         found = []
         self.of_first(lambda: found.append(function()))
         return found[0] if found else function()
+
+    def any(self, flag):
+        self._flag[0] = flag
+        self.comm.Allreduce(self.MPI.IN_PLACE, self._flag, self.MPI.MAX)
+        return bool(self._flag[0])
 
     def collect(self, value):
         return self.comm.allgather(value)

@@ -6,6 +6,7 @@ import numpy as np
 from minidp.backend import to_host
 from minidp.mechanism import Sanitizer
 from minidp.mechanism.rounding import DOUBLE
+from minidp.ranks import current
 
 EVERY = 10  # every tenth lot is looked at, whole
 
@@ -38,7 +39,7 @@ class _WatchedLot(Sanitizer):
 
     def release(self, raw_sum, draws, *others):
         for group in self.groups:
-            seen = np.concatenate([norms[group.name] for norms in self.raw_norms])
+            seen = np.concatenate([norms[group.name] for part in current().collect(self.raw_norms) for norms in part])
             if seen.size:
                 with np.errstate(invalid="ignore"):  # where training diverged
                     median = float(np.median(seen))

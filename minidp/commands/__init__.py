@@ -10,8 +10,7 @@ from pathlib import Path
 from platform import python_version
 
 from .. import __version__
-from ..cli import Parser, error_line
-from ..errors import MinidpError
+from ..cli import Parser, user_errors
 
 COMMANDS = {  # name: module, what it does
     "epsilon": ("accounting", "epsilon of a run at a given delta, by every accountant that has a bound"),
@@ -47,10 +46,8 @@ def run(argv=None):
     argv = sys.argv[1:] if argv is None else argv
     args = build_parser(argv[:1]).parse_args(argv)
     try:
-        return args.run_command(args) or 0
-    except (MinidpError, OSError, MemoryError) as error:
-        print(error_line(error), file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+        with user_errors() as note:
+            note.saved = ""
+            return args.run_command(args) or 0
+    except SystemExit as told:
+        return told.code

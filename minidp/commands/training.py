@@ -76,10 +76,9 @@ def _train(args):
         model = fit(x, y, epsilon=args.target_epsilon, classes=classes, test=test, folder=args.out,
                     check=not args.no_check, quiet=args.quiet or args.json, **{key: vars(args)[key] for key in PASSED})
     except KeyboardInterrupt:
-        print(f"interrupted; the same command goes on with the run in {folder}, and `minidp verify {folder}` says what "
-              "is spent so far" if (folder / CONFIG).exists() else "interrupted before anything was charged",
-              file=sys.stderr)
-        return 130
+        raise KeyboardInterrupt(
+            f"interrupted; the same command goes on with the run in {folder}, and `minidp verify {folder}` says what is spent so "
+            "far" if (folder / CONFIG).exists() else "interrupted before anything was charged") from None
     if done:
         print(f"{folder}: finished before, and nothing was trained now", file=sys.stderr)
     result, path = model.result, str(folder / MODEL)

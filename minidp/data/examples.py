@@ -98,8 +98,8 @@ class Block:
         return self.held.take(indices - self.block[0], axis=0)
 
     def __getitem__(self, span: slice) -> Any:
-        raise ParameterError("data.Block: expected to be trained on only, got a slice of rows, which other ranks hold; switch off "
-                             "what is measured on training data: train_metrics=False")
+        raise ParameterError("data.Block: expected to be trained on only, got a slice of rows, which other ranks hold: use "
+                             "Trainer or Run")
 
 
 class LabelledExamples:

@@ -7,10 +7,10 @@ import socket
 import sys
 
 
-def main(number, token, size):
-    """Serve the listening socket `number` to `size` ranks, each of which sends a line: token and who it is."""
+def main(number, token):
+    """Serve the listening socket `number` to the ranks, each of which sends a line: token and who it is."""
     server, names, over = socket.socket(fileno=int(number)), {}, []
-    while len(over) < int(size):
+    while names or not over:
         words = {}
         for found in select.select([server, *names], [], [])[0]:
             if found is server:
@@ -26,8 +26,8 @@ def main(number, token, size):
         if b"t" in words.values():  # one has told by itself why it ends the run
             return  # which closes the others' connections
         if gone := [names[found] for found, word in words.items() if not word]:
-            print(f"{' or '.join(gone)} ended without a word (killed, or crashed), and with it the run; what was charged is in the "
-                  "run's folder, and the same command with --resume goes on", file=sys.stderr)
+            print(f"{' or '.join(gone)} ended without a word (killed, or crashed), and with it the run; what was charged is in "
+                  "the run's folder, and the run can be resumed", file=sys.stderr)
             return
         over += [(found, names.pop(found)) for found in words]  # "bye"; connections stay open
 

@@ -156,7 +156,7 @@ class Trainer:
         examples.check_shared(self.ranks)
         if self.ranks.size > 1:
             wanted = should_stop or (lambda: False)
-            should_stop = lambda: any(self.ranks.collect(wanted()))
+            should_stop = lambda: self.ranks.any(wanted())
         stopped = "finished"
         block_steps = -(-block_steps // self.plan.sampler.period) * self.plan.sampler.period
         while progress.step < self.plan.steps:

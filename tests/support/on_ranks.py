@@ -1,0 +1,143 @@
+"""What tests/test_ranks.py runs under mpiexec: python on_ranks.py WHAT FOLDER; rank 0 writes what came out."""
+import math
+import os
+import signal
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from minidp import fit, nn
+from minidp.cli import user_errors
+from minidp.data import Block
+from minidp.errors import ParameterError
+from minidp.grads import Explicit
+from minidp.mechanism import (FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler, flat_group, per_layer_groups)
+from minidp.privacy import Ledger
+from minidp.ranks import current
+from minidp.streams import Streams
+from minidp.train import SGD, Trainer
+from tests.support import running
+from tests.support.training import EXAMPLES, make_data, make_network
+
+SAMPLERS = {"poisson": (PoissonSampler(0.2), 8), "nearly empty": (PoissonSampler(0.01), 0.4),
+            "fewer than ranks": (FixedSizeSampler(EXAMPLES, 2), 2), "shuffle": (ShuffleSampler(EXAMPLES, 12), 12)}
+
+
+class Kept(SGD):
+    """Keeps what was released."""
+
+    def __init__(self, rate):
+        super().__init__(rate)
+        self.released = []
+
+    def update(self, params, grads, step):
+        self.released.append(np.concatenate([grads[key].ravel() for key in params]))
+        super().update(params, grads, step)
+
+
+def cut(array):
+    """This rank's block: unequal ones, that of rank 0 empty on four ranks."""
+    ranks = current()
+    ends = [0, *(EXAMPLES * (each + (ranks.size < 4)) ** 2 // (ranks.size - (ranks.size > 3)) ** 2 for each in range(ranks.size))]
+    return Block(array[ends[ranks.rank] : ends[ranks.rank + 1]], ends[ranks.rank], EXAMPLES)
+
+
+def trained(sampler, lot, arithmetic, strategy="auto", layout=per_layer_groups, block=False, dtype="float32"):
+    """(steps, P) releases and final parameters."""
+    network, (x, y) = make_network(dtype=dtype), make_data(dtype=dtype)
+    plan = Plan(sampler, Sanitizer(layout(network.params, 1.0, 1.0), strategy, arithmetic), 8, lot)
+    trainer = Trainer(network, nn.SoftmaxCrossEntropy(), Kept(0.5), plan)
+    trainer.run(*((cut(x), cut(y)) if block else (x, y)), Streams(4), block_steps=4)
+    return np.stack([*trainer.optimizer.released, np.concatenate([array.ravel() for array in network.params.values()])])
+
+
+def cases():
+    """{case: array}"""
+    found = {f"{name}, {arithmetic}": trained(*sampler, arithmetic) for name, sampler in SAMPLERS.items()
+             for arithmetic in ("exact", "ordinary")}
+    found["explicit, exact"] = trained(*SAMPLERS["poisson"], "exact", "explicit", flat_group)
+    found["block, exact"] = trained(*SAMPLERS["poisson"], "exact", block=True)
+    x = np.random.default_rng(2).normal(size=(300, 4))
+    model = fit(x, x[:, 0] > 0, epsilon=2.0, delta=1e-4, steps=5, lot_size=300, seed=1, arithmetic="exact", quiet=True)
+    found["fit, exact"] = model.predict_proba(x)
+    return found
+
+
+def noise(releases=1000, size=2000):
+    """[variance of the noise of many releases over (sigma C)^2, places that were drawn, and by how many ranks each], without a seed."""
+    ranks, streams, key, places = current(), Streams(), ("layer", "W"), np.zeros((releases, size), np.int64)
+    sanitizer, squares = Sanitizer(flat_group({key: np.empty(size)}, 0.5, 3.0)), 0.0
+    for step in range(releases):
+        draws = streams.noise(step)
+        add = draws.add_normals
+
+        def watched(out, *rest):
+            places[step, slice(draws._place[0], draws._place[0] + out.size) if draws._place else slice(None)] += 1
+            add(out, *rest)
+
+        draws.add_normals = watched
+        released = sanitizer.release({key: np.zeros(size)}, draws, (), 1.0, None, ranks)[key]
+        squares += float((released**2).mean())
+    ranks.check_equal("releases without a seed", sha256(released.tobytes()).digest())
+    drawn = np.sum(ranks.collect(places), axis=0)
+    return np.array([squares / releases / 1.5**2, drawn.min(), drawn.max()])
+
+
+def ledger_first(folder):
+    """A run without a seed, in which every rank looks at the ledger on disk at each step; result.json's figures."""
+    step = Trainer.step
+
+    def watched(self, examples, lot, number, streams):
+        assert sum(times for _, times in Ledger.load(folder / "run" / "ledger.json").items()) > number
+        step(self, examples, lot, number, streams)
+
+    Trainer.step = watched
+    result = running.train(folder / "run", measure_every=3)
+    return np.array([result["ranks"], result["steps"], result["test_accuracy"]])
+
+
+def long_run(folder, seed=3):
+    """A run that is killed and resumed; each rank says which process it is."""
+    (folder / f"rank{current().rank}").write_text(str(os.getpid()))
+    return running.train(folder / "run", seed, arithmetic="exact", steps=1500, measure_every=100)
+
+
+def fail(how):
+    """Rank 1 fails in the middle of a run, or all ranks before it."""
+    losses, calls = nn.SoftmaxCrossEntropy(), []
+
+    class Failing(nn.SoftmaxCrossEntropy):
+        def __call__(self, z, y):
+            calls.append(0)
+            if len(calls) > 30 and current().rank == 1:
+                if how == "killed":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                raise ParameterError("a disk of this rank") if how != "fault" else ZeroDivisionError("of this rank")
+            return losses(z, y)
+
+    running.train(sys.argv[2] + "/run", steps=3000, loss=Failing(), epsilon=1e-3 if how == "all" else math.inf)
+
+
+def main(what, folder):
+    folder = Path(folder)
+    with user_errors():
+        if what == "cases":
+            found = cases()
+        elif what == "noise":
+            found = {"noise": noise()}
+        elif what == "ledger":
+            found = {"ledger": ledger_first(folder)}
+        elif what == "long":
+            return long_run(folder)
+        else:
+            return fail(what)
+        if current().rank == 0:
+            np.savez(folder / f"{what}{current().size}.npz", **found)
+        if current().size == 1:
+            assert "mpi4py" not in sys.modules
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,145 @@
+"""Several ranks are one run: the same bits, the noise of one process, and an end for all when one is gone."""
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minidp import ranks
+from minidp.errors import ParameterError, RanksError
+from minidp.data import Block, LabelledExamples
+from minidp.privacy import Ledger
+from tests.support import on_ranks
+from tests.support.scripts import environment
+
+MPIEXEC = Path(sys.executable).with_name("mpiexec")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="mpich has no wheel for Windows")
+
+
+def start(size, what, folder):
+    """`mpiexec -n size python on_ranks.py what folder`."""
+    return subprocess.Popen([MPIEXEC, "-n", str(size), sys.executable, on_ranks.__file__, what, folder], env=environment(),
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def run(size, what, folder):
+    """The arrays that rank 0 wrote."""
+    process = start(size, what, folder)
+    said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    return dict(np.load(folder / f"{what}{size}.npz"))
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return on_ranks.cases()
+
+
+@pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.slow), 4])
+def test_any_number_of_ranks_releases_what_one_process_does(size, alone, tmp_path):
+    found = run(size, "cases", tmp_path)
+    assert found.keys() == alone.keys()
+    for case, expected in alone.items():
+        np.testing.assert_allclose(found[case], expected, rtol=0, atol=0 if "exact" in case else 2e-6, err_msg=case)
+    assert (alone["nearly empty, exact"][:-1] != 0).all() and "mpi4py" not in sys.modules
+
+
+@pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_noise_has_the_variance_of_one_process_and_is_drawn_once_for_each_number(size, tmp_path):
+    variance, fewest, most = run(size, "noise", tmp_path)["noise"]
+    assert abs(variance - 1) < 5 * (2 / 2_000_000) ** 0.5 and fewest == most == 1
+
+
+def test_the_ledger_is_on_disk_before_any_rank_draws_and_rank_0_alone_writes(tmp_path):
+    assert run(2, "ledger", tmp_path)["ledger"][:2].tolist() == [2, 10]
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["ranks"] == 2
+
+
+@pytest.mark.parametrize("how, line", [("raise", "rank 1 of 2 ends the run: error: a disk of this rank"),
+                                       pytest.param("fault", "rank 1 of 2 ends the run: ZeroDivisionError: of this rank",
+                                                    marks=pytest.mark.slow),
+                                       ("killed", "rank 1 of 2 (process "), ("all", "error: not one lot fits")])
+def test_a_rank_that_fails_ends_the_run_with_one_line(how, line, tmp_path):
+    began, process = time.monotonic(), start(2, how, tmp_path)
+    out, err = process.communicate(timeout=60)
+    own = [each for each in (out + err).splitlines() if each.startswith(("rank", "error", "Traceback"))]
+    assert process.returncode and time.monotonic() - began < 30
+    assert len(own) == 1 and own[0].startswith(line), err
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_ranks_killed_at_random_lose_nothing(kills, tmp_path):
+    """A seeded run in exact arithmetic ends with the same bits, on other numbers of ranks."""
+    (tmp_path / "whole").mkdir()
+    on_ranks.long_run(tmp_path / "whole")
+    chance, done, charged = random.Random(5), 0, 0
+    while done < kills:
+        size = 2 + done % 2
+        for rank in range(size):
+            (tmp_path / f"rank{rank}").unlink(missing_ok=True)
+        process = start(size, "long", tmp_path)
+        while not all((tmp_path / f"rank{rank}").exists() for rank in range(size)):
+            time.sleep(0.01)
+            assert process.poll() is None
+        time.sleep(chance.uniform(0, 1.5))
+        victim = chance.randrange(size)
+        try:
+            os.kill(int((tmp_path / f"rank{victim}").read_text()), signal.SIGKILL)
+        except ProcessLookupError:
+            break
+        began = time.monotonic()
+        _, err = process.communicate(timeout=60)
+        assert time.monotonic() - began < 30
+        if not (tmp_path / "run" / "result.json").exists():
+            assert f"rank {victim} of {size}" in err
+        if (tmp_path / "run" / "ledger.json").exists():
+            before, charged = charged, sum(times for _, times in Ledger.load(tmp_path / "run" / "ledger.json").items())
+            assert charged >= before
+        done += 1
+    assert done
+    process = start(1, "long", tmp_path)
+    said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    for name in ("ledger.json", "model.npz"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / "run" / name).read_bytes()
+
+
+def test_processes_of_a_launcher_that_cannot_be_joined_are_refused(monkeypatch):
+    monkeypatch.setattr(ranks, "_current", None)
+    monkeypatch.setenv("PMI_SIZE", "2")
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    with pytest.raises(ParameterError, match="one of 2 processes .* mpi4py cannot be imported.*MINIDP_RANKS=solo"):
+        ranks.current()
+    monkeypatch.setenv("MINIDP_RANKS", "solo")
+    assert ranks.current() is ranks.SOLO
+
+
+class Two(ranks.Solo):
+    """Rank 0 of two, of which the other holds `other`."""
+
+    size = 2
+
+    def __init__(self, *other):
+        self.other = iter(other)
+
+    def collect(self, value):
+        return [value, next(self.other, value)]
+
+
+def test_rows_that_two_ranks_hold_or_none_are_refused():
+    x = np.zeros((6, 2))
+    cut = lambda start, stop: Block(x[start:stop], start, 6)
+    LabelledExamples(cut(0, 4), cut(0, 4)).check_shared(Two([((6, 2), False)] * 2, (4, 6)))
+    for other in [(3, 6), (5, 6), (0, 4), (4, 5)]:
+        with pytest.raises(RanksError, match="each of 6 rows once"):
+            LabelledExamples(cut(0, 4), cut(0, 4)).check_shared(Two([((6, 2), False)] * 2, other))
+    with pytest.raises(RanksError, match="shapes of the examples differ between rank 0 and rank 1"):
+        LabelledExamples(x, x).check_shared(Two([((5, 2), True)] * 2))
+    with pytest.raises(RanksError, match="the examples differ"):
+        LabelledExamples(x, x).check_shared(Two([((6, 2), True)] * 2, [b"other", b"rows"]))
