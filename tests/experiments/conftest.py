@@ -1,11 +1,8 @@
 """Running an experiment as its user does, in an empty folder and on the drawn digits."""
-import subprocess
 from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
-
-from tests.support.scripts import command, environment
 
 
 @pytest.fixture
@@ -31,14 +28,3 @@ def run_script(tmp_path, monkeypatch, capsys):
         return SimpleNamespace(returncode=status, stdout=said.out, stderr=said.err)
 
     return run
-
-
-@pytest.fixture
-def start_script(tmp_path):
-    """start_script(script, *flags) -> Popen in the same folder as run_script."""
-
-    def start(script, *flags):
-        return subprocess.Popen(command(script, *flags), cwd=tmp_path, env=environment(), text=True,
-                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    return start

@@ -8,21 +8,18 @@ import numpy as np
 import pytest
 
 from minidp.privacy import Ledger, MomentsAccountant
+from tests.support.scripts import command, environment
 
 FLAGS = ("mnist_pca.py", "--smoke", "--quiet", "--dataset", "strokes", "--hidden", 50, "--no-train-metrics")
 
 
-def arrays_of(folder):
-    with np.load(folder / "model.npz") as file:
-        return {name: file[name] for name in file.files}
-
-
-def kill_and_resume(start_script, run_script, tmp_path, flags, kills, on_kill=lambda: None):
+def kill_and_resume(run_script, tmp_path, flags, kills, on_kill=lambda: None):
     """Run with `kills` SIGKILLs at random moments after start-up, then to the end."""
     chance, done = random.Random(7), 0
     while done < kills:
         resume = ("--resume",) if (tmp_path / "out" / "config.json").exists() else ()
-        process = start_script(*flags, "--out", "out", *resume)
+        process = subprocess.Popen(command(*flags, "--out", "out", *resume), cwd=tmp_path, env=environment(),
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not (tmp_path / "out" / "ledger.json").exists() and process.poll() is None:
             time.sleep(0.01)
         try:
@@ -38,25 +35,19 @@ def kill_and_resume(start_script, run_script, tmp_path, flags, kills, on_kill=la
 
 
 @pytest.mark.parametrize("kills, steps", [(4, 3000), pytest.param(50, 16_000, marks=pytest.mark.slow)])
-def test_a_killed_seeded_run_ends_bit_for_bit_like_one_that_was_not(kills, steps, start_script, run_script, tmp_path):
+def test_a_killed_seeded_run_ends_bit_for_bit_like_one_that_was_not(kills, steps, run_script, tmp_path):
     flags = (*FLAGS, "--seed", 5, "--steps", steps, "--average", 0.99)
     run_script(*flags, "--out", "whole", check=0)
-    assert kill_and_resume(start_script, run_script, tmp_path, flags, kills) > kills / 2
-    whole, killed = arrays_of(tmp_path / "whole"), arrays_of(tmp_path / "out")
-    for name in whole:
-        np.testing.assert_array_equal(whole[name], killed[name])
-    assert (tmp_path / "whole" / "ledger.json").read_bytes() == (tmp_path / "out" / "ledger.json").read_bytes()
-    assert (tmp_path / "whole" / "metrics.csv").read_bytes() == (tmp_path / "out" / "metrics.csv").read_bytes()
+    assert kill_and_resume(run_script, tmp_path, flags, kills) > kills / 2
+    for name in ("model.npz", "ledger.json", "metrics.csv"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "out" / name).read_bytes(), name
 
 
-def test_a_killed_run_without_a_seed_keeps_its_charges_and_runs_fewer_lots(start_script, run_script, tmp_path):
+def test_a_killed_run_without_a_seed_keeps_its_charges_and_runs_fewer_lots(run_script, tmp_path):
     flags = (*FLAGS, "--steps", 3000)
     counts = []
-
-    def on_kill():
-        counts.append(sum(n for _, n in Ledger.load(tmp_path / "out" / "ledger.json").items()))
-
-    kill_and_resume(start_script, run_script, tmp_path, flags, 4, on_kill)
+    kill_and_resume(run_script, tmp_path, flags, 4, lambda: counts.append(
+        sum(n for _, n in Ledger.load(tmp_path / "out" / "ledger.json").items())))
     assert counts == sorted(counts)
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     ledger = Ledger.load(tmp_path / "out" / "ledger.json")
