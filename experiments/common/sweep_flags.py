@@ -15,7 +15,7 @@ from .config import DIGITS, POSITIVE, Checked, command_of, option
 from .sweeps import Run, ignore_interrupts, perform
 from .verdicts import compare
 
-HERE = ("out", "quiet", "data_dir", "device", "jobs", "executor", "shard", "draw", "partial")  # flags that a summary's command leaves out
+HERE = ("out", "quiet", "data_dir", "device", "jobs", "executor", "shard", "draw", "partial")  # not in a summary's command
 
 
 def job_of_several(**named):
@@ -30,8 +30,9 @@ class SweepFlags(Checked):
     """Seeds, processes, device and files. A sweep's own dataclass says which points it runs, on which data."""
 
     seeds: int = option(1, "runs of every setting, with seeds 1, 2, ...", POSITIVE)
-    jobs: int | None = option(None, "runs at a time (default: one a core; one with --device gpu; one a worker of MPI)", POSITIVE)
-    executor: str = option("processes", "where runs are made: processes of this machine, or workers of MPI, on any number",
+    jobs: int | None = option(None, "runs at a time (default: one a core, or a worker of MPI; one with --device gpu)",
+                              POSITIVE)
+    executor: str = option("processes", "who makes the runs: processes of this machine, or workers of MPI",
                            choices=("processes", "mpi"))
     shard: str | None = option(None, "I/N: this is job I of N that make the runs in one shared --out", job_of_several)
     arithmetic: str = option(ORDINARY, "of the private runs; exact: slower, and the guarantee holds for the released bits",
@@ -60,8 +61,8 @@ class SweepFlags(Checked):
     def perform(self, runs):
         """{run: result} by the workers of --executor; with --shard only of those that are finished."""
         if current().size > 1:
-            raise MinidpError("a sweep is not one run over several ranks: start its workers by mpiexec -n N python -m mpi4py.futures, "
-                              "then the script, its flags and --executor mpi")
+            raise MinidpError("a sweep is not one run over several ranks: start its workers by mpiexec -n N python -m "
+                              "mpi4py.futures, then the script, its flags and --executor mpi")
         shard = self.shard and tuple(map(int, self.shard.split("/")))
         if self.executor == "processes":
             return perform(runs, self.processes, None, shard, self.quiet)
@@ -73,7 +74,7 @@ class SweepFlags(Checked):
             return perform(runs, self.jobs or pool.num_workers, pool, shard, self.quiet)
 
     def make(self, experiment, made, stem, common=(), subcommand="", **more):
-        """Run what a figure lacks, draw it, write and judge its summary, which it returns; None where other jobs have runs.
+        """Run what a figure lacks, draw it, write and judge its summary, which it returns; None if other jobs have runs.
 
         made        Figure of sweep_figures; stem: of its PNG and JSON in the folder
         common      flags of every run; subcommand of the experiment that makes the figure
@@ -130,8 +131,8 @@ class SweepFlags(Checked):
         else:
             done = self.perform(runs)
             if others := [run.name for run in runs if run not in done]:
-                print(f"{len(others)} of {len(runs)} runs are with other jobs: {', '.join(others)}. The job that ends last draws "
-                      "the figure; once none is left, the same command without --shard makes what is missing")
+                print(f"{len(others)} of {len(runs)} runs are with other jobs: {', '.join(others)}. The job that ends last "
+                      "draws the figure; once none is left, the same command without --shard makes what is missing")
                 return None
         found, kinds = {}, {}
         for run, result in done.items():

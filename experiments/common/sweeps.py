@@ -118,7 +118,7 @@ def perform(runs, jobs, pool=None, shard=None, quiet=False):
     """
     runs, (i, n) = list(dict.fromkeys(runs)), shard or (1, 1)
     waiting = [run for part in range(n) for run in runs[(i - 1 + part) % n :: n] if run.result() is None]
-    failed, pending, own = [], {}, None if pool else ThreadPoolExecutor(jobs)
+    failed, pending, pool = [], {}, pool or ThreadPoolExecutor(jobs)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C
     _stopping.clear()
     try:
@@ -128,7 +128,7 @@ def perform(runs, jobs, pool=None, shard=None, quiet=False):
                 while waiting and len(pending) < jobs:  # what lies in the pool's own queue cannot be taken back
                     run = waiting.pop(0)
                     if shard is None or run.claim(shard):
-                        pending[(pool or own).submit(work, run)] = run
+                        pending[pool.submit(work, run)] = run
                 for future in wait(pending, return_when=FIRST_COMPLETED).done:
                     run, problem = pending.pop(future), future.exception()
                     if isinstance(problem, MinidpError):
@@ -145,8 +145,6 @@ def perform(runs, jobs, pool=None, shard=None, quiet=False):
         _give_up(pending.values(), shard)
         raise
     finally:
-        if own:
-            own.shutdown()
         while _idle:
             _idle.pop().shutdown()
         signal.signal(signal.SIGTERM, before)
@@ -164,20 +162,20 @@ def work(run):
         os.environ.setdefault(name, "1")
     for _ in range(KILLS):
         process = _idle.pop() if _idle else ProcessPoolExecutor(1, get_context("spawn"), _begin)
-        made = process.submit(train, run)
         with stop_on_interrupt() as stop:
-            while not (stopped := stop() or _stopping.is_set()) and not wait([made], timeout=0.2).done:
-                pass
-            if stopped:
-                for child in active_children():
-                    child.terminate()  # in training, a request to stop after the current lot
-            problem = made.exception()
-        if not isinstance(problem, BrokenProcessPool):
+            try:
+                made = process.submit(train, run)
+                while not (stopped := stop() or _stopping.is_set()) and not wait([made], timeout=0.2).done:
+                    pass
+                if stopped:
+                    for child in active_children():
+                        child.terminate()  # in training, a request to stop after the current lot
+                wait([made])
+            except BrokenProcessPool:  # killed before it had the run
+                continue
+        if not isinstance(made.exception(), BrokenProcessPool):
             _idle.append(process)
-            if problem is not None:
-                raise problem
-            return
-        process.shutdown()
+            return made.result()
         if stopped:
             raise MinidpError(INTERRUPTED)
     raise MinidpError(f"its process was killed {KILLS} times, perhaps for its memory; fewer --jobs need less")

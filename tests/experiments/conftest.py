@@ -12,10 +12,9 @@ def run_script(tmp_path, monkeypatch, capsys):
     Calls the script's main in this process, which spares it the import of every library.
     """
 
-    def run(script, *flags, offline=True, check=None):
+    def run(script, *flags, check=None):
         monkeypatch.chdir(tmp_path)
-        if offline:
-            monkeypatch.delenv("MINIDP_DATA", raising=False)
+        monkeypatch.delenv("MINIDP_DATA", raising=False)
         capsys.readouterr()
         try:
             status = import_module(script.removesuffix(".py")).main([str(flag) for flag in flags])

@@ -43,8 +43,8 @@ def test_a_private_run_reports_a_bound_below_its_epsilon(tmp_path, capsys):
 
 def test_training_without_privacy_gives_its_canaries_away(tmp_path):
     figures = tmp_path / "figures.json"
-    assert mnist_audit.main(["--audit-canaries", "200", "--out", str(tmp_path / "run"), "--json", str(figures), *FLAGS, "--hidden", "300",
-                             "--baseline", "--projection", "none", "--epochs", "150", "--learning-rate", "0.5",
-                             "--final-learning-rate", "0.5"]) == 0
+    assert mnist_audit.main(["--audit-canaries", "200", "--out", str(tmp_path / "run"), "--json", str(figures), *FLAGS,
+                             "--hidden", "300", "--baseline", "--projection", "none", "--epochs", "150",
+                             "--learning-rate", "0.5", "--final-learning-rate", "0.5"]) == 0
     found = json.loads(figures.read_text())
     assert found["certified"] == "inf" and found["epsilon_lower"] > 0.5 and found["area"] > 0.8

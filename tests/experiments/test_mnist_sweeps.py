@@ -13,7 +13,7 @@ from common.sweep_figures import BUDGETS, spending
 from common.sweep_sentences import CLAIMS
 
 from minidp.privacy import Gaussian, JointGaussian, Ledger, LossDistributionAccountant, PoissonSampled
-from tests.support.scripts import command, environment, mpiexec
+from tests.support.scripts import MPIEXEC, command, environment
 
 RESULTS = Path(sweep_sentences.__file__).resolve().parents[1] / "results" / "sweeps"
 SMOKE = ("mnist_sweeps.py", "--smoke", "--dataset", "strokes", "--jobs", 2)
@@ -37,13 +37,13 @@ def test_every_private_run_of_a_sweep_has_its_arithmetic(script, flags, monkeypa
 
 
 def test_a_panel_by_two_processes_is_that_by_two_workers_of_mpi_and_nothing_is_run_twice(run_script, tmp_path):
-    flags, ranks = (*SMOKE, "--figure", "5b", "--seeds", 6), (mpiexec(), "-n", "3", sys.executable, "-m", "mpi4py.futures")
-    made = {}
-    for launcher, executor in (((sys.executable,), "processes"), (ranks, "mpi")):
+    flags, made = (*SMOKE, "--figure", "5b", "--seeds", 6), {}
+    for launcher, executor in (((sys.executable,), "processes"),
+                               ((MPIEXEC, "-n", "3", sys.executable, "-m", "mpi4py.futures"), "mpi")):
         _, *words = command(*flags, "--executor", executor, "--out", executor)
         subprocess.run([*launcher, *words], cwd=tmp_path, env=environment(), check=True, capture_output=True)
-        made[executor] = {path.name: {name: value for name, value in json.loads(path.read_text()).items() if "seconds" not in name}
-                          for path in (tmp_path / executor).glob("*-seed*.json")}
+        made[executor] = {path.name: {key: value for key, value in json.loads(path.read_text()).items()
+                                      if "seconds" not in key} for path in (tmp_path / executor).glob("*-seed*.json")}
     assert made["mpi"] == made["processes"] and len(made["mpi"]) == 12
     out, one = tmp_path / "mpi", made["mpi"]["hidden-200-seed1.json"]
     assert (out / "figure_5b.png").read_bytes().startswith(b"\x89PNG")

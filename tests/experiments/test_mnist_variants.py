@@ -1,12 +1,14 @@
-"""The variants of the main job, run as a user runs them."""
+"""Variants of the main job, the convolutional network, and all private experiments in exact arithmetic."""
 import json
 
 import pytest
+from minidp.__main__ import main
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, JointGaussian, Ledger, PoissonSampled
 
 FACTOR = products(60, "auto").factor
-SMOKE = ("mnist_variants.py", "--smoke", "--quiet", "--dataset", "strokes", "--no-train-metrics", "--out", "out")
+DIGITS = ("--smoke", "--quiet", "--dataset", "strokes")
+SMOKE = ("mnist_variants.py", *DIGITS, "--no-train-metrics", "--out", "out")
 
 
 @pytest.mark.parametrize("flags", [("--first-hidden", 20, "--hidden", 30),
@@ -35,3 +37,33 @@ def test_watched_norms_are_named_not_private(run_script, tmp_path):
     assert "median_norms_not_private" in (tmp_path / "out" / "privacy.md").read_text()
     assert set(norms) == {"dense1", "dense2"}
     assert all(len(medians) == 3 and min(medians) > 0 for medians in norms.values())
+
+
+@pytest.mark.parametrize("setting, sigma, clip_norm", [(1, 1.3, 1.5), (2, 1.1, 1.0), (3, 0.7, 1.5)])
+def test_settings_are_those_of_the_tutorial(setting, sigma, clip_norm, run_script, tmp_path):
+    run_script("mnist_cnn.py", *DIGITS, "--out", "out", "--setting", setting, "--clipping", "per-layer", check=0)
+    event, count = Ledger.load(tmp_path / "out" / "ledger.json").items()[0]
+    charged = sigma / products(30, "auto").factor
+    assert event == PoissonSampled(0.1, JointGaussian((charged,) * 4)) and count == 10
+    assert "conv1.W, conv1.b" in (tmp_path / "out" / "privacy.md").read_text()
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert {group["clip_norm"] for group in result["settings"]["clip_groups"]} == {clip_norm}
+
+
+@pytest.mark.parametrize("script, flags", [
+    ("mnist_pca.py", ("--clipping", "flat")), ("mnist_pca.py", ("--projection", "random", "--gradients", "explicit")),
+    ("mnist_variants.py", ("--final-noise-multiplier", 3, "--stage-lots", 2)), ("mnist_variants.py", ("--watch-norms",)),
+    ("mnist_cnn.py", ()), ("mnist_best.py", ())])
+def test_a_run_in_exact_arithmetic_verifies(script, flags, run_script, tmp_path):
+    run_script(script, *DIGITS, "--steps", 5, "--arithmetic", "exact", "--out", "out", *flags, check=0)
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert result["arithmetic"] == "exact" and 0 < result["delta_added"] <= 1e-9
+    assert all(group["sensitivity_factor"] == 1 and group["coordinates"] for group in result["settings"]["clip_groups"])
+    assert "Released in ordinary arithmetic" not in (tmp_path / "out" / "privacy.md").read_text()
+    assert all(setup["noise_multiplier"] > 0 for setup in result["settings"]["setup"])
+    assert main(["verify", str(tmp_path / "out")]) == 0
+
+
+def test_exact_arithmetic_without_clipping_is_refused_in_one_line(run_script):
+    said = run_script("mnist_cnn.py", "--baseline", "--arithmetic", "exact", check=2).stderr
+    assert said.count("\n") == 1 and "--arithmetic exact" in said
