@@ -14,8 +14,8 @@ from minidp.mechanism import (ClipGroup, FixedSizeSampler, LinearDecay, Plan, Po
                               ShuffleSampler, flat_group, random_projection)
 from minidp.nn import AvgPool2D, Conv2D, Dropout, GroupNorm, LayerNorm, MaxPool2D
 from minidp.numbers import lower_text, upper_text
-from minidp.privacy import (Composed, Filter, FixedSizeSampled, Gaussian, JointGaussian, Laplace, MomentsAccountant,
-                            PoissonSampled, PureDP, Repeated, TotalVariation, theorem_d1)
+from minidp.privacy import (ApproximateDP, Composed, Filter, FixedSizeSampled, Gaussian, JointGaussian, Laplace,
+                            MomentsAccountant, PoissonSampled, PureDP, Repeated, TotalVariation, theorem_d1)
 from minidp.streams import Streams
 from minidp.train import SGD, AdaGrad, Adam, Averaged, Momentum
 
@@ -147,7 +147,8 @@ ROWS = [(make, value, words) for make, values, words in [
     (lambda v: Adam(0.1, beta2=v), (-0.1,), "beta2={}"), (lambda v: Adam(0.1, offset=v), (0.0,), "offset={}"),
     (lambda v: Averaged(SGD(0.1), v), (-0.1, 1.0, nan), "decay={}"),
     (Gaussian, (-1.0, nan, "4"), "noise_multiplier={!r}"), (Laplace, (-2,), "noise_multiplier={}"),
-    (PureDP, (0,), "epsilon=0"), (JointGaussian, ((),), "at least one"),
+    (PureDP, (-1, nan), "epsilon={}"), (lambda v: ApproximateDP(1.0, v), (-0.1, 1.1), "delta={}"),
+    (JointGaussian, ((),), "at least one"),
     (JointGaussian, ((1.0, -1.0),), "noise_multiplier=-1.0"),
     (lambda v: PoissonSampled(v, Gaussian(1)), (1.2, nan), "sampling_probability={}"),
     (lambda v: PoissonSampled(0.1, v), (4.0,), "expected an Event"),

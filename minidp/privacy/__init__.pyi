@@ -1,5 +1,5 @@
 from .events import (NeighbouringRelation as NeighbouringRelation, Event as Event, Gaussian as Gaussian,
-                     JointGaussian as JointGaussian, Laplace as Laplace, PureDP as PureDP,
+                     JointGaussian as JointGaussian, Laplace as Laplace, PureDP as PureDP, ApproximateDP as ApproximateDP,
                      TotalVariation as TotalVariation, PoissonSampled as PoissonSampled,
                      FixedSizeSampled as FixedSizeSampled, Composed as Composed,
                      Repeated as Repeated, RandomlyStopped as RandomlyStopped, NonPrivate as NonPrivate,

@@ -11,13 +11,16 @@ import numpy as np
 
 from ..errors import NumericalBoundError, ParameterError, UnsupportedEventError
 from ..validate import in_range, non_negative_finite, one_of, shown
-from .bound import Bound, Within
-from .events import (Composed, Event, FixedSizeSampled, Gaussian, JointGaussian, Laplace, NeighbouringRelation,
-                     NonPrivate, PoissonSampled, PureDP, Repeated, TotalVariation, combined_noise_multiplier)
+from .bound import Bound, Exposed, Within
+from .events import (ApproximateDP, Composed, Event, FixedSizeSampled, Gaussian, JointGaussian, Laplace,
+                     NeighbouringRelation, NonPrivate, PoissonSampled, PureDP, RandomlyStopped, Repeated,
+                     TotalVariation, combined_noise_multiplier, pure_epsilon, share_of)
 from .ledger import Ledger
 
 LEAST_NOISE = 1e-160    # below it epsilon leaves the range of float64
-MOST_RELEASES = 2 ** 53     # a larger count is not exact in float64
+MOST_RELEASES = 10 ** 300   # so that counts stay within float64
+COVERED = 1e-6          # of delta: rarer releases are paid by it, and nothing else is asked about them
+BESIDE = (TotalVariation, ApproximateDP)    # what costs delta alone: accountants never see it
 KINDS = ("bound", "approximation", "comparison")
 Parts = Collection[tuple[Event, int]]       # (primitive, count) pairs
 
@@ -32,12 +35,33 @@ def _variation(parts: Iterable[tuple[Event, int]]) -> float:
     return math.nextafter(float(exact), math.inf) if exact else 0.0
 
 
+def _share(part):
+    """The probability, rounded up, that the example is in any of the lots of an (event, count) pair."""
+    return _exposure([part])
+
+
+def _exposure(parts):
+    """1 - prod (1 - share)^count, rounded up."""
+    if any(share_of(event) == 1 for event, _ in parts):
+        return 1.0
+    exposed = -math.expm1(math.fsum(n * math.log1p(-share_of(event)) for event, n in parts))
+    return min(1.0, math.nextafter(exposed * (1 + 1e-14), math.inf)) if parts else 0.0
+
+
+def _pure_epsilon(parts):
+    """The sum of the pure epsilons, rounded up; infinite where a release has none."""
+    pure = [(pure_epsilon(event), n) for event, n in parts]
+    return math.inf if any(e is None for e, _ in pure) else math.fsum(e * n for e, n in pure) * (1 + 1e-14)
+
+
 def primitives(event: Event, relation: NeighbouringRelation, count: int = 1) -> Iterator[tuple[Event, int]]:
     """The (event, count) pairs that an event tree comes down to, each sampled at most once.
 
     Gaussians over the same examples become one Gaussian: their adaptive composition is dominated by the Gaussian of
     multiplier (sum s^-2)^(-1/2) (Dong, Roth, Su 2022, Corollary 2), and sampling preserves domination (Zhu, Dong,
-    Wang 2022, Theorem 11). Noise of 0 (or below LEAST_NOISE) becomes NonPrivate, infinite noise nothing.
+    Wang 2022, Theorem 11). Noise of 0 (or below LEAST_NOISE) becomes NonPrivate, infinite noise nothing. What gives
+    itself away with probability d and is e-DP otherwise dominates (e, d)-DP (Kairouz, Oh, Viswanath 2015, Theorem 2):
+    PureDP(e) and ApproximateDP(0, d), which is also what a sample without noise is, d its share.
 
     Raises UnsupportedEventError for sampling that does not belong to the relation, or a sampled composition of anything
     but Gaussians.
@@ -48,6 +72,9 @@ def primitives(event: Event, relation: NeighbouringRelation, count: int = 1) -> 
             yield NonPrivate(), count
         elif event.noise_multiplier < math.inf:
             yield event, count
+    elif isinstance(event, ApproximateDP):
+        yield from ((part, count) for part in (PureDP(event.epsilon), ApproximateDP(0.0, event.delta))
+                    if part not in (PureDP(0.0), ApproximateDP(0.0, 0.0)))
     elif isinstance(event, JointGaussian):
         yield from primitives(Gaussian(event.effective_noise_multiplier), relation, count)
     elif isinstance(event, Composed):
@@ -55,6 +82,8 @@ def primitives(event: Event, relation: NeighbouringRelation, count: int = 1) -> 
             yield from primitives(inner, relation, count)
     elif isinstance(event, Repeated):
         yield from primitives(event.event, relation, count * event.count)
+    elif isinstance(event, RandomlyStopped) and event.gamma == 1:
+        yield from primitives(event.event, relation, count)         # one run, whatever it finds
     elif isinstance(event, (PoissonSampled, FixedSizeSampled)):
         # a zeroed example adds exactly zero to a sum, so ZERO_OUT meets the same pair as ADD_REMOVE
         poisson = isinstance(event, PoissonSampled)
@@ -64,8 +93,10 @@ def primitives(event: Event, relation: NeighbouringRelation, count: int = 1) -> 
         drawn, of = ((event.sampling_probability, 1) if isinstance(event, PoissonSampled)
                      else (event.lot_size, event.dataset_size))
         for inner in _one_lot(event.event, relation):
-            if drawn == of or isinstance(inner, NonPrivate):
+            if drawn == of:
                 yield inner, count
+            elif drawn > 0 and isinstance(inner, NonPrivate):
+                yield ApproximateDP(0.0, drawn / of), count
             elif drawn > 0:
                 yield replace(event, event=inner), count
     else:
@@ -89,8 +120,7 @@ def _one_lot(event, relation):
 
 def _check_count(event, count):
     if count > MOST_RELEASES:
-        raise NumericalBoundError(f"expected at most 2^53 releases of {event!r}, got {shown(count)}: float64 cannot "
-                                  f"compose more of them exactly")
+        raise NumericalBoundError(f"expected at most 1e300 releases of {event!r:.80}, got {shown(count)}")
 
 
 def _unsupported(event, relation, why):
@@ -102,8 +132,19 @@ class Accountant:
 
     A subclass gives `name`, `kind`, `covers`, `cost_curve`, `to_epsilon` and `to_delta`. `kind` is "bound" when upper is
     proved, "approximation" when it is only a limit or estimate, "comparison" when it guarantees nothing. An event without a
-    theorem raises UnsupportedEventError, and a loss of precision NumericalBoundError. TotalVariation is taken
-    out of the ledger before a subclass sees it (`Within`).
+    theorem raises UnsupportedEventError, and a loss of precision NumericalBoundError. TotalVariation and the delta of
+    ApproximateDP are taken out of the ledger before a subclass sees it (`Within`, `Exposed`).
+
+    Bound
+        Of every accountant whose kind is "bound":
+        [C1]  epsilon <= the sum of pure epsilons, where each release has one, and delta is 0 from there on
+        [C2]  delta <= D = 1 - prod (1 - q_i)^n_i, q_i the share sampled; epsilon is 0 where delta >= D
+        [C3]  releases of which D is below 1e-6 delta are left out, and D is taken from delta as in `Exposed`
+
+    Source
+        [C1]  Dwork, Roth 2014, Theorem 3.14
+        [C2]  own derivation: with probability 1 - D the example is in no lot, and then nothing depends on it
+        [C3]  own derivation: `Exposed`, each of these releases taken as if it gave itself away
     """
 
     name = ""
@@ -141,7 +182,7 @@ class Accountant:
     def supports(self, event: Event) -> bool:
         """Whether this accountant can bound the event under its relation."""
         try:
-            self._check([part for part in primitives(event, self.relation) if not isinstance(part[0], TotalVariation)])
+            self._check([part for part in primitives(event, self.relation) if not isinstance(part[0], BESIDE)])
         except (UnsupportedEventError, NumericalBoundError):
             return False
         return True
@@ -149,21 +190,46 @@ class Accountant:
     def epsilon(self, ledger: Ledger, delta: float) -> Bound:
         """Bound on the epsilon for which the ledger is (epsilon, delta)-DP; delta in (0, 1)."""
         in_range(0, 1, open_low=True, open_high=True, delta=delta)
-        return self._answer(ledger, Bound(math.inf, math.inf, math.inf), self.epsilon_of, Within.epsilon, delta)
+
+        def read(parts, delta):
+            rare, rest = [], []
+            for part in sorted(parts, key=_share) if self.kind == "bound" else ():
+                (rest if rest or _exposure([*rare, part]) > COVERED * delta else rare).append(part)
+            if rare:                                                                              # [C3]
+                return Exposed(lambda delta: read(rest, delta), _exposure(rare)).epsilon(delta)
+            return self._capped(parts, delta, self.epsilon_of, _pure_epsilon(parts),
+                                0.0 if _exposure(parts) <= delta else math.inf)
+
+        return self._answer(ledger, Bound(math.inf, math.inf, math.inf), read, "epsilon", delta)
 
     def delta(self, ledger: Ledger, epsilon: float) -> Bound:
         """Bound on the delta for which the ledger is (epsilon, delta)-DP; epsilon at least 0, finite."""
         non_negative_finite(epsilon=epsilon)
-        return self._answer(ledger, Bound(0.0, 1.0, 1.0), self.delta_of, Within.delta, epsilon)
 
-    def _answer(self, ledger, lost, read, within, target):
+        def read(parts, epsilon):
+            return self._capped(parts, epsilon, self.delta_of, _exposure(parts),
+                                0.0 if _pure_epsilon(parts) <= epsilon else math.inf)
+
+        return self._answer(ledger, Bound(0.0, 1.0, 1.0), read, "delta", epsilon)
+
+    def _answer(self, ledger, lost, read, what, target):
         merged = self._merged(ledger)
         variation = _variation(merged.items())
-        parts = self._checked({event: n for event, n in merged.items() if not isinstance(event, TotalVariation)})
+        exposure = _exposure([part for part in merged.items() if isinstance(part[0], ApproximateDP)])
+        parts = self._checked({event: n for event, n in merged.items() if not isinstance(event, BESIDE)})
         if any(isinstance(event, NonPrivate) for event, _ in parts):
             return lost
-        described = lambda target: read(parts, target) if parts else Bound(0.0, 0.0, 0.0)
-        return within(Within(described, variation), target) if variation else described(target)
+        bounds = lambda target: read(parts, target) if parts else Bound(0.0, 0.0, 0.0)
+        for wrapper, lost_delta in ((Exposed, exposure), (Within, variation)):
+            if lost_delta:
+                bounds = getattr(wrapper(bounds, lost_delta), what)
+        return bounds(target)
+
+    def _capped(self, parts, target, read, *caps):
+        """read(parts, target), the upper end of which no bound has above any of the caps."""
+        cap = min(caps) if self.kind == "bound" else math.inf                        # [C1] [C2]
+        bound = read(parts, target) if cap > 0 else Bound(0.0, 0.0, 0.0)
+        return bound if bound.upper <= cap else Bound(bound.lower and min(bound.lower, cap), min(bound.estimate, cap), cap)
 
     def epsilon_of(self, parts: Parts, delta: float) -> Bound:
         """`epsilon` over (primitive, count) pairs, none of them NonPrivate."""
@@ -213,8 +279,9 @@ class Accountant:
     def _checked(self, merged):
         """The (primitive, count) pairs, all of which this accountant covers."""
         self._check(merged.items())
-        # sorted, so that the order of the events cannot change even the rounding
-        return sorted(((event, n) for event, n in merged.items() if n > 0), key=repr)
+        # sorted, so that the order of the events cannot change even the rounding; large counts are rounded up
+        return sorted(((event, n if n <= 2 ** 53 else math.nextafter(float(n), math.inf))
+                       for event, n in merged.items() if n > 0), key=repr)
 
     def _check(self, parts):
         for event, _ in parts:

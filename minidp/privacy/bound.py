@@ -1,7 +1,7 @@
 """Intervals around the truth, and what they become for a mechanism that is not quite the one described."""
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .events import number_to_json
 
@@ -17,17 +17,46 @@ class Bound:
     lower: float | None
     estimate: float
     upper: float
+    fallback: str = field(default="", compare=False, repr=False)   # the accountant of `upper`, where not the one asked
 
     def __post_init__(self):  # NumPy's numbers become Python's, whose repr one can read
-        for name, value in list(vars(self).items()):
+        for name in ("lower", "estimate", "upper"):
+            value = getattr(self, name)
             object.__setattr__(self, name, value if value is None else float(value))
 
     def __float__(self):
         return float(self.upper)
 
     def to_json(self) -> dict[str, float | str | None]:
-        """A dictionary in which infinity is "inf" and an unknown bound None."""
-        return {name: number_to_json(value) for name, value in vars(self).items()}
+        """A dictionary in which infinity is "inf" and an unknown bound None; `fallback` only where there is one."""
+        return {name: number_to_json(value) for name, value in vars(self).items() if name != "fallback" or value}
+
+
+class Exposed:
+    r"""Bounds for a mechanism M' that gives everything away with probability D, and otherwise is M, which read(target) bounds.
+
+    Bound
+        [C1]  delta' = D + (1 - D) delta(epsilon); lower ends are those of M
+
+    Source
+        [C1]  own derivation: D + (1 - D) delta is the hockey-stick divergence of the mixture, whose parts are told apart
+    """
+
+    def __init__(self, read: Callable[[float], Bound], exposure: float):
+        self.read, self.exposure = read, exposure
+
+    def delta(self, epsilon: float) -> Bound:
+        """Bound on delta at `epsilon`."""
+        known = self.read(epsilon)
+        mixed = lambda end: min(1.0, (self.exposure + (1 - self.exposure) * end) * (1 + 4e-16))  # [C1]
+        return Bound(known.lower, mixed(known.estimate), mixed(known.upper), known.fallback)
+
+    def epsilon(self, delta: float) -> Bound:
+        """Bound on epsilon at `delta`; infinite where D alone is as large, though never known to be."""
+        if delta <= self.exposure:
+            return Bound(self.read(delta).lower, math.inf, math.inf)
+        known = self.read((delta - self.exposure) / (1 - self.exposure) * (1 - 4e-16))  # [C1]
+        return Bound(known.lower and self.read(delta).lower, known.estimate, known.upper, known.fallback)
 
 
 class Within:
@@ -59,8 +88,8 @@ class Within:
         """Bound on delta at `epsilon`."""
         known, added = self.read(epsilon), self.added(epsilon)
         lower = known.lower and max(0.0, math.nextafter(known.lower - added, -math.inf))  # [C3]
-        ends = known.estimate, known.upper
-        return Bound(lower, *(min(1.0, math.nextafter(end + added, math.inf)) for end in ends))  # [C1]
+        more = lambda end: min(1.0, math.nextafter(end + added, math.inf))  # [C1]
+        return Bound(lower, more(known.estimate), more(known.upper), known.fallback)
 
     def epsilon(self, delta: float) -> Bound:
         """Bound on epsilon at `delta`. A share `lost` is kept back until an epsilon is found that it pays for."""

@@ -62,5 +62,5 @@ def all_bounds(ledger: Ledger, names: Iterable[str], *, delta: float | None = No
                      else group_epsilon(accountant, ledger, delta, group_size))
         except UnsupportedEventError as error:
             bound, note = UNKNOWN, str(error)
-        found[name] = (bound, accountant.kind, note)
+        found[name] = (bound, accountant.kind, note + (bound.fallback and f"; upper end by {bound.fallback}"))
     return found

@@ -5,9 +5,9 @@ import numpy as np
 
 from .accountant import Accountant, Bound
 from .events import (Composed, Event, Gaussian, JointGaussian, NeighbouringRelation, PoissonSampled, Repeated,
-                     share_and_noise)
+                     pure_epsilon, share_and_noise)
 from .gaussian import gaussian_epsilon
-from .moments import PAPER_ORDERS, MomentsAccountant, pure_epsilon
+from .moments import PAPER_ORDERS, MomentsAccountant
 
 
 class PairAccountant(Accountant):

@@ -51,24 +51,23 @@ def sharper_epsilon(log_moments: NDArray, orders: NDArray, delta: float) -> floa
 
     Bound
         [C1]  epsilon = min_a D_a + ln((a-1)/a) - (ln delta + ln a) / (a-1)
-        [C2]  epsilon = 0 where delta >= sqrt(1 - e^-D_a), a bound on the total variation distance
+              epsilon = 0 where delta >= `total_variation_bound`
 
     Source
         [C1]  Canonne, Kamath, Steinke 2020 (arXiv:2004.00010), Proposition 12
-        [C2]  Bretagnolle, Huber 1979; D_a grows with a, so any order bounds the Kullback-Leibler divergence
     """
     in_range(0, 1, open_low=True, open_high=True, delta=delta)
     orders = np.asarray(orders, dtype=np.float64)
     a = orders + 1.0
     divergence = _usable(log_moments) / orders
-    if -math.expm1(-float(np.min(divergence))) < delta * delta * (1 - 1e-12):                # [C2]
+    if total_variation_bound(log_moments, orders) <= delta:
         return 0.0
     candidates = divergence + np.log1p(-1.0 / a) - (math.log(delta) + np.log(a)) / orders     # [C1]
     return max(0.0, float(np.min(candidates)))
 
 
 def sharper_delta(log_moments: NDArray, orders: NDArray, epsilon: float) -> float:
-    r"""The delta of the sharper conversion, at most 1.
+    r"""The delta of the sharper conversion, at most `total_variation_bound`.
 
     Bound
         [C1]  ln delta = min_a (a-1) (D_a - epsilon + ln((a-1)/a)) - ln a
@@ -81,7 +80,21 @@ def sharper_delta(log_moments: NDArray, orders: NDArray, epsilon: float) -> floa
         return tail_bound_delta(log_moments, orders, epsilon)
     orders = np.asarray(orders, dtype=np.float64)
     a = orders + 1.0
-    return _smallest_exp(_usable(log_moments) + orders * (np.log1p(-1.0 / a) - epsilon) - np.log(a))     # [C1]
+    sharper = _smallest_exp(_usable(log_moments) + orders * (np.log1p(-1.0 / a) - epsilon) - np.log(a))     # [C1]
+    return min(sharper, total_variation_bound(log_moments, orders))
+
+
+def total_variation_bound(log_moments: NDArray, orders: NDArray) -> float:
+    r"""A bound on the total variation distance, which is delta at epsilon 0, and so on every delta.
+
+    Bound
+        [C1]  sqrt(1 - e^-D), D the smallest D_a
+
+    Source
+        [C1]  Bretagnolle, Huber 1979; D_a grows with a, so any order bounds the Kullback-Leibler divergence
+    """
+    divergence = float(np.min(_usable(log_moments) / orders))
+    return min(1.0, math.sqrt(max(0.0, -math.expm1(-divergence))) * (1 + 1e-12) + 5e-324)        # [C1]
 
 
 def _smallest_exp(exponents):

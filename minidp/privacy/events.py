@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import DataError, ParameterError
-from ..validate import MOST_128_BITS, in_range, non_negative, positive_finite, probability
+from ..validate import MOST_128_BITS, in_range, non_negative, non_negative_finite, probability
 from ..validate import count as check_count
 
 
@@ -36,7 +36,8 @@ class NeighbouringRelation(Enum):
 _NUMBERS = {
     "noise_multiplier": (non_negative, float),
     "sampling_probability": (probability, float),
-    "epsilon": (positive_finite, lambda value: value),
+    "epsilon": (non_negative_finite, lambda value: value),
+    "delta": (probability, float),
     "dataset_size": (partial(check_count, 1, MOST_128_BITS), int),
     "lot_size": (partial(check_count, 0, MOST_128_BITS), int),
     "count": (partial(check_count, 0, MOST_128_BITS), int),
@@ -110,6 +111,14 @@ class PureDP(Event):
     """Any release that is epsilon-DP with delta 0, such as the exponential mechanism; unsampled."""
 
     epsilon: float
+
+
+@dataclass(frozen=True)
+class ApproximateDP(Event):
+    """Any release that is (epsilon, delta)-DP, such as another library's; unsampled."""
+
+    epsilon: float
+    delta: float
 
 
 @dataclass(frozen=True)
@@ -209,6 +218,25 @@ def combined_noise_multiplier(parts: Iterable[tuple[float, int]]) -> float:
     return smallest / math.sqrt(math.fsum(n * (smallest / s) ** 2 for s, n in parts))
 
 
+def pure_epsilon(event: Event) -> float | None:
+    """The epsilon of a pure-DP primitive (PureDP; Laplace, sampled or not), None for any other."""
+    if isinstance(event, PureDP):
+        return event.epsilon
+    if isinstance(event, Laplace):
+        return 1 / event.noise_multiplier
+    if isinstance(event, PoissonSampled) and isinstance(event.event, Laplace):
+        unsampled = 1 / event.event.noise_multiplier
+        return unsampled if unsampled > 700 else math.log1p(event.sampling_probability * math.expm1(unsampled))
+    return None
+
+
+def share_of(event: Event) -> float:
+    """A probability that an example has no part in the event with probability at least 1 minus this one."""
+    if isinstance(event, ApproximateDP) and event.epsilon == 0:
+        return event.delta
+    return share_and_noise(event)[0] if isinstance(event, (PoissonSampled, FixedSizeSampled)) else 1.0
+
+
 def share_and_noise(event: Event) -> tuple[float, float]:
     """(share of the examples in a lot, noise multiplier) of Gaussian or Laplace noise, sampled (share below 1) or not."""
     noise: Any = getattr(event, "event", event)
@@ -219,8 +247,9 @@ def share_and_noise(event: Event) -> tuple[float, float]:
     return 1.0, noise.noise_multiplier
 
 
-EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PureDP, TotalVariation, PoissonSampled,
-                                        FixedSizeSampled, Composed, Repeated, RandomlyStopped, NonPrivate, Unknown)}
+EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PureDP, ApproximateDP, TotalVariation,
+                                        PoissonSampled, FixedSizeSampled, Composed, Repeated, RandomlyStopped, NonPrivate,
+                                        Unknown)}
 _KEYS = {"event": "inner"}     # of fields in JSON, where "event" is the class's name
 
 

@@ -64,6 +64,8 @@ class GaussianAccountant(Accountant):
         epsilon = gaussian_epsilon(math.sqrt(total[0]), delta)
         if not grid:
             return Bound(None, epsilon, epsilon)
+        if gaussian_delta(0.0, math.sqrt(total[0])) * (1 + 1e-9) <= delta:
+            return Bound(0.0, 0.0, 0.0)
         return Bound(max(0.0, epsilon * (1 - 1e-9) - 1e-12), epsilon, epsilon * (1 + 1e-9) + 1e-12)
 
     def to_delta(self, total, grid, epsilon):

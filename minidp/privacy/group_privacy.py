@@ -4,7 +4,7 @@ import math
 from ..errors import UnsupportedEventError
 from ..validate import count as check_count
 from .accountant import Accountant, Bound, primitives
-from .events import Gaussian, Laplace, NonPrivate, PoissonSampled, TotalVariation
+from .events import ApproximateDP, Gaussian, Laplace, NonPrivate, PoissonSampled, TotalVariation
 from .ledger import Ledger
 
 
@@ -79,6 +79,8 @@ def _scaled(event, k):
         return PoissonSampled(probability, _scaled(event.event, k))                             # [C1]
     if isinstance(event, (Gaussian, Laplace)):
         return type(event)(event.noise_multiplier / k)
+    if isinstance(event, ApproximateDP) and event.epsilon == 0:
+        return ApproximateDP(0.0, min(1.0, k * event.delta * (1 + 1e-15)))
     if isinstance(event, (NonPrivate, TotalVariation)):
         return event
     raise UnsupportedEventError(f"no group rule for {event!r}")

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 TAIL = 11.0             # Phi(-11) = 2e-28: what the integration leaves out on each side, relative
+MOST_POINTS = 2 ** 15   # of one integral: a millisecond
 RELATIVE_ERROR = 1e-12  # trapezoidal rule (<= 1e-14), tails, and rounding of a sum of positive terms
 
 
@@ -78,10 +79,12 @@ def integration_range(q, m, n):
 
 @njit(cache=True)
 def log_excess_moment(q, sigma, n):
-    """log (E_Q[(dP/dQ)^n] - 1) by the trapezoidal rule, for 0 < q <= 1 and n > 1 or n < 0."""
+    """log (E_Q[(dP/dQ)^n] - 1) by the trapezoidal rule, for 0 < q <= 1 and n > 1 or n < 0; NaN for too many points."""
     m = 1.0 / sigma
     step = trapezoid_step(m, n)
     low, high = integration_range(q, m, n)
+    if not high - low < MOST_POINTS * step:
+        return math.nan
     points = int(math.ceil((high - low) / step)) + 1
     scale, total = -1e300, 0.0
     for i in range(points):
@@ -102,12 +105,48 @@ def log_excess_moment(q, sigma, n):
 
 
 @njit(cache=True)
+def binomial_sum(q, sigma, n):
+    """(value, error) of log E_Q[(dP/dQ)^n] at an integer n >= 2.
+
+    exp(value) - 1 = sum_{k>=2} C(n, k) (1-q)^(n-k) q^k expm1(k(k-1) / (2 sigma^2)): positive terms only.
+    """
+    scale, total, largest = -1e300, 0.0, 0.0
+    for k in range(2, n + 1):
+        x = 0.5 * k * (k - 1) / (sigma * sigma)
+        binomial = math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
+        log_term = binomial + (n - k) * math.log1p(-q) + k * math.log(q) + x
+        if x < 1e-300:
+            log_term += -1e300 if x == 0.0 else math.log(x)
+        else:
+            log_term += math.log(-math.expm1(-x))
+        if log_term > scale:
+            total *= math.exp(max(scale - log_term, -745.0))
+            scale = log_term
+            largest = abs(x) + abs(k * math.log(q)) + math.lgamma(n + 1.0)
+        total += math.exp(log_term - scale)
+    value = np.logaddexp(0.0, math.log(total) + scale)
+    return value, (1e-14 * n + 2e-15 * largest) * -math.expm1(-value) + 4e-16 * value
+
+
+@njit(cache=True)
 def log_moments(q, sigma, exponents):
-    """(value, error), both (len(exponents),): log E_Q[(dP/dQ)^n] of each n by integration is within value -+ error."""
+    """(value, error), both (len(exponents),): log E_Q[(dP/dQ)^n] of each n by integration is at most value + error.
+
+    It is at least value - error too, but where integrals take too many points (q n / sigma far above 1): the value lies
+    on the chord between the binomial sums of the integers beside n >= 1, for the logarithm of a moment is convex in n.
+    """
     value, error = np.empty(len(exponents)), np.empty(len(exponents))
     for i in range(len(exponents)):
         n = exponents[i]
-        value[i] = np.logaddexp(0.0, log_excess_moment(q, sigma, n))
+        log_excess = log_excess_moment(q, sigma, n)
+        if math.isnan(log_excess):
+            below = math.floor(n)
+            low, low_error = binomial_sum(q, sigma, int(below)) if below > 1.0 else (0.0, 0.0)
+            high, high_error = binomial_sum(q, sigma, int(below) + 1)
+            value[i] = low + (n - below) * (high - low)
+            error[i] = max(low_error, high_error)
+            continue
+        value[i] = np.logaddexp(0.0, log_excess)
         reach = abs(n) / sigma + TAIL               # exponents as large as reach^2 are rounded on the way
         relative = RELATIVE_ERROR + 2e-15 * reach * reach
         error[i] = relative * -math.expm1(-value[i]) + 4e-16 * value[i]
@@ -116,28 +155,8 @@ def log_moments(q, sigma, exponents):
 
 @njit(cache=True)
 def log_moments_closed_form(q, sigma, orders):
-    """log E_Q[(dP/dQ)^n] at integer n = order + 1 >= 2 by the binomial sum, and a bound on its error.
-
-    exp(value) - 1 = sum_{k>=2} C(n, k) (1-q)^(n-k) q^k expm1(k(k-1) / (2 sigma^2)): positive terms only.
-    """
+    """`binomial_sum` at integer n = order + 1 >= 2, for each order."""
     value, error = np.empty(len(orders)), np.empty(len(orders))
     for i in range(len(orders)):
-        n = int(orders[i]) + 1
-        scale, total, largest = -1e300, 0.0, 0.0
-        for k in range(2, n + 1):
-            x = 0.5 * k * (k - 1) / (sigma * sigma)
-            binomial = math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
-            log_term = binomial + (n - k) * math.log1p(-q) + k * math.log(q) + x
-            if x < 1e-300:
-                log_term += -1e300 if x == 0.0 else math.log(x)
-            else:
-                log_term += math.log(-math.expm1(-x))
-            if log_term > scale:
-                total *= math.exp(max(scale - log_term, -745.0))
-                scale = log_term
-                largest = abs(x) + abs(k * math.log(q)) + math.lgamma(n + 1.0)
-            total += math.exp(log_term - scale)
-        value[i] = np.logaddexp(0.0, math.log(total) + scale)
-        error[i] = (1e-14 * n + 2e-15 * largest) * -math.expm1(-value[i]) + 4e-16 * value[i]
+        value[i], error[i] = binomial_sum(q, sigma, int(orders[i]) + 1)
     return value, error
-

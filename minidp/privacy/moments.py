@@ -9,7 +9,7 @@ from ..errors import ParameterError
 from ..validate import in_range, one_of
 from .accountant import Accountant, Bound
 from .conversion import tail_bound_delta, tail_bound_epsilon
-from .events import (Event, FixedSizeSampled, Gaussian, Laplace, NeighbouringRelation, PoissonSampled, PureDP,
+from .events import (Event, FixedSizeSampled, Gaussian, NeighbouringRelation, PoissonSampled, pure_epsilon,
                      share_and_noise)
 
 PAPER_ORDERS = tuple(range(1, 33))
@@ -121,18 +121,6 @@ def log_moment_curve(event: Event, orders: NDArray, method: str = "integration")
     else:
         value, error = kernels.log_moments(q, sigma, orders + 1.0)                   # [M1]
     return np.minimum(value + error, gaussian_log_moments(sigma, orders))
-
-
-def pure_epsilon(event: Event) -> float | None:
-    """The epsilon of a pure-DP primitive (PureDP; Laplace, sampled or not), None for any other."""
-    if isinstance(event, PureDP):
-        return event.epsilon
-    if isinstance(event, Laplace):
-        return 1 / event.noise_multiplier
-    if isinstance(event, PoissonSampled) and isinstance(event.event, Laplace):
-        unsampled = 1 / event.event.noise_multiplier
-        return unsampled if unsampled > 700 else math.log1p(event.sampling_probability * math.expm1(unsampled))
-    return None
 
 
 def gaussian_log_moments(sigma: float, orders: NDArray) -> NDArray:

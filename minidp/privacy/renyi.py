@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from .accountant import Accountant, Bound, primitives
 from .conversion import sharper_delta, sharper_epsilon
-from .events import NeighbouringRelation, NonPrivate, RandomlyStopped, TotalVariation
+from .events import (ApproximateDP, NeighbouringRelation, NonPrivate, RandomlyStopped, TotalVariation,
+                     pure_epsilon)
 from .ledger import Ledger
-from .moments import checked_orders, log_moment_curve, pure_epsilon
+from .moments import checked_orders, log_moment_curve
 
 DEFAULT_ORDERS = (*(1 + x / 100 for x in (1, 2, 3, 5, 7)), *(1 + x / 10 for x in range(1, 100)), *range(11, 65), 72, 80, 96,
                   112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024)
@@ -64,7 +65,10 @@ class RenyiAccountant(Accountant):
         pure = pure_epsilon(event)
         if pure is not None:
             top, bottom = np.array(grid) * pure, -lambdas * pure
-            return (np.logaddexp(top, bottom) - np.logaddexp(0.0, pure)) * (1 + 1e-13)          # [M2]
+            if top[-1] > 600:
+                return (np.logaddexp(top, bottom) - np.logaddexp(0.0, pure)) * (1 + 1e-13)
+            # the same without cancellation, for releases of next to nothing
+            return np.log1p(-np.expm1(bottom) * np.expm1(top) / (1 + math.exp(pure))) * (1 + 1e-13)      # [M2]
         return log_moment_curve(event, lambdas)                                                # [M1]
 
     def _stopped(self, event, grid, lambdas):
@@ -86,7 +90,7 @@ class RenyiAccountant(Accountant):
         return self._curve(self._primitives(ledger), self.orders)
 
     def _curve(self, parts, grid):
-        if any(isinstance(event, NonPrivate) for event, _ in parts):
+        if any(isinstance(event, (NonPrivate, ApproximateDP)) for event, _ in parts):
             return np.full(len(grid), math.inf)
         parts = [(event, count) for event, count in parts if count > 0]
         return self._compose(parts, grid) if parts else np.zeros(len(grid))

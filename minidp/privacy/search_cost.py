@@ -8,9 +8,8 @@ from ..errors import ParameterError, UnsupportedEventError
 from ..validate import in_range, non_negative_finite, positive_finite
 from .accountant import primitives
 from .conversion import sharper_epsilon
-from .events import NonPrivate
+from .events import NonPrivate, pure_epsilon
 from .ledger import Ledger
-from .moments import pure_epsilon
 from .renyi import RenyiAccountant
 
 

@@ -94,12 +94,12 @@ def renyi_divergences_against_mpmath(bench):
 @measures(RENYI, "M2", method="randomised response in mpmath; a bound", tolerance=1e-11)
 def pure_divergences(bench):
     accountant = RenyiAccountant(orders=(1.5, 4.0, 30.0))
-    for scale in (10.0, 0.7):
-        e = 1 / mpmath.mpf(scale)
-        likely = mpmath.exp(e) / (1 + mpmath.exp(e))
+    for scale in (10.0, 0.7, 1e9):
         for value, a in zip(accountant.cost_curve(Laplace(scale), accountant.orders), accountant.orders):
-            moment = likely**a * (1 - likely) ** (1 - a) + (1 - likely) ** a * likely ** (1 - a)
-            yield excess(value, mpmath.log(moment))
+            with mpmath.workdps(40):
+                likely = mpmath.exp(1 / mpmath.mpf(scale)) / (1 + mpmath.exp(1 / mpmath.mpf(scale)))
+                moment = likely**a * (1 - likely) ** (1 - a) + (1 - likely) ** a * likely ** (1 - a)
+                yield excess(value, mpmath.log(moment))
 
 
 @measures(RENYI, "M3", method="loop over both orders", tolerance=1e-9)
@@ -143,10 +143,11 @@ def sharper_epsilon_solves_for_delta(bench):
     return max(relative(min(_sharper_delta(mu, o + 1, epsilon) for o in ORDERS), 1e-6) for mu, epsilon in found)
 
 
-@measures("privacy.conversion.sharper_epsilon", "C2", method="where epsilon becomes 0, against sqrt(1 - e^-D)",
-          tolerance=1e-6)
+@measures("privacy.conversion.total_variation_bound", "C1", method="sqrt(1 - e^-D), and where epsilon becomes 0", tolerance=1e-11)
 def large_delta_needs_no_epsilon(bench):
-    """epsilon next to that delta, above and below. The order's own conversion gives no 0 earlier."""
-    truth, moments, orders = math.sqrt(-math.expm1(-0.01)), np.array([0.01]), np.array([1.0])
-    above, below = (conversion.sharper_epsilon(moments, orders, truth * (1 + gap)) for gap in (1e-9, -1e-9))
-    return 1e-9 if above == 0 < below else math.inf
+    """epsilon at that delta and delta at epsilon 0, where the orders' own formulas give more."""
+    truth, moments, orders = mpmath.sqrt(-mpmath.expm1(-0.01)), np.array([0.01, 0.03]), np.array([1.0, 2.0])
+    yield relative(conversion.total_variation_bound(moments, orders), truth)
+    yield relative(conversion.sharper_delta(moments, orders, 0.0), truth)
+    above, below = (conversion.sharper_epsilon(moments, orders, float(truth) * (1 + gap)) for gap in (1e-9, -1e-9))
+    yield 0.0 if above == 0 < below else math.inf

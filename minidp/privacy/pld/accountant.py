@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from ..accountant import Accountant, Bound
-from ..events import FixedSizeSampled, NeighbouringRelation
-from ..moments import pure_epsilon
+from ..composition import AdvancedAccountant, BasicAccountant
+from ..events import FixedSizeSampled, Gaussian, NeighbouringRelation, combined_noise_multiplier, pure_epsilon
+from ..gaussian import GaussianAccountant
 from ..renyi import RenyiAccountant
 from .cells import ADD, REMOVE, largest_loss, masses_of
 from .fourier import ROUNDING, spectrum_of
@@ -19,7 +20,7 @@ FINENESS = 0.08         # grid step over the (tilted) standard deviation of one 
 WIDTH = 2e-3            # wanted width of an interval of epsilon, relative ...
 LEAST_WIDTH = 2e-5      # ... or absolute, where epsilon is so small that nobody asks for more
 DELTA_WIDTH = 0.02      # wanted width of an interval of delta, relative
-WIDE = 0.1              # where an interval stays wider than this share, Renyi's upper end is asked for too
+WIDE = 0.02             # where an interval stays wider than this share, other accountants' upper ends are asked for
 REFINEMENTS = 5         # times that the grid is chosen, at most
 CACHED_POINTS = 2 ** 16     # costs on longer grids are few and large, and not kept
 MAX_GRIDS = 16          # kept for queries that follow
@@ -49,8 +50,8 @@ class LossDistributionAccountant(Accountant):
         The grid is refined until the interval is 0.2 per cent wide or 2e-5, as far as memory allows.
 
     Fails as
-        a wider interval, with the Renyi accountant's upper end if that is lower; where sigma is out of range, that
-        one's upper end with the lower end unknown
+        a wider interval, with the upper end of the Renyi, basic or advanced accountant if that is lower, which
+        `Bound.fallback` names; where sigma is out of range, or numbers leave float64, that one with the lower end unknown
 
     Source
         [M1]  upper: Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022 (arXiv:2207.04380), connecting the dots;
@@ -108,39 +109,45 @@ class LossDistributionAccountant(Accountant):
             excess = (bound.upper - bound.lower) / max(WIDTH * bound.upper, LEAST_WIDTH)
             return 1.0 if excess <= 1 else max(0.1, 0.9 / math.sqrt(excess))
 
-        in_a_lot = math.fsum(count * getattr(event, "sampling_probability", 1.0) for event, count in parts)
-        if in_a_lot <= delta and not _out_of_range(parts):
-            return Bound(0.0, 0.0, 0.0)         # delta alone covers that the example is in any lot
+        if all(isinstance(event, Gaussian) for event, _ in parts):
+            return GaussianAccountant(self.relation).epsilon_of(parts, delta)       # exact
+        parts = merged(parts)
         return self._narrowed(parts, lambda fineness: self._epsilon_interval(parts, delta, fineness), FINENESS, finer, 4,
-                              LEAST_WIDTH, lambda renyi: renyi.epsilon_of(parts, delta).upper)
+                              LEAST_WIDTH, lambda other: other.epsilon_of(parts, delta).upper)
 
     def delta_of(self, parts, epsilon):
         def finer(bound):
             return 1.0 if bound.upper - bound.lower <= DELTA_WIDTH * bound.upper else 0.3
 
+        if all(isinstance(event, Gaussian) for event, _ in parts):
+            return GaussianAccountant(self.relation).delta_of(parts, epsilon)
+        parts = merged(parts)
         return self._narrowed(parts, lambda fineness: self._delta_interval(parts, epsilon, fineness), FINENESS / 2, finer,
-                              16, 0.0, lambda renyi: renyi.delta_of(parts, epsilon).upper)
+                              16, 0.0, lambda other: other.delta_of(parts, epsilon).upper)
 
     def _narrowed(self, parts, interval, fineness, finer, room, width, fallback):
         """The intersection of interval(fineness), (Bound, points), over ever finer grids.
 
         finer(bound) is the factor by which to refine, 1 for enough; `room` the growth in points that must fit into memory;
-        fallback(renyi) the upper end where no grid serves, or where the interval stays much wider than `width`.
+        fallback(other) another accountant's upper end, where no grid serves, or the interval stays much wider than `width`.
         """
-        if _out_of_range(parts):
-            return _interval(None, fallback(RenyiAccountant(self.relation)))
         best = Bound(None, math.inf, math.inf)
-        for _ in range(REFINEMENTS):
-            bound, points = interval(fineness)
+        for _ in range(0 if _out_of_range(parts) else REFINEMENTS):
+            try:
+                with np.errstate(all="ignore"):     # infinity is an answer
+                    bound, points = interval(fineness)
+            except (ArithmeticError, ValueError):   # a NaN, or an infinity where none is an answer
+                break
             best = _tighter(best, bound)
             factor = 1.0 if best.lower is None or best.upper == math.inf else finer(best)
-            if factor == 1.0 or room * points > MAX_POINTS:
+            if factor == 1.0 or room * points * len(parts) > MAX_POINTS:
                 break
             fineness *= factor
         if best.upper < math.inf and (best.lower is None or best.upper - best.lower <= WIDE * best.upper + width):
             return best
-        upper = fallback(RenyiAccountant(self.relation))
-        return Bound(best.lower, upper, upper) if upper < best.upper else best
+        upper, name = min((fallback(other), other.name) for other in (RenyiAccountant(self.relation), BasicAccountant(
+            self.relation), AdvancedAccountant(self.relation)))
+        return Bound(best.lower, upper, upper, fallback=name) if upper < best.upper else best
 
     def _epsilon_interval(self, parts, delta, fineness):
         """(Bound on epsilon, points of its grid): the larger of both directions, and that one's lower end."""
@@ -149,7 +156,8 @@ class LossDistributionAccountant(Accountant):
             if uppers and largest_loss(parts, direction) <= uppers[0]:
                 continue
             grids.append(self.choose_grid(parts, delta=delta, direction=direction, fineness=fineness))
-            uppers.append(LossWindow(self._compose(parts, grids[-1]), grids[-1]).epsilon(delta))
+            window = LossWindow(self._compose(parts, grids[-1]), grids[-1])
+            uppers.append(min(window.epsilon(delta), largest_loss(parts, direction)))
         upper = max(uppers)
         grid = replace(grids[uppers.index(upper)], upper=False)
         known = _known_below(parts)
@@ -176,9 +184,19 @@ def _rung(count):
     return count if count < 16 else math.ceil(1.06 ** math.ceil(math.log(count) / math.log(1.06) - 1e-9))
 
 
+def merged(parts):
+    """The (primitive, count) pairs with all unsampled Gaussians as one, which composes to the same, rounded up."""
+    gaussians = [(event.noise_multiplier, count) for event, count in parts if isinstance(event, Gaussian)]
+    noise = combined_noise_multiplier(gaussians) * (1 - 1e-15)
+    if sum(count for _, count in gaussians) <= 1 or noise < 0.1:    # small noise spans more of a grid than many releases
+        return parts
+    return [*(part for part in parts if not isinstance(part[0], Gaussian)), (Gaussian(noise), 1)]
+
+
 def _known_below(parts):
     """The releases whose loss is known from below too: not the pure-DP ones, which may cost less than their epsilon."""
-    return [(event, count) for event, count in parts if pure_epsilon(event) is None]
+    return [(event, count if count <= 2 ** 53 else math.nextafter(math.nextafter(count, 0), 0))    # it was rounded up
+            for event, count in parts if pure_epsilon(event) is None]
 
 
 def _out_of_range(parts):

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..events import share_and_noise
-from ..moments import pure_epsilon
+from ..events import pure_epsilon, share_and_noise
 from .kernels import knots_between, log_ratio_at, merged_gaussian_masses, sampled_losses, spread_gaussian_masses
 
 REMOVE, ADD = "remove", "add"

@@ -48,8 +48,6 @@ class LossWindow:
     """
 
     def __init__(self, loss, grid):
-        if math.isnan(loss.mean):
-            raise NumericalBoundError("loss_distribution: the masses of a release left float64; ask the renyi accountant")
         self.grid, self.centre, self.rounding = grid, loss.mean, loss.rounding
         self.infinite = -math.expm1(-loss.log_finite) if grid.upper else 0.0
         self.log_factor = loss.log_total - grid.tilt * loss.mean
@@ -73,6 +71,8 @@ class LossWindow:
             self.plain_error = beyond_right * math.exp(min(-grid.tilt * (right - self.centre), MOST_EXPONENT))
         else:
             self.weighted_error = self.weighted_error + beyond_left + beyond_right
+        if math.isnan(self.log_factor + self.weighted_error + self.plain_error + self.rounding + square_sum(self.mass)):
+            raise NumericalBoundError("loss_distribution: the masses of a release left float64")   # a NaN is below all
 
     def epsilon(self, delta):
         """The epsilon at `delta`, certainly large enough on an upper grid and certainly not too large on a lower one."""

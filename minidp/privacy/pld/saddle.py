@@ -13,8 +13,8 @@ OUTSIDE = 37.0          # what lies outside the window is e^-37 = 1e-16 of the t
 TRUNCATION = 16.0       # noise beyond the tails kept adds e^-16 = 1e-7 of delta at most: far below the wanted width
 LEAST_LOG_DELTA = -690.0    # smaller deltas leave float64; they are bounded by where they do not
 MOST_TILT_A_STEP = 300.0    # so that weights of neighbouring knots stay within float64
-MAX_POINTS = 2 ** 21        # of a grid: 16 MB each transform
-MAX_KNOTS = 2 ** 17         # of one release, about: half a second of cells
+MAX_POINTS = 2 ** 21        # of a grid, 16 MB each transform; of all kinds of releases together
+MAX_KNOTS = 2 ** 15         # of all releases, about: a tenth of a second of cells
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,11 @@ def grid_for(parts, epsilon, delta, direction, fineness):
     saddle = find(samples, **target)
     (right, right_order), (left, left_order) = window(samples, saddle, OUTSIDE)
     span = max(abs(losses[-1] - losses[0]) for losses, _, _ in samples)
-    step = max(fineness * math.sqrt(saddle.variance / steps), 1.01 * (right - left) / MAX_POINTS, span / MAX_POINTS)
+    most = MAX_POINTS / len(parts)
+    step = max(fineness * math.sqrt(saddle.variance / steps), 1.01 * (right - left) / most, span / most)
     points = fast_length((right - left) / step + 4)
     before = saddle.centre - left + 0.5 * (points * step - (right - left))
-    gaps = (fineness / 4, max(3 * fineness / max(saddle.tilt, 1e-9), span / MAX_KNOTS))
+    gaps = (fineness / 4, max(3 * fineness / max(saddle.tilt, 1e-9), span * len(parts) / MAX_KNOTS))
     return LossGrid(direction, True, step, gaps, points, min(saddle.tilt, MOST_TILT_A_STEP / step), before,
                     deviations, right_order, left_order)
 
