@@ -16,21 +16,15 @@ class Watching(Sanitizer):
     """A sanitizer that takes down the median norm of each clip group in every tenth lot. What it saw is not private.
 
     raw_medians   {group: [median of each watched lot, in their order]}; None where it is not finite
+    raw_norms     of one lot: its threads hand them in in any order, and `release`, after them, takes the medians
     """
 
     raw_medians: dict = field(default_factory=dict, compare=False)
+    raw_norms: list = field(default_factory=list, compare=False)
 
     def for_step(self, step):
         plain = Sanitizer(self.groups, self.strategy, self.arithmetic).for_step(step)
-        return plain if step % EVERY else _WatchedLot(plain.groups, plain.strategy, plain.arithmetic, self.raw_medians)
-
-
-@dataclass(frozen=True)
-class _WatchedLot(Sanitizer):
-    """The sanitizer of one lot: its threads hand in norms in any order, and `release`, after them, takes the medians."""
-
-    raw_medians: dict = field(default_factory=dict, compare=False)
-    raw_norms: list = field(default_factory=list, compare=False)
+        return plain if step % EVERY else Watching(plain.groups, plain.strategy, plain.arithmetic, self.raw_medians)
 
     def add_clipped(self, grads, into=None, example_weight=None, products=DOUBLE):
         self.raw_norms.append({group.name: to_host(sum(grads[key].sq_norms() for key in group.keys)) ** 0.5

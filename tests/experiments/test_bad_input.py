@@ -78,7 +78,6 @@ class Config:
     train_metrics: bool = option(True, "no accuracy on the training set")
 
 
-
 def test_flags_set_fields_of_their_type():
     config = parse(Config, ["--noise-multiplier", "1/60", "--lot-size", "300", "--noise", "large", "--quiet",
                             "--no-train-metrics", "--steps", "1e4"])

@@ -100,3 +100,9 @@ def test_what_is_measured_and_what_is_expected_bear_the_same_names():
     expected = {entry["quantity"].removeprefix("quantities.") for entry in entries if entry["quantity"].startswith("quantities.")}
     assert CLAIMS.keys() - expected == {"best_clip_norm", "clip_spread", "baseline_gap_early", "median_norm_softmax_not_private"}
     assert expected <= CLAIMS.keys()
+
+
+def test_a_sweep_that_was_started_as_one_run_over_several_ranks_is_refused_in_one_line(tmp_path):
+    words = [MPIEXEC, "-n", "2", *command("mnist_sweeps.py", "--smoke", "--out", "out")]
+    done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("error: a sweep is not") and done.stderr.count("\n") == 1
