@@ -16,10 +16,9 @@ from .errors import BackendMismatchError, DeviceUnavailableError, ParameterError
 from .host import memory
 from .ranks import current
 
-
 _PLAIN = {np.ndarray}.__contains__
 DOUBLE_ROWS = 4096  # of a float64 product: what `mechanism.rounding` charges counts on it
-TILE = 2**17  # numbers of a sum that stay in the cache with the blocks of products that are added to them
+TOGETHER, PARTS = 4, 2**20  # blocks of products, and their numbers, that stay in the cache until they are added
 
 
 def namespace_of(*arrays):
@@ -33,9 +32,7 @@ def namespace_of(*arrays):
     spaces = {id(space): space for space in map(_namespace, arrays)}
     if len(spaces) != 1:
         kinds = ", ".join(type(a).__module__ + "." + type(a).__name__ for a in arrays)
-        raise BackendMismatchError(
-            f"expected arrays of one library, got {kinds}; move them with Backend.asarray or to_host"
-        )
+        raise BackendMismatchError(f"expected arrays of one library, got {kinds}; move them with Backend.asarray or to_host")
     return next(iter(spaces.values()))
 
 
@@ -48,9 +45,7 @@ def _namespace(array):
     cupy = sys.modules.get("cupy")
     if cupy is not None and isinstance(array, cupy.ndarray):
         return cupy
-    raise BackendMismatchError(
-        f"expected a numpy or cupy array, got {type(array).__name__}; convert it with Backend.asarray"
-    )
+    raise BackendMismatchError(f"expected a numpy or cupy array, got {type(array).__name__}; convert it with Backend.asarray")
 
 
 def to_host(array):
@@ -72,17 +67,18 @@ class Backend:
 
     @classmethod
     def cupy(cls, device=None):
-        """CUDA device number `device`, by default 0, on several ranks that of the rank. Raises DeviceUnavailableError where CuPy or the GPU cannot be used, or rounds too much."""
+        """CUDA device number `device`, by default that of the rank, 0 for one process.
+
+        Raises DeviceUnavailableError where CuPy or the GPU cannot be used, or rounds too much.
+        """
         if os.environ.get("CUPY_TF32", "0") != "0":
             raise DeviceUnavailableError("device gpu: CUPY_TF32 is set, and products rounded to 10 bits are not in what is charged; "
                                          "unset it")
         try:
             import cupy
         except Exception as error:  # a broken CUDA install raises more than ImportError
-            raise DeviceUnavailableError(
-                f"device gpu: CuPy cannot be imported ({_first_line(error)}); "
-                "install the extra with pip install '.[gpu]', or use --device cpu"
-            ) from error
+            raise DeviceUnavailableError(f"device gpu: CuPy cannot be imported ({_first_line(error)}); "
+                                         "install the extra with pip install '.[gpu]', or use --device cpu") from error
         try:
             found = cupy.cuda.runtime.getDeviceCount()
             if found == 0:
@@ -226,34 +222,39 @@ def truncated(G, scale):
 
 
 def add_products(total, a, d, rows):
-    """total += a^T d; total (I, O) float64, a (B, I), d (B, O). rows: of one product in float32, added in float64; 0 for float64."""
+    """total += a^T d; total (I, O) float64, or None for a new one, a (B, I), d (B, O); returns it.
+
+    rows: of one product in float32, added in float64; 0 for float64. A new total of a few such products is their float32 sum.
+    """
+    (examples, inputs), outputs = a.shape, d.shape[1]
+    blocks, fast = -(-examples // rows) if rows else 0, compiled(a, d)
+    few = total is None and fast and 0 < blocks <= TOGETHER
+    if total is None:
+        total = np.empty((inputs, outputs), np.float32) if few else namespace_of(a).zeros((inputs, outputs))
     if not rows:
-        for at in range(0, a.shape[0], DOUBLE_ROWS):
+        for at in range(0, examples, DOUBLE_ROWS):
             total += a[at : at + DOUBLE_ROWS].T.astype(total.dtype) @ d[at : at + DOUBLE_ROWS].astype(total.dtype)
-        return
-    blocks = max(-(-a.shape[0] // rows), 1)
-    rows = max(-(-a.shape[0] // blocks), 1)  # the blocks are about as large as each other; one of an empty lot
-    if not (compiled(a, d) and total.flags.c_contiguous):
-        for at in range(0, a.shape[0], rows):
+        return total
+    rows = max(-(-examples // max(blocks, 1)), 1)  # the blocks are about as large as each other
+    if not (fast and total.flags.c_contiguous):
+        for at in range(0, examples, rows):
             total += a[at : at + rows].T @ d[at : at + rows]
-        return
+        return total
     from .host import kernels
 
-    (inputs, outputs), together = total.shape, rows * min(blocks, kernels.TOGETHER)
-    tile = max(16, TILE // outputs)
-    parts = np.empty((kernels.TOGETHER, tile, outputs), np.float32)
+    together = max(min(blocks - few, TOGETHER), 1)
+    tile = -(-inputs // max(-(-inputs * outputs * together // PARTS), 1))  # rows of the sum, in tiles about as large as each other
+    parts = np.empty((together, tile, outputs), np.float32)
     for at in range(0, inputs, tile):
-        sums = total[at : at + tile]
-        for start in range(0, a.shape[0], together):
-            left, right = a[start : start + together, at : at + tile], d[start : start + together]
-            blocks, rest = divmod(len(left), rows)
-            whole, found = blocks * rows, parts[: blocks + (rest > 0), : len(sums)]
-            if blocks:
-                factors = left[:whole].reshape((blocks, rows, len(sums))), right[:whole].reshape((blocks, rows, outputs))
-                np.matmul(factors[0].transpose(0, 2, 1), factors[1], out=found[:blocks])
-            if rest:
-                np.matmul(left[whole:].T, right[whole:], out=found[blocks])
-            kernels.add_blocks(sums, found)
+        sums, left = total[at : at + tile], a[:, at : at + tile].T
+        if few:
+            np.matmul(left[:, :rows], d[:rows], out=sums)
+        for start in range(few * rows, examples, together * rows):
+            places = range(start, min(start + together * rows, examples), rows)
+            for part, place in zip(parts, places):
+                np.matmul(left[:, place : place + rows], d[place : place + rows], out=part[: len(sums)])
+            kernels.add_blocks(sums, parts[: len(places), : len(sums)])
+    return total
 
 
 def contiguous(view):

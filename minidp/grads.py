@@ -39,10 +39,10 @@ class PerExampleGrad:
         """A sum of no gradients, float64, of the parameter's shape."""
         return self.xp.zeros(self.shape)
 
-    def weighted_sum(self, w):
-        """sum_b w_b g_b, of the parameter's shape."""
+    def weighted_sum(self, w, rows=0):
+        """sum_b w_b g_b, of the parameter's shape; rows as in add_weighted_sum."""
         total = self.zeros()
-        self.add_weighted_sum(total, w)
+        self.add_weighted_sum(total, w, rows)
         return total
 
     def materialises(self, strategy):
@@ -187,8 +187,16 @@ class Outer(PerExampleGrad):
         a, d = self._norms = row_norms(self.a), row_norms(self.d)
         return self.xp.where(self.xp.maximum(a, d) > HUGE, math.inf, (a * d) ** 2)  # [N1]
 
+    def weighted_sum(self, w, rows=0):
+        """sum_b w_b g_b, of the parameter's shape: float32 where that is the sum of a few float32 products."""
+        return add_products(None, *self._weighted(w, rows))  # [P1]
+
     def add_weighted_sum(self, total, w, rows=0):
         """total += sum_b w_b g_b, in place. rows: of one product in float32; 0 for float64."""
+        add_products(total, *self._weighted(w, rows))  # [P1]
+
+    def _weighted(self, w, rows):
+        """Factors, one of them weighted, without examples of weight 0, and the rows of one product."""
         single = rows and self.a.dtype == self.d.dtype == self.xp.float32
         if single:
             longest = self.xp.maximum(*(self._norms or map(row_norms, (self.a, self.d))))
@@ -196,7 +204,7 @@ class Outer(PerExampleGrad):
         a, d = (zero_rows_unless(w != 0, factor) for factor in (self.a, self.d))
         w = w[:, None].astype(self.xp.float32 if single else self.xp.float64)
         a, d = (w * a, d) if self.shape[0] <= self.shape[1] else (a, w * d)
-        add_products(total, a, d, rows if single else 0)  # [P1]
+        return a, d, rows if single else 0
 
     def materialise(self):
         """(B, I, O), by the definition."""

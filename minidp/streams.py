@@ -175,11 +175,12 @@ class Draws(_Single):
         self.add_normals(out, 1.0)
         return out.reshape(size)
 
-    def add_normals(self, out: NDArray, std: float, grid: float = 0.0, before: Callable[[slice], None] | None = None,
-                    after: Callable[[slice], None] | None = None) -> None:
+    def add_normals(self, out: NDArray, std: float, grid: float = 0.0, before: Callable[[slice], NDArray] | None = None,
+                    after: Callable[[slice, NDArray], None] | None = None) -> None:
         """Add std times standard normal numbers to a host array in one piece, and round to multiples of `grid` if not 0.
 
-        before and after: called with each stretch of the flat array, side by side, while it is in a core's cache.
+        before and after: called for each stretch of the flat array, side by side; numbers are added to what before(place)
+        returns, and after(place, result) gets it while it is in a core's cache. `out` itself is then left alone.
         """
         from .host import drawing
 
@@ -187,8 +188,8 @@ class Draws(_Single):
         self._in_slices("add_normals", out, 1, lambda first, at, part: drawing.add_normals(
             state, first * STRETCH + at, std, grid, part), before, after)
 
-    def add_integers(self, out: NDArray[np.float64], std: float, before: Callable[[slice], None] | None = None,
-                     after: Callable[[slice], None] | None = None) -> None:
+    def add_integers(self, out: NDArray[np.float64], std: float, before: Callable[[slice], NDArray] | None = None,
+                     after: Callable[[slice, NDArray], None] | None = None) -> None:
         """Add discrete Gaussian numbers of deviation `std`, 2^28 to 2^42, to a float64 host array of integers in place.
 
         Exact while sums stay below 2^53; the numbers are below 2^48. At most `host.discrete.total_variation(std)` from
@@ -218,11 +219,10 @@ class Draws(_Single):
 
         def work(at):
             place = slice(at, at + SHARD)
-            if before:
-                before(place)
-            add(first, start + at, flat[place])
+            stretch = before(place) if before else flat[place]
+            add(first, start + at, stretch)
             if after:
-                after(place)
+                after(place, stretch)
 
         threads.map_parallel(work, range(0, flat.size, SHARD))
 

@@ -114,10 +114,14 @@ class WholeOuter(PerExampleGrad):
 
     def add_weighted_sum(self, total: NDArray, w: NDArray, rows: int = 0) -> None:
         """total += the contributions, in place."""
+        total += self.weighted_sum(w)  # [P1]
+
+    def weighted_sum(self, w: NDArray, rows: int = 0) -> NDArray:
+        """The sum of the contributions."""
         xp, less = self.xp, 1 - 2.0**-40
         A, D, D_sq = (zero_rows_unless(w != 0, array) for array in (self.A, self.D, self.D_sq))
         length = xp.sqrt(xp.where(D_sq > 0, D_sq, 1))
         t = truncated(D, HALF / length * less)  # [P1]
         e = xp.minimum(self.e, 512)  # above, |g| is infinite, or A is 0 and not to meet infinity
         s = truncated(A, xp.ldexp(w * length, e) / HALF * less)  # [P1]
-        total += s.T @ t  # [P1]
+        return s.T @ t  # [P1]

@@ -10,7 +10,6 @@ from numba import njit
 
 from .memory import RUN
 
-TOGETHER = 8  # blocks of products that stay in a core's cache until they are added
 STRETCH = 2048  # numbers of the sum that stay in the nearest cache while all examples are added to them
 
 _options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
@@ -75,18 +74,23 @@ def truncate(G, scale, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")  # `mechanism.rounding` charges for these pairs
 def add_blocks(total, parts):
-    """backend.add_products: total (I, O) float64 += sum of parts (K, I, O) float32, by fours in float32, in pairs."""
-    fours = parts.shape[0] - parts.shape[0] % 4
+    """backend.add_products: total (I, O) float64 or float32 += sum of parts (K, I, O) float32, of four or two in pairs."""
+    blocks = parts.shape[0]
     for i in range(total.shape[0]):
         target = total[i]
-        for k in range(0, fours, 4):
-            p0, p1, p2, p3 = parts[k, i], parts[k + 1, i], parts[k + 2, i], parts[k + 3, i]
+        if blocks == 4:
+            p0, p1, p2, p3 = parts[0, i], parts[1, i], parts[2, i], parts[3, i]
             for o in range(target.size):
                 target[o] += (p0[o] + p1[o]) + (p2[o] + p3[o])
-        for k in range(fours, parts.shape[0]):
-            part = parts[k, i]
+            continue
+        for k in range(0, blocks - 1, 2):
+            p0, p1 = parts[k, i], parts[k + 1, i]
             for o in range(target.size):
-                target[o] += part[o]
+                target[o] += p0[o] + p1[o]
+        for k in range(blocks - blocks % 2, blocks):
+            p0 = parts[k, i]
+            for o in range(target.size):
+                target[o] += p0[o]
 
 
 @njit(**_options)

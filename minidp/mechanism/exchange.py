@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def released_over(ranks: Any, sanitizer: Sanitizer, raw_sum: dict[Key, NDArray], draws: Draws,
-                  others: Sequence[dict[Key, NDArray]], scale: float, dtype: DTypeLike | None) -> dict[Key, NDArray]:
+                  others: Sequence[dict[Key, NDArray]], scale: float, dtype: DTypeLike) -> dict[Key, NDArray]:
     """What `Sanitizer.release` gives for the sum of all ranks' raw sums. Every rank calls it in every step, with nothing to add too.
 
     The numbers of all parameters stand one behind the other, and each rank gets the sum of a slice of them, adds the noise of
@@ -35,7 +35,7 @@ def released_over(ranks: Any, sanitizer: Sanitizer, raw_sum: dict[Key, NDArray],
         at += place.size
     synchronise(xp)
     mine = to_host(ranks.scatter_sum(flat))
-    slice_, begin, at = np.zeros(each, dtype or first.dtype), ranks.rank * each, 0
+    slice_, begin, at = np.zeros(each, dtype), ranks.rank * each, 0
     for group in sanitizer.groups:
         for key in group.keys:
             size = raw_sum[key].size

@@ -43,7 +43,7 @@ def integer_grid(noise_std: float, quantum: float) -> float:
 
 
 def add_noise(raw: NDArray, noise_std: float, draws: Draws, arithmetic: str, quantum: float) -> NDArray:
-    """raw (float64, on the host, used up) plus noise; `charged` says at what cost.
+    """raw (float64, on the host) plus noise; `charged` says at what cost.
 
     exact: integer noise. raw holds multiples of `quantum`; holding them to 2^52 units moves no neighbours apart.
     """
@@ -73,7 +73,7 @@ def add_integers(raw: NDArray, units: float, grid: float, draws: Draws, others: 
     r"""grid (raw + Z), Z discrete Gaussian numbers of standard deviation `units`: released in exact arithmetic.
 
     Shapes
-        raw any shape, float64 whole numbers, used up   others like raw, added to it first   units 0, or 2^28 to 2^42
+        raw any shape, float64 whole numbers   others like raw, added to it first   units 0, or 2^28 to 2^42
         returns scale times the release, a new array of `dtype`, by default that of raw
 
     Forward
@@ -87,20 +87,20 @@ def add_integers(raw: NDArray, units: float, grid: float, draws: Draws, others: 
         raw is whole, so raw + round(N) = round(raw + N): the Gaussian mechanism, rounded, but for that distance.
     """
     add = (lambda flat, before, after: draws.add_integers(flat, units, before, after)) if units else None
-    return _released(raw, others, grid * scale, dtype or raw.dtype, add)  # [F1]
+    return _released(raw, others, grid * scale, dtype, add)  # [F1]
 
 
 def add_gaussian(raw: NDArray, noise_std: float, draws: Draws, others: Sequence[NDArray] = (), scale: float = 1.0,
                  dtype: DTypeLike | None = None) -> NDArray:
-    r"""raw + N(0, noise_std^2 I), added in place: from here on the array is released.
+    r"""raw + N(0, noise_std^2 I): from here on it is released.
 
     Shapes
         raw any shape, float32 or float64   noise_std a number, in the units of raw   others like raw, added to it first
-        returns raw itself, or scale times it as `dtype` where they are given
+        returns scale times the release, a new array of `dtype`, by default that of raw
 
     Forward
         [F1]  released = raw + noise_std z, z standard normal, independent in every coordinate, in float64
-        [F2]  rounded to the grid of noise_std, and then to the dtype of raw
+        [F2]  rounded to the grid of noise_std, and then to `dtype`
 
     Source
         [F1]  Abadi et al. 2016, Algorithm 1, "Add noise"
@@ -108,7 +108,7 @@ def add_gaussian(raw: NDArray, noise_std: float, draws: Draws, others: Sequence[
               after the noise was added costs nothing
 
     Guarantees
-        noise_std 0 draws nothing and changes nothing. The noise of an array on a GPU is added on the host: the same bits.
+        noise_std 0 draws nothing. The noise of an array on a GPU is added on the host: the same bits.
         The known attacks on the low-order bits of noise find nothing; it is not a proof.
 
     Raises
@@ -122,25 +122,21 @@ def add_gaussian(raw: NDArray, noise_std: float, draws: Draws, others: Sequence[
 
 
 def _released(raw, others, scale, dtype, add):
-    """raw plus others plus what `add(flat, before, after)` adds on the host, stretch by stretch; raw itself without dtype."""
-    host, parts = np.ascontiguousarray(to_host(raw)), [np.ascontiguousarray(to_host(other)).reshape(-1) for other in others]
-    flat, scaled = host.reshape(-1), None if dtype is None else np.empty(host.size, dtype)
+    """scale times raw plus others plus what `add(flat, before, after)` adds on the host, stretch by stretch, as `dtype`."""
+    sums = [np.ascontiguousarray(to_host(part)).reshape(-1) for part in (raw, *others)]
+    released = np.empty(sums[0].size, dtype or raw.dtype)
 
-    def add_others(place):
-        for part in parts:
-            flat[place] += part[place]
+    def added(place):
+        stretch = sums[0][place].astype(np.float64)
+        for part in sums[1:]:
+            stretch += part[place]
+        return stretch
 
-    def convert(place):
-        if scaled is not None:
-            np.multiply(flat[place], scale, out=scaled[place], casting="same_kind")
+    def convert(place, stretch):
+        np.multiply(stretch, scale, out=released[place], casting="same_kind")
 
     if add:
-        add(flat, add_others, convert)
+        add(sums[0], added, convert)
     else:
-        add_others(slice(None))
-        convert(slice(None))
-    if scaled is not None:
-        return namespace_of(raw).asarray(scaled).reshape(raw.shape)
-    if host is not raw and (add or parts):
-        raw[...] = namespace_of(raw).asarray(host)
-    return raw
+        convert(slice(None), added(slice(None)))
+    return namespace_of(raw).asarray(released).reshape(raw.shape)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..grads import CANCELLING
 
-LEAST_ROWS, MOST_ROWS = 30, 90  # of one float32 product; with fewer, float64 is as fast
+LEAST_ROWS, MOST_ROWS = 30, 150  # of one float32 product; with fewer, float64 is as fast
 MOST_CHARGED = 0.0099  # of the clip norm; where float32 products would lose more, they run in float64
 FREE = 2.0**-21  # of the clip norm, which the margin of `clip.clip_weights` leaves
 OTHERS = 2**13  # roundings in a float64 sum besides one for each example: rows of a product, blocks of a batch
@@ -35,22 +35,25 @@ def products(expected_lot_size: float, strategy: str) -> Products:
 
     Forward
         [F1]  n = ceil(L + 3 sqrt L + 10), the largest lot for float32
-        [F2]  factor = 1 + 2 n (R + 4) u / (1 - (R + 4) u), u = 2^-24, R = floor(0.0099 / (2 n u)) - 4, at most 90
+        [F2]  factor = 1 + 2 n (11 R / 19 + 7) u / (1 - (R + 6) u), u = 2^-24; R, at most 150, the largest with
+              2 n (11 R / 19 + 7) u <= 0.0099
         [F3]  where R is below 30, and where all gradients are explicit: factor = 1 + 2 n (2 n + 2^13) k 2^-52, but 1 where that
               is below 1 + 2^-21; k = 64 (grads.CANCELLING), and 1 for explicit gradients
 
     Source
-        [F2]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1: R products w_b a_b d_b, each rounded
-              twice and added in any order, and four such sums in pairs, are off by at most (R + 4) u / (1 - (R + 4) u) of the
-              sum of their sizes; outer products have the size of their gradients, at most C, so that the n of a lot are off
-              by n C times as much in norm, and the sums of two neighbours by twice that
+        [F2]  own derivation, from Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1: of R products
+              w_b a_b d_b, each rounded thrice, added in any order, and four such sums, added thrice at most, product j is off by
+              (D_j + 6) u / (1 - (R + 6) u) of its size, D_j the additions of R that it goes through. sum_j D_j^2 is largest,
+              below R^3 / 3 + R^2 / 2, where they are added one after the other. So by Cauchy and Schwarz, also if each coordinate
+              has another order, the norm of the sum is off by sqrt(R sum_j (D_j + 6)^2) <= R (11 R / 19 + 7) such parts of C;
+              outer products have the size of their gradients. The n of a lot are off by n / R times that, two neighbours by twice
         [F3]  the same in float64, u = 2^-53, with chains of up to n + 2^13 roundings whatever the batches; the terms of a sum
               of outer products have up to 64 times its size. For 2 n examples, which a lot that counts here never has
     """
     most = math.ceil(expected_lot_size + 3 * math.sqrt(expected_lot_size) + 10)  # [F1]
-    rows = min(MOST_ROWS, math.floor(MOST_CHARGED / (2 * most * 2.0**-24)) - 4)
+    rows = min(MOST_ROWS, math.floor((MOST_CHARGED / (2 * most * 2.0**-24) - 7) * 19 / 11))
     if strategy != "explicit" and rows >= LEAST_ROWS:
-        lost = (rows + 4) * 2.0**-24
-        return Products(rows, most, 1 + 2 * most * lost / (1 - lost) * (1 + 2.0**-50))  # [F2]
+        lost = (11 * rows / 19 + 7) * 2.0**-24
+        return Products(rows, most, 1 + 2 * most * lost / (1 - (rows + 6) * 2.0**-24) * (1 + 2.0**-50))  # [F2]
     lost = 2 * most * (2 * most + OTHERS) * (1 if strategy == "explicit" else CANCELLING) * 2.0**-52
     return Products(0, most, 1 + lost if lost > FREE else 1.0)  # [F3]

@@ -167,7 +167,7 @@ class Sanitizer:
         example_weight  (B,) in [0, 1], which may depend on the example itself only; None for 1
         into     {key: array}, changed in place; empty or None before the first batch
         products how outer products are summed: in float64, or as `rounding.products` says, with what to charge for it
-        returns  {key: float64 array}, in exact arithmetic in units of the group's grid; private until it went through `release`
+        returns  {key: array, float64 but for a sum of few float32 products}, in exact arithmetic in units of the group's grid; private until it went through `release`
         """
         size = self._check(grads)
         total = {} if into is None else into
@@ -205,15 +205,17 @@ class Sanitizer:
     def _add(self, grads, weights, total, rows):
         for key, grad in grads.items():
             if key not in total:
-                total[key] = grad.zeros()
+                total[key] = grad.weighted_sum(weights, rows)  # [F1]
+                continue
+            total[key] = total[key].astype("float64", copy=False)
             grad.add_weighted_sum(total[key], weights, rows)  # [F1]
 
     def release(self, raw_sum: dict[Key, NDArray], draws: Draws, others: Sequence[dict[Key, NDArray]] = (),
-                scale: float = 1.0, dtype: DTypeLike | None = None, ranks: Any = SOLO) -> dict[Key, NDArray]:
-        """Add each group's noise to the lot's clipped sum, in place; the result is private no more.
+                scale: float = 1.0, dtype: DTypeLike = "float64", ranks: Any = SOLO) -> dict[Key, NDArray]:
+        """Each group's part of the lot's clipped sum, with its noise; the result is private no more.
 
         draws: the numbers of this release alone, `streams.noise(step)`. others: more raw sums of the same lot, which are
-        added first. scale, dtype: of what is returned, public; by default the sum as it is. ranks: whose raw sums are added.
+        added first. scale, dtype: of what is returned, public. ranks: whose raw sums are added.
         """
         if ranks.size > 1:
             return released_over(ranks, self, raw_sum, draws, others, scale, dtype)

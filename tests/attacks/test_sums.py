@@ -29,7 +29,7 @@ def clipped(grad, clip_norm, strategy="auto", batches=1, lot=1, arithmetic="ordi
     how = DOUBLE if sanitizer.exact else products(lot, strategy)
     for rows in np.array_split(np.arange(grad.n_examples), batches):
         sanitizer.add_clipped({KEY: grad.rows(rows[0], rows[-1] + 1)}, raw_sum, weight, how.for_lot(grad.n_examples))
-    return raw_sum[KEY] / (2.0**32 if sanitizer.exact else clip_norm), how.factor
+    return raw_sum[KEY].astype(float) / (2.0**32 if sanitizer.exact else clip_norm), how.factor
 
 
 @arithmetics

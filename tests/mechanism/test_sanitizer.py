@@ -78,8 +78,7 @@ def test_groups_flat_and_per_layer():
 
 def test_no_noise_draws_nothing():
     raw, draws = np.ones(3), Streams(1).noise(0)
-    assert add_gaussian(raw, 0, draws) is raw
-    np.testing.assert_array_equal(raw, np.ones(3))
+    np.testing.assert_array_equal(add_gaussian(raw, 0, draws), np.ones(3))
     assert draws.random() == Streams(1).noise(0).random()
 
 
@@ -95,6 +94,6 @@ def test_what_is_released_lies_on_the_grid(noise_std, dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_noise_is_the_same_on_every_backend(dtype, backend):
     raw = np.random.default_rng(0).uniform(-1, 1, (40, 50)).astype(dtype)
-    there = backend.asarray(raw.copy())
-    assert add_gaussian(there, 2.0, Streams(1).noise(0)) is there and there.dtype == raw.dtype
+    there = add_gaussian(backend.asarray(raw), 2.0, Streams(1).noise(0))
+    assert there.dtype == raw.dtype
     np.testing.assert_array_equal(to_host(there), add_gaussian(raw, 2.0, Streams(1).noise(0)))

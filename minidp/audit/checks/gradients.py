@@ -170,6 +170,7 @@ def compiled_blocks_of_products(bench):
         expected = total + a.astype(float).T @ d.astype(float)
         add_products(total, a, d, 32)
         yield worst(total, expected)
+        yield worst(Outer(a, d).weighted_sum(np.ones(b), 40), a.astype(float).T @ d)
         total = bench.asarray(np.zeros((i, o)))
         Outer(bench.asarray(a), bench.asarray(d)).add_weighted_sum(total, bench.asarray(np.ones(b)), 2)
         yield worst(total, a.astype(float).T @ d)
