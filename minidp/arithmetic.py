@@ -46,13 +46,13 @@ def precision(inner: int) -> tuple[int, int]:
     return left // 2, left - left // 2
 
 
-def cut(x: NDArray, bits: int, axis: int = -1, nearest: bool = False) -> tuple[NDArray, NDArray]:
+def cut(x: NDArray, bits: int, axis: int = 1, nearest: bool = False) -> tuple[NDArray, NDArray]:
     r"""Integers times a power of two for each row (or column): what is below 2^-bits of the largest number goes.
 
     nearest: to the nearest integer, halves to the even one, instead of toward zero.
 
     Shapes
-        x float32 or float64   X like x, float64   e int32, with 1 in place of the axis
+        x (B, K) float32 or float64   X like x, float64   e int32, (B, 1), or (1, K) for the columns of axis 0
 
     Forward
         [F1]  X = trunc(x 2^(bits - e)), or the nearest integer; 2^(e-1) <= max |x| < 2^e along the axis, e = 0 where

@@ -134,8 +134,7 @@ def _reason(error):
     return _first_line(cause or error).removeprefix("device gpu: ").partition(";")[0]
 
 
-# The operations that the two libraries spell differently, or where one has a faster way. Each is defined by
-# its plain reference in the docstring.
+# What the libraries spell differently, or one has a faster way for. Each is defined by the plain reference in its docstring.
 
 
 def zero_rows_unless(keep, array):

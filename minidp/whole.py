@@ -38,6 +38,8 @@ def materialises(grad: PerExampleGrad, strategy: str) -> bool:
 def squares(G: NDArray) -> NDArray:
     """(B,) the sums of squares of integers (B, P) of up to 2^20, in blocks that are exact and then in pairs."""
     xp, (examples, size) = namespace_of(G), G.shape
+    if size <= BLOCK:
+        return row_squares(G)
     whole_blocks = size // BLOCK
     blocks = G[:, : whole_blocks * BLOCK].reshape((examples, whole_blocks, BLOCK))
     rest = G[:, None, whole_blocks * BLOCK :]

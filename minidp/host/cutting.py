@@ -1,22 +1,22 @@
 """Compiled twins of the definitions in `arithmetic`, for float32 and float64: the same bits, in fewer passes."""
-from math import frexp, ldexp, prod
+from math import frexp, ldexp
 
 import numpy as np
 from numba import njit
 
+LARGEST = {4: 2**31 - 1, 8: 2**63 - 1}  # patterns without their sign, by the bytes of a number
 _options = {"cache": True, "nogil": True, "error_model": "numpy"}  # no fastmath: nothing contracted or reordered
 
 
 def cut(x, bits, axis, nearest):
     """arithmetic.cut of a host array: along memory where the axis lies so, else all columns side by side."""
-    place, kernel = (-1, cut_rows) if x.strides[axis] == x.itemsize else (0, cut_columns)
-    moved = np.ascontiguousarray(np.moveaxis(x, axis, place))
-    n, others = moved.shape[place], np.delete(moved.shape, place)
-    matrix = moved.reshape((prod(others), n) if place else (n, prod(others)))
-    X, e = np.empty(matrix.shape), np.empty(prod(others), np.int32)
-    patterns = matrix.view(f"i{x.itemsize}")
-    kernel(matrix, patterns, np.iinfo(patterns.dtype).max, bits, nearest, X, e)
-    return np.moveaxis(X.reshape(moved.shape), place, axis), np.expand_dims(e.reshape(others), axis)
+    along = x.strides[axis] == x.itemsize
+    turned = along == (axis == 0)
+    matrix = np.ascontiguousarray(x.T if turned else x)
+    X, e = np.empty(matrix.shape), np.empty(matrix.shape[0 if along else 1], np.int32)
+    patterns = matrix.view("i4" if x.itemsize == 4 else "i8")
+    (cut_rows if along else cut_columns)(matrix, patterns, LARGEST[x.itemsize], bits, nearest, X, e)
+    return X.T if turned else X, e[None] if axis == 0 else e[:, None]
 
 
 @njit(**_options)

@@ -34,7 +34,7 @@ def _cuts(bench):
     for dtype, nearest, last in product(("float32", "float64"), (False, True), (True, False)):
         x = _matrix(bench.rng, dtype, 12, 9)
         given = bench.asarray(x if last else np.ascontiguousarray(x.T))
-        X, e = map(to_host, arithmetic.cut(given, 23, -1 if last else 0, nearest))
+        X, e = map(to_host, arithmetic.cut(given, 23, int(last), nearest))
         X, e = (X, e) if last else (X.T, e.T)
         for row, got, power in zip(x, X, e):
             expected, exponent = _integers(row, 23, round if nearest else int)
