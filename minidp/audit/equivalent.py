@@ -16,7 +16,6 @@ EQUIVALENT = {
     "mechanism.rounding.products [F2] drop 3": _GUARD,
     "privacy.moments.MomentsAccountant [M2] drop 1": _GUARD,
     "privacy.moments.MomentsAccountant [M4] drop 1": _GUARD,
-    "privacy.conversion.sharper_epsilon [C2] drop 1": _GUARD,
     "privacy.composition.BasicAccountant [C1] drop 1": _GUARD,
     "privacy.renyi.RenyiAccountant [M2] drop 3": _GUARD,
     "privacy.renyi.RenyiAccountant [M3] drop 1": _GUARD,

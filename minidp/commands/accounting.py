@@ -46,8 +46,8 @@ def _compare(args, given):
 
 def calibrate(parser):
     add(parser, "--target-epsilon", "--delta", "--noise-multiplier", *SAMPLING, *LENGTH, "--group-size", "--json")
-    parser.add_argument("--accountant", choices=list(ACCOUNTANTS), help="whose figure holds the target (default: "
-                        "loss_distribution; renyi with --sampler fixed)")
+    parser.add_argument("--accountant", choices=list(ACCOUNTANTS), default="loss_distribution",
+                        help="whose figure holds the target (default: loss_distribution)")
     parser.epilog = (
         "Two of noise, sampling and length are given, and the third is found:\n"
         "  %(prog)s --target-epsilon 2 --delta 1e-5 --dataset-size 60000 --lot-size 600 --epochs 100\n"
@@ -69,8 +69,7 @@ def _calibrate(args):
                              "--sampling-probability, or --dataset-size and --lot-size")
     (missing,), goal = missing, (args.target_epsilon, args.delta)
     sampler = sampler_of(args, PoissonSampler(1.0) if missing == "sampling_probability" else None)
-    default = "renyi" if args.sampler == "fixed" else "loss_distribution"
-    accountant = make(args.accountant or default, sampler.relation)
+    accountant = make(args.accountant, sampler.relation)
     if accountant.kind != "bound":
         print(f"NOTICE: {accountant.name} is no bound ({accountant.kind}): the true epsilon may exceed the target; "
               "--accountant loss_distribution, renyi or moments holds it", file=sys.stderr)

@@ -38,7 +38,8 @@ FLAGS = {
                          help="whose figure: all that are bounds, all, or one by name (default: %(default)s)"),
     "--all": dict(dest="accountant", action="store_const", const="all",
                   help="--accountant all: approximations and comparisons too, which guarantee nothing"),
-    "--group-size": dict(type=whole_number, default=1, metavar="K", help="examples of each person (default: 1)"),
+    "--group-size": dict(type=whole_number, default=1, metavar="K", help="examples of each person, all in the data or none "
+                         "(default: 1)"),
     "--delta": dict(type=number, required=True, help="delta of (epsilon, delta)-DP, in (0, 1)"),
     "--target-epsilon": dict(type=number, required=True, metavar="EPSILON", help="epsilon that must not be exceeded"),
     "--json": dict(action="store_true", help="print JSON in place of the table"),

@@ -40,6 +40,7 @@ _NUMBERS = {
     "delta": (probability, float),
     "dataset_size": (partial(check_count, 1, MOST_128_BITS), int),
     "lot_size": (partial(check_count, 0, MOST_128_BITS), int),
+    "size": (partial(check_count, 1), int),
     "count": (partial(check_count, 0, MOST_128_BITS), int),
     "eta": (partial(in_range, -1, math.inf, open_low=True, open_high=True), float),
     "gamma": (partial(in_range, 0, 1, open_low=True), float),
@@ -143,6 +144,17 @@ class PoissonSampled(Event):
 
 
 @dataclass(frozen=True)
+class PoissonGroup(Event):
+    """`event`, a Gaussian, over lots that hold each of `size` examples independently: what PoissonSampled costs a group
+    that is present or absent as a whole. Ledgers of groups hold it; it is nothing that is released.
+    """
+
+    size: int
+    sampling_probability: float
+    event: Event
+
+
+@dataclass(frozen=True)
 class FixedSizeSampled(Event):
     """`event` over lot_size examples drawn uniformly without replacement from dataset_size."""
 
@@ -234,6 +246,8 @@ def share_of(event: Event) -> float:
     """A probability that an example has no part in the event with probability at least 1 minus this one."""
     if isinstance(event, ApproximateDP) and event.epsilon == 0:
         return event.delta
+    if isinstance(event, PoissonGroup):
+        return -math.expm1(event.size * math.log1p(-event.sampling_probability))
     return share_and_noise(event)[0] if isinstance(event, (PoissonSampled, FixedSizeSampled)) else 1.0
 
 

@@ -4,23 +4,31 @@ import math
 from ..errors import UnsupportedEventError
 from ..validate import count as check_count
 from .accountant import Accountant, Bound, primitives
-from .events import ApproximateDP, Gaussian, Laplace, NonPrivate, PoissonSampled, TotalVariation
+from .events import ApproximateDP, Gaussian, Laplace, NonPrivate, PoissonGroup, PoissonSampled, TotalVariation
 from .ledger import Ledger
 
 
-def group_epsilon(accountant: Accountant, ledger: Ledger, delta: float, group_size: int = 1) -> Bound:
-    r"""Bound on epsilon when neighbours differ in `group_size` = k examples.
+MOST_TOGETHER = 64      # members of a group whose binomial mixture is composed: the work grows with them
+
+
+def group_epsilon(accountant: Accountant, ledger: Ledger, delta: float, group_size: int = 1, *, mixed: bool = False) -> Bound:
+    r"""Bound on epsilon for `group_size` = k examples, such as one person's, all of which are in the data or none is.
+
+    With mixed=True neighbours differ in any k examples, some of them perhaps added and others removed.
 
     Bound
         [C1]  Gaussian(s) -> Gaussian(s/k), Laplace(b) -> Laplace(b/k), and sampled with probability q ->
               the same sampled with 1 - (1-q)^k; TotalVariation as it is, since no neighbours are in it
-        [C2]  (epsilon, d)-DP gives (k epsilon, k exp((k-1) epsilon) d)-DP; d such that this is delta
-        upper is the smaller of both (C1 is not for fixed lots); lower the group's unless sampled, else one example's.
+        [C2]  (epsilon, d)-DP gives (k epsilon, d (e^(k epsilon) - 1) / (e^epsilon - 1))-DP; d such that this is delta
+        [C5]  PoissonSampled(q, Gaussian(s)) -> N(j, s^2), j binomial (k, q), against N(0, s^2), where the accountant takes it
+        upper is the smallest of them (C1 is not for fixed lots, C1 and C5 not for mixed groups and sampling); lower the
+        group's unless sampled, else one example's.
 
     Source
         [C1]  own derivation: sensitivity grows k-fold. With probability (1-q)^k no member is in the lot; otherwise at
               most k are, a shift of at most k, and sampling preserves domination (Zhu, Dong, Wang 2022, Theorem 11)
-        [C2]  Abadi et al. 2016, Section 2.1; Vadhan 2017, Lemma 2.2
+        [C2]  Vadhan 2017, the sum that Lemma 2.2 bounds by k e^((k-1) epsilon) d (Abadi et al. 2016, Section 2.1)
+        [C5]  Ganesh 2024 (arXiv:2401.10294)
 
     >>> from minidp.privacy import MomentsAccountant
     >>> ledger = Ledger()
@@ -32,21 +40,21 @@ def group_epsilon(accountant: Accountant, ledger: Ledger, delta: float, group_si
     single = accountant.epsilon(ledger, delta)
     if group_size == 1 or single.upper == math.inf:
         return single
-    return _smaller(accountant.epsilon, ledger, delta, group_size, single.lower,
+    return _smaller(accountant, accountant.epsilon, ledger, delta, group_size, mixed, single.lower,
                     _generic(accountant, ledger, delta, group_size))
 
 
-def group_delta(accountant: Accountant, ledger: Ledger, epsilon: float, group_size: int = 1) -> Bound:
-    r"""Bound on delta when neighbours differ in `group_size` = k examples.
+def group_delta(accountant: Accountant, ledger: Ledger, epsilon: float, group_size: int = 1, *, mixed: bool = False) -> Bound:
+    r"""Bound on delta for a group as in `group_epsilon`.
 
     Bound
         [C3]  delta at epsilon of the group's events, as in `group_epsilon`
-        [C4]  (epsilon / k, d)-DP gives (epsilon, k exp((k-1) epsilon / k) d)-DP
+        [C4]  (epsilon / k, d)-DP gives (epsilon, d (e^epsilon - 1) / (e^(epsilon / k) - 1))-DP
         upper is the smaller of both (C3 is not for fixed lots); lower the group's unless sampled, else one example's.
 
     Source
         [C3]  own derivation: see `group_epsilon` [C1]
-        [C4]  Abadi et al. 2016, Section 2.1; Vadhan 2017, Lemma 2.2
+        [C4]  see `group_epsilon` [C2]
     """
     check_count(1, group_size=group_size)
     single, k = accountant.delta(ledger, epsilon), group_size
@@ -54,17 +62,25 @@ def group_delta(accountant: Accountant, ledger: Ledger, epsilon: float, group_si
         return single
     share, upper = accountant.delta(ledger, epsilon / k).upper, 0.0
     if share > 0:
-        upper = math.exp(min(0.0, math.log(k) + (k - 1) * epsilon / k + math.log(share)))       # [C4]
-    return _smaller(accountant.delta, ledger, epsilon, k, single.lower, upper)                  # [C3]
+        upper = math.exp(min(0.0, _log_sum(k, epsilon / k) + math.log(share)))                  # [C4]
+    return _smaller(accountant, accountant.delta, ledger, epsilon, k, mixed, single.lower, upper)   # [C3]
 
 
-def _smaller(read, ledger, target, k, lower, upper):
+def _log_sum(k, epsilon):
+    """ln((e^(k epsilon) - 1) / (e^epsilon - 1)), rounded up."""
+    sum_of_two = math.log(math.expm1(-k * epsilon) / math.expm1(-epsilon)) if epsilon > 0 else math.log(k)
+    return ((k - 1) * epsilon + sum_of_two) * (1 + 1e-15) + 1e-15
+
+
+def _smaller(accountant, read, ledger, target, k, mixed, lower, upper):
     """The Bound that `upper` and read(ledger, target) give, of the ledger that costs one example what this costs k."""
     grouped, sampled = Ledger(ledger.relation), False
     try:
         for event, count in ledger.items():
             for primitive, n in primitives(event, ledger.relation, count):
-                grouped.append(_scaled(primitive, k), n)
+                if mixed and isinstance(primitive, PoissonSampled):
+                    return Bound(lower, upper, upper)
+                grouped.append(_scaled(primitive, k, accountant), n)
                 sampled = sampled or isinstance(primitive, PoissonSampled)
         bound = read(grouped, target)
         lower, upper = lower if sampled else bound.lower, min(upper, bound.upper)
@@ -73,10 +89,13 @@ def _smaller(read, ledger, target, k, lower, upper):
     return Bound(lower, upper, upper)
 
 
-def _scaled(event, k):
+def _scaled(event, k, accountant):
     if isinstance(event, PoissonSampled):
+        together = PoissonGroup(k, event.sampling_probability, event.event)                     # [C5]
+        if isinstance(event.event, Gaussian) and k <= MOST_TOGETHER and accountant.supports(together):
+            return together
         probability = -math.expm1(k * math.log1p(-event.sampling_probability))
-        return PoissonSampled(probability, _scaled(event.event, k))                             # [C1]
+        return PoissonSampled(probability, _scaled(event.event, k, accountant))                 # [C1]
     if isinstance(event, (Gaussian, Laplace)):
         return type(event)(event.noise_multiplier / k)
     if isinstance(event, ApproximateDP) and event.epsilon == 0:
@@ -87,10 +106,10 @@ def _scaled(event, k):
 
 
 def _generic(accountant, ledger, delta, k):
-    """The smallest k epsilon(d) with k exp((k-1) epsilon(d)) d <= delta, by bisection of ln d."""
+    """The smallest k epsilon(d) that [C2] allows, by bisection of ln d."""
     def excess(log_d):
         epsilon = accountant.epsilon(ledger, math.exp(log_d)).upper
-        return math.log(k) + (k - 1) * epsilon + log_d - math.log(delta), k * epsilon           # [C2]
+        return _log_sum(k, epsilon) + log_d - math.log(delta), k * epsilon                      # [C2]
 
     low, high = -700.0, math.log(delta)
     above, best = excess(low)

@@ -14,6 +14,7 @@ from .events import (Event, FixedSizeSampled, Gaussian, NeighbouringRelation, Po
 
 PAPER_ORDERS = tuple(range(1, 33))
 DEFAULT_ORDERS = (*range(1, 65), 72, 80, 96, 112, 128, 145, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024)
+MOST_REACH = 400        # l / sigma up to which E (dP/dQ - 1)^l is integrated
 METHODS = ("integration", "closed-form", "asymptotic")
 
 
@@ -30,9 +31,9 @@ class MomentsAccountant(Accountant):
         With mu_0 = N(0, sigma^2), mu = (1-q) mu_0 + q N(1, sigma^2), E2 = E_mu0[(mu/mu_0)^(lambda+1)]:
         [M1]  alpha = ln E2 for PoissonSampled(q, Gaussian(sigma)); E1 <= E2
         [M2]  alpha = lambda (lambda+1) / (2 sigma^2) for Gaussian(sigma)
-        [M3]  exp alpha = 1 + g^2 C(a,2) min(4 (e^(1/s2) - 1), 2 e^(1/s2)) + sum_(j=3..a) 2 g^j C(a,j)
-              e^(j(j-1)/(2 s2)), a = lambda+1, g = lot/size, s2 = sigma^2, for FixedSizeSampled(Gaussian);
-              never above [M2]
+        [M3]  exp alpha = 1 + g^2 C(a,2) min(4 (e^(1/s2) - 1), 2 e^(1/s2)) + sum_(j=3..a) g^j C(a,j)
+              min(2 e^(j(j-1)/(2 s2)), 4 sqrt(B_(2 floor(j/2)) B_(2 ceil(j/2)))), a = lambda+1, g = lot/size, s2 = sigma^2,
+              B_l = E_Q (dP/dQ - 1)^l of the unsampled Gaussian, for FixedSizeSampled(Gaussian); never above [M2]
         [M4]  alpha = min(lambda e, lambda e (exp(e)-1) + lambda^2 e^2 exp(2e)/2) for an e-DP release
         [M5]  alpha ~ q^2 lambda (lambda+1) / ((1-q) sigma^2), method "asymptotic" only
         Composition adds alpha (Theorem 2, any adaptive choice of queries with noise fixed ahead). Numerical error is
@@ -47,7 +48,7 @@ class MomentsAccountant(Accountant):
     Source
         [M1]  Abadi et al. 2016, Section 3.2; E1 <= E2: Mironov, Talwar, Zhang 2019 (arXiv:1908.10530)
         [M2]  Abadi et al. 2016, Section 3.2 at q = 1; own derivation: E exp(lambda(lambda+1)/(2 sigma^2))
-        [M3]  Wang, Balle, Kasiviswanathan 2019 (arXiv:1808.00087), Theorem 9, with epsilon(infinity) infinite;
+        [M3]  Wang, Balle, Kasiviswanathan 2019 (arXiv:1808.00087), Theorems 9 and 27, with epsilon(infinity) infinite;
               fractional orders by convexity of alpha in lambda
         [M4]  Abadi et al. 2016, Lemma C.1; sampled pure DP: e = ln(1 + q (exp(1/b) - 1))
         [M5]  Abadi et al. 2016, Lemma 3
@@ -131,19 +132,35 @@ def gaussian_log_moments(sigma: float, orders: NDArray) -> NDArray:
 
 def _fixed_size_curve(fraction, sigma, orders):
     low, high = np.floor(orders), np.ceil(orders)
-    at = {order: _fixed_size_log_moment(fraction, sigma, int(order) + 1) if order else 0.0 for order in {*low, *high}}
+    tails = _fixed_size_tails(sigma, int(high.max()) + 1)
+    at = {order: _fixed_size_log_moment(fraction, tails[:int(order)]) if order else 0.0 for order in {*low, *high}}
     below, above = (np.array([at[order] for order in ends]) for ends in (low, high))
     return np.minimum(below + (orders - low) * (above - below), gaussian_log_moments(sigma, orders))
 
 
-def _fixed_size_log_moment(fraction, sigma, a):
+def _fixed_size_tails(sigma, most):
+    """ln of the factor of g^j C(a, j) in [M3], for j = 2 .. most."""
+    j, m = np.arange(2, most + 1, dtype=np.float64), 1 / sigma
+    tails = math.log(2) + 0.5 * j * m * (j - 1) * m
+    tails[0] = min(math.log(4) + (math.log(math.expm1(m * m)) if m * m < 700 else m * m), math.log(2) + m * m)
+    even = np.arange(2, int(min(most + 1, MOST_REACH * sigma)) + 1, 2)       # beyond, both are the same but for a factor of 2
+    if not len(even):
+        return tails
+    x = np.arange(-math.sqrt(even[-1]) - 13, even[-1] * m + math.sqrt(even[-1]) + 13, 0.2)     # the rule errs by e^-100
+    with np.errstate(divide="ignore"):
+        log_excess = np.log(np.abs(np.expm1(m * x - 0.5 * m * m)))
+    chi = np.array([np.logaddexp.reduce(order * log_excess - 0.5 * x * x) for order in even])
+    chi += math.log(0.2 / math.sqrt(2 * math.pi))
+    j = np.arange(3, min(most, int(even[-1])) + 1)
+    tails[1:len(j) + 1] = np.minimum(tails[1:len(j) + 1], math.log(4) + 0.5 * (chi[j // 2 - 1] + chi[(j + 1) // 2 - 1]))
+    return tails
+
+
+def _fixed_size_log_moment(fraction, tails):
     from scipy.special import gammaln, logsumexp
 
+    a = len(tails) + 1
     j = np.arange(2, a + 1, dtype=np.float64)
     log_binomial = gammaln(a + 1) - gammaln(j + 1) - gammaln(a - j + 1)
-    tail = math.log(2) + j * (j - 1) / (2 * sigma * sigma)
-    first = 1 / (sigma * sigma)
-    tail[0] = math.log(4) + (math.log(math.expm1(first)) if first < 700 else first)
-    tail[0] = min(tail[0], math.log(2) + first)
-    value = np.logaddexp(0.0, logsumexp(log_binomial + j * math.log(fraction) + tail))      # [M3]
-    return value * (1 + 1e-12) + 1e-15
+    value = np.logaddexp(0.0, logsumexp(log_binomial + j * math.log(fraction) + tails))     # [M3]
+    return value * (1 + 1e-11) + 1e-15

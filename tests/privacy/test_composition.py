@@ -58,6 +58,30 @@ def test_delta_of_a_group_falls_with_epsilon_grows_with_the_group_and_agrees_wit
     assert 0.95e-5 < group_delta(accountant, ledger, epsilon, 3).upper < 1.001e-5
 
 
+@pytest.mark.parametrize("q, sigma, steps, k, delta, theirs", [
+    (0.01, 4.0, 10000, 2, 1e-5, 2.0385804508), (0.01, 4.0, 10000, 3, 1e-5, 3.2202860446),
+    (0.0064, 2.0, 782, 2, 1e-6, 0.8288225776), (0.02, 1.1, 1000, 2, 1e-6, 8.1506538041),
+    (0.1, 2.0, 100, 5, 1e-6, 17.5357896137), (1e-3, 0.7, 2000, 8, 1e-7, 8.4269059258), (0.3, 1.0, 3, 4, 1e-5, 22.6992177635)])
+def test_a_group_present_or_absent_as_a_whole_costs_what_dp_accounting_says(q, sigma, steps, k, delta, theirs):
+    # MixtureOfGaussiansDpEvent of dp_accounting 0.6.0, whose figures are upper ends too
+    ledger = ledger_of((PoissonSampled(q, Gaussian(sigma)), steps))
+    bound = group_epsilon(LossDistributionAccountant(), ledger, delta, k)
+    assert theirs * (1 - 1e-3) <= bound.upper <= theirs * (1 + 1e-4)
+    mixed = group_epsilon(LossDistributionAccountant(), ledger, delta, k, mixed=True)
+    assert bound.upper < mixed.upper and mixed.lower == bound.lower
+
+
+def test_any_change_of_k_examples_costs_the_sum_along_a_chain():
+    # 3.436 and 2.107 by k e^((k-1) epsilon) delta, which bounds the sum
+    for k, epsilon in ((2, 2.0585), (3, 3.3006)):
+        mixed = group_epsilon(LossDistributionAccountant(), ledger_of((STEP, 10000)), 1e-5, k, mixed=True)
+        assert epsilon - 1e-3 < mixed.upper <= epsilon
+        assert group_delta(LossDistributionAccountant(), ledger_of((STEP, 10000)), mixed.upper, k, mixed=True).upper <= 1.001e-5
+    whole = group_epsilon(LossDistributionAccountant(), ledger_of((Gaussian(20.0), 3)), 1e-5, 4, mixed=True)
+    alone = LossDistributionAccountant().epsilon(ledger_of((Gaussian(5.0), 3)), 1e-5)
+    assert (whole.lower, whole.upper) == (alone.lower, alone.upper)
+
+
 def test_delta_of_a_group_without_noise_or_without_a_release():
     assert group_delta(RenyiAccountant(), ledger_of((Gaussian(0.0), 1)), 1.0, 3).upper == 1
     assert group_delta(RenyiAccountant(), ledger_of(), 1.0, 3).upper == 0

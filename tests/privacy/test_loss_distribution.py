@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from minidp.privacy import (AdvancedAccountant, Gaussian, JointGaussian, Laplace, LossDistributionAccountant,
+from minidp.privacy import (AdvancedAccountant, FixedSizeSampled, Gaussian, JointGaussian, Laplace, LossDistributionAccountant,
                             MomentsAccountant, PoissonSampled, RenyiAccountant)
 from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.privacy.pld.cells import ADD, REMOVE, masses_of
 from minidp.privacy.pld.fourier import spectrum_of
-from tests.support.accountants import gaussian_delta, ledger_of
+from tests.support.accountants import REPLACE_ONE, gaussian_delta, ledger_of
 
 PEERS = json.loads((Path(__file__).parent / "dp_accounting.json").read_text())["rows"]
 ACCOUNTANT = LossDistributionAccountant()
@@ -134,6 +134,18 @@ def test_noise_that_costs_nothing_beside_noise_that_does(noise, delta):
         assert both.lower <= alone.upper * (1 + 1e-3) and alone.lower <= both.upper and narrow(both)
         at = ACCOUNTANT.delta(ledger_of(step, (other, 3)), alone.upper)
         assert at.lower <= delta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("size, lot, sigma, steps, tight, renyi", [
+    (60000, 600, 2.0, 10000, (1.993, 2.5625), 5.137), (60000, 600, 4.0, 10000, (0, 1.0398), 2.2212),
+    (60000, 256, 0.65, 3515, (0, 5.0879), 7.18), (21911, 464, 5.8, 17, (0, 0.04722), 0.2895)])
+def test_lots_of_fixed_size(size, lot, sigma, steps, tight, renyi):
+    """Below what dp_accounting says by Renyi; 1.993 is what an explicit pair of data sets costs."""
+    ledger = ledger_of((FixedSizeSampled(size, lot, Gaussian(sigma)), steps), relation=REPLACE_ONE)
+    bound = LossDistributionAccountant(REPLACE_ONE).epsilon(ledger, 1e-5)
+    assert tight[0] <= bound.upper <= tight[1] and bound.lower is None
+    assert LossDistributionAccountant(REPLACE_ONE).delta(ledger, bound.upper).upper == pytest.approx(1e-5, rel=0.02)
+    assert RenyiAccountant(REPLACE_ONE).epsilon(ledger, 1e-5).upper <= renyi
 
 
 def test_a_wide_interval_takes_the_upper_end_of_the_renyi_accountant():

@@ -35,7 +35,7 @@ ROWS = [
     Row("renyi", RenyiAccountant, SAMPLED + UNSAMPLED + PURE + (RandomlyStopped(SAMPLED[0], 1.0, 0.1),)),
     Row("renyi-replace-one", RenyiAccountant, UNSAMPLED + FIXED, REPLACE_ONE),
     Row("loss-distribution", LossDistributionAccountant, SAMPLED + UNSAMPLED + PURE),
-    Row("loss-distribution-replace-one", LossDistributionAccountant, UNSAMPLED, REPLACE_ONE),
+    Row("loss-distribution-replace-one", LossDistributionAccountant, UNSAMPLED + FIXED, REPLACE_ONE),
     Row("gaussian-clt", GaussianAccountant, SAMPLED + UNSAMPLED),
     Row("gaussian-clt-replace-one", GaussianAccountant, UNSAMPLED + FIXED, REPLACE_ONE),
     Row("basic", BasicAccountant, SAMPLED + UNSAMPLED + PURE),

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..accountant import Accountant, Bound
 from ..composition import AdvancedAccountant, BasicAccountant
-from ..events import FixedSizeSampled, Gaussian, NeighbouringRelation, combined_noise_multiplier, pure_epsilon
+from ..events import FixedSizeSampled, Gaussian, PoissonGroup, NeighbouringRelation, combined_noise_multiplier, pure_epsilon
 from ..gaussian import GaussianAccountant
 from ..renyi import RenyiAccountant
 from .cells import ADD, REMOVE, largest_loss, masses_of
@@ -43,7 +43,8 @@ class LossDistributionAccountant(Accountant):
         delta(epsilon) and epsilon(delta) of the composed masses: `kernels.delta_at` and `kernels.crossing`.
         Added to upper and taken from lower: noise beyond the tails kept (as loss infinity, or left out), mass that
         wraps around (Chernoff, at two orders), rounding of masses, transforms, powers and losses. The tilt makes these
-        errors relative to delta: 1e-300 keeps its digits. Pure-DP releases enter above only, as randomised response.
+        errors relative to delta: 1e-300 keeps its digits. Pure-DP releases enter above only, as randomised response, and so
+        do lots of fixed size and sampled groups (`variants`). Unsampled Gaussians compose to one, whose curve is exact.
 
     Valid for
         q in [0, 1], sigma in [0.01, 1e9]; composition of adaptively chosen queries with noise and sampling fixed ahead.
@@ -69,7 +70,7 @@ class LossDistributionAccountant(Accountant):
         self._grids: dict[Any, Any] = {}
 
     def covers(self, primitive):
-        return not isinstance(primitive, FixedSizeSampled) and super().covers(primitive)
+        return isinstance(primitive, PoissonGroup) or super().covers(primitive)
 
     def choose_grid(self, parts, *, epsilon=None, delta=None, direction, fineness=FINENESS):
         # counts are rounded up to a ladder, so that runs of nearly the same length share their grid and cached costs
@@ -105,7 +106,7 @@ class LossDistributionAccountant(Accountant):
         return super()._cached_cost(event, grid) if grid.points <= CACHED_POINTS else self.cost_curve(event, grid)
 
     def epsilon_of(self, parts, delta):
-        def finer(bound):
+        def finer(bound):       # infinitely wide where nothing is known below yet
             excess = (bound.upper - bound.lower) / max(WIDTH * bound.upper, LEAST_WIDTH)
             return 1.0 if excess <= 1 else max(0.1, 0.9 / math.sqrt(excess))
 
@@ -138,8 +139,11 @@ class LossDistributionAccountant(Accountant):
                     bound, points = interval(fineness)
             except (ArithmeticError, ValueError):   # a NaN, or an infinity where none is an answer
                 break
-            best = _tighter(best, bound)
-            factor = 1.0 if best.lower is None or best.upper == math.inf else finer(best)
+            gain, best = best.upper - bound.upper, _tighter(best, bound)
+            if best.upper == math.inf:
+                break
+            # without a lower end the last gain says how far the upper one may still be off
+            factor = finer(best if best.lower is not None else _interval(best.upper - gain, best.upper))
             if factor == 1.0 or room * points * len(parts) > MAX_POINTS:
                 break
             fineness *= factor
@@ -149,10 +153,13 @@ class LossDistributionAccountant(Accountant):
             self.relation), AdvancedAccountant(self.relation)))
         return Bound(best.lower, upper, upper, fallback=name) if upper < best.upper else best
 
+    def _directions(self):
+        return (REMOVE,) if self.relation is NeighbouringRelation.REPLACE_ONE else (REMOVE, ADD)    # that one is symmetric
+
     def _epsilon_interval(self, parts, delta, fineness):
         """(Bound on epsilon, points of its grid): the larger of both directions, and that one's lower end."""
         grids, uppers = [], []
-        for direction in (REMOVE, ADD):
+        for direction in self._directions():
             if uppers and largest_loss(parts, direction) <= uppers[0]:
                 continue
             grids.append(self.choose_grid(parts, delta=delta, direction=direction, fineness=fineness))
@@ -168,7 +175,7 @@ class LossDistributionAccountant(Accountant):
         """(Bound on delta, points of its larger grid): the largest of both directions on either side."""
         uppers, lowers, points = [5e-324], [0.0], 0
         known = _known_below(parts)
-        for direction in (REMOVE, ADD):
+        for direction in self._directions():
             if largest_loss(parts, direction) <= epsilon:
                 continue
             grid = self.choose_grid(parts, epsilon=epsilon, direction=direction, fineness=fineness)
@@ -194,9 +201,10 @@ def merged(parts):
 
 
 def _known_below(parts):
-    """The releases whose loss is known from below too: not the pure-DP ones, which may cost less than their epsilon."""
+    """The releases whose loss is known from below too: not those of which only a dominating pair is."""
     return [(event, count if count <= 2 ** 53 else math.nextafter(math.nextafter(count, 0), 0))    # it was rounded up
-            for event, count in parts if pure_epsilon(event) is None]
+            for event, count in parts
+            if pure_epsilon(event) is None and not isinstance(event, (FixedSizeSampled, PoissonGroup))]
 
 
 def _out_of_range(parts):
@@ -220,6 +228,5 @@ def _interval(lower, upper):
 
 def _tighter(best, bound):
     """The intersection of two intervals that both hold the truth."""
-    if best.lower is None or bound.lower is None:
-        return bound
-    return _interval(max(best.lower, bound.lower), min(best.upper, bound.upper))
+    lowers = [each.lower for each in (best, bound) if each.lower is not None]
+    return _interval(max(lowers, default=None), min(best.upper, bound.upper))

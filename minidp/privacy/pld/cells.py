@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..events import pure_epsilon, share_and_noise
+from ..events import FixedSizeSampled, PoissonGroup, PoissonSampled, pure_epsilon, share_and_noise
 from .kernels import knots_between, log_ratio_at, merged_gaussian_masses, sampled_losses, spread_gaussian_masses
+from .variants import fixed_size_losses, fixed_size_masses, group_losses, group_masses
 
 REMOVE, ADD = "remove", "add"
 
@@ -41,6 +42,13 @@ def masses_of(event, direction, upper, step, gaps, deviations):
     pure = pure_epsilon(event)
     if pure is not None:
         return _randomised_response(pure, step)
+    if isinstance(event, FixedSizeSampled):
+        log_mass, knots, beyond = fixed_size_masses(event, step, gaps, deviations)
+        return Masses(log_mass, knots, 0.0, beyond)
+    if isinstance(event, PoissonGroup):
+        log_mass, knots, beyond = group_masses(event, step, gaps, deviations)
+        return _directed(Masses(log_mass, knots, event.size * math.log1p(-event.sampling_probability), beyond), direction,
+                         step, -math.inf)
     q, sigma = share_and_noise(event)
     m, base = 1 / sigma, 0.0 if q == 1 else math.log1p(-q)
     low = math.floor((_loss(q, -deviations * m - 0.5 * m * m) - base) / step)
@@ -51,13 +59,16 @@ def masses_of(event, direction, upper, step, gaps, deviations):
 
 
 def _dominating(q, m, direction, step, base, low, knots, z):
-    log_mass = spread_gaussian_masses(q, m, step, knots)
+    log_mass = spread_gaussian_masses(q, m, step, 0.0, knots)
     tail = -0.5 * z * z - math.log(z) - 0.5 * math.log(2 * math.pi)       # above ln P(N(0,1) > z)
     below = -math.inf if q < 1 and low == 0 else tail                     # bounds both P and Q there
-    masses = Masses(log_mass, knots, base, tail)
+    return _directed(Masses(log_mass, knots, base, tail), direction, step, below)
+
+
+def _directed(masses, direction, step, below):
+    """Dominating masses in this direction; `below`: of what lies below them all."""
     if direction == ADD:
-        masses = masses.mirrored(step, below)
-        below = tail
+        masses, below = masses.mirrored(step, below), masses.infinite
     # what lies below the lowest loss counts as if it had it
     masses.log_mass[0] = np.logaddexp(masses.log_mass[0], below)
     return masses
@@ -143,8 +154,8 @@ def largest_loss(parts, direction):
     for event, count in parts:
         pure = pure_epsilon(event)
         if pure is None:
-            q, _ = share_and_noise(event)
-            pure = -math.log1p(-q) if direction == ADD and q < 1 else math.inf
+            poisson = direction == ADD and isinstance(event, (PoissonSampled, PoissonGroup))
+            pure = -getattr(event, "size", 1) * math.log1p(-event.sampling_probability) if poisson else math.inf
         total += count * pure
     return total
 
@@ -155,5 +166,10 @@ def sampled(event, direction, deviations):
     if pure is not None:
         log_p = -float(np.logaddexp(0.0, pure))
         return np.array([-pure, pure]), np.array([log_p, log_p + pure])
+    if isinstance(event, FixedSizeSampled):
+        return fixed_size_losses(event, deviations)
+    if isinstance(event, PoissonGroup):
+        losses, logs = group_losses(event, deviations)
+        return (losses, logs) if direction == REMOVE else (-losses, logs - losses)
     q, sigma = share_and_noise(event)
     return sampled_losses(q, 1 / sigma, deviations, direction == REMOVE)

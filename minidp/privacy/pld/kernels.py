@@ -69,21 +69,21 @@ def _integrals(start, stop, anchor, m, peak):
 
 
 @njit(cache=True)
-def spread_gaussian_masses(q, m, h, knots):
+def spread_gaussian_masses(q, m, h, lift, knots):
     """log P-masses at the knots of a pair that dominates P = (1-q) N(0,1) + q N(m,1), Q = N(0,1).
 
-    Knots stand at ln(1-q) + k h, and at k h where q = 1. Each cell [a, b] in x between two knots i < j hands its
+    Knots stand at ln(1-q) + lift + k h (lift + k h where q = 1). Each cell [a, b] in x between two knots i < j hands its
     mass to both so that P(cell) and Q(cell) stay what they are ("connecting the dots", Doroshenko et al. 2022):
 
         to knot j   (P - e^l_i Q) / (1 - e^(l_i - l_j))       P - e^l_i Q = q int phi (r - r_a)
         to knot i   (e^l_j Q - P) / (e^(l_j - l_i) - 1)       e^l_j Q - P = q int phi (r_b - r)
     """
     masses = np.full(len(knots), -math.inf)
-    base = math.log1p(-q) if q < 1.0 else 0.0
-    b = (log_ratio_at(q, m, knots[0] * h) + 0.5 * m * m) / m
+    base = (math.log1p(-q) if q < 1.0 else 0.0) + lift
+    b = (log_ratio_at(q, m, lift + knots[0] * h) + 0.5 * m * m) / m
     for k in range(len(knots) - 1):
         a = b
-        log_ratio = log_ratio_at(q, m, knots[k + 1] * h)
+        log_ratio = log_ratio_at(q, m, lift + knots[k + 1] * h)
         b = (log_ratio + 0.5 * m * m) / m
         gap = (knots[k + 1] - knots[k]) * h
         low, high = base + knots[k] * h, base + knots[k + 1] * h
