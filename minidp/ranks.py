@@ -17,7 +17,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,7 @@ class Mpi(Solo):
         if int(os.environ.get("MPI_LOCALNRANKS", 1)) > (os.cpu_count() or 1):  # MPICH: whoever waits lets others compute
             os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
         try:
+            import numpy as np
             from mpi4py import MPI
         except Exception as error:  # a library that it cannot find is a RuntimeError
             raise ParameterError(f"{why}, and mpi4py cannot be imported ({error}): {how}") from None
@@ -107,55 +108,51 @@ class Mpi(Solo):
             raise ParameterError(f"expected at most {MOST} ranks, got {world.size}")
         self.comm, self.MPI, self.rank, self.size = world.Dup(), MPI, world.rank, world.size
         self.gpu_aware = os.environ.get("MINIDP_GPU_AWARE_MPI") == "1"
-        self.pid, self._alone, self._flag = os.getpid(), False, bytearray(1)
+        self.pid, self._alone, self._flag, self._empty = os.getpid(), False, bytearray(1), np.empty
         os.environ["MINIDP_RANKS"] = "solo"  # processes that a rank starts are none
         neighbours, functions = world.Split_type(MPI.COMM_TYPE_SHARED).size, thread_functions()
         if functions and "OPENBLAS_NUM_THREADS" not in os.environ:  # the cores of a host are shared by its ranks
             functions[1](max(1, functions[0]() // neighbours))
-        self._failing, self._hook, self._over = world.Dup(), sys.excepthook, False
-        try:
-            self._watch(neighbours == self.size)
-        except (OSError, ValueError):  # a network without such connections, or Windows: launchers end the others, too
-            self._line = None
+        self._failing, self._hook, self._over, self._line = world.Dup(), sys.excepthook, False, None
+        served = self.comm.bcast(self._serve(neighbours == self.size) if self.rank == 0 else None)
+        with suppress(OSError):  # in a network without such connections launchers end the others all the same
+            self._line = socket.create_connection(served[0], PATIENCE) if served else None
+            self._say(f"{served[1]} rank {self.rank} of {self.size} (process {os.getpid()} on {socket.gethostname()})\n".encode())
+        atexit.register(self._leave, b"b")
         sys.excepthook = self._excepthook
+        threading.Thread(target=self._end_with_others, args=[os.getppid()], daemon=True, name="minidp ranks").start()
 
-    def _watch(self, one_host):
-        """Have `host.witness` name a rank that ends without a word; end with the others, and with the launcher."""
-        served, me = None, f"rank {self.rank} of {self.size} (process {os.getpid()} on {socket.gethostname()})"
-        if self.rank == 0:
-            host, token = "127.0.0.1" if one_host else "", secrets.token_hex()
-            with socket.create_server((host, 0), backlog=self.size) as server:
-                words = [str(Path(__file__).parent / "host" / "witness.py"), str(server.fileno()), token]
-                self._witness = subprocess.Popen([sys.executable, "-I", "-S", *words], pass_fds=[server.fileno()], stdin=subprocess.DEVNULL,
-                                                 stdout=subprocess.DEVNULL, start_new_session=True)  # which signals to the ranks do not reach
-                served = (host or socket.gethostname(), server.getsockname()[1]), token
-        address, token = self.comm.bcast(served)
-        self._line, launcher = socket.create_connection(address, 10), os.getppid()
-        self._line.sendall(f"{token} {me}\n".encode())
-        self._line.settimeout(1)
+    def _serve(self, one_host):
+        """Start `host.witness`, which names a rank that ends without a word; (address, token), or None where it cannot be."""
+        host, token = "127.0.0.1" if one_host else "", secrets.token_hex()
+        with suppress(OSError, ValueError), socket.create_server((host, 0), backlog=self.size) as server:
+            words = [str(Path(__file__).parent / "host" / "witness.py"), str(server.fileno()), token]
+            self._witness = subprocess.Popen([sys.executable, "-I", "-S", *words], pass_fds=[server.fileno()],
+                                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+            return (host or socket.gethostname(), server.getsockname()[1]), token
 
-        def wait():
-            gone = False
-            while not gone:
-                try:
-                    gone = not self._line.recv(1)
-                except TimeoutError:
-                    gone = os.getppid() != launcher
-                except OSError:
-                    gone = True
-            if not self._over:
-                os._exit(1)
-
-        atexit.register(self._say, b"b")
-        threading.Thread(target=wait, daemon=True, name="minidp ranks").start()
+    def _end_with_others(self, launcher):
+        """A thread: end this process when the witness has seen another one gone, or when its launcher is gone."""
+        while os.getppid() == launcher:
+            try:
+                if self._line is None:
+                    time.sleep(PATIENCE)
+                elif not self._line.recv(1):
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        if not self._over:
+            os._exit(1)
 
     def _say(self, word):
+        with suppress(OSError, AttributeError):  # the witness is gone, and this rank is about to be; or there is none
+            self._line.sendall(word)
+
+    def _leave(self, word):
         self._over = True
-        try:
-            if self._line:
-                self._line.sendall(word)
-        except OSError:  # the witness is gone, and this rank is about to be
-            pass
+        self._say(word)
 
     def _excepthook(self, kind, error, trace):
         at = traceback.extract_tb(trace)[-1] if trace else None
@@ -168,10 +165,10 @@ class Mpi(Solo):
         while not came.Test():
             if time.monotonic() > until:
                 print(f"rank {self.rank} of {self.size} ends the run: {' '.join(line.split())}", file=sys.__stderr__, flush=True)
-                self._say(b"t")
+                self._leave(b"t")
                 self.comm.Abort(1)
             time.sleep(0.01)
-        self._say(b"b")
+        self._leave(b"b")
         self._failing.Barrier()  # a launcher may kill the others as soon as the first has left
 
     def of_first(self, function):
@@ -206,16 +203,12 @@ class Mpi(Solo):
         return self.comm.allgather(value)
 
     def scatter_sum(self, flat):
-        import numpy as np
-
-        part = np.empty(flat.size // self.size, flat.dtype, like=flat)
+        part = self._empty(flat.size // self.size, flat.dtype, like=flat)
         self.comm.Reduce_scatter_block(flat, part)
         return part
 
     def gather(self, part):
-        import numpy as np
-
-        whole = np.empty(part.size * self.size, part.dtype, like=part)
+        whole = self._empty(part.size * self.size, part.dtype, like=part)
         self.comm.Allgather(part, whole)
         return whole
 

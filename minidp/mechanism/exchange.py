@@ -27,12 +27,14 @@ def released_over(ranks: Any, sanitizer: Sanitizer, raw_sum: dict[Key, NDArray],
     xp, lib = namespace_of(first), namespace_of(first) if ranks.gpu_aware else np
     total = sum(raw.size for raw in raw_sum.values())
     each = -(-total // ranks.size)
-    flat, at = lib.zeros(each * ranks.size), 0
+    flat, at = lib.empty(each * ranks.size), 0
     for key in sanitizer.keys:
         place = flat[at : at + raw_sum[key].size].reshape(raw_sum[key].shape)
-        for raw in (raw_sum, *others):
-            place += raw[key] if lib is xp else to_host(raw[key])
+        place[...], *rest = (raw[key] if lib is xp else to_host(raw[key]) for raw in (raw_sum, *others))
+        for raw in rest:
+            place += raw
         at += place.size
+    flat[at:] = 0
     synchronise(xp)
     mine = to_host(ranks.scatter_sum(flat))
     slice_, begin, at = np.zeros(each, dtype), ranks.rank * each, 0

@@ -98,10 +98,10 @@ def ledger_first(folder):
     return np.array([result["ranks"], result["steps"], result["test_accuracy"]])
 
 
-def long_run(folder, seed=3):
+def long_run(folder, steps):
     """A run that is killed and resumed; each rank says which process it is."""
     (folder / f"rank{current().rank}").write_text(str(os.getpid()))
-    return running.train(folder / "run", seed, arithmetic="exact", steps=1500, measure_every=100)
+    return running.train(folder / "run", 3, arithmetic="exact", steps=steps, measure_every=250)
 
 
 def fail(how):
@@ -120,7 +120,7 @@ def fail(how):
     running.train(sys.argv[2] + "/run", steps=3000, loss=Failing(), epsilon=1e-3 if how == "all" else math.inf)
 
 
-def main(what, folder):
+def main(what, folder, steps=0):
     folder = Path(folder)
     with user_errors():
         if what == "cases":
@@ -130,7 +130,7 @@ def main(what, folder):
         elif what == "ledger":
             found = {"ledger": ledger_first(folder)}
         elif what == "long":
-            return long_run(folder)
+            return long_run(folder, int(steps))
         else:
             return fail(what)
         if current().rank == 0:
