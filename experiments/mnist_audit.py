@@ -8,7 +8,6 @@ the bound is that of Steinke, Nasr, Jagielski 2023. The attacker sees the model 
 certified epsilon: it would show a gross error, not a small one. Exit status 1 if the bound lies above the certified
 epsilon, 2 for user errors.
 """
-import secrets
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -63,10 +62,9 @@ def main(argv=None):
             raise ParameterError(f"--audit-canaries takes examples out of the data, which sampler={config.sampler} has no "
                                  "relation for; use --sampler poisson")
         planted, load = [], mnist_pca.load_digits
-        seed = current().of_first(lambda: secrets.randbits(128))  # the same canaries on all ranks
 
         def load_planted(config, smoke_sizes):
-            changed, *rest = with_canaries(load(config, smoke_sizes), options.audit_canaries, np.random.default_rng(seed))
+            changed, *rest = with_canaries(load(config, smoke_sizes), options.audit_canaries, np.random.default_rng())
             planted.extend(rest)
             notice = f"{options.audit_canaries} canaries planted by mnist_audit.py: training images relabelled or left out"
             return replace(changed, sha256=None, notice="; ".join(filter(None, (changed.notice, notice))))
@@ -76,12 +74,12 @@ def main(argv=None):
             result, stopped = mnist_pca.run(config)
         finally:
             mnist_pca.load_digits = load
-        if not planted or stopped == "interrupted":
-            raise ParameterError("the run is finished or was interrupted; canaries are drawn anew: start a new one")
-        return current().of_first(lambda: _report(result, config, planted, options))
+        return current().of_first(lambda: _report(result, stopped, config, planted, options))  # planted on rank 0 alone
 
 
-def _report(result, config, planted, options):
+def _report(result, stopped, config, planted, options):
+    if not planted or stopped == "interrupted":
+        raise ParameterError("the run is finished or was interrupted; canaries are drawn anew: start a new one")
     images, labels, included = planted
     scores = -losses(Path(config.out), images, labels)
     bound = empirical.one_run_epsilon(scores, included, result["delta"], CONFIDENCE)

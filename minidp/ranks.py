@@ -39,10 +39,6 @@ class Solo:
         """What `function` returns or raises on rank 0, the only one that calls it; the others wait."""
         return function()
 
-    def after_first(self, function: Callable[[], Any]) -> Any:
-        """What `function` returns, called on rank 0 first: the others find what it puts into caches."""
-        return function()
-
     def any(self, flag: bool) -> bool:
         """True if it is true on any rank."""
         return flag
@@ -174,25 +170,20 @@ class Mpi(Solo):
     def of_first(self, function):
         if self._alone:  # called by what rank 0 does alone
             return function()
-        outcome = None
-        if self.rank == 0:
+        if self.rank:
+            result, raised = pickle.loads(self.comm.bcast(None))
+        else:
+            result = raised = None
             self._alone = True
             try:
-                outcome = function(), None
+                result = function()
             except (Exception, KeyboardInterrupt) as error:
-                outcome = None, error
-            finally:
-                self._alone = False
-        sent = self.comm.bcast(_pickled(outcome) if self.rank == 0 else None)
-        result, raised = outcome if self.rank == 0 else pickle.loads(sent)
+                raised = error
+            self._alone = False
+            self.comm.bcast(_pickled(result, raised))
         if raised is not None:
             raise raised
         return result
-
-    def after_first(self, function):
-        found = []
-        self.of_first(lambda: found.append(function()))
-        return found[0] if found else function()
 
     def any(self, flag):
         self._flag[0] = flag
@@ -229,9 +220,9 @@ def current() -> Any:
     return _current
 
 
-def _pickled(outcome):
-    """For the other ranks: (result, error), or an error that says what could not be sent."""
+def _pickled(result, raised):
+    """For the other ranks: both, or an error that says what could not be sent."""
     try:
-        return pickle.dumps(outcome)
+        return pickle.dumps((result, raised))
     except Exception as error:
-        return pickle.dumps((None, MinidpError(f"rank 0: {outcome[1] or error!r}")))
+        return pickle.dumps((None, MinidpError(f"rank 0: {raised or error!r}")))

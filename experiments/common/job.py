@@ -48,7 +48,7 @@ def prepare(name, config, smoke_lot, smoke_epochs, load):
         print(f"{folder.path} is finished; its result is in {folder.path / 'result.json'}")
         return None
     backend = Backend.pick(config.device, partial(tell, config))
-    return config, folder, backend, Streams(config.seed), current().after_first(lambda: load(config))
+    return config, folder, backend, Streams(config.seed), current().of_first(lambda: load(config))
 
 
 def load_digits(config, smoke_sizes):

@@ -44,7 +44,8 @@ def build_parser(loaded=tuple(COMMANDS)):
 def run(argv=None):
     """Run one command; returns the exit status. What a user did wrong is one line, and status 2."""
     argv = sys.argv[1:] if argv is None else argv
-    args = build_parser(argv[:1]).parse_args(argv)
+    with user_errors():
+        args = build_parser(argv[:1]).parse_args(argv)
     try:
         with user_errors() as note:
             note.saved = ""
