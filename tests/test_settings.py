@@ -121,7 +121,7 @@ def plan(steps=1, lot=600, sampler=Q):
 
 
 ROWS = [(make, value, words) for make, values, words in [
-    (group, (-1.0, 0.0, nan), "clip_norm={}"), (lambda v: group(1.0, v), (-1.0, nan, inf), "noise_multiplier={}"),
+    (group, (-1.0, 0.0, nan, 1e-30, 9e-13, 1.1e12), "clip_norm={}"), (lambda v: group(1.0, v), (-1.0, nan, inf), "noise_multiplier={}"),
     (group, (inf,), "finite clip_norm"), (lambda v: group(keys=v), ((),), "at least one parameter"),
     (lambda v: LinearDecay(v, 1.0, 3), (nan,), "initial={}"), (lambda v: LinearDecay(1.0, v, 3), (-1.0,), "final={}"),
     (lambda v: LinearDecay(1.0, 1.0, v), (-1, 1.5), "steps={}"),

@@ -10,9 +10,8 @@ import pytest
 
 from minidp import nn
 from minidp.data import LabelledExamples
-from minidp.errors import ParameterError
 from minidp.grads import Explicit, Outer, OuterSum
-from minidp.mechanism import Plan, PoissonSampler, PrivatePCA, Sanitizer, flat_group, per_layer_groups
+from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, per_layer_groups
 from minidp.mechanism.rounding import DOUBLE, products
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
@@ -83,12 +82,6 @@ def test_one_example_moves_a_step_of_training_by_at_most_what_is_charged(strateg
     assert largest <= 0.7 * 2**0.5 * (1 + 1e-6)  # what the target's own gradient comes to
 
 
-def test_clip_norms_beyond_float32_are_refused():
-    for clip_norm in (1e-30, 9e-13, 1.1e12):
-        with pytest.raises(ParameterError, match="clip_norm"):
-            flat_group([KEY], clip_norm, 1.0)
-
-
 @pytest.mark.parametrize("a, d", [(1.8e19, 2.6e-23), (2.6e-23, 1.8e19), (3e38, 1e-40)])
 @pytest.mark.parametrize("strategy", ["explicit", "factored"])
 @pytest.mark.parametrize("dtype, power", [("float32", 1), ("float64", 1), ("float64", 7)])
@@ -105,15 +98,6 @@ def test_a_group_of_many_scalars_is_clipped(count):
     grads = {key: Explicit(np.full((1, 1), v, "float32")) for key, v in zip(keys, values)}
     total = Sanitizer(flat_group(keys, 0.5, 1.0)).add_clipped(grads)
     assert np.sqrt(sum(float(x[0]) ** 2 for x in total.values())) <= 0.5
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_second_moments_of_rows_have_sensitivity_one(dtype):
-    rows = np.random.default_rng(0).random((5000, 8)).astype(dtype)
-    pca = PrivatePCA(2, 1.0)
-    moments = {m: pca.raw_second_moments(rows[:m]) for m in range(1000, 5000, 400)}
-    without = {m: pca.raw_second_moments(rows[1:m]) for m in moments}
-    assert max(np.linalg.norm(moments[m] - without[m]) for m in moments) <= 1
 
 
 def search_roundings(n, rounds=20, seed=0):

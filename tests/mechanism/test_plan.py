@@ -15,18 +15,6 @@ FALLING = Sanitizer(flat_group(KEYS, 4.0, LinearDecay(4.0, 2.0, 4)))
 POISSON = PoissonSampler(0.01)
 
 
-@pytest.mark.parametrize("sanitizer", [FLAT, FALLING], ids=["constant", "schedule"])
-def test_blocks_add_up_to_the_whole(sanitizer):
-    plan = Plan(POISSON, sanitizer, 10, 600)
-    whole, blocks = Ledger(), Ledger()
-    whole.append(plan.total_event)
-    for start in range(0, 10, 3):
-        for event, times in plan.charges(start, min(start + 3, 10)):
-            blocks.append(event, times)
-    accountant = MomentsAccountant()
-    assert accountant.epsilon(blocks, 1e-5) == accountant.epsilon(whole, 1e-5)
-
-
 def test_fitted_takes_the_most_steps_within_the_target():
     prefix, accountant = Ledger(), MomentsAccountant()
     prefix.append(Gaussian(7.0))
@@ -109,15 +97,6 @@ def lots_of(sampler, examples, steps, seed, start=0):
 
 
 @samplers
-def test_lots_are_different_valid_indices_that_repeat_with_the_seed(sampler):
-    first, again, other = (lots_of(sampler, 10, 30, seed) for seed in (1, 1, 2))
-    assert first == again and first != other and len(first) == 30
-    assert len(set(first)) > 20  # not one lot over and over
-    for lot in first:
-        assert len(set(lot)) == len(lot) and all(0 <= i < 10 for i in lot)
-
-
-@samplers
 def test_lots_are_drawn_one_at_a_time(sampler):
     # what is charged before a step may not have been drawn yet
     stream, asked = Streams(1).sampling, []
@@ -131,12 +110,6 @@ def test_lots_are_drawn_one_at_a_time(sampler):
 def test_a_step_has_its_lot_whatever_was_drawn_before(sampler):
     start = 2 * sampler.period
     assert lots_of(sampler, 10, 9, 1, start) == lots_of(sampler, 10, 9 + start, 1)[start:]
-
-
-@pytest.mark.parametrize("examples, q, size", [(0, 0.5, 0), (7, 0.0, 0), (7, 1.0, 7)])
-def test_poisson_at_the_edges(examples, q, size):
-    for lot in PoissonSampler(q).lots(examples, 5, Streams(1).sampling):
-        assert lot.shape == (size,) and lot.dtype.kind == "i"
 
 
 @pytest.mark.parametrize("name", ["fixed", "shuffle"])

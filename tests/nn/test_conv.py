@@ -11,8 +11,6 @@ from minidp import nn
 from minidp.audit import reference
 from minidp.errors import ShapeError
 
-STRATEGIES = ("explicit", "factored", "auto")
-
 
 @settings(max_examples=40)
 @given(kernel=st.tuples(st.integers(1, 8), st.integers(1, 8)), stride=st.tuples(*2 * [st.integers(1, 3)]),
@@ -39,32 +37,6 @@ def test_every_geometry_equals_the_loop(kernel, stride, batch, padding, height, 
     assert per_example.shape == (batch, *V.shape)
     expected = (dy * slow(x, {"W": V})).sum(axis=(1, 2, 3))
     np.testing.assert_allclose((per_example * V).sum(axis=(1, 2, 3, 4)), expected, rtol=1e-10, atol=1e-10)
-
-
-CONVOLUTIONS = [  # of the experiments: image, kernel, outputs, stride, padding
-    ((28, 28, 1), 8, 16, 2, "same"), ((13, 13, 16), 4, 32, 2, "valid"),
-    ((24, 24, 3), 5, 64, 1, "same"), ((12, 12, 64), 5, 64, 1, "same"),
-]
-
-
-def _agree(grad, rng):
-    """All strategies."""
-    exact = grad.materialise().reshape((grad.n_examples, -1))
-    sq_norms, w = (exact**2).sum(axis=1), rng.random(grad.n_examples)
-    for strategy in STRATEGIES:
-        chosen = grad.form(strategy)
-        np.testing.assert_allclose(chosen.sq_norms(), sq_norms, rtol=1e-12)
-        upper = chosen.sq_norms_upper()  # see the bounds in grads.py
-        assert (upper >= sq_norms * (1 - 1e-12)).all() and (upper <= sq_norms * (1 + 1e-9)).all()
-        got, expected = chosen.weighted_sum(w), (w @ exact).reshape(grad.shape)
-        assert np.abs(got - expected).max() <= 1e-12 * np.abs(expected).max()
-
-
-@pytest.mark.parametrize("image, kernel, outputs, stride, padding", CONVOLUTIONS, ids=str)
-def test_strategies_agree_for_the_convolutions_of_the_experiments(image, kernel, outputs, stride, padding, rng):
-    layer = nn.Conv2D(image[2], outputs, kernel, rng=rng, stride=stride, padding=padding, dtype="float64")
-    y, cache = layer.forward(rng.random((3, *image)))
-    _agree(layer.param_grads(rng.standard_normal(y.shape), cache)["W"], rng)
 
 
 def test_patches_of_the_whole_batch_never_exist(rng):

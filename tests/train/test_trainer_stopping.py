@@ -5,11 +5,10 @@ import pytest
 
 from minidp import nn
 from minidp.errors import BudgetExceededError
-from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, PrivatePCA, Sanitizer,
-                              ShuffleSampler, per_layer_groups)
-from minidp.mechanism.rounding import products
+from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PrivatePCA, Sanitizer, ShuffleSampler,
+                              per_layer_groups)
 from minidp.privacy import (Filter, FixedSizeSampled, Gaussian, JointGaussian, MomentsAccountant, NeighbouringRelation,
-                            PoissonSampled, max_steps)
+                            max_steps)
 from minidp.streams import Streams
 from minidp.train import SGD, Progress, Trainer
 from tests.support.training import SAMPLERS, make_data, make_network, make_trainer, values
@@ -110,30 +109,6 @@ def test_a_finished_run_does_nothing_more():
     again = trainer.run(*make_data(), Streams(2), progress=record.progress)
     assert again.stopped == "finished" and again.ledger.items()[0][1] == 10
     assert_same(kept, values(trainer.network))
-
-
-Q = 0.01  # lots of 600 among 60,000, as in the paper
-
-
-def charged(sigma, pca_sigma, steps, layout):
-    """The ledger of a real run: DP-PCA, then training in its directions, all through one filter."""
-    x, y = make_data()
-    streams = Streams(1)
-    budget = Filter(MomentsAccountant(), math.inf, DELTA)
-    projection = PrivatePCA(3, pca_sigma).fit(x, budget, streams.noise("pca"))
-    network = nn.Sequential([nn.Dense(3, 4, rng=streams.init, dtype="float64"), nn.ReLU(),
-                             nn.Dense(4, 3, rng=streams.init, dtype="float64")], (3,))
-    plan = make_trainer(sampler="poisson", layout=layout, noise_multiplier=sigma, steps=steps).plan
-    plan = Plan(PoissonSampler(Q), plan.sanitizer, steps, 1)
-    record = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan, budget).run(x @ projection, y, streams)
-    assert record.stopped == "finished" and record.ledger is budget.ledger
-    return record.ledger
-
-
-@pytest.mark.parametrize("layout, event", [("per-layer", lambda sigma: JointGaussian((sigma, sigma))), ("flat", Gaussian)])
-def test_a_run_is_charged_the_joint_gaussian_and_pca(layout, event):
-    event = event(8.0 / products(1, "auto").factor)
-    assert charged(8.0, 16.0, 145, layout).items() == [(Gaussian(16.0), 1), (PoissonSampled(Q, event), 145)]
 
 
 @pytest.mark.parametrize("sampler, event, count", [
