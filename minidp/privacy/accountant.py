@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import NumericalBoundError, ParameterError, UnsupportedEventError
 from ..validate import in_range, non_negative_finite, one_of, shown
 from .bound import Bound, Exposed, Within
-from .events import (ApproximateDP, Composed, Event, FixedSizeSampled, Gaussian, JointGaussian, Laplace,
+from .events import (ApproximateDP, BallsInBins, Composed, Event, FixedSizeSampled, Gaussian, JointGaussian, Laplace,
                      NeighbouringRelation, NonPrivate, PoissonSampled, PureDP, RandomlyStopped, Repeated,
                      TotalVariation, combined_noise_multiplier, pure_epsilon, share_of)
 from .ledger import Ledger
@@ -84,6 +84,11 @@ def primitives(event: Event, relation: NeighbouringRelation, count: int = 1) -> 
         yield from primitives(event.event, relation, count * event.count)
     elif isinstance(event, RandomlyStopped) and event.gamma == 1:
         yield from primitives(event.event, relation, count)         # one run, whatever it finds
+    elif isinstance(event, BallsInBins):
+        if relation is NeighbouringRelation.REPLACE_ONE:
+            raise _unsupported(event, relation, "balls in bins are bounded under ADD_REMOVE and ZERO_OUT")
+        for inner in _one_lot(event.event, relation):
+            yield (inner if event.bins == 1 or isinstance(inner, NonPrivate) else replace(event, event=inner)), count
     elif isinstance(event, (PoissonSampled, FixedSizeSampled)):
         # a zeroed example adds exactly zero to a sum, so ZERO_OUT meets the same pair as ADD_REMOVE
         poisson = isinstance(event, PoissonSampled)
@@ -156,8 +161,8 @@ class Accountant:
         self._costs: dict[Any, Any] = {}
 
     def covers(self, primitive: Event) -> bool:
-        """Whether there is a theorem for this primitive; by default any noise, but in lots of fixed size Gaussian only."""
-        if isinstance(primitive, FixedSizeSampled):
+        """Whether there is a theorem for this primitive; by default any noise, but Gaussian only in lots of fixed size or bins."""
+        if isinstance(primitive, (FixedSizeSampled, BallsInBins)):
             return isinstance(primitive.event, Gaussian)
         if isinstance(primitive, PoissonSampled):
             primitive = primitive.event

@@ -39,6 +39,7 @@ _NUMBERS = {
     "epsilon": (non_negative_finite, lambda value: value),
     "delta": (probability, float),
     "dataset_size": (partial(check_count, 1, MOST_128_BITS), int),
+    "bins": (partial(check_count, 1, MOST_128_BITS), int),
     "lot_size": (partial(check_count, 0, MOST_128_BITS), int),
     "size": (partial(check_count, 1), int),
     "count": (partial(check_count, 0, MOST_128_BITS), int),
@@ -168,6 +169,17 @@ class FixedSizeSampled(Event):
 
 
 @dataclass(frozen=True)
+class BallsInBins(Event):
+    """`event` over each of `bins` lots, where every example is in exactly one of them, drawn uniformly and independently.
+
+    One epoch; a new epoch draws all examples' lots again.
+    """
+
+    bins: int
+    event: Event
+
+
+@dataclass(frozen=True)
 class Composed(Event):
     """All of the events, over the same data set; later ones may depend on earlier outputs."""
 
@@ -262,8 +274,8 @@ def share_and_noise(event: Event) -> tuple[float, float]:
 
 
 EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PureDP, ApproximateDP, TotalVariation,
-                                        PoissonSampled, FixedSizeSampled, Composed, Repeated, RandomlyStopped, NonPrivate,
-                                        Unknown)}
+                                        PoissonSampled, FixedSizeSampled, BallsInBins, Composed, Repeated,
+                                        RandomlyStopped, NonPrivate, Unknown)}
 _KEYS = {"event": "inner"}     # of fields in JSON, where "event" is the class's name
 
 

@@ -7,9 +7,11 @@ import numpy as np
 
 from ..accountant import Accountant, Bound
 from ..composition import AdvancedAccountant, BasicAccountant
-from ..events import FixedSizeSampled, Gaussian, PoissonGroup, NeighbouringRelation, combined_noise_multiplier, pure_epsilon
+from ..events import (BallsInBins, FixedSizeSampled, Gaussian, NeighbouringRelation, PoissonGroup, combined_noise_multiplier,
+                      pure_epsilon)
 from ..gaussian import GaussianAccountant
 from ..renyi import RenyiAccountant
+from .balls import in_range
 from .cells import ADD, REMOVE, largest_loss, masses_of
 from .fourier import ROUNDING, spectrum_of
 from .kernels import tilted_masses
@@ -106,17 +108,36 @@ class LossDistributionAccountant(Accountant):
         return super()._cached_cost(event, grid) if grid.points <= CACHED_POINTS else self.cost_curve(event, grid)
 
     def epsilon_of(self, parts, delta):
+        return self._unbinned(parts, lambda parts: self._epsilon_of(parts, delta))
+
+    def delta_of(self, parts, epsilon):
+        return self._unbinned(parts, lambda parts: self._delta_of(parts, epsilon))
+
+    def _unbinned(self, parts, read):
+        """read(parts), its upper end at most that with each epoch of BallsInBins an unsampled release, by joint convexity."""
+        plain: dict[Any, int] = {}
+        for event, n in parts:
+            noise = event.event if isinstance(event, BallsInBins) else event
+            plain[noise] = plain.get(noise, 0) + n
+        bins = [event for event, _ in parts if isinstance(event, BallsInBins)]
+        if not bins:
+            return read(parts)
+        known = all(in_range(event.bins, event.event.noise_multiplier) for event in bins)
+        bound, cap = read(parts) if known else Bound(None, math.inf, math.inf), read(sorted(plain.items(), key=repr)).upper
+        return bound if bound.upper <= cap else Bound(bound.lower, cap, cap, fallback="unsampled" if known else None)
+
+    def _epsilon_of(self, parts, delta):
         def finer(bound):       # infinitely wide where nothing is known below yet
             excess = (bound.upper - bound.lower) / max(WIDTH * bound.upper, LEAST_WIDTH)
             return 1.0 if excess <= 1 else max(0.1, 0.9 / math.sqrt(excess))
 
         if all(isinstance(event, Gaussian) for event, _ in parts):
             return GaussianAccountant(self.relation).epsilon_of(parts, delta)       # exact
-        parts = merged(parts)
-        return self._narrowed(parts, lambda fineness: self._epsilon_interval(parts, delta, fineness), FINENESS, finer, 4,
+        parts, uppers = merged(parts), {}
+        return self._narrowed(parts, lambda fineness: self._epsilon_interval(parts, delta, fineness, uppers), FINENESS, finer, 4,
                               LEAST_WIDTH, lambda other: other.epsilon_of(parts, delta).upper)
 
-    def delta_of(self, parts, epsilon):
+    def _delta_of(self, parts, epsilon):
         def finer(bound):
             return 1.0 if bound.upper - bound.lower <= DELTA_WIDTH * bound.upper else 0.3
 
@@ -156,17 +177,20 @@ class LossDistributionAccountant(Accountant):
     def _directions(self):
         return (REMOVE,) if self.relation is NeighbouringRelation.REPLACE_ONE else (REMOVE, ADD)    # that one is symmetric
 
-    def _epsilon_interval(self, parts, delta, fineness):
-        """(Bound on epsilon, points of its grid): the larger of both directions, and that one's lower end."""
-        grids, uppers = [], []
-        for direction in self._directions():
-            if uppers and largest_loss(parts, direction) <= uppers[0]:
-                continue
-            grids.append(self.choose_grid(parts, delta=delta, direction=direction, fineness=fineness))
-            window = LossWindow(self._compose(parts, grids[-1]), grids[-1])
-            uppers.append(min(window.epsilon(delta), largest_loss(parts, direction)))
-        upper = max(uppers)
-        grid = replace(grids[uppers.index(upper)], upper=False)
+    def _epsilon_interval(self, parts, delta, fineness, uppers):
+        """(Bound on epsilon, points of its grid): the larger of both directions, and that one's lower end.
+
+        uppers: {direction: its upper end so far}; only where this decides is it computed again.
+        """
+        grid_of = lambda direction: self.choose_grid(parts, delta=delta, direction=direction, fineness=fineness)
+        for direction in [max(uppers, key=uppers.get)] if uppers else self._directions():
+            upper = largest_loss(parts, direction)
+            if upper > uppers.get(REMOVE, 0.0):
+                grid = grid_of(direction)
+                upper = min(upper, LossWindow(self._compose(parts, grid), grid).epsilon(delta))
+            uppers[direction] = min(uppers.get(direction, math.inf), upper)
+        upper = max(uppers.values())
+        grid = replace(grid_of(max(uppers, key=uppers.get)), upper=False)
         known = _known_below(parts)
         lower = LossWindow(self._compose(known, grid), grid).epsilon(delta) if known else None
         return _interval(lower, upper), grid.points

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..events import FixedSizeSampled, PoissonGroup, PoissonSampled, pure_epsilon, share_and_noise
+from ..events import BallsInBins, FixedSizeSampled, PoissonGroup, PoissonSampled, pure_epsilon, share_and_noise
+from . import balls
 from .kernels import knots_between, log_ratio_at, merged_gaussian_masses, sampled_losses, spread_gaussian_masses
 from .variants import fixed_size_losses, fixed_size_masses, group_losses, group_masses
 
@@ -45,6 +46,8 @@ def masses_of(event, direction, upper, step, gaps, deviations):
     if isinstance(event, FixedSizeSampled):
         log_mass, knots, beyond = fixed_size_masses(event, step, gaps, deviations)
         return Masses(log_mass, knots, 0.0, beyond)
+    if isinstance(event, BallsInBins):
+        return Masses(*balls.masses(event, direction, upper, step, gaps, deviations))
     if isinstance(event, PoissonGroup):
         log_mass, knots, beyond = group_masses(event, step, gaps, deviations)
         return _directed(Masses(log_mass, knots, event.size * math.log1p(-event.sampling_probability), beyond), direction,
@@ -168,6 +171,8 @@ def sampled(event, direction, deviations):
         return np.array([-pure, pure]), np.array([log_p, log_p + pure])
     if isinstance(event, FixedSizeSampled):
         return fixed_size_losses(event, deviations)
+    if isinstance(event, BallsInBins):
+        return balls.sampled(event, direction, deviations)
     if isinstance(event, PoissonGroup):
         losses, logs = group_losses(event, deviations)
         return (losses, logs) if direction == REMOVE else (-losses, logs - losses)

@@ -1,0 +1,264 @@
+"""Balls in bins: the privacy loss of an epoch that puts each example into one random lot of `bins`, as masses on a grid.
+
+With one example more the lots' sums have the law (1/B) sum_t N(e_t, s^2 I), and N(0, s^2 I) without it. The ratio of their
+densities is L, under the second law the mean of B independent lognormals exp(x/s - 1/(2 s^2)), x ~ N(0, 1).
+"""
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from .kernels import _integrals, knots_between
+
+REMOVE = "remove"
+FINENESS = 0.3          # of a sum of lognormals: its grid's step, in steps of the loss as they add up to the whole sum
+SHARE = 0.08            # times the root of the loss's share: limit on a gap, as a share of its distance from the mean ...
+LOW_SHARE = 0.05        # ... and as a share of the sum itself
+LOSS_ERROR = 2e-11      # more than the roundings of sums may move a loss
+
+
+def in_range(bins: int, sigma: float) -> bool:
+    """Whether the loss is computed; elsewhere an upper bound is that of the unsampled Gaussian, and a lower one unknown."""
+    return 0.1 <= sigma <= 1e4 and bins <= 10 ** 6
+
+
+def masses(event, direction, upper, step, gaps, deviations):
+    r"""(log masses (K,), knots (K,), offset, log mass of infinite loss) at losses offset + knots * step.
+
+    Bound
+        removal: delta(e) = E (L - exp(e))_+, addition: delta(e) = E (1 - exp(e) L)_+, convex in every lognormal and in L
+        [C1]  upper: lognormals, sums of them and L each moved to the two points of a grid around them, their means kept
+        [C2]  lower: each replaced by its mean over a cell
+        Sums double. All terms are positive, so that rounding is relative, and counted; tails cut off are infinite loss
+        (upper) or left out (lower).
+
+    Source
+        [C1] [C2]  own derivation: convex order, a mean-preserving spread raises, and a mean lowers, what is convex; both
+              orders hold for sums of independent terms
+        pair: Chua et al. 2024 (arXiv:2412.16802); Feldman, Shenfeld 2025 (arXiv:2502.08202)
+    """
+    steps = _rung(FINENESS * step), _rung(SHARE * math.sqrt(gaps[0]))
+    ratios, mass, lost, error = _law(event.bins, event.event.noise_multiplier, upper, steps, _negligible(deviations))
+    losses, mass = np.log(ratios), mass * (1 + error if upper else max(0.0, 1 - error))
+    if direction == REMOVE:
+        mass = mass * ratios
+    else:
+        losses, mass = -losses[::-1], mass[::-1].copy()
+    low = math.floor(losses[0] / step)
+    knots = knots_between(low, max(math.ceil(losses[-1] / step), low + 1), step, 0.0, *gaps)
+    found = (spread_losses if upper else merged_losses)(losses, mass, knots * step)
+    with np.errstate(divide="ignore"):
+        return (np.log(found), knots, LOSS_ERROR if upper else -LOSS_ERROR,
+                math.log(lost) if upper else -math.inf)
+
+
+def _negligible(deviations):
+    return math.exp(-2 * math.ceil(0.25 * deviations ** 2))     # in few steps, for the same reason as in _rung
+
+
+def _rung(value):
+    """The value rounded down to a ladder, so that both directions and the grids that follow share their sums."""
+    return 2 ** (0.5 * math.floor(2 * math.log2(value)))
+
+
+def sampled(event, direction, deviations):
+    """(losses, log masses), roughly: enough to choose tilt and window by."""
+    bins, sigma = event.bins, event.event.noise_multiplier
+    spread = math.sqrt(math.expm1(min(1 / sigma ** 2, 300.0)) / bins)
+    ratios, mass, _, _ = _law(bins, sigma, True, (min(0.1 * spread, 0.1), 0.02), _negligible(deviations))
+    kept = mass > 0
+    losses, logs = np.log(ratios[kept]), np.log(mass[kept])
+    return (losses, logs + losses) if direction == REMOVE else (-losses[::-1], logs[::-1])
+
+
+@lru_cache(16)
+def _law(bins, sigma, upper, steps, negligible):
+    """(values of L rising (K,), their masses, mass lost under either law at most, relative error of masses)."""
+    m, n, done, levels = 1 / sigma, 1, 0, 2 * bins.bit_length()
+    square: Any = None
+    law: Any = None
+    lost = error = 0.0
+    while True:
+        if n == 1:
+            z = math.sqrt(2 * (math.log(4 * bins) - math.log(negligible)))
+            ends = math.exp(-m * z - 0.5 * m * m), math.exp(m * z + 0.5 * m * m)
+            grid = grid_of(1, bins, *ends, *steps)
+            square = (spread_lognormal if upper else merged_lognormal)(m, grid)
+            error = 1e-12
+            lost += negligible
+        else:
+            square, more, gone = _sum(square, square, n, bins, upper, steps, negligible / levels)
+            lost, error = lost + gone, 2 * error + more
+        if bins & n:
+            if law is None:
+                law, law_error = square, error
+            else:
+                law, more, gone = _sum(law, square, done + n, bins, upper, steps, negligible / levels)
+                lost, law_error = lost + gone, law_error + error + more
+            done += n
+        if done == bins:
+            return law[0] / bins, law[1], float(lost), 2 * law_error
+        n *= 2
+
+
+def _sum(one, other, n, bins, upper, steps, negligible):
+    """(law of the sum of both, which holds n lognormals; relative error of its masses; mass lost under either law at most)."""
+    (x, p), (y, q) = one, other
+    grid = grid_of(n, bins, x[0] + y[0], x[-1] + y[-1], *steps)
+    values, mass = (spread_sums if upper else merged_sums)(x, p, y, q, grid, one is other)
+    kept = mass > 0
+    values, mass = values[kept], mass[kept]
+    # of all sums of n, and of the one that holds the example's own lot, whose mass is weighted by its value / n
+    first, last = bins / n * np.cumsum(mass), np.cumsum((mass * (bins / n + values / n))[::-1])[::-1]
+    begin, end = np.searchsorted(first, negligible), len(mass) - np.searchsorted(last[::-1], negligible)
+    begin, end = min(begin, end - 1), max(end, 1)
+    gone = (first[begin - 1] if begin else 0.0) + (last[end] if end < len(mass) else 0.0)
+    return (values[begin:end], mass[begin:end]), 2.0 ** -51 * (len(x) + len(y)), gone
+
+
+@njit(cache=True)
+def grid_of(n, bins, low, high, step, share):
+    """Points from below `low` to above `high` for the sum of n: close near the mean, further out ever less so."""
+    mean, step = float(n), step * math.sqrt(float(n) * bins)
+    down, y = [mean], mean
+    while y > low:
+        y -= min(max(step, share * (mean - y)), LOW_SHARE * y)
+        down.append(y)
+    up, y = [mean], mean
+    while y < high:
+        y += max(step, share * (y - mean))
+        up.append(y)
+    points = np.array(down[:0:-1] + up)
+    begin, end = 0, len(points)
+    while begin < end - 2 and points[begin + 1] <= low:
+        begin += 1
+    while end > begin + 2 and points[end - 2] >= high:
+        end -= 1
+    return points[begin:end]
+
+
+@njit(cache=True)
+def spread_lognormal(m, values):
+    """(values, masses) of exp(m x - m^2/2), x ~ N(0, 1): each cell hands its own to both ends, its mean kept."""
+    masses = np.zeros(len(values))
+    b = (math.log(values[0]) + 0.5 * m * m) / m
+    for k in range(len(values) - 1):
+        a, b = b, (math.log(values[k + 1]) + 0.5 * m * m) / m
+        peak = min(max(0.0, a), b)
+        scale = math.exp(-0.5 * peak * peak) / math.sqrt(2.0 * math.pi) / (values[k + 1] - values[k])
+        masses[k] -= scale * values[k + 1] * _integrals(a, b, b, m, peak)[0]                 # [C1]
+        masses[k + 1] = scale * values[k] * _integrals(a, b, a, m, peak)[0]                  # [C1]
+    return values, masses
+
+
+@njit(cache=True)
+def merged_lognormal(m, edges):
+    """(values, masses) of exp(m x - m^2/2), x ~ N(0, 1), with one atom at the mean of each cell."""
+    values, masses = np.empty(len(edges) - 1), np.empty(len(edges) - 1)
+    b = (math.log(edges[0]) + 0.5 * m * m) / m
+    for k in range(len(edges) - 1):
+        a, b = b, (math.log(edges[k + 1]) + 0.5 * m * m) / m
+        peak = min(max(0.0, a), b)
+        excess, plain, _ = _integrals(a, b, a, m, peak)
+        masses[k] = plain * math.exp(-0.5 * peak * peak) / math.sqrt(2.0 * math.pi)
+        values[k] = edges[k] * (1.0 + excess / plain)                                        # [C2]
+    return values, masses
+
+
+@njit(cache=True)
+def spread_sums(x, p, y, q, grid, same):
+    """(grid, masses) of the sums x_i + y_j with masses p_i q_j: each sum handed to both neighbours, its mean kept."""
+    masses = np.zeros(len(grid))
+    begin = 0
+    for i in range(len(x)):
+        first = i if same else 0            # of equal laws, each pair of unequal sums counts twice
+        while begin < len(grid) - 2 and grid[begin + 1] < x[i] + y[first]:
+            begin += 1
+        k, p_i = begin, 2.0 * p[i] if same else p[i]
+        above = below = 0.0
+        for j in range(first, len(y)):
+            total, q_j = x[i] + y[j], 0.5 * q[j] if same and j == i else q[j]
+            if grid[k + 1] < total and k < len(grid) - 2:
+                scale = p_i / (grid[k + 1] - grid[k])
+                masses[k] += scale * below
+                masses[k + 1] += scale * above
+                above = below = 0.0
+                while grid[k + 1] < total and k < len(grid) - 2:
+                    k += 1
+            above += q_j * max(total - grid[k], 0.0)                                        # [C1]
+            below += q_j * max(grid[k + 1] - total, 0.0)                                    # [C1]
+        scale = p_i / (grid[k + 1] - grid[k])
+        masses[k] += scale * below
+        masses[k + 1] += scale * above
+    return grid, masses
+
+
+@njit(cache=True)
+def merged_sums(x, p, y, q, grid, same):
+    """(values, masses) of the sums x_i + y_j with masses p_i q_j: one atom at the mean of each cell."""
+    masses, moments = np.zeros(len(grid) - 1), np.zeros(len(grid) - 1)
+    begin = 0
+    for i in range(len(x)):
+        first = i if same else 0
+        while begin < len(grid) - 2 and grid[begin + 1] < x[i] + y[first]:
+            begin += 1
+        k, p_i = begin, 2.0 * p[i] if same else p[i]
+        mass = moment = 0.0
+        for j in range(first, len(y)):
+            total, q_j = x[i] + y[j], 0.5 * q[j] if same and j == i else q[j]
+            if grid[k + 1] < total and k < len(grid) - 2:
+                masses[k] += p_i * mass
+                moments[k] += p_i * moment
+                mass = moment = 0.0
+                while grid[k + 1] < total and k < len(grid) - 2:
+                    k += 1
+            mass += q_j
+            moment += q_j * total
+        masses[k] += p_i * mass
+        moments[k] += p_i * moment
+    return moments / np.maximum(masses, 1e-300), masses                                      # [C2]
+
+
+@njit(cache=True)
+def spread_losses(losses, masses, knots):
+    """Masses at the knots: each handed to both neighbours so that the sums of mass and of mass * e^-loss stay."""
+    found = np.zeros(len(knots))
+    k = 0
+    for i in range(len(losses)):
+        while k < len(knots) - 2 and knots[k + 1] <= losses[i]:
+            k += 1
+        above = math.expm1(-max(losses[i] - knots[k], 0.0)) / math.expm1(knots[k] - knots[k + 1])      # [C1]
+        above = min(above, 1.0)
+        found[k] += masses[i] * (1.0 - above)
+        found[k + 1] += masses[i] * above
+    return found
+
+
+@njit(cache=True)
+def merged_losses(losses, masses, knots):
+    """Masses at the knots of a coarser view: atoms merged, the last of them split, until ln(P/Q) is the knot's loss exactly."""
+    found = np.zeros(len(knots))
+    i, left, last = 0, masses[0], -1
+    for k in range(len(knots)):
+        if i == len(losses) or losses[i] > knots[k]:
+            continue
+        total = missing = 0.0
+        j, rest = i, left
+        reached = False
+        while j < len(losses):
+            gain = -rest * math.expm1(knots[k] - losses[j])     # P - e^knot Q
+            if missing + gain >= 0.0 and gain > 0.0:
+                part = rest * min(1.0, -missing / gain)                                      # [C2]
+                total, rest, reached = total + part, rest - part, True
+                break
+            missing, total, j = missing + gain, total + rest, j + 1
+            if j < len(losses):
+                rest = masses[j]
+        if not reached:
+            break
+        found[k], last, i, left = total, k, j, rest
+    if last >= 0:       # what reaches no knot counts as having the last one's loss
+        found[last] += left + np.sum(masses[i + 1:])
+    return found
