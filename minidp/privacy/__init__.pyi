@@ -1,7 +1,7 @@
 from .events import (NeighbouringRelation as NeighbouringRelation, Event as Event, Gaussian as Gaussian,
                      JointGaussian as JointGaussian, Laplace as Laplace, PureDP as PureDP, ApproximateDP as ApproximateDP,
                      TotalVariation as TotalVariation, PoissonSampled as PoissonSampled,
-                     FixedSizeSampled as FixedSizeSampled, Composed as Composed,
+                     FixedSizeSampled as FixedSizeSampled, BallsInBins as BallsInBins, Composed as Composed,
                      Repeated as Repeated, RandomlyStopped as RandomlyStopped, NonPrivate as NonPrivate,
                      Unknown as Unknown)
 from .ledger import Ledger as Ledger

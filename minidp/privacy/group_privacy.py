@@ -4,7 +4,8 @@ import math
 from ..errors import UnsupportedEventError
 from ..validate import count as check_count
 from .accountant import Accountant, Bound, primitives
-from .events import ApproximateDP, Gaussian, Laplace, NonPrivate, PoissonGroup, PoissonSampled, TotalVariation
+from .events import (ApproximateDP, BallsInBins, Gaussian, Laplace, NonPrivate, PoissonGroup, PoissonSampled,
+                     TotalVariation)
 from .ledger import Ledger
 
 
@@ -21,6 +22,7 @@ def group_epsilon(accountant: Accountant, ledger: Ledger, delta: float, group_si
               the same sampled with 1 - (1-q)^k; TotalVariation as it is, since no neighbours are in it
         [C2]  (epsilon, d)-DP gives (k epsilon, d (e^(k epsilon) - 1) / (e^epsilon - 1))-DP; d such that this is delta
         [C5]  PoissonSampled(q, Gaussian(s)) -> N(j, s^2), j binomial (k, q), against N(0, s^2), where the accountant takes it
+        BallsInBins of k examples as if not sampled: whichever lots hold them, together they move these by k at most.
         upper is the smallest of them (C1 is not for fixed lots, C1 and C5 not for mixed groups and sampling); lower the
         group's unless sampled, else one example's.
 
@@ -81,7 +83,7 @@ def _smaller(accountant, read, ledger, target, k, mixed, lower, upper):
                 if mixed and isinstance(primitive, PoissonSampled):
                     return Bound(lower, upper, upper)
                 grouped.append(_scaled(primitive, k, accountant), n)
-                sampled = sampled or isinstance(primitive, PoissonSampled)
+                sampled = sampled or isinstance(primitive, (PoissonSampled, BallsInBins))
         bound = read(grouped, target)
         lower, upper = lower if sampled else bound.lower, min(upper, bound.upper)
     except UnsupportedEventError:
@@ -96,6 +98,8 @@ def _scaled(event, k, accountant):
             return together
         probability = -math.expm1(k * math.log1p(-event.sampling_probability))
         return PoissonSampled(probability, _scaled(event.event, k, accountant))                 # [C1]
+    if isinstance(event, BallsInBins):
+        return _scaled(event.event, k, accountant)
     if isinstance(event, (Gaussian, Laplace)):
         return type(event)(event.noise_multiplier / k)
     if isinstance(event, ApproximateDP) and event.epsilon == 0:

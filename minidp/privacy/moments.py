@@ -9,7 +9,7 @@ from ..errors import ParameterError
 from ..validate import in_range, one_of
 from .accountant import Accountant, Bound
 from .conversion import tail_bound_delta, tail_bound_epsilon
-from .events import (Event, FixedSizeSampled, Gaussian, NeighbouringRelation, PoissonSampled, pure_epsilon,
+from .events import (BallsInBins, Event, FixedSizeSampled, Gaussian, NeighbouringRelation, PoissonSampled, pure_epsilon,
                      share_and_noise)
 
 PAPER_ORDERS = tuple(range(1, 33))
@@ -30,7 +30,7 @@ class MomentsAccountant(Accountant):
     Bound
         With mu_0 = N(0, sigma^2), mu = (1-q) mu_0 + q N(1, sigma^2), E2 = E_mu0[(mu/mu_0)^(lambda+1)]:
         [M1]  alpha = ln E2 for PoissonSampled(q, Gaussian(sigma)); E1 <= E2
-        [M2]  alpha = lambda (lambda+1) / (2 sigma^2) for Gaussian(sigma)
+        [M2]  alpha = lambda (lambda+1) / (2 sigma^2) for Gaussian(sigma), and for BallsInBins as if it were not sampled
         [M3]  exp alpha = 1 + g^2 C(a,2) min(4 (e^(1/s2) - 1), 2 e^(1/s2)) + sum_(j=3..a) g^j C(a,j)
               min(2 e^(j(j-1)/(2 s2)), 4 sqrt(B_(2 floor(j/2)) B_(2 ceil(j/2)))), a = lambda+1, g = lot/size, s2 = sigma^2,
               B_l = E_Q (dP/dQ - 1)^l of the unsampled Gaussian, for FixedSizeSampled(Gaussian); never above [M2]
@@ -108,7 +108,7 @@ def log_moment_curve(event: Event, orders: NDArray, method: str = "integration")
     share, sigma = share_and_noise(event)
     if isinstance(event, FixedSizeSampled):
         return _fixed_size_curve(share, sigma, orders)
-    if isinstance(event, Gaussian) or sigma > 1e9:      # squared terms would underflow; sampling never costs more
+    if isinstance(event, (Gaussian, BallsInBins)) or sigma > 1e9:      # squared terms would underflow; sampling never costs more
         return gaussian_log_moments(sigma, orders)
     from . import moment_kernels as kernels     # imported here, since Numba takes longer than most runs need
     q = max(share, 1e-100)                      # squares must not vanish

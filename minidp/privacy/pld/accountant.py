@@ -124,7 +124,7 @@ class LossDistributionAccountant(Accountant):
             return read(parts)
         known = all(in_range(event.bins, event.event.noise_multiplier) for event in bins)
         bound, cap = read(parts) if known else Bound(None, math.inf, math.inf), read(sorted(plain.items(), key=repr)).upper
-        return bound if bound.upper <= cap else Bound(bound.lower, cap, cap, fallback="unsampled" if known else None)
+        return bound if bound.upper <= cap else Bound(bound.lower, cap, cap, fallback="the same without sampling")
 
     def _epsilon_of(self, parts, delta):
         def finer(bound):       # infinitely wide where nothing is known below yet

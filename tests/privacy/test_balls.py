@@ -1,0 +1,128 @@
+"""Balls in bins: the certified interval against quadrature, simulation and the figures of other methods."""
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from minidp.errors import UnsupportedEventError
+from minidp.privacy import (BallsInBins, Gaussian, JointGaussian, Laplace, LossDistributionAccountant,
+                            MomentsAccountant, NeighbouringRelation, PoissonSampled, RenyiAccountant, TotalVariation)
+from minidp.privacy.gaussian import gaussian_epsilon
+from minidp.privacy.group_privacy import group_epsilon
+from tests.support.accountants import ledger_of
+
+ACCOUNTANT = LossDistributionAccountant()
+
+
+def binned(bins, sigma, epochs=1):
+    return ledger_of((BallsInBins(bins, Gaussian(sigma)), epochs))
+
+
+def stop_loss(bins, sigma, value):
+    """E (L - value)_+ for 2 or 3 bins: the last lognormal by its closed form, the others by the trapezoidal rule."""
+    x = np.linspace(-9, 14, 20_001 if bins == 2 else 1501)
+    density = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi) * (x[1] - x[0])
+    y = np.exp(x / sigma - 0.5 / sigma ** 2)
+    weight, others = (density, y) if bins == 2 else (np.outer(density, density), np.add.outer(y, y))
+    strike = bins * value - others
+    z = np.log(np.maximum(strike, 1e-300)) * sigma
+    call = np.where(strike > 0, ndtr(0.5 / sigma - z) - strike * ndtr(-0.5 / sigma - z), 1 - strike)
+    return float(np.sum(weight * call)) / bins
+
+
+@pytest.mark.parametrize("bins", [2, 3])
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])
+def test_one_epoch_of_few_lots_by_quadrature(bins, sigma):
+    for epsilon in (0.1 / sigma, 1 / sigma, 3 / sigma):
+        removal = stop_loss(bins, sigma, math.exp(epsilon))
+        addition = math.exp(epsilon) * (stop_loss(bins, sigma, math.exp(-epsilon)) - 1) + 1
+        bound, truth = ACCOUNTANT.delta(binned(bins, sigma), epsilon), max(removal, addition)
+        assert bound.lower - 1e-12 <= truth <= bound.upper + 1e-12
+        assert bound.upper - bound.lower <= 0.02 * truth
+        # on finer grids the ends meet at the truth
+        epsilons = [ACCOUNTANT.epsilon(binned(bins, sigma), truth)]
+        assert epsilons[0].lower - 1e-9 <= epsilon <= epsilons[0].upper + 1e-9
+
+
+@pytest.mark.parametrize("bins, epochs, sigma, epsilon", [
+    (234, 15, 1.3, 0.8411), (234, 60, 1.1, 2.3405), (234, 45, 0.7, 5.4428), (15, 20, 1.9, 2.6864), (100, 100, 4.0, 0.9424),
+    (1000, 10, 1.0, 0.4645)])
+def test_the_figures_of_another_program(bins, epochs, sigma, epsilon):
+    bound = ACCOUNTANT.epsilon(binned(bins, sigma, epochs), 1e-5)
+    assert bound.lower <= epsilon <= bound.upper <= 1.0025 * bound.lower
+    assert bound.estimate == pytest.approx(epsilon, rel=3e-4)
+
+
+def simulated_delta(bins, epochs, sigma, epsilon, tilt, rng, drawn=20_000, n=10_000):
+    """One estimate of delta, removal: epochs are drawn, and of them runs with weights e^(tilt * loss)."""
+    x = rng.standard_normal((drawn, bins))
+    x[:, 0] += 1 / sigma            # the example's own lot
+    losses = np.log(np.mean(np.exp(x / sigma - 0.5 / sigma ** 2), axis=1))
+    weights = np.exp(tilt * losses)
+    runs = losses[rng.choice(drawn, (n, epochs), p=weights / weights.sum())].sum(axis=1)
+    return float(np.mean(weights.mean() ** epochs * np.exp(-tilt * runs) * np.maximum(-np.expm1(epsilon - runs), 0)))
+
+
+@pytest.mark.parametrize("bins, epochs, sigma, tilt", [(10, 3, 1.0, 1.2), (15, 20, 1.9, 4.0), (234, 15, 1.3, 9.0)])
+def test_importance_sampling_agrees(bins, epochs, sigma, tilt):
+    rng, bound = np.random.default_rng(5), ACCOUNTANT.epsilon(binned(bins, sigma, epochs), 1e-4)
+    for epsilon, sign in ((bound.lower, 1), (bound.upper, -1)):
+        found = [simulated_delta(bins, epochs, sigma, epsilon, tilt, rng) for _ in range(12)]
+        error = np.std(found, ddof=1) / math.sqrt(len(found))
+        assert error < 0.06e-4
+        assert sign * (np.mean(found) - 1e-4) >= -4 * error
+
+
+@pytest.mark.parametrize("bins, epochs, sigma", [(10, 1, 0.7), (10, 1000, 0.7), (100, 10, 100.0), (1000, 1, 1.0),
+                                                 (10_000, 1000, 1.0), (10_000, 3, 10.0), (2, 1000, 0.5), (3, 2, 0.5)])
+def test_narrow_monotone_and_below_the_unsampled_gaussian(bins, epochs, sigma):
+    bound = ACCOUNTANT.epsilon(binned(bins, sigma, epochs), 1e-5)
+    assert bound.lower <= bound.upper <= max(1.005 * bound.lower, bound.lower + 3e-5)
+    assert bound.upper <= gaussian_epsilon(math.sqrt(epochs) / sigma, 1e-5) * (1 + 1e-9)
+    for more in ((max(2, bins // 2), sigma, epochs), (bins, 0.8 * sigma, epochs), (bins, sigma, 2 * epochs)):
+        assert ACCOUNTANT.epsilon(binned(*more), 1e-5).upper >= bound.upper
+
+
+def test_deltas_far_below_the_rounding_of_float64():
+    bound = ACCOUNTANT.epsilon(binned(50, 1.0, 10), 1e-60)
+    assert bound.lower < bound.upper < 1.005 * bound.lower
+    assert bound.upper < gaussian_epsilon(math.sqrt(10), 1e-60)
+
+
+@pytest.mark.parametrize("sigma, bins", [(0.05, 10), (1e6, 10), (1.0, 10 ** 9)])
+def test_out_of_range_is_bounded_by_the_unsampled_gaussian(sigma, bins):
+    bound = ACCOUNTANT.epsilon(binned(bins, sigma, 5), 1e-5)
+    assert bound.lower is None or bound.lower <= bound.upper
+    assert bound.upper == ACCOUNTANT.epsilon(ledger_of((Gaussian(sigma), 5)), 1e-5).upper
+
+
+def test_mixed_ledgers():
+    both = (BallsInBins(20, JointGaussian((2.0, 3.0))), 4), (PoissonSampled(0.05, Gaussian(1.5)), 40), (Gaussian(5.0), 2)
+    bound = ACCOUNTANT.epsilon(ledger_of(*both), 1e-5)
+    assert bound.lower < bound.upper < 1.005 * bound.lower
+    parts = [ACCOUNTANT.epsilon(ledger_of(part), 1e-5 / 3).upper for part in both]
+    assert max(parts) < bound.upper < sum(parts)
+    beside = ACCOUNTANT.epsilon(ledger_of(*both, (TotalVariation(1e-9, 10), 4)), 1e-5)
+    assert bound.upper < beside.upper < 1.01 * bound.upper
+
+
+def test_groups_are_bounded_by_unsampled_noise():
+    ledger = ledger_of((BallsInBins(20, Gaussian(8.0)), 4))
+    bound = group_epsilon(ACCOUNTANT, ledger, 1e-5, 3)
+    assert ACCOUNTANT.epsilon(ledger, 1e-5).upper < bound.upper <= gaussian_epsilon(2 * 3 / 8.0, 1e-5) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("accountant", [MomentsAccountant(), RenyiAccountant()])
+def test_moments_take_it_as_unsampled(accountant):
+    assert accountant.epsilon(binned(9, 2.0, 7), 1e-5) == accountant.epsilon(ledger_of((Gaussian(2.0), 7)), 1e-5)
+
+
+def test_one_bin_is_no_sampling_and_other_noise_or_relations_are_refused():
+    assert ACCOUNTANT.epsilon(binned(1, 2.0, 3), 1e-5) == ACCOUNTANT.epsilon(ledger_of((Gaussian(2.0), 3)), 1e-5)
+    assert ACCOUNTANT.epsilon(binned(4, 0.0), 1e-5).upper == math.inf
+    assert not ACCOUNTANT.supports(BallsInBins(4, Laplace(3.0)))
+    assert not LossDistributionAccountant(NeighbouringRelation.REPLACE_ONE).supports(BallsInBins(4, Gaussian(3.0)))
+    with pytest.raises(UnsupportedEventError, match="bounded under ADD_REMOVE"):
+        RenyiAccountant(NeighbouringRelation.REPLACE_ONE).epsilon(
+            ledger_of((BallsInBins(4, Gaussian(3.0)), 1), relation=NeighbouringRelation.REPLACE_ONE), 1e-5)
