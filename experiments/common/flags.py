@@ -6,6 +6,7 @@ from functools import partial
 from minidp.arithmetic import ARITHMETICS, EXACT, ORDINARY
 from minidp.backend import check_device
 from minidp.errors import ParameterError
+from minidp.mechanism.sampling import SAMPLERS
 from minidp.run.record import ACCOUNTANTS
 from minidp.train import OPTIMIZERS, Averaged
 from minidp.validate import in_range, seed_number
@@ -29,7 +30,7 @@ class RunFlags(Checked):
     steps: int | None = option(None, "lots, instead of a target", at_most(10**9), exclusive="length")
     delta: float = option(1e-5, "delta of the guarantee", partial(in_range, 0, 1, open_low=True, open_high=True))
     lot_size: int = option(600, "examples per lot, on average", POSITIVE)
-    sampler: str = option("poisson", "how lots are drawn", choices=("poisson", "fixed", "shuffle"))
+    sampler: str = option("poisson", "how lots are drawn", choices=tuple(SAMPLERS))
     accountant: str = option("moments", "that the target is held by", choices=ACCOUNTANTS)
     optimizer: str = option("sgd", "of the released gradients", choices=tuple(OPTIMIZERS))
     average: float = option(0.0, "decay of a moving average of the weights, which is evaluated and saved in their place; "

@@ -83,7 +83,7 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=())
               "pass such a guarantee")
     if math.isinf(config.target):
         epochs = default_epochs if config.epochs is None else config.epochs
-        plan = plan.with_steps(config.steps or math.ceil(epochs * size / config.lot_size))
+        plan = plan.with_steps(config.steps or math.ceil(sampling.steps_of_epochs(sampler, epochs) * (1 - 1e-12)))
         return plan, Filter(accountant, config.target, config.delta)
     if accountant.kind != "bound":
         print(f"NOTICE: {accountant.name} is an approximation: the true epsilon may exceed {config.target:g}; a bound "

@@ -9,7 +9,8 @@ from ..privacy.group_privacy import GroupAccountant
 from ..privacy.plots import save_epsilon_curves, save_tradeoff
 from ..validate import count as check_count
 from .output import check_new, show
-from .setting import LENGTH, add_run, described, ledger_of, lots_per_epoch, names_of, sampler_of, steps_of, title_of
+from ..mechanism.sampling import steps_of_epochs
+from .setting import LENGTH, add_run, described, ledger_of, names_of, sampler_of, steps_of, title_of
 
 DRAWN = ("moments", "renyi", "loss_distribution", "gaussian_clt")  # the others would need another scale
 
@@ -35,7 +36,7 @@ def _curve(args):
     curves = {name: [point[name][0] for point in found] for name in names}
     if all(bound.upper is None for bounds in curves.values() for bound in bounds):
         raise UnsupportedEventError(f"no accountant asked has a bound: {found[0][names[0]][2]}")
-    save_epsilon_curves(Path(args.out), [count / lots_per_epoch(sampler) for count in steps], curves, args.delta,
+    save_epsilon_curves(Path(args.out), [count / steps_of_epochs(sampler, 1) for count in steps], curves, args.delta,
                         title_of(args, sampler, last), kinds={name: make(name).kind for name in names})
     ends = {name: bounds[-1].to_json() for name, bounds in curves.items()}
     show(args, {"csv": f"{args.out}.csv", "png": f"{args.out}.png", "epochs": args.epochs, "epsilon": ends},

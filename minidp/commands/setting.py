@@ -5,7 +5,7 @@ from pathlib import Path
 from ..cli import number, whole_number
 from ..errors import ParameterError
 from ..mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
-from ..mechanism.sampling import SAMPLERS, make_sampler
+from ..mechanism.sampling import SAMPLERS, make_sampler, steps_of_epochs
 from ..numbers import upper_text
 from ..privacy import Gaussian, Ledger, NeighbouringRelation, total_variation
 from ..privacy.catalogue import ACCOUNTANTS, make
@@ -27,7 +27,8 @@ FLAGS = {
     "--dataset-size": dict(type=whole_number, metavar="N", help="public number of examples; with --lot-size q = L / N"),
     "--lot-size": dict(type=whole_number, metavar="L", help="examples per step, on average with --sampler poisson"),
     "--sampler": dict(choices=tuple(SAMPLERS), help="each example with probability q (poisson, the default), L of N "
-                      "without replacement (fixed), or a shuffled order cut into lots, which gains nothing (shuffle)"),
+                      "without replacement (fixed), a shuffled order cut into lots, which gains nothing (shuffle), or each "
+                      "epoch every example in one random lot of N // L (balls-in-bins)"),
     "--relation": dict(choices=[relation.value for relation in NeighbouringRelation],
                        help="which data sets are neighbours; the sampler says it, and another one is refused"),
     "--pca-noise-multiplier": dict(type=number, metavar="SIGMA", help="noise of DP-PCA before the first step"),
@@ -83,13 +84,6 @@ def sampler_of(args, sampler=None):
     return sampler
 
 
-def lots_per_epoch(sampler):
-    """Steps in one pass over the data, on average."""
-    if isinstance(sampler, PoissonSampler):
-        return 1 / sampler.sampling_probability if sampler.sampling_probability else math.inf
-    return sampler.dataset_size / sampler.lot_size
-
-
 def steps_of(args, sampler):
     """The number of steps that the flags describe. Raises ParameterError unless they do so in exactly one way."""
     if (args.steps is None) == (args.epochs is None):
@@ -97,7 +91,7 @@ def steps_of(args, sampler):
     if args.steps is not None:
         return args.steps
     positive_finite(epochs=args.epochs)
-    steps = args.epochs * lots_per_epoch(sampler)
+    steps = steps_of_epochs(sampler, args.epochs)
     in_range(0, MOST_STEPS, steps=steps)
     return math.ceil(steps * (1 - 1e-12))  # 1 / (1 / 49) is a little above 49
 

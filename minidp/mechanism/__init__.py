@@ -4,13 +4,13 @@ from .clip import ClipGroup, clip_weights, flat_group, per_layer_groups
 from .noise import add_gaussian
 from .pca import PrivatePCA, random_projection
 from .plan import Plan
-from .sampling import FixedSizeSampler, PoissonSampler, ShuffleSampler
+from .sampling import BallsInBinsSampler, FixedSizeSampler, PoissonSampler, ShuffleSampler
 from .sanitizer import Sanitizer
 from .scaling import PrivateScaling
 from .schedule import LinearDecay, Stages
 
 __all__ = [
-    "ClipGroup", "FixedSizeSampler", "LinearDecay", "Plan", "PoissonSampler", "PrivatePCA",
+    "BallsInBinsSampler", "ClipGroup", "FixedSizeSampler", "LinearDecay", "Plan", "PoissonSampler", "PrivatePCA",
     "PrivateScaling", "Sanitizer", "ShuffleSampler", "Stages", "add_gaussian", "clip_weights", "flat_group",
     "mean_sanitizer", "noisy_mean", "per_layer_groups", "random_projection", "shrunk",
 ]

@@ -21,7 +21,7 @@ from ..privacy.ledger import SETUP, Ledger
 from ..validate import count, positive_finite
 from ..whole import MOST
 from .rounding import DOUBLE, Products, products
-from .sampling import FixedSizeSampler, PoissonSampler, ShuffleSampler
+from .sampling import PoissonSampler, Sampler
 from .sanitizer import LEAST_SIGMA, MOST_SIGMA, Sanitizer
 
 
@@ -46,7 +46,7 @@ class Plan:
 
     Raises
         ParameterError   steps or expected_lot_size out of range; expected_lot_size more than 1% off the sampler's lots;
-                         shuffled lots with a schedule of C or sigma
+                         lots of whole epochs with a schedule of C or sigma
 
     >>> from minidp.mechanism import flat_group
     >>> from minidp.privacy import MomentsAccountant
@@ -58,7 +58,7 @@ class Plan:
     24255
     """
 
-    sampler: PoissonSampler | FixedSizeSampler | ShuffleSampler
+    sampler: Sampler
     sanitizer: Sanitizer
     steps: int
     expected_lot_size: float
@@ -66,13 +66,13 @@ class Plan:
     def __post_init__(self):
         count(steps=self.steps)
         positive_finite(expected_lot_size=self.expected_lot_size)
-        if not isinstance(self.sampler, (PoissonSampler, FixedSizeSampler, ShuffleSampler)):
+        if not isinstance(self.sampler, Sampler):
             raise ParameterError(f"expected a sampler, got {type(self.sampler).__name__}")
         if self.sanitizer.exact and self.expected_lot_size > MOST / 2:
             raise ParameterError(f"exact arithmetic: expected lots of at most {MOST // 2:,} examples, got "
                                  f"{self.expected_lot_size:,}: float64 holds the whole numbers of their sums no more")
         if self.sampler.period > 1 and not self.sanitizer.constant:
-            raise ParameterError("shuffled lots with a schedule of C or sigma: which noise an example meets depends on its "
+            raise ParameterError("lots of whole epochs with a schedule of C or sigma: which noise an example meets depends on its "
                                  "lot; use the Poisson sampler, or constant settings")
         if (size := getattr(self.sampler, "dataset_size", None)) is not None:
             self.check_lot_size(size)

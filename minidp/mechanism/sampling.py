@@ -4,6 +4,7 @@ Each sampler knows the neighbouring relation its analysis is proved for. The dat
 stream are arguments of `lots`; what is stored is public configuration. A step's lot follows from the stream and the step
 alone. `period` is the number of steps between two points at which training may stop.
 """
+import math
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,10 +12,11 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError
-from ..privacy.events import Event, FixedSizeSampled, NeighbouringRelation, PoissonSampled
+from ..privacy.events import BallsInBins, Event, FixedSizeSampled, NeighbouringRelation, PoissonSampled
 from ..streams import Stream
 from ..validate import count, one_of, probability
 
@@ -188,14 +190,90 @@ class ShuffleSampler:
         return self.wrap(event), -(-steps // self.period)  # [S1]
 
 
-SAMPLERS = {"poisson": PoissonSampler, "fixed": FixedSizeSampler, "shuffle": ShuffleSampler}  # by their names in flags
+@dataclass(frozen=True)
+class BallsInBinsSampler:
+    r"""Each epoch every example falls into exactly one of B = dataset_size // lot_size lots. Lots vary in size.
+
+    Shapes
+        a lot: sorted indices (size,), possibly empty
+
+    Forward
+        [F1]  each example's lot uniform among B, independent of all others; drawn anew for every epoch
+
+    Event
+        [S1]  BallsInBins(B, event) once per epoch begun, proved for ADD_REMOVE
+
+    Source
+        [F1] [S1]  Chua et al. 2024, arXiv:2412.16802, "balls and bins"
+
+    Guarantees
+        dataset_size is public and nominal: any number of examples will do.
+
+    Raises
+        ParameterError   lot_size above dataset_size
+
+    >>> from minidp.streams import Streams
+    >>> [lot.tolist() for lot in BallsInBinsSampler(10, 4).lots(10, steps=2, stream=Streams(1).sampling)]
+    [[0, 1, 5, 6, 7, 8], [2, 3, 4, 9]]
+    """
+
+    dataset_size: int
+    lot_size: int
+    relation: ClassVar = NeighbouringRelation.ADD_REMOVE
+
+    def __post_init__(self):
+        _check_lot(self.dataset_size, self.lot_size)
+
+    def check(self, num_examples: int) -> None:
+        """Any number of examples will do."""
+
+    @property
+    def period(self) -> int:
+        """B, the lots of an epoch; stopping inside one would put an example into two lots of it."""
+        return self.dataset_size // self.lot_size
+
+    def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
+        """(least, most) that may be called the mean lot over dataset_size examples: what was asked for, and N / B."""
+        return self.lot_size, dataset_size / self.period
+
+    def lots(self, num_examples: int, steps: int, stream: Stream, start: int = 0) -> Iterator[NDArray]:
+        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on, the first of an epoch."""
+        for step in range(steps):
+            place = step % self.period
+            if place == 0:
+                bins = stream(start + step).below(self.period, num_examples)  # [F1]
+                order = np.argsort(bins, kind="stable")
+                ends = np.searchsorted(bins[order], np.arange(self.period + 1))
+            yield order[ends[place] : ends[place + 1]]  # [F1]
+
+    def wrap(self, event: Event) -> BallsInBins:
+        """The event of releasing `event` from each lot of an epoch."""
+        return BallsInBins(self.period, event)  # [S1]
+
+    def charges(self, event: Event, steps: int) -> tuple[Event, int]:
+        """(event, count) to charge before `steps` steps from the start of an epoch: one for each epoch begun."""
+        return self.wrap(event), -(-steps // self.period)  # [S1]
 
 
-def make_sampler(name: str, dataset_size: int, lot_size: int) -> PoissonSampler | FixedSizeSampler | ShuffleSampler:
+Sampler = PoissonSampler | FixedSizeSampler | ShuffleSampler | BallsInBinsSampler
+SAMPLERS: dict[str, type[Sampler]] = {"poisson": PoissonSampler, "fixed": FixedSizeSampler, "shuffle": ShuffleSampler,
+                                      "balls-in-bins": BallsInBinsSampler}  # by their names in flags
+
+
+def steps_of_epochs(sampler: Sampler, epochs: float) -> float:
+    """Steps of so many passes over the data, on average; not rounded."""
+    if isinstance(sampler, PoissonSampler):
+        return epochs / sampler.sampling_probability if sampler.sampling_probability else math.inf
+    if isinstance(sampler, BallsInBinsSampler):
+        return epochs * sampler.period
+    return epochs * sampler.dataset_size / sampler.lot_size
+
+
+def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:
     """The sampler of that name whose lots hold lot_size of dataset_size examples, Poisson's on average."""
     one_of(tuple(SAMPLERS), sampler=name)
     _check_lot(dataset_size, lot_size)
-    return PoissonSampler(lot_size / dataset_size) if name == "poisson" else SAMPLERS[name](dataset_size, lot_size)
+    return PoissonSampler(lot_size / dataset_size) if name == "poisson" else SAMPLERS[name](dataset_size, lot_size)  # type: ignore[call-arg]
 
 
 @lru_cache(8)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..arithmetic import ORDINARY
 from ..errors import DataError
 from ..files import read_json
-from ..mechanism import ClipGroup, FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler, schedule
+from ..mechanism import BallsInBinsSampler, ClipGroup, FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler, schedule
 from ..numbers import lower_text, upper_text
 from ..privacy import Composed, Gaussian, Ledger, TotalVariation
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
@@ -26,7 +26,8 @@ from .statement import FORMAT, render
 CLOSE = 1e-6  # relative: other processors round a little differently
 SAMPLERS = {  # name: flag of the experiments, sampler of lots that are so large on average
     "PoissonSampler": ("poisson", lambda size, lot: PoissonSampler(lot / size)),
-    "FixedSizeSampler": ("fixed", FixedSizeSampler), "ShuffleSampler": ("shuffle", ShuffleSampler)}
+    "FixedSizeSampler": ("fixed", FixedSizeSampler), "ShuffleSampler": ("shuffle", ShuffleSampler),
+    "BallsInBinsSampler": ("balls-in-bins", BallsInBinsSampler)}
 
 
 class Finding(NamedTuple):
@@ -63,6 +64,8 @@ class Files:
         charged = any("sensitivity_factor" in group for group in settings["clip_groups"])  # for roundings; once, none were
         self.taus = {part.tau for event, _ in self.ledger.items() for part in _parts(event) if isinstance(part, TotalVariation)}
         sanitizer = Sanitizer(groups, self.result["gradients"] if charged else "explicit", self.arithmetic)
+        if make_sampler is BallsInBinsSampler:  # the lot that was asked for follows from the number of lots
+            make_sampler = lambda size, lot: BallsInBinsSampler(size, size // settings["period"])
         self.plan = make_sampler and Plan(make_sampler(size, lot), sanitizer, 0, lot)  # None: no sampler of ours
 
     def findings(self):

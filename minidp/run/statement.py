@@ -86,7 +86,7 @@ def _epsilon(result):
         "Quote the smallest upper end of a row marked bound. Upper ends are rounded up, lower ends down.",
         f"Without amplification by sampling (each example in one lot of every epoch, {result['accountant']}): "
         f"epsilon {upper_text(result['epsilon_without_amplification']['upper'])}."
-        + (" The figures above need the lots to be drawn as stated, in secret." if result["settings"]["period"] == 1 else "")]
+        + (" The figures above need the lots to be drawn as stated, in secret." if result["sampler"] != "ShuffleSampler" else "")]
 
 
 def _arithmetic(result):

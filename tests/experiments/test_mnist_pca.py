@@ -79,6 +79,7 @@ def test_without_noise_epsilon_is_infinite(flags, run_script, tmp_path):
 @pytest.mark.parametrize("flags, sampler, relation", [
     (("--sampler", "fixed", "--gradients", "explicit"), "FixedSizeSampler", "replace_one"),
     (("--sampler", "shuffle", "--clipping", "flat", "--projection", "random"), "ShuffleSampler", "zero_out"),
+    (("--sampler", "balls-in-bins", "--epochs", 2), "BallsInBinsSampler", "add_remove"),
     (("--projection", "none", "--activation", "tanh", "--optimizer", "adam", "--no-train-metrics"),
      "PoissonSampler", "add_remove"),
 ])

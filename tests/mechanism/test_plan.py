@@ -2,7 +2,7 @@
 import pytest
 
 from minidp.errors import BudgetExceededError, ParameterError
-from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
+from minidp.mechanism import (BallsInBinsSampler, FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
                               flat_group, per_layer_groups)
 from minidp.privacy import Filter, Gaussian, Ledger, MomentsAccountant, NeighbouringRelation
 from minidp.privacy.catalogue import make
@@ -88,7 +88,8 @@ def test_a_divisor_close_to_the_mean_lot_is_taken():
         Plan(sampler, FLAT, 9, lot).check_lot_size(60_000)
 
 
-SAMPLERS = {"poisson": PoissonSampler(0.3), "fixed": FixedSizeSampler(10, 4), "shuffle": ShuffleSampler(10, 4)}
+SAMPLERS = {"poisson": PoissonSampler(0.3), "fixed": FixedSizeSampler(10, 4), "shuffle": ShuffleSampler(10, 4),
+            "balls-in-bins": BallsInBinsSampler(10, 3)}
 samplers = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
 
 

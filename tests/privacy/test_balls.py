@@ -64,7 +64,7 @@ def simulated_delta(bins, epochs, sigma, epsilon, tilt, rng, drawn=20_000, n=10_
     return float(np.mean(weights.mean() ** epochs * np.exp(-tilt * runs) * np.maximum(-np.expm1(epsilon - runs), 0)))
 
 
-@pytest.mark.parametrize("bins, epochs, sigma, tilt", [(10, 3, 1.0, 1.2), (15, 20, 1.9, 4.0), (234, 15, 1.3, 9.0)])
+@pytest.mark.parametrize("bins, epochs, sigma, tilt", [(10, 5, 1.5, 2.0), (15, 20, 1.9, 4.0), (234, 15, 1.3, 9.0)])
 def test_importance_sampling_agrees(bins, epochs, sigma, tilt):
     rng, bound = np.random.default_rng(5), ACCOUNTANT.epsilon(binned(bins, sigma, epochs), 1e-4)
     for epsilon, sign in ((bound.lower, 1), (bound.upper, -1)):

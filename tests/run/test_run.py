@@ -8,7 +8,7 @@ import pytest
 
 from minidp.__main__ import main
 from minidp.errors import BudgetExceededError, CheckpointError, DataError, NoiseReuseError, ParameterError
-from minidp.mechanism import ShuffleSampler
+from minidp.mechanism import BallsInBinsSampler, ShuffleSampler
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant, RenyiAccountant
 from minidp.run import RunFolder, load_model, load_weights
 from minidp.run.checkpoint import load_arrays, save_arrays
@@ -206,9 +206,10 @@ def test_a_divisor_that_is_not_q_times_the_public_size_is_refused(tmp_path):
         make_run(tmp_path / "a", dataset_size=600)
 
 
-def test_shuffled_lots_and_no_test_set(tmp_path):
+@pytest.mark.parametrize("sampler", [ShuffleSampler, BallsInBinsSampler])
+def test_lots_of_whole_epochs_and_no_test_set(tmp_path, sampler):
     x, y, *_ = make_arrays()
-    result = train(tmp_path / "run", sampler=ShuffleSampler(SIZE, LOT), arrays=(x, y), optimizer=None)
+    result = train(tmp_path / "run", sampler=sampler(SIZE, LOT), arrays=(x, y), optimizer=None)
     assert result["test_accuracy"] is None and result["steps_charged"] == STEPS
     assert not verify(tmp_path / "run").failed and verify(tmp_path / "run").result == result
 

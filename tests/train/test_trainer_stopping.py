@@ -5,9 +5,9 @@ import pytest
 
 from minidp import nn
 from minidp.errors import BudgetExceededError
-from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PrivatePCA, Sanitizer, ShuffleSampler,
+from minidp.mechanism import (BallsInBinsSampler, FixedSizeSampler, LinearDecay, Plan, PrivatePCA, Sanitizer, ShuffleSampler,
                               per_layer_groups)
-from minidp.privacy import (Filter, FixedSizeSampled, Gaussian, JointGaussian, MomentsAccountant, NeighbouringRelation,
+from minidp.privacy import (BallsInBins, Filter, FixedSizeSampled, Gaussian, JointGaussian, MomentsAccountant, NeighbouringRelation,
                             max_steps)
 from minidp.streams import Streams
 from minidp.train import SGD, Progress, Trainer
@@ -113,6 +113,7 @@ def test_a_finished_run_does_nothing_more():
 
 @pytest.mark.parametrize("sampler, event, count", [
     (FixedSizeSampler(40, 8), lambda sigma: FixedSizeSampled(40, 8, JointGaussian((sigma / 2,) * 2)), 10),  # 2C
+    (BallsInBinsSampler(40, 12), lambda sigma: BallsInBins(3, JointGaussian((sigma,) * 2)), 4),
     (ShuffleSampler(40, 12), lambda sigma: JointGaussian((sigma,) * 2), 3)])  # ten lots begin three epochs of four
 def test_other_samplers_are_charged_under_their_own_relation(sampler, event, count):
     network = make_network()

@@ -133,4 +133,4 @@ def _masses_against_quadrature(upper):
 
 for _label, _upper in (("C1", True), ("C2", False)):
     measures("privacy.pld.balls.masses", _label, method="delta of two lots by quadrature: on its safe side, and near",
-             tolerance=1e-4, name=f"masses_{_label}")(lambda bench, upper=_upper: _masses_against_quadrature(upper))
+             tolerance=3e-4, name=f"masses_{_label}")(lambda bench, upper=_upper: _masses_against_quadrature(upper))

@@ -8,7 +8,7 @@ import numpy as np
 from ... import mechanism
 from ...mechanism import sampling
 from ...mechanism import Plan, PoissonSampler, Sanitizer, flat_group
-from ...privacy.events import Composed, FixedSizeSampled, Gaussian, PoissonSampled, Repeated, TotalVariation
+from ...privacy.events import BallsInBins, Composed, FixedSizeSampled, Gaussian, PoissonSampled, Repeated, TotalVariation
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
 from . import measures, worst
@@ -109,6 +109,28 @@ def shuffling_is_charged_as_often_as_an_example_is_seen(bench):
         for lot in sampler.lots(10, steps, Streams(6).sampling):
             seen[lot] += 1
         yield _differs((sampler.charges(event, steps), (event, int(seen.max()))))
+
+
+@measures("mechanism.sampling.BallsInBinsSampler", "F1", method="lots of epochs and pairs of examples, in standard errors",
+          tolerance=SIGMAS)
+def bins_are_uniform_and_independent(bench):
+    """Each lot's place in an epoch is what its examples drew; NaN, which fails, unless every example is in one lot."""
+    sampler, epochs = mechanism.BallsInBinsSampler(9, 2), 4000  # four lots
+    lots = _included(sampler, 9, epochs * 4).reshape(epochs, 4, 9)
+    yield 0.0 if (lots.sum(axis=1) == 1).all() else math.nan
+    z = (lots - 0.25) / math.sqrt(0.25 * 0.75)
+    yield np.abs(z.sum(axis=0)).max() / math.sqrt(epochs)
+    pairs = np.einsum("eta,etb->ab", z, z) / math.sqrt(epochs * 16 / 3)  # of a pair: 12/3 with chance 1/4, else -4/3
+    yield np.abs(pairs[~np.eye(9, dtype=bool)]).max()
+    yield np.abs(np.einsum("eta,eta->a", z[1:], z[:-1])).max() / math.sqrt(epochs * 16 / 3)
+
+
+@measures("mechanism.sampling.BallsInBinsSampler", "S1", method="the event, its relation and epochs begun, by hand", tolerance=0.0)
+def balls_in_bins_are_charged_per_epoch(bench):
+    sampler, event = mechanism.BallsInBinsSampler(60_000, 256), Gaussian(3.0)
+    return _differs((sampler.wrap(event), BallsInBins(234, event)), (sampler.relation, Relation.ADD_REMOVE),
+                    *((sampler.charges(event, steps), (BallsInBins(234, event), epochs))
+                      for steps, epochs in ((0, 0), (1, 1), (234, 1), (235, 2), (468, 2))))
 
 
 SCHEDULES = (
