@@ -63,7 +63,7 @@ def cut(x: NDArray, bits: int, axis: int = 1, nearest: bool = False) -> tuple[ND
         [F1]  Ozaki, Ogita, Oishi, Rump 2012, Numerical Algorithms 59; a power of two in place of their constant
     """
     xp = namespace_of(x)
-    if _twinned(x):
+    if twinned(x):
         from .host import cutting
 
         return cutting.cut(x, bits, axis, nearest)
@@ -88,7 +88,7 @@ def put_back(S: NDArray, e: NDArray, f: NDArray, bits: int, out: NDArray) -> NDA
     """
     xp, (rows, outputs), examples = namespace_of(S, out), S.shape, e.shape[0]
     shape = (examples, rows // max(examples, 1), outputs)
-    if _twinned(out) and out.itemsize == 4:
+    if twinned(out) and out.itemsize == 4:
         from .host import cutting
 
         cutting.put_back(S.reshape(shape), np.ldexp(1.0, e[:, 0] - bits), np.ldexp(1.0, f[0]), out.reshape(shape))
@@ -118,7 +118,7 @@ def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) ->
     behind = others[len(ahead) :]
     before, n, width = (prod(x.shape[each] for each in part) for part in (ahead, axes, behind))
     terms: Any = x.transpose((*ahead, *axes, *behind)).reshape((before, n * width))
-    if _twinned(terms) and terms.size:
+    if twinned(terms) and terms.size:
         from .host import cutting
 
         total = np.empty((before, width), x.dtype)
@@ -136,6 +136,6 @@ def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) ->
     return total.reshape(kept)
 
 
-def _twinned(array):
+def twinned(array):
     """True for arrays on the host of the dtypes that networks have; others take the definitions."""
     return type(array) is np.ndarray and array.dtype in (np.float32, np.float64)

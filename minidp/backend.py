@@ -210,16 +210,6 @@ def add_whole(total, scale, G):
     kernels.add_whole(total, scale, G)
 
 
-def truncated(G, scale):
-    """trunc(scale_b G_b) for float64 rows G (B, P)."""
-    if type(G) is not np.ndarray:
-        return namespace_of(G).trunc(scale[:, None] * G)
-    from .host import kernels
-
-    kernels.truncate(G, scale, out := np.empty_like(G))
-    return out
-
-
 def add_products(total, a, d, rows):
     """total += a^T d; total (I, O) float64, or None for a new one, a (B, I), d (B, O); returns it.
 

@@ -7,10 +7,11 @@ than C and every sum of them is exact: the same in any order, in any batches, on
 import math
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from .arithmetic import cut, in_pairs
-from .backend import add_whole, namespace_of, row_squares, truncated, zero_rows_unless
+from .arithmetic import cut, in_pairs, twinned
+from .backend import add_whole, namespace_of, row_squares, zero_rows_unless
 from .grads import Explicit, Outer, PerExampleGrad
 
 UNITS = 2.0**32  # of the grid in a clip norm
@@ -44,6 +45,29 @@ def squares(G: NDArray) -> NDArray:
     blocks = G[:, : whole_blocks * BLOCK].reshape((examples, whole_blocks, BLOCK))
     rest = G[:, None, whole_blocks * BLOCK :]
     return in_pairs(xp.concatenate([row_squares(blocks), row_squares(rest)], axis=1), 1)
+
+
+def cut_squares(x: NDArray) -> tuple[NDArray, NDArray]:
+    """(e, squares(X)), (B,) each, X and e the cut of x (B, P) to the nearest integers of 20 bits."""
+    if twinned(x):
+        from .host import cutting
+
+        e, sums = cutting.cut_squares(x, BITS, BLOCK)
+        return e, sums[:, 0] if sums.shape[1] == 1 else in_pairs(sums, 1)
+    X, e = cut(x, BITS, nearest=True)
+    return e[:, 0], squares(X)
+
+
+def contributions(x: NDArray, e: NDArray, scale: NDArray) -> NDArray:
+    """trunc(scale_b X_b) of the same X (B, P), e (B,), and 0 where scale_b is."""
+    if twinned(x):
+        from .host import cutting
+
+        cutting.contributions(np.ascontiguousarray(x), e, BITS, scale, out := np.empty(x.shape))
+        return out
+    xp = namespace_of(x)
+    X = xp.rint(xp.ldexp(x.astype(xp.float64), BITS - e[:, None]))
+    return xp.trunc(scale[:, None] * zero_rows_unless(scale != 0, X))
 
 
 class WholeRows(PerExampleGrad):
@@ -100,30 +124,28 @@ class WholeOuter(PerExampleGrad):
     """
 
     def __init__(self, a: NDArray, d: NDArray):
-        self.n_examples, self.shape = a.shape[0], (a.shape[1], d.shape[1])
-        (self.A, e), (self.D, f) = cut(a, BITS, nearest=True), cut(d, BITS, nearest=True)  # [F1]
-        self.e, self.D_sq = (e + f)[:, 0] - 2 * BITS, squares(self.D)
+        self.n_examples, self.shape, self.a, self.d = a.shape[0], (a.shape[1], d.shape[1]), a, d
+        (self.e, self.A_sq), (self.f, self.D_sq) = cut_squares(a), cut_squares(d)  # [F1]
 
     @property
     def xp(self) -> Any:
-        return namespace_of(self.A)
+        return namespace_of(self.a)
 
     def sq_norms(self) -> NDArray:
         """(B,) squared L2 norms of what was cut."""
-        return self.xp.ldexp(squares(self.A) * self.D_sq, 2 * self.e)  # [N1]
+        return self.xp.ldexp(self.A_sq * self.D_sq, 2 * (self.e + self.f - 2 * BITS))  # [N1]
 
     sq_norms_upper = sq_norms
 
     def add_weighted_sum(self, total: NDArray, w: NDArray, rows: int = 0) -> None:
         """total += the contributions, in place."""
-        total += self.weighted_sum(w)  # [P1]
+        total += self.weighted_sum(w)
 
     def weighted_sum(self, w: NDArray, rows: int = 0) -> NDArray:
         """The sum of the contributions."""
         xp, less = self.xp, 1 - 2.0**-40
-        A, D, D_sq = (zero_rows_unless(w != 0, array) for array in (self.A, self.D, self.D_sq))
-        length = xp.sqrt(xp.where(D_sq > 0, D_sq, 1))
-        t = truncated(D, HALF / length * less)  # [P1]
-        e = xp.minimum(self.e, 512)  # above, |g| is infinite, or A is 0 and not to meet infinity
-        s = truncated(A, xp.ldexp(w * length, e) / HALF * less)  # [P1]
+        length = xp.sqrt(xp.where((w != 0) & (self.D_sq > 0), self.D_sq, 1))
+        t = contributions(self.d, self.f, xp.where(w != 0, HALF / length * less, 0))  # [P1]
+        e = xp.minimum(self.e + self.f - 2 * BITS, 512)  # above, |g| is infinite, or A is 0 and not to meet infinity
+        s = contributions(self.a, self.e, xp.ldexp(w * length, e) / HALF * less)  # [P1]
         return s.T @ t  # [P1]

@@ -19,14 +19,44 @@ def cut(x, bits, axis, nearest):
     return X.T if turned else X, e[None] if axis == 0 else e[:, None]
 
 
+def cut_squares(x, bits, block):
+    """whole.cut_squares of a host array: e (B,), and the sums of squares of blocks of the integers, the last one shorter."""
+    x = np.ascontiguousarray(x)
+    e, sums = np.empty(x.shape[0], np.int32), np.empty((x.shape[0], x.shape[1] // block + 1))
+    _cut_squares(x, x.view("i4" if x.itemsize == 4 else "i8"), LARGEST[x.itemsize], bits, block, e, sums)
+    return e, sums
+
+
+@njit(**_options)
+def _powers(e, bits):
+    """Two factors whose product is 2^(bits - e)."""
+    half = (bits - e) // 2
+    return ldexp(1.0, half), ldexp(1.0, bits - e - half)
+
+
 @njit(**_options)
 def _scales(largest, bits):
     """(e, two factors whose product is 2^(bits - e)) for a largest number below 2^e."""
     if not np.isfinite(largest):
         return 0, np.nan, 1.0
     e = frexp(largest)[1]
-    half = (bits - e) // 2
-    return e, ldexp(1.0, half), ldexp(1.0, bits - e - half)
+    first, second = _powers(e, bits)
+    return e, first, second
+
+
+@njit(inline="always", **_options)
+def _cut_row(x, patterns, b, unsigned, bits, nearest, pattern, X, at):
+    """Row b of cut_rows to row `at` of X; returns e. pattern (1,) is scratch; indices cost less than views of short rows."""
+    pattern[0] = 0
+    largest = pattern[0]
+    for k in range(x.shape[1]):
+        largest = max(largest, patterns.dtype.type(patterns[b, k] & unsigned))
+    pattern[0] = largest
+    e, first, second = _scales(pattern.view(x.dtype)[0], bits)
+    for k in range(x.shape[1]):
+        scaled = x[b, k] * first * second
+        X[at, k] = np.rint(scaled) if nearest else np.trunc(scaled)
+    return e
 
 
 @njit(**_options)
@@ -37,15 +67,30 @@ def cut_rows(x, patterns, unsigned, bits, nearest, X, e):
     """
     pattern = np.empty(1, patterns.dtype)
     for b in range(x.shape[0]):
-        pattern[0] = 0
-        largest = pattern[0]
+        e[b] = _cut_row(x, patterns, b, unsigned, bits, nearest, pattern, X, b)
+
+
+@njit(**_options)
+def _cut_squares(x, patterns, unsigned, bits, block, e, sums):
+    pattern, row = np.empty(1, patterns.dtype), np.empty((1, x.shape[1]))
+    for b in range(x.shape[0]):
+        e[b] = _cut_row(x, patterns, b, unsigned, bits, True, pattern, row, 0)
+        for j in range(sums.shape[1]):
+            part = row[0, j * block : (j + 1) * block]
+            sums[b, j] = np.dot(part, part)  # exact, so in any order
+
+
+@njit(**_options)
+def contributions(x, e, bits, scale, out):
+    """whole.contributions of x (B, K), e, scale (B,) to out (B, K) float64."""
+    for b in range(x.shape[0]):
+        first, second = _powers(e[b], bits)
+        factor = scale[b]
+        if factor == 0:
+            out[b] = 0
+            continue
         for k in range(x.shape[1]):
-            largest = max(largest, patterns.dtype.type(patterns[b, k] & unsigned))
-        pattern[0] = largest
-        e[b], first, second = _scales(pattern.view(x.dtype)[0], bits)
-        for k in range(x.shape[1]):
-            scaled = x[b, k] * first * second
-            X[b, k] = np.rint(scaled) if nearest else np.trunc(scaled)
+            out[b, k] = np.trunc(factor * np.rint(x[b, k] * first * second))
 
 
 @njit(**_options)

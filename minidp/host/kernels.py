@@ -63,15 +63,6 @@ def add_whole(total, scale, G):
                 target[k] += np.trunc(factor * source[k])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def truncate(G, scale, out):
-    """backend.truncated: trunc(scale_b G_b) of scale (B,), G (B, P) to out (B, P)."""
-    for b in range(G.shape[0]):
-        factor, source, target = scale[b], G[b], out[b]
-        for k in range(target.size):
-            target[k] = np.trunc(factor * source[k])
-
-
 @njit(cache=True, nogil=True, error_model="numpy")  # `mechanism.rounding` charges for these pairs
 def add_blocks(total, parts):
     """backend.add_products: total (I, O) float64 or float32 += sum of parts (K, I, O) float32, of four or two in pairs."""

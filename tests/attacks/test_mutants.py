@@ -69,7 +69,7 @@ def longest(kind, sizes):
 @pytest.mark.parametrize("kind, most", [(Outer, 1), (Explicit, 0)])
 def test_truncation_to_the_nearest_number(kind, most, monkeypatch):
     assert longest(kind, range(2, 60)) <= most
-    monkeypatch.setattr(whole, "truncated", lambda G, scale: np.rint(scale[:, None] * G))
+    monkeypatch.setattr(whole, "contributions", lambda x, e, scale: np.rint(scale[:, None] * arithmetic.cut(x, 20, nearest=True)[0]))
     monkeypatch.setattr(whole, "add_whole", lambda total, scale, G: np.add(total, np.rint(scale @ G), out=total))
     assert longest(kind, range(2, 60)) > most
 

@@ -4,12 +4,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...backend import add_products, row_norms, to_host, truncated
+from ...backend import add_products, row_norms, to_host
 from ...grads import Explicit, Outer, OuterSum
 from ...host import kernels
 from ...host.memory import RUN
 from ...mechanism import clip_weights
-from ...whole import WholeOuter, WholeRows
+from ...whole import WholeOuter, WholeRows, contributions, cut_squares
 from . import measures, worst
 
 EXACT = 1e-12
@@ -239,5 +239,11 @@ def sums_of_factors_in_whole_numbers(bench):
 
 @measures("whole.WholeOuter", "P1", method="compiled truncation, against Python's integers", tolerance=0.0)
 def compiled_truncation(bench):
-    G, scale = np.rint(bench.rng.uniform(-1, 1, (5, 300)) * 2**20), bench.rng.uniform(0, 2**-4, 5)
-    return worst(truncated(G, scale), [[math.trunc(s * v) for v in row] for s, row in zip(scale, G)])
+    for x, scale in ((_integers(bench)[0], bench.rng.uniform(0, 2**-4, 9)), (bench.rng.standard_normal((2, 9000)), np.ones(2))):
+        for rows in (x, x.astype("float32")):
+            e, sq = cut_squares(rows)
+            kept = np.where(np.isfinite(sq), scale, 0)
+            for row, power, got, s, total in zip(rows, e, contributions(rows, e, kept), kept, sq):
+                whole = [round(Fraction(float(v)) * Fraction(2) ** (20 - int(power))) if s else 0 for v in row]
+                yield worst(got, [math.trunc(s * v) for v in whole])
+                yield abs(sum(v * v for v in whole) - total) if s else 0.0

@@ -75,10 +75,10 @@ def _pairs(bench):
 
 def _register(card, labels, method, measure):
     def check(bench, plain):
-        with mock.patch.object(arithmetic, "_twinned", plain):
+        with mock.patch.object(arithmetic, "twinned", plain):
             yield from measure(bench)
 
-    for kind, plain in (("defined", lambda array: False), ("compiled", arithmetic._twinned)):
+    for kind, plain in (("defined", lambda array: False), ("compiled", arithmetic.twinned)):
         register = measures(card, *labels, method=f"{kind}: {method}", tolerance=0.0, name=f"{kind} {card}")
         register(partial(check, plain=plain))
 
