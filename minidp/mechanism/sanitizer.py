@@ -224,8 +224,9 @@ class Sanitizer:
 
     def noisy(self, group: ClipGroup, raw: NDArray, draws: Draws, *rest: Any) -> NDArray:
         """A raw sum, of one parameter or a part of it, with its noise; `rest` as in `noise.add_gaussian`."""
-        return (add_integers(raw, group.noise_multiplier * UNITS, self.grid(group), draws, *rest) if self.exact
-                else add_gaussian(raw, group.noise_std, draws, *rest))  # [F2]
+        if self.exact:
+            return add_integers(raw, group.noise_multiplier * UNITS, self.grid(group), draws, *rest)  # [F2]
+        return add_gaussian(raw, group.noise_std, draws, *rest)  # [F2]
 
     def _check(self, grads):
         missing = set(self.keys).symmetric_difference(grads)

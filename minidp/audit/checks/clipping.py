@@ -127,10 +127,15 @@ def weighted_sum_equals_a_loop(bench):
 def each_group_gets_its_own_noise(bench):
     groups = per_layer_groups((KEYS[0], KEYS[2]), {"one": 2.0, "two": 5.0}, {"one": 1.5, "two": 0.4})
     raw = {KEYS[0]: np.full((30, 20), 10.0), KEYS[2]: np.full((5, 3), -7.0)}
-    got = Sanitizer(groups).release({key: bench.asarray(array.copy()) for key, array in raw.items()}, Streams(7).noise(0))
-    again = Streams(7).noise(0)
-    return max(worst(got[key], reference.noisy(raw[key], std, again))
-               for key, std in ((KEYS[0], 3.0), (KEYS[2], 2.0)))
+    for arithmetic in ("ordinary", "exact"):
+        moved, again = {key: bench.asarray(array.copy()) for key, array in raw.items()}, Streams(7).noise(0)
+        got = Sanitizer(groups, arithmetic=arithmetic).release(moved, Streams(7).noise(0))
+        for key, sigma, clip_norm in ((KEYS[0], 1.5, 2.0), (KEYS[2], 0.4, 5.0)):
+            expected = raw[key].copy()
+            if arithmetic == "exact":
+                again.add_integers(expected, sigma * 2.0**32)
+            yield worst(got[key], expected * clip_norm * 2.0**-32 if arithmetic == "exact" else
+                        reference.noisy(expected, sigma * clip_norm, again))
 
 
 @measures("mechanism.sanitizer.Sanitizer", "S1",
