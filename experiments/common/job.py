@@ -10,7 +10,7 @@ from minidp import data
 from minidp.backend import Backend
 from minidp.cli import user_errors
 from minidp.errors import CheckpointError, ParameterError
-from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups, sampling
+from minidp.mechanism import Plan, Sanitizer, adaptive_groups, flat_group, per_layer_groups, sampling
 from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
 from minidp.ranks import current
@@ -60,8 +60,10 @@ def load_digits(config, smoke_sizes):
 def make_sanitizer(config, network, clip_norm):
     """Clipping and noise, for each layer by itself or for all parameters together; neither with --baseline."""
     groups = {"per-layer": per_layer_groups, "flat": flat_group}[config.clipping]
-    bound = math.inf if config.baseline else clip_norm
-    return Sanitizer(groups(network.params, bound, config.sigma), config.gradients, config.arithmetic)
+    made = groups(network.params, math.inf if config.baseline else clip_norm, config.sigma)
+    if (quantile := getattr(config, "clip_quantile", None)) is not None:
+        made = adaptive_groups(made, config.lot_size / 10, quantile)  # noise of a twentieth of a lot
+    return Sanitizer(made, config.gradients, config.arithmetic)
 
 
 def make_sampler(config, size):

@@ -28,11 +28,11 @@ class Watching(Sanitizer):
 
     def add_clipped(self, grads, into=None, example_weight=None, products=DOUBLE):
         self.raw_norms.append({group.name: to_host(sum(grads[key].sq_norms() for key in group.keys)) ** 0.5
-                               for group in self.groups})
+                               for group in self.groups if not group.counts})
         return super().add_clipped(grads, into, example_weight, products)
 
     def release(self, raw_sum, draws, *others):
-        for group in self.groups:
+        for group in (group for group in self.groups if not group.counts):
             seen = np.concatenate([norms[group.name] for part in current().collect(self.raw_norms) for norms in part])
             if seen.size:
                 with np.errstate(invalid="ignore"):  # where training diverged

@@ -140,7 +140,8 @@ class Files:
                "; ".join(off) or f"q = {lot} / {size}, {len(settings['clip_groups'])} groups", self.plan and not off)
         yield ("Are lot and noise the ones asked for?", f"lot {lot}, sigma {'as the defaults say' if flag is None else flag}",
                lot == self.config.get("lot_size", lot) and (flag is None or all(
-                   schedule.value_at(_setting(group["noise_multiplier"]), 0) == flag for group in settings["clip_groups"])))
+                   schedule.value_at(_setting(group["noise_multiplier"]), 0) == flag for group, made in
+                   zip(settings["clip_groups"], self.plan.sanitizer.groups if self.plan else ()) if not made.counts)))
 
     def _configuration(self):
         result, config = self.result, self.config

@@ -59,7 +59,7 @@ def settings(run):
 def settings_of(plan, size):
     """The settings that follow from a plan and the public number of examples."""
     lot, factor = plan.expected_lot_size, plan.products.factor
-    sensitivity = plan.sanitizer.sensitivity(plan.relation, factor)
+    sensitivity = plan.sanitizer.for_step(0).sensitivity(plan.relation, factor)
     return jsonable({
         "expected_lot_size": lot, "sampling_probability": lot / size,
         "sampler": type(plan.sampler).__name__, "period": plan.sampler.period,

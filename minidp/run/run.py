@@ -188,7 +188,6 @@ class Run:
         progress, history, before, identity = Progress(), [], (0.0, 0.0), self._identity()
         if self.begun:
             progress, history, before = _resumed(path, *self._saved, self._releases, identity)
-            checkpoint.restore_training(path, *self._saved, model, self.descent)
             if not streams.reproducible:
                 plan = plan.with_steps(max(plan.steps - self._steps_lost(progress), progress.step))
         self.curve_epsilon = self.budget.epsilon  # at which delta is drawn: the target, or what the planned steps come to
@@ -197,6 +196,8 @@ class Run:
             self.curve_epsilon = self.budget.accountant.epsilon(planned, self.budget.delta).upper
         trainer = Trainer(self.network, self.loss, self.descent, plan, self.budget, batch_size=self.batch_size,
                           augmentation_multiplicity=self.augmentation_multiplicity)
+        if self.begun:
+            checkpoint.restore_training(path, *self._saved, model, self.descent)
 
         spent = lambda: (before[0] + time.perf_counter() - self.folder.began, before[1] + trainer.seconds)
         save = lambda at: self.folder.checkpoint(

@@ -59,10 +59,10 @@ class Averaged:
             if key not in averages:
                 averages[key] = namespace_of(theta).zeros_like(theta)
 
-    def update(self, params: Mapping[Key, NDArray], grads: Mapping[Key, NDArray], step: int) -> None:
+    def update(self, params: Mapping[Key, NDArray], grads: Mapping[Key, NDArray], step: int, noise_std: Mapping[Key, float] = {}) -> None:
         """Descend as the optimizer does, then average."""
         self.allocate(params)
-        self.optimizer.update(params, grads, step)
+        self.optimizer.update(params, grads, step, noise_std)
         d = min(self.decay, step / (step + WARM_UP))
         for key, a in self.slots[SLOT].items():
             a *= d
@@ -94,10 +94,10 @@ class KeptBest:
             if key not in best:
                 best[key] = theta.copy()
 
-    def update(self, params: Mapping[Key, NDArray], grads: Mapping[Key, NDArray], step: int) -> None:
+    def update(self, params: Mapping[Key, NDArray], grads: Mapping[Key, NDArray], step: int, noise_std: Mapping[Key, float] = {}) -> None:
         """Descend as the optimizer does."""
         self.allocate(params)
-        self.optimizer.update(params, grads, step)
+        self.optimizer.update(params, grads, step, noise_std)
 
     def keep(self, params: Mapping[Key, NDArray]) -> None:
         """The weights that stand in `params` are the best so far."""

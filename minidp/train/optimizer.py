@@ -1,4 +1,4 @@
-"""Descent along released gradients: SGD, Momentum, Nesterov, AdaGrad, Adam.
+"""Descent along released gradients: SGD, Momentum, Nesterov, AdaGrad, Adam, AdamBC.
 
 An optimizer sees what has been released already, so whatever it computes is post-processing and costs no
 privacy. SVRG, which the paper names, is left out: it needs the gradient of a snapshot on all data, and that
@@ -25,25 +25,32 @@ class Optimizer:
     A subclass gives `slot_names` and update_one(theta, g, rate, step, slots), which descends along one released gradient g
     in place; slots are its arrays of this parameter, in the order of slot_names.
 
+    self.noise_std is then the standard deviation of g's noise, 0 where nobody said it.
+
     `update` changes the parameters in place. `slots` is {slot name: {key: array}}, empty before the first step.
     """
 
     learning_rate: Setting
     slots: dict[str, dict[Key, NDArray]] = field(default_factory=dict, init=False, repr=False)
+    noise_std: float = field(default=0.0, init=False, repr=False, compare=False)
     slot_names: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self):
         if not callable(self.learning_rate):
             non_negative_finite(learning_rate=self.learning_rate)
 
-    def update(self, params: Mapping[Key, NDArray], grads: Mapping[Key, NDArray], step: int) -> None:
-        """Descend: params and grads are {key: array}, `step` counts from 0. grads may be overwritten."""
+    def update(self, params: Mapping[Key, NDArray], grads: Mapping[Key, NDArray], step: int, noise_std: Mapping[Key, float] = {}) -> None:
+        """Descend: params and grads are {key: array}, `step` counts from 0, noise_std {key: that of each number of the gradient}.
+
+        grads may be overwritten.
+        """
         if set(params) != set(grads):
             raise ParameterError(f"expected gradients of {sorted(params)}, got {sorted(grads)}")
         rate = float(value_at(self.learning_rate, step))
         self.allocate(params)
         for key, theta in params.items():
             slots = [self.slots[name][key] for name in self.slot_names]
+            self.noise_std = noise_std.get(key, 0.0)
             self.update_one(theta, grads[key], rate, step, slots)
 
     def update_one(self, theta: NDArray, g: NDArray, rate: float, step: int, slots: list[NDArray]) -> None:
@@ -176,4 +183,34 @@ class Adam(Optimizer):
         theta -= rate * m / (namespace_of(v).sqrt(v) / scale + self.offset)  # [F2]
 
 
-OPTIMIZERS = {"sgd": SGD, "momentum": Momentum, "nesterov": Nesterov, "adagrad": AdaGrad, "adam": Adam}
+@dataclass
+class AdamBC(Adam):
+    r"""Adam whose second moment is that of the gradient alone: the noise's known part is taken out ("DP-AdamBC").
+
+    Forward
+        [F1]  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) (g^2 - s^2), s the standard deviation of g's noise, sigma C / L
+        [F2]  theta <- theta - eta (m / (1 - b1^t)) / sqrt(max(v / (1 - b2^t), floor)), t = 1 at the first step
+
+    Source
+        [F1]  Tang, Shpilevskiy, Lecuyer 2024, arXiv:2312.14334, Algorithm 1; s^2 is taken out in each step, which for the same
+              noise in all steps is the paper's v / (1 - b2^t) - s^2, and holds for schedules too
+        [F2]  the same; without noise it is Adam, but for the floor
+    """
+
+    floor: float = 5e-8
+
+    def __post_init__(self):
+        super().__post_init__()
+        positive_finite(floor=self.floor)
+
+    def update_one(self, theta, g, rate, step, slots):
+        m, v = slots
+        m *= self.beta1
+        m += (1 - self.beta1) * g  # [F1]
+        v *= self.beta2
+        v += (1 - self.beta2) * (g * g - self.noise_std**2)  # [F1]
+        xp, rate = namespace_of(v), rate / (1 - self.beta1 ** (step + 1))
+        theta -= rate * m / xp.sqrt(xp.maximum(v / (1 - self.beta2 ** (step + 1)), self.floor))  # [F2]
+
+
+OPTIMIZERS = {"sgd": SGD, "momentum": Momentum, "nesterov": Nesterov, "adagrad": AdaGrad, "adam": Adam, "adam-bc": AdamBC}

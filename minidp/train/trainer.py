@@ -12,7 +12,8 @@ from ..backend import batch_budget, namespace_of, synchronise, to_host
 from ..data.examples import Examples, LabelledExamples, as_rows
 from ..errors import BudgetExceededError, DtypeError, ParameterError
 from ..host import threads
-from ..mechanism import Plan
+from ..mechanism import AdaptiveClip, Plan
+from ..mechanism.clip import UNCLIPPED
 from ..nn.loss import Loss
 from ..nn.network import Sequential
 from ..privacy.budget import Filter, max_steps
@@ -22,6 +23,7 @@ from ..streams import Streams, as_streams
 from ..validate import count, inexact, shape
 from . import independence, trial
 
+CLIP_NORMS = "clip_norm"  # slot of the clip norms of adaptive groups
 MAX_BATCH = 4096  # examples of a batch: more gain nothing and cost memory
 MIN_BATCH = 128  # examples: fewer rows make slow matrix products, and what a step costs per batch weighs more
 
@@ -103,9 +105,9 @@ class Trainer:
         count(1, augmentation_multiplicity=augmentation_multiplicity)
         if batch_size is not None:
             count(1, batch_size=batch_size)
-        if set(plan.sanitizer.keys) != set(network.params):
+        if set(plan.sanitizer.params) != set(network.params):
             raise ParameterError(f"expected clip groups over the trained parameters {sorted(network.params)}, "
-                                 f"got {sorted(plan.sanitizer.keys)}")
+                                 f"got {sorted(plan.sanitizer.params)}")
         for key, array in network.params.items():
             if array.dtype.name not in ("float32", "float64"):
                 raise DtypeError(f"{'.'.join(key)}: expected float32 or float64 to train, got {array.dtype}")
@@ -116,6 +118,11 @@ class Trainer:
         self.network, self.loss, self.optimizer, self.plan = network, loss, optimizer, plan
         network.use(plan.sanitizer.arithmetic)
         self.budget, self.batch_size, self.augmentation_multiplicity = budget, batch_size, augmentation_multiplicity
+        self._adaptive = {(group.name, UNCLIPPED): group.clip_norm for group in plan.sanitizer.groups
+                          if isinstance(group.clip_norm, AdaptiveClip)}
+        if self._adaptive:  # beside the optimizer's own, so that checkpoints hold them
+            norms = self._clip_norms = optimizer.slots.setdefault(CLIP_NORMS, {})
+            norms.update({key: np.array([rule.initial]) for key, rule in self._adaptive.items() if key not in norms})
         self._cached = max(min(cache_examples(network), MAX_BATCH) // augmentation_multiplicity, 1)
         self.seconds = 0.0  # spent in steps; charging and callbacks are left out
         self.ledger = budget.ledger if budget else Ledger(plan.relation) if ledger is None else ledger
@@ -218,6 +225,8 @@ class Trainer:
     def step(self, examples: LabelledExamples, lot: NDArray, step: int, streams: Streams) -> None:
         """Descend once along the release of one lot (host indices), whose charge is in the ledger already."""
         sanitizer = self.plan.sanitizer.for_step(step)
+        if self._adaptive:
+            sanitizer = sanitizer.with_clip_norms({name: float(norm[0]) for (name, _), norm in self._clip_norms.items()})
         shards, dropout, views = self._shards(examples, examples.share(lot, self.ranks)), streams.dropout(step), streams.views(step)
         size = self._cached if self.batch_size is None else -(-self.batch_size // len(shards))
         products = self.plan.products.for_lot(len(lot))
@@ -233,7 +242,11 @@ class Trainer:
         params = self.network.params
         released = sanitizer.release(raw_sum, streams.noise(step), others, 1 / self.plan.expected_lot_size,
                                      params[next(iter(params))].dtype, self.ranks)  # [F2] [F3]
-        self.optimizer.update(params, released, step)  # [F4]
+        for key, rule in self._adaptive.items():
+            norm, count = self._clip_norms[key], released.pop(key)
+            norm[0] = rule.after(float(norm[0]), float(to_host(count)[0]))
+        noise_std = {key: group.noise_std / self.plan.expected_lot_size for group in sanitizer.groups for key in group.keys}
+        self.optimizer.update(params, released, step, noise_std)  # [F4]
 
     def _per_example_grads(self, batch, dropout):
         """{key: PerExampleGrad}: forward, loss, backward; an example's gradient is the mean over its views."""

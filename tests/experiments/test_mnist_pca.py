@@ -10,6 +10,7 @@ from common.verdicts import EXPECTED, look_up
 
 from minidp.mechanism.rounding import products
 from minidp.privacy import Filter, Gaussian, JointGaussian, Ledger, MomentsAccountant, PoissonSampled
+from minidp.run.verify import verify
 from tests.support.scripts import command, environment
 
 SMOKE = ("mnist_pca.py", "--smoke", "--quiet", "--dataset", "strokes")
@@ -82,6 +83,7 @@ def test_without_noise_epsilon_is_infinite(flags, run_script, tmp_path):
     (("--sampler", "balls-in-bins", "--epochs", 2), "BallsInBinsSampler", "add_remove"),
     (("--projection", "none", "--activation", "tanh", "--optimizer", "adam", "--no-train-metrics"),
      "PoissonSampler", "add_remove"),
+    (("--clip-quantile", 0.5, "--optimizer", "adam-bc", "--noise-multiplier", 3), "PoissonSampler", "add_remove"),
 ])
 def test_other_choices_run_and_are_named(flags, sampler, relation, run_script, tmp_path):
     run_script(*SMOKE, "--out", "out", *flags, check=0)
@@ -90,6 +92,7 @@ def test_other_choices_run_and_are_named(flags, sampler, relation, run_script, t
     assert math.isfinite(result["epsilon"]["moments"]["upper"])
     assert sampler in (tmp_path / "out" / "privacy.md").read_text()
     assert (result["train_accuracy"] is None) == ("--no-train-metrics" in flags)
+    assert verify(tmp_path / "out").failed == []
 
 
 def test_a_delta_that_guarantees_little_is_said(run_script, tmp_path):

@@ -46,6 +46,15 @@ def edit(path, change):
     save_arrays(path, arrays, header)
 
 
+def test_adaptive_clip_norms_go_on_where_they_were(tmp_path):
+    whole, part, again = (make_trainer(layout="adaptive", steps=6) for _ in range(3))
+    whole.run(*make_data(), Streams(1))
+    save(tmp_path / "c.npz", part, part.run(*make_data(), Streams(1), should_stop=after(3)))
+    again.run(*make_data(), Streams(1), progress=resume(tmp_path / "c.npz", again)["progress"])
+    assert_same(values(whole.network), values(again.network))
+    assert_same(whole.optimizer.slots["clip_norm"], again.optimizer.slots["clip_norm"])
+
+
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("block_steps", [1, 5, 100])

@@ -32,9 +32,9 @@ class Kept(SGD):
         super().__init__(rate)
         self.released = []
 
-    def update(self, params, grads, step):
+    def update(self, params, grads, step, *noise_std):
         self.released.append(np.concatenate([grads[key].ravel() for key in params]))
-        super().update(params, grads, step)
+        super().update(params, grads, step, *noise_std)
 
 
 def cut(array):

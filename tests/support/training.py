@@ -3,7 +3,7 @@ from minidp import nn
 from minidp.backend import Backend, to_host
 from minidp.host import threads
 from minidp.mechanism import (BallsInBinsSampler, FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
-                              flat_group, per_layer_groups)
+                              adaptive_groups, flat_group, per_layer_groups)
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 
@@ -14,7 +14,8 @@ SAMPLERS = {
     "shuffle": ShuffleSampler(EXAMPLES, 12),  # lots of 12, 12, 12 and 4: four an epoch
     "balls-in-bins": BallsInBinsSampler(EXAMPLES, 10),  # four an epoch
 }
-LAYOUTS = {"flat": flat_group, "per-layer": per_layer_groups}
+LAYOUTS = {"flat": flat_group, "per-layer": per_layer_groups,
+           "adaptive": lambda *settings: adaptive_groups(per_layer_groups(*settings), settings[-1])}
 NUMPY = Backend.numpy()
 
 
