@@ -47,10 +47,8 @@ def accountants():
 
 def ledger_of(config, epochs):
     """The ledger after `epochs` epochs, at least one lot."""
-    ledger = Ledger()
-    ledger.append(PoissonSampled(config.sampling_probability, Gaussian(config.noise_multiplier)),
-                  max(1, round(epochs / config.sampling_probability)))
-    return ledger
+    q = config.sampling_probability
+    return Ledger(entries=[(PoissonSampled(q, Gaussian(config.noise_multiplier)), max(1, round(epochs / q)))])
 
 
 def curves(config, epochs):

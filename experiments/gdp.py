@@ -41,10 +41,8 @@ class Config(DigitSweepFlags):
 
 def ledger_of(sigma, epochs):
     """The ledger after `epochs` epochs; infinite noise costs nothing."""
-    ledger = Ledger()
-    if not math.isinf(sigma):
-        ledger.append(PoissonSampled(LOT / N, Gaussian(sigma)), math.ceil(epochs * N / LOT))
-    return ledger
+    lots = math.ceil(epochs * N / LOT)
+    return Ledger(entries=[] if math.isinf(sigma) else [(PoissonSampled(LOT / N, Gaussian(sigma)), lots)])
 
 
 def claims_of(sigma, epochs):

@@ -38,8 +38,7 @@ class Config:
 
 def costs(sigma, sigma_pca, epsilon, lots):
     """Epsilon of one setting, PCA included, by each way of charging, after the lots that the 2016 ledger allows."""
-    before = Ledger()
-    before.append(Gaussian(sigma_pca))
+    before = Ledger(entries=[(Gaussian(sigma_pca),)])
     step = PoissonSampled(Q, JointGaussian((sigma,) * LAYERS))
     alone = PoissonSampled(Q, Gaussian(sigma))
     theirs = make("ledger_2016", before.relation)
@@ -47,9 +46,7 @@ def costs(sigma, sigma_pca, epsilon, lots):
     lots = lots or max_steps(theirs, before, step, epsilon, DELTA)
 
     def spent(accountant, event):
-        ledger = before.copy()
-        ledger.append(event, lots)
-        return accountant.epsilon(ledger, DELTA)
+        return accountant.epsilon(Ledger(before.relation, [*before.items(), (event, lots)]), DELTA)
 
     tight = spent(make("loss_distribution", before.relation), step)
     return {"sigma": sigma, "sigma_pca": sigma_pca, "reported_epsilon": epsilon, "lots": lots, "epochs": lots * Q,

@@ -70,9 +70,7 @@ def observe(sigma, q, steps, streams, canaries, numbers=None, sanitizer=Sanitize
 
 def ledger_of(sigma, q, steps):
     """The ledger of a run."""
-    ledger = Ledger()
-    ledger.append(PoissonSampled(q, Gaussian(sigma)), steps)
-    return ledger
+    return Ledger(entries=[(PoissonSampled(q, Gaussian(sigma)), steps)])
 
 
 class Attack(NamedTuple):

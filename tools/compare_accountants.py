@@ -30,11 +30,8 @@ def draw(rng):
 
 def our_ledger(row):
     """The setting as a ledger."""
-    ledger = Ledger()
-    if row["pca"]:
-        ledger.append(Gaussian(row["pca"]))
-    ledger.append(PoissonSampled(row["q"], JointGaussian(row["sigmas"])), row["steps"])
-    return ledger
+    pca = [(Gaussian(row["pca"]),)] if row["pca"] else []
+    return Ledger(entries=[*pca, (PoissonSampled(row["q"], JointGaussian(row["sigmas"])), row["steps"])])
 
 
 def their_event(dp, row):

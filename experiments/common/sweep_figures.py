@@ -125,15 +125,13 @@ def best_at(results, delta):
 def spending(result, delta):
     """A function of the row of a run's history: its certified epsilon by the loss distribution, PCA included."""
     settings = result["settings"]
+    setup = [(Gaussian(sigma),) for sigma in (settings.get("pca_noise_multiplier"),) if sigma is not None]
     step = PoissonSampled(settings["sampling_probability"],
                           JointGaussian(tuple(group["noise_multiplier"] for group in settings["clip_groups"])))
 
     @cache
     def spent(row):
-        ledger = Ledger()
-        if settings.get("pca_noise_multiplier") is not None:
-            ledger.append(Gaussian(settings["pca_noise_multiplier"]))
-        ledger.append(step, int(result["history"]["step"][row]))
+        ledger = Ledger(entries=[*setup, (step, int(result["history"]["step"][row]))])
         return make("loss_distribution", ledger.relation).epsilon(ledger, delta).upper
 
     return spent

@@ -115,8 +115,7 @@ def composed_epsilon(mu, sampling_probability, steps, delta):
     """The epsilon that `steps` sampled releases of a Gaussian of `mu` have at least: the certified lower end."""
     if mu in (0, math.inf):
         return mu
-    ledger = Ledger()
-    ledger.append(PoissonSampled(sampling_probability, Gaussian(1 / mu)), steps)
+    ledger = Ledger(entries=[(PoissonSampled(sampling_probability, Gaussian(1 / mu)), steps)])
     return LossDistributionAccountant().epsilon(ledger, delta).lower or 0.0
 
 

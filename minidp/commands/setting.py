@@ -110,11 +110,9 @@ def ledger_of(args, sampler, noises, steps):
         raise ParameterError("expected --noise-multiplier" + (", or --ledger FILE for a run that is done"
                                                               if hasattr(args, "ledger") else ""))
     check_count(0, MOST_STEPS, steps=steps)
-    ledger = Ledger(sampler.relation)
-    if args.pca_noise_multiplier is not None:
-        ledger.append(PrivatePCA(1, args.pca_noise_multiplier).event(ledger.relation), purpose=SETUP)
-    ledger.append(*sampler.charges(release_event(noises, sampler.relation), steps))
-    return ledger
+    relation, sigma = sampler.relation, args.pca_noise_multiplier
+    setup = [] if sigma is None else [(PrivatePCA(1, sigma).event(relation), 1, SETUP)]
+    return Ledger(relation, [*setup, sampler.charges(release_event(noises, relation), steps)])
 
 
 def described(args):

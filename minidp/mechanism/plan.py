@@ -118,12 +118,8 @@ class Plan:
 
     def ledger(self, steps: int | None = None, before: Iterable[Event] = ()) -> Ledger:
         """A ledger of the events `before` and the first `steps` steps, of all steps by default."""
-        ledger = Ledger(self.relation)
-        for event in before:
-            ledger.append(event, purpose=SETUP)
-        for event, times in self.charges(0, self.steps if steps is None else steps):
-            ledger.append(event, times)
-        return ledger
+        steps = self.steps if steps is None else steps
+        return Ledger(self.relation, [*((event, 1, SETUP) for event in before), *self.charges(0, steps)])
 
     @property
     def total_event(self) -> Event:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +26,20 @@ class Ledger:
     they are written, and hashed, as they were.
 
     >>> from minidp.privacy import Gaussian, PoissonSampled
-    >>> ledger = Ledger()
-    >>> ledger.append(Gaussian(7.0), purpose="setup")
+    >>> ledger = Ledger(entries=[(Gaussian(7.0), 1, "setup")])
     >>> ledger.append(PoissonSampled(0.01, Gaussian(4.0)), 10_000)
     >>> [count for event, count in ledger.items()]
     [1, 10000]
     """
 
-    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
+    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE, entries: Iterable[tuple] = ()):
+        """entries: what to `append` at once, each (event,), (event, count) or (event, count, purpose)."""
         if not isinstance(relation, NeighbouringRelation):
             raise ParameterError(f"expected relation={relation!r} to be a NeighbouringRelation")
         self.relation = relation
         self._entries: list[tuple[Event, int, str]] = []
+        for entry in entries:
+            self.append(*entry)
 
     def append(self, event: Event, count: int = 1, purpose: str = STEP) -> None:
         """Record `event`, released `count` times for `purpose`, a word; a count of 0 records nothing."""
@@ -65,9 +68,7 @@ class Ledger:
 
     def copy(self) -> Ledger:
         """An independent ledger with the same entries."""
-        other = Ledger(self.relation)
-        other._entries = list(self._entries)
-        return other
+        return Ledger(self.relation, self._entries)
 
     def __eq__(self, other):
         if not isinstance(other, Ledger):

@@ -234,10 +234,8 @@ def fingerprint(content, key=None):
 
 def _of_earlier_attempts(ledger):
     """The ledger with its steps named as those of an attempt that is lost."""
-    named = Ledger(ledger.relation)
-    for event, count, purpose in ledger.entries():
-        named.append(event, count, EARLIER if purpose == STEP else purpose)
-    return named
+    return Ledger(ledger.relation, [(event, count, EARLIER if purpose == STEP else purpose)
+                                    for event, count, purpose in ledger.entries()])
 
 
 def _counted(ledger):

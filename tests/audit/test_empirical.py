@@ -128,9 +128,7 @@ def test_right_training_is_never_above_its_certified_epsilon_beyond_the_confiden
     accountant = LossDistributionAccountant()
 
     def ledger(sigma):
-        found = Ledger()
-        found.append(PoissonSampled(q, Gaussian(sigma)), steps)
-        return found
+        return Ledger(entries=[(PoissonSampled(q, Gaussian(sigma)), steps)])
 
     sigma = noise_multiplier_for(accountant, ledger, 2.0, delta)
     certified, reached = accountant.epsilon(ledger(sigma), delta).upper, []

@@ -43,11 +43,9 @@ def test_settings_follow_the_target():
 def test_every_setting_gives_about_300_lots(target):
     lot, sigma, mean_sigma, _, _ = SETTINGS[target]
     accountant = LossDistributionAccountant()
-    spent = {steps: Ledger() for steps in (295, 320)}
-    for steps, ledger in spent.items():
-        ledger.append(Gaussian(mean_sigma))
-        ledger.append(PoissonSampled(lot / 60_000, Gaussian(sigma)), steps)
-    assert accountant.epsilon(spent[295], 1e-5).upper < target < accountant.epsilon(spent[320], 1e-5).lower
+    least, most = (accountant.epsilon(Ledger(entries=[
+        (Gaussian(mean_sigma),), (PoissonSampled(lot / 60_000, Gaussian(sigma)), steps)]), 1e-5) for steps in (295, 320))
+    assert least.upper < target < most.lower
 
 
 def test_without_noise_it_learns_and_the_mean_is_that_of_the_features(run_script, tmp_path):

@@ -76,9 +76,7 @@ def test_fewer_runs_are_drawn_only_when_asked_for(run_script, tmp_path):
 
 def test_spending_is_the_certified_epsilon_of_pca_and_the_lots_so_far():
     spent = spending(result(0.9), 1e-5)
-    ledger = Ledger()
-    ledger.append(Gaussian(7.0))
-    ledger.append(PoissonSampled(0.01, JointGaussian((4.0, 4.0))), 200)
+    ledger = Ledger(entries=[(Gaussian(7.0),), (PoissonSampled(0.01, JointGaussian((4.0, 4.0))), 200)])
     assert spent(1) == LossDistributionAccountant().epsilon(ledger, 1e-5).upper
     assert spent(0) < spent(1) < spent(2)
 

@@ -16,14 +16,11 @@ POISSON = PoissonSampler(0.01)
 
 
 def test_fitted_takes_the_most_steps_within_the_target():
-    prefix, accountant = Ledger(), MomentsAccountant()
-    prefix.append(Gaussian(7.0))
+    prefix, accountant = Ledger(entries=[(Gaussian(7.0),)]), MomentsAccountant()
     plan = Plan(POISSON, FALLING, 1, 600).fitted(accountant, prefix, 2.0, 1e-5)
 
     def spent(steps):
-        ledger = prefix.copy()
-        ledger.append(plan.with_steps(steps).total_event)
-        return accountant.epsilon(ledger, 1e-5).upper
+        return accountant.epsilon(plan.ledger(steps, [Gaussian(7.0)]), 1e-5).upper
 
     assert spent(plan.steps) <= 2.0 < spent(plan.steps + 1)
     assert prefix.items() == [(Gaussian(7.0), 1)]

@@ -1,11 +1,21 @@
-"""The shared contract: every row of minidp/audit/cases.py, on every backend."""
+"""The shared contract of every layer and loss of minidp/audit/cases.py; what is special to some, and initial values."""
+import math
+
 import numpy as np
 import pytest
+from scipy import stats
 
-from minidp.errors import BackendMismatchError, ShapeError
-from minidp.audit import check_layer
-from minidp.audit.cases import LAYERS
+from minidp import nn
+from minidp.audit import check_layer, check_loss
+from minidp.audit.cases import LAYERS, LOSSES
+from minidp.backend import to_host
+from minidp.errors import BackendMismatchError, DtypeError, NoiseReuseError, ShapeError
+from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
+from minidp.nn import init
+from minidp.streams import Streams
+from minidp.train import SGD, Trainer
 from tests.support.guarded import guarded_backend
+
 
 layers = pytest.mark.parametrize("case", LAYERS, ids=lambda case: case.name)
 
@@ -28,3 +38,113 @@ def test_wrong_input_is_refused_with_the_layers_name(case, rng):
     if layer.params or layer.constants:
         with pytest.raises(BackendMismatchError, match="one library"):
             layer.forward(guarded_backend().asarray(case.input(rng, 2)))
+
+
+def test_equal_numbers_become_the_shift(rng):
+    layer = nn.GroupNorm(4, 2, dtype="float64")
+    layer.params["shift"][:] = rng.standard_normal(4)
+    y, cache = layer.forward(np.full((2, 3, 4), 7.0))
+    np.testing.assert_array_equal(y, np.broadcast_to(layer.params["shift"], y.shape))
+    assert np.isfinite(layer.backward(np.ones(y.shape), cache)).all()
+
+
+def test_a_group_of_one_number_is_refused():
+    with pytest.raises(ShapeError, match="expected two or more numbers to normalise together"):
+        nn.GroupNorm(4, 4).forward(np.zeros((2, 4)))
+    with pytest.raises(ShapeError, match="expected two or more numbers"):
+        nn.Sequential([nn.GroupNorm(4, 4)], (1, 1, 4))
+    with pytest.raises(ShapeError, match="expected two or more numbers"):
+        nn.LayerNorm(1).forward(np.zeros((2, 5, 1)))
+    assert nn.GroupNorm(4, 4).forward(np.zeros((2, 3, 4)))[0].shape == (2, 3, 4)  # three positions are enough
+
+
+@pytest.mark.parametrize("size", [1e30, 1.0, 1e-30])
+def test_rows_of_any_size_get_unit_length_and_rows_of_zeros_stay(size, backend):
+    x = np.array([[3, 4], [0, 0], [-6, 8]], np.float32) * np.float32(size)
+    layer, dy = nn.UnitNorm(), np.array([[4, -3], [1, 1], [-6, 8]], np.float32)
+    y, cache = layer.forward(backend.asarray(x))
+    np.testing.assert_allclose(to_host(y), [[0.6, 0.8], [0, 0], [-0.6, 0.8]], rtol=1e-6)
+    dx = to_host(layer.backward(backend.asarray(dy), cache)) * np.float32(size)
+    np.testing.assert_allclose(dx, [[0.8, -0.6], [0, 0], [0, 0]], atol=1e-6)  # across, zero, along
+
+
+def test_training_drops_and_prediction_does_not():
+    """The trainer passes the dropout stream, and that stream alone moves."""
+    streams, seen = Streams(), []
+
+    class Watched(nn.Dropout):
+        def forward(self, x, *, rng=None):
+            seen.append(rng)
+            return super().forward(x, rng=rng)
+
+    dense = nn.Dense(4, 8, rng=streams.init), nn.Dense(8, 2, rng=streams.init)
+    network = nn.Sequential([dense[0], Watched(0.5), dense[1]], (4,))
+    plan = Plan(PoissonSampler(0.5), Sanitizer(flat_group(network.params, 1.0, 1.0)), 3, 10)
+    x, y = streams.init.standard_normal((20, 4), dtype=np.float32), streams.init.integers(0, 2, 20)
+    Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan).run(x, y, streams)
+    assert len([rng for rng in seen if rng is not None]) == 3  # the trial before it draws nothing
+    with pytest.raises(NoiseReuseError):
+        streams.dropout(2)
+    seen.clear()
+    np.testing.assert_array_equal(network.predict(x), network.predict(x))
+    assert seen == [None, None] and streams.dropout(3)
+
+
+losses = pytest.mark.parametrize("case", LOSSES, ids=lambda case: case.name)
+
+
+@losses
+def test_the_tests_for_own_losses_pass(case):
+    report = check_loss(case.loss, 4, case.target)
+    assert report, str(report)
+
+
+def test_large_logits_do_not_overflow():
+    z = np.array([[1000.0, 0.0], [-1000.0, 1000.0]], dtype=np.float32)
+    losses, dz = nn.SoftmaxCrossEntropy()(z, np.array([1, 1]))
+    np.testing.assert_allclose(losses, [1000, 0])
+    np.testing.assert_allclose(dz, [[1, -1], [0, 0]])
+
+
+@losses
+def test_wrong_shapes_and_dtypes_are_refused(case, rng):
+    target = case.target(rng, 3, 4)
+    with pytest.raises(ShapeError, match="expected z of shape"):
+        case.loss(np.zeros((3, 4, 1)), target)
+    with pytest.raises(ShapeError, match="same number of examples"):
+        case.loss(np.zeros((2, 4)), target)
+    with pytest.raises(ShapeError, match="target of shape"):
+        case.loss(np.zeros((3, 4)), np.zeros((3, 4, 2)))
+    with pytest.raises(ShapeError, match="shape"):
+        nn.SquaredError()(np.zeros((3, 4)), np.zeros((3, 5)))
+    with pytest.raises(DtypeError):
+        case.loss(np.zeros((3, 4), int), target)
+    with pytest.raises(DtypeError, match="integer"):
+        nn.SoftmaxCrossEntropy()(np.zeros((3, 4)), np.zeros(3))
+
+
+FALSE_ALARM = 1e-6  # chance that a right implementation fails such a test with another seed
+SHAPE = (5, 8, 5, 50)  # a kernel: fan-in 5 8 5 = 200, fan-out 5 8 50 = 2000
+EXPECTED = {
+    "truncated_normal": (init.truncated_normal, stats.truncnorm(-2, 2, scale=1 / math.sqrt(200))),
+    "glorot_uniform": (init.glorot_uniform, stats.uniform(-math.sqrt(6 / 2200), 2 * math.sqrt(6 / 2200))),
+    "he_normal": (init.he_normal, stats.norm(scale=math.sqrt(2 / 200))),
+}
+drawn = pytest.mark.parametrize("initialiser, distribution", EXPECTED.values(), ids=EXPECTED)
+
+
+@drawn
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_values_follow_the_distribution(initialiser, distribution, dtype, rng):
+    values = initialiser(rng, SHAPE, dtype)
+    assert values.shape == SHAPE and values.dtype == np.dtype(dtype)
+    assert stats.kstest(values.ravel().astype("float64"), distribution.cdf).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("shape, fans", [((3, 4), 3 + 4), ((8, 8, 1, 16), 64 + 1024), ((4, 4, 16, 32), 256 + 512),
+                                         ((1, 1, 6, 2), 6 + 2), ((7,), 1 + 7)], ids=str)
+def test_glorot_counts_the_receptive_field_in_both_fans(shape, fans):
+    """By hand from Keras' definition: a dense weight as before, a kernel kh kw C + kh kw O."""
+    draw = np.random.default_rng(0).uniform(-1, 1, shape)
+    values = init.glorot_uniform(np.random.default_rng(0), shape, "float64")
+    np.testing.assert_allclose(values, draw * math.sqrt(6 / fans), rtol=1e-13, atol=1e-15)

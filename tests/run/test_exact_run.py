@@ -52,9 +52,7 @@ def test_the_result_names_the_arithmetic_and_what_it_costs(finished):
     assert (result["arithmetic"], result["generator"]) == ("exact", "chacha20")
     assert 0 < result["delta_added"] <= 1e-9
     assert result["delta_added"] == pytest.approx((1 + np.exp(epsilon)) * variation, rel=1e-9)
-    plain = Ledger()
-    plain.append(Gaussian(5.0))
-    plain.append(PoissonSampled(LOT / SIZE, JointGaussian((4.0, 4.0))), STEPS)
+    plain = Ledger(entries=[(Gaussian(5.0),), (PoissonSampled(LOT / SIZE, JointGaussian((4.0, 4.0))), STEPS)])
     for name, (bound, _, _) in all_bounds(plain, list(result["epsilon"]), delta=1e-5).items():
         assert bound.upper <= result["epsilon"][name]["upper"] <= bound.upper * (1 + 1e-6), name
 

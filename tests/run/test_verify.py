@@ -128,9 +128,7 @@ def test_a_configuration_that_says_something_else_is_noticed_even_when_it_is_sea
     lambda e, n, p: (PoissonSampled(e.sampling_probability, Gaussian(40.0)) if p == "step" else e, n, p)])
 def test_a_ledger_that_is_edited_together_with_its_hashes_is_noticed(run, change):
     before = Ledger.load(run / "ledger.json")
-    after = Ledger(before.relation)
-    for entry in before.entries():
-        after.append(*change(*entry))
+    after = Ledger(before.relation, (change(*entry) for entry in before.entries()))
     after.save(run / "ledger.json")
     statement = (run / "privacy.md").read_text().replace(before.sha256(), after.sha256())
     (run / "privacy.md").write_text(statement)

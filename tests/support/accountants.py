@@ -48,10 +48,7 @@ ROWS = [
 
 def ledger_of(*entries, relation=ADD_REMOVE):
     """A ledger of (event, count) pairs."""
-    ledger = Ledger(relation)
-    for event, count in entries:
-        ledger.append(event, count)
-    return ledger
+    return Ledger(relation, entries)
 
 
 def exact_log_moment(q, sigma, n, digits=50):

@@ -22,10 +22,7 @@ GAUSSIAN = "privacy.gaussian.GaussianAccountant"
 
 def ledger_of(*entries, relation=Relation.ADD_REMOVE):
     """A ledger of (event, count) pairs."""
-    ledger = Ledger(relation)
-    for event, count in entries:
-        ledger.append(event, count)
-    return ledger
+    return Ledger(relation, entries)
 
 
 def exact_delta(epsilon, mu):

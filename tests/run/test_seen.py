@@ -1,0 +1,94 @@
+"""What is seen of a run: the bar, pictures of which nothing is cut off or covered, the commit in its result."""
+import io
+import os
+import subprocess
+
+import pytest
+from tqdm import tqdm
+
+from minidp import plotting
+from minidp.run import record
+from minidp.run.picture import save_curves
+from minidp.run.progress import BAR, shown
+from tests.support.pictures import faults
+
+
+@pytest.mark.parametrize("lots", [20, 10_331, 1_000_000])
+@pytest.mark.parametrize("accuracy", [None, 1.0])
+def test_epsilon_is_seen_whole_in_a_bar_of_80_columns(lots, accuracy):
+    with tqdm(total=lots, initial=lots // 2, bar_format=BAR, ncols=80, file=io.StringIO()) as bar:
+        bar.set_postfix_str(shown({"epsilon": 0.50247925, "test_accuracy": accuracy}))
+        text = str(bar)
+    assert len(text) <= 80 and "epsilon 0.5025" in text and ("test 100.00%" in text) == (accuracy is not None)
+    assert f"{lots // 2}/{lots} lots" in text
+
+
+def test_epsilon_in_the_bar_is_rounded_up():
+    assert shown({"epsilon": 2.000001, "test_accuracy": None}) == "epsilon 2.001"
+    assert shown({"epsilon": "inf", "test_accuracy": None}) == "epsilon infinite"
+
+
+CURVES = {
+    "all": dict(epochs=[1, 2, 3], test_accuracy=[0.8, 0.9, 0.92], train_accuracy=[0.79, 0.9, 0.91],
+                delta=[0.0, 1e-9, 1e-6], epsilon=2.0, title="MNIST", notice="drawn digits, not MNIST " * 5),
+    "without privacy": dict(epochs=[1, 2], test_accuracy=[0.8, 0.9]),
+    "unknown delta": dict(epochs=[1, 2], test_accuracy=[0.8, 0.9], delta=[None, float("inf")], epsilon=2.0),
+    "nothing yet": dict(epochs=[], test_accuracy=[], train_accuracy=[], delta=[], epsilon=0.5),
+}
+
+
+@pytest.mark.parametrize("curves", CURVES.values(), ids=CURVES.keys())
+def test_a_png_is_written(tmp_path, drawn, curves):
+    path = tmp_path / "curves.png"
+    save_curves(path, **curves)
+    assert path.read_bytes().startswith(b"\x89PNG") and os.listdir(tmp_path) == ["curves.png"]
+    assert [len(figure.axes) for figure in drawn] == [1 if {0.0, None, float("inf")} >= set(curves.get("delta", [])) else 2]
+
+
+def git(folder, *arguments):
+    identity = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def test_git_commit(tmp_path):
+    assert record.git_commit(tmp_path) is None
+    assert record.git_commit(tmp_path / "missing") is None
+    git(tmp_path, "init")
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "a").write_text("1")
+    git(tmp_path, "add", "a")
+    git(tmp_path, "commit", "-m", "m")
+    commit = record.git_commit(tmp_path)
+    assert len(commit) == 40 and int(commit, 16)
+    (tmp_path / "a").write_text("2")
+    assert record.git_commit(tmp_path) == f"{commit}-dirty"
+    assert record.git_commit(tmp_path / "inside") is None, "a repository around the checkout is not the checkout's"
+
+
+def test_git_commit_without_git(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert record.git_commit() is None
+
+
+LONG = ("A title that goes on for far longer than any panel is wide, as one that quotes a data set's notice does: "
+        "drawn digits, not MNIST; accuracies are not comparable with the paper's")
+
+
+@pytest.mark.parametrize("rows, columns", [(1, 1), (1, 3), (2, 3)])
+def test_long_titles_and_notices_stay_inside(rows, columns, drawn, tmp_path):
+    figure, axes = plotting.new_figure(rows, columns, title=LONG, notice=LONG)
+    for axis in axes:
+        axis.plot([1, 2], [0.5, 0.6], label="a", **plotting.line(0, 2))
+        axis.set(title=LONG, xlabel="epoch", ylabel="accuracy")
+    plotting.legend(figure, axes[0].get_legend_handles_labels()[0])
+    plotting.save(figure, tmp_path / "p.png")
+    assert drawn == [figure]
+
+
+def test_text_that_is_cut_off_or_covered_is_noticed():
+    figure, (axis,) = plotting.new_figure(title="title")
+    axis.text(2, 0.5, "far to the right", transform=axis.transAxes)
+    axis.text(0.5, 0.5, "one", transform=axis.transAxes)
+    axis.text(0.5, 0.5, "other", transform=axis.transAxes)
+    cut_off, overlapping = faults(figure)
+    assert "far to the right" in cut_off and ("one", "other") in overlapping
