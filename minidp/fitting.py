@@ -24,6 +24,7 @@ from .heads import Head
 from .mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from .nn.init import zeros
 from .numbers import upper_text
+from .mechanism.sampling import make_sampler
 from .privacy import Filter
 from .privacy.catalogue import make
 from .ranks import current
@@ -31,7 +32,7 @@ from .run import Model, Run
 from .run.shared import charge_shared
 from .streams import Streams
 from .train import SGD, Averaged, Momentum, trial
-from .validate import count, in_range, positive_finite, same_batch
+from .validate import count, in_range, one_of, positive_finite, same_batch
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
@@ -42,7 +43,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
         target_bounds: tuple[float, float] | None = None, scale: str = "auto", bounds: Any = None,
         hidden: tuple[int, ...] | int = (), network: nn.Sequential | None = None, dataset_size: int | None = None,
         group_size: int = 1, example_weight: ArrayLike | None = None, validation: tuple[Any, ArrayLike] | None = None,
-        test: tuple[Any, ArrayLike] | None = None, lot_size: int | None = None, steps: int | None = None,
+        test: tuple[Any, ArrayLike] | None = None, sampler: str = "poisson", lot_size: int | None = None, steps: int | None = None,
         clip_norm: float | None = None, learning_rate: float | None = None, folder: str | os.PathLike[str] | None = None,
         ledger: str | os.PathLike[str] | None = None, check: bool = True, arithmetic: str = ORDINARY, seed: int | None = None,
         device: str = "cpu", quiet: bool = False) -> Fitted:
@@ -66,6 +67,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
         hidden     sizes of hidden layers; none is logistic (or linear) regression
         network    a `Sequential` of your own for inputs of this shape, giving one logit per class, or one number; it is
                    copied. Its inputs are scaled as `scale` says and nothing else ("auto" without bounds: not at all)
+        sampler    "poisson", or "balls-in-bins": every epoch each row is in exactly one lot; steps are then whole epochs
         lot_size, steps, clip_norm, learning_rate   by default `defaults.choose`: from N, epsilon, delta and the number of
                    parameters alone, by a rule that was chosen on drawn data
         example_weight   (N,) in [0, 1], each depending on its own row only
@@ -127,10 +129,12 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     positive_finite(clip_norm=choice.clip_norm, learning_rate=choice.learning_rate)
     if choice.lot_size > size:
         raise ParameterError(f"expected lot_size={choice.lot_size} to be at most the {size} rows (dataset_size)")
-    accountant, sampler = make("loss_distribution"), PoissonSampler(choice.lot_size / size)
-    before = head.events(accountant, sampler, epsilon, delta)
+    one_of(("poisson", "balls-in-bins"), sampler=sampler)
+    accountant, lots = make("loss_distribution"), make_sampler(sampler, size, choice.lot_size)
+    choice = replace(choice, steps=-(-choice.steps // lots.period) * lots.period)
+    before = head.events(accountant, PoissonSampler(choice.lot_size / size), epsilon, delta)
     groups = flat_group(body.params, choice.clip_norm, 1.0)
-    plan = Plan(sampler, Sanitizer(groups, arithmetic=arithmetic), choice.steps, choice.lot_size)
+    plan = Plan(lots, Sanitizer(groups, arithmetic=arithmetic), choice.steps, choice.lot_size)
     plan = plan.calibrated(accountant, epsilon, delta, before)
 
     at = ranks.of_first(lambda: tempfile.mkdtemp(prefix="minidp-")) if folder is None else folder
@@ -139,7 +143,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
                   _optimizer(choice), plan, Filter(accountant, epsilon, delta), streams, name="fit", dataset_size=size,
                   flags={"scale": head.scale, "bounds": None if bounds is None else [np.asarray(each).tolist() for each in bounds],
                          "seed": seed, "weighted": example_weight is not None, "group_size": group_size,
-                         "shared_ledger": ledger is not None, "check": check,
+                         "shared_ledger": ledger is not None, **({} if sampler == "poisson" else {"sampler": sampler}), "check": check,
                          "public": "validation" if validation is not None else None if test is None else "test",
                          "classes": None if labels is None else labels.tolist(), "target_bounds": target_bounds,
                          "shapes": {".".join(key): array.shape for key, array in body.params.items()}},
@@ -161,7 +165,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
                       "that share this ledger; choosing among them by scores on private rows is not covered")
         layers = head.layers(run, inputs, size)
         inputs = _scaled(inputs, layers, backend, arithmetic)
-        if sampler.sampling_probability < SPARSE and isinstance(inputs, Inputs):
+        if choice.lot_size < SPARSE * size and isinstance(inputs, Inputs):
             inputs.read_at_random()
         if tested:
             tested = _scaled(tested[0], layers, backend, arithmetic), backend.asarray(tested[1])

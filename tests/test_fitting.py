@@ -278,3 +278,12 @@ def test_public_rows_are_not_the_training_rows():
     for name in ("validation", "test"):
         with pytest.raises(ParameterError, match="got the training rows"):
             fitted(x, y, **{name: (x, y)})
+
+
+def test_balls_in_bins_train_whole_epochs_and_verify(tmp_path):
+    model = fitted(sampler="balls-in-bins", lot_size=200, steps=20, folder=tmp_path / "run")
+    assert model.result["steps"] == 24 and model.result["sampler"] == "BallsInBinsSampler"     # four epochs of six lots
+    assert model.ledger.count_of("step") == 4 and 1.98 < model.epsilon.upper <= 2.0
+    assert not verify(tmp_path / "run").failed
+    with pytest.raises(ParameterError, match="sampler"):
+        fitted(sampler="shuffle")

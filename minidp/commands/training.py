@@ -23,7 +23,7 @@ from .output import check_new, show
 from .reading import labels_of, read_csv, read_npy, read_npz, read_training
 from .setting import add as add_shared
 
-PASSED = ("delta", "target_bounds", "scale", "bounds", "hidden", "dataset_size", "group_size", "lot_size", "steps",
+PASSED = ("delta", "target_bounds", "scale", "bounds", "hidden", "dataset_size", "group_size", "sampler", "lot_size", "steps",
           "clip_norm", "learning_rate", "ledger", "arithmetic", "device", "seed")  # flags that fit takes as they are
 
 
@@ -47,6 +47,7 @@ def train(parser):
     add("--hidden", type=lambda text: tuple(map(whole_number, text.split(","))), default=(), metavar="SIZE,...",
         help="sizes of hidden layers, such as 64,32 (default: none, which is logistic or linear regression)")
     add("--dataset-size", type=whole_number, metavar="N", help="public number of rows (default: theirs, not protected)")
+    add("--sampler", choices=("poisson", "balls-in-bins"), default="poisson", help="how rows are drawn (default: %(default)s)")
     add("--lot-size", type=whole_number, metavar="L", help=f"rows per step, on average {rule}")
     add("--steps", type=whole_number, metavar="T", help=f"number of steps {rule}")
     add("--clip-norm", type=number, metavar="C", help=f"bound on the norm of each row's gradient {rule}")

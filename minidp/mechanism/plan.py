@@ -55,7 +55,7 @@ class Plan:
     >>> round(MomentsAccountant().epsilon(plan.ledger(), 1e-5).upper, 4)
     1.2691
     >>> plan.fitted(MomentsAccountant(), Ledger(), 2.0, 1e-5).steps
-    24255
+    24256
     """
 
     sampler: Sampler
