@@ -13,7 +13,8 @@ from minidp.cli import user_errors
 from minidp.data import Block
 from minidp.errors import ParameterError
 from minidp.grads import Explicit
-from minidp.mechanism import (FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler, flat_group, per_layer_groups)
+from minidp.mechanism import (FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler, adaptive_groups,
+                              flat_group, per_layer_groups)
 from minidp.privacy import Ledger
 from minidp.ranks import current
 from minidp.streams import Streams
@@ -57,6 +58,7 @@ def cases():
     """{case: array}"""
     found = {f"{name}, {arithmetic}": trained(*sampler, arithmetic) for name, sampler in SAMPLERS.items()
              for arithmetic in ("exact", "ordinary")}
+    found["adaptive, exact"] = trained(*SAMPLERS["poisson"], "exact", layout=lambda *of: adaptive_groups(per_layer_groups(*of), 0.8))
     found["explicit, exact"] = trained(*SAMPLERS["poisson"], "exact", "explicit", flat_group)
     found["block, exact"] = trained(*SAMPLERS["poisson"], "exact", block=True)
     x = np.random.default_rng(2).normal(size=(300, 4))
