@@ -16,7 +16,7 @@ from ..validate import in_range, positive_finite
 MOST_STEPS = 10**18
 NOISE = ("--noise-multiplier", "--noise-multipliers")
 LENGTH = ("--steps", "--epochs")
-SAMPLING = ("--sampling-probability", "--dataset-size", "--lot-size", "--sampler", "--relation",
+SAMPLING = ("--sampling-probability", "--dataset-size", "--lot-size", "--max-lot-size", "--sampler", "--relation",
             "--pca-noise-multiplier")
 FLAGS = {
     "--noise-multiplier": dict(type=lambda text: (number(text),), dest="noise", metavar="SIGMA",
@@ -26,6 +26,7 @@ FLAGS = {
     "--sampling-probability": dict(type=number, metavar="Q", help="each example's chance per step: 0.01 or 1/60"),
     "--dataset-size": dict(type=whole_number, metavar="N", help="public number of examples; with --lot-size q = L / N"),
     "--lot-size": dict(type=whole_number, metavar="L", help="examples per step, on average with --sampler poisson"),
+    "--max-lot-size": dict(type=whole_number, metavar="M", help="with --sampler poisson: larger lots are cut to M examples"),
     "--sampler": dict(choices=tuple(SAMPLERS), help="each example with probability q (poisson, the default), L of N "
                       "without replacement (fixed), a shuffled order cut into lots, which gains nothing (shuffle), or each "
                       "epoch every example in one random lot of N // L (balls-in-bins)"),
@@ -71,10 +72,10 @@ def names_of(args, every=tuple(ACCOUNTANTS)):
 def sampler_of(args, sampler=None):
     """`sampler`, or the one of the flags. Raises ParameterError unless they describe it in exactly one way."""
     name, sizes = args.sampler or "poisson", (args.dataset_size, args.lot_size)
-    if sampler is None and args.sampling_probability is not None and sizes == (None, None) and name == "poisson":
+    if sampler is None and args.sampling_probability is not None and (*sizes, args.max_lot_size) == (None,) * 3 and name == "poisson":
         sampler = PoissonSampler(args.sampling_probability)
     elif sampler is None and args.sampling_probability is None and None not in sizes:
-        sampler = make_sampler(name, *sizes)
+        sampler = make_sampler(name, *sizes, args.max_lot_size)
     elif sampler is None:
         either = "either --sampling-probability or " if name == "poisson" else f"with --sampler {name} "
         raise ParameterError(f"expected {either}--dataset-size and --lot-size")
@@ -137,7 +138,8 @@ def title_of(args, sampler, steps):
     """The setting in one line."""
     noise = ", ".join(f"{sigma:g}" for sigma in args.noise)
     before = "" if args.pca_noise_multiplier is None else f", PCA with sigma {args.pca_noise_multiplier:g}"
-    lots = (f"sampling probability {sampler.sampling_probability:.4g}" if isinstance(sampler, PoissonSampler) else
+    most = f", lots cut to {args.max_lot_size}" if args.max_lot_size is not None else ""
+    lots = (f"sampling probability {sampler.sampling_probability:.4g}{most}" if isinstance(sampler, PoissonSampler) else
             f"{args.sampler} lots of {sampler.lot_size} from {sampler.dataset_size}")
     return f"sigma {noise}, {lots}, {steps} steps{before}, {sampler.relation.value}{_group(args)}"
 

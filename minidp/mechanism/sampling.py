@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError
-from ..privacy.events import BallsInBins, Event, FixedSizeSampled, NeighbouringRelation, PoissonSampled
+from ..privacy.events import BallsInBins, Composed, Event, FixedSizeSampled, NeighbouringRelation, PoissonSampled, TotalVariation
 from ..streams import Stream
 from ..validate import count, one_of, probability
 
@@ -34,11 +34,15 @@ class PoissonSampler:
 
     Event
         [S1]  PoissonSampled(q, event), proved for ADD_REMOVE
+        [S2]  with max_lot_size M, beside it TotalVariation(tau, 1), tau = P(Binomial(dataset_size, q) > M): larger lots are cut
+              to M of their examples, chosen uniformly
 
     Source
         [F1]  own derivation: given its size, a Poisson sample is uniform among subsets of that size
         [F2]  own derivation: integers of 256 bits at the mode, cut below 2^-128 of it
         [S1]  Abadi et al. 2016, Lemma 3; Mironov, Talwar, Zhang 2019, arXiv:1908.10530
+        [S2]  own derivation: lots that are not cut are Poisson's, whatever came before. Simple, not tight: choose M so that
+              tau is far below delta over the steps (a tight pair: arXiv:2508.15089)
 
     Guarantees
         q is public: derive it from a nominal data set size, never from the data at hand.
@@ -49,14 +53,26 @@ class PoissonSampler:
     """
 
     sampling_probability: float
+    max_lot_size: int | None = None
+    dataset_size: int | None = None
     relation: ClassVar = NeighbouringRelation.ADD_REMOVE
     period: ClassVar = 1
 
     def __post_init__(self):
         probability(sampling_probability=self.sampling_probability)
+        most, size = self.max_lot_size, self.dataset_size
+        if (most is None) != (size is None):
+            raise ParameterError("expected max_lot_size together with dataset_size, the public number of examples, or neither")
+        if most is not None and size is not None:
+            count(1, max_lot_size=most, dataset_size=size)
+            if most < self.sampling_probability * size:
+                raise ParameterError(f"expected max_lot_size={most} to be at least the mean lot of "
+                                     f"{self.sampling_probability * size:g} examples")
 
     def check(self, num_examples: int) -> None:
-        """Any number of examples will do."""
+        """Any number of examples will do; with max_lot_size at most dataset_size (ParameterError)."""
+        if self.dataset_size is not None and num_examples > self.dataset_size:
+            raise ParameterError(f"expected at most the public dataset_size={self.dataset_size} examples, got {num_examples}")
 
     def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
         """(least, most) of the mean lot over dataset_size examples."""
@@ -64,15 +80,23 @@ class PoissonSampler:
 
     def lots(self, num_examples: int, steps: int, stream: Stream, start: int = 0) -> Iterator[NDArray]:
         """Yield index arrays into num_examples examples, for `steps` steps from step `start` on."""
+        self.check(num_examples)
         least, cumulative = _binomial(num_examples, float(self.sampling_probability))
+        most = num_examples if self.max_lot_size is None else self.max_lot_size
         for step in range(start, start + steps):
             draws = stream(step)
             size = least + bisect_right(cumulative, int(draws.words(1)[0]))  # [F1]
-            yield draws.choice(num_examples, size)  # [F1]
+            yield draws.choice(num_examples, min(size, most))  # [F1]
 
-    def wrap(self, event: Event) -> PoissonSampled:
+    def wrap(self, event: Event) -> Event:
         """The event of releasing `event` from a lot drawn so."""
-        return PoissonSampled(self.sampling_probability, event)  # [S1]
+        sampled = PoissonSampled(self.sampling_probability, event)  # [S1]
+        if self.max_lot_size is None or self.dataset_size is None or self.max_lot_size >= self.dataset_size:
+            return sampled
+        from scipy.special import bdtrc
+
+        tau = float(bdtrc(self.max_lot_size, self.dataset_size, self.sampling_probability))
+        return Composed((sampled, TotalVariation(tau * (1 + 1e-6) + 1e-300, 1)))  # [S2]
 
     def charges(self, event: Event, steps: int) -> tuple[Event, int]:
         """(event, count) to charge before `steps` steps that release `event` each."""
@@ -269,11 +293,14 @@ def steps_of_epochs(sampler: Sampler, epochs: float) -> float:
     return epochs * sampler.dataset_size / sampler.lot_size
 
 
-def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:
-    """The sampler of that name whose lots hold lot_size of dataset_size examples, Poisson's on average."""
+def make_sampler(name: str, dataset_size: int, lot_size: int, max_lot_size: int | None = None) -> Sampler:
+    """The sampler of that name whose lots hold lot_size of dataset_size examples, Poisson's on average and max_lot_size at most."""
     one_of(tuple(SAMPLERS), sampler=name)
     _check_lot(dataset_size, lot_size)
-    return PoissonSampler(lot_size / dataset_size) if name == "poisson" else SAMPLERS[name](dataset_size, lot_size)  # type: ignore[call-arg]
+    if max_lot_size is not None:
+        one_of(("poisson",), sampler=name)
+        return PoissonSampler(lot_size / dataset_size, max_lot_size, dataset_size)
+    return PoissonSampler(lot_size / dataset_size) if name == "poisson" else SAMPLERS[name](dataset_size, lot_size)
 
 
 @lru_cache(8)

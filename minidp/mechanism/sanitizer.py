@@ -169,7 +169,10 @@ class Sanitizer:
     def charge(self, event: Event, releases: int = 1) -> Event:
         """What is charged for releases that are `event`, sampled or not; in exact arithmetic the noise's distance too."""
         variation = self.variation()
-        return event if variation is None else Composed((event, replace(variation, count=variation.count * releases)))
+        if variation is None:
+            return event
+        parts = event.events if isinstance(event, Composed) else (event,)
+        return Composed((*parts, replace(variation, count=variation.count * releases)))
 
     def grid(self, group: ClipGroup) -> float:
         """What the release of a group, of constant numbers, is a multiple of; 0 for none."""

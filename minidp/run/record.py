@@ -33,8 +33,8 @@ def unamplified(accountant, charged, delta, steps_per_epoch):
     for event, times in charged.items():
         for part in event.events if isinstance(event, Composed) else (event,):
             sampled = isinstance(part, (PoissonSampled, FixedSizeSampled))
-            part, times = (part.event, math.ceil(times / steps_per_epoch)) if sampled else (part, times)
-            ledger.append(part.event if isinstance(part, BallsInBins) else part, times)
+            ledger.append(part.event if sampled or isinstance(part, BallsInBins) else part,
+                          math.ceil(times / steps_per_epoch) if sampled else times)
     return accountant.epsilon(ledger, delta)
 
 
@@ -63,6 +63,7 @@ def settings_of(plan, size):
     return jsonable({
         "expected_lot_size": lot, "sampling_probability": lot / size,
         "sampler": type(plan.sampler).__name__, "period": plan.sampler.period,
+        **({"max_lot_size": most} if (most := getattr(plan.sampler, "max_lot_size", None)) is not None else {}),
         "clip_groups": [
             {"name": group.name, "clip_norm": _setting(group.clip_norm),
              "noise_multiplier": _setting(group.noise_multiplier),

@@ -46,7 +46,9 @@ def _done(result):
             ("expected lot size L (the divisor, public)", f"{settings['expected_lot_size']:g}"),
             (f"{share} q = L/N", f"{settings['sampling_probability']:g}"),
             ("steps (lots)", f"{result['steps']}, charged {result['steps_charged']}"),
-            ("arithmetic", result["arithmetic"]), ("sampler actually used", result["sampler"]), ("neighbouring relation", RELATIONS[result["relation"]]),
+            ("arithmetic", result["arithmetic"]), ("sampler actually used", result["sampler"]),
+            *((("lots cut to at most", settings["max_lot_size"]),) if settings.get("max_lot_size") else ()),
+            ("neighbouring relation", RELATIONS[result["relation"]]),
             *((f"clip group {group['name']} ({', '.join(group['parameters'])})", _noise(group))
               for group in settings["clip_groups"]),
             *(("before the first step", setup["what"]) for setup in settings["setup"]),

@@ -99,6 +99,19 @@ _register_event(PoissonSampler(0.02), PoissonSampled(0.02, Gaussian(3.0)), Relat
 _register_event(mechanism.FixedSizeSampler(1000, 20), FixedSizeSampled(1000, 20, Gaussian(3.0)), Relation.REPLACE_ONE)
 
 
+@measures("mechanism.sampling.PoissonSampler", "S2", method="the binomial tail in exact fractions; lots drawn", tolerance=2e-6)
+def lots_are_cut_at_the_tail_that_is_charged(bench):
+    sampler = PoissonSampler(0.3, 4, 10)
+    tail = float(sum(math.comb(10, k) * Fraction(0.3) ** k * (1 - Fraction(0.3)) ** (10 - k) for k in range(5, 11)))
+    sampled, cut = sampler.wrap(Gaussian(3.0)).events
+    whole = PoissonSampler(0.3).lots(10, 200, Streams(3).sampling)
+    pairs = list(zip(whole, sampler.lots(10, 200, Streams(3).sampling)))
+    same = all(len(a) == min(len(b), 4) and (len(b) > 4 or (a == b).all()) for b, a in pairs)
+    if not same or sampled != PoissonSampled(0.3, Gaussian(3.0)) or cut.count != 1 or cut.tau < tail:
+        return math.inf
+    return cut.tau / tail - 1
+
+
 @measures("mechanism.sampling.ShuffleSampler", "S1", method="largest number of lots that hold one example", tolerance=0.0)
 def shuffling_is_charged_as_often_as_an_example_is_seen(bench):
     """Charges against the truth counted on drawn lots, for whole epochs and broken ones; the event unsampled."""
