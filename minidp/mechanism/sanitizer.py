@@ -229,11 +229,11 @@ class Sanitizer:
 
     def _add(self, grads, weights, total, rows):
         for key, grad in grads.items():
-            if key not in total:
+            if key in total:
+                total[key] = total[key].astype("float64", copy=False)
+                grad.add_weighted_sum(total[key], weights, rows)
+            else:
                 total[key] = grad.weighted_sum(weights, rows)  # [F1]
-                continue
-            total[key] = total[key].astype("float64", copy=False)
-            grad.add_weighted_sum(total[key], weights, rows)  # [F1]
 
     def release(self, raw_sum: dict[Key, NDArray], draws: Draws, others: Sequence[dict[Key, NDArray]] = (),
                 scale: float = 1.0, dtype: DTypeLike = "float64", ranks: Any = SOLO) -> dict[Key, NDArray]:
