@@ -87,14 +87,16 @@ def _report(result, stopped, config, planted, options):
     uppers = [float(found["upper"]) for found in result["epsilon"].values()
               if found["kind"] == "bound" and found["upper"] is not None]
     certified = min(uppers)
+    limit = f" (certified at most {upper_text(result['meaning']['true_positive_rates']['0.01'], 3)})" if result["meaning"] else ""
     print(f"{'ok  ' if bound <= certified else 'FAIL'} one run, {len(included)} canaries ({int(included.sum())} trained on): "
           f"epsilon at least {lower_text(bound, decimals=3)} with 95% confidence, certified at most "
           f"{upper_text(certified, decimals=3)}; area {area:.3f}, "
-          f"TPR {empirical.tpr_at(fpr, tpr, 0.01):.3f} at FPR 0.01; test accuracy {result['test_accuracy']:.2%} with "
+          f"TPR {empirical.tpr_at(fpr, tpr, 0.01):.3f} at FPR 0.01{limit}; test accuracy {result['test_accuracy']:.2%} with "
           "the canaries in the data")
     if options.json:
         write_json(options.json, {"canaries": len(included), "included": int(included.sum()), "epsilon_lower": bound,
-                                  "certified": certified, "area": area, "test_accuracy": result["test_accuracy"]})
+                                  "certified": certified, "area": area, "test_accuracy": result["test_accuracy"],
+                                  "meaning": result["meaning"]})
     return 0 if bound <= certified else 1
 
 

@@ -7,6 +7,7 @@ from ..errors import BudgetExceededError, ParameterError, UnsupportedEventError
 from ..mechanism import PoissonSampler
 from ..numbers import lower_text, upper_text
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
+from ..privacy.meaning import in_words, meaning_of
 from ..validate import count as check_count
 from .output import row_to_quote, show, table
 from .setting import LENGTH, SAMPLING, add, add_run, described, ledger_of, names_of, release_event, sampler_of, steps_of
@@ -34,9 +35,11 @@ def _compare(args, given):
     known = [bound.upper for bound, _, _ in found.values() if bound.upper is not None]
     if known or args.json:
         rows = {name: {**bound.to_json(), "kind": kind, "note": note} for name, (bound, kind, note) in found.items()}
-        show(args, {**given, "quote": row_to_quote(found, worthless), "accountants": rows, "ledger": ledger.to_json()},
+        said = meaning_of(ledger, args.delta) if args.command == "epsilon" and args.group_size == 1 else None
+        show(args, {**given, "quote": row_to_quote(found, worthless), "accountants": rows,
+                    **({"meaning": said} if said else {}), "ledger": ledger.to_json()},
              [f"{title}, " + ", ".join(f"{name} {value:g}" for name, value in given.items()),
-              *table(found, args.command, worthless)])
+              *table(found, args.command, worthless), *([in_words(said)] if said else [])])
     if not known:
         raise UnsupportedEventError(f"no accountant asked has a bound: {next(iter(found.values()))[2]}")
     if min(known) >= worthless:

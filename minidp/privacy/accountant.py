@@ -199,8 +199,9 @@ class Accountant:
         def read(parts, delta):
             rare, rest = [], []
             for part in sorted(parts, key=_share) if self.kind == "bound" else ():
-                (rest if rest or _exposure([*rare, part]) > COVERED * delta else rare).append(part)
-            if rare:                                                                              # [C3]
+                left_out = not rest and _exposure([*rare, part]) <= COVERED * delta               # [C3]
+                (rare if left_out else rest).append(part)
+            if rare:
                 return Exposed(lambda delta: read(rest, delta), _exposure(rare)).epsilon(delta)
             return self._capped(parts, delta, self.epsilon_of, _pure_epsilon(parts),
                                 0.0 if _exposure(parts) <= delta else math.inf)

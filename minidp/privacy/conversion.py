@@ -94,7 +94,8 @@ def total_variation_bound(log_moments: NDArray, orders: NDArray) -> float:
         [C1]  Bretagnolle, Huber 1979; D_a grows with a, so any order bounds the Kullback-Leibler divergence
     """
     divergence = float(np.min(_usable(log_moments) / orders))
-    return min(1.0, math.sqrt(max(0.0, -math.expm1(-divergence))) * (1 + 1e-12) + 5e-324)        # [C1]
+    distance = math.sqrt(-math.expm1(-max(0.0, divergence)))                                     # [C1]
+    return min(1.0, distance * (1 + 1e-12) + 5e-324)
 
 
 def _smallest_exp(exponents):

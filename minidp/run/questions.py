@@ -16,6 +16,7 @@ from ..privacy import Composed, Gaussian, Ledger, TotalVariation
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from ..privacy.events import event_from_json
 from ..privacy.ledger import SETUP
+from ..privacy.meaning import in_words, meaning_of
 from ..validate import in_range
 from .checkpoint import differences
 from .folder import CHARGED, CONFIG, LEDGER, METRICS, MODEL, RESULT, STATEMENT
@@ -197,6 +198,13 @@ class Files:
         stated = result["epsilon_without_amplification"]["upper"]
         yield ("Does epsilon without amplification come out again?", f"stated {_text(stated)}, now {_text(plain.upper)}",
                _near(stated, plain.upper))
+        if "meaning" in result:     # earlier results said nothing of it
+            again = meaning_of(ledger, result["delta"])
+            yield ("Does what epsilon means come out again?", in_words(again) if again else "nothing is guaranteed",
+                   bool(again) == bool(result["meaning"]) and (not again or all(
+                       _near(float(result["meaning"]["true_positive_rates"][rate]), power)
+                       for rate, power in again["true_positive_rates"].items())
+                       and _near(float(result["meaning"]["mu"]), float(again["mu"]))))
         targets = [_setting(each["target_epsilon"]) for each in (self.config, result)
                    if each.get("target_epsilon") is not None]
         yield ("Was the target kept?", f"{_text(total)} of {min(targets):g}" if targets else "none was set",

@@ -16,6 +16,7 @@ from ..privacy.bound import Within
 from ..privacy.catalogue import all_bounds
 from ..privacy.events import event_to_json
 from ..privacy.ledger import SETUP, STEP
+from ..privacy.meaning import meaning_of
 from ..streams import GENERATOR
 from ..train import Averaged
 from .folder import CURVES, EARLIER, KEY, MANIFEST, MAY_BE_PRIVATE, STATEMENT
@@ -113,7 +114,7 @@ def make_result(run, record, last, about, seconds):
         "epsilon": {name: {**bound.to_json(), "kind": kind, "note": note} for name, (bound, kind, note) in bounds.items()},
         "epsilon_without_amplification": unamplified(budget.accountant, ledger, budget.delta,
                                                      run.steps_per_epoch).to_json(),
-        "accountant": budget.accountant.name, "delta": budget.delta,
+        "accountant": budget.accountant.name, "delta": budget.delta, "meaning": meaning_of(ledger, budget.delta),
         "delta_added": delta_added(ledger, bounds[budget.accountant.name][0].upper),
         "target_epsilon": None if math.isinf(budget.epsilon) else budget.epsilon,
         "seconds_total": seconds[0], "seconds_per_step": seconds[1] / steps if steps else None,

@@ -6,8 +6,9 @@ import math
 
 from ..arithmetic import EXACT
 from ..numbers import lower_text, upper_text
+from ..privacy.meaning import in_words
 
-FORMAT = 8  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 9  # of the text: one more whenever `render` would write other bytes for the same result
 RELATIONS = {
     "add_remove": "one example more or less (add/remove)",
     "replace_one": "one example exchanged for another (replace-one)",
@@ -86,6 +87,7 @@ def _epsilon(result):
         group and (f"For {group['size']} examples of one person together, at the same delta: epsilon "
                    f"{upper_text(group['epsilon'])}."),
         "Quote the smallest upper end of a row marked bound. Upper ends are rounded up, lower ends down.",
+        result.get("meaning") and in_words(result["meaning"]),
         f"Without amplification by sampling (each example in one lot of every epoch, {result['accountant']}): "
         f"epsilon {upper_text(result['epsilon_without_amplification']['upper'])}."
         + (" The figures above need the lots to be drawn as stated, in secret." if result["sampler"] != "ShuffleSampler" else "")]

@@ -25,7 +25,7 @@ def uppers(record):
 
 def test_epsilon_by_every_accountant(answer):
     record = answer(*EPSILON, *RUN, "--all")
-    assert list(record) == ["delta", "quote", "accountants", "ledger"] and record["delta"] == 1e-5
+    assert list(record) == ["delta", "quote", "accountants", "meaning", "ledger"] and record["delta"] == 1e-5
     assert list(record["accountants"]) == NAMES
     for entry in record["accountants"].values():
         assert list(entry) == ["lower", "estimate", "upper", "kind", "note"]
@@ -105,7 +105,8 @@ def test_the_table_marks_the_smallest_bound_as_the_row_to_quote_on_its_safe_side
     lines = run(*EPSILON, *RUN).splitlines()
     (marked,) = [line for line in lines if line.endswith("<- quote this")]
     assert lines[0] == "sigma 4, sampling probability 0.01, 10000 steps, add_remove, delta 1e-05"
-    assert len(lines) == 2 + len(BOUNDS) and lines[2].startswith("moments") and "1.25857" in lines[2]
+    assert len(lines) == 3 + len(BOUNDS) and "at most 0.153 at 0.1, 0.0192 at 0.01, 0.00229 at" in lines[-1]
+    assert lines[2].startswith("moments") and "1.25857" in lines[2]
     name, lower, _, upper = marked.split()[:4]
     exact = record["accountants"][name]
     assert name == record["quote"] and float(lower) <= exact["lower"] <= exact["upper"] <= float(upper)

@@ -103,6 +103,9 @@ def test_a_file_that_is_gone_is_noticed(run, name, capsys):
     (lambda r: r.update(test_accuracy=0.99), "Is the test accuracy the last one measured?"),
     (lambda r: r.update(train_accuracy=None), "Is the training accuracy the last one measured?"),
     (lambda r: r["epsilon_without_amplification"].update(upper=0.5), "Does epsilon without amplification come out again?"),
+    (lambda r: r["meaning"]["true_positive_rates"].update({"0.01": 0.011}), "Does what epsilon means come out again?"),
+    (lambda r: r["meaning"].update(mu=0.1), "Does what epsilon means come out again?"),
+    (lambda r: r.update(meaning=None), "Does what epsilon means come out again?"),
     (lambda r: r.update(reproducible=True), "Is the run called reproducible exactly if it has a seed?"),
     (lambda r: r.update(target_epsilon=0.1), "Was the target kept?"),
     (lambda r: r.update(notice="MNIST"), "Does the statement follow from the result?"),
@@ -169,7 +172,7 @@ def test_a_run_of_an_earlier_version_is_verified_and_not_rendered_again(run):
     (run / "ledger.json").write_text(json.dumps(ledger))
     result = json.loads((run / "result.json").read_text())
     digest = Ledger.load(run / "ledger.json").sha256()
-    for key in ("statement_format", "statement_sha256", "public", "not_for_release", "arithmetic", "delta_added"):
+    for key in ("statement_format", "statement_sha256", "public", "not_for_release", "arithmetic", "delta_added", "meaning"):
         del result[key]
     result["settings"]["pca_noise_multiplier"] = result["settings"].pop("setup")[0]["noise_multiplier"]
     result["ledger_sha256"], old = digest, result["ledger_sha256"]

@@ -1,4 +1,4 @@
-"""Checks of the masses of fixed-size lots and of sampled groups."""
+"""Checks of the masses of fixed-size lots and of sampled groups, and of what an epsilon means."""
 import math
 
 import mpmath
@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 from ...privacy.events import FixedSizeSampled, Gaussian, PoissonGroup, PoissonSampled
 from ...privacy.gaussian import gaussian_delta
 from ...privacy.group_privacy import group_epsilon
+from ...privacy.meaning import meaning_of
 from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.pld.cells import ADD, REMOVE, masses_of
 from . import excess, measures, relative
@@ -66,3 +67,20 @@ def groups_present_or_absent_as_a_whole(bench):
     yield relative(got, accountant.epsilon(by_hand, 1e-5).upper)
     one = accountant.epsilon(ledger_of((PoissonGroup(1, 0.01, Gaussian(4.0)), 1000)), 1e-5).upper
     yield relative(one, accountant.epsilon(ledger_of((step, 1000)), 1e-5).upper)
+
+
+@measures("privacy.meaning.meaning_of", "C1", method="the power of the test of one Gaussian; a bound", tolerance=1e-3)
+def power_at_false_positive_rates(bench):
+    for sigma in (0.4, 1.0, 20.0):
+        for rate, power in meaning_of(ledger_of((Gaussian(sigma), 1)), 1e-5)["true_positive_rates"].items():
+            yield excess(power, mpmath.ncdf(1 / mpmath.mpf(sigma) - math.sqrt(2) * mpmath.erfinv(1 - 2 * mpmath.mpf(rate))))
+
+
+@measures("privacy.meaning.meaning_of", "C2", method="the mu of one Gaussian, and of a lottery that tells all", tolerance=0.02)
+def mu_of_a_gaussian(bench):
+    """A release without noise of a share of 1e-3 of the data leaves f(1e-6) = 1 - 1e-3 - 1e-6: mu decided there."""
+    for sigma in (0.4, 1.0, 20.0):
+        yield excess(meaning_of(ledger_of((Gaussian(sigma), 1)), 1e-5)["mu"], 1 / sigma)
+    exposed = meaning_of(ledger_of((PoissonSampled(1e-3, Gaussian(0.0)), 1)), 0.1)["mu"]
+    normal = lambda p: math.sqrt(2) * mpmath.erfinv(2 * p - 1)
+    yield relative(exposed, normal(1 - 1e-6) - normal(1 - 1e-3 - 1e-6))

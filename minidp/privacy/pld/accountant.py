@@ -67,8 +67,9 @@ class LossDistributionAccountant(Accountant):
 
     name = "loss_distribution"
 
-    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
+    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE, *, quick: bool = False):
         super().__init__(relation)
+        self.quick = quick      # upper ends alone, from the first grid
         self._grids: dict[Any, Any] = {}
 
     def covers(self, primitive):
@@ -161,7 +162,7 @@ class LossDistributionAccountant(Accountant):
             except (ArithmeticError, ValueError):   # a NaN, or an infinity where none is an answer
                 break
             gain, best = best.upper - bound.upper, _tighter(best, bound)
-            if best.upper == math.inf:
+            if best.upper == math.inf or self.quick:
                 break
             # without a lower end the last gain says how far the upper one may still be off
             factor = finer(best if best.lower is not None else _interval(best.upper - gain, best.upper))
@@ -191,14 +192,14 @@ class LossDistributionAccountant(Accountant):
             uppers[direction] = min(uppers.get(direction, math.inf), upper)
         upper = max(uppers.values())
         grid = replace(grid_of(max(uppers, key=uppers.get)), upper=False)
-        known = _known_below(parts)
+        known = [] if self.quick else _known_below(parts)
         lower = LossWindow(self._compose(known, grid), grid).epsilon(delta) if known else None
         return _interval(lower, upper), grid.points
 
     def _delta_interval(self, parts, epsilon, fineness):
         """(Bound on delta, points of its larger grid): the largest of both directions on either side."""
         uppers, lowers, points = [5e-324], [0.0], 0
-        known = _known_below(parts)
+        known = [] if self.quick else _known_below(parts)
         for direction in self._directions():
             if largest_loss(parts, direction) <= epsilon:
                 continue

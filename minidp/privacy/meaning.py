@@ -1,0 +1,86 @@
+"""What an epsilon means to a person: how often an attacker can be right about one example."""
+import math
+from typing import Any
+
+from ..errors import UnsupportedEventError
+from ..numbers import upper_text
+from .gaussian import gaussian_epsilon
+from .ledger import Ledger
+
+RATES = (0.1, 0.01, 0.001)      # of false positives, for which the power is told
+LEAST_RATE = 1e-6               # the extreme tail of a curve alone would decide mu
+TANGENTS = 16
+
+
+def meaning_of(ledger: Ledger, delta: float) -> dict[str, Any] | None:
+    r"""What an attacker who tells two neighbours apart can reach, whatever he knows: two readings of the trade-off curve f.
+
+    Returns {"true_positive_rates": {"0.1": ..}, "mu": .., "least_rate": LEAST_RATE}, upper bounds by the loss distribution;
+    None where it has no finite epsilon. `delta` says where to look, and changes no bound.
+
+    Bound
+        [C1]  1 - f(a) <= min over tangents (epsilon, delta(epsilon)) of e^epsilon a + delta(epsilon)
+        [C2]  mu: the largest Phi^-1(1 - a) - Phi^-1(f(a)) at the corners a >= LEAST_RATE of the tangents' maximum; the
+              Gaussian curve G_mu lies below f where neither rate of error is smaller
+
+    Source
+        [C1]  Wasserman, Zhou 2010; Dong, Roth, Su 2022 (arXiv:1905.02383), Proposition 2; told as arXiv:2503.10945 asks
+        [C2]  own derivation: a convex curve that lies below the corners of a polygon lies below its sides; f and G_mu
+              are their own inverses
+
+    >>> from minidp.privacy import Gaussian
+    >>> ledger = Ledger()
+    >>> ledger.append(Gaussian(1.0))
+    >>> found = meaning_of(ledger, 1e-5)
+    >>> [f"{power:.3f}" for power in found["true_positive_rates"].values()], f"{found['mu']:.2f}"
+    (['0.391', '0.094', '0.018'], '1.01')
+    """
+    from scipy.special import ndtri
+
+    from .pld.accountant import LossDistributionAccountant     # here, since it loads Numba
+
+    accountant = LossDistributionAccountant(ledger.relation, quick=True)
+    try:
+        epsilon = accountant.epsilon(ledger, delta).upper
+    except UnsupportedEventError:
+        return None
+    if epsilon == math.inf:
+        return None
+    guess = _gaussian_like(epsilon, delta)
+    tangents: list[tuple[float, float]] = []
+    for z in [*(i * 4.8 / (TANGENTS - 1) for i in range(TANGENTS)), *(-float(ndtri(rate)) for rate in RATES)]:
+        # where a Gaussian curve of that mu has its tangent at the rate Phi(-z); steeper ones bound no rate of these
+        at = min(max(0.0, guess * z - 0.5 * guess * guess), -math.log(LEAST_RATE))
+        if all(abs(at - other) > 1e-9 for other, _ in tangents):
+            tangents.append((at, accountant.delta(ledger, at).upper))
+    power = {f"{rate:g}": min(math.exp(e) * rate + d for e, d in tangents) for rate in RATES}            # [C1]
+    missed = lambda a: max(1 - d - math.exp(e) * a for e, d in tangents)
+    flat = dict(tangents).get(0.0, 1.0)
+    ends = [LEAST_RATE, 0.5 * (1 - flat)]       # where the flattest line meets its inverse
+    crossings = ((other_d - d) / (math.exp(e) - math.exp(other_e)) for e, d in tangents for other_e, other_d in tangents
+                 if e > other_e)
+    corners = [a for a in (*ends, *crossings) if LEAST_RATE <= a <= ends[1]]
+    mu = max((float(-ndtri(a) - ndtri(missed(a))) if missed(a) > 0 else math.inf for a in corners), default=math.inf)  # [C2]
+    return {"true_positive_rates": {rate: min(1.0, value * (1 + 1e-12)) for rate, value in power.items()},
+            "mu": max(0.0, mu) * (1 + 1e-9) if mu < math.inf else "inf", "least_rate": LEAST_RATE}
+
+
+def in_words(meaning: dict[str, Any]) -> str:
+    """What `meaning_of` found, in one sentence."""
+    powers = ", ".join(f"{upper_text(power, 3)} at {float(rate):g}" for rate, power in meaning["true_positive_rates"].items())
+    mu = "" if meaning["mu"] == "inf" else (
+        f"; no better than telling N(0, 1) from N({upper_text(meaning['mu'], 3)}, 1) where neither rate of error is below "
+        f"{meaning['least_rate']:g}")
+    return ("An attacker who knows everything but one example tells its two possible states apart with a true positive rate "
+            f"of at most {powers} of false positives{mu}.")
+
+
+def _gaussian_like(epsilon, delta):
+    """The mu at which a Gaussian curve has this epsilon at delta, to a per cent."""
+    low, high = 1e-9, 1.0
+    while gaussian_epsilon(high, delta) < epsilon:
+        low, high = high, 2 * high
+    while high > 1.01 * low:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if gaussian_epsilon(middle, delta) < epsilon else (low, middle)
+    return high
