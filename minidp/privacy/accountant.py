@@ -199,10 +199,10 @@ class Accountant:
         def read(parts, delta):
             rare, rest = [], []
             for part in sorted(parts, key=_share) if self.kind == "bound" else ():
-                left_out = not rest and _exposure([*rare, part]) <= COVERED * delta               # [C3]
+                left_out = not rest and _exposure([*rare, part]) <= COVERED * delta
                 (rare if left_out else rest).append(part)
             if rare:
-                return Exposed(lambda delta: read(rest, delta), _exposure(rare)).epsilon(delta)
+                return Exposed(lambda delta: read(rest, delta), _exposure(rare)).epsilon(delta)     # [C3]
             return self._capped(parts, delta, self.epsilon_of, _pure_epsilon(parts),
                                 0.0 if _exposure(parts) <= delta else math.inf)
 

@@ -3,7 +3,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .events import number_to_json
+from .event_json import number_to_json
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ epsilon is infinite; infinity means that nothing was released.
 """
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import Any
 
-from ..errors import DataError, ParameterError
+from ..errors import ParameterError
 from ..validate import MOST_128_BITS, in_range, non_negative, non_negative_finite, probability
 from ..validate import count as check_count
 
@@ -271,50 +271,3 @@ def share_and_noise(event: Event) -> tuple[float, float]:
     if isinstance(event, FixedSizeSampled):
         return event.lot_size / event.dataset_size, noise.noise_multiplier
     return 1.0, noise.noise_multiplier
-
-
-EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PureDP, ApproximateDP, TotalVariation,
-                                        PoissonSampled, FixedSizeSampled, BallsInBins, Composed, Repeated,
-                                        RandomlyStopped, NonPrivate, Unknown)}
-_KEYS = {"event": "inner"}     # of fields in JSON, where "event" is the class's name
-
-
-def number_to_json(value: float) -> float | str:
-    """A number for JSON: infinity becomes the string "inf"."""
-    return "inf" if value == math.inf else value
-
-
-def _to_json(value):
-    if isinstance(value, tuple):
-        return [_to_json(each) for each in value]
-    return event_to_json(value) if isinstance(value, Event) else number_to_json(value)
-
-
-def _from_json(value):
-    if isinstance(value, list):
-        return tuple(_from_json(each) for each in value)
-    return event_from_json(value) if isinstance(value, dict) else math.inf if value == "inf" else value
-
-
-def event_to_json(event: Event) -> dict[str, Any]:
-    """The event as plain dictionaries, lists, numbers and strings."""
-    check_event("event_to_json", event)
-    return {"event": type(event).__name__,
-            **{_KEYS.get(name, name): _to_json(value) for name, value in vars(event).items()}}
-
-
-def event_from_json(data: Any) -> Event:
-    """The event that `event_to_json` wrote; DataError for anything else."""
-    name = data.get("event") if isinstance(data, dict) else data
-    if not isinstance(name, str) or name not in EVENTS:
-        raise DataError(f"expected an event of {', '.join(EVENTS)}, got {name!r}; refused, since its cost is unknown")
-    cls = EVENTS[name]
-    keys = {_KEYS.get(field.name, field.name): field.name for field in fields(cls)}
-    given = [key for key in data if key != "event"]
-    if sorted(keys) != sorted(given):
-        raise DataError(f"{name}: expected the fields {', '.join(keys) or 'none'}, got {', '.join(given) or 'none'}")
-    values = {field: _from_json(data[key]) for key, field in keys.items()}
-    try:
-        return cls(**values)
-    except (ParameterError, TypeError, OverflowError) as error:
-        raise DataError(f"{cls.__name__}: {error}") from error

@@ -11,7 +11,8 @@ from ..errors import DataError, ParameterError
 from ..files import StrPath, atomic_write
 from ..validate import MOST_128_BITS
 from ..validate import count as check_count
-from .events import Event, NeighbouringRelation, check_event, event_from_json, event_to_json
+from .event_json import event_from_json, event_to_json
+from .events import Event, NeighbouringRelation, check_event
 
 FORMAT = 2  # 1 had no purposes
 SETUP, STEP, UNKNOWN = "setup", "step", "unknown"

@@ -14,7 +14,7 @@ from ..mechanism import BallsInBinsSampler, ClipGroup, FixedSizeSampler, Plan, P
 from ..numbers import lower_text, upper_text
 from ..privacy import Composed, Gaussian, Ledger, TotalVariation
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
-from ..privacy.events import event_from_json
+from ..privacy.event_json import event_from_json
 from ..privacy.ledger import SETUP
 from ..privacy.meaning import in_words, meaning_of
 from ..validate import in_range

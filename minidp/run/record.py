@@ -14,7 +14,7 @@ from ..numbers import lower_text, upper_text
 from ..privacy import BallsInBins, Composed, FixedSizeSampled, Ledger, PoissonSampled, total_variation
 from ..privacy.bound import Within
 from ..privacy.catalogue import all_bounds
-from ..privacy.events import event_to_json
+from ..privacy.event_json import event_to_json
 from ..privacy.ledger import SETUP, STEP
 from ..privacy.meaning import meaning_of
 from ..streams import GENERATOR

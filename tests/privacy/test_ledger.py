@@ -11,7 +11,7 @@ from minidp.privacy import (Composed, FixedSizeSampled, Gaussian, JointGaussian,
                             NeighbouringRelation, NonPrivate, PoissonSampled, PureDP, RandomlyStopped, Repeated,
                             TotalVariation, Unknown)
 from minidp.privacy.catalogue import make
-from minidp.privacy.events import event_from_json, event_to_json
+from minidp.privacy.event_json import event_from_json, event_to_json
 
 multiplier = st.one_of(st.floats(0, 1e6), st.just(math.inf))
 leaf = st.one_of(multiplier.map(Gaussian), multiplier.map(Laplace), st.just(NonPrivate()), st.just(Unknown()),
