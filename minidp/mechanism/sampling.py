@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,53 @@ from ..streams import Stream
 from ..validate import count, one_of, probability
 
 
+class _Sampler:
+    """What samplers share."""
+
+    period: Any = 1
+
+    def check(self, num_examples: int) -> None:
+        """Raise ParameterError where the analysis does not hold for so many examples; here any number will do."""
+
+    def wrap(self, event: Event) -> Event:
+        """The event of releasing `event` from each lot of a period."""
+        raise NotImplementedError
+
+    def charges(self, event: Event, steps: int) -> tuple[Event, int]:
+        """(event, count) to charge before `steps` steps from the start of a period: one for each period begun."""
+        return self.wrap(event), -(-steps // self.period)
+
+
 @dataclass(frozen=True)
-class PoissonSampler:
+class _Parts(_Sampler):
+    """Lots that are parts of a data set of public size; ParameterError where lot_size is above dataset_size."""
+
+    dataset_size: int
+    lot_size: int
+
+    def __post_init__(self):
+        count(1, dataset_size=self.dataset_size, lot_size=self.lot_size)
+        if self.lot_size > self.dataset_size:
+            raise ParameterError(f"expected lot_size={self.lot_size} to be at most the dataset_size={self.dataset_size}")
+
+    def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
+        """(least, most) that may be called the mean lot over dataset_size examples: the one asked for, and N / period."""
+        mean = dataset_size / self.period
+        return min(self.lot_size, mean), max(self.lot_size, mean)
+
+
+class _Sized(_Parts):
+    """The same of exactly that many examples; ParameterError for another number."""
+
+    def check(self, num_examples: int) -> None:
+        """Raise ParameterError unless there are dataset_size examples."""
+        if num_examples != self.dataset_size:
+            raise ParameterError(f"expected {self.dataset_size} examples, the public dataset_size of the sampler, got "
+                                 f"{num_examples}")
+
+
+@dataclass(frozen=True)
+class PoissonSampler(_Sampler):
     r"""Every example independently with probability q, as Algorithm 1 has it. Lots vary in size.
 
     Shapes
@@ -56,18 +101,13 @@ class PoissonSampler:
     max_lot_size: int | None = None
     dataset_size: int | None = None
     relation: ClassVar = NeighbouringRelation.ADD_REMOVE
-    period: ClassVar = 1
 
     def __post_init__(self):
         probability(sampling_probability=self.sampling_probability)
         most, size = self.max_lot_size, self.dataset_size
-        if (most is None) != (size is None):
-            raise ParameterError("expected max_lot_size together with dataset_size, the public number of examples, or neither")
-        if most is not None and size is not None:
-            count(1, max_lot_size=most, dataset_size=size)
-            if most < self.sampling_probability * size:
-                raise ParameterError(f"expected max_lot_size={most} to be at least the mean lot of "
-                                     f"{self.sampling_probability * size:g} examples")
+        if (most is None) != (size is None) or most is not None and most < self.sampling_probability * (size or 0):
+            raise ParameterError(f"expected max_lot_size={most}, of at least the mean lot, with dataset_size={size}, the public "
+                                 "number of examples; or neither")
 
     def check(self, num_examples: int) -> None:
         """Any number of examples will do; with max_lot_size at most dataset_size (ParameterError)."""
@@ -98,13 +138,9 @@ class PoissonSampler:
         tau = float(bdtrc(self.max_lot_size, self.dataset_size, self.sampling_probability))
         return Composed((sampled, TotalVariation(tau * (1 + 1e-6) + 1e-300, 1)))  # [S2]
 
-    def charges(self, event: Event, steps: int) -> tuple[Event, int]:
-        """(event, count) to charge before `steps` steps that release `event` each."""
-        return self.wrap(event), steps
-
 
 @dataclass(frozen=True)
-class FixedSizeSampler:
+class FixedSizeSampler(_Sized):
     r"""A fixed number of examples without replacement, drawn anew at every step.
 
     Shapes
@@ -118,22 +154,9 @@ class FixedSizeSampler:
 
     Source
         [S1]  Wang, Balle, Kasiviswanathan 2019, Theorem 9 (Renyi)
-
-    Raises
-        ParameterError   lot_size above dataset_size; another number of examples than dataset_size
     """
 
-    dataset_size: int
-    lot_size: int
     relation: ClassVar = NeighbouringRelation.REPLACE_ONE
-    period: ClassVar = 1
-
-    def __post_init__(self):
-        _check_lot(self.dataset_size, self.lot_size)
-
-    def check(self, num_examples: int) -> None:
-        """Raise ParameterError unless there are dataset_size examples."""
-        _check_size(self, num_examples)
 
     def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
         """(least, most) of the mean lot over dataset_size examples."""
@@ -149,13 +172,9 @@ class FixedSizeSampler:
         """The event of releasing `event` from a lot drawn so."""
         return FixedSizeSampled(self.dataset_size, self.lot_size, event)  # [S1]
 
-    def charges(self, event: Event, steps: int) -> tuple[Event, int]:
-        """(event, count) to charge before `steps` steps that release `event` each."""
-        return self.wrap(event), steps
-
 
 @dataclass(frozen=True)
-class ShuffleSampler:
+class ShuffleSampler(_Sized):
     r"""A random order each epoch, cut into lots: what most training loops do. It gets no amplification.
 
     Shapes
@@ -171,30 +190,14 @@ class ShuffleSampler:
     Source
         [S1]  own derivation (parallel composition over the lots of an epoch). No amplification is claimed:
               the gap to the Poisson analysis is meant to be visible.
-
-    Raises
-        ParameterError   lot_size above dataset_size; another number of examples than dataset_size
     """
 
-    dataset_size: int
-    lot_size: int
     relation: ClassVar = NeighbouringRelation.ZERO_OUT
-
-    def __post_init__(self):
-        _check_lot(self.dataset_size, self.lot_size)
-
-    def check(self, num_examples: int) -> None:
-        """Raise ParameterError unless there are dataset_size examples."""
-        _check_size(self, num_examples)
 
     @property
     def period(self) -> int:
         """Lots in one pass over the data; stopping inside one would show an example twice in an epoch."""
         return -(-self.dataset_size // self.lot_size)
-
-    def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
-        """(least, most) that may be called the mean lot over dataset_size examples: the last lot may be smaller."""
-        return dataset_size / self.period, self.lot_size
 
     def lots(self, num_examples: int, steps: int, stream: Stream, start: int = 0) -> Iterator[NDArray]:
         """Yield index arrays into num_examples examples, for `steps` steps from step `start` on, the first of an epoch."""
@@ -209,13 +212,9 @@ class ShuffleSampler:
         """The event itself: no amplification by sampling."""
         return event  # [S1]
 
-    def charges(self, event: Event, steps: int) -> tuple[Event, int]:
-        """(event, count) to charge before `steps` steps from the start of an epoch: one for each epoch begun."""
-        return self.wrap(event), -(-steps // self.period)  # [S1]
-
 
 @dataclass(frozen=True)
-class BallsInBinsSampler:
+class BallsInBinsSampler(_Parts):
     r"""Each epoch every example falls into exactly one of B = dataset_size // lot_size lots. Lots vary in size.
 
     Shapes
@@ -233,32 +232,17 @@ class BallsInBinsSampler:
     Guarantees
         dataset_size is public and nominal: any number of examples will do.
 
-    Raises
-        ParameterError   lot_size above dataset_size
-
     >>> from minidp.streams import Streams
     >>> [lot.tolist() for lot in BallsInBinsSampler(10, 4).lots(10, steps=2, stream=Streams(1).sampling)]
     [[0, 1, 5, 6, 7, 8], [2, 3, 4, 9]]
     """
 
-    dataset_size: int
-    lot_size: int
     relation: ClassVar = NeighbouringRelation.ADD_REMOVE
-
-    def __post_init__(self):
-        _check_lot(self.dataset_size, self.lot_size)
-
-    def check(self, num_examples: int) -> None:
-        """Any number of examples will do."""
 
     @property
     def period(self) -> int:
         """B, the lots of an epoch; stopping inside one would put an example into two lots of it."""
         return self.dataset_size // self.lot_size
-
-    def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
-        """(least, most) that may be called the mean lot over dataset_size examples: what was asked for, and N / B."""
-        return self.lot_size, dataset_size / self.period
 
     def lots(self, num_examples: int, steps: int, stream: Stream, start: int = 0) -> Iterator[NDArray]:
         """Yield index arrays into num_examples examples, for `steps` steps from step `start` on, the first of an epoch."""
@@ -273,10 +257,6 @@ class BallsInBinsSampler:
     def wrap(self, event: Event) -> BallsInBins:
         """The event of releasing `event` from each lot of an epoch."""
         return BallsInBins(self.period, event)  # [S1]
-
-    def charges(self, event: Event, steps: int) -> tuple[Event, int]:
-        """(event, count) to charge before `steps` steps from the start of an epoch: one for each epoch begun."""
-        return self.wrap(event), -(-steps // self.period)  # [S1]
 
 
 Sampler = PoissonSampler | FixedSizeSampler | ShuffleSampler | BallsInBinsSampler
@@ -296,7 +276,7 @@ def steps_of_epochs(sampler: Sampler, epochs: float) -> float:
 def make_sampler(name: str, dataset_size: int, lot_size: int, max_lot_size: int | None = None) -> Sampler:
     """The sampler of that name whose lots hold lot_size of dataset_size examples, Poisson's on average and max_lot_size at most."""
     one_of(tuple(SAMPLERS), sampler=name)
-    _check_lot(dataset_size, lot_size)
+    _Parts(dataset_size, lot_size)  # checks them
     if max_lot_size is not None:
         one_of(("poisson",), sampler=name)
         return PoissonSampler(lot_size / dataset_size, max_lot_size, dataset_size)
@@ -318,15 +298,3 @@ def _binomial(n, q):
         k -= 1
     sums = list(accumulate(below[:0:-1] + above))
     return k, [(each << 64) // sums[-1] for each in sums]  # [F2]
-
-
-def _check_lot(dataset_size, lot_size):
-    count(1, dataset_size=dataset_size, lot_size=lot_size)
-    if lot_size > dataset_size:
-        raise ParameterError(f"expected lot_size={lot_size} to be at most the dataset_size={dataset_size}")
-
-
-def _check_size(sampler, num_examples):
-    if num_examples != sampler.dataset_size:
-        raise ParameterError(f"expected {sampler.dataset_size} examples, the public dataset_size of the sampler, got "
-                             f"{num_examples}")

@@ -91,9 +91,7 @@ class Run:
         self.data_name, self.notice = ("arrays", "") if data is None else (data.name, data.notice)
         self.dataset_size = _public_size(plan, data) if dataset_size is None else dataset_size
         self.steps_per_epoch = self.dataset_size / plan.expected_lot_size  # of the public size, never of examples in memory
-        period = plan.sampler.period
-        an_epoch = period if period > 1 else max(1, round(self.steps_per_epoch))
-        self.measure_every = an_epoch if measure_every is None else measure_every
+        self.measure_every = max(1, round(self.steps_per_epoch)) if measure_every is None else measure_every
         self.settings = records.settings(self)
         self.device = "gpu" if namespace_of(*network.params.values()).__name__ == "cupy" else "cpu"
         plan.check_lot_size(self.dataset_size)
