@@ -36,7 +36,7 @@ def our_ledger(row):
 
 def their_event(dp, row):
     """The setting as a dp_accounting event."""
-    noise = sum(sigma ** -2 for sigma in row["sigmas"]) ** -0.5
+    noise = JointGaussian(row["sigmas"]).effective_noise_multiplier
     events = [dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(row["q"], dp.GaussianDpEvent(noise)), row["steps"])]
     if row["pca"]:
         events.append(dp.GaussianDpEvent(row["pca"]))

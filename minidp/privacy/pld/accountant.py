@@ -154,7 +154,7 @@ class LossDistributionAccountant(Accountant):
         finer(bound) is the factor by which to refine, 1 for enough; `room` the growth in points that must fit into memory;
         fallback(other) another accountant's upper end, where no grid serves, or the interval stays much wider than `width`.
         """
-        best = Bound(None, math.inf, math.inf)
+        best, settled = Bound(None, math.inf, math.inf), False
         for _ in range(0 if _out_of_range(parts) else REFINEMENTS):
             try:
                 with np.errstate(all="ignore"):     # infinity is an answer
@@ -162,14 +162,15 @@ class LossDistributionAccountant(Accountant):
             except (ArithmeticError, ValueError):   # a NaN, or an infinity where none is an answer
                 break
             gain, best = best.upper - bound.upper, _tighter(best, bound)
-            if best.upper == math.inf or self.quick:
+            if best.upper == math.inf or (settled := self.quick):
                 break
             # without a lower end the last gain says how far the upper one may still be off
             factor = finer(best if best.lower is not None else _interval(best.upper - gain, best.upper))
-            if factor == 1.0 or room * points * len(parts) > MAX_POINTS:
+            if (settled := factor == 1.0) or room * points * len(parts) > MAX_POINTS:
                 break
             fineness *= factor
-        if best.upper < math.inf and (best.lower is None or best.upper - best.lower <= WIDE * best.upper + width):
+        narrow = best.lower is not None and best.upper - best.lower <= WIDE * best.upper + width
+        if best.upper < math.inf and (settled or narrow):
             return best
         upper, name = min((fallback(other), other.name) for other in (RenyiAccountant(self.relation), BasicAccountant(
             self.relation), AdvancedAccountant(self.relation)))
