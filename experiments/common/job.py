@@ -10,7 +10,8 @@ from minidp import data
 from minidp.backend import Backend
 from minidp.cli import user_errors
 from minidp.errors import CheckpointError, ParameterError
-from minidp.mechanism import Plan, Sanitizer, adaptive_groups, flat_group, per_layer_groups, sampling
+from minidp.mechanism import BandedNoise, Plan, Sanitizer, adaptive_groups, flat_group, per_layer_groups, sampling
+from minidp.mechanism.banded import with_bands
 from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
 from minidp.ranks import current
@@ -70,7 +71,7 @@ def make_sampler(config, size):
     """The sampler of --sampler over `size`, the public number of training examples."""
     if config.lot_size > size:
         raise ParameterError(f"expected lot_size={config.lot_size} to be at most the {size} training examples")
-    return sampling.make_sampler(config.sampler, size, config.lot_size)
+    return with_bands(sampling.make_sampler(config.sampler, size, config.lot_size), config.bands)
 
 
 def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=()):
@@ -78,7 +79,7 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=())
 
     Raises BudgetExceededError where not one step fits into the target.
     """
-    plan = Plan(sampler, sanitizer, 1, config.lot_size)
+    plan = Plan(sampler, sanitizer, 1, config.lot_size, config.bands and BandedNoise(config.bands))
     accountant = make(config.accountant, plan.relation)
     if config.private and config.delta >= 1 / size:
         print(f"NOTICE: delta={config.delta:g} is not below 1/{size}: a mechanism that publishes somebody's record would "

@@ -87,7 +87,7 @@ def _calibrate(args):
         event = release_event(args.noise, sampler.relation)
         text = found = max_steps(held, ledger_with(0), lambda steps: [sampler.charges(event, steps)], *goal)
     else:
-        if args.sampler not in (None, "poisson") or args.steps is None or args.max_lot_size is not None:
+        if args.sampler not in (None, "poisson") or args.steps is None or (args.max_lot_size, args.bands) != (None, None):
             raise ParameterError("a sampling probability is found for --sampler poisson and --steps only")
         ledger_with = lambda q: ledger_of(args, PoissonSampler(q), args.noise, args.steps)
         found = sampling_probability_for(held, ledger_with, *goal)

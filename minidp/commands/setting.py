@@ -5,6 +5,7 @@ from pathlib import Path
 from ..cli import number, whole_number
 from ..errors import ParameterError
 from ..mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
+from ..mechanism.banded import with_bands
 from ..mechanism.sampling import SAMPLERS, make_sampler, steps_of_epochs
 from ..numbers import upper_text
 from ..privacy import Gaussian, Ledger, NeighbouringRelation, total_variation
@@ -16,7 +17,7 @@ from ..validate import in_range, positive_finite
 MOST_STEPS = 10**18
 NOISE = ("--noise-multiplier", "--noise-multipliers")
 LENGTH = ("--steps", "--epochs")
-SAMPLING = ("--sampling-probability", "--dataset-size", "--lot-size", "--max-lot-size", "--sampler", "--relation",
+SAMPLING = ("--sampling-probability", "--dataset-size", "--lot-size", "--max-lot-size", "--sampler", "--bands", "--relation",
             "--pca-noise-multiplier")
 FLAGS = {
     "--noise-multiplier": dict(type=lambda text: (number(text),), dest="noise", metavar="SIGMA",
@@ -30,6 +31,7 @@ FLAGS = {
     "--sampler": dict(choices=tuple(SAMPLERS), help="each example with probability q (poisson, the default), L of N "
                       "without replacement (fixed), a shuffled order cut into lots, which gains nothing (shuffle), or each "
                       "epoch every example in one random lot of N // L (balls-in-bins)"),
+    "--bands": dict(type=whole_number, metavar="B", help="noise correlated over B steps, lots of B parts of the data in turn"),
     "--relation": dict(choices=[relation.value for relation in NeighbouringRelation],
                        help="which data sets are neighbours; the sampler says it, and another one is refused"),
     "--pca-noise-multiplier": dict(type=number, metavar="SIGMA", help="noise of DP-PCA before the first step"),
@@ -79,6 +81,7 @@ def sampler_of(args, sampler=None):
     elif sampler is None:
         either = "either --sampling-probability or " if name == "poisson" else f"with --sampler {name} "
         raise ParameterError(f"expected {either}--dataset-size and --lot-size")
+    sampler = with_bands(sampler, args.bands)
     if args.relation not in (None, sampler.relation.value):
         raise ParameterError(f"expected --relation {sampler.relation.value}, for which --sampler {name} is analysed, "
                              f"got {args.relation}; leave it out, or name another sampler")
@@ -141,6 +144,7 @@ def title_of(args, sampler, steps):
     most = f", lots cut to {args.max_lot_size}" if args.max_lot_size is not None else ""
     lots = (f"sampling probability {sampler.sampling_probability:.4g}{most}" if isinstance(sampler, PoissonSampler) else
             f"{args.sampler} lots of {sampler.lot_size} from {sampler.dataset_size}")
+    lots += f", {args.bands} bands" if args.bands is not None else ""
     return f"sigma {noise}, {lots}, {steps} steps{before}, {sampler.relation.value}{_group(args)}"
 
 

@@ -283,7 +283,7 @@ def make_sampler(name: str, dataset_size: int, lot_size: int, max_lot_size: int 
     return PoissonSampler(lot_size / dataset_size) if name == "poisson" else SAMPLERS[name](dataset_size, lot_size)
 
 
-@lru_cache(8)
+@lru_cache(256)
 def _binomial(n, q):
     """(least, [2^64 P(size <= least), 2^64 P(size <= least + 1), ...]) of a binomial size; q is taken as the exact fraction."""
     a, b = q.as_integer_ratio()

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from ..arithmetic import ORDINARY
 from ..errors import DataError
 from ..files import read_json
-from ..mechanism import BallsInBinsSampler, ClipGroup, FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler, schedule
+from ..mechanism import (BallsInBinsSampler, BandedNoise, ClipGroup, CyclicSampler, FixedSizeSampler, Plan, PoissonSampler,
+                         Sanitizer, ShuffleSampler, schedule)
 from ..numbers import lower_text, upper_text
 from ..privacy import Composed, Gaussian, Ledger, TotalVariation
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
@@ -28,7 +29,7 @@ CLOSE = 1e-6  # relative: other processors round a little differently
 SAMPLERS = {  # name: flag of the experiments, sampler of lots that are so large on average
     "PoissonSampler": ("poisson", lambda size, lot: PoissonSampler(lot / size)),
     "FixedSizeSampler": ("fixed", FixedSizeSampler), "ShuffleSampler": ("shuffle", ShuffleSampler),
-    "BallsInBinsSampler": ("balls-in-bins", BallsInBinsSampler)}
+    "BallsInBinsSampler": ("balls-in-bins", BallsInBinsSampler), "CyclicSampler": ("poisson", CyclicSampler)}
 
 
 class Finding(NamedTuple):
@@ -69,7 +70,10 @@ class Files:
             make_sampler = lambda size, lot: BallsInBinsSampler(size, size // settings["period"])
         if settings.get("max_lot_size") is not None:
             make_sampler = lambda size, lot: PoissonSampler(lot / size, settings["max_lot_size"], size)
-        self.plan = make_sampler and Plan(make_sampler(size, lot), sanitizer, 0, lot)  # None: no sampler of ours
+        if make_sampler is CyclicSampler:
+            make_sampler = lambda size, lot: CyclicSampler(lot / size, bands=settings["period"])
+        noise = BandedNoise(settings["bands"]) if "bands" in settings else None
+        self.plan = make_sampler and Plan(make_sampler(size, lot), sanitizer, 0, lot, noise)  # None: no sampler of ours
 
     def findings(self):
         """Every Finding about the run."""
@@ -194,7 +198,8 @@ class Files:
         total = accountant.epsilon(ledger, result["delta"]).upper
         yield ("Is epsilon in the metrics never below what its step had cost, and in the end the run's?",
                f"{len(path)} rows, {_text(path[-1][1])}", rising and enough and _near(path[-1][1], total))
-        plain = unamplified(accountant, ledger, result["delta"], settings["dataset_size"] / settings["expected_lot_size"])
+        plain = unamplified(accountant, ledger, result["delta"],
+                            settings["dataset_size"] / settings["expected_lot_size"] / settings.get("period", 1))
         stated = result["epsilon_without_amplification"]["upper"]
         yield ("Does epsilon without amplification come out again?", f"stated {_text(stated)}, now {_text(plain.upper)}",
                _near(stated, plain.upper))

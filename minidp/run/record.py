@@ -29,7 +29,7 @@ TRAINING_FIGURES = ("train_accuracy", "train_r2", "metrics.csv: columns named no
 
 
 def unamplified(accountant, charged, delta, steps_per_epoch):
-    """Epsilon of what was charged if each example were in one lot of every epoch, and nothing gained from sampling."""
+    """Epsilon of what was charged if each example were in one lot of every epoch, and nothing gained from sampling; steps in periods."""
     ledger = Ledger(charged.relation)
     for event, times in charged.items():
         for part in event.events if isinstance(event, Composed) else (event,):
@@ -65,6 +65,7 @@ def settings_of(plan, size):
         "expected_lot_size": lot, "sampling_probability": lot / size,
         "sampler": type(plan.sampler).__name__, "period": plan.sampler.period,
         **({"max_lot_size": most} if (most := getattr(plan.sampler, "max_lot_size", None)) is not None else {}),
+        **({"bands": plan.noise.bands} if plan.noise else {}),
         "clip_groups": [
             {"name": group.name, "clip_norm": _setting(group.clip_norm),
              "noise_multiplier": _setting(group.noise_multiplier),
@@ -113,7 +114,7 @@ def make_result(run, record, last, about, seconds):
         "not_private": not_private, "not_for_release": [*(MAY_BE_PRIVATE if not_private else ()), KEY],
         "epsilon": {name: {**bound.to_json(), "kind": kind, "note": note} for name, (bound, kind, note) in bounds.items()},
         "epsilon_without_amplification": unamplified(budget.accountant, ledger, budget.delta,
-                                                     run.steps_per_epoch).to_json(),
+                                                     run.steps_per_epoch / period).to_json(),
         "accountant": budget.accountant.name, "delta": budget.delta, "meaning": meaning_of(ledger, budget.delta),
         "delta_added": delta_added(ledger, bounds[budget.accountant.name][0].upper),
         "target_epsilon": None if math.isinf(budget.epsilon) else budget.epsilon,

@@ -61,6 +61,10 @@ def _done(result):
         "## What was done", _table(rows),
         "One step releases all clip groups from the same lot. It is charged as one joint Gaussian, not group by "
         "group, and the noise multiplier that is charged is the noise std over the sensitivity.",
+        settings.get("bands") and (
+            f"Noise of different steps is correlated: C y = z, where z is independent, of the noise std above, and C has "
+            f"{settings['bands']} bands of a Toeplitz matrix, its columns scaled to norm 1. Each example is in one of {settings['period']} "
+            "parts of the data, whose lots come in turn; one charge covers a lot of each."),
         result["weighted"] and ("Each example's clipped gradient was multiplied by its weight in [0, 1]. That leaves the "
                                 "sensitivity as it is if each weight depends on its own example alone: weights made from counts "
                                 "over the data, of classes for example, are not covered."),

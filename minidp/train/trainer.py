@@ -3,6 +3,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,7 @@ class Trainer:
         if budget is not None and ledger is not None:
             raise ParameterError("expected a budget or a ledger, got both; the budget has its own ledger")
         self.network, self.loss, self.optimizer, self.plan = network, loss, optimizer, plan
+        self._noise = plan.noise and plan.noise.start()
         network.use(plan.sanitizer.arithmetic)
         self.budget, self.batch_size, self.augmentation_multiplicity = budget, batch_size, augmentation_multiplicity
         self._adaptive = {(group.name, UNCLIPPED): group.clip_norm for group in plan.sanitizer.groups
@@ -165,6 +167,7 @@ class Trainer:
             wanted = should_stop or (lambda: False)
             should_stop = lambda: self.ranks.any(wanted())
         stopped = "finished"
+        lots = self._begin(len(examples), streams, progress.step)
         block_steps = -(-block_steps // self.plan.sampler.period) * self.plan.sampler.period
         while progress.step < self.plan.steps:
             if progress.charged == progress.step:
@@ -179,7 +182,7 @@ class Trainer:
                 if on_charge:
                     self.ranks.of_first(lambda: on_charge(self.ledger))
             started = time.perf_counter()
-            progress, interrupted = self._block(examples, streams, progress, should_stop)
+            progress, interrupted = self._block(examples, lots, streams, progress, should_stop)
             self.seconds += time.perf_counter() - started
             self._check_equal(progress.step)
             if on_block:
@@ -188,6 +191,15 @@ class Trainer:
                 stopped = "interrupted"
                 break
         return TrainRecord(progress, self.ledger, stopped)
+
+    def _begin(self, size, streams, start):
+        """The lots from a step on. Correlated noise begins a new block, or with a seed goes on as it was."""
+        self._noise = self.plan.noise and self.plan.noise.start()
+        if self._noise and streams.reproducible:
+            zeros = {key: np.zeros(array.shape) for key, array in self.network.params.items()}
+            for step in range(start):
+                self.plan.sanitizer.release(zeros, self._draws(streams, step), ranks=self.ranks)
+        return self.plan.sampler.lots(size, self.plan.steps - start, streams.sampling, start)
 
     def _check_equal(self, step):
         """Raise RanksError unless all ranks are as far as each other and hold the same parameters."""
@@ -210,10 +222,10 @@ class Trainer:
             self.budget.charge_all(self.plan.charges(start, start + steps))
             return start + steps
 
-    def _block(self, examples, streams, progress, should_stop):
+    def _block(self, examples, lots, streams, progress, should_stop):
         """Run the charged steps; returns (progress, whether it was asked to stop)."""
         step, end, asked = progress.step, progress.charged, False
-        for lot in self.plan.sampler.lots(len(examples), end - step, streams.sampling, step):
+        for lot in islice(lots, end - step):
             self.step(examples, lot, step, streams)
             step += 1
             asked = asked or bool(step < end and should_stop and should_stop())
@@ -240,13 +252,18 @@ class Trainer:
 
         raw_sum, *others = threads.map_parallel(clipped_sum, shards)
         params = self.network.params
-        released = sanitizer.release(raw_sum, streams.noise(step), others, 1 / self.plan.expected_lot_size,
+        released = sanitizer.release(raw_sum, self._draws(streams, step), others, 1 / self.plan.expected_lot_size,
                                      params[next(iter(params))].dtype, self.ranks)  # [F2] [F3]
         for key, rule in self._adaptive.items():
             norm, count = self._clip_norms[key], released.pop(key)
             norm[0] = rule.after(float(norm[0]), float(to_host(count)[0]))
-        noise_std = {key: group.noise_std / self.plan.expected_lot_size for group in sanitizer.groups for key in group.keys}
+        mean = (self._noise.spread if self._noise else 1) / self.plan.expected_lot_size
+        noise_std = {key: group.noise_std * mean for group in sanitizer.groups for key in group.keys}
         self.optimizer.update(params, released, step, noise_std)  # [F4]
+
+    def _draws(self, streams, step):
+        """What the noise of a step is drawn from."""
+        return self._noise.step(streams.noise(step)) if self._noise else streams.noise(step)
 
     def _per_example_grads(self, batch, dropout):
         """{key: PerExampleGrad}: forward, loss, backward; an example's gradient is the mean over its views."""

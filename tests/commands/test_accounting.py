@@ -7,7 +7,7 @@ import pytest
 from minidp.__main__ import main
 from minidp.mechanism import Plan, Sanitizer, flat_group
 from minidp.mechanism.sampling import make_sampler
-from minidp.privacy import Laplace, Ledger, RenyiAccountant
+from minidp.privacy import Gaussian, Laplace, Ledger, PoissonSampled, RenyiAccountant
 from minidp.privacy.gaussian import gaussian_epsilon
 from tests.support.accountants import ledger_of
 
@@ -69,6 +69,13 @@ def test_sizes_and_epochs_say_what_the_plan_of_training_charges(sampler, answer)
     record = answer(*EPSILON, *flags, "--sampler", sampler, "--accountant", "renyi")
     assert Ledger.from_json(record["ledger"]) == plan.ledger()
     assert uppers(record)["renyi"] == RenyiAccountant(plan.relation).epsilon(plan.ledger(), 1e-5).upper
+
+
+def test_bands_are_charged_once_a_cycle(answer, refused):
+    flags = [*EPSILON, *NOISE, *SIZES, "--epochs", "10", "--bands", "8"]
+    record = answer(*flags)
+    assert Ledger.from_json(record["ledger"]).items() == [(PoissonSampled(0.08, Gaussian(4.0)), 125)]
+    assert "expected --sampler poisson without --max-lot-size" in refused(*flags, "--sampler", "shuffle")
 
 
 @pytest.mark.parametrize("flags", [["--dataset-size", "1000", "--lot-size", "300"], ["--sampling-probability", "0.3"]])

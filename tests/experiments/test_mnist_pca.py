@@ -83,6 +83,7 @@ def test_without_noise_epsilon_is_infinite(flags, run_script, tmp_path):
     (("--sampler", "balls-in-bins", "--epochs", 2), "BallsInBinsSampler", "add_remove"),
     (("--projection", "none", "--activation", "tanh", "--optimizer", "adam", "--no-train-metrics"),
      "PoissonSampler", "add_remove"),
+    (("--bands", 4), "CyclicSampler", "add_remove"),
     (("--clip-quantile", 0.5, "--optimizer", "adam-bc", "--noise-multiplier", 3), "PoissonSampler", "add_remove"),
 ])
 def test_other_choices_run_and_are_named(flags, sampler, relation, run_script, tmp_path):

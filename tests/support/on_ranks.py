@@ -13,8 +13,8 @@ from minidp.cli import user_errors
 from minidp.data import Block
 from minidp.errors import ParameterError
 from minidp.grads import Explicit
-from minidp.mechanism import (FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler, adaptive_groups,
-                              flat_group, per_layer_groups)
+from minidp.mechanism import (BandedNoise, CyclicSampler, FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
+                              adaptive_groups, flat_group, per_layer_groups)
 from minidp.privacy import Ledger
 from minidp.ranks import current
 from minidp.streams import Streams
@@ -45,10 +45,10 @@ def cut(array):
     return Block(array[ends[ranks.rank] : ends[ranks.rank + 1]], ends[ranks.rank], EXAMPLES)
 
 
-def trained(sampler, lot, arithmetic, strategy="auto", layout=per_layer_groups, block=False, dtype="float32"):
+def trained(sampler, lot, arithmetic, strategy="auto", layout=per_layer_groups, block=False, dtype="float32", noise=None):
     """(steps, P) releases and final parameters."""
     network, (x, y) = make_network(dtype=dtype), make_data(dtype=dtype)
-    plan = Plan(sampler, Sanitizer(layout(network.params, 1.0, 1.0), strategy, arithmetic), 8, lot)
+    plan = Plan(sampler, Sanitizer(layout(network.params, 1.0, 1.0), strategy, arithmetic), 8, lot, noise)
     trainer = Trainer(network, nn.SoftmaxCrossEntropy(), Kept(0.5), plan)
     trainer.run(*((cut(x), cut(y)) if block else (x, y)), Streams(4), block_steps=4)
     return np.stack([*trainer.optimizer.released, np.concatenate([array.ravel() for array in network.params.values()])])
@@ -59,6 +59,7 @@ def cases():
     found = {f"{name}, {arithmetic}": trained(*sampler, arithmetic) for name, sampler in SAMPLERS.items()
              for arithmetic in ("exact", "ordinary")}
     found["adaptive, exact"] = trained(*SAMPLERS["poisson"], "exact", layout=lambda *of: adaptive_groups(per_layer_groups(*of), 0.8))
+    found["correlated"] = trained(CyclicSampler(0.2, bands=3), 8, "ordinary", noise=BandedNoise(3))
     found["explicit, exact"] = trained(*SAMPLERS["poisson"], "exact", "explicit", flat_group)
     found["block, exact"] = trained(*SAMPLERS["poisson"], "exact", block=True)
     x = np.random.default_rng(2).normal(size=(300, 4))

@@ -19,12 +19,12 @@ def make_arrays():
 
 
 def make_run(folder, seed=None, *, steps=STEPS, sigma=4.0, clip_norm=1.0, epsilon=float("inf"), sampler=None,
-             optimizer=None, accountant=MomentsAccountant, loss=nn.SoftmaxCrossEntropy(), arithmetic="ordinary", **named):
+             optimizer=None, accountant=MomentsAccountant, loss=nn.SoftmaxCrossEntropy(), arithmetic="ordinary", noise=None, **named):
     """A Run on `make_arrays`, before its first charge."""
     rng = np.random.default_rng(1)
     network = nn.Sequential([nn.Dense(4, 5, rng=rng), nn.ReLU(), nn.Dense(5, 3, rng=rng)], (4,))
     sanitizer = Sanitizer(per_layer_groups(network.params, clip_norm, sigma), arithmetic=arithmetic)
-    plan = Plan(sampler or PoissonSampler(LOT / SIZE), sanitizer, steps, LOT)
+    plan = Plan(sampler or PoissonSampler(LOT / SIZE), sanitizer, steps, LOT, noise)
     budget = Filter(accountant(plan.relation), epsilon, 1e-5)
     return Run(folder, network, loss, optimizer or Averaged(SGD(0.5), 0.9), plan, budget,
                Streams(seed), quiet=True, **named)

@@ -2,8 +2,8 @@
 from minidp import nn
 from minidp.backend import Backend, to_host
 from minidp.host import threads
-from minidp.mechanism import (BallsInBinsSampler, FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
-                              adaptive_groups, flat_group, per_layer_groups)
+from minidp.mechanism import (BallsInBinsSampler, BandedNoise, CyclicSampler, FixedSizeSampler, Plan, PoissonSampler,
+                              Sanitizer, ShuffleSampler, adaptive_groups, flat_group, per_layer_groups)
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 
@@ -13,6 +13,7 @@ SAMPLERS = {
     "fixed": FixedSizeSampler(EXAMPLES, LOT),
     "shuffle": ShuffleSampler(EXAMPLES, 12),  # lots of 12, 12, 12 and 4: four an epoch
     "balls-in-bins": BallsInBinsSampler(EXAMPLES, 10),  # four an epoch
+    "cyclic": CyclicSampler(LOT / EXAMPLES, bands=3),  # with correlated noise
 }
 LAYOUTS = {"flat": flat_group, "per-layer": per_layer_groups,
            "adaptive": lambda *settings: adaptive_groups(per_layer_groups(*settings), settings[-1])}
@@ -38,7 +39,7 @@ def make_plan(network, sampler="poisson", steps=10, clip_norm=1.0, noise_multipl
     """A plan over all parameters of the network."""
     groups = LAYOUTS[layout](network.params, clip_norm, noise_multiplier)
     return Plan(SAMPLERS[sampler], Sanitizer(groups, strategy), steps,
-                lot or {"shuffle": 12, "balls-in-bins": 10}.get(sampler, LOT))
+                lot or {"shuffle": 12, "balls-in-bins": 10}.get(sampler, LOT), BandedNoise(3) if sampler == "cyclic" else None)
 
 
 def make_trainer(backend=NUMPY, optimizer=None, dtype="float64", batch_size=4096, budget=None, ledger=None,

@@ -1,4 +1,5 @@
 """One step after the other: the order of Algorithm 1, what is divided by what, and what does not matter."""
+import copy
 import math
 
 import numpy as np
@@ -8,7 +9,7 @@ from minidp import nn
 from minidp.backend import Backend
 from minidp.data import LabelledExamples
 from minidp.errors import DtypeError, MinidpError, NoiseReuseError, ParameterError, ShapeError
-from minidp.mechanism import (FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
+from minidp.mechanism import (BandedNoise, FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
                               flat_group)
 from minidp.mechanism.rounding import products
 from minidp.privacy import Filter, JointGaussian, Ledger, MomentsAccountant, NeighbouringRelation, PoissonSampled
@@ -152,6 +153,19 @@ def test_adaptive_clip_norms_follow_the_counts_and_the_optimizer_learns_the_nois
         assert [std["dense1", "W"] for std in seen] == pytest.approx([1e-9 * norm / LOT for norm in norms[:2]])
         (event, times), = record.ledger.items()
         assert event.event.noise_multipliers == (1e-9 / FACTOR,) * 4 and times == 2
+
+
+def test_correlated_noise_solves_for_independent_noise():
+    trainer, start = make_trainer(steps=7, sampler="cyclic"), values(make_network())
+    trainer.run(*make_data(examples=0), Streams(1), block_steps=3)
+    matrix = sum(np.eye(7, k=-j) * c for j, c in enumerate(BandedNoise(3).coefficients))
+    drawn = [Streams(1).noise(step) for step in range(7)]
+    for key, array in start.items():
+        z = np.stack([draws.standard_normal(array.shape) for draws in drawn])
+        moved = np.linalg.solve(matrix, z.reshape((7, -1))).sum(axis=0).reshape(array.shape)
+        np.testing.assert_allclose(values(trainer.network)[key], array - 0.5 / LOT * moved, atol=1e-5)
+    with pytest.raises(ParameterError, match="neither pickled nor copied"):
+        copy.deepcopy(trainer)
 
 
 def test_wrong_groups_relations_and_dtypes_are_refused():
