@@ -12,6 +12,11 @@ from typing import IO, Any
 
 from .errors import DataError
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None    # type: ignore[assignment]
+
 StrPath = str | os.PathLike[str]
 
 
@@ -41,6 +46,17 @@ def atomic_write(path: StrPath, mode: str = "w") -> Iterator[IO[Any]]:
         os.unlink(temporary)
         raise
     _sync_directory(path.parent)
+
+
+@contextmanager
+def waiting_lock(path: StrPath) -> Iterator[None]:
+    """Hold the lock of a file, which is made and stays, once no other process does. Raises OSError where there are no locks."""
+    with open(path, "a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed, or the process ends
+        except AttributeError:
+            raise OSError("this system has no fcntl") from None
+        yield
 
 
 def _usual_permissions(descriptor, path):

@@ -5,11 +5,11 @@ Numbers are passed as keywords, so that the message carries the caller's own nam
 """
 import math
 from collections.abc import Collection, Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 from .errors import DtypeError, ParameterError, ShapeError
-
 
 MOST_COUNT = 2**40          # what is counted is held in memory or done one after another
 MOST_128_BITS = 2**128 - 1  # the largest seed; counts of releases too, which the accountants judge
@@ -42,29 +42,11 @@ def in_range(low: float, high: float, *, open_low: bool = False, open_high: bool
             raise ParameterError(f"expected {name}={value!r} in {left}{low}, {high}{right}")
 
 
-def probability(**named: Any) -> None:
-    """Check that each named number lies in [0, 1]."""
-    in_range(0, 1, **named)
-
-
-def positive(**named: Any) -> None:
-    """Check that each named number is greater than 0; infinity is allowed."""
-    in_range(0, math.inf, open_low=True, **named)
-
-
-def positive_finite(**named: Any) -> None:
-    """Check that each named number is greater than 0 and finite."""
-    in_range(0, math.inf, open_low=True, open_high=True, **named)
-
-
-def non_negative(**named: Any) -> None:
-    """Check that each named number is at least 0; infinity is allowed."""
-    in_range(0, math.inf, **named)
-
-
-def non_negative_finite(**named: Any) -> None:
-    """Check that each named number is at least 0 and finite."""
-    in_range(0, math.inf, open_high=True, **named)
+probability = partial(in_range, 0, 1)
+positive = partial(in_range, 0, math.inf, open_low=True)
+positive_finite = partial(in_range, 0, math.inf, open_low=True, open_high=True)
+non_negative = partial(in_range, 0, math.inf)
+non_negative_finite = partial(in_range, 0, math.inf, open_high=True)
 
 
 def count(minimum: int = 0, maximum: int = MOST_COUNT, **named: Any) -> None:
@@ -76,9 +58,7 @@ def count(minimum: int = 0, maximum: int = MOST_COUNT, **named: Any) -> None:
             raise ParameterError(f"expected {name}={shown(value)} to be an integer of at most {maximum}")
 
 
-def seed_number(**named: Any) -> None:
-    """Check that each named value is an integer of at most 128 bits."""
-    count(0, MOST_128_BITS, **named)
+seed_number = partial(count, 0, MOST_128_BITS)
 
 
 def one_of(allowed: Collection[object], **named: Any) -> None:

@@ -22,8 +22,8 @@ import minidp
 from minidp import PrivateClassifier, PrivateRegressor
 from minidp.errors import ParameterError, RowsError, ShapeError
 from minidp.privacy import Ledger
+from tests.support.scripts import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 TRAIN = ("check_classifiers_train", "check_regressors_train")
 pytestmark = pytest.mark.filterwarnings("ignore:Estimator Private")  # no BaseEstimator: not imported
 

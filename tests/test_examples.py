@@ -6,11 +6,11 @@ import pkgutil
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import minidp
+from tests.support.scripts import ROOT
 
 MODULES = [found.name for found in pkgutil.walk_packages(minidp.__path__, "minidp.")
            if not found.name.startswith(("minidp.audit", "minidp.commands", "minidp.__main__"))] + ["minidp.audit.layer"]
@@ -28,7 +28,6 @@ def test_examples_run(name, tmp_path, monkeypatch):
     assert failed == 0 and (tried > 0 or name not in EXAMPLES)
 
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "minidp/README.md")
 
 

@@ -13,8 +13,7 @@ import pytest
 from minidp.errors import CheckpointError, DataError
 from minidp.files import atomic_write, jsonable, read_json
 from minidp.privacy import Bound, NeighbouringRelation
-
-ROOT = Path(__file__).resolve().parents[1]
+from tests.support.scripts import ROOT
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])

@@ -3,12 +3,12 @@ import operator
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.support.guarded import GuardError, allow_sync, guarded_xp
+from tests.support.scripts import ROOT
 
 xp = guarded_xp
 HOST = np.ones((2, 3))
@@ -49,7 +49,6 @@ def test_allow_sync_permits_scalars_for_a_block_only(x):
         float(x[1, 2])
 
 
-ROOT = Path(__file__).resolve().parents[1]
 TEXT = ("import pytest\n@pytest.mark.slow\ndef test_a(): pass\ndef test_b(): pass\n"
         "def test_c(mnist_dir):\n    assert (mnist_dir / 'mnist').is_dir()\n")
 

@@ -6,15 +6,14 @@ import pkgutil
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import minidp
 from minidp.audit import checks
 from tools import check_cards, check_imports
+from tests.support.scripts import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 INTERNAL = ("minidp.audit.", "minidp.backend", "minidp.commands.", "minidp.grads", "minidp.host.", "minidp.nn.window",
             "minidp.privacy.moment_kernels", "minidp.privacy.pld.", "minidp.run.folder", "minidp.run.picture",
             "minidp.run.progress", "minidp.run.questions", "minidp.run.record", "minidp.run.statement", "minidp.train.trial",

@@ -32,7 +32,7 @@ def main(root, registry):
     for module, source in sources.items():
         new, strays = read_module(source, module)
         cards += new
-        found += [f"{module}:{stray.line}: label [{stray.label}] {stray.reason}" for stray in strays]
+        found += [f"{module}:{line}: label [{label}] {reason}" for line, label, reason in strays]
     found += [f"{card.module}:{card.line}: {card.qualname}: {fault}" for card in cards for fault in card.faults()]
     labels = {(card.name, label): card for card in cards for label in card.labels}
     found += [f"{card.module}:{card.line}: {card.qualname}: [{label}] has no check in minidp/audit/checks"

@@ -23,7 +23,6 @@ from minidp.validate import count, in_range
 # Flags that say where a run reads and writes, and nothing of its result: they may differ when it is resumed.
 FREE = ("out", "resume", "quiet", "data_dir", "device")
 
-
 DIGITS = "MNIST, digits drawn by a program (strokes), or auto: MNIST, and drawn digits where it cannot be had"
 FRACTION = partial(in_range, 0, 1, open_high=True)
 POSITIVE = partial(count, 1)

@@ -1,31 +1,35 @@
 """CIFAR's network, and `cifar_transfer.py pretrain`: ordinary training of it on public images."""
 import math
 import sys
+import time
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from minidp import nn
-from minidp.backend import Backend, check_device
-from minidp.data import centre_crop, load_public, standardise_images
-from minidp.errors import ParameterError
+from minidp.backend import Backend, check_device, namespace_of
+from minidp.data import centre_crop, distort, draw_distortions, load_public, standardise_images
+from minidp.errors import CheckpointError, ParameterError
 from minidp.files import write_json
 from minidp.mechanism import LinearDecay
-from minidp.run import save_model
+from minidp.privacy import Ledger
+from minidp.run import load_checkpoint, restore_training, save_checkpoint, save_model
 from minidp.run.progress import stop_on_interrupt
 from minidp.run.record import git_commit, versions
 from minidp.streams import Streams
-from minidp.train import OPTIMIZERS, evaluate
+from minidp.train import OPTIMIZERS, Progress, evaluate
 from minidp.validate import non_negative_finite, seed_number
+from tqdm import tqdm
 
 from .config import FRACTION, POSITIVE, Checked, command_of, option, tell, to_json
-from .public import scale_initial_values, train_public
 
 NAME = "cifar_transfer"
 SIDE, CHANNELS, UNITS = 24, 64, 384  # Section 5.3: 24 x 24 crops, 64 channels, 384 units
 SMOKE_IMAGES, SMOKE_EPOCHS = 500, 2
 STATISTICS, SPREAD_FLOOR = 10_000, 0.1  # public images that features are standardised on; of the mean spread
 SCALED_ON = 500  # public images that initial values are scaled on
+LAST = 0.1  # standard deviation of the first logits
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,71 @@ def standardised(network, images):
     return nn.Sequential([*layers[:at], nn.Standardise(mean, scale), *layers[at:]], network.input_shape)
 
 
+def scale_initial_values(network, x):
+    """Scale the weights layer by layer until each layer's outputs on x (B, *input_shape), public, have deviation 1.
+
+    The last layer's have deviation LAST. Images and pooling are not what common initial values are made for; learning
+    starts far faster so. Source: Mishkin and Matas 2016, arXiv:1511.06422, less the orthogonal start.
+    """
+    weighted = [layer for layer in network.layers if "W" in layer.params]
+    for layer in network.layers:
+        if layer in weighted:
+            deviation = float(layer.forward(x)[0].std())
+            layer.params["W"] *= np.float32((LAST if layer is weighted[-1] else 1) / deviation)
+        x, _ = layer.forward(x)
+
+
+def train_public(config, fixed, network, optimizer, streams, x, y, x_test, y_test, should_stop):
+    """Train on augmented images x (N, 32, 32, 3) uint8; returns (history, True if all epochs are done).
+
+    No clipping, no noise, no ledger. A checkpoint is written after each epoch and taken up again, if its run had the same `fixed`
+    settings. x_test is ready for the network.
+    """
+    path, history, first, epochs = Path(config.out) / "checkpoint.npz", [], 0, config.epochs
+    if path.exists():
+        arrays, header = load_checkpoint(path, fixed)
+        if header["ledger"].items():
+            raise CheckpointError(f"{path}: a private run's checkpoint, expected one of pre-training")
+        restore_training(path, arrays, header, network, optimizer)
+        history, first = header["history"], header["progress"].step
+    loss, per_epoch = nn.SoftmaxCrossEntropy(), math.ceil(x.shape[0] / config.batch_size)
+    bar = tqdm(total=epochs * per_epoch, initial=first * per_epoch, unit="batch", disable=True if config.quiet else None,
+               file=sys.stderr, dynamic_ncols=True)
+    with bar:
+        for epoch in range(first, epochs):
+            began, order = time.perf_counter(), streams.sampling(epoch).permutation(x.shape[0])
+            for i in range(per_epoch):
+                batch = order[i * config.batch_size : (i + 1) * config.batch_size]
+                number = epoch * per_epoch + i
+                indices, distortions = namespace_of(x).asarray(batch), draw_distortions(len(batch), streams.views(number))
+                views = standardise_images(distort(x[indices], distortions))
+                rng = streams.dropout(number).rows(batch)
+                step(network, loss, optimizer, views, y[indices], number, rng, config.weight_decay)
+                bar.update()
+                if should_stop():
+                    return history, False
+            metrics = evaluate(network, loss, x_test, y_test, batch_size=512)
+            history.append({"epoch": epoch + 1, "test_accuracy": metrics.accuracy, "test_loss": metrics.loss,
+                            "seconds": time.perf_counter() - began})
+            bar.set_postfix_str(f"epoch {epoch + 1}, accuracy {metrics.accuracy:.2%}")
+            save_checkpoint(path, network, optimizer, Ledger(), Progress(epoch + 1, epoch + 1), fixed, history)
+    return history, True
+
+
+def step(network, loss, optimizer, x, y, number, rng, weight_decay):
+    """One step of ordinary descent on the mean loss, plus weight_decay / 2 times the squared norm of the weights."""
+    xp = namespace_of(x)
+    z, caches = network.forward(x, rng=rng)
+    _, dz = loss(z, y)
+    mean = xp.full((x.shape[0],), np.float32(1 / x.shape[0]), dtype=x.dtype)
+    params = network.params
+    grads = {key: grad.weighted_sum(mean) for key, grad in network.param_grads(dz, caches).items()}
+    for (layer, name), grad in grads.items():
+        if name == "W":
+            grad += np.float32(weight_decay) * params[layer, name]
+    optimizer.update(params, grads, number)
+
+
 def pretrain(config):
     """Train the whole network on the public set; returns the exit status."""
     if config.smoke and config.epochs == PretrainConfig.epochs:
@@ -102,11 +171,9 @@ def pretrain(config):
     out.mkdir(parents=True, exist_ok=True)
     fixed = {key: value for key, value in to_json(config).items() if key not in ("out", "public_data", "quiet")}
     with stop_on_interrupt() as stop:
-        history, done = train_public(
-            out, fixed, network, optimizer, streams, backend.asarray(x), backend.asarray(y),
-            standardise_images(centre_crop(backend.asarray(x_test), SIDE)), backend.asarray(y_test),
-            epochs=config.epochs, batch_size=config.batch_size, weight_decay=config.weight_decay, quiet=config.quiet,
-            should_stop=stop)
+        tested = standardise_images(centre_crop(backend.asarray(x_test), SIDE))
+        history, done = train_public(config, fixed, network, optimizer, streams, backend.asarray(x), backend.asarray(y), tested,
+                                     backend.asarray(y_test), stop)
     if not done:
         print(f"interrupted after epoch {len(history)}; the same command goes on from there", file=sys.stderr)
         return 130

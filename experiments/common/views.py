@@ -1,7 +1,7 @@
 """Training inputs in several views: taking the examples of a lot draws one view of each."""
 import hashlib
 import sys
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 
 import numpy as np
 
@@ -9,12 +9,7 @@ from minidp.arithmetic import ORDINARY
 from minidp.backend import namespace_of, to_host
 from minidp.data import cache_dir, centre_crop, distort, draw_distortions, standardise_images
 from minidp.errors import DataError
-from minidp.files import atomic_write
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
+from minidp.files import atomic_write, waiting_lock
 
 BATCH = 500  # images computed at once
 OFF_CENTRE = ((0, 0), (-2, -2), (-2, 2), (2, -2), (2, 2))  # crops of the views at test time, pixels down and right
@@ -45,7 +40,10 @@ def kept_features(path, shape, compute):
 
     Of processes that want the same features, one computes them. Raises DataError if the file is damaged.
     """
-    with _one_at_a_time(path):
+    with ExitStack() as held:
+        with suppress(OSError):  # nor will the features be kept, which _save tells
+            path.parent.mkdir(parents=True, exist_ok=True)
+            held.enter_context(waiting_lock(path.with_suffix(".lock")))
         try:
             found = np.load(path, mmap_mode="r", allow_pickle=False)
         except (FileNotFoundError, NotADirectoryError):
@@ -70,18 +68,6 @@ def _save(path, features):
     else:
         print(f"wrote the images' features ({features.nbytes / 2**30:.1f} GiB) into {path}; exact, so as private as "
               "the images", file=sys.stderr)
-
-
-@contextmanager
-def _one_at_a_time(path):
-    """The others wait and then read."""
-    with ExitStack() as held:
-        with suppress(OSError):  # nor will the features be kept, which _save tells
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lock = held.enter_context(open(path.with_suffix(".lock"), "w"))
-            if fcntl is not None:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 class CachedViews:

@@ -57,17 +57,8 @@ class Card:
             yield "names no source"
 
 
-@dataclass(frozen=True)
-class StrayLabel:
-    """A label on a line of code that no card of the module accounts for."""
-
-    label: str
-    line: int
-    reason: str
-
-
 def read_module(source, module):
-    """The cards in the text of a Python file, in order, and its stray labels: (list of Card, list of StrayLabel).
+    """The cards in the text of a Python file, in order, and what no card accounts for: (list of Card, list of (line, label, reason)).
 
     `module` is the name the cards carry, usually the file's path. Raises SyntaxError if the text is no Python.
     """
@@ -81,12 +72,12 @@ def read_module(source, module):
         if not around:
             owners = [card.qualname for card in cards if label in card.labels]
         if not has_code:
-            strays.append(StrayLabel(label, line, "stands on a line without code"))
+            strays.append((line, label, "stands on a line without code"))
         elif not owners:
             where = f"the card of {around[-1]}" if around else "any card of this module"
-            strays.append(StrayLabel(label, line, f"is not in {where}"))
+            strays.append((line, label, f"is not in {where}"))
         elif not around and len(owners) > 1:
-            strays.append(StrayLabel(label, line, f"could belong to {' or '.join(owners)}; put it inside one of them"))
+            strays.append((line, label, f"could belong to {' or '.join(owners)}; put it inside one of them"))
         else:
             lines = by_name[owners[-1]].code_lines
             lines[label] = (*lines.get(label, ()), line)

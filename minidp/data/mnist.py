@@ -1,15 +1,18 @@
 """MNIST: 60,000 + 10,000 handwritten digits of 28 x 28 pixels (LeCun, Cortes, Burges), verified by hash."""
+import gzip
 import hashlib
+import math
 import os
+import zlib
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import DataError
 from ..files import StrPath
 from .dataset import Dataset
 from .fetch import RemoteFile, find
-from .idx import parse_idx, read_bytes
 
 MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/")
 # sha256 of the decompressed published files, in the order in which Dataset.sha256 concatenates them
@@ -74,3 +77,41 @@ def _read(paths):
     x_train, y_train, x_test, y_test = arrays
     return Dataset("mnist", x_train, y_train.astype(np.int64), x_test, y_test.astype(np.int64),
                    classes=10, nominal_size=NOMINAL_SIZE, sha256=whole.hexdigest(), published=True)
+
+
+def read_bytes(path: StrPath) -> bytes:
+    """The contents of a file, decompressed if it is gzipped. Raises DataError if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            raw = file.read()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); expected an IDX file") from error
+    if not raw.startswith(b"\x1f\x8b"):
+        return raw
+    try:
+        return gzip.decompress(raw)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: damaged gzip file ({error}); expected an intact one, fetch the published file "
+                        "again") from error
+
+
+def parse_idx(raw: bytes, where: StrPath, ndim: int) -> NDArray[np.uint8]:
+    """The array, uint8, read-only, in the bytes of an IDX file: a magic number, the sizes of `ndim` axes, raw bytes.
+
+    Raises DataError, one line naming `where`, for another magic number, or fewer or more bytes than the header says.
+    Source: the format's description on the MNIST page of LeCun, Cortes and Burges. Only unsigned bytes are read.
+    """
+    if len(raw) < 4:
+        raise DataError(f"{where}: expected an IDX file of at least 4 bytes, got {len(raw)}")
+    if raw[:4] != bytes((0, 0, 8, ndim)):
+        raise DataError(f"{where}: expected the IDX magic number 000008{ndim:02x}, got {raw[:4].hex()}")
+    start = 4 + 4 * ndim
+    if len(raw) < start:
+        raise DataError(f"{where}: truncated: expected a header of {start} bytes, got {len(raw)} bytes in all")
+    shape = tuple(int(size) for size in np.frombuffer(raw, ">u4", ndim, 4))
+    expected, got = math.prod(shape), len(raw) - start
+    if got != expected:
+        fault = "truncated" if got < expected else "trailing bytes"
+        sizes = " x ".join(map(str, shape))
+        raise DataError(f"{where}: {fault}: expected {sizes} = {expected} bytes after the header, got {got}")
+    return np.frombuffer(raw, np.uint8, expected, start).reshape(shape)

@@ -1,14 +1,18 @@
 """Drawn digits: procedurally drawn 28 x 28 digits, for machines where MNIST cannot be had.
 
-They are not MNIST, and whatever is measured on them is named so. Each image is a skeleton of strokes (module
-`skeletons`) whose control points are shaken, bent by a smooth random field, sheared, rotated and scaled, and
+They are not MNIST, and whatever is measured on them is named so. Each image is a skeleton of strokes
+(skeletons.json) whose control points are shaken, bent by a smooth random field, sheared, rotated and scaled, and
 drawn with a pen of random width and softness.
 
 Only +, -, *, /, sqrt, min, max and floor touch the pixels, each correctly rounded by IEEE 754, and the random
 numbers are the generator's plain uniforms: the images are the same, byte for byte, on every machine.
 """
+import json
 import zipfile
+from collections import namedtuple
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +21,6 @@ from .. import validate
 from ..files import atomic_write
 from .dataset import Dataset
 from .fetch import cache_dir
-from .skeletons import skeleton_tables
 
 VERSION = 1  # of the images: raise it with every change that alters a pixel
 SEED = 20160701
@@ -37,6 +40,9 @@ SHIFT = 1.5  # of the bounding box's centre, pixels
 PEN = (0.45, 1.75)  # half width of the stroke, pixels
 SOFT = (0.7, 1.9)  # width of its edge, pixels
 INK = (0.75, 1.0)
+
+PIECES = 3  # segments between two points of a smooth stroke
+Tables = namedtuple("Tables", "first count controls neighbours weights starts stops")
 
 
 def load_strokes(sizes: Sequence[int] = SIZES, on_notice: Callable[[str], object] = print,
@@ -175,3 +181,54 @@ def _squared_distance(start, stop):
         np.add(across, along, out=across)
         np.minimum(nearest, across, out=nearest)
     return nearest
+
+
+@cache
+def skeleton_tables() -> Tables:
+    """Arrays for all ways of writing, one row each (V rows), padded to equal length.
+
+    skeletons.json lists for each digit the ways of writing it. A way is a list of strokes; a stroke is ["smooth" (a Catmull-Rom
+    curve through its points) or "straight", point, point, ...]. Points are (x to the right, y downwards), about -1 to 1.
+
+    first, count (10,)                  the rows of each digit
+    controls (V, K, 2)                  control points
+    neighbours, weights (V, P, 4)       point p of the stroke mixes four control points with these weights
+    starts, stops (V, S)                segments between points; the last is repeated as padding
+    """
+    stored = json.loads(files(__package__).joinpath("skeletons.json").read_text(encoding="ascii"))
+    digits = [stored[str(digit)] for digit in range(10)]
+    ways, count = [_tabulate(way) for ways in digits for way in ways], np.array([len(ways) for ways in digits])
+    most_controls, most_points, most_segments = (max(map(len, part)) for part in zip(*ways))
+    controls = np.zeros((len(ways), most_controls, 2))
+    neighbours = np.zeros((len(ways), most_points, 4), np.int64)
+    weights = np.zeros((len(ways), most_points, 4))
+    segments = np.zeros((len(ways), most_segments, 2), np.int64)
+    for row, (control, points, pairs) in enumerate(ways):
+        controls[row, : len(control)] = control
+        # padding repeats the last point, so that a bounding box does not see it
+        for place, (near, weight) in enumerate(points + points[-1:] * (most_points - len(points))):
+            neighbours[row, place], weights[row, place] = near, weight
+        segments[row] = pairs + pairs[-1:] * (most_segments - len(pairs))
+    return Tables(np.cumsum(count) - count, count, controls, neighbours, weights, segments[..., 0], segments[..., 1])
+
+
+def _tabulate(way):
+    control, points, pairs = [], [], []
+    for kind, *stroke in way:
+        base, first = len(control), len(points)
+        control += stroke
+        last = base + len(stroke) - 1
+        for index in range(base, last):
+            near = (max(index - 1, base), index, index + 1, min(index + 2, last))
+            for piece in range(PIECES if kind == "smooth" else 1):
+                t = piece / PIECES
+                points.append((near, _catmull_rom(t) if kind == "smooth" else (0, 1, 0, 0)))
+        points.append(((last,) * 4, (0, 1, 0, 0)))
+        pairs += [(p, p + 1) for p in range(first, len(points) - 1)]
+    return control, points, pairs
+
+
+def _catmull_rom(t):
+    """Weights of four successive control points at the fraction t between the second and the third."""
+    return ((-t + 2 * t * t - t * t * t) / 2, (2 - 5 * t * t + 3 * t * t * t) / 2,
+            (t + 4 * t * t - 3 * t * t * t) / 2, (t * t * t - t * t) / 2)

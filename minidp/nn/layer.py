@@ -13,7 +13,6 @@ from ..validate import inexact
 
 Shape = tuple[int, ...]
 
-
 HANDLED = ("rng", "init", "dtype", "name")  # constructor arguments that whoever makes a layer again knows
 
 

@@ -8,7 +8,6 @@ from .events import (ApproximateDP, BallsInBins, Gaussian, Laplace, NonPrivate, 
                      TotalVariation)
 from .ledger import Ledger
 
-
 MOST_TOGETHER = 64      # members of a group whose binomial mixture is composed: the work grows with them
 
 

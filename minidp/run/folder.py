@@ -14,15 +14,10 @@ from functools import wraps
 from pathlib import Path
 
 from ..errors import CheckpointError, DataError, ParameterError
-from ..files import json_text, jsonable, read_json, write_json
+from ..files import fcntl, json_text, jsonable, read_json, write_json
 from ..privacy.ledger import STEP, Ledger
 from ..ranks import current
 from .checkpoint import load_checkpoint, refuse_differences, save_checkpoint
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
 
 CONFIG, LEDGER, CHECKPOINT, RESULT = "config.json", "ledger.json", "checkpoint.npz", "result.json"
 METRICS, CURVES, MODEL, STATEMENT = "metrics.csv", "curves.png", "model.npz", "privacy.md"

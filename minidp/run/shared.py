@@ -1,17 +1,13 @@
 """A ledger file that several fits share: each is charged to it, under a lock, before its noise is drawn."""
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 from ..errors import ParameterError
-from ..files import StrPath
+from ..files import StrPath, waiting_lock
 from ..privacy.ledger import Ledger
 from .folder import CONFIG
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None    # type: ignore[assignment]
 
 
 def charge_shared(path: StrPath, charges: Ledger) -> Ledger:
@@ -26,10 +22,10 @@ def charge_shared(path: StrPath, charges: Ledger) -> Ledger:
         raise ParameterError(f"{path}: {path.parent} is the folder of a run, whose files belong together; name a file elsewhere")
     if path.is_dir():
         raise ParameterError(f"{path} is a folder; name a file for the ledger")
-    with open(path.with_name(f"{path.name}.lock"), "a") as lock:
+    with ExitStack() as held:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed, or the process ends
-        except (AttributeError, OSError) as error:
+            held.enter_context(waiting_lock(path.with_name(f"{path.name}.lock")))
+        except OSError as error:
             raise ParameterError(f"{path}: a shared ledger needs a file system with locks ({error}); give each fit its own "
                                  "folder, and add up their ledgers") from None
         total = Ledger.load(path) if path.exists() else Ledger(charges.relation)

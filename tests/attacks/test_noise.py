@@ -13,7 +13,6 @@ from minidp.streams import Streams
 
 KEY = ("layer", "W")
 
-
 arithmetics = pytest.mark.parametrize("arithmetic", ["ordinary", "exact"])
 
 

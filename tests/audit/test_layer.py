@@ -10,7 +10,6 @@ from minidp.audit import check_layer, check_loss, gradcheck
 from minidp.errors import ShapeError
 from tests.support.wrong import LAYERS, LOSSES, Scaled
 
-
 TOLERANCE = 1e-13
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from minidp.data import mnist
-from minidp.data.idx import read_idx
-from minidp.data.mnist import load_mnist
+from minidp.data.mnist import load_mnist, parse_idx, read_bytes
 from minidp.errors import DataError, DataUnavailableError
 from tests.support.refused import refused
 
@@ -114,7 +113,7 @@ PACKED = gzip.compress(HEADER + BODY)
 def test_reads_plain_and_gzipped(tmp_path, pack):
     path = tmp_path / "images"
     path.write_bytes(pack(HEADER + BODY))
-    array = read_idx(path, ndim=3)
+    array = parse_idx(read_bytes(path), path, 3)
     assert array.dtype == np.uint8
     np.testing.assert_array_equal(array, np.arange(12).reshape(2, 3, 2))
 
@@ -132,10 +131,10 @@ def test_wrong_contents_are_named_in_one_line(tmp_path, raw, words):
     path = tmp_path / "images"
     path.write_bytes(raw)
     with refused(DataError, words, start=f"{path}: "):
-        read_idx(path, ndim=3)
+        parse_idx(read_bytes(path), path, 3)
 
 
 def test_unreadable_file(tmp_path):
     for path in (tmp_path / "nowhere", tmp_path):
         with refused(DataError, start=f"{path}: cannot be read"):
-            read_idx(path)
+            read_bytes(path)

@@ -1,8 +1,11 @@
 """Running an experiment as its user does, in an empty folder and on the drawn digits."""
+import json
 from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
+
+from minidp.privacy import Ledger
 
 
 @pytest.fixture
@@ -27,3 +30,14 @@ def run_script(tmp_path, monkeypatch, capsys):
         return SimpleNamespace(returncode=status, stdout=said.out, stderr=said.err)
 
     return run
+
+
+@pytest.fixture
+def made(run_script, tmp_path):
+    """made(script, *flags): the run that this makes in the folder `out`, its files as they are read."""
+    def made(*words):
+        done, out = run_script(*words, "--out", "out", check=0), tmp_path / "out"
+        return SimpleNamespace(stdout=done.stdout, out=out, result=json.loads((out / "result.json").read_text()),
+                               ledger=Ledger.load(out / "ledger.json"), statement=(out / "privacy.md").read_text())
+
+    return made

@@ -1,6 +1,4 @@
 """A dense layer on scattering features, run as a user runs it."""
-import json
-
 import numpy as np
 import pytest
 from features.random_features import RandomFeatures
@@ -15,15 +13,15 @@ SMOKE = ("mnist_best.py", "--smoke", "--quiet", "--dataset", "strokes")
 NOISELESS = ("--noise-multiplier", 0, "--mean-noise-multiplier", 0)
 
 
-def test_smoke_releases_the_mean_and_trains_privately(run_script, tmp_path):
-    run_script(*SMOKE, "--out", "out", check=0)
-    result = json.loads((tmp_path / "out" / "result.json").read_text())
+def test_smoke_releases_the_mean_and_trains_privately(made):
+    run = made(*SMOKE)
+    result = run.result
     (group,) = result["settings"]["clip_groups"]
     sigma, sigma_mean = group["noise_multiplier"], result["settings"]["mean_noise_multiplier"]
-    assert Ledger.load(tmp_path / "out" / "ledger.json").items() == [
+    assert run.ledger.items() == [
         (Gaussian(sigma_mean), 1), (PoissonSampled(1 / 6, Gaussian(sigma / products(100, "auto").factor)), 12)]
-    statement = (tmp_path / "out" / "privacy.md").read_text()
-    assert "mean of the features, clipped to norm 54" in statement and "epsilon leaves this choice out" in statement
+    assert "mean of the features, clipped to norm 54" in run.statement
+    assert "epsilon leaves this choice out" in run.statement
     tuning = result["tuning"]
     assert tuning["in_epsilon"] is False
     assert tuning["epsilon_had_the_choice_been_private"] > result["epsilon"]["renyi"]["upper"]
@@ -48,9 +46,9 @@ def test_every_setting_gives_about_300_lots(target):
     assert least.upper < target < most.lower
 
 
-def test_without_noise_it_learns_and_the_mean_is_that_of_the_features(run_script, tmp_path):
-    run_script(*SMOKE, *NOISELESS, "--epochs", 10, "--held-out", 100, "--out", "out", check=0)
-    result = json.loads((tmp_path / "out" / "result.json").read_text())
+def test_without_noise_it_learns_and_the_mean_is_that_of_the_features(made):
+    run = made(*SMOKE, *NOISELESS, "--epochs", 10, "--held-out", 100)
+    result = run.result
     assert result["test_accuracy"] > 0.8
     assert result["settings"]["dataset_size"] == 500 and "tuning" not in result
     images = load_strokes((600, 300), on_notice=lambda line: None, progress=False).x_train[:500, 2:26, 2:26]
@@ -60,5 +58,5 @@ def test_without_noise_it_learns_and_the_mean_is_that_of_the_features(run_script
     cosines = NORM * RandomFeatures(2916, FEATURES, KERNEL_WIDTH)(features.reshape(500, 2916))
     norms = np.linalg.norm(cosines, axis=1, keepdims=True)
     np.testing.assert_allclose(norms, NORM, rtol=0.06)
-    mean = np.load(tmp_path / "out" / "model.npz")["centre.mean"]
+    mean = np.load(run.out / "model.npz")["centre.mean"]
     np.testing.assert_allclose(mean, (cosines * np.minimum(1, NORM / norms)).mean(axis=0), atol=2e-3)

@@ -9,22 +9,17 @@ import pytest
 from common.verdicts import EXPECTED, look_up
 
 from minidp.mechanism.rounding import products
-from minidp.privacy import Filter, Gaussian, JointGaussian, Ledger, MomentsAccountant, PoissonSampled
+from minidp.privacy import Filter, Gaussian, JointGaussian, MomentsAccountant, PoissonSampled
 from minidp.run.verify import verify
 from tests.support.scripts import command, environment
 
 SMOKE = ("mnist_pca.py", "--smoke", "--quiet", "--dataset", "strokes")
 
 
-def result_of(tmp_path, out="out"):
-    return json.loads((tmp_path / out / "result.json").read_text())
-
-
-def test_smoke_writes_everything_it_names(run_script, tmp_path):
-    done = run_script(*SMOKE, "--out", "out", check=0)
-    files = {path.name for path in (tmp_path / "out").iterdir()}
+def test_smoke_writes_everything_it_names(made):
+    run = made(*SMOKE)
+    result, files = run.result, {path.name for path in run.out.iterdir()}
     assert {"result.json", "metrics.csv", "curves.png", "ledger.json", "model.npz", "privacy.md"} <= files
-    result = result_of(tmp_path)
     assert result["experiment"] == "mnist_pca" and result["dataset"] == "strokes"
     assert result["dataset_sha256"] is None and result["reproducible"] is False and result["seed"] is None
     assert result["device"] in ("cpu", "gpu") and 0 <= result["test_accuracy"] <= 1
@@ -32,23 +27,21 @@ def test_smoke_writes_everything_it_names(run_script, tmp_path):
     for entry in json.loads(EXPECTED.read_text())["mnist_pca"]:
         for path in (entry["quantity"], *entry["when"]):
             look_up(result, path)  # KeyError where a result no longer says what expected.json asks
-    statement = (tmp_path / "out" / "privacy.md").read_text()
     for text in (result["notice"], "PoissonSampler", "not_private", "test set", "Arithmetic: ordinary",
                  result["ledger_sha256"], "noise std 16 on the sum, 0.266667 on the mean"):
-        assert text in statement
-    assert result["notice"] in done.stdout
-    rows = list(csv.DictReader((tmp_path / "out" / "metrics.csv").read_text().splitlines()))
+        assert text in run.statement
+    assert result["notice"] in run.stdout
+    rows = list(csv.DictReader((run.out / "metrics.csv").read_text().splitlines()))
     assert [float(row["epoch"]) for row in rows] == [1, 2]
     assert float(rows[-1]["epsilon"]) == pytest.approx(result["epsilon"]["moments"]["upper"])
-    assert (tmp_path / "out" / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert (run.out / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_ledger_says_what_was_done_and_the_result_follows_from_it(run_script, tmp_path):
-    run_script(*SMOKE, "--out", "out", "--noise", "small", "--no-train-metrics", check=0)
-    ledger = Ledger.load(tmp_path / "out" / "ledger.json")
+def test_the_ledger_says_what_was_done_and_the_result_follows_from_it(made, tmp_path):
+    run = made(*SMOKE, "--noise", "small", "--no-train-metrics")
+    result, ledger = run.result, run.ledger
     charged = 2.0 / products(60, "auto").factor
     assert ledger.items() == [(Gaussian(4.0), 1), (PoissonSampled(0.1, JointGaussian((charged, charged))), 20)]
-    result = result_of(tmp_path)
     assert result["epsilon"]["moments"]["upper"] == MomentsAccountant().epsilon(ledger, 1e-5).upper
     assert result["ledger_sha256"] == ledger.sha256()
     assert set(result["epsilon"]) == {"moments", "renyi", "loss_distribution", "gaussian_clt", "advanced", "basic"}
@@ -60,21 +53,18 @@ def test_the_ledger_says_what_was_done_and_the_result_follows_from_it(run_script
     assert tight["lower"] <= tight["upper"] <= result["epsilon"]["moments"]["upper"]
 
 
-def test_a_target_is_reached_and_not_exceeded(run_script, tmp_path):
-    run_script(*SMOKE, "--out", "out", "--target-epsilon", 3, check=0)
-    result = result_of(tmp_path)
-    ledger = Ledger.load(tmp_path / "out" / "ledger.json")
-    assert result["epsilon"]["moments"]["upper"] <= 3 and result["stopped"] == "finished"
+def test_a_target_is_reached_and_not_exceeded(made):
+    run = made(*SMOKE, "--target-epsilon", 3)
+    assert run.result["epsilon"]["moments"]["upper"] <= 3 and run.result["stopped"] == "finished"
     with pytest.raises(Exception, match="budget"):
-        Filter(MomentsAccountant(), 3, 1e-5, ledger).charge(ledger.items()[-1][0])
+        Filter(MomentsAccountant(), 3, 1e-5, run.ledger).charge(run.ledger.items()[-1][0])
 
 
 @pytest.mark.parametrize("flags", [("--baseline",), ("--noise-multiplier", 0), ("--pca-noise-multiplier", 0)])
-def test_without_noise_epsilon_is_infinite(flags, run_script, tmp_path):
-    run_script(*SMOKE, "--out", "out", *flags, check=0)
-    result = result_of(tmp_path)
-    assert {result["epsilon"]["moments"][key] for key in ("lower", "estimate", "upper")} == {"inf"}
-    assert "infinite" in (tmp_path / "out" / "privacy.md").read_text()
+def test_without_noise_epsilon_is_infinite(flags, made):
+    run = made(*SMOKE, *flags)
+    assert {run.result["epsilon"]["moments"][key] for key in ("lower", "estimate", "upper")} == {"inf"}
+    assert "infinite" in run.statement
 
 
 @pytest.mark.parametrize("flags, sampler, relation", [
@@ -86,14 +76,14 @@ def test_without_noise_epsilon_is_infinite(flags, run_script, tmp_path):
     (("--bands", 4), "CyclicSampler", "add_remove"),
     (("--clip-quantile", 0.5, "--optimizer", "adam-bc", "--noise-multiplier", 3), "PoissonSampler", "add_remove"),
 ])
-def test_other_choices_run_and_are_named(flags, sampler, relation, run_script, tmp_path):
-    run_script(*SMOKE, "--out", "out", *flags, check=0)
-    result = result_of(tmp_path)
+def test_other_choices_run_and_are_named(flags, sampler, relation, made):
+    run = made(*SMOKE, *flags)
+    result = run.result
     assert (result["sampler"], result["relation"]) == (sampler, relation)
     assert math.isfinite(result["epsilon"]["moments"]["upper"])
-    assert sampler in (tmp_path / "out" / "privacy.md").read_text()
+    assert sampler in run.statement
     assert (result["train_accuracy"] is None) == ("--no-train-metrics" in flags)
-    assert verify(tmp_path / "out").failed == []
+    assert verify(run.out).failed == []
 
 
 def test_a_delta_that_guarantees_little_is_said(run_script, tmp_path):
@@ -113,11 +103,10 @@ def test_a_finished_run_is_left_alone_and_says_which_of_its_files_were_deleted(r
         assert said.startswith(f"error: out is finished, and {missing} missing") and said.count("\n") == 1
 
 
-def test_real_mnist_learns(mnist_dir, run_script, tmp_path):
+def test_real_mnist_learns(mnist_dir, made):
     """Five epochs at sigma 2: about 91% with seed 1; untrained is 10%."""
-    run_script("mnist_pca.py", "--quiet", "--data-dir", mnist_dir, "--dataset", "mnist", "--noise", "small",
-               "--epochs", 5, "--seed", 1, "--out", "out", check=0)
-    result = result_of(tmp_path)
+    result = made("mnist_pca.py", "--quiet", "--data-dir", mnist_dir, "--dataset", "mnist", "--noise", "small",
+                  "--epochs", 5, "--seed", 1).result
     assert result["test_accuracy"] > 0.88 and result["steps"] == 500
     assert result["dataset_sha256"] is not None and result["notice"] == ""
 

@@ -1,67 +1,60 @@
 """Variants of the main job, the convolutional network, and all private experiments in exact arithmetic."""
-import json
-
 import pytest
 from minidp.__main__ import main
 from minidp.mechanism.rounding import products
-from minidp.privacy import Gaussian, JointGaussian, Ledger, PoissonSampled
+from minidp.privacy import Gaussian, JointGaussian, PoissonSampled
 
 FACTOR = products(60, "auto").factor
 DIGITS = ("--smoke", "--quiet", "--dataset", "strokes")
-SMOKE = ("mnist_variants.py", *DIGITS, "--no-train-metrics", "--out", "out")
+SMOKE = ("mnist_variants.py", *DIGITS, "--no-train-metrics")
 
 
 @pytest.mark.parametrize("flags", [("--first-hidden", 20, "--hidden", 30),
                                    ("--projection", "none", "--first-hidden", 6, "--hidden", 20)])
-def test_a_second_hidden_layer_is_clipped_and_charged_with_the_others(flags, run_script, tmp_path):
-    run_script(*SMOKE, "--epochs", 1, *flags, check=0)
-    result = json.loads((tmp_path / "out" / "result.json").read_text())
-    assert [group["name"] for group in result["settings"]["clip_groups"]] == ["dense1", "dense2", "dense3"]
-    ledger = Ledger.load(tmp_path / "out" / "ledger.json")
-    assert ledger.items()[-1] == (PoissonSampled(0.1, JointGaussian((4.0 / FACTOR,) * 3)), 10)
+def test_a_second_hidden_layer_is_clipped_and_charged_with_the_others(flags, made):
+    run = made(*SMOKE, "--epochs", 1, *flags)
+    assert [group["name"] for group in run.result["settings"]["clip_groups"]] == ["dense1", "dense2", "dense3"]
+    assert run.ledger.items()[-1] == (PoissonSampled(0.1, JointGaussian((4.0 / FACTOR,) * 3)), 10)
 
 
-def test_falling_noise_is_charged_stage_by_stage(run_script, tmp_path):
-    run_script(*SMOKE, "--steps", 14, "--noise-multiplier", 6, "--final-noise-multiplier", 3, "--stage-lots", 4, check=0)
-    ledger = Ledger.load(tmp_path / "out" / "ledger.json")
-    assert ledger.items() == [(Gaussian(7.0), 1), *((PoissonSampled(0.1, JointGaussian((sigma / FACTOR,) * 2)), lots)
-                                                    for sigma, lots in ((6.0, 4), (5.0, 4), (4.0, 4), (3.0, 2)))]
-    assert "Stages(first=6.0, last=3.0, stages=4, length=4): follows the step" in (tmp_path / "out" / "privacy.md").read_text()
+def test_falling_noise_is_charged_stage_by_stage(made):
+    run = made(*SMOKE, "--steps", 14, "--noise-multiplier", 6, "--final-noise-multiplier", 3, "--stage-lots", 4)
+    assert run.ledger.items() == [(Gaussian(7.0), 1), *((PoissonSampled(0.1, JointGaussian((sigma / FACTOR,) * 2)), lots)
+                                                        for sigma, lots in ((6.0, 4), (5.0, 4), (4.0, 4), (3.0, 2)))]
+    assert "Stages(first=6.0, last=3.0, stages=4, length=4): follows the step" in run.statement
 
 
-def test_watched_norms_are_named_not_private(run_script, tmp_path):
-    run_script(*SMOKE, "--steps", 25, "--watch-norms", check=0)
-    result = json.loads((tmp_path / "out" / "result.json").read_text())
-    norms = result["median_norms_not_private"]
+def test_watched_norms_are_named_not_private(made):
+    run = made(*SMOKE, "--steps", 25, "--watch-norms")
+    result, norms = run.result, run.result["median_norms_not_private"]
     assert result["not_private"] == ["median_norms_not_private"] and "result.json" in result["not_for_release"]
-    assert "median_norms_not_private" in (tmp_path / "out" / "privacy.md").read_text()
+    assert "median_norms_not_private" in run.statement
     assert set(norms) == {"dense1", "dense2"}
     assert all(len(medians) == 3 and min(medians) > 0 for medians in norms.values())
 
 
 @pytest.mark.parametrize("setting, sigma, clip_norm", [(1, 1.3, 1.5), (2, 1.1, 1.0), (3, 0.7, 1.5)])
-def test_settings_are_those_of_the_tutorial(setting, sigma, clip_norm, run_script, tmp_path):
-    run_script("mnist_cnn.py", *DIGITS, "--out", "out", "--setting", setting, "--clipping", "per-layer", check=0)
-    event, count = Ledger.load(tmp_path / "out" / "ledger.json").items()[0]
+def test_settings_are_those_of_the_tutorial(setting, sigma, clip_norm, made):
+    run = made("mnist_cnn.py", *DIGITS, "--setting", setting, "--clipping", "per-layer")
+    event, count = run.ledger.items()[0]
     charged = sigma / products(30, "auto").factor
     assert event == PoissonSampled(0.1, JointGaussian((charged,) * 4)) and count == 10
-    assert "conv1.W, conv1.b" in (tmp_path / "out" / "privacy.md").read_text()
-    result = json.loads((tmp_path / "out" / "result.json").read_text())
-    assert {group["clip_norm"] for group in result["settings"]["clip_groups"]} == {clip_norm}
+    assert "conv1.W, conv1.b" in run.statement
+    assert {group["clip_norm"] for group in run.result["settings"]["clip_groups"]} == {clip_norm}
 
 
 @pytest.mark.parametrize("script, flags", [
     ("mnist_pca.py", ("--clipping", "flat")), ("mnist_pca.py", ("--projection", "random", "--gradients", "explicit")),
     ("mnist_variants.py", ("--final-noise-multiplier", 3, "--stage-lots", 2)), ("mnist_variants.py", ("--watch-norms",)),
     ("mnist_cnn.py", ()), ("mnist_best.py", ())])
-def test_a_run_in_exact_arithmetic_verifies(script, flags, run_script, tmp_path):
-    run_script(script, *DIGITS, "--steps", 5, "--arithmetic", "exact", "--out", "out", *flags, check=0)
-    result = json.loads((tmp_path / "out" / "result.json").read_text())
+def test_a_run_in_exact_arithmetic_verifies(script, flags, made):
+    run = made(script, *DIGITS, "--steps", 5, "--arithmetic", "exact", *flags)
+    result = run.result
     assert result["arithmetic"] == "exact" and 0 < result["delta_added"] <= 1e-9
     assert all(group["sensitivity_factor"] == 1 and group["coordinates"] for group in result["settings"]["clip_groups"])
-    assert "Released in ordinary arithmetic" not in (tmp_path / "out" / "privacy.md").read_text()
+    assert "Released in ordinary arithmetic" not in run.statement
     assert all(setup["noise_multiplier"] > 0 for setup in result["settings"]["setup"])
-    assert main(["verify", str(tmp_path / "out")]) == 0
+    assert main(["verify", str(run.out)]) == 0
 
 
 def test_exact_arithmetic_without_clipping_is_refused_in_one_line(run_script):

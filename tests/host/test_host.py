@@ -16,6 +16,7 @@ from minidp.errors import ParameterError
 from minidp.host import blas, memory, threads
 from minidp.host.tune import kernels_for
 from tests.support import training
+from tests.support.scripts import ROOT
 
 
 @pytest.fixture
@@ -93,7 +94,6 @@ def test_the_size_of_the_cache_is_what_the_system_tells_within_reason(answers, b
     assert memory._last_cache() == bytes_
 
 
-ROOT = Path(__file__).resolve().parents[2]
 AVX512 = "sse2 avx2 avx512f avx512dq avx512cd avx512bw avx512vl"
 
 

@@ -17,7 +17,6 @@ from minidp.streams import Streams
 from tests.support.running import make_run
 from tests.support.training import make_trainer
 
-
 FALSE_ALARM = 1e-6  # chance that a right implementation fails such a test with another seed
 
 

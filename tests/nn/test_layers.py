@@ -16,7 +16,6 @@ from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 from tests.support.guarded import guarded_backend
 
-
 layers = pytest.mark.parametrize("case", LAYERS, ids=lambda case: case.name)
 
 

@@ -3,8 +3,8 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
+from minidp.audit.checks.losses import stop_loss
 from minidp.errors import UnsupportedEventError
 from minidp.privacy import (BallsInBins, Gaussian, JointGaussian, Laplace, LossDistributionAccountant,
                             MomentsAccountant, NeighbouringRelation, PoissonSampled, RenyiAccountant, TotalVariation)
@@ -17,18 +17,6 @@ ACCOUNTANT = LossDistributionAccountant()
 
 def binned(bins, sigma, epochs=1):
     return ledger_of((BallsInBins(bins, Gaussian(sigma)), epochs))
-
-
-def stop_loss(bins, sigma, value):
-    """E (L - value)_+ for 2 or 3 bins: the last lognormal by its closed form, the others by the trapezoidal rule."""
-    x = np.linspace(-9, 14, 20_001 if bins == 2 else 1501)
-    density = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi) * (x[1] - x[0])
-    y = np.exp(x / sigma - 0.5 / sigma ** 2)
-    weight, others = (density, y) if bins == 2 else (np.outer(density, density), np.add.outer(y, y))
-    strike = bins * value - others
-    z = np.log(np.maximum(strike, 1e-300)) * sigma
-    call = np.where(strike > 0, ndtr(0.5 / sigma - z) - strike * ndtr(-0.5 / sigma - z), 1 - strike)
-    return float(np.sum(weight * call)) / bins
 
 
 @pytest.mark.parametrize("bins", [2, 3])

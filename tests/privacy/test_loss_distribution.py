@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from minidp.audit.checks.losses import exact_deltas
 from minidp.privacy import (AdvancedAccountant, FixedSizeSampled, Gaussian, JointGaussian, Laplace, LossDistributionAccountant,
                             MomentsAccountant, PoissonSampled, RenyiAccountant)
 from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.privacy.pld.cells import ADD, REMOVE, masses_of
 from minidp.privacy.pld.fourier import spectrum_of
-from tests.support.accountants import REPLACE_ONE, gaussian_delta, ledger_of
+from tests.support.accountants import REPLACE_ONE, ledger_of
 
 PEERS = json.loads((Path(__file__).parent / "dp_accounting.json").read_text())["rows"]
 ACCOUNTANT = LossDistributionAccountant()
@@ -47,24 +48,6 @@ def test_against_dp_accounting(row):
     assert RenyiAccountant().epsilon(ledger_from(row), row["delta"]).upper <= 1.005 * row["rdp"] + 1e-9
 
 
-def direct_delta(q, sigma, epsilon, reverse):
-    """delta(epsilon) of one sampled step in 30 digits, straight from the definition."""
-    with mpmath.workdps(30):
-        q, sigma, factor = mpmath.mpf(q), mpmath.mpf(sigma), mpmath.exp(epsilon)
-        if not reverse:
-            # P - e^eps Q > 0 above the x where the mixture's ratio is e^eps
-            ratio = (factor - 1 + q) / q
-            x = sigma ** 2 * mpmath.log(ratio) + mpmath.mpf(1) / 2
-            above, shifted = mpmath.ncdf(-x / sigma), mpmath.ncdf(-(x - 1) / sigma)
-            return float((1 - q) * above + q * shifted - factor * above)
-        ratio = (1 / factor - 1 + q) / q
-        if ratio <= 0:
-            return 0.0
-        x = sigma ** 2 * mpmath.log(ratio) + mpmath.mpf(1) / 2
-        below, shifted = mpmath.ncdf(x / sigma), mpmath.ncdf((x - 1) / sigma)
-        return float(below - factor * ((1 - q) * below + q * shifted))
-
-
 @pytest.mark.parametrize("direction", [REMOVE, ADD])
 @pytest.mark.parametrize("q, sigma", [(0.01, 4.0), (0.3, 0.8), (1.0, 2.0), (1e-3, 0.5)])
 def test_masses_enclose_the_hockey_stick_curve(direction, q, sigma):
@@ -76,7 +59,7 @@ def test_masses_enclose_the_hockey_stick_curve(direction, q, sigma):
         for epsilon in (0.0, 0.3 * q / sigma, q / sigma, 2 * q / sigma):
             found = float(np.sum(mass * np.maximum(-np.expm1(epsilon - losses), 0)))
             found += upper * math.exp(masses.infinite)
-            exact = (direct_delta(q, sigma, epsilon, direction == ADD) if q < 1 else gaussian_delta(epsilon, 1 / sigma))
+            exact = exact_deltas(q, sigma, epsilon)[direction]
             assert found >= exact * (1 - 1e-12) if upper else found <= exact * (1 + 1e-12)
             if exact > 1e-4:
                 assert found == pytest.approx(exact, rel=0.05)
@@ -95,7 +78,7 @@ def test_dominating_masses_add_up_to_one(direction, sigma, width):
 def test_delta_far_below_the_grid_of_very_many_releases():
     """The grid is so coarse for 3e13 releases that epsilon lies outside of its window: the interval must say so."""
     ledger = ledger_of((Gaussian(2.3e7), 32 * 10 ** 12), (Gaussian(28000.0), 702))
-    exact = gaussian_delta(7.3, math.sqrt(32e12 / 2.3e7 ** 2 + 702 / 28000.0 ** 2))
+    exact = exact_deltas(1.0, 1 / math.sqrt(32e12 / 2.3e7 ** 2 + 702 / 28000.0 ** 2), 7.3)[REMOVE]
     bound = ACCOUNTANT.delta(ledger, 7.3)
     assert bound.lower <= exact <= bound.upper
 

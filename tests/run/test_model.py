@@ -2,7 +2,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +16,7 @@ from minidp.errors import CheckpointError, DtypeError, ParameterError, ShapeErro
 from minidp.run import Model, load_model, load_weights, save_model
 from minidp.run.checkpoint import load_arrays, save_arrays
 from tests.support.running import make_arrays, make_run
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.scripts import ROOT
 
 
 class Bent(nn.Layer):

@@ -232,17 +232,7 @@ def _move(name, function, arguments, keywords, allowed):
     if isinstance(source, GuardedArray):
         result = _call(name, function, arguments, keywords, allowed)
         return source if result._host is source._host else result
-    return _call(name, function, (_Moved(source), *rest), keywords, allowed)
-
-
-class _Moved:
-    """Host data on its way over: `_call` lets it pass, and NumPy reads it through `__array__` as a new array."""
-
-    def __init__(self, source):
-        self.source = source
-
-    def __array__(self, dtype=None, copy=None):
-        return np.array(self.source, dtype=dtype)
+    return _call(name, lambda *rest, **named: function(np.array(source), *rest, **named), rest, keywords, allowed)
 
 
 class _Namespace(ModuleType):

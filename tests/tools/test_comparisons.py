@@ -3,7 +3,6 @@ import importlib.util
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +11,8 @@ from minidp.audit.cases import LAYERS
 from tests.support.guarded import guarded_backend
 from tools import compare_accountants
 from tools.gpu import check as gpu_check
+from tests.support.scripts import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 TOOL = [sys.executable, "-m", "tools.compare_accountants"]
 
 

@@ -9,7 +9,6 @@ from minidp.train import OPTIMIZERS, SGD, Averaged, Metrics, Momentum, evaluate
 from tests.support.guarded import allow_sync
 from tests.support.training import make_data, make_network, side_by_side
 
-
 LOSS = nn.SoftmaxCrossEntropy()
 
 

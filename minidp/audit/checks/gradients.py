@@ -6,7 +6,6 @@ import numpy as np
 
 from ...backend import add_products, row_norms, to_host
 from ...grads import Explicit, Outer, OuterSum
-from ...host import kernels
 from ...host.memory import RUN
 from ...mechanism import clip_weights
 from ...whole import WholeOuter, WholeRows, contributions, cut_squares
@@ -99,8 +98,10 @@ def _fractions(g):
 def norms_round_up(bench):
     """Infinity if one is far above the truth."""
     found = []
-    for size in (3, 40, 600):
-        g = bench.rng.uniform(-1, 1, (30, size)).astype("float32")
+    vanishing = np.full((1, 4096), 2.0**-13)  # beside one large term: a plain float32 sum may lose them all
+    vanishing[0, 0] = 1
+    for g in (vanishing, *(bench.rng.uniform(-1, 1, (30, size)) for size in (3, 40, 600))):
+        g = g.astype("float32")
         found.append((Explicit(bench.asarray(g)), _squares(_fractions(g))))
     a, d = (bench.rng.uniform(-1, 1, (40, n)).astype("float32") for n in (17, 9))
     exact = [p * q for p, q in zip(_squares(_fractions(a)), _squares(_fractions(d)))]
@@ -113,12 +114,11 @@ def norms_round_up(bench):
 
 @measures("grads.OuterSum", "N3", method="exact fractions, float32, cancelling terms; shortfall", tolerance=0.0)
 def sums_of_outer_products_round_up(bench):
-    """Positions that nearly cancel, where the Gram form loses digits; how loose it is does not count here."""
-    for cancel in (0.0, 0.9, 0.9999):
-        a = bench.rng.uniform(0.5, 1.5, (25, 2, 6)).astype("float32")
-        d = bench.rng.uniform(0.5, 1.5, (25, 2, 5)).astype("float32")
-        a[:, 1] = a[:, 0] if cancel else a[:, 1]
-        d[:, 1] = (-cancel * d[:, 0]).astype("float32") if cancel else d[:, 1]
+    """Rows of a that are alike but for `noise`, those of d nearly opposite: what is left may be rounding; how loose does not count."""
+    for positions, inner, noise, left in ((2, 6, 1.0, 0.1), (2, 6, 0.0, 0.1), (2, 6, 0.0, 1e-4), (7, 40, 1e-3, 0), (20, 3, 1e-6, 0)):
+        a = bench.rng.standard_normal((8, 1, inner)) + noise * bench.rng.standard_normal((8, positions, inner))
+        d = bench.rng.standard_normal((8, positions, 5))
+        a, d = a.astype("float32"), (d - (1 - left) * d.mean(axis=1, keepdims=True)).astype("float32")
         exact = (_fractions(a)[:, :, :, None] * _fractions(d)[:, :, None, :]).sum(axis=1)
         yield _shortfall(OuterSum(bench.asarray(a), bench.asarray(d)), _squares(exact))
 

@@ -47,17 +47,17 @@ def _ledger(events):
     return ledger_of(*((PoissonSampled(q, Gaussian(sigma)), 1) for q, sigma in events))
 
 
-def _exact_delta(q, sigma, epsilon):
-    """The larger delta of both directions for one sampled release, by normal tails in 30 digits."""
+def exact_deltas(q, sigma, epsilon):
+    """{direction: delta} of one sampled release, by normal tails in 30 digits."""
     with mpmath.workdps(30):
-        q, s, e, found = mpmath.mpf(q), mpmath.mpf(sigma), mpmath.exp(epsilon), []
-        for factor, sign in ((e, 1), (1 / e, -1)):  # where the likelihood ratio of the sampled release crosses it
+        q, s, e, found = mpmath.mpf(q), mpmath.mpf(sigma), mpmath.exp(epsilon), {REMOVE: 0.0, ADD: 0.0}
+        for direction, factor, sign in ((REMOVE, e, 1), (ADD, 1 / e, -1)):  # where the likelihood ratio of the sampled release crosses it
             if factor - 1 + q > 0:
                 x = s**2 * mpmath.log((factor - 1 + q) / q) + mpmath.mpf(1) / 2
                 absent, shifted = mpmath.ncdf(-sign * x / s), mpmath.ncdf(-sign * (x - 1) / s)
                 present = (1 - q) * absent + q * shifted
-                found.append(present - e * absent if sign == 1 else absent - e * present)
-        return float(max(found))
+                found[direction] = float(present - e * absent if sign == 1 else absent - e * present)
+        return found
 
 
 @measures(CARD, "M1", method="one sampled release by normal tails of 30 digits inside the interval; its width",
@@ -67,7 +67,7 @@ def one_release_by_normal_tails(bench):
     accountant = LossDistributionAccountant()
     for q, sigma, epsilon in ((0.01, 4.0, 0.003), (0.1, 0.7, 1.0), (0.5, 1.0, 0.3), (0.9, 2.0, 1.5), (1.0, 4.0, 0.5),
                               (1e-4, 0.5, 0.01), (0.01, 4.0, 0.0)):
-        ledger, delta = _ledger([(q, sigma)]), _exact_delta(q, sigma, epsilon)
+        ledger, delta = _ledger([(q, sigma)]), max(exact_deltas(q, sigma, epsilon).values())
         yield _outside(accountant.delta(ledger, epsilon), delta, slack=1e-12)
         if epsilon:
             yield _outside(accountant.epsilon(ledger, delta), epsilon, slack=1e-12)
@@ -108,15 +108,16 @@ def two_releases_by_quadrature(bench):
     return _outside(LossDistributionAccountant().delta(_ledger(events), 0.8), _true_delta(events, 0.8))
 
 
-
-
-def _stop_loss(value, sigma=1.0):
-    """E (L - value)_+ of the mean L of two lognormals: one by its closed form, the other by the trapezoidal rule."""
-    x = np.linspace(-9, 14, NODES)
-    strike = 2 * value - np.exp(x / sigma - 0.5 / sigma**2)
+def stop_loss(bins, sigma, value):
+    """E (L - value)_+ of the mean L of 2 or 3 lognormals: the last lognormal by its closed form, the others by the trapezoidal rule."""
+    x = np.linspace(-9, 14, 20_001 if bins == 2 else 1501)
+    density = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi) * (x[1] - x[0])
+    y = np.exp(x / sigma - 0.5 / sigma**2)
+    weight, others = (density, y) if bins == 2 else (np.outer(density, density), np.add.outer(y, y))
+    strike = bins * value - others
     z = np.log(np.maximum(strike, 1e-300)) * sigma
     call = np.where(strike > 0, ndtr(0.5 / sigma - z) - strike * ndtr(-0.5 / sigma - z), 1 - strike)
-    return float(np.exp(-0.5 * x * x) @ call) * (x[1] - x[0]) / math.sqrt(2 * math.pi) / 2
+    return float(np.sum(weight * call)) / bins
 
 
 def _masses_against_quadrature(upper):
@@ -125,8 +126,8 @@ def _masses_against_quadrature(upper):
         event = BallsInBins(2, Gaussian(1.0))
         masses = masses_of(event, direction, upper, 0.005, (0.0025, 0.02), 8.0)
         found = _delta(np.exp(masses.log_mass), masses.losses(0.005), epsilon) + upper * math.exp(masses.infinite)
-        truth = (_stop_loss(math.exp(epsilon)) if direction == REMOVE else
-                 1 + math.exp(epsilon) * (_stop_loss(math.exp(-epsilon)) - 1))
+        truth = (stop_loss(2, 1.0, math.exp(epsilon)) if direction == REMOVE else
+                 1 + math.exp(epsilon) * (stop_loss(2, 1.0, math.exp(-epsilon)) - 1))
         above = (found / truth - 1) * (1 if upper else -1)
         yield above if above > -1e-9 else math.inf
 

@@ -216,7 +216,6 @@ SCHEDULES = (
     (mechanism.LinearDecay(2.0, 3.0, 0), {0: 3.0}),
     (mechanism.Stages(6.0, 3.0, 4, 10), {0: 6, 9: 6, 10: 5, 20: 4, 30: 3, 39: 3, 40: 3, 10_000: 3}))
 
-
 for _schedule, _values in SCHEDULES:
     measures(f"mechanism.schedule.{type(_schedule).__name__}", "F1", method="by hand", tolerance=EXACT, name="values")(
         lambda bench, schedule=_schedule, values=_values: worst([*map(schedule, values)], [*values.values()]))
