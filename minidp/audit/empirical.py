@@ -65,7 +65,7 @@ class Recorder:
     def __init__(self):
         self.released = []
 
-    def update(self, params, grads, step):
+    def update(self, params, grads, step, noise_std=None):
         """Keep the gradients of one step, all parameters in a row."""
         self.released.append(np.concatenate([to_host(grads[key]).ravel().astype(np.float64) for key in params]))
 
