@@ -1,5 +1,6 @@
 """One row for each layer and loss; the checks of their equations and the shared tests of tests/nn run over all rows."""
 from dataclasses import dataclass
+from statistics import fmean
 
 from .. import nn
 from ..backend import to_host
@@ -44,14 +45,6 @@ def _standardise(rng, dtype):
     return nn.Standardise(rng.uniform(-1, 1, (3,)).astype(dtype), rng.uniform(0.5, 2, (2, 1)).astype(dtype))
 
 
-def _project(rng, dtype):
-    return nn.Project(rng.uniform(-1, 1, (4, 2)).astype(dtype))
-
-
-def _mean(values):
-    return sum(values) / len(values)
-
-
 LAYERS = [LayerCase(*row) for row in (
     ("dense", _drawn(nn.Dense, 4, 3), (4,), reference.dense, (5,)),
     ("dense without bias", _drawn(nn.Dense, 4, 3, bias=False), (4,), reference.dense, (2, 2)),
@@ -62,7 +55,7 @@ LAYERS = [LayerCase(*row) for row in (
     ("softmax", _plain(nn.Softmax), (2, 3), reference.softmax),
     ("flatten", _plain(nn.Flatten), (2, 3, 2), reference.flatten),
     ("standardise", _standardise, (2, 3), reference.standardise, (3, 2)),
-    ("project", _project, (4,), reference.project, (5,)),
+    ("project", lambda rng, dtype: nn.Project(rng.uniform(-1, 1, (4, 2)).astype(dtype)), (4,), reference.project, (5,)),
     ("conv", _drawn(nn.Conv2D, 2, 3, 3), (4, 5, 2), reference.conv2d(1, "same"), (4, 5, 3)),
     ("conv stride 2", _drawn(nn.Conv2D, 2, 3, 4, stride=2), (5, 6, 2), reference.conv2d(2, "same"), (4, 2)),
     ("conv even kernel", _drawn(nn.Conv2D, 2, 3, 2), (3, 4, 2), reference.conv2d(1, "same"), (3, 4, 1)),
@@ -71,12 +64,12 @@ LAYERS = [LayerCase(*row) for row in (
     ("conv padding 1", _drawn(nn.Conv2D, 2, 3, 2, stride=3, padding=1), (5, 5, 2), reference.conv2d(3, 1), (5, 5, 1)),
     ("conv padding (1, 0)", _drawn(nn.Conv2D, 2, 3, 2, padding=(1, 0)), (3, 4, 2), reference.conv2d(1, (1, 0)), (3, 4, 1)),
     ("max pool padding 1", _plain(nn.MaxPool2D, 3, 2, 1), (4, 5, 2), reference.pool2d(max, 3, 2, 1), (4, 5)),
-    ("average pool padding (1, 0)", _plain(nn.AvgPool2D, 2, 2, (1, 0)), (4, 5, 2), reference.pool2d(_mean, 2, 2, (1, 0)),
+    ("average pool padding (1, 0)", _plain(nn.AvgPool2D, 2, 2, (1, 0)), (4, 5, 2), reference.pool2d(fmean, 2, 2, (1, 0)),
      (4, 5)),
     ("max pool", _plain(nn.MaxPool2D, 2), (4, 5, 2), reference.pool2d(max, 2, 2, "valid"), (1, 5, 2)),
     ("max pool overlapping", _plain(nn.MaxPool2D, 3, 2, "same"), (4, 5, 2), reference.pool2d(max, 3, 2, "same"), (4, 5)),
-    ("average pool", _plain(nn.AvgPool2D, 2), (4, 5, 2), reference.pool2d(_mean, 2, 2, "valid"), (1, 5, 2)),
-    ("average pool overlapping", _plain(nn.AvgPool2D, 3, 2, "same"), (4, 5, 2), reference.pool2d(_mean, 3, 2, "same"), (4, 5)),
+    ("average pool", _plain(nn.AvgPool2D, 2), (4, 5, 2), reference.pool2d(fmean, 2, 2, "valid"), (1, 5, 2)),
+    ("average pool overlapping", _plain(nn.AvgPool2D, 3, 2, "same"), (4, 5, 2), reference.pool2d(fmean, 3, 2, "same"), (4, 5)),
     ("group norm", _drawn(nn.GroupNorm, 4, 2), (2, 3, 4), reference.normalised(reference.channel_groups(2)), (2, 3, 5)),
     ("layer norm", _drawn(nn.LayerNorm, 4), (3, 4), reference.normalised(reference.last_axes(1)), (4, 3)),
     ("layer norm of two axes", _drawn(nn.LayerNorm, (2, 3)), (2, 2, 3), reference.normalised(reference.last_axes(2)), (3,)),

@@ -11,13 +11,9 @@ import numpy as np
 
 from ..backend import to_host
 from ..errors import ShapeError
+from ..train.trial import direction
 
 STEP = 1e-200
-
-
-def random_direction(shape, rng):
-    """A direction none of whose components is small, so that no coordinate's error can hide."""
-    return rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
 
 
 def relative_error(measured, expected, scale=0.0):
@@ -37,7 +33,7 @@ def directional_error(function, gradient, x, rng, directions=3):
     _same_shape(gradient, x.shape)
     scale, largest = float(np.sqrt((gradient**2).sum())), 0.0
     for _ in range(directions):
-        v = random_direction(x.shape, rng)
+        v = direction(rng, x.shape)  # no coordinate's error can hide
         slope = np.imag(function(x + 1j * STEP * v)) / STEP
         largest = max(largest, relative_error(slope, (gradient * v).sum(), scale))
     return largest

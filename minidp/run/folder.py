@@ -123,7 +123,8 @@ class RunFolder:
         stood = Ledger(relation) if self._on_disk is None else Ledger.load(self.path / LEDGER)
         if not (self.path / CHECKPOINT).exists():
             # A seeded run draws the same noise again; without a seed what was charged is gone.
-            return (Ledger(relation) if seeded else _of_earlier_attempts(stood)), None
+            return (Ledger(relation) if seeded else Ledger(relation, [
+                (event, times, EARLIER if purpose == STEP else purpose) for event, times, purpose in stood.entries()])), None
         _, header = saved = load_checkpoint(self.path / CHECKPOINT, self.config)
         if seeded:
             return header["ledger"], saved
@@ -225,12 +226,6 @@ def fingerprint(content, key=None):
     """What manifest.json says of a file."""
     return ({"sha256": hashlib.sha256(content).hexdigest()} if key is None else
             {"hmac_sha256": hmac.new(key, content, hashlib.sha256).hexdigest()})
-
-
-def _of_earlier_attempts(ledger):
-    """The ledger with its steps named as those of an attempt that is lost."""
-    return Ledger(ledger.relation, [(event, count, EARLIER if purpose == STEP else purpose)
-                                    for event, count, purpose in ledger.entries()])
 
 
 def _counted(ledger):

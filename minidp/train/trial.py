@@ -144,7 +144,7 @@ class Trial:
         for what, array in self.moved.items():
             kept, norms, passed = array.copy(), np.sqrt(_per_example(results[what] ** 2)), ~np.isfinite(floor)
             for step in STEPS:
-                v = _direction(self.rng, array.shape)
+                v = direction(self.rng, array.shape)
                 array[...] = kept + step * v
                 ahead = self.forward(self.x)[0] + 0  # a copy: a layer may return a view of x
                 array[...] = kept - step * v
@@ -168,7 +168,7 @@ class LayerTrial(Trial):
     def __init__(self, layer, x, rng, trained=True, below=True, tolerance=DERIVATIVE):
         super().__init__(getattr(layer, "where", "network"), layer.forward, x, rng, tolerance)
         self.layer, self.trained, self.below = layer, trained, below
-        self.dy = _direction(rng, self.y.shape).astype(self.y.dtype)
+        self.dy = direction(rng, self.y.shape).astype(self.y.dtype)
         self.arguments, self.moved = (self.x, self.dy), {f"{self.where}: dx": self.x} if below else {}
         self.moved.update({self._named(name): array for name, array in layer.params.items() if trained})
         shape = layer.output_shape(x.shape[1:]) if callable(layer.output_shape) else layer.output_shape
@@ -221,7 +221,7 @@ def _close(found, expected):
     return _size(found - expected) <= APART * max(_size(found), _size(expected))
 
 
-def _direction(rng, shape):
+def direction(rng, shape):
     """Numbers of either sign, none near 0."""
     return rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
 

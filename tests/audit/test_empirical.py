@@ -5,14 +5,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from minidp import nn
 from minidp.audit import empirical
 from minidp.errors import ParameterError
-from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group
-from minidp.privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled, noise_multiplier_for
+from minidp.privacy import LossDistributionAccountant, noise_multiplier_for
 from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.streams import Streams
-from minidp.train import Trainer
+from tools.audit_empirical import ledger_of, observe
 
 
 def misses_allowed(repetitions, error=0.05, false_alarm=1e-6):
@@ -88,19 +86,9 @@ def test_roc_by_hand():
     assert empirical.tpr_at(fpr, tpr, 0.1) == pytest.approx(1 / 3)
 
 
-def setting(seed, q=0.5, sigma=2.0, canaries=200, steps=30, batch_size=10**6):
-    """Observed scores of a network of 279 parameters, trained with the library's own classes."""
-    streams = Streams(seed)
-    network = nn.Sequential([nn.Dense(20, 9, rng=streams.init), nn.Tanh(), nn.Dense(9, 9, rng=streams.init)], (20,))
-    x = streams.init.standard_normal((10 + canaries, 20)).astype(np.float32)
-    x[10:, 0] = empirical.CanaryNetwork.MARK + np.arange(canaries)
-    y = streams.init.integers(0, 9, len(x))
-    plan = Plan(PoissonSampler(q), Sanitizer(flat_group(list(network.params), 1.0, sigma)), steps, 50.0)
-
-    def train(marked, recorder):
-        Trainer(marked, nn.SoftmaxCrossEntropy(), recorder, plan, batch_size=batch_size).run(x, y, streams)
-
-    return empirical.observe(train, network, canaries, 10.0, plan.expected_lot_size)
+def setting(seed, q=0.5, sigma=2.0, canaries=200, steps=30, **how):
+    """Observed scores of a network of 2800 parameters, trained with the library's own classes."""
+    return observe(sigma, q, steps, Streams(seed), canaries, **how)
 
 
 def test_without_noise_a_canary_in_the_lot_scores_exactly_its_clipped_norm():
@@ -116,8 +104,8 @@ def test_batches_do_not_change_which_canaries_a_step_saw():
 
 
 def test_more_canaries_than_parameters_and_too_few_scores_are_refused():
-    with pytest.raises(ParameterError, match="canaries=280"):
-        setting(1, canaries=280)
+    with pytest.raises(ParameterError, match="canaries=2801"):
+        setting(1, canaries=2801)
     with pytest.raises(ParameterError, match="two or more"):
         empirical.mu_lower(np.ones(1), np.ones(5))
 
@@ -125,11 +113,7 @@ def test_more_canaries_than_parameters_and_too_few_scores_are_refused():
 def test_right_training_is_never_above_its_certified_epsilon_beyond_the_confidence():
     """20 repetitions; each bound holds with 95%. The attack still reaches 60% of the certified epsilon on average."""
     q, steps, delta = 0.5, 10, 1e-5
-    accountant = LossDistributionAccountant()
-
-    def ledger(sigma):
-        return Ledger(entries=[(PoissonSampled(q, Gaussian(sigma)), steps)])
-
+    accountant, ledger = LossDistributionAccountant(), lambda sigma: ledger_of(sigma, q, steps)
     sigma = noise_multiplier_for(accountant, ledger, 2.0, delta)
     certified, reached = accountant.epsilon(ledger(sigma), delta).upper, []
     for seed in range(20):

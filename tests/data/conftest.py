@@ -3,6 +3,7 @@ import gzip
 import hashlib
 import http.server
 import threading
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -10,54 +11,50 @@ import pytest
 from minidp.data import mnist
 
 
-class Mirror:
+class Mirror(http.server.ThreadingHTTPServer):
     """Serves `answers` (path to bytes, or to a function of the request handler) and records what was asked."""
 
+    daemon_threads = True
+
     def __init__(self):
-        self.answers, self.asked = {}, []
-        mirror = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                mirror.asked.append(self.path)
-                answer = mirror.answers.get(self.path)
-                if answer is None:
-                    self.send_error(404)
-                elif callable(answer):
-                    answer(self)
-                else:
-                    self.send_response(200)
-                    self.send_header("Content-Length", str(len(answer)))
-                    self.end_headers()
-                    self.wfile.write(answer)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}/"
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
-        self.thread.start()
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers, self.asked, self.url = {}, [], f"http://127.0.0.1:{self.server_port}/"
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
     def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+        self.shutdown()
+        self.server_close()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        answer = self.server.answers.get(self.path)
+        if answer is None:
+            self.send_error(404)
+        elif callable(answer):
+            answer(self)
+        else:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+    def log_message(self, *_):
+        pass
 
 
 @pytest.fixture
 def mirror():
-    server = Mirror()
-    yield server
-    server.close()
+    with closing(Mirror()) as server:
+        yield server
 
 
 @pytest.fixture
-def dead_url(mirror):
+def dead_url():
     """The address of a mirror that does not listen any more."""
-    other = Mirror()
-    other.close()
-    return other.url
+    with closing(Mirror()) as server:
+        return server.url
 
 
 @pytest.fixture
