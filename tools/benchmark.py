@@ -132,7 +132,7 @@ def main(argv=None):
     except KeyboardInterrupt:
         interrupted = True
     if args.picture and measured:
-        from tools.bench.picture import lot_sizes
+        from tools.bench.tables import lot_sizes
 
         lot_sizes(contests, args.picture)
     for path in (args.json, args.picture):

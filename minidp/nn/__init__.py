@@ -7,10 +7,9 @@ from .dropout import Dropout
 from .layer import Layer
 from .loss import SoftmaxCrossEntropy, SquaredError
 from .network import Sequential
-from .norm import GroupNorm, LayerNorm
+from .norm import GroupNorm, LayerNorm, UnitNorm
 from .pool import AvgPool2D, MaxPool2D
 from .reshape import Flatten, Project, Standardise
-from .unitnorm import UnitNorm
 
 __all__ = ["AvgPool2D", "Clamp", "Conv2D", "Dense", "Dropout", "Flatten", "GroupNorm", "Layer", "LayerNorm", "MaxPool2D", "Project",
            "ReLU", "Sequential", "Sigmoid", "Softmax", "SoftmaxCrossEntropy", "SquaredError", "Standardise", "Tanh",

@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from minidp.audit import mutants
-from minidp.audit.equivalent import EQUIVALENT
 
 MUTANTS = mutants.generate()
-SAMPLE = [m for m in MUTANTS if m.name not in EQUIVALENT and m.card.startswith(("nn.", "mechanism.", "train."))][::24]
+SAMPLE = [m for m in MUTANTS if m.name not in mutants.EQUIVALENT and m.card.startswith(("nn.", "mechanism.", "train."))][::24]
 
 
 def changes(line):

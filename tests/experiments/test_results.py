@@ -13,7 +13,7 @@ from common.sweep_plots import draw_budgets, draw_claims, draw_noise_levels, dra
 
 from minidp.defaults import AVERAGE, MEAN_SHARE, ROW_NORM, STEPS, choose, mu_of
 from minidp.errors import MinidpError
-from tools.bench.picture import lot_sizes
+from tools.bench.tables import lot_sizes
 
 RESULTS = verdicts.EXPECTED.parent / "results"
 ENTRIES = [(experiment, entry) for experiment, entries in json.loads(verdicts.EXPECTED.read_text()).items()
