@@ -40,6 +40,12 @@ CLAIMS = [("published (sigma, epochs)", "({sigma}, {epochs})"), ("claimed epsilo
         ("sigma by moments", "moments"), ("by CLT", "gaussian_clt"), ("by loss distribution", "loss_distribution")))]
 OWN = [("data", "{about}"), ("rows", "{rows:,}"), ("accuracy, or R2 (standard deviation)", "{score}"),
        ("without privacy", "{without_privacy:.3f?}"), ("epsilon", "{epsilon:upper}"), ("delta", "{delta:g}")]
+SUMS = [("setting", "{what}"), ("lots", "{steps:,} of {lot_size:,}"), ("epsilon, delta 1e-5", "{epsilon:g}"),
+        ("sigma of independent noise", "{independent.noise_multiplier:.3g}"), ("best bands", "{best.bands}"),
+        ("sigma with them", "{best.noise_multiplier:.3g}"), ("error of sums, relative", "{best.relative_error:.3f}"),
+        ("with most bands", "{most.relative_error:.3f} ({most.bands})")]
+BANDS = [("noise", "{name}"), ("sigma", "{SIGMA:g}"), ("epsilon by loss distribution", "{epsilon.loss_distribution.upper:upper}"), LOTS,
+         ACCURACY, SEEDS]
 TRAINED = [("optimizer", "{optimizer}"), ("noise by", "{by}"), LOTS, SUMMARY, ("seeds", "{seeds}")]
 
 
@@ -131,7 +137,11 @@ PAGES = {
         MAIN, "none (baseline)", [runs(f"mnist_pca-{noise}-seed*.json", paper=paper) for noise, paper
                                   in (("large", "90%"), ("medium", "95%"), ("small", "97%"))],
         runs("mnist_pca-baseline-seed*.json", paper="98.3%"))},
-    "minidp/README.md": {"own data": lambda: table(OWN, scores())},
+    "minidp/README.md": {
+        "own data": lambda: table(OWN, scores()),
+        "correlated noise": lambda: table(SUMS, entries("correlated_noise.json", "settings")),
+        "bands": lambda: table(BANDS, [runs(f"banded_mnist_pca-bands{bands}-seed*.json", name=name) for bands, name in (
+            (1, "independent"), (8, "8 bands"))])},
     "tools/README.md": {"benchmark": benchmark.ours, "peers": benchmark.peers, "conditions": benchmark.conditions,
                         "lots": benchmark.growth},
     "experiments/README.md": {

@@ -31,8 +31,8 @@ class RunFlags(Checked):
     delta: float = option(1e-5, "delta of the guarantee", partial(in_range, 0, 1, open_low=True, open_high=True))
     lot_size: int = option(600, "examples per lot, on average", POSITIVE)
     sampler: str = option("poisson", "how lots are drawn", choices=tuple(SAMPLERS))
-    bands: int | None = option(None, "of noise that is correlated between steps, with lots of so many parts of the data in turn; "
-                                     "see «When correlated noise helps» before", POSITIVE)
+    bands: int | None = option(None, "of noise that is correlated between steps, with lots of so many parts of the data in turn "
+                                     "(minidp/README.md says when not to)", POSITIVE)
     accountant: str = option("moments", "that the target is held by", choices=ACCOUNTANTS)
     optimizer: str = option("sgd", "of the released gradients", choices=tuple(OPTIMIZERS))
     average: float = option(0.0, "decay of a moving average of the weights, which is evaluated and saved in their place; "

@@ -4,12 +4,14 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from minidp import nn
 from minidp.audit.cases import LAYERS
+from minidp.mechanism import BandedNoise
 from tests.support.guarded import guarded_backend
-from tools import compare_accountants
+from tools import compare_accountants, correlated_noise
 from tools.gpu import check as gpu_check
 from tests.support.scripts import ROOT
 
@@ -48,3 +50,12 @@ def test_a_layer_that_differs_is_noticed(monkeypatch, capsys):
     monkeypatch.setattr(gpu_check, "LAYERS", [wrong])
     assert gpu_check.check(guarded_backend(), steps=1) == 2  # once for each dtype
     assert "FAIL" in capsys.readouterr().out
+
+
+def test_error_of_sums_and_epsilon_of_every_number_of_bands():
+    for bands, steps in ((1, 9), (3, 7)):
+        matrix = sum(np.eye(steps, k=-j) * c for j, c in enumerate(BandedNoise(bands).coefficients))
+        sums = np.tril(np.ones((steps, steps))) @ np.linalg.inv(matrix)
+        assert correlated_noise.error_of_sums(bands, steps) == pytest.approx(np.sqrt((sums**2).sum() / steps))
+    row = correlated_noise.measure("", 7500, 30, 4.0)
+    assert [each["bands"] for each in row["bands"]] == [1, 2, 4, 8] and row["best"]["relative_error"] < row["independent"]["relative_error"] == 1
