@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import ParameterError
 from ..host.chacha import rounded
-from ..privacy.events import Event, PoissonSampled
+from ..privacy.events import CyclicSampled, Event
 from ..streams import Draws, Stream
 from ..validate import count
 from .sampling import PoissonSampler, Sampler
@@ -29,7 +29,7 @@ class CyclicSampler(PoissonSampler):
               part t mod b with probability min(1, b q), so that lots are as large as those of probability q
 
     Event
-        [S1]  PoissonSampled(min(1, b q), event) once every b steps, ceil(T / b) times, proved for ADD_REMOVE: an example is in
+        [S1]  CyclicSampled(min(1, b q), event) once every b steps, ceil(T / b) times, proved for ADD_REMOVE: an example is in
               one part, whatever that is. So for independent noise and for `BandedNoise` of at most b bands
 
     Source
@@ -72,9 +72,9 @@ class CyclicSampler(PoissonSampler):
             own = parts[step % self.bands]  # [F1]
             yield own[next(within.lots(len(own), 1, stream, step))]
 
-    def wrap(self, event: Event) -> PoissonSampled:
+    def wrap(self, event: Event) -> CyclicSampled:
         """The event of releasing `event` from each lot of `bands` steps."""
-        return PoissonSampled(self.share, event)  # [S1]
+        return CyclicSampled(self.share, event)  # [S1]
 
 
 def with_bands(sampler: Sampler, bands: int | None) -> Sampler:

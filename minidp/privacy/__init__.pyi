@@ -1,6 +1,6 @@
 from .events import (NeighbouringRelation as NeighbouringRelation, Event as Event, Gaussian as Gaussian,
                      JointGaussian as JointGaussian, Laplace as Laplace, PureDP as PureDP, ApproximateDP as ApproximateDP,
-                     TotalVariation as TotalVariation, PoissonSampled as PoissonSampled,
+                     TotalVariation as TotalVariation, PoissonSampled as PoissonSampled, CyclicSampled as CyclicSampled,
                      FixedSizeSampled as FixedSizeSampled, BallsInBins as BallsInBins, Composed as Composed,
                      Repeated as Repeated, RandomlyStopped as RandomlyStopped, NonPrivate as NonPrivate,
                      Unknown as Unknown)

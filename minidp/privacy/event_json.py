@@ -4,12 +4,12 @@ from dataclasses import fields
 from typing import Any
 
 from ..errors import DataError, ParameterError
-from .events import (ApproximateDP, BallsInBins, Composed, Event, FixedSizeSampled, Gaussian, JointGaussian, Laplace,
+from .events import (ApproximateDP, BallsInBins, Composed, CyclicSampled, Event, FixedSizeSampled, Gaussian, JointGaussian, Laplace,
                      NonPrivate, PoissonSampled, PureDP, RandomlyStopped, Repeated, TotalVariation, Unknown,
                      check_event)
 
 EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PureDP, ApproximateDP, TotalVariation,
-                                        PoissonSampled, FixedSizeSampled, BallsInBins, Composed, Repeated,
+                                        PoissonSampled, CyclicSampled, FixedSizeSampled, BallsInBins, Composed, Repeated,
                                         RandomlyStopped, NonPrivate, Unknown)}
 _KEYS = {"event": "inner"}     # of fields in JSON, where "event" is the class's name
 

@@ -9,7 +9,7 @@ from ... import mechanism
 from ...backend import to_host
 from ...mechanism import sampling
 from ...mechanism import Plan, PoissonSampler, Sanitizer, flat_group
-from ...privacy.events import BallsInBins, Composed, FixedSizeSampled, Gaussian, PoissonSampled, Repeated, TotalVariation
+from ...privacy.events import BallsInBins, Composed, CyclicSampled, FixedSizeSampled, Gaussian, PoissonSampled, Repeated, TotalVariation
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
 from . import measures, worst
@@ -105,14 +105,14 @@ def cyclic_lots_hold_their_part_alone(bench):
 @measures("mechanism.banded.CyclicSampler", "S1", method="largest number of lots that hold one example; the event by hand", tolerance=0.0)
 def an_example_is_in_one_lot_of_each_cycle(bench):
     sampler, whole = mechanism.CyclicSampler(0.1, bands=4), mechanism.CyclicSampler(1 / 49, bands=49)  # 49 / 49 is below 1 in floats
-    yield _differs((sampler.wrap(Gaussian(3.0)), PoissonSampled(0.4, Gaussian(3.0))), (sampler.relation, Relation.ADD_REMOVE),
+    yield _differs((sampler.wrap(Gaussian(3.0)), CyclicSampled(0.4, Gaussian(3.0))), (sampler.relation, Relation.ADD_REMOVE),
                    (whole.wrap(Gaussian(3.0)).sampling_probability, min(1.0, 49 * (1 / 49))))
     sampler = mechanism.CyclicSampler(0.25, bands=4)
     for steps in range(10):
         seen = np.zeros(30)
         for lot in sampler.lots(30, steps, Streams(6).sampling):
             seen[lot] += 1
-        yield _differs((sampler.charges(Gaussian(3.0), steps), (PoissonSampled(1.0, Gaussian(3.0)), int(seen.max()))))
+        yield _differs((sampler.charges(Gaussian(3.0), steps), (CyclicSampled(1.0, Gaussian(3.0)), int(seen.max()))))
 
 
 def _banded(b, steps):
