@@ -161,6 +161,11 @@ class PoissonGroup(Event):
     sampling_probability: float
     event: Event
 
+    @property
+    def dominating(self) -> PoissonSampled:
+        """One example that costs no less: in a lot wherever any member is, and there as much as all of them."""
+        return PoissonSampled(share_of(self), type(self.event)(self.event.noise_multiplier / self.size))  # type: ignore
+
 
 @dataclass(frozen=True)
 class FixedSizeSampled(Event):
@@ -273,7 +278,7 @@ def share_of(event: Event) -> float:
 def share_and_noise(event: Event) -> tuple[float, float]:
     """(share of the examples in a lot, noise multiplier) of Gaussian or Laplace noise, sampled (share below 1) or not."""
     noise: Any = getattr(event, "event", event)
-    if isinstance(event, PoissonSampled):
+    if isinstance(event, (PoissonSampled, PoissonGroup)):
         return event.sampling_probability, noise.noise_multiplier
     if isinstance(event, FixedSizeSampled):
         return event.lot_size / event.dataset_size, noise.noise_multiplier

@@ -96,10 +96,8 @@ def _smaller(accountant, read, ledger, target, k, mixed, lower, upper):
 def _scaled(event, k, accountant):
     if isinstance(event, PoissonSampled):
         together = PoissonGroup(k, event.sampling_probability, event.event)                     # [C5]
-        if isinstance(event.event, Gaussian) and k <= MOST_TOGETHER and accountant.supports(together):
-            return together
-        probability = -math.expm1(k * math.log1p(-event.sampling_probability))
-        return PoissonSampled(probability, _scaled(event.event, k, accountant))                 # [C1]
+        composed = isinstance(event.event, Gaussian) and k <= MOST_TOGETHER and accountant.supports(together)
+        return together if composed else together.dominating                                    # [C1]
     if isinstance(event, BallsInBins):
         return _scaled(event.event, k, accountant)
     if isinstance(event, (Gaussian, Laplace)):

@@ -136,7 +136,7 @@ class LossDistributionAccountant(Accountant):
             return GaussianAccountant(self.relation).epsilon_of(parts, delta)       # exact
         parts, uppers = merged(parts), {}
         return self._narrowed(parts, lambda fineness: self._epsilon_interval(parts, delta, fineness, uppers), FINENESS, finer, 4,
-                              LEAST_WIDTH, lambda other: other.epsilon_of(parts, delta).upper)
+                              LEAST_WIDTH, lambda other, parts: other.epsilon_of(parts, delta).upper)
 
     def _delta_of(self, parts, epsilon):
         def finer(bound):
@@ -146,13 +146,14 @@ class LossDistributionAccountant(Accountant):
             return GaussianAccountant(self.relation).delta_of(parts, epsilon)
         parts = merged(parts)
         return self._narrowed(parts, lambda fineness: self._delta_interval(parts, epsilon, fineness), FINENESS / 2, finer,
-                              16, 0.0, lambda other: other.delta_of(parts, epsilon).upper)
+                              16, 0.0, lambda other, parts: other.delta_of(parts, epsilon).upper)
 
     def _narrowed(self, parts, interval, fineness, finer, room, width, fallback):
         """The intersection of interval(fineness), (Bound, points), over ever finer grids.
 
         finer(bound) is the factor by which to refine, 1 for enough; `room` the growth in points that must fit into memory;
-        fallback(other) another accountant's upper end, where no grid serves, or the interval stays much wider than `width`.
+        fallback(other, parts) another accountant's upper end, where no grid serves, or the interval stays much wider than
+        `width`; of a PoissonGroup others know only what dominates it.
         """
         best, settled = Bound(None, math.inf, math.inf), False
         for _ in range(0 if _out_of_range(parts) else REFINEMENTS):
@@ -172,8 +173,9 @@ class LossDistributionAccountant(Accountant):
         narrow = best.lower is not None and best.upper - best.lower <= WIDE * best.upper + width
         if best.upper < math.inf and (settled or narrow):
             return best
-        upper, name = min((fallback(other), other.name) for other in (RenyiAccountant(self.relation), BasicAccountant(
-            self.relation), AdvancedAccountant(self.relation)))
+        known = [(getattr(event, "dominating", event), count) for event, count in parts]
+        upper, name = min((fallback(other, known), other.name) for other in (
+            RenyiAccountant(self.relation), BasicAccountant(self.relation), AdvancedAccountant(self.relation)))
         return Bound(best.lower, upper, upper, fallback=name) if upper < best.upper else best
 
     def _directions(self):
