@@ -21,7 +21,6 @@ LEAST_NOISE = 1e-160    # below it epsilon leaves the range of float64
 MOST_RELEASES = 10 ** 300   # so that counts stay within float64
 COVERED = 1e-6          # of delta: rarer releases are paid by it, and nothing else is asked about them
 BESIDE = (TotalVariation, ApproximateDP)    # what costs delta alone: accountants never see it
-KINDS = ("bound", "approximation", "comparison")
 Parts = Collection[tuple[Event, int]]       # (primitive, count) pairs
 
 

@@ -153,10 +153,6 @@ def log_moments(q, sigma, exponents):
     return value, error
 
 
-@njit(cache=True)
 def log_moments_closed_form(q, sigma, orders):
     """`binomial_sum` at integer n = order + 1 >= 2, for each order."""
-    value, error = np.empty(len(orders)), np.empty(len(orders))
-    for i in range(len(orders)):
-        value[i], error[i] = binomial_sum(q, sigma, int(orders[i]) + 1)
-    return value, error
+    return np.array([binomial_sum(q, sigma, int(order) + 1) for order in orders]).T

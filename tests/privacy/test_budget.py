@@ -22,18 +22,12 @@ def test_max_steps_is_exact(accountant):
     assert prefix == ledger_of((Gaussian(7.0), 1))
 
 
-def test_a_target_that_zero_steps_exceed_is_refused():
+def test_no_step_where_one_has_no_noise_and_no_number_where_none_is_the_largest():
+    assert max_steps(MomentsAccountant(), Ledger(), Gaussian(0.0), 1.0, 1e-5) == 0
     with pytest.raises(BudgetExceededError, match="1.231 at delta=1e-05 before the first step"):
         max_steps(MomentsAccountant(), ledger_of((Gaussian(4.0), 1)), STEP, 1.2, 1e-5)
-
-
-def test_a_step_that_costs_nothing_has_no_largest_number():
     with pytest.raises(ParameterError, match="set the number of steps"):
         max_steps(MomentsAccountant(), Ledger(), Gaussian(math.inf), 1.0, 1e-5)
-
-
-def test_a_step_without_noise_allows_none():
-    assert max_steps(MomentsAccountant(), Ledger(), Gaussian(0.0), 1.0, 1e-5) == 0
 
 
 def test_filter_refuses_the_step_that_would_exceed_and_records_nothing():

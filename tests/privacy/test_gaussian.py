@@ -64,14 +64,10 @@ def test_curve_of_an_accountant_lies_below_the_truth():
     assert np.all(found <= exact + 1e-9) and np.max(exact - found) < 0.02
 
 
-def test_true_positive_rate():
-    betas = gaussian_curve(ALPHAS, 1.0)
-    assert true_positive_rate(ALPHAS, betas, 0.1) == pytest.approx(1 - gaussian_curve([0.1], 1.0)[0], abs=1e-4)
-    assert true_positive_rate(ALPHAS, betas, 1e-4) >= 1 - gaussian_curve([1e-4], 1.0)[0]
+@pytest.mark.parametrize("betas, rate", [(1 - ALPHAS, 1.5), (1 - ALPHAS[1:], 0.5)])
+def test_no_power_at_a_rate_above_1_or_of_half_a_curve(betas, rate):
     with pytest.raises(ParameterError):
-        true_positive_rate(ALPHAS, betas, 1.5)
-    with pytest.raises(ParameterError):
-        true_positive_rate(ALPHAS, betas[:-1], 0.5)
+        true_positive_rate(ALPHAS, betas, rate)
 
 
 def test_epsilon_curves(tmp_path, drawn):

@@ -55,19 +55,13 @@ def test_a_pure_release_costs_its_epsilon_and_no_more():
     for name in ("basic", "advanced", "moments", "renyi", "loss_distribution"):
         accountant = make(name, NeighbouringRelation.ADD_REMOVE)
         conversion = 1e-6 + (math.log(1e9) / 1024 if name in ("moments", "renyi") else 0)  # at their largest order
-        ledger = Ledger()
-        ledger.append(PureDP(0.3))
-        assert 0.3 * (1 - 1e-6) <= accountant.epsilon(ledger, 1e-9).upper <= 0.3 + conversion, name
-        ledger.append(PureDP(0.3), 9)
-        assert 0 < accountant.epsilon(ledger, 1e-9).upper <= 3 + conversion, name
+        once, tenfold = (accountant.epsilon(Ledger(entries=[(PureDP(0.3), count)]), 1e-9).upper for count in (1, 10))
+        assert 0.3 * (1 - 1e-6) <= once <= 0.3 + conversion and 0 < tenfold <= 3 + conversion, name
         assert not accountant.supports(PoissonSampled(0.1, PureDP(0.3)))
 
 
 def example():
-    ledger = Ledger()
-    ledger.append(Gaussian(7.0))
-    ledger.append(PoissonSampled(0.01, Gaussian(4.0)), 3)
-    return ledger
+    return Ledger(entries=[(Gaussian(7.0),), (PoissonSampled(0.01, Gaussian(4.0)), 3)])
 
 
 def test_equal_neighbours_merge_and_order_is_kept():
@@ -79,9 +73,7 @@ def test_equal_neighbours_merge_and_order_is_kept():
 
 
 def test_entries_of_another_purpose_stay_apart_and_are_counted():
-    ledger = Ledger()
-    for count, purpose in ((2, "setup"), (1, "setup"), (4, "step"), (5, "setup")):
-        ledger.append(Gaussian(7.0), count, purpose)
+    ledger = Ledger(entries=[(Gaussian(7.0), *of) for of in ((2, "setup"), (1, "setup"), (4, "step"), (5, "setup"))])
     assert ledger.entries() == [(Gaussian(7.0), 3, "setup"), (Gaussian(7.0), 4, "step"), (Gaussian(7.0), 5, "setup")]
     assert (ledger.count_of("setup"), ledger.count_of("step"), ledger.count_of("search")) == (8, 4, 0)
     assert ledger.items() == [(Gaussian(7.0), count) for count in (3, 4, 5)]
@@ -116,9 +108,7 @@ def test_items_and_copy_are_independent():
        st.sampled_from(NeighbouringRelation))
 @settings(max_examples=60, deadline=None)
 def test_json_round_trip(entries, relation):
-    ledger = Ledger(relation)
-    for entry in entries:
-        ledger.append(*entry)
+    ledger = Ledger(relation, entries)
     again = Ledger.from_json(json.loads(ledger.canonical()))
     assert again == ledger and again.canonical() == ledger.canonical() and again.sha256() == ledger.sha256()
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minidp.audit.checks.losses import exact_deltas
-from minidp.privacy import (AdvancedAccountant, FixedSizeSampled, Gaussian, JointGaussian, Laplace, LossDistributionAccountant,
-                            MomentsAccountant, PoissonSampled, RenyiAccountant)
+from minidp.privacy import (AdvancedAccountant, BasicAccountant, FixedSizeSampled, Gaussian, JointGaussian, Laplace,
+                            LossDistributionAccountant, MomentsAccountant, PoissonSampled, RenyiAccountant)
 from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.privacy.pld.cells import ADD, REMOVE, masses_of
 from minidp.privacy.pld.fourier import spectrum_of
@@ -163,7 +163,7 @@ def test_bounds_are_ordered_and_monotone(setting):
     ledger = ledger_of((PoissonSampled(q, Gaussian(sigma)), steps))
     bound = ACCOUNTANT.epsilon(ledger, delta)
     assert 0 <= bound.lower <= bound.estimate <= bound.upper
-    for accountant in (MomentsAccountant(), RenyiAccountant(), AdvancedAccountant()):
+    for accountant in (MomentsAccountant(), RenyiAccountant(), BasicAccountant(), AdvancedAccountant()):
         assert accountant.epsilon(ledger, delta).upper >= bound.lower * (1 - 1e-12)
     slack = 1e-4 + 5e-3 * bound.upper
     for other in ((q, sigma, 2 * steps, delta), (min(1.0, 1.3 * q), sigma, steps, delta),

@@ -1,5 +1,6 @@
 """One row per accountant: what the shared conformance tests build it from, and which events it bounds."""
 from dataclasses import dataclass
+from functools import cached_property
 
 from minidp.audit.checks.curves import ledger_of  # noqa: F401, a test's (event, count) pairs too
 from minidp.privacy import (AdvancedAccountant, BasicAccountant, FixedSizeSampled, Gaussian, GaussianAccountant,
@@ -24,6 +25,17 @@ class Row:
     make: object
     events: tuple
     relation: NeighbouringRelation = ADD_REMOVE
+
+    @cached_property
+    def accountant(self):
+        return self.make(self.relation)
+
+    def epsilon(self, delta, *events, times=1):
+        """The bound on each of the events, `times` times."""
+        return self.accountant.epsilon(ledger_of(*((event, times) for event in events), relation=self.relation), delta)
+
+    def delta(self, epsilon, *events, times=1):
+        return self.accountant.delta(ledger_of(*((event, times) for event in events), relation=self.relation), epsilon)
 
 
 ROWS = [

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..events import BallsInBins, FixedSizeSampled, PoissonGroup, PoissonSampled, pure_epsilon, share_and_noise
 from . import balls
-from .kernels import knots_between, log_ratio_at, merged_gaussian_masses, sampled_losses, spread_gaussian_masses
-from .variants import fixed_size_losses, fixed_size_masses, group_losses, group_masses
+from .kernels import knots_between, log_ratio_at, merged_gaussian_masses, spread_gaussian_masses
+from .variants import components, fixed_size_losses, fixed_size_masses, group_masses, mixture_losses
 
 REMOVE, ADD = "remove", "add"
 
@@ -173,8 +173,5 @@ def sampled(event, direction, deviations):
         return fixed_size_losses(event, deviations)
     if isinstance(event, BallsInBins):
         return balls.sampled(event, direction, deviations)
-    if isinstance(event, PoissonGroup):
-        losses, logs = group_losses(event, deviations)
-        return (losses, logs) if direction == REMOVE else (-losses, logs - losses)
-    q, sigma = share_and_noise(event)
-    return sampled_losses(q, 1 / sigma, deviations, direction == REMOVE)
+    losses, logs = mixture_losses(*components(event), deviations)
+    return (losses, logs) if direction == REMOVE else (-losses, logs - losses)

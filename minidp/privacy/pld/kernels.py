@@ -157,23 +157,6 @@ def merged_gaussian_masses(q, m, h, lift, knots, begin):
 
 
 @njit(cache=True)
-def sampled_losses(q, m, z, direction_is_remove):
-    """(losses, log P-masses) on a fine grid of x within z standard deviations: good enough to choose a grid by."""
-    count = int((2.0 * z + m) / 0.1) + 2
-    losses, logs = np.empty(count), np.empty(count)
-    for i in range(count):
-        x = -z + 0.1 * i
-        u = m * x - 0.5 * m * m
-        if u > 30.0:
-            loss = math.log(q) + u + math.log1p((1.0 - q) / q * math.exp(-u))
-        else:
-            loss = u if q == 1.0 else math.log1p(q * math.expm1(u))
-        losses[i] = loss if direction_is_remove else -loss
-        logs[i] = (loss if direction_is_remove else 0.0) - 0.5 * x * x + math.log(0.1 / math.sqrt(2.0 * math.pi))
-    return losses, logs
-
-
-@njit(cache=True)
 def tilted_statistics(losses, logs, tilt):
     """(ln E e^(tilt L), mean and variance of L under the tilt) for log masses at the losses."""
     largest = np.max(logs + tilt * losses)

@@ -5,7 +5,7 @@ import numpy as np
 from numba import njit
 
 from ..events import share_and_noise
-from .kernels import CUT_OFF, NODES, WEIGHTS, knots_between, sampled_losses, spread_gaussian_masses
+from .kernels import CUT_OFF, NODES, WEIGHTS, knots_between, spread_gaussian_masses
 
 
 def fixed_size_masses(event, step, gaps, z):
@@ -33,9 +33,9 @@ def fixed_size_masses(event, step, gaps, z):
 
 
 def fixed_size_losses(event, deviations):
-    """`sampled_losses` of the pair of `fixed_size_masses`."""
+    """`mixture_losses` of the pair of `fixed_size_masses`."""
     share, sigma = share_and_noise(event)
-    losses, logs = sampled_losses(share, 1 / sigma, deviations, True)
+    losses, logs = mixture_losses(*components(event), deviations)
     losses, logs = losses[losses > 0], logs[losses > 0]
     return (np.concatenate([-losses[::-1], [0.0], losses]),
             np.concatenate([(logs - losses)[::-1], [_log_atom(share, 1 / sigma)], logs]))
@@ -54,7 +54,7 @@ def group_masses(event, step, gaps, z):
     Source
         [C1]  Ganesh 2024 (arXiv:2401.10294): tight where all k members are present, or all are absent
     """
-    log_weights, m = group_weights(event)
+    log_weights, m = components(event)
     shifts = np.arange(event.size + 1) * m
     top = np.logaddexp.reduce(log_weights + shifts * (z + shifts[-1]) - 0.5 * shifts ** 2) - log_weights[0]
     knots = knots_between(0, max(math.ceil(top / step), 1), step, log_weights[0], *gaps)
@@ -73,23 +73,24 @@ def group_masses(event, step, gaps, z):
     return masses, knots, -0.5 * z * z - math.log(z) - 0.5 * math.log(2 * math.pi)
 
 
-def group_losses(event, deviations):
-    """(losses, log P-masses) of a PoissonGroup on a fine grid of outcomes, as `sampled_losses`."""
-    log_weights, m = group_weights(event)
-    shifts = np.arange(event.size + 1) * m
-    x = np.arange(-deviations, deviations + shifts[-1] + 0.1, 0.1)
-    losses = np.logaddexp.reduce(log_weights[:, None] + np.multiply.outer(shifts, x) - 0.5 * shifts[:, None] ** 2)
+def mixture_losses(log_weights, m, z):
+    """(losses, log P-masses) of `components` on a grid of x within z standard deviations: good enough to choose a grid by."""
+    shifts = np.arange(len(log_weights)) * m
+    x = np.arange(-z, z + shifts[-1] + 0.1, 0.1)
+    log_ratios = np.multiply.outer(shifts, x) - 0.5 * shifts[:, None] ** 2
+    growth = np.exp(log_weights) @ np.expm1(np.minimum(log_ratios, 1.0))     # keeps the digits of losses near 0
+    losses = np.where((growth > -0.5) & (log_ratios.max(axis=0) < 1), np.log1p(np.maximum(growth, -0.5)),
+                      np.logaddexp.reduce(log_weights[:, None] + log_ratios))
     return losses, losses - 0.5 * x * x + math.log(0.1 / math.sqrt(2 * math.pi))
 
 
-def group_weights(event):
-    """(ln of the binomial weights (k+1,), 1 / sigma) of a PoissonGroup."""
-    from scipy.special import gammaln
+def components(event):
+    """(ln of the weights (k+1,) of N(j m, 1), j = 0 .. k, m = 1 / sigma) of a Gaussian over a lot; k = 1 but for groups."""
+    from scipy.special import gammaln, xlog1py, xlogy
 
-    k, q = event.size, event.sampling_probability
+    k, (q, sigma) = getattr(event, "size", 1), share_and_noise(event)
     j = np.arange(k + 1.0)
-    return (gammaln(k + 1.0) - gammaln(j + 1) - gammaln(k - j + 1) + j * math.log(q) + (k - j) * math.log1p(-q),
-            1 / event.event.noise_multiplier)
+    return gammaln(k + 1.0) - gammaln(j + 1) - gammaln(k - j + 1) + xlogy(j, q) + xlog1py(k - j, -q), 1 / sigma
 
 
 @njit(cache=True)
