@@ -136,6 +136,6 @@ def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) ->
     return total.reshape(kept)
 
 
-def twinned(array):
+def twinned(array: Any) -> bool:
     """True for arrays on the host of the dtypes that networks have; others take the definitions."""
     return type(array) is np.ndarray and array.dtype in (np.float32, np.float64)

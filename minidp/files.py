@@ -87,6 +87,8 @@ def jsonable(value: object, where: str = "result") -> Any:
     Raises ValueError for NaN, which no reader of a result could tell from a mistake, and TypeError for what
     has no such form; both name the place.
     """
+    if hasattr(value, "to_json"):
+        value = value.to_json()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, dict):

@@ -46,6 +46,8 @@ SUMS = [("setting", "{what}"), ("lots", "{steps:,} of {lot_size:,}"), ("epsilon,
         ("with most bands", "{most.relative_error:.3f} ({most.bands})")]
 BANDS = [("noise", "{name}"), ("sigma", "{SIGMA:g}"), ("epsilon by loss distribution", "{epsilon.loss_distribution.upper:upper}"), LOTS,
          ACCURACY, SEEDS]
+LOTTERIES = [("lots", "{sampler}"), ("sigma", "{SIGMA:g}"), ("epsilon by loss distribution", "{epsilon.loss_distribution.upper:upper}"),
+             LOTS, ACCURACY, SEEDS]
 TRAINED = [("optimizer", "{optimizer}"), ("noise by", "{by}"), LOTS, SUMMARY, ("seeds", "{seeds}")]
 
 
@@ -145,6 +147,7 @@ PAGES = {
     "tools/README.md": {"benchmark": benchmark.ours, "peers": benchmark.peers, "conditions": benchmark.conditions,
                         "lots": benchmark.growth},
     "experiments/README.md": {
+        "samplers": lambda: table(LOTTERIES, [runs(f"sampler_{name}-seed*.json") for name in ("poisson", "balls-in-bins")]),
         "figure 2": lambda: verdicts("accountant_curves", "accountant_curves.json"),
         "commands": lambda: table(SWEEPS, each("sweeps/figure_*.json")),
         "figure 3": lambda: table(LEVELS, entries("sweeps/figure_3.json", "levels")),

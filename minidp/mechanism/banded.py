@@ -41,7 +41,7 @@ class CyclicSampler(PoissonSampler):
 
     >>> from minidp.streams import Streams
     >>> [lot.tolist() for lot in CyclicSampler(0.25, bands=2).lots(10, steps=3, stream=Streams(1).sampling)]
-    [[0, 6], [2, 3, 5, 9], [6, 8]]
+    [[0, 5], [4], [0, 1, 6, 8]]
     """
 
     bands: int = field(default=1, kw_only=True)
