@@ -34,13 +34,8 @@ def _variation(parts: Iterable[tuple[Event, int]]) -> float:
     return math.nextafter(float(exact), math.inf) if exact else 0.0
 
 
-def _share(part):
-    """The probability, rounded up, that the example is in any of the lots of an (event, count) pair."""
-    return _exposure([part])
-
-
 def _exposure(parts):
-    """1 - prod (1 - share)^count, rounded up."""
+    """The probability 1 - prod (1 - share)^count, rounded up, that the example is in any of the lots."""
     if any(share_of(event) == 1 for event, _ in parts):
         return 1.0
     exposed = -math.expm1(math.fsum(n * math.log1p(-share_of(event)) for event, n in parts))
@@ -186,7 +181,7 @@ class Accountant:
     def supports(self, event: Event) -> bool:
         """Whether this accountant can bound the event under its relation."""
         try:
-            self._check([part for part in primitives(event, self.relation) if not isinstance(part[0], BESIDE)])
+            self._checked([part for part in primitives(event, self.relation) if not isinstance(part[0], BESIDE)])
         except (UnsupportedEventError, NumericalBoundError):
             return False
         return True
@@ -197,7 +192,7 @@ class Accountant:
 
         def read(parts, delta):
             rare, rest = [], []
-            for part in sorted(parts, key=_share) if self.kind == "bound" else ():
+            for part in sorted(parts, key=lambda part: _exposure([part])) if self.kind == "bound" else ():
                 left_out = not rest and _exposure([*rare, part]) <= COVERED * delta
                 (rare if left_out else rest).append(part)
             if rare:
@@ -218,10 +213,9 @@ class Accountant:
         return self._answer(ledger, Bound(0.0, 1.0, 1.0), read, "delta", epsilon)
 
     def _answer(self, ledger, lost, read, what, target):
-        merged = self._merged(ledger)
-        variation = _variation(merged.items())
-        exposure = _exposure([part for part in merged.items() if isinstance(part[0], ApproximateDP)])
-        parts = self._checked({event: n for event, n in merged.items() if not isinstance(event, BESIDE)})
+        merged = self._merged(ledger).items()
+        variation, exposure = _variation(merged), _exposure([part for part in merged if isinstance(part[0], ApproximateDP)])
+        parts = self._checked([part for part in merged if not isinstance(part[0], BESIDE)])
         if any(isinstance(event, NonPrivate) for event, _ in parts):
             return lost
         bounds = lambda target: read(parts, target) if parts else Bound(0.0, 0.0, 0.0)
@@ -262,10 +256,6 @@ class Accountant:
         """The (event, count) pairs that this accountant reads from a ledger."""
         return ledger.items()
 
-    def _primitives(self, ledger):
-        """(primitive, count) pairs, equal ones merged; TotalVariation, which has no cost on a grid, is refused."""
-        return self._checked(self._merged(ledger))
-
     def _merged(self, ledger):
         """{primitive: count}."""
         if not isinstance(ledger, Ledger):
@@ -281,15 +271,11 @@ class Accountant:
                 _check_count(primitive, merged[primitive])
         return merged
 
-    def _checked(self, merged):
-        """The (primitive, count) pairs, all of which this accountant covers."""
-        self._check(merged.items())
-        # sorted, so that the order of the events cannot change even the rounding; large counts are rounded up
-        return sorted(((event, n if n <= 2 ** 53 else math.nextafter(float(n), math.inf))
-                       for event, n in merged.items() if n > 0), key=repr)
-
-    def _check(self, parts):
+    def _checked(self, parts):
+        """The (primitive, count) pairs that cost something, in order; UnsupportedEventError unless this accountant covers all."""
         for event, _ in parts:
             if not isinstance(event, NonPrivate) and not self.covers(event):
                 raise UnsupportedEventError(f"{self.name}: no theorem for {event!r} under {self.relation.name}; "
                                             f"ask another accountant")
+        # sorted, so that the order of the events cannot change even the rounding; large counts are rounded up
+        return sorted(((event, n if n <= 2 ** 53 else math.nextafter(float(n), math.inf)) for event, n in parts if n > 0), key=repr)

@@ -48,7 +48,8 @@ class PairAccountant(Accountant):
     def pair(self, event: Event, delta: float) -> float:
         """epsilon_i of one release that is not pure DP, at delta_i."""
         q, sigma = share_and_noise(event)
-        return amplified(exact_gaussian_epsilon(sigma, min(delta / q, 1.0)), q)               # [M1]
+        alone = 0.0 if delta / q >= 1 else gaussian_epsilon(1 / sigma, delta / q) if delta > 0 else math.inf
+        return amplified(alone * (1 + 1e-12), q)                                              # [M1]
 
     def cost_curve(self, event, grid):
         share, pure = dict(grid[0]).get(event, 0.0), pure_epsilon(event)
@@ -155,13 +156,6 @@ def per_tensor(event: Event) -> list[Event]:
     if isinstance(event, Repeated):
         return [Repeated(tensor, event.count) for tensor in per_tensor(event.event)]
     return [event]
-
-
-def exact_gaussian_epsilon(sigma: float, delta: float) -> float:
-    """epsilon of one unsampled Gaussian release at delta; 0 where delta reaches 1."""
-    if delta >= 1:
-        return 0.0
-    return gaussian_epsilon(1 / sigma, delta) * (1 + 1e-12) if delta > 0 else math.inf
 
 
 def amplified(epsilon: float, q: float) -> float:

@@ -87,7 +87,7 @@ class RenyiAccountant(Accountant):
 
     def total_curve(self, ledger: Ledger) -> NDArray:
         """(a-1) D_a of the whole ledger at `orders`, (K,); infinite where a release has no noise."""
-        return self._curve(self._primitives(ledger), self.orders)
+        return self._curve(self._checked(self._merged(ledger).items()), self.orders)    # TotalVariation has no curve
 
     def _curve(self, parts, grid):
         if any(isinstance(event, (NonPrivate, ApproximateDP)) for event, _ in parts):

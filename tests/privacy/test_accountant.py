@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from minidp import privacy
 from minidp.errors import NumericalBoundError, ParameterError, UnsupportedEventError
 from minidp.privacy import (Bound, Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, Ledger, MomentsAccountant,
-                            NeighbouringRelation, NonPrivate, PoissonSampled, Repeated, Unknown)
+                            NeighbouringRelation, NonPrivate, PoissonSampled, PureDP, Repeated, Unknown)
 from minidp.privacy.catalogue import ACCOUNTANTS, UNKNOWN, all_bounds, make
 from tests.support.accountants import ADD_REMOVE, REPLACE_ONE, ROWS, ledger_of
 
@@ -114,9 +114,9 @@ def test_zero_out_takes_poisson_sampling_at_the_same_cost():
             == MomentsAccountant().epsilon(ledger_of((event, 100)), DELTA))
 
 
-def test_nested_sampling_is_refused():
-    assert not MomentsAccountant().supports(PoissonSampled(0.1, PoissonSampled(0.1, Gaussian(1.0))))
-    assert not MomentsAccountant().supports(PoissonSampled(0.1, Composed((Gaussian(1.0), Laplace(1.0)))))
+@pytest.mark.parametrize("event", [PoissonSampled(0.1, Gaussian(1.0)), Composed((Gaussian(1.0), Laplace(1.0))), PureDP(0.3)])
+def test_lots_of_lots_of_several_kinds_of_noise_and_of_anything_pure_are_refused(event):
+    assert not any(row.accountant.supports(PoissonSampled(0.1, event)) for row in ROWS)
 
 
 def test_a_bound_holds_plain_floats():

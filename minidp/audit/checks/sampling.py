@@ -107,12 +107,14 @@ def an_example_is_in_one_lot_of_each_cycle(bench):
     sampler, whole = mechanism.CyclicSampler(0.1, bands=4), mechanism.CyclicSampler(1 / 49, bands=49)  # 49 / 49 is below 1 in floats
     yield _differs((sampler.wrap(Gaussian(3.0)), CyclicSampled(0.4, Gaussian(3.0))), (sampler.relation, Relation.ADD_REMOVE),
                    (whole.wrap(Gaussian(3.0)).sampling_probability, min(1.0, 49 * (1 / 49))))
-    sampler = mechanism.CyclicSampler(0.25, bands=4)
-    for steps in range(10):
-        seen = np.zeros(30)
-        for lot in sampler.lots(30, steps, Streams(6).sampling):
-            seen[lot] += 1
-        yield _differs((sampler.charges(Gaussian(3.0), steps), (CyclicSampled(1.0, Gaussian(3.0)), int(seen.max()))))
+    yield _charged_as_often_as_seen(mechanism.CyclicSampler(0.25, bands=4), 30, CyclicSampled(1.0, Gaussian(3.0)))
+
+
+def _charged_as_often_as_seen(sampler, n, charged):
+    """How many charges of whole epochs (cycles) and broken ones are not `charged`, as often as drawn lots hold an example."""
+    seen = [sum((np.bincount(lot, minlength=n) for lot in sampler.lots(n, steps, Streams(6).sampling)), np.zeros(n, int))
+            for steps in range(10)]
+    return _differs(*((sampler.charges(Gaussian(3.0), steps), (charged, int(each.max()))) for steps, each in enumerate(seen)))
 
 
 def _banded(b, steps):
@@ -175,14 +177,9 @@ def lots_are_cut_at_the_tail_that_is_charged(bench):
 
 @measures("mechanism.sampling.ShuffleSampler", "S1", method="largest number of lots that hold one example", tolerance=0.0)
 def shuffling_is_charged_as_often_as_an_example_is_seen(bench):
-    """Charges against the truth counted on drawn lots, for whole epochs and broken ones; the event unsampled."""
     sampler, event = mechanism.ShuffleSampler(10, 4), Gaussian(3.0)
     yield _differs((sampler.wrap(event), event), (sampler.relation, Relation.ZERO_OUT))
-    for steps in range(8):
-        seen = np.zeros(10)
-        for lot in sampler.lots(10, steps, Streams(6).sampling):
-            seen[lot] += 1
-        yield _differs((sampler.charges(event, steps), (event, int(seen.max()))))
+    yield _charged_as_often_as_seen(sampler, 10, event)
 
 
 @measures("mechanism.sampling.BallsInBinsSampler", "F1", method="lots of epochs and pairs of examples, in standard errors",
