@@ -48,7 +48,7 @@ class PairAccountant(Accountant):
     def pair(self, event: Event, delta: float) -> float:
         """epsilon_i of one release that is not pure DP, at delta_i."""
         q, sigma = share_and_noise(event)
-        alone = 0.0 if delta / q >= 1 else gaussian_epsilon(1 / sigma, delta / q) if delta > 0 else math.inf
+        alone = math.inf if delta == 0 else 0.0 if delta >= q else gaussian_epsilon(1 / sigma, delta / q)
         return amplified(alone * (1 + 1e-12), q)                                              # [M1]
 
     def cost_curve(self, event, grid):
