@@ -43,8 +43,9 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
         target_bounds: tuple[float, float] | None = None, scale: str = "auto", bounds: Any = None,
         hidden: tuple[int, ...] | int = (), network: nn.Sequential | None = None, dataset_size: int | None = None,
         group_size: int = 1, example_weight: ArrayLike | None = None, validation: tuple[Any, ArrayLike] | None = None,
-        test: tuple[Any, ArrayLike] | None = None, sampler: str = "poisson", lot_size: int | None = None, steps: int | None = None,
-        clip_norm: float | None = None, learning_rate: float | None = None, folder: str | os.PathLike[str] | None = None,
+        test: tuple[Any, ArrayLike] | None = None, sampler: str = "poisson", lot_size: int | None = None,
+        max_lot_size: int | None = None, steps: int | None = None, clip_norm: float | None = None,
+        learning_rate: float | None = None, folder: str | os.PathLike[str] | None = None,
         ledger: str | os.PathLike[str] | None = None, check: bool = True, arithmetic: str = ORDINARY, seed: int | None = None,
         device: str = "cpu", quiet: bool = False) -> Fitted:
     """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially private for each row.
@@ -70,6 +71,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
         sampler    "poisson", or "balls-in-bins": every epoch each row is in exactly one lot; steps are then whole epochs
         lot_size, steps, clip_norm, learning_rate   by default `defaults.choose`: from N, epsilon, delta and the number of
                    parameters alone, by a rule that was chosen on drawn data
+        max_lot_size     with "poisson": larger lots are cut to so many rows, at random
         example_weight   (N,) in [0, 1], each depending on its own row only
     Privacy
         delta        by default the power of ten at or below 1 / (10 N)
@@ -130,7 +132,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     if choice.lot_size > size:
         raise ParameterError(f"expected lot_size={choice.lot_size} to be at most the {size} rows (dataset_size)")
     one_of(("poisson", "balls-in-bins"), sampler=sampler)
-    accountant, lots = make("loss_distribution"), make_sampler(sampler, size, choice.lot_size)
+    accountant, lots = make("loss_distribution"), make_sampler(sampler, size, choice.lot_size, max_lot_size)
     choice = replace(choice, steps=-(-choice.steps // lots.period) * lots.period)
     before = head.events(accountant, PoissonSampler(choice.lot_size / size), epsilon, delta)
     groups = flat_group(body.params, choice.clip_norm, 1.0)
@@ -143,7 +145,9 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
                   _optimizer(choice), plan, Filter(accountant, epsilon, delta), streams, name="fit", dataset_size=size,
                   flags={"scale": head.scale, "bounds": None if bounds is None else [np.asarray(each).tolist() for each in bounds],
                          "seed": seed, "weighted": example_weight is not None, "group_size": group_size,
-                         "shared_ledger": ledger is not None, **({} if sampler == "poisson" else {"sampler": sampler}), "check": check,
+                         "shared_ledger": ledger is not None, "check": check,
+                         **({} if sampler == "poisson" else {"sampler": sampler}),
+                         **({} if max_lot_size is None else {"max_lot_size": max_lot_size}),
                          "public": "validation" if validation is not None else None if test is None else "test",
                          "classes": None if labels is None else labels.tolist(), "target_bounds": target_bounds,
                          "shapes": {".".join(key): array.shape for key, array in body.params.items()}},

@@ -31,6 +31,7 @@ class RunFlags(Checked):
     delta: float = option(1e-5, "delta of the guarantee", partial(in_range, 0, 1, open_low=True, open_high=True))
     lot_size: int = option(600, "examples per lot, on average", POSITIVE)
     sampler: str = option("poisson", "how lots are drawn", choices=tuple(SAMPLERS))
+    max_lot_size: int | None = option(None, "with --sampler poisson: larger lots are cut to so many examples", POSITIVE)
     bands: int | None = option(None, "of noise that is correlated between steps, with lots of so many parts of the data in turn "
                                      "(minidp/README.md says when not to)", POSITIVE)
     accountant: str = option("moments", "that the target is held by", choices=ACCOUNTANTS)

@@ -71,7 +71,7 @@ def make_sampler(config, size):
     """The sampler of --sampler over `size`, the public number of training examples."""
     if config.lot_size > size:
         raise ParameterError(f"expected lot_size={config.lot_size} to be at most the {size} training examples")
-    return with_bands(sampling.make_sampler(config.sampler, size, config.lot_size), config.bands)
+    return with_bands(sampling.make_sampler(config.sampler, size, config.lot_size, config.max_lot_size), config.bands)
 
 
 def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=()):

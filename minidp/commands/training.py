@@ -23,8 +23,8 @@ from .output import check_new, show
 from .reading import labels_of, read_csv, read_npy, read_npz, read_training
 from .setting import add as add_shared
 
-PASSED = ("delta", "target_bounds", "scale", "bounds", "hidden", "dataset_size", "group_size", "sampler", "lot_size", "steps",
-          "clip_norm", "learning_rate", "ledger", "arithmetic", "device", "seed")  # flags that fit takes as they are
+PASSED = ("delta", "target_bounds", "scale", "bounds", "hidden", "dataset_size", "group_size", "sampler", "lot_size", "max_lot_size",
+          "steps",           "clip_norm", "learning_rate", "ledger", "arithmetic", "device", "seed")  # flags that fit takes as they are
 
 
 def train(parser):
@@ -49,6 +49,7 @@ def train(parser):
     add("--dataset-size", type=whole_number, metavar="N", help="public number of rows (default: theirs, not protected)")
     add("--sampler", choices=("poisson", "balls-in-bins"), default="poisson", help="how rows are drawn (default: %(default)s)")
     add("--lot-size", type=whole_number, metavar="L", help=f"rows per step, on average {rule}")
+    add_shared(parser, "--max-lot-size")
     add("--steps", type=whole_number, metavar="T", help=f"number of steps {rule}")
     add("--clip-norm", type=number, metavar="C", help=f"bound on the norm of each row's gradient {rule}")
     add("--learning-rate", type=number, metavar="RATE", help=f"length of a step, times the gradient {rule}")

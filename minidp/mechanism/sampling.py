@@ -278,7 +278,8 @@ def make_sampler(name: str, dataset_size: int, lot_size: int, max_lot_size: int 
     one_of(tuple(SAMPLERS), sampler=name)
     _Parts(dataset_size, lot_size)  # checks them
     if max_lot_size is not None:
-        one_of(("poisson",), sampler=name)
+        if name != "poisson":
+            raise ParameterError(f"expected max_lot_size={max_lot_size} with sampler='poisson' alone, got sampler={name!r}")
         return PoissonSampler(lot_size / dataset_size, max_lot_size, dataset_size)
     return PoissonSampler(lot_size / dataset_size) if name == "poisson" else SAMPLERS[name](dataset_size, lot_size)
 

@@ -74,6 +74,7 @@ def test_without_noise_epsilon_is_infinite(flags, made):
     (("--projection", "none", "--activation", "tanh", "--optimizer", "adam", "--no-train-metrics"),
      "PoissonSampler", "add_remove"),
     (("--bands", 4), "CyclicSampler", "add_remove"),
+    (("--max-lot-size", 300), "PoissonSampler", "add_remove"),
     (("--clip-quantile", 0.5, "--optimizer", "adam-bc", "--noise-multiplier", 3), "PoissonSampler", "add_remove"),
 ])
 def test_other_choices_run_and_are_named(flags, sampler, relation, made):
