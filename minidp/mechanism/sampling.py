@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError
-from ..privacy.events import BallsInBins, Composed, Event, FixedSizeSampled, NeighbouringRelation, PoissonSampled, TotalVariation
+from ..privacy.events import BallsInBins, Event, FixedSizeSampled, NeighbouringRelation, PoissonSampled
+from ..privacy.truncated import TruncatedPoissonSampled
 from ..streams import Stream
 from ..validate import count, one_of, probability
 
@@ -79,15 +80,15 @@ class PoissonSampler(_Sampler):
 
     Event
         [S1]  PoissonSampled(q, event), proved for ADD_REMOVE
-        [S2]  with max_lot_size M, beside it TotalVariation(tau, 1), tau = P(Binomial(dataset_size, q) > M): larger lots are cut
-              to M of their examples, chosen uniformly
+        [S2]  with max_lot_size M, TruncatedPoissonSampled(q, dataset_size, M, event): larger lots are cut to M of their examples,
+              chosen uniformly
 
     Source
         [F1]  own derivation: given its size, a Poisson sample is uniform among subsets of that size
         [F2]  own derivation: integers of 256 bits at the mode, cut below 2^-128 of it
         [S1]  Abadi et al. 2016, Lemma 3; Mironov, Talwar, Zhang 2019, arXiv:1908.10530
-        [S2]  own derivation: lots that are not cut are Poisson's, whatever came before. Simple, not tight: choose M so that
-              tau is far below delta over the steps (a tight pair: arXiv:2508.15089)
+        [S2]  own derivation: `privacy.pld.cells.truncated_masses`. Other accountants add P(Binomial(dataset_size, q) > M) for each
+              step, times 1 + e^epsilon, to delta: for them choose M so that it is far below delta
 
     Guarantees
         q is public: derive it from a nominal data set size, never from the data at hand.
@@ -133,10 +134,7 @@ class PoissonSampler(_Sampler):
         sampled = PoissonSampled(self.sampling_probability, event)  # [S1]
         if self.max_lot_size is None or self.dataset_size is None or self.max_lot_size >= self.dataset_size:
             return sampled
-        from scipy.special import bdtrc
-
-        tau = float(bdtrc(self.max_lot_size, self.dataset_size, self.sampling_probability))
-        return Composed((sampled, TotalVariation(tau * (1 + 1e-6) + 1e-300, 1)))  # [S2]
+        return TruncatedPoissonSampled(self.sampling_probability, self.dataset_size, self.max_lot_size, event)  # [S2]
 
 
 @dataclass(frozen=True)

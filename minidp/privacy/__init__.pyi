@@ -4,6 +4,7 @@ from .events import (NeighbouringRelation as NeighbouringRelation, Event as Even
                      FixedSizeSampled as FixedSizeSampled, BallsInBins as BallsInBins, Composed as Composed,
                      Repeated as Repeated, RandomlyStopped as RandomlyStopped, NonPrivate as NonPrivate,
                      Unknown as Unknown)
+from .truncated import TruncatedPoissonSampled as TruncatedPoissonSampled
 from .ledger import Ledger as Ledger
 from .accountant import Accountant as Accountant, total_variation as total_variation
 from .bound import Bound as Bound

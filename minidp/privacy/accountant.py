@@ -16,6 +16,7 @@ from .events import (ApproximateDP, BallsInBins, Composed, Event, FixedSizeSampl
                      NeighbouringRelation, NonPrivate, PoissonSampled, PureDP, RandomlyStopped, Repeated,
                      TotalVariation, combined_noise_multiplier, pure_epsilon, share_of)
 from .ledger import Ledger
+from .truncated import TruncatedPoissonSampled
 
 LEAST_NOISE = 1e-160    # below it epsilon leaves the range of float64
 MOST_RELEASES = 10 ** 300   # so that counts stay within float64
@@ -26,7 +27,7 @@ Parts = Collection[tuple[Event, int]]       # (primitive, count) pairs
 
 def total_variation(ledger: Ledger) -> float:
     """T, the sum of tau * count over the ledger's TotalVariation events, rounded up; 0 where there are none."""
-    return _variation(part for event, n in ledger.items() for part in primitives(event, ledger.relation, n))
+    return _variation(part for event, n in ledger.items() for part in primitives(event, ledger.relation, n, True))
 
 
 def _variation(parts: Iterable[tuple[Event, int]]) -> float:
@@ -48,14 +49,15 @@ def _pure_epsilon(parts):
     return math.inf if any(e is None for e, _ in pure) else math.fsum(e * n for e, n in pure) * (1 + 1e-14)
 
 
-def primitives(event: Event, relation: NeighbouringRelation, count: int = 1) -> Iterator[tuple[Event, int]]:
+def primitives(event: Event, relation: NeighbouringRelation, count: int = 1, cut: bool = False) -> Iterator[tuple[Event, int]]:
     """The (event, count) pairs that an event tree comes down to, each sampled at most once.
 
     Gaussians over the same examples become one Gaussian: their adaptive composition is dominated by the Gaussian of
     multiplier (sum s^-2)^(-1/2) (Dong, Roth, Su 2022, Corollary 2), and sampling preserves domination (Zhu, Dong,
     Wang 2022, Theorem 11). Noise of 0 (or below LEAST_NOISE) becomes NonPrivate, infinite noise nothing. What gives
     itself away with probability d and is e-DP otherwise dominates (e, d)-DP (Kairouz, Oh, Viswanath 2015, Theorem 2):
-    PureDP(e) and ApproximateDP(0, d), which is also what a sample without noise is, d its share.
+    PureDP(e) and ApproximateDP(0, d), which is also what a sample without noise is, d its share. TruncatedPoissonSampled
+    noise stays as it is where `cut`; else it is PoissonSampled, and beside it TotalVariation, the probability of a cut.
 
     Raises UnsupportedEventError for sampling that does not belong to the relation, or a sampled composition of anything
     but Gaussians.
@@ -73,11 +75,18 @@ def primitives(event: Event, relation: NeighbouringRelation, count: int = 1) -> 
         yield from primitives(Gaussian(event.effective_noise_multiplier), relation, count)
     elif isinstance(event, Composed):
         for inner in event.events:
-            yield from primitives(inner, relation, count)
+            yield from primitives(inner, relation, count, cut)
     elif isinstance(event, Repeated):
-        yield from primitives(event.event, relation, count * event.count)
+        yield from primitives(event.event, relation, count * event.count, cut)
     elif isinstance(event, RandomlyStopped) and event.gamma == 1:
-        yield from primitives(event.event, relation, count)         # one run, whatever it finds
+        yield from primitives(event.event, relation, count, cut)    # one run, whatever it finds
+    elif isinstance(event, TruncatedPoissonSampled):
+        whole = list(primitives(event.untruncated, relation, count))
+        noise = [part.event for part, _ in whole if isinstance(part, PoissonSampled) and isinstance(part.event, Gaussian)]
+        if cut and noise and relation is NeighbouringRelation.ADD_REMOVE:
+            yield replace(event, event=noise[0]), count
+        elif whole:     # lots that are not cut are Poisson's, whatever came before
+            yield from [*whole, (TotalVariation(event.tail(0), 1), count)]
     elif isinstance(event, BallsInBins):
         if relation is NeighbouringRelation.REPLACE_ONE:
             raise _unsupported(event, relation, "balls in bins are bounded under ADD_REMOVE and ZERO_OUT")
@@ -148,6 +157,7 @@ class Accountant:
 
     name = ""
     kind = "bound"
+    takes_cut = False       # whether it reads TruncatedPoissonSampled; else as a Poisson sample and TotalVariation beside it
 
     def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
         one_of(tuple(NeighbouringRelation), relation=relation)
@@ -266,7 +276,7 @@ class Accountant:
                                  f"{ledger.relation.name}; construct the accountant with that relation")
         merged = {}
         for event, count in self._charges(ledger):
-            for primitive, n in primitives(event, self.relation, count):
+            for primitive, n in primitives(event, self.relation, count, self.takes_cut):
                 merged[primitive] = merged.get(primitive, 0) + n
                 _check_count(primitive, merged[primitive])
         return merged

@@ -7,9 +7,10 @@ from ..errors import DataError, ParameterError
 from .events import (ApproximateDP, BallsInBins, Composed, CyclicSampled, Event, FixedSizeSampled, Gaussian, JointGaussian, Laplace,
                      NonPrivate, PoissonSampled, PureDP, RandomlyStopped, Repeated, TotalVariation, Unknown,
                      check_event)
+from .truncated import TruncatedPoissonSampled
 
 EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PureDP, ApproximateDP, TotalVariation,
-                                        PoissonSampled, CyclicSampled, FixedSizeSampled, BallsInBins, Composed, Repeated,
+                                        PoissonSampled, CyclicSampled, TruncatedPoissonSampled, FixedSizeSampled, BallsInBins, Composed, Repeated,
                                         RandomlyStopped, NonPrivate, Unknown)}
 _KEYS = {"event": "inner"}     # of fields in JSON, where "event" is the class's name
 

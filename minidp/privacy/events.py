@@ -41,6 +41,7 @@ _NUMBERS = {
     "dataset_size": (partial(check_count, 1, MOST_128_BITS), int),
     "bins": (partial(check_count, 1, MOST_128_BITS), int),
     "lot_size": (partial(check_count, 0, MOST_128_BITS), int),
+    "max_lot_size": (partial(check_count, 1, MOST_128_BITS), int),
     "size": (partial(check_count, 1), int),
     "count": (partial(check_count, 0, MOST_128_BITS), int),
     "eta": (partial(in_range, -1, math.inf, open_low=True, open_high=True), float),
@@ -272,13 +273,13 @@ def share_of(event: Event) -> float:
         return event.delta
     if isinstance(event, PoissonGroup):
         return -math.expm1(event.size * math.log1p(-event.sampling_probability))
-    return share_and_noise(event)[0] if isinstance(event, (PoissonSampled, FixedSizeSampled)) else 1.0
+    return share_and_noise(event)[0] if hasattr(event, "sampling_probability") or isinstance(event, FixedSizeSampled) else 1.0
 
 
 def share_and_noise(event: Event) -> tuple[float, float]:
     """(share of the examples in a lot, noise multiplier) of Gaussian or Laplace noise, sampled (share below 1) or not."""
     noise: Any = getattr(event, "event", event)
-    if isinstance(event, (PoissonSampled, PoissonGroup)):
+    if hasattr(event, "sampling_probability"):
         return event.sampling_probability, noise.noise_multiplier
     if isinstance(event, FixedSizeSampled):
         return event.lot_size / event.dataset_size, noise.noise_multiplier

@@ -11,7 +11,7 @@ from pathlib import Path
 from .. import host
 from ..files import jsonable
 from ..numbers import lower_text, upper_text
-from ..privacy import BallsInBins, Composed, FixedSizeSampled, Ledger, PoissonSampled, total_variation
+from ..privacy import BallsInBins, Composed, FixedSizeSampled, Ledger, PoissonSampled, TruncatedPoissonSampled, total_variation
 from ..privacy.bound import Within
 from ..privacy.catalogue import all_bounds
 from ..privacy.event_json import event_to_json
@@ -33,7 +33,7 @@ def unamplified(accountant, charged, delta, steps_per_epoch):
     ledger = Ledger(charged.relation)
     for event, times in charged.items():
         for part in event.events if isinstance(event, Composed) else (event,):
-            sampled = isinstance(part, (PoissonSampled, FixedSizeSampled))
+            sampled = isinstance(part, (PoissonSampled, TruncatedPoissonSampled, FixedSizeSampled))
             ledger.append(part.event if sampled or isinstance(part, BallsInBins) else part,
                           math.ceil(times / steps_per_epoch) if sampled else times)
     return accountant.epsilon(ledger, delta)
