@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from ...privacy.events import BallsInBins, Gaussian, PoissonSampled, TruncatedPoissonSampled
-from ...privacy.pld import kernels
+from ...privacy.pld import balls, kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.pld.cells import ADD, REMOVE, masses_of
 from . import excess, measures, relative
@@ -167,3 +167,11 @@ def cut_lots(bench):
         for n, epsilon in itertools.product((size - 1, size - 2), (0.1, 0.5)):
             bound = LossDistributionAccountant().delta(ledger_of((TruncatedPoissonSampled(0.4, size, most, Gaussian(1.5)), 1)), epsilon)
             yield 0.0 if max(cut_deltas(size, most, 0.4, 1.5, epsilon, [others] * n)) <= bound.upper else math.inf
+
+
+@measures("privacy.pld.balls.masses", "C1", method="sums of mass and of mass e^-loss, before and after", tolerance=1e-13)
+def losses_spread_keep_their_mean(bench):
+    losses, mass, knots = np.linspace(-1.9, 2.9, 50), np.random.default_rng(0).random(50), np.linspace(-2.0, 3.0, 11)
+    found = balls.spread_losses(losses, mass, knots)
+    yield relative(found.sum(), mass.sum())
+    yield relative(found @ np.exp(-knots), mass @ np.exp(-losses))
