@@ -6,10 +6,11 @@ import mpmath
 import numpy as np
 from scipy.special import ndtr
 
-from ...privacy.events import BallsInBins, Gaussian, PoissonSampled, TruncatedPoissonSampled
+from ...privacy.events import BallsInBins, Gaussian, PoissonSampled
 from ...privacy.pld import balls, kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.pld.cells import ADD, REMOVE, masses_of
+from ...privacy.truncated import TruncatedPoissonSampled
 from . import excess, measures, relative
 from .curves import ledger_of
 

@@ -11,7 +11,7 @@ from ...mechanism import sampling
 from ...mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ...privacy.events import BallsInBins, Composed, CyclicSampled, FixedSizeSampled, Gaussian, PoissonSampled, Repeated, TotalVariation
 from ...privacy.events import NeighbouringRelation as Relation
-from ...privacy.events import TruncatedPoissonSampled
+from ...privacy.truncated import TruncatedPoissonSampled
 from ...streams import Streams
 from . import excess, measures, worst
 
