@@ -10,6 +10,7 @@ from minidp.privacy import (BallsInBins, Gaussian, JointGaussian, Laplace, LossD
                             MomentsAccountant, NeighbouringRelation, PoissonSampled, RenyiAccountant, TotalVariation)
 from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.privacy.group_privacy import group_epsilon
+from minidp.privacy.pld.cells import ADD, REMOVE, masses_of
 from tests.support.accountants import ledger_of
 
 ACCOUNTANT = LossDistributionAccountant()
@@ -28,9 +29,22 @@ def test_one_epoch_of_few_lots_by_quadrature(bins, sigma):
         bound, truth = ACCOUNTANT.delta(binned(bins, sigma), epsilon), max(removal, addition)
         assert bound.lower - 1e-12 <= truth <= bound.upper + 1e-12
         assert bound.upper - bound.lower <= 0.02 * truth
-        # on finer grids the ends meet at the truth
         epsilons = [ACCOUNTANT.epsilon(binned(bins, sigma), truth)]
         assert epsilons[0].lower - 1e-9 <= epsilon <= epsilons[0].upper + 1e-9
+
+
+@pytest.mark.parametrize("bins, sigma", [(2, 0.5), (2, 4.0), (3, 1.0)])
+def test_on_a_finer_grid_both_ends_meet_at_the_truth(bins, sigma):
+    """The estimate to 1e-6, the ends to 3e-6, in both directions."""
+    step, epsilon, value = 2e-4 / sigma, 1 / sigma, math.exp(1 / sigma)
+    for direction, truth in ((REMOVE, stop_loss(bins, sigma, value)), (ADD, 1 + value * (stop_loss(bins, sigma, 1 / value) - 1))):
+        ends = []
+        for upper in (False, True):
+            masses = masses_of(BallsInBins(bins, Gaussian(sigma)), direction, upper, step, (1e-4, 8e-4 / sigma), 8.0)
+            lost = np.maximum(-np.expm1(epsilon - masses.losses(step)), 0)
+            ends.append(float(np.exp(masses.log_mass) @ lost) + upper * math.exp(masses.infinite))
+        assert (1 - 3e-6) * truth < ends[0] <= truth * (1 + 1e-12) and truth * (1 - 1e-12) <= ends[1] < (1 + 3e-6) * truth
+        assert (2 * ends[0] + ends[1]) / 3 == pytest.approx(truth, rel=1e-6)
 
 
 @pytest.mark.parametrize("bins, epochs, sigma, epsilon", [
