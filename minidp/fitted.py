@@ -16,6 +16,7 @@ from .errors import ParameterError
 from .numbers import lower_text, upper_text
 from .privacy.accountant import Bound
 from .privacy.ledger import Ledger
+from .ranks import current
 from .run.folder import FILES, LEDGER, MANIFEST, MODEL, STATEMENT
 from .run.model import Model, load_model, save_model
 from .run.record import row_to_quote
@@ -82,14 +83,16 @@ class Fitted(Model):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file that `minidp.load_model` and `minidp predict` read."""
-        save_model(path, self.network, self.about, self.classes, self.target_bounds, self.ledger_sha256)
+        current().of_first(lambda: save_model(path, self.network, self.about, self.classes, self.target_bounds, self.ledger_sha256))
 
     def report(self, folder: str | os.PathLike[str]) -> Path:
         """Copy the run's files (statement, ledger, result, picture, model) into a new folder; `minidp verify` checks it.
 
         The folder's key stays behind: with it and the checkpoint somebody could test a guess of the training data.
         """
-        folder = Path(folder)
+        return current().of_first(lambda: self._copied(Path(folder)))
+
+    def _copied(self, folder):
         if not (self.folder / MANIFEST).is_file():
             raise ParameterError(f"{self.folder}: the run's files are gone: they end with the process and the object that fit "
                                  "returned; call report on that one, or give fit a folder")

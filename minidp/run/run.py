@@ -158,6 +158,7 @@ class Run:
             self.model = as_model(model or self.network, self.loss)
             describe(model := self.model.network)
             self.examples, self.example_weight, self.tested = (x, y), example_weight, None if x_test is None else (x_test, y_test)
+            self.ranks.check_equal("arrays and blocks", [hasattr(each, "block") for each in (x, y)])  # before what they differ in
             self.check_rows(x, y, example_weight)
             self._found = self.folder.finished
             if self._found:
@@ -251,8 +252,7 @@ class Run:
         """A context in which the network holds the weights that are evaluated and saved: averages, or the best, if asked for."""
         if final and self.descent is not self.optimizer:
             return self.descent.best_weights(self.network.params)
-        return (self.optimizer.averaged_weights(self.network.params) if isinstance(self.optimizer, Averaged)
-                else nullcontext())
+        return self.optimizer.averaged_weights(self.network.params) if isinstance(self.optimizer, Averaged) else nullcontext()
 
     def _steps_lost(self, progress):
         """Steps that a crash of an unseeded run took: charged on disk, not in the checkpoint, their noise unknown."""
@@ -288,8 +288,7 @@ def _resumed(path, arrays, header, releases, identity):
     """(progress, history, seconds spent before) of a checkpoint, whatever somebody wrote into it."""
     extra, number = header["extra"], (int, float)
     if {name for name in arrays if name.startswith("release/")} != {f"release/{name}" for name in releases}:
-        raise CheckpointError(f"{path}: the run released something else before its first step; make the same calls of "
-                              "release_first again")
+        raise CheckpointError(f"{path}: something else was released before its first step; call release_first as then")
     seconds = extra.get("seconds") if isinstance(extra, dict) else None
     if not (isinstance(seconds, list) and len(seconds) == 2 and all(isinstance(each, number) for each in seconds)
             and all(isinstance(row, dict) and set(row) == set(seen.COLUMNS) and isinstance(row["step"], int)

@@ -172,7 +172,7 @@ class Trainer:
         while progress.step < self.plan.steps:
             if progress.charged == progress.step:
                 stop = self._charge(progress.step, min(progress.step + block_steps, self.plan.steps))  # [F1]
-                self._check_equal(stop)
+                self._check_equal(stop, streams)
                 if stop == progress.step:
                     if self.budget is not None and self.ledger.count_of(STEP) == 0:  # not used up, but too small
                         self.plan.check_budget(self.budget.accountant, self.ledger, self.budget.epsilon, self.budget.delta)
@@ -184,7 +184,7 @@ class Trainer:
             started = time.perf_counter()
             progress, interrupted = self._block(examples, lots, streams, progress, should_stop)
             self.seconds += time.perf_counter() - started
-            self._check_equal(progress.step)
+            self._check_equal(progress.step, streams)
             if on_block:
                 self.ranks.of_first(lambda: on_block(progress))
             if interrupted or progress.step < self.plan.steps and should_stop and should_stop():
@@ -201,9 +201,12 @@ class Trainer:
                 self.plan.sanitizer.release(zeros, self._draws(streams, step), ranks=self.ranks)
         return self.plan.sampler.lots(size, self.plan.steps - start, streams.sampling, start)
 
-    def _check_equal(self, step):
-        """Raise RanksError unless all ranks are as far as each other and hold the same parameters."""
+    def _check_equal(self, step, streams):
+        """Raise RanksError unless all ranks are as far as each other, hold the same parameters, and draw and clip alike."""
         if self.ranks.size > 1:
+            groups = self.plan.sanitizer.for_step(min(step, self.plan.steps - 1)).groups
+            self.ranks.check_equal("clip groups, sampler, lot size or seed", (
+                repr(groups), repr(self.plan.sampler), self.plan.expected_lot_size, self.plan.sanitizer.arithmetic, streams.seed))
             held = sha256(b"".join(to_host(array).tobytes() for array in self.network.params.values())).digest()
             self.ranks.check_equal("parameters, charges or steps", (held, self.ledger.sha256(), step))
 
