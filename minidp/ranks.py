@@ -109,11 +109,13 @@ class Mpi(Solo):
         neighbours, functions = world.Split_type(MPI.COMM_TYPE_SHARED).size, thread_functions()
         if functions and "OPENBLAS_NUM_THREADS" not in os.environ:  # the cores of a host are shared by its ranks
             functions[1](max(1, functions[0]() // neighbours))
-        self._failing, self._hook, self._over, self._line = world.Dup(), sys.excepthook, False, None
+        self._failing, self._hook, self._over, self._line, self._since = world.Dup(), sys.excepthook, False, None, None
         served = self.comm.bcast(self._serve(neighbours == self.size) if self.rank == 0 else None)
         with suppress(OSError):  # in a network without such connections launchers end the others all the same
-            self._line = socket.create_connection(served[0], PATIENCE) if served else None
-            self._say(f"{served[1]} rank {self.rank} of {self.size} (process {os.getpid()} on {socket.gethostname()})\n".encode())
+            if served:
+                self._line = socket.create_connection(served[0], PATIENCE)
+                self._line.settimeout(PATIENCE / 10)
+                self._say(f"{served[1]} rank {self.rank} of {self.size} (process {os.getpid()} on {socket.gethostname()})\n".encode())
         atexit.register(self._leave, b"b")
         sys.excepthook = self._excepthook
         threading.Thread(target=self._end_with_others, args=[os.getppid()], daemon=True, name="minidp ranks").start()
@@ -128,16 +130,25 @@ class Mpi(Solo):
             return (host or socket.gethostname(), server.getsockname()[1]), token
 
     def _end_with_others(self, launcher):
-        """A thread: end this process when the witness has seen another one gone, or when its launcher is gone."""
+        """A thread: end this process when another or the launcher is gone, or one has left that this one waits for."""
+        left = False
         while os.getppid() == launcher:
             try:
                 if self._line is None:
                     time.sleep(PATIENCE)
                 elif not self._line.recv(1):
                     break
+                else:
+                    left = True
             except TimeoutError:
-                continue
+                pass
             except OSError:
+                break
+            since = self._since
+            if left and since is not None and time.monotonic() > since + 2 * PATIENCE + self.rank / 2:
+                print(f"rank {self.rank} of {self.size} ends the run: another rank left it, by sys.exit or at the end of its "
+                      "script, and this one waits for it", file=sys.__stderr__, flush=True)
+                self._say(b"t")
                 break
         if not self._over:
             os._exit(1)
@@ -167,11 +178,19 @@ class Mpi(Solo):
         self._leave(b"b")
         self._failing.Barrier()  # a launcher may kill the others as soon as the first has left
 
+    @contextmanager
+    def _waiting(self):
+        """A context in which this rank waits for the others."""
+        self._since = time.monotonic()
+        yield
+        self._since = None
+
     def of_first(self, function):
         if self._alone:  # called by what rank 0 does alone
             return function()
         if self.rank:
-            result, raised = pickle.loads(self.comm.bcast(None))
+            with self._waiting():
+                result, raised = pickle.loads(self.comm.bcast(None))
         else:
             result = raised = None
             self._alone = True
@@ -180,31 +199,37 @@ class Mpi(Solo):
             except (Exception, KeyboardInterrupt) as error:
                 raised = error
             self._alone = False
-            self.comm.bcast(_pickled(result, raised))
+            with self._waiting():
+                self.comm.bcast(_pickled(result, raised))
         if raised is not None:
             raise raised
         return result
 
     def any(self, flag):
         self._flag[0] = flag
-        self.comm.Allreduce(self.MPI.IN_PLACE, self._flag, self.MPI.MAX)
+        with self._waiting():
+            self.comm.Allreduce(self.MPI.IN_PLACE, self._flag, self.MPI.MAX)
         return bool(self._flag[0])
 
     def collect(self, value):
-        return self.comm.allgather(value)
+        with self._waiting():
+            return self.comm.allgather(value)
 
     def scatter_sum(self, flat):
         part = self._empty(flat.size // self.size, flat.dtype, like=flat)
-        self.comm.Reduce_scatter_block(flat, part)
+        with self._waiting():
+            self.comm.Reduce_scatter_block(flat, part)
         return part
 
     def gather(self, part):
         whole = self._empty(part.size * self.size, part.dtype, like=part)
-        self.comm.Allgather(part, whole)
+        with self._waiting():
+            self.comm.Allgather(part, whole)
         return whole
 
     def barrier(self):
-        self.comm.Barrier()
+        with self._waiting():
+            self.comm.Barrier()
 
 
 def current() -> Any:

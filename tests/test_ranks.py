@@ -68,6 +68,7 @@ def test_the_ledger_is_on_disk_before_any_rank_draws_and_rank_0_alone_writes(tmp
 @pytest.mark.parametrize("how, line", [("raise", "rank 1 of 2 ends the run: error: a disk of this rank"),
                                        pytest.param("fault", "rank 1 of 2 ends the run: ZeroDivisionError: of this rank",
                                                     marks=pytest.mark.slow),
+                                       ("exit", "rank 0 of 2 ends the run: another rank left it"),
                                        ("killed", "rank 1 of 2 (process "), ("all", "error: not one lot fits")])
 def test_a_rank_that_fails_ends_the_run_with_one_line(how, line, tmp_path):
     began, process = time.monotonic(), start(2, how, tmp_path)

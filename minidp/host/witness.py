@@ -5,6 +5,7 @@ Launchers kill the ranks that are left, rank 0 too, before any of them could tel
 import select
 import socket
 import sys
+from contextlib import suppress
 
 
 def main(number, token):
@@ -30,6 +31,9 @@ def main(number, token):
                   "the run's folder, and the run can be resumed", file=sys.stderr)
             return
         over += [(found, names.pop(found)) for found in words]  # "bye"; connections stay open
+        for rank in names if words else ():
+            with suppress(OSError):
+                rank.sendall(b"l")  # "left": who still waits for that one waits in vain
 
 
 if __name__ == "__main__":
