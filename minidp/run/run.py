@@ -288,7 +288,7 @@ def _resumed(path, arrays, header, releases, identity):
     """(progress, history, seconds spent before) of a checkpoint, whatever somebody wrote into it."""
     extra, number = header["extra"], (int, float)
     if {name for name in arrays if name.startswith("release/")} != {f"release/{name}" for name in releases}:
-        raise CheckpointError(f"{path}: the run released something else before its first step; make the same calls")
+        raise CheckpointError(f"{path}: the run released something else at first; make the same calls of release_first again")
     seconds = extra.get("seconds") if isinstance(extra, dict) else None
     if not (isinstance(seconds, list) and len(seconds) == 2 and all(isinstance(each, number) for each in seconds)
             and all(isinstance(row, dict) and set(row) == set(seen.COLUMNS) and isinstance(row["step"], int)
