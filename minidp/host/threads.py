@@ -49,14 +49,22 @@ def map_parallel(function, items):
     if min(len(items), limit()) < 2 or not _busy.acquire(blocking=False):
         return [function(item) for item in items]
     try:
+        results, left = [None] * len(items), iter(range(len(items)))  # whoever is free takes the next
+
+        def work():
+            for k in left:
+                results[k] = function(items[k])
+
         with single_blas():
-            others = [_workers().submit(function, item) for item in items[1:]]
+            others = [_workers().submit(work) for _ in range(min(len(items), limit()) - 1)]
             try:
-                first = function(items[0])
+                work()
             finally:
                 for other in others:
                     other.exception()  # waits
-            return [first, *(other.result() for other in others)]
+            for other in others:
+                other.result()
+            return results
     finally:
         _busy.release()
 
