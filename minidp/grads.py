@@ -46,10 +46,7 @@ class PerExampleGrad:
         return total
 
     def materialises(self, strategy):
-        """True if `strategy` (auto, explicit, factored) trains through materialised gradients.
-
-        auto materialises on a device with memory to spare (a GPU) and otherwise takes the cheaper form.
-        """
+        """True if `strategy` trains through materialised gradients; auto does on a GPU with memory to spare, or where cheaper."""
         one_of(STRATEGIES, strategy=strategy)
         if strategy == "auto":
             return explicit_fits(self.xp, self.explicit_bytes) or not self.factored_is_cheaper
@@ -167,8 +164,7 @@ class Outer(PerExampleGrad):
         [V1]  sum_over_views: g_bio = sum_v a_bvi d_bvo, an OuterSum whose positions are the rows of example b
 
     Source
-        [N1]  Goodfellow 2015, arXiv:1510.01799, section 4
-        [P1]  Goodfellow 2015, arXiv:1510.01799, section 4: rescale one factor, then one matrix product
+        [N1] [P1]  Goodfellow 2015, arXiv:1510.01799, section 4: rescale one factor, then one matrix product
 
     Guarantees
         Only `materialise` makes an array of size B x I x O. A product in float32 leaves out examples with |a_b| or |d_b| above
@@ -189,14 +185,10 @@ class Outer(PerExampleGrad):
 
     def weighted_sum(self, w, rows=0):
         """sum_b w_b g_b, of the parameter's shape: float32 where that is the sum of a few float32 products."""
-        return add_products(None, *self._weighted(w, rows))  # [P1]
+        return self.add_weighted_sum(None, w, rows)
 
     def add_weighted_sum(self, total, w, rows=0):
-        """total += sum_b w_b g_b, in place. rows: of one product in float32; 0 for float64."""
-        add_products(total, *self._weighted(w, rows))  # [P1]
-
-    def _weighted(self, w, rows):
-        """Factors, one of them weighted, without examples of weight 0, and the rows of one product."""
+        """total += sum_b w_b g_b, in place; returns it, new for None. rows: of one product in float32; 0 for float64."""
         single = rows and self.a.dtype == self.d.dtype == self.xp.float32
         if single:
             longest = self.xp.maximum(*(self._norms or map(row_norms, (self.a, self.d))))
@@ -204,7 +196,7 @@ class Outer(PerExampleGrad):
         a, d = (zero_rows_unless(w != 0, factor) for factor in (self.a, self.d))
         w = w[:, None].astype(self.xp.float32 if single else self.xp.float64)
         a, d = (w * a, d) if self.shape[0] <= self.shape[1] else (a, w * d)
-        return a, d, rows if single else 0
+        return add_products(total, a, d, rows if single else 0)  # [P1]
 
     def materialise(self):
         """(B, I, O), by the definition."""

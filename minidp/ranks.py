@@ -182,8 +182,10 @@ class Mpi(Solo):
     def _waiting(self):
         """A context in which this rank waits for the others."""
         self._since = time.monotonic()
-        yield
-        self._since = None
+        try:
+            yield
+        finally:
+            self._since = None
 
     def of_first(self, function):
         if self._alone:  # called by what rank 0 does alone

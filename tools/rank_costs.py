@@ -6,16 +6,20 @@
 Milliseconds, the least and the median over steps; the parts are rank 0's, and what it waits for others counts as sum.
 """
 import argparse
+import shlex
 import sys
 import time
 from dataclasses import replace
 from functools import wraps
+from pathlib import Path
 
 from .bench.ours import make_step  # tunes the host before NumPy loads
+from .bench import machine
 from .bench.workloads import WORKLOADS
 import numpy as np
 
 from minidp.backend import Backend
+from minidp.files import read_json, write_json
 from minidp.mechanism import Sanitizer
 from minidp.ranks import current
 from minidp.train import SGD
@@ -41,6 +45,7 @@ def main(argv=None):
     parser.add_argument("--lot", type=int, help="examples of a lot (default: the workload's)")
     parser.add_argument("--strategy", default="factored", help="of the gradients, or exact (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--json", metavar="FILE", help="add the figures to this list")
     args = parser.parse_args(argv)
     workload, ranks, parts = WORKLOADS[args.workload], current(), {"whole": []}
     step = make_step(replace(workload, lot=args.lot or workload.lot), args.strategy, Backend.numpy())
@@ -54,9 +59,19 @@ def main(argv=None):
         began = time.perf_counter()
         step()
         parts["whole"][-1] = time.perf_counter() - began
+    found = {part: {"least_ms": 1e3 * min(seconds[3:]), "median_ms": 1e3 * float(np.median(seconds[3:]))}
+             for part, seconds in parts.items()}
     with ranks.one_voice():
         print(f"{args.workload}, {ranks.size} ranks: " + ", ".join(
-            f"{part} {1e3 * min(seconds[3:]):.2f} / {1e3 * np.median(seconds[3:]):.2f}" for part, seconds in parts.items()))
+            f"{part} {one['least_ms']:.2f} / {one['median_ms']:.2f}" for part, one in found.items()))
+        if args.json and ranks.rank == 0:
+            before = read_json(args.json)["runs"] if Path(args.json).exists() else []
+            flags = shlex.join(sys.argv[1:] if argv is None else argv)
+            write_json(args.json, {"runs": [*before, {
+                "command": f"mpiexec -n {ranks.size} python -m tools.rank_costs {flags}", "workload": args.workload,
+                "lot": args.lot or workload.lot, "ranks": ranks.size, "steps": args.steps, "seeds": 1,
+                "data": "random numbers", "device": "cpu", "processor": machine.processor(), "products": machine.products(),
+                "versions": machine.versions(), "parts": found}]})
 
 
 if __name__ == "__main__":

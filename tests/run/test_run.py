@@ -1,7 +1,6 @@
 """A private run of a user of the library: the same folder, statement and verification as an experiment's."""
 import json
 import os
-import signal
 
 import numpy as np
 import pytest
@@ -14,39 +13,11 @@ from minidp.run import RunFolder, load_model, load_weights
 from minidp.run.checkpoint import load_arrays, save_arrays
 from minidp.run.verify import verify
 from minidp.train import SGD
-from tests.support.running import LOT, SIZE, STEPS, make_arrays, make_run, train
-
-
-def interrupt(run):
-    """Ctrl-C while lots run."""
-    if run.ledger.count_of("step"):
-        os.kill(os.getpid(), signal.SIGINT)
-
-
-class Crash(Exception):
-    pass
+from tests.support.running import LOT, SIZE, STEPS, Crash, crash_after, interrupt, make_arrays, make_run, train, weights
 
 
 class OwnAccountant(MomentsAccountant):
     name = "own"
-
-
-def crash_after(charges):
-    """A stop that ends the process, as a kill would, at that charge."""
-    left = [charges]
-
-    def stop(run):
-        left[0] -= 1
-        if left[0] == 0:
-            run.folder.close()
-            raise Crash
-
-    return stop
-
-
-def weights(folder):
-    with np.load(folder / "model.npz") as file:
-        return {name: file[name] for name in file.files if name != "header"}
 
 
 def test_arrays_of_ones_own_are_trained_on_told_of_and_verified(tmp_path, capsys):

@@ -1,4 +1,7 @@
 """A small private run on arrays of one's own, as a user of the library makes it."""
+import os
+import signal
+
 import numpy as np
 
 from minidp import nn
@@ -44,3 +47,31 @@ def train(folder, seed=None, about=None, stop=None, arrays=None, **named):
     mean = run.release_first("mean", Gaussian(5.0), "mean of the rows", lambda: (
         x.clip(-1, 1).mean(axis=0) + run.streams.noise("mean").standard_normal(4) * 10 / SIZE).astype("float32"))
     return run.train(x - mean, *others, about=about)
+
+
+def interrupt(run):
+    """Ctrl-C while lots run."""
+    if run.ledger.count_of("step"):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+class Crash(Exception):
+    pass
+
+
+def crash_after(charges):
+    """A stop that ends the process, as a kill would, at that charge."""
+    left = [charges]
+
+    def stop(run):
+        left[0] -= 1
+        if left[0] == 0:
+            run.folder.close()
+            raise Crash
+
+    return stop
+
+
+def weights(folder):
+    with np.load(folder / "model.npz") as file:
+        return {name: file[name] for name in file.files if name != "header"}
