@@ -145,6 +145,8 @@ PAGES = {
         "bands": lambda: table(BANDS, [runs(f"banded_mnist_pca-bands{bands}-seed*.json", name=name) for bands, name in (
             (1, "independent"), (8, "8 bands"))])},
     "tools/README.md": {"benchmark": benchmark.ours, "peers": benchmark.peers, "conditions": benchmark.conditions,
+                        "avx2": lambda: benchmark.ours("benchmark_avx2.json"),
+                        "avx2 conditions": lambda: benchmark.conditions("benchmark_avx2.json"),
                         "lots": benchmark.growth},
     "experiments/README.md": {
         "samplers": lambda: table(LOTTERIES, [runs(f"sampler_{name}-seed*.json") for name in ("poisson", "balls-in-bins")]),

@@ -28,12 +28,12 @@ def ours(path="benchmark.json"):
 
 
 def against(one, contender):
-    """{peer: text of the ratio to it, and after a slash to the same with an allocator that keeps its pages}."""
+    """{peer: text of the ratio to it with an allocator that keeps its pages, and after a slash as it comes}."""
     found = {}
     for pair in one["ratios"]:
         if pair["of"] == contender:
             text = f"{pair['ratio']:.2g}" if pair["ratio"] < 1 else f"{pair['ratio']:.2f}"
-            found.setdefault(pair["to"].removesuffix(KEPT), []).append(text)
+            found.setdefault(pair["to"].removesuffix(KEPT), []).insert(0, text)
     return {name: " / ".join(texts) for name, texts in found.items()}
 
 
