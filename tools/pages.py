@@ -46,6 +46,8 @@ SUMS = [("setting", "{what}"), ("lots", "{steps:,} of {lot_size:,}"), ("epsilon,
         ("with most bands", "{most.relative_error:.3f} ({most.bands})")]
 BANDS = [("noise", "{name}"), ("sigma", "{SIGMA:g}"), ("epsilon by loss distribution", "{epsilon.loss_distribution.upper:upper}"), LOTS,
          ACCURACY, SEEDS]
+SAMPLERS = [("`--sampler`", "`{sampler}`"), ("lots", "{lots}"), ("neighbours", "{neighbours}"),
+            ("epsilon at most", "{loss_distribution.upper:upper}")]
 LOTTERIES = [("lots", "{sampler}"), ("sigma", "{SIGMA:g}"), ("epsilon by loss distribution", "{epsilon.loss_distribution.upper:upper}"),
              LOTS, ACCURACY, SEEDS]
 TRAINED = [("optimizer", "{optimizer}"), ("noise by", "{by}"), LOTS, SUMMARY, ("seeds", "{seeds}")]
@@ -141,6 +143,7 @@ PAGES = {
         runs("mnist_pca-baseline-seed*.json", paper="98.3%"))},
     "minidp/README.md": {
         "own data": lambda: table(OWN, scores()),
+        "which sampler": lambda: table(SAMPLERS, entries("samplers.json", "runs")),
         "correlated noise": lambda: table(SUMS, entries("correlated_noise.json", "settings")),
         "bands": lambda: table(BANDS, [runs(f"banded_mnist_pca-bands{bands}-seed*.json", name=name) for bands, name in (
             (1, "independent"), (8, "8 bands"))])},
