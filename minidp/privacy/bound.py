@@ -113,4 +113,4 @@ class Within:
             return found
         more = math.nextafter(delta + self.added(found.upper), math.inf)  # [C3]
         lower = self.read(more).lower if more < 1 else 0.0
-        return Bound(lower and min(lower, found.estimate), found.estimate, found.upper)
+        return Bound(lower and min(lower, found.estimate), found.estimate, found.upper, found.fallback)

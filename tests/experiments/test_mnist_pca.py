@@ -104,11 +104,11 @@ def test_a_finished_run_is_left_alone_and_says_which_of_its_files_were_deleted(r
         assert said.startswith(f"error: out is finished, and {missing} missing") and said.count("\n") == 1
 
 
-def test_real_mnist_learns(mnist_dir, made):
-    """Five epochs at sigma 2: about 91% with seed 1; untrained is 10%."""
-    result = made("mnist_pca.py", "--quiet", "--data-dir", mnist_dir, "--dataset", "mnist", "--noise", "small",
-                  "--epochs", 5, "--seed", 1).result
-    assert result["test_accuracy"] > 0.88 and result["steps"] == 500
+def test_the_papers_accuracy_at_epsilon_one_half_on_real_mnist(mnist_dir, made):
+    """Abadi et al. 2016, Section 5.2: 90% at (0.5, 1e-5); here 90.9 to 91.4% in the three runs of the README's table."""
+    result = made("mnist_pca.py", "--quiet", "--data-dir", mnist_dir, "--dataset", "mnist", "--noise", "large",
+                  "--no-train-metrics", "--seed", 1).result
+    assert result["test_accuracy"] >= 0.9 and result["epsilon"]["moments"]["upper"] <= 0.5
     assert result["dataset_sha256"] is not None and result["notice"] == ""
 
 
