@@ -257,33 +257,47 @@ def contiguous(view):
 
 def synchronise(xp):
     """Wait until the device has finished what it was given, so that a clock measures it."""
-    if xp.__name__ == "cupy":
+    if xp is not np:
         xp.cuda.get_current_stream().synchronize()
 
 
+_free: dict[tuple[ModuleType, int], int] = {}  # bytes on each device when a run began: asking takes as long as many kernels
+
+
+def measure_memory(xp):
+    """Ask a device how many bytes are free, those that its pool holds unused among them; a run does so once, when it begins."""
+    if xp is not np:
+        _free[xp, xp.cuda.runtime.getDevice()] = xp.cuda.runtime.memGetInfo()[0] + xp.get_default_memory_pool().free_bytes()
+
+
+def _budget(xp, on_host):
+    """Bytes to hold at once: on a GPU an eighth of what was free."""
+    if xp is np:
+        return on_host
+    if (device := (xp, xp.cuda.runtime.getDevice())) not in _free:
+        measure_memory(xp)
+    return _free[device] // 8
+
+
 def explicit_budget(xp):
-    """Bytes of materialised gradients to hold at once: on a GPU an eighth of its free memory, on the host
-    what stays in a core's cache, since written, normed and summed there it never travels to memory."""
-    if xp.__name__ == "cupy":
-        return xp.cuda.runtime.memGetInfo()[0] // 8
-    return memory.EXPLICIT_BYTES
+    """Bytes of materialised gradients to hold at once: on the host what stays in a core's cache, since written, normed
+    and summed there it never travels to memory."""
+    return _budget(xp, memory.EXPLICIT_BYTES)
 
 
 def batch_budget(xp):
     """Bytes of the layers' outputs to hold at once: on the host what stays in the cache, on a GPU any."""
-    return math.inf if xp.__name__ == "cupy" else memory.BATCH_BYTES
+    return memory.BATCH_BYTES if xp is np else math.inf
 
 
 def patch_budget(xp):
-    """Bytes of a convolution's patches to hold at once: on a GPU an eighth of its free memory."""
-    if xp.__name__ == "cupy":
-        return xp.cuda.runtime.memGetInfo()[0] // 8
-    return memory.PATCH_BYTES
+    """Bytes of a convolution's patches to hold at once."""
+    return _budget(xp, memory.PATCH_BYTES)
 
 
 def explicit_fits(xp, example_bytes):
     """True on a GPU with room for materialised gradients of this size per example."""
-    return xp.__name__ == "cupy" and example_bytes <= explicit_budget(xp)
+    return xp is not np and example_bytes <= explicit_budget(xp)
 
 
 def _first_line(error):

@@ -69,13 +69,15 @@ def mnist_dir():
 
 
 def pytest_terminal_summary(terminalreporter):
-    reports = [report for group in terminalreporter.stats.values() for report in group
-               if hasattr(report, "when") and "real_data" in getattr(report, "keywords", ())]  # deselected: no report
-    ran = sum(report.when == "call" and report.outcome != "skipped" for report in reports)
-    skipped = sum(report.outcome == "skipped" for report in reports)
-    if skipped:
-        terminalreporter.write_line(f"REAL DATA MISSING: {skipped} tests skipped, set MINIDP_DATA", red=True, bold=True)
-    terminalreporter.write_line(f"real data: {ran} tests ran on real MNIST")
+    reports = [report for group in terminalreporter.stats.values() for report in group if hasattr(report, "when")]  # deselected: none
+    for mark, missing in (("real_data", "REAL DATA MISSING: {} tests skipped, set MINIDP_DATA"),
+                          ("cupy", "CUPY MISSING: {} tests skipped, pip install cupy-cuda12x; they need no GPU")):
+        marked = [report for report in reports if mark in getattr(report, "keywords", ())]
+        if skipped := sum(report.outcome == "skipped" for report in marked):
+            terminalreporter.write_line(missing.format(skipped), red=True, bold=True)
+        if mark == "real_data":
+            ran = sum(report.when == "call" and report.outcome != "skipped" for report in marked)
+            terminalreporter.write_line(f"real data: {ran} tests ran on real MNIST")
 
 
 BACKENDS = {"numpy": Backend.numpy, "guarded": guarded_backend}

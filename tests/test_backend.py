@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from minidp.host import memory
-from minidp.backend import (Backend, batch_budget, explicit_budget, explicit_fits, namespace_of, to_host)
+from minidp.backend import Backend, batch_budget, explicit_budget, explicit_fits, measure_memory, namespace_of, to_host
 from minidp.errors import BackendMismatchError, DeviceUnavailableError, ParameterError
-from tests.support.guarded import GuardedArray, guarded_backend, guarded_xp
+from tests.support.guarded import GuardedArray, guarded_backend
 
 ARRAY, GUARDED = np.ones(2), guarded_backend().asarray(np.ones(2))
 
@@ -23,11 +23,13 @@ def fake_cupy(devices=1, failure=None, free=4000):
 
     cupy = ModuleType("cupy")
     cupy.used = []
-    runtime = SimpleNamespace(getDeviceCount=lambda: devices, memGetInfo=lambda: (free, 10 * free))
+    runtime = SimpleNamespace(getDeviceCount=lambda: devices, memGetInfo=lambda: (free, 10 * free),
+                              getDevice=lambda: 0)
     cupy.cuda = SimpleNamespace(
         runtime=runtime, Device=lambda number: SimpleNamespace(use=lambda: cupy.used.append(number)),
         get_current_stream=lambda: SimpleNamespace(synchronize=lambda: cupy.used.append("waited")))
     cupy.zeros, cupy.ndarray = zeros, GuardedArray
+    cupy.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 80)
     return cupy
 
 
@@ -101,8 +103,11 @@ def test_arrays_move_between_backends_with_their_values(backend, rng):
 
 
 def test_auto_materialises_on_a_gpu_that_has_the_room():
-    cupy = fake_cupy(free=4000)
-    assert explicit_budget(cupy) == 500 and explicit_budget(np) == memory.EXPLICIT_BYTES
+    cupy = fake_cupy(free=3920)
+    assert explicit_budget(cupy) == 500 and explicit_budget(np) == memory.EXPLICIT_BYTES  # 80 bytes are in the pool
     assert batch_budget(cupy) == float("inf") and batch_budget(np) == memory.BATCH_BYTES
     assert explicit_fits(cupy, 500) and not explicit_fits(cupy, 501)
-    assert not explicit_fits(np, 1) and not explicit_fits(guarded_xp, 1)
+    cupy.cuda.runtime.memGetInfo = lambda: (7920, 10**5)
+    assert explicit_fits(cupy, 500) and not explicit_fits(cupy, 501)  # a device is asked once, and again by the next run
+    measure_memory(cupy)
+    assert explicit_fits(cupy, 1000) and not explicit_fits(np, 1)

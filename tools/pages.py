@@ -52,6 +52,12 @@ LOTTERIES = [("lots", "{sampler}"), ("sigma", "{SIGMA:g}"), ("epsilon by loss di
              LOTS, ACCURACY, SEEDS]
 TRAINED = [("optimizer", "{optimizer}"), ("noise by", "{by}"), LOTS, SUMMARY, ("seeds", "{seeds}")]
 
+COUNTED = [("workload", "{workload}"), ("gradients", "{gradients}"), ("launches", "{launches}"),
+           ("copies to the device, back", "{copies_to_device}, {copies_to_host}"), ("waits", "{waits}"), ("MB read", "{bytes_read:mega}"),
+           ("MB written", "{bytes_written:mega}"), ("ms by the model: launches", "{seconds.launches:milli}"),
+           ("bytes", "{seconds.bytes:milli}"), ("products", "{seconds.products:milli}"), ("copies and waits", "{seconds.host:milli}"),
+           ("step, ms", "{seconds.step:milli}, not measured")]
+
 
 def with_baseline(columns, first, private, baseline):
     """A table whose last row is a run without privacy, which its first column says in words."""
@@ -150,7 +156,7 @@ PAGES = {
     "tools/README.md": {"benchmark": benchmark.ours, "peers": benchmark.peers, "conditions": benchmark.conditions,
                         "avx2": lambda: benchmark.ours("benchmark_avx2.json"),
                         "avx2 conditions": lambda: benchmark.conditions("benchmark_avx2.json"),
-                        "lots": benchmark.growth},
+                        "lots": benchmark.growth, "counted": lambda: table(COUNTED, entries("gpu_count.json", "steps"))},
     "experiments/README.md": {
         "samplers": lambda: table(LOTTERIES, [runs(f"sampler_{name}-seed*.json") for name in ("poisson", "balls-in-bins")]),
         "figure 2": lambda: verdicts("accountant_curves", "accountant_curves.json"),

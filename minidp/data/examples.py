@@ -160,11 +160,13 @@ class LabelledExamples:
 
         draws: the numbers of the lot's views, `streams.views(step)`, for examples that have `take_views`.
         """
-        take_views = None if draws is None else getattr(self.x, "take_views", None)
-        for indices in np.array_split(lot, max(-(-len(lot) // most), 1)):
-            weight = None if self.weight is None else self.weight.take(self.xp.asarray(indices), axis=0)
-            rows = (indices[:, None] * self.views + np.arange(self.views)).ravel()
-            indices = self.xp.asarray(np.repeat(indices, self.views) if self.views > 1 else indices)
+        take_views, stop = None if draws is None else getattr(self.x, "take_views", None), 0
+        there = self.xp.asarray(np.repeat(lot, self.views) if self.views > 1 else lot)  # one copy to a device
+        for part in np.array_split(lot, max(-(-len(lot) // most), 1)):
+            start, stop = stop, stop + len(part) * self.views
+            indices = there[start:stop]
+            weight = None if self.weight is None else self.weight.take(indices[:: self.views], axis=0)
+            rows = (part[:, None] * self.views + np.arange(self.views)).ravel()
             x = (self.x.take(indices, axis=0) if take_views is None else  # faster than x[indices]
                  take_views(indices, draws.rows(rows)))
             yield Batch(x, self.y.take(indices, axis=0), weight, rows)

@@ -210,10 +210,10 @@ class Sanitizer:
                      else g.rows(start, stop).form("explicit") for key, g in chunked.items()}
             raw_chunk = self._sq_norms(group, chunk) + (raw_sq_norms[start:stop] if whole else 0)  # [N1]
             clipped, xp = clip_weights(raw_chunk, group.clip_norm), namespace_of(raw_chunk)
-            shares = xp.ones_like(clipped) if example_weight is None else example_weight[start:stop]
-            weights.append(clipped * (UNITS / group.clip_norm if self.exact else 1))
+            shares = 1.0 if example_weight is None else example_weight[start:stop]
+            weights.append(clipped * (UNITS / group.clip_norm) if self.exact else clipped)
             if example_weight is not None:
-                weights[-1] *= shares  # [F3]
+                weights[-1] = weights[-1] * shares  # [F3]
             if (count := (group.name, UNCLIPPED)) in self.keys:
                 halves = xp.where(clipped == 1, shares, -shares) / 2  # [F4]
                 units = xp.rint(halves * (2 * UNITS)) if self.exact else halves

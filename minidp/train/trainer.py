@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend import batch_budget, namespace_of, synchronise, to_host
+from ..backend import batch_budget, measure_memory, namespace_of, synchronise, to_host
 from ..data.examples import Examples, LabelledExamples, as_rows
 from ..errors import BudgetExceededError, DtypeError, ParameterError
 from ..host import threads
@@ -158,6 +158,7 @@ class Trainer:
         shape("Trainer.run", "x", x, ("N", *self.network.input_shape))
         self.plan.sampler.check(len(examples))
         count(1, block_steps=block_steps)
+        measure_memory(namespace_of(*self.network.params.values()))
         if progress == Progress():
             trial.check(self.network, self.loss, y)
             if self.plan.sanitizer.exact:
@@ -288,4 +289,4 @@ def cache_examples(network: Sequential) -> int:
     params = network.params.values()
     bytes_ = max(batch_budget(namespace_of(*params)), 4 * sum(array.nbytes for array in params))
     example_bytes = network.example_numbers * max(array.itemsize for array in params)
-    return max(MIN_BATCH, int(min(bytes_ // example_bytes, 2**31)))
+    return max(MIN_BATCH, int(min(bytes_ / example_bytes, 2**31)))

@@ -7,68 +7,33 @@ a subclass of `numpy.ndarray`, since NumPy takes a subclass for an array in `np.
 Three things which CuPy allows are refused too, because each is slow or hides a mistake: waiting for the device
 (`float(x)`, `if x:`, `x.item()`; `allow_sync()` permits it for a block), indexing with host arrays (copied at
 every use), and NumPy functions other than ufuncs (CuPy answers those it knows and fails on the rest).
-The names allowed are those of CuPy 13; a name missing here is added after a look at CuPy's reference.
+The names allowed are those of cupy.json, with CuPy's own signatures: `python -m tests.support.cupy_names NAME` adds one.
+What a call makes a device do is counted in `launches`.
 """
+import inspect
+import json
 from contextlib import contextmanager
 from operator import attrgetter
-from types import ModuleType
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
 from minidp.backend import Backend
+from tests.support import launches
 
 
 class GuardError(TypeError):
     """Something that would fail, or wait for the device, on a GPU."""
 
 
-_ARITHMETIC = """absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_or
-    bitwise_xor cbrt ceil conjugate copysign cos cosh divide equal exp exp2 expm1 float_power floor floor_divide
-    fmax fmin fmod greater greater_equal hypot invert isfinite isinf isnan ldexp left_shift less less_equal log
-    log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor matmul maximum minimum mod multiply
-    negative not_equal positive power reciprocal remainder right_shift rint sign signbit sin sinh sqrt square
-    frexp subtract tan tanh true_divide trunc""".split()
-_UFUNC_KEYWORDS = {"out", "dtype", "casting"}  # neither `where` nor `order`
-
-
-
-def _names_of(keywords):
-    """{name: its keywords} from {keywords: the names that share them}."""
-    return {name: shared for shared, names in keywords.items() for name in names.split()}
-
-
-# CuPy's keywords of each function; NumPy has more of most (`where` and `initial` of the reductions, `out` of
-# einsum), and a call that uses those fails on a GPU.
-_REDUCTIONS = {
-    "axis dtype out keepdims": "sum prod mean argmax argmin", "axis dtype out ddof keepdims": "var std",
-    "axis out keepdims": "max min any all", "axis dtype out": "cumsum", "axis out": "take",
-    "axis": "repeat squeeze argsort sort", "order": "copy reshape ravel", "": "nonzero swapaxes",
-}
-_FUNCTIONS = {
-    **_names_of(_REDUCTIONS),
-    **_names_of({"shape dtype order": "zeros ones empty", "dtype order shape": "zeros_like ones_like empty_like",
-                 "axis": "flip expand_dims split count_nonzero", "axis out": "concatenate stack",
-                 "rtol atol equal_nan": "isclose allclose", "axes": "transpose tensordot", "out dtype casting": "abs",
-                 "out": "dot", "": "where moveaxis broadcast_to tile outer inner array_equal copyto shape result_type"}),
-    "full": "shape fill_value dtype order", "full_like": "dtype order shape", "eye": "N M k dtype order",
-    "arange": "start stop step dtype", "asarray": "dtype order", "array": "dtype copy order ndmin",
-    "ascontiguousarray": "dtype", "einsum": "dtype optimize", "clip": "a_min a_max out", "pad": "mode constant_values",
-}
-_METHODS = {
-    **_names_of(_REDUCTIONS), "astype": "dtype order casting copy", "flatten": "order", "transpose": "",
-    "view": "dtype", "fill": "", "clip": "min max out", "dot": "out", "round": "decimals out", "conj": "",
-}
-_SUBMODULES = {
-    "linalg": {"norm": "ord axis keepdims", "eigh": "UPLO"},
-    "fft": {"fft2": "s axes norm", "ifft2": "s axes norm"},
-    "lib.stride_tricks": {"as_strided": "shape strides", "sliding_window_view": "axis"},
-}
-_SHARED = """bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 intp float16 float32 float64 complex64
-    complex128 floating integer inexact complexfloating generic dtype finfo iinfo issubdtype promote_types
-    can_cast pi e inf nan newaxis""".split()  # the same objects in both libraries
+_TEXTS = json.loads(Path(__file__).with_name("cupy.json").read_text())["signatures"]
+SIGNATURES = {name: inspect.signature(eval(f"lambda {text}: None")) for name, text in _TEXTS.items()}
+SHARED = "bool_ int32 int64 uint8 float32 float64 pi inf nan newaxis".split()  # the same objects in both libraries
 _FROM_HOST = {"asarray", "array", "ascontiguousarray"}  # the door: takes host arrays and lists
 _OF_SEQUENCES = {"concatenate", "stack"}
 _OF_SHAPES = {"zeros", "ones", "empty", "full"}
+FREE = 8 * 10**10  # bytes of memory on the device that is not there
 
 _sync_allowed = False
 
@@ -103,14 +68,21 @@ def _unwrap(value, where):
     return value
 
 
-def _call(where, function, arguments, keywords, allowed):
-    extra = set(keywords) - set(allowed)
-    if extra:
-        raise GuardError(f"{where}: CuPy does not know the keyword {', '.join(sorted(extra))}")
+def _call(where, function, arguments, keywords):
+    """`function` of NumPy on what the guarded arrays hold, if CuPy's function or method of the name `where` takes that."""
+    method = where.startswith("ndarray.")
+    given = arguments[1:] if method else arguments
+    try:
+        SIGNATURES[where].bind(*given, **keywords)
+    except TypeError as error:
+        raise GuardError(f"{where}: {error}; CuPy's is {where}({_TEXTS[where]})") from None
     out = keywords.get("out")
     if out is not None and not isinstance(out, GuardedArray):
         raise GuardError(f"{where}: out must be a cupy array, got {type(out).__name__}")
-    result = function(*(_unwrap(a, where) for a in arguments), **{k: _unwrap(v, where) for k, v in keywords.items()})
+    launches.counts().calls.setdefault(where, set()).add((len(given), *sorted(keywords)))
+    arguments, keywords = [_unwrap(a, where) for a in arguments], {k: _unwrap(v, where) for k, v in keywords.items()}
+    result = function(*arguments, **keywords)
+    launches.called(where.rpartition(".")[2], arguments, keywords, result)
     return out if out is not None else _wrap(result)
 
 
@@ -124,6 +96,8 @@ def _waits_for_device(name):
     def method(self, *arguments):
         if not _sync_allowed:
             raise GuardError(f"{name} of a cupy array waits for the device; use to_host, or allow_sync() in a test")
+        launches.counts().waits += 1
+        launches.counts().to_host.append(self._host.nbytes)
         return getattr(self._host, name)(*arguments)
 
     return method
@@ -136,11 +110,13 @@ def _refused(name, why):
     return method
 
 
-def _method(name, allowed):
+def _method(where):
+    name = where.removeprefix("ndarray.")
+
     def method(self, *arguments, **keywords):
         if name in ("dot", "take"):
             _no_lists(name, arguments[:1])
-        return _call(name, getattr(self._host, name), arguments, keywords, allowed)
+        return _call(where, getattr(np.ndarray, name), (self, *arguments), keywords)
 
     return method
 
@@ -159,6 +135,8 @@ class GuardedArray(np.lib.mixins.NDArrayOperatorsMixin):
         self._host = host
 
     def get(self):
+        launches.counts().waits += 1
+        launches.counts().to_host.append(self._host.nbytes)
         return self._host.copy()
 
     shape, ndim, size, dtype, itemsize, nbytes, strides, flags = (
@@ -175,23 +153,30 @@ class GuardedArray(np.lib.mixins.NDArrayOperatorsMixin):
         return f"guarded {self._host!r}"
 
     def __array_ufunc__(self, ufunc, kind, *inputs, out=(), **keywords):
-        if kind != "__call__" or ufunc.__name__ not in _ARITHMETIC:
+        if kind != "__call__" or ufunc.__name__ not in _TEXTS:
             raise GuardError(f"numpy.{ufunc.__name__}.{kind} on a cupy array; use what xp offers")
         _no_lists(ufunc.__name__, inputs)
         if out:
             keywords["out"] = out[0]
-        return _call(ufunc.__name__, ufunc, inputs, keywords, _UFUNC_KEYWORDS)
+        return _call(ufunc.__name__, ufunc, inputs, keywords)
 
     def __array_function__(self, function, types, arguments, keywords):
         raise GuardError(f"numpy.{function.__name__} on a cupy array; take xp = namespace_of(x) and use xp's")
 
     def __getitem__(self, key):
-        return GuardedArray(self._host[_index(key)])
+        key = _index(key)
+        result = self._host[key]
+        launches.called("take", [self._host, *key], {}, result)
+        return GuardedArray(result)
 
     def __setitem__(self, key, value):
         if not isinstance(value, (GuardedArray, np.generic, bool, int, float, complex)):
             raise GuardError(f"x[...] = {type(value).__name__}: CuPy assigns arrays of its own and scalars only")
-        self._host[_index(key)] = _unwrap(value, "x[...] =")
+        key, value = _index(key), _unwrap(value, "x[...] =")
+        view = self._host[key]
+        if not (isinstance(value, np.ndarray) and view.shape == value.shape and np.shares_memory(view, value)):  # x[i] += y
+            launches.counts().launch("assign", launches.arrays([value, *key]), [view])
+        self._host[key] = value
 
     __array__ = _refused("numpy.asarray", "implicit conversion of a cupy array to numpy; use to_host")
     __iter__ = _refused("iteration", "one transfer for every element; use array operations")
@@ -200,8 +185,9 @@ class GuardedArray(np.lib.mixins.NDArrayOperatorsMixin):
         _waits_for_device, ("tolist", "item", "__float__", "__int__", "__bool__", "__complex__"))
 
 
-for _name, _allowed in _METHODS.items():
-    setattr(GuardedArray, _name, _method(_name, _allowed.split()))
+for _where in _TEXTS:
+    if _where.startswith("ndarray."):
+        setattr(GuardedArray, _where.removeprefix("ndarray."), _method(_where))
 
 
 def _index(key):
@@ -214,51 +200,64 @@ def _index(key):
     return parts if any(part is Ellipsis for part in parts) else (*parts, Ellipsis)
 
 
-def _function(name, function, allowed):
+def _function(name, function):
     def guarded(*arguments, **keywords):
         if name in _FROM_HOST:
-            return _move(name, function, arguments, keywords, allowed)
+            return _move(name, function, arguments, keywords)
         if name not in _OF_SEQUENCES | _OF_SHAPES:
             _no_lists(name, arguments if isinstance(function, np.ufunc) else arguments[:1])
-        return _call(name, function, arguments, keywords, allowed)
+        return _call(name, function, arguments, keywords)
 
     guarded.__name__ = name
     return guarded
 
 
-def _move(name, function, arguments, keywords, allowed):
+def _move(name, function, arguments, keywords):
     """asarray and array: host data comes over as a copy, an array that is there already stays."""
-    source, rest = arguments[0], arguments[1:]
+    source = arguments[0]
     if isinstance(source, GuardedArray):
-        result = _call(name, function, arguments, keywords, allowed)
+        result = _call(name, function, arguments, keywords)
         return source if result._host is source._host else result
-    return _call(name, lambda *rest, **named: function(np.array(source), *rest, **named), rest, keywords, allowed)
+    moved = GuardedArray(function(np.array(source), *arguments[1:], **keywords))
+    launches.counts().to_device.append(moved.nbytes)
+    return moved
 
 
 class _Namespace(ModuleType):
     def __getattr__(self, name):
-        raise AttributeError(f"{self.__name__}.{name} is not among the names of tests/support/guarded.py")
+        raise AttributeError(f"{self.__name__}.{name} is not among the names of tests/support/cupy.json")
 
 
-def _namespace(name, source, functions):
-    space = _Namespace(name)
-    for function, allowed in functions.items():
-        setattr(space, function, _function(function, getattr(source, function), allowed.split()))
-    return space
+def _runtime():
+    """The calls of CuPy that are no functions of arrays: how much memory there is, and waiting."""
+    def memory():
+        launches.counts().memory_asked += 1
+        return FREE, 2 * FREE
+
+    def wait():
+        launches.counts().waits += 1
+
+    return SimpleNamespace(runtime=SimpleNamespace(memGetInfo=memory, getDevice=lambda: 0),
+                           get_current_stream=lambda: SimpleNamespace(synchronize=wait))
 
 
 def _guarded_xp():
-    xp = _namespace("guarded_xp", np, _FUNCTIONS)
-    for name in _ARITHMETIC:
-        setattr(xp, name, _function(name, getattr(np, name), _UFUNC_KEYWORDS))
-    for name in _SHARED:
+    spaces = {"": _Namespace("guarded_xp")}
+    for where in _TEXTS:
+        if where.startswith("ndarray."):
+            continue
+        place, _, name = where.rpartition(".")
+        for depth, part in enumerate(parts := place.split(".") if place else (), 1):
+            path = ".".join(parts[:depth])
+            if path not in spaces:
+                spaces[path] = _Namespace(f"guarded_xp.{path}")
+                setattr(spaces[path.rpartition(".")[0]], part, spaces[path])
+        setattr(spaces[place], name, _function(where, attrgetter(where)(np)))
+    xp = spaces[""]
+    for name in SHARED:
         setattr(xp, name, getattr(np, name))
-    xp.ndarray = GuardedArray
-    xp.linalg = _namespace("guarded_xp.linalg", np.linalg, _SUBMODULES["linalg"])
-    xp.fft = _namespace("guarded_xp.fft", np.fft, _SUBMODULES["fft"])
-    xp.lib = _Namespace("guarded_xp.lib")
-    tricks = "lib.stride_tricks"
-    xp.lib.stride_tricks = _namespace(f"guarded_xp.{tricks}", np.lib.stride_tricks, _SUBMODULES[tricks])
+    xp.ndarray, xp.cuda = GuardedArray, _runtime()
+    xp.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 0)
     return xp
 
 

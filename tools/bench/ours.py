@@ -47,11 +47,8 @@ def network_of(workload, rng):
     return nn.Sequential([makers[kind](*sizes) for kind, *sizes in workload.layers], workload.input_shape)
 
 
-def make_step(workload, strategy, backend):
-    """One whole private step: the Poisson lot is drawn, clipped, summed, noised, and the parameters move.
-
-    strategy: of the gradients, or "exact" for exact arithmetic.
-    """
+def trainer_of(workload, strategy, backend):
+    """(trainer, examples, streams) of private steps; strategy of the gradients, or "exact" for exact arithmetic."""
     streams = Streams()
     examples = LabelledExamples(*map(backend.asarray, data(workload)))
     network = network_of(workload, streams.init).to(backend)
@@ -59,12 +56,17 @@ def make_step(workload, strategy, backend):
     how = ("auto", EXACT) if strategy == EXACT else (strategy, ORDINARY)
     sanitizer = Sanitizer(groups(network.params, CLIP_NORM, NOISE_MULTIPLIER), *how)
     plan = Plan(PoissonSampler(workload.lot / workload.examples), sanitizer, 10**9, workload.lot)
-    trainer = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(LEARNING_RATE), plan)
-    steps = iter(range(10**9))
+    return Trainer(network, nn.SoftmaxCrossEntropy(), SGD(LEARNING_RATE), plan), examples, streams
+
+
+def make_step(workload, strategy, backend):
+    """One whole private step: the Poisson lot is drawn, clipped, summed, noised, and the parameters move."""
+    trainer, examples, streams = trainer_of(workload, strategy, backend)
+    steps = count()
 
     def step():
         step = next(steps)
-        (lot,) = plan.sampler.lots(workload.examples, 1, streams.sampling, step)
+        (lot,) = trainer.plan.sampler.lots(workload.examples, 1, streams.sampling, step)
         trainer.step(examples, lot, step, streams)
         synchronise(backend.xp)
 

@@ -1,0 +1,52 @@
+"""The names of CuPy that the guarded arrays have, with their signatures as CuPy itself gives them: tests/support/cupy.json.
+
+    python -m tests.support.cupy_names [NAME ...]
+
+writes them anew from the CuPy that is installed, with more names (`linalg.norm`, `ndarray.sum`). No device is needed.
+
+Signatures come from `inspect.signature`; those of ufuncs and of ndarray's methods, which it cannot read, from the first line of
+their documentation, where CuPy writes them out. Defaults are not compared, and stand as None.
+"""
+import inspect
+import json
+import re
+import sys
+from operator import attrgetter
+from pathlib import Path
+
+FILE = Path(__file__).with_name("cupy.json")
+
+
+def signature(function):
+    """The parameters, as text: "a, axis=None, *, keepdims=None"; without self."""
+    try:
+        found = inspect.signature(function)
+    except ValueError:
+        line = function.__doc__.splitlines()[0].replace("\\", "").split(" -> ")[0]
+        line = re.sub(r"\b\w+ (?=\w)", "", line[line.index("(") + 1 : line.rindex(")")])
+        line = re.sub(r" \[, out=.*?\]", ", out=None", line).replace("[, out1, out2]", "")  # of ufuncs with two results
+        found = inspect.signature(eval(f"lambda {line}: None"))  # CuPy's own text, as in a .pyi
+    if function.__name__ == "einsum":  # takes **kwargs, and says what in its documentation
+        return "subscripts, *operands, dtype=None, optimize=None"
+    plain = [each.replace(annotation=each.empty, default=each.empty if each.default is each.empty else None)
+             for each in found.parameters.values() if each.name != "self"]
+    return str(found.replace(parameters=plain, return_annotation=found.empty))[1:-1]
+
+
+def described(cupy, names):
+    """{name: signature} of these names of CuPy; None for a name that it does not have."""
+    found = {}
+    for name in names:
+        try:
+            found[name] = signature(attrgetter(name)(cupy))
+        except AttributeError:
+            found[name] = None
+    return found
+
+
+if __name__ == "__main__":
+    import cupy
+
+    known = json.loads(FILE.read_text())["signatures"] if FILE.exists() else {}
+    text = {"cupy": cupy.__version__, "signatures": described(cupy, sorted({*known, *sys.argv[1:]}))}
+    FILE.write_text(json.dumps(text, indent=1) + "\n")
