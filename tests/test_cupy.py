@@ -22,6 +22,7 @@ from tools.gpu import check
 SIGNATURES = json.loads(cupy_names.FILE.read_text())["signatures"]
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(Path(minidp.__file__).parent.rglob("*.py"))
          if path.parent.name not in ("host", "audit", "checks")}
+OTHERS = ("cuda", "get_default_memory_pool", "ndarray", "__name__")  # are no functions of arrays
 ON_HOST = {("augment.py", "max"), ("trial.py", "max")}  # of arrays that are NumPy's on any device
 
 
@@ -56,7 +57,7 @@ def faults(tree, file=""):
     for name, call, line in taken(tree):
         method = name.startswith("ndarray.")
         if name not in SIGNATURES:
-            if not (method or name in guarded.SHARED or name.split(".")[0] in ("cuda", "__name__", "ndarray", "get_default_memory_pool")):
+            if not (method or name in guarded.SHARED or name.split(".")[0] in OTHERS):
                 yield f"{file}:{line}: {name}"
         elif call and not any(isinstance(each, ast.Starred) for each in call.args) and (file, name.split(".")[-1]) not in ON_HOST:
             try:
@@ -113,8 +114,8 @@ def test_the_guarded_arrays_have_cupys_signatures(cupy):
         assert getattr(cupy, name) is getattr(np, name), name
     for name in dir(guarded.GuardedArray):
         assert name.startswith("_") or name == "xp" or hasattr(cupy.ndarray, name), name
-    runtime = {name for tree in TREES.values() for name, _, _ in taken(tree) if name.split(".")[0] in ("cuda", "get_default_memory_pool")}
-    for name in (*runtime, "cuda.MemoryPool.free_bytes", "cuda.Stream.synchronize", "cuda.Device.use"):
+    others = {name for tree in TREES.values() for name, _, _ in taken(tree) if name.split(".")[0] in OTHERS[:2]}
+    for name in (*others, "cuda.MemoryPool.free_bytes", "cuda.Stream.synchronize", "cuda.Device.use"):
         attrgetter(name)(cupy)
     lacking = {f"ndarray.{name}" for name in set(dir(np.ndarray)) - set(dir(cupy.ndarray)) if not name.startswith("_")}
     assert not {name for tree in TREES.values() for name, _, _ in taken(tree)} & lacking
