@@ -1,98 +1,141 @@
 """Lower bounds on epsilon by attack, to put beside the upper bounds of the accountants.
 
-Nothing here is above the truth but with the stated probability; how far below it is says as much about the attack
-as about the mechanism. The strongest attacker sees every released gradient and plants canaries: examples whose
-gradient is a known direction (Nasr et al. 2021, arXiv:2101.04535). The training itself is handed in as a function.
+An attack is run in two worlds, with an example and without it, and its scores are counted above a threshold. What a
+ledger claims bounds both counts (`Claim`); data that would be too rare under a claim refute it, and the lower bound on
+epsilon is that of the weakest claim they refute. Every bound holds but for the stated error; how far below the truth it is
+says as much about the attack as about the mechanism.
 """
 import math
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from numpy.typing import NDArray
+from scipy import special, stats
 
-from ..backend import namespace_of, to_host
 from ..errors import ParameterError
-from ..grads import Explicit
 from ..privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled
-from ..validate import count, in_range
+from ..validate import in_range
+
+LINES = 40  # of a claim's curve
+STEP, EXPONENTS = 1.01, range(-250, 700)  # the noise multipliers that claims are tried at: powers of STEP
+SHARES = (1, 2, 4, 8, 16)  # one run: all canaries are guessed, half of them, ...
 
 
-class CanaryNetwork:
-    """A network with canaries in its data: their gradients are replaced by directions of the auditor's choice.
+def ledger_of(noise_multiplier: float, sampling_probability: float, steps: int) -> Ledger:
+    """The ledger of a run."""
+    return Ledger(entries=[(PoissonSampled(sampling_probability, Gaussian(noise_multiplier)), steps)])
 
-    An example is canary number c if its first feature is MARK + c. Canary c has the gradient `size` e_c, e_c the
-    c-th coordinate of all parameters in order, so that canaries do not disturb each other. `seen` records
-    (step, numbers of canaries) of each backward pass; the step is what `clock()` says.
+
+class Claim:
+    """The most that any attack reaches if a ledger is right, by lines of its trade-off curve.
+
+    The true positive rate is at most e^epsilon times the false one plus delta(epsilon), and likewise for the opposite
+    guess (Wasserman, Zhou 2010). delta(epsilon) is the accountant's certified upper end, and lines that are left out only
+    allow more: what refutes these lines refutes the ledger.
     """
 
-    MARK = 1e6
-    draws = True  # as a layer that draws: parts of a lot run one after the other, for backward needs the last forward
+    def __init__(self, ledger: Ledger):
+        accountant = LossDistributionAccountant(ledger.relation, quick=True)
+        epsilons = np.linspace(0, min(accountant.epsilon(ledger, 1e-7).upper, 40.0), LINES)
+        self._slopes = np.exp(epsilons)
+        self._deltas = np.array([accountant.delta(ledger, float(epsilon)).upper for epsilon in epsilons])
 
-    def __init__(self, network, size, clock):
-        self.network, self.size, self.clock, self.seen = network, size, clock, []
-        self.input_shape, self._ids = network.input_shape, None
+    def most(self, fprs: NDArray) -> NDArray:
+        """The largest true positive rates at false positive rates, (n,) each."""
+        fprs = np.asarray(fprs)[:, None]
+        opposite = 1 - (1 - fprs - self._deltas) / self._slopes
+        return np.minimum(1.0, np.minimum(self._slopes * fprs + self._deltas, opposite).min(axis=1))
 
-    def __getattr__(self, name):
-        if name.startswith("__"):  # asked for by copy.copy before there is a network
-            raise AttributeError(name)
-        return getattr(self.network, name)
-
-    def forward(self, x, *, rng=None):
-        """The network's output; canaries enter it as zeros."""
-        first = to_host(x)[:, 0]
-        self._ids = np.where(first >= self.MARK, first - self.MARK, -1).astype(np.int64)
-        ordinary = namespace_of(x).asarray(self._ids < 0)
-        return self.network.forward(x * ordinary[:, None].astype(x.dtype), rng=rng)
-
-    def param_grads(self, dy, caches):
-        """Every gradient materialised, those of canaries replaced."""
-        grads, ids, start, out = self.network.param_grads(dy, caches), self._ids, 0, {}
-        rows = np.flatnonzero(ids >= 0)
-        self.seen.append((self.clock(), ids[rows]))
-        for key in self.network.params:
-            g = grads[key].materialise().copy()
-            flat = g.reshape((g.shape[0], math.prod(g.shape[1:])))
-            flat[rows] = 0
-            here = rows[(ids[rows] >= start) & (ids[rows] < start + flat.shape[1])]
-            flat[here, ids[here] - start] = self.size
-            out[key], start = Explicit(flat.reshape(g.shape)), start + flat.shape[1]
-        return out
+    def least(self, tpr: float) -> float:
+        """The smallest false positive rate at a true positive rate."""
+        opposite = 1 - self._deltas - self._slopes * (1 - tpr)
+        return float(max(0.0, np.max((tpr - self._deltas) / self._slopes), np.max(opposite)))
 
 
-class Recorder:
-    """An optimizer that keeps what it is given, the released gradients, and leaves the parameters as they are."""
-
-    def __init__(self):
-        self.released = []
-
-    def update(self, params, grads, step, noise_std=None):
-        """Keep the gradients of one step, all parameters in a row."""
-        self.released.append(np.concatenate([to_host(grads[key]).ravel().astype(np.float64) for key in params]))
+@lru_cache(None)
+def _claim(sampling_probability, steps, exponent):
+    return Claim(ledger_of(STEP**exponent, sampling_probability, steps))
 
 
-@dataclass(frozen=True)
-class Observed:
-    """What the attacker has: scores (steps, canaries), <released sum, e_c>, and whether each canary was in the lot."""
+def epsilon_refuted(refuted: Callable[[Claim], bool], sampling_probability: float, steps: int, delta: float) -> float:
+    """The epsilon, at its certified lower end, of the run with the most leak of which `refuted(claim)` is still true.
 
-    scores: np.ndarray
-    present: np.ndarray
-
-
-def observe(train, network, canaries, size, expected_lot_size):
-    """Run train(canary network, recorder) and read what was released and which canaries each step saw."""
-    count(1, canaries=canaries)
-    if sum(math.prod(array.shape) for array in network.params.values()) < canaries:
-        raise ParameterError(f"expected canaries={canaries} to be at most the number of parameters: each has its own")
-    recorder = Recorder()
-    marked = CanaryNetwork(network, size, lambda: len(recorder.released))
-    train(marked, recorder)
-    present = np.zeros((len(recorder.released), canaries), dtype=bool)
-    for step, ids in marked.seen:
-        present[step, ids] = True
-    return Observed(np.array(recorder.released)[:, :canaries] * expected_lot_size, present)
+    Claims of `steps` steps are tried from much noise to little: the more noise, the stronger the claim. 0 if none is refuted.
+    """
+    at = bisect_left(EXPONENTS, True, key=lambda exponent: refuted(_claim(sampling_probability, steps, exponent)))
+    return 0.0 if at == len(EXPONENTS) else composed_epsilon(STEP ** -EXPONENTS[at], sampling_probability, steps, delta)
 
 
-def mu_lower(inside, outside, confidence=0.95):
+def composed_epsilon(mu: float, sampling_probability: float, steps: int, delta: float) -> float:
+    """The epsilon that `steps` sampled releases of a Gaussian of `mu` have at least: the certified lower end."""
+    if mu in (0, math.inf):
+        return mu
+    return LossDistributionAccountant().epsilon(ledger_of(1 / mu, sampling_probability, steps), delta).lower or 0.0
+
+
+class Counts(NamedTuple):
+    """Scores above a threshold, of independent trials with the example (hits) and without it (alarms)."""
+
+    hits: int
+    inside: int
+    alarms: int
+    outside: int
+
+    def refute(self, claim: Claim, error: float) -> bool:
+        """Whether counts like these are rarer than `error` if the claim is right, whatever the false positive rate is.
+
+        At every rate two exact binomial p-values, of so few alarms and, at the claim's largest true positive rate, of so many
+        hits, are combined by Fisher's method: p (1 - ln p) of their product, since they are independent. The largest over
+        all rates counts; in a cell between two rates the first is largest at its lower end, and the second at its upper.
+        Narrower than two intervals of Clopper and Pearson at half of the error each, and as exact.
+        """
+        cells = stats.beta.ppf(special.ndtr(np.linspace(-8, 8, 400)), self.alarms + 1, max(self.outside - self.alarms, 0.5))
+        rates = np.concatenate([[0.0], cells, [1.0]])
+        few = stats.binom.cdf(self.alarms, self.outside, rates[:-1])
+        many = stats.binom.sf(self.hits - 1, self.inside, claim.most(rates[1:]))
+        p = float(np.max(few * many))
+        return p == 0 or p * (1 - math.log(p)) <= error
+
+
+def counted(inside: NDArray, outside: NDArray, threshold: float) -> Counts:
+    """Counts of scores above a threshold, which must not have been chosen by looking at them."""
+    return Counts(int(np.sum(inside > threshold)), len(inside), int(np.sum(outside > threshold)), len(outside))
+
+
+def threshold_of(inside: NDArray, outside: NDArray) -> float:
+    """The threshold that tells these scores apart best; count other trials' scores with it."""
+    def apart(threshold):
+        hits, n, alarms, m = counted(inside, outside, threshold)
+        (tpr, fpr), spread = ((hits + 1) / (n + 2), (alarms + 1) / (m + 2)), 0.0
+        for rate, trials in ((tpr, n), (fpr, m)):  # two standard errors of each quantile
+            spread += 2 * math.sqrt(rate * (1 - rate) / trials) / stats.norm.pdf(special.ndtri(rate))
+        return special.ndtri(tpr) - special.ndtri(fpr) - spread
+
+    if min(len(inside), len(outside)) < 2:
+        raise ParameterError(f"expected two or more scores with and without the example, got {len(inside)} and {len(outside)}")
+    return float(max(np.quantile(np.concatenate([inside, outside]), np.linspace(0.02, 0.98, 49)), key=apart))
+
+
+def trials_needed(tpr: float, fpr: float, flagged: Callable[[Counts], bool], missed: float = 1e-6) -> int:
+    """The power calculation: trials in each world after which an attack of these rates is flagged, but for a chance of `missed`.
+
+    flagged  the decision, which more hits and fewer alarms do not turn around: so that the quantiles of both binomial
+             counts, each missed in half of the cases, decide
+    Raises ParameterError where a million trials are not enough.
+    """
+    trials = 4
+    while trials <= 10**6:
+        hits, alarms = stats.binom.ppf(missed / 2, trials, tpr), stats.binom.isf(missed / 2, trials, fpr)
+        if flagged(Counts(int(hits), trials, int(alarms), trials)):
+            return trials
+        trials = math.ceil(1.05 * trials)
+    raise ParameterError(f"an attack of true positive rate {tpr:.3g} at {fpr:.3g} is not flagged within a million trials")
+
+
+def mu_lower(inside: NDArray, outside: NDArray, confidence: float = 0.95) -> float:
     """A lower bound on mu = shift / standard deviation of Gaussian scores with a canary and without.
 
     Exact for independent Gaussians of one variance: Student's t for the shift and chi-squared for the variance,
@@ -111,54 +154,29 @@ def mu_lower(inside, outside, confidence=0.95):
     return float(shift / spread) if spread else math.inf
 
 
-def composed_epsilon(mu, sampling_probability, steps, delta):
-    """The epsilon that `steps` sampled releases of a Gaussian of `mu` have at least: the certified lower end."""
-    if mu in (0, math.inf):
-        return mu
-    ledger = Ledger(entries=[(PoissonSampled(sampling_probability, Gaussian(1 / mu)), steps)])
-    return LossDistributionAccountant().epsilon(ledger, delta).lower or 0.0
+def guesses(scores: NDArray, included: NDArray) -> dict[int, int]:
+    """{guesses: right ones} of one run in which a fair coin included each canary, for each of SHARES.
 
-
-def clopper_pearson_epsilon(inside, outside, delta, confidence=0.95):
-    """A lower bound on epsilon without any assumption on the scores, but that each pair of worlds was run anew.
-
-    A threshold and a direction are chosen on the first half of the scores; the second half gives true and false
-    positives with exact binomial bounds: epsilon >= ln((TPR - delta) / FPR), or the same for negatives.
-    """
-    (first_in, last_in), (first_out, last_out) = (np.array_split(np.asarray(scores), 2) for scores in (inside, outside))
-    chosen = []
-    for hits, alarms, last in ((first_in, first_out, (last_in, last_out)), (-first_out, -first_in, (-last_out, -last_in))):
-        for threshold in np.quantile(alarms, (0.3, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)):
-            chosen.append((_bounded_ratio(hits, alarms, threshold, delta, confidence), *last, threshold))
-    _, hits, alarms, threshold = max(chosen, key=lambda choice: choice[0])
-    return max(0.0, _bounded_ratio(hits, alarms, threshold, delta, confidence))
-
-
-def _bounded_ratio(inside, outside, threshold, delta, confidence):
-    """ln of the least true over the largest false positive rate, each at half of the error (Clopper, Pearson 1934)."""
-    half = (1 - confidence) / 2
-    hits, alarms = int(np.sum(inside > threshold)), int(np.sum(outside > threshold))
-    tpr = stats.beta.ppf(half, hits, len(inside) - hits + 1) if hits else 0.0
-    fpr = stats.beta.ppf(1 - half, alarms + 1, len(outside) - alarms) if alarms < len(outside) else 1.0
-    return math.log((tpr - delta) / fpr) if tpr > delta and fpr > 0 else -math.inf
-
-
-def one_run_epsilon(scores, included, delta, confidence=0.95, guesses=None):
-    """A lower bound on epsilon from one run in which each canary was included by a fair coin.
-
-    The `guesses` canaries of largest and smallest score (half each; by default a range of numbers is tried, each
-    at its share of the error) are guessed in and out. Under (epsilon, delta)-DP the number of right guesses is
-    hardly above Binomial(guesses, e^epsilon / (1 + e^epsilon)): Steinke, Nasr, Jagielski 2023 (arXiv:2305.08846),
-    Section 5, approximate DP.
+    Half of the guesses are "in", on the largest scores, and half "out", on the smallest; the rest is not guessed.
     """
     order, included = np.argsort(scores), np.asarray(included, dtype=bool)
-    m = len(order)
-    tried = [guesses] if guesses else sorted({max(2, 2 * (m // k // 2)) for k in (1, 2, 4, 8, 16)})
-    right = {r: int(np.sum(included[order[m - r // 2 :]]) + np.sum(~included[order[: r // 2]])) for r in tried}
-    return max(_largest_rejected(m, 2 * (r // 2), right[r], delta, (1 - confidence) / len(tried)) for r in tried)
+    tried = sorted({max(1, len(order) // share // 2) for share in SHARES})
+    return {2 * half: int(np.sum(included[order[-half:]]) + np.sum(~included[order[:half]])) for half in tried}
 
 
-def one_run_p_value(m, r, v, epsilon, delta):
+def one_run_epsilon(right: dict[int, int], canaries: int, delta: float, error: float = 0.05) -> float:
+    """A lower bound on epsilon from the `guesses` of one run; each number of them gets its share of the error.
+
+    Under (epsilon, delta)-DP the number of right guesses is hardly above Binomial(guesses, e^epsilon / (1 + e^epsilon)):
+    Steinke, Nasr, Jagielski 2023 (arXiv:2305.08846), Section 5, approximate DP.
+    """
+    rejected = lambda r, v, epsilon: one_run_p_value(canaries, r, v, epsilon, delta) <= error / len(right)
+    grid = np.arange(0.0, 30.0, 0.001)
+    return max(float(grid[max(0, bisect_left(grid, True, key=lambda e: not rejected(r, v, float(e))) - 1)])
+               for r, v in right.items())
+
+
+def one_run_p_value(m: int, r: int, v: int, epsilon: float, delta: float) -> float:
     """The largest chance, over all (epsilon, delta)-DP mechanisms, of v or more right among r guesses on m canaries."""
     p = 1 / (1 + math.exp(-epsilon))
     pmf = stats.binom.pmf(np.arange(v - 1, -1, -1), r, p)
@@ -166,48 +184,24 @@ def one_run_p_value(m, r, v, epsilon, delta):
     return min(1.0, float(stats.binom.sf(v - 1, r, p)) + 2 * m * delta * share)
 
 
-def _largest_rejected(m, r, v, delta, error):
-    if one_run_p_value(m, r, v, 0.0, delta) > error:
-        return 0.0
-    low, high = 0.0, 30.0
-    while high - low > 1e-6:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if one_run_p_value(m, r, v, middle, delta) <= error else (low, middle)
-    return low
+def one_run_refutes(claim: Claim, right: dict[int, int], canaries: int, error: float = 0.05) -> bool:
+    """Whether the `guesses` of one run would be rarer than `error` if the claim is right, whatever its curve.
 
-
-def roc(members, others):
-    """(false positive rates, true positive rates, area) of guessing "member" above a threshold of a score."""
-    scores = np.concatenate([members, others])
-    order = np.argsort(-scores, kind="stable")
-    member = np.repeat([True, False], [len(members), len(others)])[order]
-    last = np.append(np.diff(scores[order]) != 0, True)  # equal scores are one threshold
-    tpr = np.append(0.0, np.cumsum(member)[last] / len(members))
-    fpr = np.append(0.0, np.cumsum(~member)[last] / len(others))
-    return fpr, tpr, float(np.sum(np.diff(fpr) * (tpr[1:] + tpr[:-1]) / 2))
-
-
-def tpr_at(fpr, tpr, rate):
-    """The true positive rate at a false positive rate of at most `rate`."""
-    return float(np.max(tpr[fpr <= rate]))
-
-
-def repetition_p_value(observed):
-    """Chance of such a correlation between the noise of neighbouring steps if noise is drawn anew at each."""
-    noise = np.where(observed.present, np.nan, observed.scores)
-    noise = noise - np.nanmean(noise, axis=1, keepdims=True)
-    products = noise[1:] * noise[:-1] / np.nanvar(noise)
-    products = products[~np.isnan(products)]
-    return float(2 * stats.norm.sf(abs(products.sum()) / math.sqrt(max(len(products), 1))))
-
-
-def sampler_p_value(observed, sampling_probability):
-    """Chance of canaries being seen as regularly, or as irregularly, as this if each lot is a Poisson sample."""
-    q, (steps, canaries) = sampling_probability, observed.present.shape
-    if q == 1:
-        return 1.0 if observed.present.all() else 0.0
-    figures = []
-    for totals, n in ((observed.present.sum(axis=0), steps), (observed.present.sum(axis=1), canaries)):
-        statistic = float(np.sum((totals - n * q) ** 2) / (n * q * (1 - q)))  # chi-squared, for Binomial(n, q) totals
-        figures.append(2 * min(stats.chi2.sf(statistic, len(totals)), stats.chi2.cdf(statistic, len(totals))))
-    return float(min(1.0, 2 * min(figures)))
+    With p_i the chance of i right guesses, the sums over i >= j of i p_i / m (`hit`) and of (r - i) p_i / m (`miss`) are
+    bound to each other: a coin that is turned over makes one of i right guesses wrong, so that hit_(j+1) at a rate miss_j
+    is within the claim. From a tail of `error` at v they grow as little as that allows; they may not exceed r / m together.
+    Mahloujifar, Melis, Chaudhuri 2024 (arXiv:2410.22235), Theorem 9 and Algorithm 3.
+    """
+    for r, v in right.items():
+        hit, miss = (error / len(right) * part / canaries for part in (v, r - v))
+        for i in range(v - 1, -1, -1):
+            if hit + miss > r / canaries:
+                return True
+            grown = claim.least(hit)
+            if grown <= miss:
+                break
+            hit, miss = hit + i / (r - i) * (grown - miss), grown
+        else:
+            if hit + miss > r / canaries:
+                return True
+    return False

@@ -32,9 +32,6 @@ WRONG = {
         (("--target-epsilon", 1e-3), "before the first step, above the target"),
         (("--baseline", "--mean-noise-multiplier", 1), "no noise"),
         (("--mean-noise-multiplier", 0, "--target-epsilon", 1), "needs noise")],
-    ("mnist_audit.py", "--audit-canaries", 10, *DIGITS): [
-        (("--out", "x", "--sampler", "shuffle"), "sampler=shuffle"), ((), "--out DIR"), (("--nonsense",), "nonsense"),
-        (("--out", "x", "--audit-canaries", 500), "audit_canaries=500 in [2, 300]")],
     ("cifar_transfer.py",): [
         ((), "expected one of"), (("fly",), "expected one of"), (("pretrain",), "--public-data DIR is needed"),
         (("pretrain", "--public-data", "nowhere", "--out", "x"), "nowhere"),

@@ -1,0 +1,1 @@
+"""Attacks on private training that `tools.audit_empirical` runs."""
