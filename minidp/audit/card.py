@@ -36,6 +36,7 @@ class Card:
     line: int                               # where the class or function begins
     labels: dict[str, str]                  # label to equation, as written
     sources: dict[str, str]                 # label to source; "" for a source that names no label
+    headings: dict[str, str]                # label to the heading that it stands under
     code_lines: dict[str, tuple[int, ...]]  # label to numbers of the lines that compute it
     repeated: tuple[str, ...]               # labels that are defined twice
     misplaced: tuple[str, ...]              # labels under no heading of a card
@@ -106,7 +107,7 @@ def _card(node, qualname, module):
     docstring = ast.get_docstring(node, clean=False)
     if docstring is None:
         return None
-    labels, sources, repeated, misplaced = {}, {}, [], []
+    labels, sources, headings, repeated, misplaced = {}, {}, {}, [], []
     heading, current = None, ()
     for line in inspect.cleandoc(docstring).splitlines():
         text, leading = line.strip(), _LEADING_LABELS.match(line.strip())
@@ -123,12 +124,13 @@ def _card(node, qualname, module):
         elif text or names:
             if heading != "Source":
                 repeated += [label for label in names if label in labels]
+                headings.update(dict.fromkeys(names, heading))
             held = sources if heading == "Source" else labels
             for label in current or ("",) * (heading == "Source"):
                 held[label] = f"{held.get(label, '')} {text}".strip()
     if not (labels or misplaced):
         return None
-    return Card(module, qualname, node.lineno, labels, sources, {}, tuple(repeated), tuple(misplaced))
+    return Card(module, qualname, node.lineno, labels, sources, headings, {}, tuple(repeated), tuple(misplaced))
 
 
 def _names(labels):

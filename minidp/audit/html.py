@@ -1,40 +1,52 @@
-"""Self-contained pages: no script, no network, light and dark."""
+"""Self-contained pages: no script, no network, light and dark, wide, narrow and on paper."""
 import base64
+import math
 import re
 from html import escape
 from itertools import groupby
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --bad: #c33; --good: #2a7; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 78rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin: 2rem 0 .3rem; border-bottom: 1px solid var(--line); } h3 { font-size: 1rem; margin: 1.4rem 0 0; }
-h2, h3 { overflow-wrap: anywhere; }
-table { display: block; overflow-x: auto; border-collapse: collapse; width: 100%; } td, th { text-align: left; vertical-align: top;
-padding: .35rem .6rem .35rem 0; border-bottom: 1px solid var(--line); }
-code { font: 13px/1.45 ui-monospace, monospace; overflow-wrap: anywhere; }
-.label { display: grid; grid-template-columns: 3.2rem minmax(0, 1fr) minmax(0, 1fr); gap: .2rem 1.2rem;
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 78rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.25rem; margin: 2.4rem 0 .3rem; border-bottom: 2px solid var(--line); }
+h3 { font-size: 1rem; margin: 1.6rem 0 0; } h3 small, .small { font-weight: normal; font-size: .85rem; opacity: .8; }
+table { border-collapse: collapse; width: 100%; } td, th { text-align: left; vertical-align: top; padding: .35rem .6rem .35rem 0;
+border-bottom: 1px solid var(--line); overflow-wrap: break-word; }
+code, pre { font: 13px/1.45 ui-monospace, monospace; overflow-wrap: anywhere; } pre { white-space: pre-wrap; margin: 0; }
+nav p { margin: .4rem 0; } nav span { white-space: nowrap; margin-right: .8rem; display: inline-block; }
+.label { display: grid; grid-template-columns: 4.2rem minmax(0, 1fr) minmax(0, 1fr); gap: .2rem 1.2rem;
 padding: .6rem 0; border-bottom: 1px solid var(--line); }
-.small { overflow-wrap: anywhere; font-size: .85rem; opacity: .8; } .ok { color: var(--good); } .fail { color: var(--bad); font-weight: bold; }
-img { max-width: 100%; background: #fff; } pre { white-space: pre-wrap; margin: 0; }
-@media (max-width: 50rem) { .label { grid-template-columns: 3.2rem minmax(0, 1fr); } .label > .code { grid-column: 2; } }
+.ok, .ok > b { color: var(--good); } .fail, .fail > b { color: var(--bad); } .fail { font-weight: bold; } .error.ok { color: inherit; } img { max-width: 100%; background: #fff; }
+.error { margin-top: .3rem; } .bar { display: inline-block; position: relative; width: 7rem; height: .5rem; margin-right: .5rem;
+border: 1px solid var(--line); print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+.bar i { position: absolute; left: 0; top: 0; bottom: 0; background: var(--good); } .fail .bar i { background: var(--bad); }
+.bar b { position: absolute; top: -.2rem; bottom: -.2rem; border-left: 2px solid; }
+@media (max-width: 50rem) { .label { grid-template-columns: 4.2rem minmax(0, 1fr); } .label > .code { grid-column: 1 / 3; } }
+@media screen and (max-width: 40rem) { table, tbody, tr, td { display: block; } tr:first-child { display: none; }
+tr { border-bottom: 2px solid var(--line); padding: .3rem 0; } td { border: 0; padding: .1rem 0; }
+td[data-head]::before { content: attr(data-head) ": "; opacity: .7; } td:empty { display: none; } }
+@media print { :root { color-scheme: light; } body { font-size: 10pt; margin: 0; max-width: none; } a { color: inherit; }
+h2, h3, tr { break-after: avoid-page; } .label, tr, li { break-inside: avoid; } tr { break-after: auto; } }
 """
+LEAST = -18  # a bar runs from 1e-18 to 1
 
 
 def page(title, body):
     """A whole page around `body`, which is HTML already."""
-    return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-            f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'
+    return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/><title>{escape(title)}</title>'
+            f'<meta name="viewport" content="width=device-width, initial-scale=1"/><style>{STYLE}</style></head>'
             f"<body><h1>{escape(title)}</h1>\n{body}</body></html>\n")
 
 
 def table(head, rows):
-    """Rows of cells; a cell is text, or (text, class)."""
-    def cell(value):
+    """Rows of cells; a cell is text, or (text, class). On a narrow screen each cell says what it is."""
+    def cell(value, title):
         text, kind = value if isinstance(value, tuple) else (value, "")
-        return f'<td class="{kind}">{escape(str(text))}</td>' if kind else f"<td>{escape(str(text))}</td>"
+        return "".join(("<td", f' class="{kind}"' * bool(kind), f' data-head="{escape(title)}"' * bool(title),
+                        f">{escape(str(text))}</td>"))
 
     titles = "".join(f"<th>{escape(title)}</th>" for title in head)
-    lines = "".join(f"<tr>{''.join(map(cell, row))}</tr>\n" for row in rows)
+    lines = "".join(f"<tr>{''.join(map(cell, row, head))}</tr>\n" for row in rows)
     return f"<table><tr>{titles}</tr>\n{lines}</table>\n"
 
 
@@ -45,41 +57,114 @@ def verdict(passed):
 
 def picture(png, text):
     """An image inside the page, from the bytes of a PNG."""
-    return f'<img alt="{escape(text)}" src="data:image/png;base64,{base64.b64encode(png).decode()}">\n'
+    return f'<img alt="{escape(text)}" src="data:image/png;base64,{base64.b64encode(png).decode()}"/>\n'
+
+
+def run_section(run):
+    """What `commands.checking` found of a run's folder: the verdict, its cost, every question, its statement."""
+    made, now = run["made_by"], run["verified_by"]
+    facts = [(what, made.get(what), now.get(what)) for what in dict.fromkeys((*made, *now))]
+    parts = [f"<p>{escape(run['text'])} Verified {escape(run['verified'])}.</p>\n",
+             "<h3>At which cost</h3>", table(("accountant", "lower", "estimate", "upper", "kind", "what it is"), run["bounds"]),
+             "<h3>Verified</h3>", table(("", "question", "answer"), [(verdict(good), *asked) for good, *asked in run["findings"]]),
+             "<h3>By which code</h3>", table(("", "the run", "this verification"), facts)]
+    return "".join(parts) + (f"<h3>What was released: privacy.md</h3>{_statement(run['statement'])}" if run["statement"] else "")
+
+
+def _statement(text):
+    """The Markdown of a privacy statement as HTML: headings, tables, lists and bold text."""
+    bold, out = lambda line: re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(line)), []
+    for block in text.strip().split("\n\n"):
+        lines = block.split("\n")
+        if block.startswith("#"):
+            out.append(f"<h4>{bold(block.lstrip('# '))}</h4>")
+        elif block.startswith("|"):
+            cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
+            out.append(table(cells[0] if any(cells[0]) else ("",) * len(cells[-1]), cells[2:]).replace("**", ""))
+        elif block.startswith("- "):
+            out.append(f"<ul>{''.join(f'<li>{bold(item)}</li>' for item in re.split(r'^- ', block, flags=re.M)[1:])}</ul>")
+        else:
+            out.append(f"<p>{bold(block)}</p>")
+    return "\n".join(out)
 
 
 def formulas_page(data):
-    """Every equation beside its line of code, from what report.main writes as JSON."""
+    """Every equation beside its line of code, from what report.measure returns; Algorithm 1 and a run before them."""
     titles = {row["card"]: row["card"].rpartition(".")[2] for row in data["rows"]}
+    by_place = {f"{row['card']}.{row['label']}": row for row in data["rows"]}
+    run, versions = data["run"], ", ".join(f"{name} {version}" for name, version in data["versions"].items())
     body, contents = [], []
-    for section, rows in groupby(data["rows"], key=lambda row: row["section"]):
-        body.append(f"<h2>{escape(section)}</h2>\n")
-        contents.append(f"<p><b>{escape(section)}</b>: ")
+
+    def section(title):
+        place = re.sub(r"\W+", "-", title.lower())
+        contents.append("</p>\n" * bool(contents) + f'<p><a href="#{place}"><b>{escape(title)}</b></a> ')
+        body.append(f'<h2 id="{place}">{escape(title)}</h2>\n')
+
+    if run:
+        section("This run")
+        body.append(f"<p>{escape(run['run'])}</p>{run_section(run)}")
+    if data["algorithm"]:
+        section("Algorithm 1, as it runs")
+        body.append("<p>Each line of Algorithm 1 of Abadi et al. 2016, and the lines of code that carry it out, found by their "
+                    "labels.</p>\n")
+        body += [_step(number, line, by_place, titles) for number, line in enumerate(data["algorithm"], 1)]
+    for title, rows in groupby(data["rows"], key=lambda row: row["section"]):
+        section(title)
         for card, rows in groupby(rows, key=lambda row: row["card"]):
-            contents.append(f'<a href="#{card}">{escape(titles[card])}</a> ')
-            body.append(f'<h3 id="{card}">{escape(card)}</h3>\n')
-            body += [_label(row, {title: name for name, title in titles.items() if name != card}) for row in rows]
-        contents.append("</p>\n")
+            rows, others = list(rows), {title: name for name, title in titles.items() if name != card}
+            labels = " ".join(f'<a class="small" href="#{card}.{row["label"]}">{row["label"]}</a>' for row in rows)
+            contents.append(f'<span><a href="#{card}">{escape(titles[card])}</a> {labels}</span> ')
+            body.append(f'<h3 id="{card}">{escape(titles[card])} <small>{escape(card)}</small></h3>\n')
+            body += [_label(row, others) for row in rows]
     intro = (f"<p>{data['labels']} equations, {data['failed']} failed, measured on {escape(data['device'])} in "
-             f"{data['seconds']:.0f} s. Each stands with its source, the lines of code that bear its label, and the "
-             "errors measured when this page was made.</p>\n")
-    return page("Every formula, where it stands", "".join([intro, *contents, *body]))
+             f"{data['seconds']:.0f} s, {data['made']}, {escape(versions)}. Each stands with its source, the lines of code that "
+             "bear its label, and the errors measured when this page was made, each beside the most that is allowed. "
+             f"A bar {_bar(1e-12, 1e-6)} runs from 1e-18 to 1 in powers of ten: its filled part ends at the error, here 1e-12, the "
+             "mark stands at what is allowed, here 1e-6. An error of 0 fills nothing. What agrees was measured at random points: "
+             "it shows that code and equation are the same, not that a cited theorem holds.</p>\n")
+    return page("Every formula, where it stands", "".join([
+        intro, '<nav><h2 id="contents">Contents</h2>\n', *contents, "</p></nav>\n", *body]))
+
+
+def _step(number, line, rows, titles):
+    """One line of Algorithm 1."""
+    places = "".join(
+        f'<div class="error"><a href="#{place}">{escape(titles[rows[place]["card"]])} [{rows[place]["label"]}]</a> '
+        f'{_code(rows[place], {})}{_error(rows[place]["measured"][0]) if rows[place]["measured"] else ""}</div>'
+        for place in line["places"])
+    run = f'<div class="small">This run: {escape(line["run"])}</div>' * bool(line["run"])
+    return (f'<div class="label" id="line{number}"><div><a href="#line{number}">{number}</a></div><div><b>{escape(line["line"])}</b>'
+            f'<pre>{escape(line["says"])}</pre>{run}</div><div class="code">{places}</div></div>\n')
 
 
 def _label(row, titles):
     text, kind = verdict(row["passed"])
-    code = "".join(f'<div class="small">{escape(line["path"])}:{line["line"]}</div><pre><code>'
-                   f'{_linked(line["text"], titles)}</code></pre>' for line in row["code"])
-    measured = "<br>".join(
-        f'<span class="{"small" if found["passed"] else "fail"}">{escape(found["check"].replace("_", " "))}, '
-        f'{escape(found["method"])}: {escape(found["problem"]) or _number(found["error"])} '
-        f'(at most {found["tolerance"]:.0e})</span>' for found in row["measured"])
+    inherited = f", inherited from {row['of']}" if row["of"] else ""
     faults = "".join(f'<div class="fail">{escape(fault)}</div>' for fault in row["faults"])
     where = f"{row['card']}.{row['label']}"
-    return (f'<div class="label" id="{where}"><div><a href="#{where}">[{row["label"]}]</a><br><span class="{kind}">{text}'
-            f'</span></div><div><pre>{_linked(row["equation"], titles)}</pre>'
-            f'<div class="small">{_linked(row["source"], titles)}</div>{faults}</div>'
-            f'<div class="code">{code}{measured}</div></div>\n')
+    source = re.sub(r"\[(\w+)\]( of the card)", rf'<a href="#{row["card"]}.\1">[\1]</a>\2', _linked(row["source"], titles))
+    return (f'<div class="label" id="{escape(where)}"><div><a href="#{escape(where)}">[{row["label"]}]</a> <span class="{kind}">{text}'
+            f'</span></div><div><div class="small">{escape(row["heading"] + inherited)}</div><pre>{_linked(row["equation"], titles)}'
+            f'</pre><div class="small">{source}</div>{faults}</div>'
+            f'<div class="code">{_code(row, titles)}{"".join(map(_error, row["measured"]))}</div></div>\n')
+
+
+def _code(row, titles):
+    return "".join(f'<div class="small">{escape(line["path"])}:{line["line"]}</div><pre><code>{_linked(re.sub(" +# ", "  # ", line["text"]), titles)}</code>'
+                   "</pre>" for line in row["code"])
+
+
+def _error(found):
+    """One measurement: a bar, the error, what is allowed, and the case."""
+    number = escape(found["problem"]) or _number(found["error"])
+    return (f'<div class="error {verdict(found["passed"])[1]}">{_bar(found["error"], found["tolerance"])}<b>{number}</b> of '
+            f'{_number(found["tolerance"], 0)}: <span class="small">{escape(found["check"].replace("_", " "))}, '
+            f'{escape(found["method"])}</span></div>')
+
+
+def _bar(error, tolerance):
+    place = lambda value: 100 if value is None else min(100, 100 - 100 * math.log10(max(value, 10.0**LEAST)) / LEAST)
+    return f'<span class="bar"><i style="width:{place(error):.0f}%"></i><b style="left:{place(tolerance):.0f}%"></b></span>'
 
 
 def _linked(text, titles):
@@ -88,5 +173,5 @@ def _linked(text, titles):
                   escape(text))
 
 
-def _number(value):
-    return "infinite" if value is None else "0" if value == 0 else f"{value:.1e}"
+def _number(value, digits=1):
+    return "infinite" if value is None else f"{value:.{digits}e}" if value else "0"

@@ -1,4 +1,5 @@
 """The library's tests of a layer and of a loss, for a class of one's own."""
+import inspect
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +12,14 @@ ROWS, TOLERANCE = 5, 1e-6
 
 @dataclass(frozen=True)
 class Report:
-    """What was tried, as (name, problem) pairs; the problem is "" where the test passed. True if all passed."""
+    """What was tried, as (name, problem) pairs; the problem is "" where the test passed. True if all passed.
+
+    subject: the class, or the function that is a loss; errors: {"B1", "P1", ...: (gradient, its relative error)}.
+    """
 
     rows: tuple
+    subject: object
+    errors: dict
 
     def __bool__(self):
         return not any(problem for _, problem in self.rows)
@@ -67,7 +73,7 @@ def check_layer(layer, input_shape):
             if got:
                 yield f"{what}: expected a {error.__name__} that names {own.where}, {got}"
 
-    return _report(tried, ("backward called late and twice", late), ("wrong inputs are refused by name", refusals))
+    return _report(type(layer), tried, ("backward called late and twice", late), ("wrong inputs are refused by name", refusals))
 
 
 def check_loss(loss, classes=3, target=None):
@@ -88,11 +94,18 @@ def check_loss(loss, classes=3, target=None):
         t = target(rng, rows, classes) if callable(target) else trial.targets(np.asarray(like), z, rng)
         return trial.LossTrial(loss, z, t.astype(dtype) if t.dtype.kind == "f" else t, rng, tolerance=TOLERANCE)
 
-    return _report(tried)
+    return _report(loss if inspect.isfunction(loss) else type(loss), tried)
 
 
-def _report(tried, *more):
+def _report(subject, tried, *more):
     """The Report of tried(rows, dtype), a trial, and of more (name, function that yields problems)."""
+    errors = {}
+
+    def derivatives():
+        one = tried()
+        yield from one.derivatives()
+        errors.update((f"P{place}" if place else "B1", found) for place, found in enumerate(one.errors.items()))
+
     def dtypes():
         for dtype in ("float32", "float64"):
             for what, array in tried(dtype=dtype).results().items():
@@ -103,7 +116,7 @@ def _report(tried, *more):
               lambda: (fault for rows in (ROWS, 1, 0) for fault in tried(rows).forms())),
              ("float32 stays float32, float64 float64", dtypes),
              ("examples are independent, no 1/B, arguments unchanged", lambda: tried().independence()),
-             ("gradients are the derivatives", lambda: tried().derivatives()), *more]
+             ("gradients are the derivatives", derivatives), *more]
     report = []
     for name, test in tests:
         problems = []
@@ -113,4 +126,4 @@ def _report(tried, *more):
         except Exception as error:  # a user's class may raise anything: that is what is reported
             problems.append(f"{type(error).__name__}: {error}")
         report.append((name, "; ".join(problems)))
-    return Report(tuple(report))
+    return Report(tuple(report), subject, errors)

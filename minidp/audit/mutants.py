@@ -34,8 +34,8 @@ _TWICE = "both factors change their sign, and so their product does not"
 _TRUE = "one bit, of which only is asked whether it is 0"
 
 EQUIVALENT = {  # name of a mutant: the reason why no measurement can tell it from the original
-    "nn.norm.GroupNorm [F1] sign 1": _INFERRED,
-    "nn.norm.LayerNorm [F1] sign 1": _INFERRED,
+    "nn.norm.GroupNorm [F0] sign 1": _INFERRED,
+    "nn.norm.LayerNorm [F0] sign 1": _INFERRED,
     "grads.Outer [V1] sign 1": _TWICE,
     "grads.OuterSum [V1] sign 1": _TWICE,
     "host.drawing.choose [F1] sign 1": _TRUE,

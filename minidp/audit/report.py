@@ -1,27 +1,39 @@
 """The audit: every equation of every card, its source, its line of code, and the error measured now."""
 import importlib.util
+import inspect
 import math
+import platform
+import sys
 import time
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import groupby
 from pathlib import Path
+
+import numpy
 
 from ..backend import Backend
 from ..errors import ParameterError
 from ..files import atomic_write, write_json
 from . import checks
+from .algorithm import as_it_runs
 from .card import read_module
+from .checks import Check, Outcome
+from .html import formulas_page
+from .layer import TOLERANCE
 
 PACKAGE = Path(__file__).parents[1]
+OWN = "Layers and losses of your own"
 SECTIONS = (  # in the order of the paper; within a section, cards in the order of their prefixes
+    ("Training", ("train.trainer.", "mechanism.plan.", "train.")),
     ("Layers and losses", ("nn.dense.", "nn.activation.", "nn.conv.", "nn.pool.", "nn.norm.", "nn.", "nn.loss.",
-                           "nn.network.", "grads.")),
-    ("Clipping and noise", ("mechanism.clip.", "mechanism.sanitizer.", "mechanism.noise.", "host.", "normal.",
-                            "streams.")),
-    ("Sampling and training", ("mechanism.sampling.", "mechanism.schedule.", "mechanism.plan.", "train.")),
+                           "nn.network.", "nn.init.", "grads.")),
+    ("Clipping", ("mechanism.clip.", "mechanism.sanitizer.", "mechanism.rounding.", "mechanism.schedule.")),
+    ("Noise", ("mechanism.noise.", "mechanism.banded.BandedNoise")),
+    ("Sampling", ("mechanism.sampling.", "mechanism.banded.")),
     ("DP-PCA and private scaling", ("mechanism.pca.", "mechanism.scaling.", "mechanism.centring.")),
     ("Accountants", ("privacy.moments.", "privacy.conversion.", "privacy.composition.", "privacy.")),
-    ("Features without training", ("data.",)), ("Others", ()),
+    ("Numerics", ("arithmetic.", "elementwise.", "whole.", "host.")), ("Others", ()),
 )
 
 
@@ -30,13 +42,15 @@ class Row:
     """One label of one card, with everything an auditor asks of it."""
 
     section: str
-    card: str
+    card: str        # the public one; `of` is the private one that it inherits the label from, or ""
     label: str
+    heading: str
     equation: str
     source: str
     code: tuple      # (path, number, text) of the lines that bear it
     outcomes: tuple  # checks.Outcome of each measurement
     faults: tuple    # what is missing
+    of: str = ""
 
     @property
     def passed(self):
@@ -48,18 +62,17 @@ class Row:
         yield from (f"         {path}:{number}   {text}" for path, number, text in self.code)
         yield f"         source: {self.source}"
         if n := len(self.outcomes):
-            worst = max(self.outcomes, key=lambda found: (not found.passed, found.error / (found.check.tolerance or 1e-300)))
-            yield f"         {n} check{'s'[: n > 1]}, nearest to its limit: {worst}"
+            yield f"         {n} check{'s'[: n > 1]}, nearest to its limit: {max(self.outcomes, key=Outcome.nearness)}"
         yield from (f"         {fault}" for fault in self.faults)
 
     def to_json(self):
-        return {"section": self.section, "card": self.card, "label": self.label, "equation": self.equation,
-                "source": self.source, "faults": self.faults, "passed": self.passed,
+        return {**{name: getattr(self, name) for name in ("section", "card", "of", "label", "heading", "equation", "source",
+                                                          "faults", "passed")},
                 "code": [dict(zip(("path", "line", "text"), line)) for line in self.code],
                 "measured": [{"check": found.check.name, "method": found.check.method,
                               "error": found.error if math.isfinite(found.error) else None,
                               "tolerance": found.check.tolerance, "problem": found.problem, "passed": found.passed}
-                             for found in self.outcomes]}
+                             for found in sorted(self.outcomes, key=Outcome.nearness, reverse=True)]}
 
 
 def cards():
@@ -77,48 +90,73 @@ def _place(name):
                 for place, prefix in enumerate(prefixes) if name.startswith(prefix)), default=(0, len(SECTIONS) - 1, 0))[1:]
 
 
-def audit(only=None, backend=None, on_row=None):
-    """The Rows of all cards, or of the class or function named `only` and its base classes.
+def _bases(card):
+    """Names of the classes that a card's class is made of, itself first."""
+    held = getattr(importlib.import_module(f"minidp.{card.name.removesuffix(f'.{card.qualname}')}"), card.qualname, None)
+    return [f"{base.__module__.removeprefix('minidp.')}.{base.__qualname__}" for base in getattr(held, "__mro__", ())]
 
-    on_row(row) is called with each as soon as it is measured. Raises ParameterError if no card has the name.
+
+def shown(only=None):
+    """[(card, [(card with its labels, lines of its file)])]: each public card, with the private ones that it inherits from.
+
+    Those of all cards, or of the class or function named `only` and its bases. ParameterError if no card has the name.
     """
-    registry, found, measured, rows = checks.load(), cards(), {}, []
+    found = cards()
     wanted = None if only is None else named(only, [card for card, _ in found])
-    for card, lines in found:
-        if wanted is not None and card.name not in wanted:
-            continue
-        section = SECTIONS[_place(card.name)[0]][0]
-        others = card.sources.get("") or "see " + ", ".join(f"[{label}]" for label in card.sources) + " of the card"
-        for label, equation in card.labels.items():
-            registered = registry.get((card.name, label), [])
-            for check in registered:
-                if check not in measured:
-                    measured[check] = checks.run(check, backend)
-            missing = [fault for fault in card.faults() if f"[{label}]" in fault]
-            missing += [] if registered else [f"[{label}] has no check that measures it"]
-            rows.append(Row(section, card.name, label, equation, card.sources.get(label) or others,
-                            tuple((card.module, n, lines[n - 1].strip()) for n in card.code_lines.get(label, ())),
-                            tuple(measured[check] for check in registered), tuple(missing)))
-            if on_row:
-                on_row(rows[-1])
+    private = {card.name: (card, lines) for card, lines in found if card.qualname.startswith("_")}
+    parts = [(card, [(card, lines), *(private[base] for base in _bases(card)[1:] if base in private)])
+             for card, lines in found if card.name not in private and (wanted is None or card.name in wanted)]
+    inherited = {part.name for _, each in parts for part, _ in each}
+    return parts + [(card, [(card, lines)]) for card, lines in private.values()
+                    if card.name not in inherited and (wanted is None or card.name in wanted)]
+
+
+def audit(only=None, backend=None, on_row=None):
+    """The Rows of `shown(only)`; on_row(row) is called with each as soon as it is measured."""
+    registry, measured, rows = checks.load(), {}, []
+    for public, parts in shown(only):
+        section = SECTIONS[_place(public.name)[0]][0]
+        for card, lines in parts:
+            of = "" if card is public else card.qualname
+            others = card.sources.get("") or "see " + ", ".join(f"[{label}]" for label in card.sources) + " of the card"
+            for label, equation in card.labels.items():
+                registered = [check for check in registry.get((card.name, label), ()) if not of or check.subject in ("", public.name)]
+                for check in registered:
+                    if check not in measured:
+                        measured[check] = checks.run(check, backend)
+                missing = [fault for fault in card.faults() if f"[{label}]" in fault]
+                missing += [] if registered else [f"[{label}] has no check that measures it"]
+                per_example = label[0] == "P" and card.name.startswith("nn.")
+                rows.append(Row(section, public.name, label, "Per-example gradient" if per_example else card.headings[label],
+                                equation, card.sources.get(label) or others,
+                                tuple((card.module, n, lines[n - 1].strip()) for n in card.code_lines.get(label, ())),
+                                tuple(measured[check] for check in registered), tuple(missing), of))
+                if on_row:
+                    on_row(rows[-1])
     return rows
 
 
 def named(only, cards):
     """Names of the cards called `only` ("Dense" or "nn.dense.Dense"), and of those of their base classes."""
-    by_name, wanted = {card.qualname.lower(): card.qualname for card in cards}, set()
+    wanted = set()
     for card in cards:
         if only.lower() in (card.qualname.lower(), card.name.lower()):
-            module, wanted = card.name.removesuffix(f".{card.qualname}"), wanted | {card.name}
-            held = getattr(importlib.import_module(f"minidp.{module}"), card.qualname, None)
-            wanted |= {f"{base.__module__.removeprefix('minidp.')}.{base.__qualname__}"
-                       for base in getattr(held, "__mro__", ())}
+            wanted |= {card.name, *_bases(card)}
     if not wanted:
-        near = [name for name in by_name if only.lower() in name]
-        near += [name for name in get_close_matches(only.lower(), by_name, n=5) if name not in near]
-        raise ParameterError(f"no card is named {only}; {'near it' if near else 'cards'}: "
-                             + ", ".join(by_name[name] for name in near or sorted(by_name)))
+        public = {card.qualname.lower(): card.qualname for card in cards if not card.qualname.startswith("_")}
+        near = [name for name in public if only and only.lower() in name]
+        near += [name for name in get_close_matches(only.lower(), public, n=5) if name not in near]
+        raise ParameterError(f"no card is named {only}; " + f"near it: {', '.join(public[name] for name in near)}; " * bool(near)
+                             + "minidp audit --list prints all")
     return wanted
+
+
+def listing():
+    """Lines with the names that --layer takes, under their sections, and where each stands."""
+    for section, found in groupby((card for card, _ in cards() if not card.qualname.startswith("_")),
+                                  key=lambda card: SECTIONS[_place(card.name)[0]][0]):
+        yield f"\n{section}"
+        yield from (f"  {card.qualname:26} {card.module}:{card.line}  {' '.join(card.labels)}" for card in found)
 
 
 def need_mpmath():
@@ -127,10 +165,59 @@ def need_mpmath():
         raise ParameterError("the audit compares with mpmath: pip install 'minidp[audit]'")
 
 
-def main(layer=None, device="auto", json_file=None, html_file=None):
-    """Print the audit, write the files asked for, and return the exit status."""
+def measure(layer=None, device="auto", on_row=None, reports=(), run=None):
+    """(rows, what a page and a JSON file hold of them): all cards or one, reports of one's own layers before them, a run."""
     need_mpmath()
-    backend, started, section = Backend.pick(device), time.perf_counter(), None
+    backend, started = Backend.pick(device), time.perf_counter()
+    rows = [*(row for n, each in enumerate(reports, 1) for row in _own(each, n)), *audit(layer, backend, on_row)]
+    seconds, found = time.perf_counter() - started, [row.to_json() for row in rows]
+    return rows, {
+        "device": backend.name, "made": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "seconds": seconds,
+        "versions": {"minidp": sys.modules["minidp"].__version__, "Python": platform.python_version(), "NumPy": numpy.__version__},
+        "labels": len(rows), "failed": sum(not row.passed for row in rows), "rows": found, "run": run,
+        "algorithm": as_it_runs(found, run and run["result"]) if layer is None else []}
+
+
+def page(file, *reports, layer=None, device="auto"):
+    """Write the page of `minidp audit --html`, with reports of check_layer and check_loss before the library's equations.
+
+    layer: the one card of the library to measure, with its bases; None for all, which takes a quarter of a minute.
+    Returns True if everything passed. Raises ParameterError without mpmath, or if no card has the name.
+    """
+    rows, data = measure(layer, device, reports=reports)
+    with atomic_write(file) as out:
+        out.write(formulas_page(data))
+    return not data["failed"]
+
+
+def _own(report, number):
+    """The Rows of one's own layer or loss: the tests, and then the labels of its card if it has one.
+
+    A gradient's error stands at its label as in the library: B1 of the input, P1, P2, ... of the parameters in their order.
+    """
+    name, card, code = f"own{number}.{report.subject.__qualname__.rpartition('.')[2]}", None, ()
+    try:
+        path, (text, line) = inspect.getsourcefile(report.subject), inspect.getsourcelines(report.subject)
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        code = ((path, line, text[0].strip()),)
+        qualname = report.subject.__qualname__.replace(".<locals>", "")
+        card = next((card for card in read_module("\n".join(lines) + "\n", path)[0] if card.qualname == qualname), None)
+    except (OSError, TypeError, SyntaxError):
+        pass  # typed at a prompt: nobody has its lines
+    measured = {label: Outcome(Check(what, "central differences", TOLERANCE, None), error, "")
+                for label, (what, error) in report.errors.items()}
+    tests = [Outcome(Check(test, "random numbers", 0.0, None), math.inf if problem else 0.0, problem) for test, problem in report.rows]
+    yield Row(OWN, name, "tests", "", report.subject.__doc__.strip().partition("\n")[0] if report.subject.__doc__ else "",
+              "minidp.audit.check_layer, check_loss", code, (*tests, *measured.values()), ())
+    for label, equation in card.labels.items() if card else ():
+        yield Row(OWN, name, label, card.headings[label], equation, card.sources.get(label) or card.sources.get("") or "",
+                  tuple((path, n, lines[n - 1].strip()) for n in card.code_lines.get(label, ())),
+                  (measured[label],) if label in measured else (), tuple(fault for fault in card.faults() if f"[{label}]" in fault))
+
+
+def main(layer=None, device="auto", json_file=None, html_file=None, run=None):
+    """Print the audit, write the files asked for, and return the exit status. run: what `html.run_section` takes."""
+    section = None
 
     def show(row):
         nonlocal section
@@ -139,15 +226,12 @@ def main(layer=None, device="auto", json_file=None, html_file=None):
             print(f"\n{section}")
         print("\n".join(row.lines()), flush=True)
 
-    rows = audit(layer, backend, show)
-    data = {"device": backend.name, "seconds": time.perf_counter() - started, "labels": len(rows),
-            "failed": sum(not row.passed for row in rows), "rows": [row.to_json() for row in rows]}
+    rows, data = measure(layer, device, show, run=run)
     if json_file:
         write_json(json_file, data)
     if html_file:
-        from .html import formulas_page
         with atomic_write(html_file) as file:
             file.write(formulas_page(data))
     print(f"\ncards {len({row.card for row in rows})}, labels {len(rows)}, measurements {sum(len(row.outcomes) for row in rows)}, "
-          f"{data['failed']} failed, on {backend.name}, {data['seconds']:.0f} s")
+          f"{data['failed']} failed, on {data['device']}, {data['seconds']:.0f} s")
     return 1 if data["failed"] else 0

@@ -1,6 +1,8 @@
 """verify, audit: whether files and formulas hold."""
+import time
 from pathlib import Path
 
+from ..errors import ParameterError
 from ..files import atomic_write
 from ..numbers import bound_texts
 from .output import check_new, show, table
@@ -17,33 +19,51 @@ def verify(parser):
 
 def _verify(args):
     from ..audit import html
+
+    check_new(args, args.html)
+    found, report = _asked(args.run)
+    bounds = report.accountants
+    lines = [*(table(bounds, f"epsilon at delta {report.result['delta']:g}") if bounds else ()), *_lines(found)]
+    show(args, {"run": args.run, "questions": len(report.findings), "reproducible": report.result.get("reproducible"),
+                "epsilon": report.result.get("epsilon"), "differences": [f"{each.question} {each.answer}" for each in report.failed]},
+         lines)
+    if args.html:
+        with atomic_write(args.html) as file:
+            file.write(html.page(f"Privacy of one run: {args.run}", html.run_section(found)))
+    return 1 if report.failed else 0
+
+
+def _asked(folder):
+    """(what `audit.html.run_section` takes, Report) of a run's folder."""
+    from ..run.folder import STATEMENT
+    from ..run.record import git_commit, versions
     from ..run.verify import UNFINISHED
     from ..run.verify import verify as verify_folder
 
-    check_new(args, args.html)
-    findings, bounds, result = report = verify_folder(Path(args.run))
-    failed = len(report.failed)
-    text = (f"{len(findings)} questions, {failed} mismatches: "
-            + ("go on with the run, or count what is charged as spent." if findings[0].question == UNFINISHED else
+    report = verify_folder(Path(folder))
+    result, failed = report.result, len(report.failed)
+    sound = {} if failed else result
+    text = (f"{len(report.findings)} questions, {failed} mismatches: "
+            + ("go on with the run, or count what is charged as spent." if report.findings[0].question == UNFINISHED else
                "do not rely on this run's epsilon." if failed else
                "the run's files agree with each other and with the accountants.")
             + " This run is seeded: it can be repeated, and must not be released." * bool(result.get("reproducible")))
-    lines = [*(table(bounds, f"epsilon at delta {result['delta']:g}") if bounds else ()),
-             *(f"{'ok  ' if each.passed else 'FAIL'} {each.question} {each.answer}" for each in findings), text]
-    show(args, {"run": args.run, "questions": len(findings), "reproducible": result.get("reproducible"),
-                "epsilon": result.get("epsilon"), "differences": [f"{each.question} {each.answer}" for each in report.failed]}, lines)
-    if args.html:
-        asked = [(html.verdict(each.passed), *each[:2]) for each in findings]
-        rows = [(name, *bound_texts(bound), kind, note) for name, (bound, kind, note) in bounds.items()]
-        body = f"<p>{text}</p>{html.table(('', 'question', 'answer'), asked)}<h2>epsilon</h2>" + html.table(
-            ("accountant", "lower", "estimate", "upper", "kind", "what it is"), rows)
-        with atomic_write(args.html) as file:
-            file.write(html.page(f"Privacy of one run: {args.run}", body))
-    return 1 if failed else 0
+    return {"run": str(folder), "text": text, "verified": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "result": sound,
+            "findings": [(each.passed, each.question, each.answer) for each in report.findings],
+            "bounds": [(name, *bound_texts(bound), kind, note) for name, (bound, kind, note) in report.accountants.items()],
+            "statement": Path(folder, STATEMENT).read_text(encoding="utf-8") if sound else "",
+            "made_by": {**sound.get("versions", {}), "commit": sound.get("commit")},
+            "verified_by": {**versions(), "commit": git_commit()}}, report
+
+
+def _lines(found):
+    return [*(f"{'ok  ' if passed else 'FAIL'} {question} {answer}" for passed, question, answer in found["findings"]), found["text"]]
 
 
 def audit(parser):
+    parser.add_argument("run", metavar="RUN_DIR", nargs="?", help="a run's folder, which is verified and put into the same page")
     parser.add_argument("--layer", metavar="NAME", help="only this class or function, and its bases: Conv2D")
+    parser.add_argument("--list", action="store_true", help="print the names that --layer takes, and end")
     parser.add_argument("--mutants", action="store_true", help="break every labelled line: a check must notice")
     parser.add_argument("--device", default="auto", help="auto (the default), cpu, gpu or gpu:N")
     parser.add_argument("--html", metavar="FILE", help="write a page with the equations beside their code")
@@ -57,4 +77,16 @@ def _audit(args):
     from ..audit import mutants, report
 
     check_new(args, args.html, args.json)
-    return mutants.main(args.layer) if args.mutants else report.main(args.layer, args.device, args.json, args.html)
+    if args.run and (args.mutants or args.list):
+        raise ParameterError(f"{args.run}: --mutants and --list take no run's folder")
+    if args.list:
+        print(*report.listing(), sep="\n")
+        return 0
+    if args.mutants:
+        return mutants.main(args.layer)
+    found = None
+    if args.run:
+        found, verified = _asked(args.run)
+        print("This run", *_lines(found), sep="\n")
+    status = report.main(args.layer, args.device, args.json, args.html, found)
+    return 1 if args.run and verified.failed else status

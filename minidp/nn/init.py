@@ -65,16 +65,20 @@ def _full(value, rng, shape, dtype):
 
 
 def truncated_normal(rng: Generator, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """Normal with standard deviation 1/sqrt(fan-in), redrawn beyond two of them.
+    """Normal, redrawn beyond two standard deviations, and scaled.
 
-    The initial values of the 2016 code of Abadi et al. (tensorflow/models, differential_privacy).
+    Forward
+        [F1]  W = z / sqrt(fan-in), z standard normal on the condition |z| <= 2
+
+    Source
+        [F1]  the initial values of the 2016 code of Abadi et al. (tensorflow/models, differential_privacy)
     """
     values = rng.standard_normal(shape)
     outside = np.abs(values) > TRUNCATION
     while outside.any():
         values[outside] = rng.standard_normal(int(outside.sum()))
         outside = np.abs(values) > TRUNCATION
-    return (values / math.sqrt(_fans(shape)[0])).astype(dtype)
+    return (values / math.sqrt(_fans(shape)[0])).astype(dtype)  # [F1]
 
 
 def glorot_uniform(rng: Generator, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:

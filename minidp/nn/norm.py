@@ -88,11 +88,11 @@ class GroupNorm(_Norm):
         x, y (B, ..., C)   scale, shift (C,)   G groups of C / G neighbouring channels
 
     Forward
-        [F1]  x seen as (B, positions, G, C / G); S: all positions and channels of one group of one example.
+        [F0]  x seen as (B, positions, G, C / G); S: all positions and channels of one group of one example.
               y and the gradients as in _Norm
 
     Source
-        [F1]  Wu, He 2018, arXiv:1803.08494
+        [F0]  Wu, He 2018, arXiv:1803.08494
 
     Guarantees
         A group that holds a single number is refused, since normalising would erase it.
@@ -117,7 +117,7 @@ class GroupNorm(_Norm):
     def _view(self, shape):
         if len(shape) < 2 or shape[-1] != self.channels:
             raise ShapeError(f"{self.where}: expected input of shape (..., {self.channels}), got {tuple(shape[1:])}")
-        return shape[0], prod(shape[1:-1]), self.groups, self.channels // self.groups  # [F1]
+        return shape[0], prod(shape[1:-1]), self.groups, self.channels // self.groups  # [F0]
 
 
 class LayerNorm(_Norm):
@@ -127,11 +127,11 @@ class LayerNorm(_Norm):
         x, y (B, ..., *shape)   scale, shift (*shape)
 
     Forward
-        [F1]  x seen as (B, positions, 1, coordinates of `shape`); S: the coordinates at one position of one
+        [F0]  x seen as (B, positions, 1, coordinates of `shape`); S: the coordinates at one position of one
               example. y and the gradients as in _Norm
 
     Source
-        [F1]  Ba, Kiros, Hinton 2016, arXiv:1607.06450
+        [F0]  Ba, Kiros, Hinton 2016, arXiv:1607.06450
 
     Guarantees
         A shape of a single number is refused, since normalising would erase it.
@@ -158,7 +158,7 @@ class LayerNorm(_Norm):
         if before < 1 or tuple(shape[before:]) != self.shape:
             wanted = ", ".join(["...", *map(str, self.shape)])
             raise ShapeError(f"{self.where}: expected input of shape ({wanted}), got {tuple(shape[1:])}")
-        return shape[0], prod(shape[1:before]), 1, prod(self.shape)  # [F1]
+        return shape[0], prod(shape[1:before]), 1, prod(self.shape)  # [F0]
 
 
 class UnitNorm(Layer):

@@ -81,7 +81,7 @@ class Trial:
     """
 
     def __init__(self, where, forward, x, rng, tolerance):
-        self.where, self.forward, self.rng, self.tolerance = where, forward, rng, tolerance
+        self.where, self.forward, self.rng, self.tolerance, self.errors = where, forward, rng, tolerance, {}
         for self.x in (x + rng.uniform(-JITTER, JITTER, x.shape).astype(x.dtype), x, abs(x)):
             self.y = forward(self.x.copy())[0]
             if np.isfinite(self.y).all():
@@ -139,10 +139,10 @@ class Trial:
                    "each example has to be computed by itself")
 
     def derivatives(self):
-        """The gradients, (B, *shape), against differences of sum y dy (B,) by the arrays, which are put back."""
+        """The gradients, (B, *shape), against differences of sum y dy (B,) by the arrays, which are put back; sets `errors`."""
         results, floor = self.results(), 1e-5 * np.abs(_per_example(self.y * self.dy))
         for what, array in self.moved.items():
-            kept, norms, passed = array.copy(), np.sqrt(_per_example(results[what] ** 2)), ~np.isfinite(floor)
+            kept, norms, best = array.copy(), np.sqrt(_per_example(results[what] ** 2)), np.where(np.isfinite(floor), np.inf, 0)
             for step in STEPS:
                 v = direction(self.rng, array.shape)
                 array[...] = kept + step * v
@@ -153,11 +153,12 @@ class Trial:
                 expected = _per_example(results[what] * v)
                 scale = np.maximum.reduce([np.abs(slopes), np.abs(expected), norms, floor])
                 error = np.abs(slopes - expected) / np.where(scale > 0, scale, 1)
-                passed |= error <= self.tolerance
-                if passed.all():
+                best = np.fmin(best, error)
+                self.errors[what] = float(best.max(initial=0))
+                if self.errors[what] <= self.tolerance:
                     break
             else:
-                b = int(passed.argmin())
+                b = int((best <= self.tolerance).argmin())
                 yield (f"{what} is not the derivative of the forward pass: along a random direction example {b} moves "
                        f"by {slopes[b]:.6g}, its gradient says {expected[b]:.6g} (relative error {error[b]:.2g})")
 

@@ -24,12 +24,16 @@ REGISTRY = {}  # (card, label): list of Check
 
 @dataclass(frozen=True)
 class Check:
-    """One measurement of one or more labels. `measure(bench)` returns the error, or yields several."""
+    """One measurement of one or more labels. `measure(bench)` returns the error, or yields several.
+
+    subject: the card of the class that is measured, where that is not the card which has the labels but a class below it.
+    """
 
     name: str
     method: str
     tolerance: float
     measure: object
+    subject: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,15 +60,19 @@ class Outcome:
     def passed(self):
         return not self.problem and self.error <= self.check.tolerance
 
+    def nearness(self):
+        """For sorting: what failed, and then what is nearest to its tolerance, is largest."""
+        return not self.passed, self.error / (self.check.tolerance or 1e-300)
+
     def __str__(self):
         found = self.problem or f"{self.error:.1e} (at most {self.check.tolerance:.0e})"
         return f"{found}, {self.check.name.replace('_', ' ')}: {self.check.method}"
 
 
-def measures(card, *labels, method, tolerance, name=None):
+def measures(card, *labels, method, tolerance, name=None, subject=""):
     """Register the decorated function for `labels` of `card`, "package.module.Class" below minidp."""
     def register(function):
-        check = Check(name or function.__name__, method, tolerance, function)
+        check = Check(name or function.__name__, method, tolerance, function, subject)
         for label in labels:
             REGISTRY.setdefault((card, label), []).append(check)
         return function

@@ -25,7 +25,9 @@ def _register_layer(cls, case):
 
     def add(wanted, name, method, tolerance, measure):
         if found := [label for label in wanted if label in labels]:
-            _named(f"{name} of {case.name}", cls, found, method, tolerance, measure)
+            _named(f"{name} of {case.name}", cls, found, method, tolerance, measure, _card_of(type(kind)))
+
+    kind = case.make(np.random.default_rng(0), "float64")
 
     def made(bench):
         return to_backend(case.make(bench.rng, "float64"), bench.backend)
@@ -57,16 +59,20 @@ def _register_layer(cls, case):
         return max(max(worst(form.sq_norms(), norms), worst(form.sq_norms_upper(), norms),
                        worst(form.weighted_sum(bench.asarray(w)), total)) for form in chosen)
 
-    add(("F2",) if cls is nn.Dropout else ("F1", "F2"), "output", "loop over numbers", EXACT, output)
+    add(("F2",) if cls is nn.Dropout else ("F0", "F1", "F2"), "output", "loop over numbers", EXACT, output)
     add(("F1",), "exact output", "loop over numbers, exact arithmetic", CUT, exact)
     add(("B1",), "input gradient", "complex step", COMPLEX, input_gradient)
-    for place, name in enumerate(case.make(np.random.default_rng(0), "float64").params, 1):
+    for place, name in enumerate(kind.params, 1):
         add((f"P{place}",), f"gradients of {name}", "complex step of each entry and example", COMPLEX,
             partial(entries, name=name))
         add((f"P{place}",), f"forms of {name}", "explicit against factored", EXACT, partial(forms, name=name))
 
 
-def _named(name, cls, labels, method, tolerance, measure):
+def _card_of(cls):
+    return f"{cls.__module__.removeprefix('minidp.')}.{cls.__qualname__}"
+
+
+def _named(name, cls, labels, method, tolerance, measure, subject=""):
     def check(bench):
         """Of a convolution three times: patches of all examples fit into memory together, of some, or of one only."""
         found = []
@@ -75,8 +81,7 @@ def _named(name, cls, labels, method, tolerance, measure):
                 found.append(measure(bench))
         return max(found)
 
-    card = f"{cls.__module__.removeprefix('minidp.')}.{cls.__qualname__}"
-    measures(card, *labels, method=method, tolerance=tolerance, name=name)(check)
+    measures(_card_of(cls), *labels, method=method, tolerance=tolerance, name=name, subject=subject)(check)
 
 
 def _register_loss(cls, case):
@@ -110,6 +115,16 @@ def targets_of_no_class(bench):
     alone = [to_host(each) for each in loss(bench.asarray(z[[0, 3]]), bench.asarray(target[[0, 3]]))]
     return max(max(worst(all_[[1, 2, 4]], 0 * all_[[1, 2, 4]]), worst(all_[[0, 3]], some))
                for all_, some in zip(found, alone))
+
+
+@measures("nn.init.truncated_normal", "F1", method="the same numbers, drawn again one by one", tolerance=1e-15)
+def initial_weights(bench):
+    shape, rng = (3, 3, 5, 40), np.random.default_rng(7)
+    z = list(rng.standard_normal(1800))
+    while far := [place for place, value in enumerate(z) if abs(value) > 2]:
+        for place in far:
+            z[place] = rng.standard_normal()
+    return worst(nn.init.truncated_normal(np.random.default_rng(7), shape, "float64").ravel(), np.array(z) / 45**0.5)
 
 
 @measures("nn.dropout.Dropout", "F1", "B1", method="the same numbers, drawn again", tolerance=EXACT)
