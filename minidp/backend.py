@@ -295,9 +295,9 @@ def patch_budget(xp):
     return _budget(xp, memory.PATCH_BYTES)
 
 
-def explicit_fits(xp, example_bytes):
-    """True on a GPU with room for materialised gradients of this size per example."""
-    return xp is not np and example_bytes <= explicit_budget(xp)
+def explicit_fits(xp, size):
+    """True on a GPU with room for `size` bytes of materialised gradients."""
+    return xp is not np and size <= explicit_budget(xp)
 
 
 def _first_line(error):

@@ -45,11 +45,14 @@ class PerExampleGrad:
         self.add_weighted_sum(total, w, rows)
         return total
 
-    def materialises(self, strategy):
-        """True if `strategy` trains through materialised gradients; auto does on a GPU with memory to spare, or where cheaper."""
+    def materialises(self, strategy, examples=0):
+        """True if `strategy` trains through materialised gradients; auto does where cheaper, and on a GPU where they fit.
+
+        examples: how many have to fit, a public number; 0 for those at hand.
+        """
         one_of(STRATEGIES, strategy=strategy)
         if strategy == "auto":
-            return explicit_fits(self.xp, self.explicit_bytes) or not self.factored_is_cheaper
+            return explicit_fits(self.xp, (examples or self.n_examples) * self.explicit_bytes) or not self.factored_is_cheaper
         return strategy == "explicit"
 
     def form(self, strategy):
@@ -132,7 +135,7 @@ class Explicit(PerExampleGrad):
         """The gradients, (B, *shape)."""
         return self.g
 
-    def materialises(self, strategy):
+    def materialises(self, strategy, examples=0):
         """False: there is nothing left to materialise."""
         one_of(STRATEGIES, strategy=strategy)
         return False

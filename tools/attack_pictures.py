@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from minidp import plotting
+from minidp.backend import to_host
 from minidp.cli import Parser, user_errors
 from minidp.files import write_json
 from minidp.grads import Outer
@@ -50,14 +51,17 @@ def _moved(v, steps):
     return v
 
 
-def share_on_lattice(arithmetic, value, sigma, size, streams, place):
-    """The share of pairs on the lattice in one release of a raw sum that has the same value everywhere, at C = 1."""
+def share_on_lattice(arithmetic, value, sigma, size, streams, place, asarray=np.asarray):
+    """The share of pairs on the lattice in one release of a raw sum that has the same value everywhere, at C = 1.
+
+    asarray: puts the raw sum where it is released.
+    """
     if arithmetic == BEFORE:
         released = np.float32(value) + box_muller(np.random.default_rng(place), size, sigma)
     else:
-        raw = np.full(size, np.trunc(value * 2.0**32) if arithmetic == "exact" else value)
+        raw = asarray(np.full(size, np.trunc(value * 2.0**32) if arithmetic == "exact" else value))
         sanitizer = Sanitizer(flat_group([KEY], 1.0, sigma), arithmetic=arithmetic)
-        released = sanitizer.release({KEY: raw}, streams.noise(place), dtype=np.float32)[KEY]
+        released = to_host(sanitizer.release({KEY: raw}, streams.noise(place), dtype=np.float32)[KEY])
     return float(on_lattice(released[: size // 2], released[size // 2 :], sigma).mean())
 
 
@@ -71,8 +75,11 @@ def aligned(n, value, extra, half_ulps):
     return np.array([value] * large + [half_ulps * 2.0 ** (power - 24)] * (n - large), "float32")
 
 
-def worst_neighbours(arithmetic, n):
-    """(the largest |S(D) - S(D')| / C found, what is charged) in lots of n examples, the first of which D' does not have."""
+def worst_neighbours(arithmetic, n, asarray=np.asarray):
+    """(the largest |S(D) - S(D')| / C found, what is charged) in lots of n examples, the first of which D' does not have.
+
+    asarray: puts the gradients where they are summed.
+    """
     sanitizer, how = Sanitizer(flat_group([KEY], 1.0, 1.0), "factored", arithmetic if arithmetic != BEFORE else "ordinary"), DOUBLE
     if arithmetic == "ordinary":
         how = products(n, "factored")
@@ -80,8 +87,8 @@ def worst_neighbours(arithmetic, n):
     def total(v):
         if arithmetic == BEFORE:
             return float(np.add.accumulate(np.minimum(v, np.float32(1)))[-1])
-        grad = Outer(np.ones((len(v), 1), "float32"), v[:, None])
-        return float(sanitizer.add_clipped({KEY: grad}, products=how)[KEY][0, 0]) / (2.0**32 if sanitizer.exact else 1)
+        grad = Outer(asarray(np.ones((len(v), 1), "float32")), asarray(v[:, None]))
+        return float(to_host(sanitizer.add_clipped({KEY: grad}, products=how)[KEY])[0, 0]) / (2.0**32 if sanitizer.exact else 1)
 
     rng = np.random.default_rng(SEED)
     lots = [aligned(n, 1 - 2**-10, extra, half_ulps) for extra in (-1, 0, 1) for half_ulps in (0.51, 1.01, 1.25, 2.51)]

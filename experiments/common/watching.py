@@ -23,8 +23,9 @@ class Watching(Sanitizer):
     raw_norms: list = field(default_factory=list, compare=False)
 
     def for_step(self, step):
-        plain = Sanitizer(self.groups, self.strategy, self.arithmetic).for_step(step)
-        return plain if step % EVERY else Watching(plain.groups, plain.strategy, plain.arithmetic, self.raw_medians)
+        groups = tuple(group.for_step(step) for group in self.groups)
+        watched = (self.raw_medians,) if step % EVERY == 0 else ()
+        return (Watching if watched else Sanitizer)(groups, self.strategy, self.arithmetic, *watched, ran=self.ran)
 
     def add_clipped(self, grads, into=None, example_weight=None, products=DOUBLE):
         self.raw_norms.append({group.name: to_host(sum(grads[key].sq_norms() for key in group.keys)) ** 0.5

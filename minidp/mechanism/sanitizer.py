@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..arithmetic import ARITHMETICS, EXACT, ORDINARY
 from ..backend import explicit_budget, namespace_of
 from ..errors import ParameterError, ShapeError
-from ..grads import STRATEGIES, Key, PerExampleGrad
+from ..grads import STRATEGIES, Explicit, Key, PerExampleGrad
 from ..privacy.events import Composed, Event, Gaussian, JointGaussian, NeighbouringRelation, TotalVariation
 from ..ranks import SOLO
 from ..streams import Draws
@@ -87,6 +87,7 @@ class Sanitizer:
     groups: Sequence[ClipGroup]
     strategy: str = "auto"
     arithmetic: str = ORDINARY
+    ran: dict[Key, set[str]] = field(default_factory=dict, compare=False, repr=False, kw_only=True)  # the forms that gradients had
 
     def __post_init__(self):
         object.__setattr__(self, "groups", tuple(self.groups))
@@ -128,7 +129,7 @@ class Sanitizer:
         """The sanitizer with the numbers of one step (0 is the first)."""
         if self.constant:
             return self
-        return Sanitizer(tuple(group.for_step(step) for group in self.groups), self.strategy, self.arithmetic)
+        return replace(self, groups=tuple(group.for_step(step) for group in self.groups))
 
     def with_clip_norms(self, clip_norms: Mapping[str, float]) -> Sanitizer:
         """The sanitizer with other clip norms, {group name: C}."""
@@ -195,13 +196,18 @@ class Sanitizer:
             allowed = (example_weight >= 0) & (example_weight <= 1)
             example_weight = namespace_of(example_weight).where(allowed, example_weight, 0)
         for group in (group for group in self.groups if not group.counts):
-            self._add_group(group, {key: grads[key] for key in group.keys}, size, total, example_weight, products.rows)
+            self._add_group(group, {key: grads[key] for key in group.keys}, size, total, example_weight, products)
         return total
 
-    def _add_group(self, group, grads, size, total, example_weight, rows):
-        """Materialised gradients are processed in chunks that fit the cache; factored ones in one matrix product."""
+    def _add_group(self, group, grads, size, total, example_weight, products):
+        """Materialised gradients are processed in chunks that fit the cache; factored ones in one matrix product.
+
+        Which form a gradient has follows from public numbers, since `ran` is told: not from the size of the lot at hand.
+        """
         chunked = {key: g for key, g in grads.items()
-                   if (materialises(g, self.strategy) if self.exact else g.materialises(self.strategy))}
+                   if (materialises(g, self.strategy) if self.exact else g.materialises(self.strategy, products.most))}
+        for key, g in grads.items():
+            self.ran.setdefault(key, set()).add("explicit" if key in chunked or isinstance(g, Explicit) else "factored")
         whole = {key: whole_numbers(g, self.strategy) if self.exact else g for key, g in grads.items() if key not in chunked}
         raw_sq_norms = self._sq_norms(group, whole)
         weights = []
@@ -218,10 +224,10 @@ class Sanitizer:
                 halves = xp.where(clipped == 1, shares, -shares) / 2  # [F4]
                 units = xp.rint(halves * (2 * UNITS)) if self.exact else halves
                 total[count] = total.get(count, 0) + units.sum(keepdims=True)  # [F4]
-            self._add(chunk, weights[-1], total, rows)
+            self._add(chunk, weights[-1], total, products.rows)
             del chunk  # so that the next one takes its place in the cache
         if whole:
-            self._add(whole, weights[0] if len(weights) == 1 else namespace_of(*weights).concatenate(weights), total, rows)
+            self._add(whole, weights[0] if len(weights) == 1 else namespace_of(*weights).concatenate(weights), total, products.rows)
 
     def _sq_norms(self, group, grads):
         upward = not math.isinf(group.clip_norm)

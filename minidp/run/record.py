@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 from .. import host
+from ..backend import explicit_budget, namespace_of
 from ..files import jsonable
 from ..numbers import lower_text, upper_text
 from ..privacy import BallsInBins, Composed, FixedSizeSampled, Ledger, PoissonSampled, TruncatedPoissonSampled, total_variation
@@ -99,6 +100,7 @@ def make_result(run, record, last, about, seconds):
     return jsonable({
         "experiment": run.name, "dataset": run.data_name, "dataset_sha256": run.data_sha256, "notice": run.notice,
         "device": run.device, "ranks": run.ranks.size, "gradients": plan.sanitizer.strategy,
+        **gradients_of(run),
         "sampler": type(plan.sampler).__name__, "relation": plan.relation.value,
         "command": run.command, "config": run.flags,
         "settings": {**run.settings, "setup": setup,
@@ -122,6 +124,17 @@ def make_result(run, record, last, about, seconds):
         "arithmetic": plan.sanitizer.arithmetic, "generator": GENERATOR, "reproducible": run.streams.reproducible, "seed": run.streams.seed,
         "ledger_sha256": ledger.sha256(), "statement_format": FORMAT,
         "versions": versions(), "commit": git_commit(), **about})
+
+
+def gradients_of(run):
+    """{"gradients_ran": {form: parameters}}; on a device "gradients_bytes" too: what explicit ones of a lot take, and may take."""
+    plan, params = run.plan, run.network.params
+    forms = {form: [".".join(key) for key in params if form in plan.sanitizer.ran.get(key, ())] for form in ("explicit", "factored")}
+    found = {"gradients_ran": {form: names for form, names in forms.items() if names}}
+    if (xp := namespace_of(*params.values())).__name__ != "numpy":
+        lot = math.ceil(plan.expected_lot_size * sum(array.nbytes for array in params.values()))
+        found["gradients_bytes"] = {"lot": lot, "budget": explicit_budget(xp)}
+    return found
 
 
 def _group(run, ledger, bounds):

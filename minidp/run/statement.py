@@ -8,7 +8,7 @@ from ..arithmetic import EXACT
 from ..numbers import lower_text, upper_text
 from ..privacy.meaning import in_words
 
-FORMAT = 9  # of the text: one more whenever `render` would write other bytes for the same result
+FORMAT = 10  # of the text: one more whenever `render` would write other bytes for the same result
 RELATIONS = {
     "add_remove": "one example more or less (add/remove)",
     "replace_one": "one example exchanged for another (replace-one)",
@@ -47,7 +47,7 @@ def _done(result):
             ("expected lot size L (the divisor, public)", f"{settings['expected_lot_size']:g}"),
             (f"{share} q = L/N", f"{settings['sampling_probability']:g}"),
             ("steps (lots)", f"{result['steps']}, charged {result['steps_charged']}"),
-            ("arithmetic", result["arithmetic"]), ("sampler actually used", result["sampler"]),
+            ("per-example gradients", _gradients(result)), ("arithmetic", result["arithmetic"]), ("sampler actually used", result["sampler"]),
             *((("lots cut to at most", settings["max_lot_size"]),) if settings.get("max_lot_size") else ()),
             ("neighbouring relation", RELATIONS[result["relation"]]),
             *((f"clip group {group['name']} ({', '.join(group['parameters'])})", _noise(group))
@@ -61,6 +61,10 @@ def _done(result):
         "## What was done", _table(rows),
         "One step releases all clip groups from the same lot. It is charged as one joint Gaussian, not group by "
         "group, and the noise multiplier that is charged is the noise std over the sensitivity.",
+        (held := result.get("gradients_bytes")) and (
+            f"Explicit gradients of an expected lot take {_mib(held['lot'])} on this device, where {_mib(held['budget'])} may be held at "
+            "once; more are formed in parts. `--gradients factored` forms none of dense layers and releases the same to rounding; "
+            "explicit ones are what the definition says, and what an audit reads."),
         settings.get("bands") and (
             f"Noise of different steps is correlated: C y = z, where z is independent, of the noise std above, and C has "
             f"{settings['bands']} bands of a Toeplitz matrix, its columns scaled to norm 1. Each example is in one of {settings['period']} "
@@ -156,6 +160,16 @@ def _covered(result):
 
 def _table(rows):
     return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
+
+
+def _gradients(result):
+    """What was asked for and, by parameter, what ran."""
+    ran = "; ".join(f"{form} for {', '.join(names)}" for form, names in result["gradients_ran"].items())
+    return f"{result['gradients']}: {ran}" if ran else result["gradients"]
+
+
+def _mib(size):
+    return f"{size / 2**20:,.1f} MiB"
 
 
 def _noise(group):

@@ -13,6 +13,7 @@ from minidp.run import RunFolder, load_model, load_weights
 from minidp.run.checkpoint import load_arrays, save_arrays
 from minidp.run.verify import verify
 from minidp.train import SGD
+from tests.support.guarded import allow_sync, guarded_backend
 from tests.support.running import LOT, SIZE, STEPS, Crash, crash_after, interrupt, make_arrays, make_run, train, weights
 
 
@@ -37,6 +38,21 @@ def test_arrays_of_ones_own_are_trained_on_told_of_and_verified(tmp_path, capsys
     said = run.summary().splitlines()
     assert [line.split(":")[0] for line in said[-3:]] == ["quote", "read", "check"]
     assert "tightest certified bound" in said[-3] and str(tmp_path / "run") in said[-1]
+
+
+def test_the_statement_names_the_gradients_that_ran_and_on_a_device_what_explicit_ones_take(tmp_path, monkeypatch):
+    backend, names = guarded_backend(), ["dense1.W", "dense1.b", "dense2.W", "dense2.b"]
+    here = make_run(tmp_path / "here").train(*make_arrays())
+    monkeypatch.setattr("minidp.backend._budget", lambda xp, on_host: on_host if xp is np else 2000)  # lots of 33, all but dense1.W
+    with allow_sync():  # evaluation
+        there = make_run(tmp_path / "there", backend=backend).train(*map(backend.asarray, make_arrays()))
+    assert here["gradients_ran"] == {"explicit": names[1::2], "factored": names[::2]} and "gradients_bytes" not in here
+    assert there["gradients_ran"] == {"explicit": names[1:], "factored": names[:1]}
+    assert there["gradients_bytes"] == {"lot": 4 * LOT * (4 * 5 + 5 + 5 * 3 + 3), "budget": 2000}
+    told = [(tmp_path / name / "privacy.md").read_text() for name in ("here", "there")]
+    assert "| auto: explicit for dense1.b, dense2.b; factored for dense1.W, dense2.W |" in told[0]
+    assert "on this device" not in told[0] and "on this device" in told[1] and "--gradients factored" in told[1]
+    assert all(finding.passed for finding in verify(tmp_path / "there"))
 
 
 def test_the_same_lines_again_return_the_result_of_a_finished_run(tmp_path):

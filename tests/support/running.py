@@ -5,6 +5,7 @@ import signal
 import numpy as np
 
 from minidp import nn
+from minidp.backend import Backend
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, per_layer_groups
 from minidp.privacy import Filter, Gaussian, MomentsAccountant
 from minidp.run import Run
@@ -22,10 +23,11 @@ def make_arrays():
 
 
 def make_run(folder, seed=None, *, steps=STEPS, sigma=4.0, clip_norm=1.0, epsilon=float("inf"), sampler=None,
-             optimizer=None, accountant=MomentsAccountant, loss=nn.SoftmaxCrossEntropy(), arithmetic="ordinary", noise=None, **named):
+             optimizer=None, accountant=MomentsAccountant, loss=nn.SoftmaxCrossEntropy(), arithmetic="ordinary", noise=None,
+             backend=Backend.numpy(), **named):
     """A Run on `make_arrays`, before its first charge."""
     rng = np.random.default_rng(1)
-    network = nn.Sequential([nn.Dense(4, 5, rng=rng), nn.ReLU(), nn.Dense(5, 3, rng=rng)], (4,))
+    network = nn.Sequential([nn.Dense(4, 5, rng=rng), nn.ReLU(), nn.Dense(5, 3, rng=rng)], (4,)).to(backend)
     sanitizer = Sanitizer(per_layer_groups(network.params, clip_norm, sigma), arithmetic=arithmetic)
     plan = Plan(sampler or PoissonSampler(LOT / SIZE), sanitizer, steps, LOT, noise)
     budget = Filter(accountant(plan.relation), epsilon, 1e-5)

@@ -1,19 +1,14 @@
-"""The comparisons with other libraries and with the GPU: their demands, and what they say of what is missing."""
+"""The comparisons with other libraries: their demands, and what they say of what is missing."""
 import importlib.util
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from minidp import nn
-from minidp.audit.cases import LAYERS
 from minidp.mechanism import BandedNoise
-from tests.support.guarded import guarded_backend
-from tools import compare_accountants, correlated_noise
-from tools.gpu import check as gpu_check
 from tests.support.scripts import ROOT
+from tools import compare_accountants, correlated_noise
 
 TOOL = [sys.executable, "-m", "tools.compare_accountants"]
 
@@ -34,22 +29,6 @@ def test_without_the_peers_it_says_what_to_install():
         done = subprocess.run(TOOL, cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1 and "pip install '.[peers]'" in done.stderr
-
-
-def test_guarded_arrays_agree_with_the_cpu(capsys):
-    assert gpu_check.check(guarded_backend(), steps=5) == 0
-    assert "0 failed" in capsys.readouterr().out
-
-
-def test_a_layer_that_differs_is_noticed(monkeypatch, capsys):
-    class Other(nn.Tanh):
-        def _value(self, x, xp):
-            return xp.tanh(x) * (1 if xp.__name__ == "numpy" else 1.01)
-
-    wrong = replace(next(case for case in LAYERS if case.name == "tanh"), make=lambda rng, dtype: Other())
-    monkeypatch.setattr(gpu_check, "LAYERS", [wrong])
-    assert gpu_check.check(guarded_backend(), steps=1) == 2  # once for each dtype
-    assert "FAIL" in capsys.readouterr().out
 
 
 def test_error_of_sums_and_epsilon_of_every_number_of_bands():

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -63,7 +64,7 @@ class Contender:
         self.name, self.turns = name, []
         threads = str(settings.threads)
         env = {**ENVIRONMENT, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads,
-               "OPENBLAS_NUM_THREADS": threads, **(KEEP_PAGES if name.endswith(KEPT) else {})}
+               "OPENBLAS_NUM_THREADS": threads, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", **(KEEP_PAGES if name.endswith(KEPT) else {})}
         self._errors = tempfile.TemporaryFile("w+")
         python = sys.executable if name in OURS else settings.peers_python
         self._process = subprocess.Popen(
@@ -130,14 +131,22 @@ def hold(workload, names, settings, complain, bar):
     complain(line) is told of contenders that cannot run, or die; the others go on. bar is a tqdm bar.
     """
     contenders, dead, interrupted = [], set(), False
+
+    def start(name):
+        bar.set_description(f"{workload.name} {workload.lot} {name}")
+        try:
+            contenders.append(Contender(name, workload, settings))
+        except ContenderError as error:
+            complain(f"left out: {error}")
+        bar.update()
+
     try:
-        for name in names:
-            bar.set_description(f"{workload.name} {workload.lot} {name}")
-            try:
-                contenders.append(Contender(name, workload, settings))
-            except ContenderError as error:
-                complain(f"left out: {error}")
-            bar.update()
+        if settings.device == "cpu":
+            for name in names:
+                start(name)
+        else:  # a device takes many seconds to start on; turns are still one at a time
+            with ThreadPoolExecutor() as pool:
+                list(pool.map(start, names))
         order = random.Random(0)
         for number in range(settings.rounds):
             bar.set_description(f"{workload.name} {workload.lot} round {number + 1} of {settings.rounds}")
