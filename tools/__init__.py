@@ -1,1 +1,1 @@
-"""Programs for developers, run from the checkout: python -m tools.benchmark, tools.gpu.check, tools.tables, ..."""
+"""Programs for developers, run from the checkout: python -m tools.benchmark, tools.gpu.report, tools.tables, ..."""

@@ -96,8 +96,8 @@ def launches(bench):
                 step = ours.make_step(workload, strategy, bench.backend)
                 found[name, strategy] = events = traced(step, bench.backend.xp)
                 measured = Counter(event["cat"] for event in events)
-            yield {"workload": name, "gradients": strategy, "launches, predicted": predicted["launches"],
-                   "measured": measured["kernel"] / TRACED if measured else "not measured",
+            yield {"workload": name, "gradients": strategy, "step, predicted, ms": 1000 * predicted["seconds"]["step"],
+                   "launches, predicted": predicted["launches"], "measured": measured["kernel"] / TRACED if measured else "not measured",
                    "copies and fills, measured": sum(measured[kind] for kind in DEVICE_WORK[1:]) / TRACED if measured else "not measured",
                    "device busy, ms": sum(event["dur"] for event in events) / TRACED / 1000 if measured else "not measured"}
 
