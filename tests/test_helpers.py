@@ -29,6 +29,7 @@ REFUSED = {
     "ufunc out= host": lambda x: xp.exp(x, out=np.empty((2, 3))),
     "function's unknown keyword": lambda x: xp.max(x, axis=1, initial=0.0),
     "index host integers": lambda x: x[np.array([0, 1])],
+    "index mask": lambda x: x[x > 0],
     "set host value": lambda x: x.__setitem__(slice(None), HOST),
     "object dtype": lambda x: xp.asarray([None, "a"], dtype=object),
 }

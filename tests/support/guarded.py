@@ -165,6 +165,8 @@ class GuardedArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __getitem__(self, key):
         key = _index(key)
+        if any(isinstance(part, np.ndarray) and part.dtype == bool for part in key):
+            raise GuardError("x[mask] waits for the device to tell how many there are; use where, or move the mask to the host")
         result = self._host[key]
         launches.called("take", [self._host, *key], {}, result)
         return GuardedArray(result)

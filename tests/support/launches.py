@@ -124,6 +124,6 @@ def _einsum(subscripts, *operands):
 
 _NONE = {"empty", "empty_like", "result_type"}
 _SEVERAL = {
-    "matmul": _product, "dot": _product, "einsum": _einsum, "var": 2, "std": 3, "pad": 2,
+    "matmul": _product, "dot": _product, "einsum": _einsum, "var": 2, "pad": 2,
     "concatenate": lambda arrays, *_: len(arrays), "where": lambda condition, *_: 1 + (condition.dtype != bool),
 }
