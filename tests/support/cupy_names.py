@@ -34,19 +34,12 @@ def signature(function):
 
 
 def described(cupy, names):
-    """{name: signature} of these names of CuPy; None for a name that it does not have."""
-    found = {}
-    for name in names:
-        try:
-            found[name] = signature(attrgetter(name)(cupy))
-        except AttributeError:
-            found[name] = None
-    return found
+    """{name: signature} of these names of CuPy. Raises AttributeError for one that it does not have."""
+    return {name: signature(attrgetter(name)(cupy)) for name in names}
 
 
 if __name__ == "__main__":
     import cupy
 
-    known = json.loads(FILE.read_text())["signatures"] if FILE.exists() else {}
-    text = {"cupy": cupy.__version__, "signatures": described(cupy, sorted({*known, *sys.argv[1:]}))}
-    FILE.write_text(json.dumps(text, indent=1) + "\n")
+    known = json.loads(FILE.read_text())["signatures"]
+    FILE.write_text(json.dumps({"cupy": cupy.__version__, "signatures": described(cupy, sorted({*known, *sys.argv[1:]}))}, indent=1) + "\n")

@@ -30,9 +30,8 @@ class GuardError(TypeError):
 _TEXTS = json.loads(Path(__file__).with_name("cupy.json").read_text())["signatures"]
 SIGNATURES = {name: inspect.signature(eval(f"lambda {text}: None")) for name, text in _TEXTS.items()}
 SHARED = "bool_ int32 int64 uint8 float32 float64 pi inf nan newaxis".split()  # the same objects in both libraries
-_FROM_HOST = {"asarray", "array", "ascontiguousarray"}  # the door: takes host arrays and lists
-_OF_SEQUENCES = {"concatenate", "stack"}
-_OF_SHAPES = {"zeros", "ones", "empty", "full"}
+_FROM_HOST = {"asarray", "ascontiguousarray"}  # the door: takes host arrays and lists
+_OF_LISTS = {"concatenate", "zeros", "ones", "empty", "full"}
 FREE = 8 * 10**10  # bytes of memory on the device that is not there
 
 _sync_allowed = False
@@ -68,18 +67,21 @@ def _unwrap(value, where):
     return value
 
 
-def _call(where, function, arguments, keywords):
-    """`function` of NumPy on what the guarded arrays hold, if CuPy's function or method of the name `where` takes that."""
-    method = where.startswith("ndarray.")
-    given = arguments[1:] if method else arguments
+def _check(where, arguments, keywords):
+    """Raise GuardError unless CuPy's function or method of this name takes such arguments; the call is kept."""
     try:
-        SIGNATURES[where].bind(*given, **keywords)
+        SIGNATURES[where].bind(*arguments, **keywords)
     except TypeError as error:
         raise GuardError(f"{where}: {error}; CuPy's is {where}({_TEXTS[where]})") from None
+    launches.counts().calls.setdefault(where, set()).add((len(arguments), *sorted(keywords)))
+
+
+def _call(where, function, arguments, keywords):
+    """`function` of NumPy on what the guarded arrays hold."""
+    _check(where, arguments[where.startswith("ndarray.") :], keywords)
     out = keywords.get("out")
     if out is not None and not isinstance(out, GuardedArray):
         raise GuardError(f"{where}: out must be a cupy array, got {type(out).__name__}")
-    launches.counts().calls.setdefault(where, set()).add((len(given), *sorted(keywords)))
     arguments, keywords = [_unwrap(a, where) for a in arguments], {k: _unwrap(v, where) for k, v in keywords.items()}
     result = function(*arguments, **keywords)
     launches.called(where.rpartition(".")[2], arguments, keywords, result)
@@ -96,9 +98,7 @@ def _waits_for_device(name):
     def method(self, *arguments):
         if not _sync_allowed:
             raise GuardError(f"{name} of a cupy array waits for the device; use to_host, or allow_sync() in a test")
-        launches.counts().waits += 1
-        launches.counts().to_host.append(self._host.nbytes)
-        return getattr(self._host, name)(*arguments)
+        return getattr(self.get(), name)(*arguments)
 
     return method
 
@@ -142,9 +142,7 @@ class GuardedArray(np.lib.mixins.NDArrayOperatorsMixin):
     shape, ndim, size, dtype, itemsize, nbytes, strides, flags = (
         property(attrgetter(f"_host.{name}"))
         for name in ("shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides", "flags"))
-    T = property(lambda self: _wrap(self._host.T))
-    real = property(lambda self: _wrap(self._host.real))
-    imag = property(lambda self: _wrap(self._host.imag))
+    T, real, imag = (property(lambda self, name=name: _wrap(getattr(self._host, name))) for name in ("T", "real", "imag"))
 
     def __len__(self):
         return len(self._host)
@@ -206,7 +204,7 @@ def _function(name, function):
     def guarded(*arguments, **keywords):
         if name in _FROM_HOST:
             return _move(name, function, arguments, keywords)
-        if name not in _OF_SEQUENCES | _OF_SHAPES:
+        if name not in _OF_LISTS:
             _no_lists(name, arguments if isinstance(function, np.ufunc) else arguments[:1])
         return _call(name, function, arguments, keywords)
 
@@ -215,11 +213,12 @@ def _function(name, function):
 
 
 def _move(name, function, arguments, keywords):
-    """asarray and array: host data comes over as a copy, an array that is there already stays."""
+    """asarray: host data comes over as a copy, an array that is there already stays."""
     source = arguments[0]
     if isinstance(source, GuardedArray):
         result = _call(name, function, arguments, keywords)
         return source if result._host is source._host else result
+    _check(name, arguments, keywords)
     moved = GuardedArray(function(np.array(source), *arguments[1:], **keywords))
     launches.counts().to_device.append(moved.nbytes)
     return moved
@@ -244,18 +243,16 @@ def _runtime():
 
 
 def _guarded_xp():
-    spaces = {"": _Namespace("guarded_xp")}
+    xp = _Namespace("guarded_xp")
     for where in _TEXTS:
-        if where.startswith("ndarray.") or where == "RawModule":
-            continue
-        place, _, name = where.rpartition(".")
-        for depth, part in enumerate(parts := place.split(".") if place else (), 1):
-            path = ".".join(parts[:depth])
-            if path not in spaces:
-                spaces[path] = _Namespace(f"guarded_xp.{path}")
-                setattr(spaces[path.rpartition(".")[0]], part, spaces[path])
-        setattr(spaces[place], name, _function(where, attrgetter(where)(np)))
-    xp = spaces[""]
+        *places, name = where.split(".")
+        if places != ["ndarray"] and where != "RawModule":
+            space = xp
+            for place in places:
+                if place not in vars(space):
+                    setattr(space, place, _Namespace(f"{space.__name__}.{place}"))
+                space = getattr(space, place)
+            setattr(space, name, _function(where, attrgetter(where)(np)))
     for name in SHARED:
         setattr(xp, name, getattr(np, name))
     xp.ndarray, xp.cuda = GuardedArray, _runtime()

@@ -7,9 +7,9 @@ time is a model of them. Steps with explicit gradients are counted at two small 
 have to be equal, and all else is linear in the lot.
 """
 import json
-import platform
 import sys
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -86,21 +86,16 @@ def main(argv=None):
     """The command line; returns the exit status."""
     parser = Parser(prog="python -m tools.gpu.count", description=__doc__.splitlines()[0])
     parser.add_argument("--json", metavar="FILE", help="write the counts there")
-    parser.add_argument("--workloads", nargs="+", default=list(WORKLOADS), choices=list(WORKLOADS))
-    parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES), choices=list(STRATEGIES))
-    args = parser.parse_args(argv)
-    steps = []
-    for name in args.workloads:
-        for strategy in args.strategies:
-            steps.append(step := counted(name, strategy))
-            print(f"{name} {strategy:9} {step['launches']:5} launches, copies {step['copies_to_device']} to the device and "
-                  f"{step['copies_to_host']} back, {step['waits']} waits, {(step['bytes_read'] + step['bytes_written']) / 1e6:.4g} MB, "
-                  f"predicted, not measured: {1e3 * step['seconds']['step']:.3g} ms", flush=True)
+    args, steps = parser.parse_args(argv), []
+    for name, strategy in product(WORKLOADS, STRATEGIES):
+        steps.append(step := counted(name, strategy))
+        print(f"{name} {strategy:9} {step['launches']:5} launches, copies {step['copies_to_device']} to the device and "
+              f"{step['copies_to_host']} back, {step['waits']} waits, {(step['bytes_read'] + step['bytes_written']) / 1e6:.4g} MB, "
+              f"predicted, not measured: {1e3 * step['seconds']['step']:.3g} ms", flush=True)
     if args.json:
         with atomic_write(args.json) as file:
             file.write(json.dumps({"command": "python -m tools.gpu.count --json experiments/results/gpu_count.json",
-                                   "measured": False, "model": MODEL, "numpy": np.__version__,
-                                   "python": platform.python_version(), "steps": steps}, indent=1) + "\n")
+                                   "measured": False, "model": MODEL, "steps": steps}, indent=1) + "\n")
     return 0
 
 
