@@ -4,8 +4,8 @@
 
 writes them anew from the CuPy that is installed, with more names (`linalg.norm`, `ndarray.sum`). No device is needed.
 
-Signatures come from `inspect.signature`; those of ufuncs and of ndarray's methods, which it cannot read, from the first line of
-their documentation, where CuPy writes them out. Defaults are not compared, and stand as None.
+Signatures come from `inspect.signature`; those of ufuncs and of ndarray's methods, which it cannot read, and of einsum, which
+takes any keyword, from the first line of their documentation, where CuPy writes them out. Defaults are not compared.
 """
 import inspect
 import json
@@ -19,15 +19,16 @@ FILE = Path(__file__).with_name("cupy.json")
 
 def signature(function):
     """The parameters, as text: "a, axis=None, *, keepdims=None"; without self."""
+    line = (function.__doc__ or "").partition("\n")[0].replace("\\", "").split(" -> ")[0]
+    written = re.match(r"(?:\w+\.)?\w+\((.*)\)$", line)
     try:
         found = inspect.signature(function)
     except ValueError:
-        line = function.__doc__.splitlines()[0].replace("\\", "").split(" -> ")[0]
-        line = re.sub(r"\b\w+ (?=\w)", "", line[line.index("(") + 1 : line.rindex(")")])
-        line = re.sub(r" \[, out=.*?\]", ", out=None", line).replace("[, out1, out2]", "")  # of ufuncs with two results
-        found = inspect.signature(eval(f"lambda {line}: None"))  # CuPy's own text, as in a .pyi
-    if function.__name__ == "einsum":  # takes **kwargs, and says what in its documentation
-        return "subscripts, *operands, dtype=None, optimize=None"
+        found = None
+    if written and (found is None or any(each.kind is each.VAR_KEYWORD for each in found.parameters.values())):
+        text = re.sub(r"\b\w+ (?=\w)", "", written[1])  # types in front of names
+        text = re.sub(r" \[, out=.*?\]", ", out=None", text).replace("[, out1, out2]", "")  # of ufuncs with two results
+        found = inspect.signature(eval(f"lambda {text}: None"))  # CuPy's own text, as in a .pyi
     plain = [each.replace(annotation=each.empty, default=each.empty if each.default is each.empty else None)
              for each in found.parameters.values() if each.name != "self"]
     return str(found.replace(parameters=plain, return_annotation=found.empty))[1:-1]
