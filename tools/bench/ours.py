@@ -47,9 +47,9 @@ def network_of(workload, rng):
     return nn.Sequential([makers[kind](*sizes) for kind, *sizes in workload.layers], workload.input_shape)
 
 
-def trainer_of(workload, strategy, backend):
+def trainer_of(workload, strategy, backend, seed=None):
     """(trainer, examples, streams) of private steps; strategy of the gradients, or "exact" for exact arithmetic."""
-    streams = Streams()
+    streams = Streams(seed)
     examples = LabelledExamples(*map(backend.asarray, data(workload)))
     network = network_of(workload, streams.init).to(backend)
     groups = flat_group if workload.flat else per_layer_groups

@@ -14,12 +14,11 @@ import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tools.bench import machine  # before minidp, as tools.benchmark does
-
-from html import escape
 
 from minidp import plotting
 from minidp.audit.html import page, picture, table, verdict
@@ -32,35 +31,30 @@ from . import compare, measure
 SECONDS = 480  # of the whole report
 
 
+def device(bench):
+    """Versions and device."""
+    found = {**machine.versions(), "processor": machine.processor(), "cores": machine.available_cores(),
+             "device": "none: guarded arrays, computed by NumPy; no figure here was measured on a GPU"}
+    if bench.backend.name == "gpu":
+        cuda = bench.backend.xp.cuda
+        about, (free, total) = cuda.runtime.getDeviceProperties(cuda.Device().id), cuda.runtime.memGetInfo()
+        found |= {"device": f"{about['name'].decode()}, number {cuda.Device().id} of {cuda.runtime.getDeviceCount()}",
+                  "compute capability": f"{about['major']}.{about['minor']}", "multiprocessors": about["multiProcessorCount"],
+                  "memory, free, GiB": f"{total / 2**30:.1f}, {free / 2**30:.1f}",
+                  "CUDA of the driver, at run time": f"{cuda.runtime.driverGetVersion()}, {cuda.runtime.runtimeGetVersion()}"}
+    yield from ({"what": what, "found": value} for what, value in found.items())
+
+
 class Part(NamedTuple):
-    """Rows that `rows(bench)` yields, dictionaries of one table; `ok` False in one of them fails the part."""
+    """`rows(bench)` yields dictionaries, the rows of one table; `ok` False in one of them fails the part."""
 
     name: str
     seconds: int
     rows: Callable[[Any], Any]
 
 
-def device(bench):
-    """Versions and device."""
-    xp, found = bench.backend.xp, {**machine.versions(), "processor": machine.processor(), "cores": machine.available_cores()}
-    if bench.backend.name == "gpu":
-        runtime = xp.cuda.runtime
-        number = xp.cuda.Device().id
-        about = runtime.getDeviceProperties(number)
-        free, total = runtime.memGetInfo()
-        found.update({"device": f"{about['name'].decode()} (number {number} of {runtime.getDeviceCount()})",
-                      "compute capability": f"{about['major']}.{about['minor']}", "multiprocessors": about["multiProcessorCount"],
-                      "memory, GiB": total / 2**30, "free, GiB": free / 2**30,
-                      "CUDA of the driver": runtime.driverGetVersion(), "CUDA runtime": runtime.runtimeGetVersion()})
-    else:
-        found["device"] = "none: guarded arrays, computed by NumPy; no figure here was measured on a GPU"
-    for what, value in found.items():
-        yield {"what": what, "found": value}
-
-
-PARTS = (Part("device", 15, device), Part("layers and losses", 75, compare.layers),
-         Part("training", 60, compare.training), Part("noise", 15, compare.noise),
-         Part("independence", 20, compare.independent), Part("attacks", 20, measure.attacks),
+PARTS = (Part("device", 15, device), Part("layers and losses", 75, compare.layers), Part("training", 60, compare.training),
+         Part("noise", 15, compare.noise), Part("independence", 20, compare.independent), Part("attacks", 20, measure.attacks),
          Part("steps", 130, measure.steps), Part("launches", 25, measure.launches), Part("profile", 5, measure.profile_of),
          Part("main job", 40, measure.main_job), Part("CNN", 35, measure.cnn), Part("CIFAR-10", 35, measure.cifar),
          Part("limits", 5, measure.limits))
@@ -75,6 +69,7 @@ class Bench:
     out: Path
     small: bool = False
     parts: list = field(default_factory=list)
+    traces: dict = field(default_factory=dict)  # {(workload, strategy): events on the device}
 
     def note(self, text):
         """Put a sentence above the table of the part at hand."""
@@ -93,23 +88,21 @@ class OutOfTime(BaseException):
 def at_most(seconds):
     """Raise OutOfTime in the block once it has run so long; where there are no alarms, let it run."""
     def cut(number, frame):
-        raise OutOfTime
+        raise OutOfTime(f"cut after its {seconds} seconds")
 
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, cut)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    alarm = hasattr(signal, "setitimer")
+    before = alarm and (signal.signal(signal.SIGALRM, cut), signal.setitimer(signal.ITIMER_REAL, seconds))
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        if alarm:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before[0])
 
 
 def run(part, bench):
     """Append the part's record to the report, whatever becomes of it. An interrupt is passed on."""
-    made = {"name": part.name, "state": "passed", "message": "", "seconds": 0.0, "budget_s": part.seconds, "notes": [], "rows": []}
+    made = {"name": part.name, "state": "failed", "message": "", "seconds": 0.0, "limit_s": part.seconds, "notes": [], "rows": []}
     bench.parts.append(made)
     started = time.perf_counter()
     try:
@@ -117,37 +110,39 @@ def run(part, bench):
             for row in part.rows(bench):
                 made["rows"].append(row)
         wrong = sum(row.get("ok") is False for row in made["rows"])
-        if wrong:
-            made.update(state="failed", message=f"{wrong} of {len(made['rows'])} rows are not as they have to be")
+        made.update(message=f"{wrong} of {len(made['rows'])} rows are not as they have to be") if wrong else made.update(state="passed")
     except measure.Skipped as error:
         made.update(state="skipped", message=str(error))
-    except OutOfTime:
-        made.update(state="failed", message=f"cut after its {part.seconds} seconds")
+    except OutOfTime as error:
+        made.update(message=str(error))
     except KeyboardInterrupt:
-        made.update(state="interrupted", message="Ctrl-C")
+        made.update(state="interrupted")
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001  whatever fails belongs into the report
-        made.update(state="failed", message=f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}")
+        made.update(message=f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}")
     finally:
         made["seconds"] = round(time.perf_counter() - started, 2)
 
 
-def pages(report):
-    """The page: what became of each part, then its table, and pictures of the times."""
-    title = f"minidp on {report['device']}"
-    head = table(["part", "", "seconds", "of", ""], [
-        [part["name"], (part["state"], {"passed": "ok", "failed": "fail"}.get(part["state"], "")), f"{part['seconds']:.1f}",
-         part["budget_s"], part["message"]] for part in report["parts"]])
-    body = [f"<p>{escape(report['command'])}</p>", head]
-    for part in report["parts"]:
+def write(bench):
+    """report.json and report.html of the parts so far."""
+    named = next((row["found"] for row in bench.rows("device") if row["what"] == "device"), bench.device)
+    write_json(bench.out / "report.json", {
+        "command": f"python -m tools.gpu.report --on {bench.device}", "device": named, "small": bench.small,
+        "seconds": sum(part["seconds"] for part in bench.parts), "limit_s": SECONDS, "parts": bench.parts})
+    states = {"passed": "ok", "failed": "fail"}
+    body = [table(["part", "state", "seconds", "at most", ""], [
+        [part["name"], (part["state"], states.get(part["state"], "")), part["seconds"], part["limit_s"], part["message"]]
+        for part in bench.parts])]
+    for part in bench.parts:
+        rows, columns = part["rows"], [name for name in (part["rows"] or [{}])[0] if name != "ok"]
         body.append(f"<h2>{escape(part['name'])}</h2>\n" + "".join(f"<p>{escape(note)}</p>" for note in part["notes"]))
-        if part["rows"]:
-            columns = [name for name in part["rows"][0] if name != "ok"]
-            body.append(table([*columns, ""], [[*(shown(row.get(name)) for name in columns), verdict(row["ok"]) if "ok" in row else ""]
-                                               for row in part["rows"]]))
-        if part["name"] == "steps" and part["rows"]:
-            body.append(picture(drawn(part["rows"]), "time of a step of each library on each workload"))
-    return page(title, "\n".join(body))
+        body.append(table([*columns, ""], [[*(shown(row.get(name)) for name in columns), verdict(row["ok"]) if "ok" in row else ""]
+                                           for row in rows]) if rows else "")
+        if part["name"] == "steps" and rows:
+            body.append(picture(drawn(rows), "time of a step of each library on each workload"))
+    with atomic_write(bench.out / "report.html") as file:
+        file.write(page(f"minidp on {named}", "\n".join(body)))
 
 
 def shown(value):
@@ -159,25 +154,13 @@ def drawn(rows):
     """PNG: the time of a step, by workload and contender."""
     names, contenders = (list(dict.fromkeys(row[key] for row in rows)) for key in ("workload", "contender"))
     figure, (axis,) = plotting.new_figure(title="Time of a step", panel=(8, 4))
-    width = 0.8 / len(contenders)
-    bars = [axis.bar([names.index(row["workload"]) + i * width for row in rows if row["contender"] == contender],
-                     [row["step, ms"] for row in rows if row["contender"] == contender], width, label=contender,
-                     color=plotting.COLOURS[i % len(plotting.COLOURS)], hatch="" if i < len(plotting.COLOURS) else "//")
-            for i, contender in enumerate(contenders)]
-    axis.set(yscale="log", ylabel="ms", xticks=[i + 0.4 - width / 2 for i in range(len(names))], xticklabels=names)
-    plotting.legend(figure, bars)
+    lines = [axis.plot([row["workload"] for row in rows if row["contender"] == contender],
+                       [row["step, ms"] for row in rows if row["contender"] == contender], label=contender,
+                       **{**plotting.line(i), "linestyle": "none", "markersize": 8})[0] for i, contender in enumerate(contenders)]
+    axis.set(yscale="log", ylabel="ms", xlim=(-0.5, len(names) - 0.5))
+    plotting.legend(figure, lines)
     plotting.save(figure, png := io.BytesIO())
     return png.getvalue()
-
-
-def write(bench, command):
-    """report.json and report.html of the parts so far."""
-    named = next((row["found"] for row in bench.rows("device") if row["what"] == "device"), bench.device)
-    report = {"command": command, "device": named, "small": bench.small, "seconds": sum(part["seconds"] for part in bench.parts),
-              "limit_s": SECONDS, "parts": bench.parts}
-    write_json(bench.out / "report.json", report)
-    with atomic_write(bench.out / "report.html") as file:
-        file.write(pages(report))
 
 
 def main(argv=None):
@@ -188,29 +171,22 @@ def main(argv=None):
     parser.add_argument("--on", default="gpu", help="gpu, gpu:N, or guarded: arrays that stand for CuPy's (default: %(default)s)")
     parser.add_argument("--parts", nargs="+", choices=[part.name for part in PARTS], metavar="NAME", help="these alone")
     args = parser.parse_args(argv)
-    command = " ".join(["python -m tools.gpu.report", *(f"--{name} {value}" for name, value in (("on", args.on),))])
     with user_errors() as told:
         told.saved = f"what was done is in {args.out}"
         if args.on == "guarded":
             from tests.support.guarded import guarded_backend
-
-            backend = guarded_backend()
-        else:
-            backend = Backend.pick(args.on)
+        backend = guarded_backend() if args.on == "guarded" else Backend.pick(args.on)
         if args.data:
             os.environ["MINIDP_DATA"] = str(args.data.resolve())
         args.out.mkdir(parents=True, exist_ok=True)
         bench = Bench(backend, args.on, args.out, args.on == "guarded")
-        try:
-            for part in PARTS:
-                if args.parts is None or part.name in args.parts:
-                    print(f"{part.name} ...", end=" ", flush=True)
+        for part in PARTS:
+            if args.parts is None or part.name in args.parts:
+                try:
                     run(part, bench)
-                    print(f"{bench.parts[-1]['state']} in {bench.parts[-1]['seconds']} s {bench.parts[-1]['message']}", flush=True)
-                    write(bench, command)
-        except KeyboardInterrupt:
-            write(bench, command)
-            raise
+                finally:
+                    write(bench)
+                print("{name}: {state} in {seconds} s {message}".format(**bench.parts[-1]), flush=True)
     print(f"wrote {args.out / 'report.html'}")
     return int(any(part["state"] == "failed" for part in bench.parts))
 
