@@ -2,13 +2,10 @@
 import numpy as np
 import pytest
 
-from minidp import grads as grads_module
 from minidp.backend import Backend, to_host
 from minidp.errors import ParameterError, ShapeError
 from minidp.grads import Explicit, Outer, OuterSum
-from minidp.host import memory
 from minidp.mechanism import Sanitizer, add_gaussian, flat_group, per_layer_groups
-from minidp.mechanism import sanitizer as sanitizer_module
 from minidp.streams import Streams
 from tests.support.guarded import guarded_backend
 
@@ -24,29 +21,16 @@ def make_grads(rng, backend, batch, scale=1.0, dtype="float64"):
             KEYS[2]: Explicit(d)}
 
 
-def test_explicit_gradients_are_formed_in_parts_that_fit_the_cache(rng, monkeypatch):
-    grads = make_grads(rng, Backend.numpy(), 9)
-    sanitizer = Sanitizer(flat_group(KEYS, 1.0, 0.0), "explicit")
-    whole = sanitizer.add_clipped(grads)
-    formed = []
-    explicit = Outer._explicit
-    monkeypatch.setattr(Outer, "_explicit", lambda self: formed.append(self.n_examples) or explicit(self))
-    monkeypatch.setattr(memory, "EXPLICIT_BYTES", 400)
-    parts = sanitizer.add_clipped(grads)
-    assert formed == [2, 2, 2, 2, 1]  # 22 numbers of 8 bytes each: two examples in 400 bytes
-    for key in KEYS:
-        np.testing.assert_allclose(parts[key], whole[key], rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.parametrize("budget, strategy, factored, parts", [
-    (10**4, "auto", set(), [9]), (800, "auto", {KEYS[1]}, [9]), (100, "auto", {KEYS[1]}, [2, 2, 2, 2, 1]),
-    (800, "explicit", set(), [4, 4, 1]), (1, "explicit", set(), [2, 2, 2, 2, 1]), (10**4, "factored", {KEYS[0], KEYS[1]}, [])])
-def test_on_a_device_auto_is_explicit_where_a_batch_fits_and_what_does_not_fit_is_formed_in_parts(
-        budget, strategy, factored, parts, rng, monkeypatch):
-    grads = make_grads(rng, guarded_backend(), 9)  # 720 bytes of explicit gradients of the convolution, 864 of the dense layer
+@pytest.mark.parametrize("place, budget, strategy, factored, parts", [
+    (guarded_backend(), 10**4, "auto", set(), [9]), (guarded_backend(), 800, "auto", {KEYS[1]}, [9]),
+    (guarded_backend(), 100, "auto", {KEYS[1]}, [2, 2, 2, 2, 1]), (guarded_backend(), 800, "explicit", set(), [4, 4, 1]),
+    (guarded_backend(), 1, "explicit", set(), [2, 2, 2, 2, 1]), (guarded_backend(), 10**4, "factored", {KEYS[0], KEYS[1]}, []),
+    (Backend.numpy(), 10**4, "auto", {KEYS[1]}, [9]), (Backend.numpy(), 400, "explicit", set(), [2, 2, 2, 2, 1])])
+def test_auto_is_explicit_on_a_device_where_all_fit_and_what_does_not_fit_is_formed_in_parts(
+        place, budget, strategy, factored, parts, rng, monkeypatch):
+    grads = make_grads(rng, place, 9)  # 720 bytes of explicit gradients of the convolution, 864 of the dense layer
     expected, formed, materialise = Sanitizer(flat_group(KEYS, 1.0, 0.0), "factored").add_clipped(grads), [], OuterSum.materialise
-    monkeypatch.setattr(grads_module, "explicit_fits", lambda xp, size: size <= budget)
-    monkeypatch.setattr(sanitizer_module, "explicit_budget", lambda xp: budget)
+    monkeypatch.setattr("minidp.backend._budget", lambda xp, on_host: budget)
     monkeypatch.setattr(OuterSum, "materialise", lambda self: formed.append(self.n_examples) or materialise(self))
     sanitizer = Sanitizer(flat_group(KEYS, 1.0, 0.0), strategy)
     found = sanitizer.add_clipped(grads)

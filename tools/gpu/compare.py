@@ -11,7 +11,6 @@ from minidp import nn
 from minidp.arithmetic import ARITHMETICS, EXACT
 from minidp.audit.cases import LAYERS, LOSSES, to_backend
 from minidp.backend import Backend, synchronise, to_host
-from minidp.errors import IndependenceError
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.streams import Streams
 from minidp.train import independence
@@ -25,10 +24,9 @@ SIZES = 1, 7, 511, 512, 513, 70_001
 
 
 def difference(got, expected):
-    """Largest difference, relative to the largest number expected."""
+    """Largest difference, relative to the largest number expected; as it is where that is 0."""
     got, expected = to_host(got), to_host(expected)
-    scale = np.abs(expected).max(initial=0)
-    return float(np.abs(got - expected).max(initial=0) / scale) if scale else float(np.abs(got).max(initial=0))
+    return float(np.abs(got - expected).max(initial=0) / (np.abs(expected).max(initial=0) or 1))
 
 
 def of_layer(case, place, dtype):
@@ -60,13 +58,12 @@ def layers(bench):
 
 def train(workload, strategy, backend, steps):
     """({parameter: its values after `steps` private steps with a seed}, milliseconds a step)."""
-    trainer, examples, streams = ours.trainer_of(workload, strategy, backend, seed=1)
-    started = time.perf_counter()
+    (trainer, examples, streams), started = ours.trainer_of(workload, strategy, backend, seed=1), time.perf_counter()
     for step, lot in enumerate(trainer.plan.sampler.lots(workload.examples, steps, streams.sampling, 0)):
         trainer.step(examples, lot, step, streams)
     synchronise(backend.xp)
-    seconds = time.perf_counter() - started
-    return {key: to_host(array) for key, array in trainer.network.params.items()}, 1000 * seconds / steps
+    spent = 1000 * (time.perf_counter() - started) / steps
+    return {key: to_host(array) for key, array in trainer.network.params.items()}, spent
 
 
 def training(bench):
@@ -99,9 +96,6 @@ def noise(bench):
 def independent(bench):
     """The self-check of exact arithmetic on the device: an example's results are its own bits in every batch."""
     for workload in [WORKLOADS[name] for name in (("W1", "W5") if bench.small else WORKLOADS)]:
-        network, found = ours.network_of(workload, np.random.default_rng(0)).to(bench.backend).use(EXACT), "the same bits in every batch"
-        try:
-            independence.check(network, nn.SoftmaxCrossEntropy(), np.arange(workload.classes))
-        except IndependenceError as error:
-            found = str(error)
-        yield {"network": workload.name, "found": found, "ok": found.startswith("the same")}
+        network = ours.network_of(workload, np.random.default_rng(0)).to(bench.backend).use(EXACT)
+        independence.check(network, nn.SoftmaxCrossEntropy(), np.arange(workload.classes))
+        yield {"network": workload.name, "found": "the same bits in every batch"}

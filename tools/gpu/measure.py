@@ -46,14 +46,12 @@ def attacks(bench):
 
 
 def steps(bench):
-    """Explicit and factored steps, a copy of the lot's explicit gradients, and the peers, taking turns on the device."""
-    device = "gpu" if bench.backend.name == "gpu" else "cpu"
+    """Explicit and factored steps, a copy of the lot's explicit gradients, and the peers that are installed, taking turns."""
     installed = [] if bench.small else contest.peers_installed(sys.executable)
     peers = [peer for peer in PEERS if contest.needs(peer) <= set(installed)]
-    bench.note("Left out, since not installed or in the small version: " + (", ".join(set(PEERS) - set(peers)) or "none"))
     args = benchmark.parser().parse_args(["--strategies", *STRATEGIES, "--floors", "copy", "--peers", *(peers or ["none"]),
                                           *["--smoke"] * bench.small])
-    settings = contest.Settings(device, rounds=2 if bench.small else 4, seconds=0 if bench.small else 0.1)
+    settings = contest.Settings("cpu" if bench.small else "gpu", rounds=2 if bench.small else 4, seconds=0 if bench.small else 0.1)
     for workload in list(WORKLOADS.values())[: 1 if bench.small else None]:
         one, interrupted = benchmark.run(workload, workload.lot, args, settings, installed)
         if interrupted:
@@ -78,8 +76,7 @@ def limits(bench):
 
 
 def launches(bench):
-    """Launches and copies of a step: predicted on the guarded arrays, and measured."""
-    bench.note("Measured by CUPTI through PyTorch's profiler, where there is one that finds the GPU: it sees every library's kernels.")
+    """Launches and copies of a step: predicted on the guarded arrays, and measured by CUPTI through PyTorch's profiler if there is one."""
     for name, workload in WORKLOADS.items():
         for strategy in STRATEGIES:
             predicted, row = counted(workload.small() if bench.small else workload, strategy), {}
@@ -136,11 +133,9 @@ def profile_of(bench):
 
 
 def experiment(script, *flags, load, small=()):
-    """A part that runs an experiment as its user does, in a process of its own, and reads its result.
-
-    load: finds its data set. small: flags of the small version, which needs none if there are any.
-    """
+    """A part; load: finds the data set; small: flags of the small version, which needs no data set if there are any."""
     def run(bench):
+        """An experiment, run as its user does, in a process of its own."""
         try:
             if not (bench.small and small):
                 load(download=False, progress=False)

@@ -71,10 +71,6 @@ class Bench:
     parts: list = field(default_factory=list)
     traces: dict = field(default_factory=dict)  # {(workload, strategy): events on the device}
 
-    def note(self, text):
-        """Put a sentence above the table of the part at hand."""
-        self.parts[-1]["notes"].append(text)
-
     def rows(self, name):
         """The rows of an earlier part."""
         return next((part["rows"] for part in self.parts if part["name"] == name), [])
@@ -86,23 +82,23 @@ class OutOfTime(BaseException):
 
 @contextmanager
 def at_most(seconds):
-    """Raise OutOfTime in the block once it has run so long; where there are no alarms, let it run."""
+    """Raise OutOfTime in the block once it has run so long."""
     def cut(number, frame):
         raise OutOfTime(f"cut after its {seconds} seconds")
 
-    alarm = hasattr(signal, "setitimer")
-    before = alarm and (signal.signal(signal.SIGALRM, cut), signal.setitimer(signal.ITIMER_REAL, seconds))
+    before = signal.signal(signal.SIGALRM, cut)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
-        if alarm:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before[0])
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def run(part, bench):
     """Append the part's record to the report, whatever becomes of it. An interrupt is passed on."""
-    made = {"name": part.name, "state": "failed", "message": "", "seconds": 0.0, "limit_s": part.seconds, "notes": [], "rows": []}
+    made = {"name": part.name, "state": "failed", "message": "", "seconds": 0.0, "limit_s": part.seconds,
+            "about": part.rows.__doc__ or "", "rows": []}
     bench.parts.append(made)
     started = time.perf_counter()
     try:
@@ -136,18 +132,14 @@ def write(bench):
         for part in bench.parts])]
     for part in bench.parts:
         rows, columns = part["rows"], [name for name in (part["rows"] or [{}])[0] if name != "ok"]
-        body.append(f"<h2>{escape(part['name'])}</h2>\n" + "".join(f"<p>{escape(note)}</p>" for note in part["notes"]))
-        body.append(table([*columns, ""], [[*(shown(row.get(name)) for name in columns), verdict(row["ok"]) if "ok" in row else ""]
-                                           for row in rows]) if rows else "")
+        body.append(f"<h2>{escape(part['name'])}</h2>\n<p>{escape(part['about'])}</p>")
+        body.append(table([*columns, ""], [
+            [*(f"{row[name]:.4g}" if isinstance(row[name], float) else "-" if row[name] is None else row[name] for name in columns),
+             verdict(row["ok"]) if "ok" in row else ""] for row in rows]) if rows else "")
         if part["name"] == "steps" and rows:
             body.append(picture(drawn(rows), "time of a step of each library on each workload"))
     with atomic_write(bench.out / "report.html") as file:
         file.write(page(f"minidp on {named}", "\n".join(body)))
-
-
-def shown(value):
-    """A cell's text."""
-    return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else value
 
 
 def drawn(rows):
