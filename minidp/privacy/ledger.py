@@ -23,8 +23,7 @@ class Ledger:
 
     One run has one ledger, and every accountant reads it without changing it. Epsilon is never stored: it follows from
     the events. The purpose of an entry ("setup" before the first step, "step", or another word) costs nothing;
-    accountants do not see it. Files of format 1 have no purposes: they load as "unknown", and while nothing is appended
-    they are written, and hashed, as they were.
+    accountants do not see it. Files of format 1 have no purposes: they load as "unknown".
 
     >>> from minidp.privacy import Gaussian, PoissonSampled
     >>> ledger = Ledger(entries=[(Gaussian(7.0), 1, "setup")])
@@ -83,9 +82,8 @@ class Ledger:
 
     def to_json(self) -> dict[str, Any]:
         """The ledger as a dictionary of plain values; `from_json` reads it."""
-        old = bool(self._entries) and all(purpose == UNKNOWN for _, _, purpose in self._entries)
-        return {"format": 1 if old else FORMAT, "relation": self.relation.value,
-                "entries": [{"count": count, "event": event_to_json(event), **({} if old else {"purpose": purpose})}
+        return {"format": FORMAT, "relation": self.relation.value,
+                "entries": [{"count": count, "event": event_to_json(event), "purpose": purpose}
                             for event, count, purpose in self._entries]}
 
     @classmethod

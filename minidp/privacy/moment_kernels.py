@@ -151,8 +151,3 @@ def log_moments(q, sigma, exponents):
         relative = RELATIVE_ERROR + 2e-15 * reach * reach
         error[i] = relative * -math.expm1(-value[i]) + 4e-16 * value[i]
     return value, error
-
-
-def log_moments_closed_form(q, sigma, orders):
-    """`binomial_sum` at integer n = order + 1 >= 2, for each order."""
-    return np.array([binomial_sum(q, sigma, int(order) + 1) for order in orders]).T

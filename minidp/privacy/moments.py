@@ -1,4 +1,4 @@
-"""The moments accountant of Abadi et al. 2016, by integration, closed form, or the asymptotic formula."""
+"""The moments accountant of Abadi et al. 2016, by integration."""
 import math
 from collections.abc import Iterable
 
@@ -6,16 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError
-from ..validate import in_range, one_of
+from ..validate import in_range
 from .accountant import Accountant, Bound
 from .conversion import tail_bound_delta, tail_bound_epsilon
-from .events import (BallsInBins, Event, FixedSizeSampled, Gaussian, NeighbouringRelation, PoissonSampled, pure_epsilon,
-                     share_and_noise)
+from .events import BallsInBins, Event, FixedSizeSampled, Gaussian, NeighbouringRelation, pure_epsilon, share_and_noise
 
 PAPER_ORDERS = tuple(range(1, 33))
 DEFAULT_ORDERS = (*range(1, 65), 72, 80, 96, 112, 128, 145, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024)
 MOST_REACH = 400        # l / sigma up to which E (dP/dQ - 1)^l is integrated
-METHODS = ("integration", "closed-form", "asymptotic")
 
 
 class MomentsAccountant(Accountant):
@@ -35,15 +33,12 @@ class MomentsAccountant(Accountant):
               min(2 e^(j(j-1)/(2 s2)), 4 sqrt(B_(2 floor(j/2)) B_(2 ceil(j/2)))), a = lambda+1, g = lot/size, s2 = sigma^2,
               B_l = E_Q (dP/dQ - 1)^l of the unsampled Gaussian, for FixedSizeSampled(Gaussian); never above [M2]
         [M4]  alpha = min(lambda e, lambda e (exp(e)-1) + lambda^2 e^2 exp(2e)/2) for an e-DP release
-        [M5]  alpha ~ q^2 lambda (lambda+1) / ((1-q) sigma^2), method "asymptotic" only
         Composition adds alpha (Theorem 2, any adaptive choice of queries with noise fixed ahead). Numerical error is
         bounded and added to alpha.
 
     Valid for
-        q in [0, 1], sigma in [1e-3, 1e9], orders in (0, 1024]; "closed-form" at integer orders only.
-        Measured against 50 digits over q 1e-7..0.999, sigma 0.1..100, lambda 1..256. "asymptotic" is no bound, since the
-        O(q^3 lambda^3/sigma^3) term is dropped: it is labelled an approximation, takes sampled events only inside Lemma 3
-        (sigma >= 1, q < 1/(16 sigma)) and leaves out orders above sigma^2 ln(1/(q sigma)).
+        q in [0, 1], sigma in [1e-3, 1e9], orders in (0, 1024].
+        Measured against 50 digits over q 1e-7..0.999, sigma 0.1..100, lambda 1..256.
 
     Source
         [M1]  Abadi et al. 2016, Section 3.2; E1 <= E2: Mironov, Talwar, Zhang 2019 (arXiv:1908.10530)
@@ -51,33 +46,20 @@ class MomentsAccountant(Accountant):
         [M3]  Wang, Balle, Kasiviswanathan 2019 (arXiv:1808.00087), Theorems 9 and 27, with epsilon(infinity) infinite;
               fractional orders by convexity of alpha in lambda
         [M4]  Abadi et al. 2016, Lemma C.1; sampled pure DP: e = ln(1 + q (exp(1/b) - 1))
-        [M5]  Abadi et al. 2016, Lemma 3
     """
 
     name = "moments"
 
-    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE, method: str = "integration",
+    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE,
                  orders: Iterable[float] = DEFAULT_ORDERS):
         super().__init__(relation)
-        one_of(METHODS, method=method)
         self.orders = checked_orders(orders, 0, 1024)
-        for order in self.orders:
-            if method == "closed-form" and order != int(order):
-                raise ParameterError(f"expected order={order!r} to be an integer for the closed form")
-        self.method = method
-        self.kind = "approximation" if method == "asymptotic" else "bound"
-
-    def covers(self, primitive):
-        if self.method == "asymptotic" and isinstance(primitive, PoissonSampled):
-            q, sigma = share_and_noise(primitive)
-            return isinstance(primitive.event, Gaussian) and sigma >= 1 and q < 1 / (16 * sigma)
-        return super().covers(primitive)
 
     def choose_grid(self, parts, *, epsilon=None, delta=None):
         return self.orders
 
     def cost_curve(self, event, grid):
-        return log_moment_curve(event, np.array(grid), self.method)
+        return log_moment_curve(event, np.array(grid))
 
     def to_epsilon(self, total, grid, delta):
         epsilon = tail_bound_epsilon(total, np.array(grid), delta)
@@ -98,7 +80,7 @@ def checked_orders(orders: Iterable[float], low: float, high: float) -> tuple[fl
     return orders
 
 
-def log_moment_curve(event: Event, orders: NDArray, method: str = "integration") -> NDArray:
+def log_moment_curve(event: Event, orders: NDArray) -> NDArray:
     """alpha(lambda) of one primitive event at the given orders, (K,), rounded up; the card is MomentsAccountant's."""
     pure = pure_epsilon(event)
     if pure is not None:
@@ -112,15 +94,9 @@ def log_moment_curve(event: Event, orders: NDArray, method: str = "integration")
         return gaussian_log_moments(sigma, orders)
     from . import moment_kernels as kernels     # imported here, since Numba takes longer than most runs need
     q = max(share, 1e-100)                      # squares must not vanish
-    if method == "asymptotic":
-        asymptotic = q * q * orders * (orders + 1) / ((1 - q) * sigma * sigma)       # [M5]
-        return np.where(orders <= sigma * sigma * math.log(1 / (q * sigma)), asymptotic, np.inf)
     if sigma < 1e-3:
         return gaussian_log_moments(sigma, orders)  # far above any useful epsilon, and still a bound
-    if method == "closed-form":
-        value, error = kernels.log_moments_closed_form(q, sigma, orders)
-    else:
-        value, error = kernels.log_moments(q, sigma, orders + 1.0)                   # [M1]
+    value, error = kernels.log_moments(q, sigma, orders + 1.0)                       # [M1]
     return np.minimum(value + error, gaussian_log_moments(sigma, orders))
 
 

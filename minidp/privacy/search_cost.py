@@ -4,11 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ParameterError, UnsupportedEventError
+from ..errors import ParameterError
 from ..validate import in_range, non_negative_finite, positive_finite
-from .accountant import primitives
 from .conversion import sharper_epsilon
-from .events import NonPrivate, pure_epsilon
 from .ledger import Ledger
 from .renyi import RenyiAccountant
 
@@ -33,7 +31,7 @@ def theorem_d1(epsilon: float, epsilon_prime: float, delta: float, good_share: f
         [C3]  privacy eps + 8 eps'; where training and validation data are disjoint, max(eps, 8 eps')
 
     Valid for
-        pure epsilon-DP only (see `require_pure`), eps' in (0, 1/2], delta in (0, 1), p in (0, 1]
+        pure epsilon-DP only, eps' in (0, 1/2], delta in (0, 1), p in (0, 1]
 
     Source
         [C1] [C2]  Abadi et al. 2016, Theorem D.1 (after Gupta, Ligett, McSherry, Roth, Talwar 2010)
@@ -47,19 +45,6 @@ def theorem_d1(epsilon: float, epsilon_prime: float, delta: float, good_share: f
     calls = inverse ** 2 * math.log(inverse)                                  # [C1]
     loss = 4 / epsilon_prime * math.log(inverse)                              # [C2]
     return SelectionCost(calls, loss, epsilon + 8 * epsilon_prime, max(epsilon, 8 * epsilon_prime))   # [C3]
-
-
-def require_pure(ledger: Ledger) -> float:
-    """The pure epsilon of a ledger, for Theorem D.1; UnsupportedEventError where a release is only (eps, delta)-DP."""
-    total = 0.0
-    for event, count in ledger.items():
-        for primitive, n in primitives(event, ledger.relation, count):
-            pure = math.inf if isinstance(primitive, NonPrivate) else pure_epsilon(primitive)
-            if pure is None:
-                raise UnsupportedEventError(f"Theorem D.1 is proved for pure epsilon-DP; {primitive!r} under "
-                                            f"{ledger.relation.name} is only (epsilon, delta)-DP. Use RandomlyStopped")
-            total += n * pure
-    return total
 
 
 def liu_talwar(epsilon: float) -> float:

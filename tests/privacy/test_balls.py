@@ -20,19 +20,6 @@ def binned(bins, sigma, epochs=1):
     return ledger_of((BallsInBins(bins, Gaussian(sigma)), epochs))
 
 
-@pytest.mark.parametrize("bins", [2, 3])
-@pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])
-def test_one_epoch_of_few_lots_by_quadrature(bins, sigma):
-    for epsilon in (0.1 / sigma, 1 / sigma, 3 / sigma):
-        removal = stop_loss(bins, sigma, math.exp(epsilon))
-        addition = math.exp(epsilon) * (stop_loss(bins, sigma, math.exp(-epsilon)) - 1) + 1
-        bound, truth = ACCOUNTANT.delta(binned(bins, sigma), epsilon), max(removal, addition)
-        assert bound.lower - 1e-12 <= truth <= bound.upper + 1e-12
-        assert bound.upper - bound.lower <= 0.02 * truth
-        epsilons = [ACCOUNTANT.epsilon(binned(bins, sigma), truth)]
-        assert epsilons[0].lower - 1e-9 <= epsilon <= epsilons[0].upper + 1e-9
-
-
 @pytest.mark.parametrize("bins, sigma", [(2, 0.5), (2, 4.0), (3, 1.0)])
 def test_on_a_finer_grid_both_ends_meet_at_the_truth(bins, sigma):
     """The estimate to 1e-6, the ends to 3e-6, in both directions."""

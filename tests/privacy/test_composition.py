@@ -3,12 +3,11 @@ import math
 
 import pytest
 
-from minidp.errors import ParameterError, UnsupportedEventError
-from minidp.privacy import (BasicAccountant, Gaussian, GaussianAccountant, Laplace, LossDistributionAccountant,
+from minidp.errors import ParameterError
+from minidp.privacy import (BasicAccountant, Gaussian, GaussianAccountant, LossDistributionAccountant,
                             MomentsAccountant, PoissonSampled, RenyiAccountant, group_epsilon, poisson_stopped_epsilon)
 from minidp.privacy.composition import amplified
 from minidp.privacy.group_privacy import GroupAccountant, group_delta
-from minidp.privacy.search_cost import require_pure
 from tests.support.accountants import ledger_of
 
 STEP = PoissonSampled(0.01, Gaussian(4.0))
@@ -78,13 +77,6 @@ def test_any_change_of_k_examples_costs_the_sum_along_a_chain():
 def test_delta_of_a_group_without_noise_or_without_a_release():
     assert group_delta(RenyiAccountant(), ledger_of((Gaussian(0.0), 1)), 1.0, 3).upper == 1
     assert group_delta(RenyiAccountant(), ledger_of(), 1.0, 3).upper == 0
-
-
-def test_theorem_d1_needs_pure_dp():
-    assert require_pure(ledger_of((Laplace(2.0), 3))) == pytest.approx(1.5)
-    assert require_pure(ledger_of((Laplace(0.0), 1))) == math.inf
-    with pytest.raises(UnsupportedEventError, match="pure"):
-        require_pure(ledger_of((Laplace(2.0), 3), (Gaussian(100.0), 1)))
 
 
 def test_poisson_stopping_needs_renyi_divergences():

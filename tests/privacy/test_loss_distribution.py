@@ -49,23 +49,6 @@ def test_against_dp_accounting(row):
 
 
 @pytest.mark.parametrize("direction", [REMOVE, ADD])
-@pytest.mark.parametrize("q, sigma", [(0.01, 4.0), (0.3, 0.8), (1.0, 2.0), (1e-3, 0.5)])
-def test_masses_enclose_the_hockey_stick_curve(direction, q, sigma):
-    event = PoissonSampled(q, Gaussian(sigma)) if q < 1 else Gaussian(sigma)
-    step = 0.05 * q / sigma
-    for upper in (True, False):
-        masses = masses_of(event, direction, upper, step, (0.02, math.inf), 8.0)
-        mass, losses = np.exp(masses.log_mass), masses.losses(step)
-        for epsilon in (0.0, 0.3 * q / sigma, q / sigma, 2 * q / sigma):
-            found = float(np.sum(mass * np.maximum(-np.expm1(epsilon - losses), 0)))
-            found += upper * math.exp(masses.infinite)
-            exact = exact_deltas(q, sigma, epsilon)[direction]
-            assert found >= exact * (1 - 1e-12) if upper else found <= exact * (1 + 1e-12)
-            if exact > 1e-4:
-                assert found == pytest.approx(exact, rel=0.05)
-
-
-@pytest.mark.parametrize("direction", [REMOVE, ADD])
 @pytest.mark.parametrize("sigma, width", [(sigma, width) for sigma in (1e-1, 1.0, 30.0, 1.4e7)
                                           for width in (1e-2, 0.3, 2.0, 50.0, 1e4) if width / sigma < 100])
 def test_dominating_masses_add_up_to_one(direction, sigma, width):

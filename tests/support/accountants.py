@@ -40,8 +40,6 @@ class Row:
 
 ROWS = [
     Row("moments", MomentsAccountant, SAMPLED + UNSAMPLED + PURE),
-    Row("moments-closed-form", lambda r: MomentsAccountant(r, method="closed-form"), SAMPLED + UNSAMPLED + PURE),
-    Row("moments-asymptotic", lambda r: MomentsAccountant(r, method="asymptotic"), SAMPLED[:1] + UNSAMPLED),
     Row("moments-replace-one", MomentsAccountant, UNSAMPLED + PURE[:1] + FIXED, REPLACE_ONE),
     Row("renyi", RenyiAccountant, SAMPLED + UNSAMPLED + PURE + (RandomlyStopped(SAMPLED[0], 1.0, 0.1),)),
     Row("renyi-replace-one", RenyiAccountant, UNSAMPLED + FIXED, REPLACE_ONE),

@@ -122,20 +122,6 @@ def gaussian_curve_is_a_threshold_test(bench):
     return worst(tradeoff.gaussian_curve(alphas, 0.7), [float(mpmath.ncdf(t - mpmath.mpf("0.7"))) for t in thresholds])
 
 
-@measures("privacy.tradeoff.sampled_curve", "C1", method="points of a mixture of tests", tolerance=1e-12)
-def sampled_curve_is_a_mixture(bench):
-    betas = tradeoff.gaussian_curve(ALPHAS, 1.0)
-    return worst(tradeoff.sampled_curve(ALPHAS, betas, 0.3), [0.3 * b + 0.7 * (1 - a) for a, b in zip(ALPHAS, betas)])
-
-
-@measures("privacy.tradeoff.composed", "C1", method="a fair coin composed with itself: exact masses", tolerance=1e-12)
-def two_outcomes_compose(bench):
-    """Randomised response twice: likelihood ratios 9, 1, 1/9 with null masses 1/16, 6/16, 9/16."""
-    alphas = np.array([0.0, 1 / 16, 1 / 4, 7 / 16, 1.0])
-    once = np.array([1.0, 13 / 16, 1 / 4, 3 / 16, 0.0])  # through (1/4, 1/4), the line below it
-    return worst(tradeoff.composed(alphas, once, once), [1.0, 7 / 16, (7 + 1) / 2 / 16, 1 / 16, 0.0])
-
-
 def _amplified(q, sigma, delta):
     return math.log(1 + q * (math.exp(exact_epsilon(delta / q, 1 / sigma)) - 1))
 

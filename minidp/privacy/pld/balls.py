@@ -85,7 +85,7 @@ def _law(bins, sigma, upper, steps, negligible):
             z = math.sqrt(2 * (math.log(4 * bins) - math.log(negligible)))
             ends = math.exp(-m * z - 0.5 * m * m), math.exp(m * z + 0.5 * m * m)
             grid = grid_of(1, bins, *ends, *steps)
-            square = (spread_lognormal if upper else merged_lognormal)(m, grid)
+            square = _atoms(grid, lognormal_shares(m, grid), upper)
             error = 1e-12
             lost += negligible
         else:
@@ -107,7 +107,7 @@ def _sum(one, other, n, bins, upper, steps, negligible):
     """(law of the sum of both, which holds n lognormals; relative error of its masses; mass lost under either law at most)."""
     (x, p), (y, q) = one, other
     grid = grid_of(n, bins, x[0] + y[0], x[-1] + y[-1], *steps)
-    values, mass = (spread_sums if upper else merged_sums)(x, p, y, q, grid, one is other)
+    values, mass = _atoms(grid, sum_shares(x, p, y, q, grid, one is other), upper)
     kept = mass > 0
     values, mass = values[kept], mass[kept]
     # of all sums of n, and of the one that holds the example's own lot, whose mass is weighted by its value / n
@@ -140,85 +140,54 @@ def grid_of(n, bins, low, high, step, share):
 
 
 @njit(cache=True)
-def spread_lognormal(m, values):
-    """(values, masses) of exp(m x - m^2/2), x ~ N(0, 1): each cell hands its own to both ends, its mean kept."""
-    masses = np.zeros(len(values))
-    b = (math.log(values[0]) + 0.5 * m * m) / m
-    for k in range(len(values) - 1):
-        a, b = b, (math.log(values[k + 1]) + 0.5 * m * m) / m
+def lognormal_shares(m, grid):
+    """(below, above), a cell of the grid each: what exp(m x - m^2/2), x ~ N(0, 1), in it hands to its ends, its mean kept."""
+    below, above = np.zeros(len(grid) - 1), np.zeros(len(grid) - 1)
+    b = (math.log(grid[0]) + 0.5 * m * m) / m
+    for k in range(len(grid) - 1):
+        a, b = b, (math.log(grid[k + 1]) + 0.5 * m * m) / m
         peak = min(max(0.0, a), b)
-        scale = math.exp(-0.5 * peak * peak) / math.sqrt(2.0 * math.pi) / (values[k + 1] - values[k])
-        masses[k] -= scale * values[k + 1] * _integrals(a, b, b, m, peak)[0]                 # [C1]
-        masses[k + 1] = scale * values[k] * _integrals(a, b, a, m, peak)[0]                  # [C1]
-    return values, masses
+        scale = math.exp(-0.5 * peak * peak) / math.sqrt(2.0 * math.pi) / (grid[k + 1] - grid[k])
+        below[k] = -scale * grid[k + 1] * _integrals(a, b, b, m, peak)[0]                    # [C1] [C2]
+        above[k] = scale * grid[k] * _integrals(a, b, a, m, peak)[0]                         # [C1] [C2]
+    return below, above
 
 
 @njit(cache=True)
-def merged_lognormal(m, edges):
-    """(values, masses) of exp(m x - m^2/2), x ~ N(0, 1), with one atom at the mean of each cell."""
-    values, masses = np.empty(len(edges) - 1), np.empty(len(edges) - 1)
-    b = (math.log(edges[0]) + 0.5 * m * m) / m
-    for k in range(len(edges) - 1):
-        a, b = b, (math.log(edges[k + 1]) + 0.5 * m * m) / m
-        peak = min(max(0.0, a), b)
-        excess, plain, _ = _integrals(a, b, a, m, peak)
-        masses[k] = plain * math.exp(-0.5 * peak * peak) / math.sqrt(2.0 * math.pi)
-        values[k] = edges[k] * (1.0 + excess / plain)                                        # [C2]
-    return values, masses
-
-
-@njit(cache=True)
-def spread_sums(x, p, y, q, grid, same):
-    """(grid, masses) of the sums x_i + y_j with masses p_i q_j: each sum handed to both neighbours, its mean kept."""
-    masses = np.zeros(len(grid))
+def sum_shares(x, p, y, q, grid, same):
+    """(below, above), a cell of the grid each: what the sums x_i + y_j with masses p_i q_j in it hand to its ends, their mean kept."""
+    below, above = np.zeros(len(grid) - 1), np.zeros(len(grid) - 1)
     begin = 0
     for i in range(len(x)):
         first = i if same else 0            # of equal laws, each pair of unequal sums counts twice
         while begin < len(grid) - 2 and grid[begin + 1] < x[i] + y[first]:
             begin += 1
         k, p_i = begin, 2.0 * p[i] if same else p[i]
-        above = below = 0.0
+        up = down = 0.0
         for j in range(first, len(y)):
             total, q_j = x[i] + y[j], 0.5 * q[j] if same and j == i else q[j]
             if grid[k + 1] < total and k < len(grid) - 2:
                 scale = p_i / (grid[k + 1] - grid[k])
-                masses[k] += scale * below
-                masses[k + 1] += scale * above
-                above = below = 0.0
+                below[k] += scale * down
+                above[k] += scale * up
+                up = down = 0.0
                 while grid[k + 1] < total and k < len(grid) - 2:
                     k += 1
-            above += q_j * max(total - grid[k], 0.0)                                        # [C1]
-            below += q_j * max(grid[k + 1] - total, 0.0)                                    # [C1]
+            up += q_j * max(total - grid[k], 0.0)                                            # [C1] [C2]
+            down += q_j * max(grid[k + 1] - total, 0.0)                                      # [C1] [C2]
         scale = p_i / (grid[k + 1] - grid[k])
-        masses[k] += scale * below
-        masses[k + 1] += scale * above
-    return grid, masses
+        below[k] += scale * down
+        above[k] += scale * up
+    return below, above
 
 
-@njit(cache=True)
-def merged_sums(x, p, y, q, grid, same):
-    """(values, masses) of the sums x_i + y_j with masses p_i q_j: one atom at the mean of each cell."""
-    masses, moments = np.zeros(len(grid) - 1), np.zeros(len(grid) - 1)
-    begin = 0
-    for i in range(len(x)):
-        first = i if same else 0
-        while begin < len(grid) - 2 and grid[begin + 1] < x[i] + y[first]:
-            begin += 1
-        k, p_i = begin, 2.0 * p[i] if same else p[i]
-        mass = moment = 0.0
-        for j in range(first, len(y)):
-            total, q_j = x[i] + y[j], 0.5 * q[j] if same and j == i else q[j]
-            if grid[k + 1] < total and k < len(grid) - 2:
-                masses[k] += p_i * mass
-                moments[k] += p_i * moment
-                mass = moment = 0.0
-                while grid[k + 1] < total and k < len(grid) - 2:
-                    k += 1
-            mass += q_j
-            moment += q_j * total
-        masses[k] += p_i * mass
-        moments[k] += p_i * moment
-    return moments / np.maximum(masses, 1e-300), masses                                      # [C2]
+def _atoms(grid, shares, upper):
+    """(values, masses) of what the cells of the grid hold: at both ends of each (upper), or at its mean."""
+    below, above = shares
+    if upper:
+        return grid, np.append(below, 0.0) + np.append(0.0, above)                           # [C1]
+    masses = below + above                                                                   # [C2]
+    return (grid[:-1] * below + grid[1:] * above) / np.maximum(masses, 1e-300), masses       # [C2]
 
 
 @njit(cache=True)
