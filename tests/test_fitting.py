@@ -224,18 +224,12 @@ def test_labels_outside_the_classes_stop_before_a_charge():
     assert fitted(x, whole).score(x, whole) > 0.75
 
 
-def test_a_budget_that_buys_nothing_is_refused():
-    for epsilon in (0, -1, np.nan):
-        with pytest.raises(ParameterError, match="epsilon"):
-            fitted(epsilon=epsilon)
-
-
 @pytest.mark.parametrize("named, words", [
     ({"bounds": (3, 1)}, "low < high"), ({"scale": "bounds"}, "public bounds"), ({"scale": "zscore"}, "to be one of"),
     ({"scale": "private", "bounds": (0, 1)}, "with no other"), ({"lot_size": 10**6}, "at most the"),
     ({"test": (1,)}, "a pair"), ({"network": [1]}, "nn.Sequential"),
     ({"bounds": ([0] * 3, [1] * 3)}, r"shape \(6,\)"), ({"hidden": "64"}, "hidden='64'"), ({"example_weight": 0.5}, "one label"),
-    ({"dataset_size": 0}, "at least 1"), ({"delta": 2.0}, "delta=2.0"), ({"example_weight": [1.0]}, "same number"),
+    *(({"epsilon": epsilon}, "epsilon") for epsilon in (0, -1, np.nan)), ({"dataset_size": 0}, "at least 1"), ({"delta": 2.0}, "delta=2.0"), ({"example_weight": [1.0]}, "same number"),
 ])
 def test_arguments_that_do_not_fit_are_named(named, words):
     with pytest.raises((ParameterError, ShapeError), match=words):

@@ -1,7 +1,7 @@
 """One file from which training goes on: parameters, optimizer, ledger, progress; no pickle.
 
-The generators' states are in it for seeded runs only. Who holds the state of an unseeded run's noise could
-subtract the noise, so such a run goes on with fresh entropy.
+Nothing of the random streams is in it: their numbers follow from the seed and the step, and a run without a seed goes on
+with fresh entropy.
 """
 import json
 import reprlib
@@ -16,7 +16,6 @@ from ..errors import CheckpointError, DataError, ParameterError
 from ..files import StrPath, atomic_write
 from ..nn import Sequential
 from ..privacy.ledger import Ledger
-from ..streams import Streams
 from ..train.trainer import Progress
 
 FORMAT = 1
@@ -121,9 +120,6 @@ def load_checkpoint(path: StrPath, config: Mapping[str, Any]) -> tuple[dict[str,
         header["progress"] = Progress(*header["progress"])
         if not isinstance(saved, dict) or not isinstance(header["history"], list):
             raise TypeError("config or history is of another type")
-        if header.get("streams") is not None:
-            raise CheckpointError(f"{path}: begun with a seed by an earlier version, whose random numbers were others; start it "
-                                  "again in another folder")
         refuse_differences(path, saved, config)
     except (DataError, ParameterError, AttributeError, KeyError, TypeError, RecursionError) as error:
         raise CheckpointError(f"{path}: damaged ({error})") from error

@@ -108,9 +108,6 @@ class RunFolder:
             if not self._charged and self._on_disk is None and not any(
                     (self.path / name).exists() for name in (CHECKPOINT, RESULT)):
                 self._write_config()  # what began here charged nothing: another run may take its place
-            elif not {"settings", "generator", "arithmetic"} <= saved.keys():
-                raise CheckpointError(f"{self.path}: an earlier version of minidp began this run, and this one cannot go on "
-                                      f"with it; its charges stand in {LEDGER}, so start another run in another folder")
             else:
                 refuse_differences(self.path, saved, self.config)
         elif self.holds_run:

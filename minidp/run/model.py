@@ -139,9 +139,6 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
     for whatever else the file holds.
     """
     arrays, header = load_arrays(path, "model")
-    if "architecture" not in header:
-        raise CheckpointError(f"{path}: parameters without an architecture, as an earlier version wrote them; make the "
-                              "network and call minidp.run.load_weights(path, network)")
     try:
         network = build(path, header["architecture"], arrays, layers or {})
         about, digest = header.get("about"), header.get("ledger_sha256")

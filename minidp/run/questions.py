@@ -7,13 +7,12 @@ from collections import Counter
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..arithmetic import ORDINARY
 from ..errors import DataError
 from ..files import read_json
 from ..mechanism import (BallsInBinsSampler, BandedNoise, ClipGroup, CyclicSampler, FixedSizeSampler, Plan, PoissonSampler,
                          Sanitizer, ShuffleSampler, schedule)
 from ..numbers import lower_text, upper_text
-from ..privacy import Composed, Gaussian, Ledger, TotalVariation
+from ..privacy import Composed, Ledger, TotalVariation
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from ..privacy.event_json import event_from_json
 from ..privacy.ledger import SETUP
@@ -48,24 +47,22 @@ class Files:
                                                                               for name in (RESULT, CONFIG))
         self.statement = (folder / STATEMENT).read_text(encoding="utf-8")
         self.metrics = list(csv.DictReader(io.StringIO((folder / METRICS).read_text(encoding="utf-8"))))
+        if self.result["statement_format"] != FORMAT:
+            raise DataError(f"its result has format {self.result['statement_format']}, and this version reads {FORMAT}: verify "
+                            "it with the version that wrote it")
         if not self.metrics or not (folder / MODEL).is_file():
             raise DataError(f"{METRICS} has no rows, or {MODEL} is missing")
         self.settings = settings = self.result["settings"]
         in_range(0, 1, open_low=True, open_high=True, delta=self.result["delta"])
-        self.old = "setup" not in settings  # written before setup releases had names
-        self.earlier = "arithmetic" not in self.result  # may lack what settings say since
-        sigma = settings.get("pca_noise_multiplier")
-        self.setup = ([Gaussian(sigma)] if sigma is not None else []) if self.old else [
-            event_from_json(each["event"]) for each in settings["setup"]]
-        self.arithmetic = self.result.get("arithmetic", ORDINARY)
+        self.setup = [event_from_json(each["event"]) for each in settings["setup"]]
+        self.arithmetic = self.result["arithmetic"]
         size, lot = settings["dataset_size"], settings["expected_lot_size"]
         self.flag, make_sampler = SAMPLERS.get(self.result["sampler"], (None, None))
-        groups = [ClipGroup(group["name"], [key.rsplit(".", 1) for key in group.get("parameters", [f"{group['name']}.all"])],
-                            _setting(group["clip_norm"]), _setting(group["noise_multiplier"]), group.get("coordinates"))
+        groups = [ClipGroup(group["name"], [key.rsplit(".", 1) for key in group["parameters"]],
+                            _setting(group["clip_norm"]), _setting(group["noise_multiplier"]), group["coordinates"])
                   for group in settings["clip_groups"]]
-        charged = any("sensitivity_factor" in group for group in settings["clip_groups"])  # for roundings; once, none were
         self.taus = {part.tau for event, _ in self.ledger.items() for part in _parts(event) if isinstance(part, TotalVariation)}
-        sanitizer = Sanitizer(groups, self.result["gradients"] if charged else "explicit", self.arithmetic)
+        sanitizer = Sanitizer(groups, self.result["gradients"], self.arithmetic)
         if make_sampler is BallsInBinsSampler:  # the lot that was asked for follows from the number of lots
             make_sampler = lambda size, lot: BallsInBinsSampler(size, size // settings["period"])
         if settings.get("max_lot_size") is not None:
@@ -83,10 +80,10 @@ class Files:
 
     def _statement(self):
         wrote, digest = self.result["versions"]["minidp"], hashlib.sha256(self.statement.encode()).hexdigest()
-        ours = self.result.get("statement_format") == FORMAT and wrote == versions()["minidp"]
+        ours = wrote == versions()["minidp"]
         yield ("Does the statement follow from the result?",
                "rendered again, byte for byte" if ours else f"not rendered again: minidp {wrote} wrote it",
-               self.result.get("statement_sha256", digest) == digest and (not ours or render(self.result) == self.statement))
+               self.result["statement_sha256"] == digest and (not ours or render(self.result) == self.statement))
 
     def _ledger(self):
         digest, result = self.ledger.sha256(), self.result
@@ -110,10 +107,10 @@ class Files:
         setup = {event for event, _, purpose in self.ledger.entries() if purpose == SETUP}
         yield (question, f"{held.total()} events{more}",
                self.ledger.relation is self.plan.relation and ran <= held and called.total() <= held.total()
-               and held.keys() <= known.keys() and (self.old or setup == set(self.setup)))
-        stated = result["setup_charged"] + (result.get("earlier_lots_charged", 0) + result["steps_charged"]) / period
+               and held.keys() <= known.keys() and setup == set(self.setup))
+        stated = result["setup_charged"] + (result["earlier_lots_charged"] + result["steps_charged"]) / period
         yield ("Does the result count every charge?", f"{stated:g} of {held.total()}",
-               stated == held.total() and (self.old or result["setup_charged"] == self.ledger.count_of(SETUP)))
+               stated == held.total() and result["setup_charged"] == self.ledger.count_of(SETUP))
         yield ("Did any step run uncharged?", f"{result['steps']} ran, {result['steps_charged']} charged",
                result["steps"] <= result["steps_charged"])
 
@@ -142,7 +139,7 @@ class Files:
         again = settings_of(self.plan, size) if self.plan else {"clip_groups": []}
         off = [f"{key} is {stated[key]} and should be {value}" for stated, found in (
             (settings, again), *zip(settings["clip_groups"], again["clip_groups"])) for key, value in found.items()
-            if key != "clip_groups" and not (self.earlier and key not in stated) and not _near(stated[key], value)]
+            if key != "clip_groups" and not _near(stated[key], value)]
         yield ("Do q, the groups' noise and their sensitivity follow from size, lot, sigma and C?",
                "; ".join(off) or f"q = {lot} / {size}, {len(settings['clip_groups'])} groups", self.plan and not off)
         yield ("Are lot and noise the ones asked for?", f"lot {lot}, sigma {'as the defaults say' if flag is None else flag}",
@@ -155,11 +152,11 @@ class Files:
         asked = dict(result["config"])
         if asked.get("dataset") == "auto":
             asked["dataset"] = result["dataset"]
-        same = (config.get("dataset", result["dataset"]) == result["dataset"] and (self.old or config.get(CHARGED) is True)
+        same = (config.get("dataset", result["dataset"]) == result["dataset"] and config.get(CHARGED) is True
                 and all(asked[key] == value for key, value in config.items() if key in asked and key != "device"))
         began = config.get("settings", {})
         same = same and not list(differences(began, {key: self.settings[key] for key in began}))
-        same = same and (self.earlier or config.get("arithmetic") == self.arithmetic)
+        same = same and config.get("arithmetic") == self.arithmetic
         yield ("Is delta the one asked for, and the configuration the recorded one?", f"{result['delta']:g}",
                same and result["delta"] == config.get("delta", began.get("delta")))
         seed = result["config"].get("seed", result["seed"])
@@ -171,15 +168,14 @@ class Files:
         result, stated = self.result, self.result["epsilon"]
         again = all_bounds(self.ledger, [name for name in stated if name in ACCOUNTANTS], delta=result["delta"])
         yield ("Is every accountant's figure there?", ", ".join(stated),
-               set(stated) <= {*ACCOUNTANTS, result["accountant"]} and (self.old or set(STATED) <= set(stated)))
+               set(STATED) <= set(stated) <= {*ACCOUNTANTS, result["accountant"]})
         for name, (bound, kind, _) in again.items():
             now, said = bound.to_json(), {side: stated[name][side] for side in ("lower", "estimate", "upper")}
             yield (f"Does epsilon by {name} come out again?", f"stated {_text(said['upper'])}, now {_text(now['upper'])}",
                    all(_near(said[side], now[side]) for side in now) and stated[name]["kind"] == kind)
-        if not self.earlier:
-            added = delta_added(self.ledger, again[result["accountant"]][0].upper)
-            yield ("Does what the arithmetic adds to delta come out again?", f"{self.arithmetic}: {upper_text(added)}",
-                   math.isclose(result["delta_added"], added, rel_tol=CLOSE))
+        added = delta_added(self.ledger, again[result["accountant"]][0].upper)
+        yield ("Does what the arithmetic adds to delta come out again?", f"{self.arithmetic}: {upper_text(added)}",
+               math.isclose(result["delta_added"], added, rel_tol=CLOSE))
         bounds = [bound for bound, kind, _ in again.values() if kind == "bound"]
         if not bounds:
             raise ValueError("result.json: expected epsilon to hold a bound")
@@ -199,17 +195,16 @@ class Files:
         yield ("Is epsilon in the metrics never below what its step had cost, and in the end the run's?",
                f"{len(path)} rows, {_text(path[-1][1])}", rising and enough and _near(path[-1][1], total))
         plain = unamplified(accountant, ledger, result["delta"],
-                            settings["dataset_size"] / settings["expected_lot_size"] / settings.get("period", 1))
+                            settings["dataset_size"] / settings["expected_lot_size"] / settings["period"])
         stated = result["epsilon_without_amplification"]["upper"]
         yield ("Does epsilon without amplification come out again?", f"stated {_text(stated)}, now {_text(plain.upper)}",
                _near(stated, plain.upper))
-        if "meaning" in result:     # earlier results said nothing of it
-            again = meaning_of(ledger, result["delta"])
-            yield ("Does what epsilon means come out again?", in_words(again) if again else "nothing is guaranteed",
-                   bool(again) == bool(result["meaning"]) and (not again or all(
-                       _near(float(result["meaning"]["true_positive_rates"][rate]), power)
-                       for rate, power in again["true_positive_rates"].items())
-                       and _near(float(result["meaning"]["mu"]), float(again["mu"]))))
+        again = meaning_of(ledger, result["delta"])
+        yield ("Does what epsilon means come out again?", in_words(again) if again else "nothing is guaranteed",
+               bool(again) == bool(result["meaning"]) and (not again or all(
+                   _near(float(result["meaning"]["true_positive_rates"][rate]), power)
+                   for rate, power in again["true_positive_rates"].items())
+                   and _near(float(result["meaning"]["mu"]), float(again["mu"]))))
         targets = [_setting(each["target_epsilon"]) for each in (self.config, result)
                    if each.get("target_epsilon") is not None]
         yield ("Was the target kept?", f"{_text(total)} of {min(targets):g}" if targets else "none was set",
@@ -221,7 +216,7 @@ def _setting(value):
     if not isinstance(value, dict):
         return math.inf if value == "inf" else value
     fields = dict(value)
-    name = fields.pop("schedule", "Stages")  # the only one before schedules were named
+    name = fields.pop("schedule")
     if name not in schedule.SCHEDULES:
         raise DataError(f"the schedule {name} is not one of {', '.join(schedule.SCHEDULES)}")
     return schedule.SCHEDULES[name](**fields)

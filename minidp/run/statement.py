@@ -32,7 +32,7 @@ def _warnings(result):
             "can draw the noise again and subtract it. The figures below hold for the same run without a seed."),
         own["upper"] == "inf" and (
             "**No guarantee: epsilon is so large that (1 + e^epsilon) T, which exact arithmetic adds to delta, exceeds delta. "
-            "Ordinary arithmetic, or more noise, has a finite epsilon.**" if result.get("delta_added", 0) > result["delta"] else
+            "Ordinary arithmetic, or more noise, has a finite epsilon.**" if result["delta_added"] > result["delta"] else
             "**Not private: something was released without noise, so epsilon is infinite and nothing is guaranteed.**"),
         own["kind"] != "bound" and (
             f"**No guarantee: the target of this run was held by {result['accountant']}, an approximation. Its epsilon may "
@@ -95,7 +95,7 @@ def _epsilon(result):
         group and (f"For {group['size']} examples of one person together, at the same delta: epsilon "
                    f"{upper_text(group['epsilon'])}."),
         "Quote the smallest upper end of a row marked bound. Upper ends are rounded up, lower ends down.",
-        result.get("meaning") and in_words(result["meaning"]),
+        result["meaning"] and in_words(result["meaning"]),
         f"Without amplification by sampling (each example in one lot of every epoch, {result['accountant']}): "
         f"epsilon {upper_text(result['epsilon_without_amplification']['upper'])}."
         + (" The figures above need the lots to be drawn as stated, in secret." if result["sampler"] != "ShuffleSampler" else "")]

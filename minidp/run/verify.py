@@ -54,7 +54,7 @@ def _so_far(folder, ledger):
     """What is charged so far to a run that was interrupted, in one sentence; at the delta of its config.json."""
     try:
         config = read_json(folder / CONFIG)
-        delta = config["settings"]["delta"] if "settings" in config else config["delta"]
+        delta = config["settings"]["delta"]
         found = all_bounds(ledger, ("moments", "loss_distribution"), delta=delta)
     except (MinidpError, LookupError, TypeError, ArithmeticError) as error:
         return f"not finished (no {RESULT}), and {CONFIG} gives no delta to say what is spent ({error})"
@@ -66,9 +66,7 @@ def _seal(folder):
     """Whether every file holds what was written."""
     question, path = "Is every file as it was written?", folder / MANIFEST
     if not path.is_file():
-        old = "statement_format" not in read_json(folder / RESULT)
-        return Finding(question, "an earlier version wrote no manifest.json: single edits may go unnoticed" if old
-                       else f"{MANIFEST} is missing", old)
+        return Finding(question, f"{MANIFEST} is missing", False)
     text = path.read_text(encoding="utf-8")
     manifest, changed = json.loads(text), []
     if not (isinstance(manifest, dict) and isinstance(manifest.get("files"), dict)):

@@ -109,15 +109,6 @@ BODY = bytes(range(12))
 PACKED = gzip.compress(HEADER + BODY)
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_reads_plain_and_gzipped(tmp_path, pack):
-    path = tmp_path / "images"
-    path.write_bytes(pack(HEADER + BODY))
-    array = parse_idx(read_bytes(path), path, 3)
-    assert array.dtype == np.uint8
-    np.testing.assert_array_equal(array, np.arange(12).reshape(2, 3, 2))
-
-
 @pytest.mark.parametrize("raw, words", [
     (b"\x00\x00\x08", "at least 4 bytes, got 3"),
     (bytes.fromhex("00000d03") + HEADER[4:] + BODY, "magic number 00000803, got 00000d03"),  # floats

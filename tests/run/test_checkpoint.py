@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from minidp.errors import CheckpointError
-from minidp.privacy import Filter, MomentsAccountant
 from minidp.streams import Streams
 from minidp.run import load_checkpoint, restore_training, save_checkpoint
 from minidp.run.checkpoint import load_arrays, save_arrays
@@ -46,22 +45,14 @@ def edit(path, change):
     save_arrays(path, arrays, header)
 
 
-def test_adaptive_clip_norms_go_on_where_they_were(tmp_path):
-    whole, part, again = (make_trainer(layout="adaptive", steps=6) for _ in range(3))
-    whole.run(*make_data(), Streams(1))
-    save(tmp_path / "c.npz", part, part.run(*make_data(), Streams(1), should_stop=after(3)))
-    again.run(*make_data(), Streams(1), progress=resume(tmp_path / "c.npz", again)["progress"])
-    assert_same(values(whole.network), values(again.network))
-    assert_same(whole.optimizer.slots["clip_norm"], again.optimizer.slots["clip_norm"])
-
-
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("block_steps", [1, 5, 100])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_resumed_run_equals_an_uninterrupted_one(sampler, optimizer, block_steps, dtype, tmp_path):
     def make():
-        return make_trainer(optimizer=OPTIMIZERS[optimizer](0.05), sampler=sampler, steps=STEPS, dtype=dtype)
+        layout = "adaptive" if sampler == "poisson" else "per-layer"  # whose clip norms are slots too
+        return make_trainer(optimizer=OPTIMIZERS[optimizer](0.05), sampler=sampler, steps=STEPS, dtype=dtype, layout=layout)
 
     data, path = make_data(dtype=dtype), tmp_path / "checkpoint.npz"
     whole, part, again = make(), make(), make()
@@ -80,22 +71,6 @@ def test_a_resumed_run_equals_an_uninterrupted_one(sampler, optimizer, block_ste
         assert_same(slot, again.optimizer.slots[name])
 
 
-def test_a_filter_goes_on_within_its_budget(tmp_path):
-    data, path, accountant = make_data(), tmp_path / "checkpoint.npz", MomentsAccountant()
-    settings = {"noise_multiplier": 4.0, "steps": 200}
-    whole = make_trainer(budget=Filter(accountant, 1.5, 1e-5), **settings)
-    expected = whole.run(*data, Streams(1))
-    part = make_trainer(budget=Filter(accountant, 1.5, 1e-5), **settings)
-    save(path, part, part.run(*data, Streams(1), should_stop=after(3)))
-    arrays, header = load_checkpoint(path, CONFIG)
-    again = make_trainer(budget=Filter(accountant, 1.5, 1e-5, header["ledger"]), **settings)
-    restore_training(path, arrays, header, again.network, again.optimizer)
-    final = again.run(*data, Streams(1), progress=header["progress"])
-    assert final.stopped == expected.stopped == "budget"
-    assert final.ledger == expected.ledger and final.progress == expected.progress
-    assert_same(values(whole.network), values(again.network))
-
-
 @pytest.mark.parametrize("seed", [None, 1])
 def test_a_checkpoint_holds_nothing_of_the_streams(seed, tmp_path):
     path, trainer, streams = tmp_path / "c.npz", make_trainer(), Streams(seed)
@@ -107,14 +82,11 @@ def test_a_checkpoint_holds_nothing_of_the_streams(seed, tmp_path):
     assert resume(path, make_trainer())["progress"].step == 10
 
 
-def test_a_checkpoint_of_another_configuration_or_generator_is_refused(tmp_path):
+def test_a_checkpoint_of_another_configuration_is_refused(tmp_path):
     path = tmp_path / "c.npz"
     some_run(path)
     with pytest.raises(CheckpointError, match="configuration: new was None and is 3, seed was 1 and is None; choose"):
         load_checkpoint(path, {"lot_size": 8, "new": 3})
-    edit(path, lambda arrays, header: header.update(streams={"noise": {"bit_generator": "SFC64"}}))
-    with pytest.raises(CheckpointError, match="c.npz: begun with a seed by an earlier version.*start it again in another folder$"):
-        load_checkpoint(path, CONFIG)
 
 
 @pytest.mark.parametrize("change, message", [

@@ -9,14 +9,12 @@ import pytest
 
 import minidp
 from minidp.__main__ import main
-from minidp.errors import CheckpointError
-from minidp.mechanism import Stages
 from minidp.privacy import Composed, Gaussian, JointGaussian, Ledger, PoissonSampled, total_variation
 from minidp.privacy.catalogue import all_bounds
 from minidp.run import RunFolder
 from minidp.run.statement import render
 from minidp.run.verify import verify
-from tests.support.running import LOT, SIZE, STEPS, make_run, train
+from tests.support.running import LOT, SIZE, STEPS, train
 
 
 @pytest.fixture(scope="module")
@@ -68,22 +66,6 @@ def test_statements_say_what_holds_in_each_arithmetic(finished, tmp_path):
                        "the sensitivity counts as 1.000")}
     for text, other in ((exact, ordinary), (ordinary, exact)):
         assert all(sentence in text and sentence not in other for sentence in only[text])
-
-
-@pytest.mark.parametrize("seed", [None, 5])
-@pytest.mark.parametrize("sigma", [4.0, Stages(6.0, 3.0, 2, 8)])
-def test_a_killed_run_goes_on_in_its_own_arithmetic_alone(tmp_path, seed, sigma):
-    def kill(run):
-        if run.ledger.count_of("step") > 5:
-            raise RuntimeError("killed")
-
-    with pytest.raises(RuntimeError, match="killed"):
-        train(tmp_path, seed, arithmetic="exact", sigma=sigma, steps=20, stop=kill)
-    with pytest.raises(CheckpointError, match="arithmetic was 'exact' and is 'ordinary'"):
-        make_run(tmp_path, seed, sigma=sigma, steps=20)
-    result = train(tmp_path, seed, arithmetic="exact", sigma=sigma, steps=20)
-    assert (result["steps"], result["steps_charged"]) == (20 if seed else 15, 20)
-    assert not verify(tmp_path).failed
 
 
 @pytest.mark.parametrize("change, question", [

@@ -186,11 +186,6 @@ def test_what_cannot_be_made_again_is_refused_before_anything_is_charged(network
     assert not run.ledger.items() and not (tmp_path / "other").exists()
 
 
-def test_parameters_of_an_earlier_version_need_their_network():
-    with pytest.raises(CheckpointError, match="parameters without an architecture.*load_weights"):
-        load_model(ROOT / "experiments" / "pretrained" / "cifar_transfer.npz")
-
-
 @pytest.fixture(scope="module")
 def example(tmp_path_factory):
     """(path, arrays, header) of a model with layers of every kind of setting."""

@@ -164,27 +164,10 @@ def test_a_seeded_run_says_so(tmp_path, capsys):
     assert "Not for release: any file of a seeded run." in (tmp_path / "run" / "privacy.md").read_text()
 
 
-def test_a_run_of_an_earlier_version_is_verified_and_not_rendered_again(run):
-    """As minidp wrote it before ledgers had purposes and folders a manifest."""
-    (run / "manifest.json").unlink()
-    ledger = Ledger.load(run / "ledger.json").to_json()
-    ledger.update(format=1, entries=[{key: entry[key] for key in ("count", "event")} for entry in ledger["entries"]])
-    (run / "ledger.json").write_text(json.dumps(ledger))
-    result = json.loads((run / "result.json").read_text())
-    digest = Ledger.load(run / "ledger.json").sha256()
-    for key in ("statement_format", "statement_sha256", "public", "not_for_release", "arithmetic", "delta_added", "meaning"):
-        del result[key]
-    result["settings"]["pca_noise_multiplier"] = result["settings"].pop("setup")[0]["noise_multiplier"]
-    result["ledger_sha256"], old = digest, result["ledger_sha256"]
-    (run / "result.json").write_text(json.dumps(result))
-    (run / "config.json").write_text(json.dumps({**FLAGS, "device": "cpu"}))
-    statement = (run / "privacy.md").read_text().replace(old, digest)
-    (run / "privacy.md").write_text(statement)
-    report = verify(run)
-    assert not report.failed and "not rendered again" in "".join(finding.answer for finding in report.findings)
-    (run / "result.json").unlink()
-    with pytest.raises(Exception, match="an earlier version of minidp began this run"):
-        RunFolder(run).open({}, Ledger().relation, seeded=False)
+def test_a_result_of_another_format_is_one_line(run):
+    edit(run, "result.json", lambda result: result.update(statement_format=8))
+    with pytest.raises(DataError, match="its result has format 8, and this version reads .* the version that wrote it"):
+        verify(run)
 
 
 def test_the_statement_follows_from_the_result_alone(finished):
