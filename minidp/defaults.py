@@ -59,12 +59,10 @@ def choose(dataset_size: int, epsilon: float, delta: float, parameters: int, *, 
     and a travel eta C T of at most 12,000 / G, or 1,000 with hidden layers. T = 100; lots are all rows, up to 65,536 of them.
     Momentum m multiplies the travel by 1 / (1 - m), so the rate is that much lower; a regression's is at most 1 / (1 + G^2).
     So at a given N the weights travel in proportion to mu, as in Panda et al. 2022 (arXiv:2212.04486), and nearly all
-    gradients are clipped, as in De et al. 2022 (arXiv:2204.13650). The constants are the best of those that
-
-        python experiments/own_data_defaults.py --json experiments/results/own_data_defaults.json
-
-    tried on drawn digits, tables and regressions (a regression takes twice the best s, since too short a way costs more);
-    those of hidden layers were found by hand on the same data.
+    gradients are clipped, as in De et al. 2022 (arXiv:2204.13650). The constants are the best of those that were tried on
+    drawn digits, tables and regressions (experiments/results/own_data_defaults.json has all of them, with their scores; a
+    regression takes twice the best s, since too short a way costs more); those of hidden layers were found by hand on the
+    same data. `python -m tools.own_data --drawn` changes one of them at a time.
 
     The rows it was chosen for, in a classification: held to norm 1, less a noisy mean (`mechanism.noisy_mean`, MEAN_SHARE of
     mu^2), divided by their own norm and multiplied by ROW_NORM. A regression takes rows as they are scaled.
