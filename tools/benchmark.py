@@ -61,7 +61,6 @@ def parser():
     made.add_argument("--rounds", type=positive, default=contest.Settings.rounds, help="turns of each contender")
     made.add_argument("--json", metavar="FILE", help="write the results there, after every workload and lot")
     made.add_argument("--merge", action="store_true", help="keep what --json FILE has of other workloads and lots")
-    made.add_argument("--markdown", action="store_true", help="print Markdown")
     made.add_argument("--picture", metavar="FILE", help="draw time and memory against the lot there (PNG)")
     made.add_argument("--smoke", action="store_true", help="a few examples and rounds: is everything in order?")
     return made
@@ -125,8 +124,7 @@ def main(argv=None):
                 contests = sorted([*kept, one], key=identity)
                 if args.json:
                     write_json(args.json, {"contests": contests, **report.summary(contests)})
-                rows = (tables.markdown if args.markdown else report.plain)(report.COLUMNS, report.table(one))
-                print(*rows, "", sep="\n", flush=True)
+                print(*tables.markdown(report.COLUMNS, report.table(one)), "", sep="\n", flush=True)
             if interrupted:
                 break
     except KeyboardInterrupt:

@@ -39,7 +39,7 @@ def test_parts_are_merged_and_measured_again(tmp_path):
     flags = "--smoke --workloads W1 --peers none --floors none --strategies factored --json all.json".split()
     assert run(*flags, "--lots", "4", "8", cwd=tmp_path).returncode == 0
     before = json.loads((tmp_path / "all.json").read_text())["contests"]
-    done = run(*flags, "--lots", "8", "--merge", "--markdown", "--picture", "lots.png", cwd=tmp_path)
+    done = run(*flags, "--lots", "8", "--merge", "--picture", "lots.png", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     after = json.loads((tmp_path / "all.json").read_text())["contests"]
     assert [one["lot"] for one in after] == [one["lot"] for one in before] == [4, 8]

@@ -18,8 +18,6 @@ LIMITS = (
     ("W4", "auto", "opacus-ghost", 0.7),
     ("W5", "auto", "fastest Opacus", 0.8),
 )
-AIMS = (("W1", "factored", "jax", 1.0), ("W2", "factored", "jax", 1.0), ("W3", "factored", "jax", 1.0))
-EXPLICIT_MIB = 300     # peak memory of an explicit step, at most
 SLOPE = (0.85, 1.15)   # of time against the lot, from LOTS[0] to LOTS[1]
 LOTS = (600, 60_000)
 FLAT = 1.1             # growth of the peak memory beyond the batch
@@ -42,13 +40,13 @@ def ratios(rows):
             and (one := ratio(by_name, ours, theirs))]
 
 
-def judged(contests, limits=LIMITS):
+def judged(contests):
     """[{"workload", "of", "to", "limit", "ratio", "met"}] for the limits that the contests can tell of.
 
     Against Opacus each limit has two lines: with the C library's allocator as it is, and keeping its pages.
     """
     found = []
-    for workload, ours, theirs, limit in limits:
+    for workload, ours, theirs, limit in LIMITS:
         for contest in contests:
             if contest["workload"] != workload or not contest["usual_lot"] or contest["device"] != "cpu":
                 continue
@@ -61,14 +59,6 @@ def judged(contests, limits=LIMITS):
                     found.append({"workload": workload, "of": ours, "to": theirs + kept, "limit": limit,
                                   "ratio": value, "met": value <= limit})
     return found
-
-
-def memory_judged(contests):
-    """The same for the memory of explicit steps, in MiB: the growth during the steps."""
-    return [{"workload": contest["workload"], "of": "explicit", "peak_mib": row["peak_mib"], "limit": EXPLICIT_MIB,
-             "met": row["peak_mib"] < EXPLICIT_MIB}
-            for contest in contests if contest["usual_lot"] and contest["device"] == "cpu"
-            for row in contest["rows"] if row["contender"] == "explicit"]
 
 
 def growth(contests):
@@ -101,8 +91,7 @@ def growth(contests):
 
 def summary(contests):
     """The computed part of the JSON."""
-    return {"limits": judged(contests), "aims": judged(contests, AIMS), "memory_limits": memory_judged(contests),
-            "growth": growth(contests)}
+    return {"limits": judged(contests), "growth": growth(contests)}
 
 
 COLUMNS = ("workload", "lot", "contender", "step, ms", "peak, MiB", "factored to it", "explicit to it", "auto to it")
@@ -115,12 +104,3 @@ def table(contest):
         against = [of.get((ours, row["contender"])) for ours in ("factored", "explicit", "auto")]
         yield (contest["workload"], f"{contest['lot']:,}", row["contender"], f"{row['step_ms']:.2f}",
                f"{row['peak_mib']:.0f}", *("" if value is None else f"{value:.3g}" for value in against))
-
-
-def plain(header, rows):
-    """Lines of an aligned table."""
-    rows = [header, *rows]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(header))]
-    for row in rows:
-        yield "  ".join(text.rjust(width) if k > 2 else text.ljust(width)
-                        for k, (text, width) in enumerate(zip(row, widths)))
