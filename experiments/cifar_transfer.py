@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from common.config import POSITIVE, option, parse
+from common.config import POSITIVE, main_of, option
 from common.flags import RunFlags
 from common.job import exit_status, facts, finish, make_sampler, plan_and_budget, prepare
 from common.pretraining import (CHANNELS, NAME, SIDE, SMOKE_IMAGES, UNITS, PretrainConfig, convolutions, dense_layers,
@@ -26,7 +26,6 @@ import numpy as np
 from tqdm import tqdm
 
 from minidp import nn
-from minidp.cli import user_errors
 from minidp.data import centre_crop, load_cifar10, standardise_images
 from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay, Sanitizer, flat_group, per_layer_groups
@@ -179,24 +178,9 @@ def figure(command, config):
 
 
 Config = TrainConfig  # of `run`
-COMMANDS = {"pretrain": (PretrainConfig, pretrain), "train": (TrainConfig, train),
-            "baseline": (TrainConfig, partial(train, baseline=True)),
-            **{command: (SweepFlags, partial(figure, command)) for command in FIGURES}}
-
-
-def main(argv=None):
-    """The command line; returns the exit status."""
-    argv = sys.argv[1:] if argv is None else list(argv)
-    if argv[:1] in (["--help"], ["-h"]):
-        print(f"{__doc__}\nCommands: {', '.join(COMMANDS)}; each takes --help")
-        return 0
-    if not argv or argv[0] not in COMMANDS:
-        print(f"error: expected one of {', '.join(COMMANDS)} first; each takes --help", file=sys.stderr)
-        return 2
-    config, command = COMMANDS[argv[0]]
-    with user_errors():
-        return command(parse(config, argv[1:], prog=f"{NAME}.py {argv[0]}", description=__doc__.splitlines()[0]))
-
+main = main_of(f"{NAME}.py", __doc__, {
+    "pretrain": (PretrainConfig, pretrain), "train": (TrainConfig, train), "baseline": (TrainConfig, partial(train, baseline=True)),
+    **{command: (SweepFlags, partial(figure, command)) for command in FIGURES}})
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -35,7 +35,7 @@ def main(argv=None):
     """Run the sweep, write the figure, return its summary."""
     with user_errors() as note:
         config = parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])
-        note.saved = "finished runs and checkpoints are kept; the same command goes on"
+        note.saved = config.saved
         common = ("--accountant", "loss_distribution", *(SMOKE if config.smoke else ()))
         return config.make(NAME, FIGURES[config.figure], f"figure_{config.figure}", common, figure=config.figure)
 

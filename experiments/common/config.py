@@ -16,7 +16,7 @@ import types
 import typing
 from functools import partial
 
-from minidp.cli import Parser, number, whole_number
+from minidp.cli import Parser, number, user_errors, whole_number
 from minidp.files import jsonable
 from minidp.validate import count, in_range
 
@@ -84,6 +84,28 @@ def _joined(words):
         else:
             joined.append(word)
     return joined
+
+
+def main_of(script, about, commands):
+    """The function main(argv) of a script with commands, {name: (dataclass of its flags, function of them)}.
+
+    It returns what the command's function does, the exit status.
+    """
+    def main(argv=None):
+        argv = sys.argv[1:] if argv is None else list(argv)
+        if argv[:1] in (["--help"], ["-h"]):
+            print(f"{about}\nCommands: {', '.join(commands)}; each takes --help")
+            return 0
+        if not argv or argv[0] not in commands:
+            print(f"error: expected one of {', '.join(commands)} first; each takes --help", file=sys.stderr)
+            return 2
+        flags, command = commands[argv[0]]
+        with user_errors() as note:
+            config = parse(flags, argv[1:], prog=f"{script} {argv[0]}", description=about.splitlines()[0])
+            note.saved = getattr(config, "saved", note.saved)
+            return command(config)
+
+    return main
 
 
 def tell(config, line):

@@ -29,6 +29,8 @@ def job_of_several(**named):
 class SweepFlags(Checked):
     """Seeds, processes, device and files. A sweep's own dataclass says which points it runs, on which data."""
 
+    saved = "finished runs and checkpoints are kept; the same command goes on"  # said after Ctrl-C
+
     seeds: int = option(1, "runs of every setting, with seeds 1, 2, ...", POSITIVE)
     jobs: int | None = option(None, "runs at a time (default: one a core, or a worker of MPI; one with --device gpu)",
                               POSITIVE)

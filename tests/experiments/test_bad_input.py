@@ -41,11 +41,8 @@ WRONG = {
         (("train", "--multiplicity", 0), "multiplicity=0"), (("baseline", "--target-epsilon", 1), "needs noise")],
     ("mnist_sweeps.py",): [(("--jobs", 0), "jobs=0"), (("--partial",), "--partial needs --draw"),
                             (("--shard", "9/8"), "shard=9/8"), (("--shard", "1/8", "--draw"), "--draw makes no runs")],
-    ("gdp.py",): [(("--jobs", 0), "jobs=0")],
-    ("paper_ledgers.py",): [(("--out", "/proc/none"), "/proc/none")],
-    ("accountant_curves.py",): [
-        (("--sampling-probability", 2), "expected sampling_probability=2.0 in (0, 1]"), (("--delta", 2), "delta=2.0"),
-        (("--noise-multiplier", 0), "noise_multiplier=0.0"), (("--epochs", "1e300"), "epochs=1e+300")],
+    ("accounting.py",): [((), "expected one of figure-2, ledgers, gdp"), (("gdp", "--jobs", 0), "jobs=0"),
+                         (("ledgers", "--out", "/proc/none"), "/proc/none")],
 }
 
 

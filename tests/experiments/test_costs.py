@@ -1,7 +1,7 @@
 """Experiments that train little or nothing: what settings cost, Figure 2, Gaussian differential privacy."""
 import json
 
-import gdp
+import accounting
 import pytest
 
 # /sigma, sigma_pca/: lots, then epsilon by the joint rule, with one charge (flat clipping), and by the loss
@@ -11,7 +11,7 @@ GOLDEN = {"8-16": (1450, 0.501, 0.462, 0.313), "4-7": (10751, 2.037, 1.488, 1.58
 
 
 def test_every_way_of_charging_gives_its_own_epsilon(run_script, tmp_path):
-    done = run_script("paper_ledgers.py", "--out", "out", check=0)
+    done = run_script("accounting.py", "ledgers", "--out", "out", check=0)
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert set(result["settings"]) == set(GOLDEN)
     for name, (lots, joint, flat, tight) in GOLDEN.items():
@@ -29,8 +29,8 @@ def test_every_way_of_charging_gives_its_own_epsilon(run_script, tmp_path):
 
 
 def test_figure_2_on_few_points(run_script, tmp_path):
-    done = run_script("accountant_curves.py", "--smoke", "--out", "out", check=0)
-    assert "1.259, expected 1.26" in done.stdout and "not reproduced" in done.stdout
+    done = run_script("accounting.py", "figure-2", "--smoke", "--out", "out", check=0)
+    assert "1.259, expected 1.26" in done.stdout and "24.28, expected 24.22" in done.stdout
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert result["epsilon_at_400_epochs"]["moments_paper_orders"]["upper"] == pytest.approx(2.5759, abs=5e-5)
     assert result["epsilon_at_100_epochs"]["paper_strong_composition"]["upper"] == pytest.approx(9.355, abs=1e-3)
@@ -42,10 +42,10 @@ def test_figure_2_on_few_points(run_script, tmp_path):
 
 
 def test_smoke_trains_both_optimizers_by_each_accountants_noise(run_script, tmp_path):
-    run_script("gdp.py", "--smoke", "--dataset", "strokes", "--jobs", 2, "--out", "out", check=0)
+    run_script("accounting.py", "gdp", "--smoke", "--dataset", "strokes", "--jobs", 2, "--out", "out", check=0)
     summary = json.loads((tmp_path / "out" / "gdp.json").read_text())
     assert [(one["optimizer"], one["by"]) for one in summary["trained"]] == [
-        (optimizer, name) for optimizer in ("sgd", "adam") for name in gdp.ACCOUNTANTS]
+        (optimizer, name) for optimizer in ("sgd", "adam") for name in accounting.BY]
     assert len(list((tmp_path / "out").glob("gdp-1-*-seed1.json"))) == 6
     assert (tmp_path / "out" / "gdp.png").read_bytes().startswith(b"\x89PNG")
 
@@ -54,7 +54,7 @@ def test_smoke_trains_both_optimizers_by_each_accountants_noise(run_script, tmp_
     # moments with orders up to 32 and the loss distribution, computed with dp_accounting 0.6.0
     ((1.3, 15), 1.192, 0.865), ((1.1, 60), 3.009, 2.382), ((0.7, 45), 7.123, 5.640)])
 def test_the_limit_theorem_asks_for_less_noise_than_its_claim_is_worth(setting, claim, tight):
-    found = gdp.claims_of(*setting)
+    found = accounting.claims_of(*setting)
     assert found["claim"] == pytest.approx(claim, abs=2e-3)
     noise = {name: one["noise_multiplier"] for name, one in found["accountants"].items()}
     worth = {name: one["worth"]["upper"] for name, one in found["accountants"].items()}

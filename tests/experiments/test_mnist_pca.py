@@ -112,7 +112,7 @@ def test_the_papers_accuracy_at_epsilon_one_half_on_real_mnist(mnist_dir, made):
     assert result["dataset_sha256"] is not None and result["notice"] == ""
 
 
-@pytest.mark.parametrize("script", ["mnist_pca.py", "accountant_curves.py"])
+@pytest.mark.parametrize("script", ["mnist_pca.py", "accounting.py"])
 def test_a_python_without_minidp_is_one_line(script, tmp_path):
     bare = {name: value for name, value in environment().items() if name != "PYTHONPATH"}
     done = subprocess.run([sys.executable, "-S", *command(script)[1:]], cwd=tmp_path, env=bare, text=True,

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import gdp
+import accounting
 import mnist_sweeps
 import pytest
 from common import sweep_sentences
@@ -28,11 +28,11 @@ def result(accuracy):
             "history": {"step": [100, 200, 300], "test_accuracy": [accuracy - 0.2, accuracy - 0.1, accuracy]}}
 
 
-@pytest.mark.parametrize("script, flags", [(gdp, ()), (mnist_sweeps, ("--figure", "sentences"))])
+@pytest.mark.parametrize("script, flags", [(accounting, ("gdp",)), (mnist_sweeps, ("--figure", "sentences"))])
 def test_every_private_run_of_a_sweep_has_its_arithmetic(script, flags, monkeypatch, tmp_path):
     runs = []
     monkeypatch.setattr("common.sweep_flags.perform", lambda given, *rest: runs.extend(given) or {})
-    script.main(["--smoke", "--quiet", "--arithmetic", "exact", "--out", str(tmp_path), *flags])
+    script.main([*flags, "--smoke", "--quiet", "--arithmetic", "exact", "--out", str(tmp_path)])
     assert runs and all((run.config.arithmetic == "exact") is not run.config.baseline for run in runs)
 
 

@@ -24,15 +24,6 @@ def test_falling_noise_is_charged_stage_by_stage(made):
     assert "Stages(first=6.0, last=3.0, stages=4, length=4): follows the step" in run.statement
 
 
-def test_watched_norms_are_named_not_private(made):
-    run = made(*SMOKE, "--steps", 25, "--watch-norms")
-    result, norms = run.result, run.result["median_norms_not_private"]
-    assert result["not_private"] == ["median_norms_not_private"] and "result.json" in result["not_for_release"]
-    assert "median_norms_not_private" in run.statement
-    assert set(norms) == {"dense1", "dense2"}
-    assert all(len(medians) == 3 and min(medians) > 0 for medians in norms.values())
-
-
 @pytest.mark.parametrize("setting, sigma, clip_norm", [(1, 1.3, 1.5), (2, 1.1, 1.0), (3, 0.7, 1.5)])
 def test_settings_are_those_of_the_tutorial(setting, sigma, clip_norm, made):
     run = made("mnist_cnn.py", *DIGITS, "--setting", setting, "--clipping", "per-layer")

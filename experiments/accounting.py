@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""What published settings cost by each accountant.
+
+    python experiments/accounting.py figure-2      # Abadi et al. 2016, Figure 2, and every accountant; a few seconds
+    python experiments/accounting.py ledgers       # the paper's settings by its own ledger, by the true rule, tightly
+    python experiments/accounting.py gdp           # Bu et al. 2020: noise by each accountant, and what is trained with it
+
+The code of 2016 charged each layer's noise as if it came from a lot of its own. Both layers come from the same lot, so a
+step is one sampled joint Gaussian, and epsilon is larger. `gdp` takes as its claim the epsilon of the moments accountant at
+a published noise level: the central limit theorem reaches it with less noise, but is no bound, and the loss distribution
+says what that noise is worth.
+"""
+import math
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.config import FREE, command_of, main_of, option, tell
+from common.sweep_figures import Figure, row
+from common.sweep_flags import DigitSweepFlags
+from common.sweep_plots import draw_claims
+from common.sweeps import Point
+from common.verdicts import compare
+
+from minidp.files import write_json
+from minidp.numbers import lower_text, upper_text
+from minidp.privacy import (Gaussian, JointGaussian, Ledger, MomentsAccountant, PoissonSampled, noise_multiplier_for,
+                            theorem_d1)
+from minidp.privacy.budget import max_steps
+from minidp.privacy.catalogue import ACCOUNTANTS, make
+from minidp.privacy.moments import PAPER_ORDERS
+from minidp.privacy.plots import save_epsilon_curves
+from minidp.run.record import git_commit, versions
+
+NAME = "accounting"
+DELTA, Q, SIGMA, EPOCHS, POINTS = 1e-5, 0.01, 4.0, 400, 200  # Section 5.1 and Figure 2
+# what the paper's text prints: epochs, epsilon
+PRINTED = ((100, 1.26, "1.26"), (100, 9.34, "9.34"), (400, 2.55, "2.55"), (400, 24.22, "24.22"))
+# Section 5.2: sigma, sigma_pca, the epsilon that is reported for it; lots where no target is reported
+SETTINGS = ((8, 16, 0.5, None), (4, 7, 2.0, None), (2, 4, 8.0, None), (1, 4, None, 1000))
+LAYERS = 2
+# Appendix D: eps' = .5, delta = .05, one setting in 6,700 is good enough, a loss of 100 of 10,000 examples
+SEARCH = {"epsilon_prime": 0.5, "delta": 0.05, "good_share": 1 / 6700}
+# Bu et al. 2020, MNIST: (sigma, epochs)
+CLAIMED, CLAIMED_N, CLAIMED_LOT = ((1.3, 15), (1.1, 60), (0.7, 45), (0.6, 62), (0.55, 68), (0.5, 100)), 60_000, 256
+BY = ("moments", "gaussian_clt", "loss_distribution")
+# 784-100-10, all parameters clipped together: small, so that a run takes seconds and the accountants are what differs
+NETWORK = ("--projection", "none", "--hidden", 100, "--clipping", "flat", "--clip-norm", 1.5, "--no-train-metrics")
+RATES = {"sgd": 0.25, "adam": 0.002}
+SMOKE = ("--smoke", "--epochs", 1, "--lot-size", 60)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Flags of `figure-2` and `ledgers`."""
+
+    out: str | None = option(None, "folder for result.json and pictures (default: runs/COMMAND)")
+    smoke: bool = option(False, "fewer points")
+
+
+@dataclass(frozen=True)
+class GdpConfig(DigitSweepFlags):
+    """Flags of `gdp`."""
+
+    setting: int = option(1, "the published setting that is trained", choices=tuple(range(1, len(CLAIMED) + 1)))
+
+
+def folder_of(config, command):
+    """The folder of --out, which is made."""
+    out = Path(config.out or f"runs/{command}")
+    out.mkdir(parents=True, exist_ok=True)
+    return out
+
+
+def tell_result(out, experiment, flags, command, found):
+    """Write result.json and print what it says beside the paper's figures."""
+    result = {"experiment": experiment, "command": command_of(f"{NAME}.py {command}", flags, FREE), **found,
+              "versions": versions(), "commit": git_commit()}
+    write_json(out / "result.json", result)
+    compare(result)
+
+
+def figure_2(config):
+    """Epsilon against epochs: strong composition beside the moments accountant, then every accountant with its band."""
+    out, points = folder_of(config, "figure-2"), 4 if config.smoke else POINTS
+    accountants = {name: make(name) for name in ACCOUNTANTS if name != "ledger_2016"}
+    accountants["moments_paper_orders"] = MomentsAccountant(orders=PAPER_ORDERS)
+
+    def curves(epochs):
+        ledgers = [Ledger(entries=[(PoissonSampled(Q, Gaussian(SIGMA)), round(each / Q))]) for each in epochs]
+        return {name: [accountant.epsilon(ledger, DELTA) for ledger in ledgers] for name, accountant in accountants.items()}
+
+    epochs = [EPOCHS * i / points for i in range(1, points + 1)]
+    found, kinds = curves(epochs), {name: make(name).kind for name in ACCOUNTANTS}
+    save_epsilon_curves(out / "figure_2", epochs, {name: found[name] for name in (
+        "paper_strong_composition", "moments_paper_orders")}, DELTA, "Figure 2: strong composition and moments accountant",
+        PRINTED, kinds)
+    del found["moments_paper_orders"]
+    save_epsilon_curves(out / "all_accountants", epochs, found, DELTA, "Every accountant, with its certified band",
+                        kinds=kinds, logarithmic=True)
+    tell_result(out, "accountant_curves", config, "figure-2", {
+        "config": {"sampling_probability": Q, "noise_multiplier": SIGMA, "delta": DELTA, "epochs": EPOCHS},
+        **{f"epsilon_at_{each}_epochs": {name: bound.to_json() for name, (bound,) in curves([each]).items()}
+           for each in (100, 400)}})
+    print(f"quote: epsilon {upper_text(found['loss_distribution'][-1].upper)} at delta {DELTA:g} after {EPOCHS} epochs "
+          f"(loss_distribution, the tightest certified bound)\n"
+          f"read:  {out}/figure_2.png, {out}/all_accountants.png (CSV beside them, {out}/result.json)\n"
+          f"next:  python -m minidp epsilon --noise-multiplier {SIGMA:g} --sampling-probability {Q:g} --epochs {EPOCHS} "
+          f"--delta {DELTA:g}")
+    return 0
+
+
+def costs(sigma, sigma_pca, epsilon, lots):
+    """Epsilon of one setting, PCA included, by each way of charging, after the lots that the 2016 ledger allows."""
+    before = Ledger(entries=[(Gaussian(sigma_pca),)])
+    step = PoissonSampled(Q, JointGaussian((sigma,) * LAYERS))
+    theirs, moments = make("ledger_2016", before.relation), MomentsAccountant(orders=PAPER_ORDERS)
+    lots = lots or max_steps(theirs, before, step, epsilon, DELTA)
+
+    def spent(accountant, event):
+        return accountant.epsilon(Ledger(before.relation, [*before.items(), (event, lots)]), DELTA)
+
+    return {"sigma": sigma, "sigma_pca": sigma_pca, "reported_epsilon": epsilon, "lots": lots, "epochs": lots * Q,
+            "ledger_2016": spent(theirs, step).upper, "joint_moments": spent(moments, step).upper,
+            "flat_moments": spent(moments, PoissonSampled(Q, Gaussian(sigma))).upper,
+            "joint_loss_distribution": spent(make("loss_distribution", before.relation), step).to_json()}
+
+
+def ledgers(config):
+    """What the paper's settings cost by its ledger, by the joint rule and tightly; the cost of a search by Theorem D.1."""
+    out, search = folder_of(config, "ledgers"), theorem_d1(0.0, **SEARCH)
+    settings = {f"{setting[0]}-{setting[1]}": costs(*setting) for setting in SETTINGS}
+    for one in settings.values():
+        print(f"sigma {one['sigma']}, PCA {one['sigma_pca']}, {one['lots']:,} lots: 2016 ledger {one['ledger_2016']:.4g}, "
+              f"joint {one['joint_moments']:.4g}, one charge (flat clipping) {one['flat_moments']:.4g}, joint by loss "
+              f"distribution {one['joint_loss_distribution']['upper']:.4g}")
+    tell_result(out, "paper_ledgers", config, "ledgers", {
+        "delta": DELTA, "sampling_probability": Q, "layers": LAYERS, "settings": settings,
+        "search": {**SEARCH, "settings": round(1 / SEARCH["good_share"]), "calls": search.calls,
+                   "accuracy_loss": search.accuracy_loss, "epsilon_validation": search.epsilon_validation,
+                   "years_at_a_minute_each": search.calls / (60 * 24 * 365.25)}})
+    medium = settings["4-7"]
+    print(f"quote: epsilon {upper_text(medium['joint_loss_distribution']['upper'])} at delta {DELTA:g} for sigma 4, PCA 7, "
+          f"{medium['lots']:,} lots, which the paper reports as {medium['reported_epsilon']:g}\nread:  {out}/result.json\n"
+          f"next:  python -m minidp epsilon --noise-multipliers 4,4 --pca-noise-multiplier 7 --sampling-probability {Q:g} "
+          f"--steps {medium['lots']} --delta {DELTA:g}")
+    return 0
+
+
+def claims_of(sigma, epochs):
+    """One published setting: the claim, the noise each accountant asks for it, and that noise's certified epsilon."""
+    def ledger_of(sigma):
+        lots = math.ceil(epochs * CLAIMED_N / CLAIMED_LOT)
+        return Ledger(entries=[(PoissonSampled(CLAIMED_LOT / CLAIMED_N, Gaussian(sigma)), lots)])
+
+    claim, found = make("moments").epsilon(ledger_of(sigma), DELTA).upper, {}
+    for name in BY:
+        accountant = make(name)
+        # rounded up, so that the run's own figure stays within the claim
+        noise = math.ceil(1e4 * noise_multiplier_for(accountant, ledger_of, claim, DELTA)) / 1e4
+        worth = make("loss_distribution", accountant.relation).epsilon(ledger_of(noise), DELTA)
+        found[name] = {"noise_multiplier": noise, "kind": accountant.kind, "worth": worth.to_json(),
+                       "certified": accountant.kind == "bound" and worth.upper <= claim}
+    return {"sigma": sigma, "epochs": epochs, "claim": claim, "accountants": found}
+
+
+def claim_text(claim):
+    """One published setting in a line."""
+    return f"sigma {claim['sigma']}, {claim['epochs']} epochs, claim {upper_text(claim['claim'])}: " + "; ".join(
+        f"{name} {one['noise_multiplier']:.4f}, worth {lower_text(one['worth']['lower'])} to "
+        f"{upper_text(one['worth']['upper'])}" for name, one in claim["accountants"].items())
+
+
+def gdp(config):
+    """Calibrate every claim, train one by each accountant's noise, and draw both."""
+    claims = []
+    for setting in CLAIMED:
+        claims.append(claims_of(*setting))
+        tell(config, claim_text(claims[-1]))
+    claim = claims[config.setting - 1]
+    length = SMOKE if config.smoke else ("--epochs", claim["epochs"], "--lot-size", CLAIMED_LOT)
+    points = {(optimizer, name): Point(f"gdp-{config.setting}-{optimizer}-{name}", (
+        *NETWORK, *length, "--optimizer", optimizer, "--learning-rate", rate, "--final-learning-rate", rate,
+        "--noise-multiplier", one["noise_multiplier"]))
+        for optimizer, rate in RATES.items() for name, one in claim["accountants"].items()}
+
+    def summarise(results, smoke):
+        return {"claims": claims, "trained": [
+            {"optimizer": optimizer, "by": name, **row(point.name, results[point.name])}
+            for (optimizer, name), point in points.items() if point.name in results]}
+
+    config.make(NAME, Figure(lambda smoke: list(points.values()), summarise, draw_claims), "gdp", subcommand="gdp", delta=DELTA,
+                lot_size=CLAIMED_LOT, setting=config.setting)
+    return 0
+
+
+main = main_of(f"{NAME}.py", __doc__, {"figure-2": (Config, figure_2), "ledgers": (Config, ledgers), "gdp": (GdpConfig, gdp)})
+
+if __name__ == "__main__":
+    sys.exit(main())
