@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import namespace_of
+from .backend import has_kernels, kernels_of, namespace_of
 
 ORDINARY, EXACT = ARITHMETICS = ("ordinary", "exact")
 
@@ -123,6 +123,9 @@ def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) ->
 
         total = np.empty((before, width), x.dtype)
         cutting.pairs(np.ascontiguousarray(terms), width, total)
+    elif has_kernels(terms) and terms.size and x.dtype in (np.float32, np.float64):
+        total = xp.empty((before, width), x.dtype)
+        kernels_of(terms).pairs(xp.ascontiguousarray(terms), width, total)
     else:
         if not n:
             terms, n = xp.zeros((before, width), x.dtype), 1

@@ -156,13 +156,11 @@ def row_squares(x):
 
 def row_norms(x):
     """float64 L2 norms along the last axis, sqrt(einsum("...p,...p->...", x, x)): no square overflows or vanishes."""
-    if compiled(x):
-        from .host import kernels
-
-        norms = np.empty(x.shape[:-1])
-        kernels.row_norms(np.ascontiguousarray(x).reshape((norms.size, x.shape[-1])), norms.reshape(-1))
-        return norms
     xp = namespace_of(x)
+    if compiled(x):
+        norms = xp.empty(x.shape[:-1])
+        kernels_of(x).row_norms(xp.ascontiguousarray(x).reshape((norms.size, x.shape[-1])), norms.reshape(-1))
+        return norms
     x = x.astype(xp.float64)
     largest = xp.concatenate([xp.abs(x), xp.zeros_like(x[..., :1])], axis=-1).max(axis=-1)
     largest = xp.where(xp.isfinite(largest) & (largest > 0), largest, 1)
@@ -171,22 +169,40 @@ def row_norms(x):
 
 
 def compiled(*arrays):
-    """True for arrays that `host.kernels` has twins for: float32 on the host, which is how training runs there."""
-    return all(isinstance(array, np.ndarray) and array.dtype == np.float32 for array in arrays)
+    """True for float32 arrays, which is how training runs: definitions have compiled twins for them, on the host and on a device."""
+    return all(array.dtype == np.float32 and (isinstance(array, np.ndarray) or has_kernels(array)) for array in arrays)
+
+
+def launches(*arrays):
+    """True for one or more `compiled` arrays on a device, whose twins are in `device_kernels`."""
+    return bool(arrays) and all(has_kernels(array) and array.dtype == np.float32 for array in arrays)
+
+
+def has_kernels(array):
+    """True on a device where `device_kernels` can be compiled."""
+    return not isinstance(array, np.ndarray) and hasattr(namespace_of(array), "RawModule")
+
+
+def kernels_of(array):
+    """The module with the twins of what is defined here: host.kernels, or device_kernels with the same names."""
+    if isinstance(array, np.ndarray):
+        from .host import kernels
+    else:
+        from . import device_kernels as kernels
+    return kernels
 
 
 def outer_products(a, d):
     """(g, sq): einsum("bi,bo->bio", a, d) and its squared norms in one pass, for `compiled` arrays only.
 
-    g lies in memory with the longer of its two last axes last, which is three times faster where the other is short.
+    On the host g lies in memory with the longer of its two last axes last, which is three times faster where the other is short.
     """
-    if a.shape[1] > d.shape[1]:
+    xp = namespace_of(a, d)
+    if xp is np and a.shape[1] > d.shape[1]:
         g, sq = outer_products(d, a)
         return g.transpose(0, 2, 1), sq
-    from .host import kernels
-
-    g, sq = np.empty((*a.shape, d.shape[1]), np.float32), np.empty(a.shape[0])
-    kernels.form_outer(np.ascontiguousarray(a), np.ascontiguousarray(d), g, sq)
+    g, sq = xp.empty((*a.shape, d.shape[1]), np.float32), xp.empty(a.shape[0])
+    kernels_of(a).form_outer(xp.ascontiguousarray(a), xp.ascontiguousarray(d), g, sq)
     return g, sq
 
 
@@ -195,9 +211,7 @@ def add_weighted(total, w, g):
     if not compiled(g):
         total += w @ zero_rows_unless(w != 0, g).astype(total.dtype)
         return
-    from .host import kernels
-
-    kernels.add_weighted(total, w, g)
+    kernels_of(g).add_weighted(total, w, g)
 
 
 def add_whole(total, scale, G):
@@ -216,7 +230,7 @@ def add_products(total, a, d, rows):
     rows: of one product in float32, added in float64; 0 for float64. A new total of a few such products is their float32 sum.
     """
     (examples, inputs), outputs = a.shape, d.shape[1]
-    blocks, fast = -(-examples // rows) if rows else 0, compiled(a, d)
+    blocks, fast = -(-examples // rows) if rows else 0, compiled(a, d) and not launches(a)
     few = total is None and fast and 0 < blocks <= TOGETHER
     if total is None:
         total = np.empty((inputs, outputs), np.float32) if few else namespace_of(a).zeros((inputs, outputs))
@@ -244,6 +258,36 @@ def add_products(total, a, d, rows):
                 np.matmul(left[:, place : place + rows], d[place : place + rows], out=part[: len(sums)])
             kernels.add_blocks(sums, parts[: len(places), : len(sums)])
     return total
+
+
+def window_maxima(padded, y_shape, size, stride, slices):
+    """y of `y_shape`, the maximum of padded[seen] over the windows' places (k, l), seen."""
+    xp = namespace_of(padded)
+    if launches(padded):
+        y = xp.empty(y_shape, padded.dtype)
+        kernels_of(padded).max_pool(xp.ascontiguousarray(padded), y, size, stride)
+        return y
+    y = None
+    for _, seen in slices:
+        y = padded[seen].copy() if y is None else xp.maximum(y, padded[seen], out=y)
+    return y
+
+
+def take_by_maxima(padded, y, dy, size, stride):
+    """dx of nn.MaxPool2D, of the padded images' shape, for `compiled` arrays."""
+    xp = namespace_of(padded, y, dy)
+    padded, taken = xp.ascontiguousarray(padded), (padded.shape, dy.dtype)
+    dx, dy = (np.zeros(*taken), dy.copy()) if xp is np else (xp.empty(*taken), xp.ascontiguousarray(dy))  # the host's uses dy up
+    kernels_of(dy).take_by_maxima(padded, y, dy, dx, *size, *stride)
+    return dx
+
+
+def long_rows(y, bias, rows):
+    """(y, bias) as they are added: y (R, O), on the host as so many `rows`, since NumPy is slow on short ones."""
+    if not isinstance(y, np.ndarray):
+        return y, bias
+    repeats = y.shape[0] // max(rows, 1)
+    return y.reshape((rows, repeats * bias.size)), np.tile(bias, repeats)
 
 
 def contiguous(view):

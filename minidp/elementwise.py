@@ -4,10 +4,12 @@ Libraries differ, and NumPy may treat the tail of an array differently from its 
 its companions. These are made of float64 operations that are rounded correctly everywhere, none fused, and rounded once
 to the array's dtype, float32 or float64. Complex arrays are for derivatives by the complex step.
 """
+from types import ModuleType
+
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import compiled, namespace_of
+from .backend import compiled, kernels_of, namespace_of
 from .host.series import (EXP, INVERSE_LN2, LEAST, LN2, LN2_HIGH, LN2_LOW, LOG, MAGIC, MOST, SATURATED, SPLIT,
                           polynomial)
 
@@ -28,7 +30,7 @@ def exp(x: NDArray) -> NDArray:
         Relative error in float64 below 5e-16. float32 is that, rounded once. NaN stays; overflow is infinity.
     """
     if compiled(x):
-        return on_host("exp", x)
+        return by_twin("exp", x)
     wide, xp = _wide(x), namespace_of(x)
     p, half = _parts(xp.minimum(xp.maximum(wide, LEAST), MOST))
     return xp.where(wide.real < LEAST, 0, (2 + 2 * p) * half).astype(x.dtype)  # [F1]
@@ -49,7 +51,7 @@ def log(x: NDArray) -> NDArray:
         Relative error in float64 below 1e-15. float32 is that, rounded once. log 0 is -infinity, of less or of NaN NaN.
     """
     if compiled(x):
-        return on_host("log", x)
+        return by_twin("log", x)
     wide, xp = _wide(x), namespace_of(x)
     usual = (wide.real > 0) & (wide.real < np.inf)
     v = xp.where(usual, wide, 1)
@@ -76,7 +78,7 @@ def tanh(x: NDArray) -> NDArray:
         Relative error in float64 below 1e-15. float32 is that, rounded once. tanh 0 is 0, NaN stays.
     """
     if compiled(x):
-        return on_host("tanh", x)
+        return by_twin("tanh", x)
     wide, xp = _wide(x), namespace_of(x)
     sign = xp.where(wide.real < 0, -1.0, 1.0)
     p, half = _parts(xp.maximum((sign * wide) * -2, SATURATED))
@@ -97,10 +99,18 @@ def _wide(x):
     return x.astype(np.result_type(x.dtype, np.float64))
 
 
-def on_host(name: str, *arrays: NDArray) -> NDArray:
-    """What a kernel of `host.elementwise` makes of `compiled` arrays of one shape, coordinate by coordinate."""
-    from .host import elementwise  # loads Numba
-
-    y = np.empty(arrays[0].shape, np.float32)
-    getattr(elementwise, name)(*(np.ascontiguousarray(array).ravel() for array in arrays), y.ravel())
+def by_twin(name: str, *arrays: NDArray) -> NDArray:
+    """What a kernel of `host.elementwise`, or of `device_kernels`, makes of `compiled` arrays of one shape, coordinate by coordinate."""
+    xp = namespace_of(*arrays)
+    y = xp.empty(arrays[0].shape, np.float32)
+    getattr(twins_of(y), name)(*(xp.ascontiguousarray(array).ravel() for array in arrays), y.ravel())
     return y
+
+
+def twins_of(array: NDArray) -> ModuleType:
+    """host.elementwise, or device_kernels with the same names."""
+    if isinstance(array, np.ndarray):
+        from .host import elementwise  # loads Numba
+
+        return elementwise
+    return kernels_of(array)

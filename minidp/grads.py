@@ -6,8 +6,8 @@ factored" is proved here, on three classes, and not in every layer. Letters: b e
 import math
 
 from .arithmetic import cut, in_pairs, precision
-from .backend import (add_products, add_weighted, compiled, explicit_fits, namespace_of, outer_products, row_norms,
-                      zero_rows_unless)
+from .backend import (DOUBLE_ROWS, add_products, add_weighted, compiled, explicit_fits, kernels_of, launches, namespace_of,
+                      outer_products, row_norms, zero_rows_unless)
 from .errors import ShapeError
 from .host.memory import RUN
 from .validate import one_of, same_batch
@@ -30,10 +30,15 @@ class PerExampleGrad:
     n_examples: int
     shape: tuple
     factored_is_cheaper = True  # than materialising, in multiplications on the host
+    factors: tuple = ()  # arrays of the network's dtype that kernels on a device may take
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up: no smaller than the true ones whatever the dtype's rounding."""
         return self.sq_norms() * (1 + self._lost)  # [N2]
+
+    def _norm_part(self):
+        """What `device_kernels.sum_of_squares` takes: the factors, or squared norms that are known, and how much they are raised."""
+        return None, None, self.sq_norms_upper(), None, None, 1.0
 
     def zeros(self):
         """A sum of no gradients, float64, of the parameter's shape."""
@@ -109,6 +114,14 @@ class Explicit(PerExampleGrad):
         self._lost = (math.prod(self.shape) + 32) * 2.0**-52 + (0 if sq_norms is None else (RUN + 8) * 2.0**-23)
         # formed with the longer axis last, (B, O, I) in memory: work goes along memory
         self._transposed = g.ndim == 3 and not g.flags.c_contiguous and g.transpose(0, 2, 1).flags.c_contiguous
+
+    @property
+    def factors(self):
+        return (self.g,)
+
+    def _norm_part(self):
+        known = self._sq_norms is not None
+        return None if known else self.xp.ascontiguousarray(self._matrix()), None, self._sq_norms, None, None, 1 + self._lost
 
     def _matrix(self):
         """(B, P), the numbers in the order in which they lie in memory."""
@@ -186,6 +199,20 @@ class Outer(PerExampleGrad):
         a, d = self._norms = row_norms(self.a), row_norms(self.d)
         return self.xp.where(self.xp.maximum(a, d) > HUGE, math.inf, (a * d) ** 2)  # [N1]
 
+    @property
+    def factors(self):
+        return self.a, self.d
+
+    def _norm_part(self):
+        self._norms = tuple(self.xp.empty(self.n_examples) for _ in range(2))
+        return *map(self.xp.ascontiguousarray, self.factors), None, *self._norms, 1 + self._lost
+
+    def _jobs(self, rows):
+        """What `device_kernels.add_weighted_products` takes, part by part: a (B, I, T), d (B, T, O), norms, rows, wide."""
+        a, d = map(self.xp.ascontiguousarray, self.factors)
+        norms = (self._norms or tuple(map(row_norms, (a, d)))) if rows else None
+        yield slice(None), (a[:, :, None], d[:, None, :], norms, rows or DOUBLE_ROWS, not rows)
+
     def weighted_sum(self, w, rows=0):
         """sum_b w_b g_b, of the parameter's shape: float32 where that is the sum of a few float32 products."""
         return self.add_weighted_sum(None, w, rows)
@@ -251,8 +278,22 @@ class OuterSum(PerExampleGrad):
         sq = in_pairs(terms, (1, 2))  # [N1]
         return self.xp.where(sq < 0, 0, sq)
 
+    @property
+    def factors(self):
+        return self.a, self.d
+
+    def _jobs(self, rows):
+        """As of Outer; in float64, since terms of one example may cancel."""
+        length = max(ROWS, math.isqrt(self.n_examples * self.positions))  # as many rows as blocks: a short chain of roundings
+        yield slice(None), (self._turned(self.a), self.xp.ascontiguousarray(self.d), None, length, True)
+
+    def _turned(self, factor):
+        return self.xp.ascontiguousarray(factor.transpose(0, 2, 1))
+
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up by the bound on what the sums lost."""
+        if launches(*self.factors):
+            return kernels_of(self.d).gram_norms(self._turned(self.a), self._turned(self.d), CANCELLING)
         a, d = row_norms(self.a), row_norms(self.d)
         most = self.xp.where((self.xp.maximum(a, d) > HUGE).any(axis=1), math.inf, (a * d).sum(axis=1))
         lost = (sum(self.shape) + 2 * (self.positions - 1).bit_length() + 32) * 2.0**-52
@@ -289,6 +330,49 @@ class OuterSum(PerExampleGrad):
     def factored_is_cheaper(self):
         """True if the Gram matrices cost less than the gradients."""
         return gram_is_cheaper(self.positions, *self.shape)
+
+
+def sum_of_squares(grads):
+    """(B,) the sum of sq_norms_upper of several parameters' gradients; on a device in one launch."""
+    if not _together(grads):
+        return sum(grad.sq_norms_upper() for grad in grads)
+    return kernels_of(grads[0].factors[0]).sum_of_squares([grad._norm_part() for grad in grads], HUGE, grads[0].n_examples)
+
+
+def add_weighted_sums(grads, w, total, rows):
+    """total[key] += sum_b w_b g_b, in place, for each key of grads, {key: PerExampleGrad}; new where there is none.
+
+    rows: as in add_weighted_sum. On a device each kind of work is one launch for all keys.
+    """
+    if not _together(grads.values()):
+        for key, grad in grads.items():
+            if key in total:
+                total[key] = total[key].astype("float64", copy=False)
+                grad.add_weighted_sum(total[key], w, rows)
+            else:
+                total[key] = grad.weighted_sum(w, rows)
+        return
+    xp, explicit, parts = namespace_of(w), [], {}
+    for key, grad in grads.items():
+        new = key not in total
+        if new:
+            total[key] = xp.empty(grad.shape)
+        total[key] = xp.ascontiguousarray(total[key], dtype="float64")
+        if isinstance(grad, Explicit):
+            size = math.prod(grad.shape)
+            explicit.append((total[key].reshape((size,)), xp.ascontiguousarray(grad.g.reshape((grad.n_examples, size))), not new))
+            continue
+        for place, (members, job) in enumerate(grad._jobs(rows)):
+            parts.setdefault((place, members.start, members.stop), []).append((total[key], not new or place > 0, *job))
+    if explicit:
+        totals, gs, add = zip(*explicit)
+        kernels_of(w).add_weighted_each(totals, w, gs, add)
+    for (_, start, stop), jobs in parts.items():
+        kernels_of(w).add_weighted_products(jobs, w[start:stop], LARGE)
+
+
+def _together(grads):
+    return bool(grads) and all(launches(*grad.factors) for grad in grads)
 
 
 def gram_is_cheaper(positions, i, o):

@@ -210,6 +210,21 @@ class Draws(_Single):
         self._in_slices("add_integers", out, table.parts + 1, lambda first, at, part: drawing.add_integers(
             state, first, at, *table, part), before, after)
 
+    def on_device(self, sums: Sequence[tuple], integers: float = 0.0) -> None:
+        """What add_normals, or add_integers of deviation `integers`, does to arrays on a device, one after another, there.
+
+        sums: (raw (n,) float64, out (n,), std, grid, scale) of each: out = scale (raw + noise), rounded to the grid unless
+        that is 0; std 0 draws nothing. The same bits as on the host.
+        """
+        from . import device_kernels
+        from .host import discrete
+
+        table, rows = discrete.table(integers) if integers else None, []
+        for raw, out, std, grid, scale in sums:
+            sets = 0 if std == 0 else 1 if table is None else table.parts + 1
+            rows.append((raw, out, self._first(raw.size, sets), sets, std, grid, scale))
+        device_kernels.release(rows, self._state(), table)
+
     def at(self, start: int, size: int) -> "Draws":
         """For the next `add_normals` or `add_integers`: `out` is the part from `start` on of a flat array of that size."""
         self._place = start, size
@@ -219,9 +234,8 @@ class Draws(_Single):
         """add(first, at, part) side by side: 512 numbers take `sets` sets of 64 blocks, from set number `first` on."""
         if not out.flags.c_contiguous:  # noise would be added to a copy
             raise ParameterError(f"{name}: expected an array in one piece (numpy.ascontiguousarray)")
-        first = -(-self._block // LANES)  # a new set, whatever was drawn before
         (start, size), self._place = self._place or (0, out.size), None
-        self._block = (first + -(-size // STRETCH) * sets) * LANES
+        first = self._first(size, sets)
         flat = np.asarray(out).reshape(-1)
 
         def work(at):
@@ -232,6 +246,12 @@ class Draws(_Single):
                 after(place, stretch)
 
         threads.map_parallel(work, range(0, flat.size, SHARD))
+
+    def _first(self, size, sets):
+        """Takes `sets` sets of 64 blocks for every 512 of `size` numbers: a new set, whatever was drawn before."""
+        first = -(-self._block // LANES)
+        self._block = (first + -(-size // STRETCH) * sets) * LANES
+        return first
 
     def permutation(self, n: int) -> NDArray[np.int64]:
         """0 to n - 1 in an order drawn from all orders, equally likely: that of n words, all different."""

@@ -1,19 +1,234 @@
-"""CUDA sources, each the twin of a definition, and the options to compile them with."""
+"""CUDA twins of definitions elsewhere, for float32 arrays on a device: their sources, and how they are launched.
+
+A twin of `host.kernels` or `host.elementwise` has its name and arguments. Sources are compiled once per device, when they are
+first used. What several parameters need is one launch: a table of `PARTS` rows travels with it by value, so that nothing is
+copied to the device.
+"""
+import math
+import re
+import struct
+import sys
+from functools import lru_cache
 from importlib.resources import files
 
-from ..host import chacha
+import numpy as np
+
+from ..host import chacha, series
+
+PARTS, THREADS = 32, 256
+FILES = ("elementwise.cu", "loss.cu", "norms.cu", "sums.cu", "images.cu", "noise.cu")
+TYPES = {"float32": "float", "float64": "double", **{f"{u}int{n}": f"{'unsigned ' * bool(u)}{c}" for u in ("", "u")
+         for n, c in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))}}
+_tables: dict = {}  # of integer noise, on the device
 
 
 def source(name: str) -> str:
-    """The text of a kernel's file."""
-    return (files(__name__) / name).read_text()
+    """The text of a kernel's file, with that of the files which it includes."""
+    return re.sub(r'#include "(.*)"\n', lambda found: source(found[1]), (files(__name__) / name).read_text())
 
 
-def chacha_options(real: str) -> tuple[str, ...]:
-    """Options for chacha.cu and arrays of "float" or "double": the kernel's name add_normals_REAL, and the constants."""
-    series = {name: getattr(chacha, name) for name in ("LOG", "SIN", "COS")}
-    defined = {"NAME": f"add_normals_{real}", "REAL": real, "ROUNDS": chacha.ROUNDS, "SPLIT": f"{chacha.SPLIT}LL",
-               "LN2": repr(chacha.LN2), **{f"CELL_{n}": repr(2.0**-n) for n in (32, 63, 64)},
-               **{name: ",".join(map(repr, values)) for name, values in series.items()},
-               **{f"{name}_TERMS": len(values) for name, values in series.items()}}
+def options(real: str = "float", target: str = "long long") -> tuple[str, ...]:
+    """What the sources are compiled with: the constants of the definitions, and the types of what varies."""
+    terms = {"EXP": series.EXP, "LOG": series.LOG, "SIN": chacha.SIN, "COS": chacha.COS}
+    plain = ("LN2", "LN2_HIGH", "LN2_LOW", "INVERSE_LN2", "MAGIC", "LEAST", "MOST", "SATURATED")
+    defined = {"PARTS": PARTS, "REAL": real, "TARGET": target, "ROUNDS": chacha.ROUNDS, "SPLIT": f"{series.SPLIT}LL",
+               **{name: repr(getattr(series, name)) for name in plain}, **{f"CELL_{n}": repr(2.0**-n) for n in (32, 63, 64)},
+               **{name: ",".join(map(repr, values)) for name, values in terms.items()},
+               **{f"{name}_TERMS": len(values) for name, values in terms.items()}}
     return ("--fmad=false", *(f"-D{name}={value}" for name, value in defined.items()))
+
+
+def library(array):
+    """CuPy, or what stands for it in tests."""
+    return getattr(array, "xp", None) or sys.modules["cupy"]
+
+
+@lru_cache(maxsize=None)
+def _kernel(xp, file, name, types):
+    return xp.RawModule(code=source(file), options=options(*types)).get_function(name)
+
+
+def launch(xp, file, name, blocks, *arguments, threads=THREADS, types=()):
+    """Start a kernel with so many blocks, none for none. Arguments are arrays, tables, integers and floats."""
+    if blocks:
+        _kernel(xp, file, name, types)((blocks,), (threads,), arguments)
+
+
+class Table(np.ndarray):
+    """A host array of size one, which a kernel takes by value; `entries` are what it was made of, for those who count."""
+
+    entries: tuple = ()
+
+
+def table(rows, most=PARTS):
+    """Rows of arrays, None, integers and floats, of the same kinds in each row, as `Parts` of a kernel."""
+    kinds = "".join("d" if isinstance(each, float) else "q" for each in rows[0])
+    flat = [each or 0 if each is None or isinstance(each, (int, float)) else each.data.ptr for row in rows for each in row]
+    packed = _value(struct.pack("q" + kinds * len(rows), len(rows), *flat).ljust(8 + 8 * most * len(kinds), b"\0"))
+    packed.entries = tuple(each for row in rows for each in row)
+    return packed
+
+
+def _value(packed):
+    return np.frombuffer(packed, f"V{len(packed)}").view(Table)
+
+
+def _each(places):
+    return -(-places // THREADS)
+
+
+def _in_tables(rows):
+    """At most PARTS rows at a time."""
+    return (rows[at : at + PARTS] for at in range(0, len(rows), PARTS))
+
+
+def _coordinates(name):
+    def twin(*arrays):
+        n = arrays[-1].size
+        launch(library(arrays[-1]), "elementwise.cu", name, _each(n), *arrays, n)
+
+    return twin
+
+
+exp, log, tanh, relu, relu_gradient = map(_coordinates, ("exp_of", "log_of", "tanh_of", "relu", "relu_gradient"))
+
+
+def softmax_cross_entropy(z, target, losses, dz):
+    """nn.SoftmaxCrossEntropy."""
+    launch(xp := library(z), "loss.cu", "softmax_cross_entropy", _each(len(z)), z, target, losses, dz, xp.empty(z.shape, z.dtype),
+           *z.shape, types=("float", TYPES[target.dtype.name]))
+
+
+def row_norms(x, norms):
+    """backend.row_norms."""
+    launch(library(x), "norms.cu", "row_norms", x.shape[0], x, norms, x.shape[1])
+
+
+def form_outer(a, d, g, sq):
+    """backend.outer_products."""
+    launch(library(a), "norms.cu", "form_outer", a.shape[0], a, d, g, sq, a.shape[1], d.shape[1])
+
+
+def clip_weights(sq, clip_norm, margin):
+    """mechanism.clip.clip_weights."""
+    weights = (xp := library(sq)).empty(sq.shape)
+    launch(xp, "norms.cu", "clip_weights", _each(sq.size), sq, float(clip_norm), margin, weights, sq.size)
+    return weights
+
+
+def sum_of_squares(parts, huge, examples):
+    """grads.sum_of_squares: parts of (a, d, known, norms of a, norms of d, 1 + lost); returns (B,), with the norms written."""
+    xp, sq = library(next(each for each in parts[0] if each is not None)), None
+    for some in (parts[at : at + PARTS - 1] for at in range(0, len(parts), PARTS - 1)):
+        rows = [(a, d, known, *norms, *(1 if x is None else x.shape[1] for x in (a, d)), raised) for a, d, known, *norms, raised in some]
+        rows = rows if sq is None else [(None, None, sq, None, None, 1, 1, 1.0), *rows]
+        sq = xp.empty(examples)
+        launch(xp, "norms.cu", "sum_of_squares", examples, table(rows), huge, sq)
+    return sq
+
+
+def gram_norms(a, d, cancelling):
+    """grads.OuterSum.sq_norms_upper of a (B, I, T) and d (B, O, T), with 2 T roundings where the definition has 2 log2 T."""
+    examples, inputs, positions = a.shape
+    upper, lost = (xp := library(a)).empty(examples), (inputs + d.shape[1] + 2 * positions + 64) * 2.0**-52
+    launch(xp, "norms.cu", "gram_norms", examples, a, d, upper, positions, inputs, d.shape[1], lost, float(cancelling), threads=128)
+    return upper
+
+
+def add_weighted_each(totals, w, gs, add):
+    """backend.add_weighted for several totals (P,) and g (B, P); add: False for totals that are written, not added to."""
+    for some in _in_tables([(g, total, total.size, int(more)) for total, g, more in zip(totals, gs, add)]):
+        places = sum(row[2] for row in some)
+        launch(library(w), "sums.cu", "add_weighted", _each(places), table(some), w, w.size, places)
+
+
+def add_weighted(total, w, g):
+    """backend.add_weighted."""
+    add_weighted_each([total], w, [g], [True])
+
+
+def add_weighted_products(jobs, w, large):
+    """total = or += sum_bt (w_b a_bit) d_bto for each job (total, add, a (B, I, T), d (B, T, O), norms, rows, wide).
+
+    rows: of each product, in float32, or float64 if `wide`; products are added in float64. norms: None, or those of a and of d
+    (B,), where an example counts only if both are at most `large` and w_b at least large^-2.
+    """
+    xp = library(w)
+    for some in (jobs[at : at + PARTS] for at in range(0, len(jobs), PARTS)):
+        rows, pairs = [], []
+        for total, add, a, d, norms, most, wide in some:
+            (examples, inputs, positions), outputs = a.shape, d.shape[2]
+            blocks = -(-examples * positions // most)
+            length = -(-examples * positions // max(blocks, 1))  # the blocks are about as large as each other
+            A, D = (xp.empty(shape, "float64" if wide else "float32") for shape in ((blocks, inputs, length), (blocks, length, outputs)))
+            pairs.append((A, D))
+            rows.append((a, d, *(norms or (None, None)), A, D, inputs, outputs, positions, length, A.size + D.size, int(wide),
+                         int(inputs <= outputs)))
+        places = sum(row[10] for row in rows)
+        launch(xp, "sums.cu", "weighted_factors", _each(places), table(rows), w, large, w.size, places)
+        sums = [(xp.matmul(A, D) if A.size and D.size else None, job[0], A.shape[0], job[0].size, int(job[6]), int(job[1]))
+                for (A, D), job in zip(pairs, some)]
+        sums = [(products, total, count if products is not None else 0, *rest) for products, total, count, *rest in sums]
+        places = sum(row[3] for row in sums)
+        launch(xp, "sums.cu", "add_blocks", _each(places), table(sums), places)
+
+
+def descend(params, grads, rate):
+    """backend.descend."""
+    for some in _in_tables([(theta, g, theta.size) for theta, g in zip(params, grads)]):
+        places = sum(row[2] for row in some)
+        launch(library(params[0]), "sums.cu", "descend", _each(places), table(some), float(rate), places)
+
+
+def pairs(x, width, total):
+    """arithmetic.in_pairs of x (B, n width), n at least 1, to total (B, width)."""
+    xp, n = library(x), x.shape[1] // width
+    launch(xp, "sums.cu", "in_pairs", x.shape[0], x, xp.empty((x.shape[0], (n + 1) // 2 * width), x.dtype), total, n, width,
+           types=(TYPES[x.dtype.name],))
+
+
+def _view(size, stride, before, shape, counts):
+    return _value(struct.pack("11I", *shape[1:], *size, *stride, *before, *counts))
+
+
+def patches(x, y, window, turned):
+    """nn.window.Window.patches to y (B, T, p), or (B, p, T) if `turned`; window: sizes, strides, padding before, counts."""
+    size, stride, before, counts = window
+    launch(library(x), "images.cu", "patches", _each(y.size), x, y, _view(size, stride, before, x.shape, counts), int(turned), y.size)
+
+
+def fold(y, dx, window):
+    """nn.window.Window.fold."""
+    size, stride, before, counts = window
+    launch(library(y), "images.cu", "fold", _each(dx.size), y, dx, _view(size, stride, before, dx.shape, counts), dx.size)
+
+
+def max_pool(x, y, size, stride):
+    """nn.MaxPool2D [F1] of x that is padded already."""
+    launch(library(x), "images.cu", "max_pool", _each(y.size), x, y, _view(size, stride, (0, 0), x.shape, y.shape[1:3]), y.size)
+
+
+def take_by_maxima(padded, y, dy, dx, tall, wide, down, across):
+    """nn.MaxPool2D [B1]."""
+    view = _view((tall, wide), (down, across), (0, 0), padded.shape, y.shape[1:3])
+    launch(library(y), "images.cu", "max_pool_gradient", _each(dx.size), padded, y, dy, dx, view, dx.size)
+
+
+def release(sums, state, noise_table=None):
+    """Raw sums with noise, on the device: `out` = scale (raw + std z), rounded to the grid unless that is 0.
+
+    sums: of (raw (n,) float64, out (n,), first, sets, std, grid, scale), as the struct `Sum` of noise.cu has them
+    state: (16,) uint32 of the draws     noise_table: a `host.discrete.Table` for integer noise
+    """
+    xp, digits, bits, thresholds, aliases = library(sums[0][0]), 0, 0, None, None
+    if noise_table is not None:
+        digits, bits = noise_table.scale, noise_table.thresholds.size.bit_length() - 1
+        if id(noise_table) not in _tables:  # kept, so that no other one gets its place
+            _tables[id(noise_table)] = noise_table, *(xp.asarray(each) for each in noise_table[2:])
+        thresholds, aliases = _tables[id(noise_table)][1:]
+    rows = [(raw, out, raw.size, int(first), sets, -(-raw.size // chacha.STRETCH) * chacha.LANES, float(std), float(grid), float(scale))
+            for raw, out, first, sets, std, grid, scale in sums]
+    for some in _in_tables(rows):
+        threads = sum(row[5] for row in some)
+        launch(xp, "noise.cu", "release", -(-threads // 64), table(some), _value(state.astype("<u4").tobytes()), digits, bits,
+               thresholds, aliases, threads, threads=64, types=(TYPES[some[0][1].dtype.name],))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..arithmetic import ORDINARY
-from ..backend import namespace_of, to_host
+from ..backend import has_kernels, namespace_of, to_host
 from ..errors import ParameterError
 from ..privacy.events import Composed, Event, TotalVariation
 from ..streams import Draws
@@ -86,6 +86,8 @@ def add_integers(raw: NDArray, units: float, grid: float, draws: Draws, others: 
     Guarantees
         raw is whole, so raw + round(N) = round(raw + N): the Gaussian mechanism, rounded, but for that distance.
     """
+    if on_device([raw], draws):
+        return released_on_device([raw], [(1.0 if units else 0.0, 0.0)], draws, [others], grid * scale, dtype, units)[0]
     add = (lambda flat, before, after: draws.add_integers(flat, units, before, after)) if units else None
     return _released(raw, others, grid * scale, dtype, add)  # [F1]
 
@@ -108,7 +110,7 @@ def add_gaussian(raw: NDArray, noise_std: float, draws: Draws, others: Sequence[
               after the noise was added costs nothing
 
     Guarantees
-        noise_std 0 draws nothing. The noise of an array on a GPU is added on the host: the same bits.
+        noise_std 0 draws nothing. The noise of an array on a GPU is drawn and added there: the same bits.
         The known attacks on the low-order bits of noise find nothing; it is not a proof.
 
     Raises
@@ -117,8 +119,32 @@ def add_gaussian(raw: NDArray, noise_std: float, draws: Draws, others: Sequence[
     non_negative(noise_std=noise_std)
     if math.isinf(noise_std):
         raise ParameterError("expected a finite noise_std: noise needs a finite clip norm")
+    if on_device([raw], draws):
+        return released_on_device([raw], [(noise_std, noise_grid(noise_std))], draws, [others], scale, dtype)[0]
     add = (lambda flat, *around: draws.add_normals(flat, noise_std, noise_grid(noise_std), *around)) if noise_std else None  # [F2]
     return _released(raw, others, scale, dtype, add)  # [F1]
+
+
+def on_device(raws: Sequence[NDArray], draws: Draws) -> bool:
+    """True if `released_on_device` does it: other draws, of correlated noise, are made on the host."""
+    return type(draws) is Draws and all(map(has_kernels, raws))
+
+
+def released_on_device(raws: Sequence[NDArray], laws: Sequence[tuple[float, float]], draws: Draws, others: Sequence[Sequence[NDArray]],
+                       scale: float, dtype: DTypeLike | None, units: float = 0.0) -> list[NDArray]:
+    """add_gaussian of arrays on a device, or add_integers where `units` is not 0, one after another, in one launch.
+
+    laws: (noise_std, grid) of each   others: of each, added to it first
+    """
+    sums, released = [], []
+    for raw, (std, grid), rest in zip(raws, laws, others):
+        xp = namespace_of(raw)
+        total = sum(rest, raw) if rest else raw
+        released.append(xp.empty(raw.shape, dtype or raw.dtype))
+        flat = xp.ascontiguousarray(total, dtype="float64")
+        sums.append((flat.reshape((raw.size,)), released[-1].reshape((raw.size,)), std, grid, scale))
+    draws.on_device(sums, units)
+    return released
 
 
 def _released(raw, others, scale, dtype, add):

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..arithmetic import ARITHMETICS, EXACT, ORDINARY
 from ..backend import explicit_budget, namespace_of
 from ..errors import ParameterError, ShapeError
-from ..grads import STRATEGIES, Explicit, Key, PerExampleGrad
+from ..grads import STRATEGIES, Explicit, Key, PerExampleGrad, add_weighted_sums, sum_of_squares
 from ..privacy.events import Composed, Event, Gaussian, JointGaussian, NeighbouringRelation, TotalVariation
 from ..ranks import SOLO
 from ..streams import Draws
@@ -21,7 +22,7 @@ from ..whole import UNITS, materialises
 from ..whole import whole as whole_numbers
 from .clip import UNCLIPPED, ClipGroup, clip_weights
 from .exchange import released_over
-from .noise import add_gaussian, add_integers, noise_grid
+from .noise import add_gaussian, add_integers, noise_grid, on_device, released_on_device
 from .rounding import DOUBLE, Products
 from .schedule import AdaptiveClip
 
@@ -209,37 +210,31 @@ class Sanitizer:
         for key, g in grads.items():
             self.ran.setdefault(key, set()).add("explicit" if key in chunked or isinstance(g, Explicit) else "factored")
         whole = {key: whole_numbers(g, self.strategy) if self.exact else g for key, g in grads.items() if key not in chunked}
-        raw_sq_norms = self._sq_norms(group, whole)
-        weights = []
+        raw_sq_norms, weights, add = self._sq_norms(group, whole), [], partial(add_weighted_sums, total=total, rows=products.rows)
         for start, stop in self._chunks(chunked, size):
             chunk = {key: whole_numbers(g.rows(start, stop), self.strategy) if self.exact
                      else g.rows(start, stop).form("explicit") for key, g in chunked.items()}
-            raw_chunk = self._sq_norms(group, chunk) + (raw_sq_norms[start:stop] if whole else 0)  # [N1]
+            parts = ([self._sq_norms(group, chunk)] if chunk else []) + ([raw_sq_norms[start:stop]] if whole else [])
+            raw_chunk = parts[0] if len(parts) == 1 else parts[0] + parts[1]  # [N1]
             clipped, xp = clip_weights(raw_chunk, group.clip_norm), namespace_of(raw_chunk)
-            shares = 1.0 if example_weight is None else example_weight[start:stop]
             weights.append(clipped * (UNITS / group.clip_norm) if self.exact else clipped)
             if example_weight is not None:
-                weights[-1] = weights[-1] * shares  # [F3]
+                weights[-1] = weights[-1] * example_weight[start:stop]  # [F3]
             if (count := (group.name, UNCLIPPED)) in self.keys:
+                shares = 1.0 if example_weight is None else example_weight[start:stop]
                 halves = xp.where(clipped == 1, shares, -shares) / 2  # [F4]
                 units = xp.rint(halves * (2 * UNITS)) if self.exact else halves
                 total[count] = total.get(count, 0) + units.sum(keepdims=True)  # [F4]
-            self._add(chunk, weights[-1], total, products.rows)
+            add(chunk, weights[-1])  # [F1]
             del chunk  # so that the next one takes its place in the cache
         if whole:
-            self._add(whole, weights[0] if len(weights) == 1 else namespace_of(*weights).concatenate(weights), total, products.rows)
+            together = weights[0] if len(weights) == 1 else namespace_of(*weights).concatenate(weights)
+            add(whole, together)  # [F1]
 
     def _sq_norms(self, group, grads):
-        upward = not math.isinf(group.clip_norm)
-        return sum(g.sq_norms_upper() if upward else g.sq_norms() for g in grads.values())  # [N1]
-
-    def _add(self, grads, weights, total, rows):
-        for key, grad in grads.items():
-            if key in total:
-                total[key] = total[key].astype("float64", copy=False)
-                grad.add_weighted_sum(total[key], weights, rows)
-            else:
-                total[key] = grad.weighted_sum(weights, rows)  # [F1]
+        if math.isinf(group.clip_norm):
+            return sum(g.sq_norms() for g in grads.values())
+        return sum_of_squares(list(grads.values()))  # [N1]
 
     def release(self, raw_sum: dict[Key, NDArray], draws: Draws, others: Sequence[dict[Key, NDArray]] = (),
                 scale: float = 1.0, dtype: DTypeLike = "float64", ranks: Any = SOLO) -> dict[Key, NDArray]:
@@ -250,6 +245,10 @@ class Sanitizer:
         """
         if ranks.size > 1:
             return released_over(ranks, self, raw_sum, draws, others, scale, dtype)
+        if not self.exact and on_device(list(raw_sum.values()), draws):
+            laws = {key: (group.noise_std, noise_grid(group.noise_std)) for group in self.groups for key in group.keys}
+            rest = [[other[key] for other in others] for key in laws]
+            return dict(zip(laws, released_on_device([raw_sum[key] for key in laws], list(laws.values()), draws, rest, scale, dtype)))
         return {key: self.noisy(group, raw_sum[key], draws, [other[key] for other in others], scale, dtype)
                 for group in self.groups for key in group.keys}
 

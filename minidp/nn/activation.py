@@ -1,7 +1,7 @@
 """Functions of each coordinate (or, for Softmax, of each example's last axis); no parameters."""
 from ..arithmetic import in_pairs
 from ..backend import compiled, namespace_of
-from ..elementwise import exp, on_host, tanh
+from ..elementwise import by_twin, exp, tanh
 from ..validate import positive_finite
 from .layer import Layer
 
@@ -37,12 +37,12 @@ class ReLU(_Activation):
 
     def _value(self, x, xp):
         if compiled(x):
-            return on_host("relu", x)
+            return by_twin("relu", x)
         return xp.where(x <= 0, x.dtype.type(0), x)  # [F1]
 
     def _gradient(self, dy, y, xp):
         if compiled(dy, y):
-            return on_host("relu_gradient", dy, y)
+            return by_twin("relu_gradient", dy, y)
         return xp.where(y > 0, dy, dy.dtype.type(0))  # [B1]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from numpy.typing import DTypeLike, NDArray
 
 from ..arithmetic import EXACT, ORDINARY, cut, in_pairs, precision, product, put_back
-from ..backend import namespace_of, patch_budget
+from ..backend import long_rows, namespace_of, patch_budget
 from ..grads import Explicit, OuterSum, PerExampleGrad, gram_is_cheaper
 from ..validate import count, same_batch
 from .init import Initializer, Rng, generator, truncated_normal, zeros
@@ -31,7 +31,17 @@ class ConvGrad(PerExampleGrad):
         example_bytes = self._positions * (self._matrix[0] + grams * self._positions) * self.x.itemsize
         for start, stop in in_chunks(self.xp, self.n_examples, example_bytes):
             d = self.d[start:stop].reshape((stop - start, self._positions, self._matrix[1]))
-            yield start, OuterSum(self.window.patches(self.x[start:stop]), d)  # [P1]
+            yield start, OuterSum(self.window.patches(self.x[start:stop], turned=True), d)  # [P1]
+
+    @property
+    def factors(self):
+        return self.x, self.d
+
+    def _jobs(self, rows):
+        """As of grads.Outer, chunk by chunk."""
+        for start, chunk in self._chunks():
+            for _, job in chunk._jobs(rows):
+                yield slice(start, start + chunk.n_examples), job
 
     def sq_norms(self) -> NDArray:
         return self.xp.concatenate([chunk.sq_norms() for _, chunk in self._chunks(grams=3)])
@@ -88,9 +98,9 @@ def correlate(x: NDArray, window: Window, matrix: NDArray, bias: NDArray | None 
             put_back(patches @ matrix, e[start:stop], f, p + q, out=chunk)  # [F1]
         else:
             xp.matmul(patches, matrix, out=chunk)  # [F1]
-        if bias is not None:  # to a row of all positions, since NumPy is slow on short ones
-            images = y[start:stop].reshape((stop - start, prod(counts) * outputs))
-            images += xp.tile(bias, prod(counts))  # [F1]
+        if bias is not None:
+            images, biases = long_rows(chunk, bias, stop - start)
+            images += biases  # [F1]
     return y.reshape((x.shape[0], *counts, outputs))
 
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from ..arithmetic import in_pairs
 from ..backend import compiled, namespace_of, zero_rows_unless
-from ..elementwise import exp, log
+from ..elementwise import exp, log, twins_of
 from ..errors import DtypeError, ShapeError
 from ..validate import inexact, same_batch
 
@@ -50,10 +50,8 @@ class SoftmaxCrossEntropy:
         if target.dtype.kind not in "iu":
             raise DtypeError(f"SoftmaxCrossEntropy: expected target of an integer dtype, got {target.dtype}")
         if compiled(z) and z.shape[1]:
-            from ..host import elementwise
-
-            losses, dz = np.empty(len(z), np.float32), np.empty(z.shape, np.float32)
-            elementwise.softmax_cross_entropy(np.ascontiguousarray(z), np.ascontiguousarray(target), losses, dz)
+            losses, dz = xp.empty(z.shape[:1], np.float32), xp.empty(z.shape, np.float32)
+            twins_of(z).softmax_cross_entropy(xp.ascontiguousarray(z), xp.ascontiguousarray(target), losses, dz)
             return losses, dz
         shifted = z - z.max(axis=1, keepdims=True)
         e = exp(shifted)

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from ..backend import contiguous, namespace_of
+from ..backend import contiguous, kernels_of, launches, namespace_of
 from ..errors import ParameterError, ShapeError
 from ..validate import count
 
@@ -94,12 +94,19 @@ class Window:
                 yield (k, l), (slice(None), *(slice(at, at + (n - 1) * step + 1, step)
                                               for at, n, step in zip((k, l), counts, self.stride)))
 
-    def patches(self, x):
-        """(B, T, kh kw C): what each of the T windows over x (B, H, W, C) sees, one copy."""
-        xp = namespace_of(x)
-        padded = xp.ascontiguousarray(self.pad(x))
-        b, c = x.shape[0], x.shape[3]
+    def patches(self, x, turned=False):
+        """(B, T, kh kw C): what each of the T windows over x (B, H, W, C) sees, one copy.
+
+        turned: on a device with the positions last in memory, as products over positions read it.
+        """
+        xp, b, c = namespace_of(x), x.shape[0], x.shape[3]
         counts = self.output("patches", x.shape[1:])
+        if launches(x):
+            sizes = (prod(counts), prod(self.size) * c)
+            y = xp.empty((b, *(sizes[::-1] if turned else sizes)), x.dtype)
+            kernels_of(x).patches(xp.ascontiguousarray(x), y, self._described(x.shape, counts), turned)
+            return y.transpose(0, 2, 1) if turned else y
+        padded = xp.ascontiguousarray(self.pad(x))
         per_b, per_row, per_pixel, per_channel = padded.strides
         view = xp.lib.stride_tricks.as_strided(  # a window's row is one run in memory
             padded, (b, *counts, self.size[0], self.size[1] * c),
@@ -113,6 +120,10 @@ class Window:
         additions of long runs do it.
         """
         b, h, w, c = shape
+        if launches(patches):
+            dx, xp = namespace_of(patches).empty(shape, patches.dtype), namespace_of(patches)
+            kernels_of(patches).fold(xp.ascontiguousarray(patches), dx, self._described(shape, patches.shape[1:3]))
+            return dx
         (_, top, bottom), (_, left, right) = self.axis(h, 0), self.axis(w, 1)
         (down, across), (rows, columns) = self.stride, patches.shape[1:3]
         blocks = (max(-(-(h + top + bottom) // down), rows + (self.size[0] - 1) // down),
@@ -124,6 +135,10 @@ class Window:
                 i, j = k // down, l // across
                 dx[:, i : i + rows, : part.shape[2], j : j + columns, : part.shape[4]] += part
         return self.unpad(dx.reshape((b, blocks[0] * down, blocks[1] * across, c)), shape)
+
+    def _described(self, shape, counts):
+        """Size, stride, padding above and on the left, and counts, as kernels take them, for images of `shape`."""
+        return self.size, self.stride, tuple(self.axis(n, k)[1] for k, n in enumerate(shape[1:3])), tuple(counts)
 
     def transposed(self, shape):
         """For stride 1, the window whose patches of dy give dx of images (H, W, ...); None if there is none."""

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from numpy.typing import NDArray
 
-from ..backend import namespace_of
+from ..backend import kernels_of, launches, namespace_of
 from ..errors import ParameterError
 from ..grads import Key
 from ..mechanism.schedule import Setting, value_at
@@ -48,6 +48,9 @@ class Optimizer:
             raise ParameterError(f"expected gradients of {sorted(params)}, got {sorted(grads)}")
         rate = float(value_at(self.learning_rate, step))
         self.allocate(params)
+        if type(self) is SGD and launches(*params.values(), *grads.values()):
+            kernels_of(next(iter(params.values()))).descend(list(params.values()), [grads[key] for key in params], rate)
+            return
         for key, theta in params.items():
             slots = [self.slots[name][key] for name in self.slot_names]
             self.noise_std = noise_std.get(key, 0.0)

@@ -77,11 +77,11 @@ def test_truncation_to_the_nearest_number(kind, most, monkeypatch):
 def test_float32_between_batches(monkeypatch):
     sums = attack("test_sums")
 
-    def add(self, grads, weights, total, rows):
+    def add(grads, weights, total, rows):
         for key, grad in grads.items():
             total[key] = np.float32(total.get(key, 0) + grad.weighted_sum(weights, rows))
 
-    monkeypatch.setattr(Sanitizer, "_add", add)
+    monkeypatch.setattr("minidp.mechanism.sanitizer.add_weighted_sums", add)
     with pytest.raises(AssertionError):
         sums.test_one_example_moves_the_sum_of_a_lot_by_at_most_what_is_charged("factored", 8192, "ordinary")
 

@@ -20,7 +20,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 
 from minidp.backend import Backend
-from tests.support import launches
+from tests.support import launches, shim
 
 
 class GuardError(TypeError):
@@ -143,6 +143,7 @@ class GuardedArray(np.lib.mixins.NDArrayOperatorsMixin):
         property(attrgetter(f"_host.{name}"))
         for name in ("shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides", "flags"))
     T, real, imag = (property(lambda self, name=name: _wrap(getattr(self._host, name))) for name in ("T", "real", "imag"))
+    data = property(lambda self: SimpleNamespace(ptr=self._host.ctypes.data))
 
     def __len__(self):
         return len(self._host)
@@ -257,6 +258,8 @@ def _guarded_xp():
         setattr(xp, name, getattr(np, name))
     xp.ndarray, xp.cuda = GuardedArray, _runtime()
     xp.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 0)
+    if shim.COMPILER:
+        xp.RawModule = shim.RawModule
     return xp
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from minidp import nn
 from minidp.backend import Backend, synchronise, to_host
-from minidp.train import SGD
-from tests.support import guarded, launches
+from tests.support import guarded, launches, shim
 from tools.bench.workloads import WORKLOADS
 from tools.gpu import count
 
@@ -62,17 +61,19 @@ def test_copies_waits_and_products():
     assert (found.to_device, found.to_host, found.waits, dict(found.operations)) == ([160], [64, 8], 3, {"float64": 160})
 
 
-LIMITS = {  # (workload, gradients): launches of a step, and copies of each parameter's noise, to the device and back
-    ("W1", "factored"): (256, 2), ("W2", "factored"): (256, 2), ("W3", "factored"): (533, 3), ("W4", "factored"): (1459, 10),
-    ("W5", "factored"): (1074, 8), ("W1", "explicit"): (194, 2), ("W1", "exact"): (355, 2), ("W5", "auto"): (450, 8)}
+LIMITS = {  # (workload, gradients): launches of a step, those that were reached
+    ("W1", "factored"): 20, ("W2", "factored"): 20, ("W3", "factored"): 29, ("W4", "factored"): 59, ("W5", "factored"): 53,
+    ("W1", "explicit"): 18, ("W4", "auto"): 50, ("W5", "auto"): 44, ("W1", "exact"): 222, ("W5", "exact"): 570}
 
 
 def faults(step):
-    """What a counted step does more of than it may."""
-    launches_, noise = LIMITS[step["workload"], step["gradients"]]
-    most = {"launches": launches_, "copies_to_device": 1 + noise, "copies_to_host": noise, "waits": noise, "memory_asked": 0,
-            "bytes_to_device": 8 * step["lot"] + step["bytes_to_host"] / 2}  # indices, and float32 of what came as float64
+    """What a counted step does more of than it may: the lot's indices go to the device, nothing comes back, nobody waits."""
+    most = {"launches": LIMITS[step["workload"], step["gradients"]], "copies_to_device": 1, "copies_to_host": 0, "waits": 0,
+            "memory_asked": 0, "bytes_to_device": 8 * step["lot"]}
     return [name for name, limit in most.items() if step[name] > limit]
+
+
+pytestmark = pytest.mark.skipif(not shim.COMPILER, reason="no C++ compiler: the kernels that are counted were not executed")
 
 
 @pytest.mark.parametrize("workload, gradients", LIMITS)
@@ -80,16 +81,6 @@ def test_a_step_stays_within_its_limits(workload, gradients):
     step = count.counted(workload, gradients)
     assert faults(step) == [] and step["launches"] == sum(step["names"].values())
     assert step["bytes_read"] > 4 * step["lot"] * WORKLOADS[workload].layers[0][1] and step["seconds"]["step"] > 0
-
-
-def in_update(more):
-    """A descent that does something more."""
-    def update(self, theta, *rest):
-        more(theta)
-        descend(self, theta, *rest)
-
-    descend = SGD.update_one
-    return SGD, "update_one", update
 
 
 def in_forward(more):
@@ -102,8 +93,8 @@ def in_forward(more):
 
 
 MUTANTS = {
-    "a launch": (in_update(lambda theta: theta + 0), ["launches"]),
-    "a copy back": (in_update(to_host), ["copies_to_host", "waits"]),
+    "a launch": (in_forward(lambda x: x + 0), ["launches"]),
+    "a copy back": (in_forward(to_host), ["copies_to_host", "waits"]),
     "a copy to the device": (in_forward(lambda x: xp.asarray(np.zeros(1))), ["copies_to_device", "bytes_to_device"]),
     "a wait": (in_forward(lambda x: synchronise(xp)), ["waits"]),
     "a question": (in_forward(lambda x: xp.cuda.runtime.memGetInfo()), ["memory_asked"]),

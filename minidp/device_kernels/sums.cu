@@ -1,0 +1,96 @@
+// Weighted sums of gradients over examples, in float64, of many parameters in one launch.
+#include "common.cuh"
+
+// The part that a place belongs to; the place becomes that in the part.
+#define FIND(k, place) \
+    int k = 0;         \
+    while (k < parts.count - 1 && place >= parts.part[k].size) place -= parts.part[k++].size;
+
+// backend.add_weighted: total (P,) = or += sum_b w_b g_b, g (B, P), without rows whose weight is 0
+struct Rows { const float* g; double* total; i64 size, add; };
+
+extern "C" __global__ void add_weighted(Parts<Rows> parts, const double* w, i64 examples, i64 places) {
+    for EACH(place, places) {
+        i64 p = place;
+        FIND(k, p)
+        const Rows& part = parts.part[k];
+        double sum = 0;
+        for (i64 b = 0; b < examples; b++)
+            if (w[b] != 0) sum += w[b] * (double)part.g[b * part.size + p];
+        part.total[p] = part.add ? part.total[p] + sum : sum;
+    }
+}
+
+// backend.weighted_factors: a (B, I, T), d (B, T, O) to A (K, I, R), D (K, R, O), K R >= B T rows in blocks of R, in float32
+// or, where `wide`, float64. Row bt is that of position t; rows of weight 0 and those behind the last are zero in both.
+struct Factors {
+    const float *a, *d;
+    const double *a_norms, *d_norms;
+    void *A, *D;
+    i64 inputs, outputs, positions, rows, size, wide, weigh_a;  // size: K R (I + O) places
+};
+
+static __device__ void put(void* out, i64 at, float value, double weight, bool weigh, bool wide) {
+    if (wide) ((double*)out)[at] = weight == 0 ? 0 : weigh ? weight * (double)value : (double)value;
+    else ((float*)out)[at] = weight == 0 ? 0 : weigh ? (float)weight * value : value;
+}
+
+extern "C" __global__ void weighted_factors(Parts<Factors> parts, const double* w, double large, i64 examples, i64 places) {
+    for EACH(place, places) {
+        i64 p = place;
+        FIND(k, p)
+        const Factors& f = parts.part[k];
+        i64 half = f.size / (f.inputs + f.outputs) * f.inputs;
+        u32 q = (u32)(p < half ? p : p - half), rows = (u32)f.rows, inputs = (u32)f.inputs, outputs = (u32)f.outputs;  // 64 bits divide slowly
+        u32 row = p < half ? q / rows / inputs * rows + q % rows : q / outputs, column = p < half ? q / rows % inputs : q % outputs;
+        i64 b = row / (u32)f.positions, t = row % (u32)f.positions;
+        double weight = b < examples ? w[b] : 0;
+        if (weight != 0 && f.a_norms && !(f.a_norms[b] <= large && f.d_norms[b] <= large && weight >= 1 / (large * large))) weight = 0;
+        float value = weight == 0 ? 0 : p < half ? f.a[(b * f.inputs + column) * f.positions + t] : f.d[p - half];
+        if (p < half) put(f.A, p, value, weight, f.weigh_a, f.wide);
+        else put(f.D, p - half, value, weight, !f.weigh_a, f.wide);
+    }
+}
+
+// backend.add_products: total (P,) = or += sum of the blocks (K, P), each added in float64
+struct Blocks { const void* blocks; double* total; i64 count, size, wide, add; };
+
+extern "C" __global__ void add_blocks(Parts<Blocks> parts, i64 places) {
+    for EACH(place, places) {
+        i64 p = place;
+        FIND(k, p)
+        const Blocks& part = parts.part[k];
+        double sum = 0;
+        for (i64 j = 0; j < part.count; j++) {
+            i64 at = j * part.size + p;
+            sum += part.wide ? ((const double*)part.blocks)[at] : (double)((const float*)part.blocks)[at];
+        }
+        part.total[p] = part.add ? part.total[p] + sum : sum;
+    }
+}
+
+// train.SGD [F1]: theta -= rate g
+struct Step { float* theta; const float* g; i64 size; };
+
+extern "C" __global__ void descend(Parts<Step> parts, double rate, i64 places) {
+    for EACH(place, places) {
+        i64 p = place;
+        FIND(k, p)
+        parts.part[k].theta[p] -= parts.part[k].g[p] * (float)rate;
+    }
+}
+
+// arithmetic.in_pairs: x (N, n, width) to total (N, width), in the order of the definition; a block for each of N,
+// terms (N, (n + 1) / 2, width) is room for the sums
+extern "C" __global__ void in_pairs(const REAL* x, REAL* terms, REAL* total, i64 n, i64 width) {
+    x += blockIdx.x * n * width, terms += blockIdx.x * ((n + 1) / 2) * width, total += blockIdx.x * width;
+    i64 half = (n + 1) / 2;
+    for (i64 j = threadIdx.x; j < half * width; j += blockDim.x) terms[j] = j < (n - half) * width ? x[j] + x[half * width + j] : x[j];
+    while (half > 1) {
+        __syncthreads();
+        n = half, half = (n + 1) / 2;
+        for (i64 j = threadIdx.x; j < (n - half) * width; j += blockDim.x) terms[j] += terms[half * width + j];
+    }
+    __syncthreads();
+    for (i64 j = threadIdx.x; j < width; j += blockDim.x) total[j] = terms[j];
+}

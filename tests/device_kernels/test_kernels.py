@@ -1,0 +1,198 @@
+"""The CUDA twins: each source compiles for GPUs, and run on the host gives what the definitions give; mutants do not."""
+from contextlib import contextmanager
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from minidp import device_kernels, elementwise
+from minidp.arithmetic import in_pairs
+from minidp.backend import outer_products, row_norms, take_by_maxima, to_host, window_maxima
+from minidp.grads import Explicit, Outer, OuterSum, add_weighted_sums, sum_of_squares
+from minidp.mechanism import clip
+from minidp.mechanism.noise import add_gaussian, add_integers, noise_grid, released_on_device
+from minidp.nn import ReLU, SoftmaxCrossEntropy
+from minidp.nn.window import Window
+from minidp.streams import Streams
+from minidp.train import SGD
+from tests.support import shim
+from tests.support.guarded import guarded_backend, guarded_xp
+
+asarray = guarded_backend().asarray
+needs_compiler = pytest.mark.skipif(not shim.COMPILER, reason="no C++ compiler: the CUDA sources were not executed")
+SPECIAL = np.array([0.0, -0.0, 1e-45, -3e38, 88.8, -104.0, np.inf, -np.inf, np.nan], np.float32)
+
+
+@contextmanager
+def definitions():
+    """Guarded arrays without kernels."""
+    module = guarded_xp.RawModule
+    del guarded_xp.RawModule
+    try:
+        yield
+    finally:
+        guarded_xp.RawModule = module
+
+
+def both(compute, *arrays, tolerance=0.0):
+    """What `compute` gives of guarded arrays by kernels and by definitions is equal, or off by `tolerance` of the largest."""
+    with np.errstate(all="ignore"):
+        got = compute(*map(asarray, arrays))
+        with definitions():
+            expected = compute(*map(asarray, arrays))
+    for one, other in zip(map(to_host, got), map(to_host, expected), strict=True):
+        assert one.dtype == other.dtype and one.shape == other.shape
+        with np.errstate(all="ignore"):
+            largest = np.abs(other[np.isfinite(other)]).max(initial=0)
+        np.testing.assert_allclose(one, other, rtol=0, atol=tolerance * largest)
+
+
+def rows(rng, *shape, special=True):
+    """float32 numbers; where there are enough rows, one is zero, one has NaN and one infinity."""
+    x = rng.standard_normal(shape).astype(np.float32)
+    if special and shape[0] > 4 and x.size:
+        x[1], x.reshape(shape[0], -1)[2, 0], x.reshape(shape[0], -1)[3, -1] = 0, np.nan, np.inf
+    return x
+
+
+def coordinates(rng):
+    for size in (0, 1, 517):
+        x = np.concatenate([SPECIAL, rng.standard_normal(size).astype(np.float32) * 30])[:, None]
+        both(lambda x: [elementwise.exp(x), elementwise.log(x), elementwise.tanh(x)], x)
+        relu, dy = ReLU(), rng.standard_normal(x.shape).astype(np.float32)
+        both(lambda x, dy: [relu.compute_y(x, None)[0], relu.compute_dx(dy, x)], x, dy)
+
+
+def losses(rng):
+    for examples, classes, dtype in ((0, 3, int), (1, 1, int), (300, 10, np.int32), (7, 33, np.uint8)):
+        z, target = 20 * rows(rng, examples, classes), rng.integers(0, classes + 2, examples).astype(dtype)
+        both(SoftmaxCrossEntropy(), z, target if dtype is np.uint8 else target - 1)
+
+
+def norms(rng):
+    for examples, inputs, outputs in ((0, 3, 2), (1, 1, 1), (6, 67, 1), (9, 5, 70)):
+        a, d, g = rows(rng, examples, inputs), rows(rng, examples, outputs), rows(rng, examples, 3, 7)
+        both(lambda a: [row_norms(a)], a, tolerance=1e-14)
+        both(lambda a, d: [Outer(a, d)._explicit().g, Outer(a, d)._explicit().sq_norms()], a, d, tolerance=1e-13)
+        both(lambda a, d, g: [sum_of_squares([Outer(a, d), Explicit(g), Outer(a, d)._explicit(), *(35 * [Explicit(d)])])], a, d, g,
+             tolerance=1e-4)  # explicit ones are raised by what runs of squares in float32 lose on the host
+        both(lambda a, d, g: [sum_of_squares([Outer(a, d), Explicit(g), *(35 * [Explicit(d)])])], a, d, g, tolerance=1e-13)
+        finite = [rows(rng, *x.shape, special=False) for x in (a, d)]
+        upper = [to_host(sum_of_squares([each])) for each in (Outer(*map(asarray, finite)), Outer(*map(asarray, finite))._explicit())]
+        g = np.einsum("bi,bo->bio", *finite).astype(np.longdouble)
+        a, d = (x.astype(np.longdouble) for x in finite)
+        assert (upper[0] >= (a**2).sum(axis=1) * (d**2).sum(axis=1)).all() and (upper[1] >= (g**2).sum(axis=(1, 2))).all()
+
+
+def positions(rng):
+    for examples, places, inputs, outputs in ((0, 3, 2, 2), (1, 1, 1, 1), (6, 9, 5, 3), (5, 33, 2, 9)):
+        a, d = rows(rng, examples, places, inputs), rows(rng, examples, places, outputs)
+        both(lambda a, d: [OuterSum(a, d).sq_norms_upper()], a, d, tolerance=1e-11)
+        finite = [rows(rng, *x.shape, special=False) for x in (a, d)]
+        finite[1][:, 1:] *= -0.9  # sums that nearly cancel
+        upper = to_host(OuterSum(*map(asarray, finite)).sq_norms_upper())
+        g = np.einsum("bti,bto->bio", *(x.astype(np.longdouble) for x in finite))
+        assert (upper >= (g**2).sum(axis=(1, 2))).all()
+
+
+def weights(rng):
+    sq = np.concatenate([SPECIAL.astype(float)[:3], [np.inf, np.nan, 1e-320, 1e300], rng.exponential(5, 300)])
+    for clip_norm in (1.5, 1e12, np.inf):
+        both(lambda sq: [clip.clip_weights(sq, clip_norm)], sq)
+
+
+def sums(rng):
+    for examples, places, inputs, outputs in ((0, 2, 3, 4), (1, 1, 1, 1), (7, 3, 5, 2), (11, 4, 2, 9)):
+        w = rng.uniform(0.1, 1, examples)
+        w[1:4] = 0  # those that are not finite, too
+        w[4:5] = 2.0**-125  # too small for a product in float32
+        a, d, g = rows(rng, examples, inputs), rows(rng, examples, outputs), rows(rng, examples, 3, 2)
+        a_t, d_t = rows(rng, examples, places, inputs), rows(rng, examples, places, outputs)
+
+        def added(w, a, d, a_t, d_t, g, most, old):
+            grads = {"a": Outer(a, d), "b": Explicit(g), "c": OuterSum(a_t, d_t), "d": Explicit(d), "e": Outer(d, a)}
+            total = {key: asarray(np.full(grad.shape, 0.5)) for key, grad in list(grads.items())[:old]}
+            add_weighted_sums(grads, w, total, most)
+            return [total[key].astype("float64") for key in grads]
+
+        with mock.patch("minidp.grads.ROWS", 3):
+            for old in (0, 2, 5):
+                both(lambda *arrays: added(*arrays, 0, old), w, a, d, a_t, d_t, g, tolerance=1e-13)
+                both(lambda *arrays: added(*arrays, 2, old), w, a, d, a_t, d_t, g, tolerance=1e-6)
+
+
+def pairs(rng):
+    for shape, axis in (((3, 0, 2), 1), ((0, 3), 1), ((4, 1, 3), 1), ((5, 7), 1), ((3, 9, 10, 4), (1, 2)), ((2, 64), (1,))):
+        for dtype in ("float32", "float64"):
+            both(lambda x: [in_pairs(x, axis), in_pairs(x, axis, keepdims=True)], rows(rng, *shape).astype(dtype))
+
+
+def images(rng):
+    for shape, size, stride, padding in (((2, 5, 6, 3), (3, 2), (1, 1), "same"), ((0, 5, 5, 1), (2, 2), (2, 2), "valid"),
+                                         ((5, 7, 5, 2), (4, 3), (2, 2), "same"), ((3, 8, 8, 1), (2, 2), (3, 3), 1),
+                                         ((6, 6, 4, 2), (3, 3), (1, 2), "valid")):
+        window, x = Window(size, stride, padding), rng.integers(-3, 3, shape).astype(np.float32)  # ties
+        if shape[0] > 4:
+            x[1, 2, 3, 0], x[2, 0, 0, 0] = np.nan, np.inf
+        both(lambda x: [window.patches(x), window.patches(x, turned=True)], x)
+        counts = window.output("images", shape[1:])
+        dy = rows(rng, shape[0], *counts, shape[3])
+        both(lambda y: [window.fold(y, shape)], rows(rng, shape[0], *counts, *size, shape[3]))
+
+        def pooled(x, dy):
+            padded = window.pad(x, -float("inf"))
+            y = window_maxima(padded, dy.shape, size, stride, window.slices(counts))
+            return [y, window.unpad(take_by_maxima(padded, y, dy, size, stride), shape)]
+
+        with np.errstate(all="ignore"):
+            for got, expected in zip(pooled(*map(asarray, (x, dy))), pooled(x, dy)):
+                np.testing.assert_array_equal(to_host(got), expected)
+
+
+def noise(rng):
+    for dtype, sizes in (("float32", (1, 513, 0, 512)), ("float64", (700,))):
+        raws, stds = [rng.standard_normal(size) * 100 for size in sizes], (3.0, 0.7, 2.0, 0.0)
+        laws = [(std, noise_grid(std)) for std in stds[: len(sizes)]]
+        host, there = Streams(5).noise(2**40), Streams(5).noise(2**40)
+        host._block = there._block = 64 * (2**26 - 1)  # the low word of the next blocks' numbers carries
+        got = released_on_device([*map(asarray, raws)], laws, there, [[]] * len(sizes), 0.25, dtype)
+        for one, raw, std in zip(got, raws, stds):
+            np.testing.assert_array_equal(to_host(one), add_gaussian(raw, std, host, (), 0.25, dtype))
+        for units in (2.0**28, 3e11):
+            one = add_integers(asarray(np.rint(raws[0])), units, 2.0**-30, there, (asarray(raws[0] * 0 + 7),), 0.5, dtype)
+            np.testing.assert_array_equal(to_host(one), add_integers(np.rint(raws[0]), units, 2.0**-30, host, (raws[0] * 0 + 7,), 0.5, dtype))
+        assert host._block == there._block
+
+
+def descent(rng):
+    arrays = [rows(rng, 3, 5), rows(rng, 300)]
+
+    def stepped(*arrays):
+        params = {("layer", str(k)): array.copy() for k, array in enumerate(arrays)}
+        SGD(0.3).update(params, {key: array * 2 for key, array in params.items()}, 0)
+        return params.values()
+
+    both(stepped, *arrays)
+
+
+CASES = {"elementwise.cu": [coordinates], "loss.cu": [losses], "norms.cu": [norms, positions, weights],
+         "sums.cu": [sums, pairs, descent], "images.cu": [images], "noise.cu": [noise]}
+MUTANTS = {  # what each file may not be changed to: the text, and what stands in its place
+    "elementwise.cu": [("x[i] <= 0 ? 0 : x[i]", "x[i] > 0 ? x[i] : 0"), ("y[i] > 0 ? dy[i]", "y[i] >= 0 ? dy[i]"),
+                       ("half / 2", "half / 2")],
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("case", [case for cases in CASES.values() for case in cases], ids=lambda case: case.__name__)
+def test_the_twin_gives_what_the_definition_gives(case, rng):
+    case(rng)
+
+
+@pytest.mark.parametrize("name", device_kernels.FILES)
+@pytest.mark.parametrize("architecture", ["sm_70", "sm_80", "sm_90"])
+def test_the_source_compiles_for_a_gpu(name, architecture):
+    if shim.nvrtc() is None:
+        pytest.skip("nvidia-cuda-nvrtc-cu12 is not installed: the CUDA source was not compiled for a GPU")
+    ptx = shim.compile_for(architecture, device_kernels.source(name), device_kernels.options())
+    assert f".target {architecture}" in ptx and "fma.rn" not in ptx  # nothing was contracted
