@@ -1,6 +1,6 @@
 """Random words and normal numbers as functions of (key, stream, release, index): the definitions, in NumPy.
 
-`drawing` holds the compiled twins, `device_kernels/chacha.cu` the GPU's. All three give the same bits: integers, and
+`drawing` holds the compiled twins, `device_kernels/noise.cu` the GPU's. All three give the same bits: integers, and
 additions, products, divisions and square roots of float64, each rounded by itself.
 """
 import math
