@@ -1,33 +1,11 @@
 """Self-contained pages: no script, no network, light and dark, wide, narrow and on paper."""
-import base64
 import math
 import re
 from html import escape
 from itertools import groupby
+from pathlib import Path
 
-STYLE = """
-:root { color-scheme: light dark; --line: #8884; --bad: #c33; --good: #2a7; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 78rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.25rem; margin: 2.4rem 0 .3rem; border-bottom: 2px solid var(--line); }
-h3 { font-size: 1rem; margin: 1.6rem 0 0; } h3 small, .small { font-weight: normal; font-size: .85rem; opacity: .8; }
-table { border-collapse: collapse; width: 100%; } td, th { text-align: left; vertical-align: top; padding: .35rem .6rem .35rem 0;
-border-bottom: 1px solid var(--line); overflow-wrap: break-word; }
-code, pre { font: 13px/1.45 ui-monospace, monospace; overflow-wrap: anywhere; } pre { white-space: pre-wrap; margin: 0; }
-nav p { margin: .4rem 0; } nav span { white-space: nowrap; margin-right: .8rem; display: inline-block; }
-.label { display: grid; grid-template-columns: 4.2rem minmax(0, 1fr) minmax(0, 1fr); gap: .2rem 1.2rem;
-padding: .6rem 0; border-bottom: 1px solid var(--line); }
-.ok, .ok > b { color: var(--good); } .fail, .fail > b { color: var(--bad); } .fail { font-weight: bold; } .error.ok { color: inherit; } img { max-width: 100%; background: #fff; }
-.error { margin-top: .3rem; } .bar { display: inline-block; position: relative; width: 7rem; height: .5rem; margin-right: .5rem;
-border: 1px solid var(--line); print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-.bar i { position: absolute; left: 0; top: 0; bottom: 0; background: var(--good); } .fail .bar i { background: var(--bad); }
-.bar b { position: absolute; top: -.2rem; bottom: -.2rem; border-left: 2px solid; }
-@media (max-width: 50rem) { .label { grid-template-columns: 4.2rem minmax(0, 1fr); } .label > .code { grid-column: 1 / 3; } }
-@media screen and (max-width: 40rem) { table, tbody, tr, td { display: block; } tr:first-child { display: none; }
-tr { border-bottom: 2px solid var(--line); padding: .3rem 0; } td { border: 0; padding: .1rem 0; }
-td[data-head]::before { content: attr(data-head) ": "; opacity: .7; } td:empty { display: none; } }
-@media print { :root { color-scheme: light; } body { font-size: 10pt; margin: 0; max-width: none; } a { color: inherit; }
-h2, h3, tr { break-after: avoid-page; } .label, tr, li { break-inside: avoid; } tr { break-after: auto; } }
-"""
+STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 LEAST = -18  # a bar runs from 1e-18 to 1
 
 
@@ -47,7 +25,7 @@ def table(head, rows):
 
     titles = "".join(f"<th>{escape(title)}</th>" for title in head)
     lines = "".join(f"<tr>{''.join(map(cell, row, head))}</tr>\n" for row in rows)
-    return f"<table><tr>{titles}</tr>\n{lines}</table>\n"
+    return f'<table class="fold"><tr>{titles}</tr>\n{lines}</table>\n'
 
 
 def verdict(passed):
@@ -55,37 +33,32 @@ def verdict(passed):
     return ("ok", "ok") if passed else ("FAIL", "fail")
 
 
-def picture(png, text):
-    """An image inside the page, from the bytes of a PNG."""
-    return f'<img alt="{escape(text)}" src="data:image/png;base64,{base64.b64encode(png).decode()}"/>\n'
-
-
 def run_section(run):
-    """What `commands.checking` found of a run's folder: the verdict, its cost, every question, its statement."""
-    made, now = run["made_by"], run["verified_by"]
+    """A run's folder, as `commands.checking` verified it: what was released, by which code, at which cost, what was asked."""
+    made, now, delta = run["made_by"], run["verified_by"], run["result"].get("delta", "")
     facts = [(what, made.get(what), now.get(what)) for what in dict.fromkeys((*made, *now))]
-    parts = [f"<p>{escape(run['text'])} Verified {escape(run['verified'])}.</p>\n",
-             "<h3>At which cost</h3>", table(("accountant", "lower", "estimate", "upper", "kind", "what it is"), run["bounds"]),
-             "<h3>Verified</h3>", table(("", "question", "answer"), [(verdict(good), *asked) for good, *asked in run["findings"]]),
-             "<h3>By which code</h3>", table(("", "the run", "this verification"), facts)]
-    return "".join(parts) + (f"<h3>What was released: privacy.md</h3>{_statement(run['statement'])}" if run["statement"] else "")
+    return "".join([
+        f"<p>{escape(run['text'])} Verified {escape(run['verified'])}.</p>\n", *_statement(run["statement"]),
+        "<h3>By which code</h3>", table(("", "the run", "this verification"), facts),
+        f"<h3>At which cost: epsilon at delta {delta}</h3>",
+        table(("accountant", "lower", "estimate", "upper", "kind", "what it is"), run["bounds"]),
+        "<h3>Verified</h3>", table(("", "question", "answer"), [(verdict(good), *asked) for good, *asked in run["findings"]])])
 
 
 def _statement(text):
-    """The Markdown of a privacy statement as HTML: headings, tables, lists and bold text."""
-    bold, out = lambda line: re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(line)), []
-    for block in text.strip().split("\n\n"):
+    """The Markdown of a privacy statement as HTML: headings, tables, lists, bold and code."""
+    marked = re.sub(r"`(.+?)`", r"<code>\1</code>", re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(text.strip())))
+    for block in filter(None, marked.split("\n\n")):
         lines = block.split("\n")
         if block.startswith("#"):
-            out.append(f"<h4>{bold(block.lstrip('# '))}</h4>")
+            yield f"<h3>{block.lstrip('# ')}</h3>\n"
         elif block.startswith("|"):
-            cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
-            out.append(table(cells[0] if any(cells[0]) else ("",) * len(cells[-1]), cells[2:]).replace("**", ""))
+            rows = (line.strip()[1:-1].replace("|", "</td><td>") for line in lines if "---" not in line)
+            yield f"<table>{''.join(f'<tr><td>{row}</td></tr>' for row in rows)}</table>\n"
         elif block.startswith("- "):
-            out.append(f"<ul>{''.join(f'<li>{bold(item)}</li>' for item in re.split(r'^- ', block, flags=re.M)[1:])}</ul>")
+            yield f"<ul>{''.join(f'<li>{item}</li>' for item in re.split(r'^- ', block, flags=re.M)[1:])}</ul>\n"
         else:
-            out.append(f"<p>{bold(block)}</p>")
-    return "\n".join(out)
+            yield f"<p>{block}</p>\n"
 
 
 def formulas_page(data):
@@ -138,7 +111,7 @@ def _step(number, line, rows, titles):
 
 
 def _label(row, titles):
-    text, kind = verdict(row["passed"])
+    text, kind = verdict(row["passed"]) if row["measured"] or row["faults"] else ("not measured by itself", "small")
     inherited = f", inherited from {row['of']}" if row["of"] else ""
     faults = "".join(f'<div class="fail">{escape(fault)}</div>' for fault in row["faults"])
     where = f"{row['card']}.{row['label']}"
@@ -155,11 +128,13 @@ def _code(row, titles):
 
 
 def _error(found):
-    """One measurement: a bar, the error, what is allowed, and the case."""
-    number = escape(found["problem"]) or _number(found["error"])
-    return (f'<div class="error {verdict(found["passed"])[1]}">{_bar(found["error"], found["tolerance"])}<b>{number}</b> of '
-            f'{_number(found["tolerance"], 0)}: <span class="small">{escape(found["check"].replace("_", " "))}, '
-            f'{escape(found["method"])}</span></div>')
+    """One measurement: a bar, the error, what is allowed, and the case; of a test that measures nothing, whether it passed."""
+    name = f'<span class="small">{escape(", ".join(filter(None, (found["check"].replace("_", " "), found["method"]))))}</span>'
+    (word, kind), number = verdict(found["passed"]), _number(found["error"])
+    if found["problem"] or not found["method"]:
+        return f'<div class="error {kind}"><b>{word}</b> {name}{escape(": " * bool(found["problem"]) + found["problem"])}</div>'
+    return (f'<div class="error {kind}">{_bar(found["error"], found["tolerance"])}<b>{number}</b> of '
+            f'{_number(found["tolerance"], 0)}: {name}</div>')
 
 
 def _bar(error, tolerance):

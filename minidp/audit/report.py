@@ -101,39 +101,44 @@ def shown(only=None):
 
     Those of all cards, or of the class or function named `only` and its bases. ParameterError if no card has the name.
     """
-    found = cards()
-    wanted = None if only is None else named(only, [card for card, _ in found])
-    private = {card.name: (card, lines) for card, lines in found if card.qualname.startswith("_")}
-    parts = [(card, [(card, lines), *(private[base] for base in _bases(card)[1:] if base in private)])
-             for card, lines in found if card.name not in private and (wanted is None or card.name in wanted)]
-    inherited = {part.name for _, each in parts for part, _ in each}
-    return parts + [(card, [(card, lines)]) for card, lines in private.values()
-                    if card.name not in inherited and (wanted is None or card.name in wanted)]
+    found, inherited = cards(), set()
+    wanted = {card.name for card, _ in found} if only is None else named(only, [card for card, _ in found])
+    private = {card.name: (card, lines) for card, lines in found if card.qualname.startswith("_") and card.name in wanted}
+    parts = []
+    for card, lines in found:
+        if card.name in wanted and card.name not in private:
+            bases = [base for base in _bases(card) if base in private]
+            parts.append((card, [(card, lines), *(private[base] for base in bases)]))
+            inherited.update(bases)
+    return parts + [(card, [(card, lines)]) for card, lines in private.values() if card.name not in inherited]
 
 
 def audit(only=None, backend=None, on_row=None):
     """The Rows of `shown(only)`; on_row(row) is called with each as soon as it is measured."""
     registry, measured, rows = checks.load(), {}, []
     for public, parts in shown(only):
-        section = SECTIONS[_place(public.name)[0]][0]
         for card, lines in parts:
             of = "" if card is public else card.qualname
-            others = card.sources.get("") or "see " + ", ".join(f"[{label}]" for label in card.sources) + " of the card"
-            for label, equation in card.labels.items():
+            for label in card.labels:
                 registered = [check for check in registry.get((card.name, label), ()) if not of or check.subject in ("", public.name)]
                 for check in registered:
                     if check not in measured:
                         measured[check] = checks.run(check, backend)
-                missing = [fault for fault in card.faults() if f"[{label}]" in fault]
-                missing += [] if registered else [f"[{label}] has no check that measures it"]
-                per_example = label[0] == "P" and card.name.startswith("nn.")
-                rows.append(Row(section, public.name, label, "Per-example gradient" if per_example else card.headings[label],
-                                equation, card.sources.get(label) or others,
-                                tuple((card.module, n, lines[n - 1].strip()) for n in card.code_lines.get(label, ())),
-                                tuple(measured[check] for check in registered), tuple(missing), of))
+                missing = () if registered else (f"[{label}] has no check that measures it",)
+                rows.append(_row(SECTIONS[_place(public.name)[0]][0], public.name, card, lines, label,
+                                 tuple(measured[check] for check in registered), missing, of))
                 if on_row:
                     on_row(rows[-1])
     return rows
+
+
+def _row(section, name, card, lines, label, outcomes, missing=(), of=""):
+    """The Row of one label of a card, under another card's name where that one inherits it."""
+    per_example = label[0] == "P" and card.name.startswith("nn.")
+    others = card.sources.get("") or "see " + ", ".join(f"[{label}]" for label in card.sources) + " of the card"
+    return Row(section, name, label, "Per-example gradient" if per_example else card.headings[label], card.labels[label],
+               card.sources.get(label) or others, tuple((card.module, n, lines[n - 1].strip()) for n in card.code_lines.get(label, ())),
+               outcomes, (*(fault for fault in card.faults() if f"[{label}]" in fault), *missing), of)
 
 
 def named(only, cards):
@@ -195,24 +200,22 @@ def _own(report, number):
 
     A gradient's error stands at its label as in the library: B1 of the input, P1, P2, ... of the parameters in their order.
     """
-    name, card, code = f"own{number}.{report.subject.__qualname__.rpartition('.')[2]}", None, ()
+    cls, held, code = report.subject, [], ()
+    name = f"own{number}.{cls.__qualname__.rpartition('.')[2]}"
     try:
-        path, (text, line) = inspect.getsourcefile(report.subject), inspect.getsourcelines(report.subject)
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-        code = ((path, line, text[0].strip()),)
-        qualname = report.subject.__qualname__.replace(".<locals>", "")
-        card = next((card for card in read_module("\n".join(lines) + "\n", path)[0] if card.qualname == qualname), None)
+        path, (text, line) = inspect.getsourcefile(cls), inspect.getsourcelines(cls)
+        lines, code = Path(path).read_text(encoding="utf-8").splitlines(), ((path, line, text[0].strip()),)
+        held = [card for card in read_module("\n".join(lines) + "\n", path)[0]
+                if card.qualname == cls.__qualname__.replace(".<locals>", "")]
     except (OSError, TypeError, SyntaxError):
         pass  # typed at a prompt: nobody has its lines
     measured = {label: Outcome(Check(what, "central differences", TOLERANCE, None), error, "")
                 for label, (what, error) in report.errors.items()}
-    tests = [Outcome(Check(test, "random numbers", 0.0, None), math.inf if problem else 0.0, problem) for test, problem in report.rows]
-    yield Row(OWN, name, "tests", "", report.subject.__doc__.strip().partition("\n")[0] if report.subject.__doc__ else "",
-              "minidp.audit.check_layer, check_loss", code, (*tests, *measured.values()), ())
-    for label, equation in card.labels.items() if card else ():
-        yield Row(OWN, name, label, card.headings[label], equation, card.sources.get(label) or card.sources.get("") or "",
-                  tuple((path, n, lines[n - 1].strip()) for n in card.code_lines.get(label, ())),
-                  (measured[label],) if label in measured else (), tuple(fault for fault in card.faults() if f"[{label}]" in fault))
+    tests = [Outcome(Check(test, "", 0.0, None), math.inf if problem else 0.0, problem) for test, problem in report.rows]
+    yield Row(OWN, name, "tests", "", (cls.__doc__ or "").partition("\n")[0], "the library's tests: minidp.audit.check_layer, check_loss",
+              code, (*tests, *measured.values()), ())
+    for card in held:
+        yield from (_row(OWN, name, card, lines, label, (measured[label],) if label in measured else ()) for label in card.labels)
 
 
 def main(layer=None, device="auto", json_file=None, html_file=None, run=None):
