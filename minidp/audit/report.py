@@ -201,7 +201,7 @@ def _own(report, number):
     A gradient's error stands at its label as in the library: B1 of the input, P1, P2, ... of the parameters in their order.
     """
     cls, held, code = report.subject, [], ()
-    name = f"own{number}.{cls.__qualname__.rpartition('.')[2]}"
+    name = f"own{number}.{cls.__name__.strip('<>')}"
     try:
         path, (text, line) = inspect.getsourcefile(cls), inspect.getsourcelines(cls)
         lines, code = Path(path).read_text(encoding="utf-8").splitlines(), ((path, line, text[0].strip()),)
