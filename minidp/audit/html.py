@@ -53,7 +53,7 @@ def _statement(text):
         if block.startswith("#"):
             yield f"<h3>{block.lstrip('# ')}</h3>\n"
         elif block.startswith("|"):
-            rows = (line.strip()[1:-1].replace("|", "</td><td>") for line in lines if "---" not in line)
+            rows = (line.strip()[1:-1].replace("|", "</td><td>") for line in lines if not line.startswith("| ---"))
             yield f"<table>{''.join(f'<tr><td>{row}</td></tr>' for row in rows)}</table>\n"
         elif block.startswith("- "):
             yield f"<ul>{''.join(f'<li>{item}</li>' for item in re.split(r'^- ', block, flags=re.M)[1:])}</ul>\n"
@@ -123,8 +123,8 @@ def _label(row, titles):
 
 
 def _code(row, titles):
-    return "".join(f'<div class="small">{escape(line["path"])}:{line["line"]}</div><pre><code>{_linked(re.sub(" +# ", "  # ", line["text"]), titles)}</code>'
-                   "</pre>" for line in row["code"])
+    return "".join(f'<div class="small">{escape(line["path"])}:{line["line"]}</div><pre><code>'
+                   f'{_linked(re.sub(" +# ", "  # ", line["text"]), titles)}</code></pre>' for line in row["code"])
 
 
 def _error(found):
