@@ -14,6 +14,7 @@ import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 from common.config import FREE, command_of, main_of, option, tell
 from common.sweep_figures import Figure, row
@@ -22,9 +23,10 @@ from common.sweep_plots import draw_claims
 from common.sweeps import Point
 from common.verdicts import compare
 
-from minidp.files import write_json
+from minidp import plotting
+from minidp.files import read_json, write_json
 from minidp.numbers import lower_text, upper_text
-from minidp.privacy import (Gaussian, JointGaussian, Ledger, MomentsAccountant, PoissonSampled, noise_multiplier_for,
+from minidp.privacy import (BallsInBins, Gaussian, JointGaussian, Ledger, MomentsAccountant, PoissonSampled, noise_multiplier_for,
                             theorem_d1)
 from minidp.privacy.budget import max_steps
 from minidp.privacy.catalogue import ACCOUNTANTS, make
@@ -36,8 +38,9 @@ NAME = "accounting"
 DELTA, Q, SIGMA, EPOCHS, POINTS = 1e-5, 0.01, 4.0, 400, 200  # Section 5.1 and Figure 2
 # what the paper's text prints: epochs, epsilon
 PRINTED = ((100, 1.26, "1.26"), (100, 9.34, "9.34"), (400, 2.55, "2.55"), (400, 24.22, "24.22"))
-# Section 5.2: sigma, sigma_pca, the epsilon that is reported for it; lots where no target is reported
-SETTINGS = ((8, 16, 0.5, None), (4, 7, 2.0, None), (2, 4, 8.0, None), (1, 4, None, 1000))
+# Section 5.2: sigma, sigma_pca, the epsilon and the accuracy that are reported for it; lots where no target is reported
+SETTINGS = ((8, 16, 0.5, 0.9, None), (4, 7, 2.0, 0.95, None), (2, 4, 8.0, 0.97, None), (1, 4, None, None, 1000))
+TODAY = Path(__file__).parent / "results", "mnist_best-eps*-seed*.json"  # whose accuracies stand beside the paper's
 LAYERS = 2
 # Appendix D: eps' = .5, delta = .05, one setting in 6,700 is good enough, a loss of 100 of 10,000 examples
 SEARCH = {"epsilon_prime": 0.5, "delta": 0.05, "good_share": 1 / 6700}
@@ -110,8 +113,20 @@ def figure_2(config):
     return 0
 
 
-def costs(sigma, sigma_pca, epsilon, lots):
-    """Epsilon of one setting, PCA included, by each way of charging, after the lots that the 2016 ledger allows."""
+def trained_today():
+    """[(epsilon, mean accuracy)] of the committed runs of mnist_best.py, by epsilon."""
+    folder, pattern = TODAY
+    found = {}
+    for result in map(read_json, folder.glob(pattern)):
+        found.setdefault(result["config"]["target_epsilon"], []).append(result["test_accuracy"])
+    return sorted((epsilon, fmean(accuracies)) for epsilon, accuracies in found.items())
+
+
+def costs(sigma, sigma_pca, epsilon, accuracy, lots):
+    """Epsilon of one setting, PCA included, by each way of charging, after the lots that the 2016 ledger allows.
+
+    today: the accuracy that the reported epsilon buys, and the least epsilon that was seen to reach the reported accuracy.
+    """
     before = Ledger(entries=[(Gaussian(sigma_pca),)])
     step = PoissonSampled(Q, JointGaussian((sigma,) * LAYERS))
     theirs, moments = make("ledger_2016", before.relation), MomentsAccountant(orders=PAPER_ORDERS)
@@ -120,14 +135,42 @@ def costs(sigma, sigma_pca, epsilon, lots):
     def spent(accountant, event):
         return accountant.epsilon(Ledger(before.relation, [*before.items(), (event, lots)]), DELTA)
 
-    return {"sigma": sigma, "sigma_pca": sigma_pca, "reported_epsilon": epsilon, "lots": lots, "epochs": lots * Q,
+    def in_bins():
+        """Each epoch's lots together hold every example once; the last epoch is charged whole."""
+        epochs = Ledger(before.relation, [*before.items(), (BallsInBins(round(1 / Q), step.event), math.ceil(lots * Q))])
+        return make("loss_distribution", before.relation).epsilon(epochs, DELTA)
+
+    same_epsilon = [reached for at, reached in trained_today() if epsilon and at <= epsilon]
+    same_accuracy = [at for at, reached in trained_today() if accuracy and reached >= accuracy]
+    return {"sigma": sigma, "sigma_pca": sigma_pca, "reported_epsilon": epsilon, "reported_accuracy": accuracy, "lots": lots,
+            "epochs": lots * Q, "today": {"accuracy_at_reported_epsilon": max(same_epsilon, default=None),
+                                          "epsilon_of_reported_accuracy": min(same_accuracy, default=None)},
             "ledger_2016": spent(theirs, step).upper, "joint_moments": spent(moments, step).upper,
             "flat_moments": spent(moments, PoissonSampled(Q, Gaussian(sigma))).upper,
-            "joint_loss_distribution": spent(make("loss_distribution", before.relation), step).to_json()}
+            "joint_loss_distribution": spent(make("loss_distribution", before.relation), step).to_json(),
+            "joint_balls_in_bins": in_bins().to_json()}
+
+
+def draw_prices(path, settings):
+    """The paper's accuracies at their epsilon by each way of charging, and what is trained today."""
+    figure, (axis,) = plotting.new_figure(title="MNIST: what the paper's settings cost, and what the same buys today")
+    ways = {"the 2016 ledger": lambda one: one["ledger_2016"], "both layers from one lot, moments": lambda one: one["joint_moments"],
+            "the same, loss distribution": lambda one: one["joint_loss_distribution"]["upper"],
+            "the same, balls in bins": lambda one: one["joint_balls_in_bins"]["upper"]}
+    paper = [one for one in settings if one["reported_accuracy"]]
+    for i, (name, epsilon) in enumerate(ways.items()):
+        style = {**plotting.line(i), "linestyle": "none", "markersize": 9, "markerfacecolor": "none"}
+        axis.plot([epsilon(one) for one in paper], [one["reported_accuracy"] for one in paper], label=f"the paper: {name}", **style)
+    axis.plot(*zip(*trained_today()), label="fixed features, mnist_best.py, loss distribution", **plotting.line(len(ways)))
+    axis.set(xlabel=f"epsilon, delta {DELTA:g}", ylabel="test accuracy", xscale="log")
+    axis.xaxis.set_major_formatter("{x:g}")
+    plotting.legend(figure, axis.get_legend_handles_labels()[0], columns=2)
+    plotting.save(figure, path)
 
 
 def ledgers(config):
-    """What the paper's settings cost by its ledger, by the joint rule and tightly; the cost of a search by Theorem D.1."""
+    """What the paper's settings cost by its ledger, by the joint rule, tightly and with balls in bins, and what the same buys
+    today; the cost of a search by Theorem D.1."""
     out, search = folder_of(config, "ledgers"), theorem_d1(0.0, **SEARCH)
     settings = {f"{setting[0]}-{setting[1]}": costs(*setting) for setting in SETTINGS}
     for one in settings.values():
@@ -139,9 +182,10 @@ def ledgers(config):
         "search": {**SEARCH, "settings": round(1 / SEARCH["good_share"]), "calls": search.calls,
                    "accuracy_loss": search.accuracy_loss, "epsilon_validation": search.epsilon_validation,
                    "years_at_a_minute_each": search.calls / (60 * 24 * 365.25)}})
+    draw_prices(out / "prices.png", settings.values())
     medium = settings["4-7"]
     print(f"quote: epsilon {upper_text(medium['joint_loss_distribution']['upper'])} at delta {DELTA:g} for sigma 4, PCA 7, "
-          f"{medium['lots']:,} lots, which the paper reports as {medium['reported_epsilon']:g}\nread:  {out}/result.json\n"
+          f"{medium['lots']:,} lots, which the paper reports as {medium['reported_epsilon']:g}\nread:  {out}/prices.png, {out}/result.json\n"
           f"next:  python -m minidp epsilon --noise-multipliers 4,4 --pca-noise-multiplier 7 --sampling-probability {Q:g} "
           f"--steps {medium['lots']} --delta {DELTA:g}")
     return 0

@@ -33,7 +33,10 @@ CIFAR_RUNS = [("file", "[{name}](results/{stem}.json)"), SPENT, ("lot", "{config
 LEDGERS = [("(sigma, sigma_pca)", "({sigma}, {sigma_pca})"), ("lots", "{lots:,}"), ("reported", "{reported_epsilon:g?none}"),
            ("2016 ledger, a comparison", "{ledger_2016:.3f}"), ("joint rule, moments", "{joint_moments:upper}"),
            ("joint rule, loss distribution", "{joint_loss_distribution.upper:upper}"),
-           ("flat clipping, moments", "{flat_moments:upper}")]
+           ("the same, balls in bins", "{joint_balls_in_bins.upper:upper}"),
+           ("flat clipping, moments", "{flat_moments:upper}"), ("accuracy reported", "{reported_accuracy:.0%?none}"),
+           ("today at the reported epsilon", "{today.accuracy_at_reported_epsilon:.2%?none}"),
+           ("least epsilon seen today with that accuracy", "{today.epsilon_of_reported_accuracy:g?none}")]
 CLAIMS = [("published (sigma, epochs)", "({sigma}, {epochs})"), ("claimed epsilon", "{claim:upper}"), *(
     (f"{words} (certified epsilon)",
      f"{{accountants.{name}.noise_multiplier:.4f}} ({{accountants.{name}.worth.upper:upper}})") for words, name in (
