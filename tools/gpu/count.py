@@ -3,8 +3,8 @@
     python -m tools.gpu.count [--json FILE]
 
 Nothing here is measured. Launches, copies and bytes are counted while NumPy computes the step (tests/support/guarded.py); the
-time is a model of them. Steps with explicit gradients are counted at two small lots, and extended to the whole: their launches
-have to be equal, and all else is linear in the lot.
+time is a model of them. All but factored steps of dense networks are counted at two small lots, and extended to the whole:
+their launches have to be equal, and all else is linear in the lot. Kernels run as C++: a compiler is needed.
 """
 import json
 import sys
@@ -19,7 +19,7 @@ from tools.bench.ours import STRATEGIES, trainer_of
 from tools.bench.workloads import WORKLOADS
 
 try:
-    from tests.support import launches
+    from tests.support import launches, shim
     from tests.support.guarded import guarded_backend
 except ImportError as error:
     raise SystemExit(f"error: {error}: the arrays that stand for CuPy's are in tests/, run this in the folder of a whole "
@@ -41,8 +41,10 @@ def counted(workload, strategy):
 
     strategy: one of tools.bench.ours.STRATEGIES.
     """
+    if not shim.COMPILER:
+        raise SystemExit("error: no C++ compiler (g++ or clang++), which runs the CUDA kernels of a step on the host")
     workload = WORKLOADS.get(workload, workload)
-    if strategy == "factored" or workload.lot <= max(SMALL_LOTS):
+    if strategy == "factored" and not workload.convolutional or workload.lot <= max(SMALL_LOTS):
         found = _of_lot(workload, strategy, workload.lot)
     else:
         (few, many), (less, more) = SMALL_LOTS, (_of_lot(workload, strategy, lot) for lot in SMALL_LOTS)
