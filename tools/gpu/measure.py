@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -141,7 +142,7 @@ def experiment(script, *flags, load, small=()):
                 load(download=False, progress=False)
         except DataUnavailableError as error:
             raise Skipped(f"{str(error).partition(';')[0]}: name its folder by --data") from error
-        folder = bench.out / script.removesuffix(".py")
+        folder = bench.out / f"{script.removesuffix('.py')}-{datetime.now():%Y%m%d-%H%M%S}"
         where = ["--smoke", *small, "--device", "cpu"] if bench.small else ["--device", bench.device]
         done = subprocess.run([sys.executable, str(ROOT / "experiments" / script), *flags, "--quiet", "--out", str(folder), *where],
                               capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})

@@ -34,7 +34,7 @@ SECONDS = 480  # of the whole report
 def device(bench):
     """Versions and device."""
     found = {**machine.versions(), "processor": machine.processor(), "cores": machine.available_cores(),
-             "device": "none: guarded arrays, computed by NumPy; no figure here was measured on a GPU"}
+             "device": "guarded arrays in place of a GPU, computed by NumPy: no figure here was measured on a GPU"}
     if bench.backend.name == "gpu":
         cuda = bench.backend.xp.cuda
         about, (free, total) = cuda.runtime.getDeviceProperties(cuda.Device().id), cuda.runtime.memGetInfo()
