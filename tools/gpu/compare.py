@@ -4,6 +4,7 @@ Seeded runs draw their noise, lots and initial values from one key on any device
 in exact arithmetic not at all. `ok` says whether a row is as it has to be.
 """
 import time
+from unittest import mock
 
 import numpy as np
 
@@ -11,11 +12,16 @@ from minidp import nn
 from minidp.arithmetic import ARITHMETICS, EXACT
 from minidp.audit.cases import LAYERS, LOSSES, to_backend
 from minidp.backend import Backend, synchronise, to_host
+from minidp.errors import MinidpError
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.streams import Streams
 from minidp.train import independence
 from tools.bench import ours
 from tools.bench.workloads import WORKLOADS
+
+class Skipped(MinidpError):
+    """A part that cannot run here, and why."""
+
 
 HERE = Backend.numpy()
 TOLERANCES = {"float64": 1e-10, "float32": 1e-4}
@@ -54,6 +60,22 @@ def layers(bench):
             for case in cases:
                 worst = max(map(difference, compute(case, bench.backend, dtype), compute(case, HERE, dtype)))
                 yield {"what": case.name, "dtype": dtype, "difference": worst, "at most": tolerance, "ok": worst <= tolerance}
+
+
+def kernels(bench):
+    """Every CUDA kernel beside its definition, both on the device: the cases of tests/device_kernels."""
+    from tests.device_kernels import test_kernels as known
+
+    if bench.small and not known.shim.COMPILER:
+        raise Skipped("no C++ compiler: the CUDA sources were not executed on the host")
+    with mock.patch.multiple(known, asarray=bench.backend.asarray, guarded_xp=bench.backend.xp):
+        for source, cases in known.CASES.items():
+            for case in cases[: 1 if bench.small else None]:
+                try:
+                    found = case(np.random.default_rng(0)) or "what the definitions give"
+                except AssertionError as error:
+                    found = " ".join(str(error).split())[:300]
+                yield {"source": source, "case": case.__name__, "found": found, "ok": found.startswith("what")}
 
 
 def train(workload, strategy, backend, steps):

@@ -20,7 +20,7 @@ from tools.attack_pictures import SIGMAS, share_on_lattice, worst_neighbours
 from tools.bench import contest, ours
 from tools.bench.workloads import WORKLOADS
 
-from .count import counted
+from .compare import Skipped
 
 ROOT = Path(__file__).resolve().parents[2]
 STRATEGIES, PEERS = ("explicit", "factored"), ("torch", "opacus", "opacus-ghost", "jax", "jax-vmap")
@@ -29,13 +29,9 @@ DRAWN = "--dataset", "strokes"
 NOT_MEASURED = "not measured"
 
 
-class Skipped(MinidpError):
-    """A part that cannot run here, and why."""
-
-
 def attacks(bench):
     """Two attacks of tools.attack_pictures on sums and releases of arrays on the device."""
-    size, lots = (2000, (60, 650)) if bench.small else (20_000, (60, 600, 2048, 8192))
+    size, lots = (2000, (60,)) if bench.small else (20_000, (60, 600, 2048, 8192))
     for arithmetic in ARITHMETICS:
         zero, moved = ([share_on_lattice(arithmetic, value, sigma, size, Streams(0), 10 * i + j, bench.backend.asarray)
                         for j, sigma in enumerate(SIGMAS)] for i, value in enumerate((0.0, size**-0.5)))
@@ -77,17 +73,17 @@ def limits(bench):
 
 
 def launches(bench):
-    """Launches and copies of a step: predicted on the guarded arrays, and measured by CUPTI through PyTorch's profiler if there is one."""
-    for name, workload in WORKLOADS.items():
-        for strategy in STRATEGIES:
-            predicted, row = counted(workload.small() if bench.small else workload, strategy), {}
+    """Launches and copies of a step: predicted by tools.gpu.count, and measured by CUPTI through PyTorch's profiler if there is one."""
+    for step in read_json(ROOT / "experiments" / "results" / "gpu_count.json", MinidpError)["steps"]:
+        where, row = (step["workload"], step["gradients"]), {}
+        if where[1] in STRATEGIES:
             if bench.backend.name == "gpu" and profiler():
-                events = bench.traces[name, strategy] = traced(ours.make_step(workload, strategy, bench.backend), bench.backend.xp)
-                kinds = Counter(event["cat"] for event in events)
-                row = {"launches": kinds["kernel"] / TRACED, "copies and fills": (len(events) - kinds["kernel"]) / TRACED,
+                events = bench.traces[where] = traced(ours.make_step(WORKLOADS[where[0]], where[1], bench.backend), bench.backend.xp)
+                kernels = sum(event["cat"] == "kernel" for event in events)
+                row = {"launches": kernels / TRACED, "copies and fills": (len(events) - kernels) / TRACED,
                        "device busy, ms": sum(event["dur"] for event in events) / TRACED / 1000}
-            yield {"workload": name, "gradients": strategy, "launches, predicted": predicted["launches"],
-                   "step, predicted, ms": 1000 * predicted["seconds"]["step"],
+            yield {"workload": where[0], "gradients": where[1], "launches, predicted": step["launches"],
+                   "step, predicted, ms": 1000 * step["seconds"]["step"],
                    **{what: row.get(what, NOT_MEASURED) for what in ("launches", "copies and fills", "device busy, ms")}}
 
 
