@@ -77,9 +77,11 @@ def _each(places):
     return -(-places // THREADS)
 
 
-def _in_tables(rows):
-    """At most PARTS rows at a time."""
-    return (rows[at : at + PARTS] for at in range(0, len(rows), PARTS))
+def _over_parts(xp, name, rows, size, *arguments):
+    """Launch a kernel of sums.cu for a table of rows, at most PARTS at a time, over all their places: numbers row[size]."""
+    for some in (rows[at : at + PARTS] for at in range(0, len(rows), PARTS)):
+        places = sum(row[size] for row in some)
+        launch(xp, "sums.cu", name, _each(places), table(some), *arguments, places)
 
 
 def _coordinates(name):
@@ -137,9 +139,8 @@ def gram_norms(a, d, cancelling):
 
 def add_weighted_each(totals, w, gs, add):
     """backend.add_weighted for several totals (P,) and g (B, P); add: False for totals that are written, not added to."""
-    for some in _in_tables([(g, total, total.size, int(more)) for total, g, more in zip(totals, gs, add)]):
-        places = sum(row[2] for row in some)
-        launch(library(w), "sums.cu", "add_weighted", _each(places), table(some), w, w.size, places)
+    rows = [(g, total, total.size, int(more)) for total, g, more in zip(totals, gs, add)]
+    _over_parts(library(w), "add_weighted", rows, 2, w, w.size)
 
 
 def add_weighted(total, w, g):
@@ -153,31 +154,22 @@ def add_weighted_products(jobs, w, large):
     rows: of each product, in float32, or float64 if `wide`; products are added in float64. norms: None, or those of a and of d
     (B,), where an example counts only if both are at most `large` and w_b at least large^-2.
     """
-    xp = library(w)
-    for some in (jobs[at : at + PARTS] for at in range(0, len(jobs), PARTS)):
-        rows, pairs = [], []
-        for total, add, a, d, norms, most, wide in some:
-            (examples, inputs, positions), outputs = a.shape, d.shape[2]
-            blocks = -(-examples * positions // most)
-            length = -(-examples * positions // max(blocks, 1))  # the blocks are about as large as each other
-            A, D = (xp.empty(shape, "float64" if wide else "float32") for shape in ((blocks, inputs, length), (blocks, length, outputs)))
-            pairs.append((A, D))
-            rows.append((a, d, *(norms or (None, None)), A, D, inputs, outputs, positions, length, A.size + D.size, int(wide),
-                         int(inputs <= outputs)))
-        places = sum(row[10] for row in rows)
-        launch(xp, "sums.cu", "weighted_factors", _each(places), table(rows), w, large, w.size, places)
-        sums = [(xp.matmul(A, D) if A.size and D.size else None, job[0], A.shape[0], job[0].size, int(job[6]), int(job[1]))
-                for (A, D), job in zip(pairs, some)]
-        sums = [(products, total, count if products is not None else 0, *rest) for products, total, count, *rest in sums]
-        places = sum(row[3] for row in sums)
-        launch(xp, "sums.cu", "add_blocks", _each(places), table(sums), places)
+    xp, factors, sums = library(w), [], []
+    for total, add, a, d, norms, most, wide in jobs:
+        (examples, inputs, positions), outputs = a.shape, d.shape[2]
+        blocks = -(-examples * positions // most)
+        length = -(-examples * positions // max(blocks, 1))  # the blocks are about as large as each other
+        A, D = (xp.empty(shape, "float64" if wide else "float32") for shape in ((blocks, inputs, length), (blocks, length, outputs)))
+        factors.append((a, d, *(norms or (None, None)), A, D, inputs, outputs, positions, length, A.size + D.size, int(wide),
+                        int(inputs <= outputs)))
+        sums.append((A, D, total, blocks, total.size, int(wide), int(add)))
+    _over_parts(xp, "weighted_factors", factors, 10, w, large, w.size)
+    _over_parts(xp, "add_blocks", [(xp.matmul(A, D) if blocks else None, total, blocks, *rest) for A, D, total, blocks, *rest in sums], 3)
 
 
 def descend(params, grads, rate):
     """backend.descend."""
-    for some in _in_tables([(theta, g, theta.size) for theta, g in zip(params, grads)]):
-        places = sum(row[2] for row in some)
-        launch(library(params[0]), "sums.cu", "descend", _each(places), table(some), float(rate), places)
+    _over_parts(library(params[0]), "descend", [(theta, g, theta.size) for theta, g in zip(params, grads)], 2, float(rate))
 
 
 def pairs(x, width, total):
@@ -228,7 +220,7 @@ def release(sums, state, noise_table=None):
         thresholds, aliases = _tables[id(noise_table)][1:]
     rows = [(raw, out, raw.size, int(first), sets, -(-raw.size // chacha.STRETCH) * chacha.LANES, float(std), float(grid), float(scale))
             for raw, out, first, sets, std, grid, scale in sums]
-    for some in _in_tables(rows):
+    for some in (rows[at : at + PARTS] for at in range(0, len(rows), PARTS)):
         threads = sum(row[5] for row in some)
         launch(xp, "noise.cu", "release", -(-threads // 64), table(some), _value(state.astype("<u4").tobytes()), digits, bits,
                thresholds, aliases, threads, threads=64, types=(TYPES[some[0][1].dtype.name],))

@@ -9,7 +9,7 @@ extern "C" __global__ void softmax_cross_entropy(const float* z, const TARGET* t
         const float* row = z + b * classes;
         float *out = dz + b * classes, *sum = terms + b * classes, largest = row[0];
         bool known = target[b] >= 0 && (u64)target[b] < (u64)classes;
-        for (i64 k = 1; k < classes; k++) largest = largest > row[k] || largest != largest ? largest : row[k];
+        for (i64 k = 1; k < classes; k++) largest = largest > row[k] ? largest : row[k];  // of NaN any: all of its row is NaN
         for (i64 k = 0; k < classes; k++) sum[k] = out[k] = (float)exp_(row[k] - largest);
         for (i64 n = classes, half; n > 1; n = half) {
             half = (n + 1) / 2;

@@ -87,12 +87,15 @@ def norms(rng):
 def positions(rng):
     for examples, places, inputs, outputs in ((0, 3, 2, 2), (1, 1, 1, 1), (6, 9, 5, 3), (5, 33, 2, 9)):
         a, d = rows(rng, examples, places, inputs), rows(rng, examples, places, outputs)
+        a[:1], d[:1], d[:1, 1::2], d[:1, 2 * (places // 2) :] = 1, 1, -1, 0  # a sum that is 0
         both(lambda a, d: [OuterSum(a, d).sq_norms_upper()], a, d, tolerance=1e-11)
         finite = [rows(rng, *x.shape, special=False) for x in (a, d)]
-        finite[1][:, 1:] *= -0.9  # sums that nearly cancel
+        finite[1][:, 1:] *= -0.5  # sums that partly cancel
         upper = to_host(OuterSum(*map(asarray, finite)).sq_norms_upper())
-        g = np.einsum("bti,bto->bio", *(x.astype(np.longdouble) for x in finite))
-        assert (upper >= (g**2).sum(axis=(1, 2))).all()
+        a, d = (x.astype(np.longdouble) for x in finite)
+        most = (np.sqrt((a**2).sum(axis=2)) * np.sqrt((d**2).sum(axis=2))).sum(axis=1)
+        sq = (np.einsum("bti,bto->bio", a, d) ** 2).sum(axis=(1, 2))
+        assert (upper >= sq + (inputs + outputs) * 2.0**-53 * most**2).all()
 
 
 def weights(rng):
@@ -105,8 +108,9 @@ def sums(rng):
     for examples, places, inputs, outputs in ((0, 2, 3, 4), (1, 1, 1, 1), (7, 3, 5, 2), (11, 4, 2, 9)):
         w = rng.uniform(0.1, 1, examples)
         w[1:4] = 0  # those that are not finite, too
-        w[4:5] = 2.0**-125  # too small for a product in float32
         a, d, g = rows(rng, examples, inputs), rows(rng, examples, outputs), rows(rng, examples, 3, 2)
+        w[4:6], a[4:6], d[4:5], a[4:6, 0], d[4:5, 0] = (2.0**-125, 2.0**-60)[: len(w[4:6])], 0, 0, (2.0**59, 2.0**61)[: len(w[4:6])], 2.0**59
+        # no product in float32 may have such a weight, nor such a norm
         a_t, d_t = rows(rng, examples, places, inputs), rows(rng, examples, places, outputs)
 
         def added(w, a, d, a_t, d_t, g, most, old):
@@ -177,10 +181,34 @@ def descent(rng):
 
 CASES = {"elementwise.cu": [coordinates], "loss.cu": [losses], "norms.cu": [norms, positions, weights],
          "sums.cu": [sums, pairs, descent], "images.cu": [images], "noise.cu": [noise]}
-MUTANTS = {  # what each file may not be changed to: the text, and what stands in its place
-    "elementwise.cu": [("x[i] <= 0 ? 0 : x[i]", "x[i] > 0 ? x[i] : 0"), ("y[i] > 0 ? dy[i]", "y[i] >= 0 ? dy[i]"),
-                       ("half / 2", "half / 2")],
-}
+MUTANTS = {  # what each source may not be changed to: the text, and what stands in its place
+    "elementwise.cu": [
+        ("x[i] <= 0 ? 0 : x[i]", "x[i] > 0 ? x[i] : 0"), ("y[i] > 0 ? dy", "y[i] >= 0 ? dy"), ("bits + 1022", "bits + 1021"),
+        ("x < 0 ? -y : y", "y"), ("- k * LN2_LOW", "+ k * LN2_LOW"), ("x > 0 ? (double)x : NAN", "NAN")],
+    "loss.cu": [
+        ("k < n - half;", "k < n - half - 1;"), ("< (u64)classes", "<= (u64)classes"),
+        ("sum[0] - (float)", "sum[0] + (float)"), (" - (row[", " + (row[")],
+    "norms.cu": [
+        ("square * part.raise", "square"), ("p < size; p += blockDim.x) total", "p < size - 1; p += blockDim.x) total"),
+        ("u <= t", "u < t"), ("? 2 * (A", "? (A"), ("+ lost", "- lost"), ("raised <= least ? least : ", ""), ("ratio <= 1 ? 1 : ", ""),
+        ("(1 + margin)", "1"), ("isfinite(sq[b])", "true"), ("(u32)p / (u32)outputs", "(u32)p % (u32)inputs"),
+        ("total += (double)value * (double)value", "total += value"),
+        ("value;\n    __syncthreads();", "value;"), ("+ half];\n        __syncthreads();", "+ half];")],
+    "sums.cu": [
+        (">= parts.part[k].size", "> parts.part[k].size"), ("if (w[b] != 0) ", ""), ("w[b] * (double)part.g", "(double)part.g"),
+        (" && weight >= 1 / (large * large)", ""), ("f.a_norms[b] <= large && ", ""), ("!f.weigh_a", "f.weigh_a"),
+        ("half ? q / rows % inputs", "half ? q % inputs"), ("part.total[p] + sum : sum", "sum : sum"), ("j < part.count", "j < part.count - 1"),
+        ("-= parts.part[k].g", "+= parts.part[k].g"), ("(n - half) * width ? x", "half * width ? x"),
+        ("while (half > 1) {\n        __syncthreads();", "while (half > 1) {")],
+    "images.cu": [
+        (" - v.above", ""), ("row < v.height &&", "row <= v.height &&"), ("turned ? q / positions", "turned ? q % positions"),
+        ("k = down % v.down", "k = 0"), ("&& column < v.columns", ""), (" || largest != largest", ""), ("rest -= taken;", ""),
+        ("place <= k", "place < k")],
+    "noise.cu": [
+        ("ROTATE(b ^ c, 7)", "ROTATE(b ^ c, 8)"), ("x[13] += (u32)(block >> 32)", "x[13] += 0"), ("x[j + 12] & 1", "x[j + 12] & 2"),
+        ("value += part.std", "value -= part.std"), ("rint(value", "floor(value"), ("i >= part.n", "i >= part.n - 1"),
+        ("fields[q] >>= bits + 1", "fields[q] >>= bits"), ("part.sets) * 64 + lane, x);\n        if", "1) * 64 + lane, x);\n        if"),
+        ("* (i64)(u < thresholds[cell])", ""), ("value * part.scale", "value")]}
 
 
 @needs_compiler
@@ -189,10 +217,24 @@ def test_the_twin_gives_what_the_definition_gives(case, rng):
     case(rng)
 
 
+@needs_compiler
+@pytest.mark.parametrize("name, text, other", [(name, *mutant) for name, mutants in MUTANTS.items() for mutant in mutants])
+def test_a_mutant_gives_something_else(name, text, other, rng, monkeypatch):
+    source = device_kernels.source
+    assert text in source(name)
+    monkeypatch.setattr(device_kernels, "source", lambda file: source(file).replace(text, other) if file == name else source(file))
+    monkeypatch.setattr(device_kernels, "_kernel", device_kernels._kernel.__wrapped__)
+    with pytest.raises(AssertionError):
+        for case in CASES[name]:
+            case(rng)
+
+
+@pytest.mark.cupy
 @pytest.mark.parametrize("name", device_kernels.FILES)
-@pytest.mark.parametrize("architecture", ["sm_70", "sm_80", "sm_90"])
+@pytest.mark.parametrize("architecture", [70, 80, 90])
 def test_the_source_compiles_for_a_gpu(name, architecture):
-    if shim.nvrtc() is None:
-        pytest.skip("nvidia-cuda-nvrtc-cu12 is not installed: the CUDA source was not compiled for a GPU")
-    ptx = shim.compile_for(architecture, device_kernels.source(name), device_kernels.options())
-    assert f".target {architecture}" in ptx and "fma.rn" not in ptx  # nothing was contracted
+    nvrtc = pytest.importorskip("cupy", reason="CUPY MISSING: the CUDA sources were not compiled for a GPU").cuda.nvrtc
+    program = nvrtc.createProgram(device_kernels.source(name), name, (), ())
+    nvrtc.compileProgram(program, (*device_kernels.options(), f"--gpu-architecture=compute_{architecture}"))
+    ptx = nvrtc.getPTX(program).decode()
+    assert f".target sm_{architecture}" in ptx and "fma.rn" not in ptx  # nothing was contracted

@@ -1,4 +1,4 @@
-"""CUDA sources run on the host: CuPy's RawModule for guarded arrays, and NVRTC, which compiles for a GPU without one.
+"""CUDA sources run on the host: CuPy's RawModule for guarded arrays.
 
 The same source is compiled as C++. Blocks run one after the other. The threads of a block are a loop, or where the source
 waits for them, as many of std::thread as BARRIER says, with a std::barrier for __syncthreads. Shared memory is static.
@@ -6,7 +6,6 @@ waits for them, as many of std::thread as BARRIER says, with a std::barrier for 
 import atexit
 import ctypes
 import hashlib
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -21,58 +20,16 @@ from tests.support import launches
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 FLAGS = ("-std=c++20", "-O1", "-ffp-contract=off", "-fPIC", "-pthread", "-w")
 BARRIER = 4  # threads of a block that really run side by side; kernels take any power of two
-SHIM = """
-#include <barrier>
-#include <cmath>
-#include <cstdint>
-#include <thread>
-#include <tuple>
-#include <utility>
-#include <vector>
-using namespace std;
-#define __device__
-#define __global__
-#define __shared__ static
-struct Three { unsigned x; };
-static thread_local Three blockIdx, threadIdx;
-static Three blockDim, gridDim;
-static barrier<>* together;
-#define __syncthreads() together->arrive_and_wait()
-template <class... A, size_t... I> static void call(void (*kernel)(A...), void** arguments, index_sequence<I...>) {
-    kernel(*(decay_t<A>*)arguments[I]...);
-}
-template <class... A> static void run(void (*kernel)(A...), unsigned blocks, unsigned size, unsigned side_by_side, void** arguments) {
-    auto once = [&] { call(kernel, arguments, index_sequence_for<A...>()); };
-    blockDim.x = side_by_side ? side_by_side : size, gridDim.x = blocks;
-    if (!side_by_side) {
-        for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++)
-            for (threadIdx.x = 0; threadIdx.x < size; threadIdx.x++) once();
-        return;
-    }
-    barrier<> all(side_by_side);
-    together = &all;
-    vector<thread> threads;
-    for (unsigned t = 0; t < side_by_side; t++) threads.emplace_back([&, t] {
-        threadIdx.x = t;
-        for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) {
-            if (blocks <= 16 && t) this_thread::sleep_for(chrono::microseconds(50 * t));  // who does not wait reads what is not there
-            once(), all.arrive_and_wait();
-        }
-    });
-    for (auto& one : threads) one.join();
-}
-"""
 
 
 @lru_cache(maxsize=1)
 def _header():
-    """The shim, compiled once: its headers take longer than any kernel."""
+    """shim.hpp, compiled once: its headers take longer than any kernel."""
     folder = tempfile.mkdtemp(prefix="minidp-shim-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    header = Path(folder, "shim.hpp")
-    header.write_text(SHIM)
+    header = shutil.copy(Path(__file__).with_name("shim.hpp"), folder)
     subprocess.run([COMPILER, *FLAGS, "-x", "c++-header", header], check=True)
-    return header
+    return Path(header)
 
 
 @lru_cache(maxsize=None)
@@ -131,25 +88,3 @@ def _value(argument):
     assert argument.flags.c_contiguous
     return np.array([argument.data.ptr], np.uint64)
 
-
-def nvrtc():
-    """The library of the wheel nvidia-cuda-nvrtc-cu12, or None."""
-    found = importlib.util.find_spec("nvidia.cuda_nvrtc") if importlib.util.find_spec("nvidia") else None
-    libraries = [path for place in (found.submodule_search_locations if found else ()) for path in Path(place).glob("lib/libnvrtc.so.*")]
-    return ctypes.CDLL(str(libraries[0])) if libraries else None
-
-
-def compile_for(architecture, code, options):
-    """PTX of CUDA source for an architecture such as sm_80, by NVRTC. Raises AssertionError with its log."""
-    library, program, size = nvrtc(), ctypes.c_void_p(), ctypes.c_size_t()
-    encoded = [option.encode() for option in (*options, f"--gpu-architecture={architecture.replace('sm', 'compute')}")]
-    assert library.nvrtcCreateProgram(ctypes.byref(program), code.encode(), b"kernel.cu", 0, None, None) == 0
-    status = library.nvrtcCompileProgram(program, len(encoded), (ctypes.c_char_p * len(encoded))(*encoded))
-    library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-    log = ctypes.create_string_buffer(size.value)
-    library.nvrtcGetProgramLog(program, log)
-    assert status == 0, log.value.decode()
-    library.nvrtcGetPTXSize(program, ctypes.byref(size))
-    ptx = ctypes.create_string_buffer(size.value)
-    library.nvrtcGetPTX(program, ptx)
-    return ptx.value.decode()
