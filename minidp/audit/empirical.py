@@ -120,7 +120,7 @@ def threshold_of(inside: NDArray, outside: NDArray) -> float:
 
 
 def trials_needed(tpr: float, fpr: float, flagged: Callable[[Counts], bool], missed: float = 1e-6) -> int:
-    """The power calculation: trials in each world after which an attack of these rates is flagged, but for a chance of `missed`.
+    """The power calculation: trials in each world that an attack of these rates is flagged after, but for a chance `missed`.
 
     flagged  the decision, which more hits and fewer alarms do not turn around: so that the quantiles of both binomial
              counts, each missed in half of the cases, decide

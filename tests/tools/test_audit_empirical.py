@@ -10,9 +10,6 @@ from scipy import stats
 from tools import audit_empirical
 from tools.attacks import canaries, faults
 
-SMALL = ["--smoke", "--epsilon", "4", "--repetitions", "1", "--honest", "1", "--dataset", "strokes", "--seed", "1"]
-
-
 def seen(seed, q=0.5, sigma=0.5, steps=30, **how):
     return canaries.watch(canaries.Made(), sigma, q, steps, seed, 10, 20, **how)
 
@@ -38,7 +35,7 @@ def test_every_rank_sees_the_release_of_one_process():
 
 
 def test_every_step_tells_more_than_the_last_iterate():
-    runs, _ = canaries.whole_runs(0.05, 2.0, 100, 600, 5, 1.0, 0.5, 20, 20)
+    runs, _ = canaries.whole_runs(0.05, 2.0, 100, 600, 5, 0.5, 20, 20)
     every, last = (stats.mannwhitneyu(*canaries.worlds(runs, place)).statistic for place in (0, 1))
     assert every > 1.1 * last
 
@@ -70,7 +67,7 @@ def test_it_attacks_reports_and_draws(tmp_path, capsys, drawn, monkeypatch):
         "delta": 1e-5, "noise_multiplier": 1, "pca_noise_multiplier": 4, "tensors": 2, "q": 0.01, "lots": [1, 9], "printed": [1.0, 3.5],
         "lower": [2.0, 4.0], "certified": [[2.0, 3.0], [4.0, 5.0]]})
     file = tmp_path / "attacks.json"
-    assert audit_empirical.main([*SMALL, "--json", str(file)]) == 1  # a few runs of the black box are not enough
+    assert audit_empirical.main(["--smoke", "--seed", "1", "--json", str(file)]) == 1  # a few runs of the black box are not enough
     out, found = capsys.readouterr().out, json.loads(file.read_text())
     assert out.count("FAIL") == 1 and "FAIL black box" in out and found["in_words"] in out and found["failed"] == 1
     assert len(drawn) == 2 and {path.name for path in tmp_path.iterdir()} == {"attacks.json", "attacks.png", "attacks_2016.png"}
@@ -92,12 +89,13 @@ def test_an_interrupt_keeps_what_was_done_and_the_same_command_goes_on(monkeypat
         yield lambda: len(made) in asked
 
     monkeypatch.setattr(audit_empirical, "stop_on_interrupt", interrupted)
-    monkeypatch.setattr(audit_empirical, "units", lambda *_: [(str(k), lambda seed, k=k: made.append(k) or seed) for k in range(4)])
+    monkeypatch.setattr(audit_empirical, "units", lambda *_: {
+        str(k): lambda seed, k=k: made.append(k) or seed for k in range(4)})
     seeds = []
     for stop in (1, 3):
         asked[:] = [stop]
         with pytest.raises(SystemExit, match="130"):
-            audit_empirical.main([*SMALL[:-2], "--json", str(tmp_path / "found.json")])
+            audit_empirical.main(["--smoke", "--json", str(tmp_path / "found.json")])
         assert "the same command goes on" in capsys.readouterr().err
         before = json.loads((tmp_path / "found.partial.json").read_text())
         seeds.append(before["seed"])

@@ -1,13 +1,13 @@
-"""Ten faults planted in private training, and the attacks that have to flag them, whichever it is.
+"""Ten faults planted in private training, and the eight attacks that have to flag them, whichever it is.
 
-Every attack counts scores in two worlds and holds the counts against what the implementation's own ledger claims. All are
-run on each implementation, each at its share of the level (Bonferroni): right training is flagged in at most LEVEL of all
-audits. Thresholds come from the noise-free shift, never from the scores; `trials` come from a power calculation.
+Every attack counts scores in two worlds and holds the counts against what the implementation's own ledger claims. All run
+on each implementation, each at its share of LEVEL (Bonferroni): right training is flagged in at most LEVEL of all audits.
+Thresholds come from noise-free scores, trials from a power calculation, neither from the scores that are counted.
 """
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -23,13 +23,13 @@ from minidp.train import Trainer
 from tools.attack_pictures import aligned, box_muller, on_lattice
 from tools.attacks.canaries import CLIP, Made, Recorder, watch
 
-LEVEL, SIGMA, RANKS, BATCHES, PAIRS, LOT, KEY = 0.05, 0.5, 4, 4, 100, 8192, ("layer", "W")
-OTHERS = 10  # examples that share a direction, whose number leaks through the divisor
+LEVEL, SIGMA, BATCHES, PAIRS, LOT, KEY = 0.05, 0.5, 4, 100, 8192, ("layer", "W")
+OTHERS = 10  # examples of one direction, whose number leaks through the divisor
 
 
 def with_noise(sanitizer, share):
     """A sanitizer that adds a share of the noise that this one charges."""
-    return Sanitizer(tuple(replace(group, noise_multiplier=share * group.noise_multiplier) for group in sanitizer.groups))
+    return Sanitizer([replace(group, noise_multiplier=share * group.noise_multiplier) for group in sanitizer.groups])
 
 
 class QuietSanitizer(Sanitizer):
@@ -132,37 +132,26 @@ FAULTS = {
 }
 
 
-class Attack(NamedTuple):
-    """One attack. watch(made, seed, trials) gives (scores inside, outside, the ledger's claim about the two worlds).
-
-    rates  (true, false) positive rates under the fault that it was made for, from which its trials are calculated
-    """
-
-    question: str
-    watch: Callable[[Made, int, int], Any]
-    threshold: float
-    rates: tuple[float, float]
-
-
-def _released(plan):
-    """The ledger of one release, which canaries in a lot and not in it are told apart by."""
-    return Ledger(plan.relation, [(plan.release_event(), 1)])
+def _of_one_release(inside, outside, plan):
+    """The scores, and the claim about a canary in one lot and not in it."""
+    return inside, outside, Ledger(plan.relation, [(plan.release_event(), 1)])
 
 
 def _canaries(made, seed, trials, **how):
+    """Is one more example in this lot?"""
     seen = watch(made, SIGMA, 0.5, 1, seed, -(-2 * trials // 40), 44, batches=BATCHES, **how)
-    return *seen.apart(), _released(seen.plan)
+    return _of_one_release(*seen.apart(), seen.plan)
 
 
 def _two_steps(made, seed, trials):
-    """What the first step's noise leaves when the second step's release is taken off; canaries in neither lot are the others."""
+    """What noise is left when the second step's release is taken off the first's? Of canaries not in the second lot."""
     seen = watch(made, 4.0, 0.5, 2, seed, -(-5 * trials // 40), 44)
     (first, second), difference = seen.present, seen.scores[0] - seen.scores[1]
-    return difference[first & ~second], difference[~first & ~second], _released(seen.plan)
+    return _of_one_release(difference[first & ~second], difference[~first & ~second], seen.plan)
 
 
 def _epoch(made, seed, trials):
-    """The sum over two steps, of canaries in the data and not in it: of each as many, an even number."""
+    """Is the example in the data, of which two lots take half each? As many canaries are in it as not, an even number."""
     rows = 2 * -(-trials // 40)
     included = Streams(seed + 1).init.permutation(44 * rows) < 22 * rows
     seen = watch(made, 0.2, 0.5, 2, seed, rows, 44, included=included)
@@ -171,100 +160,106 @@ def _epoch(made, seed, trials):
 
 
 def _lattice(made, seed, trials):
-    """The share of pairs of numbers that float32 noise alone can be, where the raw sum is 0 and where it is C in all."""
-    sanitizer, streams = made.sanitizer(flat_group([KEY], CLIP, 4.0)), Streams(seed)
+    """Could float32 noise alone be this? The share of such pairs where the raw sum is 0, and where its norm is C."""
+    plan, streams = Plan(made.sampler(1.0), made.sanitizer(flat_group([KEY], CLIP, 4.0)), 1, 1), Streams(seed)
 
     def share(raw, place):
-        released = sanitizer.release({KEY: np.full(2 * PAIRS, raw)}, streams.noise(place), (), 1.0, np.float32)[KEY]
+        raw = {KEY: np.full(2 * PAIRS, raw)}
+        released = plan.sanitizer.release(raw, streams.noise(place), (), 1.0, np.float32)[KEY]
         return on_lattice(released[:PAIRS], released[PAIRS:], 4.0).mean()
 
-    scores = [np.array([share(raw, 2 * i + w) for i in range(trials)]) for w, raw in enumerate((0.0, (2 * PAIRS) ** -0.5))]
-    return *scores, Ledger(entries=[(sanitizer.event(PoissonSampler.relation), 1)])
+    scores = [[share(raw, 2 * i + w) for i in range(trials)] for w, raw in enumerate((0.0, (2 * PAIRS) ** -0.5))]
+    return _of_one_release(*np.array(scores), plan)
 
 
 def _worst_sums(made, seed, trials):
-    """Releases of the sum of a lot whose roundings line up, and of the same lot without its first member."""
-    v = aligned(LOT, 1 - 2**-10, 0, 1.01)
+    """Do roundings move a sum further than is charged? They line up in this lot, but not without its first member."""
+    v, streams = aligned(LOT, 1 - 2**-10, 0, 1.01), Streams(seed)
     plan = Plan(made.sampler(1.0), made.sanitizer(flat_group([KEY], CLIP, SIGMA)), 1, LOT)
-    raw = [plan.sanitizer.add_clipped({KEY: Outer(np.ones((len(d), 1), "float32"), d[:, None])}, products=plan.products.for_lot(LOT))
-           for d in (v, v[1:])]
-    exact, streams = float(v[1:].astype(float).sum()), Streams(seed)
-    scores = [np.array([plan.sanitizer.release(dict(raw[w]), streams.noise(2 * i + w))[KEY].item() for i in range(trials)])
-              for w in (0, 1)]
-    return *(each - exact for each in scores), _released(plan)
+    scores = []
+    for world, d in enumerate((v, v[1:])):
+        grads = {KEY: Outer(np.ones((len(d), 1), "float32"), d[:, None])}
+        raw = plan.sanitizer.add_clipped(grads, products=plan.products.for_lot(LOT))
+        released = (plan.sanitizer.release(dict(raw), streams.noise(2 * i + world)) for i in range(trials))
+        scores.append(np.array([found[KEY].item() for found in released]) - v[1:].astype(float).sum())
+    return _of_one_release(*scores, plan)
 
 
 def _known_others(made, seed, trials):
-    """Releases of OTHERS gradients of one direction, with and without one against them; all are in every lot."""
+    """Does the divisor tell the lot's size? OTHERS gradients of one direction, with and without one against them."""
     scores = []
     for world in (0, 1):
         y = np.full((OTHERS + 1 - world, 1), -10.0, "float32")
         y[OTHERS:] = 10
         network, recorder = nn.Sequential([nn.Dense(1, 1, bias=False, init=nn.init.zeros)], (1,)), Recorder()
         plan = Plan(made.sampler(1.0), made.sanitizer(flat_group(network.params, CLIP, SIGMA)), trials, OTHERS)
-        made.trainer(network, nn.SquaredError(), recorder, plan, ranks=SOLO).run(np.ones_like(y), y, Streams(seed + world))
+        trainer = made.trainer(network, nn.SquaredError(), recorder, plan, ranks=SOLO)
+        trainer.run(np.ones_like(y), y, Streams(seed + world))
         scores.append(OTHERS * (1 - np.concatenate(recorder.released)))
-    return *scores, _released(plan)
+    return _of_one_release(*scores, plan)
 
 
 def _tensors(made, seed, trials):
+    """Is an example in this lot that moves two tensors of one group?"""
     seen = watch(made, SIGMA, 0.5, -(-9 * trials // 800), seed, 1, 200, bias=True)
-    return *seen.apart(), _released(seen.plan)
+    return _of_one_release(*seen.apart(), seen.plan)
 
 
-def _normal(shift, threshold, std):
-    """(true, false) positive rates of N(shift, std^2) and N(0, std^2) above a threshold."""
-    return float(ndtr((shift - threshold) / std)), float(ndtr(-threshold / std))
+def _normal(shift, threshold, std, std_outside=None):
+    """(true, false) positive rates of normal scores with a mean of `shift` and of 0."""
+    return float(ndtr((shift - threshold) / std)), float(ndtr(-threshold / (std_outside or std)))
+
+
+class Attack(NamedTuple):
+    """watch(made, seed, trials) gives the scores inside and outside, and the ledger that bounds them.
+
+    rates: (true, false) positives under the fault that the attack was made for, from which its trials are calculated
+    """
+
+    watch: Callable
+    threshold: float
+    rates: tuple[float, float]
 
 
 SHRUNK = OTHERS / (OTHERS + 1)  # what a leaky divisor makes of the noise with the example; the shift becomes 2 SHRUNK
 HALVED = _normal(1, 0.5, 0.6 * SIGMA)  # as lots of uneven batches have it
 ATTACKS = {
-    "canaries": Attack("is one more example in this lot?", _canaries, 0.5, HALVED),
-    "two steps": Attack("does another step's noise cancel this one's?", _two_steps, 0.5, _normal(1, 0.5, 0.1)),
-    "an epoch": Attack("is the example in the data, of which two lots take half each?", _epoch, 0.5, _normal(1, 0.5, 0.2 * 2**0.5)),
-    "last bits": Attack("could float32 noise alone be this?", _lattice, 0.6, (0.99, 0.01)),
-    "worst sums": Attack("do roundings move the sum further than is charged?", _worst_sums, 1.0, _normal(1.99, 1.0, SIGMA)),
-    "known others": Attack("does the divisor tell the lot's size?", _known_others, 0.9,
-                           (float(ndtr(0.9 / (SHRUNK * SIGMA))), float(ndtr(-0.9 / SIGMA)))),
-    "ranks": Attack("is one more example in a lot that four ranks share?", partial(_canaries, ranks=RANKS), 0.5, HALVED),
-    "both tensors": Attack("is an example in this lot that moves two tensors?", _tensors, 0.7, _normal(2**0.5, 0.7, SIGMA)),
+    "canaries": Attack(_canaries, 0.5, HALVED),
+    "ranks": Attack(partial(_canaries, ranks=4), 0.5, HALVED),
+    "two steps": Attack(_two_steps, 0.5, _normal(1, 0.5, 0.1)),
+    "an epoch": Attack(_epoch, 0.5, _normal(1, 0.5, 0.2 * 2**0.5)),
+    "last bits": Attack(_lattice, 0.6, (0.99, 0.01)),
+    "worst sums": Attack(_worst_sums, 1.0, _normal(1.99, 1.0, SIGMA)),
+    "known others": Attack(_known_others, 0.9, _normal(2 * SHRUNK, 0.9, SHRUNK * SIGMA, SIGMA)),
+    "both tensors": Attack(_tensors, 0.7, _normal(2**0.5, 0.7, SIGMA)),
 }
+ERROR = LEVEL / len(ATTACKS)
 _claims: dict[str, empirical.Claim] = {}
 
 
 def claim_of(ledger):
     """The ledger's claim; equal ledgers are read once."""
     text = ledger.canonical()
-    if text not in _claims:
-        _claims[text] = empirical.Claim(ledger)
+    _claims[text] = _claims.get(text) or empirical.Claim(ledger)
     return _claims[text]
 
 
-def error_each():
-    """Each attack's share of the level."""
-    return LEVEL / len(ATTACKS)
-
-
 @cache
-def plan_trials():
-    """{attack: trials in each world}, from the claims of right training, before anything is attacked: the power calculation.
+def needed():
+    """{attack: trials in each world}, calculated before anything is attacked, from what right training claims.
 
     A fault is to be missed in one of a million audits by the attack that was made for it.
     """
-    needed = {}
-    for name, attack in ATTACKS.items():
-        claim = claim_of(attack.watch(Made(), 0, 4)[-1])
-        needed[name] = empirical.trials_needed(*attack.rates, lambda counts: counts.refute(claim, error_each()))
-    return needed
+    claims = {name: claim_of(attack.watch(Made(), 0, 4)[-1]) for name, attack in ATTACKS.items()}
+    return {name: empirical.trials_needed(*ATTACKS[name].rates, partial(empirical.Counts.refute, claim=claim, error=ERROR))
+            for name, claim in claims.items()}
 
 
 def flagged_by(made, seed):
     """[attacks that flag this implementation]: one audit."""
     found = []
-    for place, (name, trials) in enumerate(plan_trials().items()):
-        attack = ATTACKS[name]
-        inside, outside, ledger = attack.watch(made, seed + 2 * place, trials)
-        if empirical.counted(inside, outside, attack.threshold).refute(claim_of(ledger), error_each()):
+    for place, (name, (attack, threshold, _)) in enumerate(ATTACKS.items()):
+        inside, outside, ledger = attack(made, seed + 2 * place, needed()[name])
+        if empirical.counted(inside, outside, threshold).refute(claim_of(ledger), ERROR):
             found.append(name)
     return found
