@@ -2,10 +2,10 @@
 
     python -m tools.audit_empirical --json experiments/results/audit_attacks.json
 
-Trains with the library's own Trainer, Sanitizer and Sampler; two pictures go beside the JSON. Ctrl-C keeps what was done,
-and the same command goes on. Exit status 1 if a bound lies, beyond doubt, above the certified epsilon of right training, if
-an attack falls short of what it has to reach, if a fault is not flagged, or right training is flagged too often; 2 for user
-errors. A lower bound proves nothing safe: it shows how much of the certified epsilon an attack reaches.
+Trains with the library's own Trainer, Sanitizer and Sampler; two pictures go beside the JSON. Ctrl-C keeps what was
+done, and the same command goes on. Exit status 1 if a bound lies, beyond doubt, above the certified epsilon of right
+training, if an attack falls short of what it has to reach, if a fault is not flagged, or right training is flagged too
+often; 2 for user errors. A lower bound proves nothing safe: it shows how much of epsilon an attack reaches.
 """
 import secrets
 import sys
@@ -26,13 +26,14 @@ from tools.attacks import black_box, canaries, faults, pictures
 from tools.bench.machine import available_cores, processor, vector_flags, versions
 
 SETTINGS, EPSILONS = ((1.0, 10), (0.01, 1000)), (1.0, 2.0, 4.0, 8.0)  # q, T; certified
-SHARE, BLACK_BOX, RIGHT = 0.94, 6.5, "right training"  # share of the certified epsilon, and epsilon, that attacks have to reach
+SHARE, BLACK_BOX, RIGHT = 0.94, 6.5, "right training"  # of the certified epsilon, and epsilon, that attacks have to reach
 upper, lower = partial(upper_text, decimals=2), partial(lower_text, decimals=2)
 
 
 def units(smoke, box):
     """{name: function of a seed} of all there is to do, a few seconds' work each, with results that JSON holds."""
-    epsilons, side, paper, audits = ((4.0,), 30, {"lots": (100, 1000), "reach": 0.5}, 1) if smoke else (EPSILONS, 75, {}, 20)
+    small = (4.0,), 30, {"lots": (100, 1000), "reach": 0.5}, 1
+    epsilons, side, paper, audits = small if smoke else (EPSILONS, 75, {}, 20)
     found = {f"attack q={q:g} T={steps} epsilon={epsilon:g}": partial(canaries.attack, epsilon, q, steps, side=side)
              for (q, steps), epsilon in product(SETTINGS, epsilons)}
     found["2016"] = partial(canaries.attack_2016, **paper)
@@ -65,8 +66,8 @@ def verdicts(result):
     for found in [*result["attacks"], result["black_box"]]:
         where, of = f"{found['steps']} steps" + (f" at q {found['q']:g}" if "q" in found else ""), found["bounds"]
         for name, bound in of.items():
-            yield (f"{where}, {name}: epsilon at least {lower(bound['lower'])} ({bound['trials']:,} trials), certified at most "
-                   f"{upper(found['certified'][1])}"), bound["beyond_doubt"] <= found["certified"][1]
+            yield (f"{where}, {name}: epsilon at least {lower(bound['lower'])} ({bound['trials']:,} trials), certified at "
+                   f"most {upper(found['certified'][1])}"), bound["beyond_doubt"] <= found["certified"][1]
         if "q" in found:
             share = of["every step, Gaussian fit"]["lower"] / found["certified"][1]
             yield f"{where}: every step shows {share:.1%} of it, to be at least {SHARE:.0%}", share >= SHARE
@@ -75,7 +76,8 @@ def verdicts(result):
     box, old = of["black box, worst-case start"]["lower"], result["ledger_2016"]
     yield f"black box: epsilon at least {lower(box)}, to be at least {BLACK_BOX}", box >= BLACK_BOX
     printed, shown, most = old["printed"][-1], old["lower"][-1], old["certified"][-1][1]
-    yield f"2016: {upper(printed)} printed, at least {lower(shown)} shown, {upper(most)} certified", printed < shown <= most
+    text = f"2016: {upper(printed)} printed, at least {lower(shown)} shown, {upper(most)} certified"
+    yield text, printed < shown <= most
     for name, found in result["audits"].items():
         n, flagged = found["audits"], found["flagged"]
         allowed = int(stats.binom.ppf(0.995, n, faults.LEVEL)) if name == RIGHT else n
@@ -86,12 +88,12 @@ def verdicts(result):
 
 def in_words(result):
     """What the figures say to a reader who knows none of the words."""
-    best, box = result["attacks"][-1], result["black_box"]
-    return ("Epsilon bounds how much anybody can find out about one person's record from training; 0 is nothing. Where the proof "
-            f"allows {upper(best['certified'][1])}, somebody who watches every step finds out "
-            f"{lower(best['bounds']['every step, Gaussian fit']['lower'])}; where it allows {upper(box['certified'][1])}, somebody "
-            f"who only uses the finished model finds out {lower(box['bounds']['black box, worst-case start']['lower'])}. Nobody "
-            "found out more than the proof allows. Each figure is too high in one audit of twenty at most.")
+    proofs, shown = zip(*((upper(found["certified"][1]), lower(found["bounds"][name]["lower"])) for found, name in (
+        (result["attacks"][-1], "every step, Gaussian fit"), (result["black_box"], "black box, worst-case start"))))
+    return ("Epsilon bounds how much anybody can find out about one person's record from training; 0 is nothing. Where the "
+            f"proof allows {proofs[0]}, somebody who watches every step finds out {shown[0]}; where it allows {proofs[1]}, "
+            f"somebody who only uses the finished model finds out {shown[1]}. Each figure is too high in one audit of twenty "
+            "at most.")
 
 
 def main(argv=None):
@@ -112,7 +114,7 @@ def main(argv=None):
         dataset = load(name, sizes=(records, 10))
         box, done = cache(lambda: black_box.BlackBox(dataset, seed_of("start"))), state["done"]
         todo = units(options.smoke, box)
-        print("trials in each world, by calculation: " + ", ".join(f"{name} {n:,}" for name, n in faults.needed().items()))
+        print("trials in each world, calculated:", ", ".join(f"{name} {n:,}" for name, n in faults.needed().items()))
         for place, (name, work) in enumerate(todo.items(), 1):
             if name not in done:
                 done[name] = work(seed_of(name))
@@ -120,7 +122,7 @@ def main(argv=None):
                     write_json(kept, state)
                 print(f"[{place}/{len(todo)}] {name}, {time.perf_counter() - started:.0f} s", flush=True)
             if stopped() and place < len(todo):
-                note.saved = f"{kept} keeps what was done: the same command goes on" if kept else "--json FILE keeps what was done"
+                note.saved = f"the same command goes on with {kept}" if kept else "--json FILE keeps what was done"
                 raise KeyboardInterrupt
         result = summary(done, box())
         result["black_box"]["data"], words = {"name": dataset.name, "sha256": dataset.sha256}, in_words(result)

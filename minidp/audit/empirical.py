@@ -2,8 +2,8 @@
 
 An attack is run in two worlds, with an example and without it, and its scores are counted above a threshold. What a
 ledger claims bounds both counts (`Claim`); data that would be too rare under a claim refute it, and the lower bound on
-epsilon is that of the weakest claim they refute. Every bound holds but for the stated error; how far below the truth it is
-says as much about the attack as about the mechanism.
+epsilon is that of the weakest claim they refute. Every bound holds but for the stated error; how far below the truth it
+is says as much about the attack as about the mechanism.
 """
 import math
 from bisect import bisect_left
@@ -32,9 +32,9 @@ def ledger_of(noise_multiplier: float, sampling_probability: float, steps: int) 
 class Claim:
     """The most that any attack reaches if a ledger is right, by lines of its trade-off curve.
 
-    The true positive rate is at most e^epsilon times the false one plus delta(epsilon), and likewise for the opposite
-    guess (Wasserman, Zhou 2010). delta(epsilon) is the accountant's certified upper end, and lines that are left out only
-    allow more: what refutes these lines refutes the ledger.
+    The true positive rate is at most e^epsilon times the false one plus delta(epsilon), and so for the opposite guess
+    (Wasserman, Zhou 2010). Certified upper ends of delta, and lines left out, only allow more: what refutes these lines
+    refutes the ledger.
     """
 
     def __init__(self, ledger: Ledger):
@@ -63,7 +63,7 @@ def _claim(sampling_probability, steps, exponent):
 def epsilon_refuted(refuted: Callable[[Claim], bool], sampling_probability: float, steps: int, delta: float) -> float:
     """The epsilon, at its certified lower end, of the run with the most leak of which `refuted(claim)` is still true.
 
-    Claims of `steps` steps are tried from much noise to little: the more noise, the stronger the claim. 0 if none is refuted.
+    Claims of `steps` steps are searched by their noise: the more, the stronger the claim. 0 if none is refuted.
     """
     at = bisect_left(EXPONENTS, True, key=lambda exponent: refuted(_claim(sampling_probability, steps, exponent)))
     return 0.0 if at == len(EXPONENTS) else composed_epsilon(STEP ** -EXPONENTS[at], sampling_probability, steps, delta)
@@ -87,13 +87,13 @@ class Counts(NamedTuple):
     def refute(self, claim: Claim, error: float) -> bool:
         """Whether counts like these are rarer than `error` if the claim is right, whatever the false positive rate is.
 
-        At every rate two exact binomial p-values, of so few alarms and, at the claim's largest true positive rate, of so many
-        hits, are combined by Fisher's method: p (1 - ln p) of their product, since they are independent. The largest over
-        all rates counts; in a cell between two rates the first is largest at its lower end, and the second at its upper.
-        Narrower than two intervals of Clopper and Pearson at half of the error each, and as exact.
+        At every rate two exact binomial p-values, of so few alarms and, at the claim's largest true positive rate, of
+        so many hits, are independent: p (1 - ln p) of their product is one (Fisher 1925). The largest over all rates
+        counts; in a cell of rates the first is largest at its lower end, the second at its upper. Narrower than two
+        intervals of Clopper and Pearson at half of the error each, and as exact.
         """
-        cells = stats.beta.ppf(special.ndtr(np.linspace(-8, 8, 400)), self.alarms + 1, max(self.outside - self.alarms, 0.5))
-        rates = np.concatenate([[0.0], cells, [1.0]])
+        shape = self.alarms + 1, max(self.outside - self.alarms, 0.5)
+        rates = np.concatenate([[0.0], stats.beta.ppf(special.ndtr(np.linspace(-8, 8, 400)), *shape), [1.0]])
         few = stats.binom.cdf(self.alarms, self.outside, rates[:-1])
         many = stats.binom.sf(self.hits - 1, self.inside, claim.most(rates[1:]))
         p = float(np.max(few * many))
@@ -109,22 +109,18 @@ def threshold_of(inside: NDArray, outside: NDArray) -> float:
     """The threshold that tells these scores apart best; count other trials' scores with it."""
     def apart(threshold):
         hits, n, alarms, m = counted(inside, outside, threshold)
-        (tpr, fpr), spread = ((hits + 1) / (n + 2), (alarms + 1) / (m + 2)), 0.0
-        for rate, trials in ((tpr, n), (fpr, m)):  # two standard errors of each quantile
-            spread += 2 * math.sqrt(rate * (1 - rate) / trials) / stats.norm.pdf(special.ndtri(rate))
-        return special.ndtri(tpr) - special.ndtri(fpr) - spread
+        rates, trials = np.array([(hits + 1) / (n + 2), 1 - (alarms + 1) / (m + 2)]), np.array([n, m])
+        quantiles = special.ndtri(rates)  # less two standard errors
+        return np.sum(quantiles - 2 * np.sqrt(rates * (1 - rates) / trials) / stats.norm.pdf(quantiles))
 
-    if min(len(inside), len(outside)) < 2:
-        raise ParameterError(f"expected two or more scores with and without the example, got {len(inside)} and {len(outside)}")
     return float(max(np.quantile(np.concatenate([inside, outside]), np.linspace(0.02, 0.98, 49)), key=apart))
 
 
 def trials_needed(tpr: float, fpr: float, flagged: Callable[[Counts], bool], missed: float = 1e-6) -> int:
-    """The power calculation: trials in each world that an attack of these rates is flagged after, but for a chance `missed`.
+    """The power calculation: trials in each world after which an attack of these rates is flagged, but for `missed`.
 
-    flagged  the decision, which more hits and fewer alarms do not turn around: so that the quantiles of both binomial
-             counts, each missed in half of the cases, decide
-    Raises ParameterError where a million trials are not enough.
+    flagged: the decision, which more hits and fewer alarms do not turn around, so that the quantiles of both binomial
+    counts decide, each at half of that chance. Raises ParameterError where a million trials are not enough.
     """
     trials = 4
     while trials <= 10**6:
@@ -132,7 +128,7 @@ def trials_needed(tpr: float, fpr: float, flagged: Callable[[Counts], bool], mis
         if flagged(Counts(int(hits), trials, int(alarms), trials)):
             return trials
         trials = math.ceil(1.05 * trials)
-    raise ParameterError(f"an attack of true positive rate {tpr:.3g} at {fpr:.3g} is not flagged within a million trials")
+    raise ParameterError(f"true positive rate {tpr:.3g} at {fpr:.3g}: the attack is not flagged within a million trials")
 
 
 def mu_lower(inside: NDArray, outside: NDArray, confidence: float = 0.95) -> float:
@@ -157,7 +153,7 @@ def mu_lower(inside: NDArray, outside: NDArray, confidence: float = 0.95) -> flo
 def guesses(scores: NDArray, included: NDArray) -> dict[int, int]:
     """{guesses: right ones} of one run in which a fair coin included each canary, for each of SHARES.
 
-    Half of the guesses are "in", on the largest scores, and half "out", on the smallest; the rest is not guessed.
+    Half are "in", on the largest scores, half "out", on the smallest.
     """
     order, included = np.argsort(scores), np.asarray(included, dtype=bool)
     tried = sorted({max(1, len(order) // share // 2) for share in SHARES})
@@ -167,7 +163,7 @@ def guesses(scores: NDArray, included: NDArray) -> dict[int, int]:
 def one_run_epsilon(right: dict[int, int], canaries: int, delta: float, error: float = 0.05) -> float:
     """A lower bound on epsilon from the `guesses` of one run; each number of them gets its share of the error.
 
-    Under (epsilon, delta)-DP the number of right guesses is hardly above Binomial(guesses, e^epsilon / (1 + e^epsilon)):
+    Under (epsilon, delta)-DP the right guesses are hardly more than Binomial(guesses, e^epsilon / (1 + e^epsilon)):
     Steinke, Nasr, Jagielski 2023 (arXiv:2305.08846), Section 5, approximate DP.
     """
     rejected = lambda r, v, epsilon: one_run_p_value(canaries, r, v, epsilon, delta) <= error / len(right)
@@ -187,21 +183,18 @@ def one_run_p_value(m: int, r: int, v: int, epsilon: float, delta: float) -> flo
 def one_run_refutes(claim: Claim, right: dict[int, int], canaries: int, error: float = 0.05) -> bool:
     """Whether the `guesses` of one run would be rarer than `error` if the claim is right, whatever its curve.
 
-    With p_i the chance of i right guesses, the sums over i >= j of i p_i / m (`hit`) and of (r - i) p_i / m (`miss`) are
-    bound to each other: a coin that is turned over makes one of i right guesses wrong, so that hit_(j+1) at a rate miss_j
-    is within the claim. From a tail of `error` at v they grow as little as that allows; they may not exceed r / m together.
-    Mahloujifar, Melis, Chaudhuri 2024 (arXiv:2410.22235), Theorem 9 and Algorithm 3.
+    p_i is the chance of i right guesses. A coin turned over makes one of i right guesses wrong: the sum over i > j of
+    i p_i / m (`hit`), as a true positive rate, is within the claim at the sum over i >= j of (r - i) p_i / m (`miss`)
+    as the false one. From a tail of `error` at v they grow as little as that allows, and may not exceed r / m together.
+    Mahloujifar, Melis, Chaudhuri 2024 (arXiv:2410.22235), Algorithm 3.
     """
     for r, v in right.items():
         hit, miss = (error / len(right) * part / canaries for part in (v, r - v))
         for i in range(v - 1, -1, -1):
-            if hit + miss > r / canaries:
-                return True
-            grown = claim.least(hit)
+            grown = claim.least(min(hit, 1.0))
             if grown <= miss:
                 break
             hit, miss = hit + i / (r - i) * (grown - miss), grown
-        else:
-            if hit + miss > r / canaries:
-                return True
+        if hit + miss > r / canaries:
+            return True
     return False

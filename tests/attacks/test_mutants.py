@@ -1,8 +1,5 @@
 """Each promise of the arithmetic broken on purpose: an attack of this folder succeeds then, so that it would be noticed."""
-import importlib.util
 import os
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,16 +10,10 @@ from minidp.grads import Explicit, Outer
 from minidp.mechanism import Plan, Sanitizer, flat_group
 from minidp.mechanism.rounding import DOUBLE
 from minidp.streams import Draws, Streams, _Key
+from tests.attacks import test_noise as noise
+from tests.attacks import test_sums as sums
 
 KEY = ("layer", "W")
-
-
-def attack(name):
-    """The module of the attacks on noise, sums or products."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_a_grid_for_the_noise_but_not_for_the_sum(monkeypatch):
@@ -32,7 +23,6 @@ def test_a_grid_for_the_noise_but_not_for_the_sum(monkeypatch):
         after(slice(None), before(slice(None)) + noise)
 
     draw = Draws.add_normals
-    noise = attack("test_noise")
     noise.test_the_last_bits_of_every_value_have_one_law(0.001, "float64", "ordinary")
     monkeypatch.setattr(Draws, "add_normals", add_normals)
     with pytest.raises(AssertionError):
@@ -75,8 +65,6 @@ def test_truncation_to_the_nearest_number(kind, most, monkeypatch):
 
 
 def test_float32_between_batches(monkeypatch):
-    sums = attack("test_sums")
-
     def add(grads, weights, total, rows):
         for key, grad in grads.items():
             total[key] = np.float32(total.get(key, 0) + grad.weighted_sum(weights, rows))
@@ -87,7 +75,6 @@ def test_float32_between_batches(monkeypatch):
 
 
 def test_sums_in_float32_that_are_not_charged(monkeypatch):
-    sums = attack("test_sums")
     plan = Plan(sums.PoissonSampler(0.1), Sanitizer(flat_group([KEY], 1.0, 1.0)), 1, 1900)
     assert 1 < sums.search_roundings(1900, 40)[0] <= plan.products.factor
     monkeypatch.setattr(Plan, "products", DOUBLE)

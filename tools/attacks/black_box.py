@@ -1,8 +1,8 @@
 """The black box: whether a canary was trained on, told from the last model's loss on it and nothing else.
 
-Training starts where it leaks most: at parameters, fitted without privacy, at which the ordinary examples' gradients are
-nearly 0, so that the canary's gradient alone moves the model. The guarantee holds for every start, and every canary: here a
-blank image with an unlikely label. Annamalai, De Cristofaro 2024 (arXiv:2405.14106).
+Training starts where it leaks most: at parameters, fitted without privacy, where ordinary examples' gradients are nearly
+0, so that the canary's alone moves the model. The guarantee holds for every start, and every canary: here a blank image
+with an unlikely label. Annamalai, De Cristofaro 2024 (arXiv:2405.14106).
 """
 import copy
 
@@ -46,9 +46,10 @@ class BlackBox:
         self.sigma = self.plan.sanitizer.groups[0].noise_multiplier
 
     def needed(self):
-        """Runs in each world, by calculation: to reach 7 of 10, but in one audit of ten, where the loss tells 93% of mu."""
-        mu, claim = STEPS**0.5 / self.sigma, empirical.Claim(empirical.ledger_of(1.3 * self.sigma, 1.0, STEPS))  # 7
-        tested = empirical.trials_needed(*ndtr([0.465 * mu, -0.465 * mu]), lambda counts: counts.refute(claim, ERROR), 0.1)
+        """Runs in each world, calculated to reach 7 of 10 but in one audit of ten, where the loss tells 93% of mu."""
+        claim = empirical.Claim(empirical.ledger_of(1.3 * self.sigma, 1.0, STEPS))  # an epsilon of 7
+        rates = ndtr(np.array([0.5, -0.5]) * 0.93 * STEPS**0.5 / self.sigma)
+        tested = empirical.trials_needed(*rates, lambda counts: counts.refute(claim, ERROR), 0.1)
         return -(-4 * tested // (3 * CHUNK)) * CHUNK  # a quarter chooses the threshold
 
     def score(self, inside, seed):
@@ -64,7 +65,7 @@ class BlackBox:
     def figures(self, inside, outside):
         """The lower bound of all scores beside the certified interval, and what was trained."""
         return {"records": len(self.x) - 1, "steps": STEPS, "noise_multiplier": self.sigma, "hidden": HIDDEN,
-                "learning_rate": RATE, "mean_gradient_norm_at_start": self.norm, "runs_needed_in_each_world": self.needed(),
+                "learning_rate": RATE, "mean_gradient_norm_at_start": self.norm, "runs_needed": self.needed(),
                 "certified": [self.certified.lower, self.certified.upper],
                 "bounds": {"black box, worst-case start": counted(np.array(inside), np.array(outside), 1.0, STEPS)},
                 "scores": {"with": inside, "without": outside}}

@@ -2,8 +2,8 @@
 
 A network of one linear layer learns targets that are far away, by steps too small to get there: canary c has the input
 e_i and a target along e_o, hence the gradient 10 e_i e_o^T at every step, clipped to norm 1, and nothing else is in its
-coordinate. So each canary is a trial by itself. The attacker sees every release (Nasr et al. 2021, arXiv:2101.04535), or
-the last iterate alone.
+coordinate. So each canary is a trial by itself. The attacker sees every release (Nasr et al. 2021, arXiv:2101.04535)
+or the last iterate alone.
 """
 import math
 import threading
@@ -69,7 +69,7 @@ class Rank(Solo):
 
 
 class Seen(NamedTuple):
-    """What the attacker has, a column for each canary: scores (steps, canaries), whether it was in the lot, a last score.
+    """What the attacker has, a column for each canary: scores (steps, canaries), whether it was in the lot, and last.
 
     A score is <released sum, the canary's direction>; `last` is its sum over the steps, from the last iterate.
     """
@@ -153,7 +153,7 @@ def power(mu_step, q, steps, reach=0.8):
     as hard as one Gaussian of the same epsilon, of whose mu `reach` is to be reached but in one audit of twenty.
     """
     epsilon = empirical.composed_epsilon(mu_step, q, steps, DELTA)
-    lost = next(lost for lost in (0.035, 0.03, 0.025, 0.02, 0.015, 0.01, 0.005, 0)
+    lost = next(lost for lost in (0.035, 0.03, 0.025, 0.02, 0.015, 0.01, 0.005)
                 if empirical.composed_epsilon((1 - lost) * mu_step, q, steps, DELTA) >= 0.96 * epsilon)
     mu = optimize.brentq(lambda mu: gaussian_epsilon(mu, DELTA) - epsilon, 1e-3, 100)
     claim = empirical.Claim(empirical.ledger_of(1 / (reach * mu), 1.0, 1))
@@ -163,18 +163,16 @@ def power(mu_step, q, steps, reach=0.8):
 
 
 def whole_runs(q, mu, steps, needed, seed, sigma, inputs, outputs, shift=1.0, **how):
-    """[(every-step scores, last scores, included)] of the runs that `needed` counts in each world take, and the plan."""
+    """(every-step scores, last scores, whether included), (runs, canaries) each, and the plan.
+
+    Of as many runs as `needed` counts in each world take, where a quarter chooses the threshold.
+    """
     found, canaries = [], inputs * outputs
-    for run in range(max(2, -(-8 * needed // (3 * canaries)))):  # a quarter chooses the threshold
+    for run in range(max(2, -(-8 * needed // (3 * canaries)))):
         included = Streams(seed + 2 * run).init.random(canaries) < 0.5
         seen = watch(Made(), sigma, q, steps, seed + 2 * run + 1, inputs, outputs, included=included, **how)
         found.append((every_step(seen.scores / shift, q, mu), seen.last, included))
-    return found, seen.plan
-
-
-def worlds(runs, place):
-    """(inside, outside) scores of several runs."""
-    return (np.concatenate([run[place][run[2] == world] for run in runs]) for world in (True, False))
+    return *map(np.array, zip(*found)), seen.plan
 
 
 def attack(epsilon, q, steps, seed, side=SIDE):
@@ -184,14 +182,14 @@ def attack(epsilon, q, steps, seed, side=SIDE):
     sigma = plan.calibrated(accountant, epsilon, DELTA).sanitizer.groups[0].noise_multiplier
     releases, needed = (needs := power(1 / sigma, q, steps)).values()
     single = watch(Made(), sigma, 0.5, max(2, -(-releases // canaries)), seed, side, side)
-    runs, plan = whole_runs(q, 1 / sigma, steps, needed, seed + 1, sigma, side, side)
+    every, last, inside, plan = whole_runs(q, 1 / sigma, steps, needed, seed + 1, sigma, side, side)
     certified = accountant.epsilon(plan.ledger(), DELTA)
     return {"q": q, "steps": steps, "noise_multiplier": sigma, "certified": [certified.lower, certified.upper],
             "trials_needed": needs, "bounds": {
                 "every step, Gaussian fit": fitted(*single.apart(), q, steps),
-                "every step, counted": counted(*worlds(runs, 0), q, steps),
-                "last iterate, counted": counted(*worlds(runs, 1), q, steps),
-                **one_run(runs[0][0], runs[0][2], q, steps)}}
+                "every step, counted": counted(every[inside], every[~inside], q, steps),
+                "last iterate, counted": counted(last[inside], last[~inside], q, steps),
+                **one_run(every[0], inside[0], q, steps)}}
 
 
 def per_tensor(params, clip_norm, sigma):
@@ -213,11 +211,11 @@ def attack_2016(seed, lots=(100, 200, 300, 500, 700, 1000), outputs=500, reach=0
     how = {"bias": True, "groups": per_tensor}
     scores = list(watch(Made(), sigma, 0.5, max(2, -(-releases // outputs)), seed, 1, outputs, **how).apart())
     mu = empirical.mu_lower(*scores, 1 - ERROR)
-    runs, _ = whole_runs(q, both / sigma, most, needed, seed + 1, sigma, 1, outputs, both, **how)
+    every, _, inside, _ = whole_runs(q, both / sigma, most, needed, seed + 1, sigma, 1, outputs, both, **how)
     return {"delta": DELTA, "noise_multiplier": sigma, "pca_noise_multiplier": 4.0, "q": q, "tensors": 2,
             "lots": list(lots), "printed": [found.upper for found in printed],
             "certified": [[found.lower, found.upper] for found in certified],
             "joint_moments": [found.upper for found in moments], "mu_lower": mu,
             "lower": [empirical.composed_epsilon(mu, q, n, DELTA) for n in lots], "trials_needed": needs,
             "bounds": {"every step, Gaussian fit": fitted(*scores, q, most),
-                       "every step, counted": counted(*worlds(runs, 0), q, most)}}
+                       "every step, counted": counted(every[inside], every[~inside], q, most)}}

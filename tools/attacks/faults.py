@@ -1,13 +1,12 @@
 """Ten faults planted in private training, and the eight attacks that have to flag them, whichever it is.
 
-Every attack counts scores in two worlds and holds the counts against what the implementation's own ledger claims. All run
-on each implementation, each at its share of LEVEL (Bonferroni): right training is flagged in at most LEVEL of all audits.
-Thresholds come from noise-free scores, trials from a power calculation, neither from the scores that are counted.
+Every attack counts scores in two worlds and holds the counts against what the implementation's own ledger claims. All
+run on each implementation, each at its share of LEVEL (Bonferroni): right training is flagged in at most LEVEL of all
+audits. Thresholds come from noise-free scores, trials from a power calculation, neither from the scores counted.
 """
-from collections.abc import Callable
+import json
 from dataclasses import replace
 from functools import cache, partial
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -16,6 +15,7 @@ from minidp import nn
 from minidp.audit import empirical
 from minidp.grads import Outer
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, ShuffleSampler, flat_group
+from minidp.mechanism.clip import clip_weights
 from minidp.privacy import Ledger
 from minidp.ranks import SOLO
 from minidp.streams import Streams
@@ -32,109 +32,72 @@ def with_noise(sanitizer, share):
     return Sanitizer([replace(group, noise_multiplier=share * group.noise_multiplier) for group in sanitizer.groups])
 
 
-class QuietSanitizer(Sanitizer):
-    """Half of the noise that it charges."""
-
-    def release(self, *arguments):
-        return with_noise(self, 1 / 2).release(*arguments)
-
-
-class UnclippedSanitizer(Sanitizer):
-    """Norms are not looked at."""
-
-    def _sq_norms(self, group, grads):
-        return 0 * super()._sq_norms(group, grads)
+def _noisy_batch(self, *arguments, **named):
+    total = Sanitizer.add_clipped(self, *arguments, **named)
+    total.update(with_noise(self, 1 / BATCHES).release(total, Streams().noise("batch")))
+    return total
 
 
-class NoisyBatches(Sanitizer):
-    """Noise in each batch, a quarter of it, as if four batches made up for it; none for the lot."""
-
-    def add_clipped(self, *arguments, **named):
-        total = super().add_clipped(*arguments, **named)
-        total.update(with_noise(self, 1 / BATCHES).release(total, Streams().noise("batch")))
-        return total
-
-    def release(self, *arguments):
-        return with_noise(self, 0).release(*arguments)
+def _float32_noise(self, group, raw, draws, others=(), scale=1.0, dtype=None):
+    """Box and Muller's noise in float32, added in float32."""
+    rng, total = np.random.default_rng(draws.words(1)), sum(others, raw).astype(np.float32)
+    noise = box_muller(rng, total.size + total.size % 2, group.noise_std)[: total.size]
+    return ((total + noise.reshape(total.shape)) * np.float32(scale)).astype(dtype or raw.dtype)
 
 
-class SameSeed(Sanitizer):
-    """The same numbers at every step."""
-
-    def release(self, raw_sum, draws, *others):
-        return super().release(raw_sum, Streams(0).noise(0), *others)
-
-
-class ClaimedPoisson(PoissonSampler):
-    """Shuffled lots under the Poisson sampler's name and event."""
-
-    def lots(self, num_examples, *arguments):
-        size = round(self.sampling_probability * num_examples)
-        return ShuffleSampler(num_examples, size).lots(num_examples, *arguments)
+def _float32_group(self, group, grads, size, total, *others):
+    """One gradient after the other."""
+    weights = clip_weights(self._sq_norms(group, grads), group.clip_norm).astype(np.float32)
+    for key, grad in grads.items():
+        each = grad.materialise()
+        each = each * weights.reshape((-1,) + (1,) * (each.ndim - 1))
+        total[key] = np.add.accumulate(np.concatenate([[total.get(key, 0 * each[0])], each]), dtype=np.float32)[-1]
 
 
-class Float32Noise(Sanitizer):
-    """Noise in float32 by the method of Box and Muller, added in float32."""
-
-    def noisy(self, group, raw, draws, others=(), scale=1.0, dtype=None):
-        rng, total = np.random.default_rng(draws.words(1)), sum(others, raw).astype(np.float32)
-        noise = box_muller(rng, total.size + total.size % 2, group.noise_std)[: total.size]
-        return ((total + noise.reshape(total.shape)) * np.float32(scale)).astype(dtype or raw.dtype)
+def _leaky_step(self, examples, lot, *others):
+    self.plan = replace(self.plan, expected_lot_size=max(1, len(lot)))
+    Trainer.step(self, examples, lot, *others)
 
 
-class Float32Sums(Sanitizer):
-    """Sums in float32, one gradient after the other, and nothing charged for their rounding."""
-
-    def _add(self, grads, weights, total, rows):
-        for key, grad in grads.items():
-            each = grad.materialise()
-            each = each * weights.astype(np.float32).reshape((-1,) + (1,) * (each.ndim - 1))
-            total[key] = np.add.accumulate(np.concatenate([[total.get(key, 0 * each[0])], each]), dtype=np.float32)[-1]
-
-
-class LeakyTrainer(Trainer):
-    """Divides by the size of the lot at hand."""
-
-    def step(self, examples, lot, *others):
-        self.plan = replace(self.plan, expected_lot_size=max(1, len(lot)))
-        super().step(examples, lot, *others)
-
-
-class QuietRanks(Sanitizer):
+def _release_of_each_rank(self, raw_sum, draws, others=(), scale=1.0, dtype="float64", ranks=SOLO):
     """Every rank adds its share of the noise to its own sum: independent shares add up to less than the whole."""
-
-    def release(self, raw_sum, draws, others=(), scale=1.0, dtype="float64", ranks=SOLO):
-        if ranks.size == 1:
-            return super().release(raw_sum, draws, others, scale, dtype)
-        mine = with_noise(self, 1 / ranks.size).release(raw_sum, Streams().noise("rank"), others, scale, dtype)
-        return {key: sum(part) for key, part in zip(mine, zip(*(each.values() for each in ranks.collect(mine))))}
+    if ranks.size == 1:
+        return Sanitizer.release(self, raw_sum, draws, others, scale, dtype)
+    mine = with_noise(self, 1 / ranks.size).release(raw_sum, Streams().noise("rank"), others, scale, dtype)
+    return {key: sum(part) for key, part in zip(mine, zip(*(each.values() for each in ranks.collect(mine))))}
 
 
-class PerTensor(Sanitizer):
-    """Clips each tensor of a group to C, and charges C for the group."""
+def _each_tensor(self, group, grads, *others):
+    for key, grad in grads.items():
+        Sanitizer._add_group(self, replace(group, keys=(key,)), {key: grad}, *others)
 
-    def _add_group(self, group, grads, *others):
-        for key, grad in grads.items():
-            super()._add_group(replace(group, keys=(key,)), {key: grad}, *others)
+
+def broken(base=Sanitizer, **methods):
+    """The parts of training, with other methods in one of them; what it charges stays."""
+    part = {Sanitizer: "sanitizer", PoissonSampler: "sampler", Trainer: "trainer"}[base]
+    return Made(**{part: type(base.__name__, (base,), methods)})
 
 
 FAULTS = {
-    "noise halved": Made(QuietSanitizer),
-    "clipping left out": Made(UnclippedSanitizer),
-    "noise once a batch": Made(NoisyBatches),
-    "seed reused": Made(SameSeed),
-    "Poisson claimed, shuffling done": Made(sampler=ClaimedPoisson),
-    "float32 noise": Made(Float32Noise),
-    "float32 sums, rounding not charged": Made(Float32Sums),
-    "divided by the lot's own size": Made(trainer=LeakyTrainer),
-    "too little noise on each rank": Made(QuietRanks),
-    "group of tensors clipped tensor by tensor": Made(PerTensor),
+    "noise halved": broken(release=lambda self, *rest: with_noise(self, 1 / 2).release(*rest)),
+    "clipping left out": broken(_sq_norms=lambda self, *rest: 0 * Sanitizer._sq_norms(self, *rest)),
+    "noise once a batch": broken(
+        add_clipped=_noisy_batch, release=lambda self, *rest: with_noise(self, 0).release(*rest)),
+    "seed reused": broken(release=lambda self, raw_sum, draws, *rest: Sanitizer.release(
+        self, raw_sum, Streams(0).noise(0), *rest)),
+    "Poisson claimed, shuffling done": broken(PoissonSampler, lots=lambda self, n, *rest: ShuffleSampler(
+        n, round(self.sampling_probability * n)).lots(n, *rest)),
+    "float32 noise": broken(noisy=_float32_noise),
+    "float32 sums, rounding not charged": broken(_add_group=_float32_group),
+    "divided by the lot's own size": broken(Trainer, step=_leaky_step),
+    "too little noise on each rank": broken(release=_release_of_each_rank),
+    "group of tensors clipped tensor by tensor": broken(_add_group=_each_tensor),
 }
 
 
 def _of_one_release(inside, outside, plan):
     """The scores, and the claim about a canary in one lot and not in it."""
-    return inside, outside, Ledger(plan.relation, [(plan.release_event(), 1)])
+    return inside, outside, Ledger(plan.relation, [(plan.release_event(), 1)]).canonical()
 
 
 def _canaries(made, seed, trials, **how):
@@ -151,12 +114,12 @@ def _two_steps(made, seed, trials):
 
 
 def _epoch(made, seed, trials):
-    """Is the example in the data, of which two lots take half each? As many canaries are in it as not, an even number."""
+    """Is the example in the data, of which two lots take half each? As many canaries are in as out, an even number."""
     rows = 2 * -(-trials // 40)
     included = Streams(seed + 1).init.permutation(44 * rows) < 22 * rows
     seen = watch(made, 0.2, 0.5, 2, seed, rows, 44, included=included)
     total = seen.scores.sum(axis=0)
-    return total[included], total[~included], seen.plan.ledger()
+    return total[included], total[~included], seen.plan.ledger().canonical()
 
 
 def _lattice(made, seed, trials):
@@ -206,42 +169,31 @@ def _tensors(made, seed, trials):
 
 
 def _normal(shift, threshold, std, std_outside=None):
-    """(true, false) positive rates of normal scores with a mean of `shift` and of 0."""
-    return float(ndtr((shift - threshold) / std)), float(ndtr(-threshold / (std_outside or std)))
+    """(true, false) positive rates of normal scores of means `shift` and 0."""
+    return ndtr((shift - threshold) / std), ndtr(-threshold / (std_outside or std))
 
 
-class Attack(NamedTuple):
-    """watch(made, seed, trials) gives the scores inside and outside, and the ledger that bounds them.
-
-    rates: (true, false) positives under the fault that the attack was made for, from which its trials are calculated
-    """
-
-    watch: Callable
-    threshold: float
-    rates: tuple[float, float]
-
-
-SHRUNK = OTHERS / (OTHERS + 1)  # what a leaky divisor makes of the noise with the example; the shift becomes 2 SHRUNK
+SHRUNK = OTHERS / (OTHERS + 1)  # what a leaky divisor makes of noise with the example; the shift becomes twice that
 HALVED = _normal(1, 0.5, 0.6 * SIGMA)  # as lots of uneven batches have it
+# name: what gives scores inside and outside and the ledger that bounds them, the threshold, and the (true, false)
+# positive rates under the fault that the attack was made for, from which its trials are calculated
 ATTACKS = {
-    "canaries": Attack(_canaries, 0.5, HALVED),
-    "ranks": Attack(partial(_canaries, ranks=4), 0.5, HALVED),
-    "two steps": Attack(_two_steps, 0.5, _normal(1, 0.5, 0.1)),
-    "an epoch": Attack(_epoch, 0.5, _normal(1, 0.5, 0.2 * 2**0.5)),
-    "last bits": Attack(_lattice, 0.6, (0.99, 0.01)),
-    "worst sums": Attack(_worst_sums, 1.0, _normal(1.99, 1.0, SIGMA)),
-    "known others": Attack(_known_others, 0.9, _normal(2 * SHRUNK, 0.9, SHRUNK * SIGMA, SIGMA)),
-    "both tensors": Attack(_tensors, 0.7, _normal(2**0.5, 0.7, SIGMA)),
+    "canaries": (_canaries, 0.5, HALVED),
+    "ranks": (partial(_canaries, ranks=4), 0.5, HALVED),
+    "two steps": (_two_steps, 0.5, _normal(1, 0.5, 0.1)),
+    "an epoch": (_epoch, 0.5, _normal(1, 0.5, 0.2 * 2**0.5)),
+    "last bits": (_lattice, 0.6, (0.99, 0.01)),
+    "worst sums": (_worst_sums, 1.0, _normal(1.99, 1.0, SIGMA)),
+    "known others": (_known_others, 0.9, _normal(2 * SHRUNK, 0.9, SHRUNK * SIGMA, SIGMA)),
+    "both tensors": (_tensors, 0.7, _normal(2**0.5, 0.7, SIGMA)),
 }
 ERROR = LEVEL / len(ATTACKS)
-_claims: dict[str, empirical.Claim] = {}
 
 
-def claim_of(ledger):
-    """The ledger's claim; equal ledgers are read once."""
-    text = ledger.canonical()
-    _claims[text] = _claims.get(text) or empirical.Claim(ledger)
-    return _claims[text]
+@cache
+def claim_of(text):
+    """The claim of a ledger's canonical text; each is read once."""
+    return empirical.Claim(Ledger.from_json(json.loads(text)))
 
 
 @cache
@@ -250,16 +202,18 @@ def needed():
 
     A fault is to be missed in one of a million audits by the attack that was made for it.
     """
-    claims = {name: claim_of(attack.watch(Made(), 0, 4)[-1]) for name, attack in ATTACKS.items()}
-    return {name: empirical.trials_needed(*ATTACKS[name].rates, partial(empirical.Counts.refute, claim=claim, error=ERROR))
-            for name, claim in claims.items()}
+    found = {}
+    for name, (attack, _, rates) in ATTACKS.items():
+        claim = claim_of(attack(Made(), 0, 4)[-1])
+        found[name] = empirical.trials_needed(*rates, partial(empirical.Counts.refute, claim=claim, error=ERROR))
+    return found
 
 
 def flagged_by(made, seed):
     """[attacks that flag this implementation]: one audit."""
     found = []
     for place, (name, (attack, threshold, _)) in enumerate(ATTACKS.items()):
-        inside, outside, ledger = attack(made, seed + 2 * place, needed()[name])
-        if empirical.counted(inside, outside, threshold).refute(claim_of(ledger), ERROR):
+        inside, outside, claim = attack(made, seed + 2 * place, needed()[name])
+        if empirical.counted(inside, outside, threshold).refute(claim_of(claim), ERROR):
             found.append(name)
     return found

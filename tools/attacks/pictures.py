@@ -13,7 +13,7 @@ def draw_attacks(result, words, path):
             trials.setdefault(name, []).append(bound["trials"])
     figure, panels = plotting.new_figure(1, len(settings), panel=(3.9, 4.2), notice=words,
                                          width_ratios=[2] * (len(settings) - 1) + [1.3],
-                                         title="How much of the certified epsilon attacks show, each with 95% confidence")
+                                         title="How much of the certified epsilon attacks show, with 95% confidence")
     for axis, (where, rows) in zip(panels, settings.items()):
         for place, found in enumerate(rows):
             low, high = found["certified"]
@@ -21,9 +21,9 @@ def draw_attacks(result, words, path):
                                           edgecolor=plotting.BLACK, label="certified interval")
             for name, bound in found["bounds"].items():
                 i, few, many = list(trials).index(name), min(trials[name]), max(trials[name])
-                label = f"{name}: {few:,}{'' if few == many else f' to {many:,}'} trials"
-                marks[name], = axis.plot(place + (0.16 * (i - 2) if "q" in found else 0), bound["lower"], linestyle="none",
-                                         marker=plotting.MARKERS[i], color=plotting.COLOURS[i], label=label)
+                at = place + (0.16 * (i - 2) if "q" in found else 0)
+                marks[name], = axis.plot(at, bound["lower"], plotting.MARKERS[i], color=plotting.COLOURS[i],
+                                         label=f"{name}: {few:,}{'' if few == many else f' to {many:,}'} trials")
         axis.set(title=where, xlim=(-0.6, len(rows) - 0.4), ylim=(0, 10.6))
         axis.set_xticks(range(len(rows)), [f"$\\sigma$ {found['noise_multiplier']:.2f}" for found in rows])
     panels[0].set_ylabel(f"epsilon at delta {result['delta']:g}")
@@ -35,8 +35,9 @@ def draw_2016(found, path):
     """What the ledger of 2016 prints, what an attack shows, and what the joint analysis certifies, over the lots."""
     figure, (axis,) = plotting.new_figure(
         title="The ledger of the 2016 code prints less than an attack shows",
-        notice=f"sigma {found['noise_multiplier']:g} on each of {found['tensors']} tensors, {found['pca_noise_multiplier']:g} on "
-               f"PCA, q {found['q']:g}, delta {found['delta']:g}; the attack, on the steps alone, is right with 95% confidence")
+        notice=f"sigma {found['noise_multiplier']:g} on each of {found['tensors']} tensors, "
+               f"{found['pca_noise_multiplier']:g} on PCA, q {found['q']:g}, delta {found['delta']:g}; the attack is on the "
+               "steps alone, and right with 95% confidence")
     rows = (("certified: both tensors of a step are from one lot", [high for _, high in found["certified"]]),
             ("shown by an attack on every step", found["lower"]),
             ("printed: each tensor as if from a lot of its own", found["printed"]))
