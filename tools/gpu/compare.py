@@ -18,15 +18,14 @@ from minidp.streams import Streams
 from minidp.train import independence
 from tools.bench import ours
 from tools.bench.workloads import WORKLOADS
-
-class Skipped(MinidpError):
-    """A part that cannot run here, and why."""
-
-
 HERE = Backend.numpy()
 TOLERANCES = {"float64": 1e-10, "float32": 1e-4}
 STEPS, TRAINING_TOLERANCE = 200, 1e-2  # float32, after so many steps; rounding differences grow with every step
 SIZES = 1, 7, 511, 512, 513, 70_001
+
+
+class Skipped(MinidpError):
+    """A part that cannot run here, and why."""
 
 
 def difference(got, expected):

@@ -6,22 +6,21 @@
 DIR gets report.json, after every part, and report.html, its tables and pictures. Each part has its seconds and is cut
 when they are used up. Ctrl-C leaves what was done. Exit status 1 if a part failed, 2 without a usable GPU.
 """
+import base64
 import io
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from tools.bench import machine  # before minidp, as tools.benchmark does
 
 from minidp import plotting
-from minidp.audit.html import page, picture, table, verdict
+from minidp.audit.html import page, table, verdict
 from minidp.backend import Backend
 from minidp.cli import Parser, user_errors
 from minidp.files import atomic_write, write_json
@@ -45,20 +44,12 @@ def device(bench):
     yield from ({"what": what, "found": value} for what, value in found.items())
 
 
-class Part(NamedTuple):
-    """`rows(bench)` yields dictionaries, the rows of one table; `ok` False in one of them fails the part."""
-
-    name: str
-    seconds: int
-    rows: Callable[[Any], Any]
-
-
-PARTS = (Part("device", 15, device), Part("layers and losses", 65, compare.layers), Part("kernels", 30, compare.kernels),
-         Part("training", 50, compare.training), Part("noise", 15, compare.noise), Part("independence", 20, compare.independent),
-         Part("attacks", 15, measure.attacks),
-         Part("steps", 130, measure.steps), Part("launches", 25, measure.launches), Part("profile", 5, measure.profile_of),
-         Part("main job", 40, measure.main_job), Part("CNN", 35, measure.cnn), Part("CIFAR-10", 30, measure.cifar),
-         Part("limits", 5, measure.limits))
+PARTS = {  # {name: (seconds, function)}; it yields the rows of a table, dictionaries, and `ok` False in one of them fails the part
+    "device": (15, device), "layers and losses": (65, compare.layers), "kernels": (30, compare.kernels),
+    "training": (50, compare.training), "noise": (15, compare.noise), "independence": (20, compare.independent),
+    "attacks": (15, measure.attacks), "steps": (130, measure.steps), "launches": (25, measure.launches),
+    "profile": (5, measure.profile_of), "main job": (40, measure.main_job), "CNN": (35, measure.cnn), "CIFAR-10": (30, measure.cifar),
+    "limits": (5, measure.limits)}
 
 
 @dataclass
@@ -66,15 +57,10 @@ class Bench:
     """What the parts are given, and the report as far as it is done."""
 
     backend: Backend
-    device: str
     out: Path
     small: bool = False
-    parts: list = field(default_factory=list)
+    parts: dict = field(default_factory=dict)   # {name: what became of it, its rows}
     traces: dict = field(default_factory=dict)  # {(workload, strategy): events on the device}
-
-    def rows(self, name):
-        """The rows of an earlier part."""
-        return next((part["rows"] for part in self.parts if part["name"] == name), [])
 
 
 class OutOfTime(BaseException):
@@ -96,16 +82,15 @@ def at_most(seconds):
         signal.signal(signal.SIGALRM, before)
 
 
-def run(part, bench):
-    """Append the part's record to the report, whatever becomes of it. An interrupt is passed on."""
-    made = {"name": part.name, "state": "failed", "message": "", "seconds": 0.0,
-            "limit_s": part.seconds * (4 if bench.small else 1),  # the small version may run beside other tests
-            "about": part.rows.__doc__ or "", "rows": []}
-    bench.parts.append(made)
+def run(name, bench):
+    """Put the part into the report, whatever becomes of it. An interrupt is passed on."""
+    seconds, rows = PARTS[name]
+    seconds *= 4 if bench.small else 1  # the small version may run beside other tests
+    made = bench.parts[name] = {"state": "failed", "message": "", "seconds": 0.0, "limit_s": seconds, "about": rows.__doc__ or "", "rows": []}
     started = time.perf_counter()
     try:
-        with at_most(made["limit_s"]):
-            for row in part.rows(bench):
+        with at_most(seconds):
+            for row in rows(bench):
                 made["rows"].append(row)
         wrong = sum(row.get("ok") is False for row in made["rows"])
         made.update(message=f"{wrong} of {len(made['rows'])} rows are not as they have to be") if wrong else made.update(state="passed")
@@ -120,28 +105,27 @@ def run(part, bench):
         made.update(message=f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}")
     finally:
         made["seconds"] = round(time.perf_counter() - started, 2)
+        if bench.backend.name == "gpu":  # what comes next may be another process
+            bench.backend.xp.get_default_memory_pool().free_all_blocks()
 
 
 def write(bench):
     """report.json and report.html of the parts so far."""
-    named = next((row["found"] for row in bench.rows("device") if row["what"] == "device"), bench.device)
-    write_json(bench.out / "report.json", {
-        "command": f"python -m tools.gpu.report --on {bench.device}", "device": named, "small": bench.small,
-        "seconds": sum(part["seconds"] for part in bench.parts), "limit_s": SECONDS, "parts": bench.parts})
-    states = {"passed": "ok", "failed": "fail"}
+    spent, states = sum(part["seconds"] for part in bench.parts.values()), {"passed": "ok", "failed": "fail"}
+    write_json(bench.out / "report.json", {"on": bench.backend.name, "small": bench.small, "seconds": spent, "limit_s": SECONDS,
+                                           "parts": bench.parts})
     body = [table(["part", "state", "seconds", "at most", ""], [
-        [part["name"], (part["state"], states.get(part["state"], "")), part["seconds"], part["limit_s"], part["message"]]
-        for part in bench.parts])]
-    for part in bench.parts:
-        rows, columns = part["rows"], [name for name in (part["rows"] or [{}])[0] if name != "ok"]
-        body.append(f"<h2>{escape(part['name'])}</h2>\n<p>{escape(part['about'])}</p>")
-        body.append(table([*columns, ""], [
-            [*(f"{row[name]:.4g}" if isinstance(row[name], float) else "-" if row[name] is None else row[name] for name in columns),
-             verdict(row["ok"]) if "ok" in row else ""] for row in rows]) if rows else "")
-        if part["name"] == "steps" and rows:
-            body.append(picture(drawn(rows), "time of a step of each library on each workload"))
+        [name, (part["state"], states.get(part["state"], "")), part["seconds"], part["limit_s"], part["message"]]
+        for name, part in bench.parts.items()])]
+    for name, part in bench.parts.items():
+        rows, columns = part["rows"], [title for title in (part["rows"] or [{}])[0] if title != "ok"]
+        body += [f"<h2>{escape(name)}</h2>\n<p>{escape(part['about'])}</p>", table([*columns, ""], [
+            [*("-" if row[title] is None else f"{row[title]:.4g}" if isinstance(row[title], float) else row[title] for title in columns),
+             verdict(row["ok"]) if "ok" in row else ""] for row in rows]) if rows else ""]
+        if name == "steps" and rows:
+            body.append(f'<img alt="time of each library\'s step" src="data:image/png;base64,{base64.b64encode(drawn(rows)).decode()}"/>')
     with atomic_write(bench.out / "report.html") as file:
-        file.write(page(f"minidp on {named}", "\n".join(body)))
+        file.write(page(f"minidp on {'a GPU' if bench.backend.name == 'gpu' else 'arrays that stand for those of a GPU'}", "\n".join(body)))
 
 
 def drawn(rows):
@@ -162,27 +146,25 @@ def main(argv=None):
     parser = Parser(prog="python -m tools.gpu.report", description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="folder for report.json, report.html and the experiments' runs")
     parser.add_argument("--data", type=Path, help="folder with MNIST and CIFAR-10 (default: where minidp finds them)")
-    parser.add_argument("--on", default="gpu", help="gpu, gpu:N, or guarded: arrays that stand for CuPy's (default: %(default)s)")
-    parser.add_argument("--parts", nargs="+", choices=[part.name for part in PARTS], metavar="NAME", help="these alone")
+    parser.add_argument("--on", default="gpu", choices=("gpu", "guarded"), help="guarded: arrays that stand for CuPy's (default: %(default)s)")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="NAME", help="these alone")
     args = parser.parse_args(argv)
     with user_errors() as told:
         told.saved = f"what was done is in {args.out}"
         if args.on == "guarded":
             from tests.support.guarded import guarded_backend
-        backend = guarded_backend() if args.on == "guarded" else Backend.pick(args.on)
+        bench = Bench(guarded_backend() if args.on == "guarded" else Backend.pick("gpu"), args.out, args.on == "guarded")
         if args.data:
             os.environ["MINIDP_DATA"] = str(args.data.resolve())
         args.out.mkdir(parents=True, exist_ok=True)
-        bench = Bench(backend, args.on, args.out, args.on == "guarded")
-        for part in PARTS:
-            if args.parts is None or part.name in args.parts:
-                try:
-                    run(part, bench)
-                finally:
-                    write(bench)
-                print("{name}: {state} in {seconds} s {message}".format(**bench.parts[-1]), flush=True)
+        for name in args.parts:
+            try:
+                run(name, bench)
+            finally:
+                write(bench)
+            print(name + ": {state} in {seconds} s {message}".format(**bench.parts[name]), flush=True)
     print(f"wrote {args.out / 'report.html'}")
-    return int(any(part["state"] == "failed" for part in bench.parts))
+    return int(any(part["state"] == "failed" for part in bench.parts.values()))
 
 
 if __name__ == "__main__":
