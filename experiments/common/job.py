@@ -74,13 +74,17 @@ def make_sampler(config, size):
     return with_bands(sampling.make_sampler(config.sampler, size, config.lot_size, config.max_lot_size), config.bands)
 
 
-def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=()):
+def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(), calibrated=None):
     """(Plan, privacy.Filter): as many steps as the target allows after the events `before`, or as the flags say.
 
+    calibrated: steps for which the least noise is found first that keeps them within the target, or else the default target.
     Raises BudgetExceededError where not one step fits into the target.
     """
     plan = Plan(sampler, sanitizer, 1, config.lot_size, config.bands and BandedNoise(config.bands))
     accountant = make(config.accountant, plan.relation)
+    if calibrated and config.private:
+        target = config.default_target if math.isinf(config.target) else config.target
+        plan = plan.with_steps(calibrated).calibrated(accountant, target, config.delta, before)
     if config.private and config.delta >= 1 / size:
         print(f"NOTICE: delta={config.delta:g} is not below 1/{size}: a mechanism that publishes somebody's record would "
               "pass such a guarantee")

@@ -46,19 +46,20 @@ Tables = namedtuple("Tables", "first count controls neighbours weights starts st
 
 
 def load_strokes(sizes: Sequence[int] = SIZES, on_notice: Callable[[str], object] = print,
-                 progress: bool = True) -> Dataset:
-    """The drawn digits as a Dataset; `sizes` are the numbers of training and test images.
+                 progress: bool = True, stray: float = 1.0) -> Dataset:
+    """The drawn digits as a Dataset; `sizes` are the numbers of training and test images, `stray` is that of `draw`.
 
     Smaller sets are the first images of larger ones. The full set takes some five seconds to draw and is kept
     in the cache; a damaged cache is drawn anew. `on_notice` is called with one line if it cannot be written.
     """
     validate.count(minimum=1, train_size=sizes[0], test_size=sizes[1])
-    if tuple(sizes) != SIZES:
-        return _dataset(sizes, *_draw_all(sizes, progress))
+    validate.non_negative_finite(stray=stray)
+    if tuple(sizes) != SIZES or stray != 1:
+        return _dataset(sizes, *_draw_all(sizes, progress, stray))
     path = cache_dir() / f"strokes-v{VERSION}.npz"
     arrays = _read_cache(path)
     if arrays is None:
-        arrays = _draw_all(sizes, progress)
+        arrays = _draw_all(sizes, progress, stray)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_write(path, "wb") as out:
@@ -73,7 +74,7 @@ def _dataset(sizes, x_train, y_train, x_test, y_test):
     return Dataset("strokes", x_train, y_train, x_test, y_test, classes=10, nominal_size=sizes[0], notice=NOTICE)
 
 
-def _draw_all(sizes, progress):
+def _draw_all(sizes, progress, stray):
     from tqdm import tqdm
 
     parts = []
@@ -82,7 +83,7 @@ def _draw_all(sizes, progress):
         for split, size in enumerate(sizes):
             x, y = np.empty((size, 28, 28), np.uint8), np.empty(size, np.uint8)
             for start in range(0, size, CHUNK):
-                images, labels = draw(split, start // CHUNK)
+                images, labels = draw(split, start // CHUNK, stray)
                 part = slice(start, min(start + CHUNK, size))
                 x[part], y[part] = images[: size - start], labels[: size - start]
                 bar.update(part.stop - start)
@@ -102,8 +103,11 @@ def _read_cache(path):
     return arrays if fits and version == VERSION and max(arrays[1].max(), arrays[3].max()) < 10 else None
 
 
-def draw(split: int, chunk: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Images (CHUNK, 28, 28) and labels (CHUNK,), uint8, of one chunk of a split (0 training, 1 test)."""
+def draw(split: int, chunk: int, stray: float = 1.0) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Images (CHUNK, 28, 28) and labels (CHUNK,), uint8, of one chunk of a split (0 training, 1 test).
+
+    stray: how far strokes are shaken and bent, in units of SHAKE and BEND; more makes digits harder to tell.
+    """
     rng = np.random.default_rng((SEED, VERSION, split, chunk))
     tables = skeleton_tables()
     n = CHUNK
@@ -111,10 +115,10 @@ def draw(split: int, chunk: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     first, count = tables.first[labels], tables.count[labels]
     variant = first + np.floor(count * rng.random(n)).astype(np.int64)
 
-    controls = tables.controls[variant] + SHAKE * _bell(rng, (n, tables.controls.shape[1], 2))
+    controls = tables.controls[variant] + stray * SHAKE * _bell(rng, (n, tables.controls.shape[1], 2))
     near, weights, rows = tables.neighbours[variant], tables.weights[variant], np.arange(n)[:, None]
     points = sum(controls[rows, near[:, :, k]] * weights[:, :, k, None] for k in range(4))  # each mixes four controls
-    points = _place(_bend(points, BEND * _bell(rng, (9, 2, n, 1))), rng)
+    points = _place(_bend(points, stray * BEND * _bell(rng, (9, 2, n, 1))), rng)
     start = np.take_along_axis(points, tables.starts[variant][:, :, None], axis=1)
     stop = np.take_along_axis(points, tables.stops[variant][:, :, None], axis=1)
 

@@ -14,6 +14,13 @@ def test_the_images_are_the_same_everywhere():
     assert (strokes.VERSION, digest) == (1, "13a1c0a87c3b016d2e776add626094426ce579b9d692ba77b6c5f1ee2910122f")
 
 
+def test_digits_that_stray_further_are_others_of_the_same_classes(small_full_set):
+    far, near = load_strokes((30, 10), progress=False, stray=1.5), load_full()
+    np.testing.assert_array_equal(far.y_train, near.y_train)
+    assert (far.x_train != near.x_train).any(axis=(1, 2)).all()
+    np.testing.assert_array_equal(load_full().x_train, near.x_train)  # what is cached is what strays as usual
+
+
 @pytest.fixture
 def small_full_set(monkeypatch, cache):
     """Pretend that the full set is small, so that the cache is used."""

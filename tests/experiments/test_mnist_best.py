@@ -1,16 +1,24 @@
-"""A dense layer on scattering features, run as a user runs it."""
+"""A dense layer on scattering features, run as a user runs it, and the search for its settings."""
+import json
+import sys
+
+import mnist_best_settings
 import numpy as np
 import pytest
+from common.verdicts import EXPECTED
 from features.random_features import RandomFeatures
 from features.scattering import Scattering
-from mnist_best import FEATURES, KERNEL_WIDTH, NORM, SETTINGS, Config
+from mnist_best import FORM, NORM, RULE, Config, settings, settle
 
-from minidp.data import load_strokes
+from minidp.data import load_mnist, load_strokes
+from minidp.data.mnist import FILES
+from minidp.errors import DataError
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled
 
 SMOKE = ("mnist_best.py", "--smoke", "--quiet", "--dataset", "strokes")
 NOISELESS = ("--noise-multiplier", 0, "--mean-noise-multiplier", 0)
+FOUND = json.loads((EXPECTED.parent / "results" / "mnist_best_settings.json").read_text())
 
 
 def test_smoke_releases_the_mean_and_trains_privately(made):
@@ -18,44 +26,74 @@ def test_smoke_releases_the_mean_and_trains_privately(made):
     result = run.result
     (group,) = result["settings"]["clip_groups"]
     sigma, sigma_mean = group["noise_multiplier"], result["settings"]["mean_noise_multiplier"]
-    assert run.ledger.items() == [
-        (Gaussian(sigma_mean), 1), (PoissonSampled(1 / 6, Gaussian(sigma / products(100, "auto").factor)), 12)]
+    mean, lot = Gaussian(sigma_mean), PoissonSampled(1 / 6, Gaussian(sigma / products(100, "auto").factor))
+    assert run.ledger.items() == [(mean, 1), (lot, 12)]
     assert "mean of the features, clipped to norm 54" in run.statement
-    assert "epsilon leaves this choice out" in run.statement
-    tuning = result["tuning"]
-    assert tuning["in_epsilon"] is False
-    assert tuning["epsilon_had_the_choice_been_private"] > result["epsilon"]["renyi"]["upper"]
+    assert "chosen on drawn digits" in run.statement and "known from the literature" in run.statement
+    assert result["tuning"]["chosen_on"] == "strokes" and result["tuning"]["looked_at_training_data"] is True  # these are drawn
+    whole = Ledger(entries=[(mean,), (lot, RULE["steps"])])
+    assert 0.998 * 2.93 < LossDistributionAccountant().epsilon(whole, 1e-5).upper <= 2.93
 
 
-def test_settings_follow_the_target():
-    numbers = lambda **flags: [getattr(Config(**flags), name) for name in ("lot_size", "sigma", "mean_sigma")]
-    assert numbers(target_epsilon=0.3) == numbers(target_epsilon=0.5) != numbers()
-    assert numbers(target_epsilon=2.95) == numbers(target_epsilon=2.93) == numbers()
-    assert numbers(target_epsilon=1.0, lot_size=7, noise_multiplier=3.0, mean_noise_multiplier=9.0) == [7, 3.0, 9.0]
+def test_settings_follow_epsilon_delta_and_size():
+    one, two = settings(1.0, 1e-5, 60_000), settings(1.0, 1e-5, 30_000)
+    assert one["lot_size"] == pytest.approx(2 * two["lot_size"], abs=2) and one["clip_norm"] == two["clip_norm"]
+    assert one["learning_rate"] == pytest.approx(2 * two["learning_rate"])
+    more, less = settings(8.0, 1e-5, 60_000), settings(1.0, 1e-7, 60_000)
+    assert more["lot_size"] > one["lot_size"] > less["lot_size"]
+    given = settle(Config(target_epsilon=1.0, lot_size=7, clip_norm=9.0), 60_000)
+    assert (given.lot_size, given.clip_norm, given.mean_noise_multiplier) == (7, 9.0, one["mean_noise_multiplier"])
     assert Config().as_chosen and not any(Config(**flags).as_chosen for flags in (
-        {"lot_size": 7}, {"noise_multiplier": 3.0}, {"clip_norm": 1.0}, {"learning_rate": 1.0}))
-    assert Config(baseline=True).sigma == Config(baseline=True).mean_sigma == 0
+        {"lot_size": 7}, {"noise_multiplier": 3.0}, {"clip_norm": 1.0}, {"learning_rate": 1.0}, {"average": 0.5}))
+    assert Config(baseline=True).sigma == settle(Config(baseline=True), 600).mean_sigma == 0
 
 
-@pytest.mark.parametrize("target", SETTINGS)
-def test_every_setting_gives_about_300_lots(target):
-    lot, sigma, mean_sigma, _, _ = SETTINGS[target]
-    accountant = LossDistributionAccountant()
-    least, most = (accountant.epsilon(Ledger(entries=[
-        (Gaussian(mean_sigma),), (PoissonSampled(lot / 60_000, Gaussian(sigma)), steps)]), 1e-5) for steps in (295, 320))
-    assert least.upper < target < most.lower
+def test_the_settings_are_those_that_the_committed_search_chose():
+    assert FOUND["choice"] == {"form": FORM, "rule": RULE} and FOUND["dataset"] == "strokes"
+    best = FOUND["rules"][0]
+    assert all(best[name] == RULE[name] for name in ("travel", "clip", "power", "decay"))
+    last = [one for one in FOUND["tried"] if one["training images"] >= 60_000]
+    assert {one["epsilon"] for one in last} >= {0.5, 1, 2, 2.93, 8}
+    assert all(last[-1][name] == value for name, value in (FORM | RULE).items() if name in last[-1])
+
+
+opened, watching = [], []
+sys.addaudithook(lambda event, args: opened.append(str(args[0])) if watching and event == "open" else None)
+
+
+def test_choosing_opens_no_file_of_mnist(tmp_path, monkeypatch):
+    for name in FILES:
+        (tmp_path / f"{name}.gz").write_bytes(b"none")
+    monkeypatch.setenv("MINIDP_DATA", str(tmp_path))
+    of_mnist = lambda: [path for path in opened if any(name in path for name in FILES)]
+    watching.append(True)
+    try:
+        choice = mnist_best_settings.search(mnist_best_settings.Config(json=str(tmp_path / "found.json"), smoke=True))
+        assert any("found.json" in path for path in opened) and not of_mnist()
+        with pytest.raises(DataError):
+            load_mnist()
+        assert of_mnist()
+    finally:
+        watching.clear()
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["choice"] == choice and set(choice) == set(FOUND["choice"])
+    assert all(0 <= value <= 1 for one in found["tried"] for value in np.ravel(one["accuracies"]))
 
 
 def test_without_noise_it_learns_and_the_mean_is_that_of_the_features(made):
-    run = made(*SMOKE, *NOISELESS, "--epochs", 10, "--held-out", 100)
+    run = made(*SMOKE, *NOISELESS, "--epochs", 10)
     result = run.result
     assert result["test_accuracy"] > 0.8
-    assert result["settings"]["dataset_size"] == 500 and "tuning" not in result
-    images = load_strokes((600, 300), on_notice=lambda line: None, progress=False).x_train[:500, 2:26, 2:26]
-    features = Scattering(24, pad=0)(images / np.float32(255)).reshape(500, 36, 27, 3)
+    assert result["settings"]["dataset_size"] == 600 and "tuning" not in result
+    side, groups, number = FORM["side"], FORM["groups"], FORM["cosines"]
+    cut = (28 - side) // 2
+    images = load_strokes((600, 300), on_notice=lambda line: None, progress=False).x_train[:, cut : 28 - cut, cut : 28 - cut]
+    places = (side // 4) ** 2
+    features = Scattering(side, pad=0)(images / np.float32(255)).reshape(600, places, groups, 81 // groups)
     features = features - features.mean(axis=(1, 3), keepdims=True)
     features /= np.sqrt((features**2).mean(axis=(1, 3), keepdims=True) + 1e-5)
-    cosines = NORM * RandomFeatures(2916, FEATURES, KERNEL_WIDTH)(features.reshape(500, 2916))
+    inputs = 81 * places
+    cosines = NORM * RandomFeatures(inputs, number, FORM["width"] * inputs**0.5)(features.reshape(600, inputs))
     norms = np.linalg.norm(cosines, axis=1, keepdims=True)
     np.testing.assert_allclose(norms, NORM, rtol=0.06)
     mean = np.load(run.out / "model.npz")["centre.mean"]
