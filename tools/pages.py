@@ -55,11 +55,11 @@ LOTTERIES = [("lots", "{sampler}"), ("sigma", "{SIGMA:g}"), ("epsilon by loss di
              LOTS, ACCURACY, SEEDS]
 TRAINED = [("optimizer", "{optimizer}"), ("noise by", "{by}"), LOTS, SUMMARY, ("seeds", "{seeds}")]
 
-COUNTED = [("workload", "{workload}"), ("gradients", "{gradients}"), ("launches", "{launches}"),
+COUNTED = [("workload", "{workload}"), ("gradients", "{gradients}"), ("launches, counted", "{launches}"),
            ("copies to the device, back", "{copies_to_device}, {copies_to_host}"), ("waits", "{waits}"), ("MB read", "{bytes_read:mega}"),
-           ("MB written", "{bytes_written:mega}"), ("ms by the model: launches", "{seconds.launches:milli}"),
-           ("bytes", "{seconds.bytes:milli}"), ("products", "{seconds.products:milli}"), ("copies and waits", "{seconds.host:milli}"),
-           ("step, ms", "{seconds.step:milli}, not measured")]
+           ("MB written", "{bytes_written:mega}"),
+           *((f"{what}, ms, not measured", f"{{seconds.{name}:milli}}") for what, name in (
+               ("launches", "launches"), ("bytes", "bytes"), ("products", "products"), ("copies and waits", "host"), ("step", "step")))]
 
 
 def with_baseline(columns, first, private, baseline):

@@ -57,8 +57,8 @@ def counted(workload, strategy):
 
 
 def _of_lot(workload, strategy, lot):
-    """The second step's counts: the first one also makes what stays."""
-    trainer, examples, streams = trainer_of(replace(workload, lot=lot, examples=4 * lot), strategy, guarded_backend())
+    """The second step's counts, of a lot of this size where the usual one is expected: the first one also makes what stays."""
+    trainer, examples, streams = trainer_of(replace(workload, examples=4 * workload.lot), strategy, guarded_backend())
     for step in range(2):
         with launches.counting() as found:
             trainer.step(examples, np.arange(lot), step, streams)
