@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.support import shim
 from tests.support.guarded import GuardError, allow_sync, guarded_xp
 from tests.support.scripts import ROOT
 
@@ -39,6 +40,11 @@ REFUSED = {
 def test_refused(use, x):
     with pytest.raises(GuardError):
         use(x)
+
+
+def test_a_kernel_is_not_given_none_for_a_null_pointer():
+    with pytest.raises(TypeError, match="pass 0"):
+        shim._value(None)
 
 
 def test_allow_sync_permits_scalars_for_a_block_only(x):

@@ -212,7 +212,7 @@ def release(sums, state, noise_table=None):
     sums: of (raw (n,) float64, out (n,), first, sets, std, grid, scale), as the struct `Sum` of noise.cu has them
     state: (16,) uint32 of the draws     noise_table: a `host.discrete.Table` for integer noise
     """
-    xp, digits, bits, thresholds, aliases = library(sums[0][0]), 0, 0, None, None
+    xp, digits, bits, thresholds, aliases = library(sums[0][0]), 0, 0, 0, 0  # of None CuPy makes another address than 0
     if noise_table is not None:
         digits, bits = noise_table.scale, noise_table.thresholds.size.bit_length() - 1
         if id(noise_table) not in _tables:  # kept, so that no other one gets its place

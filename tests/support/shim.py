@@ -79,7 +79,7 @@ class RawModule:
 def _value(argument):
     """What CuPy passes to a kernel, as a host array of size one."""
     if argument is None:
-        return np.zeros(1, np.int64)
+        raise TypeError("CuPy passes no null pointer for None, but what happens to be there: pass 0")
     if isinstance(argument, np.ndarray):
         assert argument.size == 1
         return argument
