@@ -21,16 +21,17 @@ LINES = (  # what the paper says; the cards, or labels of cards, that do it
 def as_it_runs(rows, result=None):
     """[{line, says, places, run}]: "card.label" of the rows that carry each line out, and what result.json of a run says of it.
 
-    rows are those of the whole audit, as JSON. With a result, sampler, noise, optimizer and accountant are the run's.
+    rows are those of the library's whole audit, as JSON. With a result, sampler, noise, optimizer and accountant are the run's.
     """
     by_name, figures, chosen = {}, [""] * len(LINES), {}
     for row in rows:
         by_name.setdefault(row["card"].rpartition(".")[2], []).append(row)
     if result:
         figures, chosen = _figures(result), {
-            "PoissonSampler": result["sampler"], "SGD": result["settings"].get("optimizer", "SGD"),
-            "add_gaussian": "add_integers" if result.get("arithmetic") == EXACT else "add_gaussian",
-            "MomentsAccountant": ACCOUNTANTS[result["accountant"]][1]}
+            "PoissonSampler": result["sampler"], "SGD": result["settings"]["optimizer"],
+            "add_gaussian": "add_integers" if result["arithmetic"] == EXACT else "add_gaussian",
+            "MomentsAccountant": ACCOUNTANTS[result["accountant"]][1], "tail_bound_epsilon": {
+                "moments": "tail_bound_epsilon", "renyi": "sharper_epsilon"}.get(result["accountant"])}
     return [{"line": line, "says": says, "run": run, "places": [
         f"{row['card']}.{row['label']}" for name, _, label in (wanted.partition(".") for wanted in names.split())
         for row in by_name.get(chosen.get(name, name), ()) if label in ("", row["label"])]}
@@ -42,13 +43,13 @@ def _figures(result):
     settings, groups = result["settings"], result["settings"]["clip_groups"]
     each = lambda key: ", ".join(f"{_said(group[key])} ({group['name']})" for group in groups)
     return [
-        ", ".join(name for group in groups for name in group.get("parameters", ())),
-        f"T = {settings.get('planned_steps', result['steps'])}: {result['steps']} ran, {result['steps_charged']} charged",
+        ", ".join(name for group in groups for name in group["parameters"]),
+        f"T = {settings['planned_steps']}: {result['steps']} ran, {result['steps_charged']} charged",
         f"{result['sampler']}: L/N = {settings['expected_lot_size']:g} / {settings['dataset_size']} = "
         f"{settings['sampling_probability']:g}",
         f"of {result['dataset']} on {result['device']}; {result['gradients']} gradients",
-        f"C = {each('clip_norm')}", f"sigma = {each('noise_multiplier')}; {result.get('arithmetic', 'ordinary')} arithmetic",
-        f"{settings.get('optimizer', 'SGD')}, eta = {_said(settings.get('learning_rate'))}",
+        f"C = {each('clip_norm')}", f"sigma = {each('noise_multiplier')}; {result['arithmetic']} arithmetic",
+        f"{settings['optimizer']}, eta = {_said(settings['learning_rate'])}",
         f"epsilon {upper_text(result['epsilon'][result['accountant']]['upper'])} at delta {result['delta']:g} by {result['accountant']}"]
 
 

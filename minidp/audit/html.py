@@ -35,13 +35,13 @@ def verdict(passed):
 
 def run_section(run):
     """A run's folder, as `commands.checking` verified it: what was released, by which code, at which cost, what was asked."""
-    made, now, delta = run["made_by"], run["verified_by"], run["result"].get("delta", "")
+    made, now = run["made_by"], run["verified_by"]
     facts = [(what, made.get(what), now.get(what)) for what in dict.fromkeys((*made, *now))]
+    cost = (f"epsilon at delta {run['delta']} by", "lower", "estimate", "upper", "kind", "what it is")
     return "".join([
         f"<p>{escape(run['text'])} Verified {escape(run['verified'])}.</p>\n", *_statement(run["statement"]),
         "<h3>By which code</h3>", table(("", "the run", "this verification"), facts),
-        f"<h3>At which cost: epsilon at delta {delta}</h3>",
-        table(("accountant", "lower", "estimate", "upper", "kind", "what it is"), run["bounds"]),
+        f"<h3>At which cost</h3>{table(cost, run['bounds'])}" if run["bounds"] else "",
         "<h3>Verified</h3>", table(("", "question", "answer"), [(verdict(good), *asked) for good, *asked in run["findings"]])])
 
 

@@ -33,7 +33,7 @@ SECTIONS = (  # in the order of the paper; within a section, cards in the order 
     ("Sampling", ("mechanism.sampling.", "mechanism.banded.")),
     ("DP-PCA and private scaling", ("mechanism.pca.", "mechanism.scaling.", "mechanism.centring.")),
     ("Accountants", ("privacy.moments.", "privacy.conversion.", "privacy.composition.", "privacy.")),
-    ("Numerics", ("arithmetic.", "elementwise.", "whole.", "host.")), ("Others", ()),
+    ("Numerics", ("arithmetic.", "elementwise.", "whole.", "host.")),
 )
 
 
@@ -85,7 +85,7 @@ def cards():
 
 
 def _place(name):
-    """(number of the section, place in it) by the longest prefix; what no section names comes last."""
+    """(number of the section, place in it) by the longest prefix; what no prefix names is numerics."""
     return max(((len(prefix), section, place) for section, (_, prefixes) in enumerate(SECTIONS)
                 for place, prefix in enumerate(prefixes) if name.startswith(prefix)), default=(0, len(SECTIONS) - 1, 0))[1:]
 
@@ -174,13 +174,14 @@ def measure(layer=None, device="auto", on_row=None, reports=(), run=None):
     """(rows, what a page and a JSON file hold of them): all cards or one, reports of one's own layers before them, a run."""
     need_mpmath()
     backend, started = Backend.pick(device), time.perf_counter()
-    rows = [*(row for n, each in enumerate(reports, 1) for row in _own(each, n)), *audit(layer, backend, on_row)]
+    own = [row for n, each in enumerate(reports, 1) for row in _own(each, n)]
+    rows = own + audit(layer, backend, on_row)
     seconds, found = time.perf_counter() - started, [row.to_json() for row in rows]
     return rows, {
         "device": backend.name, "made": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "seconds": seconds,
         "versions": {"minidp": sys.modules["minidp"].__version__, "Python": platform.python_version(), "NumPy": numpy.__version__},
         "labels": len(rows), "failed": sum(not row.passed for row in rows), "rows": found, "run": run,
-        "algorithm": as_it_runs(found, run and run["result"]) if layer is None else []}
+        "algorithm": as_it_runs(found[len(own) :], run and run["result"]) if layer is None else []}
 
 
 def page(file, *reports, layer=None, device="auto"):

@@ -5,7 +5,7 @@ from pathlib import Path
 from ..errors import ParameterError
 from ..files import atomic_write
 from ..numbers import bound_texts
-from .output import check_new, show, table
+from .output import check_new, row_to_quote, show, table
 from .setting import add
 
 
@@ -48,9 +48,12 @@ def _asked(folder):
                "do not rely on this run's epsilon." if failed else
                "the run's files agree with each other and with the accountants.")
             + " This run is seeded: it can be repeated, and must not be released." * bool(result.get("reproducible")))
-    return {"run": str(folder), "text": text, "verified": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "result": sound,
+    quoted = row_to_quote(report.accountants)
+    return {"run": str(folder), "text": text, "verified": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+            "result": sound, "delta": result.get("delta"),
             "findings": [(each.passed, each.question, each.answer) for each in report.findings],
-            "bounds": [(name, *bound_texts(bound), kind, note) for name, (bound, kind, note) in report.accountants.items()],
+            "bounds": [(name, *bound_texts(bound), kind, note + "; the row to quote" * (name == quoted))
+                       for name, (bound, kind, note) in report.accountants.items()],
             "statement": Path(folder, STATEMENT).read_text(encoding="utf-8") if sound else "",
             "made_by": {**sound.get("versions", {}), "commit": sound.get("commit")},
             "verified_by": {**versions(), "commit": git_commit()}}, report

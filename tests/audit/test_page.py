@@ -55,9 +55,11 @@ def test_the_whole_page(file):
 
 
 def test_algorithm_1_finds_every_line_it_names(file):
-    _, data = report.measure()
+    mine = type("Trainer", (nn.ReLU,), {})()
+    _, data = report.measure(reports=[check_layer(mine, 3)])
     for line, (*_, names) in zip(data["algorithm"], LINES, strict=True):
         assert all(any(place.split(".", 2)[2].startswith(name) for place in line["places"]) for name in names.split()), line
+        assert not any(place.startswith("own") for place in line["places"])
 
 
 def test_nothing_is_wider_than_a_phone():
@@ -77,7 +79,7 @@ def test_a_run_is_verified_and_shown_in_the_same_page(file, tmp_path, capsys):
     for line, said in ((3, "L/N = 12 / 60"), (6, "sigma = 4.0 (dense1), 4.0 (dense2)"), (7, "SGD"), (8, "1e-05 by moments")):
         assert said in blocks[f"line{line}"]
     text = file.read_text().partition('id="this-run"')[2].partition('id="algorithm')[0]
-    assert all(said in text for said in ("0 mismatches", "Did any step run uncharged?", "What is covered")) and "**" not in text
+    assert all(said in text for said in ("0 mismatches", "Did any step run uncharged?", "What is covered", "; the row to quote")) and "**" not in text
     assert "This run\n" in capsys.readouterr().out
     (folder / "privacy.md").write_text("epsilon 0")
     assert main(["audit", str(folder), "--layer", "ReLU", "--html", str(file), "--force"]) == 1
