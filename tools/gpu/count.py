@@ -22,16 +22,13 @@ try:
     from tests.support import launches, shim
     from tests.support.guarded import guarded_backend
 except ImportError as error:
-    raise SystemExit(f"error: {error}: the arrays that stand for CuPy's are in tests/, run this in the folder of a whole "
-                     "checkout") from error
+    raise SystemExit(f"error: {error}: tests/ has the arrays that stand for CuPy's; run this in a whole checkout") from error
 
 MODEL = {  # of a card like the H100; what each costs when nothing overlaps
     "seconds_per_launch": 4e-6,
     "bytes_per_second": 3e12,
     "operations_per_second": {"float32": 6e13, "float64": 6e13},  # nine tenths of the data sheet's, as with the bytes
-    "seconds_per_wait": 1e-5,
-    "seconds_per_copy": 1e-5,
-    "copied_bytes_per_second": 2.5e10,
+    "seconds_per_wait": 1e-5, "seconds_per_copy": 1e-5, "copied_bytes_per_second": 2.5e10,
 }
 SMALL_LOTS = 16, 32
 
@@ -51,8 +48,7 @@ def counted(workload, strategy):
         if less["names"] != more["names"]:
             raise SystemExit(f"error: {workload.name} {strategy}: lots of {few} and {many} launch different kernels")
         share = (workload.lot - few) / (many - few)
-        extended = {name: round(value + share * (more[name] - value)) for name, value in less.items() if name != "names"}
-        found = {**extended, "names": less["names"]}
+        found = {name: value if name == "names" else round(value + share * (more[name] - value)) for name, value in less.items()}
     return {"workload": workload.name, "gradients": strategy, "lot": workload.lot, **found, "seconds": predicted(found)}
 
 
