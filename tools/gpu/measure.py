@@ -1,10 +1,12 @@
 """What a device does in a time: steps beside other libraries, launches and kernels, the experiments; attacks on what it releases."""
+import io
 import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections import Counter
+from contextlib import redirect_stderr
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -50,13 +52,19 @@ def steps(bench):
                                           *["--smoke"] * bench.small])
     settings = contest.Settings("cpu" if bench.small else "gpu", rounds=2 if bench.small else 4, seconds=0 if bench.small else 0.1)
     for workload in list(WORKLOADS.values())[: 1 if bench.small else None]:
-        one, interrupted = benchmark.run(workload, workload.lot, args, settings, installed)
+        with redirect_stderr(io.StringIO()) as said:
+            one, interrupted = benchmark.run(workload, workload.lot, args, settings, installed)
         if interrupted:
             raise KeyboardInterrupt
-        ratio = {(pair["of"], pair["to"]): pair["ratio"] for pair in one["ratios"]}
-        for row in one["rows"]:
+        ratio = {(pair["of"], pair["to"]): pair["ratio"] for pair in one["ratios"]} if one else {}
+        for row in one["rows"] if one else ():
+            copied = ratio.get((row["contender"], "copy"))
             yield {"workload": workload.name, "lot": one["lot"], "contender": row["contender"], "step, ms": row["step_ms"],
-                   **{f"{name} to it": ratio.get((name, row["contender"])) for name in STRATEGIES}, "device, MiB": row.get("device_mib")}
+                   **{f"{name} to it": ratio.get((name, row["contender"])) for name in STRATEGIES}, "share of a copy's bandwidth": (
+                       1 / copied if copied and row["contender"] == "explicit" else None), "device, MiB": row.get("device_mib"),
+                   "versions": " ".join(map(" ".join, row["versions"].items()))}
+        yield from ({"workload": workload.name, "contender": line, "ok": any(f" {peer}:" in f" {line}" for peer in PEERS)}
+                    for line in said.getvalue().splitlines())  # who could not run; ours has to
 
 
 def limits(bench):

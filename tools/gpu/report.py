@@ -111,6 +111,7 @@ def run(name, bench):
 
 def write(bench):
     """report.json and report.html of the parts so far."""
+    text = lambda value: "-" if value is None else f"{value:.4g}" if isinstance(value, float) else value
     spent, states = sum(part["seconds"] for part in bench.parts.values()), {"passed": "ok", "failed": "fail"}
     write_json(bench.out / "report.json", {"on": bench.backend.name, "small": bench.small, "seconds": spent, "limit_s": SECONDS,
                                            "parts": bench.parts})
@@ -120,9 +121,8 @@ def write(bench):
     for name, part in bench.parts.items():
         rows, columns = part["rows"], [title for title in (part["rows"] or [{}])[0] if title != "ok"]
         body += [f"<h2>{escape(name)}</h2>\n<p>{escape(part['about'])}</p>", table([*columns, ""], [
-            [*("-" if row[title] is None else f"{row[title]:.4g}" if isinstance(row[title], float) else row[title] for title in columns),
-             verdict(row["ok"]) if "ok" in row else ""] for row in rows]) if rows else ""]
-        if name == "steps" and rows:
+            [*(text(row.get(title)) for title in columns), verdict(row["ok"]) if "ok" in row else ""] for row in rows]) if rows else ""]
+        if name == "steps" and "step, ms" in columns:
             body.append(f'<img alt="time of each library\'s step" src="data:image/png;base64,{base64.b64encode(drawn(rows)).decode()}"/>')
     with atomic_write(bench.out / "report.html") as file:
         file.write(page(f"minidp on {'a GPU' if bench.backend.name == 'gpu' else 'arrays that stand for those of a GPU'}", "\n".join(body)))
@@ -130,6 +130,7 @@ def write(bench):
 
 def drawn(rows):
     """PNG: the time of a step, by workload and contender."""
+    rows = [row for row in rows if "step, ms" in row]
     names, contenders = (list(dict.fromkeys(row[key] for row in rows)) for key in ("workload", "contender"))
     figure, (axis,) = plotting.new_figure(title="Time of a step", panel=(8, 4))
     lines = [axis.plot([row["workload"] for row in rows if row["contender"] == contender],
