@@ -5,9 +5,8 @@ import math
 import platform
 import sys
 import time
-from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 import numpy
@@ -17,7 +16,7 @@ from ..errors import ParameterError
 from ..files import atomic_write, write_json
 from . import checks
 from .algorithm import as_it_runs
-from .card import read_module
+from .card import Card, read_module
 from .checks import Check, Outcome
 from .html import formulas_page
 from .layer import TOLERANCE
@@ -35,44 +34,6 @@ SECTIONS = (  # in the order of the paper; within a section, cards in the order 
     ("Accountants", ("privacy.moments.", "privacy.conversion.", "privacy.composition.", "privacy.")),
     ("Numerics", ("arithmetic.", "elementwise.", "whole.", "host.")),
 )
-
-
-@dataclass(frozen=True)
-class Row:
-    """One label of one card, with everything an auditor asks of it."""
-
-    section: str
-    card: str        # the public one; `of` is the private one that it inherits the label from, or ""
-    label: str
-    heading: str
-    equation: str
-    source: str
-    code: tuple      # (path, number, text) of the lines that bear it
-    outcomes: tuple  # checks.Outcome of each measurement
-    faults: tuple    # what is missing
-    of: str = ""
-
-    @property
-    def passed(self):
-        return not self.faults and all(outcome.passed for outcome in self.outcomes)
-
-    def lines(self):
-        """The row as text."""
-        yield f"  {'ok  ' if self.passed else 'FAIL'} {self.card} [{self.label}]  {self.equation}"
-        yield from (f"         {path}:{number}   {text}" for path, number, text in self.code)
-        yield f"         source: {self.source}"
-        if n := len(self.outcomes):
-            yield f"         {n} check{'s'[: n > 1]}, nearest to its limit: {max(self.outcomes, key=Outcome.nearness)}"
-        yield from (f"         {fault}" for fault in self.faults)
-
-    def to_json(self):
-        return {**{name: getattr(self, name) for name in ("section", "card", "of", "label", "heading", "equation", "source",
-                                                          "faults", "passed")},
-                "code": [dict(zip(("path", "line", "text"), line)) for line in self.code],
-                "measured": [{"check": found.check.name, "method": found.check.method,
-                              "error": found.error if math.isfinite(found.error) else None,
-                              "tolerance": found.check.tolerance, "problem": found.problem, "passed": found.passed}
-                             for found in sorted(self.outcomes, key=Outcome.nearness, reverse=True)]}
 
 
 def cards():
@@ -114,31 +75,50 @@ def shown(only=None):
 
 
 def audit(only=None, backend=None, on_row=None):
-    """The Rows of `shown(only)`; on_row(row) is called with each as soon as it is measured."""
+    """A row for each label of `shown(only)`; on_row(row) is called with each as soon as it is measured."""
     registry, measured, rows = checks.load(), {}, []
     for public, parts in shown(only):
         for card, lines in parts:
             of = "" if card is public else card.qualname
             for label in card.labels:
-                registered = [check for check in registry.get((card.name, label), ()) if not of or check.subject in ("", public.name)]
+                registered = [check for check in registry.get((card.name, label), ())
+                              if not of or check.subject in ("", public.name)]
                 for check in registered:
                     if check not in measured:
                         measured[check] = checks.run(check, backend)
                 missing = () if registered else (f"[{label}] has no check that measures it",)
                 rows.append(_row(SECTIONS[_place(public.name)[0]][0], public.name, card, lines, label,
-                                 tuple(measured[check] for check in registered), missing, of))
+                                 [measured[check] for check in registered], missing, of))
                 if on_row:
                     on_row(rows[-1])
     return rows
 
 
 def _row(section, name, card, lines, label, outcomes, missing=(), of=""):
-    """The Row of one label of a card, under another card's name where that one inherits it."""
-    per_example = label[0] == "P" and card.name.startswith("nn.")
+    """One label of a card as JSON, with everything an auditor asks of it, the measurement nearest to its limit first.
+
+    name: of the public card that shows it; of: of the private class that it inherits it from, or "". missing: faults.
+    """
+    outcomes = sorted(outcomes, key=Outcome.nearness, reverse=True)
+    faults = [*(fault for fault in card.faults() if f"[{label}]" in fault), *missing]
     others = card.sources.get("") or "see " + ", ".join(f"[{label}]" for label in card.sources) + " of the card"
-    return Row(section, name, label, "Per-example gradient" if per_example else card.headings[label], card.labels[label],
-               card.sources.get(label) or others, tuple((card.module, n, lines[n - 1].strip()) for n in card.code_lines.get(label, ())),
-               outcomes, (*(fault for fault in card.faults() if f"[{label}]" in fault), *missing), of)
+    per_example = label[0] == "P" and card.name.startswith("nn.")
+    return {"section": section, "card": name, "of": of, "label": label, "equation": card.labels[label],
+            "heading": "Per-example gradient" if per_example else card.headings[label],
+            "source": card.sources.get(label) or others, "faults": faults,
+            "code": [{"path": card.module, "line": n, "text": lines[n - 1].strip()} for n in card.code_lines.get(label, ())],
+            "measured": [found.to_json() for found in outcomes],
+            "passed": not faults and all(found.passed for found in outcomes)}
+
+
+def _text(row):
+    """The lines of a row that are printed."""
+    yield f"  {'ok  ' if row['passed'] else 'FAIL'} {row['card']} [{row['label']}]  {row['equation']}"
+    yield from (f"         {line['path']}:{line['line']}   {line['text']}" for line in row["code"])
+    yield f"         source: {row['source']}"
+    if n := len(row["measured"]):
+        yield f"         {n} check{'s'[: n > 1]}, nearest to its limit: {row['measured'][0]['text']}"
+    yield from (f"         {fault}" for fault in row["faults"])
 
 
 def named(only, cards):
@@ -151,8 +131,8 @@ def named(only, cards):
         public = {card.qualname.lower(): card.qualname for card in cards if not card.qualname.startswith("_")}
         near = [name for name in public if only and only.lower() in name]
         near += [name for name in get_close_matches(only.lower(), public, n=5) if name not in near]
-        raise ParameterError(f"no card is named {only}; " + f"near it: {', '.join(public[name] for name in near)}; " * bool(near)
-                             + "minidp audit --list prints all")
+        known = f"near it: {', '.join(public[name] for name in near)}; " if near else ""
+        raise ParameterError(f"no card is named {only}; {known}minidp audit --list prints all")
     return wanted
 
 
@@ -171,17 +151,17 @@ def need_mpmath():
 
 
 def measure(layer=None, device="auto", on_row=None, reports=(), run=None):
-    """(rows, what a page and a JSON file hold of them): all cards or one, reports of one's own layers before them, a run."""
+    """What a page and a JSON file hold: rows of all cards or of one, reports of one's own layers before them, a run."""
     need_mpmath()
     backend, started = Backend.pick(device), time.perf_counter()
     own = [row for n, each in enumerate(reports, 1) for row in _own(each, n)]
     rows = own + audit(layer, backend, on_row)
-    seconds, found = time.perf_counter() - started, [row.to_json() for row in rows]
-    return rows, {
-        "device": backend.name, "made": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "seconds": seconds,
-        "versions": {"minidp": sys.modules["minidp"].__version__, "Python": platform.python_version(), "NumPy": numpy.__version__},
-        "labels": len(rows), "failed": sum(not row.passed for row in rows), "rows": found, "run": run,
-        "algorithm": as_it_runs(found[len(own) :], run and run["result"]) if layer is None else []}
+    return {
+        "device": backend.name, "seconds": time.perf_counter() - started,
+        "made": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "versions": {
+            "minidp": sys.modules["minidp"].__version__, "Python": platform.python_version(), "NumPy": numpy.__version__},
+        "labels": len(rows), "failed": sum(not row["passed"] for row in rows), "rows": rows, "run": run,
+        "algorithm": as_it_runs(rows[len(own) :], run and run["result"]) if layer is None else []}
 
 
 def page(file, *reports, layer=None, device="auto"):
@@ -190,33 +170,34 @@ def page(file, *reports, layer=None, device="auto"):
     layer: the one card of the library to measure, with its bases; None for all, which takes a quarter of a minute.
     Returns True if everything passed. Raises ParameterError without mpmath, or if no card has the name.
     """
-    rows, data = measure(layer, device, reports=reports)
+    data = measure(layer, device, reports=reports)
     with atomic_write(file) as out:
         out.write(formulas_page(data))
     return not data["failed"]
 
 
 def _own(report, number):
-    """The Rows of one's own layer or loss: the tests, and then the labels of its card if it has one.
+    """The rows of one's own layer or loss: the tests, and then the labels of its card if it has one.
 
     A gradient's error stands at its label as in the library: B1 of the input, P1, P2, ... of the parameters in their order.
     """
-    cls, held, code = report.subject, [], ()
-    name = f"own{number}.{cls.__name__.strip('<>')}"
+    cls = report.subject
     try:
-        path, (text, line) = inspect.getsourcefile(cls), inspect.getsourcelines(cls)
-        lines, code = Path(path).read_text(encoding="utf-8").splitlines(), ((path, line, text[0].strip()),)
-        held = [card for card in read_module("\n".join(lines) + "\n", path)[0]
-                if card.qualname == cls.__qualname__.replace(".<locals>", "")]
-    except (OSError, TypeError, SyntaxError):
-        pass  # typed at a prompt: nobody has its lines
-    measured = {label: Outcome(Check(what, "central differences", TOLERANCE, None), error, "")
+        path, (_, line) = inspect.getsourcefile(cls), inspect.getsourcelines(cls)
+        text = Path(path).read_text(encoding="utf-8")
+        held = [card for card in read_module(text, path)[0] if card.qualname == cls.__qualname__.replace(".<locals>", "")]
+    except (OSError, TypeError, SyntaxError):  # typed at a prompt: nobody has its lines
+        path, line, text, held = "", 0, "", []
+    tests = Card(path, cls.__name__, line, {"tests": (cls.__doc__ or "").partition("\n")[0]},
+                 {"": "the library's tests: minidp.audit.check_layer, check_loss"}, {"tests": ""},
+                 {"tests": (line,) if text else ()}, (), ())
+    measured = {label: [Outcome(Check(what, "central differences", TOLERANCE, None), error, "")]
                 for label, (what, error) in report.errors.items()}
-    tests = [Outcome(Check(test, "", 0.0, None), math.inf if problem else 0.0, problem) for test, problem in report.rows]
-    yield Row(OWN, name, "tests", "", (cls.__doc__ or "").partition("\n")[0], "the library's tests: minidp.audit.check_layer, check_loss",
-              code, (*tests, *measured.values()), ())
-    for card in held:
-        yield from (_row(OWN, name, card, lines, label, (measured[label],) if label in measured else ()) for label in card.labels)
+    measured["tests"] = [*chain(*measured.values()), *(
+        Outcome(Check(test, "", 0.0, None), math.inf if problem else 0.0, problem) for test, problem in report.rows)]
+    name = f"own{number}.{cls.__name__.strip('<>')}"
+    return [_row(OWN, name, card, text.splitlines(), label, measured.get(label, ()))
+            for card in (tests, *held) for label in card.labels]
 
 
 def main(layer=None, device="auto", json_file=None, html_file=None, run=None):
@@ -225,17 +206,17 @@ def main(layer=None, device="auto", json_file=None, html_file=None, run=None):
 
     def show(row):
         nonlocal section
-        if row.section != section:
-            section = row.section
+        if row["section"] != section:
+            section = row["section"]
             print(f"\n{section}")
-        print("\n".join(row.lines()), flush=True)
+        print("\n".join(_text(row)), flush=True)
 
-    rows, data = measure(layer, device, show, run=run)
+    data = measure(layer, device, show, run=run)
     if json_file:
         write_json(json_file, data)
     if html_file:
         with atomic_write(html_file) as file:
             file.write(formulas_page(data))
-    print(f"\ncards {len({row.card for row in rows})}, labels {len(rows)}, measurements {sum(len(row.outcomes) for row in rows)}, "
-          f"{data['failed']} failed, on {data['device']}, {data['seconds']:.0f} s")
+    print(f"\ncards {len({row['card'] for row in data['rows']})}, labels {data['labels']}, measurements "
+          f"{sum(len(row['measured']) for row in data['rows'])}, {data['failed']} failed, on {data['device']}, {data['seconds']:.0f} s")
     return 1 if data["failed"] else 0

@@ -56,7 +56,7 @@ def test_the_whole_page(file):
 
 def test_algorithm_1_finds_every_line_it_names(file):
     mine = type("Trainer", (nn.ReLU,), {})()
-    _, data = report.measure(reports=[check_layer(mine, 3)])
+    data = report.measure(reports=[check_layer(mine, 3)])
     for line, (*_, names) in zip(data["algorithm"], LINES, strict=True):
         assert all(any(place.split(".", 2)[2].startswith(name) for place in line["places"]) for name in names.split()), line
         assert not any(place.startswith("own") for place in line["places"])

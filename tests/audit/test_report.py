@@ -20,9 +20,9 @@ def test_it_prints_every_label_and_writes_them(tmp_path, capsys):
 
 def test_a_layer_shows_the_equations_that_it_inherits_as_measured_on_itself():
     rows = report.audit("GroupNorm")
-    assert [(row.card, row.label, row.of) for row in rows] == [("nn.norm.GroupNorm", "F0", ""), *(
+    assert [(row["card"], row["label"], row["of"]) for row in rows] == [("nn.norm.GroupNorm", "F0", ""), *(
         ("nn.norm.GroupNorm", label, "_Norm") for label in ("F1", "F2", "B1", "P1", "P2"))]
-    assert all(row.outcomes and all("group norm" in outcome.check.name for outcome in row.outcomes) for row in rows)
+    assert all(row["measured"] and all("group norm" in found["check"] for found in row["measured"]) for row in rows)
 
 
 def test_a_private_card_that_no_public_class_inherits_is_shown_by_itself(monkeypatch):

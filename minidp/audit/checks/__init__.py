@@ -64,6 +64,11 @@ class Outcome:
         """For sorting: what failed, and then what is nearest to its tolerance, is largest."""
         return not self.passed, self.error / (self.check.tolerance or 1e-300)
 
+    def to_json(self):
+        """What a page shows of it; an infinite error is None."""
+        return {"check": self.check.name, "method": self.check.method, "error": self.error if math.isfinite(self.error) else None,
+                "tolerance": self.check.tolerance, "problem": self.problem, "passed": self.passed, "text": str(self)}
+
     def __str__(self):
         found = self.problem or f"{self.error:.1e} (at most {self.check.tolerance:.0e})"
         return f"{found}, {self.check.name.replace('_', ' ')}: {self.check.method}"
