@@ -37,10 +37,11 @@ def test_every_part_runs_without_a_gpu(monkeypatch, tmp_path):
     assert "no figure here was measured on a GPU" in page and "FAIL" not in page and "data:image/png" in page
 
 
-def test_a_layer_that_differs_fails_the_report(monkeypatch, tmp_path):
+@pytest.mark.parametrize("factor", [1.001, np.nan])
+def test_a_layer_that_differs_fails_the_report(factor, monkeypatch, tmp_path):
     class Other(nn.Tanh):
         def _value(self, x, xp):
-            return xp.tanh(x) * (1 if xp is np else 1.01)
+            return xp.tanh(x) * (1 if xp is np else factor)
 
     wrong = replace(next(case for case in LAYERS if case.name == "tanh"), make=lambda rng, dtype: Other())
     monkeypatch.setattr(compare, "LAYERS", [wrong])

@@ -29,9 +29,10 @@ class Skipped(MinidpError):
 
 
 def difference(got, expected):
-    """Largest difference, relative to the largest number expected; as it is where that is 0."""
+    """Largest difference, relative to the largest number expected, or as it is where that is 0; infinite for NaN."""
     got, expected = to_host(got), to_host(expected)
-    return float(np.abs(got - expected).max(initial=0) / (np.abs(expected).max(initial=0) or 1))
+    found = float(np.abs(got - expected).max(initial=0) / (np.abs(expected).max(initial=0) or 1))
+    return found if found == found else float("inf")
 
 
 def of_layer(case, place, dtype):

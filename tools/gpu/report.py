@@ -47,8 +47,8 @@ def device(bench):
 PARTS = {  # {name: (seconds, function)}; it yields the rows of a table, dictionaries, and `ok` False in one of them fails the part
     "device": (15, device), "layers and losses": (65, compare.layers), "kernels": (30, compare.kernels),
     "training": (50, compare.training), "noise": (15, compare.noise), "independence": (20, compare.independent),
-    "attacks": (15, measure.attacks), "steps": (130, measure.steps), "launches": (25, measure.launches),
-    "profile": (5, measure.profile_of), "main job": (40, measure.main_job), "CNN": (35, measure.cnn), "CIFAR-10": (30, measure.cifar),
+    "attacks": (15, measure.attacks), "steps": (130, measure.steps), "launches": (30, measure.launches),
+    "profile": (5, measure.profile_of), "main job": (40, measure.main_job), "CNN": (30, measure.cnn), "CIFAR-10": (30, measure.cifar),
     "limits": (5, measure.limits)}
 
 
