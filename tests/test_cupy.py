@@ -79,8 +79,9 @@ def test_a_name_or_keyword_that_cupy_lacks_is_found(line, fault):
     assert fault in found
 
 
-def used():
-    """{name: ways to call it} of a run of everything on the guarded arrays."""
+@pytest.mark.cupy
+def test_what_a_run_calls_fits_cupys_own_signatures(cupy):
+    """Layers, losses, steps of each strategy and of exact arithmetic, DP-PCA and metrics, on the guarded arrays."""
     backend, rng = guarded.guarded_backend(), np.random.default_rng(0)
     with launches.counting() as counts:
         small = SimpleNamespace(backend=backend, small=True)
@@ -92,14 +93,8 @@ def used():
         PrivatePCA(2, 1.0).raw_second_moments(x)
         network = nn.Sequential([nn.Dense(6, 3, dtype="float64")], (6,)).to(backend)
         evaluate(network, nn.SoftmaxCrossEntropy(), x, backend.asarray(rng.integers(0, 3, 20)))
-    return counts.calls
-
-
-@pytest.mark.cupy
-def test_what_a_run_calls_fits_cupys_own_signatures(cupy):
-    calls = used()
-    assert {"einsum", "matmul", "where", "ndarray.take", "ldexp"} <= set(calls)
-    for name, ways in calls.items():
+    assert {"einsum", "matmul", "where", "ndarray.take", "ldexp"} <= set(counts.calls)
+    for name, ways in counts.calls.items():
         signature = inspect.signature(eval(f"lambda {cupy_names.signature(attrgetter(name)(cupy))}: None"))
         for positional, *keywords in ways:
             signature.bind(*range(positional), **dict.fromkeys(keywords))

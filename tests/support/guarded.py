@@ -114,8 +114,7 @@ def _method(where):
     name = where.removeprefix("ndarray.")
 
     def method(self, *arguments, **keywords):
-        if name in ("dot", "take"):
-            _no_lists(name, arguments[:1])
+        _no_lists(name, arguments[: name in ("dot", "take")])
         return _call(where, getattr(np.ndarray, name), (self, *arguments), keywords)
 
     return method
@@ -230,17 +229,13 @@ class _Namespace(ModuleType):
         raise AttributeError(f"{self.__name__}.{name} is not among the names of tests/support/cupy.json")
 
 
-def _runtime():
-    """The calls of CuPy that are no functions of arrays: how much memory there is, and waiting."""
-    def memory():
-        launches.counts().memory_asked += 1
-        return FREE, 2 * FREE
+def _memory():
+    launches.counts().memory_asked += 1
+    return FREE, 2 * FREE
 
-    def wait():
-        launches.counts().waits += 1
 
-    return SimpleNamespace(runtime=SimpleNamespace(memGetInfo=memory, getDevice=lambda: 0),
-                           get_current_stream=lambda: SimpleNamespace(synchronize=wait))
+def _wait():
+    launches.counts().waits += 1
 
 
 def _guarded_xp():
@@ -256,8 +251,9 @@ def _guarded_xp():
             setattr(space, name, _function(where, attrgetter(where)(np)))
     for name in SHARED:
         setattr(xp, name, getattr(np, name))
-    xp.ndarray, xp.cuda = GuardedArray, _runtime()
-    xp.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 0)
+    xp.ndarray, xp.get_default_memory_pool = GuardedArray, lambda: SimpleNamespace(free_bytes=lambda: 0)
+    xp.cuda = SimpleNamespace(runtime=SimpleNamespace(memGetInfo=_memory, getDevice=lambda: 0),
+                              get_current_stream=lambda: SimpleNamespace(synchronize=_wait))
     if shim.COMPILER:
         xp.RawModule = shim.RawModule
     return xp

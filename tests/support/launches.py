@@ -16,13 +16,9 @@ import numpy as np
 class Counts:
     """What a device was asked for.
 
-    launches         {name: kernels}
-    to_device, to_host   bytes of each copy
-    waits            times that the host waited until everything before was done
-    read, written    bytes of device memory, by all kernels
-    operations       {dtype: multiplications and additions of matrix products}
-    memory_asked     calls of memGetInfo
-    calls            {(kind, name): signatures used, as (positional arguments, keywords)}
+    launches {name: kernels}; to_device, to_host: bytes of each copy; waits until all before was done; read, written: bytes of the
+    device's memory, by kernels; operations {dtype: multiplications and additions of matrix products}; memory_asked: calls of
+    memGetInfo; calls {name: ways in which it was called, (positional arguments, *keywords)}
     """
 
     launches: Counter = field(default_factory=Counter)

@@ -47,7 +47,6 @@ def test_rules(use, kernels, read, written):
     with launches.counting() as found:
         use(*given)
     assert (found.launches.total(), found.read, found.written) == (kernels, read, written)
-    assert found.waits == len(found.to_host) == 0
 
 
 def test_copies_waits_and_products():
@@ -87,27 +86,19 @@ def test_launches_do_not_depend_on_the_lot():
     assert [faults(count.counted("W1", gradients)) for gradients in ("factored", "explicit")] == [[], []]
 
 
-def in_forward(more):
-    def compute_y(self, x, rng):
-        more(x)
-        return forward(self, x, rng)
-
-    forward = nn.Dense.compute_y
-    return nn.Dense, "compute_y", compute_y
-
-
 MUTANTS = {
-    "a launch": (in_forward(lambda x: x + 0), ["launches"]),
-    "a copy back": (in_forward(to_host), ["copies_to_host", "waits"]),
-    "a copy to the device": (in_forward(lambda x: xp.asarray(np.zeros(1))), ["copies_to_device", "bytes_to_device"]),
-    "a wait": (in_forward(lambda x: synchronise(xp)), ["waits"]),
-    "a question": (in_forward(lambda x: xp.cuda.runtime.memGetInfo()), ["memory_asked"]),
+    "a launch": (lambda x: x + 0, ["launches"]),
+    "a copy back": (to_host, ["copies_to_host", "waits"]),
+    "a copy to the device": (lambda x: xp.asarray(np.zeros(1)), ["copies_to_device", "bytes_to_device"]),
+    "a wait": (lambda x: synchronise(xp), ["waits"]),
+    "a question": (lambda x: xp.cuda.runtime.memGetInfo(), ["memory_asked"]),
 }
 
 
 @pytest.mark.parametrize("mutant, found", MUTANTS.values(), ids=MUTANTS)
 def test_what_is_too_much_is_found(mutant, found, monkeypatch):
-    monkeypatch.setattr(*mutant)
+    forward = nn.Dense.compute_y
+    monkeypatch.setattr(nn.Dense, "compute_y", lambda self, x, rng: (mutant(x), forward(self, x, rng))[1])
     assert faults(count.counted("W1", "factored")) == found
 
 
