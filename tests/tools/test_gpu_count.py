@@ -6,6 +6,7 @@ import pytest
 
 from minidp import nn
 from minidp.backend import Backend, synchronise, to_host
+from minidp.data import LabelledExamples
 from tests.support import guarded, launches, shim
 from tools.bench.workloads import WORKLOADS
 from tools.gpu import count
@@ -58,6 +59,16 @@ def test_copies_waits_and_products():
         with guarded.allow_sync():
             float(x[0, 0])
     assert (found.to_device, found.to_host, found.waits, dict(found.operations)) == ([160], [64, 8], 3, {"float64": 160})
+
+
+def test_a_lot_in_several_batches_of_views_with_weights_is_one_copy():
+    data = np.arange(40.0).reshape(20, 2), np.arange(20), np.linspace(0, 1, 20)
+    lot, there = np.array([3, 4, 9, 11, 19]), [xp.asarray(each) for each in data]
+    with launches.counting() as found:
+        batches = list(LabelledExamples(*there[:2], 2, there[2]).batches(lot, 2))
+    assert found.to_device == [80] and found.to_host == []
+    for ours, plain in zip(batches, LabelledExamples(*data[:2], 2, data[2]).batches(lot, 2), strict=True):
+        assert all(np.array_equal(to_host(one), other) for one, other in zip(ours, plain))
 
 
 LIMITS = {  # (workload, gradients): launches of a step, those that were reached
