@@ -65,11 +65,12 @@ def verdicts(result):
     """Yield (what has to hold, whether it does)."""
     for found in [*result["attacks"], result["black_box"]]:
         where, of = f"{found['steps']} steps" + (f" at q {found['q']:g}" if "q" in found else ""), found["bounds"]
+        certified = found["certified"][1]
         for name, bound in of.items():
-            yield (f"{where}, {name}: epsilon at least {lower(bound['lower'])} ({bound['trials']:,} trials), certified at "
-                   f"most {upper(found['certified'][1])}"), bound["beyond_doubt"] <= found["certified"][1]
+            yield (f"{where}, {name}: epsilon at least {lower(bound['lower'])} ({bound['trials']:,} trials), certified "
+                   f"{upper(certified)}"), bound["beyond_doubt"] <= certified
         if "q" in found:
-            share = of["every step, Gaussian fit"]["lower"] / found["certified"][1]
+            share = of["every step, releases composed"]["lower"] / certified
             yield f"{where}: every step shows {share:.1%} of it, to be at least {SHARE:.0%}", share >= SHARE
             steinke, f_dp = (of[f"one run, {name}"]["lower"] for name in ("Steinke", "f-DP"))
             yield f"{where}: one run shows more by f-DP than by Steinke's bound", f_dp > steinke
@@ -89,11 +90,11 @@ def verdicts(result):
 def in_words(result):
     """What the figures say to a reader who knows none of the words."""
     proofs, shown = zip(*((upper(found["certified"][1]), lower(found["bounds"][name]["lower"])) for found, name in (
-        (result["attacks"][-1], "every step, Gaussian fit"), (result["black_box"], "black box, worst-case start"))))
-    return ("Epsilon bounds how much anybody can find out about one person's record from training; 0 is nothing. Where the "
-            f"proof allows {proofs[0]}, somebody who watches every step finds out {shown[0]}; where it allows {proofs[1]}, "
-            f"somebody who only uses the finished model finds out {shown[1]}. Each figure is too high in one audit of twenty "
-            "at most.")
+        (result["attacks"][-1], "every step, releases composed"), (result["black_box"], "black box, worst-case start"))))
+    return ("Epsilon bounds how much anybody can find out about one person's record from training; 0 is nothing. Where "
+            f"the proof allows {proofs[0]}, somebody who watches every step finds out {shown[0]}; where it allows "
+            f"{proofs[1]}, somebody who only uses the finished model finds out {shown[1]}. Each figure is too high in one "
+            "audit of twenty at most.")
 
 
 def main(argv=None):

@@ -17,10 +17,9 @@ from scipy import special, stats
 
 from ..errors import ParameterError
 from ..privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled
-from ..validate import in_range
 
 LINES = 40  # of a claim's curve
-STEP, EXPONENTS = 1.01, range(-250, 700)  # the noise multipliers that claims are tried at: powers of STEP
+STEP, EXPONENTS = 1.002, range(-1000, 3000)  # the noise multipliers that claims are tried at: powers of STEP
 SHARES = (1, 2, 4, 8, 16)  # one run: all canaries are guessed, half of them, ...
 
 
@@ -60,12 +59,15 @@ def _claim(sampling_probability, steps, exponent):
     return Claim(ledger_of(STEP**exponent, sampling_probability, steps))
 
 
-def epsilon_refuted(refuted: Callable[[Claim], bool], sampling_probability: float, steps: int, delta: float) -> float:
+def epsilon_refuted(refuted: Callable[[Claim], bool], sampling_probability: float, steps: int, delta: float,
+                    single: bool = False) -> float:
     """The epsilon, at its certified lower end, of the run with the most leak of which `refuted(claim)` is still true.
 
-    Claims of `steps` steps are searched by their noise: the more, the stronger the claim. 0 if none is refuted.
+    Claims are searched by their noise: the more, the stronger the claim. 0 if none is refuted. single: the claims are
+    about one release that the example is in or not, of which so many are sampled and composed.
     """
-    at = bisect_left(EXPONENTS, True, key=lambda exponent: refuted(_claim(sampling_probability, steps, exponent)))
+    of = (1.0, 1) if single else (sampling_probability, steps)
+    at = bisect_left(EXPONENTS, True, key=lambda exponent: refuted(_claim(*of, exponent)))
     return 0.0 if at == len(EXPONENTS) else composed_epsilon(STEP ** -EXPONENTS[at], sampling_probability, steps, delta)
 
 
@@ -120,34 +122,15 @@ def trials_needed(tpr: float, fpr: float, flagged: Callable[[Counts], bool], mis
     """The power calculation: trials in each world after which an attack of these rates is flagged, but for `missed`.
 
     flagged: the decision, which more hits and fewer alarms do not turn around, so that the quantiles of both binomial
-    counts decide, each at half of that chance. Raises ParameterError where a million trials are not enough.
+    counts decide, each at half of that chance. Raises ParameterError where 100 million trials are not enough.
     """
     trials = 4
-    while trials <= 10**6:
+    while trials <= 10**8:
         hits, alarms = stats.binom.ppf(missed / 2, trials, tpr), stats.binom.isf(missed / 2, trials, fpr)
         if flagged(Counts(int(hits), trials, int(alarms), trials)):
             return trials
         trials = math.ceil(1.05 * trials)
-    raise ParameterError(f"true positive rate {tpr:.3g} at {fpr:.3g}: the attack is not flagged within a million trials")
-
-
-def mu_lower(inside: NDArray, outside: NDArray, confidence: float = 0.95) -> float:
-    """A lower bound on mu = shift / standard deviation of Gaussian scores with a canary and without.
-
-    Exact for independent Gaussians of one variance: Student's t for the shift and chi-squared for the variance,
-    each at half of the error (union bound). 0 where the shift could be.
-    """
-    in_range(0, 1, open_low=True, open_high=True, confidence=confidence)
-    n, m, half = len(inside), len(outside), (1 - confidence) / 2
-    if min(n, m) < 2:
-        raise ParameterError(f"expected two or more scores with and without a canary, got {n} and {m}")
-    freedom = n + m - 2
-    variance = (np.sum((inside - np.mean(inside)) ** 2) + np.sum((outside - np.mean(outside)) ** 2)) / freedom
-    shift = np.mean(inside) - np.mean(outside) - stats.t.isf(half, freedom) * math.sqrt(variance * (1 / n + 1 / m))
-    if shift <= 0:
-        return 0.0
-    spread = math.sqrt(variance * freedom / stats.chi2.ppf(half, freedom))
-    return float(shift / spread) if spread else math.inf
+    raise ParameterError(f"true positive rate {tpr:.3g} at {fpr:.3g}: the attack is not flagged in 100 million trials")
 
 
 def guesses(scores: NDArray, included: NDArray) -> dict[int, int]:

@@ -9,6 +9,7 @@ import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -123,18 +124,12 @@ def figures(epsilon, trials):
     return {"lower": epsilon(ERROR), "beyond_doubt": epsilon(ALARM), "trials": trials}
 
 
-def counted(inside, outside, q, steps):
-    """The bound of scores of whole runs; a quarter of them chooses the threshold at which the others are counted."""
+def counted(inside, outside, q, steps, single=False):
+    """The bound of scores, of whole runs or single releases; a quarter chooses the threshold to count the others."""
     (first_in, rest_in), (first_out, rest_out) = (np.split(scores, [len(scores) // 4]) for scores in (inside, outside))
     found = empirical.counted(rest_in, rest_out, empirical.threshold_of(first_in, first_out))
-    return figures(lambda error: empirical.epsilon_refuted(lambda claim: found.refute(claim, error), q, steps, DELTA),
-                   len(inside) + len(outside))
-
-
-def fitted(inside, outside, q, steps):
-    """The bound by a fit of Gaussians to scores of single releases, whose composition is known."""
-    mu = lambda error: empirical.mu_lower(inside, outside, 1 - error)
-    return figures(lambda error: empirical.composed_epsilon(mu(error), q, steps, DELTA), len(inside) + len(outside))
+    return figures(lambda error: empirical.epsilon_refuted(
+        lambda claim: found.refute(claim, error), q, steps, DELTA, single), len(inside) + len(outside))
 
 
 def one_run(scores, included, q, steps):
@@ -146,29 +141,29 @@ def one_run(scores, included, q, steps):
 
 
 def power(mu_step, q, steps, reach=0.8):
-    """{of what: how many} the attacks need, by calculation before they run.
+    """{what: how many in each world} the attacks need, by calculation, to fall short in one audit of fifty.
 
-    Scores of single releases: 96% of epsilon is to be reached but in one audit of a hundred. Of N the fit loses
-    (z_0.975 + z_0.99) (2 / mu + 1 / sqrt 2) / sqrt N of mu, by the standard errors of shift and spread. Whole runs are
-    as hard as one Gaussian of the same epsilon, of whose mu `reach` is to be reached but in one audit of twenty.
+    Single releases are to show 96% of epsilon. Whole runs are taken to be as hard as one Gaussian of the same epsilon,
+    and are to show `reach` of its mu. A third more choose the threshold.
     """
     epsilon = empirical.composed_epsilon(mu_step, q, steps, DELTA)
-    lost = next(lost for lost in (0.035, 0.03, 0.025, 0.02, 0.015, 0.01, 0.005)
-                if empirical.composed_epsilon((1 - lost) * mu_step, q, steps, DELTA) >= 0.96 * epsilon)
-    mu = optimize.brentq(lambda mu: gaussian_epsilon(mu, DELTA) - epsilon, 1e-3, 100)
-    claim = empirical.Claim(empirical.ledger_of(1 / (reach * mu), 1.0, 1))
-    whole = empirical.trials_needed(*special.ndtr([mu / 2, -mu / 2]), lambda counts: counts.refute(claim, ERROR), 0.05)
-    single = ((1.96 + 2.33) * (2 / mu_step + 0.5**0.5) / lost) ** 2
-    return {"scores of single releases": math.ceil(single), "whole runs in each world": whole}
+    share = next(share for share in (0.965, 0.97, 0.975, 0.98, 0.985, 0.99, 0.995)
+                 if empirical.composed_epsilon(share * mu_step, q, steps, DELTA) >= 0.96 * epsilon)
+    mu, needs = optimize.brentq(lambda mu: gaussian_epsilon(mu, DELTA) - epsilon, 1e-3, 100), {}
+    for what, mu, share in (("single releases", mu_step, share), ("whole runs", mu, reach)):
+        claim, rates = empirical.Claim(empirical.ledger_of(1 / (share * mu), 1.0, 1)), special.ndtr([mu / 2, -mu / 2])
+        refuted = partial(empirical.Counts.refute, claim=claim, error=ERROR)
+        needs[what] = math.ceil(empirical.trials_needed(*rates, refuted, 0.02) * 4 / 3)
+    return needs
 
 
 def whole_runs(q, mu, steps, needed, seed, sigma, inputs, outputs, shift=1.0, **how):
     """(every-step scores, last scores, whether included), (runs, canaries) each, and the plan.
 
-    Of as many runs as `needed` counts in each world take, where a quarter chooses the threshold.
+    Of as many runs as `needed` scores in each world take.
     """
     found, canaries = [], inputs * outputs
-    for run in range(max(2, -(-8 * needed // (3 * canaries)))):
+    for run in range(max(2, -(-2 * needed // canaries))):
         included = Streams(seed + 2 * run).init.random(canaries) < 0.5
         seen = watch(Made(), sigma, q, steps, seed + 2 * run + 1, inputs, outputs, included=included, **how)
         found.append((every_step(seen.scores / shift, q, mu), seen.last, included))
@@ -181,14 +176,14 @@ def attack(epsilon, q, steps, seed, side=SIDE):
     plan = Plan(PoissonSampler(q), Sanitizer(flat_group([("dense1", "W")], CLIP, 1.0)), steps, q * canaries / 2)
     sigma = plan.calibrated(accountant, epsilon, DELTA).sanitizer.groups[0].noise_multiplier
     releases, needed = (needs := power(1 / sigma, q, steps)).values()
-    single = watch(Made(), sigma, 0.5, max(2, -(-releases // canaries)), seed, side, side)
+    single = watch(Made(), sigma, 0.5, max(2, -(-2 * releases // canaries)), seed, side, side)
     every, last, inside, plan = whole_runs(q, 1 / sigma, steps, needed, seed + 1, sigma, side, side)
     certified = accountant.epsilon(plan.ledger(), DELTA)
     return {"q": q, "steps": steps, "noise_multiplier": sigma, "certified": [certified.lower, certified.upper],
             "trials_needed": needs, "bounds": {
-                "every step, Gaussian fit": fitted(*single.apart(), q, steps),
-                "every step, counted": counted(every[inside], every[~inside], q, steps),
-                "last iterate, counted": counted(last[inside], last[~inside], q, steps),
+                "every step, releases composed": counted(*single.apart(), q, steps, single=True),
+                "every step, whole runs": counted(every[inside], every[~inside], q, steps),
+                "last iterate, whole runs": counted(last[inside], last[~inside], q, steps),
                 **one_run(every[0], inside[0], q, steps)}}
 
 
@@ -209,13 +204,13 @@ def attack_2016(seed, lots=(100, 200, 300, 500, 700, 1000), outputs=500, reach=0
                                    for name in ("ledger_2016", "loss_distribution", "moments"))
     releases, needed = (needs := power(both / sigma, q, most, reach)).values()
     how = {"bias": True, "groups": per_tensor}
-    scores = list(watch(Made(), sigma, 0.5, max(2, -(-releases // outputs)), seed, 1, outputs, **how).apart())
-    mu = empirical.mu_lower(*scores, 1 - ERROR)
+    scores = [found / both for found in watch(
+        Made(), sigma, 0.5, max(2, -(-2 * releases // outputs)), seed, 1, outputs, **how).apart()]
     every, _, inside, _ = whole_runs(q, both / sigma, most, needed, seed + 1, sigma, 1, outputs, both, **how)
+    bounds = [counted(*scores, q, n, single=True) for n in lots]
     return {"delta": DELTA, "noise_multiplier": sigma, "pca_noise_multiplier": 4.0, "q": q, "tensors": 2,
             "lots": list(lots), "printed": [found.upper for found in printed],
             "certified": [[found.lower, found.upper] for found in certified],
-            "joint_moments": [found.upper for found in moments], "mu_lower": mu,
-            "lower": [empirical.composed_epsilon(mu, q, n, DELTA) for n in lots], "trials_needed": needs,
-            "bounds": {"every step, Gaussian fit": fitted(*scores, q, most),
-                       "every step, counted": counted(every[inside], every[~inside], q, most)}}
+            "joint_moments": [found.upper for found in moments], "lower": [found["lower"] for found in bounds],
+            "trials_needed": needs, "bounds": {"every step, releases composed": bounds[-1],
+                                               "every step, whole runs": counted(every[inside], every[~inside], q, most)}}

@@ -36,8 +36,8 @@ def draw_2016(found, path):
     figure, (axis,) = plotting.new_figure(
         title="The ledger of the 2016 code prints less than an attack shows",
         notice=f"sigma {found['noise_multiplier']:g} on each of {found['tensors']} tensors, "
-               f"{found['pca_noise_multiplier']:g} on PCA, q {found['q']:g}, delta {found['delta']:g}; the attack is on the "
-               "steps alone, and right with 95% confidence")
+               f"{found['pca_noise_multiplier']:g} on PCA, q {found['q']:g}, delta {found['delta']:g}; the attack is on "
+               "the steps alone, and right with 95% confidence")
     rows = (("certified: both tensors of a step are from one lot", [high for _, high in found["certified"]]),
             ("shown by an attack on every step", found["lower"]),
             ("printed: each tensor as if from a lot of its own", found["printed"]))
