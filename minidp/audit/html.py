@@ -115,7 +115,9 @@ def _label(row, titles):
     inherited = f", inherited from {row['of']}" if row["of"] else ""
     faults = "".join(f'<div class="fail">{escape(fault)}</div>' for fault in row["faults"])
     where = f"{row['card']}.{row['label']}"
-    source = re.sub(r"\[(\w+)\]( of the card)", rf'<a href="#{row["card"]}.\1">[\1]</a>\2', _linked(row["source"], titles))
+    source = _linked(row["source"], titles)
+    if source.endswith(" of the card"):
+        source = re.sub(r"\[(\w+)\]", rf'<a href="#{row["card"]}.\1">[\1]</a>', source)
     return (f'<div class="label" id="{escape(where)}"><div><a href="#{escape(where)}">[{row["label"]}]</a> <span class="{kind}">{text}'
             f'</span></div><div><div class="small">{escape(row["heading"] + inherited)}</div><pre>{_linked(row["equation"], titles)}'
             f'</pre><div class="small">{source}</div>{faults}</div>'
