@@ -47,11 +47,11 @@ SUMS = [("setting", "{what}"), ("lots", "{steps:,} of {lot_size:,}"), ("epsilon,
         ("sigma of independent noise", "{independent.noise_multiplier:.3g}"), ("best bands", "{best.bands}"),
         ("sigma with them", "{best.noise_multiplier:.3g}"), ("error of sums, relative", "{best.relative_error:.3f}"),
         ("with most bands", "{most.relative_error:.3f} ({most.bands})")]
-BANDS = [("noise", "{name}"), ("sigma", "{SIGMA:g}"), ("epsilon by loss distribution", "{epsilon.loss_distribution.upper:upper}"), LOTS,
+BANDS = [("experiment", "{experiment}"), ("noise", "{name}"), ("sigma", "{SIGMA:g}"), ("epsilon by loss distribution", "{epsilon.loss_distribution.upper:upper}"), LOTS,
          ACCURACY, SEEDS]
 SAMPLERS = [("`--sampler`", "`{sampler}`"), ("lots", "{lots}"), ("neighbours", "{neighbours}"),
             ("epsilon at most", "{loss_distribution.upper:upper}")]
-LOTTERIES = [("lots", "{sampler}"), ("sigma", "{SIGMA:g}"), ("epsilon by loss distribution", "{epsilon.loss_distribution.upper:upper}"),
+LOTTERIES = [("experiment", "{experiment}"), ("lots drawn", "{sampler}"), ("sigma", "{SIGMA:g}"), ("epsilon by loss distribution", "{epsilon.loss_distribution.upper:upper}"),
              LOTS, ACCURACY, SEEDS]
 TRAINED = [("optimizer", "{optimizer}"), ("noise by", "{by}"), LOTS, SUMMARY, ("seeds", "{seeds}")]
 
@@ -144,6 +144,7 @@ def named(rows, prefix):
     return rows
 
 
+JOBS = ("mnist_pca", "mnist_cnn")
 OPTIMIZERS = {"sgd": "NoisySGD", "adam": "NoisyAdam"}
 PAGES = {
     "README.md": {"results": lambda: with_baseline(
@@ -154,14 +155,15 @@ PAGES = {
         "own data": lambda: table(OWN, scores()),
         "which sampler": lambda: table(SAMPLERS, entries("samplers.json", "runs")),
         "correlated noise": lambda: table(SUMS, entries("correlated_noise.json", "settings")),
-        "bands": lambda: table(BANDS, [runs(f"banded_mnist_pca-bands{bands}-seed*.json", name=name) for bands, name in (
+        "bands": lambda: table(BANDS, [runs(f"banded_{job}-bands{bands}-seed*.json", name=name) for job in JOBS for bands, name in (
             (1, "independent"), (8, "8 bands"))])},
     "tools/README.md": {"benchmark": benchmark.ours, "peers": benchmark.peers, "conditions": benchmark.conditions,
                         "avx2": lambda: benchmark.ours("benchmark_avx2.json"),
                         "avx2 conditions": lambda: benchmark.conditions("benchmark_avx2.json"),
                         "lots": benchmark.growth, "counted": lambda: table(COUNTED, entries("gpu_count.json", "steps"))},
     "experiments/README.md": {
-        "samplers": lambda: table(LOTTERIES, [runs(f"sampler_{name}-seed*.json") for name in ("poisson", "balls-in-bins")]),
+        "samplers": lambda: table(LOTTERIES, [runs(f"sampler_{job}-{name}-seed*.json") for job in JOBS
+                                             for name in ("poisson", "balls-in-bins")]),
         "figure 2": lambda: verdicts("accountant_curves", "accountant_curves.json"),
         "commands": lambda: table(SWEEPS, each("sweeps/figure_*.json")),
         "figure 3": lambda: table(LEVELS, entries("sweeps/figure_3.json", "levels")),
