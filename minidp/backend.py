@@ -128,15 +128,12 @@ def check_device(**named):
 
 def _reason(error):
     """Why there is no GPU, in a few words."""
-    cause = error.__cause__
-    if isinstance(cause, ModuleNotFoundError) and cause.name == "cupy":
+    if isinstance(cause := error.__cause__, ModuleNotFoundError) and cause.name == "cupy":
         return "CuPy is not installed"
     return _first_line(cause or error).removeprefix("device gpu: ").partition(";")[0]
 
 
 # What the libraries spell differently, or one has a faster way for. Each is defined by the plain reference in its docstring.
-
-
 def zero_rows_unless(keep, array):
     """The array with the rows b where keep_b is false replaced by zeros: where(keep, array, 0).
 
@@ -175,11 +172,11 @@ def compiled(*arrays):
 
 def launches(*arrays):
     """True for one or more `compiled` arrays on a device, whose twins are in `device_kernels`."""
-    return bool(arrays) and all(has_kernels(array) and array.dtype == np.float32 for array in arrays)
+    return bool(arrays) and compiled(*arrays) and all(map(has_kernels, arrays))
 
 
 def has_kernels(array):
-    """True on a device where `device_kernels` can be compiled."""
+    """True on a device whose library compiles `device_kernels`."""
     return not isinstance(array, np.ndarray) and hasattr(namespace_of(array), "RawModule")
 
 
@@ -195,8 +192,7 @@ def kernels_of(array):
 def outer_products(a, d):
     """(g, sq): einsum("bi,bo->bio", a, d) and its squared norms in one pass, for `compiled` arrays only.
 
-    On the host g lies in memory with the longer of its two last axes last, which is three times faster where the other is short.
-    """
+    On the host g lies in memory with the longer of its two last axes last: three times faster where the other is short."""
     xp = namespace_of(a, d)
     if xp is np and a.shape[1] > d.shape[1]:
         g, sq = outer_products(d, a)
@@ -208,20 +204,18 @@ def outer_products(a, d):
 
 def add_weighted(total, w, g):
     """total += w @ g in float64, in place, without the rows of g whose weight is 0; total (P,), w (B,), g (B, P)."""
-    if not compiled(g):
+    if compiled(g):
+        kernels_of(g).add_weighted(total, w, g)
+    else:
         total += w @ zero_rows_unless(w != 0, g).astype(total.dtype)
-        return
-    kernels_of(g).add_weighted(total, w, g)
 
 
 def add_whole(total, scale, G):
     """total += sum_b trunc(scale_b G_b), in place, without rows whose scale is 0; all float64, total (P,), G (B, P)."""
-    if type(G) is not np.ndarray:
+    if type(G) is np.ndarray:
+        kernels_of(G).add_whole(total, scale, G)
+    else:
         total += namespace_of(G).trunc(scale[:, None] * zero_rows_unless(scale != 0, G)).sum(axis=0)
-        return
-    from .host import kernels
-
-    kernels.add_whole(total, scale, G)
 
 
 def add_products(total, a, d, rows):
@@ -243,8 +237,6 @@ def add_products(total, a, d, rows):
         for at in range(0, examples, rows):
             total += a[at : at + rows].T @ d[at : at + rows]
         return total
-    from .host import kernels
-
     together = max(min(blocks - few, TOGETHER), 1)
     tile = -(-inputs // max(-(-inputs * outputs * together // PARTS), 1))  # rows of the sum, in tiles about as large as each other
     parts = np.empty((together, tile, outputs), np.float32)
@@ -256,51 +248,12 @@ def add_products(total, a, d, rows):
             places = range(start, min(start + together * rows, examples), rows)
             for part, place in zip(parts, places):
                 np.matmul(left[:, place : place + rows], d[place : place + rows], out=part[: len(sums)])
-            kernels.add_blocks(sums, parts[: len(places), : len(sums)])
+            kernels_of(a).add_blocks(sums, parts[: len(places), : len(sums)])
     return total
 
 
-def window_maxima(padded, y_shape, size, stride, slices):
-    """y of `y_shape`, the maximum of padded[seen] over the windows' places (k, l), seen."""
-    xp = namespace_of(padded)
-    if launches(padded):
-        y = xp.empty(y_shape, padded.dtype)
-        kernels_of(padded).max_pool(xp.ascontiguousarray(padded), y, size, stride)
-        return y
-    y = None
-    for _, seen in slices:
-        y = padded[seen].copy() if y is None else xp.maximum(y, padded[seen], out=y)
-    return y
-
-
-def take_by_maxima(padded, y, dy, size, stride):
-    """dx of nn.MaxPool2D, of the padded images' shape, for `compiled` arrays."""
-    xp = namespace_of(padded, y, dy)
-    padded, taken = xp.ascontiguousarray(padded), (padded.shape, dy.dtype)
-    dx, dy = (np.zeros(*taken), dy.copy()) if xp is np else (xp.empty(*taken), xp.ascontiguousarray(dy))  # the host's uses dy up
-    kernels_of(dy).take_by_maxima(padded, y, dy, dx, *size, *stride)
-    return dx
-
-
-def long_rows(y, bias, rows):
-    """(y, bias) as they are added: y (R, O), on the host as so many `rows`, since NumPy is slow on short ones."""
-    if not isinstance(y, np.ndarray):
-        return y, bias
-    repeats = y.shape[0] // max(rows, 1)
-    return y.reshape((rows, repeats * bias.size)), np.tile(bias, repeats)
-
-
-def contiguous(view):
-    """Like ascontiguousarray, but copies each contiguous last-axis row as one block."""
-    xp = namespace_of(view)
-    if xp is np and view.size:
-        runs = view.view(np.dtype((np.void, view.shape[-1] * view.itemsize)))
-        return runs.copy().view(view.dtype)  # up to twice as fast where runs are short
-    return xp.ascontiguousarray(view)
-
-
 def synchronise(xp):
-    """Wait until the device has finished what it was given, so that a clock measures it."""
+    """Wait until the device has finished what it was given."""
     if xp is not np:
         xp.cuda.get_current_stream().synchronize()
 
@@ -324,8 +277,7 @@ def _budget(xp, on_host):
 
 
 def explicit_budget(xp):
-    """Bytes of materialised gradients to hold at once: on the host what stays in a core's cache, since written, normed
-    and summed there it never travels to memory."""
+    """Bytes of materialised gradients to hold at once: on the host what stays in a core's cache from writing to summing."""
     return _budget(xp, memory.EXPLICIT_BYTES)
 
 

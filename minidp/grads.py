@@ -6,7 +6,7 @@ factored" is proved here, on three classes, and not in every layer. Letters: b e
 import math
 
 from .arithmetic import cut, in_pairs, precision
-from .backend import (DOUBLE_ROWS, add_products, add_weighted, compiled, explicit_fits, kernels_of, launches, namespace_of,
+from .backend import (add_products, add_weighted, compiled, explicit_fits, kernels_of, launches, namespace_of,
                       outer_products, row_norms, zero_rows_unless)
 from .errors import ShapeError
 from .host.memory import RUN
@@ -30,15 +30,10 @@ class PerExampleGrad:
     n_examples: int
     shape: tuple
     factored_is_cheaper = True  # than materialising, in multiplications on the host
-    factors: tuple = ()  # arrays of the network's dtype that kernels on a device may take
 
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up: no smaller than the true ones whatever the dtype's rounding."""
         return self.sq_norms() * (1 + self._lost)  # [N2]
-
-    def _norm_part(self):
-        """What `device_kernels.sum_of_squares` takes: the factors, or squared norms that are known, and how much they are raised."""
-        return None, None, self.sq_norms_upper(), None, None, 1.0
 
     def zeros(self):
         """A sum of no gradients, float64, of the parameter's shape."""
@@ -87,7 +82,7 @@ class PerExampleGrad:
     @property
     def xp(self):
         """The array library of the factors."""
-        return namespace_of(self.d)
+        return namespace_of(vars(self).get("g", vars(self).get("d")))
 
 
 class Explicit(PerExampleGrad):
@@ -114,14 +109,6 @@ class Explicit(PerExampleGrad):
         self._lost = (math.prod(self.shape) + 32) * 2.0**-52 + (0 if sq_norms is None else (RUN + 8) * 2.0**-23)
         # formed with the longer axis last, (B, O, I) in memory: work goes along memory
         self._transposed = g.ndim == 3 and not g.flags.c_contiguous and g.transpose(0, 2, 1).flags.c_contiguous
-
-    @property
-    def factors(self):
-        return (self.g,)
-
-    def _norm_part(self):
-        known = self._sq_norms is not None
-        return None if known else self.xp.ascontiguousarray(self._matrix()), None, self._sq_norms, None, None, 1 + self._lost
 
     def _matrix(self):
         """(B, P), the numbers in the order in which they lie in memory."""
@@ -161,12 +148,6 @@ class Explicit(PerExampleGrad):
         """The same for the examples start..stop-1."""
         return Explicit(self.g[start:stop])
 
-    @property
-    def xp(self):
-        """The array library of the gradients."""
-        return namespace_of(self.g)
-
-
 class Outer(PerExampleGrad):
     r"""Gradients that are one outer product each, as those of a dense weight: g_b = a_b (x) d_b.
 
@@ -198,20 +179,6 @@ class Outer(PerExampleGrad):
         """(B,) squared L2 norms, infinite where a factor is huge."""
         a, d = self._norms = row_norms(self.a), row_norms(self.d)
         return self.xp.where(self.xp.maximum(a, d) > HUGE, math.inf, (a * d) ** 2)  # [N1]
-
-    @property
-    def factors(self):
-        return self.a, self.d
-
-    def _norm_part(self):
-        self._norms = tuple(self.xp.empty(self.n_examples) for _ in range(2))
-        return *map(self.xp.ascontiguousarray, self.factors), None, *self._norms, 1 + self._lost
-
-    def _jobs(self, rows):
-        """What `device_kernels.add_weighted_products` takes, part by part: a (B, I, T), d (B, T, O), norms, rows, wide."""
-        a, d = map(self.xp.ascontiguousarray, self.factors)
-        norms = (self._norms or tuple(map(row_norms, (a, d)))) if rows else None
-        yield slice(None), (a[:, :, None], d[:, None, :], norms, rows or DOUBLE_ROWS, not rows)
 
     def weighted_sum(self, w, rows=0):
         """sum_b w_b g_b, of the parameter's shape: float32 where that is the sum of a few float32 products."""
@@ -259,8 +226,8 @@ class OuterSum(PerExampleGrad):
         [N1]  Rochette, Manoel, Tramel 2019, arXiv:1912.06015; Bu, Mao, Xu 2022, arXiv:2205.10683
         [N3]  own derivation: the terms of [N1] may cancel, so their roundings count against absolute values. All are below
               |a_t| |a_u| |d_t| |d_u|, and chains of roundings are no longer than n: what sq_b loses is at most n eps m_b^2
-              (Higham, section 3.1; sums over t and u in pairs). The least value also bounds what the terms of [P1] add up to, and
-              so their roundings, for all examples of a lot together
+              (Higham, section 3.1; sums over t and u in pairs; chains of the CUDA twin may have 2 T more, and so has its n). The
+              least value also bounds what the terms of [P1] add up to, and so their roundings, for all examples together
     """
 
     def __init__(self, a, d):
@@ -278,22 +245,10 @@ class OuterSum(PerExampleGrad):
         sq = in_pairs(terms, (1, 2))  # [N1]
         return self.xp.where(sq < 0, 0, sq)
 
-    @property
-    def factors(self):
-        return self.a, self.d
-
-    def _jobs(self, rows):
-        """As of Outer; in float64, since terms of one example may cancel."""
-        length = max(ROWS, math.isqrt(self.n_examples * self.positions))  # as many rows as blocks: a short chain of roundings
-        yield slice(None), (self._turned(self.a), self.xp.ascontiguousarray(self.d), None, length, True)
-
-    def _turned(self, factor):
-        return self.xp.ascontiguousarray(factor.transpose(0, 2, 1))
-
     def sq_norms_upper(self):
         """(B,) squared norms, rounded up by the bound on what the sums lost."""
-        if launches(*self.factors):
-            return kernels_of(self.d).gram_norms(self._turned(self.a), self._turned(self.d), CANCELLING)
+        if launches(self.a, self.d):
+            return kernels_of(self.d).gram_norms(self.a, self.d, CANCELLING)
         a, d = row_norms(self.a), row_norms(self.d)
         most = self.xp.where((self.xp.maximum(a, d) > HUGE).any(axis=1), math.inf, (a * d).sum(axis=1))
         lost = (sum(self.shape) + 2 * (self.positions - 1).bit_length() + 32) * 2.0**-52
@@ -330,49 +285,6 @@ class OuterSum(PerExampleGrad):
     def factored_is_cheaper(self):
         """True if the Gram matrices cost less than the gradients."""
         return gram_is_cheaper(self.positions, *self.shape)
-
-
-def sum_of_squares(grads):
-    """(B,) the sum of sq_norms_upper of several parameters' gradients; on a device in one launch."""
-    if not _together(grads):
-        return sum(grad.sq_norms_upper() for grad in grads)
-    return kernels_of(grads[0].factors[0]).sum_of_squares([grad._norm_part() for grad in grads], HUGE, grads[0].n_examples)
-
-
-def add_weighted_sums(grads, w, total, rows):
-    """total[key] += sum_b w_b g_b, in place, for each key of grads, {key: PerExampleGrad}; new where there is none.
-
-    rows: as in add_weighted_sum. On a device each kind of work is one launch for all keys.
-    """
-    if not _together(grads.values()):
-        for key, grad in grads.items():
-            if key in total:
-                total[key] = total[key].astype("float64", copy=False)
-                grad.add_weighted_sum(total[key], w, rows)
-            else:
-                total[key] = grad.weighted_sum(w, rows)
-        return
-    xp, explicit, parts = namespace_of(w), [], {}
-    for key, grad in grads.items():
-        new = key not in total
-        if new:
-            total[key] = xp.empty(grad.shape)
-        total[key] = xp.ascontiguousarray(total[key], dtype="float64")
-        if isinstance(grad, Explicit):
-            size = math.prod(grad.shape)
-            explicit.append((total[key].reshape((size,)), xp.ascontiguousarray(grad.g.reshape((grad.n_examples, size))), not new))
-            continue
-        for place, (members, job) in enumerate(grad._jobs(rows)):
-            parts.setdefault((place, members.start, members.stop), []).append((total[key], not new or place > 0, *job))
-    if explicit:
-        totals, gs, add = zip(*explicit)
-        kernels_of(w).add_weighted_each(totals, w, gs, add)
-    for (_, start, stop), jobs in parts.items():
-        kernels_of(w).add_weighted_products(jobs, w[start:stop], LARGE)
-
-
-def _together(grads):
-    return bool(grads) and all(launches(*grad.factors) for grad in grads)
 
 
 def gram_is_cheaper(positions, i, o):

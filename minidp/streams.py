@@ -141,7 +141,8 @@ class Draws(_Single):
         tail = release << 8 | stream
         self._tail = np.array([0, 0, tail & 0xFFFFFFFF, tail >> 32], np.uint32)
 
-    def _state(self):
+    def state(self) -> NDArray[np.uint32]:
+        """(16,) a block's input without its number."""
         return np.concatenate([CONSTANTS, self._key.words(), self._tail])
 
     def words(self, size: int) -> NDArray[np.uint64]:
@@ -154,7 +155,7 @@ class Draws(_Single):
         from .host import drawing  # loads Numba
 
         out = np.empty((blocks.size, 16), np.uint32)
-        drawing.words(self._state(), blocks, out)
+        drawing.words(self.state(), blocks, out)
         return out.view(np.uint64).ravel()
 
     def random(self, size: int | Sequence[int] = ()) -> NDArray[np.float64]:
@@ -191,7 +192,7 @@ class Draws(_Single):
         """
         from .host import drawing
 
-        state = self._state()
+        state = self.state()
         self._in_slices("add_normals", out, 1, lambda first, at, part: drawing.add_normals(
             state, first * STRETCH + at, std, grid, part), before, after)
 
@@ -206,24 +207,9 @@ class Draws(_Single):
 
         if out.dtype != np.float64:
             raise ParameterError(f"add_integers: expected an array of dtype float64, got {out.dtype}")
-        table, state = discrete.table(std), self._state()
+        table, state = discrete.table(std), self.state()
         self._in_slices("add_integers", out, table.parts + 1, lambda first, at, part: drawing.add_integers(
             state, first, at, *table, part), before, after)
-
-    def on_device(self, sums: Sequence[tuple], integers: float = 0.0) -> None:
-        """What add_normals, or add_integers of deviation `integers`, does to arrays on a device, one after another, there.
-
-        sums: (raw (n,) float64, out (n,), std, grid, scale) of each: out = scale (raw + noise), rounded to the grid unless
-        that is 0; std 0 draws nothing. The same bits as on the host.
-        """
-        from . import device_kernels
-        from .host import discrete
-
-        table, rows = discrete.table(integers) if integers else None, []
-        for raw, out, std, grid, scale in sums:
-            sets = 0 if std == 0 else 1 if table is None else table.parts + 1
-            rows.append((raw, out, self._first(raw.size, sets), sets, std, grid, scale))
-        device_kernels.release(rows, self._state(), table)
 
     def at(self, start: int, size: int) -> "Draws":
         """For the next `add_normals` or `add_integers`: `out` is the part from `start` on of a flat array of that size."""
@@ -235,7 +221,7 @@ class Draws(_Single):
         if not out.flags.c_contiguous:  # noise would be added to a copy
             raise ParameterError(f"{name}: expected an array in one piece (numpy.ascontiguousarray)")
         (start, size), self._place = self._place or (0, out.size), None
-        first = self._first(size, sets)
+        first = self.take(size, sets)
         flat = np.asarray(out).reshape(-1)
 
         def work(at):
@@ -247,7 +233,7 @@ class Draws(_Single):
 
         threads.map_parallel(work, range(0, flat.size, SHARD))
 
-    def _first(self, size, sets):
+    def take(self, size: int, sets: int) -> int:
         """Takes `sets` sets of 64 blocks for every 512 of `size` numbers: a new set, whatever was drawn before."""
         first = -(-self._block // LANES)
         self._block = (first + -(-size // STRETCH) * sets) * LANES

@@ -13,7 +13,7 @@ from pathlib import Path
 
 RANK = {
     "errors": 0, "validate": 0, "files": 0, "cli": 0, "plotting": 0, "numbers": 0, "lazy": 0, "host": 0, "ranks": 0,
-    "device_kernels": 0, "backend": 1, "streams": 1, "arithmetic": 2, "elementwise": 2, "grads": 3, "whole": 4, "nn": 4, "privacy": 4, "data": 4,
+    "device_kernels": 0, "backend": 1, "streams": 1, "arithmetic": 2, "elementwise": 2, "grads": 3, "together": 4, "whole": 4, "nn": 4, "privacy": 4, "data": 4,
     "mechanism": 5, "defaults": 5, "train": 6, "audit": 7, "run": 7, "heads": 8, "fitted": 8, "__init__": 8,
     "fitting": 9, "commands": 10, "estimators": 10, "__main__": 11,
 }

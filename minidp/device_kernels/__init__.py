@@ -77,11 +77,11 @@ def _each(places):
     return -(-places // THREADS)
 
 
-def _over_parts(xp, name, rows, size, *arguments):
-    """Launch a kernel of sums.cu for a table of rows, at most PARTS at a time, over all their places: numbers row[size]."""
+def _over_parts(xp, name, rows, size, *arguments, threads=1):
+    """Launch a kernel of sums.cu for a table of rows, at most PARTS at a time: so many threads for each of row[size] places."""
     for some in (rows[at : at + PARTS] for at in range(0, len(rows), PARTS)):
         places = sum(row[size] for row in some)
-        launch(xp, "sums.cu", name, _each(places), table(some), *arguments, places)
+        launch(xp, "sums.cu", name, _each(places * threads), table(some), *arguments, places)
 
 
 def _coordinates(name):
@@ -130,22 +130,23 @@ def sum_of_squares(parts, huge, examples):
 
 
 def gram_norms(a, d, cancelling):
-    """grads.OuterSum.sq_norms_upper of a (B, I, T) and d (B, O, T), with 2 T roundings where the definition has 2 log2 T."""
-    examples, inputs, positions = a.shape
-    upper, lost = (xp := library(a)).empty(examples), (inputs + d.shape[1] + 2 * positions + 64) * 2.0**-52
-    launch(xp, "norms.cu", "gram_norms", examples, a, d, upper, positions, inputs, d.shape[1], lost, float(cancelling), threads=128)
+    """grads.OuterSum.sq_norms_upper of a (B, T, I) and d (B, T, O), with 2 T + 64 roundings for the definition's 2 log2 T + 32."""
+    (examples, positions, inputs), outputs, xp = a.shape, d.shape[2], library(a)
+    a, d = (xp.ascontiguousarray(factor.transpose(0, 2, 1)) for factor in (a, d))
+    upper, lost = xp.empty(examples), (inputs + outputs + 2 * positions + 64) * 2.0**-52
+    launch(xp, "norms.cu", "gram_norms", examples, a, d, upper, positions, inputs, outputs, lost, float(cancelling), threads=128)
     return upper
 
 
-def add_weighted_each(totals, w, gs, add):
+def add_weighted_each(totals, gs, add, w):
     """backend.add_weighted for several totals (P,) and g (B, P); add: False for totals that are written, not added to."""
     rows = [(g, total, total.size, int(more)) for total, g, more in zip(totals, gs, add)]
-    _over_parts(library(w), "add_weighted", rows, 2, w, w.size)
+    _over_parts(library(w), "add_weighted", rows, 2, w, w.size, threads=8)
 
 
 def add_weighted(total, w, g):
     """backend.add_weighted."""
-    add_weighted_each([total], w, [g], [True])
+    add_weighted_each([total], [g], [True], w)
 
 
 def add_weighted_products(jobs, w, large):

@@ -69,13 +69,16 @@ extern "C" __global__ void clip_weights(const double* sq, double clip_norm, doub
 
 // backend.outer_products: a (B, I), d (B, O) to g (B, I, O) and its squared norms (B,) in one pass, a block for each example
 extern "C" __global__ void form_outer(const float* a, const float* d, float* g, double* sq, i64 inputs, i64 outputs) {
-    i64 b = blockIdx.x, size = inputs * outputs;
+    a += blockIdx.x * inputs, d += blockIdx.x * outputs, g += blockIdx.x * inputs * outputs;
     double total = 0;
-    for (i64 p = threadIdx.x; p < size; p += blockDim.x) {
-        float value = a[b * inputs + (u32)p / (u32)outputs] * d[b * outputs + (u32)p % (u32)outputs];  // below 2^32: 64 bits divide slowly
-        g[b * size + p] = value;
+    i64 i = threadIdx.x / outputs, o = threadIdx.x % outputs, down = blockDim.x / outputs, right = blockDim.x % outputs;
+    for (i64 p = threadIdx.x; p < inputs * outputs; p += blockDim.x) {  // p = i outputs + o, without a division each time
+        float value = a[i] * d[o];
+        g[p] = value;
         total += (double)value * (double)value;
+        i += down, o += right;
+        if (o >= outputs) i++, o -= outputs;
     }
     total = block_sum(total);
-    if (threadIdx.x == 0) sq[b] = total;
+    if (threadIdx.x == 0) sq[blockIdx.x] = total;
 }

@@ -6,18 +6,32 @@
     int k = 0;         \
     while (k < parts.count - 1 && place >= parts.part[k].size) place -= parts.part[k++].size;
 
-// backend.add_weighted: total (P,) = or += sum_b w_b g_b, g (B, P), without rows whose weight is 0
+// backend.add_weighted: total (P,) = or += sum_b w_b g_b, g (B, P), without rows whose weight is 0. A block has some places and
+// several threads for each, which take turns at the examples: more of memory is asked for at once.
 struct Rows { const float* g; double* total; i64 size, add; };
 
 extern "C" __global__ void add_weighted(Parts<Rows> parts, const double* w, i64 examples, i64 places) {
-    for EACH(place, places) {
-        i64 p = place;
+    __shared__ double sums[1024];
+    u32 turns = blockDim.x >= 8 * 32 ? 8 : 2, width = blockDim.x / turns, turn = threadIdx.x / width;
+    for (i64 first = (i64)blockIdx.x * width; first < places; first += (i64)gridDim.x * width) {
+        i64 p = first + threadIdx.x % width;
         FIND(k, p)
         const Rows& part = parts.part[k];
         double sum = 0;
-        for (i64 b = 0; b < examples; b++)
-            if (w[b] != 0) sum += w[b] * (double)part.g[b * part.size + p];
-        part.total[p] = part.add ? part.total[p] + sum : sum;
+        if (p < part.size) {
+#pragma unroll 4
+            for (i64 b = turn; b < examples; b += turns) {
+                float value = w[b] != 0 ? part.g[b * part.size + p] : 0;
+                sum += w[b] * (double)value;
+            }
+        }
+        sums[threadIdx.x] = sum;
+        __syncthreads();
+        if (turn == 0 && p < part.size) {
+            for (u32 t = 1; t < turns; t++) sum += sums[threadIdx.x + t * width];
+            part.total[p] = part.add ? part.total[p] + sum : sum;
+        }
+        __syncthreads();  // before the next sums take their place
     }
 }
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..arithmetic import ORDINARY
-from ..backend import has_kernels, namespace_of, to_host
+from ..backend import has_kernels, kernels_of, namespace_of, to_host
 from ..errors import ParameterError
 from ..privacy.events import Composed, Event, TotalVariation
 from ..streams import Draws
@@ -136,15 +136,14 @@ def released_on_device(raws: Sequence[NDArray], laws: Sequence[tuple[float, floa
 
     laws: (noise_std, grid) of each   others: of each, added to it first
     """
-    sums, released = [], []
+    from ..host import discrete
+
+    table, sums, xp = discrete.table(units) if units else None, [], namespace_of(*raws)
     for raw, (std, grid), rest in zip(raws, laws, others):
-        xp = namespace_of(raw)
-        total = sum(rest, raw) if rest else raw
-        released.append(xp.empty(raw.shape, dtype or raw.dtype))
-        flat = xp.ascontiguousarray(total, dtype="float64")
-        sums.append((flat.reshape((raw.size,)), released[-1].reshape((raw.size,)), std, grid, scale))
-    draws.on_device(sums, units)
-    return released
+        total, sets = xp.ascontiguousarray(sum(rest, raw), dtype="float64"), 0 if not std else 1 if table is None else table.parts + 1
+        sums.append((total, xp.empty(raw.shape, dtype or raw.dtype), draws.take(raw.size, sets), sets, std, grid, scale))
+    kernels_of(raws[0]).release(sums, draws.state(), table)
+    return [released for _, released, *_ in sums]
 
 
 def _released(raw, others, scale, dtype, add):

@@ -13,10 +13,11 @@ from numpy.typing import DTypeLike, NDArray
 from ..arithmetic import ARITHMETICS, EXACT, ORDINARY
 from ..backend import explicit_budget, namespace_of
 from ..errors import ParameterError, ShapeError
-from ..grads import STRATEGIES, Explicit, Key, PerExampleGrad, add_weighted_sums, sum_of_squares
+from ..grads import STRATEGIES, Explicit, Key, PerExampleGrad
 from ..privacy.events import Composed, Event, Gaussian, JointGaussian, NeighbouringRelation, TotalVariation
 from ..ranks import SOLO
 from ..streams import Draws
+from ..together import add_weighted_sums, sum_of_squares
 from ..validate import in_range, one_of, shape
 from ..whole import UNITS, materialises
 from ..whole import whole as whole_numbers

@@ -6,12 +6,12 @@ from typing import Any
 from numpy.typing import DTypeLike, NDArray
 
 from ..arithmetic import EXACT, ORDINARY, cut, in_pairs, precision, product, put_back
-from ..backend import long_rows, namespace_of, patch_budget
+from ..backend import namespace_of, patch_budget
 from ..grads import Explicit, OuterSum, PerExampleGrad, gram_is_cheaper
 from ..validate import count, same_batch
 from .init import Initializer, Rng, generator, truncated_normal, zeros
 from .layer import Layer
-from .window import Padding, Window, pair
+from .window import Padding, Window, long_rows, pair
 
 
 class ConvGrad(PerExampleGrad):
@@ -26,41 +26,31 @@ class ConvGrad(PerExampleGrad):
         self._matrix = (prod(self.shape[:3]), self.shape[3])
         self._positions = prod(d.shape[1:3])
 
-    def _chunks(self, grams=0):
+    def chunks(self, grams: int = 0) -> Any:
         """Yield (start, OuterSum) of chunks whose patches plus `grams` Gram matrices fit into memory."""
         example_bytes = self._positions * (self._matrix[0] + grams * self._positions) * self.x.itemsize
         for start, stop in in_chunks(self.xp, self.n_examples, example_bytes):
             d = self.d[start:stop].reshape((stop - start, self._positions, self._matrix[1]))
             yield start, OuterSum(self.window.patches(self.x[start:stop], turned=True), d)  # [P1]
 
-    @property
-    def factors(self):
-        return self.x, self.d
-
-    def _jobs(self, rows):
-        """As of grads.Outer, chunk by chunk."""
-        for start, chunk in self._chunks():
-            for _, job in chunk._jobs(rows):
-                yield slice(start, start + chunk.n_examples), job
-
     def sq_norms(self) -> NDArray:
-        return self.xp.concatenate([chunk.sq_norms() for _, chunk in self._chunks(grams=3)])
+        return self.xp.concatenate([chunk.sq_norms() for _, chunk in self.chunks(grams=3)])
 
     def sq_norms_upper(self):
-        return self.xp.concatenate([chunk.sq_norms_upper() for _, chunk in self._chunks(grams=3)])
+        return self.xp.concatenate([chunk.sq_norms_upper() for _, chunk in self.chunks(grams=3)])
 
     def add_weighted_sum(self, total: NDArray, w: NDArray, rows: int = 0) -> None:
-        for start, chunk in self._chunks():
+        for start, chunk in self.chunks():
             chunk.add_weighted_sum(total.reshape(self._matrix), w[start : start + chunk.n_examples])
 
     def materialise(self) -> NDArray:
         g = self.xp.empty((self.n_examples, *self._matrix), dtype=self.d.dtype)
-        for start, chunk in self._chunks():
+        for start, chunk in self.chunks():
             chunk.materialise(out=g[start : start + chunk.n_examples])
         return g.reshape((self.n_examples, *self.shape))
 
     def materialise_exactly(self):
-        return self.xp.concatenate([chunk.materialise_exactly() for _, chunk in self._chunks()]).reshape(
+        return self.xp.concatenate([chunk.materialise_exactly() for _, chunk in self.chunks()]).reshape(
             (self.n_examples, *self.shape))
 
     def rows(self, start, stop):

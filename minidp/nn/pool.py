@@ -1,5 +1,5 @@
 """Pooling over windows of an image: the maximum or the mean, channel by channel."""
-from ..backend import compiled, namespace_of, take_by_maxima, window_maxima
+from ..backend import compiled, namespace_of
 from ..errors import ParameterError
 from .layer import Layer
 from .window import Window, pair
@@ -58,13 +58,13 @@ class MaxPool2D(_Pool):
     def compute_y(self, x, rng):
         """(y, (padded x, y, shape of x))."""
         padded, shape = self.window.pad(x, -float("inf")), self.output_shape(x.shape[1:])
-        y = window_maxima(padded, (x.shape[0], *shape), self.window.size, self.window.stride, self.window.slices(shape[:2]))  # [F1]
+        y = self.window.maxima(padded, shape[:2])  # [F1]
         return y, (padded, y, x.shape)
 
     def compute_dx(self, dy, kept):
         (padded, y, shape), xp = kept, namespace_of(dy)
         if compiled(dy, padded):
-            return self.window.unpad(take_by_maxima(padded, y, dy, self.window.size, self.window.stride), shape)
+            return self.window.unpad(self.window.take_by_maxima(padded, y, dy), shape)
         dx = xp.zeros(padded.shape, dtype=dy.dtype)
         rest = dy.copy()  # what no pixel has taken yet: the first maximum takes it all
         for _, seen in self.window.slices(dy.shape[1:3]):

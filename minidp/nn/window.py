@@ -3,7 +3,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from ..backend import contiguous, kernels_of, launches, namespace_of
+import numpy as np
+
+from ..backend import kernels_of, launches, namespace_of
 from ..errors import ParameterError, ShapeError
 from ..validate import count
 
@@ -111,7 +113,7 @@ class Window:
         view = xp.lib.stride_tricks.as_strided(  # a window's row is one run in memory
             padded, (b, *counts, self.size[0], self.size[1] * c),
             (per_b, per_row * self.stride[0], per_pixel * self.stride[1], per_row, per_channel))
-        return contiguous(view).reshape((b, prod(counts), prod(self.size) * c))
+        return _contiguous(view).reshape((b, prod(counts), prod(self.size) * c))
 
     def fold(self, patches, shape):
         """The adjoint of `patches`: dx of `shape` (B, H, W, C) from patches (B, H', W', kh, kw, C).
@@ -136,6 +138,26 @@ class Window:
                 dx[:, i : i + rows, : part.shape[2], j : j + columns, : part.shape[4]] += part
         return self.unpad(dx.reshape((b, blocks[0] * down, blocks[1] * across, c)), shape)
 
+    def maxima(self, padded, counts):
+        """(B, H', W', C): the largest number that each window sees of images padded (B, H, W, C)."""
+        xp = namespace_of(padded)
+        if launches(padded):
+            y = xp.empty((padded.shape[0], *counts, padded.shape[3]), padded.dtype)
+            kernels_of(padded).max_pool(xp.ascontiguousarray(padded), y, self.size, self.stride)
+            return y
+        y = None
+        for _, seen in self.slices(counts):
+            y = padded[seen].copy() if y is None else xp.maximum(y, padded[seen], out=y)
+        return y
+
+    def take_by_maxima(self, padded, y, dy):
+        """What nn.MaxPool2D [B1] gives, for `compiled` arrays: the gradient of `padded`, y and dy as `maxima` has them."""
+        xp = namespace_of(padded, y, dy)
+        dx, dy = ((xp.zeros(padded.shape, dy.dtype), dy.copy()) if xp is np else  # the host's kernel uses dy up
+                  (xp.empty(padded.shape, dy.dtype), xp.ascontiguousarray(dy)))
+        kernels_of(dy).take_by_maxima(xp.ascontiguousarray(padded), y, dy, dx, *self.size, *self.stride)
+        return dx
+
     def _described(self, shape, counts):
         """Size, stride, padding above and on the left, and counts, as kernels take them, for images of `shape`."""
         return self.size, self.stride, tuple(self.axis(n, k)[1] for k, n in enumerate(shape[1:3])), tuple(counts)
@@ -147,3 +169,20 @@ class Window:
         if self.stride != (1, 1) or min(map(min, margins)) < 0:
             return None
         return Window(self.size, (1, 1), margins)
+
+
+def long_rows(y, bias, rows):
+    """(y, bias) as they are added: y (R, O), on the host as so many `rows`, since NumPy is slow on short ones."""
+    if namespace_of(y, bias) is not np:
+        return y, bias
+    repeats = y.shape[0] // max(rows, 1)
+    return y.reshape((rows, repeats * bias.size)), np.tile(bias, repeats)
+
+
+def _contiguous(view):
+    """Like ascontiguousarray, but copies each contiguous last-axis row as one block."""
+    xp = namespace_of(view)
+    if xp is np and view.size:
+        runs = view.view(np.dtype((np.void, view.shape[-1] * view.itemsize)))
+        return runs.copy().view(view.dtype)  # up to twice as fast where runs are short
+    return xp.ascontiguousarray(view)

@@ -7,13 +7,14 @@ import pytest
 
 from minidp import device_kernels, elementwise
 from minidp.arithmetic import in_pairs
-from minidp.backend import outer_products, row_norms, take_by_maxima, to_host, window_maxima
-from minidp.grads import Explicit, Outer, OuterSum, add_weighted_sums, sum_of_squares
+from minidp.backend import row_norms, to_host
+from minidp.grads import Explicit, Outer, OuterSum
 from minidp.mechanism import clip
 from minidp.mechanism.noise import add_gaussian, add_integers, noise_grid, released_on_device
 from minidp.nn import ReLU, SoftmaxCrossEntropy
 from minidp.nn.window import Window
 from minidp.streams import Streams
+from minidp.together import add_weighted_sums, sum_of_squares
 from minidp.train import SGD
 from tests.support import shim
 from tests.support.guarded import guarded_backend, guarded_xp
@@ -119,7 +120,7 @@ def sums(rng):
             add_weighted_sums(grads, w, total, most)
             return [total[key].astype("float64") for key in grads]
 
-        with mock.patch("minidp.grads.ROWS", 3):
+        with mock.patch("minidp.grads.ROWS", 3), mock.patch("minidp.together.ROWS", 3):
             for old in (0, 2, 5):
                 both(lambda *arrays: added(*arrays, 0, old), w, a, d, a_t, d_t, g, tolerance=1e-13)
                 both(lambda *arrays: added(*arrays, 2, old), w, a, d, a_t, d_t, g, tolerance=1e-6)
@@ -145,8 +146,8 @@ def images(rng):
 
         def pooled(x, dy):
             padded = window.pad(x, -float("inf"))
-            y = window_maxima(padded, dy.shape, size, stride, window.slices(counts))
-            return [y, window.unpad(take_by_maxima(padded, y, dy, size, stride), shape)]
+            y = window.maxima(padded, counts)
+            return [y, window.unpad(window.take_by_maxima(padded, y, dy), shape)]
 
         with np.errstate(all="ignore"):
             for got, expected in zip(pooled(*map(asarray, (x, dy))), pooled(x, dy)):
@@ -191,11 +192,12 @@ MUTANTS = {  # what each source may not be changed to: the text, and what stands
     "norms.cu": [
         ("square * part.raise", "square"), ("p < size; p += blockDim.x) total", "p < size - 1; p += blockDim.x) total"),
         ("u <= t", "u < t"), ("? 2 * (A", "? (A"), ("+ lost", "- lost"), ("raised <= least ? least : ", ""), ("ratio <= 1 ? 1 : ", ""),
-        ("(1 + margin)", "1"), ("isfinite(sq[b])", "true"), ("(u32)p / (u32)outputs", "(u32)p % (u32)inputs"),
+        ("(1 + margin)", "1"), ("isfinite(sq[b])", "true"), ("o >= outputs", "o > outputs"), ("i += down, o", "o"),
         ("total += (double)value * (double)value", "total += value"),
         ("value;\n    __syncthreads();", "value;"), ("+ half];\n        __syncthreads();", "+ half];")],
     "sums.cu": [
-        (">= parts.part[k].size", "> parts.part[k].size"), ("if (w[b] != 0) ", ""), ("w[b] * (double)part.g", "(double)part.g"),
+        (">= parts.part[k].size", "> parts.part[k].size"), ("w[b] != 0 ? part.g[b * part.size + p] : 0", "part.g[b * part.size + p]"), ("w[b] * (double)value", "(double)value"), ("b += turns", "b += 1"),
+        ("sum;\n        __syncthreads();", "sum;"),
         (" && weight >= 1 / (large * large)", ""), ("f.a_norms[b] <= large && ", ""), ("!f.weigh_a", "f.weigh_a"),
         ("half ? q / rows % inputs", "half ? q % inputs"), ("part.total[p] + sum : sum", "sum : sum"), ("j < part.count", "j < part.count - 1"),
         ("-= parts.part[k].g", "+= parts.part[k].g"), ("(n - half) * width ? x", "half * width ? x"),

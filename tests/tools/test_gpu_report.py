@@ -6,11 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minidp import nn
+from minidp import device_kernels, nn
 from minidp.audit.cases import LAYERS, LOSSES
 from minidp.backend import Backend
 from minidp.errors import DeviceUnavailableError
-from minidp.streams import Draws
 from tests.support import shim
 from tests.support.guarded import guarded_backend
 from tools.gpu import compare, measure, report
@@ -52,9 +51,9 @@ def test_a_layer_that_differs_fails_the_report(factor, monkeypatch, tmp_path):
 @pytest.mark.skipif(not shim.COMPILER, reason="no C++ compiler: the CUDA sources were not executed")
 @pytest.mark.parametrize("part, wrong", [("noise", {"ordinary", "exact"}), ("training", {"exact"})])
 def test_noise_that_is_off_by_a_bit_on_the_device_fails_the_report(part, wrong, monkeypatch, tmp_path):
-    right = Draws.on_device
-    monkeypatch.setattr(Draws, "on_device", lambda self, sums, *units: right(
-        self, [(raw + (grid or 1), out, std, grid, scale) for raw, out, std, grid, scale in sums], *units))
+    right = device_kernels.release
+    monkeypatch.setattr(device_kernels, "release", lambda sums, *rest: right(
+        [(raw + (grid or 1), *place, grid, scale) for raw, *place, grid, scale in sums], *rest))
     rows = made(tmp_path, part, status=1)[0][part]["rows"]
     assert all(row["ok"] != bool(wrong & set(map(str, row.values()))) for row in rows)
 
