@@ -29,7 +29,6 @@ from minidp.data import load_strokes
 from minidp.defaults import mu_of
 from minidp.files import atomic_write
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, mean_sanitizer, noisy_mean
-from minidp.privacy import NeighbouringRelation
 from minidp.streams import Streams
 
 STRAYS, NEIGHBOURS = (1.0, 1.1, 1.2, 1.3, 1.5), 0.0309  # the error on MNIST: K. Wilder, in LeCun's table of results
@@ -74,31 +73,18 @@ def features(problem, side, groups, width, number):
     return take(x), y, take(tested), wanted
 
 
-def noise_for(chosen, size, epsilon, steps):
-    """The least noise multiplier after the mean, by the tight accountant."""
-    mean = mean_sanitizer(chosen["mean_noise_multiplier"]).event(NeighbouringRelation.ADD_REMOVE)
-    lot = chosen["lot_size"]
-    plan = Plan(PoissonSampler(lot / size), Sanitizer(flat_group([("w", "W")], 1.0, 1.0)), steps, lot)
-    return plan.calibrated("loss_distribution", epsilon, DELTA, [mean]).sanitizer.groups[0].noise_multiplier
-
-
-def centred(x, mean):
-    """The rows less the mean, and a column of ones for the biases."""
-    found = np.ones((len(x), x.shape[1] + 1), "f4")
-    np.subtract(x, mean, out=found[:, :-1])
-    return found
-
-
 def descend(problem, setting, epsilon, part=slice(None)):
     """Accuracies (DECAYS, TRAVELS[part], CLIPS[part]) on the same lots and noise, and the noise multiplier."""
     x, y, tested, wanted = features(problem, *(setting[name] for name in FORM))
     size, steps, rng = len(x), setting["steps"], np.random.default_rng(SEED)
     grid = [settings(epsilon, DELTA, size, setting | {"travel": travel, "clip": clip, "power": 0.0})
             for travel in TRAVELS[part] for clip in CLIPS[part]]
-    chosen, sigma = grid[0], noise_for(grid[0], size, epsilon, steps)
-    expected = chosen["lot_size"]
-    mean = noisy_mean(x, mean_sanitizer(chosen["mean_noise_multiplier"], NORM), size, Streams(SEED).noise("mean")).astype("f4")
-    x, tested = (centred(each, mean) for each in (x, tested))
+    sanitizer, expected = mean_sanitizer(grid[0]["mean_noise_multiplier"], NORM), grid[0]["lot_size"]
+    plan = Plan(PoissonSampler(expected / size), Sanitizer(flat_group([("w", "W")], 1.0, 1.0)), steps, expected)
+    plan = plan.calibrated("loss_distribution", epsilon, DELTA, [sanitizer.event(plan.relation)])
+    sigma = plan.sanitizer.groups[0].noise_multiplier
+    mean = noisy_mean(x, sanitizer, size, Streams(SEED).noise("mean")).astype("f4")
+    x, tested = (np.pad(each - mean, ((0, 0), (0, 1)), constant_values=1) for each in (x, tested))  # ones for the biases
     bounds, rates = (np.array([one[name] for one in grid], "f4")[:, None] for name in ("clip_norm", "learning_rate"))
     w = np.zeros((x.shape[1], len(grid), int(y.max()) + 1), "f4")
     v, averages, lengths = np.zeros_like(w), [np.zeros_like(w) for _ in DECAYS], np.linalg.norm(x, axis=1)

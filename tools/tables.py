@@ -23,7 +23,7 @@ from minidp.numbers import upper_text
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments" / "results"
 SHORT = {"SIGMA": "settings.clip_groups.0.noise_multiplier", "C": "settings.clip_groups.0.clip_norm",
-         "SIGMA_PCA": "settings.pca_noise_multiplier", "SPENT": "epsilon.$accountant.upper"}  # of paths that tables share
+         "SPENT": "epsilon.$accountant.upper"}  # of paths that tables share
 
 
 class TableError(MinidpError):

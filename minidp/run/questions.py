@@ -143,7 +143,7 @@ class Files:
         yield ("Do q, the groups' noise and their sensitivity follow from size, lot, sigma and C?",
                "; ".join(off) or f"q = {lot} / {size}, {len(settings['clip_groups'])} groups", self.plan and not off)
         yield ("Are lot and noise the ones asked for?", f"lot {lot}, sigma {'as the defaults say' if flag is None else flag}",
-               lot == self.config.get("lot_size", lot) and (flag is None or all(
+               self.config.get("lot_size") in (None, lot) and (flag is None or all(
                    schedule.value_at(_setting(group["noise_multiplier"]), 0) == flag for group, made in
                    zip(settings["clip_groups"], self.plan.sanitizer.groups if self.plan else ()) if not made.counts)))
 

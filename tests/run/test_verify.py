@@ -54,6 +54,11 @@ def test_a_right_run_passes_on_one_page(finished, tmp_path, capsys):
     assert main(["verify", str(finished), "--json"]) == 0 and json.loads(capsys.readouterr().out)["differences"] == []
 
 
+def test_a_lot_size_that_was_left_to_a_rule_is_none_that_was_asked_for(run):
+    edit(run, "config.json", lambda c: c.update(lot_size=None))
+    assert "Are lot and noise the ones asked for?" not in failed(run)
+
+
 def test_every_single_edit_of_any_file_is_noticed(run):
     """A byte changed, taken out or put in, or the end cut off, anywhere in any file, the manifest too."""
     chance, names = random.Random(1), [*FILES, "manifest.json"]
