@@ -16,6 +16,7 @@ import numpy as np
 from ..host import chacha, series
 
 PARTS, THREADS = 32, 256
+TOGETHER = 2**28  # numbers of products that are held until they are added: 1 or 2 GiB
 FILES = ("elementwise.cu", "loss.cu", "norms.cu", "sums.cu", "images.cu", "noise.cu")
 TYPES = {"float32": "float", "float64": "double", **{f"{u}int{n}": f"{'unsigned ' * bool(u)}{c}" for u in ("", "u")
          for n, c in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))}}
@@ -163,9 +164,15 @@ def add_weighted_products(jobs, w, large):
         A, D = (xp.empty(shape, "float64" if wide else "float32") for shape in ((blocks, inputs, length), (blocks, length, outputs)))
         factors.append((a, d, *(norms or (None, None)), A, D, inputs, outputs, positions, length, A.size + D.size, int(wide),
                         int(inputs <= outputs)))
-        sums.append((A, D, total, blocks, total.size, int(wide), int(add)))
+        sums.append((A, D, total, max(1, TOGETHER // max(total.size, 1)), int(wide), add))
     _over_parts(xp, "weighted_factors", factors, 10, w, large, w.size)
-    _over_parts(xp, "add_blocks", [(xp.matmul(A, D) if blocks else None, total, blocks, *rest) for A, D, total, blocks, *rest in sums], 3)
+    for turn in range(max(-(-len(A) // most) for A, _, _, most, *_ in sums) or 1):  # blocks that fit into memory, usually all
+        rows = []
+        for A, D, total, most, wide, add in sums:
+            A, D = (factor[turn * most : (turn + 1) * most] for factor in (A, D))
+            if len(A) or turn == 0:
+                rows.append((xp.matmul(A, D) if len(A) else None, total, len(A), total.size, wide, int(add or turn > 0)))
+        _over_parts(xp, "add_blocks", rows, 3)
 
 
 def descend(params, grads, rate):

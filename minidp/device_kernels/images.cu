@@ -41,7 +41,8 @@ extern "C" __global__ void fold(const float* y, float* dx, View v, i64 n) {
 extern "C" __global__ void max_pool(const float* x, float* y, View v, i64 n) {
     for EACH(i, n) {
         i64 b = i / ((i64)v.rows * v.columns * v.channels);
-        u32 q = (u32)(i - b * v.rows * v.columns * v.channels), row = q / v.channels / v.columns, column = q / v.channels % v.columns;
+        u32 q = (u32)(i - b * v.rows * v.columns * v.channels);
+        u32 row = q / v.channels / v.columns, column = q / v.channels % v.columns;
         float largest = 0;
         for (u32 k = 0; k < v.tall; k++)
             for (u32 l = 0; l < v.wide; l++) {

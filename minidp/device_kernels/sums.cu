@@ -49,20 +49,27 @@ static __device__ void put(void* out, i64 at, float value, double weight, bool w
     else ((float*)out)[at] = weight == 0 ? 0 : weigh ? (float)weight * value : value;
 }
 
+// Place q of A (K, I, R), or of D (K, R, O) where not `left`, as the number of its row and its column.
+template <class T> static __device__ i64 row_of(bool left, T q, T rows, T inputs, T outputs, i64* column) {
+    *column = left ? q / rows % inputs : q % outputs;
+    return left ? q / rows / inputs * rows + q % rows : q / outputs;
+}
+
 extern "C" __global__ void weighted_factors(Parts<Factors> parts, const double* w, double large, i64 examples, i64 places) {
     for EACH(place, places) {
         i64 p = place;
         FIND(k, p)
         const Factors& f = parts.part[k];
-        i64 half = f.size / (f.inputs + f.outputs) * f.inputs;
-        u32 q = (u32)(p < half ? p : p - half), rows = (u32)f.rows, inputs = (u32)f.inputs, outputs = (u32)f.outputs;  // 64 bits divide slowly
-        u32 row = p < half ? q / rows / inputs * rows + q % rows : q / outputs, column = p < half ? q / rows % inputs : q % outputs;
-        i64 b = row / (u32)f.positions, t = row % (u32)f.positions;
+        i64 half = f.size / (f.inputs + f.outputs) * f.inputs, column;
+        bool left = p < half;
+        i64 q = left ? p : p - half, row = f.size >> 32 ? row_of<u64>(left, q, f.rows, f.inputs, f.outputs, &column)
+                                                        : row_of<u32>(left, q, f.rows, f.inputs, f.outputs, &column);  // faster
+        i64 b = f.positions == 1 ? row : row / f.positions, t = row - b * f.positions;
         double weight = b < examples ? w[b] : 0;
-        if (weight != 0 && f.a_norms && !(f.a_norms[b] <= large && f.d_norms[b] <= large && weight >= 1 / (large * large))) weight = 0;
-        float value = weight == 0 ? 0 : p < half ? f.a[(b * f.inputs + column) * f.positions + t] : f.d[p - half];
-        if (p < half) put(f.A, p, value, weight, f.weigh_a, f.wide);
-        else put(f.D, p - half, value, weight, !f.weigh_a, f.wide);
+        if (weight != 0 && f.a_norms)
+            if (!(f.a_norms[b] <= large && f.d_norms[b] <= large && weight >= 1 / (large * large))) weight = 0;
+        float value = weight == 0 ? 0 : left ? f.a[(b * f.inputs + column) * f.positions + t] : f.d[q];
+        put(left ? f.A : f.D, q, value, weight, left == (f.weigh_a != 0), f.wide);
     }
 }
 
@@ -99,7 +106,8 @@ extern "C" __global__ void descend(Parts<Step> parts, double rate, i64 places) {
 extern "C" __global__ void in_pairs(const REAL* x, REAL* terms, REAL* total, i64 n, i64 width) {
     x += blockIdx.x * n * width, terms += blockIdx.x * ((n + 1) / 2) * width, total += blockIdx.x * width;
     i64 half = (n + 1) / 2;
-    for (i64 j = threadIdx.x; j < half * width; j += blockDim.x) terms[j] = j < (n - half) * width ? x[j] + x[half * width + j] : x[j];
+    for (i64 j = threadIdx.x; j < half * width; j += blockDim.x)
+        terms[j] = j < (n - half) * width ? x[j] + x[half * width + j] : x[j];
     while (half > 1) {
         __syncthreads();
         n = half, half = (n + 1) / 2;

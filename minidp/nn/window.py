@@ -103,8 +103,8 @@ class Window:
         """
         xp, b, c = namespace_of(x), x.shape[0], x.shape[3]
         counts = self.output("patches", x.shape[1:])
-        if launches(x):
-            sizes = (prod(counts), prod(self.size) * c)
+        sizes = prod(counts), prod(self.size) * c
+        if launches(x) and prod(sizes) < 2**32:  # places in the patches of an image that the kernel numbers
             y = xp.empty((b, *(sizes[::-1] if turned else sizes)), x.dtype)
             kernels_of(x).patches(xp.ascontiguousarray(x), y, self._described(x.shape, counts), turned)
             return y.transpose(0, 2, 1) if turned else y

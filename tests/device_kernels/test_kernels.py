@@ -120,8 +120,9 @@ def sums(rng):
             add_weighted_sums(grads, w, total, most)
             return [total[key].astype("float64") for key in grads]
 
-        with mock.patch("minidp.grads.ROWS", 3), mock.patch("minidp.together.ROWS", 3):
-            for old in (0, 2, 5):
+        for old, together in ((0, 2**28), (2, 1), (5, 20)):
+            with (mock.patch("minidp.grads.ROWS", 3), mock.patch("minidp.together.ROWS", 3),
+                  mock.patch.object(device_kernels, "TOGETHER", together)):
                 both(lambda *arrays: added(*arrays, 0, old), w, a, d, a_t, d_t, g, tolerance=1e-13)
                 both(lambda *arrays: added(*arrays, 2, old), w, a, d, a_t, d_t, g, tolerance=1e-6)
 
@@ -198,8 +199,8 @@ MUTANTS = {  # what each source may not be changed to: the text, and what stands
     "sums.cu": [
         (">= parts.part[k].size", "> parts.part[k].size"), ("w[b] != 0 ? part.g[b * part.size + p] : 0", "part.g[b * part.size + p]"), ("w[b] * (double)value", "(double)value"), ("b += turns", "b += 1"),
         ("sum;\n        __syncthreads();", "sum;"),
-        (" && weight >= 1 / (large * large)", ""), ("f.a_norms[b] <= large && ", ""), ("!f.weigh_a", "f.weigh_a"),
-        ("half ? q / rows % inputs", "half ? q % inputs"), ("part.total[p] + sum : sum", "sum : sum"), ("j < part.count", "j < part.count - 1"),
+        (" && weight >= 1 / (large * large)", ""), ("f.a_norms[b] <= large && ", ""), ("left == (f.weigh_a != 0)", "true"),
+        ("left ? q / rows % inputs", "left ? q % inputs"), ("part.total[p] + sum : sum", "sum : sum"), ("j < part.count", "j < part.count - 1"),
         ("-= parts.part[k].g", "+= parts.part[k].g"), ("(n - half) * width ? x", "half * width ? x"),
         ("while (half > 1) {\n        __syncthreads();", "while (half > 1) {")],
     "images.cu": [
