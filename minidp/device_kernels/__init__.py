@@ -4,7 +4,6 @@ A twin of `host.kernels` or `host.elementwise` has its name and arguments. Sourc
 first used. What several parameters need is one launch: a table of `PARTS` rows travels with it by value, so that nothing is
 copied to the device.
 """
-import math
 import re
 import struct
 import sys
