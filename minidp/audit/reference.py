@@ -84,7 +84,7 @@ def conv2d(x, params, stride, padding):
 @_set
 def pool2d(x, params, function, window, stride, padding):
     """`function` of the list of numbers that each window sees of a channel."""
-    rows, columns = (_windows(x.shape[a + 1], window, stride, _on(padding, a)) for a in (0, 1))
+    rows, columns = (_windows(x.shape[a + 1], _on(window, a), _on(stride, a), _on(padding, a)) for a in (0, 1))
     y = np.zeros((len(x), len(rows), len(columns), x.shape[3]))
     for n, i, j, c in np.ndindex(y.shape):
         y[n, i, j, c] = function([float(x[n, r, s, c]) for _, r in rows[i] for _, s in columns[j]])

@@ -1,8 +1,7 @@
 """Initial values of parameters, drawn on the host: f(rng, shape, dtype) -> NumPy array.
 
-A weight (..., I, O) has the fan-in of all axes but the last and the fan-out of all axes but the last but one: of a
-dense weight (I, O) these are I and O, of a kernel (kh, kw, C, O) kh kw C and kh kw O, as in Keras and PyTorch.
-A vector (O,) has fan-in 1.
+The fan-in is the product of all axes but the last: of a dense weight (I, O) I, of a kernel (kh, kw, C, O) kh kw C, of a
+vector (O,) 1.
 """
 import math
 from collections.abc import Callable, Iterator
@@ -32,10 +31,6 @@ def shapes_only(wanted: bool = True) -> Iterator[None]:
         yield
     finally:
         _SHAPES_ONLY.reset(token)
-
-
-def _fans(shape):
-    return math.prod(shape[:-1]), math.prod(shape[:-2]) * shape[-1]
 
 
 def generator(where: str, rng: Rng) -> Draws | Generator:
@@ -78,18 +73,9 @@ def truncated_normal(rng: Generator, shape: tuple[int, ...], dtype: DTypeLike) -
     while outside.any():
         values[outside] = rng.standard_normal(int(outside.sum()))
         outside = np.abs(values) > TRUNCATION
-    return (values / math.sqrt(_fans(shape)[0])).astype(dtype)  # [F1]
-
-
-def glorot_uniform(rng: Generator, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """Uniform on [-a, a], a = sqrt(6 / (fan-in + fan-out)) (Glorot and Bengio 2010, equation 16).
-
-    The receptive field of a convolution counts in both fans: each input, too, meets kh kw O weights.
-    """
-    limit = math.sqrt(6 / sum(_fans(shape)))
-    return rng.uniform(-limit, limit, shape).astype(dtype)
+    return (values / math.sqrt(math.prod(shape[:-1]))).astype(dtype)  # [F1]
 
 
 def he_normal(rng: Generator, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     """Normal with standard deviation sqrt(2 / fan-in), for ReLU (He et al. 2015)."""
-    return (rng.standard_normal(shape) * math.sqrt(2 / _fans(shape)[0])).astype(dtype)
+    return (rng.standard_normal(shape) * math.sqrt(2 / math.prod(shape[:-1]))).astype(dtype)

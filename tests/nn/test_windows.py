@@ -1,5 +1,6 @@
 """What is special to windows, convolution and pooling: every geometry, ties, patches in parts."""
 import tracemalloc
+from statistics import fmean
 
 import numpy as np
 import pytest
@@ -13,31 +14,36 @@ from minidp.host import memory
 from minidp.nn.window import Window
 
 
+@pytest.mark.parametrize("kind", ["conv", "max", "average"])
 @settings(max_examples=40)
-@given(kernel=st.tuples(st.integers(1, 8), st.integers(1, 8)), stride=st.tuples(*2 * [st.integers(1, 3)]),
-       batch=st.integers(0, 2), padding=st.sampled_from(["same", "valid", 0, 1, 4]),
-       height=st.integers(1, 8), width=st.integers(1, 8), channels=st.integers(1, 2), seed=st.integers(0, 999))
-def test_every_convolution_equals_the_loop(kernel, stride, batch, padding, height, width, channels, seed):
-    """Forward by the slow loop; the gradients too, since the map is linear in x and in W."""
-    rng = np.random.default_rng(seed)
-    layer = nn.Conv2D(channels, 2, kernel, rng=rng, stride=stride, padding=padding, bias=False, dtype="float64")
-    x, v = rng.standard_normal((2, batch, height, width, channels))
-    margin = padding if isinstance(padding, int) else 0
-    if padding != "same" and min(height + 2 * margin - kernel[0], width + 2 * margin - kernel[1]) < 0:
-        with pytest.raises(ShapeError, match="conv: expected images of at least the window"):
+@given(window=st.tuples(*2 * [st.integers(1, 8)]), stride=st.tuples(*2 * [st.integers(1, 3)]),
+       padding=st.sampled_from(["same", "valid", 0, 1, 4]), batch=st.integers(0, 2), height=st.integers(1, 8),
+       width=st.integers(1, 8), channels=st.integers(1, 2), seed=st.integers(0, 999))
+def test_every_geometry_equals_the_loop(kind, window, stride, padding, batch, height, width, channels, seed):
+    """Forward by the slow loop, the gradients by its differences, since all maps are piecewise linear in x and in W."""
+    rng, margin = np.random.default_rng(seed), padding if isinstance(padding, int) else 0
+    assume(kind == "conv" or margin < min(window))
+    if kind == "conv":
+        layer = nn.Conv2D(channels, 2, window, rng=rng, stride=stride, padding=padding, bias=False, dtype="float64")
+        slow = reference.conv2d(stride, padding)
+    else:
+        cls, function = (nn.MaxPool2D, max) if kind == "max" else (nn.AvgPool2D, fmean)
+        layer, slow = cls(window, stride, padding), reference.pool2d(function, window, stride, padding)
+    x = rng.permutation(batch * height * width * channels).reshape((batch, height, width, channels)).astype(float)
+    if padding != "same" and min(height + 2 * margin - window[0], width + 2 * margin - window[1]) < 0:
+        with pytest.raises(ShapeError, match=f"{layer.kind}: expected images of at least the window"):
             layer.forward(x)
         assume(False)
-    slow = reference.conv2d(stride, padding)
-    y, cache = layer.forward(x)
-    np.testing.assert_allclose(y, slow(x, layer.params), rtol=1e-12, atol=1e-12)
-    dy = rng.standard_normal(y.shape)
-    np.testing.assert_allclose((layer.backward(dy, cache) * v).sum(), (dy * slow(v, layer.params)).sum(),
-                               rtol=1e-10, atol=1e-10)
-    V = rng.standard_normal(layer.params["W"].shape)
-    per_example = layer.param_grads(dy, cache)["W"].materialise()
-    assert per_example.shape == (batch, *V.shape)
-    expected = (dy * slow(x, {"W": V})).sum(axis=(1, 2, 3))
-    np.testing.assert_allclose((per_example * V).sum(axis=(1, 2, 3, 4)), expected, rtol=1e-10, atol=1e-10)
+    (y, cache), slow_y = layer.forward(x), slow(x, layer.params)
+    np.testing.assert_allclose(y, slow_y, rtol=1e-12, atol=1e-12)
+    dy, v = rng.standard_normal(y.shape), rng.uniform(-0.25, 0.25, x.shape)  # which keeps the integers' order
+    moved = ((slow(x + v, layer.params) - slow_y) * dy).sum()
+    np.testing.assert_allclose((layer.backward(dy, cache) * v).sum(), moved, rtol=1e-9, atol=1e-9)
+    for name, grad in layer.param_grads(dy, cache).items():
+        V, g = rng.standard_normal(layer.params[name].shape), grad.materialise()
+        assert g.shape == (batch, *V.shape)
+        expected = (dy * slow(x, {name: V})).sum(axis=(1, 2, 3))
+        np.testing.assert_allclose((g * V).sum(axis=(1, 2, 3, 4)), expected, rtol=1e-10, atol=1e-10)
 
 
 def test_patches_of_the_whole_batch_never_exist(rng):
@@ -54,32 +60,6 @@ def test_patches_of_the_whole_batch_never_exist(rng):
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 2 * y.nbytes + 3 * memory.PATCH_BYTES
-
-
-def _mean(values):
-    return sum(values) / len(values)
-
-
-@pytest.mark.parametrize("cls, function", [(nn.MaxPool2D, max), (nn.AvgPool2D, _mean)], ids=["max", "average"])
-@settings(max_examples=40)
-@given(window=st.integers(1, 5), stride=st.sampled_from([None, 1, 2, 3]),
-       padding=st.sampled_from(["valid", "same"]), height=st.integers(1, 8), width=st.integers(1, 8),
-       batch=st.integers(0, 2), seed=st.integers(0, 999))
-def test_every_geometry_equals_the_loop(cls, function, window, stride, padding, height, width, batch, seed):
-    """Forward by the slow loop; the gradient by the loop at a nearby point: both maps are piecewise linear."""
-    rng = np.random.default_rng(seed)
-    layer = cls(window, stride, padding)
-    x = rng.permutation(batch * height * width * 2).reshape((batch, height, width, 2)).astype(float)
-    if padding == "valid" and min(height, width) < window:
-        with pytest.raises(ShapeError, match="pool: expected images of at least the window"):
-            layer.forward(x)
-        assume(False)
-    slow = reference.pool2d(function, window, stride or window, padding)
-    y, cache = layer.forward(x)
-    np.testing.assert_allclose(y, slow(x, {}), rtol=1e-13)
-    dy, v = rng.standard_normal(y.shape), rng.uniform(-0.25, 0.25, x.shape)  # which keeps the integers' order
-    moved = ((slow(x + v, {}) - slow(x, {})) * dy).sum()
-    np.testing.assert_allclose((layer.backward(dy, cache) * v).sum(), moved, rtol=1e-9, atol=1e-9)
 
 
 def test_ties_give_the_gradient_to_the_first_maximum(backend):

@@ -70,14 +70,17 @@ for _name, (_move, _others) in MOVES.items():
     _register_optimizer(train.OPTIMIZERS[_name], _move, _others)
 
 
-@measures("train.averaging.Averaged", "F1", method="loop over single numbers, 30 steps", tolerance=1e-14)
+@measures("train.averaging.Averaged", "F1", method="loop over single numbers, 30 steps; the same descent without", tolerance=1e-14)
 def average_equals_a_scalar_loop(bench):
-    key = ("layer", "W")
+    key, plain = ("layer", "W"), train.SGD(0.1)
     for decay in (0.0, 0.6, 0.999):
-        averaged, theta = train.Averaged(train.SGD(0.1), decay), {key: bench.asarray(bench.rng.uniform(-1, 1, 5))}
-        expected = [0.0] * 5
+        averaged, start = train.Averaged(train.SGD(0.1), decay), bench.rng.uniform(-1, 1, 5)
+        (theta, alone), expected = ({key: bench.asarray(start.copy())} for _ in range(2)), [0.0] * 5
         for t in range(30):
-            averaged.update(theta, {key: bench.asarray(bench.rng.uniform(-1, 1, 5))}, t)
+            g = bench.rng.uniform(-1, 1, 5)
+            averaged.update(theta, {key: bench.asarray(g.copy())}, t)
+            plain.update(alone, {key: bench.asarray(g)}, t)
+            yield worst(theta[key], alone[key])
             d = min(decay, t / (t + 9))
             expected = [d * a + (1 - d) * float(now) for a, now in zip(expected, to_host(theta[key]))]
             with averaged.averaged_weights(theta):
@@ -157,17 +160,19 @@ def views_are_averaged_before_clipping(bench):
                     for key, theta in params.items())
 
 
-@measures(CARD, "F1", method="steps drawn before the ledger covers them", tolerance=0.0)
+@measures(CARD, "F1", method="steps drawn before the ledger, put on disk by on_charge, covers them", tolerance=0.0)
 def the_ledger_covers_every_step_before_it_runs(bench):
-    uncovered, drawn = [], [0]
+    for block_steps in (1, 2, 100):
+        covered, uncovered, drawn = [0], [], [0]
 
-    class Watched(PoissonSampler):
-        def lots(self, *arguments):
-            for lot in super().lots(*arguments):
-                drawn[0] += 1
-                uncovered.append(sum(count for _, count in trainer.ledger.items()) < drawn[0])
-                yield lot
+        class Watched(PoissonSampler):
+            def lots(self, *arguments):
+                for lot in super().lots(*arguments):
+                    drawn[0] += 1
+                    uncovered.append(covered[-1] < drawn[0])
+                    yield lot
 
-    trainer, x, y = _setting(bench, 0.8, steps=9, sampler=Watched(0.4))
-    _run(trainer, bench, x, y, block_steps=2)
-    return float(sum(uncovered)) + abs(drawn[0] - 9) + abs(sum(c for _, c in trainer.ledger.items()) - 9)
+        trainer, x, y = _setting(bench, 0.8, steps=9, sampler=Watched(0.4))
+        _run(trainer, bench, x, y, block_steps=block_steps,
+             on_charge=lambda ledger: covered.append(sum(count for _, count in ledger.items())))
+        yield sum(uncovered) + abs(drawn[0] - 9) + abs(sum(count for _, count in trainer.ledger.items()) - 9)
