@@ -73,8 +73,6 @@ def epsilon_refuted(refuted: Callable[[Claim], bool], sampling_probability: floa
 
 def composed_epsilon(mu: float, sampling_probability: float, steps: int, delta: float) -> float:
     """The epsilon that `steps` sampled releases of a Gaussian of `mu` have at least: the certified lower end."""
-    if mu in (0, math.inf):
-        return mu
     return LossDistributionAccountant().epsilon(ledger_of(1 / mu, sampling_probability, steps), delta).lower or 0.0
 
 
