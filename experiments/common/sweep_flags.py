@@ -8,13 +8,14 @@ from pathlib import Path
 from minidp.arithmetic import ARITHMETICS, ORDINARY
 from minidp.backend import check_device
 from minidp.errors import MinidpError, ParameterError
-from minidp.files import write_json
+from minidp.files import read_json, write_json
 from minidp.ranks import current
 
 from .config import DIGITS, POSITIVE, Checked, command_of, option
 from .sweeps import Run, ignore_interrupts, perform
 from .verdicts import compare
 
+COMMITTED = Path(__file__).resolve().parents[1] / "results"
 HERE = ("out", "quiet", "data_dir", "device", "jobs", "executor", "shard", "draw", "partial")  # not in a summary's command
 
 
@@ -113,6 +114,16 @@ class SweepFlags(Checked):
               "   # one more seed; runs that are done stay done")
         return summary
 
+    def tell_hours(self, runs):
+        """Print how long the runs that are not done took where the committed ones were made."""
+        todo = [run for run in runs if run.result() is None]
+        if self.smoke or not todo:
+            return
+        known = {path.stem: read_json(path).get("seconds_total") for path in COMMITTED.rglob("*-seed1.json")}
+        times = [seconds for run in todo if (seconds := known.get(f"{run.point.name}-seed1"))]
+        left = f"; of {len(todo) - len(times)} the time is not known" if len(times) < len(todo) else ""
+        print(f"{len(todo)} runs to make; the committed ones took {sum(times) / 3600:.1f} hours, one at a time{left}", flush=True)
+
     def results(self, points, common, folder):
         """{name of a point: its results, one a seed}; runs what is missing. `common` are flags of every run.
 
@@ -131,6 +142,7 @@ class SweepFlags(Checked):
                 raise MinidpError(f"{folder} lacks runs: {', '.join(missing)}; leave out --draw to make them"
                                   + (", or draw what is there with --partial" if done else ""))
         else:
+            self.tell_hours(runs)
             done = self.perform(runs)
             if others := [run.name for run in runs if run not in done]:
                 print(f"{len(others)} of {len(runs)} runs are with other jobs: {', '.join(others)}. The job that ends last "

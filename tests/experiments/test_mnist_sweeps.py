@@ -11,6 +11,7 @@ import pytest
 from common import sweep_sentences
 from common.sweep_figures import BUDGETS, spending
 from common.sweep_sentences import CLAIMS
+from common.sweeps import Point
 
 from minidp.privacy import Gaussian, JointGaussian, Ledger, LossDistributionAccountant, PoissonSampled
 from tests.support.scripts import MPIEXEC, command, environment
@@ -34,6 +35,16 @@ def test_every_private_run_of_a_sweep_has_its_arithmetic(script, flags, monkeypa
     monkeypatch.setattr("common.sweep_flags.perform", lambda given, *rest: runs.extend(given) or {})
     script.main([*flags, "--smoke", "--quiet", "--arithmetic", "exact", "--out", str(tmp_path)])
     assert runs and all((run.config.arithmetic == "exact") is not run.config.baseline for run in runs)
+
+
+def test_the_time_of_a_sweep_is_told_before_it_starts(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("common.sweep_flags.perform", lambda given, *rest: {})
+    monkeypatch.setitem(mnist_sweeps.FIGURES, "3", mnist_sweeps.FIGURES["3"]._replace(points=lambda smoke: [
+        Point(name) for name in ("moments-large", "moments-small", "new")]))
+    mnist_sweeps.main(["--figure", "3", "--seeds", "2", "--quiet", "--out", str(tmp_path)])
+    times = [json.loads((RESULTS / f"moments-{name}-seed1.json").read_text())["seconds_total"] for name in ("large", "small")]
+    assert (f"6 runs to make; the committed ones took {2 * sum(times) / 3600:.1f} hours, one at a time; of 2 the time is not "
+            "known\n") in capsys.readouterr().out
 
 
 def test_a_panel_by_two_processes_is_that_by_two_workers_of_mpi_and_nothing_is_run_twice(run_script, tmp_path):
