@@ -171,7 +171,6 @@ ROWS = [(make, value, words) for make, values, words in [
     (Streams, (-1, 1.5, "1", True), "expected seed={!r}"),
     (lambda v: centre_crop(np.zeros((1, 24, 24, 3)), v), (25,), "size={}"),
     (lambda v: draw_distortions(2, None, size=v), (33,), "size={}"),
-    (lambda v: draw_distortions(2, None, contrast=v), ((1.2, 0.8),), "contrast"),
 ] for value in values]
 
 

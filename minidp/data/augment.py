@@ -42,21 +42,18 @@ class Distortions:
         return Distortions(self.size, *(part[index] for part in parts))
 
 
-def draw_distortions(n: int, rng: Draws | RowDraws, image_size: int = 32, size: int = SIZE,
-                     brightness: float = BRIGHTNESS, contrast: tuple[float, float] = CONTRAST) -> Distortions:
+def draw_distortions(n: int, rng: Draws | RowDraws, image_size: int = 32, size: int = SIZE) -> Distortions:
     """Distortions for n square images of `image_size` pixels, from the random numbers `rng`.
 
-    size: side of the crop in pixels, at most image_size. brightness: largest shift either way, of 255.
-    contrast: lowest and highest factor. Raises ParameterError outside these ranges.
+    size: side of the crop in pixels, at most image_size, else ParameterError.
     """
     validate.count(n=n)
     validate.count(minimum=1, image_size=image_size, size=size)
     validate.in_range(1, image_size, size=size)
-    validate.non_negative_finite(brightness=brightness, lowest_contrast=contrast[0])
-    validate.in_range(contrast[0], 255, highest_contrast=contrast[1])
     top, left, flip, brighter, sharper = rng.random((n, 5)).T
     top, left = ((image_size - size + 1) * np.array([top, left])).astype(np.int64)
-    return Distortions(size, top, left, flip < 0.5, (2 * brighter - 1) * brightness, contrast[0] + np.ptp(contrast) * sharper)
+    return Distortions(size, top, left, flip < 0.5, (2 * brighter - 1) * BRIGHTNESS,
+                       CONTRAST[0] + np.ptp(CONTRAST) * sharper)
 
 
 def distort(x: NDArray, distortions: Distortions) -> NDArray:

@@ -1,4 +1,4 @@
-"""CIFAR-10, CIFAR-100 and other sets of 32 x 32 colour images in their *binary* record layout; never pickles.
+"""CIFAR-10, and CIFAR-100 and other public sets of 32 x 32 colour images in their *binary* record layout; never pickles.
 
 A record is the label (CIFAR-100: a coarse, then a fine label), one byte each, and 3,072 bytes: the red, the
 green and the blue plane, row by row. Source: Krizhevsky, https://www.cs.toronto.edu/~kriz/cifar.html.
@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import validate
 from ..errors import DataError
 from ..files import StrPath
 from .dataset import Dataset
@@ -42,8 +41,6 @@ class Layout:
 
 CIFAR10 = Layout("cifar10", "CIFAR-10", tuple(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin", 1, 10,
                  10_000, "cifar-10-batches-bin", "cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530")
-CIFAR100 = Layout("cifar100", "CIFAR-100", ("train.bin",), "test.bin", 2, 100, 50_000,
-                  "cifar-100-binary", "cifar-100-binary.tar.gz", "03b5dce01913d631647c71ecec9e9cb8")
 TEST_RECORDS = 10_000
 COPIES = {  # sha256 of all records in order: what is known of files that are not the published ones
     "f92f7dac137a6595509ca53c72ccc15c9e37ad618fca469e205b031cdb1cbb2b":
@@ -64,37 +61,25 @@ def load_cifar10(data_dir: StrPath | None = None, download: bool = True, progres
     Raises DataError, one line, if data_dir lacks the files or if any are damaged; DataUnavailableError if no
     place has them.
     """
-    return _load(CIFAR10, data_dir, download, progress)
-
-
-def load_cifar100(data_dir: StrPath | None = None, download: bool = True, progress: bool = True) -> Dataset:
-    """CIFAR-100 with its 100 fine labels, as load_cifar10 (cifar-100-binary.tar.gz or folder cifar-100-binary)."""
-    return _load(CIFAR100, data_dir, download, progress)
-
-
-def load_public(path: StrPath, classes: int | None = None, name: str = "public") -> Dataset:
-    """A public set in CIFAR-100's record layout, as a Dataset.
-
-    path: a folder, or a tar archive, that holds train.bin and test.bin.
-    classes: number of fine classes, 2 to 256; None takes the largest training label plus one. nominal_size is
-    the number of training records, which a public set may show. Raises DataError if a file is missing or damaged.
-    """
-    if classes is not None:
-        validate.count(minimum=2, classes=classes)
-        validate.in_range(2, 256, classes=classes)
-    layout = Layout(name, name, ("train.bin",), "test.bin", label_bytes=2, classes=classes, records=None)
-    path = Path(path)
-    if not _holds(path, layout):
-        raise DataError(f"{path}: expected a folder or archive that holds train.bin and test.bin")
-    return _read(path, layout)
-
-
-def _load(layout, data_dir, download, progress):
+    layout = CIFAR10
     remote = [RemoteFile(layout.archive, "md5", layout.md5)]
     advice = (f"put {layout.archive} (from {' or '.join(MIRRORS)}), or the folder {layout.folder} unpacked from it, "
               "into DIR and pass --data-dir DIR or set MINIDP_DATA=DIR")
     place = find(layout.title, partial(_locate, layout), remote, MIRRORS, "cifar", advice, data_dir, download, progress)
     return _read(place, layout)
+
+
+def load_public(path: StrPath) -> Dataset:
+    """A public set in CIFAR-100's record layout, as a Dataset.
+
+    path: a folder, or a tar archive, that holds train.bin and test.bin. There are as many classes as the largest fine label
+    of the training records says; nominal_size is the number of those records, which a public set may show. Raises DataError
+    if a file is missing or damaged.
+    """
+    layout, path = Layout("public", "public", ("train.bin",), "test.bin", label_bytes=2, classes=None, records=None), Path(path)
+    if not _holds(path, layout):
+        raise DataError(f"{path}: expected a folder or archive that holds train.bin and test.bin")
+    return _read(path, layout)
 
 
 def _locate(layout, folder, partial=False):

@@ -166,24 +166,14 @@ def _squared_distance(start, stop):
     n = len(start)
     grid = np.arange(28, dtype=np.float32)
     nearest = np.full((n, 28, 28), np.float32(1e6))
-    along, across = np.empty((2, n, 28, 28), np.float32)
     for s in range(start.shape[1]):
         edge = stop[:, s] - start[:, s]
-        square = np.maximum(edge[:, 0] * edge[:, 0] + edge[:, 1] * edge[:, 1], np.float32(1e-6))
-        x = (grid - start[:, s, 0, None])[:, None, :]
-        y = (grid - start[:, s, 1, None])[:, :, None]
+        square = np.maximum(edge[:, 0] * edge[:, 0] + edge[:, 1] * edge[:, 1], np.float32(1e-6))[:, None, None]
+        x, y = (grid - start[:, s, 0, None])[:, None, :], (grid - start[:, s, 1, None])[:, :, None]
         ex, ey = edge[:, 0, None, None], edge[:, 1, None, None]
-        unit_x, unit_y = ex / square[:, None, None], ey / square[:, None, None]
-        np.add(x * unit_x, y * unit_y, out=along)
-        np.clip(along, 0, 1, out=along)
-        np.multiply(along, ex, out=across)
-        np.subtract(x, across, out=across)
-        np.multiply(across, across, out=across)
-        np.multiply(along, ey, out=along)
-        np.subtract(y, along, out=along)
-        np.multiply(along, along, out=along)
-        np.add(across, along, out=across)
-        np.minimum(nearest, across, out=nearest)
+        along = np.clip(x * (ex / square) + y * (ey / square), 0, 1)
+        across, down = x - along * ex, y - along * ey
+        nearest = np.minimum(nearest, across * across + down * down)
     return nearest
 
 

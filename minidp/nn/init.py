@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,20 +42,15 @@ def generator(where: str, rng: Rng) -> Draws | Generator:
     return rng
 
 
-def zeros(rng: Any, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """All zero; draws nothing."""
-    return _full(0, rng, shape, dtype)
-
-
 def constant(value: float) -> Initializer:
-    """An initialiser that sets every entry to `value`."""
-    return partial(_full, value)
+    """An initialiser that sets every entry to `value`; it draws nothing."""
+    def full(rng: Any, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
+        return np.broadcast_to(np.full((), value, dtype), shape) if _SHAPES_ONLY.get() else np.full(shape, value, dtype)
+
+    return full
 
 
-def _full(value, rng, shape, dtype):
-    if _SHAPES_ONLY.get():
-        return np.broadcast_to(np.full((), value, dtype), shape)
-    return np.full(shape, value, dtype)
+zeros = constant(0)
 
 
 def truncated_normal(rng: Generator, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:

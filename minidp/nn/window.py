@@ -128,8 +128,7 @@ class Window:
             return dx
         (_, top, bottom), (_, left, right) = self.axis(h, 0), self.axis(w, 1)
         (down, across), (rows, columns) = self.stride, patches.shape[1:3]
-        blocks = (max(-(-(h + top + bottom) // down), rows + (self.size[0] - 1) // down),
-                  max(-(-(w + left + right) // across), columns + (self.size[1] - 1) // across))
+        blocks = -(-(h + top + bottom) // down), -(-(w + left + right) // across)
         dx = namespace_of(patches).zeros((b, blocks[0], down, blocks[1], across, c), dtype=patches.dtype)
         for k in range(0, self.size[0], down):
             for l in range(0, self.size[1], across):

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minidp.data import cifar, load_cifar10, load_cifar100, load_public
-from minidp.errors import DataError, ParameterError
+from minidp.data import cifar, load_cifar10, load_public
+from minidp.errors import DataError
 from tests.support.refused import refused
 
 
@@ -104,17 +104,6 @@ def test_an_archive_with_another_hash(tmp_path, tiny10):
         load_cifar10(tmp_path)
 
 
-def test_cifar100_takes_the_fine_label(tmp_path, cache, rng, monkeypatch):
-    monkeypatch.setattr(cifar, "CIFAR100", replace(cifar.CIFAR100, records=120))
-    monkeypatch.setattr(cifar, "TEST_RECORDS", 100)
-    train, test = records(rng, 120, 100, 2), records(rng, 100, 100, 2)
-    write(tmp_path / "cifar-100-binary", {"train.bin": train.tobytes(), "test.bin": test.tobytes()})
-    found = load_cifar100(tmp_path)
-    assert found.name == "cifar100" and found.classes == 100 and found.nominal_size == 120
-    np.testing.assert_array_equal(found.y_train, train[:, 1])
-    np.testing.assert_array_equal(found.x_test[7, 3, 9], test[7, [2 + 105, 2 + 1024 + 105, 2 + 2048 + 105]])
-
-
 @pytest.mark.parametrize("mode", ["folder", "w", "w:xz"])
 def test_public_set_of_256_classes(tmp_path, rng, mode):
     train, test = records(rng, 300, 256, 2), records(rng, 20, 256, 2)
@@ -128,17 +117,6 @@ def test_public_set_of_256_classes(tmp_path, rng, mode):
     assert found.classes == 256 and found.nominal_size == 300 and found.name == "public" and found.notice == ""
     np.testing.assert_array_equal(found.y_train, train[:, 1])
     np.testing.assert_array_equal(found.y_test, test[:, 1])
-
-
-def test_public_set_with_the_number_of_classes_given(tmp_path, rng):
-    files = {name: records(rng, 10, 5, 2).tobytes() for name in ("train.bin", "test.bin")}
-    write(tmp_path, files)
-    assert load_public(tmp_path).classes == 5
-    assert load_public(tmp_path, classes=200, name="tiny").classes == 200
-    with pytest.raises(DataError, match="expected labels from 0 to 3$"):
-        load_public(tmp_path, classes=4)
-    with pytest.raises(ParameterError, match="classes=257"):
-        load_public(tmp_path, classes=257)
 
 
 @pytest.mark.parametrize("contents, words", [
