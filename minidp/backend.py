@@ -204,7 +204,7 @@ def outer_products(a, d):
 
 def add_weighted(total, w, g):
     """total += w @ g in float64, in place, without the rows of g whose weight is 0; total (P,), w (B,), g (B, P)."""
-    if compiled(g):
+    if compiled(g) and (total.dtype == w.dtype == np.float64 or not launches(g)):
         kernels_of(g).add_weighted(total, w, g)
     else:
         total += w @ zero_rows_unless(w != 0, g).astype(total.dtype)

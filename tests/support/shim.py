@@ -57,23 +57,27 @@ class RawModule:
         def kernel(grid, block, arguments):
             values = [_value(each) for each in arguments]
             pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
+            arrays = list(self._arrays(name, arguments))
             side_by_side = min(block[0], BARRIER) if "__syncthreads" in self.code else 0
             getattr(_library(self.code, self.options), f"launch_{name}")(grid[0], block[0], side_by_side, pointers)
-            launches.counts().launch(name, *([array._host for array, to in self._arrays(name, arguments) if to == written]
-                                             for written in (False, True)))
+            launches.counts().launch(name, *([array._host for array, to in arrays if to == written] for written in (False, True)))
 
         return kernel
 
     def _arrays(self, name, arguments):
-        """(array, whether it is written) of a call: what the source does not declare const is."""
+        """(array, whether it is written) of a call: what the source does not declare const is. Arrays are of the types declared."""
         declared = re.search(rf"void {name}\((.*?)\)", self.code, re.S)[1].split(",")
         for declaration, argument in zip(declared, arguments, strict=True):
-            each, written = [argument], ["const" not in declaration]
+            each, fields = [argument], [declaration]
             if struct := re.search(r"Parts<(\w+)>", declaration):
-                fields = re.search(rf"struct {struct[1]} {{(.*?)}};", re.sub("//.*", "", self.code), re.S)[1].split(";")[:-1]
-                written = ["const" not in field for field in fields for _ in field.split(",")]
-                each = argument.entries
-            yield from ((array, to) for array, to in zip(each, written * (len(each) // len(written)), strict=True) if hasattr(array, "_host"))
+                text = re.search(rf"struct {struct[1]} {{(.*?)}};", re.sub("//.*", "", self.code), re.S)[1]
+                each, fields = argument.entries, [field for field in text.split(";")[:-1] for _ in field.split(",")]
+            for array, field in zip(each, fields * (len(each) // len(fields)), strict=True):
+                if hasattr(array, "_host"):
+                    (real,) = (option.removeprefix("-DREAL=") for option in self.options if option.startswith("-DREAL="))
+                    wanted = {"float": "float32", "double": "float64"}.get(field.replace("REAL", real).replace("const", "").split()[0].rstrip("*"))
+                    assert array.flags.c_contiguous and wanted in (None, array.dtype.name), (name, field, array.dtype)
+                    yield array, "const" not in field
 
 
 def _value(argument):
@@ -85,6 +89,5 @@ def _value(argument):
         return argument
     if isinstance(argument, (int, float)):
         return np.array([argument], np.float64 if isinstance(argument, float) else np.int64)
-    assert argument.flags.c_contiguous
     return np.array([argument.data.ptr], np.uint64)
 
