@@ -110,8 +110,8 @@ def threshold_of(inside: NDArray, outside: NDArray) -> float:
     def apart(threshold):
         hits, n, alarms, m = counted(inside, outside, threshold)
         rates, trials = np.array([(hits + 1) / (n + 2), 1 - (alarms + 1) / (m + 2)]), np.array([n, m])
-        quantiles = special.ndtri(rates)  # less two standard errors
-        return np.sum(quantiles - 2 * np.sqrt(rates * (1 - rates) / trials) / stats.norm.pdf(quantiles))
+        quantiles = special.ndtri(rates)  # less five standard errors: chance favours what few scores decide
+        return np.sum(quantiles - 5 * np.sqrt(rates * (1 - rates) / trials) / stats.norm.pdf(quantiles))
 
     return float(max(np.quantile(np.concatenate([inside, outside]), np.linspace(0.02, 0.98, 49)), key=apart))
 
