@@ -72,6 +72,7 @@ def _factored(grad, rows):
     """What `device_kernels.add_weighted_products` takes: a (B, I, T), d (B, T, O), norms, rows of a product, whether in float64."""
     contiguous = grad.xp.ascontiguousarray
     if isinstance(grad, OuterSum):  # in float64, since terms of one example may cancel; as many rows as blocks: short chains
-        return contiguous(grad.a.transpose(0, 2, 1)), contiguous(grad.d), None, max(ROWS, math.isqrt(grad.n_examples * grad.positions)), True
+        rows = max(ROWS, math.isqrt(grad.n_examples * grad.positions))
+        return contiguous(grad.a.transpose(0, 2, 1)), contiguous(grad.d), None, rows, True
     norms = (grad._norms or tuple(map(row_norms, (grad.a, grad.d)))) if rows else None
     return contiguous(grad.a)[:, :, None], contiguous(grad.d)[:, None, :], norms, rows or DOUBLE_ROWS, not rows

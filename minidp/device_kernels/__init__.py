@@ -122,7 +122,8 @@ def sum_of_squares(parts, huge, examples):
     """grads.sum_of_squares: parts of (a, d, known, norms of a, norms of d, 1 + lost); returns (B,), with the norms written."""
     xp, sq = library(next(each for each in parts[0] if each is not None)), None
     for some in (parts[at : at + PARTS - 1] for at in range(0, len(parts), PARTS - 1)):
-        rows = [(a, d, known, *norms, *(1 if x is None else x.shape[1] for x in (a, d)), raised) for a, d, known, *norms, raised in some]
+        rows = [(a, d, known, *norms, *(1 if x is None else x.shape[1] for x in (a, d)), raised)
+                for a, d, known, *norms, raised in some]
         rows = rows if sq is None else [(None, None, sq, None, None, 1, 1, 1.0), *rows]
         sq = xp.empty(examples)
         launch(xp, "norms.cu", "sum_of_squares", examples, table(rows), huge, sq)
@@ -130,7 +131,7 @@ def sum_of_squares(parts, huge, examples):
 
 
 def gram_norms(a, d, cancelling):
-    """grads.OuterSum.sq_norms_upper of a (B, T, I) and d (B, T, O), with 2 T + 64 roundings for the definition's 2 log2 T + 32."""
+    """grads.OuterSum.sq_norms_upper of a (B, T, I) and d (B, T, O); 2 T + 64 stands for the definition's 2 log2 T + 32."""
     (examples, positions, inputs), outputs, xp = a.shape, d.shape[2], library(a)
     a, d = (xp.ascontiguousarray(factor.transpose(0, 2, 1)) for factor in (a, d))
     upper, lost = xp.empty(examples), (inputs + outputs + 2 * positions + 64) * 2.0**-52
@@ -160,7 +161,8 @@ def add_weighted_products(jobs, w, large):
         (examples, inputs, positions), outputs = a.shape, d.shape[2]
         blocks = -(-examples * positions // most)
         length = -(-examples * positions // max(blocks, 1))  # the blocks are about as large as each other
-        A, D = (xp.empty(shape, "float64" if wide else "float32") for shape in ((blocks, inputs, length), (blocks, length, outputs)))
+        dtype = "float64" if wide else "float32"
+        A, D = (xp.empty(shape, dtype) for shape in ((blocks, inputs, length), (blocks, length, outputs)))
         factors.append((a, d, *(norms or (None, None)), A, D, inputs, outputs, positions, length, A.size + D.size, int(wide),
                         int(inputs <= outputs)))
         sums.append((A, D, total, max(1, TOGETHER // max(total.size, 1)), int(wide), add))
@@ -193,7 +195,8 @@ def _view(size, stride, before, shape, counts):
 def patches(x, y, window, turned):
     """nn.window.Window.patches to y (B, T, p), or (B, p, T) if `turned`; window: sizes, strides, padding before, counts."""
     size, stride, before, counts = window
-    launch(library(x), "images.cu", "patches", _each(y.size), x, y, _view(size, stride, before, x.shape, counts), int(turned), y.size)
+    view = _view(size, stride, before, x.shape, counts)
+    launch(library(x), "images.cu", "patches", _each(y.size), x, y, view, int(turned), y.size)
 
 
 def fold(y, dx, window):
@@ -225,7 +228,7 @@ def release(sums, state, noise_table=None):
         if id(noise_table) not in _tables:  # kept, so that no other one gets its place
             _tables[id(noise_table)] = noise_table, *(xp.asarray(each) for each in noise_table[2:])
         thresholds, aliases = _tables[id(noise_table)][1:]
-    rows = [(raw, out, raw.size, int(first), sets, -(-raw.size // chacha.STRETCH) * chacha.LANES, float(std), float(grid), float(scale))
+    rows = [(raw, out, raw.size, int(first), sets, -(-raw.size // chacha.STRETCH) * chacha.LANES, *map(float, (std, grid, scale)))
             for raw, out, first, sets, std, grid, scale in sums]
     for some in (rows[at : at + PARTS] for at in range(0, len(rows), PARTS)):
         threads = sum(row[5] for row in some)

@@ -75,7 +75,8 @@ class RawModule:
             for array, field in zip(each, fields * (len(each) // len(fields)), strict=True):
                 if hasattr(array, "_host"):
                     (real,) = (option.removeprefix("-DREAL=") for option in self.options if option.startswith("-DREAL="))
-                    wanted = {"float": "float32", "double": "float64"}.get(field.replace("REAL", real).replace("const", "").split()[0].rstrip("*"))
+                    kind = field.replace("REAL", real).replace("const", "").split()[0].rstrip("*")
+                    wanted = {"float": "float32", "double": "float64"}.get(kind)
                     assert array.flags.c_contiguous and wanted in (None, array.dtype.name), (name, field, array.dtype)
                     yield array, "const" not in field
 
