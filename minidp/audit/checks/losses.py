@@ -1,12 +1,16 @@
-"""Checks of the loss-distribution accountant: intervals against truths that come from quadrature alone."""
+"""Checks of the loss-distribution accountant, against truths by quadrature alone, and of what an epsilon means."""
 import itertools
 import math
 
 import mpmath
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from ...privacy.events import BallsInBins, Gaussian, PoissonSampled
+from ...privacy.events import BallsInBins, FixedSizeSampled, Gaussian, PoissonGroup, PoissonSampled
+from ...privacy.gaussian import gaussian_delta
+from ...privacy.group_privacy import group_epsilon
+from ...privacy.meaning import meaning_of
 from ...privacy.pld import balls, kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.pld.cells import ADD, REMOVE, masses_of
@@ -15,7 +19,7 @@ from . import excess, measures, relative
 from .curves import ledger_of
 
 CARD = "privacy.pld.accountant.LossDistributionAccountant"
-NODES = 3001
+NODES, STEP = 3001, 2e-4
 
 
 def _outcomes(q, sigma):
@@ -28,6 +32,19 @@ def _outcomes(q, sigma):
 
 def _delta(p, losses, epsilon):
     return float(np.maximum(-np.expm1(epsilon - losses), 0) @ p)
+
+
+def _summed(masses, step, epsilon):
+    """delta at epsilon of masses on cells of width `step`, but for what is infinite."""
+    return _delta(np.exp(masses.log_mass), masses.losses(step), epsilon)
+
+
+def _deltas(event, direction, epsilons):
+    """delta at each epsilon of the event's dominating masses, and what their sum lacks of 1."""
+    masses = masses_of(event, direction, True, STEP, (1e-3, math.inf), 9.0)
+    tail = math.exp(masses.infinite)
+    missing = abs(math.fsum([*np.exp(masses.log_mass), tail, -1.0]))
+    return [_summed(masses, STEP, epsilon) + tail for epsilon in epsilons], missing
 
 
 def _true_delta(events, epsilon):
@@ -126,7 +143,7 @@ def _masses_against_quadrature(upper):
     for direction, epsilon in itertools.product((REMOVE, ADD), (0.3, 0.6, 1.0)):
         event = BallsInBins(2, Gaussian(1.0))
         masses = masses_of(event, direction, upper, 0.005, (0.0025, 0.02), 8.0)
-        found = _delta(np.exp(masses.log_mass), masses.losses(0.005), epsilon) + upper * math.exp(masses.infinite)
+        found = _summed(masses, 0.005, epsilon) + upper * math.exp(masses.infinite)
         truth = (stop_loss(2, 1.0, math.exp(epsilon)) if direction == REMOVE else
                  1 + math.exp(epsilon) * (stop_loss(2, 1.0, math.exp(-epsilon)) - 1))
         above = (found / truth - 1) * (1 if upper else -1)
@@ -160,8 +177,7 @@ def cut_deltas(size, most, q, sigma, epsilon, others):
 def cut_lots(bench):
     for direction, epsilon in itertools.product((REMOVE, ADD), (0.02, 0.1)):
         event = TruncatedPoissonSampled(0.3, 10, 4, Gaussian(2.0))
-        masses = masses_of(event, direction, True, 2e-4, (1e-3, math.inf), 9.0)
-        found = _delta(np.exp(masses.log_mass), masses.losses(2e-4), epsilon) + math.exp(masses.infinite)
+        (found,), _ = _deltas(event, direction, [epsilon])
         plain, doubled = (exact_deltas(0.3, sigma, epsilon)[direction] for sigma in (2.0, 1.0))
         yield excess(found, (1 - event.tail(1)) * plain + event.tail(1) * doubled)
     for size, most, others in itertools.product((3, 4), (1, 2), (-1.0, 0.0, 1.0)):
@@ -176,3 +192,63 @@ def losses_spread_keep_their_mean(bench):
     found = balls.spread_losses(losses, mass, knots)
     yield relative(found.sum(), mass.sum())
     yield relative(found @ np.exp(-knots), mass @ np.exp(-losses))
+
+
+@measures("privacy.pld.variants.fixed_size_masses", "C1", "C2", method="the profile's formula, both signs of epsilon; a bound",
+          tolerance=1e-8)
+def profile_of_fixed_size_lots(bench):
+    for share, sigma in ((0.01, 2.0), (0.3, 0.8), (0.05, 5.0)):
+        epsilons = [-0.5, -0.1, -0.01, 0.0, 0.005, 0.02, 0.1]
+        for direction in (REMOVE, ADD):
+            found, missing = _deltas(FixedSizeSampled(1000, round(1000 * share), Gaussian(sigma)), direction, epsilons)
+            yield 1e6 * missing
+            for epsilon, delta in zip(epsilons, found):
+                size = abs(epsilon)
+                exact = share * gaussian_delta(math.log1p(math.expm1(size) / share), 1 / sigma)
+                if exact > 1e-5:
+                    yield excess(delta, exact if epsilon >= 0 else -math.expm1(-size) + math.exp(-size) * exact)
+
+
+@measures("privacy.pld.variants.group_masses", "C1", method="the mixture's integral in mpmath, both directions; a bound",
+          tolerance=1e-3)
+def masses_of_a_group(bench):
+    for size, q, sigma in ((2, 0.01, 2.0), (5, 0.2, 3.0), (3, 0.5, 1.0)):
+        weights = [mpmath.binomial(size, j) * mpmath.mpf(q) ** j * (1 - mpmath.mpf(q)) ** (size - j) for j in range(size + 1)]
+        normal = lambda x: mpmath.npdf(x, 0, sigma)
+        mixture = lambda x: mpmath.fsum(w * mpmath.npdf(x, j, sigma) for j, w in enumerate(weights))
+        low, high = -12 * sigma, size + 12 * sigma
+        for direction, p, other, sign in ((REMOVE, mixture, normal, 1), (ADD, normal, mixture, -1)):
+            epsilons = (-0.01, 0.0, 0.01)
+            found, missing = _deltas(PoissonGroup(size, q, Gaussian(sigma)), direction, epsilons)
+            yield 1e6 * missing
+            for epsilon, delta in zip(epsilons, found):
+                root = brentq(lambda x: float(mpmath.log(mixture(x) / normal(x))) - sign * epsilon, low, high, xtol=1e-13)
+                gained = lambda x: p(x) - mpmath.exp(epsilon) * other(x)
+                yield excess(delta, mpmath.quad(gained, mpmath.linspace(*((root, high) if sign > 0 else (low, root)), 9)))
+
+
+@measures("privacy.group_privacy.group_epsilon", "C5", method="the mixture's own ledger; a group of 1 is an example", tolerance=1e-3)
+def groups_present_or_absent_as_a_whole(bench):
+    accountant, step = LossDistributionAccountant(), PoissonSampled(0.01, Gaussian(4.0))
+    got = group_epsilon(accountant, ledger_of((step, 1000), (Gaussian(9.0), 1)), 1e-5, 2).upper
+    by_hand = ledger_of((PoissonGroup(2, 0.01, Gaussian(4.0)), 1000), (Gaussian(4.5), 1))
+    yield relative(got, accountant.epsilon(by_hand, 1e-5).upper)
+    one = accountant.epsilon(ledger_of((PoissonGroup(1, 0.01, Gaussian(4.0)), 1000)), 1e-5).upper
+    yield relative(one, accountant.epsilon(ledger_of((step, 1000)), 1e-5).upper)
+
+
+@measures("privacy.meaning.meaning_of", "C1", method="the power of the test of one Gaussian; a bound", tolerance=1e-3)
+def power_at_false_positive_rates(bench):
+    for sigma in (0.4, 1.0, 20.0):
+        for rate, power in meaning_of(ledger_of((Gaussian(sigma), 1)), 1e-5)["true_positive_rates"].items():
+            yield excess(power, mpmath.ncdf(1 / mpmath.mpf(sigma) - math.sqrt(2) * mpmath.erfinv(1 - 2 * mpmath.mpf(rate))))
+
+
+@measures("privacy.meaning.meaning_of", "C2", method="the mu of one Gaussian, and of a lottery that tells all", tolerance=0.02)
+def mu_of_a_gaussian(bench):
+    """A release without noise of a share of 1e-3 of the data leaves f(1e-6) = 1 - 1e-3 - 1e-6: mu decided there."""
+    for sigma in (0.4, 1.0, 20.0):
+        yield excess(meaning_of(ledger_of((Gaussian(sigma), 1)), 1e-5)["mu"], 1 / sigma)
+    exposed = meaning_of(ledger_of((PoissonSampled(1e-3, Gaussian(0.0)), 1)), 0.1)["mu"]
+    normal = lambda p: math.sqrt(2) * mpmath.erfinv(2 * p - 1)
+    yield 100 * relative(exposed, normal(1 - 1e-6) - normal(1 - 1e-3 - 1e-6))
