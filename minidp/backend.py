@@ -17,6 +17,8 @@ from .host import memory
 from .ranks import current
 
 _PLAIN = {np.ndarray}.__contains__
+FEWER_BITS = ("CUPY_TF32", "NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATE_DOUBLE_PRECISION",
+              "CUBLAS_EMULATION_STRATEGY")  # environment variables that let products on a GPU round to fewer bits
 DOUBLE_ROWS = 4096  # of a float64 product: what `mechanism.rounding` charges counts on it
 TOGETHER, PARTS = 4, 2**20  # blocks of products, and their numbers, that stay in the cache until they are added
 
@@ -71,9 +73,10 @@ class Backend:
 
         Raises DeviceUnavailableError where CuPy or the GPU cannot be used, or rounds too much.
         """
-        if os.environ.get("CUPY_TF32", "0") != "0":
-            raise DeviceUnavailableError("device gpu: CUPY_TF32 is set, and products rounded to 10 bits are not in what is charged; "
-                                         "unset it")
+        for name in FEWER_BITS:
+            if os.environ.get(name, "0") != "0":
+                raise DeviceUnavailableError(f"device gpu: {name} is set, and products of fewer bits are not in what is charged; "
+                                             "unset it")
         try:
             import cupy
         except Exception as error:  # a broken CUDA install raises more than ImportError
@@ -205,7 +208,7 @@ def outer_products(a, d):
 def add_weighted(total, w, g):
     """total += w @ g in float64, in place, without the rows of g whose weight is 0; total (P,), w (B,), g (B, P)."""
     if compiled(g) and (total.dtype == w.dtype == np.float64 or not launches(g)):
-        kernels_of(g).add_weighted(total, w, g)
+        kernels_of(g).add_weighted(total, w, g if isinstance(g, np.ndarray) else namespace_of(g).ascontiguousarray(g))
     else:
         total += w @ zero_rows_unless(w != 0, g).astype(total.dtype)
 

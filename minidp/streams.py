@@ -145,6 +145,11 @@ class Draws(_Single):
         """(16,) a block's input without its number."""
         return np.concatenate([CONSTANTS, self._key.words(), self._tail])
 
+    @property
+    def whole(self) -> bool:
+        """False if the next noise is for a part of an array, by `at`."""
+        return self._place is None
+
     def words(self, size: int) -> NDArray[np.uint64]:
         """(size,) uint64, all values equally likely."""
         first, blocks = self._block, -(-size // 8)

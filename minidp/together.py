@@ -31,7 +31,7 @@ def add_weighted_sums(grads: Mapping[Key, Any], w: NDArray, total: dict[Key, NDA
         return
     xp: Any = namespace_of(w)
     explicit: list[tuple] = []
-    products: dict[tuple, list] = {}
+    products: list[tuple] = []
     for key, grad in grads.items():
         old = key in total
         total[key] = xp.ascontiguousarray(total[key], dtype="float64") if old else xp.empty(grad.shape)
@@ -39,12 +39,16 @@ def add_weighted_sums(grads: Mapping[Key, Any], w: NDArray, total: dict[Key, NDA
             size = math.prod(grad.shape)
             explicit.append((total[key].reshape((size,)), xp.ascontiguousarray(grad.g.reshape((grad.n_examples, size))), old))
             continue
-        for k, (start, part) in enumerate(grad.chunks() if hasattr(grad, "chunks") else [(0, grad)]):
-            products.setdefault((k, start, start + part.n_examples), []).append((total[key], old or k > 0, *_factored(part, rows)))
+        for start, part in grad.chunks() if hasattr(grad, "chunks") else [(0, grad)]:
+            job = total[key], old or start > 0, *_factored(part, rows)
+            if part.n_examples == grad.n_examples:
+                products.append(job)
+            else:  # chunks are there because not all of them fit into memory
+                kernels_of(w).add_weighted_products([job], w[start : start + part.n_examples], LARGE)
     if explicit:
         kernels_of(w).add_weighted_each(*zip(*explicit), w)
-    for (_, start, stop), jobs in products.items():
-        kernels_of(w).add_weighted_products(jobs, w[start:stop], LARGE)
+    if products:
+        kernels_of(w).add_weighted_products(products, w, LARGE)
 
 
 def _factors(grad):

@@ -63,13 +63,6 @@ def test_a_gpu_that_does_not_work_is_named_and_auto_takes_the_cpu(cupy, message,
     assert said == [f"device auto: took cpu: {why}"]
 
 
-def test_products_of_ten_bits_are_refused(monkeypatch):
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(devices=1))
-    monkeypatch.setenv("CUPY_TF32", "1")
-    with pytest.raises(DeviceUnavailableError, match="CUPY_TF32 is set"):
-        Backend.pick("gpu")
-
-
 def test_a_gpu_that_works_is_taken(monkeypatch):
     cupy, said = fake_cupy(devices=2), []
     cupy.ndarray = type("CupyArray", (), {})

@@ -51,7 +51,16 @@ def _kernel(xp, file, name, types):
 def launch(xp, file, name, blocks, *arguments, threads=THREADS, types=()):
     """Start a kernel with so many blocks, none for none. Arguments are arrays, tables, integers and floats."""
     if blocks:
+        for each in arguments:
+            _in_order(each)
         _kernel(xp, file, name, types)((blocks,), (threads,), arguments)
+
+
+def _in_order(array):
+    """The argument; an array has to be in C order, since a kernel sees its first number only."""
+    if hasattr(array, "flags") and not array.flags.c_contiguous:
+        raise ValueError(f"a kernel takes arrays in C order, got strides {array.strides} of shape {array.shape}")
+    return array
 
 
 class Table(np.ndarray):
@@ -63,7 +72,8 @@ class Table(np.ndarray):
 def table(rows, most=PARTS):
     """Rows of arrays, None, integers and floats, of the same kinds in each row, as `Parts` of a kernel."""
     kinds = "".join("d" if isinstance(each, float) else "q" for each in rows[0])
-    flat = [each or 0 if each is None or isinstance(each, (int, float)) else each.data.ptr for row in rows for each in row]
+    flat = [each or 0 if each is None or isinstance(each, (int, float)) else _in_order(each).data.ptr
+            for row in rows for each in row]
     packed = _value(struct.pack("q" + kinds * len(rows), len(rows), *flat).ljust(8 + 8 * most * len(kinds), b"\0"))
     packed.entries = tuple(each for row in rows for each in row)
     return packed
@@ -225,9 +235,10 @@ def release(sums, state, noise_table=None):
     xp, digits, bits, thresholds, aliases = library(sums[0][0]), 0, 0, 0, 0  # of None CuPy makes another address than 0
     if noise_table is not None:
         digits, bits = noise_table.scale, noise_table.thresholds.size.bit_length() - 1
-        if id(noise_table) not in _tables:  # kept, so that no other one gets its place
-            _tables[id(noise_table)] = noise_table, *(xp.asarray(each) for each in noise_table[2:])
-        thresholds, aliases = _tables[id(noise_table)][1:]
+        place = id(noise_table), xp.cuda.runtime.getDevice()
+        if place not in _tables:  # the table is kept, so that no other one gets its place
+            _tables[place] = noise_table, *(xp.asarray(each) for each in noise_table[2:])
+        thresholds, aliases = _tables[place][1:]
     rows = [(raw, out, raw.size, int(first), sets, -(-raw.size // chacha.STRETCH) * chacha.LANES, *map(float, (std, grid, scale)))
             for raw, out, first, sets, std, grid, scale in sums]
     for some in (rows[at : at + PARTS] for at in range(0, len(rows), PARTS)):

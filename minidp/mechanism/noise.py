@@ -86,6 +86,8 @@ def add_integers(raw: NDArray, units: float, grid: float, draws: Draws, others: 
     Guarantees
         raw is whole, so raw + round(N) = round(raw + N): the Gaussian mechanism, rounded, but for that distance.
     """
+    if raw.dtype.name != "float64":
+        raise ParameterError(f"exact arithmetic: expected a raw sum of dtype float64, got {raw.dtype}")
     if on_device([raw], draws):
         return released_on_device([raw], [(1.0 if units else 0.0, 0.0)], draws, [others], grid * scale, dtype, units)[0]
     add = (lambda flat, before, after: draws.add_integers(flat, units, before, after)) if units else None
@@ -126,8 +128,8 @@ def add_gaussian(raw: NDArray, noise_std: float, draws: Draws, others: Sequence[
 
 
 def on_device(raws: Sequence[NDArray], draws: Draws) -> bool:
-    """True if `released_on_device` does it: other draws, of correlated noise, are made on the host."""
-    return type(draws) is Draws and all(map(has_kernels, raws))
+    """True if `released_on_device` does it: other draws, of correlated noise or of a part of an array, are made on the host."""
+    return type(draws) is Draws and draws.whole and all(map(has_kernels, raws))
 
 
 def released_on_device(raws: Sequence[NDArray], laws: Sequence[tuple[float, float]], draws: Draws, others: Sequence[Sequence[NDArray]],

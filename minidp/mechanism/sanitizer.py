@@ -196,7 +196,7 @@ class Sanitizer:
         if example_weight is not None:
             shape("add_clipped", "example_weight", example_weight, (size,))
             allowed = (example_weight >= 0) & (example_weight <= 1)
-            example_weight = namespace_of(example_weight).where(allowed, example_weight, 0)
+            example_weight = namespace_of(example_weight).where(allowed, example_weight, 0).astype("float64")
         for group in (group for group in self.groups if not group.counts):
             self._add_group(group, {key: grads[key] for key in group.keys}, size, total, example_weight, products)
         return total

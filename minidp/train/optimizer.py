@@ -48,7 +48,8 @@ class Optimizer:
             raise ParameterError(f"expected gradients of {sorted(params)}, got {sorted(grads)}")
         rate = float(value_at(self.learning_rate, step))
         self.allocate(params)
-        if type(self) is SGD and launches(*params.values(), *grads.values()):
+        arrays = [*params.values(), *grads.values()]
+        if type(self) is SGD and launches(*arrays) and all(array.flags.c_contiguous for array in arrays):
             kernels_of(next(iter(params.values()))).descend(list(params.values()), [grads[key] for key in params], rate)
             return
         for key, theta in params.items():

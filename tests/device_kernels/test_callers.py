@@ -1,0 +1,83 @@
+"""What calls the kernels gives them arrays as they are, whatever their order, dtype and number."""
+import numpy as np
+import pytest
+
+from minidp import backend, device_kernels
+from minidp.backend import Backend, to_host
+from minidp.errors import DeviceUnavailableError, ParameterError
+from minidp.grads import Explicit
+from minidp.mechanism import Sanitizer, adaptive_groups, flat_group
+from minidp.mechanism.noise import add_gaussian, add_integers
+from minidp.nn.conv import ConvGrad
+from minidp.nn.window import Window
+from minidp.streams import Streams
+from minidp.together import add_weighted_sums
+from minidp.train import SGD
+from tests.support.guarded import guarded_backend
+
+BOTH = (Backend.numpy(), guarded_backend())
+A, B = ("a", "g"), ("b", "g")
+
+
+def test_a_gradient_in_another_order_is_clipped_beside_one_of_another_dtype(rng):
+    g = np.asfortranarray(rng.standard_normal((6, 8)).astype("float32"))
+    g[0] *= 1e6
+    sanitizer = Sanitizer(flat_group({A: np.empty(8), B: np.empty(2)}, 1.0, 1.0), "explicit")
+    sums = [sanitizer.add_clipped({A: Explicit(place.asarray(g)), B: Explicit(place.asarray(np.zeros((6, 2))))}) for place in BOTH]
+    np.testing.assert_allclose(to_host(sums[1][A]), sums[0][A], rtol=1e-12)
+
+
+def test_a_kernel_refuses_another_order():
+    x = guarded_backend().asarray(np.ones((3, 4), "float32"))
+    with pytest.raises(ValueError, match="C order"):
+        device_kernels.row_norms(x.T, guarded_backend().xp.empty(4))
+    with pytest.raises(ValueError, match="C order"):
+        device_kernels.descend([x.T], [x.T], 0.1)
+
+
+def test_parameters_in_another_order_descend_along_their_own_gradients(rng):
+    g, found = rng.standard_normal((3, 4)).astype("float32"), []
+    for place in BOTH:
+        theta = place.asarray(np.zeros((4, 3), "float32")).T
+        SGD(1.0).update({A: theta}, {A: place.asarray(g)}, 0)
+        found.append(to_host(theta))
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("arithmetic", ["ordinary", "exact"])
+def test_example_weights_in_float32_are_counted_in_float64(rng, arithmetic):
+    groups = adaptive_groups(flat_group({A: np.empty(3)}, 1.0, 1.0), 30.0)
+    sanitizer = Sanitizer(groups, "auto", arithmetic).for_step(0).with_clip_norms({"all": 1.0})
+    g, weight = rng.standard_normal((3000, 3)).astype("float32") * 1e-3, rng.random(3000).astype("float32")
+    for place in BOTH:
+        total = sanitizer.add_clipped({A: Explicit(place.asarray(g))}, None, place.asarray(weight))
+        (count,) = (to_host(found) for key, found in total.items() if key != A)
+        units = 2.0**33 if arithmetic == "exact" else 1.0
+        assert count.dtype == np.float64 and count[0] / units == pytest.approx(weight.astype(float).sum() / 2, rel=1e-9)
+        with pytest.raises(ParameterError, match="dtype float64"):
+            add_integers(place.asarray(np.zeros(3, "float32")), 2.0**30, 1.0, Streams(1).noise(0))
+
+
+def test_noise_of_a_part_of_an_array_has_the_places_of_the_part():
+    found = [to_host(add_gaussian(place.asarray(np.zeros(5000)), 1.0, Streams(1).noise(0).at(1024, 9000))) for place in BOTH]
+    np.testing.assert_array_equal(*found)
+
+
+def test_chunks_that_do_not_fit_into_memory_are_added_one_after_another(rng, monkeypatch):
+    x, d = (rng.standard_normal((10, 8, 8, channels)).astype("float32") for channels in (2, 3))
+    monkeypatch.setattr(backend, "patch_budget", lambda xp: 4 * 4 * 64 * 18)
+    monkeypatch.setattr("minidp.nn.conv.patch_budget", backend.patch_budget, raising=False)
+    turns, totals, add = [], [{}, {}], device_kernels.add_weighted_products
+    monkeypatch.setattr(device_kernels, "add_weighted_products", lambda jobs, w, large: turns.append(len(w)) or add(jobs, w, large))
+    for place, total in zip(BOTH, totals):
+        grad = ConvGrad(place.asarray(x), place.asarray(d), Window((3, 3), (1, 1), "same"))
+        add_weighted_sums({A: grad}, place.xp.ones(10), total, 0)
+    assert len(turns) > 1 and sum(turns) == 10
+    np.testing.assert_allclose(to_host(totals[1][A]), totals[0][A], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", backend.FEWER_BITS)
+def test_products_of_fewer_bits_are_refused(name, monkeypatch):
+    monkeypatch.setenv(name, "1")
+    with pytest.raises(DeviceUnavailableError, match=f"{name} is set"):
+        Backend.cupy()
