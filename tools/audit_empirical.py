@@ -61,8 +61,8 @@ def summary(done, box):
                        for name, found in audits.items()}}
 
 
-def verdicts(result):
-    """Yield (what has to hold, whether it does)."""
+def verdicts(result, smoke=False):
+    """Yield (what has to hold, whether it does); what the black box has to reach is left out where it is small."""
     for found in [*result["attacks"], result["black_box"]]:
         where, of = f"{found['steps']} steps" + (f" at q {found['q']:g}" if "q" in found else ""), found["bounds"]
         certified = found["certified"][1]
@@ -75,7 +75,8 @@ def verdicts(result):
             steinke, f_dp = (of[f"one run, {name}"]["lower"] for name in ("Steinke", "f-DP"))
             yield f"{where}: one run shows more by f-DP than by Steinke's bound", f_dp > steinke
     box, old = of["black box, worst-case start"]["lower"], result["ledger_2016"]
-    yield f"black box: epsilon at least {lower(box)}, to be at least {BLACK_BOX}", box >= BLACK_BOX
+    if not smoke:
+        yield f"black box: epsilon at least {lower(box)}, to be at least {BLACK_BOX}", box >= BLACK_BOX
     printed, shown, most = old["printed"][-1], old["lower"][-1], old["certified"][-1][1]
     text = f"2016: {upper(printed)} printed, at least {lower(shown)} shown, {upper(most)} certified"
     yield text, printed < shown <= most
@@ -127,7 +128,7 @@ def main(argv=None):
                 raise KeyboardInterrupt
         result = summary(done, box())
         result["black_box"]["data"], words = {"name": dataset.name, "sha256": dataset.sha256}, in_words(result)
-        checks = list(verdicts(result))
+        checks = list(verdicts(result, options.smoke))
         print("\n".join(f"{'ok  ' if right else 'FAIL'} {text}" for text, right in checks), words, sep="\n")
         failed = sum(not right for _, right in checks)
         if options.json:

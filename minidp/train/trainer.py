@@ -255,9 +255,9 @@ class Trainer:
             return raw_sum
 
         raw_sum, *others = threads.map_parallel(clipped_sum, shards)
-        params = self.network.params
-        released = sanitizer.release(raw_sum, self._draws(streams, step), others, 1 / self.plan.expected_lot_size,
-                                     params[next(iter(params))].dtype, self.ranks)  # [F2] [F3]
+        params, scale = self.network.params, 1 / self.plan.expected_lot_size  # [F3]
+        dtype = params[next(iter(params))].dtype
+        released = sanitizer.release(raw_sum, self._draws(streams, step), others, scale, dtype, self.ranks)  # [F2] [F3]
         for key, rule in self._adaptive.items():
             norm, count = self._clip_norms[key], released.pop(key)
             norm[0] = rule.after(float(norm[0]), float(to_host(count)[0]))

@@ -57,7 +57,7 @@ def test_a_survivor_and_a_row_that_is_killed_are_faults(monkeypatch):
 def test_a_change_that_breaks_nothing_is_killed_by_nothing():
     """The control: the same copy, process and checks, and a harmless change."""
     mutant = MUTANTS[0]
-    source = mutant.source.replace(mutant.new, f"(1.0 * ({mutant.old}))")
+    source = mutant.source.replace(mutant.new, f"(0 + ({mutant.old}))")
     assert source != mutant.source and mutants.killed_by(replace(mutant, source=source), others=False) is None
 
 

@@ -84,7 +84,8 @@ def test_the_picture_is_whole(name, drawn, tmp_path):
 
 
 def test_every_committed_picture_is_tested():
-    drawn_with_their_numbers = {"figure_2", "all_accountants", "prices", "attack_noise", "attack_sums"}
+    drawn_with_their_numbers = {"figure_2", "all_accountants", "prices", "attack_noise", "attack_sums",
+                                "audit_attacks", "audit_attacks_2016"}
     pngs = {path.relative_to(RESULTS).with_suffix("").as_posix() for path in RESULTS.rglob("*.png")}
     assert pngs - drawn_with_their_numbers == set(PICTURES)
 

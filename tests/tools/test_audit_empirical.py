@@ -55,9 +55,9 @@ def test_it_attacks_reports_and_draws(tmp_path, capsys, drawn, monkeypatch):
         "delta": 1e-5, "noise_multiplier": 1, "pca_noise_multiplier": 4, "tensors": 2, "q": 0.01, "lots": [1, 9],
         "printed": [1.0, 3.5], "lower": [2.0, 4.0], "certified": [[2.0, 3.0], [4.0, 5.0]]})
     file = tmp_path / "attacks.json"
-    assert audit_empirical.main(["--smoke", "--seed", "1", "--json", str(file)]) == 1  # too few runs of the black box
+    assert audit_empirical.main(["--smoke", "--seed", "1", "--json", str(file)]) == 0
     out, found = capsys.readouterr().out, json.loads(file.read_text())
-    assert out.count("FAIL") == 1 and "FAIL black box" in out and found["in_words"] in out and found["failed"] == 1
+    assert "FAIL" not in out and found["in_words"] in out and found["failed"] == 0
     assert {path.name for path in tmp_path.iterdir()} == {"attacks.json", "attacks.png", "attacks_2016.png"}
     assert len(drawn) == 2 and found["seed"] == 1 and found["black_box"]["data"]["name"] == "strokes"
     for *path, value in (("audits", "noise halved", "flagged", 0), ("audits", "right training", "flagged", 99),
@@ -66,7 +66,9 @@ def test_it_attacks_reports_and_draws(tmp_path, capsys, drawn, monkeypatch):
         spoilt = copy.deepcopy(found)
         place = functools.reduce(lambda part, key: part[key], path[:-1], spoilt)
         place[path[-1]] = value
-        assert sum(not right for _, right in audit_empirical.verdicts(spoilt)) > 1
+        assert not all(right for _, right in audit_empirical.verdicts(spoilt, smoke=True))
+    few = dict(audit_empirical.verdicts(found))  # 50 runs of the black box do not reach what 2,000 have to
+    assert [what.split(":")[0] for what, right in few.items() if not right] == ["black box"]
 
 
 def test_an_interrupt_keeps_what_was_done_and_the_same_command_goes_on(monkeypatch, tmp_path, capsys):

@@ -64,7 +64,10 @@ def layers(bench):
 
 def kernels(bench):
     """Every CUDA kernel beside its definition, both on the device: the cases of tests/device_kernels."""
-    from tests.device_kernels import test_kernels as known
+    try:
+        from tests.device_kernels import test_kernels as known
+    except ImportError as error:
+        raise MinidpError(f"{error}: the kernels' cases are in tests/; pip install -e '.[test]' in a whole checkout") from error
 
     if bench.small and not known.shim.COMPILER:
         raise Skipped("no C++ compiler: the CUDA sources were not executed on the host")
