@@ -13,6 +13,7 @@ says what that noise is worth.
 import math
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 
@@ -113,6 +114,7 @@ def figure_2(config):
     return 0
 
 
+@cache
 def trained_today():
     """[(epsilon, mean accuracy)] of the committed runs of mnist_best.py, by epsilon."""
     folder, pattern = TODAY

@@ -39,13 +39,11 @@ def namespace_of(*arrays):
 
 
 def _namespace(array):
-    own = getattr(array, "xp", None)
-    if own is not None:
+    if (own := getattr(array, "xp", None)) is not None:
         return own
     if isinstance(array, (np.ndarray, np.generic)):
         return np
-    cupy = sys.modules.get("cupy")
-    if cupy is not None and isinstance(array, cupy.ndarray):
+    if (cupy := sys.modules.get("cupy")) is not None and isinstance(array, cupy.ndarray):
         return cupy
     raise BackendMismatchError(f"expected a numpy or cupy array, got {type(array).__name__}; convert it with Backend.asarray")
 
@@ -75,8 +73,7 @@ class Backend:
         """
         for name in FEWER_BITS:
             if os.environ.get(name, "0") != "0":
-                raise DeviceUnavailableError(f"device gpu: {name} is set, and products of fewer bits are not in what is charged; "
-                                             "unset it")
+                raise DeviceUnavailableError(f"device gpu: {name} is set, and products of fewer bits are not charged; unset it")
         try:
             import cupy
         except Exception as error:  # a broken CUDA install raises more than ImportError

@@ -132,23 +132,18 @@ def as_streams(streams: Any) -> Any:
 class Draws(_Single):
     """The numbers of one release, one after another; methods and arguments are named as NumPy's generators name them.
 
-    What is drawn first has the first places. Each draw begins with a new block of 16 words.
+    What is drawn first has the first places. Each draw begins with a new block of 16 words. `part` is what `at` said, or None.
     """
 
     def __init__(self, key: _Key, stream: int, release: int):
         self._key, self._block = key, 0
-        self._place: tuple[int, int] | None = None
+        self.part: tuple[int, int] | None = None
         tail = release << 8 | stream
         self._tail = np.array([0, 0, tail & 0xFFFFFFFF, tail >> 32], np.uint32)
 
     def state(self) -> NDArray[np.uint32]:
         """(16,) a block's input without its number."""
         return np.concatenate([CONSTANTS, self._key.words(), self._tail])
-
-    @property
-    def whole(self) -> bool:
-        """False if the next noise is for a part of an array, by `at`."""
-        return self._place is None
 
     def words(self, size: int) -> NDArray[np.uint64]:
         """(size,) uint64, all values equally likely."""
@@ -218,14 +213,14 @@ class Draws(_Single):
 
     def at(self, start: int, size: int) -> "Draws":
         """For the next `add_normals` or `add_integers`: `out` is the part from `start` on of a flat array of that size."""
-        self._place = start, size
+        self.part = start, size
         return self
 
     def _in_slices(self, name, out, sets, add, before, after):
         """add(first, at, part) side by side: 512 numbers take `sets` sets of 64 blocks, from set number `first` on."""
         if not out.flags.c_contiguous:  # noise would be added to a copy
             raise ParameterError(f"{name}: expected an array in one piece (numpy.ascontiguousarray)")
-        (start, size), self._place = self._place or (0, out.size), None
+        (start, size), self.part = self.part or (0, out.size), None
         first = self.take(size, sets)
         flat = np.asarray(out).reshape(-1)
 

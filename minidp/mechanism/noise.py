@@ -129,7 +129,7 @@ def add_gaussian(raw: NDArray, noise_std: float, draws: Draws, others: Sequence[
 
 def on_device(raws: Sequence[NDArray], draws: Draws) -> bool:
     """True if `released_on_device` does it: other draws, of correlated noise or of a part of an array, are made on the host."""
-    return type(draws) is Draws and draws.whole and all(map(has_kernels, raws))
+    return type(draws) is Draws and draws.part is None and all(map(has_kernels, raws))
 
 
 def released_on_device(raws: Sequence[NDArray], laws: Sequence[tuple[float, float]], draws: Draws, others: Sequence[Sequence[NDArray]],

@@ -94,7 +94,7 @@ def main(argv=None):
                   f"predicted, not measured: {1e3 * step['seconds']['step']:.3g} ms", flush=True)
     if args.json:
         with atomic_write(args.json) as file:
-            file.write(json.dumps({"command": "python -m tools.gpu.count --json experiments/results/gpu_count.json",
+            file.write(json.dumps({"command": f"python -m tools.gpu.count --json {args.json}",
                                    "measured": False, "model": MODEL, "steps": steps}, indent=1) + "\n")
     return 0
 
