@@ -77,7 +77,7 @@ def noise(releases=1000, size=2000):
         add = draws.add_normals
 
         def watched(out, *rest):
-            places[step, slice(draws._place[0], draws._place[0] + out.size) if draws._place else slice(None)] += 1
+            places[step, slice(draws.part[0], draws.part[0] + out.size) if draws.part else slice(None)] += 1
             add(out, *rest)
 
         draws.add_normals = watched
