@@ -2,7 +2,8 @@
 from math import frexp, ldexp
 
 import numpy as np
-from numba import njit
+
+from .jit import njit
 
 LARGEST = {4: 2**31 - 1, 8: 2**63 - 1}  # patterns without their sign, by the bytes of a number
 _options = {"cache": True, "nogil": True, "error_model": "numpy"}  # no fastmath: nothing contracted or reordered

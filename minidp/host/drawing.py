@@ -4,9 +4,10 @@ The 16 words of 64 blocks lie side by side, so that the compiler turns each line
 shifts of uint32 to 64 bits: each is cast back. Without fastmath no product and sum become one operation.
 """
 import numpy as np
-from numba import float64, int32, int64, njit, uint32, uint64
+from numba import float64, int32, int64, uint32, uint64
 
 from .chacha import CONSTANTS, COS, LANES, LN2, LOG, ROUNDS, SIN, SPLIT, STRETCH
+from .jit import njit
 
 U1, U7, U8, U12, U16, U20, U24, U25, U32 = (np.uint32(n) for n in (1, 7, 8, 12, 16, 20, 24, 25, 32))
 U64_1, U64_6, U64_32, U64_63, LOW = (np.uint64(n) for n in (1, 6, 32, 63, 2**32 - 1))

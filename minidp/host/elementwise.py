@@ -3,8 +3,8 @@
 The interpreter's lock is released. Without fastmath no product and sum become one operation.
 """
 import numpy as np
-from numba import njit
 
+from .jit import njit
 from .series import EXP, INVERSE_LN2, LEAST, LN2, LN2_HIGH, LN2_LOW, LOG, MAGIC, MOST, SATURATED, SPLIT
 
 RUN = 256  # numbers whose steps in between stay in the nearest cache

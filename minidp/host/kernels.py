@@ -6,8 +6,8 @@ interpreter's lock released. Sums may be taken in any order (`reassoc`), so a ch
 run of squares, whatever the compiler does; numbers that are not finite stay what they are.
 """
 import numpy as np
-from numba import njit
 
+from .jit import njit
 from .memory import RUN
 
 STRETCH = 2048  # numbers of the sum that stay in the nearest cache while all examples are added to them

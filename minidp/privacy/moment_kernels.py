@@ -12,7 +12,8 @@ n = lambda + 1 gives E2 of Abadi et al. 2016, Section 3.2, and n = -lambda gives
 import math
 
 import numpy as np
-from numba import njit
+
+from ..host.jit import njit
 
 TAIL = 11.0             # Phi(-11) = 2e-28: what the integration leaves out on each side, relative
 MOST_POINTS = 2 ** 15   # of one integral: a millisecond

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from ...host.jit import njit
 from .kernels import _integrals, knots_between
 
 REMOVE = "remove"

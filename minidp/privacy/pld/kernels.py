@@ -6,7 +6,8 @@ L rises with x. The grid has knots l_k = offset + k h. All masses are kept in lo
 import math
 
 import numpy as np
-from numba import njit
+
+from ...host.jit import njit
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS

@@ -2,8 +2,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
+from ...host.jit import njit
 from ..events import share_and_noise
 from .kernels import CUT_OFF, NODES, WEIGHTS, knots_between, spread_gaussian_masses
 

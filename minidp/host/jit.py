@@ -1,0 +1,24 @@
+"""Numba's `njit`, and a word on the terminal before the first kernel is compiled; later runs find it in the cache."""
+import sys
+
+from numba import njit
+from numba.core import event as events
+
+__all__ = ["njit"]
+
+
+class _Once(events.Listener):
+    """Hears each compilation, not what comes from the cache."""
+
+    told = False
+
+    def on_start(self, event):
+        if not self.told and sys.stderr.isatty():
+            print("compiling, once: up to a minute", file=sys.stderr, flush=True)
+        self.told = True
+
+    def on_end(self, event):
+        pass
+
+
+events.register("numba:compile", _Once())
