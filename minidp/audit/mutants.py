@@ -151,7 +151,7 @@ def killed_by(mutant, others=True):
         shutil.copytree(PACKAGE, Path(folder, "minidp"))
         Path(folder, mutant.path).write_text(mutant.source, encoding="utf-8")
         ours, theirs = context.Pipe(duplex=False)
-        interpreted = "numba" in mutant.source and "_cipher" not in mutant.source  # which takes minutes, compiling it seconds
+        interpreted = "njit" in mutant.source and "_cipher" not in mutant.source  # which takes minutes, compiling it seconds
         process = context.Process(target=_check_all, args=(folder, mutant.card, mutant.label, others, interpreted, theirs),
                                   daemon=True)
         process.start()
@@ -203,13 +203,13 @@ def judge(mutants, processes=2, on_result=print):
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     faults = []
     with ThreadPoolExecutor(processes) as pool:
-        for mutant, killer in zip(mutants, pool.map(killed_by, mutants)):
+        for number, (mutant, killer) in enumerate(zip(mutants, pool.map(killed_by, mutants)), 1):
             listed = EQUIVALENT.get(mutant.name)
             wrong = bool(killer) == bool(listed)
             if wrong:
                 faults.append(f"listed as equivalent, but killed by {killer}: {mutant}" if killer else f"survived: {mutant}")
             found = f"killed by {killer}" if killer else listed or "SURVIVED"
-            on_result(f"{'FAIL' if wrong else 'ok  '} {mutant}: {found}")
+            on_result(f"{number}/{len(mutants)} {'FAIL' if wrong else 'ok  '} {mutant}: {found}")
     return faults
 
 
