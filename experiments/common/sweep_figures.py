@@ -5,7 +5,7 @@ A figure's `points` are its runs; `summary` takes {name of a point: its results,
 import bisect
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -141,7 +141,8 @@ def spending(result, delta):
 class Panel:
     """One panel of Figure 5: what varies, over which values, the value that is the reference, and horizontal lines.
 
-    lines   {name of a point: (the other projection, the paper's accuracy)}
+    lines           {name of a point: (the other projection, the paper's accuracy)}
+    prefix, more    of its points' names, and {value: further flags}, left out where --smoke sets the lots
     """
 
     flag: str
@@ -149,6 +150,8 @@ class Panel:
     values: tuple
     reference: float | None
     lines: tuple = ()
+    prefix: str = ""
+    more: dict = field(default_factory=dict)
 
     def points(self, smoke):
         """{x: point}; the points of horizontal lines at their names."""
@@ -162,7 +165,7 @@ class Panel:
         value = value // 10 if smoke and self.flag == "lot-size" else value
         flags = ("--learning-rate", value, "--final-learning-rate", value) if self.flag == "learning-rate" else \
             (f"--{self.flag}", value)
-        return Point(f"{self.flag}-{value}", (*flags, *UNWATCHED))
+        return Point(f"{self.prefix}{self.flag}-{value}", (*flags, *(() if smoke else self.more.get(value, ())), *UNWATCHED))
 
 
 PANELS = {
@@ -173,18 +176,26 @@ PANELS = {
     "e": Panel("clip-norm", "clip norm C", (1, 2, 4, 8), 4),
     "f": Panel("noise-multiplier", "noise level sigma", (1, 2, 3, 4, 6, 8, 16), 4),
 }
+# Lots, and constant rates tried on drawn digits: near a rate that grows as the lot's square, with which noise and way stay
+# what they are. Lots below 600 are tried at sigma 2, at which a fifth of the lots fit: all of these rates are times 5
+TRIED = {200: (0.003, 0.006, 0.012), 400: (0.012, 0.025, 0.05), 600: (0.025, 0.05, 0.1), 900: (0.05, 0.1, 0.2),
+         1200: (0.1, 0.2, 0.4), 2000: (0.1, 0.2, 0.4, 0.8)}
+FASTER = {200: 5, 400: 5}
+TRIALS = {f"lots of {lot}": Panel(
+    "learning-rate", f"rate, lots of {lot}{', sigma 2' if lot in FASTER else ''}", rates, None, prefix=f"lot-{lot}-",
+    more=dict.fromkeys(rates, ("--lot-size", lot, *(("--noise-multiplier", 2) if lot in FASTER else ()))))
+    for lot in TRIED for rates in [tuple(round(rate * FASTER.get(lot, 1), 4) for rate in TRIED[lot])]}
 
 
-def panel_points(letters, smoke):
+def panel_points(panels, smoke):
     """The points of some panels, each once."""
-    return list(dict.fromkeys(point for letter in letters for point in PANELS[letter].points(smoke).values()))
+    return list(dict.fromkeys(point for panel in panels.values() for point in panel.points(smoke).values()))
 
 
-def panel_summary(letters, results, smoke):
+def panel_summary(made, results, smoke):
     """{"panels": {letter: {label, reference, points: [{x, ...}], lines: [...]}}}."""
     panels = {}
-    for letter in letters:
-        panel = PANELS[letter]
+    for letter, panel in made.items():
         rows = [{"x": x, **row(point.name, results[point.name])} for x, point in panel.points(smoke).items()
                 if point.name in results]
         papers = {f"projection-{name}": accuracy for name, accuracy in panel.lines}
@@ -195,9 +206,18 @@ def panel_summary(letters, results, smoke):
     return {"panels": panels}
 
 
+def trial_summary(results, smoke):
+    """The same, and {"rates": {lot: the best of the rates tried, for sigma 4}}."""
+    summary = panel_summary(TRIALS, results, smoke)
+    best = {lot: max(summary["panels"][f"lots of {lot}"]["points"], key=lambda row: row["test_accuracy"])["x"] for lot in TRIED}
+    return summary | {"rates": {lot: round(rate / FASTER.get(lot, 1), 4) for lot, rate in best.items()}}
+
+
 def panels(letters):
     """Figure 5, or some of its panels: one parameter varies, each run until (2, 1e-5) would be exceeded."""
-    return Figure(partial(panel_points, letters), partial(panel_summary, letters), draw_panels)
+    made = {letter: PANELS[letter] for letter in letters}
+    return Figure(partial(panel_points, made), partial(panel_summary, made), draw_panels)
 
 
+LOT_RATES = Figure(partial(panel_points, TRIALS), trial_summary, draw_panels)
 BUDGETS = Figure(budget_points, budgets, draw_budgets)

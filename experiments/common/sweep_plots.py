@@ -80,7 +80,7 @@ def draw_panels(path, summary):
         if panel["paper"]:
             (handles["the reference values, the paper"],) = axis.plot(
                 panel["reference"], panel["paper"], label="the reference values, the paper", **plotting.PAPER)
-        axis.set(title=f"({'abcdef'.index(letter) + 1}) {panel['label']}")
+        axis.set(title=f"({ord(letter) - 96}) {panel['label']}" if letter in "abcdef" else panel["label"])
     for axis in axes[::columns]:
         axis.set_ylabel("test accuracy")
     if handles:
