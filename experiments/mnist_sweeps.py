@@ -15,6 +15,7 @@ from common.sweep_flags import DigitSweepFlags
 from common.sweep_sentences import SENTENCES
 
 from minidp.cli import user_errors
+from minidp.errors import ParameterError
 
 NAME = "mnist_sweeps"
 FIGURES = {"3": LEVELS, "3-tight": TIGHT, "3-averaged": AVERAGED, "4": BUDGETS, "5": panels("abcdef"), "sentences": SENTENCES,
@@ -30,6 +31,11 @@ class Config(DigitSweepFlags):
     figure: str = option("5", "figure of the paper (3-tight: held by the loss distribution, which allows more lots; "
                                 "3-averaged: the weights averaged too), a panel of Figure 5, or the sentences of its text",
                          choices=tuple(FIGURES))
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.figure == "lot-rates" and self.dataset != "strokes":
+            raise ParameterError("lot-rates chooses by drawn digits alone: say --dataset strokes")
 
 
 def main(argv=None):

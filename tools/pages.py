@@ -1,10 +1,9 @@
 """The tables of each page, as data for tools/tables.py."""
 import json
-import statistics
 
 import numpy as np
 
-from experiments.common.verdicts import EXPECTED, Verdict, verdict
+from experiments.common.verdicts import EXPECTED, verdict
 from minidp.privacy import Gaussian, Ledger, PoissonSampled, RenyiAccountant, poisson_stopped_epsilon
 from tools.bench import tables as benchmark
 from tools.tables import RESULTS, Row, TableError, each, entries, load, markdown, runs, table
@@ -112,25 +111,27 @@ def verdicts(experiment, files, prefix=""):
 
 def judged(entry, results):
     """The cells of one number: what the results that it speaks of say together."""
-    found = [(one, path, result) for path, result in results if (one := verdict(result, entry)) is not None]
-    if not found:
+    results = [(path, result) for path, result in results if verdict([result], entry)]
+    if not results:
         raise TableError(f"expected.json: {entry['sentence']}: no committed result that it speaks of; mend \"when\"")
-    values = [one.value for one, _, _ in found]
-    number = lambda value, sign="": _number(value, entry, sign)
-    mean, side = statistics.mean(values), f"{entry['side']} " if "side" in entry else ""
-    spread = f" ({number(min(values))} to {number(max(values))})" if len(values) > 1 else ""
-    seeds = sum(len(result["seeds"]) if isinstance(result.get("seeds"), list) else 1 for _, _, result in found)
-    one = Verdict(entry["quantity"], mean, entry["value"], entry["tolerance"], entry["source"], entry.get("side", ""))
-    if not one.agrees:
-        because = f" because {entry['because']}" if "because" in entry else ""
-        word = f"differs by {number(mean - entry['value'], '+')}{because}"
-    elif one.side and not one._replace(tolerance=0.0).agrees:
-        percent = entry.get("unit") == "%"
-        word = "reproduced within " + (f"{100 * one.tolerance:.2f} points" if percent else f"{one.tolerance:g}")
+    found, number = verdict([result for _, result in results], entry), lambda value, sign="": _number(value, entry, sign)
+    error = "" if found.error is None else f" ± {number(found.error)}"
+    because, seeds = f" because {entry['because']}" if "because" in entry else "", len(found.values)
+    if found.few:
+        word = "too few seeds to say"
+    elif not found.reproduced:
+        word = (f"differs in {seeds - found.agreeing} of {seeds} seeds" if "place" in entry else
+                f"differs by {number(found.value - entry['value'], '+')}{error}") + because
+    elif "side" in entry and not found.agrees(tolerance=0.0):
+        word = "reproduced within " + (
+            f"{100 * entry['tolerance']:.2f} points" if entry.get("unit") == "%" else f"{entry['tolerance']:g}")
     else:
         word = "reproduced"
-    links = ", ".join(f"[{i}]({path.as_posix()})" for i, (_, path, _) in enumerate(found, 1))
-    return [entry["sentence"], side + number(entry["value"]), number(mean) + spread, str(seeds), word, links]
+    mixed = "; versions mixed" if len(found.commits) > 1 and not entry.get("deterministic") else ""
+    links = ", ".join(f"[{i}]({path.as_posix()})" for i, (path, _) in enumerate(results, 1))
+    return [entry["sentence"], (f"{entry['side']} " if "side" in entry else "") + number(entry["value"]),
+            ", ".join(map(number, found.values)) if "place" in entry else number(found.value) + error,
+            "-" if entry.get("deterministic") else str(seeds), word + mixed, links]
 
 
 def _number(value, entry, sign=""):
@@ -179,7 +180,7 @@ PAGES = {
         "figure 2": lambda: verdicts("accountant_curves", "accountant_curves.json"),
         "commands": lambda: table(SWEEPS, each("sweeps/figure_*.json")),
         "figure 3": lambda: table(LEVELS, entries("sweeps/figure_3.json", "levels")),
-        "figure 3 verdicts": lambda: verdicts("mnist_pca", "mnist_pca-*.json"),
+        "figure 3 verdicts": lambda: verdicts("mnist_pca", "sweeps/[bm]*-seed*.json"),
         "figure 3 tight": lambda: table(LEVELS, entries("sweeps/figure_3-tight.json", "levels")),
         "figure 3 tight verdicts": lambda: verdicts("mnist_sweeps", "sweeps/figure_*.json", "levels."),
         "figure 3 averaged": lambda: table(LEVELS, entries("sweeps/figure_3-averaged.json", "levels")),

@@ -13,9 +13,8 @@ from minidp.ranks import current
 
 from .config import DIGITS, POSITIVE, Checked, command_of, option
 from .sweeps import Run, ignore_interrupts, perform
-from .verdicts import compare
+from .verdicts import RESULTS, compare
 
-COMMITTED = Path(__file__).resolve().parents[1] / "results"
 HERE = ("out", "quiet", "data_dir", "device", "jobs", "executor", "shard", "draw", "partial")  # not in a summary's command
 
 
@@ -95,6 +94,7 @@ class SweepFlags(Checked):
             "dataset": every[0]["dataset"] if every else None,
             "notice": "; ".join(dict.fromkeys(result["notice"] for result in every if result.get("notice"))),
             "device": sorted({result["device"] for result in every}), "seeds": sorted({result["seed"] for result in every}),
+            "fewest_seeds": min(map(len, results.values())),
             "smoke": self.smoke, "seconds_of_all_runs": sum(result["seconds_total"] for result in every),
             "versions": _one_or_all(result["versions"] for result in every),
             "commit": _one_or_all(result["commit"] for result in every),
@@ -107,7 +107,7 @@ class SweepFlags(Checked):
             print(f"{claim}: not measured, {why}")
         if summary["notice"]:
             print(f"NOTICE: {summary['notice']}")
-        print(f"quote: {sum(found.agrees for found in verdicts)} of {len(verdicts)} figures of the paper reproduced" if verdicts
+        print(f"quote: {sum(found.reproduced for found in verdicts)} of {len(verdicts)} figures of the paper reproduced" if verdicts
               else "quote: no figure of the paper is at these settings and on this data")
         print(f"read:  {out / stem}.png (numbers: {out / stem}.json, from {sum(map(len, results.values()))} runs in {out})")
         print(f"next:  {command_of(script, replace(self, seeds=self.seeds + 1, draw=False, partial=False))}"
@@ -119,7 +119,7 @@ class SweepFlags(Checked):
         todo = [run for run in runs if run.result() is None]
         if self.smoke or not todo:
             return
-        known = {path.stem: read_json(path).get("seconds_total") for path in COMMITTED.rglob("*-seed1.json")}
+        known = {path.stem: read_json(path).get("seconds_total") for path in RESULTS.rglob("*-seed1.json")}
         times = [seconds for run in todo if (seconds := known.get(f"{run.point.name}-seed1"))]
         left = f"; of {len(todo) - len(times)} the time is not known" if len(times) < len(todo) else ""
         print(f"{len(todo)} runs to make; the committed ones took {sum(times) / 3600:.1f} hours, one at a time{left}", flush=True)

@@ -33,14 +33,16 @@ def draw_noise_levels(path, summary, limits=(0.8, 1.0)):
 
 
 def draw_budgets(path, summary):
-    """Figure 4: accuracy against epsilon, a line for each delta; the paper's own points as stars."""
+    """Figure 4: accuracy against epsilon, a line and a band over the seeds for each delta; the paper's points as stars."""
     figure, (axis,) = _figure(summary, "Figure 4: best accuracy by (epsilon, delta)")
     deltas = sorted({pair["delta"] for pair in summary["pairs"]}, reverse=True)
     styles = {delta: plotting.line(i) for i, delta in enumerate(deltas)}
     for delta in deltas:
         pairs = [pair for pair in summary["pairs"] if pair["delta"] == delta and pair["test_accuracy"] is not None]
-        axis.plot([pair["epsilon"] for pair in pairs], [pair["test_accuracy"] for pair in pairs], label=f"delta {delta:g}",
-                  **styles[delta])
+        x = [pair["epsilon"] for pair in pairs]
+        axis.plot(x, [pair["test_accuracy"] for pair in pairs], label=f"delta {delta:g}", **styles[delta])
+        axis.fill_between(x, *([pair[end] for pair in pairs] for end in ("lowest", "highest")), alpha=0.2, linewidth=0,
+                          color=styles[delta]["color"])
     for delta in deltas:
         printed = [(pair["epsilon"], pair["test_accuracy"]) for pair in summary["paper"] if pair["delta"] == delta]
         if printed:
@@ -55,7 +57,7 @@ def draw_budgets(path, summary):
 
 
 def draw_panels(path, summary):
-    """Figure 5, or one panel of it: accuracy against the parameter, all panels on one scale; bars span the seeds."""
+    """Figure 5, or one panel of it: accuracy against the parameter, all panels on one scale; a band spans the seeds."""
     panels = summary["panels"]
     columns = min(3, len(panels))
     figure, axes = _figure(summary, "Figure 5: each point until (2, 1e-5) would be exceeded", math.ceil(len(panels) / columns),
@@ -64,12 +66,15 @@ def draw_panels(path, summary):
     for axis, (letter, panel) in zip(axes, panels.items()):
         trained = [point for point in panel["points"] if point["steps"]]
         y = [point["test_accuracy"] for point in trained]
-        axis.errorbar([point["x"] for point in trained], y, yerr=_bars(trained), capsize=3, **plotting.line(0))
+        x, low, high = ([point[name] for point in trained] for name in ("x", "lowest", "highest"))
+        axis.plot(x, y, **plotting.line(0))
+        axis.fill_between(x, low, high, color=plotting.BLUE, alpha=0.25, linewidth=0)
         for line in panel["lines"]:
             if line["steps"]:
                 label, i = LINES[line["name"]]
                 style = {"color": plotting.COLOURS[i], "linestyle": plotting.DASHES[i]}
                 handles[label] = axis.axhline(line["test_accuracy"], label=label, **style)
+                axis.axhspan(line["lowest"], line["highest"], color=style["color"], alpha=0.2, linewidth=0)
                 handles[f"{label}, the paper"] = axis.axhline(line["paper"], label=f"{label}, the paper", linewidth=1,
                                                               **{**style, "linestyle": (0, (1, 2))})
         for point in panel["points"]:
@@ -128,7 +133,8 @@ def draw_claims(path, summary):
 def _figure(summary, what, *shape, **named):
     """(figure, axes) under a title that says what, over how many seeds, on which data."""
     seeds = len(summary["seeds"])
-    title = f"{what}; {f'mean and range of {seeds} seeds' if seeds > 1 else 'one seed'}, {summary['dataset']}"
+    few = f"{found} to " if (found := summary.get("fewest_seeds", seeds)) < seeds else ""
+    title = f"{what}; {f'mean and range of {few}{seeds} seeds' if seeds > 1 else 'one seed'}, {summary['dataset']}"
     return plotting.new_figure(*shape, title=title, notice=summary.get("notice", ""), **named)
 
 

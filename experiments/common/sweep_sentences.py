@@ -100,8 +100,8 @@ class Runs:
         return statistics.mean(found[min(row, len(found) - 1)] for found in self.each(name, f"history.{column}"))
 
     def gap(self, name):
-        """Training less test accuracy, the largest of the seeds."""
-        return max((run["train_accuracy"] - run["test_accuracy"] for run in self.of(name)), key=abs)
+        """Mean training less test accuracy."""
+        return statistics.mean(self.each(name, "train_accuracy")) - self.accuracy(name)
 
     def median_norm(self, name, layer):
         """The median over lots of a layer's median norms; lots whose gradients were not finite have none."""
@@ -126,10 +126,20 @@ def points(smoke):
 
 
 def claims_figure(claims, points, **more):
-    """Claims as a Figure; summary: {"quantities": {name: number or null}, "not_measured": {name: why}, "runs": [...]}."""
+    """Claims as a Figure; summary: {"quantities": {name: number or null}, "not_measured": {name: why}, "runs": [...]}.
+
+    Each claim is evaluated for each seed, and its quantity is the mean; where something is best, by the mean accuracies.
+    """
     def summary(results, smoke):
-        found, missing = evaluate(claims, Runs(results, [*points(smoke), *points(False)], smoke))
-        return {**more, "quantities": found, "not_measured": missing,
+        of = lambda seeds: Runs({name: kept for name, runs in results.items() if (
+            kept := [run for run in runs if run["seed"] in seeds])}, [*points(smoke), *points(False)], smoke)
+        seeds = sorted({run["seed"] for runs in results.values() for run in runs})
+        together, missing = evaluate(claims, of(seeds))
+        each = [evaluate(claims, of([seed]))[0] for seed in seeds]
+        values = {name: [found[name] for found in each if found[name] is not None] for name in claims}
+        return {**more, "quantities": {name: statistics.mean(found) if found and not name.startswith("best_") else together[name]
+                                       for name, found in values.items()},
+                "quantities_by_seed": values, "not_measured": missing,
                 "runs": [row(name, runs) for name, runs in results.items()]}
 
     return Figure(points, summary, draw_runs)

@@ -94,13 +94,28 @@ def test_spending_is_the_certified_epsilon_of_pca_and_the_lots_so_far():
 
 def test_figure_4_reads_each_run_at_the_last_epoch_that_the_pair_allows(monkeypatch):
     points = BUDGETS.points(False)
-    runs = {point.name: [result(0.9 + 0.01 * i)] for i, point in enumerate(points)}
+    runs = {point.name: [result(0.88 + 0.01 * i), result(0.92 + 0.01 * i)] for i, point in enumerate(points)}
     monkeypatch.setattr("common.sweep_figures.spending", lambda run, delta: lambda row: (0.3, 0.5, 0.9)[row])
     pairs = {(pair["epsilon"], pair["delta"]): pair for pair in BUDGETS.summary(runs, False)["pairs"]}
     best = 0.9 + 0.01 * (len(points) - 1)
     assert pairs[0.25, 1e-5]["test_accuracy"] is None
+    assert pairs[0.5, 1e-2]["test_accuracy_by_seed"] == pytest.approx([best - 0.12, best - 0.08])
     assert pairs[0.5, 1e-2]["test_accuracy"] == pytest.approx(best - 0.1) and pairs[0.5, 1e-2]["steps"] == 200
     assert pairs[1.0, 1e-5]["name"] == points[-1].name and pairs[1.0, 1e-5]["test_accuracy"] == pytest.approx(best)
+
+
+def test_a_claim_is_evaluated_for_each_seed_and_a_best_place_by_the_means_too():
+    runs = {f"hidden-{x}": [result(accuracy) | {"seed": seed} for seed, accuracy in enumerate(each, 1)]
+            for x, each in ((200, (0.9, 0.8)), (500, (0.8, 0.86)))} | {"late": [result(0.9) | {"seed": 2}]}
+    names = {200: "hidden-200", 500: "hidden-500"}
+    curve = lambda of: {x: of.accuracy(name) for x, name in names.items()}
+    made = sweep_sentences.claims_figure({
+        "best_x": lambda of: sweep_sentences.best(curve(of)), "spread": lambda of: sweep_sentences.spread(curve(of).values()),
+        "lead": lambda of: of.accuracy("late") - of.accuracy("hidden-500")}, lambda smoke: [Point(name) for name in runs])
+    summary = made.summary(runs, False)
+    assert summary["quantities_by_seed"]["best_x"] == [200, 500] and summary["quantities"]["best_x"] == 200
+    assert summary["quantities_by_seed"]["spread"] == pytest.approx([0.1, 0.06]) and summary["quantities"]["spread"] == pytest.approx(0.08)
+    assert summary["quantities_by_seed"]["lead"] == pytest.approx([0.04]) and summary["quantities"]["lead"] == pytest.approx(0.04)
 
 
 def test_what_is_measured_and_what_is_expected_bear_the_same_names():

@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from experiments.common.verdicts import verdict
 from tools import pages, tables
 
 ENTRY = {"quantity": "test_accuracy", "value": 0.95, "tolerance": 0.005, "unit": "%", "source": "Section 5.2",
@@ -81,18 +82,34 @@ def test_an_error_is_one_line_and_exit_2(monkeypatch, capsys):
     assert capsys.readouterr().err == "error: results/none-*.json: no such file\n"
 
 
-@pytest.mark.parametrize("side, accuracies, verdict", [
-    (None, [0.951, 0.949], "reproduced"), (None, [0.96, 0.962], "differs by +1.10 points because of the seeds"),
-    ("at least", [0.947, 0.949], "reproduced within 0.50 points"), ("at most", [0.93, 0.95], "reproduced")])
-def test_the_mean_over_seeds_is_judged(side, accuracies, verdict, results, tmp_path, monkeypatch):
+@pytest.mark.parametrize("changes, accuracies, verdict", [
+    ({}, [0.951, 0.949, 0.953], "reproduced"), ({}, [0.951, 0.949], "too few seeds to say"),
+    ({"deterministic": True}, [0.95, 0.95], "reproduced"),
+    ({}, [0.96, 0.961, 0.962], "differs by +1.10 points ± 0.06% because of the seeds"),
+    ({"side": "at least"}, [0.947, 0.949, 0.951], "reproduced within 0.50 points"),
+    ({"side": "at most"}, [0.93, 0.95, 0.91], "reproduced"), ({"place": True}, [0.95, 0.96, 0.95], "differs in 1 of 3 seeds "
+                                                                                              "because of the seeds")])
+def test_the_mean_over_seeds_is_judged(changes, accuracies, verdict, results, tmp_path, monkeypatch):
+    entry, mean = ENTRY | changes, sum(accuracies) / len(accuracies)
     for seed, accuracy in enumerate(accuracies, 1):
-        results(f"mnist_pca-{seed}.json", {"dataset": "mnist", "test_accuracy": accuracy})
+        results(f"mnist_pca-{seed}.json", {"dataset": "mnist", "test_accuracy": accuracy, "commit": "a"})
     monkeypatch.setattr(pages, "EXPECTED", tmp_path / "expected.json")
-    (tmp_path / "expected.json").write_text(json.dumps({"mnist_pca": [ENTRY | ({"side": side} if side else {})]}))
+    (tmp_path / "expected.json").write_text(json.dumps({"mnist_pca": [entry]}))
     row = pages.verdicts("mnist_pca", "mnist_pca-*.json")[-1]
-    mean = sum(accuracies) / 2
-    assert f"| {mean:.2%} ({min(accuracies):.2%} to {max(accuracies):.2%}) | 2 | {verdict} |" in row
-    assert "[1](results/mnist_pca-1.json), [2](results/mnist_pca-2.json)" in row
+    ours = ", ".join(f"{accuracy:.2%}" for accuracy in accuracies) if "place" in changes else f"{mean:.2%} ± "
+    assert f"| {ours}" in row and f" | {verdict} | [1](results/mnist_pca-1.json), [2](results/mnist_pca-2.json)" in row
+    results("mnist_pca-2.json", {"dataset": "mnist", "test_accuracy": accuracies[1], "commit": "b"})
+    assert ("; versions mixed |" in pages.verdicts("mnist_pca", "mnist_pca-*.json")[-1]) is ("deterministic" not in changes)
+
+
+def test_a_summary_is_judged_by_the_values_of_its_seeds(results):
+    """Of a mean in a row and of a quantity, whose values lie elsewhere."""
+    for name, values in (("levels.large.test_accuracy", {"levels": {"large": {"test_accuracy_by_seed": [0.95, 0.96]}}}),
+                         ("quantities.gain", {"quantities": {}, "quantities_by_seed": {"gain": [0.95, 0.96]}})):
+        inner = values["levels"]["large"] if "levels" in values else values["quantities"]
+        inner[name.rsplit(".", 1)[1]] = 0.955
+        found = verdict([{"dataset": "mnist", **values}], ENTRY | {"quantity": name})
+        assert found.values == (0.95, 0.96) and found.value == 0.955 and found.error == pytest.approx(0.005)
 
 
 def test_every_number_of_expected_json_has_a_line():
