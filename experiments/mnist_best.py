@@ -12,11 +12,11 @@ mnist_best_settings.py found on drawn digits.
 """
 import math
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from common.config import DIGITS, FRACTION, POSITIVE, option
-from common.flags import RunFlags
-from common.job import command_line, facts, finish, load_digits, make_sampler, plan_and_budget, prepare
+from common.config import DIGITS, option
+from common.job import command_line, load_digits, prepare
+from common.linear import NORM, LinearFlags, train_linear
 from common.views import feature_path, kept_features
 from features.random_features import RandomFeatures
 from features.scattering import Scattering
@@ -26,18 +26,11 @@ from tqdm import tqdm
 from minidp import nn
 from minidp.arithmetic import EXACT, ORDINARY
 from minidp.backend import Backend, to_host
-from minidp.defaults import MOMENTUM, mu_of
-from minidp.mechanism import Sanitizer, flat_group, mean_sanitizer, noisy_mean
-from minidp.run import Run
-from minidp.run.record import ACCOUNTANTS
-from minidp.train import OPTIMIZERS
-from minidp.validate import non_negative_finite, positive_finite
 
 NAME = "mnist_best"
-BASELINE_EPOCHS = 20
-CHANNELS, NORM = 81, 54.0  # of the scattering; norm that all features are scaled to
+CHANNELS = 81  # of the scattering
 # What mnist_best_settings.py chose. form: pixels of a side in the middle, groups of channels that are normalised together,
-# width of the kernel in norms of what it is taken of (None: no cosines), cosines; rule: see `settings`
+# width of the kernel in norms of what it is taken of (None: no cosines), cosines; rule: see `settings` of common/linear.py
 FORM = {"side": 24, "groups": 27, "width": 1.0, "cosines": 1024}
 RULE = {"steps": 300, "sigma": 3.0, "share": 0.03, "travel": 4.0, "clip": 0.0015, "power": 0.0, "decay": 0.98}
 SEARCH = "experiments/mnist_best_settings.py"
@@ -48,67 +41,13 @@ ROWS = 1000  # images' features at a time
 
 
 @dataclass(frozen=True)
-class Config(RunFlags):
-    """The flags. Lots, noise, learning rate and clip norm follow --target-epsilon where they are not given."""
+class Config(LinearFlags):
+    """The flags."""
 
     default_target = 2.93  # the epsilon of the published results that ours stand beside
+    rule = RULE
 
-    lot_size: int | None = option(None, "examples per lot, on average", POSITIVE)
-    accountant: str = option("loss_distribution", "that the target is held by", choices=ACCOUNTANTS)
-    optimizer: str = option("momentum", "of the released gradients", choices=tuple(OPTIMIZERS))
-    average: float = option(RULE["decay"], "decay of a moving average of the weights, which is evaluated and saved in their "
-                                           "place", FRACTION)
-    noise_multiplier: float | None = option(None, "sigma; 0 for no noise", non_negative_finite)
-    mean_noise_multiplier: float | None = option(None, "sigma of the features' mean; 0 for no noise", non_negative_finite)
-    clip_norm: float | None = option(None, "C of weights and biases together", positive_finite)
-    learning_rate: float | None = option(None, "at the first step", non_negative_finite)
     dataset: str = option("auto", DIGITS, choices=("auto", "mnist", "strokes"))
-
-    @property
-    def as_chosen(self):
-        """True if the settings follow from the rule, none of them the user's own."""
-        given = (self.noise_multiplier, self.mean_noise_multiplier, self.clip_norm, self.learning_rate)
-        return (all(value is None for value in given) and (self.smoke or self.lot_size is None)
-                and (self.optimizer, self.average) == ("momentum", RULE["decay"]))
-
-    @property
-    def sigma(self):
-        """Noise multiplier of training; 1 stands for one that follows from the target, where it is not given."""
-        return self.chosen(self.noise_multiplier, 1.0)
-
-    @property
-    def mean_sigma(self):
-        """Noise multiplier of the features' mean, likewise."""
-        return self.chosen(self.mean_noise_multiplier, 1.0)
-
-    @property
-    def private(self):
-        """True if everything that is released carries noise."""
-        return self.sigma > 0 and self.mean_sigma > 0
-
-
-def settings(epsilon, delta, size, rule=RULE):
-    """{flag: value} from public numbers alone, with mu of the Gaussian mechanism that is (epsilon, delta)-DP.
-
-    lots      so large that their sigma is about rule["sigma"] after T = rule["steps"] of them: L = N mu sigma / sqrt(T)
-    mean      takes rule["share"] of mu^2
-    C         rule["clip"] NORM mu^rule["power"]
-    rate      such that the weights travel eta C T / (1 - momentum) = rule["travel"] mu N / NORM, and the noise on each is
-              rule["travel"] / NORM whatever the budget (as in minidp/defaults.py)
-    The noise multiplier of the lots is calibrated to what the mean leaves.
-    """
-    mu, steps = mu_of(epsilon, delta), rule["steps"]
-    clip_norm = rule["clip"] * NORM * mu ** rule["power"]
-    return {"lot_size": min(size, math.ceil(size * mu * rule["sigma"] / math.sqrt(steps))), "clip_norm": clip_norm,
-            "mean_noise_multiplier": 1 / (mu * math.sqrt(rule["share"])),
-            "learning_rate": rule["travel"] * mu * size * (1 - MOMENTUM) / (NORM * clip_norm * steps)}
-
-
-def settle(config, size):
-    """The configuration with the settings for `size` training images where none were given."""
-    target = config.default_target if config.target_epsilon is None else config.target_epsilon
-    return replace(config, **{name: value for name, value in settings(target, config.delta, size).items() if getattr(
-        config, name) is None and not (config.baseline and name == "mean_noise_multiplier")})
 
 
 def normalised(images, backend, form, arithmetic=ORDINARY):
@@ -153,37 +92,15 @@ def run(config):
     ready = prepare(NAME, config, SMOKE_LOT, SMOKE_EPOCHS, lambda config: load_digits(config, SMOKE_SIZES))
     if ready is None:
         return None, "finished"
-    typed, folder, backend, streams, dataset = ready
-    size, features = dataset.nominal_size, FORM["cosines"]
-    config = settle(typed, size)
-    mean = mean_sanitizer(config.mean_sigma, math.inf if config.baseline else NORM, config.arithmetic, features)
-    dense = nn.Dense(features, dataset.classes, rng=streams.init, init=nn.init.constant(0.0), name="dense")
-    body = nn.Sequential([dense], (features,)).to(backend)
-    bound = math.inf if config.baseline else config.clip_norm
-    sampler = make_sampler(config, size)
-    before = [mean.charge(mean.event(sampler.relation))]
-    sanitizer = Sanitizer(flat_group(body.params, bound, config.sigma), config.gradients, config.arithmetic)
-    plan, budget = plan_and_budget(config, sampler, sanitizer, size, BASELINE_EPOCHS, before,
-                                   config.noise_multiplier is None and RULE["steps"])
-    public = ["scattering, normalisation within each image, random cosines: fixed"]
+    _, _, backend, _, dataset = ready
+
+    def inputs():
+        return *(backend.asarray(fixed_features(images, backend, config.quiet, config.arithmetic), dtype="float32")
+                 for images in (dataset.x_train, dataset.x_test)), {}
+
     tuning = {"chosen_on": "strokes", "looked_at_training_data": dataset.name != "mnist", "by": SEARCH, "space": SPACE}
-    if typed.as_chosen:
-        public.append(f"every setting: a rule in epsilon, delta and N, chosen on drawn digits by {SEARCH}; {SPACE}")
-    run = Run(folder, body, nn.SoftmaxCrossEntropy(), config.make_optimizer(config.learning_rate), plan, budget, streams,
-              public=public, **facts(NAME, typed, dataset))
-    about = {"tuning": tuning} if typed.as_chosen and config.private else None
-    rows, tested = (backend.asarray(fixed_features(images, backend, config.quiet, config.arithmetic), dtype="float32")
-                        for images in (dataset.x_train, dataset.x_test))
-    (group,) = mean.groups
-    what = f"mean of the features, clipped to norm {group.clip_norm:g}: noise std {group.noise_std:g} on the sum"
-    released = run.release_first("mean", *before, what, lambda: backend.asarray(
-        noisy_mean(rows, mean, size, streams.noise("mean")), dtype="float32"))
-    rows -= released
-    tested -= released
-    centre = nn.Standardise(released, backend.xp.ones(1, dtype="float32"), name="centre")
-    model = nn.Sequential([centre, dense], (features,)).to(backend)
-    labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
-    return finish(run, run.train(rows, labels, tested, test_labels, model=model, about=about))
+    return train_linear(NAME, ready, FORM["cosines"], inputs, ["scattering, normalisation within each image, random cosines: fixed"],
+                        tuning)
 
 
 main = command_line(NAME, Config, run, __doc__)

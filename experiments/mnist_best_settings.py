@@ -18,7 +18,8 @@ from functools import lru_cache
 from itertools import product
 
 from common.config import command_of, option, parse
-from mnist_best import FORM, MOMENTUM, NORM, RULE, cosines, normalised, settings
+from common.linear import MOMENTUM, NORM, settings
+from mnist_best import FORM, RULE, cosines, normalised
 import numpy as np
 from scipy.ndimage import map_coordinates, uniform_filter
 from scipy.special import softmax

@@ -5,10 +5,11 @@ import sys
 import mnist_best_settings
 import numpy as np
 import pytest
+from common.linear import NORM, settings, settle
 from common.verdicts import EXPECTED
 from features.random_features import RandomFeatures
 from features.scattering import Scattering
-from mnist_best import FORM, NORM, RULE, Config, settings, settle
+from mnist_best import FORM, RULE, Config
 
 from minidp.data import load_mnist, load_strokes
 from minidp.data.mnist import FILES
@@ -36,10 +37,10 @@ def test_smoke_releases_the_mean_and_trains_privately(made):
 
 
 def test_settings_follow_epsilon_delta_and_size():
-    one, two = settings(1.0, 1e-5, 60_000), settings(1.0, 1e-5, 30_000)
+    one, two = settings(1.0, 1e-5, 60_000, RULE), settings(1.0, 1e-5, 30_000, RULE)
     assert one["lot_size"] == pytest.approx(2 * two["lot_size"], abs=2) and one["clip_norm"] == two["clip_norm"]
     assert one["learning_rate"] == pytest.approx(2 * two["learning_rate"])
-    more, less = settings(8.0, 1e-5, 60_000), settings(1.0, 1e-7, 60_000)
+    more, less = settings(8.0, 1e-5, 60_000, RULE), settings(1.0, 1e-7, 60_000, RULE)
     assert more["lot_size"] > one["lot_size"] > less["lot_size"]
     given = settle(Config(target_epsilon=1.0, lot_size=7, clip_norm=9.0), 60_000)
     assert (given.lot_size, given.clip_norm, given.mean_noise_multiplier) == (7, 9.0, one["mean_noise_multiplier"])
