@@ -103,16 +103,17 @@ def _read_cache(path):
     return arrays if fits and version == VERSION and max(arrays[1].max(), arrays[3].max()) < 10 else None
 
 
-def draw(split: int, chunk: int, stray: float = 1.0) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Images (CHUNK, 28, 28) and labels (CHUNK,), uint8, of one chunk of a split (0 training, 1 test).
+def draw(split: int, chunk: int, stray: float = 1.0, held_out: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Images (CHUNK, 28, 28) and labels (CHUNK,), uint8, of one chunk of a split (0 training, 1 test; others may be drawn, too).
 
     stray: how far strokes are shaken and bent, in units of SHAKE and BEND; more makes digits harder to tell.
+    held_out: ways of writing that are left out of each digit's, the last ones first; one always stays.
     """
     rng = np.random.default_rng((SEED, VERSION, split, chunk))
     tables = skeleton_tables()
     n = CHUNK
     labels = np.floor(10 * rng.random(n)).astype(np.int64)
-    first, count = tables.first[labels], tables.count[labels]
+    first, count = tables.first[labels], np.maximum(tables.count[labels] - held_out, 1)
     variant = first + np.floor(count * rng.random(n)).astype(np.int64)
 
     controls = tables.controls[variant] + stray * SHAKE * _bell(rng, (n, tables.controls.shape[1], 2))
