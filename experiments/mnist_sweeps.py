@@ -10,7 +10,7 @@ What is finished is not run again: the same command goes on after an interrupt, 
 from dataclasses import dataclass
 
 from common.config import option, parse
-from common.sweep_figures import AVERAGED, BUDGETS, LEVELS, LOT_RATES, PANELS, TIGHT, panels
+from common.sweep_figures import AVERAGED, BUDGETS, LEVELS, TIGHT, TRIALS, panels
 from common.sweep_flags import DigitSweepFlags
 from common.sweep_sentences import SENTENCES
 
@@ -19,8 +19,8 @@ from minidp.errors import ParameterError
 
 NAME = "mnist_sweeps"
 FIGURES = {"3": LEVELS, "3-tight": TIGHT, "3-averaged": AVERAGED, "4": BUDGETS, "5": panels("abcdef"), "sentences": SENTENCES,
-           "lot-rates": LOT_RATES,
-           **{f"5{letter}": panels(letter) for letter in PANELS}}
+           "lot-rates": panels(TRIALS),
+           **{f"5{letter}": panels(letter) for letter in "abcdef"}}
 SMOKE = ("--smoke", "--epochs", 2, "--lot-size", 60)
 
 

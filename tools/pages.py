@@ -53,8 +53,7 @@ BANDS = [("experiment", "{experiment}"), ("noise", "{name}"), ("sigma", "{SIGMA:
          ACCURACY, SEEDS]
 SAMPLERS = [("`--sampler`", "`{sampler}`"), ("lots", "{lots}"), ("neighbours", "{neighbours}"),
             ("epsilon at most", "{loss_distribution.upper:upper}")]
-LOTTERIES = [("experiment", "{experiment}"), ("lots drawn", "{sampler}"), ("sigma", "{SIGMA:g}"), ("epsilon by loss distribution", "{epsilon.loss_distribution.upper:upper}"),
-             LOTS, ACCURACY, SEEDS]
+LOTTERIES = [BANDS[0], ("lots drawn", "{sampler}"), *BANDS[2:]]
 TRAINED = [("optimizer", "{optimizer}"), ("noise by", "{by}"), LOTS, SUMMARY, ("seeds", "{seeds}")]
 
 COUNTED = [("workload", "{workload}"), ("gradients", "{gradients}"), ("launches, counted", "{launches}"),
@@ -120,18 +119,18 @@ def judged(entry, results):
     if found.few:
         word = "too few seeds to say"
     elif not found.reproduced:
-        word = (f"differs in {seeds - found.agreeing} of {seeds} seeds" if "place" in entry else
+        word = (f"differs in {seeds - sum(map(found.agrees, found.values))} of {seeds} seeds" if "place" in entry else
                 f"differs by {number(found.value - entry['value'], '+')}{error}") + because
-    elif "side" in entry and not found.agrees(tolerance=0.0):
+    elif "side" in entry and not found.agrees(found.value, 0.0):
         word = "reproduced within " + (
             f"{100 * entry['tolerance']:.2f} points" if entry.get("unit") == "%" else f"{entry['tolerance']:g}")
     else:
         word = "reproduced"
-    mixed = "; versions mixed" if len(found.commits) > 1 and not entry.get("deterministic") else ""
+    mixed = "; versions mixed" if len(found.commits) > 1 and "deterministic" not in entry else ""
     links = ", ".join(f"[{i}]({path.as_posix()})" for i, (path, _) in enumerate(results, 1))
     return [entry["sentence"], (f"{entry['side']} " if "side" in entry else "") + number(entry["value"]),
             ", ".join(map(number, found.values)) if "place" in entry else number(found.value) + error,
-            "-" if entry.get("deterministic") else str(seeds), word + mixed, links]
+            "-" if "deterministic" in entry else str(seeds), word + mixed, links]
 
 
 def _number(value, entry, sign=""):

@@ -38,10 +38,11 @@ def row(name, results):
     accuracy = [result["test_accuracy"] for result in results]
     return {
         "name": name, "seeds": len(results), "steps": first["steps"], "epochs": first["epochs"],
+        "learning_rate": first["settings"].get("learning_rate"),
         "epsilon": max((result["epsilon"][result["accountant"]]["upper"] for result in results), key=float),
         "accountant": first["accountant"],
         "test_accuracy": statistics.mean(accuracy), "lowest": min(accuracy), "highest": max(accuracy),
-        "test_accuracy_by_seed": accuracy, "deviation": statistics.stdev(accuracy) if len(accuracy) > 1 else None,
+        "test_accuracy_by_seed": accuracy,
         "seconds_per_step": statistics.mean(result["seconds_per_step"] for result in results),
         "seconds": sum(result["seconds_total"] for result in results),
     }
@@ -186,17 +187,19 @@ TRIALS = {f"lots of {lot}": Panel(
     "learning-rate", f"rate, lots of {lot}{', sigma 2' if lot in FASTER else ''}", rates, None, prefix=f"lot-{lot}-",
     more=dict.fromkeys(rates, ("--lot-size", lot, *(("--noise-multiplier", 2) if lot in FASTER else ()))))
     for lot in TRIED for rates in [tuple(round(rate * FASTER.get(lot, 1), 4) for rate in TRIED[lot])]}
+PANELS |= TRIALS
 
 
-def panel_points(panels, smoke):
+def panel_points(letters, smoke):
     """The points of some panels, each once."""
-    return list(dict.fromkeys(point for panel in panels.values() for point in panel.points(smoke).values()))
+    return list(dict.fromkeys(point for letter in letters for point in PANELS[letter].points(smoke).values()))
 
 
-def panel_summary(made, results, smoke):
+def panel_summary(letters, results, smoke):
     """{"panels": {letter: {label, reference, points: [{x, ...}], lines: [...]}}}."""
     panels = {}
-    for letter, panel in made.items():
+    for letter in letters:
+        panel = PANELS[letter]
         rows = [{"x": x, **row(point.name, results[point.name])} for x, point in panel.points(smoke).items()
                 if point.name in results]
         papers = {f"projection-{name}": accuracy for name, accuracy in panel.lines}
@@ -207,18 +210,9 @@ def panel_summary(made, results, smoke):
     return {"panels": panels}
 
 
-def trial_summary(results, smoke):
-    """The same, and {"rates": {lot: the best of the rates tried, for sigma 4}}."""
-    summary = panel_summary(TRIALS, results, smoke)
-    best = {lot: max(summary["panels"][f"lots of {lot}"]["points"], key=lambda row: row["test_accuracy"])["x"] for lot in TRIED}
-    return summary | {"rates": {lot: round(rate / FASTER.get(lot, 1), 4) for lot, rate in best.items()}}
-
-
 def panels(letters):
     """Figure 5, or some of its panels: one parameter varies, each run until (2, 1e-5) would be exceeded."""
-    made = {letter: PANELS[letter] for letter in letters}
-    return Figure(partial(panel_points, made), partial(panel_summary, made), draw_panels)
+    return Figure(partial(panel_points, letters), partial(panel_summary, letters), draw_panels)
 
 
-LOT_RATES = Figure(partial(panel_points, TRIALS), trial_summary, draw_panels)
 BUDGETS = Figure(budget_points, budgets, draw_budgets)

@@ -13,49 +13,40 @@ FEWEST = 3  # seeds by which anything is called reproduced
 
 
 class Verdict(NamedTuple):
-    """What the seeds gave, all of them together, beside what they should reproduce.
-
-    entry       of expected.json; values: one a seed; commits: the versions of the code that made them
-    """
+    """What the seeds gave together beside what an entry of expected.json says; commits: the versions that made them."""
 
     entry: dict
     value: float
-    values: tuple
-    commits: frozenset
+    values: list
+    commits: set
 
     @property
     def error(self):
         """The standard error of the mean; None where there is none."""
-        several = len(self.values) > 1 and not self.entry.get("place")
+        several = len(self.values) > 1 and "place" not in self.entry
         return statistics.stdev(self.values) / math.sqrt(len(self.values)) if several else None
 
     @property
     def few(self):
-        """True where the seeds are too few to say anything, which a number without chance needs none of."""
-        return len(self.values) < FEWEST and not self.entry.get("deterministic")
-
-    @property
-    def agreeing(self):
-        """How many seeds agree, each by itself."""
-        return sum(self.agrees(value) for value in self.values)
-
-    def agrees(self, value=None, tolerance=None):
-        """True if the mean, or another value, is on the entry's side or within its tolerance, or another one."""
-        off = (self.value if value is None else value) - self.entry["value"]
-        by = {"at least": -off, "at most": off}.get(self.entry.get("side"), abs(off))
-        return by <= (self.entry["tolerance"] if tolerance is None else tolerance)
+        """True where the seeds are too few to say anything."""
+        return len(self.values) < FEWEST and "deterministic" not in self.entry
 
     @property
     def reproduced(self):
-        """True if enough seeds agree: in the mean, or, where a place is the claim, every one."""
-        return not self.few and (self.agreeing == len(self.values) if self.entry.get("place") else self.agrees())
+        """True if the mean agrees, or, where the claim is a place, every seed."""
+        return not self.few and all(map(self.agrees, self.values if "place" in self.entry else [self.value]))
+
+    def agrees(self, value, tolerance=None):
+        """True if a value is on the entry's side, or within its tolerance, or another one."""
+        off = value - self.entry["value"]
+        off = {"at least": -off, "at most": off}.get(self.entry.get("side"), abs(off))
+        return off <= (self.entry["tolerance"] if tolerance is None else tolerance)
 
     def __str__(self):
-        side = f"{self.entry['side']} " if "side" in self.entry else ""
-        error = "" if self.error is None else f" +- {self.error:.2g}"
-        word = "agrees" if self.agrees() else "above" if self.value > self.entry["value"] else "below"
-        return (f"{self.entry['quantity']} {self.value:.4g}{error}, expected {side}{self.entry['value']:.4g} +- "
-                f"{self.entry['tolerance']:.2g} ({self.entry['source']}): {word}{', too few seeds to say' if self.few else ''}")
+        entry, error = self.entry, "" if self.error is None else f" +- {self.error:.2g}"
+        word = "agrees" if self.agrees(self.value) else "above" if self.value > entry["value"] else "below"
+        return (f"{entry['quantity']} {self.value:.4g}{error}, expected {entry.get('side', '')} {entry['value']:.4g} +- "
+                f"{entry['tolerance']:.2g} ({entry['source']}): {word}{', too few seeds to say' * self.few}")
 
 
 def compare(result, expected=EXPECTED, print=print):
@@ -78,46 +69,29 @@ def verdict(results, entry):
 
     Raises MinidpError where the entry applies and a result has no such quantity, not even null.
     """
-    means, values, commits = [], [], set()
+    means, values, commits, path = [], [], set(), entry["quantity"]
+    first, _, rest = path.partition(".")
     for result in results:
-        if not all(_holds(result, path, wanted) for path, wanted in entry["when"].items()):
+        if not all(look_up(result, at, ...) in (wanted if isinstance(wanted, list) else [wanted])
+                   for at, wanted in entry["when"].items()):
             continue
-        try:
-            value = look_up(result, entry["quantity"])
-        except KeyError:
-            raise MinidpError(f"expected.json: {entry['quantity']} is not in the result of {result['experiment']} that it is "
-                              "to judge; mend the path, or say under \"when\" which results have it") from None
+        if (value := look_up(result, path, ...)) is ...:
+            raise MinidpError(f"expected.json: {path} is not in the result of {result['experiment']} that it is "
+                              "to judge; mend the path, or say under \"when\" which results have it")
         if value is not None:
             means.append(float(value))
-            values += by_seed(result, entry["quantity"]) or means[-1:]
-            commit = result.get("commit")
-            commits.update(commit if isinstance(commit, list) else [commit])
-    return Verdict(entry, statistics.mean(means), tuple(values), frozenset(commits)) if means else None
+            values += look_up(result, f"{path}_by_seed", None) or look_up(result, f"{first}_by_seed.{rest}", means[-1:])
+            commits.update(commit if isinstance(commit := result.get("commit"), list) else [commit])
+    return Verdict(entry, statistics.mean(means), values, commits) if means else None
 
 
-def by_seed(result, path):
-    """The values, one a seed, of a mean at a dotted path: at PATH_by_seed, or for "quantities.NAME" in quantities_by_seed."""
-    first, _, rest = path.partition(".")
-    for place in (f"{path}_by_seed", f"{first}_by_seed.{rest}"):
-        try:
-            return look_up(result, place)
-        except KeyError:
-            pass
-    return None
-
-
-def look_up(data, path):
-    """The value at a dotted path, whose parts are keys or places in a list. Raises KeyError, naming the path."""
+def look_up(data, path, *default):
+    """The value at a dotted path, whose parts are keys or places in a list; else the default. Raises KeyError, naming the path."""
     for part in path.split("."):
         try:
             data = data[int(part)] if isinstance(data, list) else data[part]
         except (KeyError, IndexError, TypeError, ValueError):
+            if default:
+                return default[0]
             raise KeyError(path) from None
     return data
-
-
-def _holds(result, path, wanted):
-    try:
-        return look_up(result, path) in (wanted if isinstance(wanted, list) else [wanted])
-    except KeyError:
-        return False

@@ -102,14 +102,12 @@ def test_the_mean_over_seeds_is_judged(changes, accuracies, verdict, results, tm
     assert ("; versions mixed |" in pages.verdicts("mnist_pca", "mnist_pca-*.json")[-1]) is ("deterministic" not in changes)
 
 
-def test_a_summary_is_judged_by_the_values_of_its_seeds(results):
-    """Of a mean in a row and of a quantity, whose values lie elsewhere."""
-    for name, values in (("levels.large.test_accuracy", {"levels": {"large": {"test_accuracy_by_seed": [0.95, 0.96]}}}),
-                         ("quantities.gain", {"quantities": {}, "quantities_by_seed": {"gain": [0.95, 0.96]}})):
-        inner = values["levels"]["large"] if "levels" in values else values["quantities"]
-        inner[name.rsplit(".", 1)[1]] = 0.955
-        found = verdict([{"dataset": "mnist", **values}], ENTRY | {"quantity": name})
-        assert found.values == (0.95, 0.96) and found.value == 0.955 and found.error == pytest.approx(0.005)
+@pytest.mark.parametrize("path, result", [
+    ("levels.large.gain", {"levels": {"large": {"gain": 0.955, "gain_by_seed": [0.95, 0.96]}}}),
+    ("quantities.gain", {"quantities": {"gain": 0.955}, "quantities_by_seed": {"gain": [0.95, 0.96]}})])
+def test_a_summary_is_judged_by_the_values_of_its_seeds(path, result):
+    found = verdict([{"dataset": "mnist", **result}], ENTRY | {"quantity": path})
+    assert found.values == [0.95, 0.96] and found.value == 0.955 and found.error == pytest.approx(0.005)
 
 
 def test_every_number_of_expected_json_has_a_line():
