@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from common.config import option, parse
 from common.sweep_figures import AVERAGED, BUDGETS, LEVELS, TIGHT, TRIALS, panels
 from common.sweep_flags import DigitSweepFlags
-from common.sweep_sentences import SENTENCES
+from common.sweep_sentences import SENTENCES, TUNED_LOTS
 
 from minidp.cli import user_errors
 from minidp.errors import ParameterError
 
 NAME = "mnist_sweeps"
 FIGURES = {"3": LEVELS, "3-tight": TIGHT, "3-averaged": AVERAGED, "4": BUDGETS, "5": panels("abcdef"), "sentences": SENTENCES,
-           "lot-rates": panels(TRIALS),
+           "lot-rates": panels(TRIALS), "5c-tuned": TUNED_LOTS,
            **{f"5{letter}": panels(letter) for letter in "abcdef"}}
 SMOKE = ("--smoke", "--epochs", 2, "--lot-size", 60)
 
@@ -29,7 +29,8 @@ class Config(DigitSweepFlags):
     """The flags."""
 
     figure: str = option("5", "figure of the paper (3-tight: held by the loss distribution, which allows more lots; "
-                                "3-averaged: the weights averaged too), a panel of Figure 5, or the sentences of its text",
+                                "3-averaged: the weights averaged too), a panel of Figure 5, the sentences of its text, or "
+                                "lot sizes by the rates (5c-tuned) that lot-rates found on drawn digits",
                          choices=tuple(FIGURES))
 
     def __post_init__(self):

@@ -60,13 +60,13 @@ def draw_panels(path, summary):
     """Figure 5, or one panel of it: accuracy against the parameter, all panels on one scale; a band spans the seeds."""
     panels = summary["panels"]
     columns = min(3, len(panels))
-    figure, axes = _figure(summary, "Figure 5: each point until (2, 1e-5) would be exceeded", math.ceil(len(panels) / columns),
-                           columns, panel=(4.4, 3.4) if len(panels) > 1 else (6.4, 4.2), sharey=True)
+    what = f"Figure {summary['figure']}: each point until (2, 1e-5) would be exceeded"
+    figure, axes = _figure(summary, what, math.ceil(len(panels) / columns), columns, sharey=True,
+                           panel=(4.4, 3.4) if len(panels) > 1 else (6.4, 4.2))
     handles = {}
     for axis, (letter, panel) in zip(axes, panels.items()):
         trained = [point for point in panel["points"] if point["steps"]]
-        y = [point["test_accuracy"] for point in trained]
-        x, low, high = ([point[name] for point in trained] for name in ("x", "lowest", "highest"))
+        x, y, low, high = ([point[name] for point in trained] for name in ("x", "test_accuracy", "lowest", "highest"))
         axis.plot(x, y, **plotting.line(0))
         axis.fill_between(x, low, high, color=plotting.BLUE, alpha=0.25, linewidth=0)
         for line in panel["lines"]:
@@ -85,6 +85,9 @@ def draw_panels(path, summary):
         if panel["paper"]:
             (handles["the reference values, the paper"],) = axis.plot(
                 panel["reference"], panel["paper"], label="the reference values, the paper", **plotting.PAPER)
+        if panel["best"]:
+            handles["the top, the paper"] = axis.axvline(panel["best"], label="the top, the paper", color="black", linewidth=1,
+                                                         linestyle=(0, (1, 2)))
         axis.set(title=f"({ord(letter) - 96}) {panel['label']}" if letter in "abcdef" else panel["label"])
     for axis in axes[::columns]:
         axis.set_ylabel("test accuracy")
@@ -119,9 +122,9 @@ def draw_claims(path, summary):
     left.legend(fontsize=plotting.SMALL)
     for i, optimizer in enumerate(dict.fromkeys(one["optimizer"] for one in summary["trained"])):
         ours = [one for one in summary["trained"] if one["optimizer"] == optimizer]
-        y = [one["test_accuracy"] for one in ours]
-        right.errorbar([names.index(one["by"]) for one in ours], y, yerr=_bars(ours), capsize=3,
-                       label={"sgd": "NoisySGD", "adam": "NoisyAdam"}[optimizer], **{**plotting.line(i), "linestyle": "none"})
+        x, style = [names.index(one["by"]) for one in ours], {**plotting.line(i), "linestyle": "none"}
+        right.plot(x, [one["test_accuracy"] for one in ours], label={"sgd": "NoisySGD", "adam": "NoisyAdam"}[optimizer], **style)
+        right.vlines(x, [one["lowest"] for one in ours], [one["highest"] for one in ours], color=style["color"])
     right.set_xticks(range(len(names)), names)
     right.margins(x=0.2, y=0.15)
     claim = summary["claims"][summary["setting"] - 1]
@@ -136,10 +139,3 @@ def _figure(summary, what, *shape, **named):
     few = f"{found} to " if (found := summary.get("fewest_seeds", seeds)) < seeds else ""
     title = f"{what}; {f'mean and range of {few}{seeds} seeds' if seeds > 1 else 'one seed'}, {summary['dataset']}"
     return plotting.new_figure(*shape, title=title, notice=summary.get("notice", ""), **named)
-
-
-def _bars(rows):
-    """How far the seeds reach below and above the means; None where there is one seed."""
-    if all(row["seeds"] == 1 for row in rows):
-        return None
-    return [[row["test_accuracy"] - row["lowest"] for row in rows], [row["highest"] - row["test_accuracy"] for row in rows]]

@@ -3,11 +3,15 @@
 Accuracies are differences in fractions of the test set. Every number's sentence is in expected.json.
 """
 import statistics
+from functools import partial
 
-from .sweep_figures import LEVELS, NO_LOT, PANELS, REFERENCE, UNWATCHED, Figure, best_at, budget_points, panel_points, row
-from .sweep_plots import draw_runs
+from minidp.files import read_json
+
+from .sweep_figures import (LEVELS, NO_LOT, PANELS, REFERENCE, UNWATCHED, Figure, best_at, budget_points, panel_points,
+                            panel_summary, row)
+from .sweep_plots import draw_panels, draw_runs
 from .sweeps import Point
-from .verdicts import look_up
+from .verdicts import RESULTS, look_up
 
 EARLY, LAST = 4, -1  # rows of a history, an epoch a row: after 5 epochs, and at the end
 EXTRA = (
@@ -51,7 +55,8 @@ CLAIMS = {  # name: expression over the runs
     "falling_noise_gains": lambda of: of.accuracy("falling-noise") - of.accuracy("noise-medium"),
     "median_clip_norm_gains": lambda of: of.accuracy("median-clip-norm") - of.accuracy("noise-medium"),
     "median_norm_hidden_not_private": lambda of: of.median_norm("watched-norms", "dense1"),
-    "private_gap_not_private": lambda of: max((of.gap(point.name) for point in LEVELS.points(False)), key=abs),
+    "private_gap_not_private": lambda of: max((
+        of.accuracy(point.name, "train_accuracy") - of.accuracy(point.name) for point in LEVELS.points(False)), key=abs),
     "baseline_gap_late": lambda of: of.at(LAST, "baseline", TRAIN) - of.at(LAST, "baseline"),
     "accuracy_at_quarter_epsilon": lambda of: of.budget(0.25, 1e-2),
     "over_epsilon": lambda of: of.budget(8.0, 1e-5) - of.budget(0.5, 1e-5),
@@ -83,9 +88,9 @@ class Runs:
         """What is at a dotted path of each result. KeyError where there is no such path."""
         return [look_up(run, path) for run in self.of(name)]
 
-    def accuracy(self, name):
-        """Mean test accuracy."""
-        return statistics.mean(self.each(name, "test_accuracy"))
+    def accuracy(self, name, path="test_accuracy"):
+        """Mean test accuracy, or training accuracy."""
+        return statistics.mean(self.each(name, path))
 
     def panel(self, letter):
         """{x: mean accuracy} of a panel of Figure 5, without its horizontal lines."""
@@ -95,10 +100,6 @@ class Runs:
     def at(self, row, name, column="test_accuracy"):
         """Mean of a column of the histories at a row, or at the last if there are fewer."""
         return statistics.mean(found[min(row, len(found) - 1)] for found in self.each(name, f"history.{column}"))
-
-    def gap(self, name):
-        """Mean training less test accuracy."""
-        return statistics.mean(self.each(name, "train_accuracy")) - self.accuracy(name)
 
     def median_norm(self, name, layer):
         """The median over lots of a layer's median norms; lots whose gradients were not finite have none."""
@@ -169,4 +170,12 @@ def spread(values):
     return max(values) - min(values)
 
 
+def tuned_summary(results, smoke):
+    """The panel of lot sizes with a rate for each, beside the committed one with one rate; and where it is best."""
+    beside = read_json(RESULTS / "sweeps" / "figure_5.json")["panels"]["c"]
+    return TUNED.summary(results, smoke) | {"panels": {"c": beside, **panel_summary(["c-tuned"], results, smoke)["panels"]}}
+
+
 SENTENCES = claims_figure(CLAIMS, points)
+TUNED = claims_figure({"best_tuned_lot_size": lambda of: best(of.panel("c-tuned"))}, partial(panel_points, ["c-tuned"]))
+TUNED_LOTS = TUNED._replace(summary=tuned_summary, draw=draw_panels)

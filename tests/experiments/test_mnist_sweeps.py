@@ -118,6 +118,16 @@ def test_a_claim_is_evaluated_for_each_seed_and_a_best_place_by_the_means_too():
     assert summary["quantities_by_seed"]["lead"] == pytest.approx([0.04]) and summary["quantities"]["lead"] == pytest.approx(0.04)
 
 
+def test_lot_sizes_with_a_rate_for_each_stand_beside_those_with_one_and_rates_are_tried_on_drawn_digits_alone(run_script):
+    made = mnist_sweeps.FIGURES["5c-tuned"]
+    runs = {point.name: [result(0.9 + 0.01 * i) | {"seed": 1}, result(0.9 - 0.01 * i) | {"seed": 2}]
+            for i, point in enumerate(made.points(False))}
+    summary = made.summary(runs, False)
+    assert summary["quantities_by_seed"] == {"best_tuned_lot_size": [2000, 200]} and list(summary["panels"]) == ["c", "c-tuned"]
+    refused = run_script("mnist_sweeps.py", "--figure", "lot-rates", "--dataset", "mnist", "--out", "out", check=2).stderr
+    assert "--dataset strokes" in refused and refused.count("\n") == 1
+
+
 def test_what_is_measured_is_what_is_expected():
     entries = json.loads((RESULTS.parents[1] / "expected.json").read_text())["mnist_sweeps"]
     names = {entry["quantity"] for entry in entries if entry["when"]["figure"] == "sentences"}
