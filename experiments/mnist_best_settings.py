@@ -74,12 +74,12 @@ def features(problem, side, groups, width, number):
     return take(x), y, take(tested), wanted
 
 
-def descend(problem, setting, epsilon, part=slice(None)):
-    """Accuracies (DECAYS, TRAVELS[part], CLIPS[part]) on the same lots and noise, and the noise multiplier."""
-    x, y, tested, wanted = features(problem, *(setting[name] for name in FORM))
+def descend(data, setting, epsilon, travels=TRAVELS, clips=CLIPS):
+    """Accuracies (DECAYS, travels, clips) on the same lots and noise, and the noise multiplier; data as `features` gives it."""
+    x, y, tested, wanted = data
     size, steps, rng = len(x), setting["steps"], np.random.default_rng(SEED)
     grid = [settings(epsilon, DELTA, size, setting | {"travel": travel, "clip": clip, "power": 0.0})
-            for travel in TRAVELS[part] for clip in CLIPS[part]]
+            for travel in travels for clip in clips]
     sanitizer, expected = mean_sanitizer(grid[0]["mean_noise_multiplier"], NORM), grid[0]["lot_size"]
     plan = Plan(PoissonSampler(expected / size), Sanitizer(flat_group([("w", "W")], 1.0, 1.0)), steps, expected)
     plan = plan.calibrated("loss_distribution", epsilon, DELTA, [sanitizer.event(plan.relation)])
@@ -96,13 +96,13 @@ def descend(problem, setting, epsilon, part=slice(None)):
         z[np.arange(len(lot)), :, y[lot]] -= 1
         z *= bounds / np.maximum(np.linalg.norm(z, axis=2) * lengths[lot, None], bounds[:, 0])[:, :, None]
         noise = rng.standard_normal((len(w), 1, w.shape[2]), "f4") * (np.float32(sigma) * bounds)
-        v = np.float32(MOMENTUM) * v + ((rows.T @ z.reshape(len(lot), -1)).reshape(w.shape) + noise) / np.float32(expected)
+        v = np.float32(MOMENTUM) * v + ((rows.T @ z.reshape(len(lot), w[0].size)).reshape(w.shape) + noise) / np.float32(expected)
         w -= rates * v
         for decay, average in zip(DECAYS, averages):
             average += np.float32(1 - min(decay, step / (step + 9))) * (w - average)
     found = [((tested @ each.reshape(len(w), -1)).reshape(len(tested), *w.shape[1:]).argmax(2) == wanted[:, None]).mean(0)
              for each in averages]
-    return np.reshape(found, (len(DECAYS), len(TRAVELS[part]), len(CLIPS[part]))), sigma
+    return np.reshape(found, (len(DECAYS), len(travels), len(clips))), sigma
 
 
 def smoothed(accuracies):
@@ -142,7 +142,8 @@ def search(args):
     print(f"errors of nearest neighbours {errors}: stray {hard}", file=sys.stderr)
 
     def run(problem, setting, epsilon, part=slice(None)):
-        accuracies, sigma = descend(problem, setting, epsilon, part)
+        data = features(problem, *(setting[name] for name in FORM))
+        accuracies, sigma = descend(data, setting, epsilon, TRAVELS[part], CLIPS[part])
         tried.append({"training images": problem[0], "tested": problem[1], "stray": problem[2], "epsilon": epsilon, **setting,
                       "travels": TRAVELS[part].tolist(), "clips": CLIPS[part].tolist(), "noise_multiplier": sigma,
                       "accuracies": np.round(accuracies, 4).tolist()})

@@ -105,6 +105,16 @@ class Scattering:
             progress(part.shape[0])
         return result
 
+    def mirrored(self, features):
+        """S (B, n, n, P) of the images x(rows, -columns), from S of the images: positions and angles are in another order."""
+        back = lambda numbers: -np.arange(numbers) % numbers
+        angles, blocks = back(self.angles), np.arange(self.scales * (self.scales - 1) // 2)
+        first = self.angles * np.arange(self.scales)[:, None] + angles
+        second = self.angles**2 * blocks[:, None, None] + self.angles * angles[:, None] + angles
+        paths = np.concatenate([[0], 1 + first.ravel(), 1 + first.size + second.ravel()])
+        xp = namespace_of(features)
+        return features[:, :, xp.asarray(back(self.output_shape[1]))][..., xp.asarray(paths)]
+
     def _transform(self, x, filters, averages):
         """(B, P, n, n) of one part."""
         xp = namespace_of(x)

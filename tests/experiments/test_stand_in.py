@@ -6,17 +6,9 @@ from common.stand_in import CLASSES, GROUPS, stand_in
 from minidp.errors import DataError
 
 
-def made(folder, classes):
-    """A public set of two training images and one test image of each class, whose pixels are all its label."""
-    for name, each in (("train.bin", 2), ("test.bin", 1)):
-        labels = np.repeat(np.arange(classes, dtype="u1"), each)[:, None]
-        (folder / name).write_bytes(np.concatenate([np.full_like(labels, each), np.repeat(labels, 3073, 1)], 1).tobytes())
-    return folder
-
-
-def test_odd_classes_are_grouped_and_even_ones_left_to_learn_from(tmp_path):
+def test_odd_classes_are_grouped_and_even_ones_left_to_learn_from(public_set):
     assert sorted(sum(GROUPS, ())) == list(range(1, CLASSES, 2)) and {len(group) for group in GROUPS} == {10}
-    private, public = stand_in(made(tmp_path, CLASSES))
+    private, public = stand_in(public_set(CLASSES))
     assert (private.classes, public.classes, private.nominal_size, public.nominal_size) == (10, 100, 200, 200)
     for x, y in ((private.x_train, private.y_train), (private.x_test, private.y_test)):
         assert x.shape[1:] == (32, 32, 3) and all(image[0, 0, 0] in GROUPS[label] for image, label in zip(x, y))
@@ -25,6 +17,6 @@ def test_odd_classes_are_grouped_and_even_ones_left_to_learn_from(tmp_path):
         np.testing.assert_array_equal(np.unique(y), range(100))
 
 
-def test_another_set_is_refused(tmp_path):
+def test_another_set_is_refused(public_set):
     with pytest.raises(DataError, match="expected a public set of 200 classes, got 100"):
-        stand_in(made(tmp_path, 100))
+        stand_in(public_set(100))
