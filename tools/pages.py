@@ -113,7 +113,8 @@ def judged(entry, results):
     results = [(path, result) for path, result in results if verdict([result], entry)]
     if not results:
         raise TableError(f"expected.json: {entry['sentence']}: no committed result that it speaks of; mend \"when\"")
-    found, number = verdict([result for _, result in results], entry), lambda value, sign="": _number(value, entry, sign)
+    found = verdict([result for _, result in results], entry)
+    number = lambda value, sign="": _number(value, entry, sign)
     error = "" if found.error is None else f" ± {number(found.error)}"
     because, seeds = f" because {entry['because']}" if "because" in entry else "", len(found.values)
     if found.few:

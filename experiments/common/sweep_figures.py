@@ -121,23 +121,24 @@ def best_at(results, delta):
             if at >= 0:
                 each = [run["history"]["test_accuracy"][at] for run in runs]
                 if pair["test_accuracy"] is None or statistics.mean(each) > pair["test_accuracy"]:
-                    pair |= {"test_accuracy": statistics.mean(each), "lowest": min(each), "highest": max(each), "name": name,
-                             "test_accuracy_by_seed": each, "steps": int(runs[0]["history"]["step"][at])}
+                    pair |= {"test_accuracy": statistics.mean(each), "test_accuracy_by_seed": each, "name": name,
+                             "steps": int(runs[0]["history"]["step"][at])}
     return list(found.values())
 
 
 def spending(result, delta):
     """A function of the row of a run's history: its certified epsilon by the loss distribution, PCA included."""
     settings, steps = result["settings"], result["history"]["step"]
-    groups = tuple(group["noise_multiplier"] for group in settings["clip_groups"])
-    return lambda row: spent(settings.get("pca_noise_multiplier"), settings["sampling_probability"], groups, int(steps[row]), delta)
+    sigmas = tuple(group["noise_multiplier"] for group in settings["clip_groups"])
+    pca, probability = settings.get("pca_noise_multiplier"), settings["sampling_probability"]
+    return lambda row: spent(pca, probability, sigmas, int(steps[row]), delta)
 
 
 @cache
-def spent(pca, probability, groups, steps, delta):
+def spent(pca, probability, sigmas, steps, delta):
     """The same by its noise multipliers: PCA's, None without PCA, and the clip groups'."""
     setup = [] if pca is None else [(Gaussian(pca),)]
-    ledger = Ledger(entries=[*setup, (PoissonSampled(probability, JointGaussian(groups)), steps)])
+    ledger = Ledger(entries=[*setup, (PoissonSampled(probability, JointGaussian(sigmas)), steps)])
     return make("loss_distribution", ledger.relation).epsilon(ledger, delta).upper
 
 
@@ -171,7 +172,8 @@ class Panel:
         value = value // 10 if smoke and self.flag == "lot-size" else value
         flags = ("--learning-rate", value, "--final-learning-rate", value) if self.flag == "learning-rate" else \
             (f"--{self.flag}", value)
-        return Point(f"{self.prefix}{self.flag}-{value}", (*flags, *(() if smoke else self.more.get(value, ())), *UNWATCHED))
+        more = () if smoke else self.more.get(value, ())
+        return Point(f"{self.prefix}{self.flag}-{value}", (*flags, *more, *UNWATCHED))
 
 
 PANELS = {
@@ -182,8 +184,8 @@ PANELS = {
     "e": Panel("clip-norm", "clip norm C", (1, 2, 4, 8), 4),
     "f": Panel("noise-multiplier", "noise level sigma", (1, 2, 3, 4, 6, 8, 16), 4),
 }
-# Constant rates tried on drawn digits, around one that grows as the lot's square: in small steps, way and noise are then the
-# same for all sizes. Lots below 600 are tried at sigma 2, at which a fifth of the lots fit, with five times the rate
+# Constant rates tried on drawn digits, around one that grows as the lot's square: in small steps, way and noise are then
+# the same for all sizes. Lots below 600 are tried at sigma 2, at which a fifth of the lots fit, with five times the rate
 TRIED = {200: (0.003, 0.006, 0.012), 400: (0.012, 0.025, 0.05), 600: (0.025, 0.05, 0.1), 900: (0.05, 0.1, 0.2),
          1200: (0.1, 0.2, 0.4), 2000: (0.1, 0.2, 0.4, 0.8)}
 FASTER = {200: 5, 400: 5}
@@ -192,8 +194,8 @@ TRIALS = {f"lots of {lot}": Panel(
     more=dict.fromkeys(rates, ("--lot-size", lot, *(("--noise-multiplier", 2) if lot in FASTER else ()))))
     for lot in TRIED for rates in [tuple(round(rate * FASTER.get(lot, 1), 4) for rate in TRIED[lot])]}
 _tried = read_json(RESULTS / "sweeps" / "figure_lot-rates.json")["panels"]
-RATES = {lot: round(max(_tried[f"lots of {lot}"]["points"], key=lambda row: row["test_accuracy"])["x"] / FASTER.get(lot, 1), 4)
-         for lot in TRIED}
+_best = {lot: max(_tried[f"lots of {lot}"]["points"], key=lambda row: row["test_accuracy"])["x"] for lot in TRIED}
+RATES = {lot: round(rate / FASTER.get(lot, 1), 4) for lot, rate in _best.items()}
 PANELS |= {**TRIALS, "c-tuned": Panel(
     "lot-size", "lot size, rate tuned for each on drawn digits", tuple(RATES), None, best=245, prefix="tuned-",
     more={lot: ("--learning-rate", rate, "--final-learning-rate", rate) for lot, rate in RATES.items()})}

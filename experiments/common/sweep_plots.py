@@ -33,7 +33,7 @@ def draw_noise_levels(path, summary, limits=(0.8, 1.0)):
 
 
 def draw_budgets(path, summary):
-    """Figure 4: accuracy against epsilon, a line and a band over the seeds for each delta; the paper's points as stars."""
+    """Figure 4: accuracy against epsilon, a line and a band over the seeds for each delta; stars are the paper's."""
     figure, (axis,) = _figure(summary, "Figure 4: best accuracy by (epsilon, delta)")
     deltas = sorted({pair["delta"] for pair in summary["pairs"]}, reverse=True)
     styles = {delta: plotting.line(i) for i, delta in enumerate(deltas)}
@@ -41,8 +41,8 @@ def draw_budgets(path, summary):
         pairs = [pair for pair in summary["pairs"] if pair["delta"] == delta and pair["test_accuracy"] is not None]
         x = [pair["epsilon"] for pair in pairs]
         axis.plot(x, [pair["test_accuracy"] for pair in pairs], label=f"delta {delta:g}", **styles[delta])
-        axis.fill_between(x, *([pair[end] for pair in pairs] for end in ("lowest", "highest")), alpha=0.2, linewidth=0,
-                          color=styles[delta]["color"])
+        low, high = ([end(pair["test_accuracy_by_seed"]) for pair in pairs] for end in (min, max))
+        axis.fill_between(x, low, high, color=styles[delta]["color"], alpha=0.2, linewidth=0)
     for delta in deltas:
         printed = [(pair["epsilon"], pair["test_accuracy"]) for pair in summary["paper"] if pair["delta"] == delta]
         if printed:
@@ -86,8 +86,8 @@ def draw_panels(path, summary):
             (handles["the reference values, the paper"],) = axis.plot(
                 panel["reference"], panel["paper"], label="the reference values, the paper", **plotting.PAPER)
         if panel["best"]:
-            handles["the top, the paper"] = axis.axvline(panel["best"], label="the top, the paper", color="black", linewidth=1,
-                                                         linestyle=(0, (1, 2)))
+            style = {"color": "black", "linewidth": 1, "linestyle": (0, (1, 2))}
+            handles["top"] = axis.axvline(panel["best"], label="the top, the paper", **style)
         axis.set(title=f"({ord(letter) - 96}) {panel['label']}" if letter in "abcdef" else panel["label"])
     for axis in axes[::columns]:
         axis.set_ylabel("test accuracy")
@@ -123,7 +123,8 @@ def draw_claims(path, summary):
     for i, optimizer in enumerate(dict.fromkeys(one["optimizer"] for one in summary["trained"])):
         ours = [one for one in summary["trained"] if one["optimizer"] == optimizer]
         x, style = [names.index(one["by"]) for one in ours], {**plotting.line(i), "linestyle": "none"}
-        right.plot(x, [one["test_accuracy"] for one in ours], label={"sgd": "NoisySGD", "adam": "NoisyAdam"}[optimizer], **style)
+        label = {"sgd": "NoisySGD", "adam": "NoisyAdam"}[optimizer]
+        right.plot(x, [one["test_accuracy"] for one in ours], label=label, **style)
         right.vlines(x, [one["lowest"] for one in ours], [one["highest"] for one in ours], color=style["color"])
     right.set_xticks(range(len(names)), names)
     right.margins(x=0.2, y=0.15)

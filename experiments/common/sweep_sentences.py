@@ -55,8 +55,8 @@ CLAIMS = {  # name: expression over the runs
     "falling_noise_gains": lambda of: of.accuracy("falling-noise") - of.accuracy("noise-medium"),
     "median_clip_norm_gains": lambda of: of.accuracy("median-clip-norm") - of.accuracy("noise-medium"),
     "median_norm_hidden_not_private": lambda of: of.median_norm("watched-norms", "dense1"),
-    "private_gap_not_private": lambda of: max((
-        of.accuracy(point.name, "train_accuracy") - of.accuracy(point.name) for point in LEVELS.points(False)), key=abs),
+    "private_gap_not_private": lambda of: max((of.accuracy(point.name, "train_accuracy") - of.accuracy(point.name)
+                                               for point in LEVELS.points(False)), key=abs),
     "baseline_gap_late": lambda of: of.at(LAST, "baseline", TRAIN) - of.at(LAST, "baseline"),
     "accuracy_at_quarter_epsilon": lambda of: of.budget(0.25, 1e-2),
     "over_epsilon": lambda of: of.budget(8.0, 1e-5) - of.budget(0.5, 1e-5),
@@ -69,15 +69,14 @@ class NotMeasured(Exception):
 
 
 class Runs:
-    """The results behind the claims, by name. A name that no point of the figure bears is a KeyError."""
+    """The results behind the claims, by name, of some seeds."""
 
-    def __init__(self, results, points, smoke=False):
-        self.results, self.smoke, self.names = results, smoke, {point.name for point in points}
+    def __init__(self, results, smoke, seeds):
+        chosen = {name: [run for run in runs if run["seed"] in seeds] for name, runs in results.items()}
+        self.results, self.smoke = {name: runs for name, runs in chosen.items() if runs}, smoke
 
     def of(self, name):
         """The results of a point. Raises NotMeasured."""
-        if name not in self.names:
-            raise KeyError(f"no point of the figure is named {name}")
         if name not in self.results:
             raise NotMeasured(f"{name} has not been run")
         if self.results[name][0]["stopped"] == NO_LOT:
@@ -126,25 +125,22 @@ def points(smoke):
 def claims_figure(claims, points, **more):
     """Claims as a Figure; summary: {"quantities": {name: number or null}, "not_measured": {name: why}, "runs": [...]}.
 
-    Each claim is evaluated for each seed, and its quantity is the mean; where something is best, by the mean accuracies.
+    A claim is evaluated for each seed, and its quantity is the mean; where something is best, by the mean accuracies.
     """
     def summary(results, smoke):
-        of = lambda seeds: Runs({name: kept for name, runs in results.items() if (
-            kept := [run for run in runs if run["seed"] in seeds])}, [*points(smoke), *points(False)], smoke)
         seeds = sorted({run["seed"] for runs in results.values() for run in runs})
-        together, missing = evaluate(claims, of(seeds))
-        each = [evaluate(claims, of([seed]))[0] for seed in seeds]
+        together, missing = evaluate(claims, Runs(results, smoke, seeds))
+        each = [evaluate(claims, Runs(results, smoke, [seed]))[0] for seed in seeds]
         values = {name: [found[name] for found in each if found[name] is not None] for name in claims}
-        return {**more, "quantities": {name: statistics.mean(found) if found and not name.startswith("best_") else together[name]
-                                       for name, found in values.items()},
-                "quantities_by_seed": values, "not_measured": missing,
+        means = {name: statistics.mean(found) for name, found in values.items() if found and not name.startswith("best_")}
+        return {**more, "quantities": together | means, "quantities_by_seed": values, "not_measured": missing,
                 "runs": [row(name, runs) for name, runs in results.items()]}
 
     return Figure(points, summary, draw_runs)
 
 
 def evaluate(claims, of):
-    """({claim: number or None}, {claim: why there is none}). KeyError for a misspelt run or column."""
+    """({claim: number or None}, {claim: why there is none}). KeyError for a misspelt column."""
     found, missing = dict.fromkeys(claims), {}
     for name, expression in claims.items():
         try:
@@ -172,8 +168,8 @@ def spread(values):
 
 def tuned_summary(results, smoke):
     """The panel of lot sizes with a rate for each, beside the committed one with one rate; and where it is best."""
-    beside = read_json(RESULTS / "sweeps" / "figure_5.json")["panels"]["c"]
-    return TUNED.summary(results, smoke) | {"panels": {"c": beside, **panel_summary(["c-tuned"], results, smoke)["panels"]}}
+    panels = {"c": read_json(RESULTS / "sweeps" / "figure_5.json")["panels"]["c"]}
+    return TUNED.summary(results, smoke) | {"panels": panels | panel_summary(["c-tuned"], results, smoke)["panels"]}
 
 
 SENTENCES = claims_figure(CLAIMS, points)

@@ -45,8 +45,8 @@ class Verdict(NamedTuple):
     def __str__(self):
         entry, error = self.entry, "" if self.error is None else f" +- {self.error:.2g}"
         word = "agrees" if self.agrees(self.value) else "above" if self.value > entry["value"] else "below"
-        return (f"{entry['quantity']} {self.value:.4g}{error}, expected {entry.get('side', '')} {entry['value']:.4g} +- "
-                f"{entry['tolerance']:.2g} ({entry['source']}): {word}{', too few seeds to say' * self.few}")
+        return (f"{entry['quantity']} {self.value:.4g}{error}, expected {entry.get('side', '')} {entry['value']:.4g} "
+                f"+- {entry['tolerance']:.2g} ({entry['source']}): {word}{', too few seeds to say' * self.few}")
 
 
 def compare(result, expected=EXPECTED, print=print):
@@ -55,7 +55,7 @@ def compare(result, expected=EXPECTED, print=print):
     The file maps an experiment's name to entries {"quantity", "value", "tolerance", "source", "when"}. The quantity is
     a dotted path into the result ("epsilon.moments.upper"). The entry judges only results that have each value of
     "when" at its own dotted path; a list there names alternatives. With a "side", "at least" or "at most", values on
-    that side of the expected one agree too. "deterministic": no seed has a part in it; "place": where something is best.
+    that side of the expected one agree too. "deterministic": no seed has a part in it; "place": where the top is.
     """
     entries = json.loads(Path(expected).read_text(encoding="utf-8")).get(result["experiment"], [])
     verdicts = [found for entry in entries if (found := verdict([result], entry)) is not None]
@@ -65,7 +65,7 @@ def compare(result, expected=EXPECTED, print=print):
 
 
 def verdict(results, entry):
-    """The Verdict on some results together by one entry of expected.json; None where it applies to none that measured it.
+    """The Verdict on results together by one entry of expected.json; None where it applies to none that measured it.
 
     Raises MinidpError where the entry applies and a result has no such quantity, not even null.
     """
@@ -86,7 +86,7 @@ def verdict(results, entry):
 
 
 def look_up(data, path, *default):
-    """The value at a dotted path, whose parts are keys or places in a list; else the default. Raises KeyError, naming the path."""
+    """The value at a dotted path, whose parts are keys or places in a list. Raises KeyError without a default."""
     for part in path.split("."):
         try:
             data = data[int(part)] if isinstance(data, list) else data[part]

@@ -105,26 +105,27 @@ def test_figure_4_reads_each_run_at_the_last_epoch_that_the_pair_allows(monkeypa
 
 
 def test_a_claim_is_evaluated_for_each_seed_and_a_best_place_by_the_means_too():
-    runs = {f"hidden-{x}": [result(accuracy) | {"seed": seed} for seed, accuracy in enumerate(each, 1)]
-            for x, each in ((200, (0.9, 0.8)), (500, (0.8, 0.86)))} | {"late": [result(0.9) | {"seed": 2}]}
-    names = {200: "hidden-200", 500: "hidden-500"}
-    curve = lambda of: {x: of.accuracy(name) for x, name in names.items()}
+    runs = {name: [result(accuracy) | {"seed": seed} for seed, accuracy in enumerate(each, 1)]
+            for name, each in (("a", (0.9, 0.8)), ("b", (0.8, 0.86)))} | {"late": [result(0.9) | {"seed": 2}]}
     made = sweep_sentences.claims_figure({
-        "best_x": lambda of: sweep_sentences.best(curve(of)), "spread": lambda of: sweep_sentences.spread(curve(of).values()),
-        "lead": lambda of: of.accuracy("late") - of.accuracy("hidden-500")}, lambda smoke: [Point(name) for name in runs])
+        "best_name": lambda of: sweep_sentences.best({name: of.accuracy(name) for name in "ab"}),
+        "spread": lambda of: sweep_sentences.spread(map(of.accuracy, "ab")),
+        "lead": lambda of: of.accuracy("late") - of.accuracy("b")}, lambda smoke: [Point(name) for name in runs])
     summary = made.summary(runs, False)
-    assert summary["quantities_by_seed"]["best_x"] == [200, 500] and summary["quantities"]["best_x"] == 200
-    assert summary["quantities_by_seed"]["spread"] == pytest.approx([0.1, 0.06]) and summary["quantities"]["spread"] == pytest.approx(0.08)
-    assert summary["quantities_by_seed"]["lead"] == pytest.approx([0.04]) and summary["quantities"]["lead"] == pytest.approx(0.04)
+    means, values = summary["quantities"], summary["quantities_by_seed"]
+    assert values["best_name"] == ["a", "b"] and means["best_name"] == "a"
+    assert values["spread"] == pytest.approx([0.1, 0.06]) and means["spread"] == pytest.approx(0.08)
+    assert values["lead"] == pytest.approx([0.04]) and means["lead"] == pytest.approx(0.04)
 
 
-def test_lot_sizes_with_a_rate_for_each_stand_beside_those_with_one_and_rates_are_tried_on_drawn_digits_alone(run_script):
+def test_lot_sizes_with_rates_of_their_own_stand_beside_those_with_one(run_script):
     made = mnist_sweeps.FIGURES["5c-tuned"]
     runs = {point.name: [result(0.9 + 0.01 * i) | {"seed": 1}, result(0.9 - 0.01 * i) | {"seed": 2}]
             for i, point in enumerate(made.points(False))}
     summary = made.summary(runs, False)
-    assert summary["quantities_by_seed"] == {"best_tuned_lot_size": [2000, 200]} and list(summary["panels"]) == ["c", "c-tuned"]
-    refused = run_script("mnist_sweeps.py", "--figure", "lot-rates", "--dataset", "mnist", "--out", "out", check=2).stderr
+    assert summary["quantities_by_seed"] == {"best_tuned_lot_size": [2000, 200]}
+    assert list(summary["panels"]) == ["c", "c-tuned"]
+    refused = run_script("mnist_sweeps.py", "--figure", "lot-rates", "--dataset", "mnist", check=2).stderr
     assert "--dataset strokes" in refused and refused.count("\n") == 1
 
 
