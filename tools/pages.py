@@ -29,6 +29,7 @@ LEVELS = [("noise (sigma, sigma_pca)", "{key} ({sigma}, {sigma_pca})"), ("epsilo
           SUMMARY, ("training (not private)", "{train_accuracy_not_private:.2%}"), ("seeds", "{seeds}")]
 PANELS = [("panel", "{panel}"), ("value", "{value}"), LOTS, ("epochs", "{epochs:.4g?0}"), ("test accuracy", "{accuracy}"),
           ("seeds", "{seeds}")]
+TUNED = [("lots of", "{x:,}"), ("rate", "{learning_rate.final:g}"), *PANELS[2:4], SUMMARY, PANELS[-1]]
 CIFAR_RUNS = [("file", "[{name}](results/{stem}.json)"), SPENT, ("lot", "{config.lot_size:,}"), ("sigma", "{SIGMA:g}"),
               ("C", "{C:g}"), VIEWS, LOTS, ("test accuracy", "{test_accuracy:.2%}"),
               ("over ten views", "{test_accuracy_over_views:.2%}")]
@@ -186,6 +187,7 @@ PAGES = {
         "figure 3 averaged": lambda: table(LEVELS, entries("sweeps/figure_3-averaged.json", "levels")),
         "figure 4": budgets,
         "figure 5": lambda: table(PANELS, panels()),
+        "figure 5c tuned": lambda: table(TUNED, entries("sweeps/figure_5c-tuned.json", "panels.c-tuned.points")),
         "sentences": lambda: verdicts("mnist_sweeps", "sweeps/figure_*.json", "quantities."),
         "figure 6": lambda: table(CIFAR_RUNS, named(each("cifar_transfer-*-seed*.json"), "cifar_transfer-")),
         "figure 6 verdicts": lambda: verdicts("cifar_transfer", "cifar_transfer-*.json"),

@@ -45,8 +45,9 @@ class Verdict(NamedTuple):
     def __str__(self):
         entry, error = self.entry, "" if self.error is None else f" +- {self.error:.2g}"
         word = "agrees" if self.agrees(self.value) else "above" if self.value > entry["value"] else "below"
-        return (f"{entry['quantity']} {self.value:.4g}{error}, expected {entry.get('side', '')} {entry['value']:.4g} "
-                f"+- {entry['tolerance']:.2g} ({entry['source']}): {word}{', too few seeds to say' * self.few}")
+        expected = f"{entry.get('side', '')} {entry['value']:.4g}".strip()
+        return (f"{entry['quantity']} {self.value:.4g}{error}, expected {expected} +- {entry['tolerance']:.2g} "
+                f"({entry['source']}): {word}{', too few seeds to say' * self.few}")
 
 
 def compare(result, expected=EXPECTED, print=print):
