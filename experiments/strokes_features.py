@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A small convolutional network trained without privacy on drawn digits, for its features: no image of MNIST is opened.
+"""A small convolutional network, trained without privacy on drawn digits for its features: no image of MNIST is opened.
 
-    python experiments/strokes_features.py --out experiments/pretrained/strokes_features-1.npz     # two minutes of one core
+    python experiments/strokes_features.py --out experiments/pretrained/strokes_features-1.npz     # a minute of one core
 
-Every epoch draws new digits, which stray from their skeletons from little to much; a file for each --seed.
+Every epoch draws new digits, which stray from their skeletons from little to much; mnist_learned.py takes
+networks of several seeds.
 """
 import math
 import sys
@@ -46,8 +47,8 @@ def make_network(rng):
     """28 x 28 pixels in [0, 1] to ten logits; the last layer but one gives the features, normalised within each image."""
     he = nn.init.he_normal
     return nn.Sequential([
-        nn.Conv2D(1, 16, 5, rng=rng, stride=2, padding="valid", init=he), nn.ReLU(),                            # 28 -> 12
-        nn.Conv2D(16, 32, 3, rng=rng, padding="valid", init=he), nn.ReLU(), nn.MaxPool2D(2),                    # 12 -> 10 -> 5
+        nn.Conv2D(1, 16, 5, rng=rng, stride=2, padding="valid", init=he), nn.ReLU(),  # 28 -> 12
+        nn.Conv2D(16, 32, 3, rng=rng, padding="valid", init=he), nn.ReLU(), nn.MaxPool2D(2),  # 12 -> 10 -> 5
         nn.Flatten(), nn.Dense(800, HIDDEN, rng=rng, init=he), nn.ReLU(), nn.LayerNorm((HIDDEN,)),
         nn.Dense(HIDDEN, 10, rng=rng)], (28, 28, 1))
 
@@ -91,11 +92,12 @@ def main(argv=None):
         network = train(config)
         images, labels = draw(1, 4 if config.smoke else TESTED)
         accuracy = evaluate(network, nn.SoftmaxCrossEntropy(), to_float(images), labels).accuracy
-        print(f"accuracy {accuracy:.2%} on {len(labels):,} drawn digits that it was not trained on; nothing private was trained on: no epsilon")
+        print(f"accuracy {accuracy:.2%} on {len(labels):,} drawn digits that it was not trained on\n"
+              "quote: nothing private was trained on: no epsilon")
         if config.out:
             save_model(config.out, network, {
-                "command": command_of("strokes_features.py", typed), "strays": STRAYS,
-                "accuracy on drawn digits": accuracy, "tested": len(labels), "cpu_seconds": round(time.process_time() - began),
+                "command": command_of("strokes_features.py", typed), "strays": STRAYS, "tested": len(labels),
+                "accuracy on drawn digits": accuracy, "cpu_seconds": round(time.process_time() - began),
                 "versions": versions(), "commit": git_commit()})
     return 0
 

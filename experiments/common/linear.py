@@ -3,7 +3,7 @@ import math
 from dataclasses import dataclass, replace
 
 from minidp import nn
-from minidp.backend import to_host
+from minidp.backend import namespace_of, to_host
 from minidp.defaults import MOMENTUM, mu_of
 from minidp.mechanism import Sanitizer, flat_group, mean_sanitizer, noisy_mean
 from minidp.run import Run
@@ -82,7 +82,15 @@ def settle(config, size):
         config, name) is None and not (config.baseline and name == "mean_noise_multiplier")})
 
 
-def train_linear(name, ready, width, make_inputs, public, tuning, subcommand="", about=None, **more):
+def begin(dense, first, centre):
+    """Give a layer on rows less `centre` the `first` weights and biases, public ones for the rows themselves."""
+    if first is not None:
+        weights, biases = (namespace_of(centre).asarray(each, dtype="float32") for each in first)
+        dense.params["W"][:] = weights
+        dense.params["b"][:] = biases + centre @ weights
+
+
+def train_linear(name, ready, width, make_inputs, public, tuning, subcommand="", about=None, first=None, **more):
     """Release the features' mean, train a dense layer on them less the mean; returns (result, how it stopped).
 
     ready         what `prepare` returned
@@ -91,6 +99,7 @@ def train_linear(name, ready, width, make_inputs, public, tuning, subcommand="",
                   of result.json: more rows of the test set, whose accuracy it is}
     public        lines of the statement; tuning: how the rule was chosen, for result.json
     about, more   further entries of result.json; keywords of Run
+    first         (D, K) and (K,) public weights and biases that training begins with; by default zeros
     """
     typed, folder, backend, streams, dataset = ready
     size = dataset.nominal_size
@@ -116,6 +125,7 @@ def train_linear(name, ready, width, make_inputs, public, tuning, subcommand="",
         noisy_mean(rows, mean, size, streams.noise("mean")), dtype="float32"))
     rows -= released
     tested -= released
+    begin(dense, first, released)
     centre = nn.Standardise(released, backend.xp.ones(1, dtype="float32"), name="centre")
     model = nn.Sequential([centre, dense], (width,)).to(backend)
     labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)

@@ -107,12 +107,16 @@ class PrivatePCA:
             raw += to_host(rows.T @ rows).astype(np.int64)  # [F2]
         return np.clip(raw, -(2**53), 2**53).astype(np.float64) * QUANTUM  # held to what float64 has: none moves apart
 
-    def release(self, raw: NDArray, draws: Draws) -> NDArray[np.float32]:
-        """The projection (D, dimensions), from noisy second moments."""
+    def noisy_second_moments(self, raw: NDArray, draws: Draws) -> NDArray[np.float64]:
+        """(D, D): all that is released; what is computed from it costs nothing more."""
         released = np.empty_like(raw)
         for at, std in zip((np.diag_indices(len(raw)), np.triu_indices(len(raw), 1)), self._noise_stds):
             released[at] = released[at[::-1]] = add_noise(raw[at], std, draws, self.arithmetic, QUANTUM)  # [F3]
-        return principal_directions(released, self.dimensions)
+        return released
+
+    def release(self, raw: NDArray, draws: Draws) -> NDArray[np.float32]:
+        """The projection (D, dimensions), from noisy second moments."""
+        return principal_directions(self.noisy_second_moments(raw, draws), self.dimensions)
 
     def fit(self, x: NDArray, budget: Filter, draws: Draws) -> NDArray[np.float32]:
         """Charge the budget (a `privacy.Filter`), then release the projection of x. Raises BudgetExceededError."""

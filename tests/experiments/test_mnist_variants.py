@@ -37,7 +37,7 @@ def test_settings_are_those_of_the_tutorial(setting, sigma, clip_norm, made):
 @pytest.mark.parametrize("script, flags", [
     ("mnist_pca.py", ("--clipping", "flat")), ("mnist_pca.py", ("--projection", "random", "--gradients", "explicit")),
     ("mnist_variants.py", ("--final-noise-multiplier", 3, "--stage-lots", 2)), ("mnist_variants.py", ("--watch-norms",)),
-    ("mnist_cnn.py", ()), ("mnist_best.py", ())])
+    ("mnist_cnn.py", ()), ("mnist_best.py", ()), ("mnist_learned.py", ())])
 def test_a_run_in_exact_arithmetic_verifies(script, flags, made):
     run = made(script, *DIGITS, "--steps", 5, "--arithmetic", "exact", *flags)
     result = run.result
