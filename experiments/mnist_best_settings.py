@@ -110,16 +110,16 @@ def smoothed(accuracies):
     return uniform_filter(np.asarray(accuracies, float), (1, 3, 3), mode="nearest")
 
 
-def rules(tried):
+def rules(tried, travels=TRAVELS, clips=CLIPS):
     """The mean regret over the problems of every decay, travel and law of the clip norm, best first."""
     tables = [smoothed(each["accuracies"]) for each in tried]
     mus = np.array([mu_of(each["epsilon"], DELTA) for each in tried])
     found = []
-    for power, clip in product(POWERS, CLIPS[0] * 3.0 ** np.arange(-2, 7, 0.5)):
-        at = np.log(clip * mus**power / CLIPS[0]) / math.log(3)
-        if at.min() < 0 or at.max() > len(CLIPS) - 1:
+    for power, clip in product(POWERS, clips[0] * 3.0 ** np.arange(-2, 7, 0.5)):
+        at = np.log(clip * mus**power / clips[0]) / math.log(3)
+        if at.min() < 0 or at.max() > len(clips) - 1:
             continue
-        for (i, decay), (j, travel) in product(enumerate(DECAYS), enumerate(TRAVELS.tolist())):
+        for (i, decay), (j, travel) in product(enumerate(DECAYS), enumerate(np.asarray(travels).tolist())):
             regret = [t.max() - map_coordinates(t[i, j], [[a]], order=1)[0] for t, a in zip(tables, at)]
             found.append({"travel": travel, "clip": float(f"{clip:.3g}"), "power": power, "decay": decay,
                           "regret": float(np.mean(regret)), "worst": float(np.max(regret))})

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Which settings cifar_best.py should take: tried on public images only, no image of CIFAR-10 is opened.
+
+    python experiments/cifar_best_settings.py --public-data DIR --json experiments/results/cifar_best_settings.json
+
+As mnist_best_settings.py does it, on `common/stand_in.py`: ten groups of the public set's odd classes, as many images as
+CIFAR-10 has. Form and rule change in one entry at a time on a part of it, with budgets that are to those images what
+smaller ones are to all. Then travel, clip norm and how it follows mu are compared at every budget, on all of it and on fewer
+classes, which are easier to tell apart.
+"""
+import json
+import platform
+import sys
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cifar_best import FORM, RULE, inputs, scattered, views
+from common.config import command_of, option, parse
+from common.stand_in import stand_in
+from mnist_best import ROWS, cosines
+from mnist_best_settings import CLIPS, DECAYS, DELTA, FEWER, GAIN, SEED, TRAVELS, descend, rules, smoothed
+import numpy as np
+
+from minidp.backend import Backend
+from minidp.cli import user_errors
+from minidp.errors import ParameterError
+from minidp.files import atomic_write
+
+EPSILONS = (0.5, 1.0, 2.0, 4.0)
+LOWER, HIGHER = TRAVELS / 2, 9 * CLIPS  # of the last comparison: around the best of the first
+FIRST = {"opponent": False, "mirrored": False, "pool": 1, "groups": 27, "floor": 1e-5, "width": 1.0, "cosines": 2048,
+         "steps": 100, "sigma": 3.0, "share": 0.03}
+ALONE = {"opponent": (True,), "pool": (2,), "mirrored": (True,), "floor width": (  # these two depend on each other
+    (1e-5, None), (1e-5, 0.5), (1e-4, 0.5), (1e-4, 0.3), (1e-3, 0.3), (1e-3, 0.15)), "groups": (81, 3), "cosines": (4096,),
+    "steps": (300,)}
+# classes of a group, images to train and to test on: a part, all, and fewer classes, which are easier to tell apart
+SMALL, LARGE, FEW = (10, 20_000, 5000), (10, 50_000, 5000), (2, 10_000, 1000)
+
+
+@dataclass(frozen=True)
+class Config:
+    """The flags."""
+
+    public_data: str | None = option(None, "folder with train.bin and test.bin of the public set")
+    json: str | None = option(None, "file to write: every setting tried with its accuracies, and the choice")
+    smoke: bool = option(False, "small sets and few steps, seconds")
+
+
+def search(args):
+    """Try everything, print it, write the JSON; returns the choice."""
+    if args.public_data is None:
+        raise ParameterError("--public-data DIR is needed")
+    started, tried, backend = time.time(), [], Backend.numpy()
+    small, large, few = ((10, 200, 100),) * 2 + ((2, 40, 20),) if args.smoke else (SMALL, LARGE, FEW)
+    each = lambda take, rows: np.concatenate([take(rows[i : i + ROWS]).astype("f2") for i in range(0, len(rows), ROWS)])
+
+    whole = lru_cache(1)(lambda members: stand_in(args.public_data, members)[0])
+
+    @lru_cache(1)
+    def coefficients(members, train, tested, opponent):
+        images = whole(members).x_train[:train], whole(members).x_test[:tested]
+        return [each(lambda part: scattered(part, opponent), those) for those in images]
+
+    @lru_cache(1)
+    def features(members, train, tested, values):
+        form = dict(zip(FORM, values))
+        one = cosines(inputs(form), form)
+        x, other = (each(lambda part: one(views(part.astype("f4"), form, backend)), rows)
+                    for rows in coefficients(members, train, tested, form["opponent"]))
+        return x, whole(members).y_train[:train], other, whole(members).y_test[:tested]
+
+    def run(problem, setting, epsilon, travels=LOWER, clips=HIGHER):
+        data = features(*problem, tuple(setting[name] for name in FORM))
+        accuracies, sigma = descend(data, setting, epsilon, travels, clips)
+        about = zip(("classes of a group", "training images", "tested"), problem)
+        tried.append({**dict(about), "epsilon": epsilon, **setting, "travels": travels.tolist(), "clips": clips.tolist(),
+                      "noise_multiplier": sigma, "accuracies": np.round(accuracies, 4).tolist()})
+        best = smoothed(accuracies)
+        print(f"{time.time() - started:5.0f} s  {problem} epsilon {epsilon:g} {setting}: {best.max():.4f}", file=sys.stderr)
+        return best.max()
+
+    best = FIRST | ({"steps": 5, "cosines": 64} if args.smoke else {})
+    score = lambda setting: np.mean([run(small, setting, epsilon, TRAVELS[FEWER], CLIPS[FEWER]) for epsilon in (2.0, 8.0)])
+    top = score(best)
+    for names, values in ALONE.items():
+        changed = {value: best | dict(zip(names.split(), value if " " in names else (value,))) for value in values}
+        scores = {value: score(changed[value]) for value in (values[:1] if args.smoke else values)}
+        value = max(scores, key=scores.get)
+        if scores[value] > top + GAIN:
+            best, top = changed[value], scores[value]
+    among = len(tried)
+    for problem, epsilons in ((large, EPSILONS), (few, (2.0, 8.0))):
+        for epsilon in epsilons[:1] if args.smoke else epsilons:
+            run(problem, best, epsilon)
+    table = rules(tried[among:], LOWER, HIGHER)
+    named = {**best, **{name: table[0][name] for name in ("travel", "clip", "power", "decay")}}
+    choice = {"form": {name: named[name] for name in FORM}, "rule": {name: named[name] for name in RULE}}
+    print(json.dumps(choice))
+    if args.json:
+        with atomic_write(args.json) as out:
+            json.dump({"command": command_of("cifar_best_settings.py", args), "machine": f"{platform.machine()}, CPU",
+                       "cpu_seconds": round(time.process_time()), "dataset": whole(10).name, "seed": SEED,
+                       "delta": DELTA, "accuracies by decay, travel and clip": DECAYS, "choice": choice,
+                       "rules": table[:20], "tried": tried}, out)
+    return choice
+
+
+if __name__ == "__main__":
+    with user_errors():
+        search(parse(Config, prog="cifar_best_settings.py", description=__doc__.splitlines()[0]))

@@ -1,0 +1,50 @@
+"""A dense layer on scattering of colour images, run as a user runs it, and the search for its settings."""
+import json
+
+import cifar_best
+import cifar_best_settings
+import cifar_transfer
+import numpy as np
+import pytest
+from common.stand_in import CLASSES
+
+from minidp.backend import Backend
+from minidp.data import Dataset, load_cifar10
+from minidp.data.cifar import CIFAR10
+from minidp.errors import DataError
+
+
+def test_choosing_opens_no_file_of_cifar10(tmp_path, monkeypatch, opened, public_set):
+    names = (*CIFAR10.train, CIFAR10.test)
+    for name in names:
+        (tmp_path / name).write_bytes(b"none")
+    monkeypatch.setenv("MINIDP_DATA", str(tmp_path))
+    of_cifar10 = lambda: [path for path in opened if any(name in path for name in names)]
+    flags = {"public_data": str(public_set(CLASSES)), "json": str(tmp_path / "found.json")}
+    opened.clear()
+    choice = cifar_best_settings.search(cifar_best_settings.Config(smoke=True, **flags))
+    assert any("train.bin" in path for path in opened) and not of_cifar10()
+    with pytest.raises(DataError):
+        load_cifar10()
+    assert of_cifar10()
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["choice"] == choice
+    assert [[*choice[what]] for what in ("form", "rule")] == [[*cifar_best.FORM], [*cifar_best.RULE]]
+    assert all(0 <= value <= 1 for one in found["tried"] for value in np.ravel(one["accuracies"]))
+
+
+def test_colours_are_told_apart_privately(made, monkeypatch, rng):
+    y = np.arange(400) % 10
+    x = (rng.integers(0, 100, (400, 32, 32, 3)) + 15 * y[:, None, None, None] * (np.arange(3) == 1)).astype("uint8")
+    dataset = Dataset("cifar10", x, y, x[:100], y[:100], classes=10, nominal_size=400)
+    monkeypatch.setattr(cifar_transfer, "load_cifar10", lambda *args, **flags: dataset)
+    run = made("cifar_best.py", "--smoke", "--quiet", "--target-epsilon", 50)
+    assert run.result["tuning"]["looked_at_training_data"] is False and run.result["test_accuracy"] > 0.2
+    assert "chosen on public images of other classes" in run.statement and "mean of the features, clipped to norm 54" in run.statement
+
+
+def test_an_image_and_its_mirror_image_have_the_same_features(rng):
+    x, form = rng.integers(0, 256, (2, 32, 32, 3)).astype("uint8"), cifar_best.FORM | {"mirrored": True, "pool": 1}
+    one, other = (next(cifar_best.normalised(images, Backend.numpy(), form)) for images in (x, x[:, :, -np.arange(32)]))
+    np.testing.assert_allclose(one, other[::-1], atol=1e-3)
+    assert one.shape == (2, 2, cifar_best.inputs(form)) and np.abs(one[0] - one[1]).max() > 0.1
