@@ -10,12 +10,13 @@ from tools.tables import RESULTS, Row, TableError, each, entries, load, markdown
 
 SPENT, LOTS, SEEDS = ("epsilon, delta 1e-5", "{SPENT:upper}"), ("lots", "{steps:,}"), ("seeds", "{seed:count}")
 ACCURACY, SUMMARY = ("test accuracy, mean (range)", "{test_accuracy:spread}"), ("test accuracy", "{self:spread}")
-LOT, VIEWS = ("lots of", "{settings.expected_lot_size:,}"), ("views averaged", "{config.multiplicity:?1}")
+LOT = ("lots of", "{settings.expected_lot_size:,}")
 
 CNN = [("setting", "{config.setting}: sigma {SIGMA:g}, {epochs:.0f} epochs, rate {settings.learning_rate:g}, C {C:g}"),
        ACCURACY, SEEDS, ("published", "{published}"),
        *((name, f"{{epsilon.{name}.upper:upper}}") for name in ("loss_distribution", "renyi", "moments", "gaussian_clt"))]
-CIFAR = [("epsilon, delta 1e-5", "{SPENT:upper} ({accountant})"), ("sigma", "{SIGMA:g}"), LOT, VIEWS, LOTS, ACCURACY,
+CIFAR = [("epsilon, delta 1e-5", "{SPENT:upper} ({accountant})"),
+         ("sigma, of the mean", "{SIGMA:.3g}, {settings.mean_noise_multiplier:.3g?none}"), LOT, LOTS, ACCURACY,
          ("over ten views", "{test_accuracy_over_views:spread}"), SEEDS, ("the paper", "{paper}")]
 BEST = [("epsilon, delta 1e-5", "{epsilon.loss_distribution.upper:upper}"),
         ("sigma, of the mean", "{SIGMA:.3g}, {settings.mean_noise_multiplier:.3g}"), LOT, LOTS,
@@ -30,8 +31,8 @@ LEVELS = [("noise (sigma, sigma_pca)", "{key} ({sigma}, {sigma_pca})"), ("epsilo
 PANELS = [("panel", "{panel}"), ("value", "{value}"), LOTS, ("epochs", "{epochs:.4g?0}"), ("test accuracy", "{accuracy}"),
           ("seeds", "{seeds}")]
 TUNED = [("lots of", "{x:,}"), ("rate", "{learning_rate.final:g}"), *PANELS[2:4], SUMMARY, PANELS[-1]]
-CIFAR_RUNS = [("file", "[{name}](results/{stem}.json)"), SPENT, ("lot", "{config.lot_size:,}"), ("sigma", "{SIGMA:g}"),
-              ("C", "{C:g}"), VIEWS, LOTS, ("test accuracy", "{test_accuracy:.2%}"),
+CIFAR_RUNS = [("file", "[{name}](results/{stem}.json)"), SPENT, LOT, ("sigma", "{SIGMA:.3g}"),
+              ("C", "{C:.3g}"), LOTS, ("test accuracy", "{test_accuracy:.2%}"),
               ("over ten views", "{test_accuracy_over_views:.2%}")]
 LEDGERS = [("(sigma, sigma_pca)", "({sigma}, {sigma_pca})"), ("lots", "{lots:,}"), ("reported", "{reported_epsilon:g?none}"),
            ("2016 ledger, a comparison", "{ledger_2016:.3f}"), ("joint rule, moments", "{joint_moments:upper}"),

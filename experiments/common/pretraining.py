@@ -23,6 +23,7 @@ from minidp.validate import non_negative_finite, seed_number
 from tqdm import tqdm
 
 from .config import FRACTION, POSITIVE, Checked, command_of, option, tell, to_json
+from .stand_in import stand_in
 
 NAME = "cifar_transfer"
 SIDE, CHANNELS, UNITS = 24, 64, 384  # Section 5.3: 24 x 24 crops, 64 channels, 384 units
@@ -38,6 +39,7 @@ class PretrainConfig(Checked):
 
     public_data: str | None = option(None, "folder with train.bin and test.bin in CIFAR-100's record layout")
     out: str | None = option(None, "folder for pretrained.npz and what it takes to go on")
+    even: bool = option(False, "on the even classes alone: settings are chosen on the others (cifar_transfer_settings.py)")
     epochs: int = option(20, "passes over the data", POSITIVE)
     batch_size: int = option(128, "examples per step", POSITIVE)
     optimizer: str = option("momentum", "of the mean gradient", choices=tuple(OPTIMIZERS))
@@ -158,7 +160,7 @@ def pretrain(config):
     """Train the whole network on the public set; returns the exit status."""
     if config.smoke and config.epochs == PretrainConfig.epochs:
         config = replace(config, epochs=SMOKE_EPOCHS)
-    dataset = load_public(config.public_data)
+    dataset = stand_in(config.public_data)[1] if config.even else load_public(config.public_data)
     backend, streams, out = Backend.pick(config.device, partial(tell, config)), Streams(config.seed), Path(config.out)
     x, y, x_test, y_test = (array[: SMOKE_IMAGES if config.smoke else None] for array in (
         dataset.x_train, dataset.y_train, dataset.x_test, dataset.y_test))

@@ -84,7 +84,8 @@ class Run:
     def config(self):
         """The experiment's configuration. Raises what the experiment raises for its flags."""
         words = [*self.common, *self.point.flags, "--seed", self.seed, "--out", self.out / self.name, *self.free]
-        return parse(import_module(self.point.script).Config, [str(word) for word in words])
+        script = import_module(self.point.script)
+        return parse(getattr(script, "CONFIGS", {}).get(self.point.subcommand, script.Config), [str(word) for word in words])
 
     @property
     def command(self):

@@ -1,10 +1,12 @@
 """Training inputs in several views: taking the examples of a lot draws one view of each."""
 import hashlib
+import math
 import sys
 from contextlib import ExitStack, suppress
 
 import numpy as np
 
+from minidp import nn
 from minidp.arithmetic import ORDINARY
 from minidp.backend import namespace_of, to_host
 from minidp.data import cache_dir, centre_crop, distort, draw_distortions, standardise_images
@@ -14,6 +16,7 @@ from minidp.files import atomic_write, waiting_lock
 BATCH = 500  # images computed at once
 OFF_CENTRE = ((0, 0), (-2, -2), (-2, 2), (2, -2), (2, 2))  # crops of the views at test time, pixels down and right
 TEST_VIEWS = 2 * len(OFF_CENTRE)  # each also flipped
+POOLED = 3  # places of a side whose mean stands for them
 LAYOUT = 2  # of a feature file; one more where views or features are computed otherwise
 
 
@@ -146,19 +149,59 @@ class FreshViews:
         return self._frozen.predict(standardise_images(crops), batch_size=BATCH)
 
 
-def accuracy_over_views(model, images, labels, size):
-    """Part of the images (N, H, W, C) that `model` classifies rightly by its mean logits over TEST_VIEWS views of each.
+def mean_over_views(function, images, size):
+    """(N, K) on the host: the mean of what `function` makes of TEST_VIEWS standardised views (B, size, size, C) of each image.
 
-    model: from standardised views (B, size, size, C) to logits; labels (N,). What it computes from trained weights
-    costs no privacy. Argmax of mean logits is that of mean log-probabilities.
+    images (N, H, W, C). Of logits its argmax is that of mean log-probabilities; computed from trained weights it costs no
+    privacy.
     """
     down, right = ((side - size) // 2 for side in images.shape[1:3])
-    correct = 0
+    means = []
     for start in range(0, images.shape[0], BATCH):
         part, z = images[start : start + BATCH], 0
         for i, j in OFF_CENTRE:
             crop = part[:, down + i : down + i + size, right + j : right + j + size]
             for view in (crop, crop[:, :, ::-1]):
-                z = z + model.forward(standardise_images(view.astype("float32")))[0]
-        correct = correct + (z.argmax(axis=1) == labels[start : start + BATCH]).sum()
-    return int(to_host(correct)) / images.shape[0]
+                z = z + function(standardise_images(view.astype("float32")))
+        means.append(to_host(z) / TEST_VIEWS)
+    return np.concatenate(means)
+
+
+class Taps:
+    """What the parts of a fixed network give, one after the other, each normalised within an example, side by side.
+
+    Example b's row depends on example b alone: nothing is released by computing it.
+    """
+
+    def __init__(self, parts, norm):
+        """parts: Sequentials, each going on where the one before it ends; norm: of a row.
+
+        What still has places is averaged over POOLED x POOLED of them.
+        """
+        self.parts, self.norms = parts, []
+        for part in parts:
+            pooled = [nn.AvgPool2D(POOLED), nn.Flatten()] if len(part.output_shape) == 3 else []
+            (width,) = nn.Sequential(pooled, part.output_shape).output_shape
+            layer = nn.LayerNorm(width)
+            layer.params["scale"] *= np.float32(norm / math.sqrt(width * len(parts)))
+            self.norms.append(nn.Sequential([*pooled, layer], part.output_shape))
+        self.widths = [width for norm in self.norms for width in norm.output_shape]
+        self.output_shape = (sum(self.widths),)
+
+    def to(self, backend, arithmetic):
+        """Move everything to a backend and set the arithmetic; returns it."""
+        for part in (*self.parts, *self.norms):
+            part.to(backend).use(arithmetic)
+        return self
+
+    def state(self):
+        """{name: array} of all that decides about a row."""
+        return {f"{i}.{key}": array for i, part in enumerate((*self.parts, *self.norms)) for key, array in part.state().items()}
+
+    def __call__(self, x):
+        """Rows (B, D) of images x (B, H, W, C), standardised."""
+        rows = []
+        for part, norm in zip(self.parts, self.norms):
+            x, _ = part.forward(x)
+            rows.append(norm.forward(x)[0])
+        return namespace_of(x).concatenate(rows, axis=1)

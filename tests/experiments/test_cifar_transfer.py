@@ -5,10 +5,15 @@ import subprocess
 from functools import cache
 
 import cifar_transfer
+import cifar_transfer_settings
 import numpy as np
 import pytest
+from cifar_transfer import RULE
 from common import views
-from minidp.data import load_cifar10
+from common.linear import NORM
+from common.verdicts import EXPECTED
+from minidp.data import centre_crop, load_cifar10, standardise_images
+from minidp.errors import ParameterError
 from minidp.run import load_model
 from minidp.run.verify import verify
 
@@ -29,7 +34,7 @@ def folders(tmp_path_factory):
         rows[:, label_bytes - 1] = np.arange(n) % classes
         return rows.tobytes()
 
-    for folder in ("cifar", "public"):
+    for folder in ("cifar", "public", "whole"):
         (place / folder).mkdir()
     for name in (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"):
         with open(place / "cifar" / name, "wb") as file:
@@ -37,15 +42,25 @@ def folders(tmp_path_factory):
             file.truncate(10_000 * (RECORD + 1))  # sparse: label 0, black
     for name in ("train.bin", "test.bin"):
         (place / "public" / name).write_bytes(records(300, 2, 7))
+        (place / "whole" / name).write_bytes(records(600, 2, 200))
     return place
 
 
 @pytest.fixture(scope="session")
-def pretrained(folders):
-    """The folder of a tiny pre-training run."""
-    flags = ("pretrain", "--public-data", folders / "public", "--out", folders / "pre", *PRETRAIN)
-    subprocess.run(command("cifar_transfer.py", *flags), env=environment(), check=True, capture_output=True)
-    return folders / "pre"
+def pretrain(folders):
+    """pretrain(set, *flags): the folder of a tiny pre-training run."""
+    def run(name, *flags):
+        flags = ("pretrain", "--public-data", folders / name, "--out", folders / f"pre-{name}", *PRETRAIN, *flags)
+        subprocess.run(command("cifar_transfer.py", *flags), env=environment(), check=True, capture_output=True)
+        return folders / f"pre-{name}"
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def pretrained(pretrain):
+    """The folder of a run on all classes of `public`."""
+    return pretrain("public")
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +74,7 @@ def train(pretrained, folders, tmp_path_factory):
     def run(name, *flags):
         if (name, *flags) not in made:
             out = made[name, *flags] = tmp_path_factory.mktemp("run") / "out"
-            words = (name, "--data-dir", folders / "cifar", "--smoke", "--quiet", "--views", 2,
+            words = (name, "--data-dir", folders / "cifar", "--smoke", "--quiet", *(() if name == "head" else ("--views", 2)),
                      "--pretrained", pretrained / "pretrained.npz", "--out", out, *flags)
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(cifar_transfer, "load_cifar10", load)
@@ -115,9 +130,52 @@ def test_accuracy_over_views_is_that_of_the_weights_in_the_saved_model(train, fo
     assert found["epsilon"]["moments"]["upper"] == "inf"
     model = load_model(out / "model.npz").network
     dataset = load_cifar10(folders / "cifar", progress=False)
-    over_views = views.accuracy_over_views(model, dataset.x_test[:500], dataset.y_test[:500], 24)
+    logits = views.mean_over_views(lambda view: model.forward(view)[0], dataset.x_test[:500], 24)
+    over_views = (logits.argmax(axis=1) == dataset.y_test[:500]).mean()
     assert found["test_views"] == 10 and 0 < over_views < 1
     assert found["test_accuracy_over_views"] == pytest.approx(over_views, abs=0.003)  # threads round sums differently
+
+
+def test_head_trains_one_layer_on_what_four_layers_give(pretrained, train, folders):
+    out, result = train("head")
+    (group,), statement = result["settings"]["clip_groups"], (out / "privacy.md").read_text()
+    assert not verify(out).failed and group["clip_norm"] == pytest.approx(RULE["clip"] * NORM)
+    assert "chosen on public images" in statement and "known from the literature" in statement
+    assert result["tuning"]["looked_at_training_data"] is False and 0 < result["test_accuracy_over_views"] < 1
+    with np.load(out / "model.npz") as model:
+        assert model["dense.W"].shape == (64 * 16 + 64 * 36 + 2 * 384, 10) and abs(model["centre.mean"]).max() > 0
+    layers, about = cifar_transfer.load_pretrained(pretrained / "pretrained.npz", np.random.default_rng(0))
+    images = standardise_images(centre_crop(load_cifar10(folders / "cifar", progress=False).x_train[:5], 24))
+    rows, found, x = cifar_transfer.taps(layers)(images), [], images
+    assert about["classes"] == 7
+    for layer in layers[:-1]:
+        x, _ = layer.forward(x)
+        if layer.name in ("maxpool1", "standardise1", "relu3", "relu4"):
+            y = x.reshape(5, 4, 3, 4, 3, 64).mean(axis=(2, 4)).reshape(5, -1) if x.ndim == 4 else x
+            y = y - y.mean(axis=1, keepdims=True)
+            found.append(y / np.linalg.norm(y, axis=1, keepdims=True) * NORM / 2)
+    np.testing.assert_allclose(rows, np.concatenate(found, axis=1), rtol=1e-3, atol=1e-3)
+
+
+def test_the_rule_is_the_one_that_the_committed_search_chose_and_the_search_opens_no_file_of_cifar10(
+        pretrain, folders, tmp_path, opened):
+    committed = json.loads((EXPECTED.parent / "results" / "cifar_transfer_settings.json").read_text())
+    form = {"taps": 4, "cosines": None}
+    assert committed["choice"] == {**RULE, **form} and committed["pretrained"]["classes"] == 100
+    assert {one["epsilon"] for one in committed["tried"] if one["training images"] == 50_000} == {2, 4, 8}
+    even = pretrain("whole", "--even") / "pretrained.npz"
+    arguments = {"public_data": str(folders / "whole"), "json": str(tmp_path / "found.json"), "smoke": True}
+    choice = cifar_transfer_settings.search(cifar_transfer_settings.Config(pretrained=str(even), **arguments))
+    of_cifar10 = lambda: [path for path in opened if "_batch" in path]
+    assert set(choice) == set(committed["choice"]) and any("found.json" in path for path in opened) and not of_cifar10()
+    load_cifar10(folders / "cifar", progress=False)
+    assert of_cifar10()
+
+
+def test_a_network_that_saw_the_stand_in_is_refused(pretrained, folders):
+    config = cifar_transfer_settings.Config(str(folders / "whole"), str(pretrained / "pretrained.npz"), smoke=True)
+    with pytest.raises(ParameterError, match="7 classes, expected the 100 even ones"):
+        cifar_transfer_settings.search(config)
 
 
 def test_figure_and_sentences_share_runs_and_say_what_the_runs_say(folders, run_script, tmp_path):

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Which settings `cifar_transfer.py head` should take: tried on public images only, no image of CIFAR-10 is opened.
+
+    python experiments/cifar_transfer.py pretrain --public-data DIR --even --epochs 3 --out EVEN
+    python experiments/cifar_transfer_settings.py --public-data DIR --pretrained EVEN/pretrained.npz --json FILE
+
+A network learns from the even classes; ten groups of odd ones stand in for CIFAR-10 (common/stand_in.py). One entry at a
+time is changed on a part of them, and stays changed if that gains GAIN; then travel, clip norm and how it follows mu are
+compared at every budget, on all of them and on fewer, more alike classes, by the smoothed accuracies of mnist_best_settings.py.
+"""
+import json
+import platform
+import sys
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cifar_transfer import SIDE, load_pretrained, taps
+from common.config import command_of, option, parse
+from common.linear import NORM
+from common.stand_in import GROUPS, stand_in
+from common.views import BATCH
+from features.random_features import RandomFeatures
+from mnist_best_settings import DECAYS, DELTA, GAIN, SEED, descend, rules, smoothed
+import numpy as np
+
+from minidp.cli import user_errors
+from minidp.data import centre_crop, load_public, standardise_images
+from minidp.errors import ParameterError
+from minidp.files import atomic_write
+
+EPSILONS, TRAVELS, CLIPS = (2.0, 4.0, 8.0), 2.0 ** np.arange(-1, 4), 0.0015 * 3.0 ** np.arange(4)
+FIRST = {"taps": 4, "cosines": None, "steps": 100, "sigma": 3.0, "share": 0.03}  # taps: the last so many of four
+ALONE = {"taps": (1, 2, 3), "cosines": (2048,), "steps": (300,), "share": (0.01, 0.1)}
+PART, NARROW = 12_500, 2  # images where one entry changes, at epsilon 8; classes of a group where there are fewer
+
+
+@dataclass(frozen=True)
+class Config:
+    """The flags."""
+
+    public_data: str | None = option(None, "folder with train.bin and test.bin of the public set")
+    pretrained: str | None = option(None, "file that `pretrain --even` wrote")
+    json: str | None = option(None, "file to write: every setting tried with its accuracies, and the choice")
+    smoke: bool = option(False, "few images and steps, seconds")
+
+
+def made(args):
+    """{problem: (x, y, tested, wanted)} in features of all taps: the stand-in, and its groups' first classes alone."""
+    (private, public), whole = stand_in(args.public_data), load_public(args.public_data)
+    layers, about = load_pretrained(args.pretrained, np.random.default_rng(0))
+    if about["classes"] != public.classes:
+        raise ParameterError(f"{args.pretrained}: learned {about['classes']} classes, expected the {public.classes} even ones of "
+                             "`pretrain --even`: the others stand in for private data")
+    network, few = taps(layers), [group[:NARROW] for group in GROUPS]
+    order = np.random.default_rng(SEED).permutation(len(private.x_train))[:600 if args.smoke else None]
+
+    def rows(images):
+        parts = np.array_split(images, -(-len(images) // BATCH))
+        return np.concatenate([network(standardise_images(centre_crop(part, SIDE))).astype("f2") for part in parts])
+
+    pairs = [(rows(private.x_train[order]), private.y_train[order], whole.y_train[whole.y_train % 2 == 1][order]),
+             (rows(private.x_test), private.y_test, whole.y_test[whole.y_test % 2 == 1])]
+    narrow = [np.isin(classes, few) for _, _, classes in pairs]
+    return about, network.widths, {
+        "groups": tuple(each for x, y, _ in pairs for each in (x, y)),
+        "narrow": tuple(each for (x, y, _), kept in zip(pairs, narrow) for each in (x[kept], y[kept]))}
+
+
+def search(args):
+    """Try everything, print it, write the JSON; returns the choice."""
+    if args.public_data is None or args.pretrained is None:
+        raise ParameterError("--public-data DIR and --pretrained FILE are needed")
+    started, tried = time.time(), []
+    about, widths, problems = made(args)
+    print(f"{time.time() - started:5.0f} s  features {widths} of {len(problems['groups'][0]):,} images", file=sys.stderr)
+
+    @lru_cache(1)
+    def form(problem, size, last, number):
+        x, y, tested, wanted = problems[problem]
+        x, tested = (each[:, sum(widths[:-last]):] * np.float16((len(widths) / last) ** 0.5) for each in (x[:size], tested))
+        if number is not None:
+            one = RandomFeatures(x.shape[1], number, NORM)
+            x, tested = (np.concatenate([(one(part.astype("f4")) * np.float32(NORM)).astype("f2") for part in np.array_split(
+                each, -(-len(each) // BATCH))]) for each in (x, tested))
+        return x, y[:size], tested, wanted
+
+    def run(problem, setting, epsilon, travels=TRAVELS, clips=CLIPS, size=None):
+        data = form(problem, size, setting["taps"], setting["cosines"])
+        accuracies, sigma = descend(data, setting, epsilon, travels, clips)
+        tried.append({"problem": problem, "training images": len(data[0]), "tested": len(data[2]), "epsilon": epsilon, **setting,
+                      "travels": travels.tolist(), "clips": clips.tolist(), "noise_multiplier": sigma,
+                      "accuracies": np.round(accuracies, 4).tolist()})
+        best = smoothed(accuracies)
+        at = np.unravel_index(best.argmax(), best.shape)
+        print(f"{time.time() - started:5.0f} s  {problem} epsilon {epsilon:g} {setting}: {best.max():.4f} at "
+              f"{[float(axis[i]) for axis, i in zip((DECAYS, travels, clips), at)]}", file=sys.stderr, flush=True)
+        return best.max()
+
+    best, size = dict(FIRST, **({"steps": 5} if args.smoke else {})), len(problems["groups"][0]) // 4
+    score = lambda setting: run("groups", setting, 8.0, TRAVELS[1:4], CLIPS[2:3], size)
+    top = score(best)
+    for name, values in ALONE.items():
+        scores = {value: score(best | {name: value}) for value in (values[:1] if args.smoke else values)}
+        value = max(scores, key=scores.get)
+        if scores[value] > top + GAIN:
+            best, top = best | {name: value}, scores[value]
+    among = len(tried)
+    for problem, epsilons in (("groups", EPSILONS), ("narrow", EPSILONS[1:])):
+        for epsilon in epsilons[:1] if args.smoke else epsilons:
+            run(problem, best, epsilon)
+    table = rules(tried[among:], TRAVELS, CLIPS)
+    choice = {**best, **{name: table[0][name] for name in ("travel", "clip", "power", "decay")}}
+    print(json.dumps(choice))
+    if args.json:
+        with atomic_write(args.json) as out:
+            json.dump({"command": command_of("cifar_transfer_settings.py", args), "machine": f"{platform.machine()}, CPU",
+                       "cpu_seconds": round(time.process_time()), "dataset": "public images", "seed": SEED, "delta": DELTA,
+                       "pretrained": {name: about[name] for name in ("classes", "images", "config", "test_accuracy", "seconds")},
+                       "accuracies by decay, travel and clip": DECAYS, "choice": choice, "rules": table[:20], "tried": tried}, out)
+    return choice
+
+
+if __name__ == "__main__":
+    with user_errors():
+        search(parse(Config, prog="cifar_transfer_settings.py", description=__doc__.splitlines()[0]))
