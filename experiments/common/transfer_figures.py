@@ -8,7 +8,7 @@ from .sweep_sentences import claims_figure
 from .sweeps import Point
 
 SCRIPT = "cifar_transfer"
-SMOKE = ("--smoke", "--views", 1, "--lot-size", 50, "--epochs", 1)
+SMOKE = ("--smoke", "--lot-size", 50, "--epochs", 1)
 
 
 def _found(lot, sigma, rate):
@@ -48,7 +48,7 @@ def points(runs, smoke):
     for name, (epsilon, flags) in runs.items():
         head = name in BUDGETS
         if smoke:
-            flags = SMOKE[:1] if head else (*SMOKE, *(flag for flag in flags if flag in ("--baseline", "--watch-norms")))
+            flags = SMOKE if head else (*SMOKE, "--views", 1, *(flag for flag in flags if flag in ("--baseline", "--watch-norms")))
         elif epsilon is not None:
             flags = (*flags, "--target-epsilon", epsilon)
         made.append(Point(full(name), flags, SCRIPT, "head" if head else "baseline" if name == "baseline" else "train"))

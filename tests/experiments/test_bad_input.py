@@ -38,7 +38,6 @@ WRONG = {
         (("head", "--data-dir", "nowhere", "--out", "x"), "nowhere"), (("train", "--views", -1), "views=-1"),
         (("train", "--views", 3, "--multiplicity", 5), "at most 4: the --views 3"),
         (("train", "--multiplicity", 0), "multiplicity=0"), (("baseline", "--target-epsilon", 1), "needs noise")],
-    ("cifar_transfer_settings.py",): [],
     ("mnist_sweeps.py",): [(("--jobs", 0), "jobs=0"), (("--partial",), "--partial needs --draw"),
                             (("--shard", "9/8"), "shard=9/8"), (("--shard", "1/8", "--draw"), "--draw makes no runs")],
     ("accounting.py",): [((), "expected one of figure-2, ledgers, gdp"), (("gdp", "--jobs", 0), "jobs=0"),

@@ -8,7 +8,7 @@ import cifar_transfer
 import cifar_transfer_settings
 import numpy as np
 import pytest
-from cifar_transfer import RULE
+from cifar_transfer import RULE, TAPS
 from common import views
 from common.linear import NORM
 from common.verdicts import EXPECTED
@@ -136,17 +136,17 @@ def test_accuracy_over_views_is_that_of_the_weights_in_the_saved_model(train, fo
     assert found["test_accuracy_over_views"] == pytest.approx(over_views, abs=0.003)  # threads round sums differently
 
 
-def test_head_trains_one_layer_on_what_four_layers_give(pretrained, train, folders):
+def test_head_trains_one_layer_on_what_several_layers_give(pretrained, train, folders):
     out, result = train("head")
     (group,), statement = result["settings"]["clip_groups"], (out / "privacy.md").read_text()
     assert not verify(out).failed and group["clip_norm"] == pytest.approx(RULE["clip"] * NORM)
     assert "chosen on public images" in statement and "known from the literature" in statement
     assert result["tuning"]["looked_at_training_data"] is False and 0 < result["test_accuracy_over_views"] < 1
     with np.load(out / "model.npz") as model:
-        assert model["dense.W"].shape == (64 * 16 + 64 * 36 + 2 * 384, 10) and abs(model["centre.mean"]).max() > 0
+        assert model["dense.W"].shape == (64 * 36 + 2 * 384, 10) and abs(model["centre.mean"]).max() > 0
     layers, about = cifar_transfer.load_pretrained(pretrained / "pretrained.npz", np.random.default_rng(0))
     images = standardise_images(centre_crop(load_cifar10(folders / "cifar", progress=False).x_train[:5], 24))
-    rows, found, x = cifar_transfer.taps(layers)(images), [], images
+    rows, found, x = cifar_transfer.taps(layers, 4)(images), [], images
     assert about["classes"] == 7
     for layer in layers[:-1]:
         x, _ = layer.forward(x)
@@ -160,7 +160,7 @@ def test_head_trains_one_layer_on_what_four_layers_give(pretrained, train, folde
 def test_the_rule_is_the_one_that_the_committed_search_chose_and_the_search_opens_no_file_of_cifar10(
         pretrain, folders, tmp_path, opened):
     committed = json.loads((EXPECTED.parent / "results" / "cifar_transfer_settings.json").read_text())
-    form = {"taps": 4, "cosines": None}
+    form = {"taps": TAPS, "cosines": None}
     assert committed["choice"] == {**RULE, **form} and committed["pretrained"]["classes"] == 100
     assert {one["epsilon"] for one in committed["tried"] if one["training images"] == 50_000} == {2, 4, 8}
     even = pretrain("whole", "--even") / "pretrained.npz"
