@@ -200,8 +200,8 @@ PAGES = {
         "cnn": lambda: table(CNN, [runs(f"mnist_cnn-setting{setting}-seed*.json", published=published) for setting, published
                                    in ((1, "95.0% at 1.19"), (2, "96.6% at 3.01"), (3, "97.0% at 7.10"))]),
         "cifar": lambda: with_baseline(
-            CIFAR, "infinite", [runs(f"cifar_transfer-{name}-seed*.json", paper=paper) for name, paper
-                                in (("eps2", "67%"), ("eps4", "70%"), ("eps8", "73%"))],
+            CIFAR, "infinite", [runs(f"cifar_transfer-{name}{epsilon}-seed*.json", paper=paper) for name in ("eps", "finetuned")
+                                for epsilon, paper in ((2, "67%"), (4, "70%"), (8, "73%"))],
             runs("cifar_transfer-baseline-seed*.json", paper="80%")),
         "best": lambda: table(BEST, best()),
         "little": lambda: table(BEST[:-1], best(("0.01", "0.02", "0.03", "0.05", "0.1", "0.2"))),

@@ -180,19 +180,21 @@ def test_a_network_that_saw_the_stand_in_is_refused(pretrained, folders):
 
 def test_figure_and_sentences_share_runs_and_say_what_the_runs_say(folders, run_script, tmp_path):
     flags = ("--data-dir", folders / "cifar", "--smoke", "--quiet", "--jobs", 2, "--out", "out")
-    run_script("cifar_transfer.py", "figure", *flags, check=0)
+    run_script("cifar_transfer.py", "finetuned", *flags, check=0)
     before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("*-seed1.json")}
     run_script("cifar_transfer.py", "sentences", *flags, check=0)
     runs = {path.name: json.loads(path.read_text()) for path in (tmp_path / "out").glob("*-seed1.json")}
     assert len(before) == 3 and len(runs) == 7
     assert all((tmp_path / "out" / name).stat().st_mtime_ns == at for name, at in before.items())
-    level = json.loads((tmp_path / "out" / "figure_6.json").read_text())["levels"]["eps4"]
-    four = runs["cifar_transfer-eps4-seed1.json"]
-    assert level["test_accuracy"] == four["test_accuracy"] and level["steps"] == four["steps"]
-    assert level["test_accuracy_over_views"] == four["test_accuracy_over_views"]
+    run_script("cifar_transfer.py", "figure", *flags, check=0)
+    for figure, name in (("figure_6", "eps4"), ("figure_6-finetuned", "finetuned4")):
+        level = json.loads((tmp_path / "out" / f"{figure}.json").read_text())["levels"][name]
+        four = json.loads((tmp_path / "out" / f"cifar_transfer-{name}-seed1.json").read_text())
+        assert all(level[key] == four[key] for key in ("test_accuracy", "steps", "test_accuracy_over_views"))
+        assert ("tuning" in four) == (name == "eps4")
     found = json.loads((tmp_path / "out" / "cifar_transfer-sentences.json").read_text())["quantities"]
     large, small, eight, baseline = (runs[f"cifar_transfer-{name}-seed1.json"]["test_accuracy"]
-                                     for name in ("lot4000", "lot600", "eps8", "baseline"))
+                                     for name in ("lot4000", "lot600", "finetuned8", "baseline"))
     assert found["lots_of_600_cost"] == pytest.approx(large - small)
     assert found["privacy_costs"] == pytest.approx(baseline - eight)
     medians = runs["cifar_transfer-watched-norms-seed1.json"]["median_norms_not_private"]
