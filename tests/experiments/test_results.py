@@ -74,7 +74,7 @@ PICTURES = {
     "sweeps/figure_3": draw_noise_levels, "sweeps/figure_3-tight": draw_noise_levels, "sweeps/figure_3-averaged": draw_noise_levels,
     "sweeps/figure_4": draw_budgets, "sweeps/figure_5": draw_panels, "sweeps/figure_lot-rates": draw_panels, "sweeps/figure_5c-tuned": draw_panels,
     "sweeps/figure_sentences": draw_runs,
-    "figure_6": partial(draw_noise_levels, limits=(0.4, 0.85)), "cifar_transfer-sentences": draw_runs, "gdp/gdp": draw_claims,
+    **dict.fromkeys(("figure_6", "figure_6-finetuned"), partial(draw_noise_levels, limits=(0.4, 0.85))), "cifar_transfer-sentences": draw_runs, "gdp/gdp": draw_claims,
     "benchmark_lots": lambda path, summary: lot_sizes(summary["contests"], path)}
 
 
