@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """Which settings mnist_learned.py should take: tried on drawn digits only, no image of MNIST is opened.
 
-    python experiments/mnist_learned_settings.py --json experiments/results/mnist_learned_settings.json     # ten minutes of one core
+    python experiments/mnist_learned_settings.py --json experiments/results/mnist_learned_settings.json     # ten minutes
 
 Learned features fit the generator that they learned from too well. So the networks that settings are tried with never saw one
-way of writing each digit, and the digits that they are tried on have all of them, half of them with a broader pen than any that
-was drawn: what is strange about MNIST, they have in kind. The rule is that of mnist_best.py; travel, and what is new, change in
-one entry at a time, and an entry stays changed if that gains GAIN on the mean over budgets and strays. A layer by least squares
-from noisy moments is tried beside.
+way of writing each digit, and the digits that they are tried on have all of them, half with a broader pen than any that was
+drawn. The rule is that of mnist_best.py; travel, and what is new, change in one entry at a time, and an entry stays changed if
+that gains GAIN on the mean over budgets and strays. A layer by least squares from noisy moments is tried beside.
 """
 import json
 import math
@@ -76,9 +75,9 @@ def accuracy(x, y, tested, wanted, epsilon, travel, first=None):
 def least_squares(x, y, noise_multiplier, ridge):
     r"""(D + 1, 10): weights of unit rows and a bias by least squares, from one noisy matrix of second moments.
 
-    That is PrivatePCA's release, which is all it costs. Of rows z = (u, LABEL onehot(y)) of equal norm, u a row (x / |x|, BIAS), it
-    holds A ~ sum u u^T and B ~ sum u onehot(y)^T; the weights are (A+ + l)^-1 B, A+ the part of A above 0, l = ridge noise_multiplier
-    sqrt(2 D + 2): `ridge` norms of the noise on A.
+    That is PrivatePCA's release, which is all it costs. Of rows z = (u, LABEL onehot(y)) of equal norm, u a row (x / |x|, BIAS),
+    it holds A ~ sum u u^T and B ~ sum u onehot(y)^T; the weights are (A+ + l)^-1 B, A+ the part of A above 0, l = ridge
+    noise_multiplier sqrt(2 D + 2): `ridge` norms of the noise on A.
     """
     pca, inputs = PrivatePCA(1, noise_multiplier), x.shape[1] + 1
     raw = pca.raw_second_moments(np.concatenate([unit_rows(x), LABEL * np.eye(10, dtype="f4")[y]], axis=1))
