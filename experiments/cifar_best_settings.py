@@ -8,24 +8,19 @@ CIFAR-10 has. Form and rule change in one entry at a time on a part of it, with 
 smaller ones are to all. Then travel, clip norm and how it follows mu are compared at every budget, on all of it and on fewer
 classes, which are easier to tell apart.
 """
-import json
-import platform
-import sys
-import time
 from dataclasses import dataclass
 from functools import lru_cache
 
 from cifar_best import FORM, RULE, inputs, scattered, views
-from common.config import command_of, option, parse
+from common.config import option, parse
 from common.stand_in import stand_in
 from mnist_best import ROWS, cosines
-from mnist_best_settings import CLIPS, DECAYS, DELTA, FEWER, GAIN, SEED, TRAVELS, descend, rules, smoothed
+from mnist_best_settings import CLIPS, FEWER, TRAVELS, Search, form_and_rule
 import numpy as np
 
 from minidp.backend import Backend
 from minidp.cli import user_errors
 from minidp.errors import ParameterError
-from minidp.files import atomic_write
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 LOWER, HIGHER = TRAVELS / 2, 9 * CLIPS  # of the last comparison: around the best of the first
@@ -51,7 +46,7 @@ def search(args):
     """Try everything, print it, write the JSON; returns the choice."""
     if args.public_data is None:
         raise ParameterError("--public-data DIR is needed")
-    started, tried, backend = time.time(), [], Backend.numpy()
+    search, backend = Search("cifar_best_settings.py", args), Backend.numpy()
     small, large, few = ((10, 200, 100),) * 2 + ((2, 40, 20),) if args.smoke else (SMALL, LARGE, FEW)
     each = lambda take, rows: np.concatenate([take(rows[i : i + ROWS]).astype("f2") for i in range(0, len(rows), ROWS)])
 
@@ -72,38 +67,17 @@ def search(args):
 
     def run(problem, setting, epsilon, travels=LOWER, clips=HIGHER):
         data = features(*problem, tuple(setting[name] for name in FORM))
-        accuracies, sigma = descend(data, setting, epsilon, travels, clips)
         about = zip(("classes of a group", "training images", "tested"), problem)
-        tried.append({**dict(about), "epsilon": epsilon, **setting, "travels": travels.tolist(), "clips": clips.tolist(),
-                      "noise_multiplier": sigma, "accuracies": np.round(accuracies, 4).tolist()})
-        best = smoothed(accuracies)
-        print(f"{time.time() - started:5.0f} s  {problem} epsilon {epsilon:g} {setting}: {best.max():.4f}", file=sys.stderr)
-        return best.max()
+        return search.run(data, dict(about), setting, epsilon, travels, clips)
 
     best = FIRST | ({"steps": 5, "cosines": 64} if args.smoke else {})
     score = lambda setting: np.mean([run(small, setting, epsilon, TRAVELS[FEWER], CLIPS[FEWER]) for epsilon in (2.0, 8.0)])
-    top = score(best)
-    for names, values in ALONE.items():
-        changed = {value: best | dict(zip(names.split(), value if " " in names else (value,))) for value in values}
-        scores = {value: score(changed[value]) for value in (values[:1] if args.smoke else values)}
-        value = max(scores, key=scores.get)
-        if scores[value] > top + GAIN:
-            best, top = changed[value], scores[value]
-    among = len(tried)
+    best = search.improved(best, ALONE, score)
+    among = len(search.tried)
     for problem, epsilons in ((large, EPSILONS), (few, (2.0, 8.0))):
         for epsilon in epsilons[:1] if args.smoke else epsilons:
             run(problem, best, epsilon)
-    table = rules(tried[among:], LOWER, HIGHER)
-    named = {**best, **{name: table[0][name] for name in ("travel", "clip", "power", "decay")}}
-    choice = {"form": {name: named[name] for name in FORM}, "rule": {name: named[name] for name in RULE}}
-    print(json.dumps(choice))
-    if args.json:
-        with atomic_write(args.json) as out:
-            json.dump({"command": command_of("cifar_best_settings.py", args), "machine": f"{platform.machine()}, CPU",
-                       "cpu_seconds": round(time.process_time()), "dataset": whole(10).name, "seed": SEED,
-                       "delta": DELTA, "accuracies by decay, travel and clip": DECAYS, "choice": choice,
-                       "rules": table[:20], "tried": tried}, out)
-    return choice
+    return search.choose(best, among, form_and_rule(FORM, RULE), whole(10).name, LOWER, HIGHER)
 
 
 if __name__ == "__main__":

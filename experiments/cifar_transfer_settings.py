@@ -9,26 +9,21 @@ time is changed on a part of them, and stays changed if that gains GAIN; then tr
 compared at every budget, on all of them and on ten single classes at a time, which are told apart about as well as
 CIFAR-10's, by the smoothed accuracies of mnist_best_settings.py.
 """
-import json
-import platform
-import sys
-import time
 from dataclasses import dataclass
 from functools import lru_cache
 
 from cifar_transfer import SIDE, load_pretrained, taps
-from common.config import command_of, option, parse
+from common.config import option, parse
 from common.linear import NORM
 from common.stand_in import GROUPS, stand_in
 from common.views import BATCH
 from features.random_features import RandomFeatures
-from mnist_best_settings import DECAYS, DELTA, GAIN, SEED, descend, rules, smoothed
+from mnist_best_settings import SEED, Search
 import numpy as np
 
 from minidp.cli import user_errors
 from minidp.data import centre_crop, load_public, standardise_images
 from minidp.errors import ParameterError
-from minidp.files import atomic_write
 
 EPSILONS, TRAVELS, CLIPS = (2.0, 4.0, 8.0), 2.0 ** np.arange(-1, 4), 0.0045 * 3.0 ** np.arange(4)
 ALL = 4  # taps
@@ -72,9 +67,7 @@ def search(args):
     """Try everything, print it, write the JSON; returns the choice."""
     if args.public_data is None or args.pretrained is None:
         raise ParameterError("--public-data DIR and --pretrained FILE are needed")
-    started, tried = time.time(), []
-    about, widths, problems = made(args)
-    print(f"{time.time() - started:5.0f} s  features {widths} of {len(problems['groups'][0]):,} images", file=sys.stderr)
+    search, (about, widths, problems) = Search("cifar_transfer_settings.py", args), made(args)
 
     @lru_cache(1)
     def form(problem, size, last, number):
@@ -88,38 +81,18 @@ def search(args):
 
     def run(problem, setting, epsilon, travels=TRAVELS, clips=CLIPS, size=None):
         data = form(problem, size, setting["taps"], setting["cosines"])
-        accuracies, sigma = descend(data, setting, epsilon, travels, clips)
-        tried.append({"problem": problem, "training images": len(data[0]), "tested": len(data[2]), "epsilon": epsilon, **setting,
-                      "travels": travels.tolist(), "clips": clips.tolist(), "noise_multiplier": sigma,
-                      "accuracies": np.round(accuracies, 4).tolist()})
-        best = smoothed(accuracies)
-        at = np.unravel_index(best.argmax(), best.shape)
-        print(f"{time.time() - started:5.0f} s  {problem} epsilon {epsilon:g} {setting}: {best.max():.4f} at "
-              f"{[float(axis[i]) for axis, i in zip((DECAYS, travels, clips), at)]}", file=sys.stderr, flush=True)
-        return best.max()
+        named = {"problem": problem, "training images": len(data[0]), "tested": len(data[2])}
+        return search.run(data, named, setting, epsilon, travels, clips)
 
     best, size = dict(FIRST, **({"steps": 5} if args.smoke else {})), len(problems["groups"][0]) // 4
     score = lambda setting: run("groups", setting, 8.0, TRAVELS[1:4], CLIPS[1:2], size)
-    top = score(best)
-    for name, values in ALONE.items():
-        scores = {value: score(best | {name: value}) for value in (values[:1] if args.smoke else values)}
-        value = max(scores, key=scores.get)
-        if scores[value] > top + GAIN:
-            best, top = best | {name: value}, scores[value]
-    among = len(tried)
+    best = search.improved(best, ALONE, score)
+    among = len(search.tried)
     for problem in problems:
         for epsilon in (MORE,) if problem != "groups" else EPSILONS[:1] if args.smoke else EPSILONS:
             run(problem, best, epsilon)
-    table = rules(tried[among:], TRAVELS, CLIPS)
-    choice = {**best, **{name: table[0][name] for name in ("travel", "clip", "power", "decay")}}
-    print(json.dumps(choice))
-    if args.json:
-        with atomic_write(args.json) as out:
-            json.dump({"command": command_of("cifar_transfer_settings.py", args), "machine": f"{platform.machine()}, CPU",
-                       "cpu_seconds": round(time.process_time()), "dataset": "public images", "seed": SEED, "delta": DELTA,
-                       "pretrained": {name: about[name] for name in ("classes", "images", "config", "test_accuracy", "seconds")},
-                       "accuracies by decay, travel and clip": DECAYS, "choice": choice, "rules": table[:20], "tried": tried}, out)
-    return choice
+    return search.choose(best, among, dict, "public images", TRAVELS, CLIPS, pretrained={
+        name: about[name] for name in ("classes", "images", "config", "test_accuracy", "seconds")})
 
 
 if __name__ == "__main__":

@@ -126,6 +126,57 @@ def rules(tried, travels=TRAVELS, clips=CLIPS):
     return sorted(found, key=lambda each: each["regret"])
 
 
+def form_and_rule(form, rule):
+    """A function from all entries to {"form": those of `form`, "rule": those of `rule`}."""
+    return lambda named: {"form": {name: named[name] for name in form}, "rule": {name: named[name] for name in rule}}
+
+
+class Search:
+    """Settings that were tried with what came out, and the choice among them."""
+
+    def __init__(self, script, args):
+        """script: its file's name, for the command; args: its flags, of which `smoke` and `json` are used here."""
+        self.script, self.args, self.started, self.tried = script, args, time.time(), []
+
+    def run(self, data, about, setting, epsilon, travels=TRAVELS, clips=CLIPS):
+        """The best smoothed accuracy over travels and clip norms; about: entries that name the data."""
+        accuracies, sigma = descend(data, setting, epsilon, travels, clips)
+        self.tried.append({**about, "epsilon": epsilon, **setting, "travels": travels.tolist(), "clips": clips.tolist(),
+                           "noise_multiplier": sigma, "accuracies": np.round(accuracies, 4).tolist()})
+        best = smoothed(accuracies)
+        at = np.unravel_index(best.argmax(), best.shape)
+        print(f"{time.time() - self.started:5.0f} s  {about} epsilon {epsilon:g} {setting}: {best.max():.4f} at "
+              f"{[float(axis[i]) for axis, i in zip((DECAYS, travels, clips), at)]}", file=sys.stderr, flush=True)
+        return best.max()
+
+    def improved(self, best, alone, score, gain=GAIN):
+        """`best` with each entry of `alone` changed, one after another, where that raises score(setting) by more than `gain`.
+
+        An entry of several words changes as many names at once.
+        """
+        top = score(best)
+        for names, values in alone.items():
+            changed = {value: best | dict(zip(names.split(), value if " " in names else (value,))) for value in values}
+            scores = {value: score(changed[value]) for value in (values[:1] if self.args.smoke else values)}
+            value = max(scores, key=scores.get)
+            if scores[value] > top + gain:
+                best, top = changed[value], scores[value]
+        return best
+
+    def choose(self, best, among, named, dataset, travels=TRAVELS, clips=CLIPS, **more):
+        """What `named` makes of `best` with the first of `rules` among what was tried from there on; writes the JSON."""
+        table = rules(self.tried[among:], travels, clips)
+        choice = named({**best, **{name: table[0][name] for name in ("travel", "clip", "power", "decay")}})
+        print(json.dumps(choice))
+        if self.args.json:
+            with atomic_write(self.args.json) as out:
+                json.dump({"command": command_of(self.script, self.args), "machine": f"{platform.machine()}, CPU",
+                           "cpu_seconds": round(time.process_time()), "dataset": dataset, "seed": SEED, "delta": DELTA, **more,
+                           "accuracies by decay, travel and clip": DECAYS, "choice": choice, "rules": table[:20],
+                           "tried": self.tried}, out)
+        return choice
+
+
 @dataclass(frozen=True)
 class Config:
     """The flags."""
@@ -136,49 +187,23 @@ class Config:
 
 def search(args):
     """Try everything, print it, write the JSON; returns the choice."""
-    started, tried, strays = time.time(), [], STRAYS[:2] if args.smoke else STRAYS
+    search, strays = Search("mnist_best_settings.py", args), STRAYS[:2] if args.smoke else STRAYS
     errors = {stray: neighbours_error(stray, *((500, 100) if args.smoke else (60_000, 2000))) for stray in strays}
     hard = min(errors, key=lambda stray: abs(errors[stray] - NEIGHBOURS))
     print(f"errors of nearest neighbours {errors}: stray {hard}", file=sys.stderr)
 
     def run(problem, setting, epsilon, part=slice(None)):
-        data = features(problem, *(setting[name] for name in FORM))
-        accuracies, sigma = descend(data, setting, epsilon, TRAVELS[part], CLIPS[part])
-        tried.append({"training images": problem[0], "tested": problem[1], "stray": problem[2], "epsilon": epsilon, **setting,
-                      "travels": TRAVELS[part].tolist(), "clips": CLIPS[part].tolist(), "noise_multiplier": sigma,
-                      "accuracies": np.round(accuracies, 4).tolist()})
-        at = np.unravel_index(smoothed(accuracies).argmax(), accuracies.shape)
-        print(f"{time.time() - started:5.0f} s  {problem} epsilon {epsilon:g} {setting}: {smoothed(accuracies).max():.4f} at "
-              f"{[float(axis[i]) for axis, i in zip((DECAYS, TRAVELS[part], CLIPS[part]), at)]}", file=sys.stderr)
-        return smoothed(accuracies).max()
+        data, about = features(problem, *(setting[name] for name in FORM)), zip(("training images", "tested", "stray"), problem)
+        return search.run(data, dict(about), setting, epsilon, TRAVELS[part], CLIPS[part])
 
-    def improved(best, alone, problem, epsilons, gain):
-        score = lambda setting: np.mean([run(problem, setting, epsilon, FEWER) for epsilon in epsilons])
-        top = score(best)
-        for name, values in alone.items():
-            scores = {value: score(best | {name: value}) for value in (values[:1] if args.smoke else values)}
-            value = max(scores, key=scores.get)
-            if scores[value] > top + gain:
-                best, top = best | {name: value}, scores[value]
-        return best
-
+    score = lambda problem, epsilons: lambda setting: np.mean([run(problem, setting, epsilon, FEWER) for epsilon in epsilons])
     large, small = ((300, 100, hard),) * 2 if args.smoke else ((60_000, 10_000, hard), (6000, 5000, hard))
-    best = improved(FIRST | ({"steps": 5, "cosines": 64} if args.smoke else {}), ALONE, small, (2.0, 8.0), GAIN)
-    best, among = improved(best, {} if args.smoke else LARGE, large, (0.5, 2.93), 0), len(tried)
+    best = search.improved(FIRST | ({"steps": 5, "cosines": 64} if args.smoke else {}), ALONE, score(small, (2.0, 8.0)))
+    best, among = search.improved(best, {} if args.smoke else LARGE, score(large, (0.5, 2.93)), 0), len(search.tried)
     for problem, epsilons in ((large, EPSILONS), ((*small[:2], 1.0), (2.0, 8.0)), ((*small[:2], 1.5), (2.0, 8.0))):
         for epsilon in epsilons[:1] if args.smoke else epsilons:
             run(problem, best, epsilon)
-    table = rules(tried[among:])
-    named = {**best, **{name: table[0][name] for name in ("travel", "clip", "power", "decay")}}
-    choice = {"form": {name: named[name] for name in FORM}, "rule": {name: named[name] for name in RULE}}
-    print(json.dumps(choice))
-    if args.json:
-        with atomic_write(args.json) as out:
-            json.dump({"command": command_of("mnist_best_settings.py", args), "machine": f"{platform.machine()}, CPU",
-                       "cpu_seconds": round(time.process_time()), "dataset": "strokes", "seed": SEED, "delta": DELTA,
-                       "neighbours' errors by stray": errors, "accuracies by decay, travel and clip": DECAYS,
-                       "choice": choice, "rules": table[:20], "tried": tried}, out)
-    return choice
+    return search.choose(best, among, form_and_rule(FORM, RULE), "strokes", **{"neighbours' errors by stray": errors})
 
 
 if __name__ == "__main__":

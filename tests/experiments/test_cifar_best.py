@@ -7,6 +7,7 @@ import cifar_transfer
 import numpy as np
 import pytest
 from common.stand_in import CLASSES
+from common.verdicts import EXPECTED
 
 from minidp.backend import Backend
 from minidp.data import Dataset, load_cifar10
@@ -31,6 +32,14 @@ def test_choosing_opens_no_file_of_cifar10(tmp_path, monkeypatch, opened, public
     assert found["choice"] == choice
     assert [[*choice[what]] for what in ("form", "rule")] == [[*cifar_best.FORM], [*cifar_best.RULE]]
     assert all(0 <= value <= 1 for one in found["tried"] for value in np.ravel(one["accuracies"]))
+
+
+def test_the_settings_are_those_that_the_committed_search_chose():
+    found = json.loads((EXPECTED.parent / "results" / "cifar_best_settings.json").read_text())
+    assert found["choice"] == {"form": cifar_best.FORM, "rule": cifar_best.RULE} and found["dataset"] == "public-odd"
+    last = [one for one in found["tried"] if one["training images"] == 50_000]
+    assert {one["epsilon"] for one in last} == {*cifar_best_settings.EPSILONS}
+    assert all(last[-1][name] == value for name, value in (cifar_best.FORM | cifar_best.RULE).items() if name in last[-1])
 
 
 def test_colours_are_told_apart_privately(made, monkeypatch, rng):
