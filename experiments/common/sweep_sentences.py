@@ -168,8 +168,10 @@ def spread(values):
 
 def tuned_summary(results, smoke):
     """The panel of lot sizes with a rate for each, beside the committed one with one rate; and where it is best."""
-    panels = {"c": read_json(RESULTS / "sweeps" / "figure_5.json")["panels"]["c"]}
-    return TUNED.summary(results, smoke) | {"panels": panels | panel_summary(["c-tuned"], results, smoke)["panels"]}
+    panels = {"c": read_json(RESULTS / "sweeps" / "figure_5.json")["panels"]["c"],
+              **panel_summary(["c-tuned"], results, smoke)["panels"]}
+    fewest = min(point["seeds"] for panel in panels.values() for point in panel["points"])
+    return TUNED.summary(results, smoke) | {"panels": panels, "fewest_seeds": fewest}
 
 
 SENTENCES = claims_figure(CLAIMS, points)
