@@ -2,8 +2,8 @@
 """CIFAR-10 with convolutions learned on public data (Abadi et al. 2016, Section 5.3, Figure 6).
 
     python experiments/cifar_transfer.py pretrain --public-data DIR --out DIR
-    python experiments/cifar_transfer.py head --data-dir DIR --target-epsilon 2       # one dense layer on all of their features
-    python experiments/cifar_transfer.py train --data-dir DIR --target-epsilon 2      # the paper's way
+    python experiments/cifar_transfer.py head --data-dir DIR --target-epsilon 2    # one layer on all features
+    python experiments/cifar_transfer.py train --data-dir DIR --target-epsilon 2   # the paper's way
     python experiments/cifar_transfer.py baseline --data-dir DIR
     python experiments/cifar_transfer.py figure --data-dir DIR --seeds 3      # also: sentences
 """
@@ -40,10 +40,12 @@ SMOKE_LOT, SMOKE_EPOCHS = 50, 1
 BASELINE_EPOCHS = 30
 PRETRAINED = Path(__file__).resolve().parent / "pretrained" / "cifar_transfer.npz"
 PRETRAINED_BY = ("command", "public_data", "classes", "images", "test_accuracy", "commit")
-TAPS = 3  # layers whose features `head` takes; what cifar_transfer_settings.py chose, as the rule is: see common/linear.py
+# What cifar_transfer_settings.py chose: from how many layers `head` takes features; the rule (see common/linear.py)
+TAPS = 3
 RULE = {"steps": 100, "sigma": 3.0, "share": 0.03, "travel": 1.0, "clip": 0.121, "power": 0.0, "decay": 0.95}
 SEARCH = "experiments/cifar_transfer_settings.py"
-SPACE = "the space that was searched was known from the literature and from earlier work on CIFAR-10, which no epsilon covers"
+SPACE = ("the space that was searched was known from the literature and from earlier work on CIFAR-10, which no epsilon "
+         "covers")
 TRAINED = {"softmax": 1, "top": 2, "both": 3}  # of the last three dense layers
 
 
@@ -85,13 +87,13 @@ class TrainConfig(RunFlags):
 
 @dataclass(frozen=True)
 class HeadConfig(LinearFlags):
-    """Flags of `head`: a dense layer on what all layers of the pre-trained network give. Lots and noise follow the target."""
+    """Flags of `head`: a dense layer on what layers of the pre-trained network give. Lots and noise follow the target."""
 
     default_target = 2.0
     rule = RULE
 
-    average: float = option(RULE["decay"], "decay of a moving average of the weights, which is evaluated and saved in their place",
-                            FRACTION)
+    average: float = option(RULE["decay"], "decay of a moving average of the weights, which is evaluated and saved in "
+                                           "their place", FRACTION)
     pretrained: str | None = option(None, "file that `pretrain` wrote, in place of the one in experiments/pretrained")
 
 
@@ -255,7 +257,8 @@ def figure(command, config):
 
 Config, CONFIGS = TrainConfig, {"head": HeadConfig}  # of `run`: by its subcommand
 main = main_of(f"{NAME}.py", __doc__, {
-    "pretrain": (PretrainConfig, pretrain), "head": (HeadConfig, train), "train": (TrainConfig, train), "baseline": (TrainConfig, partial(train, baseline=True)),
+    "pretrain": (PretrainConfig, pretrain), "head": (HeadConfig, train), "train": (TrainConfig, train),
+    "baseline": (TrainConfig, partial(train, baseline=True)),
     **{command: (SweepFlags, partial(figure, command)) for command in FIGURES}})
 
 if __name__ == "__main__":

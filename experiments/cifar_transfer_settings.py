@@ -4,10 +4,10 @@
     python experiments/cifar_transfer.py pretrain --public-data DIR --even --epochs 3 --out EVEN
     python experiments/cifar_transfer_settings.py --public-data DIR --pretrained EVEN/pretrained.npz --json FILE
 
-A network learns from the even classes; ten groups of odd ones stand in for CIFAR-10 (common/stand_in.py). One entry at a
-time is changed on a part of them, and stays changed if that gains GAIN; then travel, clip norm and how it follows mu are
-compared at every budget, on all of them and on ten single classes at a time, which are told apart about as well as
-CIFAR-10's, by the smoothed accuracies of mnist_best_settings.py.
+A network learns from the even classes; ten groups of odd ones stand in for CIFAR-10 (common/stand_in.py). One entry at
+a time is changed on a part of them, and stays changed if that gains GAIN; then travel, clip norm and how it follows mu
+are compared at every budget, on all of them and on ten single classes at a time, which are easier to tell apart, by the
+smoothed accuracies of mnist_best_settings.py.
 """
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,7 +29,8 @@ EPSILONS, TRAVELS, CLIPS = (2.0, 4.0, 8.0), 2.0 ** np.arange(-1, 4), 0.0045 * 3.
 ALL = 4  # taps
 FIRST = {"taps": ALL, "cosines": None, "steps": 100, "sigma": 3.0, "share": 0.03}  # taps: the last so many
 ALONE = {"taps": (3, 2, 1), "cosines": (2048,), "steps": (300,), "share": (0.01, 0.1)}
-SINGLE, MORE = 3, 30.0  # problems of one class of each group; epsilon there: 5,000 images make up for the noise of 50,000 at 2
+# Problems of one class of each group; epsilon there: to 5,000 images the noise is what it is to 50,000 at about 2
+SINGLE, MORE = 3, 30.0
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ def made(args):
     (private, public), whole = stand_in(args.public_data), load_public(args.public_data)
     layers, about = load_pretrained(args.pretrained, np.random.default_rng(0))
     if about["classes"] != public.classes:
-        raise ParameterError(f"{args.pretrained}: learned {about['classes']} classes, expected the {public.classes} even ones of "
-                             "`pretrain --even`: the others stand in for private data")
+        raise ParameterError(f"{args.pretrained}: learned {about['classes']} classes, expected the {public.classes} even ones "
+                             "of `pretrain --even`: the others stand in for private data")
     network = taps(layers, ALL)
     order = np.random.default_rng(SEED).permutation(len(private.x_train))[:600 if args.smoke else None]
 
@@ -72,11 +73,12 @@ def search(args):
     @lru_cache(1)
     def form(problem, size, last, number):
         x, y, tested, wanted = problems[problem]
-        x, tested = (each[:, sum(widths[:-last]):] * np.float16((len(widths) / last) ** 0.5) for each in (x[:size], tested))
+        weight = np.float16((len(widths) / last) ** 0.5)  # the norm stays
+        x, tested = (each[:, sum(widths[:-last]):] * weight for each in (x[:size], tested))
         if number is not None:
             one = RandomFeatures(x.shape[1], number, NORM)
-            x, tested = (np.concatenate([(one(part.astype("f4")) * np.float32(NORM)).astype("f2") for part in np.array_split(
-                each, -(-len(each) // BATCH))]) for each in (x, tested))
+            take = lambda part: (one(part.astype("f4")) * np.float32(NORM)).astype("f2")
+            x, tested = (np.concatenate([*map(take, np.array_split(each, -(-len(each) // BATCH)))]) for each in (x, tested))
         return x, y[:size], tested, wanted
 
     def run(problem, setting, epsilon, travels=TRAVELS, clips=CLIPS, size=None):

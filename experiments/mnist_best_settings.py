@@ -150,7 +150,7 @@ class Search:
         return best.max()
 
     def improved(self, best, alone, score, gain=GAIN):
-        """`best` with each entry of `alone` changed, one after another, where that raises score(setting) by more than `gain`.
+        """`best` with entries of `alone` changed, one after another, where that raises score(setting) by more than `gain`.
 
         An entry of several words changes as many names at once.
         """
@@ -164,15 +164,15 @@ class Search:
         return best
 
     def choose(self, best, among, named, dataset, travels=TRAVELS, clips=CLIPS, **more):
-        """What `named` makes of `best` with the first of `rules` among what was tried from there on; writes the JSON."""
+        """What `named` makes of `best` with the best of the `rules` by what was tried from `among` on; writes the JSON."""
         table = rules(self.tried[among:], travels, clips)
         choice = named({**best, **{name: table[0][name] for name in ("travel", "clip", "power", "decay")}})
         print(json.dumps(choice))
         if self.args.json:
             with atomic_write(self.args.json) as out:
                 json.dump({"command": command_of(self.script, self.args), "machine": f"{platform.machine()}, CPU",
-                           "cpu_seconds": round(time.process_time()), "dataset": dataset, "seed": SEED, "delta": DELTA, **more,
-                           "accuracies by decay, travel and clip": DECAYS, "choice": choice, "rules": table[:20],
+                           "cpu_seconds": round(time.process_time()), "dataset": dataset, "seed": SEED, "delta": DELTA,
+                           **more, "accuracies by decay, travel and clip": DECAYS, "choice": choice, "rules": table[:20],
                            "tried": self.tried}, out)
         return choice
 
@@ -193,10 +193,11 @@ def search(args):
     print(f"errors of nearest neighbours {errors}: stray {hard}", file=sys.stderr)
 
     def run(problem, setting, epsilon, part=slice(None)):
-        data, about = features(problem, *(setting[name] for name in FORM)), zip(("training images", "tested", "stray"), problem)
+        data = features(problem, *(setting[name] for name in FORM))
+        about = zip(("training images", "tested", "stray"), problem)
         return search.run(data, dict(about), setting, epsilon, TRAVELS[part], CLIPS[part])
 
-    score = lambda problem, epsilons: lambda setting: np.mean([run(problem, setting, epsilon, FEWER) for epsilon in epsilons])
+    score = lambda problem, epsilons: lambda setting: np.mean([run(problem, setting, one, FEWER) for one in epsilons])
     large, small = ((300, 100, hard),) * 2 if args.smoke else ((60_000, 10_000, hard), (6000, 5000, hard))
     best = search.improved(FIRST | ({"steps": 5, "cosines": 64} if args.smoke else {}), ALONE, score(small, (2.0, 8.0)))
     best, among = search.improved(best, {} if args.smoke else LARGE, score(large, (0.5, 2.93)), 0), len(search.tried)

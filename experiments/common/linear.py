@@ -29,7 +29,8 @@ class LinearFlags(RunFlags):
     lot_size: int | None = option(None, "examples per lot, on average", POSITIVE)
     accountant: str = option("loss_distribution", "that the target is held by", choices=ACCOUNTANTS)
     optimizer: str = option("momentum", "of the released gradients", choices=tuple(OPTIMIZERS))
-    average: float = option(0.98, "decay of a moving average of the weights, which is evaluated and saved in their place", FRACTION)
+    average: float = option(0.98, "decay of a moving average of the weights, which is evaluated and saved in their place",
+                            FRACTION)
     noise_multiplier: float | None = option(None, "sigma; 0 for no noise", non_negative_finite)
     mean_noise_multiplier: float | None = option(None, "sigma of the features' mean; 0 for no noise", non_negative_finite)
     clip_norm: float | None = option(None, "C of weights and biases together", positive_finite)
@@ -78,8 +79,9 @@ def settings(epsilon, delta, size, rule):
 def settle(config, size):
     """The configuration with the settings for `size` training images where none were given."""
     target = config.default_target if config.target_epsilon is None else config.target_epsilon
-    return replace(config, **{name: value for name, value in settings(target, config.delta, size, config.rule).items() if getattr(
-        config, name) is None and not (config.baseline and name == "mean_noise_multiplier")})
+    found = settings(target, config.delta, size, config.rule)
+    return replace(config, **{name: value for name, value in found.items() if getattr(config, name) is None and not (
+        config.baseline and name == "mean_noise_multiplier")})
 
 
 def begin(dense, first, centre):
@@ -115,7 +117,8 @@ def train_linear(name, ready, width, make_inputs, public, tuning, subcommand="",
                                    config.noise_multiplier is None and config.rule["steps"])
     if typed.as_chosen:
         chosen_on = {"strokes": "drawn digits"}.get(tuning["chosen_on"], tuning["chosen_on"])
-        public = [*public, f"every setting: a rule in epsilon, delta and N, chosen on {chosen_on} by {tuning['by']}; {tuning['space']}"]
+        public = [*public, f"every setting: a rule in epsilon, delta and N, chosen on {chosen_on} by {tuning['by']}; "
+                           f"{tuning['space']}"]
     run = Run(folder, body, nn.SoftmaxCrossEntropy(), config.make_optimizer(config.learning_rate), plan, budget, streams,
               public=public, **more, **facts(name, typed, dataset, subcommand))
     rows, tested, others = make_inputs()

@@ -53,7 +53,8 @@ def points(runs, smoke):
     for name, (epsilon, flags) in runs.items():
         head = name in BUDGETS
         if smoke:
-            flags = SMOKE if head else (*SMOKE, "--views", 1, *(flag for flag in flags if flag in ("--baseline", "--watch-norms")))
+            kept = () if head else ("--views", 1, *(flag for flag in flags if flag in ("--baseline", "--watch-norms")))
+            flags = *SMOKE, *kept
         elif epsilon is not None:
             flags = (*flags, "--target-epsilon", epsilon)
         made.append(Point(full(name), flags, SCRIPT, "head" if head else "baseline" if name == "baseline" else "train"))

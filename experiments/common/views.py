@@ -150,10 +150,9 @@ class FreshViews:
 
 
 def mean_over_views(function, images, size):
-    """(N, K) on the host: the mean of what `function` makes of TEST_VIEWS standardised views (B, size, size, C) of each image.
+    """(N, K) on the host: the mean of what `function` makes of each image's TEST_VIEWS standardised views (B, size, size, C).
 
-    images (N, H, W, C). Of logits its argmax is that of mean log-probabilities; computed from trained weights it costs no
-    privacy.
+    images (N, H, W, C). Of logits its argmax is that of mean log-probabilities; from trained weights it costs no privacy.
     """
     down, right = ((side - size) // 2 for side in images.shape[1:3])
     means = []
@@ -196,7 +195,8 @@ class Taps:
 
     def state(self):
         """{name: array} of all that decides about a row."""
-        return {f"{i}.{key}": array for i, part in enumerate((*self.parts, *self.norms)) for key, array in part.state().items()}
+        parts = enumerate((*self.parts, *self.norms))
+        return {f"{i}.{key}": array for i, part in parts for key, array in part.state().items()}
 
     def __call__(self, x):
         """Rows (B, D) of images x (B, H, W, C), standardised."""
