@@ -2,7 +2,7 @@
 """CIFAR-10 with convolutions learned on public data (Abadi et al. 2016, Section 5.3, Figure 6).
 
     python experiments/cifar_transfer.py pretrain --public-data DIR --out DIR
-    python experiments/cifar_transfer.py head --data-dir DIR --target-epsilon 2    # one layer on all features
+    python experiments/cifar_transfer.py head --data-dir DIR --target-epsilon 2    # one layer on fixed features
     python experiments/cifar_transfer.py train --data-dir DIR --target-epsilon 2   # the paper's way
     python experiments/cifar_transfer.py baseline --data-dir DIR
     python experiments/cifar_transfer.py figure --data-dir DIR --seeds 3      # also: sentences
@@ -173,7 +173,7 @@ def history(config, pretrained, dataset):
 
 
 def run_head(config):
-    """One dense layer on all features is trained privately."""
+    """One dense layer on fixed features is trained privately."""
     ready = prepare(NAME, config, SMOKE_LOT, SMOKE_EPOCHS, load)
     if ready is None:
         return None, "finished"

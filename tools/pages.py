@@ -17,7 +17,7 @@ CNN = [("setting", "{config.setting}: sigma {SIGMA:g}, {epochs:.0f} epochs, rate
        *((name, f"{{epsilon.{name}.upper:upper}}") for name in ("loss_distribution", "renyi", "moments", "gaussian_clt"))]
 CIFAR = [("epsilon, delta 1e-5", "{SPENT:upper} ({accountant})"),
          ("sigma, of the mean", "{SIGMA:.3g}, {settings.mean_noise_multiplier:.3g?none}"), LOT, LOTS,
-         ("trained", "{config.train_layers:?one layer, on all features}"), ACCURACY,
+         ("trained", "{config.train_layers:?one layer, on fixed features}"), ACCURACY,
          ("over ten views", "{test_accuracy_over_views:spread}"), SEEDS, ("the paper", "{paper}")]
 BEST = [("epsilon, delta 1e-5", "{epsilon.loss_distribution.upper:upper}"),
         ("sigma, of the mean", "{SIGMA:.3g}, {settings.mean_noise_multiplier:.3g}"), LOT, LOTS,
