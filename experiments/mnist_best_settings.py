@@ -170,7 +170,8 @@ class Search:
         print(json.dumps(choice))
         if self.args.json:
             with atomic_write(self.args.json) as out:
-                json.dump({"command": command_of(self.script, self.args), "machine": f"{platform.machine()}, CPU",
+                json.dump({"command": command_of(self.script, self.args, ("public_data", "pretrained")),
+                           "machine": f"{platform.machine()}, CPU",
                            "cpu_seconds": round(time.process_time()), "dataset": dataset, "seed": SEED, "delta": DELTA,
                            **more, "accuracies by decay, travel and clip": DECAYS, "choice": choice, "rules": table[:20],
                            "tried": self.tried}, out)

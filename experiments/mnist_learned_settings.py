@@ -17,14 +17,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 
-import numpy as np
-import strokes_features
 from common.config import command_of, option, parse
 from common.linear import NORM, begin, settings
 from features.learned import Learned
 from mnist_best import FORM as SCATTERED, cosines
 from mnist_learned import FORM, RULE, Config as Run, coefficients, first_weights, joined
+import numpy as np
 from scipy.ndimage import maximum_filter
+import strokes_features
 
 from minidp import nn
 from minidp.backend import Backend

@@ -11,9 +11,9 @@ import sys
 import time
 from dataclasses import dataclass, replace
 
-import numpy as np
 from common.config import POSITIVE, Checked, command_of, option, parse
 from common.pretraining import step
+import numpy as np
 from tqdm import tqdm
 
 from minidp import nn
