@@ -102,7 +102,7 @@ def load_pretrained(path, rng):
     path = path or PRETRAINED
     arrays, header = load_arrays(path)
     about = header.get("about") or {}
-    if header.get("kind") != "model" or about.get("experiment") != NAME:
+    if header.get("kind") != "model" or about.get("experiment") != NAME or not about.keys() >= {*PRETRAINED_BY}:
         raise ParameterError(f"{path}: expected the file that `{NAME}.py pretrain` wrote")
     width = (SIDE // 4) ** 2 * CHANNELS
     neutral = nn.Standardise(np.zeros(width, np.float32), np.ones(width, np.float32))

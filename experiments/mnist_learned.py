@@ -99,7 +99,8 @@ def run(config):
     if ready is None:
         return None, "finished"
     _, _, backend, _, dataset = ready
-    networks, about = learned.load(FORM["networks"], config.arithmetic), {}
+    networks = learned.load(FORM["networks"], config.arithmetic)
+    about = {"networks_sha256": learned.digests(FORM["networks"])}
     first = first_weights(networks, FORM)
 
     def inputs():
@@ -113,7 +114,7 @@ def run(config):
     public = ["scattering, normalisation within each image, random cosines: fixed",
               "networks trained on drawn digits without privacy (experiments/strokes_features.py): features, and first weights"]
     return train_linear(NAME, ready, FORM["cosines"] + networks.features, inputs, public, tuning, about=about, first=first,
-                        inputs={"networks_sha256": learned.digests(FORM["networks"])})
+                        inputs=dict(about))
 
 
 main = command_line(NAME, Config, run, __doc__)

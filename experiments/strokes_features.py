@@ -10,6 +10,7 @@ import math
 import sys
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 
 from common.config import POSITIVE, Checked, command_of, option, parse
 from common.pretraining import step
@@ -24,7 +25,7 @@ from minidp.run import save_model
 from minidp.run.record import git_commit, versions
 from minidp.streams import Streams
 from minidp.train import Momentum, evaluate
-from minidp.validate import seed_number
+from minidp.validate import count, seed_number
 
 STRAYS = (0.7, 0.9, 1.1, 1.3, 1.6)  # of a chunk each, in turn
 HIDDEN, BATCH, RATE, DECAY, SHIFT = 128, 128, 0.05, 5e-4, 2
@@ -38,7 +39,7 @@ class Config(Checked):
 
     out: str | None = option(None, "file to write: the network, with what it took")
     epochs: int = option(4, "passes over newly drawn digits", POSITIVE)
-    images: int = option(60_000, "digits an epoch", POSITIVE)
+    images: int = option(60_000, "digits an epoch", partial(count, BATCH))
     seed: int = option(1, "of initial values, order and shifts", seed_number)
     smoke: bool = option(False, "one epoch of 1,000 digits, seconds")
 

@@ -1,6 +1,6 @@
 """One dense layer, trained privately on fixed features: its flags, the rule that they follow, and the run."""
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from minidp import nn
 from minidp.backend import namespace_of, to_host
@@ -11,12 +11,15 @@ from minidp.run.record import ACCOUNTANTS
 from minidp.train import OPTIMIZERS
 from minidp.validate import non_negative_finite, positive_finite
 
-from .config import FRACTION, POSITIVE, option
+from .config import FRACTION, FREE, POSITIVE, option
 from .flags import RunFlags
 from .job import facts, finish, make_sampler, plan_and_budget
 
 NORM = 54.0  # that all features are scaled to
 BASELINE_EPOCHS = 20
+# flags that no rule sets: what it starts from, how it is computed, and what else is written
+PUBLIC = ("target_epsilon", "delta", "dataset", "seed", "smoke", "arithmetic", "gradients", "batch_size",
+          "train_metrics", "pretrained")
 
 
 @dataclass(frozen=True)
@@ -38,10 +41,9 @@ class LinearFlags(RunFlags):
 
     @property
     def as_chosen(self):
-        """True if the settings follow from the rule, none of them the user's own."""
-        given = (self.noise_multiplier, self.mean_noise_multiplier, self.clip_norm, self.learning_rate)
-        return (all(value is None for value in given) and (self.smoke or self.lot_size is None)
-                and (self.optimizer, self.average) == ("momentum", self.rule["decay"]))
+        """True if every setting follows from the rule, none being the user's own (nor --smoke's, but for lots and epochs)."""
+        free = {*FREE, *PUBLIC, *(("lot_size", "epochs") if self.smoke else ())}
+        return all(getattr(self, field.name) == field.default for field in fields(self) if field.name not in free)
 
     @property
     def sigma(self):
@@ -117,7 +119,8 @@ def train_linear(name, ready, width, make_inputs, public, tuning, subcommand="",
                                    config.noise_multiplier is None and config.rule["steps"])
     if typed.as_chosen:
         chosen_on = {"strokes": "drawn digits"}.get(tuning["chosen_on"], tuning["chosen_on"])
-        public = [*public, f"every setting: a rule in epsilon, delta and N, chosen on {chosen_on} by {tuning['by']}; "
+        but = " but the lots and epochs of --smoke" if typed.smoke else ""
+        public = [*public, f"every setting{but}: a rule in epsilon, delta and N, chosen on {chosen_on} by {tuning['by']}; "
                            f"{tuning['space']}"]
     run = Run(folder, body, nn.SoftmaxCrossEntropy(), config.make_optimizer(config.learning_rate), plan, budget, streams,
               public=public, **more, **facts(name, typed, dataset, subcommand))
@@ -135,7 +138,7 @@ def train_linear(name, ready, width, make_inputs, public, tuning, subcommand="",
 
     def found():
         right = lambda rows: float(to_host((model.predict(rows).argmax(axis=1) == test_labels).mean()))
-        return {**(about or {}), **({"tuning": tuning} if typed.as_chosen and config.private else {}),
+        return {**(about or {}), **({"tuning": tuning} if typed.as_chosen else {}),
                 **{entry: right(rows) for entry, rows in others.items()}}
 
     return finish(run, run.train(rows, labels, tested, test_labels, model=model, about=found))

@@ -172,7 +172,8 @@ class Files:
         for name, (bound, kind, _) in again.items():
             now, said = bound.to_json(), {side: stated[name][side] for side in ("lower", "estimate", "upper")}
             yield (f"Does epsilon by {name} come out again?", f"stated {_text(said['upper'])}, now {_text(now['upper'])}",
-                   all(_near(said[side], now[side]) for side in now) and stated[name]["kind"] == kind)
+                   all(_near(said[side], now[side]) for side in said) and stated[name]["kind"] == kind
+                   and stated[name].get("fallback") == now.get("fallback"))
         added = delta_added(self.ledger, again[result["accountant"]][0].upper)
         yield ("Does what the arithmetic adds to delta come out again?", f"{self.arithmetic}: {upper_text(added)}",
                math.isclose(result["delta_added"], added, rel_tol=CLOSE))

@@ -48,7 +48,9 @@ def test_settings_follow_epsilon_delta_and_size():
     given = settle(Config(target_epsilon=1.0, lot_size=7, clip_norm=9.0), 60_000)
     assert (given.lot_size, given.clip_norm, given.mean_noise_multiplier) == (7, 9.0, one["mean_noise_multiplier"])
     assert Config().as_chosen and not any(Config(**flags).as_chosen for flags in (
-        {"lot_size": 7}, {"noise_multiplier": 3.0}, {"clip_norm": 1.0}, {"learning_rate": 1.0}, {"average": 0.5}))
+        {"lot_size": 7}, {"noise_multiplier": 3.0}, {"clip_norm": 1.0}, {"learning_rate": 1.0}, {"average": 0.5},
+        {"steps": 3}, {"sampler": "fixed"}, {"accountant": "moments"}, {"bands": 2}, {"baseline": True}))
+    assert Config(target_epsilon=1.0, delta=1e-6, seed=1, arithmetic="exact", smoke=True, epochs=2).as_chosen
     assert Config(baseline=True).sigma == settle(Config(baseline=True), 600).mean_sigma == 0
 
 

@@ -162,6 +162,14 @@ def test_noise_that_follows_a_schedule_is_rebuilt_from_it(tmp_path):
     assert any("Is every release in the ledger" in question for question in failed(run))
 
 
+def test_a_bound_that_another_accountant_gave_is_compared_too(tmp_path):
+    run = tmp_path / "run"
+    result = train(run, sigma=0.01)
+    assert result["epsilon"]["loss_distribution"]["fallback"] == "renyi" and not failed(run)
+    edit(run, "result.json", lambda r: r["epsilon"]["loss_distribution"].pop("fallback"))
+    assert "Does epsilon by loss_distribution come out again?" in failed(run)
+
+
 def test_a_seeded_run_says_so(tmp_path, capsys):
     train(tmp_path / "run", 5)
     assert main(["verify", str(tmp_path / "run")]) == 0
