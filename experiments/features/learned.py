@@ -11,7 +11,7 @@ FILES = [Path(__file__).parents[1] / "pretrained" / f"strokes_features-{seed}.np
 
 
 class Learned:
-    """The last hidden layers of networks side by side, H numbers about of norm sqrt(H); W (H, K) and b give the mean logits."""
+    """The last hidden layers of networks side by side: H numbers, of norm about sqrt(H). W (H, K) and b give the mean logits."""
 
     def __init__(self, networks, arithmetic=ORDINARY):
         """networks: nn.Sequential each, which end in a norm over a vector and a dense layer."""

@@ -1,11 +1,12 @@
 """Features learned from drawn digits, and a private head on them."""
+from common.linear import begin
 import mnist_learned_settings
 import numpy as np
 import strokes_features
 from features import learned
 from mnist_learned import FORM, NORM, coefficients, first_weights, joined
 
-from minidp import load_model
+from minidp import load_model, nn
 from minidp.backend import Backend
 from minidp.data import strokes
 from minidp.privacy import Gaussian
@@ -41,6 +42,9 @@ def test_the_layer_begins_as_the_networks_end():
     logits = np.mean([load_model(file).network.predict(x) for file in learned.FILES[: FORM["networks"]]], axis=0)
     np.testing.assert_allclose(rows @ weights + biases, FORM["prior"] * logits, atol=1e-3)
     assert (logits.argmax(axis=1) == LABELS).mean() > 0.97
+    dense, centre = nn.Dense(rows.shape[1], 10, rng=np.random.default_rng(0)), rows.mean(axis=0)
+    begin(dense, (weights, biases), centre)
+    np.testing.assert_allclose(dense.forward(rows - centre)[0], rows @ weights + biases, atol=1e-3)
 
 
 def test_least_squares_without_noise_is_that_of_numpy():
