@@ -106,7 +106,8 @@ def load_pretrained(path, rng):
         raise ParameterError(f"{path}: expected the file that `{NAME}.py pretrain` wrote")
     width = (SIDE // 4) ** 2 * CHANNELS
     neutral = nn.Standardise(np.zeros(width, np.float32), np.ones(width, np.float32))
-    whole = nn.Sequential([*convolutions(rng), neutral, *dense_layers(rng, about["classes"])], (SIDE, SIDE, 3))
+    norms = about.get("config", {}).get("group_norm", 0)
+    whole = nn.Sequential([*convolutions(rng, norms), neutral, *dense_layers(rng, about["classes"])], (SIDE, SIDE, 3))
     restore(path, arrays, whole.state())
     return whole.layers, about
 

@@ -19,7 +19,7 @@ from minidp.run.progress import stop_on_interrupt
 from minidp.run.record import git_commit, versions
 from minidp.streams import Streams
 from minidp.train import OPTIMIZERS, Progress, evaluate
-from minidp.validate import non_negative_finite, seed_number
+from minidp.validate import count, non_negative_finite, seed_number
 from tqdm import tqdm
 
 from .config import FRACTION, POSITIVE, Checked, command_of, option, tell, to_json
@@ -46,6 +46,7 @@ class PretrainConfig(Checked):
     learning_rate: float = option(0.05, "at the first step, falling linearly to a hundredth at the last", non_negative_finite)
     weight_decay: float = option(5e-4, "times the weights, added to their gradient", non_negative_finite)
     dropout: float = option(0.0, "part of the units of both dense layers that is left out of each step", FRACTION)
+    group_norm: int = option(0, "channels after each pooling are normalised in so many groups; 0: they are not", count)
     seed: int = option(0, "of initial values, order, augmentation and dropout (the data is public)", seed_number)
     device: str = option("auto", "where to compute: auto, cpu, gpu or gpu:N", check_device)
     quiet: bool = option(False, "no progress bar")
@@ -58,10 +59,15 @@ class PretrainConfig(Checked):
         super().__post_init__()
 
 
-def convolutions(rng):
-    """Two 5 x 5 convolutions of 64 channels, each with ReLU and 2 x 2 max pooling: 24 -> 12 -> 6."""
+def convolutions(rng, groups=0):
+    """Two 5 x 5 convolutions of 64 channels, each with ReLU and 2 x 2 max pooling: 24 -> 12 -> 6.
+
+    With groups, what is pooled is normalised within so many groups of channels (Wu and He 2018, arXiv:1803.08494), where
+    the network that the paper starts from has local response normalisation.
+    """
     conv = lambda inputs: nn.Conv2D(inputs, CHANNELS, 5, rng=rng, padding="same", init=nn.init.he_normal)
-    return [conv(3), nn.ReLU(), nn.MaxPool2D(2), conv(CHANNELS), nn.ReLU(), nn.MaxPool2D(2), nn.Flatten()]
+    norm = lambda: [nn.GroupNorm(CHANNELS, groups)] if groups else []
+    return [conv(3), nn.MaxPool2D(2), nn.ReLU(), *norm(), conv(CHANNELS), nn.MaxPool2D(2), nn.ReLU(), *norm(), nn.Flatten()]
 
 
 def dense_layers(rng, classes, dropout=0.0):
@@ -164,7 +170,7 @@ def pretrain(config):
     backend, streams, out = Backend.pick(config.device, partial(tell, config)), Streams(config.seed), Path(config.out)
     x, y, x_test, y_test = (array[: SMOKE_IMAGES if config.smoke else None] for array in (
         dataset.x_train, dataset.y_train, dataset.x_test, dataset.y_test))
-    layers = convolutions(streams.init) + dense_layers(streams.init, dataset.classes, config.dropout)
+    layers = convolutions(streams.init, config.group_norm) + dense_layers(streams.init, dataset.classes, config.dropout)
     network = nn.Sequential(layers, (SIDE, SIDE, 3)).to(backend)
     steps = config.epochs * math.ceil(x.shape[0] / config.batch_size)
     optimizer = OPTIMIZERS[config.optimizer](LinearDecay(config.learning_rate, config.learning_rate / 100, steps))
