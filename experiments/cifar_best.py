@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 
 from cifar_transfer import load
-from common.config import FRACTION, option
+from common.config import option
 from common.job import command_line
 from common.linear import LinearFlags
 from features.scattering import Scattering
@@ -39,9 +39,6 @@ class Config(LinearFlags):
 
     default_target = 2.0
     rule = RULE
-
-    average: float = option(RULE["decay"], "decay of a moving average of the weights, which is evaluated and saved in "
-                                           "their place", FRACTION)
 
 
 def scattered(images, opponent):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from common.config import FRACTION, POSITIVE, main_of, option
+from common.config import POSITIVE, main_of, option
 from common.flags import RunFlags
 from common.job import exit_status, facts, finish, make_sampler, plan_and_budget, prepare
 from common.linear import NORM, LinearFlags, train_linear
@@ -92,8 +92,6 @@ class HeadConfig(LinearFlags):
     default_target = 2.0
     rule = RULE
 
-    average: float = option(RULE["decay"], "decay of a moving average of the weights, which is evaluated and saved in "
-                                           "their place", FRACTION)
     pretrained: str | None = option(None, "file that `pretrain` wrote, in place of the one in experiments/pretrained")
 
 

@@ -10,12 +10,14 @@ grid, so that the middle of a plateau wins.
 """
 import json
 import math
+import os
 import platform
 import sys
 import time
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from pathlib import Path
 
 from common.config import command_of, option, parse
 from common.linear import MOMENTUM, NORM, settings
@@ -28,6 +30,7 @@ from minidp.backend import Backend
 from minidp.cli import user_errors
 from minidp.data import load_strokes
 from minidp.defaults import mu_of
+from minidp.errors import ParameterError
 from minidp.files import atomic_write
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, mean_sanitizer, noisy_mean
 from minidp.streams import Streams
@@ -135,7 +138,12 @@ class Search:
     """Settings that were tried with what came out, and the choice among them."""
 
     def __init__(self, script, args):
-        """script: its file's name, for the command; args: its flags, of which `smoke` and `json` are used here."""
+        """script: its file's name, for the command; args: its flags, of which `smoke` and `json` are used here.
+
+        Raises ParameterError where the JSON could not be written at the end.
+        """
+        if args.json and not os.access(Path(args.json).parent, os.W_OK):
+            raise ParameterError(f"--json {args.json}: expected a file in a folder that is there and can be written to")
         self.script, self.args, self.started, self.tried = script, args, time.time(), []
 
     def run(self, data, about, setting, epsilon, travels=TRAVELS, clips=CLIPS):
@@ -167,14 +175,16 @@ class Search:
         """What `named` makes of `best` with the best of the `rules` by what was tried from `among` on; writes the JSON."""
         table = rules(self.tried[among:], travels, clips)
         choice = named({**best, **{name: table[0][name] for name in ("travel", "clip", "power", "decay")}})
+        return self.chosen(choice, dataset, **more, **{"accuracies by decay, travel and clip": DECAYS, "rules": table[:20]})
+
+    def chosen(self, choice, dataset, **more):
+        """The choice, printed and, with what was tried and `more` entries, written as JSON."""
         print(json.dumps(choice))
         if self.args.json:
             with atomic_write(self.args.json) as out:
                 json.dump({"command": command_of(self.script, self.args, ("public_data", "pretrained")),
-                           "machine": f"{platform.machine()}, CPU",
-                           "cpu_seconds": round(time.process_time()), "dataset": dataset, "seed": SEED, "delta": DELTA,
-                           **more, "accuracies by decay, travel and clip": DECAYS, "choice": choice, "rules": table[:20],
-                           "tried": self.tried}, out)
+                           "machine": f"{platform.machine()}, CPU", "cpu_seconds": round(time.process_time()),
+                           "dataset": dataset, "seed": SEED, "delta": DELTA, **more, "choice": choice, "tried": self.tried}, out)
         return choice
 
 

@@ -8,19 +8,18 @@ way of writing each digit, and the digits that they are tried on have all of the
 drawn. The rule is that of mnist_best.py; travel, and what is new, change in one entry at a time, and an entry stays changed if
 that gains GAIN on the mean over budgets and strays. A layer by least squares from noisy moments is tried beside.
 """
-import json
 import math
-import platform
 import sys
 import time
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 
-from common.config import command_of, option, parse
+from common.config import option, parse
 from common.linear import NORM, begin, settings
 from features.learned import Learned
 from mnist_best import FORM as SCATTERED, cosines
+from mnist_best_settings import DELTA, SEED, Search
 from mnist_learned import FORM, RULE, Config as Run, coefficients, first_weights, joined
 import numpy as np
 from scipy.ndimage import maximum_filter
@@ -31,14 +30,13 @@ from minidp.backend import Backend
 from minidp.cli import user_errors
 from minidp.data import load_strokes
 from minidp.defaults import mu_of
-from minidp.files import atomic_write
 from minidp.mechanism import Plan, PoissonSampler, PrivatePCA, Sanitizer, flat_group, mean_sanitizer, noisy_mean
 from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
 from minidp.streams import Streams
 from minidp.train import Trainer
 
-DELTA, SEED, GAIN = 1e-5, 1, 0.001
+GAIN = 0.001
 SMALL, LARGE, STRAYS = (20_000, 10_000), (60_000, 10_000), (1.1, 1.5)
 LAST, EPSILONS, LEAST = (0.05, 0.5, 2.93), (0.15, 1.5, 8.0), 0.03  # at LARGE and SMALL: a third of the digits, about the same noise
 FIRST = {"inside": 0.7, "beside": 0.4, "prior": 1.0, "cosines": 1024, "travel": 4.0, "networks": 2}
@@ -65,7 +63,7 @@ def accuracy(x, y, tested, wanted, epsilon, travel, first=None):
     plan = plan.calibrated(accountant, epsilon, DELTA, before)
     centre = noisy_mean(x, mean, size, streams.noise("mean")).astype("f4")
     begin(dense, first, centre)
-    optimizer, budget = Run().make_optimizer(chosen["learning_rate"]), Filter(accountant, epsilon, DELTA)
+    optimizer, budget = Run(average=RULE["decay"]).make_optimizer(chosen["learning_rate"]), Filter(accountant, epsilon, DELTA)
     budget.charge(*before)
     Trainer(network, nn.SoftmaxCrossEntropy(), optimizer, plan, budget).run(x - centre, y, streams)
     with optimizer.averaged_weights(network.params):
@@ -124,15 +122,16 @@ class Config:
 
 def search(args):
     """Try everything, print it, write the JSON; returns the choice."""
-    tried, sizes, strays, epsilons, first, learn = [], (SMALL, LARGE), STRAYS, EPSILONS, FIRST, strokes_features.Config()
+    search = Search("mnist_learned_settings.py", args)
+    sizes, strays, epsilons, first, learn = (SMALL, LARGE), STRAYS, EPSILONS, FIRST, strokes_features.Config()
     if args.smoke:
         sizes, strays, epsilons = ((300, 100), (400, 100)), STRAYS[:1], EPSILONS[-1:]
         first, learn = {**FIRST, "cosines": 64}, replace(learn, epochs=1, images=1000)
     networks = [strokes_features.train(replace(learn, seed=seed), held_out=1) for seed in range(1, max(ALONE["networks"]) + 1)]
 
     def note(drawn, what, epsilon, found, **more):
-        tried.append({"what": what, **drawn.about, "epsilon": epsilon, **more, "accuracy": round(found, 4)})
-        print(f"{time.process_time():5.0f} s  {tried[-1]}", file=sys.stderr)
+        search.tried.append({"what": what, **drawn.about, "epsilon": epsilon, **more, "accuracy": round(found, 4)})
+        print(f"{time.process_time():5.0f} s  {search.tried[-1]}", file=sys.stderr)
         return found
 
     def run(drawn, setting, epsilon):
@@ -142,13 +141,7 @@ def search(args):
 
     sets = [Digits(sizes[0], stray, networks) for stray in strays]
     score = lambda setting: float(np.mean([run(drawn, setting, epsilon) for drawn in sets for epsilon in epsilons]))
-    best, top = first, score(first)
-    for name, values in ALONE.items():
-        scores = {value: score(best | {name: value}) for value in (values[:1] if args.smoke else values)}
-        value = max(scores, key=scores.get)
-        if scores[value] > top + GAIN:
-            best, top = best | {name: value}, scores[value]
-            print(f"better by mean accuracy {top:.4f}: {best}", file=sys.stderr)
+    best = search.improved(first, ALONE, score, GAIN)
     hidden = best["networks"] * strokes_features.HIDDEN
     for drawn, epsilon, ridge in product(sets, (LEAST, *epsilons), RIDGES):
         weights = least_squares(drawn.x[1][:, :hidden], drawn.y, 1 / mu_of(epsilon, DELTA), ridge)
@@ -163,13 +156,7 @@ def search(args):
         run(drawn, best, epsilon)
         note(drawn, "scattering alone", epsilon, accuracy(*alone, epsilon, first["travel"]))
     choice = {"form": {name: best[name] for name in FORM}, "rule": {**RULE, "travel": best["travel"]}}
-    print(json.dumps(choice))
-    if args.json:
-        with atomic_write(args.json) as out:
-            json.dump({"command": command_of("mnist_learned_settings.py", args), "machine": f"{platform.machine()}, CPU",
-                       "cpu_seconds": round(time.process_time()), "dataset": "strokes", "seed": SEED, "delta": DELTA,
-                       "choice": choice, "tried": tried}, out)
-    return choice
+    return search.chosen(choice, "strokes")
 
 
 if __name__ == "__main__":

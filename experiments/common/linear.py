@@ -24,7 +24,7 @@ PUBLIC = ("target_epsilon", "delta", "dataset", "seed", "smoke", "arithmetic", "
 
 @dataclass(frozen=True)
 class LinearFlags(RunFlags):
-    """The flags. Lots, noise, learning rate and clip norm follow --target-epsilon where they are not given.
+    """The flags. Lots, noise, learning rate, clip norm and average follow --target-epsilon where they are not given.
 
     An experiment's own dataclass says its `rule` (see `settings`).
     """
@@ -32,8 +32,8 @@ class LinearFlags(RunFlags):
     lot_size: int | None = option(None, "examples per lot, on average", POSITIVE)
     accountant: str = option("loss_distribution", "that the target is held by", choices=ACCOUNTANTS)
     optimizer: str = option("momentum", "of the released gradients", choices=tuple(OPTIMIZERS))
-    average: float = option(0.98, "decay of a moving average of the weights, which is evaluated and saved in their place",
-                            FRACTION)
+    average: float | None = option(None, "decay of a moving average of the weights, which is evaluated and saved in their "
+                                         "place; 0 for none", FRACTION)
     noise_multiplier: float | None = option(None, "sigma; 0 for no noise", non_negative_finite)
     mean_noise_multiplier: float | None = option(None, "sigma of the features' mean; 0 for no noise", non_negative_finite)
     clip_norm: float | None = option(None, "C of weights and biases together", positive_finite)
@@ -81,7 +81,7 @@ def settings(epsilon, delta, size, rule):
 def settle(config, size):
     """The configuration with the settings for `size` training images where none were given."""
     target = config.default_target if config.target_epsilon is None else config.target_epsilon
-    found = settings(target, config.delta, size, config.rule)
+    found = {**settings(target, config.delta, size, config.rule), "average": config.rule["decay"]}
     return replace(config, **{name: value for name, value in found.items() if getattr(config, name) is None and not (
         config.baseline and name == "mean_noise_multiplier")})
 
