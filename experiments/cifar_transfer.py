@@ -38,7 +38,7 @@ from minidp.validate import count, non_negative_finite, positive_finite
 
 SMOKE_LOT, SMOKE_EPOCHS = 50, 1
 BASELINE_EPOCHS = 30
-PRETRAINED = Path(__file__).resolve().parent / "pretrained" / "cifar_transfer.npz"
+PRETRAINED = Path(__file__).resolve().parent / "pretrained"
 PRETRAINED_BY = ("command", "public_data", "classes", "images", "test_accuracy", "commit")
 # What cifar_transfer_settings.py chose: from how many layers `head` takes features; the rule (see common/linear.py)
 TAPS = 3
@@ -54,6 +54,7 @@ class TrainConfig(RunFlags):
     """Flags of `train`, and of `baseline`, which is the same without clipping and noise. Section 5.3."""
 
     default_target = 2.0  # epsilon of the paper's tightest result
+    shipped = "cifar_transfer.npz"  # the paper's layers
 
     lot_size: int = option(2000, "examples per lot, on average; the paper's best are 2,000 and 4,000", POSITIVE)
     noise_multiplier: float = option(6.0, "sigma; 0 for no noise", non_negative_finite)
@@ -91,13 +92,13 @@ class HeadConfig(LinearFlags):
 
     default_target = 2.0
     rule = RULE
+    shipped = "cifar_transfer_normalised.npz"
 
     pretrained: str | None = option(None, "file that `pretrain` wrote, in place of the one in experiments/pretrained")
 
 
 def load_pretrained(path, rng):
     """(layers with the weights of the file, what it says about them)."""
-    path = path or PRETRAINED
     arrays, header = load_arrays(path)
     about = header.get("about") or {}
     if header.get("kind") != "model" or about.get("experiment") != NAME or not about.keys() >= {*PRETRAINED_BY}:
@@ -161,11 +162,16 @@ def make_inputs(config, dataset, frozen, backend, streams):
                            config.multiplicity), tested
 
 
+def file_of(config):
+    """The pre-trained file of the flags."""
+    return Path(config.pretrained or PRETRAINED / config.shipped)
+
+
 def history(config, pretrained, dataset):
     """(dataset whose notice names the pre-training, lines of the statement, inputs of Run, entries of result.json)."""
     told = (f"pre-trained on {pretrained['images']:,} public images of {pretrained['classes']} classes, "
             f"{pretrained['test_accuracy']:.2%} there")
-    inputs = {"pretrained_sha256": hashlib.sha256(Path(config.pretrained or PRETRAINED).read_bytes()).hexdigest()}
+    inputs = {"pretrained_sha256": hashlib.sha256(file_of(config).read_bytes()).hexdigest()}
     return (replace(dataset, notice="; ".join(filter(None, (dataset.notice, told)))),
             [f"all layers but the last: {told}; {pretrained['public_data']}"], inputs,
             {"pretrained": {key: pretrained[key] for key in PRETRAINED_BY}, **inputs})
@@ -177,7 +183,7 @@ def run_head(config):
     if ready is None:
         return None, "finished"
     *others, backend, streams, dataset = ready
-    layers, pretrained = load_pretrained(config.pretrained, streams.init)
+    layers, pretrained = load_pretrained(file_of(config), streams.init)
     dataset, public, inputs, named = history(config, pretrained, dataset)
     frozen = taps(layers).to(backend, config.arithmetic)
     (width,) = frozen.output_shape
@@ -212,7 +218,7 @@ def run_layers(config):
     if ready is None:
         return None, "finished"
     config, folder, backend, streams, dataset = ready
-    whole, pretrained = load_pretrained(config.pretrained, streams.init)
+    whole, pretrained = load_pretrained(file_of(config), streams.init)
     frozen_layers, layers = split(config, whole, dataset.classes, streams.init)
     frozen = nn.Sequential(frozen_layers, (SIDE, SIDE, 3)).to(backend).use(config.arithmetic)
     body = nn.Sequential(layers, frozen.output_shape).to(backend)
