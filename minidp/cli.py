@@ -46,8 +46,8 @@ def user_errors() -> Iterator[SimpleNamespace]:
     """Context manager for command lines: report user errors on one line and exit with status 2.
 
     Covers minidp's errors and the operating system's (a path that cannot be read or written, a full disk);
-    anything else is a fault of the program and keeps its traceback. On several ranks rank 0 alone is heard. An interrupt prints one line that says what
-    was saved, which the block puts into `saved` of the object it is given, and exits with 130.
+    anything else is a fault of the program and keeps its traceback. On several ranks rank 0 alone is heard. An interrupt
+    prints one line that says what was saved, which the block puts into `saved` of the object it is given, and exits with 130.
     """
     note = SimpleNamespace(saved="what was charged is in the run's folder, if it was made: go on with --resume")
     ranks = SOLO

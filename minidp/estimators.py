@@ -127,7 +127,8 @@ class PrivateClassifier(_Private):
                  bounds: Any = None, hidden: tuple[int, ...] | int = (), network: Any = None,
                  dataset_size: int | None = None, group_size: int = 1, validation: tuple[Any, Any] | None = None,
                  sampler: str = "poisson", lot_size: int | None = None, max_lot_size: int | None = None,
-                 steps: int | None = None, clip_norm: float | None = None, learning_rate: float | None = None, folder: Any = None, ledger: Any = None, check: bool = True,
+                 steps: int | None = None, clip_norm: float | None = None, learning_rate: float | None = None,
+                 folder: Any = None, ledger: Any = None, check: bool = True,
                  arithmetic: str = ORDINARY, seed: int | None = None, device: str = "cpu", quiet: bool = False):
         vars(self).update({name: value for name, value in locals().items() if name != "self"})
 
@@ -153,7 +154,8 @@ class PrivateRegressor(_Private):
                  hidden: tuple[int, ...] | int = (), network: Any = None, dataset_size: int | None = None,
                  group_size: int = 1, validation: tuple[Any, Any] | None = None, sampler: str = "poisson",
                  lot_size: int | None = None, max_lot_size: int | None = None, steps: int | None = None,
-                 clip_norm: float | None = None, learning_rate: float | None = None, folder: Any = None, ledger: Any = None, check: bool = True, arithmetic: str = ORDINARY,
+                 clip_norm: float | None = None, learning_rate: float | None = None, folder: Any = None,
+                 ledger: Any = None, check: bool = True, arithmetic: str = ORDINARY,
                  seed: int | None = None, device: str = "cpu", quiet: bool = False):
         vars(self).update({name: value for name, value in locals().items() if name != "self"})
 

@@ -189,7 +189,8 @@ class Sanitizer:
         example_weight  (B,) in [0, 1], which may depend on the example itself only; None for 1
         into     {key: array}, changed in place; empty or None before the first batch
         products how outer products are summed: in float64, or as `rounding.products` says, with what to charge for it
-        returns  {key: array, float64 but for a sum of few float32 products}, in exact arithmetic in units of the group's grid; private until it went through `release`
+        returns  {key: array, float64 but for a sum of few float32 products}, in exact arithmetic in units of the
+                 group's grid; private until it went through `release`
         """
         size = self._check(grads)
         total = {} if into is None else into
