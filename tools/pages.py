@@ -17,7 +17,8 @@ CNN = [("setting", "{config.setting}: sigma {SIGMA:g}, {epochs:.0f} epochs, rate
        *((name, f"{{epsilon.{name}.upper:upper}}") for name in ("loss_distribution", "renyi", "moments", "gaussian_clt"))]
 CIFAR = [("epsilon, delta 1e-5", "{SPENT:upper} ({accountant})"),
          ("sigma, of the mean", "{SIGMA:.3g}, {settings.mean_noise_multiplier:.3g?none}"), LOT, LOTS,
-         ("trained", "{config.train_layers:?one layer, on fixed features}"), ACCURACY,
+         ("trained", "{config.train_layers:?one layer, on fixed features}"),
+         ("network, on the public classes", "{pretrained.test_accuracy:.1%}"), ACCURACY,
          ("over ten views", "{test_accuracy_over_views:spread}"), SEEDS, ("the paper", "{paper}")]
 BEST = [("epsilon, delta 1e-5", "{epsilon.loss_distribution.upper:upper}"),
         ("sigma, of the mean", "{SIGMA:.3g}, {settings.mean_noise_multiplier:.3g}"), LOT, LOTS,
@@ -212,8 +213,9 @@ PAGES = {
         "cnn": lambda: table(CNN, [runs(f"mnist_cnn-setting{setting}-seed*.json", published=published) for setting, published
                                    in ((1, "95.0% at 1.19"), (2, "96.6% at 3.01"), (3, "97.0% at 7.10"))]),
         "cifar": lambda: with_baseline(
-            CIFAR, "infinite", [runs(f"cifar_transfer-{name}{epsilon}-seed*.json", paper=paper) for name in ("eps", "finetuned")
-                                for epsilon, paper in ((2, "67%"), (4, "70%"), (8, "73%"))],
+            CIFAR, "infinite", [runs(f"{name}{epsilon}-seed*.json", paper=paper) for name in (
+                "cifar_transfer-eps", "cifar_transfer_first/cifar_transfer-eps", "cifar_transfer-finetuned")
+                for epsilon, paper in ((2, "67%"), (4, "70%"), (8, "73%"))],
             runs("cifar_transfer-baseline-seed*.json", paper="80%")),
         "best": lambda: table(BEST, best()),
         "scratch": lambda: table(BEST, best(("0.5", "1", "2", "4", "8"), "cifar_best")),
