@@ -88,7 +88,8 @@ def test_an_error_is_one_line_and_exit_2(monkeypatch, capsys):
     ({}, [0.96, 0.961, 0.962], "differs by +1.10 points ± 0.06% because of the seeds"),
     ({"side": "at least"}, [0.947, 0.949, 0.951], "reproduced within 0.50 points"),
     ({"side": "at most"}, [0.93, 0.95, 0.91], "reproduced"),
-    ({"place": True}, [0.95, 0.96, 0.95], "differs in 1 of 3 seeds because of the seeds")])
+    ({"place": True}, [0.95, 0.96, 0.95], "differs in 1 of 3 seeds because of the seeds"),
+    ({"place": True, "value": 0.05, "tolerance": 0.02}, [0.03, 0.05, 0.07], "reproduced")])  # to the bit, .05 - .03 is above .02
 def test_the_mean_over_seeds_is_judged(changes, accuracies, verdict, results, tmp_path, monkeypatch):
     entry, mean = ENTRY | changes, sum(accuracies) / len(accuracies)
     for seed, accuracy in enumerate(accuracies, 1):
