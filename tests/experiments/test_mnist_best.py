@@ -15,7 +15,7 @@ from mnist_best import FORM, RULE, Config
 
 from minidp.data import load_mnist, load_strokes
 from minidp.data.mnist import FILES
-from minidp.errors import DataError
+from minidp.errors import DataError, ParameterError
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled
 
@@ -47,11 +47,17 @@ def test_settings_follow_epsilon_delta_and_size():
     assert more["lot_size"] > one["lot_size"] > less["lot_size"]
     given = settle(Config(target_epsilon=1.0, lot_size=7, clip_norm=9.0), 60_000)
     assert (given.lot_size, given.clip_norm, given.mean_noise_multiplier) == (7, 9.0, one["mean_noise_multiplier"])
+    assert given.average == RULE["decay"] and settle(Config(average=0.0), 60_000).average == 0
     assert Config().as_chosen and not any(Config(**flags).as_chosen for flags in (
         {"lot_size": 7}, {"noise_multiplier": 3.0}, {"clip_norm": 1.0}, {"learning_rate": 1.0}, {"average": 0.5},
         {"steps": 3}, {"sampler": "fixed"}, {"accountant": "moments"}, {"bands": 2}, {"baseline": True}))
     assert Config(target_epsilon=1.0, delta=1e-6, seed=1, arithmetic="exact", smoke=True, epochs=2).as_chosen
     assert Config(baseline=True).sigma == settle(Config(baseline=True), 600).mean_sigma == 0
+
+
+def test_a_search_refuses_a_file_that_it_could_not_write(tmp_path):
+    with pytest.raises(ParameterError, match="expected a file in a folder that is there"):
+        mnist_best_settings.search(mnist_best_settings.Config(json=str(tmp_path / "none" / "found.json")))
 
 
 def test_the_settings_are_those_that_the_committed_search_chose():
