@@ -18,8 +18,7 @@ from common.config import POSITIVE, main_of, option
 from common.flags import RunFlags
 from common.job import exit_status, facts, finish, make_sampler, plan_and_budget, prepare
 from common.linear import NORM, LinearFlags, train_linear
-from common.pretraining import (CHANNELS, NAME, SIDE, SMOKE_IMAGES, UNITS, PretrainConfig, convolutions, dense_layers,
-                                pretrain)
+from common.pretraining import NAME, SIDE, SMOKE_IMAGES, UNITS, PretrainConfig, build, pretrain
 from common.sweep_flags import SweepFlags
 from common.transfer_figures import FIGURES
 from common.views import BATCH, TEST_VIEWS, CachedViews, FreshViews, Taps, feature_file, kept_features, mean_over_views
@@ -103,10 +102,10 @@ def load_pretrained(path, rng):
     about = header.get("about") or {}
     if header.get("kind") != "model" or about.get("experiment") != NAME or not about.keys() >= {*PRETRAINED_BY}:
         raise ParameterError(f"{path}: expected the file that `{NAME}.py pretrain` wrote")
-    width = (SIDE // 4) ** 2 * CHANNELS
+    convolutions, dense = build(about["config"].get("network", "paper"), rng, about["classes"])
+    (width,) = nn.Sequential(convolutions, (SIDE, SIDE, 3)).output_shape
     neutral = nn.Standardise(np.zeros(width, np.float32), np.ones(width, np.float32))
-    norms = about.get("config", {}).get("group_norm", 0)
-    whole = nn.Sequential([*convolutions(rng, norms), neutral, *dense_layers(rng, about["classes"])], (SIDE, SIDE, 3))
+    whole = nn.Sequential([*convolutions, neutral, *dense], (SIDE, SIDE, 3))
     restore(path, arrays, whole.state())
     return whole.layers, about
 
@@ -119,7 +118,7 @@ def split(config, layers, classes, rng):
 
 
 def taps(layers, last=TAPS):
-    """Taps of what the last so many of both convolutions and both dense layers below the softmax layer give."""
+    """Taps of what the last so many convolutions and dense layers below the softmax layer give."""
     stops = [i for i, layer in enumerate(layers) if layer.kind in ("conv", "dense")][-last:]
     parts, shape = [], (SIDE, SIDE, 3)
     for start, stop in zip([0, *stops], stops):

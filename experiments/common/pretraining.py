@@ -19,14 +19,14 @@ from minidp.run.progress import stop_on_interrupt
 from minidp.run.record import git_commit, versions
 from minidp.streams import Streams
 from minidp.train import OPTIMIZERS, Progress, evaluate
-from minidp.validate import count, non_negative_finite, seed_number
+from minidp.validate import non_negative_finite, seed_number
 from tqdm import tqdm
 
 from .config import FRACTION, POSITIVE, Checked, command_of, option, tell, to_json
 from .stand_in import stand_in
 
 NAME = "cifar_transfer"
-SIDE, CHANNELS, UNITS = 24, 64, 384  # Section 5.3: 24 x 24 crops, 64 channels, 384 units
+SIDE, UNITS, GROUPS = 24, 384, 8  # Section 5.3: 24 x 24 crops, 384 units; ours: groups of channels
 SMOKE_IMAGES, SMOKE_EPOCHS = 500, 2
 STATISTICS, SPREAD_FLOOR = 10_000, 0.1  # public images that features are standardised on; of the mean spread
 SCALED_ON = 500  # public images that initial values are scaled on
@@ -45,8 +45,8 @@ class PretrainConfig(Checked):
     optimizer: str = option("momentum", "of the mean gradient", choices=tuple(OPTIMIZERS))
     learning_rate: float = option(0.05, "at the first step, falling linearly to a hundredth at the last", non_negative_finite)
     weight_decay: float = option(5e-4, "times the weights, added to their gradient", non_negative_finite)
-    dropout: float = option(0.0, "part of the units of both dense layers that is left out of each step", FRACTION)
-    group_norm: int = option(0, "channels after each pooling are normalised in so many groups; 0: they are not", count)
+    dropout: float = option(0.0, "part of the dense layers' units that is left out of each step", FRACTION)
+    network: str = option("paper", "paper: Section 5.3's layers; deep: three smaller convolutions, normalised", choices=("paper", "deep"))
     seed: int = option(0, "of initial values, order, augmentation and dropout (the data is public)", seed_number)
     device: str = option("auto", "where to compute: auto, cpu, gpu or gpu:N", check_device)
     quiet: bool = option(False, "no progress bar")
@@ -59,23 +59,26 @@ class PretrainConfig(Checked):
         super().__post_init__()
 
 
-def convolutions(rng, groups=0):
-    """Two 5 x 5 convolutions of 64 channels, each with ReLU and 2 x 2 max pooling: 24 -> 12 -> 6.
+def build(network, rng, classes, dropout=0.0):
+    """Layers of `network`, up to Flatten and from there, the softmax layer's last; dropout while they are pre-trained.
 
-    With groups, what is pooled is normalised within so many groups of channels (Wu and He 2018, arXiv:1803.08494), where
-    the network that the paper starts from has local response normalisation.
+    paper  two 5 x 5 convolutions of 64 channels, each with 2 x 2 max pooling and ReLU, and two dense layers of 384 units
+    deep   three 3 x 3 convolutions of 32, 128 and 256 channels, likewise, and one dense layer of 384 units; what each gives
+           is normalised, within groups of channels (Wu and He 2018, arXiv:1803.08494) or whole (LayerNorm), where the
+           network that the paper starts from has local response normalisation
     """
-    conv = lambda inputs: nn.Conv2D(inputs, CHANNELS, 5, rng=rng, padding="same", init=nn.init.he_normal)
-    norm = lambda: [nn.GroupNorm(CHANNELS, groups)] if groups else []
-    return [conv(3), nn.MaxPool2D(2), nn.ReLU(), *norm(), conv(CHANNELS), nn.MaxPool2D(2), nn.ReLU(), *norm(), nn.Flatten()]
-
-
-def dense_layers(rng, classes, dropout=0.0):
-    """Two dense layers of 384 units, with dropout while they are pre-trained, and the softmax layer."""
-    dense = lambda inputs, outputs: nn.Dense(inputs, outputs, rng=rng, init=nn.init.he_normal)
-    drop = lambda: [nn.Dropout(dropout)] if dropout else []
-    return [dense((SIDE // 4) ** 2 * CHANNELS, UNITS), nn.ReLU(), *drop(), dense(UNITS, UNITS), nn.ReLU(), *drop(),
-            dense(UNITS, classes)]
+    kernel, channels, units, normal = (5, (64, 64), (UNITS, UNITS), False) if network == "paper" else (
+        3, (32, 128, 256), (UNITS,), True)
+    he, pairs = nn.init.he_normal, lambda sizes: zip(sizes, sizes[1:])
+    norm, drop = lambda layer: [layer] if normal else [], lambda: [nn.Dropout(dropout)] if dropout else []
+    convolutions, dense = [], drop() if normal else []
+    for inputs, outputs in pairs((3, *channels)):
+        conv = nn.Conv2D(inputs, outputs, kernel, rng=rng, padding="same", init=he)
+        convolutions += [conv, nn.MaxPool2D(2), nn.ReLU(), *norm(nn.GroupNorm(outputs, GROUPS))]
+    flat = (SIDE >> len(channels)) ** 2 * channels[-1]
+    for inputs, outputs in pairs((flat, *units)):
+        dense += [nn.Dense(inputs, outputs, rng=rng, init=he), nn.ReLU(), *norm(nn.LayerNorm(outputs)), *drop()]
+    return [*convolutions, nn.Flatten()], [*dense, nn.Dense(units[-1], classes, rng=rng, init=he)]
 
 
 def standardised(network, images):
@@ -170,7 +173,7 @@ def pretrain(config):
     backend, streams, out = Backend.pick(config.device, partial(tell, config)), Streams(config.seed), Path(config.out)
     x, y, x_test, y_test = (array[: SMOKE_IMAGES if config.smoke else None] for array in (
         dataset.x_train, dataset.y_train, dataset.x_test, dataset.y_test))
-    layers = convolutions(streams.init, config.group_norm) + dense_layers(streams.init, dataset.classes, config.dropout)
+    layers = sum(build(config.network, streams.init, dataset.classes, config.dropout), [])
     network = nn.Sequential(layers, (SIDE, SIDE, 3)).to(backend)
     steps = config.epochs * math.ceil(x.shape[0] / config.batch_size)
     optimizer = OPTIMIZERS[config.optimizer](LinearDecay(config.learning_rate, config.learning_rate / 100, steps))
@@ -196,5 +199,5 @@ def pretrain(config):
     print(f"accuracy {about['test_accuracy']:.2%} on {dataset.classes} classes after {config.epochs} epochs, "
           f"{about['train_accuracy']:.2%} on {len(seen):,} of the images trained on")
     print(f"quote: nothing private was trained on: no epsilon\nread:  {out / 'pretrain.json'} (network: {out / 'pretrained.npz'})\n"
-          f"next:  python experiments/{NAME}.py train --pretrained {out / 'pretrained.npz'}")
+          f"next:  python experiments/{NAME}.py {'train' if config.network == 'paper' else 'head'} --pretrained {out / 'pretrained.npz'}")
     return 0

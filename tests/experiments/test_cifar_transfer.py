@@ -163,9 +163,9 @@ def test_the_rule_is_the_one_that_the_committed_search_chose_and_the_search_open
     form = {"taps": TAPS, "cosines": None}
     assert committed["choice"] == {**RULE, **form} and committed["pretrained"]["classes"] == 100
     assert {one["epsilon"] for one in committed["tried"] if one["training images"] == 50_000} == {2, 4, 8}
-    even = pretrain("whole", "--even", "--group-norm", 8) / "pretrained.npz"
+    even = pretrain("whole", "--even", "--network", "deep") / "pretrained.npz"
     layers, _ = cifar_transfer.load_pretrained(even, np.random.default_rng(0))
-    assert [layer.kind for layer in layers].count("groupnorm") == 2
+    assert [layer.kind for layer in layers].count("groupnorm") == 3
     arguments = {"public_data": str(folders / "whole"), "json": str(tmp_path / "found.json"), "smoke": True}
     choice = cifar_transfer_settings.search(cifar_transfer_settings.Config(pretrained=str(even), **arguments))
     of_cifar10 = lambda: [path for path in opened if "_batch" in path]
