@@ -11,10 +11,10 @@ classes, which are easier to tell apart.
 from dataclasses import dataclass
 from functools import lru_cache
 
-from cifar_best import FORM, RULE, inputs, scattered, views
+from cifar_best import FORM, RULE, features, scattered, views
 from common.config import option, parse
 from common.stand_in import stand_in
-from mnist_best import ROWS, cosines
+from mnist_best import ROWS
 from mnist_best_settings import CLIPS, FEWER, TRAVELS, Search, form_and_rule
 import numpy as np
 
@@ -24,11 +24,11 @@ from minidp.errors import ParameterError
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 LOWER, HIGHER = TRAVELS / 2, 9 * CLIPS  # of the last comparison: around the best of the first
-FIRST = {"opponent": False, "mirrored": False, "pool": 1, "groups": 27, "floor": 1e-5, "width": 1.0, "cosines": 2048,
+FIRST = {"opponent": False, "mirrored": False, "groups": 27, "floor": 1e-5, "width": 0.2, "cosines": 512, "parts": 2,
          "steps": 100, "sigma": 3.0, "share": 0.03}
-ALONE = {"opponent": (True,), "pool": (2,), "mirrored": (True,), "floor width": (  # these two depend on each other
-    (1e-5, None), (1e-5, 0.5), (1e-4, 0.5), (1e-4, 0.3), (1e-3, 0.3), (1e-3, 0.15)), "groups": (81, 3), "cosines": (4096,),
-    "steps": (300,)}
+ALONE = {"opponent": (True,), "mirrored": (True,), "floor width": (  # these two depend on each other
+    (1e-5, 0.14), (1e-3, 0.2), (1e-3, 0.14), (1e-3, 0.1), (1e-2, 0.14)), "parts cosines": ((1, 2048), (4, 256), (2, 1024)),
+    "groups": (81,), "steps": (300,)}
 # classes of a group, images to train and to test on: a part, all, and fewer classes, which are easier to tell apart
 SMALL, LARGE, FEW = (10, 20_000, 5000), (10, 50_000, 5000), (2, 10_000, 1000)
 
@@ -58,19 +58,19 @@ def search(args):
         return [each(lambda part: scattered(part, opponent), those) for those in images]
 
     @lru_cache(1)
-    def features(members, train, tested, values):
+    def formed(members, train, tested, values):
         form = dict(zip(FORM, values))
-        one = cosines(inputs(form), form)
-        x, other = (each(lambda part: one(views(part.astype("f4"), form, backend)), rows)
+        _, take = features(form)
+        x, other = (each(lambda part: take(views(part.astype("f4"), form, backend)), rows)
                     for rows in coefficients(members, train, tested, form["opponent"]))
         return x, whole(members).y_train[:train], other, whole(members).y_test[:tested]
 
     def run(problem, setting, epsilon, travels=LOWER, clips=HIGHER):
-        data = features(*problem, tuple(setting[name] for name in FORM))
+        data = formed(*problem, tuple(setting[name] for name in FORM))
         about = zip(("classes of a group", "training images", "tested"), problem)
         return search.run(data, dict(about), setting, epsilon, travels, clips)
 
-    best = FIRST | ({"steps": 5, "cosines": 64} if args.smoke else {})
+    best = FIRST | ({"steps": 5, "cosines": 16} if args.smoke else {})
     score = lambda setting: np.mean([run(small, setting, epsilon, TRAVELS[FEWER], CLIPS[FEWER]) for epsilon in (2.0, 8.0)])
     best = search.improved(best, ALONE, score)
     among = len(search.tried)

@@ -41,7 +41,7 @@ PRETRAINED = Path(__file__).resolve().parent / "pretrained"
 PRETRAINED_BY = ("command", "public_data", "classes", "images", "test_accuracy", "commit")
 # What cifar_transfer_settings.py chose: from how many layers `head` takes features; the rule (see common/linear.py)
 TAPS = 3
-RULE = {"steps": 100, "sigma": 3.0, "share": 0.03, "travel": 1.0, "clip": 0.121, "power": 0.0, "decay": 0.95}
+RULE = {"steps": 100, "sigma": 3.0, "share": 0.03, "travel": 1.0, "clip": 0.121, "power": 0.0, "decay": 0.9}
 SEARCH = "experiments/cifar_transfer_settings.py"
 SPACE = ("the space that was searched was known from the literature and from earlier work on CIFAR-10, which no epsilon "
          "covers")
@@ -102,7 +102,7 @@ def load_pretrained(path, rng):
     about = header.get("about") or {}
     if header.get("kind") != "model" or about.get("experiment") != NAME or not about.keys() >= {*PRETRAINED_BY}:
         raise ParameterError(f"{path}: expected the file that `{NAME}.py pretrain` wrote")
-    convolutions, dense = build(about["config"].get("network", "paper"), rng, about["classes"])
+    convolutions, dense = build(about.get("config", {}).get("network", "paper"), rng, about["classes"])
     (width,) = nn.Sequential(convolutions, (SIDE, SIDE, 3)).output_shape
     neutral = nn.Standardise(np.zeros(width, np.float32), np.ones(width, np.float32))
     whole = nn.Sequential([*convolutions, neutral, *dense], (SIDE, SIDE, 3))
@@ -113,8 +113,12 @@ def load_pretrained(path, rng):
 def split(config, layers, classes, rng):
     """(frozen layers, trained layers): everything but the softmax layer starts from the pre-trained network."""
     layers = layers[:-1] + [nn.Dense(UNITS, classes, rng=rng, name=layers[-1].name)]
-    last = [i for i, layer in enumerate(layers) if layer.kind == "dense"][-TRAINED[config.train_layers]]
-    return layers[:last], layers[last:]
+    dense = [i for i, layer in enumerate(layers) if layer.kind == "dense"]
+    if len(dense) < TRAINED[config.train_layers]:
+        raise ParameterError(f"--train-layers {config.train_layers}: expected a network with {TRAINED[config.train_layers]} dense "
+                             f"layers, got one with {len(dense)} (pretrain --network deep, which `head` takes features of)")
+    first = dense[-TRAINED[config.train_layers]]
+    return layers[:first], layers[first:]
 
 
 def taps(layers, last=TAPS):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Which settings `cifar_transfer.py head` should take: tried on public images only, no image of CIFAR-10 is opened.
 
-    python experiments/cifar_transfer.py pretrain --public-data DIR --even --epochs 3 --out EVEN
+    python experiments/cifar_transfer.py pretrain --public-data DIR --even --out EVEN
+           --network deep --epochs 8 --batch-size 64 --learning-rate 0.03 --dropout 0.3
     python experiments/cifar_transfer_settings.py --public-data DIR --pretrained EVEN/pretrained.npz --json FILE
 
 A network learns from the even classes; ten groups of odd ones stand in for CIFAR-10 (common/stand_in.py). One entry at

@@ -68,16 +68,16 @@ def inputs(form):
 
 
 def cosines(inputs, form, arithmetic=ORDINARY):
-    """A function from normalised coefficients (B, inputs) to features (B, D) of at most about norm NORM.
-
-    Of V views of each image, (V, B, inputs), it is the mean of their features.
-    """
+    """A function from normalised coefficients (B, inputs) to features (B, D) of at most about norm NORM."""
     if form["width"] is None:
-        one = lambda rows: rows * np.float32(NORM / math.sqrt(inputs))
-    else:
-        made = RandomFeatures(inputs, form["cosines"], form["width"] * math.sqrt(inputs), arithmetic=arithmetic)
-        one = lambda rows: made(rows) * np.float32(NORM)
-    return lambda rows: one(rows) if rows.ndim == 2 else sum(map(one, rows)) / len(rows)
+        return lambda rows: rows * np.float32(NORM / math.sqrt(inputs))
+    made = RandomFeatures(inputs, form["cosines"], form["width"] * math.sqrt(inputs), arithmetic=arithmetic)
+    return lambda rows: made(rows) * np.float32(NORM)
+
+
+def features(form, arithmetic=ORDINARY):
+    """(D, the function that gives D features of what `normalised` yields)."""
+    return form["cosines"], cosines(inputs(form), form, arithmetic)
 
 
 def fixed_features(problem, images, backend, quiet, arithmetic=ORDINARY):
@@ -87,20 +87,20 @@ def fixed_features(problem, images, backend, quiet, arithmetic=ORDINARY):
     """
     backend, form = Backend.numpy() if arithmetic == EXACT else backend, problem.FORM
     facts = repr((problem.NAME, LAYOUT, form, NORM, images.shape, backend.name, arithmetic))
+    width, take = problem.features(form, arithmetic)
 
     def compute():
         bar = tqdm(problem.normalised(images, backend, form, arithmetic), total=-(-len(images) // ROWS), desc="features",
                    unit="thousand images", file=sys.stderr, disable=True if quiet else None)
-        take = cosines(problem.inputs(form), form, arithmetic)
         return np.concatenate([to_host(take(rows)).astype("float16") for rows in bar])
 
-    return kept_features(feature_path(facts.encode(), np.ascontiguousarray(images)), (images.shape[0], form["cosines"]), compute)[0]
+    return kept_features(feature_path(facts.encode(), np.ascontiguousarray(images)), (images.shape[0], width), compute)[0]
 
 
 def run_on(problem, config, load):
     """Everything from data to files; returns (result, how it stopped).
 
-    problem: an experiment's module, of which NAME, FORM, `normalised`, `inputs`, PUBLIC, CHOSEN_ON, SEARCH and SPACE are taken.
+    problem: an experiment's module, of which NAME, FORM, `normalised`, `features`, PUBLIC, CHOSEN_ON, SEARCH and SPACE are taken.
     """
     ready = prepare(problem.NAME, config, SMOKE_LOT, SMOKE_EPOCHS, load)
     if ready is None:
@@ -113,7 +113,8 @@ def run_on(problem, config, load):
 
     tuning = {"chosen_on": problem.CHOSEN_ON, "looked_at_training_data": dataset.name == problem.CHOSEN_ON, "by": problem.SEARCH,
               "space": problem.SPACE}
-    return train_linear(problem.NAME, ready, problem.FORM["cosines"], inputs, [problem.PUBLIC], tuning)
+    width, _ = problem.features(problem.FORM)
+    return train_linear(problem.NAME, ready, width, inputs, [problem.PUBLIC], tuning)
 
 
 def run(config):

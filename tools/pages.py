@@ -214,7 +214,8 @@ PAGES = {
                                    in ((1, "95.0% at 1.19"), (2, "96.6% at 3.01"), (3, "97.0% at 7.10"))]),
         "cifar": lambda: with_baseline(
             CIFAR, "infinite", [runs(f"{name}{epsilon}-seed*.json", paper=paper) for name in (
-                "cifar_transfer-eps", "cifar_transfer_first/cifar_transfer-eps", "cifar_transfer-finetuned")
+                "cifar_transfer-eps", "cifar_transfer_second/cifar_transfer-eps",
+                "cifar_transfer_first/cifar_transfer-eps", "cifar_transfer-finetuned")
                 for epsilon, paper in ((2, "67%"), (4, "70%"), (8, "73%"))],
             runs("cifar_transfer-baseline-seed*.json", paper="80%")),
         "best": lambda: table(BEST, best()),

@@ -46,7 +46,8 @@ class PretrainConfig(Checked):
     learning_rate: float = option(0.05, "at the first step, falling linearly to a hundredth at the last", non_negative_finite)
     weight_decay: float = option(5e-4, "times the weights, added to their gradient", non_negative_finite)
     dropout: float = option(0.0, "part of the dense layers' units that is left out of each step", FRACTION)
-    network: str = option("paper", "paper: Section 5.3's layers; deep: three smaller convolutions, normalised", choices=("paper", "deep"))
+    network: str = option("paper", "paper: the layers of Section 5.3; deep: three smaller convolutions, normalised",
+                          choices=("paper", "deep"))
     seed: int = option(0, "of initial values, order, augmentation and dropout (the data is public)", seed_number)
     device: str = option("auto", "where to compute: auto, cpu, gpu or gpu:N", check_device)
     quiet: bool = option(False, "no progress bar")
@@ -199,5 +200,6 @@ def pretrain(config):
     print(f"accuracy {about['test_accuracy']:.2%} on {dataset.classes} classes after {config.epochs} epochs, "
           f"{about['train_accuracy']:.2%} on {len(seen):,} of the images trained on")
     print(f"quote: nothing private was trained on: no epsilon\nread:  {out / 'pretrain.json'} (network: {out / 'pretrained.npz'})\n"
-          f"next:  python experiments/{NAME}.py {'train' if config.network == 'paper' else 'head'} --pretrained {out / 'pretrained.npz'}")
+          f"next:  python experiments/{NAME}.py {'train' if config.network == 'paper' else 'head'} "
+          f"--pretrained {out / 'pretrained.npz'}")
     return 0

@@ -6,8 +6,10 @@ import cifar_best_settings
 import cifar_transfer
 import numpy as np
 import pytest
+from common.linear import NORM
 from common.stand_in import CLASSES
 from common.verdicts import EXPECTED
+from features.random_features import RandomFeatures
 
 from minidp.backend import Backend
 from minidp.data import Dataset, load_cifar10
@@ -53,7 +55,22 @@ def test_colours_are_told_apart_privately(made, monkeypatch, rng):
 
 
 def test_an_image_and_its_mirror_image_have_the_same_features(rng):
-    x, form = rng.integers(0, 256, (2, 32, 32, 3)).astype("uint8"), cifar_best.FORM | {"mirrored": True, "pool": 1}
+    x, form = rng.integers(0, 256, (2, 32, 32, 3)).astype("uint8"), cifar_best.FORM | {"mirrored": True}
     one, other = (next(cifar_best.normalised(images, Backend.numpy(), form)) for images in (x, x[:, :, -np.arange(32)]))
     np.testing.assert_allclose(one, other[::-1], atol=1e-3)
-    assert one.shape == (2, 2, cifar_best.inputs(form)) and np.abs(one[0] - one[1]).max() > 0.1
+    assert one.shape == (2, 2, 8, 8, 243) and np.abs(one[0] - one[1]).max() > 0.1
+    width, take = cifar_best.features(form)
+    np.testing.assert_allclose(take(one), take(other), atol=0.1)
+    assert take(one).shape == (2, width) and np.abs(take(one)[0] - take(one)[1]).max() > 1
+
+
+def test_features_are_the_mean_cosines_of_the_cells_of_each_part(rng):
+    form = cifar_best.FORM | {"parts": 2, "cosines": 3}
+    seen, number = rng.standard_normal((2, 300, 8, 8, 243)).astype("f4"), 3
+    width, take = cifar_best.features(form)
+    one = RandomFeatures(243, number, form["width"] * 243**0.5)
+    found = take(seen).reshape(300, 2, 2, number)
+    for i, down, right in ((0, 0, 1), (299, 1, 0)):
+        cells = seen[:, i, 4 * down : 4 * down + 4, 4 * right : 4 * right + 4].reshape(-1, 243)
+        np.testing.assert_allclose(found[i, down, right], one(cells).mean(axis=0) * NORM / 2, rtol=1e-4, atol=1e-4)
+    assert width == 12 and np.linalg.norm(take(seen), axis=1).max() <= NORM * 2**0.5

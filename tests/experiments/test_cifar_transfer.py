@@ -180,6 +180,14 @@ def test_a_network_that_saw_the_stand_in_is_refused(pretrained, folders):
         cifar_transfer_settings.search(config)
 
 
+def test_layers_that_a_network_lacks_are_not_trained(pretrained):
+    layers, _ = cifar_transfer.load_pretrained(pretrained / "pretrained.npz", np.random.default_rng(0))
+    config = cifar_transfer.TrainConfig(train_layers="both")
+    fewer = [layer for layer in layers if layer.name != "dense2"]
+    with pytest.raises(ParameterError, match="3 dense layers, got one with 2"):
+        cifar_transfer.split(config, fewer, 10, np.random.default_rng(0))
+
+
 def test_figure_and_sentences_share_runs_and_say_what_the_runs_say(folders, run_script, tmp_path):
     flags = ("--data-dir", folders / "cifar", "--smoke", "--quiet", "--jobs", 2, "--out", "out")
     run_script("cifar_transfer.py", "finetuned", *flags, check=0)
