@@ -91,7 +91,7 @@ class HeadConfig(LinearFlags):
 
     default_target = 2.0
     rule = RULE
-    shipped = "cifar_transfer_normalised.npz"
+    shipped = "cifar_transfer_deep.npz"
 
     pretrained: str | None = option(None, "file that `pretrain` wrote, in place of the one in experiments/pretrained")
 
