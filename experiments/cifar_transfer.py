@@ -18,7 +18,7 @@ from common.config import POSITIVE, main_of, option
 from common.flags import RunFlags
 from common.job import exit_status, facts, finish, make_sampler, plan_and_budget, prepare
 from common.linear import NORM, LinearFlags, train_linear
-from common.pretraining import NAME, SIDE, SMOKE_IMAGES, UNITS, PretrainConfig, build, pretrain
+from common.pretraining import NAME, NETWORKS, SIDE, SMOKE_IMAGES, UNITS, PretrainConfig, build, pretrain
 from common.sweep_flags import SweepFlags
 from common.transfer_figures import FIGURES
 from common.views import BATCH, TEST_VIEWS, CachedViews, FreshViews, Taps, feature_file, kept_features, mean_over_views
@@ -100,9 +100,14 @@ def load_pretrained(path, rng):
     """(layers with the weights of the file, what it says about them)."""
     arrays, header = load_arrays(path)
     about = header.get("about") or {}
-    if header.get("kind") != "model" or about.get("experiment") != NAME or not about.keys() >= {*PRETRAINED_BY}:
+    if header.get("kind") != "model" or about.get("experiment") != NAME or not (
+            about.keys() >= {*PRETRAINED_BY} and isinstance(about.get("config"), dict)):
         raise ParameterError(f"{path}: expected the file that `{NAME}.py pretrain` wrote")
-    convolutions, dense = build(about.get("config", {}).get("network", "paper"), rng, about["classes"])
+    network = about["config"].get("network", "paper")
+    if network not in NETWORKS or about["config"].get("group_norm"):
+        raise ParameterError(f"{path}: expected one of the networks {', '.join(NETWORKS)}, got another version's; commit "
+                             f"{about['commit']}, which made it, reads it")
+    convolutions, dense = build(network, rng, about["classes"])
     (width,) = nn.Sequential(convolutions, (SIDE, SIDE, 3)).output_shape
     neutral = nn.Standardise(np.zeros(width, np.float32), np.ones(width, np.float32))
     whole = nn.Sequential([*convolutions, neutral, *dense], (SIDE, SIDE, 3))
@@ -122,7 +127,7 @@ def split(config, layers, classes, rng):
 
 
 def taps(layers, last=TAPS):
-    """Taps of what the last so many convolutions and dense layers below the softmax layer give."""
+    """Taps of what the last so many convolutions and dense layers below the softmax layer give; the last convolution's is flat."""
     stops = [i for i, layer in enumerate(layers) if layer.kind in ("conv", "dense")][-last:]
     parts, shape = [], (SIDE, SIDE, 3)
     for start, stop in zip([0, *stops], stops):

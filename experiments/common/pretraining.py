@@ -26,6 +26,7 @@ from .config import FRACTION, POSITIVE, Checked, command_of, option, tell, to_js
 from .stand_in import stand_in
 
 NAME = "cifar_transfer"
+NETWORKS = "paper", "deep"
 SIDE, UNITS, GROUPS = 24, 384, 8  # Section 5.3: 24 x 24 crops, 384 units; ours: groups of channels
 SMOKE_IMAGES, SMOKE_EPOCHS = 500, 2
 STATISTICS, SPREAD_FLOOR = 10_000, 0.1  # public images that features are standardised on; of the mean spread
@@ -47,7 +48,7 @@ class PretrainConfig(Checked):
     weight_decay: float = option(5e-4, "times the weights, added to their gradient", non_negative_finite)
     dropout: float = option(0.0, "part of the dense layers' units that is left out of each step", FRACTION)
     network: str = option("paper", "paper: the layers of Section 5.3; deep: three smaller convolutions, normalised",
-                          choices=("paper", "deep"))
+                          choices=NETWORKS)
     seed: int = option(0, "of initial values, order, augmentation and dropout (the data is public)", seed_number)
     device: str = option("auto", "where to compute: auto, cpu, gpu or gpu:N", check_device)
     quiet: bool = option(False, "no progress bar")
@@ -199,7 +200,7 @@ def pretrain(config):
     write_json(out / "pretrain.json", about)
     print(f"accuracy {about['test_accuracy']:.2%} on {dataset.classes} classes after {config.epochs} epochs, "
           f"{about['train_accuracy']:.2%} on {len(seen):,} of the images trained on")
+    use = f"{NAME}_settings.py" if config.even else f"{NAME}.py {'train' if config.network == 'paper' else 'head'}"
     print(f"quote: nothing private was trained on: no epsilon\nread:  {out / 'pretrain.json'} (network: {out / 'pretrained.npz'})\n"
-          f"next:  python experiments/{NAME}.py {'train' if config.network == 'paper' else 'head'} "
-          f"--pretrained {out / 'pretrained.npz'}")
+          f"next:  python experiments/{use} --pretrained {out / 'pretrained.npz'}")
     return 0

@@ -14,7 +14,7 @@ from common.linear import NORM
 from common.verdicts import EXPECTED
 from minidp.data import centre_crop, load_cifar10, standardise_images
 from minidp.errors import ParameterError
-from minidp.run import load_model
+from minidp.run import load_arrays, load_model
 from minidp.run.verify import verify
 
 from tests.support.scripts import command, environment
@@ -178,6 +178,16 @@ def test_a_network_that_saw_the_stand_in_is_refused(pretrained, folders):
     config = cifar_transfer_settings.Config(str(folders / "whole"), str(pretrained / "pretrained.npz"), smoke=True)
     with pytest.raises(ParameterError, match="7 classes, expected the 100 even ones"):
         cifar_transfer_settings.search(config)
+
+
+@pytest.mark.parametrize("config, message", [({"network": "wide"}, "expected one of the networks paper, deep"),
+                                             ({"group_norm": 8}, "another version's"), (None, "`cifar_transfer.py pretrain` wrote")])
+def test_a_network_of_another_kind_is_refused(config, message, pretrained, monkeypatch):
+    arrays, header = load_arrays(pretrained / "pretrained.npz")
+    header["about"]["config"] = config
+    monkeypatch.setattr(cifar_transfer, "load_arrays", lambda path: (arrays, header))
+    with pytest.raises(ParameterError, match=message):
+        cifar_transfer.load_pretrained("file.npz", np.random.default_rng(0))
 
 
 def test_layers_that_a_network_lacks_are_not_trained(pretrained):
