@@ -32,6 +32,7 @@ AT_ONCE = 250  # images whose cells' cosines are in memory
 # kernel in norms of a cell's channels; cosines of each cell; parts of a side of the image that they are averaged over
 FORM = {"opponent": True, "mirrored": True, "groups": 81, "floor": 0.001, "width": 0.2, "cosines": 256, "parts": 4}
 RULE = {"steps": 300, "sigma": 3.0, "share": 0.03, "travel": 2.0, "clip": 0.121, "power": 0.0, "decay": 0.98}
+FEATURES = FORM["parts"] ** 2 * FORM["cosines"]
 CHOSEN_ON, SEARCH = "public images of other classes", "experiments/cifar_best_settings.py"
 SPACE = "the space that was searched was known from the literature and from earlier work on CIFAR-10, which no epsilon covers"
 PUBLIC = ("scattering of each colour, normalisation within each image, random cosines of each cell, means over parts of an image "
@@ -73,7 +74,7 @@ def normalised(images, backend, form, arithmetic=ORDINARY):
 
 
 def features(form, arithmetic=ORDINARY):
-    """(D, a function from normalised coefficients (V, B, 8, 8, CHANNELS) to features (B, D) of at most about norm NORM).
+    """A function from normalised coefficients (V, B, 8, 8, CHANNELS) to features (B, parts^2 cosines) of about norm NORM at most.
 
     Cosines of each cell's channels, averaged over each of parts x parts parts of the image and over the V views: where in its
     part something is seen makes no difference. Source: Mairal et al. 2014, "Convolutional kernel networks".
@@ -90,7 +91,7 @@ def features(form, arithmetic=ORDINARY):
         return xp.concatenate([sum(one(rows) for rows in seen[:, start : start + AT_ONCE]) / len(seen)
                                for start in range(0, seen.shape[1], AT_ONCE)])
 
-    return parts**2 * number, take
+    return take
 
 
 def run(config):

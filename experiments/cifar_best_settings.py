@@ -23,7 +23,7 @@ from minidp.cli import user_errors
 from minidp.errors import ParameterError
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
-LOWER, HIGHER = TRAVELS / 2, 9 * CLIPS  # of the last comparison: around the best of the first
+LOWER, HIGHER = TRAVELS / 2, 9 * CLIPS  # of the last comparison
 FIRST = {"opponent": False, "mirrored": False, "groups": 27, "floor": 1e-5, "width": 0.2, "cosines": 512, "parts": 2,
          "steps": 100, "sigma": 3.0, "share": 0.03}
 ALONE = {"opponent": (True,), "mirrored": (True,), "floor width": (  # these two depend on each other
@@ -60,7 +60,7 @@ def search(args):
     @lru_cache(1)
     def formed(members, train, tested, values):
         form = dict(zip(FORM, values))
-        _, take = features(form)
+        take = features(form)
         x, other = (each(lambda part: take(views(part.astype("f4"), form, backend)), rows)
                     for rows in coefficients(members, train, tested, form["opponent"]))
         return x, whole(members).y_train[:train], other, whole(members).y_test[:tested]

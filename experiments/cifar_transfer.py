@@ -105,8 +105,8 @@ def load_pretrained(path, rng):
         raise ParameterError(f"{path}: expected the file that `{NAME}.py pretrain` wrote")
     network = about["config"].get("network", "paper")
     if network not in NETWORKS or about["config"].get("group_norm"):
-        raise ParameterError(f"{path}: expected one of the networks {', '.join(NETWORKS)}, got another version's; commit "
-                             f"{about['commit']}, which made it, reads it")
+        raise ParameterError(f"{path}: expected one of the networks {', '.join(NETWORKS)}, got another version's "
+                             f"(commit {about['commit']})")
     convolutions, dense = build(network, rng, about["classes"])
     (width,) = nn.Sequential(convolutions, (SIDE, SIDE, 3)).output_shape
     neutral = nn.Standardise(np.zeros(width, np.float32), np.ones(width, np.float32))

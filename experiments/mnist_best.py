@@ -33,7 +33,7 @@ CHANNELS = 81  # of the scattering
 # width of the kernel in norms of what it is taken of (None: no cosines), cosines; rule: see `settings` of common/linear.py
 FORM = {"side": 24, "groups": 27, "width": 1.0, "cosines": 1024}
 RULE = {"steps": 300, "sigma": 3.0, "share": 0.03, "travel": 4.0, "clip": 0.0015, "power": 0.0, "decay": 0.98}
-SEARCH = "experiments/mnist_best_settings.py"
+FEATURES, SEARCH = FORM["cosines"], "experiments/mnist_best_settings.py"
 SPACE = "the space that was searched was known from the literature and from earlier work on MNIST, which no epsilon covers"
 CHOSEN_ON, PUBLIC = "strokes", "scattering, normalisation within each image, random cosines: fixed"
 SMOKE_SIZES, SMOKE_LOT, SMOKE_EPOCHS = (600, 300), 100, 2
@@ -76,8 +76,8 @@ def cosines(inputs, form, arithmetic=ORDINARY):
 
 
 def features(form, arithmetic=ORDINARY):
-    """(D, the function that gives D features of what `normalised` yields)."""
-    return form["cosines"], cosines(inputs(form), form, arithmetic)
+    """The function from what `normalised` yields to features (B, FEATURES)."""
+    return cosines(inputs(form), form, arithmetic)
 
 
 def fixed_features(problem, images, backend, quiet, arithmetic=ORDINARY):
@@ -87,20 +87,21 @@ def fixed_features(problem, images, backend, quiet, arithmetic=ORDINARY):
     """
     backend, form = Backend.numpy() if arithmetic == EXACT else backend, problem.FORM
     facts = repr((problem.NAME, LAYOUT, form, NORM, images.shape, backend.name, arithmetic))
-    width, take = problem.features(form, arithmetic)
 
     def compute():
         bar = tqdm(problem.normalised(images, backend, form, arithmetic), total=-(-len(images) // ROWS), desc="features",
                    unit="thousand images", file=sys.stderr, disable=True if quiet else None)
+        take = problem.features(form, arithmetic)
         return np.concatenate([to_host(take(rows)).astype("float16") for rows in bar])
 
-    return kept_features(feature_path(facts.encode(), np.ascontiguousarray(images)), (images.shape[0], width), compute)[0]
+    return kept_features(feature_path(facts.encode(), np.ascontiguousarray(images)), (images.shape[0], problem.FEATURES), compute)[0]
 
 
 def run_on(problem, config, load):
     """Everything from data to files; returns (result, how it stopped).
 
-    problem: an experiment's module, of which NAME, FORM, `normalised`, `features`, PUBLIC, CHOSEN_ON, SEARCH and SPACE are taken.
+    problem: an experiment's module, of which NAME, FORM, FEATURES, `normalised`, `features`, PUBLIC, CHOSEN_ON,
+    SEARCH and SPACE are taken.
     """
     ready = prepare(problem.NAME, config, SMOKE_LOT, SMOKE_EPOCHS, load)
     if ready is None:
@@ -113,8 +114,7 @@ def run_on(problem, config, load):
 
     tuning = {"chosen_on": problem.CHOSEN_ON, "looked_at_training_data": dataset.name == problem.CHOSEN_ON, "by": problem.SEARCH,
               "space": problem.SPACE}
-    width, _ = problem.features(problem.FORM)
-    return train_linear(problem.NAME, ready, width, inputs, [problem.PUBLIC], tuning)
+    return train_linear(problem.NAME, ready, problem.FEATURES, inputs, [problem.PUBLIC], tuning)
 
 
 def run(config):
