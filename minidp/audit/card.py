@@ -8,6 +8,9 @@ ends in a comment that holds its label and nothing else:
     Source
         [F1]  own derivation
 
+A statement may break over several lines. Its label then stands for all of them; where the statement has several
+labelled lines, each label stands for the lines after the label before it, up to its own.
+
 Labels belong to their card, so that two classes of a module may both have an [F1]. A labelled line counts for
 the innermost class or function around it that has a card. A line outside every card (a helper of the module)
 counts for the one card of the module that has the label.
@@ -37,7 +40,7 @@ class Card:
     labels: dict[str, str]                  # label to equation, as written
     sources: dict[str, str]                 # label to source; "" for a source that names no label
     headings: dict[str, str]                # label to the heading that it stands under
-    code_lines: dict[str, tuple[int, ...]]  # label to numbers of the lines that compute it
+    code_lines: dict[str, tuple[tuple[int, int], ...]]  # label to first and last line of the code that computes it
     repeated: tuple[str, ...]               # labels that are defined twice
     misplaced: tuple[str, ...]              # labels under no heading of a card
 
@@ -63,11 +66,14 @@ def read_module(source, module):
 
     `module` is the name the cards carry, usually the file's path. Raises SyntaxError if the text is no Python.
     """
-    scopes = list(_scopes(ast.parse(source), ""))
+    tree = ast.parse(source)
+    scopes = list(_scopes(tree, ""))
     cards = [card for _, qualname, node in scopes if (card := _card(node, qualname, module))]
     by_name = {card.qualname: card for card in cards}
     strays = []
-    for line, label, has_code in _code_labels(source):
+    labelled = list(_code_labels(source))
+    spans = _spans(tree, {line for line, _, _ in labelled})
+    for line, label, has_code in labelled:
         around = [qualname for span, qualname, _ in scopes if line in span and qualname in by_name]
         owners = [name for name in around if label in by_name[name].labels]
         if not around:
@@ -81,7 +87,7 @@ def read_module(source, module):
             strays.append((line, label, f"could belong to {' or '.join(owners)}; put it inside one of them"))
         else:
             lines = by_name[owners[-1]].code_lines
-            lines[label] = (*lines.get(label, ()), line)
+            lines[label] = (*lines.get(label, ()), spans[line])
     return cards, strays
 
 
@@ -101,6 +107,28 @@ def _code_labels(source):
             has_code = bool(token.line[: token.start[1]].strip())
             for label in re.findall(_LABEL, token.string):
                 yield token.start[0], label[1:-1], has_code
+
+
+def _spans(tree, labelled):
+    """{labelled line: (first, last) line of the code that its label stands for}."""
+    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    spans = {}
+    for line in labelled:
+        around = [node for node in statements if line in own_lines(node)]
+        if not around:
+            continue
+        lines = own_lines(max(around, key=lambda node: node.lineno))
+        others = labelled.intersection(lines)
+        before = [other for other in others if other < line]
+        last = line if len(others) > 1 else lines[-1]
+        spans[line] = (max(before) + 1 if before else lines[0], last)
+    return spans
+
+
+def own_lines(statement):
+    """The lines of a statement without those of its body."""
+    body = getattr(statement, "body", None)
+    return range(statement.lineno, body[0].lineno if body else statement.end_lineno + 1)
 
 
 def _card(node, qualname, module):

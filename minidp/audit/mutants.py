@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from .card import own_lines
 from .checks import load, run
 from .report import PACKAGE, cards, named, need_mpmath
 
@@ -81,38 +82,32 @@ def generate():
     for card, lines in cards():
         source = "\n".join(lines) + "\n"
         statements = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt)]
-        for label, numbers in card.code_lines.items():
+        for label, spans in card.code_lines.items():
             counts = {}
-            for line in numbers:
-                around = [node for node in statements if line in _own_lines(node)]
-                for operator, node, new in _changes(max(around, key=lambda node: node.lineno), line):
+            for first, last in spans:
+                around = [node for node in statements if last in own_lines(node)]
+                for operator, node, new in _changes(max(around, key=lambda node: node.lineno), first, last):
                     counts[operator] = counts.get(operator, 0) + 1
-                    found.append(Mutant(card.name, label, operator, counts[operator], card.module, line,
+                    found.append(Mutant(card.name, label, operator, counts[operator], card.module, first,
                                         ast.unparse(node), new, _replaced(lines, node, new)))
     return found
 
 
-def _own_lines(node):
-    """The lines of a statement without those of its body."""
-    body = getattr(node, "body", None)
-    return range(node.lineno, body[0].lineno if body else node.end_lineno + 1)
-
-
-def _changes(statement, line):
-    """(operator, node, text in its place) of one statement; of one that has several lines, what touches `line`."""
+def _changes(statement, first, last):
+    """(operator, node, text in its place) of what a statement has on the lines from `first` to `last`."""
     value = next((getattr(statement, name) for name in ("value", "iter", "test") if getattr(statement, name, None)), None)
     if value is None:
         return
     for node in _right_sides(value, statement):
         text = ast.unparse(node)
-        if node.lineno <= line <= node.end_lineno and text not in ("0", "0.0", "None"):
+        if node.lineno <= last and first <= node.end_lineno and text not in ("0", "0.0", "None"):
             yield "sign", node, f"(-({text}))"
             if text != "math.inf":
                 yield "scale", node, f"(({text}) * (1 + 1e-3))"
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, (ast.Add, ast.Sub)):
         yield "drop", statement, "pass"
     for node in ast.walk(value):
-        if isinstance(node, ast.BinOp) and node.lineno <= line <= node.end_lineno:
+        if isinstance(node, ast.BinOp) and node.lineno <= last and first <= node.end_lineno:
             left, right = ast.unparse(node.left), ast.unparse(node.right)
             if isinstance(node.op, (ast.Add, ast.Sub)):
                 yield "drop", node, f"({left})"

@@ -106,9 +106,23 @@ def _row(section, name, card, lines, label, outcomes, missing=(), of=""):
     return {"section": section, "card": name, "of": of, "label": label, "equation": card.labels[label],
             "heading": "Per-example gradient" if per_example else card.headings[label],
             "source": card.sources.get(label) or others, "faults": faults,
-            "code": [{"path": card.module, "line": n, "text": lines[n - 1].strip()} for n in card.code_lines.get(label, ())],
+            "code": [{"path": card.module, "line": first, "text": one_line(lines[first - 1 : last])}
+                     for first, last in card.code_lines.get(label, ())],
             "measured": [found.to_json() for found in outcomes],
             "passed": not faults and all(found.passed for found in outcomes)}
+
+
+def one_line(lines):
+    """A statement's lines as one, without the spaces and commas that breaking the statement added."""
+    text = ""
+    for line in lines:
+        part = line.strip()
+        closes = part.startswith((")", "]", "}"))
+        if closes:
+            text = text.removesuffix(",")
+        joined = not text or closes or text.endswith(("(", "[", "{"))
+        text += part if joined else f" {part}"
+    return text
 
 
 def _text(row):
@@ -190,7 +204,7 @@ def _own(report, number):
         path, line, text, held = "", 0, "", []
     tests = Card(path, cls.__name__, line, {"tests": (cls.__doc__ or "").partition("\n")[0]},
                  {"": "the library's tests: minidp.audit.check_layer, check_loss"}, {"tests": ""},
-                 {"tests": (line,) if text else ()}, (), ())
+                 {"tests": ((line, line),) if text else ()}, (), ())
     measured = {label: [Outcome(Check(what, "central differences", TOLERANCE, None), error, "")]
                 for label, (what, error) in report.errors.items()}
     measured["tests"] = [*chain(*measured.values()), *(

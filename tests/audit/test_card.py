@@ -3,6 +3,7 @@ import textwrap
 import pytest
 
 from minidp.audit.card import read_module
+from minidp.audit.report import one_line
 
 TWO = '''
 def _helper(x):
@@ -52,7 +53,44 @@ def test_all_parts_of_a_card_and_each_class_with_its_own_lines():
     assert strays == [] and (dense.module, dense.qualname, dense.line) == ("nn/x.py", "Dense", 5)
     assert dense.labels == {"F1": "y_bo = sum_i x_bi W_io + b_o", "N1": "both factors", "P1": "both factors"}
     assert dense.sources == {"P1": "Goodfellow 2015, arXiv:1510.01799, Section 5"}
-    assert dense.code_lines == {"F1": (27,), "P1": (27,), "N1": (3,)} and tanh.code_lines == {"F1": (36,)}
+    assert dense.code_lines == {"F1": ((27, 27),), "P1": ((27, 27),), "N1": ((3, 3),)}
+    assert tanh.code_lines == {"F1": ((36, 36),)}
+
+
+BROKEN = '''
+def f(x):
+    """Three.
+
+    Forward
+        [F1]  a
+        [F2]  b
+        [F3]  c
+    """
+    for k in range(
+        3
+    ):  # [F3]
+        x = x + 1
+    y = (
+        x
+        + 1
+    )  # [F1]
+    return {
+        "a": y,  # [F1]
+        "b": g(
+            y
+        ),  # [F2]
+    }
+'''
+
+
+def test_a_label_stands_for_its_statement_or_for_its_lines_after_the_label_before():
+    (card,), strays = read_module(BROKEN, "nn/x.py")
+    assert strays == []
+    assert card.code_lines == {"F3": ((10, 12),), "F1": ((14, 17), (18, 19)), "F2": ((20, 22),)}
+
+
+def test_a_broken_statement_is_printed_in_one_line():
+    assert one_line(["    y = f(", "        x,", "        [", "            1", "        ],", "    )  # [F1]"]) == "y = f(x, [1])  # [F1]"
 
 
 @pytest.mark.parametrize("helper, tanh, label, line, reason", [

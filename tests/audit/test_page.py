@@ -45,9 +45,9 @@ def test_the_whole_page(file):
     for public, card, label in shown:  # whichever a reader's dice choose
         block = blocks[f"{public.name}.{label}"]
         assert (card.sources.get(label) or card.sources.get("") or "see [") in block and card.labels[label] in block
-        for number in card.code_lines[label]:
-            line = (ROOT / card.module).read_text().splitlines()[number - 1].strip()
-            assert f"{card.module}:{number}" in block and re.sub(" +# ", "  # ", line) in block and f"[{label}]" in line
+        for first, last in card.code_lines[label]:
+            line = report.one_line((ROOT / card.module).read_text().splitlines()[first - 1 : last])
+            assert f"{card.module}:{first}" in block and re.sub(" +# ", "  # ", line) in block and f"[{label}]" in line
         for found in checks.load()[card.name, label]:
             error, most = error_of(found), found.tolerance
             assert (f"{f'{error:.1e} of {most:.0e}' if most else '0 of 0'}: {found.name.replace('_', ' ')}, {found.method}" in block
