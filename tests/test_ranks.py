@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from minidp import ranks
-from minidp.backend import to_host
-from minidp.data import Block, LabelledExamples
+from minidp.backend import Backend, to_host
+from minidp.data import Block, LabelledExamples, examples
+from minidp.data.own import Inputs
 from minidp.errors import ParameterError, RanksError
 from minidp.mechanism import Sanitizer, flat_group
 from minidp.privacy import Ledger
@@ -142,6 +143,65 @@ def test_rows_that_two_ranks_hold_or_none_are_refused():
     for other, what in [([shapes], "shapes of the examples"), ([[((6, 2), True)] * 2, []], "examples")]:
         with pytest.raises(RanksError, match=f"the {what} differ between rank 0 and rank 1"):
             LabelledExamples(x, x).check_shared(Two(*other))
+
+
+class Recorder(Two):
+    """Rank 0 of two that hold the same, which keeps what it says to the other."""
+
+    def __init__(self):
+        self.said = []
+
+    def collect(self, value):
+        self.said.append(value)
+        return [value, value]
+
+
+class Drawn:
+    """Rows that are computed when they are asked for: row i is i plus a first number; it counts the rows asked for."""
+
+    xp, ndim = np, 2
+
+    def __init__(self, size, first=0.0, width=2):
+        self.shape, self.first, self.asked, self.largest = (size, width), first, 0, 0
+
+    def take(self, indices, axis=0):
+        self.asked += len(indices)
+        self.largest = max(self.largest, len(indices))
+        return np.repeat(indices[:, None] + self.first, self.shape[1], axis=1).astype("float32")
+
+    def __getitem__(self, span):
+        return self.take(np.arange(span.start, min(span.stop, self.shape[0])))
+
+
+def in_order(rows, path):
+    np.save(path, rows)
+    return np.load(path, mmap_mode="r")
+
+
+@pytest.mark.parametrize("held", [
+    lambda rows, path: rows, lambda rows, path: Inputs(rows, Backend.numpy()), in_order,
+    lambda rows, path: Inputs(in_order(rows, path), Backend.numpy()), lambda rows, path: Drawn(len(rows), float(rows[0, 0]))],
+    ids=["array", "inputs", "memory map", "inputs of a memory map", "examples"])
+def test_ranks_whose_rows_are_in_another_order_are_refused_whatever_holds_them(held, tmp_path):
+    rows, labels = np.arange(12, dtype="float32").reshape(6, 2), np.zeros(6, int)
+    same, other = (LabelledExamples(held(each, tmp_path / f"{name}.npy"), labels) for name, each in
+                   (("same", rows), ("other", rows[::-1])))
+    recorder = Recorder()
+    other.check_shared(recorder)
+    with pytest.raises(RanksError, match="the examples differ between rank 0 and rank 1"):
+        same.check_shared(Two(*recorder.said))
+    same.check_shared(recorder)
+
+
+def test_of_rows_above_the_limit_evenly_spread_ones_are_compared_in_parts(monkeypatch):
+    size, row_bytes = 10_000, 8
+    labels = np.zeros(size, "int8")
+    for limit, at_least, at_most in ((size * row_bytes, size, size + 1), (1000 * row_bytes, 1000, 1002)):
+        monkeypatch.setattr(examples, "COMPARED", limit)
+        monkeypatch.setattr(examples, "AT_ONCE", 50 * row_bytes)
+        rows = Drawn(size)
+        LabelledExamples(rows, labels).check_shared(Recorder())
+        assert at_least <= rows.asked <= at_most and rows.largest <= 50
 
 
 def test_sums_on_a_device_are_released_through_the_host():

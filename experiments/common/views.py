@@ -114,6 +114,10 @@ class CachedViews:
     def __getitem__(self, span):
         return self._views[span, 0].astype("float32")
 
+    def take(self, indices, axis=0):
+        """The centre crops at an array of indices."""
+        return self[indices]
+
     def take_views(self, indices, draws):
         """A view for each index, (B, F) float32, drawn anew: a distorted one, if there is one.
 
@@ -139,6 +143,10 @@ class FreshViews:
 
     def __getitem__(self, span):
         return self._features(centre_crop(self._images[span], self._size))
+
+    def take(self, indices, axis=0):
+        """The centre crops at an array of indices."""
+        return self[indices]
 
     def take_views(self, indices, draws):
         """A view of each example, (B, F) float32, distorted anew."""

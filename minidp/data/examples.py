@@ -10,7 +10,8 @@ from ..backend import namespace_of, to_host
 from ..errors import DtypeError, ParameterError, RanksError, ShapeError
 from ..validate import count, same_batch
 
-COMPARED = 2**30  # bytes of each array by which ranks recognise each other's data: all of it, or evenly spread rows
+COMPARED = 2**30  # bytes by which ranks recognise each other's data: all rows, or evenly spread ones
+AT_ONCE = 2**24  # bytes of rows that are taken at once to compare them
 
 
 @runtime_checkable
@@ -102,14 +103,19 @@ class Block:
                              "Trainer or Run")
 
 
-def _digest(array):
-    """A hash of up to COMPARED bytes of an array."""
-    size, found = array.shape[0], sha256()
-    many = min(size, COMPARED * size // max(array.nbytes, 1) + 1)
-    rows = np.linspace(0, max(size - 1, 0), many).astype(int)
-    for start in range(0, many, 4096):
-        some = namespace_of(array).asarray(rows[start : start + 4096])
-        found.update(np.ascontiguousarray(to_host(array.take(some, axis=0))))
+def _digest(rows):
+    """A hash of an array or `Examples`: of all rows, or of evenly spread ones above COMPARED bytes."""
+    found = sha256()
+    size = rows.shape[0]
+    if size == 0:
+        return found.digest()
+    xp = namespace_of(rows)
+    row_bytes = max(rows.take(xp.asarray([0]), axis=0).nbytes, 1)
+    indices = np.linspace(0, size - 1, min(size, COMPARED // row_bytes + 1)).astype(int)
+    step = max(1, AT_ONCE // row_bytes)
+    for start in range(0, len(indices), step):
+        some = rows.take(xp.asarray(indices[start : start + step]), axis=0)
+        found.update(np.ascontiguousarray(to_host(some)))
     return found.digest()
 
 
@@ -152,7 +158,7 @@ class LabelledExamples:
             if ends[-1] != len(self) or ends[:-1] != [start for start, _ in parts] or {*blocks} - {blocks[0], None}:
                 raise RanksError(f"expected blocks that hold each of {len(self)} rows once, the same for x and y; got rows {parts}")
         if ranks.size > 1:
-            whole = [each for each in arrays if hasattr(each, "nbytes")]
+            whole = [each for each, block in zip(arrays, blocks) if block is None]
             ranks.check_equal("the examples", [_digest(each) for each in whole])
 
     def batches(self, lot: NDArray, most: int, draws: Any = None) -> Iterator[Batch]:

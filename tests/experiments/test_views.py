@@ -37,6 +37,15 @@ def test_features_read_back_are_those_computed(images, tmp_path, capsys):
     np.testing.assert_allclose(read[:30], plain, rtol=1e-3, atol=1e-3)  # float16
 
 
+@pytest.mark.parametrize("make_views", [lambda images: make(images, None),
+                                        lambda images: views.FreshViews(images, frozen(1), SIZE)],
+                         ids=["cached", "fresh"])
+def test_rows_are_taken_as_they_are_sliced(images, make_views):
+    found = make_views(images)
+    rows = np.array([0, 4, 20])
+    np.testing.assert_allclose(found.take(rows, axis=0), found[:30][rows], rtol=1e-5, atol=1e-6)
+
+
 def test_the_views_of_an_example_are_different_ones_each_time(images):
     cached = views.CachedViews(images, frozen(1), 2, SIZE, np.random.default_rng(2), multiplicity=2)
     seen = {}
