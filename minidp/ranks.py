@@ -90,7 +90,7 @@ class Mpi(Solo):
         why = f"this is one of {expected} processes of a launcher (mpiexec, srun)"
         how = "install mpi4py for that launcher's MPI (pip install 'minidp[mpi]' brings both), or set MINIDP_RANKS=solo for "\
               "processes that have nothing to do with each other"
-        if int(os.environ.get("MPI_LOCALNRANKS", 1)) > (os.cpu_count() or 1):  # MPICH: whoever waits lets others compute
+        if _launched("MPI_LOCALNRANKS") > (os.cpu_count() or 1):  # MPICH: whoever waits lets others compute
             os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
         try:
             import numpy as np
@@ -237,14 +237,33 @@ class Mpi(Solo):
 def current() -> Any:
     """The ranks that this process is one of: Solo, or Mpi under a launcher that started several.
 
-    Raises ParameterError where several were started and mpi4py cannot join them.
+    Raises ParameterError where several were started and mpi4py cannot join them, or where the launcher's variable is no
+    number of processes.
     """
     global _current
     if _current is None or getattr(_current, "pid", os.getpid()) != os.getpid():
-        expected = next((int(os.environ[name]) for name in LAUNCHED if name in os.environ), 1)
-        alone = expected == 1 or os.environ.get("MINIDP_RANKS") == "solo" or "mpi4py.futures" in sys.modules
-        _current = SOLO if alone else Mpi(expected)
+        solo = os.environ.get("MINIDP_RANKS") == "solo" or "mpi4py.futures" in sys.modules
+        expected = 1 if solo else _launched(*LAUNCHED)
+        _current = SOLO if expected == 1 else Mpi(expected)
     return _current
+
+
+def _launched(*names):
+    """The number of processes that the first of these environment variables states; 1 if none is set."""
+    for name in names:
+        text = os.environ.get(name)
+        if text is None:
+            continue
+        try:
+            number = int(text)
+        except ValueError:
+            number = 0
+        if number < 1:
+            raise ParameterError(
+                f"{name}={text!r:.80} in the environment: expected the number of processes that a launcher (mpiexec, srun) "
+                "started, at least 1; unset it, or set MINIDP_RANKS=solo for a process that runs by itself")
+        return number
+    return 1
 
 
 def _pickled(result, raised):

@@ -118,6 +118,20 @@ def test_processes_of_a_launcher_that_cannot_be_joined_are_refused(monkeypatch):
     assert ranks.current() is ranks.SOLO
 
 
+@pytest.mark.parametrize("name, value", [("PMI_SIZE", "abc"), ("SLURM_STEP_NUM_TASKS", ""), ("PMI_SIZE", "0"),
+                                         ("OMPI_COMM_WORLD_SIZE", "-2")])
+def test_a_number_of_processes_that_is_none_is_refused_in_one_line(name, value):
+    command = [sys.executable, "-m", "minidp", "epsilon", "--ledger", "no.json"]
+    bare = {key: held for key, held in environment().items() if key not in ranks.LAUNCHED}
+    done = subprocess.run(command, env={**bare, name: value}, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith(f"error: {name}={value!r} in the environment: expected the number of processes")
+    assert done.stderr.count("\n") == 1
+    solo = {**bare, name: value, "MINIDP_RANKS": "solo"}
+    alone = subprocess.run(command, env=solo, capture_output=True, text=True, timeout=60)
+    assert "in the environment" not in alone.stderr
+
+
 class Two(ranks.Solo):
     """Rank 0 of two, of which the other has the values `other`, and nothing to add."""
 
