@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 
 from ..arithmetic import ORDINARY
 from ..backend import to_host
+from ..errors import ParameterError
 from ..grads import Explicit
 from ..streams import Draws
 from ..validate import MOST_COUNT, count, non_negative_finite
 from ..whole import MOST
 from .clip import ClipGroup
+from .rounding import in_blocks, products
 from .sanitizer import Sanitizer
 
 MEAN = ("rows", "mean")
@@ -29,13 +31,31 @@ def mean_sanitizer(noise_multiplier: float, row_norm: float = 1.0, arithmetic: s
 
 
 def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> NDArray:
-    """(D,) float64 on the host: the rows' (N, D) mean with noise, drawn towards zero as `shrunk` does; size is the public N."""
+    """(D,) float64 on the host: the rows' (N, D) mean with noise, drawn towards zero as `shrunk` does; size is the public N.
+
+    The sanitizer's event covers the rounding of the sum: from about 380,000 rows on, ordinary arithmetic adds more noise, by
+    the factor `rounding.in_blocks` for twice as many rows as a lot of this size has. Raises ParameterError for still more rows.
+    """
     count(1, MOST // 2 if sanitizer.exact else MOST_COUNT, size=size)  # below 2^53 units, with room for a lot's chance
+    factor = _noise_factor(rows.shape[0], sanitizer, size)
     raw = np.zeros(rows.shape[1:])
     for start in range(0, rows.shape[0], ROWS):  # summed one by one: short chains of roundings, however many rows there are
         raw += to_host(sanitizer.add_clipped({MEAN: Explicit(rows[start : start + ROWS])})[MEAN])
-    released = sanitizer.release({MEAN: raw}, draws)[MEAN] / size
-    return shrunk(released, sanitizer.groups[0].noise_std / size)
+    released = sanitizer.release({MEAN: raw / factor}, draws)[MEAN] * factor / size
+    return shrunk(released, sanitizer.groups[0].noise_std * factor / size)
+
+
+def _noise_factor(rows, sanitizer, size):
+    """How much more noise covers the rounding of a sum of so many rows, of which the public number is `size`."""
+    if sanitizer.exact:
+        count(0, MOST, rows=rows)  # above, float64 does not hold the whole numbers of their sum
+        return 1.0
+    most = 2 * products(size, "explicit").most
+    factor = in_blocks(most, ROWS)
+    if in_blocks(rows, ROWS) > factor:
+        raise ParameterError(f"noisy_mean: expected at most {most:,} rows for the public size={size:,}, got {rows:,}, whose sum is "
+                             "rounded by more than is charged; set size to the public number of rows")
+    return factor
 
 
 def shrunk(mean: NDArray, noise_std: float) -> NDArray:

@@ -57,3 +57,18 @@ def products(expected_lot_size: float, strategy: str) -> Products:
         return Products(rows, most, 1 + 2 * most * lost / (1 - (rows + 6) * 2.0**-24) * (1 + 2.0**-50))  # [F2]
     lost = 2 * most * (2 * most + OTHERS) * (1 if strategy == "explicit" else CANCELLING) * 2.0**-52
     return Products(0, most, 1 + lost if lost > FREE else 1.0)  # [F3]
+
+
+def in_blocks(most: int, block: int) -> float:
+    r"""The sensitivity, in units of the clip norm, of a float64 sum of up to m clipped rows, taken in blocks of R rows.
+
+    Forward
+        [F1]  factor = 1 + m (2 R + m / R) 2^-52, but 1 where that is below 1 + 2^-21
+
+    Source
+        [F1]  own derivation, from Higham, section 3.1, as for `products` [F3]: a row goes through at most R + 16 roundings in its
+              block, in any order, and m / R + 1 behind it, each of 2^-53; so the sum is off by m times these parts of C, and
+              two neighbours by twice. The second R covers what is of second order, and a division, for up to 2^41 rows
+    """
+    lost = most * (2 * block + most / block) * 2.0**-52  # [F1]
+    return 1 + lost if lost > FREE else 1.0  # [F1]

@@ -9,7 +9,7 @@ import minidp
 from minidp.errors import BudgetExceededError, DtypeError, ParameterError, ShapeError
 from minidp.host.blas import thread_functions
 from minidp.host.discrete import total_variation
-from minidp.mechanism import PrivatePCA, PrivateScaling, mean_sanitizer, noisy_mean, random_projection
+from minidp.mechanism import PrivatePCA, PrivateScaling, Sanitizer, mean_sanitizer, noisy_mean, random_projection
 from minidp.privacy import Composed, Filter, Gaussian, Ledger, MomentsAccountant, TotalVariation
 from minidp.privacy.events import NeighbouringRelation as Relation
 from minidp.run.verify import verify
@@ -68,6 +68,51 @@ def test_rows_without_a_mean_give_noise_of_the_public_size(rows, rng):
 def test_the_size_is_public_and_positive(rng):
     with pytest.raises(ParameterError, match="size"):
         noisy_mean(np.zeros((3, 2), "float32"), mean_sanitizer(1.0), 0, rng)
+
+
+def rows_that_round_apart(blocks, block=1024):
+    """(blocks * block, 1) rows below norm 1: as they are, each block is rounded up when it is added; without the first row, down.
+
+    What the sum of block j ends with, in units of the last place of the sum so far, is a little above one half, and a little
+    below it where the block begins one row later.
+    """
+    row = 1 - 2.0**-19
+    last_place = np.spacing(float(block) * np.arange(1, blocks + 1))
+    drift = np.arange(blocks) * -(2.0**-6) % 1
+    rows = np.full((blocks, block), row)
+    rows[:, 0] = row + drift * last_place
+    rows[:, -1] = row + (0.5 + 2.0**-7 - drift) % 1 * last_place
+    return rows.reshape(-1, 1)
+
+
+def test_rounding_does_not_move_the_sums_of_neighbours_apart_by_more_than_the_noise_is_for(monkeypatch):
+    released, release = [], Sanitizer.release
+
+    def watched(self, raw, draws):
+        released.append(float(raw["rows", "mean"][0]))
+        return release(self, raw, draws)
+
+    monkeypatch.setattr(Sanitizer, "release", watched)
+    rows = rows_that_round_apart(2**13)
+    for each in (rows, rows[1:]):
+        noisy_mean(each, mean_sanitizer(1.0), 2**23, noise("mean"))
+    assert 0.999 < released[0] - released[1] <= 1
+
+
+@pytest.mark.parametrize("size, factor", [(60_000, 1.0), (380_000, 1.0), (14_500_000, 1.000195848596)])
+def test_a_mean_of_very_many_rows_has_as_much_more_noise_as_their_rounding_needs(size, factor):
+    rows, sanitizer = np.zeros((0, 2), "float32"), mean_sanitizer(3.0)
+    few, many = (noisy_mean(rows, sanitizer, each, noise("mean")) * each for each in (1, size))
+    np.testing.assert_allclose(many / few, factor, rtol=1e-12)
+
+
+@pytest.mark.parametrize("arithmetic, most", [("ordinary", 767_610), ("exact", 2**21)])
+def test_more_rows_than_the_public_size_allows_are_refused(arithmetic, most):
+    rows = np.broadcast_to(np.float32(0), (most + 1, 1))
+    sanitizer = mean_sanitizer(1.0, arithmetic=arithmetic, coordinates=1)
+    assert noisy_mean(rows[:most], sanitizer, 1000, noise("mean")).shape == (1,)
+    with pytest.raises(ParameterError, match=f"rows.*({most + 1}|{most + 1:,})"):
+        noisy_mean(rows, sanitizer, 1000, noise("mean"))
 
 
 def noise(name="some"):

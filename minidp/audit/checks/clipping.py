@@ -8,7 +8,7 @@ from ... import mechanism
 from ...backend import to_host
 from ...grads import Explicit, Outer, OuterSum
 from ...mechanism import ClipGroup, Sanitizer, adaptive_groups, flat_group, per_layer_groups
-from ...mechanism.rounding import Products, products
+from ...mechanism.rounding import Products, in_blocks, products
 from ...privacy.events import JointGaussian
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
@@ -213,6 +213,15 @@ def charge_for_float32_sums(bench):
         lost = (Fraction(11 * rows, 19) + 7) / (2**24 - rows - 6)
         factor = float(1 + (2 * n * lost if rows else Fraction(2 * k * n * (2 * n + 2**13), 2**52)))
         yield from (abs(got.rows - rows), abs(got.most - n), relative(got.factor, factor), factor - got.factor)
+
+
+@measures("mechanism.rounding.in_blocks", "F1", method="by hand, in exact fractions", tolerance=1e-12)
+def charge_for_float64_sums_in_blocks(bench):
+    """Nothing up to 767,610 rows in blocks of 1,024, then a little, and finally as much as the sensitivity itself."""
+    for rows, block in ((1, 1024), (767_610, 1024), (767_611, 1024), (10**7, 1024), (2**41, 1024), (10**7, 64)):
+        lost = Fraction(rows * (2 * block + Fraction(rows, block)), 2**52)
+        factor = float(1 + lost) if lost > Fraction(1, 2**21) else 1.0
+        yield relative(in_blocks(rows, block), factor)
 
 
 @measures("mechanism.noise.add_integers", "F1", method="the same integers, drawn again", tolerance=0.0)
