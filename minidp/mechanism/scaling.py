@@ -117,11 +117,12 @@ def raw_magnitudes(x: Any) -> NDArray:
 
 def raw_moments(x: Any, limits: NDArray) -> NDArray:
     """(2, D) sums of x / limits and its square, held between -1 and 1; private until noise is added."""
+    count(0, 2 ** (62 - 2 * BITS), rows=x.shape[0])  # whose sum an int64 holds
     raw = np.zeros((2, len(limits)), np.int64)
     for rows in _finite_rows(x):
         z = np.rint(np.clip(rows / limits, -1, 1) * 2.0**BITS).astype(np.int64)
         raw += z.sum(axis=0) << BITS, (z * z).sum(axis=0)  # [F3]
-    return raw * QUANTUM
+    return np.clip(raw, -(2**53), 2**53) * QUANTUM  # held to what float64 has: no rounding moves neighbours apart
 
 
 def _finite_rows(x):

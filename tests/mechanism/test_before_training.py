@@ -10,6 +10,7 @@ from minidp.errors import BudgetExceededError, DtypeError, ParameterError, Shape
 from minidp.host.blas import thread_functions
 from minidp.host.discrete import total_variation
 from minidp.mechanism import PrivatePCA, PrivateScaling, Sanitizer, mean_sanitizer, noisy_mean, random_projection
+from minidp.mechanism.scaling import raw_moments
 from minidp.privacy import Composed, Filter, Gaussian, Ledger, MomentsAccountant, TotalVariation
 from minidp.privacy.events import NeighbouringRelation as Relation
 from minidp.run.verify import verify
@@ -113,6 +114,14 @@ def test_more_rows_than_the_public_size_allows_are_refused(arithmetic, most):
     assert noisy_mean(rows[:most], sanitizer, 1000, noise("mean")).shape == (1,)
     with pytest.raises(ParameterError, match=f"rows.*({most + 1}|{most + 1:,})"):
         noisy_mean(rows, sanitizer, 1000, noise("mean"))
+
+
+def test_rounding_does_not_move_the_moments_of_neighbours_apart():
+    """Squares of 2^25 ones and three least values: one unit above 2^53, where float64 has every second whole number."""
+    rows = np.full((2**25 + 3, 1), 2**14, "int16")
+    rows[-3:] = 1
+    moments, fewer = (raw_moments(each, np.array([2.0**14])) for each in (rows, rows[1:]))
+    assert (moments - fewer <= 1).all()
 
 
 def noise(name="some"):
