@@ -9,14 +9,15 @@ import accounting
 import mnist_sweeps
 import pytest
 from common import sweep_sentences
-from common.sweep_figures import BUDGETS, spending
+from common.sweep_figures import BUDGETS, FASTER, RATES, TRIED, spending
 from common.sweep_sentences import CLAIMS
 from common.sweeps import Point
 
 from minidp.privacy import Gaussian, JointGaussian, Ledger, LossDistributionAccountant, PoissonSampled
 from tests.support.scripts import MPIEXEC, command, environment
 
-RESULTS = Path(sweep_sentences.__file__).resolve().parents[1] / "results" / "sweeps"
+EXPERIMENTS = Path(sweep_sentences.__file__).resolve().parents[1]
+RESULTS = EXPERIMENTS / "results" / "sweeps"
 SMOKE = ("mnist_sweeps.py", "--smoke", "--dataset", "strokes", "--jobs", 2)
 
 
@@ -27,6 +28,22 @@ def result(accuracy):
             "settings": {"sampling_probability": 0.01, "pca_noise_multiplier": 7.0,
                          "clip_groups": [{"noise_multiplier": 4.0}] * 2},
             "history": {"step": [100, 200, 300], "test_accuracy": [accuracy - 0.2, accuracy - 0.1, accuracy]}}
+
+
+def test_the_rate_of_each_lot_size_is_the_best_of_those_tried_on_drawn_digits():
+    panels = json.loads((RESULTS / "figure_lot-rates.json").read_text())["panels"]
+    assert list(RATES) == list(TRIED)
+    for lot, rate in RATES.items():
+        accuracies = {point["x"]: point["test_accuracy"] for point in panels[f"lots of {lot}"]["points"]}
+        tried = {round(each * FASTER.get(lot, 1), 4): each for each in TRIED[lot]}
+        assert accuracies.keys() == tried.keys() and tried[max(accuracies, key=accuracies.get)] == rate
+
+
+def test_the_flags_are_listed_without_any_result(tmp_path):
+    shutil.copytree(EXPERIMENTS, tmp_path / "experiments", ignore=shutil.ignore_patterns("results", "pretrained"))
+    script = tmp_path / "experiments" / "mnist_sweeps.py"
+    done = subprocess.run([sys.executable, script, "--help"], env=environment(), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "--figure" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("script, flags", [(accounting, ("gdp",)), (mnist_sweeps, ("--figure", "sentences"))])
