@@ -181,7 +181,7 @@ def has_kernels(array):
 
 
 def kernels_of(array):
-    """The module with the twins of what is defined here: host.kernels, or device_kernels with the same names."""
+    """The module with the kernels for an array's device, host.kernels or device_kernels; each has some that the other has not."""
     if isinstance(array, np.ndarray):
         from .host import kernels
     else:

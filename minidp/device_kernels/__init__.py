@@ -129,7 +129,7 @@ def clip_weights(sq, clip_norm, margin):
 
 
 def sum_of_squares(parts, huge, examples):
-    """grads.sum_of_squares: parts of (a, d, known, norms of a, norms of d, 1 + lost); returns (B,), with the norms written."""
+    """together.sum_of_squares: parts of (a, d, known, norms of a, norms of d, 1 + lost); returns (B,), with the norms written."""
     xp, sq = library(next(each for each in parts[0] if each is not None)), None
     for some in (parts[at : at + PARTS - 1] for at in range(0, len(parts), PARTS - 1)):
         rows = [(a, d, known, *norms, *(1 if x is None else x.shape[1] for x in (a, d)), raised)
@@ -187,7 +187,7 @@ def add_weighted_products(jobs, w, large):
 
 
 def descend(params, grads, rate):
-    """backend.descend."""
+    """train.SGD [F1] for several parameters."""
     _over_parts(library(params[0]), "descend", [(theta, g, theta.size) for theta, g in zip(params, grads)], 2, float(rate))
 
 

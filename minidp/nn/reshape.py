@@ -53,7 +53,7 @@ class Standardise(Layer):
 
     Guarantees
         Nothing is charged here: a mean or scale that is computed from the training data has to be released with
-        noise, and its release charged, before it comes here (experiments/mnist_best.py does so).
+        noise, and its release charged, before it comes here (heads.py does so).
 
     Raises
         ParameterError   scale is not positive and finite everywhere

@@ -38,7 +38,7 @@ class Metrics:
 def evaluate(network: Sequential, loss: Loss, x: NDArray | Examples, y: NDArray, batch_size: int = 1024) -> Metrics:
     """Metrics of `network` on x (N, ...) with class labels or floating point targets y (N, ...), in bounded memory.
 
-    Raises ShapeError if x and y differ in number. The one place that waits for the device.
+    Raises ShapeError if x and y differ in number.
     """
     x, y = as_rows("evaluate", x, y, like=next(iter(network.params.values()), np.zeros(0, "float32")))
     count(1, batch_size=batch_size)

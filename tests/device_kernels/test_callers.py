@@ -1,7 +1,13 @@
 """What calls the kernels gives them arrays as they are, whatever their order, dtype and number."""
+import pkgutil
+import re
+from contextlib import suppress
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import minidp
 from minidp import backend, device_kernels
 from minidp.backend import Backend, to_host
 from minidp.errors import DeviceUnavailableError, ParameterError
@@ -81,3 +87,27 @@ def test_products_of_fewer_bits_are_refused(name, monkeypatch):
     monkeypatch.setenv(name, "1")
     with pytest.raises(DeviceUnavailableError, match=f"{name} is set"):
         Backend.cupy()
+
+
+def definitions_named():
+    """{where: the definition that a kernel's comment or docstring begins with}."""
+    package = Path(minidp.__file__).parent
+    named = re.compile(r'^(?:// |    """)((?:[a-z_]+\.)+\w+)', re.MULTILINE)
+    files = [path for folder in ("host", "device_kernels") for path in sorted((package / folder).iterdir())
+             if path.suffix in (".py", ".cu", ".cuh")]
+    return {f"{path.name}: {match[1]}": match[1] for path in files for match in named.finditer(path.read_text(encoding="utf-8"))}
+
+
+def exists(name):
+    """True if a dotted name is one of minidp's, or of minidp.host's."""
+    for package in ("minidp", "minidp.host"):
+        with suppress(AttributeError):
+            pkgutil.resolve_name(f"{package}.{name}")
+            return True
+    return False
+
+
+def test_each_twin_names_a_definition_that_exists():
+    found = definitions_named()
+    assert len(found) > 30
+    assert [where for where, name in found.items() if not exists(name)] == []
