@@ -17,6 +17,7 @@ from minidp.privacy.catalogue import make
 from minidp.ranks import current
 from minidp.run import RunFolder
 from minidp.run.folder import FILES, MANIFEST
+from minidp.run.record import git_commit
 from minidp.streams import Streams
 
 from .config import FREE, command_of, parse, tell, to_json
@@ -104,7 +105,7 @@ def facts(name, config, dataset, subcommand=""):
     """Keywords of `Run` that follow from the flags and the data set."""
     command = command_of(f"{name}.py {subcommand}".strip(), config, FREE)
     return {"name": name, "flags": flags_of(config), "command": command, "data": dataset, "quiet": config.quiet,
-            "batch_size": config.batch_size, "train_metrics": config.train_metrics}
+            "batch_size": config.batch_size, "train_metrics": config.train_metrics, "commit": git_commit()}
 
 
 def finish(run, result):

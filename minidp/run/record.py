@@ -123,7 +123,7 @@ def make_result(run, record, last, about, seconds):
         "seconds_total": seconds[0], "seconds_per_step": seconds[1] / steps if steps else None,
         "arithmetic": plan.sanitizer.arithmetic, "generator": GENERATOR, "reproducible": run.streams.reproducible, "seed": run.streams.seed,
         "ledger_sha256": ledger.sha256(), "statement_format": FORMAT,
-        "versions": versions(), "commit": git_commit(), **about})
+        "versions": versions(), "commit": run.commit, **about})
 
 
 def gradients_of(run):

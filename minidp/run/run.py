@@ -61,6 +61,7 @@ class Run:
     check          stop before the first step, with a message for the data's owner, if rows are not finite or labels belong
                    to no class; default: on for arrays of one's own, where no data set vouches for them
     train_metrics  evaluate on training data too: such figures are not private, and are named so
+    commit         of the code that made the run, for result.json; None: not told
 
     Raises
         BudgetExceededError   not one step fits into the budget; nothing was written
@@ -71,7 +72,7 @@ class Run:
     def __init__(self, folder, network, loss, optimizer, plan, budget, streams, *, name="run", data=None, dataset_size=None,
                  flags=None, inputs=None, command="", public=(), disclosed=(), choices=None, group_size=1,
                  augmentation_multiplicity=1, batch_size=None, measure_every=None, keep_best=False, check=None,
-                 train_metrics=True, quiet=False):
+                 train_metrics=True, quiet=False, commit=None):
         self.folder = folder if isinstance(folder, folders.RunFolder) else folders.RunFolder(folder)
         if budget.ledger.items():
             raise ParameterError("expected a budget with an empty ledger: a run has the ledger of its folder")
@@ -83,6 +84,7 @@ class Run:
         self.network, self.loss, self.optimizer, self.plan, self.streams = network, loss, optimizer, plan, streams
         self.name, self.command, self.public, self.quiet = name, command, tuple(public), quiet
         self.augmentation_multiplicity, self.batch_size = augmentation_multiplicity, batch_size
+        self.commit = commit
         self.train_metrics, self.flags, self.budget, self.setup, self._releases = train_metrics, flags or {}, budget, [], {}
         self.disclosed, self.choices, self.group_size = tuple(disclosed), dict(choices or {}), group_size
         count(1, group_size=group_size)

@@ -10,6 +10,7 @@ from common.verdicts import EXPECTED, look_up
 
 from minidp.mechanism.rounding import products
 from minidp.privacy import Filter, Gaussian, JointGaussian, MomentsAccountant, PoissonSampled
+from minidp.run.record import git_commit
 from minidp.run.verify import verify
 from tests.support.scripts import command, environment
 
@@ -21,6 +22,7 @@ def test_smoke_writes_everything_it_names(made):
     result, files = run.result, {path.name for path in run.out.iterdir()}
     assert {"result.json", "metrics.csv", "curves.png", "ledger.json", "model.npz", "privacy.md"} <= files
     assert result["experiment"] == "mnist_pca" and result["dataset"] == "strokes"
+    assert result["commit"] == git_commit()
     assert result["dataset_sha256"] is None and result["reproducible"] is False and result["seed"] is None
     assert result["device"] in ("cpu", "gpu") and 0 <= result["test_accuracy"] <= 1
     assert result["steps"] == 20 and result["epochs"] == 2

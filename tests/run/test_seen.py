@@ -10,6 +10,7 @@ from minidp import plotting
 from minidp.run import record
 from minidp.run.picture import save_curves
 from minidp.run.progress import BAR, shown
+from tests.support import running
 from tests.support.pictures import faults
 
 
@@ -68,6 +69,15 @@ def test_git_commit(tmp_path):
 def test_git_commit_without_git(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert record.git_commit() is None
+
+
+@pytest.mark.parametrize("told, commit", [({}, None), ({"commit": "a" * 40}, "a" * 40)])
+def test_a_result_has_the_commit_that_the_caller_gives_and_nobody_asks_git(told, commit, tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text("#!/bin/sh\necho not-of-this-run\n")
+    (tmp_path / "bin" / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    assert running.train(tmp_path / "run", steps=2, **told)["commit"] == commit
 
 
 LONG = ("A title that goes on for far longer than any panel is wide, as one that quotes a data set's notice does: "
