@@ -103,12 +103,21 @@ def test_processes_of_a_cross_validation_share_a_ledger(tmp_path):
             back.fitted_.report(tmp_path / "report")
 
 
-def test_no_charge_is_lost_between_processes(tmp_path):
+def test_no_charge_is_lost_between_processes_whatever_name_they_use(tmp_path):
+    (tmp_path / "link.json").symlink_to(tmp_path / "ledger.json")
     script = ("import sys; from minidp.privacy import Gaussian, Ledger; from minidp.run.shared import charge_shared\n"
               "ledger = Ledger(); ledger.append(Gaussian(float(sys.argv[2]))); print(flush=True); input()\n"
               "for _ in range(50): charge_shared(sys.argv[1], ledger)")
-    running = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "ledger.json"), noise], text=True,
-                                env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=-1, stdout=-1) for noise in "78"]
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, str(tmp_path / name), noise],
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=-1,
+            stdout=-1,
+        )
+        for name, noise in [("ledger.json", "7"), ("link.json", "8")]
+    ]
     assert [process.stdout.readline() for process in running] == ["\n", "\n"]
     for process in running:  # both at once
         print(file=process.stdin, flush=True)

@@ -1,6 +1,7 @@
 """A ledger file that several fits share: each is charged to it, under a lock, before its noise is drawn."""
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from .folder import CONFIG
 def charge_shared(path: StrPath, charges: Ledger) -> Ledger:
     """Append all entries of `charges` to the ledger file at `path`, which is made if it is not there; returns the sum.
 
-    Clones and worker processes that share the file wait for each other, so that no charge is lost. A file PATH.lock stays
-    beside it. Raises DataError where the file holds no ledger; ParameterError where it has another relation, or where the
-    system cannot lock files.
+    Clones and worker processes that share the file wait for each other, so that no charge is lost.
+    Symbolic links are resolved first, because the lock belongs to the file and not to one of its
+    names: PATH.lock stays beside the real file. Raises DataError where the file holds no ledger;
+    ParameterError where the ledger has another relation, where the file has hard links, or where
+    the system cannot lock files.
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))
     if (path.parent / CONFIG).exists():
         raise ParameterError(f"{path}: {path.parent} is the folder of a run, whose files belong together; name a file elsewhere")
     if path.is_dir():
@@ -28,6 +31,12 @@ def charge_shared(path: StrPath, charges: Ledger) -> Ledger:
         except OSError as error:
             raise ParameterError(f"{path}: a shared ledger needs a file system with locks ({error}); give each fit its own "
                                  "folder, and add up their ledgers") from None
+        if path.exists() and (names := path.stat().st_nlink) > 1:
+            raise ParameterError(
+                f"{path}: expected a ledger with one name, got a file with {names} names (hard links): "
+                "a charge by one name would not reach the others; keep one name, and make the others "
+                "symbolic links to it"
+            )
         total = Ledger.load(path) if path.exists() else Ledger(charges.relation)
         if total.relation is not charges.relation:
             raise ParameterError(f"{path}: expected a ledger under {charges.relation.value}, got {total.relation.value}; choose "
