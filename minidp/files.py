@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from .errors import DataError
+from .errors import DataError, ParameterError
 
 try:
     import fcntl
@@ -18,6 +18,17 @@ except ImportError:  # Windows
     fcntl = None    # type: ignore[assignment]
 
 StrPath = str | os.PathLike[str]
+
+
+def check_path(**named: Any) -> None:
+    """Raise ParameterError unless each named value is None, or text or a path that the system takes."""
+    for name, value in named.items():
+        try:
+            fits = value is None or b"\0" not in os.fsencode(Path(value))
+        except (TypeError, UnicodeEncodeError):
+            fits = False
+        if not fits:
+            raise ParameterError(f"expected {name}={value!r:.80} to be the path of a file or folder")
 
 
 @contextmanager

@@ -16,9 +16,17 @@ from numpy.typing import ArrayLike
 from . import nn
 from .arithmetic import ORDINARY
 from .backend import Backend
-from .data.own import Inputs, as_weights, bounded_targets, class_labels, columns_of
+from .data.own import (
+    Inputs,
+    as_target_bounds,
+    as_weights,
+    bounded_targets,
+    class_labels,
+    columns_of,
+)
 from .defaults import choose
 from .errors import ParameterError, ShapeError
+from .files import check_path
 from .fitted import Fitted
 from .heads import Head
 from .mechanism import Plan, PoissonSampler, Sanitizer, flat_group
@@ -32,7 +40,7 @@ from .run import Model, Run
 from .run.shared import charge_shared
 from .streams import Streams
 from .train import SGD, Averaged, Momentum, trial
-from .validate import count, in_range, one_of, positive_finite, same_batch
+from .validate import count, flag, in_range, one_of, positive_finite, same_batch
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
@@ -97,6 +105,11 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     """
     if validation is not None and test is not None:
         raise ParameterError("expected validation= or test=, got both: evaluate the test set afterwards, by score")
+    flag(check=check, quiet=quiet)
+    check_path(folder=folder, ledger=ledger)
+    one_of(("poisson", "balls-in-bins"), sampler=sampler)
+    if target_bounds is not None:
+        target_bounds = as_target_bounds(target_bounds)
     backend, streams, ranks = Backend.pick(device), Streams(seed), current()
     quiet = quiet or ranks.rank > 0
     inputs = Inputs(x, backend)
@@ -112,26 +125,29 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
         disclosed.append("the names of the columns")
     count(1, dataset_size=size)
     positive_finite(epsilon=epsilon)
+    epsilon = float(epsilon)
     how_delta = "given" if delta is not None else "the power of ten at or below 1/(10 N)"
     delta = 10.0 ** math.floor(-math.log10(10 * size)) if delta is None else delta
     in_range(0, 1, open_low=True, open_high=True, delta=delta)
+    delta = float(delta)
     if delta * size >= 1:
         how_delta = f"given; it is not below 1/{size}, so that publishing somebody's whole row would pass the guarantee"
         if not quiet:
             print(f"NOTICE: delta={delta:g} is {how_delta.partition('it is ')[2]}")
 
     body = _network(network, inputs.shape[1:], 1 if labels is None else len(labels), hidden, streams.init)
-    given: dict[str, Any] = {"lot_size": lot_size, "steps": steps, "clip_norm": clip_norm, "learning_rate": learning_rate}
-    given = {name: value for name, value in given.items() if value is not None}
+    whole = _given(lot_size=lot_size, steps=steps)
+    real = _given(clip_norm=clip_norm, learning_rate=learning_rate)
+    count(1, **whole)
+    positive_finite(**real)
+    given = {name: int(value) for name, value in whole.items()}
+    given |= {name: float(value) for name, value in real.items()}
     head = Head(scale, bounds, inputs.shape[1:], network is None, labels is not None, arithmetic)
     choice = choose(size, epsilon, delta, sum(array.size for array in body.params.values()), row_norm=head.row_norm,
                     task="regression" if labels is None else "classification", hidden=len(body.params) > 2)
     choice = replace(choice, **given)
-    count(1, steps=choice.steps, lot_size=choice.lot_size)
-    positive_finite(clip_norm=choice.clip_norm, learning_rate=choice.learning_rate)
     if choice.lot_size > size:
         raise ParameterError(f"expected lot_size={choice.lot_size} to be at most the {size} rows (dataset_size)")
-    one_of(("poisson", "balls-in-bins"), sampler=sampler)
     accountant, lots = make("loss_distribution"), make_sampler(sampler, size, choice.lot_size, max_lot_size)
     choice = replace(choice, steps=-(-choice.steps // lots.period) * lots.period)
     before = head.events(accountant, PoissonSampler(choice.lot_size / size), epsilon, delta)
@@ -139,11 +155,13 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     plan = Plan(lots, Sanitizer(groups, arithmetic=arithmetic), choice.steps, choice.lot_size)
     plan = plan.calibrated(accountant, epsilon, delta, before)
 
+    # what the model cannot be made of is refused before anything is charged
+    Model(nn.Sequential(head.first + body.layers, inputs.shape[1:]), labels, target_bounds)
     at = ranks.of_first(lambda: tempfile.mkdtemp(prefix="minidp-")) if folder is None else folder
     try:
         run = Run(at, body.to(backend), nn.SquaredError() if labels is None else nn.SoftmaxCrossEntropy(),
                   _optimizer(choice), plan, Filter(accountant, epsilon, delta), streams, name="fit", dataset_size=size,
-                  flags={"scale": head.scale, "bounds": None if bounds is None else [np.asarray(each).tolist() for each in bounds],
+                  flags={"scale": head.scale, "bounds": None if head.bounds is None else [each.tolist() for each in head.bounds],
                          "seed": seed, "weighted": example_weight is not None, "group_size": group_size,
                          "shared_ledger": ledger is not None, "check": check,
                          **({} if sampler == "poisson" else {"sampler": sampler}),
@@ -188,6 +206,11 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     if not quiet:
         print(fitted)
     return fitted
+
+
+def _given(**values):
+    """The values that the caller gave."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _targets(y, classes, target_bounds):

@@ -17,7 +17,7 @@ from .privacy.accountant import Accountant
 from .privacy.events import Event
 from .privacy.gaussian import gaussian_epsilon
 from .run import Run
-from .validate import one_of
+from .validate import one_of, shown
 
 SCALES = ("auto", "unit-norm", "bounds", "private", "none")
 FARTHEST = 4.0  # spreads from the mean that a privately scaled feature may be
@@ -43,6 +43,15 @@ class Head:
         self.centred = self.ours and classification and scale != "private"
         self.row_norm = ROW_NORM if self.ours else 1.0
         self.bounds = None if bounds is None else _checked(bounds, shape)
+        self.first: list[nn.Layer] = []
+        if scale == "unit-norm":
+            self.first = [nn.UnitNorm("scale")]
+        elif self.bounds is not None:
+            low, high = self.bounds
+            centre, half = (low + high) / 2, (high - low) / 2
+            self.first = [_standardise(centre, half, "scale"), nn.Clamp(1.0)]
+        elif scale == "private":  # as it is until mean and spread are released
+            self.first = [_standardise(0, 1, "scale"), nn.Clamp(FARTHEST)]
 
     def events(self, accountant: Accountant, sampler: PoissonSampler, epsilon: float, delta: float) -> list[Event]:
         """What is charged before the first step: the events of a private scaling, or of a mean over one lot."""
@@ -64,15 +73,10 @@ class Head:
 
     def layers(self, run: Run, inputs: Inputs, size: int) -> list[nn.Layer]:
         """The layers; releases what they need through `run`. size: the public number of rows."""
-        layers: list[nn.Layer] = []
-        if self.scale == "unit-norm":
-            layers.append(nn.UnitNorm("scale"))
-        elif self.bounds is not None:
-            low, high = self.bounds
-            layers += [_standardise((low + high) / 2, (high - low) / 2, "scale"), nn.Clamp(1.0)]
-        elif self.scale == "private":
+        layers = list(self.first)
+        if self.scale == "private":
             mean, spread = self._released_scaling(run, inputs, size)
-            layers += [_standardise(mean, spread, "scale"), nn.Clamp(FARTHEST)]
+            layers[0] = _standardise(mean, spread, "scale")
         if not self.ours:
             return layers
         length = 1.0 if self.scale == "unit-norm" else math.sqrt(math.prod(self.shape))  # of the longest rows
@@ -116,14 +120,18 @@ def _standardise(mean, spread, name):
 
 
 def _checked(bounds, shape):
-    """(low, high) as arrays; ParameterError unless they are finite and low < high everywhere."""
+    """(low, high) as arrays; ParameterError unless low < high everywhere, in float32."""
     try:
         low, high = (np.asarray(each, dtype=np.float64) for each in bounds)
     except (TypeError, ValueError):
         low = high = np.array(np.nan)
-    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise ParameterError(f"expected bounds=(low, high) to be finite numbers, or arrays of them, with low < high, got "
-                             f"{bounds!r:.80}")
     if any(each.ndim and each.shape != shape for each in (low, high)):
         raise ShapeError(f"expected bounds to be two numbers, or two arrays of shape {shape}, got {low.shape} and {high.shape}")
+    largest = np.finfo(np.float32).max
+    held = (abs(low) <= largest).all() and (abs(high) <= largest).all()
+    if not (held and (((high - low) / 2).astype(np.float32) > 0).all()):
+        raise ParameterError(
+            "expected bounds=(low, high) to be finite numbers that float32 can hold, or arrays of "
+            f"them, with low < high by more than 1e-45, got {shown(bounds):.80}"
+        )
     return low, high

@@ -9,6 +9,8 @@ from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from .errors import DtypeError, ParameterError, ShapeError
 
 MOST_COUNT = 2**40          # what is counted is held in memory or done one after another
@@ -17,7 +19,7 @@ MOST_128_BITS = 2**128 - 1  # the largest seed; counts of releases too, which th
 
 def _number(name, value):
     if isinstance(value, bool) or not isinstance(value, Real) or value != value:
-        raise ParameterError(f"expected {name}={value!r} to be a number")
+        raise ParameterError(f"expected {name}={shown(value)} to be a number")
     try:
         float(value)
     except OverflowError:
@@ -25,10 +27,10 @@ def _number(name, value):
 
 
 def shown(value: object) -> str:
-    """repr of a value for a message; of a very long integer, about how many digits it has."""
+    """repr of a value in one short line; of a very long integer, about how many digits it has."""
     if isinstance(value, Integral) and abs(int(value)) > MOST_128_BITS:
         return f"(an integer of about {round(math.log10(abs(int(value))))} digits)"
-    return repr(value)
+    return " ".join(repr(value).split())[:200]
 
 
 def in_range(low: float, high: float, *, open_low: bool = False, open_high: bool = False, **named: Any) -> None:
@@ -64,8 +66,18 @@ seed_number = partial(count, 0, MOST_128_BITS)
 def one_of(allowed: Collection[object], **named: Any) -> None:
     """Check that each named value is one of the allowed ones."""
     for name, value in named.items():
-        if value not in allowed:
-            raise ParameterError(f"expected {name}={value!r} to be one of {', '.join(map(str, allowed))}")
+        # an array would compare element by element, so the types are compared first
+        if not any(isinstance(value, type(each)) and value == each for each in allowed):
+            raise ParameterError(
+                f"expected {name}={shown(value)} to be one of {', '.join(map(str, allowed))}"
+            )
+
+
+def flag(**named: Any) -> None:
+    """Check that each named value is True or False."""
+    for name, value in named.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise ParameterError(f"expected {name}={shown(value)} to be True or False")
 
 
 def shape(where: str, name: str, array: Any, expected: Sequence[int | str]) -> None:

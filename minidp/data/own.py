@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..backend import Backend, namespace_of
 from ..errors import DtypeError, ParameterError, RowsError, ShapeError
+from ..validate import shown
 
 BLOCK_BYTES = 2**24  # of inputs that are looked at or converted at once
 MOST_CLASSES = 10_000
@@ -133,14 +134,22 @@ def rows_not_finite(x: Any) -> int:
 
 
 def one_axis(y: Any, name: str = "y") -> NDArray:
-    """y as an array (N,) on the host."""
+    """y as an array (N,) on the host; bytes are decoded as UTF-8."""
     y = y.to_numpy() if hasattr(y, "to_numpy") else y.get() if hasattr(y, "get") and hasattr(y, "dtype") else y
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
         raise ShapeError(f"{name}: expected one label or target for each row, shape (N,), got {y.shape}")
-    if y.dtype.kind not in "iubfUSO":
+    if y.dtype.kind == "S":
+        try:
+            y = np.char.decode(y, "utf-8")
+        except UnicodeDecodeError:
+            raise DtypeError(
+                f"{name}: expected text, or bytes in UTF-8, got other bytes; decode them first, "
+                f"such as by numpy.char.decode({name}, 'latin-1')"
+            ) from None
+    if y.dtype.kind not in "iubfUO":
         raise DtypeError(f"{name}: expected numbers, booleans or strings, got dtype {y.dtype}")
     return y
 
@@ -164,26 +173,40 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
             raise ParameterError("y is continuous: it holds numbers that are not whole, or not finite. For regression "
                                  "give target_bounds=(low, high), which are public; for class labels give classes=")
         classes = found
-    names = np.unique(np.asarray(one_axis(classes, "classes").tolist()))
+    listed = np.asarray(one_axis(classes, "classes").tolist())
+    if listed.dtype.name not in ("bool", "int64", "uint64", "float64") and listed.dtype.kind != "U":
+        raise DtypeError(
+            "expected classes to be texts, booleans or numbers that 64 bits hold, all of one kind, "
+            f"got dtype {listed.dtype}"
+        )
+    names = np.unique(listed)
     if not 2 <= len(names) <= MOST_CLASSES:
         raise ParameterError(f"expected from 2 to {MOST_CLASSES} classes, got {len(names)} "
                              f"{'class' if len(names) == 1 else 'classes'}; name them by classes=, or give "
                              "target_bounds=(low, high) for regression")
-    if len(found) and (names.dtype.kind in "US") != (found.dtype.kind in "US"):
+    if len(found) and (names.dtype.kind == "U") != (found.dtype.kind == "U"):
         raise DtypeError(f"expected labels like the classes, got y of dtype {found.dtype} and classes of dtype {names.dtype}")
     place = np.minimum(np.searchsorted(names, found), len(names) - 1)
     labels[known] = np.where(names[place] == found, place, -1)
     return labels.astype(np.int64), names
 
 
-def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
-    """(N, 1) float32 targets, clipped to the public bounds (low, high) and mapped to [-1, 1]; NaN for one that is not finite."""
+def as_target_bounds(bounds: Any) -> tuple[float, float]:
+    """(low, high) as floats. Raises ParameterError unless they are finite and low < high."""
     try:
         low, high = map(float, bounds)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         low = high = math.nan
     if not (math.isfinite(high - low) and low < high):
-        raise ParameterError(f"expected target_bounds={bounds!r:.80} to be finite numbers (low, high) with low < high")
+        raise ParameterError(
+            f"expected target_bounds={shown(bounds):.80} to be finite numbers (low, high) with low < high"
+        )
+    return low, high
+
+
+def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
+    """(N, 1) float32 targets, clipped to the public bounds (low, high) and mapped to [-1, 1]; NaN for one that is not finite."""
+    low, high = as_target_bounds(bounds)
     y = one_axis(y)
     try:
         y = y.astype(np.float64) if y.dtype.kind in "iubfO" else None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
 from ..errors import CheckpointError, DataError, ParameterError
-from ..files import StrPath, atomic_write
+from ..files import StrPath, atomic_write, jsonable
 from ..nn import Sequential
 from ..privacy.ledger import Ledger
 from ..train.trainer import Progress
@@ -25,7 +25,7 @@ _SHORT.maxstring = 100
 
 def save_arrays(path: StrPath, arrays: Mapping[str, NDArray], header: Mapping[str, Any]) -> None:
     """Write {name: array} and a JSON-able header into one .npz, whole or not at all."""
-    text = np.array(json.dumps({"format": FORMAT, **header}, allow_nan=False))
+    text = np.array(json.dumps(jsonable({"format": FORMAT, **header}), allow_nan=False))
     with atomic_write(path, "wb") as file:
         np.savez(file, header=text, **{name: to_host(array) for name, array in arrays.items()})
 

@@ -6,9 +6,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import nn
 from ..backend import namespace_of, to_host
-from ..data.own import bounded_targets
+from ..data.own import as_target_bounds
 from ..errors import CheckpointError, DtypeError, ParameterError, ShapeError
-from ..files import StrPath, jsonable
+from ..files import StrPath
+from ..validate import shown
 from .architecture import build, describe, one_line
 from .checkpoint import load_arrays, restore, save_arrays
 
@@ -39,8 +40,7 @@ class Model:
         self.classes = None if classes is None else _labels(classes, network.output_shape)
         self.target_bounds: tuple[float, float] | None = None
         if target_bounds is not None:
-            bounded_targets(np.zeros(1), target_bounds)  # refuses what are no bounds
-            self.target_bounds = float(target_bounds[0]), float(target_bounds[1])
+            self.target_bounds = as_target_bounds(target_bounds)
             if network.output_shape != (1,):
                 raise ParameterError(f"target_bounds: expected one output, got a network with {network.output_shape}")
 
@@ -117,7 +117,7 @@ def save_model(path: StrPath, network: nn.Sequential, about: dict[str, Any] | No
     """
     model = Model(network, classes, target_bounds, about, ledger_sha256)
     save_arrays(path, network.state(), {
-        "kind": "model", "about": jsonable(model.about), "ledger_sha256": ledger_sha256,
+        "kind": "model", "about": model.about, "ledger_sha256": ledger_sha256,
         "target_bounds": model.target_bounds, "classes": None if model.classes is None else model.classes.tolist(),
         "architecture": describe(network)})
 
@@ -174,12 +174,17 @@ def _labels(classes, output_shape):
     try:
         given = np.asarray(classes).tolist() if hasattr(classes, "dtype") else list(classes)
         found = classes if getattr(classes, "dtype", np.dtype(object)).kind != "O" else np.array(given)
+        for each in given:
+            str(each).encode()  # the statement and the predictions are files of UTF-8
         fits = (found.ndim == 1 and found.dtype.kind in "biufU" and found.tolist() == given
                 and len(set(given)) == len(given) and (found.dtype.kind != "f" or np.isfinite(found).all()))
     except (TypeError, ValueError, OverflowError):
         fits = False
     if not fits:
-        raise ParameterError(f"expected classes={classes!r:.200} to be different numbers or texts, all of one kind")
+        raise ParameterError(
+            f"expected classes={shown(classes)} to be different numbers, or texts that UTF-8 can hold, "
+            "all of one kind"
+        )
     if output_shape != found.shape:
         raise ParameterError(f"expected one class for each of the outputs, of shape {output_shape}, got {len(given)}")
     return found

@@ -1,0 +1,73 @@
+"""What `fit` cannot finish is refused in one line before the first charge; odd forms of numbers and labels are taken."""
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import minidp
+from minidp import nn
+from minidp.errors import MinidpError
+from minidp.run.verify import verify
+
+X = np.random.default_rng(3).normal(size=(300, 4))
+SIDES = (X[:, 0] > 0).astype(int)
+
+
+def fitted(y=SIDES, **named):
+    named = {"epsilon": 2.0, "delta": 1e-4, "steps": 5, "seed": 1, "quiet": True} | named
+    return minidp.fit(X, y, **named)
+
+
+def clamped():
+    """A network with a layer of the name that the scaling takes."""
+    dense = nn.Dense(4, 2, rng=np.random.default_rng(0))
+    return nn.Sequential([nn.Clamp(1.0, name="scale"), dense], (4,))
+
+
+@pytest.mark.parametrize("named, words", [
+    ({"y": np.array(["b", "\ud800"])[SIDES]}, "texts that UTF-8 can hold"),
+    ({"y": np.array([b"b", b"\xff"])[SIDES]}, "bytes in UTF-8"),
+    ({"y": SIDES.astype(object) * 2**70}, "numbers that 64 bits hold"),
+    ({"classes": [0, 1, np.nan]}, "expected classes="),
+    ({"classes": [0, 1, None]}, "expected classes"),
+    ({"bounds": (0, 1e300)}, "float32 can hold"),
+    ({"bounds": (0, 1e-300)}, "low < high"),
+    ({"bounds": ([0, 0, 0], [1, 1])}, "two arrays of shape"),
+    ({"bounds": (-4, 4), "network": clamped()}, "layers with different names"),
+    ({"check": Fraction(1)}, "check=Fraction(1, 1) to be True or False"),
+    ({"quiet": np.zeros(200)}, "to be True or False"),
+    ({"sampler": np.array([1, 2])}, "sampler=array([1, 2]) to be one of"),
+    ({"scale": np.array([1, 2])}, "scale=array([1, 2]) to be one of"),
+    ({"epsilon": np.zeros(200)}, "to be a number"),
+    ({"folder": 3}, "folder=3 to be the path"),
+    ({"ledger": "a\0b"}, "to be the path"),
+    ({"ledger": "\ud800"}, "to be the path"),
+])
+def test_what_would_fail_later_is_refused_before_the_charge(named, words, tmp_path):
+    with pytest.raises(MinidpError) as caught:
+        fitted(**{"folder": tmp_path / "run", "ledger": tmp_path / "all.json"} | named)
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+    assert not list(tmp_path.glob("**/*.json"))
+
+
+@pytest.mark.parametrize("named", [
+    {"steps": np.int64(5)},
+    {"epsilon": Fraction(2), "delta": Fraction(1, 10_000)},
+    {"clip_norm": Fraction(1, 4), "learning_rate": Fraction(1, 2)},
+    {"target_bounds": iter([Fraction(0), 1])},
+    {"bounds": iter([Fraction(-4), 4])},
+])
+def test_numbers_of_any_kind_are_taken_and_written_down(named, tmp_path):
+    fitted(**named, folder=tmp_path / "run")
+    flags = json.loads((tmp_path / "run" / "result.json").read_text())["config"]
+    assert flags["target_bounds"] == ([0, 1] if "target_bounds" in named else None)
+    assert flags["bounds"] == ([-4, 4] if "bounds" in named else None)
+    assert not verify(tmp_path / "run").failed
+
+
+def test_labels_of_bytes_are_text():
+    labels = np.array([b"no", b"yes"])[SIDES]
+    model = fitted(labels, steps=50)
+    assert model.classes.tolist() == ["no", "yes"] and model.score(X, labels) > 0.8
+    assert model.score(X, labels) == model.score(X, labels.astype(str))
