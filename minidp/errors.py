@@ -49,6 +49,10 @@ class BudgetExceededError(MinidpError):
     """The next release would exceed the privacy budget; it was not made."""
 
 
+class DivergedError(MinidpError):
+    """Weights left the range of their dtype, so that there is no model; what was charged stays."""
+
+
 class CheckpointError(MinidpError):
     """A checkpoint is missing, damaged, or belongs to another configuration."""
 

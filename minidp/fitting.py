@@ -25,7 +25,7 @@ from .data.own import (
     columns_of,
 )
 from .defaults import choose
-from .errors import ParameterError, ShapeError
+from .errors import DivergedError, ParameterError, ShapeError
 from .files import check_path
 from .fitted import Fitted
 from .heads import Head
@@ -93,6 +93,7 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
 
     Raises
         BudgetExceededError   not one lot fits into epsilon
+        DivergedError         weights overflowed while they were trained: there is no model, and what was charged stays
         DataError             rows or labels that cannot be learned from (with `check`)
         ParameterError, ShapeError, DtypeError   arguments that do not fit
         KeyboardInterrupt     after Ctrl-C; with a folder the same call goes on
@@ -193,7 +194,12 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
             tested = _scaled(tested[0], layers, backend, arithmetic), backend.asarray(tested[1])
         model = Model(nn.Sequential(layers + body.layers, inputs.shape[1:]), labels, target_bounds,
                       {"scale": head.scale, "columns": columns_of(x)})
-        result = run.train(inputs, targets, *tested, example_weight=weight, model=model)
+        try:
+            result = run.train(inputs, targets, *tested, example_weight=weight, model=model)
+        except DivergedError as error:
+            if ledger is None:
+                raise
+            raise DivergedError(f"{error}; {ledger} holds the charge of all {choice.steps} lots") from None
         if result is None:
             raise KeyboardInterrupt(run.summary() if folder is not None else "interrupted; nothing was kept")
         fitted = ranks.of_first(lambda: Fitted(at, result, {type(layer).__name__: type(layer) for layer in body.layers}))

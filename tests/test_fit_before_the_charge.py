@@ -7,7 +7,8 @@ import pytest
 
 import minidp
 from minidp import nn
-from minidp.errors import MinidpError
+from minidp.errors import DivergedError, MinidpError
+from minidp.privacy import Ledger
 from minidp.run.verify import verify
 
 X = np.random.default_rng(3).normal(size=(300, 4))
@@ -35,6 +36,8 @@ def clamped():
     ({"bounds": (0, 1e-300)}, "low < high"),
     ({"bounds": ([0, 0, 0], [1, 1])}, "two arrays of shape"),
     ({"bounds": (-4, 4), "network": clamped()}, "layers with different names"),
+    ({"learning_rate": 1e300}, "smaller learning rate"),
+    ({"learning_rate": 1e38, "clip_norm": 1e12}, "smaller learning rate"),
     ({"check": Fraction(1)}, "check=Fraction(1, 1) to be True or False"),
     ({"quiet": np.zeros(200)}, "to be True or False"),
     ({"sampler": np.array([1, 2])}, "sampler=array([1, 2]) to be one of"),
@@ -71,3 +74,10 @@ def test_labels_of_bytes_are_text():
     model = fitted(labels, steps=50)
     assert model.classes.tolist() == ["no", "yes"] and model.score(X, labels) > 0.8
     assert model.score(X, labels) == model.score(X, labels.astype(str))
+
+
+def test_a_fit_that_overflows_names_the_shared_ledger_that_holds_its_charge(tmp_path):
+    path = tmp_path / "all.json"
+    with pytest.raises(DivergedError, match=r"no model: after . lots .*all.json holds the charge of all 5"):
+        fitted(epsilon=1e-3, learning_rate=2e38, ledger=path)
+    assert Ledger.load(path).count_of("step") == 5

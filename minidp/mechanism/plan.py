@@ -24,6 +24,7 @@ from .banded import BandedNoise, CyclicSampler
 from .rounding import DOUBLE, Products, products
 from .sampling import PoissonSampler, Sampler
 from .sanitizer import LEAST_SIGMA, MOST_SIGMA, Sanitizer
+from .schedule import value_at
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,21 @@ class Plan:
                 f"expected_lot_size={self.expected_lot_size:g}, but lots drawn from {dataset_size:g} examples have {most:g} on "
                 f"average: steps would be {most / self.expected_lot_size:.3g} times as long as meant; set expected_lot_size="
                 f"{most:g}, or change the sampler")
+
+    def check_learning_rate(self, rate: float, largest: float) -> None:
+        """Raise ParameterError where the weights could travel farther than `largest`.
+
+        T steps of length `rate` times C, that of the first step, are the farthest they get without
+        the noise. Adaptive methods take shorter steps.
+        """
+        clip_norm = max(value_at(group.clip_norm, 0) for group in self.sanitizer.groups)
+        travel = clip_norm * self.steps
+        if rate * max(travel if math.isfinite(travel) else 1.0, 1.0) > largest:
+            raise ParameterError(
+                f"expected learning_rate={rate:g} times clip_norm={clip_norm:g} times the {self.steps} "
+                f"steps to be at most {largest:.3g}, the largest number that a weight can be; take a "
+                "smaller learning rate"
+            )
 
     @property
     def relation(self) -> NeighbouringRelation:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend import namespace_of, to_host
-from ..errors import CheckpointError, DataError, ParameterError
+from ..errors import CheckpointError, DataError, DivergedError, ParameterError
 from ..files import StrPath, atomic_write, jsonable
 from ..nn import Sequential
 from ..privacy.ledger import Ledger
@@ -24,10 +24,17 @@ _SHORT.maxstring = 100
 
 
 def save_arrays(path: StrPath, arrays: Mapping[str, NDArray], header: Mapping[str, Any]) -> None:
-    """Write {name: array} and a JSON-able header into one .npz, whole or not at all."""
+    """Write {name: array} and a JSON-able header into one .npz, whole or not at all.
+
+    Raises DivergedError, before anything is written, for numbers that `load_arrays` would refuse.
+    """
+    held: dict[str, Any] = {name: to_host(array) for name, array in arrays.items()}
+    for name, array in held.items():
+        if not np.isfinite(array).all():
+            raise DivergedError(f"{path}: expected finite numbers in {name}")
     text = np.array(json.dumps(jsonable({"format": FORMAT, **header}), allow_nan=False))
     with atomic_write(path, "wb") as file:
-        np.savez(file, header=text, **{name: to_host(array) for name, array in arrays.items()})
+        np.savez(file, header=text, **held)
 
 
 def load_arrays(path: StrPath, kind: str | None = None) -> tuple[dict[str, NDArray], dict[str, Any]]:

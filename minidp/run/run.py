@@ -6,11 +6,13 @@ from hashlib import sha256
 
 import numpy as np
 
-from ..backend import namespace_of
+from ..backend import namespace_of, to_host
 from ..data.examples import as_rows
 from ..data.own import refuse_bad_rows
-from ..errors import CheckpointError, DataError, ParameterError
+from ..errors import CheckpointError, DataError, DivergedError, ParameterError
 from ..files import atomic_write, jsonable
+from ..mechanism.schedule import value_at
+from ..numbers import upper_text
 from ..privacy import Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS
 from ..privacy.ledger import SETUP, STEP
@@ -66,6 +68,7 @@ class Run:
     Raises
         BudgetExceededError   not one step fits into the budget; nothing was written
         ParameterError        the folder is in use, or holds a run where none may be
+        DivergedError         the weights overflowed in `train`; the ledger holds what was charged
         CheckpointError       the folder's run had other settings, or its files do not belong together
     """
 
@@ -97,6 +100,8 @@ class Run:
         self.settings = records.settings(self)
         self.device = "gpu" if namespace_of(*network.params.values()).__name__ == "cupy" else "cpu"
         plan.check_lot_size(self.dataset_size)
+        largest = min(float(np.finfo(array.dtype).max) for array in network.params.values())
+        plan.check_learning_rate(float(value_at(optimizer.learning_rate, 0)), largest)
         if not self.folder.holds_run:
             plan.check_budget(budget.accountant, Ledger(plan.relation), budget.epsilon, budget.delta)
         self._own_data, known = data is None, None if data is None else data.sha256
@@ -201,9 +206,17 @@ class Run:
             checkpoint.restore_training(path, *self._saved, model, self.descent)
 
         spent = lambda: (before[0] + time.perf_counter() - self.folder.began, before[1] + trainer.seconds)
-        save = lambda at: self.folder.checkpoint(
-            model, self.descent, self.ledger, at, jsonable(history),
-            {"seconds": list(spent()), "examples": identity}, self._releases)
+        keeps_best = self.descent is not self.optimizer
+
+        def save(at):
+            extra = {"seconds": list(spent()), "examples": identity}
+            try:
+                self.folder.checkpoint(
+                    model, self.descent, self.ledger, at, jsonable(history), extra, self._releases
+                )
+            except DivergedError as error:
+                if not keeps_best:
+                    raise self._diverged(at.step) from error
 
         with seen.make_bar(plan.steps, progress.step, self.quiet or self.ranks.rank) as bar, seen.stop_on_interrupt() as stop:
             if not self.begun:
@@ -216,7 +229,7 @@ class Run:
                 if at.step == at.charged:
                     with self._released():
                         history.append(seen.measure(self, at.step))
-                        if self.descent is not self.optimizer and seen.is_best(history):
+                        if keeps_best and seen.is_best(history) and _finite(self.network.params):
                             self.descent.keep(self.network.params)
                     bar.set_postfix_str(seen.shown(history[-1]))
                 bar.update(at.step - bar.n)
@@ -226,6 +239,17 @@ class Run:
                                  on_charge=self.folder.charge, block_steps=self.measure_every, on_block=on_block,
                                  should_stop=stop)
         return record, history, spent()
+
+    def _diverged(self, step):
+        """The error that ends a run whose weights overflowed: why there is no model, and what was spent."""
+        charged = self.ledger.count_of(STEP) * self.plan.sampler.period
+        spent = self.budget.accountant.epsilon(self.ledger, self.budget.delta).upper
+        return DivergedError(
+            f"no model: after {step} lots the weights are too large for their dtype; {charged} lots "
+            f"stay charged in {folders.LEDGER}, epsilon {upper_text(spent)} at delta "
+            f"{self.budget.delta:g} by {self.budget.accountant.name}; begin again in another folder "
+            "with a smaller learning rate or clip norm"
+        )
 
     def _finish(self, model, about, record, history, seconds):
         path = self.folder.path
@@ -268,6 +292,10 @@ class Run:
         given = (getattr(each, "source", each) for each in (*self.examples, self.example_weight)) if self._own_data else ()
         arrays = [array for array in given if isinstance(array, np.ndarray)]
         return self.folder.digest(*(part for array in arrays for part in _bytes(array))) if arrays else None
+
+
+def _finite(params):
+    return all(np.isfinite(to_host(array)).all() for array in params.values())
 
 
 def _public_size(plan, data):

@@ -59,6 +59,7 @@ def evaluate(network: Sequential, loss: Loss, x: NDArray | Examples, y: NDArray,
         mean_squared_error=None if errors is None else float(errors) / (examples * prod(y.shape[1:])))
 
 
+@np.errstate(all="ignore")
 def _sums(network, loss, x, y, centre, start, stop, batch_size):
     """Over the examples start..stop-1: losses, correct answers, squared errors, squares about the targets' mean.
 

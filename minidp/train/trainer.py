@@ -238,6 +238,7 @@ class Trainer:
         synchronise(examples.xp)
         return replace(progress, step=step), asked and step < self.plan.steps
 
+    @np.errstate(all="ignore")  # a warning would tell of values; whoever needs finite weights looks at them
     def step(self, examples: LabelledExamples, lot: NDArray, step: int, streams: Streams) -> None:
         """Descend once along the release of one lot (host indices), whose charge is in the ledger already."""
         sanitizer = self.plan.sanitizer.for_step(step)
@@ -247,6 +248,7 @@ class Trainer:
         size = self._cached if self.batch_size is None else -(-self.batch_size // len(shards))
         products = self.plan.products.for_lot(len(lot))
 
+        @np.errstate(all="ignore")
         def clipped_sum(shard):
             raw_sum = {}
             for batch in examples.batches(shard, size, views):

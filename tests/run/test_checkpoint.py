@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from minidp.errors import CheckpointError
+from minidp.errors import CheckpointError, DivergedError
 from minidp.streams import Streams
 from minidp.run import load_checkpoint, restore_training, save_checkpoint
 from minidp.run.checkpoint import load_arrays, save_arrays
@@ -42,7 +42,17 @@ def edit(path, change):
     """Write the checkpoint again after change(arrays, header)."""
     arrays, header = load_arrays(path)
     change(arrays, header)
-    save_arrays(path, arrays, header)
+    np.savez(path, header=np.array(json.dumps(header)), **arrays)
+
+
+def test_what_could_not_be_read_again_is_not_written_and_the_file_stays(tmp_path):
+    path = tmp_path / "checkpoint.npz"
+    save_arrays(path, {"a": np.ones(2)}, {"kind": "checkpoint"})
+    before = path.read_bytes()
+    for bad in (np.nan, np.inf):
+        with pytest.raises(DivergedError, match="expected finite numbers in b"):
+            save_arrays(path, {"a": np.ones(2), "b": np.array([0, bad])}, {"kind": "checkpoint"})
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)

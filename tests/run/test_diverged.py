@@ -1,0 +1,52 @@
+"""Weights that overflow: refused before the charge where public numbers show it, else one clear end of the run."""
+import re
+
+import pytest
+
+from minidp.errors import DivergedError, ParameterError
+from minidp.mechanism.schedule import LinearDecay
+from minidp.numbers import upper_text
+from minidp.privacy import Ledger, MomentsAccountant
+from minidp.run.checkpoint import load_arrays
+from minidp.run.verify import verify
+from minidp.train import SGD, Adam
+from tests.support.running import make_arrays, make_run, weights
+
+FAR = {"optimizer": SGD(1e37), "sigma": 1000.0}  # noise of 1e37 x 1000 / 12 on every weight
+
+
+@pytest.mark.parametrize("named", [
+    {"optimizer": SGD(1e300)},
+    {"optimizer": SGD(1e39), "clip_norm": 1e-12},
+    {"optimizer": SGD(1e27), "clip_norm": 1e12},
+    {"optimizer": SGD(LinearDecay(1e300, 0.1, steps=2))},
+    {"optimizer": Adam(1e300)},
+], ids=str)
+def test_steps_that_leave_float32_are_refused_and_nothing_is_written(named, tmp_path):
+    with pytest.raises(ParameterError, match=r"learning_rate=.* smaller learning rate"):
+        make_run(tmp_path / "run", **named)
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_privacy_the_rate_alone_is_looked_at(tmp_path):
+    make_run(tmp_path / "run", clip_norm=float("inf"), sigma=0.0).folder.close()
+
+
+def test_a_run_that_overflows_says_what_was_charged_and_writes_no_model(tmp_path):
+    folder = tmp_path / "run"
+    with pytest.raises(DivergedError) as caught:
+        make_run(folder, 1, **FAR).train(*make_arrays())
+    ledger = Ledger.load(folder / "ledger.json")
+    said = re.match(r"no model: after (\d+) lots .*; (\d+) lots stay charged .* epsilon (\S+) at", str(caught.value))
+    assert said and "\n" not in str(caught.value)
+    assert int(said[1]) <= int(said[2]) == ledger.count_of("step")
+    assert said[3] == upper_text(MomentsAccountant().epsilon(ledger, 1e-5).upper)
+    load_arrays(folder / "checkpoint.npz", "checkpoint")  # all finite, so that verify can read the folder
+    assert not (folder / "model.npz").exists() and not (folder / "result.json").exists()
+
+
+def test_the_best_weights_before_the_overflow_are_released(tmp_path):
+    result = make_run(tmp_path / "run", 1, keep_best=True, **FAR).train(*make_arrays())
+    assert result["steps"] == result["steps_charged"] == 10 and weights(tmp_path / "run")
+    assert not verify(tmp_path / "run").failed
+    assert make_run(tmp_path / "run", 1, keep_best=True, **FAR).train(*make_arrays()) == result
