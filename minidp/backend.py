@@ -181,7 +181,10 @@ def has_kernels(array):
 
 
 def kernels_of(array):
-    """The module with the kernels for an array's device, host.kernels or device_kernels; each has some that the other has not."""
+    """The module with the kernels for an array's device, host.kernels or device_kernels.
+
+    Each of the two has kernels that the other has not.
+    """
     if isinstance(array, np.ndarray):
         from .host import kernels
     else:

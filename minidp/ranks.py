@@ -237,8 +237,8 @@ class Mpi(Solo):
 def current() -> Any:
     """The ranks that this process is one of: Solo, or Mpi under a launcher that started several.
 
-    Raises ParameterError where several were started and mpi4py cannot join them, or where the launcher's variable is no
-    number of processes.
+    Raises ParameterError where several were started and mpi4py cannot join them, or where the
+    launcher's variable is no number of processes.
     """
     global _current
     if _current is None or getattr(_current, "pid", os.getpid()) != os.getpid():
@@ -249,7 +249,7 @@ def current() -> Any:
 
 
 def _launched(*names):
-    """The number of processes that the first of these environment variables states; 1 if none is set."""
+    """The number of processes that the first of these environment variables says; 1 without any."""
     for name in names:
         text = os.environ.get(name)
         if text is None:
@@ -260,8 +260,9 @@ def _launched(*names):
             number = 0
         if number < 1:
             raise ParameterError(
-                f"{name}={text!r:.80} in the environment: expected the number of processes that a launcher (mpiexec, srun) "
-                "started, at least 1; unset it, or set MINIDP_RANKS=solo for a process that runs by itself")
+                f"{name}={text!r:.80} in the environment: expected the number of processes that a "
+                "launcher (mpiexec, srun) started, at least 1; unset it, or set MINIDP_RANKS=solo for "
+                "a process that runs by itself")
         return number
     return 1
 

@@ -171,7 +171,7 @@ class Recorder(Two):
 
 
 class Drawn:
-    """Rows that are computed when they are asked for: row i is i plus a first number; it counts the rows asked for."""
+    """Rows computed on demand, row i being i plus a first number; counts the rows asked for."""
 
     xp, ndim = np, 2
 

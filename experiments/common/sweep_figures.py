@@ -191,7 +191,8 @@ TRIALS = {f"lots of {lot}": Panel(
     "learning-rate", f"rate, lots of {lot}{', sigma 2' if lot in FASTER else ''}", rates, None, prefix=f"lot-{lot}-",
     more=dict.fromkeys(rates, ("--lot-size", lot, *(("--noise-multiplier", 2) if lot in FASTER else ()))))
     for lot in TRIED for rates in [tuple(round(rate * FASTER.get(lot, 1), 4) for rate in TRIED[lot])]}
-RATES = {200: 0.006, 400: 0.025, 600: 0.05, 900: 0.1, 1200: 0.2, 2000: 0.4}  # the best of these, in results/sweeps
+# the best of these rates for each lot size, by results/sweeps/figure_lot-rates.json
+RATES = {200: 0.006, 400: 0.025, 600: 0.05, 900: 0.1, 1200: 0.2, 2000: 0.4}
 PANELS |= {**TRIALS, "c-tuned": Panel(
     "lot-size", "lot size, rate tuned for each on drawn digits", tuple(RATES), None, best=245, prefix="tuned-",
     more={lot: ("--learning-rate", rate, "--final-learning-rate", rate) for lot, rate in RATES.items()})}

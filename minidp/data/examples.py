@@ -10,7 +10,7 @@ from ..backend import namespace_of, to_host
 from ..errors import DtypeError, ParameterError, RanksError, ShapeError
 from ..validate import count, same_batch
 
-COMPARED = 2**30  # bytes by which ranks recognise each other's data: all rows, or evenly spread ones
+COMPARED = 2**30  # bytes of rows that ranks compare: all rows, or evenly spread ones
 AT_ONCE = 2**24  # bytes of rows that are taken at once to compare them
 
 
@@ -104,7 +104,7 @@ class Block:
 
 
 def _digest(rows):
-    """A hash of an array or `Examples`: of all rows, or of evenly spread ones above COMPARED bytes."""
+    """A hash of an array or `Examples`: of all rows, or above COMPARED bytes of evenly spread ones."""
     found = sha256()
     size = rows.shape[0]
     if size == 0:

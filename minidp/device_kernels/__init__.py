@@ -129,7 +129,10 @@ def clip_weights(sq, clip_norm, margin):
 
 
 def sum_of_squares(parts, huge, examples):
-    """together.sum_of_squares: parts of (a, d, known, norms of a, norms of d, 1 + lost); returns (B,), with the norms written."""
+    """together.sum_of_squares of parts (a, d, known, norms of a, norms of d, 1 + lost).
+
+    Returns (B,), and writes the norms.
+    """
     xp, sq = library(next(each for each in parts[0] if each is not None)), None
     for some in (parts[at : at + PARTS - 1] for at in range(0, len(parts), PARTS - 1)):
         rows = [(a, d, known, *norms, *(1 if x is None else x.shape[1] for x in (a, d)), raised)

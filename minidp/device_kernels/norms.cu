@@ -13,8 +13,9 @@ extern "C" __global__ void row_norms(const float* x, double* norms, i64 size) {
     if (threadIdx.x == 0) norms[blockIdx.x] = found;
 }
 
-// together.sum_of_squares: a block for each example. A part has its squared norms `known`, or the factors a and d, whose
-// norms are stored, or a alone; `raise` is 1 + what its roundings may have lost.
+// together.sum_of_squares: a block for each example. A part has its squared norms `known`, or the
+// factors a and d, whose norms are stored, or a alone; `raise` is 1 + what its roundings may have
+// lost.
 struct Factors { const float *a, *d; const double* known; double *a_norms, *d_norms; i64 inputs, outputs; double raise; };
 
 extern "C" __global__ void sum_of_squares(Parts<Factors> parts, double huge, double* sq) {

@@ -36,8 +36,8 @@ extern "C" __global__ void add_weighted(Parts<Rows> parts, const double* w, i64 
 }
 
 // The factors of backend.add_products: a (B, I, T), d (B, T, O) to A (K, I, R), D (K, R, O), with
-// K R >= B T rows in blocks of R, in float32 or, where `wide`, float64. Row bt is that of position t;
-// rows of weight 0 and those behind the last are zero in both.
+// K R >= B T rows in blocks of R, in float32 or, where `wide`, float64. Row bt is that of position
+// t; rows of weight 0 and those behind the last are zero in both.
 struct Factors {
     const float *a, *d;
     const double *a_norms, *d_norms;

@@ -31,10 +31,11 @@ def mean_sanitizer(noise_multiplier: float, row_norm: float = 1.0, arithmetic: s
 
 
 def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> NDArray:
-    """(D,) float64 on the host: the rows' (N, D) mean with noise, drawn towards zero as `shrunk` does; size is the public N.
+    """Mean of rows (N, D) with noise, drawn towards zero as by `shrunk`: (D,) float64 on the host.
 
-    The sanitizer's event covers the rounding of the sum: from about 380,000 rows on, ordinary arithmetic adds more noise, by
-    the factor `rounding.in_blocks` for twice as many rows as a lot of this size has. Raises ParameterError for still more rows.
+    size: the public N. The noise covers the rounding of the sum, so that the sanitizer's event
+    needs no factor: in ordinary arithmetic the noise of more than about 380,000 rows is multiplied by
+    `rounding.in_blocks`. Raises ParameterError for more rows than the public size allows.
     """
     count(1, MOST // 2 if sanitizer.exact else MOST_COUNT, size=size)  # below 2^53 units, with room for a lot's chance
     factor = _noise_factor(rows.shape[0], sanitizer, size)
@@ -46,15 +47,16 @@ def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> 
 
 
 def _noise_factor(rows, sanitizer, size):
-    """How much more noise covers the rounding of a sum of so many rows, of which the public number is `size`."""
+    """The factor of the noise that covers the rounding of a sum of so many rows."""
     if sanitizer.exact:
         count(0, MOST, rows=rows)  # above, float64 does not hold the whole numbers of their sum
         return 1.0
     most = 2 * products(size, "explicit").most
     factor = in_blocks(most, ROWS)
     if in_blocks(rows, ROWS) > factor:
-        raise ParameterError(f"noisy_mean: expected at most {most:,} rows for the public size={size:,}, got {rows:,}, whose sum is "
-                             "rounded by more than is charged; set size to the public number of rows")
+        raise ParameterError(
+            f"noisy_mean: got {rows:,} rows for the public size={size:,}: the sum of so many is "
+            f"rounded by more than is charged for {most:,} rows; set size to the public number of rows")
     return factor
 
 

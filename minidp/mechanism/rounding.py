@@ -60,15 +60,17 @@ def products(expected_lot_size: float, strategy: str) -> Products:
 
 
 def in_blocks(most: int, block: int) -> float:
-    r"""The sensitivity, in units of the clip norm, of a float64 sum of up to m clipped rows, taken in blocks of R rows.
+    r"""Sensitivity of a float64 sum of up to m clipped rows in blocks of R, in clip norms.
 
     Forward
         [F1]  factor = 1 + m (2 R + m / R) 2^-52, but 1 where that is below 1 + 2^-21
 
     Source
-        [F1]  own derivation, from Higham, section 3.1, as for `products` [F3]: a row goes through at most R + 16 roundings in its
-              block, in any order, and m / R + 1 behind it, each of 2^-53; so the sum is off by m times these parts of C, and
-              two neighbours by twice. The second R covers what is of second order, and a division, for up to 2^41 rows
+        [F1]  own derivation, from Higham, section 3.1, as for `products` [F3]: a row goes through at
+              most R + 16 roundings of 2^-53 in its block, whatever the order of additions, and then
+              through m / R + 1 more. So the sum is off by at most m (R + m / R + 17) 2^-53 of C, and
+              the sums of two neighbours by twice that. The second R covers terms of second order and
+              one division, for R from 1,024 and m up to 2^41.
     """
     lost = most * (2 * block + most / block) * 2.0**-52  # [F1]
     return 1 + lost if lost > FREE else 1.0  # [F1]

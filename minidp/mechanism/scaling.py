@@ -122,7 +122,7 @@ def raw_moments(x: Any, limits: NDArray) -> NDArray:
     for rows in _finite_rows(x):
         z = np.rint(np.clip(rows / limits, -1, 1) * 2.0**BITS).astype(np.int64)
         raw += z.sum(axis=0) << BITS, (z * z).sum(axis=0)  # [F3]
-    return np.clip(raw, -(2**53), 2**53) * QUANTUM  # held to what float64 has: no rounding moves neighbours apart
+    return np.clip(raw, -(2**53), 2**53) * QUANTUM  # float64 has these exactly
 
 
 def _finite_rows(x):

@@ -95,7 +95,11 @@ def definitions_named():
     named = re.compile(r'^(?:// |    """)((?:[a-z_]+\.)+\w+)', re.MULTILINE)
     files = [path for folder in ("host", "device_kernels") for path in sorted((package / folder).iterdir())
              if path.suffix in (".py", ".cu", ".cuh")]
-    return {f"{path.name}: {match[1]}": match[1] for path in files for match in named.finditer(path.read_text(encoding="utf-8"))}
+    found = {}
+    for path in files:
+        for match in named.finditer(path.read_text(encoding="utf-8")):
+            found[f"{path.name}: {match[1]}"] = match[1]
+    return found
 
 
 def exists(name):
