@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import weakref
 from dataclasses import asdict, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from .errors import DivergedError, ParameterError, ShapeError
 from .files import check_path
 from .fitted import Fitted
 from .heads import Head
+from .host import memory
 from .mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from .nn.init import zeros
 from .numbers import upper_text
@@ -40,10 +42,13 @@ from .run import Model, Run
 from .run.shared import charge_shared
 from .streams import Streams
 from .train import SGD, Averaged, Momentum, trial
+from .train.trainer import MIN_BATCH
 from .validate import count, flag, in_range, one_of, positive_finite, same_batch
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
+WEIGHT_BYTES = 64  # of memory per weight: its copies in the trial, in sums, averages and checkpoints
+OUTPUT_BYTES = 12 * MIN_BATCH  # per output of a layer: it, its gradient and a product, for a batch
 IN_MEMORY = 2**28  # bytes of scaled inputs that are kept; larger ones are converted batch by batch
 
 
@@ -266,10 +271,23 @@ def _network(network, shape, outputs, hidden, rng):
                              f"{network.output_shape}")
         return copy.deepcopy(network)  # the caller's stays as it is: a second fit must not start from weights that saw rows
     layers, width = [nn.Flatten()] if len(shape) > 1 else [], math.prod(shape)
+    _check_memory([width, *_sizes(hidden), outputs])
     for size in _sizes(hidden):
         layers += [nn.Dense(width, size, rng=rng), nn.ReLU()]
         width = size
     return nn.Sequential([*layers, nn.Dense(width, outputs, rng=rng, **({} if _sizes(hidden) else {"init": zeros}))], shape)
+
+
+def _check_memory(widths):
+    """Raise ParameterError where dense layers of these widths need more memory than there is."""
+    weights = sum((inputs + 1) * outputs for inputs, outputs in pairwise(widths))
+    size, most = WEIGHT_BYTES * weights + OUTPUT_BYTES * sum(widths), memory.physical()
+    if size > most:
+        raise ParameterError(
+            f"expected hidden layers that fit into memory: {', '.join(map(str, widths[1:-1]))} take "
+            f"{weights:,} weights and about {size / 2**30:,.0f} GiB, this machine has "
+            f"{most / 2**30:,.0f} GiB; make them smaller"
+        )
 
 
 def _optimizer(choice):

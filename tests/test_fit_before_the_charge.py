@@ -7,7 +7,8 @@ import pytest
 
 import minidp
 from minidp import nn
-from minidp.errors import DivergedError, MinidpError
+from minidp.errors import DivergedError, MinidpError, ParameterError
+from minidp.host import memory
 from minidp.privacy import Ledger
 from minidp.run.verify import verify
 
@@ -67,6 +68,13 @@ def test_numbers_of_any_kind_are_taken_and_written_down(named, tmp_path):
     assert flags["target_bounds"] == ([0, 1] if "target_bounds" in named else None)
     assert flags["bounds"] == ([-4, 4] if "bounds" in named else None)
     assert not verify(tmp_path / "run").failed
+
+
+def test_layers_that_memory_cannot_hold_are_refused_before_it_is_taken(monkeypatch):
+    monkeypatch.setattr(memory, "physical", lambda: 2**33)
+    monkeypatch.setattr(nn, "Dense", None)
+    with pytest.raises(ParameterError, match=r"take 7,000,000,002 weights and about 1,848 GiB, .* has 8 GiB"):
+        fitted(hidden=10**9)
 
 
 def test_labels_of_bytes_are_text():

@@ -1,5 +1,15 @@
 """How much to work on at once on the host: shares of the last cache, in which several cores work side by side."""
+import math
 import os
+
+
+def physical() -> float:
+    """Bytes of the host's memory; infinity where the system does not tell."""
+    try:
+        size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        size = 0
+    return size if size > 0 else math.inf
 
 
 def _last_cache():

@@ -170,7 +170,8 @@ def test_runs_that_share_a_ledger_say_their_sum(run, answer):
     ("numbers.npz", "target_bounds"), ("data.npz --out ''", "empty name"),
     *((f"data.npz {flag}", words) for flag, words in (
         ("--bounds 1,2,3", "LOW,HIGH: two numbers"), ("--bounds 2,1", "low < high"), ("--classes no", "from 2 to"),
-        ("--classes 1,2", "none of the 2 classes"), ("--hidden 0", "hidden=0"), ("--hidden many", "argument --hidden"),
+        ("--classes 1,2", "none of the 2 classes"), ("--hidden 0", "hidden=0"),
+        ("--hidden 8,1e12", "8, 1000000000000 take 11,000,000,000,042 weights and about"), ("--hidden many", "argument --hidden"),
         ("--out data.npz", "data.npz is a file"), ("--out /proc/no/such", "/proc/no"), ("--ledger .", "is a folder")))])
 def test_what_a_user_does_wrong_is_one_line(flags, words, folder, refused):
     assert words in refused("train", *BUDGET, *shlex.split(flags)) and not (folder / "mine/ledger.json").exists()
