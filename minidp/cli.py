@@ -45,8 +45,9 @@ def whole_number(text: str) -> int:
 def user_errors() -> Iterator[SimpleNamespace]:
     """Context manager for command lines: report user errors on one line and exit with status 2.
 
-    Covers minidp's errors and the operating system's (a path that cannot be read or written, a full disk);
-    anything else is a fault of the program and keeps its traceback. On several ranks rank 0 alone is heard. An interrupt
+    Covers minidp's errors, the operating system's (a path that cannot be read or written, a full disk),
+    and libraries that are missing or do not fit each other; anything else is a fault of the program and
+    keeps its traceback. On several ranks rank 0 alone is heard. An interrupt
     prints one line that says what was saved, which the block puts into `saved` of the object it is given, and exits with 130.
     """
     note = SimpleNamespace(saved="what was charged is in the run's folder, if it was made: go on with --resume")
@@ -57,6 +58,10 @@ def user_errors() -> Iterator[SimpleNamespace]:
             yield note
         return
     except (MinidpError, OSError, MemoryError) as error:
+        line, status = error_line(error), 2
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] == __package__:
+            raise
         line, status = error_line(error), 2
     except KeyboardInterrupt as error:
         line, status = str(error) or (f"\ninterrupted; {note.saved}" if note.saved else "interrupted"), 130
@@ -71,4 +76,7 @@ def error_line(error: BaseException) -> str:
     text = str(error)
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        library = error.name.partition(".")[0]
+        text = f"{library} is not installed: pip install {library}, or install minidp again"
     return f"error: {' '.join(text.split())}"

@@ -126,6 +126,9 @@ def test_lots_of_fixed_size_are_drawn_too(flags, run):
     (PermissionError(13, "Permission denied", "/runs/x"), "error: /runs/x: Permission denied"),
     (OSError(28, "No space left on device"), "error: No space left on device"),
     (OSError("odd"), "error: odd"),
+    (ModuleNotFoundError("No module named 'scipy.fft'", name="scipy.fft"),
+     "error: scipy is not installed: pip install scipy, or install minidp again"),
+    (ImportError("Numba needs NumPy 2.2 or less.\nGot NumPy 2.3."), "error: Numba needs NumPy 2.2 or less. Got NumPy 2.3."),
 ])
 def test_user_errors_are_one_line_and_exit_2(capsys, error, line):
     with pytest.raises(SystemExit) as exit, user_errors():
@@ -134,9 +137,18 @@ def test_user_errors_are_one_line_and_exit_2(capsys, error, line):
     assert capsys.readouterr() == ("", line + "\n")
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError, ValueError, TypeError])
+@pytest.mark.parametrize("command", [RUN, ["audit"]])
+def test_a_library_that_is_missing_is_one_line(command):
+    script = ("import sys; sys.modules['numba'] = None; from minidp.__main__ import main; "
+              "sys.exit(main(sys.argv[1:]))")
+    done = subprocess.run([sys.executable, "-c", script, *command], capture_output=True, text=True, env=environment())
+    line = "error: numba is not installed: pip install numba, or install minidp again\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError(), ValueError(), TypeError(), ImportError("odd", name="minidp.cli")])
 def test_faults_of_the_program_keep_their_traceback(error):
-    with pytest.raises(error), user_errors():
+    with pytest.raises(type(error)), user_errors():
         raise error
 
 
