@@ -10,6 +10,7 @@ from ..backend import to_host
 from ..errors import CheckpointError, ParameterError
 from .checkpoint import refuse_misfits
 
+MOST_LAYERS = 1000  # in a file; each takes time to make, whatever its size
 CLASSES = {f"nn.{name}": found for name in nn.__all__ if name != "Layer"
           and isinstance(found := getattr(nn, name), type) and issubclass(found, (nn.Layer, nn.Sequential))}
 
@@ -19,6 +20,7 @@ def describe(network: nn.Sequential) -> dict[str, Any]:
     part: Any = network
     rows, again = [], []
     try:
+        _refuse_too_many(network.layers)
         own = {_name(type(each)): type(each) for each in (network, *network.layers)}
         arrays = {name: to_host(array) for name, array in network.state().items()}
         for part in network.layers:
@@ -43,7 +45,14 @@ def describe(network: nn.Sequential) -> dict[str, Any]:
 
 def build(path, found: dict, arrays: dict, own: dict) -> nn.Sequential:
     """The network that `describe` described, with these arrays; whatever does not fit raises."""
+    _refuse_too_many(found["layers"])
     return _network(path, found, [_layer(path, row, arrays, own) for row in found["layers"]], arrays, own)
+
+
+def _refuse_too_many(layers):
+    """Raise ValueError for a chain of layers that would take minutes to make."""
+    if len(layers) > MOST_LAYERS:
+        raise ValueError(f"expected at most {MOST_LAYERS} layers, got {len(layers)}")
 
 
 def _row(layer):
@@ -64,7 +73,8 @@ def _layer(path, row, arrays, own):
     dtype = next((array.dtype for key, array in arrays.items() if key.startswith(f"{name}.")), "float32")
     given = {"rng": np.random.default_rng(0), "init": nn.init.zeros, "dtype": dtype}
     given = {key: value for key, value in given.items() if key in signature(cls).parameters}
-    given.update({key: arrays[f"{name}.{constant}"] for key, constant in row["constants"].items()})
+    for key, constant in row["constants"].items():
+        given[key] = np.asarray(arrays[f"{name}.{constant}"])
     with nn.init.shapes_only(cls in CLASSES.values()):
         layer = cls(**given, **{key: _tuples(value) for key, value in row["settings"].items()})
     if not isinstance(layer, nn.Layer) or not isinstance(name, str) or not name.isprintable():
@@ -80,7 +90,7 @@ def _network(path, found, layers, arrays, own):
     for layer in layers:
         for store in (layer.params, layer.constants):
             for key, array in store.items():
-                values = arrays[f"{layer.name}.{key}"]
+                values = np.asarray(arrays[f"{layer.name}.{key}"])
                 if array.flags.writeable and array.dtype == values.dtype:
                     array[...] = values  # a layer made of others may share the array with them
                 else:

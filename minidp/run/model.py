@@ -11,7 +11,7 @@ from ..errors import CheckpointError, DtypeError, ParameterError, ShapeError
 from ..files import StrPath
 from ..validate import shown
 from .architecture import build, describe, one_line
-from .checkpoint import load_arrays, restore, save_arrays
+from .checkpoint import open_arrays, restore, save_arrays
 
 BATCH_BYTES, MOST_ROWS = 2**26, 4096
 
@@ -138,9 +138,9 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
     Only constructors of `minidp.nn` and of `layers` are called; nothing is unpickled. Raises CheckpointError, one line,
     for whatever else the file holds.
     """
-    arrays, header = load_arrays(path, "model")
     try:
-        network = build(path, header["architecture"], arrays, layers or {})
+        with open_arrays(path, "model") as (stored, header):
+            network = build(path, header["architecture"], stored, layers or {})
         about, digest = header.get("about"), header.get("ledger_sha256")
         if not isinstance(about, dict) or not isinstance(digest, (str, type(None))):
             raise TypeError("about or ledger_sha256 is of another type")
@@ -156,8 +156,8 @@ def load_weights(path: StrPath, network: nn.Sequential) -> dict[str, Any]:
 
     Raises CheckpointError for an array that is missing, extra, of another shape or of more precision.
     """
-    arrays, header = load_arrays(path, "model")
-    restore(path, arrays, network.state())
+    with open_arrays(path, "model") as (stored, header):
+        restore(path, stored, network.state())
     return header.get("about") or {}
 
 

@@ -2,6 +2,8 @@
 import io
 import json
 import pickle
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -9,9 +11,17 @@ import pytest
 
 from minidp.errors import CheckpointError, DivergedError
 from minidp.streams import Streams
-from minidp.run import load_checkpoint, restore_training, save_checkpoint
-from minidp.run.checkpoint import load_arrays, save_arrays
+from minidp.run import (
+    load_checkpoint,
+    load_model,
+    load_weights,
+    restore_training,
+    save_checkpoint,
+    save_model,
+)
+from minidp.run.checkpoint import Member, load_arrays, save_arrays
 from minidp.train import OPTIMIZERS, Adam
+from tests.support.scripts import ROOT
 from tests.support.training import SAMPLERS, make_data, make_trainer, values
 from tests.train.test_trainer import assert_same
 from tests.train.test_trainer_stopping import after
@@ -150,6 +160,66 @@ def header():
     file = io.BytesIO()
     np.save(file, np.array('{"format": 1}'))
     return file.getvalue()
+
+
+BOMB = """
+import resource, sys
+from minidp.errors import CheckpointError
+from minidp.run import load_arrays
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    load_arrays(sys.argv[1])
+except CheckpointError as error:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory in KiB")
+def test_a_small_compressed_file_cannot_fill_the_memory(tmp_path):
+    path, size = tmp_path / "c.npz", 2**28
+    with zipfile.ZipFile(path, "w", compresslevel=1) as archive:
+        archive.writestr("header.npy", header())
+        archive.writestr("bomb.npy", npy(f"({size // 8},)") + bytes(size), zipfile.ZIP_DEFLATED)
+    command = [sys.executable, "-c", BOMB, path]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300).stdout
+    grown, line = found.split(" ", 1)
+    assert int(grown) < 2**16 and "bomb.npy is compressed" in line and line.count("\n") == 1  # KiB
+
+
+def claims_more(archive):
+    archive.filelist[-1].file_size += 800
+
+
+def is_there_twice(archive):
+    archive.filelist.append(archive.filelist[-1])
+
+
+@pytest.mark.parametrize("spoil, numbers, message", [
+    (claims_more, 101, "arrays larger than the file"),
+    (claims_more, 1, r"W: expected shape \(1,\), got 808"),
+    (is_there_twice, 1, "two arrays have the same name")])
+def test_a_directory_that_claims_something_else_is_refused(spoil, numbers, message, tmp_path):
+    with zipfile.ZipFile(tmp_path / "c.npz", "w") as archive:
+        archive.writestr("header.npy", header())
+        archive.writestr("W.npy", npy(f"({numbers},)") + bytes(8))
+        archive.comment = bytes(1000 if numbers == 1 else 0)
+        spoil(archive)
+    with pytest.raises(CheckpointError, match=rf"c.npz: .*\({message}"):
+        load_arrays(tmp_path / "c.npz")
+
+
+def test_an_array_that_nobody_asked_for_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    network = make_trainer().network
+    save_model(tmp_path / "m.npz", network)
+    arrays, told = load_arrays(tmp_path / "m.npz")
+    save_arrays(tmp_path / "m.npz", arrays | {"odd": np.ones(9)}, told)
+    read = []
+    whole = Member.read
+    monkeypatch.setattr(Member, "read", lambda member: read.append(member.name) or whole(member))
+    for load in (lambda path: load_model(path), lambda path: load_weights(path, network)):
+        with pytest.raises(CheckpointError, match="m.npz: odd is not expected"):
+            load(tmp_path / "m.npz")
+    assert read == ["header", "header"]
 
 
 @pytest.mark.parametrize("write", [

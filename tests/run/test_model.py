@@ -244,6 +244,35 @@ def test_edits_of_the_header_are_refused_in_one_line(example, data):
     refused_or_whole(crafted(example, edit))
 
 
+def test_a_chain_of_too_many_layers_is_refused_before_one_is_made(example, monkeypatch):
+    row = {"class": "nn.ReLU", "settings": {}, "constants": {}}
+    rows = [{**row, "name": f"more{k}"} for k in range(991)]
+    path = crafted(example, lambda header: header["architecture"]["layers"].extend(rows))
+    network = nn.Sequential([nn.ReLU() for _ in range(1001)], (3,))
+    monkeypatch.setattr(minidp.run.architecture, "_layer", lambda *given: pytest.fail("made one"))
+    with pytest.raises(CheckpointError, match="expected at most 1000 layers, got 1001"):
+        load_model(path)
+    with pytest.raises(ParameterError, match="expected at most 1000 layers, got 1001"):
+        save_model(path, network)
+
+
+def test_classes_that_no_file_can_hold_are_refused(example):
+    path = crafted(example, lambda header: header.update(classes=["\ud800", "b", "c"]))
+    with pytest.raises(CheckpointError, match="characters that UTF-8 can hold"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("name", ["cifar_transfer_deep", "strokes_features-1"])
+def test_model_files_of_earlier_versions_load(name):
+    """These files are committed, and written by the versions that their `about` names."""
+    path = ROOT / "experiments" / "pretrained" / f"{name}.npz"
+    network = load_model(path).network
+    with np.load(path) as stored:
+        assert network.state().keys() == {*stored.files} - {"header"}
+        for key, array in network.state().items():
+            np.testing.assert_array_equal(array, stored[key], strict=True)
+
+
 def test_bytes_changed_and_cut_are_refused_or_harmless(example):
     path, cut = example[0], example[0].with_name("cut.npz")
     content, kept = path.read_bytes(), load_model(path).network.state()
@@ -261,8 +290,7 @@ def test_bytes_changed_and_cut_are_refused_or_harmless(example):
 def test_huge_sizes_are_refused_before_they_take_memory(kind, setting, example, monkeypatch):
     path = crafted(example, lambda header: next(
         row for row in header["architecture"]["layers"] if row["class"] == f"nn.{kind}")["settings"].update(setting))
-    loaded, made, full = load_arrays(path, "model"), [], np.full
-    monkeypatch.setattr(minidp.run.model, "load_arrays", lambda *asked: loaded)
+    made, full = [], np.full
     monkeypatch.setattr(nn.init.np, "full", lambda shape, *more: made.append(shape) or full(shape, *more))
     with pytest.raises(CheckpointError, match="crafted.npz"):
         load_model(path)
