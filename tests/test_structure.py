@@ -15,7 +15,8 @@ from tools import check_cards, check_imports
 from tests.support.scripts import ROOT
 
 INTERNAL = ("minidp.audit.", "minidp.backend", "minidp.commands.", "minidp.grads", "minidp.host.", "minidp.nn.window",
-            "minidp.privacy.moment_kernels", "minidp.privacy.pld.", "minidp.run.folder", "minidp.run.picture",
+            "minidp.privacy.moment_kernels", "minidp.privacy.pld.", "minidp.run.figures", "minidp.run.folder",
+            "minidp.run.picture",
             "minidp.run.progress", "minidp.run.questions", "minidp.run.record", "minidp.run.statement", "minidp.train.trial",
             "minidp.run.architecture", "minidp.run.run", "minidp.__main__")
 MODULES = [found.name for found in pkgutil.walk_packages(minidp.__path__, "minidp.")

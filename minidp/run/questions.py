@@ -5,26 +5,23 @@ import io
 import math
 from collections import Counter
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from ..errors import DataError
 from ..files import read_json
 from ..mechanism import (BallsInBinsSampler, BandedNoise, ClipGroup, CyclicSampler, FixedSizeSampler, Plan, PoissonSampler,
                          Sanitizer, ShuffleSampler, schedule)
-from ..numbers import lower_text, upper_text
 from ..privacy import Composed, Ledger, TotalVariation
-from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from ..privacy.event_json import event_from_json
 from ..privacy.ledger import SETUP
-from ..privacy.meaning import in_words, meaning_of
 from ..validate import in_range
-from .checkpoint import differences
-from .folder import CHARGED, CONFIG, LEDGER, METRICS, MODEL, RESULT, STATEMENT
-from .record import ACCOUNTANTS as STATED
-from .record import delta_added, settings_of, unamplified, versions
+from .checkpoint import differences, load_arrays
+from .figures import cell, course, epsilons, near, setting
+from .folder import CHARGED, CONFIG, KEY, LEDGER, MAY_BE_PRIVATE, METRICS, MODEL, RESULT, STATEMENT
+from .record import MODEL_FACTS, TRAINING_FIGURES, settings_of
 from .statement import FORMAT, render
 
-CLOSE = 1e-6  # relative: other processors round a little differently
 SAMPLERS = {  # name: flag of the experiments, sampler of lots that are so large on average
     "PoissonSampler": ("poisson", lambda size, lot: PoissonSampler(lot / size)),
     "FixedSizeSampler": ("fixed", FixedSizeSampler), "ShuffleSampler": ("shuffle", ShuffleSampler),
@@ -46,12 +43,14 @@ class Files:
         self.ledger, self.result, self.config = Ledger.load(folder / LEDGER), *(read_json(folder / name)
                                                                               for name in (RESULT, CONFIG))
         self.statement = (folder / STATEMENT).read_text(encoding="utf-8")
-        self.metrics = list(csv.DictReader(io.StringIO((folder / METRICS).read_text(encoding="utf-8"))))
+        rows = io.StringIO((folder / METRICS).read_text(encoding="utf-8"))
+        self.metrics = list(csv.DictReader(rows))
         if self.result["statement_format"] != FORMAT:
             raise DataError(f"its result has format {self.result['statement_format']}, and this version reads {FORMAT}: verify "
                             "it with the version that wrote it")
-        if not self.metrics or not (folder / MODEL).is_file():
-            raise DataError(f"{METRICS} has no rows, or {MODEL} is missing")
+        if not self.metrics:
+            raise DataError(f"{METRICS} has no rows")
+        self.model = load_arrays(folder / MODEL, "model")[1]
         self.settings = settings = self.result["settings"]
         in_range(0, 1, open_low=True, open_high=True, delta=self.result["delta"])
         self.setup = [event_from_json(each["event"]) for each in settings["setup"]]
@@ -59,7 +58,8 @@ class Files:
         size, lot = settings["dataset_size"], settings["expected_lot_size"]
         self.flag, make_sampler = SAMPLERS.get(self.result["sampler"], (None, None))
         groups = [ClipGroup(group["name"], [key.rsplit(".", 1) for key in group["parameters"]],
-                            _setting(group["clip_norm"]), _setting(group["noise_multiplier"]), group["coordinates"])
+                            setting(group["clip_norm"]), setting(group["noise_multiplier"]),
+                            group["coordinates"])
                   for group in settings["clip_groups"]]
         self.taus = {part.tau for event, _ in self.ledger.items() for part in _parts(event) if isinstance(part, TotalVariation)}
         sanitizer = Sanitizer(groups, self.result["gradients"], self.arithmetic)
@@ -74,16 +74,30 @@ class Files:
 
     def findings(self):
         """Every Finding about the run."""
-        asked = (self._statement, self._ledger, self._releases, self._metrics, self._settings, self._configuration,
-                 self._epsilons, self._course)
-        return [Finding(question, str(answer), bool(passed)) for ask in asked for question, answer, passed in ask()]
+        own = (
+            self._statement,
+            self._ledger,
+            self._model,
+            self._releases,
+            self._metrics,
+            self._settings,
+            self._configuration,
+            self._facts,
+            self._not_private,
+        )
+        answered = chain.from_iterable((*(ask() for ask in own), epsilons(self), course(self)))
+        return [
+            Finding(question, printable(answer), bool(passed))
+            for question, answer, passed in answered
+        ]
 
     def _statement(self):
-        wrote, digest = self.result["versions"]["minidp"], hashlib.sha256(self.statement.encode()).hexdigest()
-        ours = wrote == versions()["minidp"]
+        """Whichever version wrote the statement: one of the same format renders the same bytes."""
+        digest = hashlib.sha256(self.statement.encode()).hexdigest()
+        same = render(self.result) == self.statement
         yield ("Does the statement follow from the result?",
-               "rendered again, byte for byte" if ours else f"not rendered again: minidp {wrote} wrote it",
-               self.result["statement_sha256"] == digest and (not ours or render(self.result) == self.statement))
+               "rendered again, byte for byte" if same else "rendered again, it differs",
+               same and self.result["statement_sha256"] == digest)
 
     def _ledger(self):
         digest, result = self.ledger.sha256(), self.result
@@ -92,6 +106,16 @@ class Files:
         yield ("Is the sampler used the one accounted for?", f"{result['sampler']} under {self.ledger.relation.value}",
                self.plan and self.plan.relation.value == self.ledger.relation.value == result["relation"]
                and self.config.get("sampler") in (None, self.flag) and f"| {result['sampler']} |" in self.statement)
+
+    def _model(self):
+        """The model's file names its ledger and, of runs that are not old, the statement."""
+        expected = {**self.result, "ledger_sha256": self.ledger.sha256()}
+        found = {"statement_sha256": expected["statement_sha256"], **self.model["about"],
+                 "ledger_sha256": self.model["ledger_sha256"]}
+        off = [key for key in (*MODEL_FACTS, "ledger_sha256") if found.get(key) != expected[key]]
+        differs = f"{MODEL} has another {', '.join(off)}"
+        yield ("Is the model the one of this ledger, result and statement?",
+               differs if off else f"{expected['ledger_sha256'][:16]}...", not off)
 
     def _releases(self):
         """Nothing charged is forgotten when a run begins again, so the ledger may hold more than the run called for."""
@@ -125,27 +149,29 @@ class Files:
         last, settings, result = self.metrics[-1], self.settings, self.result
         for what, column in (("test accuracy", "test_accuracy"), ("training accuracy", "train_accuracy_not_private"),
                              ("test R2", "test_r2"), ("training R2", "train_r2_not_private")):
-            if column in last and (what.endswith("accuracy") or last[column]):
-                yield (f"Is the {what} the last one measured?", last[column],
-                       _near(_cell(last[column]), result[column.removesuffix("_not_private")]))
-        epoch = _cell(last["epoch"])
+            if column in last:
+                yield (f"Is the {what} the last one measured?", last[column] or "not measured",
+                       near(cell(last[column]), result[column.removesuffix("_not_private")]))
+        epoch = cell(last["epoch"])
+        expected = result["steps"] * settings["expected_lot_size"] / settings["dataset_size"]
         yield ("Do the metrics end at the last step?", f"step {last['step']}, epoch {epoch:.4g}",
-               int(last["step"]) == result["steps"] and _near(result["epochs"], epoch)
-               and _near(epoch, result["steps"] * settings["expected_lot_size"] / settings["dataset_size"]))
+               int(last["step"]) == result["steps"] and near(result["epochs"], epoch)
+               and near(epoch, expected))
 
     def _settings(self):
         settings = self.settings
         lot, size, flag = settings["expected_lot_size"], settings["dataset_size"], self.config.get("noise_multiplier")
+        groups = self.plan.sanitizer.groups if self.plan else ()
         again = settings_of(self.plan, size) if self.plan else {"clip_groups": []}
         off = [f"{key} is {stated[key]} and should be {value}" for stated, found in (
             (settings, again), *zip(settings["clip_groups"], again["clip_groups"])) for key, value in found.items()
-            if key != "clip_groups" and not _near(stated[key], value)]
+            if key != "clip_groups" and not near(stated[key], value)]
         yield ("Do q, the groups' noise and their sensitivity follow from size, lot, sigma and C?",
                "; ".join(off) or f"q = {lot} / {size}, {len(settings['clip_groups'])} groups", self.plan and not off)
         yield ("Are lot and noise the ones asked for?", f"lot {lot}, sigma {'as the defaults say' if flag is None else flag}",
                self.config.get("lot_size") in (None, lot) and (flag is None or all(
-                   schedule.value_at(_setting(group["noise_multiplier"]), 0) == flag for group, made in
-                   zip(settings["clip_groups"], self.plan.sanitizer.groups if self.plan else ()) if not made.counts)))
+                   schedule.value_at(setting(group["noise_multiplier"]), 0) == flag
+                   for group, made in zip(settings["clip_groups"], groups) if not made.counts)))
 
     def _configuration(self):
         result, config = self.result, self.config
@@ -164,78 +190,32 @@ class Files:
                result["reproducible"] is (seed is not None) and result["seed"] == seed
                and ("Seeded run (seed" in self.statement) is (seed is not None))
 
-    def _epsilons(self):
-        result, stated = self.result, self.result["epsilon"]
-        again = all_bounds(self.ledger, [name for name in stated if name in ACCOUNTANTS], delta=result["delta"])
-        yield ("Is every accountant's figure there?", ", ".join(stated),
-               set(STATED) <= set(stated) <= {*ACCOUNTANTS, result["accountant"]})
-        for name, (bound, kind, _) in again.items():
-            now, said = bound.to_json(), {side: stated[name][side] for side in ("lower", "estimate", "upper")}
-            yield (f"Does epsilon by {name} come out again?", f"stated {_text(said['upper'])}, now {_text(now['upper'])}",
-                   all(_near(said[side], now[side]) for side in said) and stated[name]["kind"] == kind
-                   and stated[name].get("fallback") == now.get("fallback"))
-        added = delta_added(self.ledger, again[result["accountant"]][0].upper)
-        yield ("Does what the arithmetic adds to delta come out again?", f"{self.arithmetic}: {upper_text(added)}",
-               math.isclose(result["delta_added"], added, rel_tol=CLOSE))
-        bounds = [bound for bound, kind, _ in again.values() if kind == "bound"]
-        if not bounds:
-            raise ValueError("result.json: expected epsilon to hold a bound")
-        most = max((bound.lower for bound in bounds if bound.lower is not None), default=0.0)
-        least = min((bound.upper for bound in bounds if bound.upper is not None), default=math.inf)
-        yield "Is no bound below the certified lower end?", f"{lower_text(most, 6)} <= {_text(least)}", most <= least
+    def _facts(self):
+        """What config.json said before the first charge."""
+        result, config = self.result, self.config
+        asked = {key: config.get(key, result[key]) for key in ("device", "dataset_sha256")}
+        if result["experiment"] == "fit":
+            asked["weighted"] = config["weighted"]
+            asked["rows_checked"] = config["check"]
+            asked["best_of_measured"] = config["public"] == "validation"
+        off = [key for key, value in asked.items() if result[key] != value]
+        yield ("Are the run's facts those that its configuration began with?",
+               f"{', '.join(off)} differ" if off else ", ".join(asked), not off)
 
-    def _course(self):
-        result, settings, ledger = self.result, self.settings, self.ledger
-        accountant = make(result["accountant"], ledger.relation)
-        path = [(int(row["step"]), _cell(row["epsilon"])) for row in self.metrics]
-        rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(path, path[1:]))
-        cost = lambda step: accountant.epsilon(self.plan.ledger(step, self.setup), result["delta"]).upper
-        enough = self.plan and self.plan.relation is accountant.relation and all(
-            epsilon >= cost(step) * (1 - CLOSE) for step, epsilon in path)
-        total = accountant.epsilon(ledger, result["delta"]).upper
-        yield ("Is epsilon in the metrics never below what its step had cost, and in the end the run's?",
-               f"{len(path)} rows, {_text(path[-1][1])}", rising and enough and _near(path[-1][1], total))
-        plain = unamplified(accountant, ledger, result["delta"],
-                            settings["dataset_size"] / settings["expected_lot_size"] / settings["period"])
-        stated = result["epsilon_without_amplification"]["upper"]
-        yield ("Does epsilon without amplification come out again?", f"stated {_text(stated)}, now {_text(plain.upper)}",
-               _near(stated, plain.upper))
-        again = meaning_of(ledger, result["delta"])
-        yield ("Does what epsilon means come out again?", in_words(again) if again else "nothing is guaranteed",
-               bool(again) == bool(result["meaning"]) and (not again or all(
-                   _near(float(result["meaning"]["true_positive_rates"][rate]), power)
-                   for rate, power in again["true_positive_rates"].items())
-                   and _near(float(result["meaning"]["mu"]), float(again["mu"]))))
-        targets = [_setting(each["target_epsilon"]) for each in (self.config, result)
-                   if each.get("target_epsilon") is not None]
-        yield ("Was the target kept?", f"{_text(total)} of {min(targets):g}" if targets else "none was set",
-               all(total <= target for target in targets))
+    def _not_private(self):
+        result, named = self.result, self.result["not_private"]
+        measured = any(cell for row in self.metrics for column, cell in row.items()
+                       if column.endswith("_not_private"))
+        figures = {key for key in result if key.endswith("_not_private")}
+        expected = figures | {*(TRAINING_FIGURES if measured else ())}
+        kept = [*(MAY_BE_PRIVATE if named else ()), KEY]
+        yield ("Is every figure that is not private named, and its file not for release?",
+               ", ".join(named) or "there is none",
+               expected <= set(named) and result["not_for_release"] == kept)
 
-
-def _setting(value):
-    """A number, or the schedule over steps that a result spells out."""
-    if not isinstance(value, dict):
-        return math.inf if value == "inf" else value
-    fields = dict(value)
-    name = fields.pop("schedule")
-    if name not in schedule.SCHEDULES:
-        raise DataError(f"the schedule {name} is not one of {', '.join(schedule.SCHEDULES)}")
-    return schedule.SCHEDULES[name](**fields)
-
-
-def _cell(text):
-    """The number in a cell of metrics.csv, None for one that was not measured."""
-    return float(text) if text else None
-
-
-def _near(a, b):
-    a, b = _setting(a), _setting(b)
-    return a == b or (isinstance(a, (int, float)) and isinstance(b, (int, float))
-                      and math.isclose(a, b, rel_tol=CLOSE, abs_tol=1e-12))
-
-
-def _text(upper):
-    return upper_text(upper, 6)
+def printable(text):
+    """The text in one line of characters that any file and terminal can hold."""
+    return " ".join(str(text).split()).encode("utf-8", "backslashreplace").decode()
 
 
 def _parts(event):

@@ -25,6 +25,8 @@ from .statement import FORMAT
 
 ROOT = Path(__file__).resolve().parents[2]
 ACCOUNTANTS = ("moments", "renyi", "loss_distribution", "gaussian_clt", "advanced", "basic")
+# what model.npz says of its run, too
+MODEL_FACTS = ("experiment", "dataset", "steps", "arithmetic", "statement_sha256")
 TRAINING_FIGURES = ("train_accuracy", "train_r2", "metrics.csv: columns named not_private", "curves.png: training accuracy",
                     "checkpoint.npz: history")
 
@@ -107,7 +109,8 @@ def make_result(run, record, last, about, seconds):
                      **{f"{each['name']}_noise_multiplier": each["noise_multiplier"] for each in setup}},
         "public": list(run.public), "disclosed": list(run.disclosed), "choices": run.choices,
         "rows_checked": run.rows_checked, "weighted": run.example_weight is not None,
-        "best_of_measured": run.descent is not run.optimizer, "group": _group(run, ledger, bounds),
+        "best_of_measured": run.descent is not run.optimizer,
+        "group": group_of(ledger, bounds, budget.delta, run.group_size),
         "steps": steps, "steps_charged": ledger.count_of(STEP) * period, "setup_charged": ledger.count_of(SETUP),
         "earlier_lots_charged": ledger.count_of(EARLIER) * period,
         "epochs": steps / run.steps_per_epoch, "stopped": record.stopped,
@@ -137,13 +140,14 @@ def gradients_of(run):
     return found
 
 
-def _group(run, ledger, bounds):
+def group_of(ledger, bounds, delta, size):
     """{"size": k, "epsilon": what the run costs k examples together}, the tightest bound; None for k = 1."""
-    if run.group_size == 1:
+    if size == 1:
         return None
     kinds = [name for name, (bound, kind, _) in bounds.items() if kind == "bound" and bound.upper is not None]
-    found = all_bounds(ledger, kinds, delta=run.budget.delta, group_size=run.group_size)
-    return {"size": run.group_size, "epsilon": min((bound.upper for bound, _, _ in found.values()), default=math.inf)}
+    found = all_bounds(ledger, kinds, delta=delta, group_size=size)
+    uppers = [bound.upper for bound, _, _ in found.values()]
+    return {"size": size, "epsilon": min(uppers, default=math.inf)}
 
 
 def row_to_quote(result):

@@ -256,9 +256,11 @@ class Run:
         with self._released(final=True):
             last = seen.measure(self, record.progress.step, whole=True)
             result = records.make_result(self, record, last, (about() if callable(about) else about) or {}, seconds)
+            statement = render(result)
+            result["statement_sha256"] = sha256(statement.encode()).hexdigest()
             self.folder.charge(self.ledger)
             save_model(path / folders.MODEL, model,
-                       {**self.model.about, **{key: result[key] for key in ("experiment", "dataset", "steps", "arithmetic")}},
+                       {**self.model.about, **{key: result[key] for key in records.MODEL_FACTS}},
                        self.model.classes, self.model.target_bounds, result["ledger_sha256"])
         history = [row for row in history if row["step"] < record.progress.step] + [last]
         seen.write_metrics(path / folders.METRICS, history)
@@ -269,8 +271,7 @@ class Run:
                     figure_name={"r2": "R2"}.get(figure, figure),
                     epsilon=self.curve_epsilon, title=f"{self.name} on {self.data_name}", notice=self.notice)
         with atomic_write(path / folders.STATEMENT) as file:
-            file.write(statement := render(result))
-        result["statement_sha256"] = sha256(statement.encode()).hexdigest()
+            file.write(statement)
         self.folder.finish(result)
         return result
 

@@ -1,4 +1,5 @@
 """Whether the files of a run agree with each other, with its ledger, and with what was written."""
+import csv
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,8 +10,10 @@ from ..numbers import upper_text
 from ..privacy import Ledger
 from ..privacy.catalogue import ACCOUNTANTS, all_bounds
 from .folder import CONFIG, FILES, KEY, LEDGER, MANIFEST, RESULT, fingerprint
-from .questions import Files, Finding
+from .questions import Files, Finding, printable
 
+UNREADABLE = (MinidpError, OSError, csv.Error, LookupError, TypeError, AttributeError, ValueError,
+              ArithmeticError, RecursionError)  # what reading and computing raise for damaged files
 UNFINISHED = "Is the run finished?"
 
 
@@ -43,8 +46,9 @@ def verify(folder: StrPath) -> Report:
         sealed.append(_seal(folder))
         run: Any = Files(folder)
         return Report(sealed + run.findings(), all_bounds(run.ledger, ACCOUNTANTS, delta=run.result["delta"]), run.result)
-    except (MinidpError, OSError, LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
-        text = f"{folder}: not the files of a run of this program ({type(error).__name__}: {str(error)[:200]})"
+    except UNREADABLE as error:
+        why = printable(f"{type(error).__name__}: {str(error)[:200]}")
+        text = f"{folder}: not the files of a run of this program ({why})"
         if all(finding.passed for finding in sealed):
             raise DataError(text) from error
         return Report([*sealed, Finding("Can the files be read?", text, False)], {}, {})
