@@ -6,10 +6,11 @@ import pytest
 
 from minidp.audit.checks.losses import stop_loss
 from minidp.errors import UnsupportedEventError
-from minidp.privacy import (BallsInBins, Gaussian, JointGaussian, Laplace, LossDistributionAccountant,
+from minidp.privacy import (ApproximateDP, BallsInBins, Gaussian, JointGaussian, Laplace, LossDistributionAccountant,
                             MomentsAccountant, NeighbouringRelation, PoissonSampled, RenyiAccountant, TotalVariation)
 from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.privacy.group_privacy import group_epsilon
+from minidp.privacy.pld import balls
 from minidp.privacy.pld.cells import ADD, REMOVE, masses_of
 from tests.support.accountants import ledger_of
 
@@ -21,8 +22,9 @@ def binned(bins, sigma, epochs=1):
 
 
 @pytest.mark.parametrize("bins, sigma", [(2, 0.5), (2, 4.0), (3, 1.0)])
-def test_on_a_finer_grid_both_ends_meet_at_the_truth(bins, sigma):
-    """The estimate to 1e-6, the ends to 3e-6, in both directions."""
+def test_on_a_finer_grid_both_ends_meet_at_the_truth(bins, sigma, monkeypatch):
+    """The estimate to 1e-6, the ends to 3e-6, in both directions; without the limit on a grid's points."""
+    monkeypatch.setattr(balls, "most_points", lambda bins: 10 ** 6)
     step, epsilon, value = 2e-4 / sigma, 1 / sigma, math.exp(1 / sigma)
     for direction, truth in ((REMOVE, stop_loss(bins, sigma, value)), (ADD, 1 + value * (stop_loss(bins, sigma, 1 / value) - 1))):
         ends = []
@@ -84,6 +86,57 @@ def test_out_of_range_is_bounded_by_the_unsampled_gaussian(sigma, bins):
     bound = ACCOUNTANT.epsilon(binned(bins, sigma, 5), 1e-5)
     assert bound.lower is None or bound.lower <= bound.upper
     assert bound.upper == ACCOUNTANT.epsilon(ledger_of((Gaussian(sigma), 5)), 1e-5).upper
+
+
+@pytest.fixture
+def pairs(monkeypatch):
+    """The numbers of pairs of atoms that the calls of `sum_shares` combine."""
+    counts = []
+
+    def counted(x, p, y, q, grid, same, sum_shares=balls.sum_shares):
+        counts.append(len(x) * len(y))
+        return sum_shares(x, p, y, q, grid, same)
+
+    monkeypatch.setattr(balls, "sum_shares", counted)
+    balls._law.cache_clear()
+    return counts
+
+
+# truths: importance sampling of the other lots, the largest lot by quadrature
+@pytest.mark.parametrize("bins, sigma, epsilon, truth", [
+    (234, 1.3, 8.0, 2.819e-67), (1000, 0.35, 6.0, 4.517e-4)])
+def test_one_epoch_at_a_small_delta_is_narrow_after_limited_work(bins, sigma, epsilon, truth, pairs):
+    bound = LossDistributionAccountant().delta(binned(bins, sigma), epsilon)
+    assert bound.lower <= truth <= bound.upper <= 1.03 * bound.lower
+    assert max(pairs) <= balls.MOST_POINTS ** 2
+    assert sum(pairs) <= 12 * balls.MOST_PAIRS
+
+
+def test_little_noise_is_bounded_after_limited_work(pairs):
+    bound = LossDistributionAccountant().epsilon(binned(10 ** 6, 0.1), 1e-5)
+    assert bound.lower < bound.upper < 1.002 * bound.lower
+    assert max(pairs) <= balls.MOST_POINTS ** 2
+    assert sum(pairs) <= 8 * balls.MOST_PAIRS
+
+
+@pytest.mark.parametrize("step", [1e-300, 1e-6])
+def test_a_grid_of_too_many_points_is_widened_and_covers_the_same(step):
+    points, widened = balls.grid_of(4, 100, 1e-100, 1e100, step, 1e-3, 2000)
+    assert widened and 1000 < len(points) <= 2000
+    assert points[0] <= 1e-100 and points[-1] >= 1e100 and np.all(np.diff(points) > 0)
+
+
+def test_cells_of_hardly_any_mass_are_left_out_below():
+    values, masses, lost, error, _ = balls._law(10 ** 6, 6.4, False, (2.0 ** -18, 0.011), 1e-307)
+    assert np.all(np.diff(values) > 0)
+    assert np.sum(masses) == pytest.approx(1, abs=lost + error)
+    assert values @ masses == pytest.approx(1, abs=lost + error)
+
+
+@pytest.mark.parametrize("beside, most", [((), 0.0083), (((ApproximateDP(1.0, 1e-3), 1),), math.inf)])
+def test_the_smallest_delta_has_an_interval(beside, most):
+    bound = LossDistributionAccountant().epsilon(ledger_of((BallsInBins(10 ** 6, Gaussian(6.4)), 2), *beside), 1e-300)
+    assert 0.006 < bound.lower <= bound.upper <= most
 
 
 def test_mixed_ledgers():

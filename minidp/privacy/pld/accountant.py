@@ -105,7 +105,8 @@ class LossDistributionAccountant(Accountant):
             rounding=1e-13 + 4 * ROUNDING * (grid.deviations ** 2 + grid.tilt * np.max(np.abs(losses)) + abs(log_total)),
             mean=float(np.sum(mass * losses)),
             log_right=log_moment(mass, losses, grid.right_order),
-            log_left=log_moment(mass, losses, -grid.left_order))
+            log_left=log_moment(mass, losses, -grid.left_order),
+            widened=float(masses.widened))
 
     def _cached_cost(self, event, grid):
         return super()._cached_cost(event, grid) if grid.points <= CACHED_POINTS else self.cost_curve(event, grid)
@@ -146,9 +147,9 @@ class LossDistributionAccountant(Accountant):
 
         if all(isinstance(event, Gaussian) for event, _ in parts):
             return GaussianAccountant(self.relation).delta_of(parts, epsilon)
-        parts = merged(parts)
-        return self._narrowed(parts, lambda fineness: self._delta_interval(parts, epsilon, fineness), FINENESS / 2, finer,
-                              16, 0.0, lambda other, parts: other.delta_of(parts, epsilon).upper)
+        parts, directions = merged(parts), list(self._directions())
+        return self._narrowed(parts, lambda fineness: self._delta_interval(parts, epsilon, fineness, directions), FINENESS / 2,
+                              finer, 16, 0.0, lambda other, parts: other.delta_of(parts, epsilon).upper)
 
     def _narrowed(self, parts, interval, fineness, finer, room, width, fallback):
         """The intersection of interval(fineness), (Bound, points), over ever finer grids.
@@ -198,23 +199,38 @@ class LossDistributionAccountant(Accountant):
         upper = max(uppers.values())
         grid = replace(grid_of(max(uppers, key=uppers.get)), upper=False)
         known = [] if self.quick else _known_below(parts)
-        lower = LossWindow(self._compose(known, grid), grid).epsilon(delta) if known else None
-        return _interval(lower, upper), grid.points
+        if not known:
+            return _interval(None, upper), grid.points
+        window = LossWindow(self._compose(known, grid), grid)
+        return _interval(window.epsilon(delta), upper), _points(window)
 
-    def _delta_interval(self, parts, epsilon, fineness):
-        """(Bound on delta, points of its larger grid): the largest of both directions on either side."""
-        uppers, lowers, points = [5e-324], [0.0], 0
+    def _delta_interval(self, parts, epsilon, fineness, directions):
+        """(Bound on delta, points of the deciding grid): the largest of both directions on either side.
+
+        directions: those that may decide. A direction whose upper end is below the other's lower end is removed.
+        """
+        uppers, lowers, points = {}, {}, {}
         known = [] if self.quick else _known_below(parts)
-        for direction in self._directions():
+        for direction in directions:
             if largest_loss(parts, direction) <= epsilon:
                 continue
             grid = self.choose_grid(parts, epsilon=epsilon, direction=direction, fineness=fineness)
-            points = max(points, grid.points)
-            uppers.append(LossWindow(self._compose(parts, grid), grid).delta(epsilon))
+            points[direction] = grid.points
+            uppers[direction] = LossWindow(self._compose(parts, grid), grid).delta(epsilon)
             if known:
                 grid = replace(grid, upper=False)
-                lowers.append(LossWindow(self._compose(known, grid), grid).delta(epsilon))
-        return _interval(max(lowers) if known else None, max(uppers)), points
+                window = LossWindow(self._compose(known, grid), grid)
+                lowers[direction] = window.delta(epsilon)
+                points[direction] = _points(window)
+        lower = max(lowers.values(), default=0.0)
+        directions[:] = [each for each in directions if uppers.get(each, 0.0) >= lower]
+        upper = max(uppers.values(), default=5e-324)
+        return _interval(lower if known else None, upper), points[max(uppers, key=uppers.get)] if uppers else 0
+
+
+def _points(window):
+    """The points of a window's grid; as many as are allowed where a finer grid would gain little."""
+    return MAX_POINTS if window.widened else window.grid.points
 
 
 def _rung(count):

@@ -17,6 +17,11 @@ FINENESS = 0.3          # of a sum of lognormals: its grid's step, in steps of t
 SHARE = 0.08            # times the root of the loss's share: limit on a gap, as a share of its distance from the mean ...
 LOW_SHARE = 0.05        # ... and as a share of the sum itself
 LOSS_ERROR = 2e-11      # more than the roundings of sums may move a loss
+LEAST_MASS = 1e-300     # a lower law leaves out cells with less: their means lose digits below float64's normal range
+LEAST_STEP = 2.0 ** -40 # of the mean of a sum, far above its rounding: points further apart than that are distinct
+MOST_PAIRS = 2 ** 27    # of atoms that the sums of one law combine, about: half a second
+MOST_POINTS = 2 ** 13   # of one grid, so that a sum is computed in a fraction of a second, and an interrupt is seen
+WIDENING = 2 ** 0.5     # of all gaps of a grid that has too many points, as often as needed
 
 
 def in_range(bins: int, sigma: float) -> bool:
@@ -25,7 +30,9 @@ def in_range(bins: int, sigma: float) -> bool:
 
 
 def masses(event, direction, upper, step, gaps, deviations):
-    r"""(log masses (K,), knots (K,), offset, log mass of infinite loss) at losses offset + knots * step.
+    r"""(log masses (K,), knots (K,), offset, log mass of infinite loss, widened) at losses offset + knots * step.
+
+    `widened` says whether a grid of the sums had too many points, so that a smaller step would not come closer.
 
     Bound
         removal: delta(e) = E (L - exp(e))_+, addition: delta(e) = E (1 - exp(e) L)_+, convex in every lognormal and in L
@@ -40,7 +47,7 @@ def masses(event, direction, upper, step, gaps, deviations):
         pair: Chua et al. 2024 (arXiv:2412.16802); Feldman, Shenfeld 2025 (arXiv:2502.08202)
     """
     steps = _rung(FINENESS * step), _rung(SHARE * math.sqrt(gaps[0]))
-    ratios, mass, lost, error = _law(event.bins, event.event.noise_multiplier, upper, steps, _negligible(deviations))
+    ratios, mass, lost, error, widened = _law(event.bins, event.event.noise_multiplier, upper, steps, _negligible(deviations))
     losses, mass = np.log(ratios), mass * (1 + error if upper else max(0.0, 1 - error))
     if direction == REMOVE:
         mass = mass * ratios
@@ -51,7 +58,7 @@ def masses(event, direction, upper, step, gaps, deviations):
     found = (spread_losses if upper else merged_losses)(losses, mass, knots * step)
     with np.errstate(divide="ignore"):
         return (np.log(found), knots, LOSS_ERROR if upper else -LOSS_ERROR,
-                math.log(lost) if upper else -math.inf)
+                math.log(lost) if upper else -math.inf, widened)
 
 
 def _negligible(deviations):
@@ -67,46 +74,60 @@ def sampled(event, direction, deviations):
     """(losses, log masses), roughly: enough to choose tilt and window by."""
     bins, sigma = event.bins, event.event.noise_multiplier
     spread = math.sqrt(math.expm1(min(1 / sigma ** 2, 300.0)) / bins)
-    ratios, mass, _, _ = _law(bins, sigma, True, (min(0.1 * spread, 0.1), 0.02), _negligible(deviations))
+    ratios, mass, *_ = _law(bins, sigma, True, (min(0.1 * spread, 0.1), 0.02), _negligible(deviations))
     kept = mass > 0
     losses, logs = np.log(ratios[kept]), np.log(mass[kept])
     return (losses, logs + losses) if direction == REMOVE else (-losses[::-1], logs[::-1])
 
 
+def most_points(bins):
+    """The limit on the points of each grid that keeps the sums for `bins` lognormals within MOST_PAIRS."""
+    doublings = bins.bit_length() - 1
+    additions = bins.bit_count() - 1
+    return min(MOST_POINTS, int(math.sqrt(MOST_PAIRS / (0.5 * doublings + additions))))
+
+
 @lru_cache(16)
 def _law(bins, sigma, upper, steps, negligible):
-    """(values of L rising (K,), their masses, mass lost under either law at most, relative error of masses)."""
+    """Compute the law of L.
+
+    Returns (values rising (K,), their masses, mass lost under either law at most, relative error of masses, widened).
+    """
     m, n, done, levels = 1 / sigma, 1, 0, 2 * bins.bit_length()
     square: Any = None
     law: Any = None
     lost = error = 0.0
+    most, widened = most_points(bins), False
     while True:
         if n == 1:
             z = math.sqrt(2 * (math.log(4 * bins) - math.log(negligible)))
             ends = math.exp(-m * z - 0.5 * m * m), math.exp(m * z + 0.5 * m * m)
-            grid = grid_of(1, bins, *ends, *steps)
+            grid, widened = grid_of(1, bins, *ends, *steps, most)
             square = _atoms(grid, lognormal_shares(m, grid), upper)
             error = 1e-12
             lost += negligible
         else:
-            square, more, gone = _sum(square, square, n, bins, upper, steps, negligible / levels)
-            lost, error = lost + gone, 2 * error + more
+            square, more, gone, wider = _sum(square, square, n, bins, upper, steps, negligible / levels, most)
+            lost, error, widened = lost + gone, 2 * error + more, widened or wider
         if bins & n:
             if law is None:
                 law, law_error = square, error
             else:
-                law, more, gone = _sum(law, square, done + n, bins, upper, steps, negligible / levels)
-                lost, law_error = lost + gone, law_error + error + more
+                law, more, gone, wider = _sum(law, square, done + n, bins, upper, steps, negligible / levels, most)
+                lost, law_error, widened = lost + gone, law_error + error + more, widened or wider
             done += n
         if done == bins:
-            return law[0] / bins, law[1], float(lost), 2 * law_error
+            return law[0] / bins, law[1], float(lost), 2 * law_error, widened
         n *= 2
 
 
-def _sum(one, other, n, bins, upper, steps, negligible):
-    """(law of the sum of both, which holds n lognormals; relative error of its masses; mass lost under either law at most)."""
+def _sum(one, other, n, bins, upper, steps, negligible, most):
+    """Add the two laws to that of the sum, which holds n lognormals.
+
+    Returns (the law, the relative error of its masses, the mass lost under either law at most, widened).
+    """
     (x, p), (y, q) = one, other
-    grid = grid_of(n, bins, x[0] + y[0], x[-1] + y[-1], *steps)
+    grid, widened = grid_of(n, bins, x[0] + y[0], x[-1] + y[-1], *steps, most)
     values, mass = _atoms(grid, sum_shares(x, p, y, q, grid, one is other), upper)
     kept = mass > 0
     values, mass = values[kept], mass[kept]
@@ -115,28 +136,36 @@ def _sum(one, other, n, bins, upper, steps, negligible):
     begin, end = np.searchsorted(first, negligible), len(mass) - np.searchsorted(last[::-1], negligible)
     begin, end = min(begin, end - 1), max(end, 1)
     gone = (first[begin - 1] if begin else 0.0) + (last[end] if end < len(mass) else 0.0)
-    return (values[begin:end], mass[begin:end]), 2.0 ** -51 * (len(x) + len(y)), gone
+    return (values[begin:end], mass[begin:end]), 2.0 ** -51 * (len(x) + len(y)), gone, widened
 
 
 @njit(cache=True)
-def grid_of(n, bins, low, high, step, share):
-    """Points from below `low` to above `high` for the sum of n: close near the mean, further out ever less so."""
-    mean, step = float(n), step * math.sqrt(float(n) * bins)
-    down, y = [mean], mean
-    while y > low:
-        y -= min(max(step, share * (mean - y)), LOW_SHARE * y)
-        down.append(y)
-    up, y = [mean], mean
-    while y < high:
-        y += max(step, share * (y - mean))
-        up.append(y)
+def grid_of(n, bins, low, high, step, share, most):
+    """(points, widened): points from below `low` to above `high` for the sum of n, at most `most`.
+
+    They are close near the mean, further out ever less so. Where they would be more, all gaps are widened.
+    """
+    mean, low_share = float(n), LOW_SHARE
+    step = max(step * math.sqrt(float(n) * bins), LEAST_STEP * mean)
+    while True:
+        down, y = [mean], mean
+        while y > low and len(down) <= most:
+            y -= min(max(step, share * (mean - y)), low_share * y)
+            down.append(y)
+        up, y = [mean], mean
+        while y < high and len(down) + len(up) <= most:
+            y += max(step, share * (y - mean))
+            up.append(y)
+        if len(down) + len(up) <= most:
+            break
+        step, share, low_share = WIDENING * step, WIDENING * share, min(WIDENING * low_share, 0.5)
     points = np.array(down[:0:-1] + up)
     begin, end = 0, len(points)
     while begin < end - 2 and points[begin + 1] <= low:
         begin += 1
     while end > begin + 2 and points[end - 2] >= high:
         end -= 1
-    return points[begin:end]
+    return points[begin:end], low_share > LOW_SHARE
 
 
 @njit(cache=True)
@@ -187,7 +216,9 @@ def _atoms(grid, shares, upper):
     if upper:
         return grid, np.append(below, 0.0) + np.append(0.0, above)                           # [C1]
     masses = below + above                                                                   # [C2]
-    return (grid[:-1] * below + grid[1:] * above) / np.maximum(masses, 1e-300), masses       # [C2]
+    kept = masses * np.minimum(grid[:-1], 1.0) >= LEAST_MASS
+    weighted = grid[:-1][kept] * below[kept] + grid[1:][kept] * above[kept]                  # [C2]
+    return weighted / masses[kept], masses[kept]
 
 
 @njit(cache=True)

@@ -19,12 +19,16 @@ REMOVE, ADD = "remove", "add"
 
 @dataclass(frozen=True)
 class Masses:
-    """log P-masses (K,) at the losses offset + knots * step; `infinite`: of what lies above them all."""
+    """log P-masses (K,) at the losses offset + knots * step; `infinite`: of what lies above them all.
+
+    `widened`: they come from grids at their limit, and a smaller step gains little.
+    """
 
     log_mass: np.ndarray
     knots: np.ndarray
     offset: float
     infinite: float
+    widened: bool = False
 
     def losses(self, step):
         return self.offset + step * self.knots

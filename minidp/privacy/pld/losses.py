@@ -28,6 +28,7 @@ class ComposedLoss:
     mean: float                 # of the loss, under the tilt
     log_right: float            # ln of the tilted moment e^(right_order * loss): bounds what lies far to the right
     log_left: float             # ln of the tilted moment e^(-left_order * loss), for the left
+    widened: float              # the number of releases whose masses come from grids at their limit
 
     def __add__(self, other):
         return ComposedLoss(*(mine + theirs for mine, theirs in zip(self._values(), other._values())))
@@ -49,6 +50,7 @@ class LossWindow:
 
     def __init__(self, loss, grid):
         self.grid, self.centre, self.rounding = grid, loss.mean, loss.rounding
+        self.widened = loss.widened > 0     # a smaller step gains little
         self.infinite = -math.expm1(-loss.log_finite) if grid.upper else 0.0
         self.log_factor = loss.log_total - grid.tilt * loss.mean
         log_modulus, phase, log_size, relative_error = loss.spectrum
