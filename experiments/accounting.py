@@ -10,6 +10,7 @@ step is one sampled joint Gaussian, and epsilon is larger. `gdp` takes as its cl
 a published noise level: the central limit theorem reaches it with less noise, but is no bound, and the loss distribution
 says what that noise is worth.
 """
+
 import math
 import sys
 from dataclasses import dataclass
@@ -27,8 +28,16 @@ from common.verdicts import compare
 from minidp import plotting
 from minidp.files import read_json, write_json
 from minidp.numbers import lower_text, upper_text
-from minidp.privacy import (BallsInBins, Gaussian, JointGaussian, Ledger, MomentsAccountant, PoissonSampled, noise_multiplier_for,
-                            theorem_d1)
+from minidp.privacy import (
+    BallsInBins,
+    Gaussian,
+    JointGaussian,
+    Ledger,
+    MomentsAccountant,
+    PoissonSampled,
+    noise_multiplier_for,
+    theorem_d1,
+)
 from minidp.privacy.budget import max_steps
 from minidp.privacy.catalogue import ACCOUNTANTS, make
 from minidp.privacy.moments import PAPER_ORDERS
@@ -40,16 +49,38 @@ DELTA, Q, SIGMA, EPOCHS, POINTS = 1e-5, 0.01, 4.0, 400, 200  # Section 5.1 and F
 # what the paper's text prints: epochs, epsilon
 PRINTED = ((100, 1.26, "1.26"), (100, 9.34, "9.34"), (400, 2.55, "2.55"), (400, 24.22, "24.22"))
 # Section 5.2: sigma, sigma_pca, the epsilon and the accuracy that are reported for it; lots where no target is reported
-SETTINGS = ((8, 16, 0.5, 0.9, None), (4, 7, 2.0, 0.95, None), (2, 4, 8.0, 0.97, None), (1, 4, None, None, 1000))
-TODAY = Path(__file__).parent / "results", "mnist_best-eps*-seed*.json"  # whose accuracies stand beside the paper's
+SETTINGS = (
+    (8, 16, 0.5, 0.9, None),
+    (4, 7, 2.0, 0.95, None),
+    (2, 4, 8.0, 0.97, None),
+    (1, 4, None, None, 1000),
+)
+TODAY = (
+    Path(__file__).parent / "results",
+    "mnist_best-eps*-seed*.json",
+)  # whose accuracies stand beside the paper's
 LAYERS = 2
 # Appendix D: eps' = .5, delta = .05, one setting in 6,700 is good enough, a loss of 100 of 10,000 examples
 SEARCH = {"epsilon_prime": 0.5, "delta": 0.05, "good_share": 1 / 6700}
 # Bu et al. 2020, MNIST: (sigma, epochs)
-CLAIMED, CLAIMED_N, CLAIMED_LOT = ((1.3, 15), (1.1, 60), (0.7, 45), (0.6, 62), (0.55, 68), (0.5, 100)), 60_000, 256
+CLAIMED, CLAIMED_N, CLAIMED_LOT = (
+    ((1.3, 15), (1.1, 60), (0.7, 45), (0.6, 62), (0.55, 68), (0.5, 100)),
+    60_000,
+    256,
+)
 BY = ("moments", "gaussian_clt", "loss_distribution")
 # 784-100-10, all parameters clipped together: small, so that a run takes seconds and the accountants are what differs
-NETWORK = ("--projection", "none", "--hidden", 100, "--clipping", "flat", "--clip-norm", 1.5, "--no-train-metrics")
+NETWORK = (
+    "--projection",
+    "none",
+    "--hidden",
+    100,
+    "--clipping",
+    "flat",
+    "--clip-norm",
+    1.5,
+    "--no-train-metrics",
+)
 RATES = {"sgd": 0.25, "adam": 0.002}
 SMOKE = ("--smoke", "--epochs", 1, "--lot-size", 60)
 
@@ -66,7 +97,9 @@ class Config:
 class GdpConfig(DigitSweepFlags):
     """Flags of `gdp`."""
 
-    setting: int = option(1, "the published setting that is trained", choices=tuple(range(1, len(CLAIMED) + 1)))
+    setting: int = option(
+        1, "the published setting that is trained", choices=tuple(range(1, len(CLAIMED) + 1))
+    )
 
 
 def folder_of(config, command):
@@ -78,8 +111,13 @@ def folder_of(config, command):
 
 def tell_result(out, experiment, flags, command, found):
     """Write result.json and print what it says beside the paper's figures."""
-    result = {"experiment": experiment, "command": command_of(f"{NAME}.py {command}", flags, FREE), **found,
-              "versions": versions(), "commit": git_commit()}
+    result = {
+        "experiment": experiment,
+        "command": command_of(f"{NAME}.py {command}", flags, FREE),
+        **found,
+        "versions": versions(),
+        "commit": git_commit(),
+    }
     write_json(out / "result.json", result)
     compare(result)
 
@@ -91,26 +129,63 @@ def figure_2(config):
     accountants["moments_paper_orders"] = MomentsAccountant(orders=PAPER_ORDERS)
 
     def curves(epochs):
-        ledgers = [Ledger(entries=[(PoissonSampled(Q, Gaussian(SIGMA)), round(each / Q))]) for each in epochs]
-        return {name: [accountant.epsilon(ledger, DELTA) for ledger in ledgers] for name, accountant in accountants.items()}
+        ledgers = [
+            Ledger(entries=[(PoissonSampled(Q, Gaussian(SIGMA)), round(each / Q))])
+            for each in epochs
+        ]
+        return {
+            name: [accountant.epsilon(ledger, DELTA) for ledger in ledgers]
+            for name, accountant in accountants.items()
+        }
 
     epochs = [EPOCHS * i / points for i in range(1, points + 1)]
     found, kinds = curves(epochs), {name: make(name).kind for name in ACCOUNTANTS}
-    save_epsilon_curves(out / "figure_2", epochs, {name: found[name] for name in (
-        "paper_strong_composition", "moments_paper_orders")}, DELTA, "Figure 2: strong composition and moments accountant",
-        PRINTED, kinds)
+    save_epsilon_curves(
+        out / "figure_2",
+        epochs,
+        {name: found[name] for name in ("paper_strong_composition", "moments_paper_orders")},
+        DELTA,
+        "Figure 2: strong composition and moments accountant",
+        PRINTED,
+        kinds,
+    )
     del found["moments_paper_orders"]
-    save_epsilon_curves(out / "all_accountants", epochs, found, DELTA, "Every accountant, with its certified band",
-                        kinds=kinds, logarithmic=True)
-    tell_result(out, "accountant_curves", config, "figure-2", {
-        "config": {"sampling_probability": Q, "noise_multiplier": SIGMA, "delta": DELTA, "epochs": EPOCHS},
-        **{f"epsilon_at_{each}_epochs": {name: bound.to_json() for name, (bound,) in curves([each]).items()}
-           for each in (100, 400)}})
-    print(f"quote: epsilon {upper_text(found['loss_distribution'][-1].upper)} at delta {DELTA:g} after {EPOCHS} epochs "
-          f"(loss_distribution, the tightest certified bound)\n"
-          f"read:  {out}/figure_2.png, {out}/all_accountants.png (CSV beside them, {out}/result.json)\n"
-          f"next:  python -m minidp epsilon --noise-multiplier {SIGMA:g} --sampling-probability {Q:g} --epochs {EPOCHS} "
-          f"--delta {DELTA:g}")
+    save_epsilon_curves(
+        out / "all_accountants",
+        epochs,
+        found,
+        DELTA,
+        "Every accountant, with its certified band",
+        kinds=kinds,
+        logarithmic=True,
+    )
+    tell_result(
+        out,
+        "accountant_curves",
+        config,
+        "figure-2",
+        {
+            "config": {
+                "sampling_probability": Q,
+                "noise_multiplier": SIGMA,
+                "delta": DELTA,
+                "epochs": EPOCHS,
+            },
+            **{
+                f"epsilon_at_{each}_epochs": {
+                    name: bound.to_json() for name, (bound,) in curves([each]).items()
+                }
+                for each in (100, 400)
+            },
+        },
+    )
+    print(
+        f"quote: epsilon {upper_text(found['loss_distribution'][-1].upper)} at delta {DELTA:g} after {EPOCHS} epochs "
+        f"(loss_distribution, the tightest certified bound)\n"
+        f"read:  {out}/figure_2.png, {out}/all_accountants.png (CSV beside them, {out}/result.json)\n"
+        f"next:  python -m minidp epsilon --noise-multiplier {SIGMA:g} --sampling-probability {Q:g} --epochs {EPOCHS} "
+        f"--delta {DELTA:g}"
+    )
     return 0
 
 
@@ -139,31 +214,65 @@ def costs(sigma, sigma_pca, epsilon, accuracy, lots):
 
     def in_bins():
         """Each epoch's lots together hold every example once; the last epoch is charged whole."""
-        epochs = Ledger(before.relation, [*before.items(), (BallsInBins(round(1 / Q), step.event), math.ceil(lots * Q))])
+        epochs = Ledger(
+            before.relation,
+            [*before.items(), (BallsInBins(round(1 / Q), step.event), math.ceil(lots * Q))],
+        )
         return make("loss_distribution", before.relation).epsilon(epochs, DELTA)
 
     same_epsilon = [reached for at, reached in trained_today() if epsilon and at <= epsilon]
     same_accuracy = [at for at, reached in trained_today() if accuracy and reached >= accuracy]
-    return {"sigma": sigma, "sigma_pca": sigma_pca, "reported_epsilon": epsilon, "reported_accuracy": accuracy, "lots": lots,
-            "epochs": lots * Q, "today": {"accuracy_at_reported_epsilon": max(same_epsilon, default=None),
-                                          "epsilon_of_reported_accuracy": min(same_accuracy, default=None)},
-            "ledger_2016": spent(theirs, step).upper, "joint_moments": spent(moments, step).upper,
-            "flat_moments": spent(moments, PoissonSampled(Q, Gaussian(sigma))).upper,
-            "joint_loss_distribution": spent(make("loss_distribution", before.relation), step).to_json(),
-            "joint_balls_in_bins": in_bins().to_json()}
+    return {
+        "sigma": sigma,
+        "sigma_pca": sigma_pca,
+        "reported_epsilon": epsilon,
+        "reported_accuracy": accuracy,
+        "lots": lots,
+        "epochs": lots * Q,
+        "today": {
+            "accuracy_at_reported_epsilon": max(same_epsilon, default=None),
+            "epsilon_of_reported_accuracy": min(same_accuracy, default=None),
+        },
+        "ledger_2016": spent(theirs, step).upper,
+        "joint_moments": spent(moments, step).upper,
+        "flat_moments": spent(moments, PoissonSampled(Q, Gaussian(sigma))).upper,
+        "joint_loss_distribution": spent(
+            make("loss_distribution", before.relation), step
+        ).to_json(),
+        "joint_balls_in_bins": in_bins().to_json(),
+    }
 
 
 def draw_prices(path, settings):
     """The paper's accuracies at their epsilon by each way of charging, and what is trained today."""
-    figure, (axis,) = plotting.new_figure(title="MNIST: what the paper's settings cost, and what the same buys today")
-    ways = {"the 2016 ledger": lambda one: one["ledger_2016"], "both layers from one lot, moments": lambda one: one["joint_moments"],
-            "the same, loss distribution": lambda one: one["joint_loss_distribution"]["upper"],
-            "the same, balls in bins": lambda one: one["joint_balls_in_bins"]["upper"]}
+    figure, (axis,) = plotting.new_figure(
+        title="MNIST: what the paper's settings cost, and what the same buys today"
+    )
+    ways = {
+        "the 2016 ledger": lambda one: one["ledger_2016"],
+        "both layers from one lot, moments": lambda one: one["joint_moments"],
+        "the same, loss distribution": lambda one: one["joint_loss_distribution"]["upper"],
+        "the same, balls in bins": lambda one: one["joint_balls_in_bins"]["upper"],
+    }
     paper = [one for one in settings if one["reported_accuracy"]]
     for i, (name, epsilon) in enumerate(ways.items()):
-        style = {**plotting.line(i), "linestyle": "none", "markersize": 9, "markerfacecolor": "none"}
-        axis.plot([epsilon(one) for one in paper], [one["reported_accuracy"] for one in paper], label=f"the paper: {name}", **style)
-    axis.plot(*zip(*trained_today()), label="fixed features, mnist_best.py, loss distribution", **plotting.line(len(ways)))
+        style = {
+            **plotting.line(i),
+            "linestyle": "none",
+            "markersize": 9,
+            "markerfacecolor": "none",
+        }
+        axis.plot(
+            [epsilon(one) for one in paper],
+            [one["reported_accuracy"] for one in paper],
+            label=f"the paper: {name}",
+            **style,
+        )
+    axis.plot(
+        *zip(*trained_today()),
+        label="fixed features, mnist_best.py, loss distribution",
+        **plotting.line(len(ways)),
+    )
     axis.set(xlabel=f"epsilon, delta {DELTA:g}", ylabel="test accuracy", xscale="log")
     axis.xaxis.set_major_formatter("{x:g}")
     plotting.legend(figure, axis.get_legend_handles_labels()[0], columns=2)
@@ -176,25 +285,45 @@ def ledgers(config):
     out, search = folder_of(config, "ledgers"), theorem_d1(0.0, **SEARCH)
     settings = {f"{setting[0]}-{setting[1]}": costs(*setting) for setting in SETTINGS}
     for one in settings.values():
-        print(f"sigma {one['sigma']}, PCA {one['sigma_pca']}, {one['lots']:,} lots: 2016 ledger {one['ledger_2016']:.4g}, "
-              f"joint {one['joint_moments']:.4g}, one charge (flat clipping) {one['flat_moments']:.4g}, joint by loss "
-              f"distribution {one['joint_loss_distribution']['upper']:.4g}")
-    tell_result(out, "paper_ledgers", config, "ledgers", {
-        "delta": DELTA, "sampling_probability": Q, "layers": LAYERS, "settings": settings,
-        "search": {**SEARCH, "settings": round(1 / SEARCH["good_share"]), "calls": search.calls,
-                   "accuracy_loss": search.accuracy_loss, "epsilon_validation": search.epsilon_validation,
-                   "years_at_a_minute_each": search.calls / (60 * 24 * 365.25)}})
+        print(
+            f"sigma {one['sigma']}, PCA {one['sigma_pca']}, {one['lots']:,} lots: 2016 ledger {one['ledger_2016']:.4g}, "
+            f"joint {one['joint_moments']:.4g}, one charge (flat clipping) {one['flat_moments']:.4g}, joint by loss "
+            f"distribution {one['joint_loss_distribution']['upper']:.4g}"
+        )
+    tell_result(
+        out,
+        "paper_ledgers",
+        config,
+        "ledgers",
+        {
+            "delta": DELTA,
+            "sampling_probability": Q,
+            "layers": LAYERS,
+            "settings": settings,
+            "search": {
+                **SEARCH,
+                "settings": round(1 / SEARCH["good_share"]),
+                "calls": search.calls,
+                "accuracy_loss": search.accuracy_loss,
+                "epsilon_validation": search.epsilon_validation,
+                "years_at_a_minute_each": search.calls / (60 * 24 * 365.25),
+            },
+        },
+    )
     draw_prices(out / "prices.png", settings.values())
     medium = settings["4-7"]
-    print(f"quote: epsilon {upper_text(medium['joint_loss_distribution']['upper'])} at delta {DELTA:g} for sigma 4, PCA 7, "
-          f"{medium['lots']:,} lots, which the paper reports as {medium['reported_epsilon']:g}\nread:  {out}/prices.png, {out}/result.json\n"
-          f"next:  python -m minidp epsilon --noise-multipliers 4,4 --pca-noise-multiplier 7 --sampling-probability {Q:g} "
-          f"--steps {medium['lots']} --delta {DELTA:g}")
+    print(
+        f"quote: epsilon {upper_text(medium['joint_loss_distribution']['upper'])} at delta {DELTA:g} for sigma 4, PCA 7, "
+        f"{medium['lots']:,} lots, which the paper reports as {medium['reported_epsilon']:g}\nread:  {out}/prices.png, {out}/result.json\n"
+        f"next:  python -m minidp epsilon --noise-multipliers 4,4 --pca-noise-multiplier 7 --sampling-probability {Q:g} "
+        f"--steps {medium['lots']} --delta {DELTA:g}"
+    )
     return 0
 
 
 def claims_of(sigma, epochs):
     """One published setting: the claim, the noise each accountant asks for it, and that noise's certified epsilon."""
+
     def ledger_of(sigma):
         lots = math.ceil(epochs * CLAIMED_N / CLAIMED_LOT)
         return Ledger(entries=[(PoissonSampled(CLAIMED_LOT / CLAIMED_N, Gaussian(sigma)), lots)])
@@ -205,16 +334,25 @@ def claims_of(sigma, epochs):
         # rounded up, so that the run's own figure stays within the claim
         noise = math.ceil(1e4 * noise_multiplier_for(accountant, ledger_of, claim, DELTA)) / 1e4
         worth = make("loss_distribution", accountant.relation).epsilon(ledger_of(noise), DELTA)
-        found[name] = {"noise_multiplier": noise, "kind": accountant.kind, "worth": worth.to_json(),
-                       "certified": accountant.kind == "bound" and worth.upper <= claim}
+        found[name] = {
+            "noise_multiplier": noise,
+            "kind": accountant.kind,
+            "worth": worth.to_json(),
+            "certified": accountant.kind == "bound" and worth.upper <= claim,
+        }
     return {"sigma": sigma, "epochs": epochs, "claim": claim, "accountants": found}
 
 
 def claim_text(claim):
     """One published setting in a line."""
-    return f"sigma {claim['sigma']}, {claim['epochs']} epochs, claim {upper_text(claim['claim'])}: " + "; ".join(
-        f"{name} {one['noise_multiplier']:.4f}, worth {lower_text(one['worth']['lower'])} to "
-        f"{upper_text(one['worth']['upper'])}" for name, one in claim["accountants"].items())
+    return (
+        f"sigma {claim['sigma']}, {claim['epochs']} epochs, claim {upper_text(claim['claim'])}: "
+        + "; ".join(
+            f"{name} {one['noise_multiplier']:.4f}, worth {lower_text(one['worth']['lower'])} to "
+            f"{upper_text(one['worth']['upper'])}"
+            for name, one in claim["accountants"].items()
+        )
+    )
 
 
 def gdp(config):
@@ -225,22 +363,53 @@ def gdp(config):
         tell(config, claim_text(claims[-1]))
     claim = claims[config.setting - 1]
     length = SMOKE if config.smoke else ("--epochs", claim["epochs"], "--lot-size", CLAIMED_LOT)
-    points = {(optimizer, name): Point(f"gdp-{config.setting}-{optimizer}-{name}", (
-        *NETWORK, *length, "--optimizer", optimizer, "--learning-rate", rate, "--final-learning-rate", rate,
-        "--noise-multiplier", one["noise_multiplier"]))
-        for optimizer, rate in RATES.items() for name, one in claim["accountants"].items()}
+    points = {
+        (optimizer, name): Point(
+            f"gdp-{config.setting}-{optimizer}-{name}",
+            (
+                *NETWORK,
+                *length,
+                "--optimizer",
+                optimizer,
+                "--learning-rate",
+                rate,
+                "--final-learning-rate",
+                rate,
+                "--noise-multiplier",
+                one["noise_multiplier"],
+            ),
+        )
+        for optimizer, rate in RATES.items()
+        for name, one in claim["accountants"].items()
+    }
 
     def summarise(results, smoke):
-        return {"claims": claims, "trained": [
-            {"optimizer": optimizer, "by": name, **row(point.name, results[point.name])}
-            for (optimizer, name), point in points.items() if point.name in results]}
+        return {
+            "claims": claims,
+            "trained": [
+                {"optimizer": optimizer, "by": name, **row(point.name, results[point.name])}
+                for (optimizer, name), point in points.items()
+                if point.name in results
+            ],
+        }
 
-    config.make(NAME, Figure(lambda smoke: list(points.values()), summarise, draw_claims), "gdp", subcommand="gdp", delta=DELTA,
-                lot_size=CLAIMED_LOT, setting=config.setting)
+    config.make(
+        NAME,
+        Figure(lambda smoke: list(points.values()), summarise, draw_claims),
+        "gdp",
+        subcommand="gdp",
+        delta=DELTA,
+        lot_size=CLAIMED_LOT,
+        setting=config.setting,
+    )
     return 0
 
 
-main = main_of(f"{NAME}.py", __doc__, {"figure-2": (Config, figure_2), "ledgers": (Config, ledgers), "gdp": (GdpConfig, gdp)})
+main = main_of(
+    f"{NAME}.py",
+    __doc__,
+    {"figure-2": (Config, figure_2), "ledgers": (Config, ledgers), "gdp": (GdpConfig, gdp)},
+)
 
 if __name__ == "__main__":
     sys.exit(main())

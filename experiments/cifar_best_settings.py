@@ -8,6 +8,7 @@ CIFAR-10 has. Form and rule change in one entry at a time on a part of it, with 
 smaller ones are to all. Then travel, clip norm and how it follows mu are compared at every budget, on all of it and on fewer
 classes, which are easier to tell apart.
 """
+
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -24,11 +25,32 @@ from minidp.errors import ParameterError
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 LOWER, HIGHER = TRAVELS / 2, 9 * CLIPS  # of the last comparison
-FIRST = {"opponent": False, "mirrored": False, "groups": 27, "floor": 1e-5, "width": 0.2, "cosines": 512, "parts": 2,
-         "steps": 100, "sigma": 3.0, "share": 0.03}
-ALONE = {"opponent": (True,), "mirrored": (True,), "floor width": (  # these two depend on each other
-    (1e-5, 0.14), (1e-3, 0.2), (1e-3, 0.14), (1e-3, 0.1), (1e-2, 0.14)), "parts cosines": ((1, 2048), (4, 256), (2, 1024)),
-    "groups": (81,), "steps": (300,)}
+FIRST = {
+    "opponent": False,
+    "mirrored": False,
+    "groups": 27,
+    "floor": 1e-5,
+    "width": 0.2,
+    "cosines": 512,
+    "parts": 2,
+    "steps": 100,
+    "sigma": 3.0,
+    "share": 0.03,
+}
+ALONE = {
+    "opponent": (True,),
+    "mirrored": (True,),
+    "floor width": (  # these two depend on each other
+        (1e-5, 0.14),
+        (1e-3, 0.2),
+        (1e-3, 0.14),
+        (1e-3, 0.1),
+        (1e-2, 0.14),
+    ),
+    "parts cosines": ((1, 2048), (4, 256), (2, 1024)),
+    "groups": (81,),
+    "steps": (300,),
+}
 # classes of a group, images to train and to test on: a part, all, and fewer classes, which are easier to tell apart
 SMALL, LARGE, FEW = (10, 20_000, 5000), (10, 50_000, 5000), (2, 10_000, 1000)
 
@@ -38,7 +60,9 @@ class Config:
     """The flags."""
 
     public_data: str | None = option(None, "folder with train.bin and test.bin of the public set")
-    json: str | None = option(None, "file to write: every setting tried with its accuracies, and the choice")
+    json: str | None = option(
+        None, "file to write: every setting tried with its accuracies, and the choice"
+    )
     smoke: bool = option(False, "small sets and few steps, seconds")
 
 
@@ -47,8 +71,12 @@ def search(args):
     if args.public_data is None:
         raise ParameterError("--public-data DIR is needed")
     search, backend = Search("cifar_best_settings.py", args), Backend.numpy()
-    small, large, few = ((10, 200, 100),) * 2 + ((2, 40, 20),) if args.smoke else (SMALL, LARGE, FEW)
-    each = lambda take, rows: np.concatenate([take(rows[i : i + ROWS]).astype("f2") for i in range(0, len(rows), ROWS)])
+    small, large, few = (
+        ((10, 200, 100),) * 2 + ((2, 40, 20),) if args.smoke else (SMALL, LARGE, FEW)
+    )
+    each = lambda take, rows: np.concatenate(
+        [take(rows[i : i + ROWS]).astype("f2") for i in range(0, len(rows), ROWS)]
+    )
 
     whole = lru_cache(1)(lambda members: stand_in(args.public_data, members)[0])
 
@@ -61,8 +89,10 @@ def search(args):
     def formed(members, train, tested, values):
         form = dict(zip(FORM, values))
         take = features(form)
-        x, other = (each(lambda part: take(views(part.astype("f4"), form, backend)), rows)
-                    for rows in coefficients(members, train, tested, form["opponent"]))
+        x, other = (
+            each(lambda part: take(views(part.astype("f4"), form, backend)), rows)
+            for rows in coefficients(members, train, tested, form["opponent"])
+        )
         return x, whole(members).y_train[:train], other, whole(members).y_test[:tested]
 
     def run(problem, setting, epsilon, travels=LOWER, clips=HIGHER):
@@ -71,7 +101,9 @@ def search(args):
         return search.run(data, dict(about), setting, epsilon, travels, clips)
 
     best = FIRST | ({"steps": 5, "cosines": 16} if args.smoke else {})
-    score = lambda setting: np.mean([run(small, setting, epsilon, TRAVELS[FEWER], CLIPS[FEWER]) for epsilon in (2.0, 8.0)])
+    score = lambda setting: np.mean(
+        [run(small, setting, epsilon, TRAVELS[FEWER], CLIPS[FEWER]) for epsilon in (2.0, 8.0)]
+    )
     best = search.improved(best, ALONE, score)
     among = len(search.tried)
     for problem, epsilons in ((large, EPSILONS), (few, (2.0, 8.0))):

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """CIFAR-10 with convolutions learned on public data (Abadi et al. 2016, Section 5.3, Figure 6).
 
-    python experiments/cifar_transfer.py pretrain --public-data DIR --out DIR
-    python experiments/cifar_transfer.py head --data-dir DIR --target-epsilon 2    # one layer on fixed features
-    python experiments/cifar_transfer.py train --data-dir DIR --target-epsilon 2   # the paper's way
-    python experiments/cifar_transfer.py baseline --data-dir DIR
-    python experiments/cifar_transfer.py figure --data-dir DIR --seeds 3      # also: sentences
+python experiments/cifar_transfer.py pretrain --public-data DIR --out DIR
+python experiments/cifar_transfer.py head --data-dir DIR --target-epsilon 2    # one layer on fixed features
+python experiments/cifar_transfer.py train --data-dir DIR --target-epsilon 2   # the paper's way
+python experiments/cifar_transfer.py baseline --data-dir DIR
+python experiments/cifar_transfer.py figure --data-dir DIR --seeds 3      # also: sentences
 """
+
 import hashlib
 import math
 import sys
@@ -18,10 +19,28 @@ from common.config import POSITIVE, main_of, option
 from common.flags import RunFlags
 from common.job import exit_status, facts, finish, make_sampler, plan_and_budget, prepare
 from common.linear import NORM, LinearFlags, train_linear
-from common.pretraining import NAME, NETWORKS, SIDE, SMOKE_IMAGES, UNITS, PretrainConfig, build, pretrain
+from common.pretraining import (
+    NAME,
+    NETWORKS,
+    SIDE,
+    SMOKE_IMAGES,
+    UNITS,
+    PretrainConfig,
+    build,
+    pretrain,
+)
 from common.sweep_flags import SweepFlags
 from common.transfer_figures import FIGURES
-from common.views import BATCH, TEST_VIEWS, CachedViews, FreshViews, Taps, feature_file, kept_features, mean_over_views
+from common.views import (
+    BATCH,
+    TEST_VIEWS,
+    CachedViews,
+    FreshViews,
+    Taps,
+    feature_file,
+    kept_features,
+    mean_over_views,
+)
 from common.watching import Watching
 import numpy as np
 from tqdm import tqdm
@@ -41,10 +60,20 @@ PRETRAINED = Path(__file__).resolve().parent / "pretrained"
 PRETRAINED_BY = ("command", "public_data", "classes", "images", "test_accuracy", "commit")
 # What cifar_transfer_settings.py chose: from how many layers `head` takes features; the rule (see common/linear.py)
 TAPS = 3
-RULE = {"steps": 100, "sigma": 3.0, "share": 0.03, "travel": 1.0, "clip": 0.121, "power": 0.0, "decay": 0.9}
+RULE = {
+    "steps": 100,
+    "sigma": 3.0,
+    "share": 0.03,
+    "travel": 1.0,
+    "clip": 0.121,
+    "power": 0.0,
+    "decay": 0.9,
+}
 SEARCH = "experiments/cifar_transfer_settings.py"
-SPACE = ("the space that was searched was known from the literature and from earlier work on CIFAR-10, which no epsilon "
-         "covers")
+SPACE = (
+    "the space that was searched was known from the literature and from earlier work on CIFAR-10, which no epsilon "
+    "covers"
+)
 TRAINED = {"softmax": 1, "top": 2, "both": 3}  # of the last three dense layers
 
 
@@ -55,29 +84,53 @@ class TrainConfig(RunFlags):
     default_target = 2.0  # epsilon of the paper's tightest result
     shipped = "cifar_transfer.npz"  # the paper's layers
 
-    lot_size: int = option(2000, "examples per lot, on average; the paper's best are 2,000 and 4,000", POSITIVE)
+    lot_size: int = option(
+        2000, "examples per lot, on average; the paper's best are 2,000 and 4,000", POSITIVE
+    )
     noise_multiplier: float = option(6.0, "sigma; 0 for no noise", non_negative_finite)
-    clip_norm: float = option(3.0, "C of each dense layer, or of all together; the softmax layer's is twice that",
-                              positive_finite)
+    clip_norm: float = option(
+        3.0,
+        "C of each dense layer, or of all together; the softmax layer's is twice that",
+        positive_finite,
+    )
     clipping: str = option("per-layer", "what is clipped together", choices=("per-layer", "flat"))
-    train_layers: str = option("both", "softmax: the last layer; top: one of 384 units too; both: two of 384 too",
-                               choices=tuple(TRAINED))
-    pretrained: str | None = option(None, "file that `pretrain` wrote, in place of the one in experiments/pretrained")
-    views: int = option(8, "fixed distorted views of each example, whose features are computed once; 0: crops only",
-                        count)
-    multiplicity: int = option(1, "views of each example of a lot, whose gradients are averaged before they are clipped",
-                               POSITIVE)
-    watch_norms: bool = option(False, "take down the median of each clip group's unclipped norms (not private)")
-    fresh_augmentation: bool = option(False, "a new distortion at every use, as in the paper; far slower")
+    train_layers: str = option(
+        "both",
+        "softmax: the last layer; top: one of 384 units too; both: two of 384 too",
+        choices=tuple(TRAINED),
+    )
+    pretrained: str | None = option(
+        None, "file that `pretrain` wrote, in place of the one in experiments/pretrained"
+    )
+    views: int = option(
+        8,
+        "fixed distorted views of each example, whose features are computed once; 0: crops only",
+        count,
+    )
+    multiplicity: int = option(
+        1,
+        "views of each example of a lot, whose gradients are averaged before they are clipped",
+        POSITIVE,
+    )
+    watch_norms: bool = option(
+        False, "take down the median of each clip group's unclipped norms (not private)"
+    )
+    fresh_augmentation: bool = option(
+        False, "a new distortion at every use, as in the paper; far slower"
+    )
     learning_rate: float = option(0.1, "at the first step", non_negative_finite)
     final_learning_rate: float = option(0.052, "after --decay-epochs", non_negative_finite)
-    decay_epochs: float = option(10.0, "epochs over which the rate falls linearly", non_negative_finite)
+    decay_epochs: float = option(
+        10.0, "epochs over which the rate falls linearly", non_negative_finite
+    )
 
     def __post_init__(self):
         super().__post_init__()
         if not self.fresh_augmentation and self.multiplicity > self.views + 1:
-            raise ParameterError(f"expected --multiplicity {self.multiplicity} to be at most {self.views + 1}: the --views "
-                                 f"{self.views} of each image and its centre crop")
+            raise ParameterError(
+                f"expected --multiplicity {self.multiplicity} to be at most {self.views + 1}: the --views "
+                f"{self.views} of each image and its centre crop"
+            )
 
     @property
     def sigma(self):
@@ -93,20 +146,27 @@ class HeadConfig(LinearFlags):
     rule = RULE
     shipped = "cifar_transfer_deep.npz"
 
-    pretrained: str | None = option(None, "file that `pretrain` wrote, in place of the one in experiments/pretrained")
+    pretrained: str | None = option(
+        None, "file that `pretrain` wrote, in place of the one in experiments/pretrained"
+    )
 
 
 def load_pretrained(path, rng):
     """(layers with the weights of the file, what it says about them)."""
     arrays, header = load_arrays(path)
     about = header.get("about") or {}
-    if header.get("kind") != "model" or about.get("experiment") != NAME or not (
-            about.keys() >= {*PRETRAINED_BY} and isinstance(about.get("config"), dict)):
+    if (
+        header.get("kind") != "model"
+        or about.get("experiment") != NAME
+        or not (about.keys() >= {*PRETRAINED_BY} and isinstance(about.get("config"), dict))
+    ):
         raise ParameterError(f"{path}: expected the file that `{NAME}.py pretrain` wrote")
     network = about["config"].get("network", "paper")
     if network not in NETWORKS or about["config"].get("group_norm"):
-        raise ParameterError(f"{path}: expected one of the networks {', '.join(NETWORKS)}, got another version's "
-                             f"(commit {about['commit']})")
+        raise ParameterError(
+            f"{path}: expected one of the networks {', '.join(NETWORKS)}, got another version's "
+            f"(commit {about['commit']})"
+        )
     convolutions, dense = build(network, rng, about["classes"])
     (width,) = nn.Sequential(convolutions, (SIDE, SIDE, 3)).output_shape
     neutral = nn.Standardise(np.zeros(width, np.float32), np.ones(width, np.float32))
@@ -120,8 +180,10 @@ def split(config, layers, classes, rng):
     layers = layers[:-1] + [nn.Dense(UNITS, classes, rng=rng, name=layers[-1].name)]
     dense = [i for i, layer in enumerate(layers) if layer.kind == "dense"]
     if len(dense) < TRAINED[config.train_layers]:
-        raise ParameterError(f"--train-layers {config.train_layers}: expected a network with {TRAINED[config.train_layers]} dense "
-                             f"layers, got one with {len(dense)} (pretrain --network deep, which `head` takes features of)")
+        raise ParameterError(
+            f"--train-layers {config.train_layers}: expected a network with {TRAINED[config.train_layers]} dense "
+            f"layers, got one with {len(dense)} (pretrain --network deep, which `head` takes features of)"
+        )
     first = dense[-TRAINED[config.train_layers]]
     return layers[:first], layers[first:]
 
@@ -144,7 +206,11 @@ def make_groups(config, body):
         return flat_group(params, math.inf, 0.0)
     if config.clipping == "flat":
         return flat_group(params, config.clip_norm, config.sigma)
-    return per_layer_groups(params, {layer: config.clip_norm * (2 if layer == softmax else 1) for layer, _ in params}, config.sigma)
+    return per_layer_groups(
+        params,
+        {layer: config.clip_norm * (2 if layer == softmax else 1) for layer, _ in params},
+        config.sigma,
+    )
 
 
 def load(config):
@@ -152,7 +218,10 @@ def load(config):
     dataset = load_cifar10(config.data_dir, progress=not config.quiet)
     if dataset.notice:
         print(f"NOTICE: {dataset.notice}")
-    first = {name: getattr(dataset, name)[:SMOKE_IMAGES] for name in ("x_train", "y_train", "x_test", "y_test")}
+    first = {
+        name: getattr(dataset, name)[:SMOKE_IMAGES]
+        for name in ("x_train", "y_train", "x_test", "y_test")
+    }
     return replace(dataset, nominal_size=SMOKE_IMAGES, **first) if config.smoke else dataset
 
 
@@ -162,12 +231,22 @@ def make_inputs(config, dataset, frozen, backend, streams):
     tested = frozen.predict(standardise_images(centre_crop(test, SIDE)), batch_size=500)
     if config.fresh_augmentation:
         return FreshViews(images, frozen, SIDE), tested
-    with tqdm(total=images.shape[0], unit="image", desc="frozen features", file=sys.stderr,
-              disable=True if config.quiet else None) as bar:
-        fixed = Streams(0).init  # the same views in every run: they are public, and looked at by no one
-        file = feature_file(dataset.x_train, frozen, config.views, SIDE, backend.name, config.arithmetic)
-        return CachedViews(images, frozen, config.views, SIDE, fixed, bar.update, file,
-                           config.multiplicity), tested
+    with tqdm(
+        total=images.shape[0],
+        unit="image",
+        desc="frozen features",
+        file=sys.stderr,
+        disable=True if config.quiet else None,
+    ) as bar:
+        fixed = Streams(
+            0
+        ).init  # the same views in every run: they are public, and looked at by no one
+        file = feature_file(
+            dataset.x_train, frozen, config.views, SIDE, backend.name, config.arithmetic
+        )
+        return CachedViews(
+            images, frozen, config.views, SIDE, fixed, bar.update, file, config.multiplicity
+        ), tested
 
 
 def file_of(config):
@@ -177,12 +256,17 @@ def file_of(config):
 
 def history(config, pretrained, dataset):
     """(dataset whose notice names the pre-training, lines of the statement, inputs of Run, entries of result.json)."""
-    told = (f"pre-trained on {pretrained['images']:,} public images of {pretrained['classes']} classes, "
-            f"{pretrained['test_accuracy']:.2%} there")
+    told = (
+        f"pre-trained on {pretrained['images']:,} public images of {pretrained['classes']} classes, "
+        f"{pretrained['test_accuracy']:.2%} there"
+    )
     inputs = {"pretrained_sha256": hashlib.sha256(file_of(config).read_bytes()).hexdigest()}
-    return (replace(dataset, notice="; ".join(filter(None, (dataset.notice, told)))),
-            [f"all layers but the last: {told}; {pretrained['public_data']}"], inputs,
-            {"pretrained": {key: pretrained[key] for key in PRETRAINED_BY}, **inputs})
+    return (
+        replace(dataset, notice="; ".join(filter(None, (dataset.notice, told)))),
+        [f"all layers but the last: {told}; {pretrained['public_data']}"],
+        inputs,
+        {"pretrained": {key: pretrained[key] for key in PRETRAINED_BY}, **inputs},
+    )
 
 
 def run_head(config):
@@ -198,21 +282,45 @@ def run_head(config):
 
     def rows(images, views=1):
         """Features of the centre crops, or their mean over views."""
+
         def compute():
             whole = backend.asarray(images)
             if views > 1:
                 return mean_over_views(frozen, whole, SIDE).astype("float16")
-            return np.concatenate([to_host(frozen(standardise_images(centre_crop(part, SIDE)))).astype("float16")
-                                   for part in np.split(whole, range(BATCH, len(whole), BATCH))])
+            return np.concatenate(
+                [
+                    to_host(frozen(standardise_images(centre_crop(part, SIDE)))).astype("float16")
+                    for part in np.split(whole, range(BATCH, len(whole), BATCH))
+                ]
+            )
 
         file = feature_file(images, frozen, views, SIDE, backend.name, config.arithmetic)
-        return backend.asarray(kept_features(file, (len(images), width), compute)[0], dtype="float32")
+        return backend.asarray(
+            kept_features(file, (len(images), width), compute)[0], dtype="float32"
+        )
 
-    tuning = {"chosen_on": "public images", "looked_at_training_data": False, "by": SEARCH, "space": SPACE}
-    make = lambda: (rows(dataset.x_train), rows(dataset.x_test),
-                    {"test_accuracy_over_views": rows(dataset.x_test, TEST_VIEWS)})
-    return train_linear(NAME, (*others, backend, streams, dataset), width, make, public, tuning, "head",
-                        {**named, "test_views": TEST_VIEWS}, inputs=inputs)
+    tuning = {
+        "chosen_on": "public images",
+        "looked_at_training_data": False,
+        "by": SEARCH,
+        "space": SPACE,
+    }
+    make = lambda: (
+        rows(dataset.x_train),
+        rows(dataset.x_test),
+        {"test_accuracy_over_views": rows(dataset.x_test, TEST_VIEWS)},
+    )
+    return train_linear(
+        NAME,
+        (*others, backend, streams, dataset),
+        width,
+        make,
+        public,
+        tuning,
+        "head",
+        {**named, "test_views": TEST_VIEWS},
+        inputs=inputs,
+    )
 
 
 def run(config):
@@ -230,27 +338,53 @@ def run_layers(config):
     frozen_layers, layers = split(config, whole, dataset.classes, streams.init)
     frozen = nn.Sequential(frozen_layers, (SIDE, SIDE, 3)).to(backend).use(config.arithmetic)
     body = nn.Sequential(layers, frozen.output_shape).to(backend)
-    model = nn.Sequential(frozen_layers + layers, (SIDE, SIDE, 3), frozen=[layer.name for layer in frozen_layers])
+    model = nn.Sequential(
+        frozen_layers + layers, (SIDE, SIDE, 3), frozen=[layer.name for layer in frozen_layers]
+    )
     groups, raw_medians = make_groups(config, body), {}
-    sanitizer = (Watching(groups, config.gradients, config.arithmetic, raw_medians) if config.watch_norms
-                 else Sanitizer(groups, config.gradients, config.arithmetic))
+    sanitizer = (
+        Watching(groups, config.gradients, config.arithmetic, raw_medians)
+        if config.watch_norms
+        else Sanitizer(groups, config.gradients, config.arithmetic)
+    )
     sampler = make_sampler(config, dataset.nominal_size)
-    plan, budget = plan_and_budget(config, sampler, sanitizer, dataset.nominal_size, BASELINE_EPOCHS)
+    plan, budget = plan_and_budget(
+        config, sampler, sanitizer, dataset.nominal_size, BASELINE_EPOCHS
+    )
     decay = round(config.decay_epochs * dataset.nominal_size / config.lot_size)
-    optimizer = config.make_optimizer(LinearDecay(config.learning_rate, config.final_learning_rate, decay))
+    optimizer = config.make_optimizer(
+        LinearDecay(config.learning_rate, config.final_learning_rate, decay)
+    )
     dataset, public, inputs, named = history(config, pretrained, dataset)
     if config.multiplicity > 1:
-        public.append(f"each example's gradient: the mean over {config.multiplicity} views of it, clipped as one")
-    run = Run(folder, body, nn.SoftmaxCrossEntropy(), optimizer, plan, budget, streams, public=public, inputs=inputs,
-              augmentation_multiplicity=config.multiplicity,
-              **facts(NAME, config, dataset, "baseline" if config.baseline else "train"))
+        public.append(
+            f"each example's gradient: the mean over {config.multiplicity} views of it, clipped as one"
+        )
+    run = Run(
+        folder,
+        body,
+        nn.SoftmaxCrossEntropy(),
+        optimizer,
+        plan,
+        budget,
+        streams,
+        public=public,
+        inputs=inputs,
+        augmentation_multiplicity=config.multiplicity,
+        **facts(NAME, config, dataset, "baseline" if config.baseline else "train"),
+    )
     views, tested = make_inputs(config, dataset, frozen, backend, streams)
 
     def about():
-        logits = mean_over_views(lambda view: model.forward(view)[0], backend.asarray(dataset.x_test), SIDE)
-        return {**named, "test_views": TEST_VIEWS,
-                "test_accuracy_over_views": float((logits.argmax(axis=1) == dataset.y_test).mean()),
-                **({"median_norms_not_private": raw_medians} if config.watch_norms else {})}
+        logits = mean_over_views(
+            lambda view: model.forward(view)[0], backend.asarray(dataset.x_test), SIDE
+        )
+        return {
+            **named,
+            "test_views": TEST_VIEWS,
+            "test_accuracy_over_views": float((logits.argmax(axis=1) == dataset.y_test).mean()),
+            **({"median_norms_not_private": raw_medians} if config.watch_norms else {}),
+        }
 
     labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
     return finish(run, run.train(views, labels, tested, test_labels, model=model, about=about))
@@ -269,10 +403,17 @@ def figure(command, config):
 
 
 Config, CONFIGS = TrainConfig, {"head": HeadConfig}  # of `run`: by its subcommand
-main = main_of(f"{NAME}.py", __doc__, {
-    "pretrain": (PretrainConfig, pretrain), "head": (HeadConfig, train), "train": (TrainConfig, train),
-    "baseline": (TrainConfig, partial(train, baseline=True)),
-    **{command: (SweepFlags, partial(figure, command)) for command in FIGURES}})
+main = main_of(
+    f"{NAME}.py",
+    __doc__,
+    {
+        "pretrain": (PretrainConfig, pretrain),
+        "head": (HeadConfig, train),
+        "train": (TrainConfig, train),
+        "baseline": (TrainConfig, partial(train, baseline=True)),
+        **{command: (SweepFlags, partial(figure, command)) for command in FIGURES},
+    },
+)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -10,6 +10,7 @@ features' mean is released with noise and subtracted; lots are large, the clip n
 says what all of it costs. Every setting follows from epsilon, delta and the number of training images by a rule that
 mnist_best_settings.py found on drawn digits.
 """
+
 import math
 import sys
 from dataclasses import dataclass
@@ -32,7 +33,15 @@ CHANNELS = 81  # of the scattering
 # What mnist_best_settings.py chose. form: pixels of a side in the middle, groups of channels that are normalised together,
 # width of the kernel in norms of what it is taken of (None: no cosines), cosines; rule: see `settings` of common/linear.py
 FORM = {"side": 24, "groups": 27, "width": 1.0, "cosines": 1024}
-RULE = {"steps": 300, "sigma": 3.0, "share": 0.03, "travel": 4.0, "clip": 0.0015, "power": 0.0, "decay": 0.98}
+RULE = {
+    "steps": 300,
+    "sigma": 3.0,
+    "share": 0.03,
+    "travel": 4.0,
+    "clip": 0.0015,
+    "power": 0.0,
+    "decay": 0.98,
+}
 FEATURES, SEARCH = FORM["cosines"], "experiments/mnist_best_settings.py"
 SPACE = "the space that was searched was known from the literature and from earlier work on MNIST, which no epsilon covers"
 CHOSEN_ON, PUBLIC = "strokes", "scattering, normalisation within each image, random cosines: fixed"
@@ -55,10 +64,14 @@ def normalised(images, backend, form, arithmetic=ORDINARY):
     """Yield (ROWS, D) float32: scattering coefficients of uint8 images, normalised within each."""
     cut, side = (images.shape[1] - form["side"]) // 2, form["side"]
     scattering = Scattering(side, pad=0)
-    norm = nn.Sequential([nn.GroupNorm(CHANNELS, form["groups"]), nn.Flatten()], scattering.output_shape)
+    norm = nn.Sequential(
+        [nn.GroupNorm(CHANNELS, form["groups"]), nn.Flatten()], scattering.output_shape
+    )
     norm = norm.to(backend).use(arithmetic)
     for start in range(0, images.shape[0], ROWS):
-        part = np.ascontiguousarray(images[start : start + ROWS, cut : cut + side, cut : cut + side])
+        part = np.ascontiguousarray(
+            images[start : start + ROWS, cut : cut + side, cut : cut + side]
+        )
         yield norm.predict(scattering(backend.asarray(part) / np.float32(255)))
 
 
@@ -71,7 +84,9 @@ def cosines(inputs, form, arithmetic=ORDINARY):
     """A function from normalised coefficients (B, inputs) to features (B, D) of at most about norm NORM."""
     if form["width"] is None:
         return lambda rows: rows * np.float32(NORM / math.sqrt(inputs))
-    made = RandomFeatures(inputs, form["cosines"], form["width"] * math.sqrt(inputs), arithmetic=arithmetic)
+    made = RandomFeatures(
+        inputs, form["cosines"], form["width"] * math.sqrt(inputs), arithmetic=arithmetic
+    )
     return lambda rows: made(rows) * np.float32(NORM)
 
 
@@ -89,12 +104,22 @@ def fixed_features(problem, images, backend, quiet, arithmetic=ORDINARY):
     facts = repr((problem.NAME, LAYOUT, form, NORM, images.shape, backend.name, arithmetic))
 
     def compute():
-        bar = tqdm(problem.normalised(images, backend, form, arithmetic), total=-(-len(images) // ROWS), desc="features",
-                   unit="thousand images", file=sys.stderr, disable=True if quiet else None)
+        bar = tqdm(
+            problem.normalised(images, backend, form, arithmetic),
+            total=-(-len(images) // ROWS),
+            desc="features",
+            unit="thousand images",
+            file=sys.stderr,
+            disable=True if quiet else None,
+        )
         take = problem.features(form, arithmetic)
         return np.concatenate([to_host(take(rows)).astype("float16") for rows in bar])
 
-    return kept_features(feature_path(facts.encode(), np.ascontiguousarray(images)), (images.shape[0], problem.FEATURES), compute)[0]
+    return kept_features(
+        feature_path(facts.encode(), np.ascontiguousarray(images)),
+        (images.shape[0], problem.FEATURES),
+        compute,
+    )[0]
 
 
 def run_on(problem, config, load):
@@ -109,11 +134,20 @@ def run_on(problem, config, load):
     _, _, backend, _, dataset = ready
 
     def inputs():
-        return *(backend.asarray(fixed_features(problem, images, backend, config.quiet, config.arithmetic), dtype="float32")
-                 for images in (dataset.x_train, dataset.x_test)), {}
+        return *(
+            backend.asarray(
+                fixed_features(problem, images, backend, config.quiet, config.arithmetic),
+                dtype="float32",
+            )
+            for images in (dataset.x_train, dataset.x_test)
+        ), {}
 
-    tuning = {"chosen_on": problem.CHOSEN_ON, "looked_at_training_data": dataset.name == problem.CHOSEN_ON, "by": problem.SEARCH,
-              "space": problem.SPACE}
+    tuning = {
+        "chosen_on": problem.CHOSEN_ON,
+        "looked_at_training_data": dataset.name == problem.CHOSEN_ON,
+        "by": problem.SEARCH,
+        "space": problem.SPACE,
+    }
     return train_linear(problem.NAME, ready, problem.FEATURES, inputs, [problem.PUBLIC], tuning)
 
 

@@ -7,13 +7,22 @@
 The network and the three settings are those of TensorFlow Privacy's MNIST tutorial, which publishes 95.0%, 96.6%
 and 97.0% for them. Abadi et al. 2016 (Section 4) leave private convolutions open.
 """
+
 import sys
 from dataclasses import dataclass
 
 from common.config import DIGITS, option
 from common.flags import RunFlags
-from common.job import (command_line, facts, finish, load_digits, make_sampler, make_sanitizer, plan_and_budget,
-                        prepare)
+from common.job import (
+    command_line,
+    facts,
+    finish,
+    load_digits,
+    make_sampler,
+    make_sanitizer,
+    plan_and_budget,
+    prepare,
+)
 import numpy as np
 
 from minidp import nn
@@ -33,13 +42,21 @@ class Config(RunFlags):
     """The flags. Noise, length, learning rate and clip norm follow --setting where they are not given."""
 
     lot_size: int = option(LOT, "examples per lot, on average")
-    setting: int = option(1, "(sigma, epochs, learning rate, C) = (1.3, 15, .25, 1.5), (1.1, 60, .15, 1.0) or "
-                             "(0.7, 45, .25, 1.5)", choices=tuple(SETTINGS))
-    noise_multiplier: float | None = option(None, "sigma, in place of that of --setting; 0 for no noise", non_negative_finite)
+    setting: int = option(
+        1,
+        "(sigma, epochs, learning rate, C) = (1.3, 15, .25, 1.5), (1.1, 60, .15, 1.0) or "
+        "(0.7, 45, .25, 1.5)",
+        choices=tuple(SETTINGS),
+    )
+    noise_multiplier: float | None = option(
+        None, "sigma, in place of that of --setting; 0 for no noise", non_negative_finite
+    )
     clip_norm: float | None = option(None, "C, in place of that of --setting", positive_finite)
     clipping: str = option("flat", "what is clipped together", choices=("flat", "per-layer"))
     activation: str = option("relu", "of all layers but the last", choices=("relu", "tanh"))
-    learning_rate: float | None = option(None, "constant, in place of that of --setting", non_negative_finite)
+    learning_rate: float | None = option(
+        None, "constant, in place of that of --setting", non_negative_finite
+    )
     dataset: str = option("auto", DIGITS, choices=("auto", "mnist", "strokes"))
 
     @property
@@ -52,13 +69,24 @@ def make_network(config, classes, rng):
     """Two convolutions with overlapping max pools, two dense layers; He's initial values (for ReLU), zero biases."""
     activation = {"relu": nn.ReLU, "tanh": nn.Tanh}[config.activation]
     conv = lambda inputs, outputs, kernel, padding: nn.Conv2D(
-        inputs, outputs, kernel, rng=rng, stride=2, padding=padding, init=nn.init.he_normal)
+        inputs, outputs, kernel, rng=rng, stride=2, padding=padding, init=nn.init.he_normal
+    )
     dense = lambda inputs, outputs: nn.Dense(inputs, outputs, rng=rng, init=nn.init.he_normal)
-    return nn.Sequential([
-        conv(1, 16, 8, "same"), activation(), nn.MaxPool2D(2, stride=1),       # 28 -> 14 -> 13
-        conv(16, 32, 4, "valid"), activation(), nn.MaxPool2D(2, stride=1),     # 13 -> 5 -> 4
-        nn.Flatten(), dense(512, 32), activation(), dense(32, classes),
-    ], (28, 28, 1))
+    return nn.Sequential(
+        [
+            conv(1, 16, 8, "same"),
+            activation(),
+            nn.MaxPool2D(2, stride=1),  # 28 -> 14 -> 13
+            conv(16, 32, 4, "valid"),
+            activation(),
+            nn.MaxPool2D(2, stride=1),  # 13 -> 5 -> 4
+            nn.Flatten(),
+            dense(512, 32),
+            activation(),
+            dense(32, classes),
+        ],
+        (28, 28, 1),
+    )
 
 
 def to_float(images):
@@ -68,19 +96,38 @@ def to_float(images):
 
 def run(config):
     """Everything from data to files; returns (result, how it stopped)."""
-    ready = prepare(NAME, config, SMOKE_LOT, SMOKE_EPOCHS, lambda config: load_digits(config, SMOKE_SIZES))
+    ready = prepare(
+        NAME, config, SMOKE_LOT, SMOKE_EPOCHS, lambda config: load_digits(config, SMOKE_SIZES)
+    )
     if ready is None:
         return None, "finished"
     config, folder, backend, streams, dataset = ready
     _, epochs, rate, clip_norm = SETTINGS[config.setting]
     network = make_network(config, dataset.classes, streams.init)
-    sanitizer = make_sanitizer(config, network, clip_norm if config.clip_norm is None else config.clip_norm)
+    sanitizer = make_sanitizer(
+        config, network, clip_norm if config.clip_norm is None else config.clip_norm
+    )
     sampler = make_sampler(config, dataset.nominal_size)
-    plan, budget = plan_and_budget(config, sampler, sanitizer, dataset.nominal_size,
-                                   BASELINE_EPOCHS if config.baseline else epochs)
-    optimizer = config.make_optimizer(rate if config.learning_rate is None else config.learning_rate)
-    run = Run(folder, network.to(backend), nn.SoftmaxCrossEntropy(), optimizer, plan, budget, streams,
-              **facts(NAME, config, dataset))
+    plan, budget = plan_and_budget(
+        config,
+        sampler,
+        sanitizer,
+        dataset.nominal_size,
+        BASELINE_EPOCHS if config.baseline else epochs,
+    )
+    optimizer = config.make_optimizer(
+        rate if config.learning_rate is None else config.learning_rate
+    )
+    run = Run(
+        folder,
+        network.to(backend),
+        nn.SoftmaxCrossEntropy(),
+        optimizer,
+        plan,
+        budget,
+        streams,
+        **facts(NAME, config, dataset),
+    )
     arrays = to_float(dataset.x_train), dataset.y_train, to_float(dataset.x_test), dataset.y_test
     return finish(run, run.train(*map(backend.asarray, arrays)))
 

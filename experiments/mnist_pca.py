@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The main job: MNIST with differentially private PCA and DP-SGD (Abadi et al. 2016, Section 5.2, Figure 3).
 
-    python experiments/mnist_pca.py                     # epsilon 2 at delta 1e-5, a minute or two
-    python experiments/mnist_pca.py --noise small       # epsilon 8
-    python experiments/mnist_pca.py --baseline          # the same network without privacy
+python experiments/mnist_pca.py                     # epsilon 2 at delta 1e-5, a minute or two
+python experiments/mnist_pca.py --noise small       # epsilon 8
+python experiments/mnist_pca.py --baseline          # the same network without privacy
 """
+
 import math
 import sys
 from dataclasses import dataclass
@@ -12,8 +13,16 @@ from functools import partial
 
 from common.config import DIGITS, POSITIVE, at_most, option, tell
 from common.flags import RunFlags
-from common.job import (command_line, facts, finish, load_digits, make_sampler, make_sanitizer, plan_and_budget,
-                        prepare)
+from common.job import (
+    command_line,
+    facts,
+    finish,
+    load_digits,
+    make_sampler,
+    make_sanitizer,
+    plan_and_budget,
+    prepare,
+)
 import numpy as np
 
 from minidp import nn
@@ -37,24 +46,41 @@ class Config(RunFlags):
     The target epsilon is 8, 2, 0.5 for small, medium, large noise, also where a multiplier is set singly.
     """
 
-    optimizer: str | None = option(None, "of the released gradients (default: sgd; with --baseline, momentum)",
-                                   choices=tuple(OPTIMIZERS))
-    noise: str = option("medium", "(sigma, sigma_pca) = (2, 4), (4, 7) or (8, 16), and epsilon 8, 2 or 0.5",
-                        choices=tuple(NOISE))
-    noise_multiplier: float | None = option(None, "sigma, in place of that of --noise; 0 for no noise", non_negative_finite)
-    pca_noise_multiplier: float | None = option(None, "sigma_pca, in place of that of --noise; 0 for no noise",
-                                                non_negative_finite)
-    clip_norm: float = option(4.0, "C, for each layer, or for all together with --clipping flat", positive_finite)
+    optimizer: str | None = option(
+        None,
+        "of the released gradients (default: sgd; with --baseline, momentum)",
+        choices=tuple(OPTIMIZERS),
+    )
+    noise: str = option(
+        "medium",
+        "(sigma, sigma_pca) = (2, 4), (4, 7) or (8, 16), and epsilon 8, 2 or 0.5",
+        choices=tuple(NOISE),
+    )
+    noise_multiplier: float | None = option(
+        None, "sigma, in place of that of --noise; 0 for no noise", non_negative_finite
+    )
+    pca_noise_multiplier: float | None = option(
+        None, "sigma_pca, in place of that of --noise; 0 for no noise", non_negative_finite
+    )
+    clip_norm: float = option(
+        4.0, "C, for each layer, or for all together with --clipping flat", positive_finite
+    )
     clipping: str = option("per-layer", "what is clipped together", choices=("per-layer", "flat"))
-    clip_quantile: float | None = option(None, "share of gradients that C, from --clip-norm on, follows so that they are not "
-                                               "clipped; the noisy counts are charged", partial(in_range, 0, 1))
+    clip_quantile: float | None = option(
+        None,
+        "share of gradients that C, from --clip-norm on, follows so that they are not "
+        "clipped; the noisy counts are charged",
+        partial(in_range, 0, 1),
+    )
     pca_dim: int = option(60, "dimensions of the projection", POSITIVE)
     projection: str = option("pca", "of the input", choices=("pca", "random", "none"))
     hidden: int = option(1000, "hidden units", at_most(10**7))
     activation: str = option("relu", "of the hidden units", choices=("relu", "tanh"))
     learning_rate: float = option(0.1, "at the first step", non_negative_finite)
     final_learning_rate: float = option(0.052, "after --decay-epochs", non_negative_finite)
-    decay_epochs: float = option(10.0, "epochs over which the rate falls linearly", partial(in_range, 0, 1e6))
+    decay_epochs: float = option(
+        10.0, "epochs over which the rate falls linearly", partial(in_range, 0, 1e6)
+    )
     dataset: str = option("auto", DIGITS, choices=("auto", "mnist", "strokes"))
 
     @property
@@ -84,8 +110,14 @@ def make_body(config, pixels, classes, rng):
         raise ParameterError(f"expected pca_dim={config.pca_dim} to be at most the {pixels} pixels")
     width = pixels if config.projection == "none" else config.pca_dim
     activation = {"relu": nn.ReLU, "tanh": nn.Tanh}[config.activation]
-    return nn.Sequential([nn.Dense(width, config.hidden, rng=rng, bias=False), activation(),
-                          nn.Dense(config.hidden, classes, rng=rng, bias=False)], (width,))
+    return nn.Sequential(
+        [
+            nn.Dense(width, config.hidden, rng=rng, bias=False),
+            activation(),
+            nn.Dense(config.hidden, classes, rng=rng, bias=False),
+        ],
+        (width,),
+    )
 
 
 def make_optimizer(config, size):
@@ -95,7 +127,9 @@ def make_optimizer(config, size):
     """
     decay = round(config.decay_epochs * size / config.lot_size)
     name = config.optimizer or ("momentum" if config.baseline else "sgd")
-    return config.make_optimizer(LinearDecay(config.learning_rate, config.final_learning_rate, decay), name)
+    return config.make_optimizer(
+        LinearDecay(config.learning_rate, config.final_learning_rate, decay), name
+    )
 
 
 def to_float(images):
@@ -109,32 +143,71 @@ def run(config, name=NAME, make_body=make_body, make_sanitizer=make_sanitizer, a
     make_body and make_sanitizer may be those of another experiment, `name`, on the same data; about: what its result
     says beside.
     """
-    ready = prepare(name, config, SMOKE_LOT, SMOKE_EPOCHS, lambda config: load_digits(config, SMOKE_SIZES))
+    ready = prepare(
+        name, config, SMOKE_LOT, SMOKE_EPOCHS, lambda config: load_digits(config, SMOKE_SIZES)
+    )
     if ready is None:
         return None, "finished"
     config, folder, backend, streams, dataset = ready
     size, images = dataset.nominal_size, to_float(dataset.x_train)
     sampler, pixels = make_sampler(config, size), images.shape[1]
     body = make_body(config, pixels, dataset.classes, streams.init)
-    pca = PrivatePCA(config.pca_dim, config.pca_sigma, config.arithmetic) if config.projection == "pca" else None
+    pca = (
+        PrivatePCA(config.pca_dim, config.pca_sigma, config.arithmetic)
+        if config.projection == "pca"
+        else None
+    )
     before = [pca.charge(sampler.relation, pixels)] if pca else []
-    plan, budget = plan_and_budget(config, sampler, make_sanitizer(config, body, config.clip_norm), size, BASELINE_EPOCHS,
-                                   before)
-    run = Run(folder, body.to(backend), nn.SoftmaxCrossEntropy(), make_optimizer(config, size), plan, budget, streams,
-              **facts(name, config, dataset))
+    plan, budget = plan_and_budget(
+        config,
+        sampler,
+        make_sanitizer(config, body, config.clip_norm),
+        size,
+        BASELINE_EPOCHS,
+        before,
+    )
+    run = Run(
+        folder,
+        body.to(backend),
+        nn.SoftmaxCrossEntropy(),
+        make_optimizer(config, size),
+        plan,
+        budget,
+        streams,
+        **facts(name, config, dataset),
+    )
     head = []
     if pca:
         tell(config, f"DP-PCA of {size:,} images")
-        what = (f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std {config.pca_sigma:g} on "
-                f"the second moments, whose sensitivity is {pca.sensitivity(sampler.relation):.4g}")
-        head = [nn.Project(run.release_first("pca", *before, what,
-                                             lambda: pca.release(pca.raw_second_moments(images), streams.noise("pca"))))]
+        what = (
+            f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std {config.pca_sigma:g} on "
+            f"the second moments, whose sensitivity is {pca.sensitivity(sampler.relation):.4g}"
+        )
+        head = [
+            nn.Project(
+                run.release_first(
+                    "pca",
+                    *before,
+                    what,
+                    lambda: pca.release(pca.raw_second_moments(images), streams.noise("pca")),
+                )
+            )
+        ]
     elif config.projection == "random":
         head = [nn.Project(random_projection(pixels, config.pca_dim, streams.init))]
     model = nn.Sequential(head + body.layers, (pixels,)).to(backend)
-    project = lambda images: nn.Sequential(head, (pixels,)).use(config.arithmetic).predict(backend.asarray(images))
+    project = lambda images: (
+        nn.Sequential(head, (pixels,)).use(config.arithmetic).predict(backend.asarray(images))
+    )
     labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
-    result = run.train(project(images), labels, project(to_float(dataset.x_test)), test_labels, model=model, about=about)
+    result = run.train(
+        project(images),
+        labels,
+        project(to_float(dataset.x_test)),
+        test_labels,
+        model=model,
+        about=about,
+    )
     return finish(run, result)
 
 

@@ -7,6 +7,7 @@
 
 What is finished is not run again: the same command goes on after an interrupt, and more seeds add to those there.
 """
+
 from dataclasses import dataclass
 
 from common.config import option, parse
@@ -18,9 +19,17 @@ from minidp.cli import user_errors
 from minidp.errors import ParameterError
 
 NAME = "mnist_sweeps"
-FIGURES = {"3": LEVELS, "3-tight": TIGHT, "3-averaged": AVERAGED, "4": BUDGETS, "5": panels("abcdef"), "sentences": SENTENCES,
-           "lot-rates": panels(TRIALS), "5c-tuned": TUNED_LOTS,
-           **{f"5{letter}": panels(letter) for letter in "abcdef"}}
+FIGURES = {
+    "3": LEVELS,
+    "3-tight": TIGHT,
+    "3-averaged": AVERAGED,
+    "4": BUDGETS,
+    "5": panels("abcdef"),
+    "sentences": SENTENCES,
+    "lot-rates": panels(TRIALS),
+    "5c-tuned": TUNED_LOTS,
+    **{f"5{letter}": panels(letter) for letter in "abcdef"},
+}
 SMOKE = ("--smoke", "--epochs", 2, "--lot-size", 60)
 
 
@@ -28,10 +37,13 @@ SMOKE = ("--smoke", "--epochs", 2, "--lot-size", 60)
 class Config(DigitSweepFlags):
     """The flags."""
 
-    figure: str = option("5", "figure of the paper (3-tight: held by the loss distribution, which allows more lots; "
-                                "3-averaged: the weights averaged too), a panel of Figure 5, the sentences of its text, or "
-                                "lot sizes by the rates (5c-tuned) that lot-rates found on drawn digits",
-                         choices=tuple(FIGURES))
+    figure: str = option(
+        "5",
+        "figure of the paper (3-tight: held by the loss distribution, which allows more lots; "
+        "3-averaged: the weights averaged too), a panel of Figure 5, the sentences of its text, or "
+        "lot sizes by the rates (5c-tuned) that lot-rates found on drawn digits",
+        choices=tuple(FIGURES),
+    )
 
     def __post_init__(self):
         super().__post_init__()
@@ -45,7 +57,9 @@ def main(argv=None):
         config = parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])
         note.saved = config.saved
         common = ("--accountant", "loss_distribution", *(SMOKE if config.smoke else ()))
-        return config.make(NAME, FIGURES[config.figure], f"figure_{config.figure}", common, figure=config.figure)
+        return config.make(
+            NAME, FIGURES[config.figure], f"figure_{config.figure}", common, figure=config.figure
+        )
 
 
 if __name__ == "__main__":

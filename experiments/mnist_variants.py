@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Variants of the main job that Section 5.2 of Abadi et al. 2016 mentions: two hidden layers, falling noise, norms.
 
-    python experiments/mnist_variants.py --first-hidden 500 --hidden 500            # two hidden layers after PCA
-    python experiments/mnist_variants.py --projection none --first-hidden 60        # 60 trained units in PCA's place
-    python experiments/mnist_variants.py --noise-multiplier 6 --final-noise-multiplier 3   # sigma falls in stages
-    python experiments/mnist_variants.py --watch-norms --epochs 50                  # medians of the unclipped norms
+python experiments/mnist_variants.py --first-hidden 500 --hidden 500            # two hidden layers after PCA
+python experiments/mnist_variants.py --projection none --first-hidden 60        # 60 trained units in PCA's place
+python experiments/mnist_variants.py --noise-multiplier 6 --final-noise-multiplier 3   # sigma falls in stages
+python experiments/mnist_variants.py --watch-norms --epochs 50                  # medians of the unclipped norms
 """
+
 import sys
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,17 +28,26 @@ NAME = "mnist_variants"
 class Config(mnist_pca.Config):
     """The main job's flags, and those of the variants."""
 
-    first_hidden: int | None = option(None, "units of a trained layer before the hidden one", POSITIVE)
-    final_noise_multiplier: float | None = option(None, "sigma of the last stage; it falls in equal steps from sigma",
-                                                  positive_finite)
-    stages: int = option(4, "stages, the last of which lasts as long as the target allows", partial(count, 2))
+    first_hidden: int | None = option(
+        None, "units of a trained layer before the hidden one", POSITIVE
+    )
+    final_noise_multiplier: float | None = option(
+        None, "sigma of the last stage; it falls in equal steps from sigma", positive_finite
+    )
+    stages: int = option(
+        4, "stages, the last of which lasts as long as the target allows", partial(count, 2)
+    )
     stage_lots: int = option(4000, "lots of each stage but the last", POSITIVE)
-    watch_norms: bool = option(False, "take down the median of each layer's unclipped norms (not private)")
+    watch_norms: bool = option(
+        False, "take down the median of each layer's unclipped norms (not private)"
+    )
 
     def __post_init__(self):
         super().__post_init__()
         if self.final_noise_multiplier is not None and self.watch_norms:
-            raise ParameterError("--watch-norms goes with constant noise; leave out --final-noise-multiplier")
+            raise ParameterError(
+                "--watch-norms goes with constant noise; leave out --final-noise-multiplier"
+            )
 
 
 def make_body(config, pixels, classes, rng):
@@ -47,9 +57,16 @@ def make_body(config, pixels, classes, rng):
         return body
     (width,), first = body.input_shape, config.first_hidden
     activation = type(body.layers[1])
-    return nn.Sequential([nn.Dense(width, first, rng=rng, bias=False), activation(),
-                          nn.Dense(first, config.hidden, rng=rng, bias=False), activation(),
-                          nn.Dense(config.hidden, classes, rng=rng, bias=False)], (width,))
+    return nn.Sequential(
+        [
+            nn.Dense(width, first, rng=rng, bias=False),
+            activation(),
+            nn.Dense(first, config.hidden, rng=rng, bias=False),
+            activation(),
+            nn.Dense(config.hidden, classes, rng=rng, bias=False),
+        ],
+        (width,),
+    )
 
 
 def make_sanitizer(config, network, clip_norm):
@@ -60,7 +77,13 @@ def make_sanitizer(config, network, clip_norm):
     if config.final_noise_multiplier is None:
         return sanitizer
     sigma = Stages(config.sigma, config.final_noise_multiplier, config.stages, config.stage_lots)
-    return replace(sanitizer, groups=[group if group.counts else replace(group, noise_multiplier=sigma) for group in sanitizer.groups])
+    return replace(
+        sanitizer,
+        groups=[
+            group if group.counts else replace(group, noise_multiplier=sigma)
+            for group in sanitizer.groups
+        ],
+    )
 
 
 def run(config):
@@ -69,7 +92,11 @@ def run(config):
 
     def sanitizer(config, network, clip_norm):
         made = make_sanitizer(config, network, clip_norm)
-        return replace(made, raw_medians=about["median_norms_not_private"]) if config.watch_norms else made
+        return (
+            replace(made, raw_medians=about["median_norms_not_private"])
+            if config.watch_norms
+            else made
+        )
 
     return mnist_pca.run(config, NAME, make_body, sanitizer, about)
 

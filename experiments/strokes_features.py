@@ -6,6 +6,7 @@
 Every epoch draws new digits, which stray from their skeletons from little to much; mnist_learned.py takes
 networks of several seeds.
 """
+
 import math
 import sys
 import time
@@ -47,11 +48,21 @@ class Config(Checked):
 def make_network(rng):
     """28 x 28 pixels in [0, 1] to ten logits; the last layer but one gives the features, normalised within each image."""
     he = nn.init.he_normal
-    return nn.Sequential([
-        nn.Conv2D(1, 16, 5, rng=rng, stride=2, padding="valid", init=he), nn.ReLU(),  # 28 -> 12
-        nn.Conv2D(16, 32, 3, rng=rng, padding="valid", init=he), nn.ReLU(), nn.MaxPool2D(2),  # 12 -> 10 -> 5
-        nn.Flatten(), nn.Dense(800, HIDDEN, rng=rng, init=he), nn.ReLU(), nn.LayerNorm((HIDDEN,)),
-        nn.Dense(HIDDEN, 10, rng=rng)], (28, 28, 1))
+    return nn.Sequential(
+        [
+            nn.Conv2D(1, 16, 5, rng=rng, stride=2, padding="valid", init=he),
+            nn.ReLU(),  # 28 -> 12
+            nn.Conv2D(16, 32, 3, rng=rng, padding="valid", init=he),
+            nn.ReLU(),
+            nn.MaxPool2D(2),  # 12 -> 10 -> 5
+            nn.Flatten(),
+            nn.Dense(800, HIDDEN, rng=rng, init=he),
+            nn.ReLU(),
+            nn.LayerNorm((HIDDEN,)),
+            nn.Dense(HIDDEN, 10, rng=rng),
+        ],
+        (28, 28, 1),
+    )
 
 
 def to_float(images):
@@ -61,7 +72,12 @@ def to_float(images):
 
 def draw(split, chunks, held_out=0):
     """Images and labels of a split's first chunks, STRAYS in turn."""
-    drawn = zip(*(strokes.draw(split, chunk, STRAYS[chunk % len(STRAYS)], held_out) for chunk in range(chunks)))
+    drawn = zip(
+        *(
+            strokes.draw(split, chunk, STRAYS[chunk % len(STRAYS)], held_out)
+            for chunk in range(chunks)
+        )
+    )
     images, labels = map(np.concatenate, drawn)
     return images, labels.astype(np.int64)
 
@@ -72,9 +88,14 @@ def train(config, held_out=0):
     network = make_network(streams.init)
     chunks, steps = math.ceil(config.images / strokes.CHUNK), config.images // BATCH
     optimizer = Momentum(LinearDecay(RATE, RATE / 100, config.epochs * steps))
-    with tqdm(total=config.epochs * steps, unit="batch", disable=None, file=sys.stderr, dynamic_ncols=True) as bar:
+    with tqdm(
+        total=config.epochs * steps, unit="batch", disable=None, file=sys.stderr, dynamic_ncols=True
+    ) as bar:
         for epoch in range(config.epochs):
-            (images, labels), draws = draw(FIRST_SPLIT + epoch, chunks, held_out), streams.sampling(epoch)
+            (images, labels), draws = (
+                draw(FIRST_SPLIT + epoch, chunks, held_out),
+                streams.sampling(epoch),
+            )
             order = draws.permutation(len(images))
             for i in range(steps):
                 batch, number = order[i * BATCH : (i + 1) * BATCH], epoch * steps + i
@@ -93,13 +114,24 @@ def main(argv=None):
         network = train(config)
         images, labels = draw(1, 4 if config.smoke else TESTED)
         accuracy = evaluate(network, nn.SoftmaxCrossEntropy(), to_float(images), labels).accuracy
-        print(f"accuracy {accuracy:.2%} on {len(labels):,} drawn digits that it was not trained on\n"
-              "quote: nothing private was trained on: no epsilon")
+        print(
+            f"accuracy {accuracy:.2%} on {len(labels):,} drawn digits that it was not trained on\n"
+            "quote: nothing private was trained on: no epsilon"
+        )
         if config.out:
-            save_model(config.out, network, {
-                "command": command_of("strokes_features.py", typed), "strays": STRAYS, "tested": len(labels),
-                "accuracy on drawn digits": accuracy, "cpu_seconds": round(time.process_time() - began),
-                "versions": versions(), "commit": git_commit()})
+            save_model(
+                config.out,
+                network,
+                {
+                    "command": command_of("strokes_features.py", typed),
+                    "strays": STRAYS,
+                    "tested": len(labels),
+                    "accuracy on drawn digits": accuracy,
+                    "cpu_seconds": round(time.process_time() - began),
+                    "versions": versions(),
+                    "commit": git_commit(),
+                },
+            )
     return 0
 
 

@@ -5,7 +5,8 @@
 Subpackages load on first use; importing minidp itself loads no library, compiles nothing and changes nothing in
 the process. `minidp.host.tune()` makes a process fast; command lines call it before NumPy loads.
 """
+
 from .lazy import names_of
 
 __version__ = "0.1.0"
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)      # the names of __init__.pyi
+__getattr__, __dir__, __all__ = names_of(__name__, __file__)  # the names of __init__.pyi

@@ -1,4 +1,5 @@
 """`minidp` and `python -m minidp`: the commands are in minidp/commands, one file for each family."""
+
 import sys
 
 from . import host

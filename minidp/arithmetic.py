@@ -4,6 +4,7 @@ A row of `x @ W` is rounded as BLAS likes, which depends on how many rows there 
 arithmetic both factors are cut to integers times powers of two, with so few bits that every partial sum fits float64's
 53: the product is exact, whatever the order, the blocking, the threads or the device.
 """
+
 from math import prod
 from typing import Any
 
@@ -91,9 +92,15 @@ def put_back(S: NDArray, e: NDArray, f: NDArray, bits: int, out: NDArray) -> NDA
     if twinned(out) and out.itemsize == 4:
         from .host import cutting
 
-        cutting.put_back(S.reshape(shape), np.ldexp(1.0, e[:, 0] - bits), np.ldexp(1.0, f[0]), out.reshape(shape))
+        cutting.put_back(
+            S.reshape(shape), np.ldexp(1.0, e[:, 0] - bits), np.ldexp(1.0, f[0]), out.reshape(shape)
+        )
         return out
-    out[...] = xp.ldexp(S.reshape(shape), e[:, :, None] + f - bits).reshape((rows, outputs)).astype(out.dtype)  # [F1]
+    out[...] = (
+        xp.ldexp(S.reshape(shape), e[:, :, None] + f - bits)
+        .reshape((rows, outputs))
+        .astype(out.dtype)
+    )  # [F1]
     return out
 
 
@@ -135,7 +142,11 @@ def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) ->
             summed[:, : (n - half) * width] += terms[:, half * width : n * width]  # [F1]
             terms, n = summed, half
         total = terms.copy()
-    kept = tuple(1 if each in axes else size for each, size in enumerate(x.shape) if keepdims or each not in axes)
+    kept = tuple(
+        1 if each in axes else size
+        for each, size in enumerate(x.shape)
+        if keepdims or each not in axes
+    )
     return total.reshape(kept)
 
 

@@ -3,6 +3,7 @@
 Layers keep no backend: they take `xp = namespace_of(x)` from their input. All that NumPy and CuPy do not
 spell alike is a named function here, so that a faster kernel has one place to go to.
 """
+
 import math
 import os
 import re
@@ -17,10 +18,18 @@ from .host import memory
 from .ranks import current
 
 _PLAIN = {np.ndarray}.__contains__
-FEWER_BITS = ("CUPY_TF32", "NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATE_DOUBLE_PRECISION",
-              "CUBLAS_EMULATION_STRATEGY")  # environment variables that let products on a GPU round to fewer bits
+FEWER_BITS = (
+    "CUPY_TF32",
+    "NVIDIA_TF32_OVERRIDE",
+    "CUBLAS_EMULATE_SINGLE_PRECISION",
+    "CUBLAS_EMULATE_DOUBLE_PRECISION",
+    "CUBLAS_EMULATION_STRATEGY",
+)  # environment variables that let products on a GPU round to fewer bits
 DOUBLE_ROWS = 4096  # of a float64 product: what `mechanism.rounding` charges counts on it
-TOGETHER, PARTS = 4, 2**20  # blocks of products, and their numbers, that stay in the cache until they are added
+TOGETHER, PARTS = (
+    4,
+    2**20,
+)  # blocks of products, and their numbers, that stay in the cache until they are added
 
 
 def namespace_of(*arrays):
@@ -29,12 +38,16 @@ def namespace_of(*arrays):
     What is no array but gives arrays (data.Examples) names their library in its attribute `xp`.
     Raises BackendMismatchError if two libraries are mixed, or if something is no array.
     """
-    if arrays and all(map(_PLAIN, map(type, arrays))):  # the usual case, asked a hundred times per step
+    if arrays and all(
+        map(_PLAIN, map(type, arrays))
+    ):  # the usual case, asked a hundred times per step
         return np
     spaces = {id(space): space for space in map(_namespace, arrays)}
     if len(spaces) != 1:
         kinds = ", ".join(type(a).__module__ + "." + type(a).__name__ for a in arrays)
-        raise BackendMismatchError(f"expected arrays of one library, got {kinds}; move them with Backend.asarray or to_host")
+        raise BackendMismatchError(
+            f"expected arrays of one library, got {kinds}; move them with Backend.asarray or to_host"
+        )
     return next(iter(spaces.values()))
 
 
@@ -45,7 +58,9 @@ def _namespace(array):
         return np
     if (cupy := sys.modules.get("cupy")) is not None and isinstance(array, cupy.ndarray):
         return cupy
-    raise BackendMismatchError(f"expected a numpy or cupy array, got {type(array).__name__}; convert it with Backend.asarray")
+    raise BackendMismatchError(
+        f"expected a numpy or cupy array, got {type(array).__name__}; convert it with Backend.asarray"
+    )
 
 
 def to_host(array):
@@ -73,26 +88,34 @@ class Backend:
         """
         for name in FEWER_BITS:
             if os.environ.get(name, "0") != "0":
-                raise DeviceUnavailableError(f"device gpu: {name} is set, and products of fewer bits are not charged; unset it")
+                raise DeviceUnavailableError(
+                    f"device gpu: {name} is set, and products of fewer bits are not charged; unset it"
+                )
         try:
             import cupy
         except Exception as error:  # a broken CUDA install raises more than ImportError
-            raise DeviceUnavailableError(f"device gpu: CuPy cannot be imported ({_first_line(error)}); "
-                                         "install the extra with pip install '.[gpu]', or use --device cpu") from error
+            raise DeviceUnavailableError(
+                f"device gpu: CuPy cannot be imported ({_first_line(error)}); "
+                "install the extra with pip install '.[gpu]', or use --device cpu"
+            ) from error
         try:
             found = cupy.cuda.runtime.getDeviceCount()
             if found == 0:
                 raise DeviceUnavailableError("device gpu: CuPy finds no GPU; use --device cpu")
             device = current().rank % found if device is None else device
             if not 0 <= device < found:
-                raise DeviceUnavailableError(f"device gpu: expected a device number below {found}, got {device}; "
-                                             "CUDA_VISIBLE_DEVICES decides which GPUs are counted")
+                raise DeviceUnavailableError(
+                    f"device gpu: expected a device number below {found}, got {device}; "
+                    "CUDA_VISIBLE_DEVICES decides which GPUs are counted"
+                )
             cupy.cuda.Device(device).use()
             cupy.zeros(1).sum()
         except DeviceUnavailableError:
             raise
         except Exception as error:
-            raise DeviceUnavailableError(f"device gpu: no usable GPU ({_first_line(error)}); use --device cpu") from error
+            raise DeviceUnavailableError(
+                f"device gpu: no usable GPU ({_first_line(error)}); use --device cpu"
+            ) from error
         return cls("gpu", cupy)
 
     @classmethod
@@ -123,7 +146,9 @@ def check_device(**named):
     """Raise ParameterError unless each is the name of a device."""
     for name, device in named.items():
         if not (isinstance(device, str) and re.fullmatch("auto|cpu|gpu(:[0-9]{1,4})?", device)):
-            raise ParameterError(f"expected {name}={device!r:.80} to be auto, cpu, gpu or gpu:N, N the number of a GPU")
+            raise ParameterError(
+                f"expected {name}={device!r:.80} to be auto, cpu, gpu or gpu:N, N the number of a GPU"
+            )
 
 
 def _reason(error):
@@ -148,7 +173,9 @@ def zero_rows_unless(keep, array):
 def row_squares(x):
     """Sums of squares along the last axis: einsum("...p,...p->...", x, x)."""
     xp = namespace_of(x)
-    return np.vecdot(x, x) if xp is np else xp.einsum("...p,...p->...", x, x)  # one BLAS dot per row, three times faster
+    return (
+        np.vecdot(x, x) if xp is np else xp.einsum("...p,...p->...", x, x)
+    )  # one BLAS dot per row, three times faster
 
 
 def row_norms(x):
@@ -156,7 +183,9 @@ def row_norms(x):
     xp = namespace_of(x)
     if compiled(x):
         norms = xp.empty(x.shape[:-1])
-        kernels_of(x).row_norms(xp.ascontiguousarray(x).reshape((norms.size, x.shape[-1])), norms.reshape(-1))
+        kernels_of(x).row_norms(
+            xp.ascontiguousarray(x).reshape((norms.size, x.shape[-1])), norms.reshape(-1)
+        )
         return norms
     x = x.astype(xp.float64)
     largest = xp.concatenate([xp.abs(x), xp.zeros_like(x[..., :1])], axis=-1).max(axis=-1)
@@ -167,7 +196,10 @@ def row_norms(x):
 
 def compiled(*arrays):
     """True for float32 arrays, which is how training runs: definitions have compiled twins for them, on the host and on a device."""
-    return all(array.dtype == np.float32 and (isinstance(array, np.ndarray) or has_kernels(array)) for array in arrays)
+    return all(
+        array.dtype == np.float32 and (isinstance(array, np.ndarray) or has_kernels(array))
+        for array in arrays
+    )
 
 
 def launches(*arrays):
@@ -208,7 +240,9 @@ def outer_products(a, d):
 def add_weighted(total, w, g):
     """total += w @ g in float64, in place, without the rows of g whose weight is 0; total (P,), w (B,), g (B, P)."""
     if compiled(g) and (total.dtype == w.dtype == np.float64 or not launches(g)):
-        kernels_of(g).add_weighted(total, w, g if isinstance(g, np.ndarray) else namespace_of(g).ascontiguousarray(g))
+        kernels_of(g).add_weighted(
+            total, w, g if isinstance(g, np.ndarray) else namespace_of(g).ascontiguousarray(g)
+        )
     else:
         total += w @ zero_rows_unless(w != 0, g).astype(total.dtype)
 
@@ -230,10 +264,16 @@ def add_products(total, a, d, rows):
     blocks, fast = -(-examples // rows) if rows else 0, compiled(a, d) and not launches(a)
     few = total is None and fast and 0 < blocks <= TOGETHER
     if total is None:
-        total = np.empty((inputs, outputs), np.float32) if few else namespace_of(a).zeros((inputs, outputs))
+        total = (
+            np.empty((inputs, outputs), np.float32)
+            if few
+            else namespace_of(a).zeros((inputs, outputs))
+        )
     if not rows:
         for at in range(0, examples, DOUBLE_ROWS):
-            total += a[at : at + DOUBLE_ROWS].T.astype(total.dtype) @ d[at : at + DOUBLE_ROWS].astype(total.dtype)
+            total += a[at : at + DOUBLE_ROWS].T.astype(total.dtype) @ d[
+                at : at + DOUBLE_ROWS
+            ].astype(total.dtype)
         return total
     rows = max(-(-examples // max(blocks, 1)), 1)  # the blocks are about as large as each other
     if not (fast and total.flags.c_contiguous):
@@ -241,7 +281,9 @@ def add_products(total, a, d, rows):
             total += a[at : at + rows].T @ d[at : at + rows]
         return total
     together = max(min(blocks - few, TOGETHER), 1)
-    tile = -(-inputs // max(-(-inputs * outputs * together // PARTS), 1))  # rows of the sum, in tiles about as large as each other
+    tile = -(
+        -inputs // max(-(-inputs * outputs * together // PARTS), 1)
+    )  # rows of the sum, in tiles about as large as each other
     parts = np.empty((together, tile, outputs), np.float32)
     for at in range(0, inputs, tile):
         sums, left = total[at : at + tile], a[:, at : at + tile].T
@@ -250,7 +292,9 @@ def add_products(total, a, d, rows):
         for start in range(few * rows, examples, together * rows):
             places = range(start, min(start + together * rows, examples), rows)
             for part, place in zip(parts, places):
-                np.matmul(left[:, place : place + rows], d[place : place + rows], out=part[: len(sums)])
+                np.matmul(
+                    left[:, place : place + rows], d[place : place + rows], out=part[: len(sums)]
+                )
             kernels_of(a).add_blocks(sums, parts[: len(places), : len(sums)])
     return total
 
@@ -261,13 +305,17 @@ def synchronise(xp):
         xp.cuda.get_current_stream().synchronize()
 
 
-_free: dict[tuple[ModuleType, int], int] = {}  # bytes on each device when a run began: asking takes as long as many kernels
+_free: dict[
+    tuple[ModuleType, int], int
+] = {}  # bytes on each device when a run began: asking takes as long as many kernels
 
 
 def measure_memory(xp):
     """Ask a device how many bytes are free, those that its pool holds unused among them; a run does so once, when it begins."""
     if xp is not np:
-        _free[xp, xp.cuda.runtime.getDevice()] = xp.cuda.runtime.memGetInfo()[0] + xp.get_default_memory_pool().free_bytes()
+        _free[xp, xp.cuda.runtime.getDevice()] = (
+            xp.cuda.runtime.memGetInfo()[0] + xp.get_default_memory_pool().free_bytes()
+        )
 
 
 def _budget(xp, on_host):

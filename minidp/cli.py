@@ -1,4 +1,5 @@
 """What all command lines share: flags read strictly, and what a user did wrong told in one line."""
+
 import argparse
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,14 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that takes no abbreviations, and ends with one line and status 2 for flags it cannot read."""
 
     def __init__(self, *args: Any, **named: Any):
-        super().__init__(*args, **{"allow_abbrev": False, "formatter_class": argparse.RawDescriptionHelpFormatter, **named})
+        super().__init__(
+            *args,
+            **{
+                "allow_abbrev": False,
+                "formatter_class": argparse.RawDescriptionHelpFormatter,
+                **named,
+            },
+        )
 
     def error(self, message: str) -> NoReturn:
         print(f"error: {message}; --help lists the flags", file=sys.stderr)
@@ -27,7 +35,9 @@ def number(text: str) -> float:
         numerator, _, denominator = text.partition("/")
         return float(numerator) / float(denominator or 1)
     except (ValueError, ZeroDivisionError):
-        raise argparse.ArgumentTypeError(f"expected a number such as 4, 1e-5 or 1/60, got {text!r:.80}") from None
+        raise argparse.ArgumentTypeError(
+            f"expected a number such as 4, 1e-5 or 1/60, got {text!r:.80}"
+        ) from None
 
 
 def whole_number(text: str) -> int:
@@ -37,7 +47,9 @@ def whole_number(text: str) -> int:
     except ValueError:
         value = number(text)
     if not value.is_integer():
-        raise argparse.ArgumentTypeError(f"expected a whole number such as 10000 or 1e4, got {text!r:.80}")
+        raise argparse.ArgumentTypeError(
+            f"expected a whole number such as 10000 or 1e4, got {text!r:.80}"
+        )
     return int(value)
 
 
@@ -50,7 +62,9 @@ def user_errors() -> Iterator[SimpleNamespace]:
     keeps its traceback. On several ranks rank 0 alone is heard. An interrupt
     prints one line that says what was saved, which the block puts into `saved` of the object it is given, and exits with 130.
     """
-    note = SimpleNamespace(saved="what was charged is in the run's folder, if it was made: go on with --resume")
+    note = SimpleNamespace(
+        saved="what was charged is in the run's folder, if it was made: go on with --resume"
+    )
     ranks = SOLO
     try:
         ranks = current()
@@ -64,7 +78,10 @@ def user_errors() -> Iterator[SimpleNamespace]:
             raise
         line, status = error_line(error), 2
     except KeyboardInterrupt as error:
-        line, status = str(error) or (f"\ninterrupted; {note.saved}" if note.saved else "interrupted"), 130
+        line, status = (
+            str(error) or (f"\ninterrupted; {note.saved}" if note.saved else "interrupted"),
+            130,
+        )
     ranks.failing(line)
     with ranks.one_voice():
         print(line, file=sys.stderr)

@@ -1,4 +1,5 @@
 """Settings for a person without tuning: a rule in public numbers, chosen on drawn data."""
+
 from __future__ import annotations
 
 import math
@@ -39,8 +40,16 @@ class Choice:
     momentum: float = 0.0
 
 
-def choose(dataset_size: int, epsilon: float, delta: float, parameters: int, *, task: str = "classification",
-           hidden: bool = False, row_norm: float = 1.0) -> Choice:
+def choose(
+    dataset_size: int,
+    epsilon: float,
+    delta: float,
+    parameters: int,
+    *,
+    task: str = "classification",
+    hidden: bool = False,
+    row_norm: float = 1.0,
+) -> Choice:
     """Settings that need no tuning, from public numbers alone.
 
     dataset_size, epsilon, delta, parameters   N, the budget, and how many numbers are trained
@@ -77,13 +86,23 @@ def choose(dataset_size: int, epsilon: float, delta: float, parameters: int, *, 
     positive_finite(epsilon=epsilon, row_norm=row_norm)
     in_range(0, 1, open_low=True, open_high=True, delta=delta)
     regression = task == "regression"
-    clip_norm, spread, farthest = row_norm / 10, (0.1 if regression else 2) / row_norm, FARTHEST / row_norm
+    clip_norm, spread, farthest = (
+        row_norm / 10,
+        (0.1 if regression else 2) / row_norm,
+        FARTHEST / row_norm,
+    )
     if hidden:
-        clip_norm, spread, farthest = 0.5, (1.4 if regression else 14) / math.sqrt(parameters), FARTHEST_HIDDEN
+        clip_norm, spread, farthest = (
+            0.5,
+            (1.4 if regression else 14) / math.sqrt(parameters),
+            FARTHEST_HIDDEN,
+        )
     rate = min(spread * mu_of(epsilon, delta) * dataset_size, farthest) / (STEPS * clip_norm)
     momentum = MOMENTUM if regression else 0.0
     if regression:
-        rate = min((1 - momentum) * rate, 1 / (1 + row_norm**2))  # the loss curves by up to |x|^2 + 1, and never flattens
+        rate = min(
+            (1 - momentum) * rate, 1 / (1 + row_norm**2)
+        )  # the loss curves by up to |x|^2 + 1, and never flattens
     return Choice(min(dataset_size, LARGEST_LOT), STEPS, clip_norm, rate, AVERAGE, momentum)
 
 
@@ -92,5 +111,7 @@ def mu_of(epsilon: float, delta: float) -> float:
     low, high = math.log(1e-9), math.log(1e6)
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (low, middle) if gaussian_delta(epsilon, math.exp(middle)) > delta else (middle, high)
+        low, high = (
+            (low, middle) if gaussian_delta(epsilon, math.exp(middle)) > delta else (middle, high)
+        )
     return math.exp(low)

@@ -4,14 +4,27 @@ Libraries differ, and NumPy may treat the tail of an array differently from its 
 its companions. These are made of float64 operations that are rounded correctly everywhere, none fused, and rounded once
 to the array's dtype, float32 or float64. Complex arrays are for derivatives by the complex step.
 """
+
 from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .backend import compiled, kernels_of, namespace_of
-from .host.series import (EXP, INVERSE_LN2, LEAST, LN2, LN2_HIGH, LN2_LOW, LOG, MAGIC, MOST, SATURATED, SPLIT,
-                          polynomial)
+from .host.series import (
+    EXP,
+    INVERSE_LN2,
+    LEAST,
+    LN2,
+    LN2_HIGH,
+    LN2_LOW,
+    LOG,
+    MAGIC,
+    MOST,
+    SATURATED,
+    SPLIT,
+    polynomial,
+)
 
 
 def exp(x: NDArray) -> NDArray:
@@ -56,13 +69,17 @@ def log(x: NDArray) -> NDArray:
     usual = (wide.real > 0) & (wide.real < np.inf)
     v = xp.where(usual, wide, 1)
     small = v.real < 1
-    v = v * xp.where(small, 2.0**54, 2.0**-54)  # so that 2^-n is no subnormal number, and x none after this
+    v = v * xp.where(
+        small, 2.0**54, 2.0**-54
+    )  # so that 2^-n is no subnormal number, and x none after this
     n = (v.real.view(np.int64) - SPLIT) >> 52
     m = v * ((1023 - n) << 52).view(np.float64)
     s = (m - 1) / (m + 1)  # [M2]
     n = (n + xp.where(small, -54, 54)).astype(np.float64)
     y = n * LN2 + s * polynomial(LOG, s * s)  # [F1] [M2]
-    return xp.where(usual, y, xp.where(wide == 0, -np.inf, xp.where(wide.real > 0, wide, np.nan))).astype(x.dtype)
+    return xp.where(
+        usual, y, xp.where(wide == 0, -np.inf, xp.where(wide.real > 0, wide, np.nan))
+    ).astype(x.dtype)
 
 
 def tanh(x: NDArray) -> NDArray:
@@ -103,7 +120,9 @@ def by_twin(name: str, *arrays: NDArray) -> NDArray:
     """What a kernel of `host.elementwise`, or of `device_kernels`, makes of `compiled` arrays of one shape, coordinate by coordinate."""
     xp = namespace_of(*arrays)
     y = xp.empty(arrays[0].shape, np.float32)
-    getattr(twins_of(y), name)(*(xp.ascontiguousarray(array).ravel() for array in arrays), y.ravel())
+    getattr(twins_of(y), name)(
+        *(xp.ascontiguousarray(array).ravel() for array in arrays), y.ravel()
+    )
     return y
 
 

@@ -1,4 +1,5 @@
 """`minidp.fit` with the methods of scikit-learn, which is not imported."""
+
 from __future__ import annotations
 
 import sys
@@ -30,13 +31,18 @@ class _Private:
         """Change parameters by their names; returns self. Raises ParameterError for a name that is none."""
         name, known = type(self).__name__, self.get_params()
         if unknown := params.keys() - known:
-            raise ParameterError(f"{name} has no parameter {min(unknown)!r}; its parameters are {', '.join(known)}")
+            raise ParameterError(
+                f"{name} has no parameter {min(unknown)!r}; its parameters are {', '.join(known)}"
+            )
         vars(self).update(params)
         return self
 
     def __repr__(self):
-        given = [f"{name}={value!r:.80}" for name, value in self.get_params().items()
-                 if repr(value) != repr(signature(type(self)).parameters[name].default)]
+        given = [
+            f"{name}={value!r:.80}"
+            for name, value in self.get_params().items()
+            if repr(value) != repr(signature(type(self)).parameters[name].default)
+        ]
         return f"{type(self).__name__}({', '.join(given)})"
 
     def fit(self, X: Any, y: Any, example_weight: Any = None) -> Self:
@@ -48,17 +54,24 @@ class _Private:
         """
         name, params = type(self).__name__, self.get_params()
         if params.get("target_bounds", ()) is None:
-            raise ParameterError(f"{name} needs target_bounds=(low, high), public; targets are clipped to them")
+            raise ParameterError(
+                f"{name} needs target_bounds=(low, high), public; targets are clipped to them"
+            )
         if y is None:
             raise ParameterError(f"{name} requires y to be passed, but the target y is None")
         if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
-            warnings.warn("A column-vector y was passed when a 1d array was expected: its one column is used",
-                          _of_sklearn("DataConversionWarning", UserWarning), stacklevel=2)
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected: its one column is used",
+                _of_sklearn("DataConversionWarning", UserWarning),
+                stacklevel=2,
+            )
         self.fitted_ = found = fit(X, y, example_weight=example_weight, **params)
         self.n_features_in_ = found.network.input_shape[0]
         vars(self).pop("feature_names_in_", None)
         about = {"classes_": found.classes, "feature_names_in_": found.about["columns"]}
-        vars(self).update({name: np.asarray(value) for name, value in about.items() if value is not None})
+        vars(self).update(
+            {name: np.asarray(value) for name, value in about.items() if value is not None}
+        )
         return self
 
     def predict(self, X: Any) -> NDArray:
@@ -78,28 +91,47 @@ class _Private:
     def _fitted(self, method):
         if not hasattr(self, "fitted_"):
             raise _of_sklearn("NotFittedError", ParameterError)(
-                f"This {type(self).__name__} instance is not fitted yet: call fit before {method}")
+                f"This {type(self).__name__} instance is not fitted yet: call fit before {method}"
+            )
         return self.fitted_
 
     def _rows(self, X):
         """X as the fitted model takes it."""
-        inputs, names, known = Inputs(X, Backend.numpy()), columns_of(X), self.fitted_.about["columns"]
+        inputs, names, known = (
+            Inputs(X, Backend.numpy()),
+            columns_of(X),
+            self.fitted_.about["columns"],
+        )
         if names and known and names != known:
-            raise ParameterError("The feature names should match those that were passed during fit, in the same order: "
-                                 f"{', '.join(known)}")
+            raise ParameterError(
+                "The feature names should match those that were passed during fit, in the same order: "
+                f"{', '.join(known)}"
+            )
         if inputs.shape[1] != self.n_features_in_:
-            raise ShapeError(f"X has {inputs.shape[1]} features, but {type(self).__name__} is expecting "
-                             f"{self.n_features_in_} features as input")
+            raise ShapeError(
+                f"X has {inputs.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
         if self.check and (bad := rows_not_finite(inputs)):
-            raise RowsError(f"X: {bad} of {inputs.shape[0]} rows hold a number that is not finite (NaN, inf)")
+            raise RowsError(
+                f"X: {bad} of {inputs.shape[0]} rows hold a number that is not finite (NaN, inf)"
+            )
         return inputs
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags
 
-        name, tags = ("regressor", RegressorTags) if hasattr(self, "target_bounds") else ("classifier", ClassifierTags)
-        return Tags(estimator_type=name, target_tags=TargetTags(required=True), **{f"{name}_tags": tags()},
-                    non_deterministic=self.seed is None)  # without a seed two fits draw different noise
+        name, tags = (
+            ("regressor", RegressorTags)
+            if hasattr(self, "target_bounds")
+            else ("classifier", ClassifierTags)
+        )
+        return Tags(
+            estimator_type=name,
+            target_tags=TargetTags(required=True),
+            **{f"{name}_tags": tags()},
+            non_deterministic=self.seed is None,
+        )  # without a seed two fits draw different noise
 
 
 class PrivateClassifier(_Private):
@@ -123,13 +155,33 @@ class PrivateClassifier(_Private):
     np.True_
     """
 
-    def __init__(self, *, epsilon: float = 1.0, delta: float | None = None, classes: Any = None, scale: str = "auto",
-                 bounds: Any = None, hidden: tuple[int, ...] | int = (), network: Any = None,
-                 dataset_size: int | None = None, group_size: int = 1, validation: tuple[Any, Any] | None = None,
-                 sampler: str = "poisson", lot_size: int | None = None, max_lot_size: int | None = None,
-                 steps: int | None = None, clip_norm: float | None = None, learning_rate: float | None = None,
-                 folder: Any = None, ledger: Any = None, check: bool = True,
-                 arithmetic: str = ORDINARY, seed: int | None = None, device: str = "cpu", quiet: bool = False):
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        classes: Any = None,
+        scale: str = "auto",
+        bounds: Any = None,
+        hidden: tuple[int, ...] | int = (),
+        network: Any = None,
+        dataset_size: int | None = None,
+        group_size: int = 1,
+        validation: tuple[Any, Any] | None = None,
+        sampler: str = "poisson",
+        lot_size: int | None = None,
+        max_lot_size: int | None = None,
+        steps: int | None = None,
+        clip_norm: float | None = None,
+        learning_rate: float | None = None,
+        folder: Any = None,
+        ledger: Any = None,
+        check: bool = True,
+        arithmetic: str = ORDINARY,
+        seed: int | None = None,
+        device: str = "cpu",
+        quiet: bool = False,
+    ):
         vars(self).update({name: value for name, value in locals().items() if name != "self"})
 
     def predict_proba(self, X: Any) -> NDArray:
@@ -149,14 +201,33 @@ class PrivateRegressor(_Private):
     ((3,), True, True)
     """
 
-    def __init__(self, *, target_bounds: tuple[float, float] | None = None, epsilon: float = 1.0,
-                 delta: float | None = None, scale: str = "auto", bounds: Any = None,
-                 hidden: tuple[int, ...] | int = (), network: Any = None, dataset_size: int | None = None,
-                 group_size: int = 1, validation: tuple[Any, Any] | None = None, sampler: str = "poisson",
-                 lot_size: int | None = None, max_lot_size: int | None = None, steps: int | None = None,
-                 clip_norm: float | None = None, learning_rate: float | None = None, folder: Any = None,
-                 ledger: Any = None, check: bool = True, arithmetic: str = ORDINARY,
-                 seed: int | None = None, device: str = "cpu", quiet: bool = False):
+    def __init__(
+        self,
+        *,
+        target_bounds: tuple[float, float] | None = None,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        scale: str = "auto",
+        bounds: Any = None,
+        hidden: tuple[int, ...] | int = (),
+        network: Any = None,
+        dataset_size: int | None = None,
+        group_size: int = 1,
+        validation: tuple[Any, Any] | None = None,
+        sampler: str = "poisson",
+        lot_size: int | None = None,
+        max_lot_size: int | None = None,
+        steps: int | None = None,
+        clip_norm: float | None = None,
+        learning_rate: float | None = None,
+        folder: Any = None,
+        ledger: Any = None,
+        check: bool = True,
+        arithmetic: str = ORDINARY,
+        seed: int | None = None,
+        device: str = "cpu",
+        quiet: bool = False,
+    ):
         vars(self).update({name: value for name, value in locals().items() if name != "self"})
 
 

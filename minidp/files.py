@@ -1,4 +1,5 @@
 """Writing a file so that a reader, or a crash, sees the old content or the new and nothing between; JSON, strictly."""
+
 import dataclasses
 import enum
 import json
@@ -15,7 +16,7 @@ from .errors import DataError, ParameterError
 try:
     import fcntl
 except ImportError:  # Windows
-    fcntl = None    # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]
 
 StrPath = str | os.PathLike[str]
 
@@ -28,7 +29,9 @@ def check_path(**named: Any) -> None:
         except (TypeError, UnicodeEncodeError):
             fits = False
         if not fits:
-            raise ParameterError(f"expected {name}={value!r:.80} to be the path of a file or folder")
+            raise ParameterError(
+                f"expected {name}={value!r:.80} to be the path of a file or folder"
+            )
 
 
 @contextmanager
@@ -43,11 +46,15 @@ def atomic_write(path: StrPath, mode: str = "w") -> Iterator[IO[Any]]:
     path = Path(os.path.realpath(path))
     binary = "b" in mode
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        descriptor, temporary = tempfile.mkstemp(
+            prefix=f".{path.name}.", suffix=".tmp", dir=path.parent
+        )
     except OSError as error:  # told of the file that was asked for, not of the temporary one
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
     try:
-        with open(descriptor, mode, encoding=None if binary else "utf-8", newline=None if binary else "\n") as file:
+        with open(
+            descriptor, mode, encoding=None if binary else "utf-8", newline=None if binary else "\n"
+        ) as file:
             _usual_permissions(descriptor, path)
             yield file
             file.flush()

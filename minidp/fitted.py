@@ -1,4 +1,5 @@
 """What `minidp.fit` returns: the model, what it cost, and the files that prove it."""
+
 from __future__ import annotations
 
 import math
@@ -33,9 +34,16 @@ class Fitted(Model):
     Pickled, it holds the model, result, statement and ledger, but no file of the folder: none of its key or checkpoint.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], result: dict[str, Any], layers: dict[str, type] | None = None) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        result: dict[str, Any],
+        layers: dict[str, type] | None = None,
+    ) -> None:
         model = load_model(Path(folder) / MODEL, layers)
-        super().__init__(model.network, model.classes, model.target_bounds, model.about, model.ledger_sha256)
+        super().__init__(
+            model.network, model.classes, model.target_bounds, model.about, model.ledger_sha256
+        )
         self.folder, self.result = Path(folder), result
         self.statement = (self.folder / STATEMENT).read_text(encoding="utf-8")
         self._ledger = Ledger.load(self.folder / LEDGER)
@@ -69,21 +77,30 @@ class Fitted(Model):
     def per_class(self, x: Any, y: ArrayLike) -> dict[Any, dict[str, Any]]:
         """{class: {"examples", "accuracy", "precision"}} on labels y (N,); None where there is nothing to divide by."""
         if self.classes is None:
-            raise ParameterError("per_class: expected a model with classes; this one gives numbers: call score")
+            raise ParameterError(
+                "per_class: expected a model with classes; this one gives numbers: call score"
+            )
         y, predicted = one_axis(y), self.predict(x)
         same_batch("per_class", x=predicted, y=y)
 
         def row(label):
             of, said = y == label, predicted == label
             right = int((of & said).sum())
-            return {"examples": int(of.sum()), "accuracy": right / int(of.sum()) if of.any() else None,
-                    "precision": right / int(said.sum()) if said.any() else None}
+            return {
+                "examples": int(of.sum()),
+                "accuracy": right / int(of.sum()) if of.any() else None,
+                "precision": right / int(said.sum()) if said.any() else None,
+            }
 
         return {label: row(label) for label in self.classes.tolist()}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file that `minidp.load_model` and `minidp predict` read."""
-        current().of_first(lambda: save_model(path, self.network, self.about, self.classes, self.target_bounds, self.ledger_sha256))
+        current().of_first(
+            lambda: save_model(
+                path, self.network, self.about, self.classes, self.target_bounds, self.ledger_sha256
+            )
+        )
 
     def report(self, folder: str | os.PathLike[str]) -> Path:
         """Copy the run's files (statement, ledger, result, picture, model) into a new folder; `minidp verify` checks it.
@@ -94,8 +111,10 @@ class Fitted(Model):
 
     def _copied(self, folder):
         if not (self.folder / MANIFEST).is_file():
-            raise ParameterError(f"{self.folder}: the run's files are gone: they end with the process and the object that fit "
-                                 "returned; call report on that one, or give fit a folder")
+            raise ParameterError(
+                f"{self.folder}: the run's files are gone: they end with the process and the object that fit "
+                "returned; call report on that one, or give fit a folder"
+            )
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise ParameterError(f"{folder} is there and not empty; name a new folder")
         folder.mkdir(parents=True, exist_ok=True)
@@ -106,25 +125,48 @@ class Fitted(Model):
     def _facts(self):
         """(name, text) of what to know at a glance."""
         settings, bound = self.result["settings"], self.epsilon
-        yield "epsilon", f"{upper_text(bound.upper)} at delta {self.delta:g}, for each row by itself"
+        yield (
+            "epsilon",
+            f"{upper_text(bound.upper)} at delta {self.delta:g}, for each row by itself",
+        )
         if self.result["group"]:
-            yield f"for {self.result['group']['size']} rows", f"epsilon {upper_text(self.result['group']['epsilon'])}"
-        yield "certified", f"{lower_text(bound.lower)} to {upper_text(bound.upper)} by {row_to_quote(self.result)}"
-        yield "trained", (f"{self.result['steps']} lots of {settings['expected_lot_size']:g} of {settings['dataset_size']} rows, "
-                          f"noise multiplier {settings['clip_groups'][0]['noise_multiplier']:.4g}")
+            yield (
+                f"for {self.result['group']['size']} rows",
+                f"epsilon {upper_text(self.result['group']['epsilon'])}",
+            )
+        yield (
+            "certified",
+            f"{lower_text(bound.lower)} to {upper_text(bound.upper)} by {row_to_quote(self.result)}",
+        )
+        yield (
+            "trained",
+            (
+                f"{self.result['steps']} lots of {settings['expected_lot_size']:g} of {settings['dataset_size']} rows, "
+                f"noise multiplier {settings['clip_groups'][0]['noise_multiplier']:.4g}"
+            ),
+        )
         if self.result["disclosed"]:
             yield "disclosed", shorten("; ".join(self.result["disclosed"]), 66)
         if self.result["reproducible"]:
             yield "seeded", "not to be released"
         for name, what in (("test_accuracy", "accuracy"), ("test_r2", "R2")):
             if self.result.get(name) is not None:
-                yield "validation" if self.result["best_of_measured"] else "test", f"{what} {self.result[name]:.2%}"
+                yield (
+                    "validation" if self.result["best_of_measured"] else "test",
+                    f"{what} {self.result[name]:.2%}",
+                )
 
     def __repr__(self):
-        return "\n".join(f"{name:<13} {text}" for name, text in [("private model", shorten(self._gives, 66)), *self._facts()])
+        return "\n".join(
+            f"{name:<13} {text}"
+            for name, text in [("private model", shorten(self._gives, 66)), *self._facts()]
+        )
 
     def _repr_html_(self):
-        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self._facts())
+        rows = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>"
+            for name, text in self._facts()
+        )
         return f"<p>private model: {escape(self._gives)}</p><table>{rows}</table>"
 
     @property

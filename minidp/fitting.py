@@ -1,4 +1,5 @@
 """From arrays to a private model and its statement in one call."""
+
 from __future__ import annotations
 
 import copy
@@ -47,20 +48,44 @@ from .validate import count, flag, in_range, one_of, positive_finite, same_batch
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
-WEIGHT_BYTES = 64  # of memory per weight: its copies in the trial, in sums, averages and checkpoints
+WEIGHT_BYTES = (
+    64  # of memory per weight: its copies in the trial, in sums, averages and checkpoints
+)
 OUTPUT_BYTES = 12 * MIN_BATCH  # per output of a layer: it, its gradient and a product, for a batch
 IN_MEMORY = 2**28  # bytes of scaled inputs that are kept; larger ones are converted batch by batch
 
 
-def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, classes: ArrayLike | None = None,
-        target_bounds: tuple[float, float] | None = None, scale: str = "auto", bounds: Any = None,
-        hidden: tuple[int, ...] | int = (), network: nn.Sequential | None = None, dataset_size: int | None = None,
-        group_size: int = 1, example_weight: ArrayLike | None = None, validation: tuple[Any, ArrayLike] | None = None,
-        test: tuple[Any, ArrayLike] | None = None, sampler: str = "poisson", lot_size: int | None = None,
-        max_lot_size: int | None = None, steps: int | None = None, clip_norm: float | None = None,
-        learning_rate: float | None = None, folder: str | os.PathLike[str] | None = None,
-        ledger: str | os.PathLike[str] | None = None, check: bool = True, arithmetic: str = ORDINARY, seed: int | None = None,
-        device: str = "cpu", quiet: bool = False) -> Fitted:
+def fit(
+    x: Any,
+    y: ArrayLike,
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    classes: ArrayLike | None = None,
+    target_bounds: tuple[float, float] | None = None,
+    scale: str = "auto",
+    bounds: Any = None,
+    hidden: tuple[int, ...] | int = (),
+    network: nn.Sequential | None = None,
+    dataset_size: int | None = None,
+    group_size: int = 1,
+    example_weight: ArrayLike | None = None,
+    validation: tuple[Any, ArrayLike] | None = None,
+    test: tuple[Any, ArrayLike] | None = None,
+    sampler: str = "poisson",
+    lot_size: int | None = None,
+    max_lot_size: int | None = None,
+    steps: int | None = None,
+    clip_norm: float | None = None,
+    learning_rate: float | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    ledger: str | os.PathLike[str] | None = None,
+    check: bool = True,
+    arithmetic: str = ORDINARY,
+    seed: int | None = None,
+    device: str = "cpu",
+    quiet: bool = False,
+) -> Fitted:
     """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially private for each row.
 
     x  (N, ...) numbers: an array, list, memory map, data frame, `data.Examples`, or an object with shape and indexing
@@ -110,7 +135,9 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     ((3,), True, True)
     """
     if validation is not None and test is not None:
-        raise ParameterError("expected validation= or test=, got both: evaluate the test set afterwards, by score")
+        raise ParameterError(
+            "expected validation= or test=, got both: evaluate the test set afterwards, by score"
+        )
     flag(check=check, quiet=quiet)
     check_path(folder=folder, ledger=ledger)
     one_of(("poisson", "balls-in-bins"), sampler=sampler)
@@ -141,7 +168,9 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
         if not quiet:
             print(f"NOTICE: delta={delta:g} is {how_delta.partition('it is ')[2]}")
 
-    body = _network(network, inputs.shape[1:], 1 if labels is None else len(labels), hidden, streams.init)
+    body = _network(
+        network, inputs.shape[1:], 1 if labels is None else len(labels), hidden, streams.init
+    )
     whole = _given(lot_size=lot_size, steps=steps)
     real = _given(clip_norm=clip_norm, learning_rate=learning_rate)
     count(1, **whole)
@@ -149,12 +178,24 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     given = {name: int(value) for name, value in whole.items()}
     given |= {name: float(value) for name, value in real.items()}
     head = Head(scale, bounds, inputs.shape[1:], network is None, labels is not None, arithmetic)
-    choice = choose(size, epsilon, delta, sum(array.size for array in body.params.values()), row_norm=head.row_norm,
-                    task="regression" if labels is None else "classification", hidden=len(body.params) > 2)
+    choice = choose(
+        size,
+        epsilon,
+        delta,
+        sum(array.size for array in body.params.values()),
+        row_norm=head.row_norm,
+        task="regression" if labels is None else "classification",
+        hidden=len(body.params) > 2,
+    )
     choice = replace(choice, **given)
     if choice.lot_size > size:
-        raise ParameterError(f"expected lot_size={choice.lot_size} to be at most the {size} rows (dataset_size)")
-    accountant, lots = make("loss_distribution"), make_sampler(sampler, size, choice.lot_size, max_lot_size)
+        raise ParameterError(
+            f"expected lot_size={choice.lot_size} to be at most the {size} rows (dataset_size)"
+        )
+    accountant, lots = (
+        make("loss_distribution"),
+        make_sampler(sampler, size, choice.lot_size, max_lot_size),
+    )
     choice = replace(choice, steps=-(-choice.steps // lots.period) * lots.period)
     before = head.events(accountant, PoissonSampler(choice.lot_size / size), epsilon, delta)
     groups = flat_group(body.params, choice.clip_norm, 1.0)
@@ -165,49 +206,98 @@ def fit(x: Any, y: ArrayLike, *, epsilon: float, delta: float | None = None, cla
     Model(nn.Sequential(head.first + body.layers, inputs.shape[1:]), labels, target_bounds)
     at = ranks.of_first(lambda: tempfile.mkdtemp(prefix="minidp-")) if folder is None else folder
     try:
-        run = Run(at, body.to(backend), nn.SquaredError() if labels is None else nn.SoftmaxCrossEntropy(),
-                  _optimizer(choice), plan, Filter(accountant, epsilon, delta), streams, name="fit", dataset_size=size,
-                  flags={"scale": head.scale, "bounds": None if head.bounds is None else [each.tolist() for each in head.bounds],
-                         "seed": seed, "weighted": example_weight is not None, "group_size": group_size,
-                         "shared_ledger": ledger is not None, "check": check,
-                         **({} if sampler == "poisson" else {"sampler": sampler}),
-                         **({} if max_lot_size is None else {"max_lot_size": max_lot_size}),
-                         "public": "validation" if validation is not None else None if test is None else "test",
-                         "classes": None if labels is None else labels.tolist(), "target_bounds": target_bounds,
-                         "shapes": {".".join(key): array.shape for key, array in body.params.items()}},
-                  choices=_choices(choice, given, head.scale, network, hidden, ledger) | {"delta": how_delta}, disclosed=disclosed,
-                  public=[f"{what}, as the caller gave them: taken to be public" for what, value in (
-                      ("classes", classes), ("target bounds", target_bounds), ("bounds of the features", bounds),
-                      ("the number of rows", dataset_size), ("rows of validation", validation), ("rows of the test", test),
-                      ("layers and initial weights of the network", network)) if value is not None],
-                  group_size=group_size, measure_every=-(-choice.steps // MEASUREMENTS), keep_best=validation is not None,
-                  check=check, train_metrics=False, quiet=quiet)
+        run = Run(
+            at,
+            body.to(backend),
+            nn.SquaredError() if labels is None else nn.SoftmaxCrossEntropy(),
+            _optimizer(choice),
+            plan,
+            Filter(accountant, epsilon, delta),
+            streams,
+            name="fit",
+            dataset_size=size,
+            flags={
+                "scale": head.scale,
+                "bounds": None if head.bounds is None else [each.tolist() for each in head.bounds],
+                "seed": seed,
+                "weighted": example_weight is not None,
+                "group_size": group_size,
+                "shared_ledger": ledger is not None,
+                "check": check,
+                **({} if sampler == "poisson" else {"sampler": sampler}),
+                **({} if max_lot_size is None else {"max_lot_size": max_lot_size}),
+                "public": "validation"
+                if validation is not None
+                else None
+                if test is None
+                else "test",
+                "classes": None if labels is None else labels.tolist(),
+                "target_bounds": target_bounds,
+                "shapes": {".".join(key): array.shape for key, array in body.params.items()},
+            },
+            choices=_choices(choice, given, head.scale, network, hidden, ledger)
+            | {"delta": how_delta},
+            disclosed=disclosed,
+            public=[
+                f"{what}, as the caller gave them: taken to be public"
+                for what, value in (
+                    ("classes", classes),
+                    ("target bounds", target_bounds),
+                    ("bounds of the features", bounds),
+                    ("the number of rows", dataset_size),
+                    ("rows of validation", validation),
+                    ("rows of the test", test),
+                    ("layers and initial weights of the network", network),
+                )
+                if value is not None
+            ],
+            group_size=group_size,
+            measure_every=-(-choice.steps // MEASUREMENTS),
+            keep_best=validation is not None,
+            check=check,
+            train_metrics=False,
+            quiet=quiet,
+        )
         targets = backend.asarray(targets)
         weight = None if weight is None else backend.asarray(weight)
         run.check_rows(inputs, targets, weight)
-        trial.check(run.network, run.loss, targets)  # before anything is charged, the scaling included
+        trial.check(
+            run.network, run.loss, targets
+        )  # before anything is charged, the scaling included
         if ledger is not None and not run.begun and not run.folder.finished:
             total = ranks.of_first(lambda: charge_shared(ledger, plan.ledger(before=before)))
             if not quiet:
-                print(f"{ledger}: epsilon {upper_text(accountant.epsilon(total, delta).upper)} at delta {delta:g} for all fits "
-                      "that share this ledger; choosing among them by scores on private rows is not covered")
+                print(
+                    f"{ledger}: epsilon {upper_text(accountant.epsilon(total, delta).upper)} at delta {delta:g} for all fits "
+                    "that share this ledger; choosing among them by scores on private rows is not covered"
+                )
         layers = head.layers(run, inputs, size)
         inputs = _scaled(inputs, layers, backend, arithmetic)
         if choice.lot_size < SPARSE * size and isinstance(inputs, Inputs):
             inputs.read_at_random()
         if tested:
             tested = _scaled(tested[0], layers, backend, arithmetic), backend.asarray(tested[1])
-        model = Model(nn.Sequential(layers + body.layers, inputs.shape[1:]), labels, target_bounds,
-                      {"scale": head.scale, "columns": columns_of(x)})
+        model = Model(
+            nn.Sequential(layers + body.layers, inputs.shape[1:]),
+            labels,
+            target_bounds,
+            {"scale": head.scale, "columns": columns_of(x)},
+        )
         try:
             result = run.train(inputs, targets, *tested, example_weight=weight, model=model)
         except DivergedError as error:
             if ledger is None:
                 raise
-            raise DivergedError(f"{error}; {ledger} holds the charge of all {choice.steps} lots") from None
+            raise DivergedError(
+                f"{error}; {ledger} holds the charge of all {choice.steps} lots"
+            ) from None
         if result is None:
-            raise KeyboardInterrupt(run.summary() if folder is not None else "interrupted; nothing was kept")
-        fitted = ranks.of_first(lambda: Fitted(at, result, {type(layer).__name__: type(layer) for layer in body.layers}))
+            raise KeyboardInterrupt(
+                run.summary() if folder is not None else "interrupted; nothing was kept"
+            )
+        fitted = ranks.of_first(
+            lambda: Fitted(at, result, {type(layer).__name__: type(layer) for layer in body.layers})
+        )
     except BaseException:
         if folder is None and ranks.rank == 0:
             shutil.rmtree(at, ignore_errors=True)
@@ -231,8 +321,14 @@ def _targets(y, classes, target_bounds):
             raise ParameterError("expected classes= or target_bounds=, got both")
         return bounded_targets(y, target_bounds), None, []
     labels, found = class_labels(y, classes)
-    told = [] if classes is not None else [f"which classes there are: {', '.join(map(str, found[:20]))}"
-                                           + (", ..." if len(found) > 20 else "")]
+    told = (
+        []
+        if classes is not None
+        else [
+            f"which classes there are: {', '.join(map(str, found[:20]))}"
+            + (", ..." if len(found) > 20 else "")
+        ]
+    )
     return labels, found, told
 
 
@@ -242,11 +338,15 @@ def _public(public, trained, inputs, classes, target_bounds, backend):
         raise ParameterError("expected validation or test to be a pair (x, y)")
     x, y = public
     if x is trained:
-        raise ParameterError("expected public rows for validation or test, got the training rows: what is measured or chosen on "
-                             "them would not be private")
+        raise ParameterError(
+            "expected public rows for validation or test, got the training rows: what is measured or chosen on "
+            "them would not be private"
+        )
     x, y = Inputs(x, backend), _targets(y, classes, target_bounds)[0]
     if x.shape[1:] != inputs.shape[1:]:
-        raise ShapeError(f"fit: expected public x of rows {inputs.shape[1:]} as the training data's, got {x.shape[1:]}")
+        raise ShapeError(
+            f"fit: expected public x of rows {inputs.shape[1:]} as the training data's, got {x.shape[1:]}"
+        )
     same_batch("public data", x=x, y=y)
     return x, y
 
@@ -262,20 +362,29 @@ def _network(network, shape, outputs, hidden, rng):
     """The network that is trained: one's own, or dense layers after the inputs in one row."""
     if network is not None:
         if not isinstance(network, nn.Sequential):
-            raise ParameterError(f"expected network to be a nn.Sequential, got {type(network).__name__}: "
-                                 "nn.Sequential(layers, input_shape)")
+            raise ParameterError(
+                f"expected network to be a nn.Sequential, got {type(network).__name__}: "
+                "nn.Sequential(layers, input_shape)"
+            )
         if _sizes(hidden):
             raise ParameterError("expected hidden= or network=, got both")
         if network.input_shape != shape or network.output_shape != (outputs,):
-            raise ShapeError(f"network: expected one for inputs {shape} and {outputs} outputs, got {network.input_shape} and "
-                             f"{network.output_shape}")
-        return copy.deepcopy(network)  # the caller's stays as it is: a second fit must not start from weights that saw rows
+            raise ShapeError(
+                f"network: expected one for inputs {shape} and {outputs} outputs, got {network.input_shape} and "
+                f"{network.output_shape}"
+            )
+        return copy.deepcopy(
+            network
+        )  # the caller's stays as it is: a second fit must not start from weights that saw rows
     layers, width = [nn.Flatten()] if len(shape) > 1 else [], math.prod(shape)
     _check_memory([width, *_sizes(hidden), outputs])
     for size in _sizes(hidden):
         layers += [nn.Dense(width, size, rng=rng), nn.ReLU()]
         width = size
-    return nn.Sequential([*layers, nn.Dense(width, outputs, rng=rng, **({} if _sizes(hidden) else {"init": zeros}))], shape)
+    return nn.Sequential(
+        [*layers, nn.Dense(width, outputs, rng=rng, **({} if _sizes(hidden) else {"init": zeros}))],
+        shape,
+    )
 
 
 def _check_memory(widths):
@@ -291,27 +400,42 @@ def _check_memory(widths):
 
 
 def _optimizer(choice):
-    optimizer = Momentum(choice.learning_rate, choice.momentum) if choice.momentum else SGD(choice.learning_rate)
+    optimizer = (
+        Momentum(choice.learning_rate, choice.momentum)
+        if choice.momentum
+        else SGD(choice.learning_rate)
+    )
     return Averaged(optimizer, choice.average) if choice.average else optimizer
 
 
 def _choices(choice, given, scale, network, hidden, ledger):
     """{what: how it was chosen} for the statement."""
-    own = "hidden layers of " + ", ".join(map(str, _sizes(hidden))) if _sizes(hidden) else "no hidden layer"
+    own = (
+        "hidden layers of " + ", ".join(map(str, _sizes(hidden)))
+        if _sizes(hidden)
+        else "no hidden layer"
+    )
     found = {"network": own if network is None else "the caller's", "scale": scale}
     rule = {name: value for name, value in asdict(choice).items() if name not in given}
     if rule:
         found["by the rule of minidp.defaults, from public numbers"] = _listed(rule)
     if given:
-        found["by the caller (a choice made by looking at the data is not covered)"] = _listed(given)
+        found["by the caller (a choice made by looking at the data is not covered)"] = _listed(
+            given
+        )
     if ledger is not None:
-        found["among fits that share a ledger"] = ("this statement is for one fit by itself; that ledger has their sum, and choosing "
-                                                   "among them by scores on private rows is not covered")
+        found["among fits that share a ledger"] = (
+            "this statement is for one fit by itself; that ledger has their sum, and choosing "
+            "among them by scores on private rows is not covered"
+        )
     return found
 
 
 def _listed(values):
-    return ", ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in values.items())
+    return ", ".join(
+        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in values.items()
+    )
 
 
 def _scaled(inputs, head, backend, arithmetic):

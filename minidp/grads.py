@@ -3,11 +3,22 @@
 A layer says what the factors of its gradients are; the representation knows how to norm and sum them. So "explicit equals
 factored" is proved here, on three classes, and not in every layer. Letters: b example, i, o sides of a product, t position.
 """
+
 import math
 
 from .arithmetic import cut, in_pairs, precision
-from .backend import (add_products, add_weighted, compiled, explicit_fits, kernels_of, launches, namespace_of,
-                      outer_products, row_norms, zero_rows_unless)
+from .backend import (
+    add_products,
+    add_weighted,
+    compiled,
+    explicit_fits,
+    kernels_of,
+    launches,
+    namespace_of,
+    outer_products,
+    row_norms,
+    zero_rows_unless,
+)
 from .errors import ShapeError
 from .host.memory import RUN
 from .validate import one_of, same_batch
@@ -15,8 +26,11 @@ from .validate import one_of, same_batch
 STRATEGIES = ("auto", "explicit", "factored")
 CANCELLING = 64  # times the norm of a sum of outer products that their own norms may add up to; beyond, an example weighs less
 ROWS = 512  # of such a sum in one product, at least: what `mechanism.rounding` charges counts on it
-HUGE, LARGE = 2.0**400, 2.0**60  # norms of factors above which a gradient counts as not finite; LARGE in float32 products
-Key = tuple[str, str]   # (layer, parameter)
+HUGE, LARGE = (
+    2.0**400,
+    2.0**60,
+)  # norms of factors above which a gradient counts as not finite; LARGE in float32 products
+Key = tuple[str, str]  # (layer, parameter)
 
 
 class PerExampleGrad:
@@ -52,7 +66,10 @@ class PerExampleGrad:
         """
         one_of(STRATEGIES, strategy=strategy)
         if strategy == "auto":
-            return explicit_fits(self.xp, (examples or self.n_examples) * self.explicit_bytes) or not self.factored_is_cheaper
+            return (
+                explicit_fits(self.xp, (examples or self.n_examples) * self.explicit_bytes)
+                or not self.factored_is_cheaper
+            )
         return strategy == "explicit"
 
     def form(self, strategy):
@@ -106,9 +123,13 @@ class Explicit(PerExampleGrad):
         """sq_norms: the squared norms, where forming the gradients has computed them already."""
         self.g, self._sq_norms = g, sq_norms
         self.n_examples, self.shape = g.shape[0], tuple(g.shape[1:])
-        self._lost = (math.prod(self.shape) + 32) * 2.0**-52 + (0 if sq_norms is None else (RUN + 8) * 2.0**-23)
+        self._lost = (math.prod(self.shape) + 32) * 2.0**-52 + (
+            0 if sq_norms is None else (RUN + 8) * 2.0**-23
+        )
         # formed with the longer axis last, (B, O, I) in memory: work goes along memory
-        self._transposed = g.ndim == 3 and not g.flags.c_contiguous and g.transpose(0, 2, 1).flags.c_contiguous
+        self._transposed = (
+            g.ndim == 3 and not g.flags.c_contiguous and g.transpose(0, 2, 1).flags.c_contiguous
+        )
 
     def _matrix(self):
         """(B, P), the numbers in the order in which they lie in memory."""
@@ -142,11 +163,14 @@ class Explicit(PerExampleGrad):
 
     def sum_over_views(self, views):
         """One gradient per example, the sum of its rows."""
-        return Explicit(in_pairs(self.g.reshape((self.n_examples // views, views, *self.shape)), 1))  # [V1]
+        return Explicit(
+            in_pairs(self.g.reshape((self.n_examples // views, views, *self.shape)), 1)
+        )  # [V1]
 
     def rows(self, start, stop):
         """The same for the examples start..stop-1."""
         return Explicit(self.g[start:stop])
+
 
 class Outer(PerExampleGrad):
     r"""Gradients that are one outer product each, as those of a dense weight: g_b = a_b (x) d_b.
@@ -201,12 +225,18 @@ class Outer(PerExampleGrad):
 
     def _explicit(self):
         """Through the compiled twin of [F1] where there is one."""
-        return Explicit(*outer_products(self.a, self.d)) if compiled(self.a, self.d) else super()._explicit()
+        return (
+            Explicit(*outer_products(self.a, self.d))
+            if compiled(self.a, self.d)
+            else super()._explicit()
+        )
 
     def sum_over_views(self, views):
         """One gradient per example, a sum over its rows as positions."""
         examples = self.n_examples // views
-        return OuterSum(*(f.reshape((examples, views, f.shape[1])) for f in (self.a, self.d)))  # [V1]
+        return OuterSum(
+            *(f.reshape((examples, views, f.shape[1])) for f in (self.a, self.d))
+        )  # [V1]
 
 
 class OuterSum(PerExampleGrad):
@@ -233,7 +263,9 @@ class OuterSum(PerExampleGrad):
     def __init__(self, a, d):
         _check_factors("OuterSum", a, d, 3)
         if a.shape[1] != d.shape[1]:
-            raise ShapeError(f"OuterSum: expected the same positions, got a {a.shape} and d {d.shape}")
+            raise ShapeError(
+                f"OuterSum: expected the same positions, got a {a.shape} and d {d.shape}"
+            )
         self.a, self.d = a, d
         self.n_examples, self.positions = a.shape[:2]
         self.shape = (a.shape[2], d.shape[2])
@@ -250,16 +282,27 @@ class OuterSum(PerExampleGrad):
         if launches(self.a, self.d):
             return kernels_of(self.d).gram_norms(self.a, self.d, CANCELLING)
         a, d = row_norms(self.a), row_norms(self.d)
-        most = self.xp.where((self.xp.maximum(a, d) > HUGE).any(axis=1), math.inf, (a * d).sum(axis=1))
+        most = self.xp.where(
+            (self.xp.maximum(a, d) > HUGE).any(axis=1), math.inf, (a * d).sum(axis=1)
+        )
         lost = (sum(self.shape) + 2 * (self.positions - 1).bit_length() + 32) * 2.0**-52
         return self.xp.maximum(self.sq_norms() + lost * most**2, (most / CANCELLING) ** 2)  # [N3]
 
     def add_weighted_sum(self, total, w, rows=0):
         """total += sum_b w_b g_b, in place, always in float64: terms of one example may cancel."""
         a, d = (zero_rows_unless(w != 0, factor) for factor in (self.a, self.d))
-        a, d = (w[:, None, None] * a, d) if self.shape[0] <= self.shape[1] else (a, w[:, None, None] * d)
-        a, d = (factor.reshape((self.n_examples * self.positions, factor.shape[2])) for factor in (a, d))
-        part, rows = self.zeros(), max(ROWS, math.isqrt(a.shape[0]))  # as many rows as blocks: a short chain of roundings
+        a, d = (
+            (w[:, None, None] * a, d)
+            if self.shape[0] <= self.shape[1]
+            else (a, w[:, None, None] * d)
+        )
+        a, d = (
+            factor.reshape((self.n_examples * self.positions, factor.shape[2])) for factor in (a, d)
+        )
+        part, rows = (
+            self.zeros(),
+            max(ROWS, math.isqrt(a.shape[0])),
+        )  # as many rows as blocks: a short chain of roundings
         for at in range(0, a.shape[0], rows):
             add_products(part, a[at : at + rows], d[at : at + rows], 0)  # [P1]
         total += part
@@ -271,15 +314,22 @@ class OuterSum(PerExampleGrad):
     def materialise_exactly(self):
         """(B, I, O) float64: the product of factors that were cut, each example's to integers and a power of two."""
         bits, xp = precision(self.positions), self.xp
-        (a, e), (d, f) = (cut(factor.reshape((self.n_examples, self.positions * size)), bit, nearest=True)
-                          for factor, size, bit in zip((self.a, self.d), self.shape, bits))
-        a, d = (factor.reshape((self.n_examples, self.positions, size)) for factor, size in zip((a, d), self.shape))
+        (a, e), (d, f) = (
+            cut(factor.reshape((self.n_examples, self.positions * size)), bit, nearest=True)
+            for factor, size, bit in zip((self.a, self.d), self.shape, bits)
+        )
+        a, d = (
+            factor.reshape((self.n_examples, self.positions, size))
+            for factor, size in zip((a, d), self.shape)
+        )
         return xp.ldexp(xp.matmul(a.transpose(0, 2, 1), d), (e + f - sum(bits))[:, :, None])
 
     def sum_over_views(self, views):
         """One gradient per example, over the positions of all its rows."""
         examples, positions = self.n_examples // views, views * self.positions
-        return OuterSum(*(f.reshape((examples, positions, f.shape[2])) for f in (self.a, self.d)))  # [V1]
+        return OuterSum(
+            *(f.reshape((examples, positions, f.shape[2])) for f in (self.a, self.d))
+        )  # [V1]
 
     @property
     def factored_is_cheaper(self):
@@ -295,5 +345,7 @@ def gram_is_cheaper(positions, i, o):
 def _check_factors(where, a, d, ndim):
     namespace_of(a, d)
     if a.ndim != ndim or d.ndim != ndim:
-        raise ShapeError(f"{where}: expected factors with {ndim} axes, got a {a.shape} and d {d.shape}")
+        raise ShapeError(
+            f"{where}: expected factors with {ndim} axes, got a {a.shape} and d {d.shape}"
+        )
     same_batch(where, a=a, d=d)

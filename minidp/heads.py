@@ -1,4 +1,5 @@
 """The fixed layers before a network on somebody's own data: scaling, and what of it is released with noise."""
+
 from __future__ import annotations
 
 import math
@@ -31,12 +32,25 @@ class Head:
     says and nothing else.
     """
 
-    def __init__(self, scale: str, bounds: Any, shape: tuple[int, ...], ours: bool, classification: bool,
-                 arithmetic: str = ORDINARY) -> None:
+    def __init__(
+        self,
+        scale: str,
+        bounds: Any,
+        shape: tuple[int, ...],
+        ours: bool,
+        classification: bool,
+        arithmetic: str = ORDINARY,
+    ) -> None:
         one_of(SCALES, scale=scale)
-        if (scale == "bounds") > (bounds is not None) or bounds is not None and scale not in ("auto", "bounds"):
-            raise ParameterError(f"expected public bounds=(low, high) with scale='bounds' and with no other, got scale={scale!r} "
-                                 f"and bounds={bounds!r:.80}")
+        if (
+            (scale == "bounds") > (bounds is not None)
+            or bounds is not None
+            and scale not in ("auto", "bounds")
+        ):
+            raise ParameterError(
+                f"expected public bounds=(low, high) with scale='bounds' and with no other, got scale={scale!r} "
+                f"and bounds={bounds!r:.80}"
+            )
         auto = "bounds" if bounds is not None else "unit-norm" if ours else "none"
         self.scale = scale = auto if scale == "auto" else scale
         self.shape, self.arithmetic, self.ours = shape, arithmetic, ours and scale != "none"
@@ -53,23 +67,35 @@ class Head:
         elif scale == "private":  # as it is until mean and spread are released
             self.first = [_standardise(0, 1, "scale"), nn.Clamp(FARTHEST)]
 
-    def events(self, accountant: Accountant, sampler: PoissonSampler, epsilon: float, delta: float) -> list[Event]:
+    def events(
+        self, accountant: Accountant, sampler: PoissonSampler, epsilon: float, delta: float
+    ) -> list[Event]:
         """What is charged before the first step: the events of a private scaling, or of a mean over one lot."""
         if self.scale == "private":
-            self.scaling = PrivateScaling(math.sqrt(2 / SCALING_SHARE) / mu_of(epsilon, delta), self.arithmetic)
+            self.scaling = PrivateScaling(
+                math.sqrt(2 / SCALING_SHARE) / mu_of(epsilon, delta), self.arithmetic
+            )
             return self.scaling.charges(sampler.relation, math.prod(self.shape))
         if not self.centred:
             return []
         self.sampler, mu = sampler, math.sqrt(MEAN_SHARE) * mu_of(epsilon, delta)
-        self.mean = mean_sanitizer(1 / mu, arithmetic=self.arithmetic, coordinates=math.prod(self.shape))
-        if sampler.sampling_probability < 1:  # the noise that costs as much over a sampled lot as 1 / mu over all rows
+        self.mean = mean_sanitizer(
+            1 / mu, arithmetic=self.arithmetic, coordinates=math.prod(self.shape)
+        )
+        if (
+            sampler.sampling_probability < 1
+        ):  # the noise that costs as much over a sampled lot as 1 / mu over all rows
             one_step = Plan(sampler, self.mean, 1, 1.0)
-            self.mean = one_step.calibrated(accountant, gaussian_epsilon(mu, delta), delta).sanitizer
+            self.mean = one_step.calibrated(
+                accountant, gaussian_epsilon(mu, delta), delta
+            ).sanitizer
         return [self._mean_event()]
 
     def _mean_event(self):
         event = self.mean.event(self.sampler.relation)
-        return self.mean.charge(event if self.sampler.sampling_probability == 1 else self.sampler.wrap(event))
+        return self.mean.charge(
+            event if self.sampler.sampling_probability == 1 else self.sampler.wrap(event)
+        )
 
     def layers(self, run: Run, inputs: Inputs, size: int) -> list[nn.Layer]:
         """The layers; releases what they need through `run`. size: the public number of rows."""
@@ -79,7 +105,9 @@ class Head:
             layers[0] = _standardise(mean, spread, "scale")
         if not self.ours:
             return layers
-        length = 1.0 if self.scale == "unit-norm" else math.sqrt(math.prod(self.shape))  # of the longest rows
+        length = (
+            1.0 if self.scale == "unit-norm" else math.sqrt(math.prod(self.shape))
+        )  # of the longest rows
         if self.centred:
             if length != 1:
                 layers.append(_standardise(0, length, "length"))
@@ -92,23 +120,41 @@ class Head:
         relation, noise = run.plan.relation, run.streams.noise
         of_limits, of_moments = self.scaling.charges(relation, math.prod(self.shape))
         line = f"of {math.prod(self.shape)} features, noise multiplier {self.scaling.noise_multiplier:.4g}"
-        limits = run.release_first("limits", of_limits, f"powers of two that bound most values, {line}",
-                                   lambda: self.scaling.release_limits(inputs, relation, noise("limits")))
-        moments = run.release_first("moments", of_moments, f"sums and sums of squares within these limits, {line}",
-                                    lambda: self.scaling.release_moments(inputs, limits, relation, noise("moments")))
+        limits = run.release_first(
+            "limits",
+            of_limits,
+            f"powers of two that bound most values, {line}",
+            lambda: self.scaling.release_limits(inputs, relation, noise("limits")),
+        )
+        moments = run.release_first(
+            "moments",
+            of_moments,
+            f"sums and sums of squares within these limits, {line}",
+            lambda: self.scaling.release_moments(inputs, limits, relation, noise("moments")),
+        )
         mean, spread = centre_and_spread(limits, moments, size)
         return mean.reshape(self.shape), spread.reshape(self.shape)
 
     def _released_mean(self, run, inputs, layers):
         """The noisy mean of a lot of scaled rows."""
         (group,) = self.mean.groups
-        what = (f"mean of {'the' if self.sampler.sampling_probability == 1 else 'a lot of'} rows, clipped to norm "
-                f"{group.clip_norm:g}: noise multiplier {group.noise_multiplier:.4g} on the sum")
+        what = (
+            f"mean of {'the' if self.sampler.sampling_probability == 1 else 'a lot of'} rows, clipped to norm "
+            f"{group.clip_norm:g}: noise multiplier {group.noise_multiplier:.4g} on the sum"
+        )
 
         def release():
-            (lot,) = self.sampler.lots(inputs.shape[0], 1, lambda step: run.streams.sampling("mean"))
-            scaled = Inputs(inputs.source, inputs.backend, nn.Sequential(layers, self.shape).to(inputs.backend).predict)
-            mean = noisy_mean(Flat(scaled, lot), self.mean, run.plan.expected_lot_size, run.streams.noise("mean"))
+            (lot,) = self.sampler.lots(
+                inputs.shape[0], 1, lambda step: run.streams.sampling("mean")
+            )
+            scaled = Inputs(
+                inputs.source,
+                inputs.backend,
+                nn.Sequential(layers, self.shape).to(inputs.backend).predict,
+            )
+            mean = noisy_mean(
+                Flat(scaled, lot), self.mean, run.plan.expected_lot_size, run.streams.noise("mean")
+            )
             return mean.astype("float32")
 
         mean = run.release_first("mean", self._mean_event(), what, release)
@@ -116,7 +162,9 @@ class Head:
 
 
 def _standardise(mean, spread, name):
-    return nn.Standardise(*(np.atleast_1d(np.asarray(each, "float32")) for each in (mean, spread)), name=name)
+    return nn.Standardise(
+        *(np.atleast_1d(np.asarray(each, "float32")) for each in (mean, spread)), name=name
+    )
 
 
 def _checked(bounds, shape):
@@ -126,7 +174,9 @@ def _checked(bounds, shape):
     except (TypeError, ValueError):
         low = high = np.array(np.nan)
     if any(each.ndim and each.shape != shape for each in (low, high)):
-        raise ShapeError(f"expected bounds to be two numbers, or two arrays of shape {shape}, got {low.shape} and {high.shape}")
+        raise ShapeError(
+            f"expected bounds to be two numbers, or two arrays of shape {shape}, got {low.shape} and {high.shape}"
+        )
     largest = np.finfo(np.float32).max
     held = (abs(low) <= largest).all() and (abs(high) <= largest).all()
     if not (held and (((high - low) / 2).astype(np.float32) > 0).all()):

@@ -1,10 +1,11 @@
 """Bounds as text: an upper bound is rounded up and a lower bound down, so that no printed bound claims too much."""
+
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 from .errors import ParameterError
 
-EXACT = 1200            # digits that hold any float64 at any number of decimals we print
+EXACT = 1200  # digits that hold any float64 at any number of decimals we print
 
 
 def upper_text(value: float | None, digits: int = 4, *, decimals: int | None = None) -> str:
@@ -29,14 +30,18 @@ def lower_text(value: float | None, digits: int = 4, *, decimals: int | None = N
 
 def bound_texts(bound: Any, digits: int = 4) -> tuple[str, str, str]:
     """(lower, estimate, upper) of a Bound as texts; the estimate, which claims nothing, is rounded to nearest."""
-    estimate = "unknown" if bound.estimate is None else f"{float(bound.estimate):.{digits}g}".replace("inf", "infinite")
+    estimate = (
+        "unknown"
+        if bound.estimate is None
+        else f"{float(bound.estimate):.{digits}g}".replace("inf", "infinite")
+    )
     return lower_text(bound.lower, digits), estimate, upper_text(bound.upper, digits)
 
 
 def _text(value, rounding, digits, decimals):
     if value is None:
         return "unknown"
-    exact = Decimal(repr(float(value)))     # the shortest decimal that reads back as this float
+    exact = Decimal(repr(float(value)))  # the shortest decimal that reads back as this float
     if exact.is_nan():
         raise ParameterError("expected a bound to be a number, got nan")
     if exact.is_infinite():
@@ -49,6 +54,6 @@ def _text(value, rounding, digits, decimals):
     exponent = rounded.adjusted()
     if not rounded:
         return "0"
-    if -4 <= exponent < digits:             # as format's "g"
+    if -4 <= exponent < digits:  # as format's "g"
         return f"{rounded:f}"
     return f"{context.scaleb(rounded, -exponent):f}e{exponent:+03d}"

@@ -2,6 +2,7 @@
 
 Matplotlib loads with the first figure.
 """
+
 from __future__ import annotations
 
 import textwrap
@@ -16,18 +17,38 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe and Ito 2008, without the yellow, which is too pale on white
-BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9",
-                                                     "#000000")
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+)
 COLOURS, MARKERS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK), "os^Dv<>"
 DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 3)))
-PAPER: dict[str, Any] = {"linestyle": "none", "marker": "*", "markersize": 10, "color": BLACK,
-                         "markerfacecolor": "white", "zorder": 5}
+PAPER: dict[str, Any] = {
+    "linestyle": "none",
+    "marker": "*",
+    "markersize": 10,
+    "color": BLACK,
+    "markerfacecolor": "white",
+    "zorder": 5,
+}
 TITLE, PANEL_TITLE, SMALL = 12, 10, 8  # points
 DPI = 150
 
 
-def new_figure(rows: int = 1, columns: int = 1, *, title: str = "", notice: str = "",
-               panel: tuple[float, float] = (6.4, 4.2), **shared: Any) -> tuple[Figure, list[Axes]]:
+def new_figure(
+    rows: int = 1,
+    columns: int = 1,
+    *,
+    title: str = "",
+    notice: str = "",
+    panel: tuple[float, float] = (6.4, 4.2),
+    **shared: Any,
+) -> tuple[Figure, list[Axes]]:
     """(figure, list of its axes): panels of `panel` inches, a title above and a notice (drawn digits) below them."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -42,16 +63,31 @@ def new_figure(rows: int = 1, columns: int = 1, *, title: str = "", notice: str 
     if notice:
         text = _wrapped(notice, figure.get_figwidth(), SMALL)
         inches = (1.4 * SMALL * (text.count("\n") + 1) + SMALL) / 72
-        figure.text(0.5, inches / 2, text, fontsize=SMALL, color="0.3", ha="center", va="center", in_layout=False,
-                    transform=_across_in_inches(figure))
+        figure.text(
+            0.5,
+            inches / 2,
+            text,
+            fontsize=SMALL,
+            color="0.3",
+            ha="center",
+            va="center",
+            in_layout=False,
+            transform=_across_in_inches(figure),
+        )
         _grow(figure, inches)
     return figure, axes
 
 
 def legend(figure: Figure, handles: Sequence[Artist], columns: int = 3) -> None:
     """One legend for all panels, below them and above the notice, in as many columns as fit, at most `columns`."""
-    made = figure.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, _foot(figure)), ncols=columns,
-                         fontsize=SMALL, bbox_transform=_across_in_inches(figure))
+    made = figure.legend(
+        handles=handles,
+        loc="lower center",
+        bbox_to_anchor=(0.5, _foot(figure)),
+        ncols=columns,
+        fontsize=SMALL,
+        bbox_transform=_across_in_inches(figure),
+    )
     made.set_in_layout(False)
     box = made.get_window_extent()
     if box.width > figure.bbox.width and columns > 1:
@@ -83,14 +119,19 @@ def _grow(figure, inches):
 
 def line(i: int, points: int = 1) -> dict[str, Any]:
     """Keywords of the i-th line of a plot: colour, dashes and marker differ together; about eight markers a line."""
-    return {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i % len(DASHES)], "marker": MARKERS[i % len(MARKERS)],
-            "markersize": 4, "markevery": max(1, points // 8)}
+    return {
+        "color": COLOURS[i % len(COLOURS)],
+        "linestyle": DASHES[i % len(DASHES)],
+        "marker": MARKERS[i % len(MARKERS)],
+        "markersize": 4,
+        "markevery": max(1, points // 8),
+    }
 
 
 def save(figure: Figure, target: StrPath | IO[bytes]) -> None:
     """Write the figure as PNG to a path, whole or not at all, or into an open file; panels' titles are wrapped."""
     for axis in figure.axes:
-        width = figure.get_figwidth() / axis.get_subplotspec().get_gridspec().ncols     # type: ignore[union-attr]
+        width = figure.get_figwidth() / axis.get_subplotspec().get_gridspec().ncols  # type: ignore[union-attr]
         axis.set_title(_wrapped(axis.get_title(), width, PANEL_TITLE), fontsize=PANEL_TITLE)
     if hasattr(target, "write"):
         figure.savefig(target, format="png", dpi=DPI)

@@ -6,6 +6,7 @@ Every rank runs the same lines, holds the same parameters, and comes to the same
 writes files; `of_first` is how: what it returns or raises comes to all. mpi4py is loaded under a launcher only, which
 MINIDP_RANKS=solo in the environment denies: each process then runs by itself.
 """
+
 import atexit
 import os
 import pickle
@@ -24,8 +25,15 @@ from typing import Any
 from .errors import MinidpError, ParameterError, RanksError
 from .host.blas import thread_functions
 
-LAUNCHED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")  # set by launchers
-MOST = 2**12  # ranks: half of the roundings beside those of examples that `mechanism.rounding` charges
+LAUNCHED = (
+    "PMI_SIZE",
+    "OMPI_COMM_WORLD_SIZE",
+    "MV2_COMM_WORLD_SIZE",
+    "SLURM_STEP_NUM_TASKS",
+)  # set by launchers
+MOST = (
+    2**12
+)  # ranks: half of the roundings beside those of examples that `mechanism.rounding` charges
 PATIENCE = 2.0  # seconds in which ranks that all raise the same come to do so
 _current: Any = None
 
@@ -75,8 +83,10 @@ class Solo:
         found = self.collect(value)
         odd = [rank for rank, each in enumerate(found) if each != found[0]]
         if odd:
-            raise RanksError(f"{what} differ between rank 0 and rank {', '.join(map(str, odd))}: every rank has to run the same "
-                             "lines on the same data, with the same software; stopped before anything more was released")
+            raise RanksError(
+                f"{what} differ between rank 0 and rank {', '.join(map(str, odd))}: every rank has to run the same "
+                "lines on the same data, with the same software; stopped before anything more was released"
+            )
 
 
 SOLO = Solo()
@@ -88,9 +98,13 @@ class Mpi(Solo):
     def __init__(self, expected: int):
         """expected: how many processes the launcher started. Raises ParameterError unless mpi4py sees as many."""
         why = f"this is one of {expected} processes of a launcher (mpiexec, srun)"
-        how = "install mpi4py for that launcher's MPI (pip install 'minidp[mpi]' brings both), or set MINIDP_RANKS=solo for "\
-              "processes that have nothing to do with each other"
-        if _launched("MPI_LOCALNRANKS") > (os.cpu_count() or 1):  # MPICH: whoever waits lets others compute
+        how = (
+            "install mpi4py for that launcher's MPI (pip install 'minidp[mpi]' brings both), or set MINIDP_RANKS=solo for "
+            "processes that have nothing to do with each other"
+        )
+        if _launched("MPI_LOCALNRANKS") > (
+            os.cpu_count() or 1
+        ):  # MPICH: whoever waits lets others compute
             os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
         try:
             import numpy as np
@@ -107,26 +121,52 @@ class Mpi(Solo):
         self.pid, self._alone, self._flag, self._empty = os.getpid(), False, bytearray(1), np.empty
         os.environ["MINIDP_RANKS"] = "solo"  # processes that a rank starts are none
         neighbours, functions = world.Split_type(MPI.COMM_TYPE_SHARED).size, thread_functions()
-        if functions and "OPENBLAS_NUM_THREADS" not in os.environ:  # the cores of a host are shared by its ranks
+        if (
+            functions and "OPENBLAS_NUM_THREADS" not in os.environ
+        ):  # the cores of a host are shared by its ranks
             functions[1](max(1, functions[0]() // neighbours))
-        self._failing, self._hook, self._over, self._line, self._since = world.Dup(), sys.excepthook, False, None, None
+        self._failing, self._hook, self._over, self._line, self._since = (
+            world.Dup(),
+            sys.excepthook,
+            False,
+            None,
+            None,
+        )
         served = self.comm.bcast(self._serve(neighbours == self.size) if self.rank == 0 else None)
-        with suppress(OSError):  # in a network without such connections launchers end the others all the same
+        with suppress(
+            OSError
+        ):  # in a network without such connections launchers end the others all the same
             if served:
                 self._line = socket.create_connection(served[0], PATIENCE)
                 self._line.settimeout(PATIENCE / 10)
-                self._say(f"{served[1]} rank {self.rank} of {self.size} (process {os.getpid()} on {socket.gethostname()})\n".encode())
+                self._say(
+                    f"{served[1]} rank {self.rank} of {self.size} (process {os.getpid()} on {socket.gethostname()})\n".encode()
+                )
         atexit.register(self._leave, b"b")
         sys.excepthook = self._excepthook
-        threading.Thread(target=self._end_with_others, args=[os.getppid()], daemon=True, name="minidp ranks").start()
+        threading.Thread(
+            target=self._end_with_others, args=[os.getppid()], daemon=True, name="minidp ranks"
+        ).start()
 
     def _serve(self, one_host):
         """Start `host.witness`, which names a rank that ends without a word; (address, token), or None where it cannot be."""
         host, token = "127.0.0.1" if one_host else "", secrets.token_hex()
-        with suppress(OSError, ValueError), socket.create_server((host, 0), backlog=self.size) as server:
-            words = [str(Path(__file__).parent / "host" / "witness.py"), str(server.fileno()), token]
-            self._witness = subprocess.Popen([sys.executable, "-I", "-S", *words], pass_fds=[server.fileno()],
-                                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+        with (
+            suppress(OSError, ValueError),
+            socket.create_server((host, 0), backlog=self.size) as server,
+        ):
+            words = [
+                str(Path(__file__).parent / "host" / "witness.py"),
+                str(server.fileno()),
+                token,
+            ]
+            self._witness = subprocess.Popen(
+                [sys.executable, "-I", "-S", *words],
+                pass_fds=[server.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
             return (host or socket.gethostname(), server.getsockname()[1]), token
 
     def _end_with_others(self, launcher):
@@ -145,16 +185,26 @@ class Mpi(Solo):
             except OSError:
                 break
             since = self._since
-            if left and since is not None and time.monotonic() > since + 2 * PATIENCE + self.rank / 2:
-                print(f"rank {self.rank} of {self.size} ends the run: another rank left it, by sys.exit or at the end of its "
-                      "script, and this one waits for it", file=sys.__stderr__, flush=True)
+            if (
+                left
+                and since is not None
+                and time.monotonic() > since + 2 * PATIENCE + self.rank / 2
+            ):
+                print(
+                    f"rank {self.rank} of {self.size} ends the run: another rank left it, by sys.exit or at the end of its "
+                    "script, and this one waits for it",
+                    file=sys.__stderr__,
+                    flush=True,
+                )
                 self._say(b"t")
                 break
         if not self._over:
             os._exit(1)
 
     def _say(self, word):
-        with suppress(OSError, AttributeError):  # the witness is gone, and this rank is about to be; or there is none
+        with suppress(
+            OSError, AttributeError
+        ):  # the witness is gone, and this rank is about to be; or there is none
             self._line.sendall(word)
 
     def _leave(self, word):
@@ -168,10 +218,17 @@ class Mpi(Solo):
             self._hook(kind, error, trace)
 
     def failing(self, line):
-        came, until = self._failing.Ibarrier(), time.monotonic() + PATIENCE + min(self.rank, 20) / 10  # the lowest speaks first
+        came, until = (
+            self._failing.Ibarrier(),
+            time.monotonic() + PATIENCE + min(self.rank, 20) / 10,
+        )  # the lowest speaks first
         while not came.Test():
             if time.monotonic() > until:
-                print(f"rank {self.rank} of {self.size} ends the run: {' '.join(line.split())}", file=sys.__stderr__, flush=True)
+                print(
+                    f"rank {self.rank} of {self.size} ends the run: {' '.join(line.split())}",
+                    file=sys.__stderr__,
+                    flush=True,
+                )
                 self._leave(b"t")
                 self.comm.Abort(1)
             time.sleep(0.01)
@@ -262,7 +319,8 @@ def _launched(*names):
             raise ParameterError(
                 f"{name}={text!r:.80} in the environment: expected the number of processes that a "
                 "launcher (mpiexec, srun) started, at least 1; unset it, or set MINIDP_RANKS=solo for "
-                "a process that runs by itself")
+                "a process that runs by itself"
+            )
         return number
     return 1
 

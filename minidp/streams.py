@@ -5,6 +5,7 @@ key is 32 bytes of the operating system's entropy, the same on all ranks of a ru
 pickled or copied, and a forked process gets another. Two releases with the same noise differ by raw sums alone, so that without a seed the
 numbers of each release are handed out once.
 """
+
 import hashlib
 import math
 import os
@@ -33,7 +34,9 @@ class _Single:
 
     def __reduce_ex__(self, protocol):
         if self._key.seed is None:
-            raise ParameterError("streams without a seed are neither pickled nor copied: two copies would draw the same noise")
+            raise ParameterError(
+                "streams without a seed are neither pickled nor copied: two copies would draw the same noise"
+            )
         return super().__reduce_ex__(protocol)
 
 
@@ -64,14 +67,19 @@ class _Key(_Single):
             if release < below[0] or release in others:
                 raise NoiseReuseError(
                     f"the numbers of stream {NAMES[stream]}, release {release}, were handed out before: two releases with "
-                    "the same noise differ by raw sums alone. Make new Streams() for another run")
+                    "the same noise differ by raw sums alone. Make new Streams() for another run"
+                )
             others.add(release)
             while below[0] in others:  # steps come in order: a number stands for all of them
                 others.remove(below[0])
                 below[0] += 1
 
     def _renew(self, entropy=lambda: os.urandom(32)):
-        stored = entropy() if self.seed is None else hashlib.sha256(f"minidp seed {self.seed}".encode()).digest()
+        stored = (
+            entropy()
+            if self.seed is None
+            else hashlib.sha256(f"minidp seed {self.seed}".encode()).digest()
+        )
         self._words, self._given = np.frombuffer(stored, "<u4").astype(np.uint32), {}
         self._owner = os.getpid(), _forks
 
@@ -91,11 +99,17 @@ class Streams(_Single):
         if seed is not None:
             seed_number(seed=seed)
         self.seed, self._key = seed, _Key(seed)
-        self.sampling, self.noise, self.dropout, self.views = (Stream(self._key, number) for number in range(1, len(NAMES)))
+        self.sampling, self.noise, self.dropout, self.views = (
+            Stream(self._key, number) for number in range(1, len(NAMES))
+        )
         self.init = Stream(self._key, 0)(0)
 
     def __repr__(self):
-        return "Streams(entropy of the operating system)" if self.seed is None else "Streams(seeded: not for release)"
+        return (
+            "Streams(entropy of the operating system)"
+            if self.seed is None
+            else "Streams(seeded: not for release)"
+        )
 
     @property
     def reproducible(self) -> bool:
@@ -125,7 +139,9 @@ def as_streams(streams: Any) -> Any:
     if streams is None or isinstance(streams, int) and not isinstance(streams, bool):
         return Streams(streams)
     if not isinstance(streams, Streams):
-        raise ParameterError(f"expected streams={streams!r:.60} to be Streams(), or a seed for a run that is not released")
+        raise ParameterError(
+            f"expected streams={streams!r:.60} to be Streams(), or a seed for a run that is not released"
+        )
     return streams
 
 
@@ -162,7 +178,9 @@ class Draws(_Single):
         """Uniform on [0, 1), multiples of 2^-53."""
         return _uniform(self.words(_count(size))).reshape(size)
 
-    def uniform(self, low: float = 0.0, high: float = 1.0, size: int | Sequence[int] = ()) -> NDArray[np.float64]:
+    def uniform(
+        self, low: float = 0.0, high: float = 1.0, size: int | Sequence[int] = ()
+    ) -> NDArray[np.float64]:
         """Uniform on [low, high)."""
         return low + (high - low) * self.random(size)
 
@@ -177,14 +195,22 @@ class Draws(_Single):
             words[over] = self.words(len(over))
         return (words % np.uint64(n)).astype(np.int64)
 
-    def standard_normal(self, size: int | Sequence[int] = (), dtype: DTypeLike = "float64") -> NDArray:
+    def standard_normal(
+        self, size: int | Sequence[int] = (), dtype: DTypeLike = "float64"
+    ) -> NDArray:
         """Independent standard normal numbers, made in float64 and rounded to the dtype, float32 or float64."""
         out = np.zeros(_count(size), dtype)
         self.add_normals(out, 1.0)
         return out.reshape(size)
 
-    def add_normals(self, out: NDArray, std: float, grid: float = 0.0, before: Callable[[slice], NDArray] | None = None,
-                    after: Callable[[slice, NDArray], None] | None = None) -> None:
+    def add_normals(
+        self,
+        out: NDArray,
+        std: float,
+        grid: float = 0.0,
+        before: Callable[[slice], NDArray] | None = None,
+        after: Callable[[slice, NDArray], None] | None = None,
+    ) -> None:
         """Add std times standard normal numbers to a host array in one piece, and round to multiples of `grid` if not 0.
 
         before and after: called for each stretch of the flat array, side by side; numbers are added to what before(place)
@@ -193,11 +219,24 @@ class Draws(_Single):
         from .host import drawing
 
         state = self.state()
-        self._in_slices("add_normals", out, 1, lambda first, at, part: drawing.add_normals(
-            state, first * STRETCH + at, std, grid, part), before, after)
+        self._in_slices(
+            "add_normals",
+            out,
+            1,
+            lambda first, at, part: drawing.add_normals(
+                state, first * STRETCH + at, std, grid, part
+            ),
+            before,
+            after,
+        )
 
-    def add_integers(self, out: NDArray[np.float64], std: float, before: Callable[[slice], NDArray] | None = None,
-                     after: Callable[[slice, NDArray], None] | None = None) -> None:
+    def add_integers(
+        self,
+        out: NDArray[np.float64],
+        std: float,
+        before: Callable[[slice], NDArray] | None = None,
+        after: Callable[[slice, NDArray], None] | None = None,
+    ) -> None:
         """Add discrete Gaussian numbers of deviation `std`, 2^28 to 2^42, to a float64 host array of integers in place.
 
         Exact while sums stay below 2^53; the numbers are below 2^48. At most `host.discrete.total_variation(std)` from
@@ -206,10 +245,18 @@ class Draws(_Single):
         from .host import discrete, drawing
 
         if out.dtype != np.float64:
-            raise ParameterError(f"add_integers: expected an array of dtype float64, got {out.dtype}")
+            raise ParameterError(
+                f"add_integers: expected an array of dtype float64, got {out.dtype}"
+            )
         table, state = discrete.table(std), self.state()
-        self._in_slices("add_integers", out, table.parts + 1, lambda first, at, part: drawing.add_integers(
-            state, first, at, *table, part), before, after)
+        self._in_slices(
+            "add_integers",
+            out,
+            table.parts + 1,
+            lambda first, at, part: drawing.add_integers(state, first, at, *table, part),
+            before,
+            after,
+        )
 
     def at(self, start: int, size: int) -> "Draws":
         """For the next `add_normals` or `add_integers`: `out` is the part from `start` on of a flat array of that size."""
@@ -219,7 +266,9 @@ class Draws(_Single):
     def _in_slices(self, name, out, sets, add, before, after):
         """add(first, at, part) side by side: 512 numbers take `sets` sets of 64 blocks, from set number `first` on."""
         if not out.flags.c_contiguous:  # noise would be added to a copy
-            raise ParameterError(f"{name}: expected an array in one piece (numpy.ascontiguousarray)")
+            raise ParameterError(
+                f"{name}: expected an array in one piece (numpy.ascontiguousarray)"
+            )
         (start, size), self.part = self.part or (0, out.size), None
         first = self.take(size, sets)
         flat = np.asarray(out).reshape(-1)
@@ -266,7 +315,12 @@ class RowDraws(_Single):
     """Numbers whose first axis is the rows of a data set. Each draw, a layer's say, is another part of the release."""
 
     def __init__(self, draws: "Draws", rows: ArrayLike):
-        self._key, self._draws, self._rows, self._calls = draws._key, draws, np.asarray(rows).astype(np.uint64), 0
+        self._key, self._draws, self._rows, self._calls = (
+            draws._key,
+            draws,
+            np.asarray(rows).astype(np.uint64),
+            0,
+        )
 
     def random(self, size: Sequence[int]) -> NDArray[np.float64]:
         """Uniform on [0, 1), for the shape (rows, ...)."""

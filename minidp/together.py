@@ -1,4 +1,5 @@
 """Norms and weighted sums of several parameters' gradients: on a device each kind of work is one launch for all of them."""
+
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,10 +14,14 @@ def sum_of_squares(grads: Sequence[PerExampleGrad]) -> NDArray:
     """(B,) the sum of sq_norms_upper of several parameters' gradients."""
     if not _launched(grads):
         return sum(grad.sq_norms_upper() for grad in grads)
-    return kernels_of(_factors(grads[0])[0]).sum_of_squares([_norm_part(grad) for grad in grads], HUGE, grads[0].n_examples)
+    return kernels_of(_factors(grads[0])[0]).sum_of_squares(
+        [_norm_part(grad) for grad in grads], HUGE, grads[0].n_examples
+    )
 
 
-def add_weighted_sums(grads: Mapping[Key, Any], w: NDArray, total: dict[Key, NDArray], rows: int) -> None:
+def add_weighted_sums(
+    grads: Mapping[Key, Any], w: NDArray, total: dict[Key, NDArray], rows: int
+) -> None:
     """total[key] += sum_b w_b g_b, in place, for each key of grads, {key: PerExampleGrad}; new where there is none.
 
     rows: of one product in float32, added in float64; 0 for float64.
@@ -34,17 +39,27 @@ def add_weighted_sums(grads: Mapping[Key, Any], w: NDArray, total: dict[Key, NDA
     products: list[tuple] = []
     for key, grad in grads.items():
         old = key in total
-        total[key] = xp.ascontiguousarray(total[key], dtype="float64") if old else xp.empty(grad.shape)
+        total[key] = (
+            xp.ascontiguousarray(total[key], dtype="float64") if old else xp.empty(grad.shape)
+        )
         if isinstance(grad, Explicit):
             size = math.prod(grad.shape)
-            explicit.append((total[key].reshape((size,)), xp.ascontiguousarray(grad.g.reshape((grad.n_examples, size))), old))
+            explicit.append(
+                (
+                    total[key].reshape((size,)),
+                    xp.ascontiguousarray(grad.g.reshape((grad.n_examples, size))),
+                    old,
+                )
+            )
             continue
         for start, part in grad.chunks() if hasattr(grad, "chunks") else [(0, grad)]:
             job = total[key], old or start > 0, *_factored(part, rows)
             if part.n_examples == grad.n_examples:
                 products.append(job)
             else:  # chunks are there because not all of them fit into memory
-                kernels_of(w).add_weighted_products([job], w[start : start + part.n_examples], LARGE)
+                kernels_of(w).add_weighted_products(
+                    [job], w[start : start + part.n_examples], LARGE
+                )
     if explicit:
         kernels_of(w).add_weighted_each(*zip(*explicit), w)
     if products:
@@ -68,15 +83,30 @@ def _norm_part(grad):
         return *map(grad.xp.ascontiguousarray, (grad.a, grad.d)), None, *grad._norms, 1 + grad._lost
     if isinstance(grad, Explicit):
         known = grad._sq_norms
-        return grad.xp.ascontiguousarray(grad._matrix()) if known is None else None, None, known, None, None, 1 + grad._lost
+        return (
+            grad.xp.ascontiguousarray(grad._matrix()) if known is None else None,
+            None,
+            known,
+            None,
+            None,
+            1 + grad._lost,
+        )
     return None, None, grad.sq_norms_upper(), None, None, 1.0
 
 
 def _factored(grad, rows):
     """What `device_kernels.add_weighted_products` takes: a (B, I, T), d (B, T, O), norms, rows of a product, whether in float64."""
     contiguous = grad.xp.ascontiguousarray
-    if isinstance(grad, OuterSum):  # in float64, since terms of one example may cancel; as many rows as blocks: short chains
+    if isinstance(
+        grad, OuterSum
+    ):  # in float64, since terms of one example may cancel; as many rows as blocks: short chains
         rows = max(ROWS, math.isqrt(grad.n_examples * grad.positions))
         return contiguous(grad.a.transpose(0, 2, 1)), contiguous(grad.d), None, rows, True
     norms = (grad._norms or tuple(map(row_norms, (grad.a, grad.d)))) if rows else None
-    return contiguous(grad.a)[:, :, None], contiguous(grad.d)[:, None, :], norms, rows or DOUBLE_ROWS, not rows
+    return (
+        contiguous(grad.a)[:, :, None],
+        contiguous(grad.d)[:, None, :],
+        norms,
+        rows or DOUBLE_ROWS,
+        not rows,
+    )

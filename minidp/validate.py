@@ -3,6 +3,7 @@
 Numbers are passed as keywords, so that the message carries the caller's own name for them:
 `probability(sampling_probability=1.2)` raises `expected sampling_probability=1.2 in [0, 1]`.
 """
+
 import math
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -13,7 +14,7 @@ import numpy as np
 
 from .errors import DtypeError, ParameterError, ShapeError
 
-MOST_COUNT = 2**40          # what is counted is held in memory or done one after another
+MOST_COUNT = 2**40  # what is counted is held in memory or done one after another
 MOST_128_BITS = 2**128 - 1  # the largest seed; counts of releases too, which the accountants judge
 
 
@@ -23,7 +24,9 @@ def _number(name, value):
     try:
         float(value)
     except OverflowError:
-        raise ParameterError(f"expected {name}={shown(value)} to be a number that float64 can hold") from None
+        raise ParameterError(
+            f"expected {name}={shown(value)} to be a number that float64 can hold"
+        ) from None
 
 
 def shown(value: object) -> str:
@@ -33,7 +36,9 @@ def shown(value: object) -> str:
     return " ".join(repr(value).split())[:200]
 
 
-def in_range(low: float, high: float, *, open_low: bool = False, open_high: bool = False, **named: Any) -> None:
+def in_range(
+    low: float, high: float, *, open_low: bool = False, open_high: bool = False, **named: Any
+) -> None:
     """Check that each named number lies between low and high; an end may be left out (`open_`)."""
     for name, value in named.items():
         _number(name, value)
@@ -55,9 +60,13 @@ def count(minimum: int = 0, maximum: int = MOST_COUNT, **named: Any) -> None:
     """Check that each named value is an integer from `minimum` to `maximum`."""
     for name, value in named.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < minimum:
-            raise ParameterError(f"expected {name}={shown(value)} to be an integer of at least {minimum}")
+            raise ParameterError(
+                f"expected {name}={shown(value)} to be an integer of at least {minimum}"
+            )
         if int(value) > maximum:
-            raise ParameterError(f"expected {name}={shown(value)} to be an integer of at most {maximum}")
+            raise ParameterError(
+                f"expected {name}={shown(value)} to be an integer of at most {maximum}"
+            )
 
 
 seed_number = partial(count, 0, MOST_128_BITS)
@@ -102,8 +111,16 @@ def same_batch(where: str, **arrays: Any) -> None:
 def inexact(where: str, **arrays: Any) -> None:
     """Check that all arrays are float32 or float64 (complex too, for the gradient checks)."""
     for name, array in arrays.items():
-        if array.dtype.kind not in "fc" or array.dtype == "float16":  # whose sums overflow at 65,504
-            numbers = ("; there are no embeddings of integers, since a layer's input has to have a gradient: one-hot rows and "
-                       "a Dense layer are the same function" if array.dtype.name in ("int32", "int64") else "")
-            raise DtypeError(f"{where}: expected {name} of dtype float32 or float64, got {array.dtype}; "
-                             f"convert it with .astype(numpy.float32){numbers}")
+        if (
+            array.dtype.kind not in "fc" or array.dtype == "float16"
+        ):  # whose sums overflow at 65,504
+            numbers = (
+                "; there are no embeddings of integers, since a layer's input has to have a gradient: one-hot rows and "
+                "a Dense layer are the same function"
+                if array.dtype.name in ("int32", "int64")
+                else ""
+            )
+            raise DtypeError(
+                f"{where}: expected {name} of dtype float32 or float64, got {array.dtype}; "
+                f"convert it with .astype(numpy.float32){numbers}"
+            )

@@ -4,6 +4,7 @@ Each gradient is cut to integers times a power of two first. The norm of what wa
 an example contributes is truncated toward zero to whole multiples of the grid C 2^-32, so that no contribution is longer
 than C and every sum of them is exact: the same in any order, in any batches, on any threads and on both devices.
 """
+
 import math
 from typing import Any
 
@@ -15,7 +16,9 @@ from .backend import add_whole, namespace_of, row_squares, zero_rows_unless
 from .grads import Explicit, Outer, PerExampleGrad
 
 UNITS = 2.0**32  # of the grid in a clip norm
-MOST = 2**21  # examples of a lot: coordinates of their sum stay below 2^53, where float64 holds every integer
+MOST = (
+    2**21
+)  # examples of a lot: coordinates of their sum stay below 2^53, where float64 holds every integer
 BITS = 20  # of a gradient's largest coordinate
 BLOCK = 2**12  # squares of such numbers, whose sum is exact
 HALF = 2.0**16  # units of each of two factors
@@ -33,7 +36,9 @@ def whole(grad: PerExampleGrad, strategy: str) -> PerExampleGrad:
 
 def materialises(grad: PerExampleGrad, strategy: str) -> bool:
     """True if `whole` needs memory for an explicit gradient of each example."""
-    return not isinstance(grad, Explicit) and not (isinstance(grad, Outer) and strategy != "explicit")
+    return not isinstance(grad, Explicit) and not (
+        isinstance(grad, Outer) and strategy != "explicit"
+    )
 
 
 def squares(G: NDArray) -> NDArray:
@@ -88,7 +93,9 @@ class WholeRows(PerExampleGrad):
 
     def __init__(self, g: NDArray):
         self.n_examples, self.shape = g.shape[0], tuple(g.shape[1:])
-        self.G, e = cut(g.reshape((self.n_examples, math.prod(self.shape))), BITS, nearest=True)  # [F1]
+        self.G, e = cut(
+            g.reshape((self.n_examples, math.prod(self.shape))), BITS, nearest=True
+        )  # [F1]
         self.e = e[:, 0] - BITS
 
     @property
@@ -146,6 +153,8 @@ class WholeOuter(PerExampleGrad):
         xp, less = self.xp, 1 - 2.0**-40
         length = xp.sqrt(xp.where((w != 0) & (self.D_sq > 0), self.D_sq, 1))
         t = contributions(self.d, self.f, xp.where(w != 0, HALF / length * less, 0))  # [P1]
-        e = xp.minimum(self.e + self.f - 2 * BITS, 512)  # above, |g| is infinite, or A is 0 and not to meet infinity
+        e = xp.minimum(
+            self.e + self.f - 2 * BITS, 512
+        )  # above, |g| is infinite, or A is 0 and not to meet infinity
         s = contributions(self.a, self.e, xp.ldexp(w * length, e) / HALF * less)  # [P1]
         return s.T @ t  # [P1]

@@ -1,4 +1,5 @@
 """What all tests share: backends, seeds, real data, and no trace left outside temporary directories."""
+
 import contextlib
 import os
 import shutil
@@ -6,7 +7,9 @@ import tempfile
 from pathlib import Path
 
 os.environ["MPLBACKEND"] = "Agg"  # before anything imports matplotlib, and for every subprocess
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy loads: threads that wait for each other cost time
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS", "1"
+)  # before NumPy loads: threads that wait for each other cost time
 
 import hypothesis
 import numpy as np
@@ -35,7 +38,9 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.minidp_cache = None
     if "MINIDP_CACHE" not in os.environ:
-        config.minidp_cache = os.environ["MINIDP_CACHE"] = tempfile.mkdtemp(prefix="minidp-test-cache-")
+        config.minidp_cache = os.environ["MINIDP_CACHE"] = tempfile.mkdtemp(
+            prefix="minidp-test-cache-"
+        )
 
 
 def pytest_unconfigure(config):
@@ -63,15 +68,26 @@ def mnist_dir():
     if not folder:
         pytest.skip("REAL DATA MISSING: set MINIDP_DATA to a folder that holds the MNIST files")
     name = "train-images-idx3-ubyte"
-    if not any(Path(folder, part, file).is_file() for part in ("mnist", "") for file in (name, name + ".gz")):
+    if not any(
+        Path(folder, part, file).is_file()
+        for part in ("mnist", "")
+        for file in (name, name + ".gz")
+    ):
         pytest.skip(f"REAL DATA MISSING: no MNIST files in MINIDP_DATA={folder}")
     return Path(folder)
 
 
 def pytest_terminal_summary(terminalreporter):
-    reports = [report for group in terminalreporter.stats.values() for report in group if hasattr(report, "when")]  # deselected: none
-    for mark, missing in (("real_data", "REAL DATA MISSING: {} tests skipped, set MINIDP_DATA"),
-                          ("cupy", "CUPY MISSING: {} tests skipped, pip install cupy-cuda12x; they need no GPU")):
+    reports = [
+        report
+        for group in terminalreporter.stats.values()
+        for report in group
+        if hasattr(report, "when")
+    ]  # deselected: none
+    for mark, missing in (
+        ("real_data", "REAL DATA MISSING: {} tests skipped, set MINIDP_DATA"),
+        ("cupy", "CUPY MISSING: {} tests skipped, pip install cupy-cuda12x; they need no GPU"),
+    ):
         marked = [report for report in reports if mark in getattr(report, "keywords", ())]
         if skipped := sum(report.outcome == "skipped" for report in marked):
             terminalreporter.write_line(missing.format(skipped), red=True, bold=True)

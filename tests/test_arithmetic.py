@@ -1,4 +1,5 @@
 """Exact arithmetic and functions of our own: an example's results have bits of their own, wherever it lies."""
+
 import copy
 
 import numpy as np
@@ -30,15 +31,24 @@ def threads(request):
 
 def wide(rng, dtype):
     """Layers whose products BLAS splits among its threads and rounds by the number of rows, with their shapes."""
-    return ((nn.Dense(300, 200, rng=rng, dtype=dtype), (300,)), (nn.Conv2D(8, 40, 5, rng=rng, dtype=dtype), (9, 9, 8)),
-            (nn.Conv2D(8, 40, 4, stride=2, rng=rng, dtype=dtype), (9, 9, 8)))
+    return (
+        (nn.Dense(300, 200, rng=rng, dtype=dtype), (300,)),
+        (nn.Conv2D(8, 40, 5, rng=rng, dtype=dtype), (9, 9, 8)),
+        (nn.Conv2D(8, 40, 4, stride=2, rng=rng, dtype=dtype), (9, 9, 8)),
+    )
 
 
 def results(layer, x, dy):
     """The output, dx and the factors of all gradients."""
     y, cache = layer.forward(x)
-    factors = [each for grad in layer.param_grads(dy, cache).values() for each in vars(grad).values()]
-    return [y, layer.backward(dy, cache), *(each for each in factors if getattr(each, "shape", ())[:1] == x.shape[:1])]
+    factors = [
+        each for grad in layer.param_grads(dy, cache).values() for each in vars(grad).values()
+    ]
+    return [
+        y,
+        layer.backward(dy, cache),
+        *(each for each in factors if getattr(each, "shape", ())[:1] == x.shape[:1]),
+    ]
 
 
 def assert_own_bits(function, rng, *arrays):
@@ -74,20 +84,39 @@ def test_wide_layers_give_an_example_its_own_bits_on_any_number_of_threads(threa
             x = alone.standard_normal((70, *shape)).astype(dtype)
             dy = alone.standard_normal((70, *layer.output_shape(shape))).astype(dtype)
             assert_own_bits(lambda x, dy: results(layer, x, dy), rng, x, dy)
-            device, plain = guarded_backend(), copy.deepcopy(layer)  # the definitions run where no twin does
+            device, plain = (
+                guarded_backend(),
+                copy.deepcopy(layer),
+            )  # the definitions run where no twin does
             expected = results(layer, x[:3], dy[:3])
-            found = results(to_backend(plain, device), device.asarray(x[:3]), device.asarray(dy[:3]))
-            assert [each.tobytes() for each in expected] == [to_host(each).tobytes() for each in found]
+            found = results(
+                to_backend(plain, device), device.asarray(x[:3]), device.asarray(dy[:3])
+            )
+            assert [each.tobytes() for each in expected] == [
+                to_host(each).tobytes() for each in found
+            ]
 
 
 def test_what_is_computed_before_the_first_layer_gives_an_example_its_own_bits(rng):
-    images, views = rng.integers(0, 256, (300, 32, 32, 3)).astype("uint8"), draw_distortions(300, Streams(1).views(0))
-    assert_own_bits(lambda x, at: [standardise_images(distort(x, views.take(at)))], rng, images, np.arange(300))
+    images, views = (
+        rng.integers(0, 256, (300, 32, 32, 3)).astype("uint8"),
+        draw_distortions(300, Streams(1).views(0)),
+    )
+    assert_own_bits(
+        lambda x, at: [standardise_images(distort(x, views.take(at)))], rng, images, np.arange(300)
+    )
     assert_own_bits(lambda x: [unit_rows(x)], rng, images.reshape(300, 3072) / np.float32(255))
 
 
-@given(st.integers(1, 2304), st.sampled_from(["float32", "float64"]), st.booleans(), st.integers(0, 2**32 - 1))
-def test_exact_products_are_off_by_less_than_four_millionths_of_the_largest_entry(inner, dtype, positive, seed):
+@given(
+    st.integers(1, 2304),
+    st.sampled_from(["float32", "float64"]),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+def test_exact_products_are_off_by_less_than_four_millionths_of_the_largest_entry(
+    inner, dtype, positive, seed
+):
     rng = np.random.default_rng(seed)
     x, W = (rng.standard_normal(shape).astype(dtype) for shape in ((20, inner), (inner, 30)))
     x, W = (abs(x), abs(W)) if positive else (x, W)
@@ -104,7 +133,14 @@ dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_bits_depend_neither_on_the_size_nor_on_the_place(name, dtype, rng):
     function, x = getattr(elementwise, name), np.abs(rng.standard_normal(1500) * 3).astype(dtype)
     y = function(x)
-    for part in (slice(1), slice(7, 8), slice(3, 700), slice(255, 258), slice(None, None, 7), rng.permutation(x.size)):
+    for part in (
+        slice(1),
+        slice(7, 8),
+        slice(3, 700),
+        slice(255, 258),
+        slice(None, None, 7),
+        rng.permutation(x.size),
+    ):
         np.testing.assert_array_equal(function(x[part]), y[part])
     np.testing.assert_array_equal(function(x.reshape((30, 50)).T), y.reshape((30, 50)).T)
 

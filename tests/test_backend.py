@@ -1,4 +1,5 @@
 """Which library arrays belong to, which device can be had, and the operations the libraries spell differently."""
+
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -6,7 +7,15 @@ import numpy as np
 import pytest
 
 from minidp.host import memory
-from minidp.backend import Backend, batch_budget, explicit_budget, explicit_fits, measure_memory, namespace_of, to_host
+from minidp.backend import (
+    Backend,
+    batch_budget,
+    explicit_budget,
+    explicit_fits,
+    measure_memory,
+    namespace_of,
+    to_host,
+)
 from minidp.errors import BackendMismatchError, DeviceUnavailableError, ParameterError
 from tests.support.guarded import GuardedArray, guarded_backend
 
@@ -23,11 +32,14 @@ def fake_cupy(devices=1, failure=None, free=4000):
 
     cupy = ModuleType("cupy")
     cupy.used = []
-    runtime = SimpleNamespace(getDeviceCount=lambda: devices, memGetInfo=lambda: (free, 10 * free),
-                              getDevice=lambda: 0)
+    runtime = SimpleNamespace(
+        getDeviceCount=lambda: devices, memGetInfo=lambda: (free, 10 * free), getDevice=lambda: 0
+    )
     cupy.cuda = SimpleNamespace(
-        runtime=runtime, Device=lambda number: SimpleNamespace(use=lambda: cupy.used.append(number)),
-        get_current_stream=lambda: SimpleNamespace(synchronize=lambda: cupy.used.append("waited")))
+        runtime=runtime,
+        Device=lambda number: SimpleNamespace(use=lambda: cupy.used.append(number)),
+        get_current_stream=lambda: SimpleNamespace(synchronize=lambda: cupy.used.append("waited")),
+    )
     cupy.zeros, cupy.ndarray = zeros, GuardedArray
     cupy.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 80)
     return cupy
@@ -35,7 +47,9 @@ def fake_cupy(devices=1, failure=None, free=4000):
 
 @pytest.mark.parametrize("arrays", [(ARRAY, GUARDED), (GUARDED, ARRAY), (GUARDED, GUARDED, ARRAY)])
 def test_two_libraries_are_not_mixed(arrays):
-    with pytest.raises(BackendMismatchError, match="expected arrays of one library.*move them with Backend.asarray"):
+    with pytest.raises(
+        BackendMismatchError, match="expected arrays of one library.*move them with Backend.asarray"
+    ):
         namespace_of(*arrays)
     with pytest.raises(BackendMismatchError, match="expected a numpy or cupy array, got list"):
         namespace_of(ARRAY, [1.0])
@@ -49,17 +63,31 @@ def test_a_broken_cupy_is_named_in_one_line(tmp_path, monkeypatch):
         Backend.pick("gpu")
 
 
-@pytest.mark.parametrize("cupy, message, why", [
-    (None, r"CuPy cannot be imported \(.*\); install the extra with .*'.\[gpu\]', or", "CuPy is not installed"),
-    (fake_cupy(failure=RuntimeError("out of memory\nat line 3")), r"no usable GPU \(out of memory\);", "out of memory"),
-    (fake_cupy(failure=RuntimeError()), r"no usable GPU \(RuntimeError\);", "RuntimeError"),
-    (fake_cupy(devices=0), "CuPy finds no GPU;", "CuPy finds no GPU")])
+@pytest.mark.parametrize(
+    "cupy, message, why",
+    [
+        (
+            None,
+            r"CuPy cannot be imported \(.*\); install the extra with .*'.\[gpu\]', or",
+            "CuPy is not installed",
+        ),
+        (
+            fake_cupy(failure=RuntimeError("out of memory\nat line 3")),
+            r"no usable GPU \(out of memory\);",
+            "out of memory",
+        ),
+        (fake_cupy(failure=RuntimeError()), r"no usable GPU \(RuntimeError\);", "RuntimeError"),
+        (fake_cupy(devices=0), "CuPy finds no GPU;", "CuPy finds no GPU"),
+    ],
+)
 def test_a_gpu_that_does_not_work_is_named_and_auto_takes_the_cpu(cupy, message, why, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     with pytest.raises(DeviceUnavailableError, match=f"^device gpu: {message} use --device cpu$"):
         Backend.pick("gpu")
     said = []
-    assert Backend.pick("auto", said.append) == Backend.pick("cpu", said.append) == Backend("cpu", np)
+    assert (
+        Backend.pick("auto", said.append) == Backend.pick("cpu", said.append) == Backend("cpu", np)
+    )
     assert said == [f"device auto: took cpu: {why}"]
 
 
@@ -73,13 +101,19 @@ def test_a_gpu_that_works_is_taken(monkeypatch):
     assert Backend.pick("gpu:1") == Backend("gpu", cupy)
     assert cupy.used == [0, 0, 1]
     for number in (-1, 2):
-        with pytest.raises(DeviceUnavailableError, match=f"expected a device number below 2, got {number}"):
+        with pytest.raises(
+            DeviceUnavailableError, match=f"expected a device number below 2, got {number}"
+        ):
             Backend.cupy(number)
-    with pytest.raises(DeviceUnavailableError, match="number below 2, got 7; CUDA_VISIBLE_DEVICES decides"):
+    with pytest.raises(
+        DeviceUnavailableError, match="number below 2, got 7; CUDA_VISIBLE_DEVICES decides"
+    ):
         Backend.pick("gpu:7")
 
 
-@pytest.mark.parametrize("device", ["cuda", "GPU", "", None, 0, "gpu:", "gpu:x", "gpu:-1", "cpu:0", "auto:1"])
+@pytest.mark.parametrize(
+    "device", ["cuda", "GPU", "", None, 0, "gpu:", "gpu:x", "gpu:-1", "cpu:0", "auto:1"]
+)
 def test_other_devices_are_refused(device):
     with pytest.raises(ParameterError, match="to be auto, cpu, gpu or gpu:N"):
         Backend.pick(device)
@@ -97,10 +131,14 @@ def test_arrays_move_between_backends_with_their_values(backend, rng):
 
 def test_auto_materialises_on_a_gpu_that_has_the_room():
     cupy = fake_cupy(free=3920)
-    assert explicit_budget(cupy) == 500 and explicit_budget(np) == memory.EXPLICIT_BYTES  # 80 bytes are in the pool
+    assert (
+        explicit_budget(cupy) == 500 and explicit_budget(np) == memory.EXPLICIT_BYTES
+    )  # 80 bytes are in the pool
     assert batch_budget(cupy) == float("inf") and batch_budget(np) == memory.BATCH_BYTES
     assert explicit_fits(cupy, 500) and not explicit_fits(cupy, 501)
     cupy.cuda.runtime.memGetInfo = lambda: (7920, 10**5)
-    assert explicit_fits(cupy, 500) and not explicit_fits(cupy, 501)  # a device is asked once, and again by the next run
+    assert explicit_fits(cupy, 500) and not explicit_fits(
+        cupy, 501
+    )  # a device is asked once, and again by the next run
     measure_memory(cupy)
     assert explicit_fits(cupy, 1000) and not explicit_fits(np, 1)

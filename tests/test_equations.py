@@ -1,4 +1,5 @@
 """Every labelled equation holds: the checks of minidp/audit, on NumPy and on arrays that obey CuPy's rules."""
+
 import pytest
 
 from minidp.audit import checks
@@ -6,10 +7,17 @@ from minidp.backend import Backend
 from tests.support.guarded import guarded_backend
 
 BACKENDS = {"numpy": Backend.numpy(), "guarded": guarded_backend()}
-FOUND = {id(check): (card, label, check) for (card, label), found in checks.load().items() for check in found}
-CASES = [pytest.param(check, backend, id=f"{card} [{label}] {check.name} ({check.method}) {backend}")
-         for card, label, check in FOUND.values() for backend in BACKENDS
-         if backend == "numpy" or not card.startswith("privacy.")]  # accountants compute on the host
+FOUND = {
+    id(check): (card, label, check)
+    for (card, label), found in checks.load().items()
+    for check in found
+}
+CASES = [
+    pytest.param(check, backend, id=f"{card} [{label}] {check.name} ({check.method}) {backend}")
+    for card, label, check in FOUND.values()
+    for backend in BACKENDS
+    if backend == "numpy" or not card.startswith("privacy.")
+]  # accountants compute on the host
 
 
 @pytest.mark.parametrize("check, backend", CASES)

@@ -1,4 +1,5 @@
 """PrivateClassifier and PrivateRegressor in scikit-learn: its own checks, its tools, one ledger for all clones."""
+
 import os
 import pickle
 import subprocess
@@ -25,13 +26,17 @@ from minidp.privacy import Ledger
 from tests.support.scripts import ROOT
 
 TRAIN = ("check_classifiers_train", "check_regressors_train")
-pytestmark = pytest.mark.filterwarnings("ignore:Estimator Private")  # no BaseEstimator: not imported
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Estimator Private"
+)  # no BaseEstimator: not imported
 
 
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch, tmp_path):
     """Without pictures and waits for the disk, which a fit by scikit-learn has as any other."""
-    monkeypatch.setattr("minidp.run.run.save_curves", lambda path, *rest, **named: Path(path).touch())
+    monkeypatch.setattr(
+        "minidp.run.run.save_curves", lambda path, *rest, **named: Path(path).touch()
+    )
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
@@ -43,57 +48,93 @@ def problem(rows=600):
 
 
 def classifier(**named):
-    return PrivateClassifier(**{"epsilon": 4.0, "delta": 1e-4, "steps": 10, "seed": 1, "quiet": True} | named)
+    return PrivateClassifier(
+        **{"epsilon": 4.0, "delta": 1e-4, "steps": 10, "seed": 1, "quiet": True} | named
+    )
 
 
-@pytest.mark.parametrize("make", [PrivateClassifier, partial(PrivateRegressor, target_bounds=(-3, 3))])
+@pytest.mark.parametrize(
+    "make", [PrivateClassifier, partial(PrivateRegressor, target_bounds=(-3, 3))]
+)
 def test_scikit_learns_checks_pass(make):
     def run_checks(estimator, *names):
-        found = [check for _, check in estimator_checks_generator(estimator) if check.func.__name__ in names]
+        found = [
+            check
+            for _, check in estimator_checks_generator(estimator)
+            if check.func.__name__ in names
+        ]
         return sum(check(estimator) is None for check in found)
 
-    found = check_estimator(make(seed=0, steps=2, quiet=True), on_skip=None,
-                            expected_failed_checks=dict.fromkeys(TRAIN, "two steps teach little"))
-    assert len(found) > 45 and {row["check_name"] for row in found if row["status"] == "xfail"} <= set(TRAIN)
-    assert {row["check_name"] for row in found if row["status"] == "skipped"} <= {  # for want of pandas
-        "check_array_api_input", "check_classifier_data_not_an_array", "check_regressor_data_not_an_array"}
+    found = check_estimator(
+        make(seed=0, steps=2, quiet=True),
+        on_skip=None,
+        expected_failed_checks=dict.fromkeys(TRAIN, "two steps teach little"),
+    )
+    assert len(found) > 45 and {
+        row["check_name"] for row in found if row["status"] == "xfail"
+    } <= set(TRAIN)
+    assert {
+        row["check_name"] for row in found if row["status"] == "skipped"
+    } <= {  # for want of pandas
+        "check_array_api_input",
+        "check_classifier_data_not_an_array",
+        "check_regressor_data_not_an_array",
+    }
     assert run_checks(make(seed=0, quiet=True), *TRAIN)  # the defaults learn
     with pytest.raises(AssertionError, match="Idempotency"):
-        run_checks(make(steps=2, quiet=True), "check_fit_idempotent")  # two fits draw different noise
+        run_checks(
+            make(steps=2, quiet=True), "check_fit_idempotent"
+        )  # two fits draw different noise
 
 
 def test_parameters_are_those_of_fit():
-    given = {name: each.default for name, each in signature(minidp.fit).parameters.items()
-             if name not in ("x", "y", "epsilon", "example_weight", "test")}
+    given = {
+        name: each.default
+        for name, each in signature(minidp.fit).parameters.items()
+        if name not in ("x", "y", "epsilon", "example_weight", "test")
+    }
     for cls, other in (PrivateClassifier, "target_bounds"), (PrivateRegressor, "classes"):
         own = {name: each.default for name, each in signature(cls).parameters.items()}
-        assert own == {name: value for name, value in given.items() if name != other} | {"epsilon": 1.0}
+        assert own == {name: value for name, value in given.items() if name != other} | {
+            "epsilon": 1.0
+        }
         assert cls().get_params() == own
 
 
 def test_an_estimator_that_is_not_fitted_says_so_without_scikit_learn(monkeypatch):
     monkeypatch.delitem(sys.modules, "sklearn.exceptions")
-    with pytest.raises(ParameterError, match="PrivateRegressor instance is not fitted yet: call fit before predict"):
+    with pytest.raises(
+        ParameterError, match="PrivateRegressor instance is not fitted yet: call fit before predict"
+    ):
         PrivateRegressor().predict([[1.0]])
 
 
 def test_pipelines_and_clones_fit_and_predict():
     x, y = problem()
-    model = make_pipeline(FunctionTransformer(lambda x: x / 4), classifier(classes=["ant", "bee", "cow"]))
+    model = make_pipeline(
+        FunctionTransformer(lambda x: x / 4), classifier(classes=["ant", "bee", "cow"])
+    )
     assert clone(model).fit(x, y).score(x, y) > 0.7
     weight = np.where(y == "cow", 0.0, 1.0)
     weighted = clone(model).fit(x, y, privateclassifier__example_weight=weight)[-1]
-    assert "multiplied by its weight" in weighted.fitted_.statement and (weighted.predict(x) == "cow").mean() < 0.05
+    assert (
+        "multiplied by its weight" in weighted.fitted_.statement
+        and (weighted.predict(x) == "cow").mean() < 0.05
+    )
     assert weighted.classes_.tolist() == ["ant", "bee", "cow"] and "steps=10" in repr(weighted)
     with pytest.raises(ParameterError, match="no parameter 'alpha'; its parameters are epsilon"):
         weighted.set_params(alpha=1)
-    with pytest.raises(ValueError, match="sample_weight"):  # boosting would weight a row by what the others are
+    with pytest.raises(
+        ValueError, match="sample_weight"
+    ):  # boosting would weight a row by what the others are
         AdaBoostClassifier(classifier()).fit(x, y)
 
 
 def test_processes_of_a_cross_validation_share_a_ledger(tmp_path):
     (x, y), path = problem(), tmp_path / "ledger.json"
-    found = cross_validate(classifier(ledger=path, seed=None), x, y, cv=2, n_jobs=2, return_estimator=True)
+    found = cross_validate(
+        classifier(ledger=path, seed=None), x, y, cv=2, n_jobs=2, return_estimator=True
+    )
     get_reusable_executor().shutdown(wait=True)
     assert Ledger.load(path).count_of("step") == 20 and min(found["test_score"]) > 0.4
     for back in found["estimator"]:  # from a process that is gone, with its folder
@@ -105,9 +146,11 @@ def test_processes_of_a_cross_validation_share_a_ledger(tmp_path):
 
 def test_no_charge_is_lost_between_processes_whatever_name_they_use(tmp_path):
     (tmp_path / "link.json").symlink_to(tmp_path / "ledger.json")
-    script = ("import sys; from minidp.privacy import Gaussian, Ledger; from minidp.run.shared import charge_shared\n"
-              "ledger = Ledger(); ledger.append(Gaussian(float(sys.argv[2]))); print(flush=True); input()\n"
-              "for _ in range(50): charge_shared(sys.argv[1], ledger)")
+    script = (
+        "import sys; from minidp.privacy import Gaussian, Ledger; from minidp.run.shared import charge_shared\n"
+        "ledger = Ledger(); ledger.append(Gaussian(float(sys.argv[2]))); print(flush=True); input()\n"
+        "for _ in range(50): charge_shared(sys.argv[1], ledger)"
+    )
     running = [
         subprocess.Popen(
             [sys.executable, "-c", script, str(tmp_path / name), noise],
@@ -127,7 +170,9 @@ def test_no_charge_is_lost_between_processes_whatever_name_they_use(tmp_path):
 
 def test_a_grid_search_charges_every_candidate_and_says_what_is_not_covered(tmp_path, capsys):
     (x, y), path = problem(), tmp_path / "ledger.json"
-    search = GridSearchCV(classifier(ledger=path, quiet=False), {"hidden": [(), (4,)], "clip_norm": [0.1, 1.0]}, cv=2)
+    search = GridSearchCV(
+        classifier(ledger=path, quiet=False), {"hidden": [(), (4,)], "clip_norm": [0.1, 1.0]}, cv=2
+    )
     assert set(search.fit(x, y).best_params_) == {"hidden", "clip_norm"}
     assert Ledger.load(path).count_of("step") == 10 * (4 * 2 + 1)
     said = capsys.readouterr().out
@@ -144,7 +189,11 @@ def test_a_pickled_model_holds_no_key_and_needs_no_folder(tmp_path):
     assert len(key) == 64 and key not in held and bytes.fromhex(key.decode()) not in held
     del model
     back = pickle.loads(held)
-    assert not folder.exists() and (back.predict_proba(x) == expected).all() and back.fitted_.epsilon.upper <= 4.0
+    assert (
+        not folder.exists()
+        and (back.predict_proba(x) == expected).all()
+        and back.fitted_.epsilon.upper <= 4.0
+    )
     back.fitted_.save(tmp_path / "m.npz")
     assert (minidp.load_model(tmp_path / "m.npz").predict(x) == back.predict(x)).all()
 

@@ -1,4 +1,5 @@
 """The examples in docstrings and pages run, and give what they say."""
+
 import doctest
 import importlib
 import os
@@ -12,18 +13,46 @@ import pytest
 import minidp
 from tests.support.scripts import ROOT
 
-MODULES = [found.name for found in pkgutil.walk_packages(minidp.__path__, "minidp.")
-           if not found.name.startswith(("minidp.audit", "minidp.commands", "minidp.__main__"))] + ["minidp.audit.layer"]
-EXAMPLES = {f"minidp.{name}" for name in (
-    "audit.layer", "data.choose", "estimators", "mechanism.clip", "mechanism.pca", "mechanism.plan", "mechanism.sampling", "mechanism.sanitizer",
-    "mechanism.schedule", "nn.loss", "nn.network", "numbers", "privacy.bound", "privacy.budget", "privacy.calibrate",
-    "privacy.catalogue", "privacy.gaussian", "privacy.group_privacy", "privacy.ledger", "privacy.moments",
-    "privacy.pld.accountant", "privacy.renyi", "run.model", "run.run", "streams")}
+MODULES = [
+    found.name
+    for found in pkgutil.walk_packages(minidp.__path__, "minidp.")
+    if not found.name.startswith(("minidp.audit", "minidp.commands", "minidp.__main__"))
+] + ["minidp.audit.layer"]
+EXAMPLES = {
+    f"minidp.{name}"
+    for name in (
+        "audit.layer",
+        "data.choose",
+        "estimators",
+        "mechanism.clip",
+        "mechanism.pca",
+        "mechanism.plan",
+        "mechanism.sampling",
+        "mechanism.sanitizer",
+        "mechanism.schedule",
+        "nn.loss",
+        "nn.network",
+        "numbers",
+        "privacy.bound",
+        "privacy.budget",
+        "privacy.calibrate",
+        "privacy.catalogue",
+        "privacy.gaussian",
+        "privacy.group_privacy",
+        "privacy.ledger",
+        "privacy.moments",
+        "privacy.pld.accountant",
+        "privacy.renyi",
+        "run.model",
+        "run.run",
+        "streams",
+    )
+}
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_run(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))      # where examples write
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # where examples write
     failed, tried = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert failed == 0 and (tried > 0 or name not in EXAMPLES)
 
@@ -33,12 +62,18 @@ PAGES = ("README.md", "minidp/README.md")
 
 def examples(text):
     """(line, code) of each ```python block."""
-    return [(text[: match.start()].count("\n") + 1, match[1])
-            for match in re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
+    return [
+        (text[: match.start()].count("\n") + 1, match[1])
+        for match in re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    ]
 
 
-BLOCKS = [(f"{page}, line {line}", code) for page in PAGES if (ROOT / page).is_file()
-            for line, code in examples((ROOT / page).read_text(encoding="utf-8"))]
+BLOCKS = [
+    (f"{page}, line {line}", code)
+    for page in PAGES
+    if (ROOT / page).is_file()
+    for line, code in examples((ROOT / page).read_text(encoding="utf-8"))
+]
 
 
 def test_each_page_has_an_example():
@@ -49,6 +84,12 @@ def test_each_page_has_an_example():
 def test_example_runs(code, tmp_path):
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     command = [sys.executable, "-W", "error", "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True,
-                          text=True, timeout=300)
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr

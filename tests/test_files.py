@@ -1,4 +1,5 @@
 """Files are whole or not written, and JSON of results has strict types."""
+
 import math
 import os
 import signal
@@ -68,11 +69,25 @@ def test_symbolic_link_is_written_through(tmp_path):
 
 
 def test_everything_a_result_holds_has_a_json_form():
-    value = {"a": np.float32(0.5), "b": np.arange(3), "c": Bound(None, math.inf, math.inf), "d": (1, [True, None]),
-             "e": Path("x") / "y", "f": NeighbouringRelation.ADD_REMOVE, 7: np.int64(3), "h": np.array([-np.inf])}
+    value = {
+        "a": np.float32(0.5),
+        "b": np.arange(3),
+        "c": Bound(None, math.inf, math.inf),
+        "d": (1, [True, None]),
+        "e": Path("x") / "y",
+        "f": NeighbouringRelation.ADD_REMOVE,
+        7: np.int64(3),
+        "h": np.array([-np.inf]),
+    }
     assert jsonable(value) == {
-        "a": 0.5, "b": [0, 1, 2], "c": {"lower": None, "estimate": "inf", "upper": "inf"}, "d": [1, [True, None]],
-        "e": os.path.join("x", "y"), "f": "add_remove", "7": 3, "h": ["-inf"],
+        "a": 0.5,
+        "b": [0, 1, 2],
+        "c": {"lower": None, "estimate": "inf", "upper": "inf"},
+        "d": [1, [True, None]],
+        "e": os.path.join("x", "y"),
+        "f": "add_remove",
+        "7": 3,
+        "h": ["-inf"],
     }
 
 

@@ -1,4 +1,5 @@
 """What `fit` cannot finish is refused in one line before the first charge; odd forms of numbers and labels are taken."""
+
 import json
 from fractions import Fraction
 
@@ -27,27 +28,30 @@ def clamped():
     return nn.Sequential([nn.Clamp(1.0, name="scale"), dense], (4,))
 
 
-@pytest.mark.parametrize("named, words", [
-    ({"y": np.array(["b", "\ud800"])[SIDES]}, "texts that UTF-8 can hold"),
-    ({"y": np.array([b"b", b"\xff"])[SIDES]}, "bytes in UTF-8"),
-    ({"y": SIDES.astype(object) * 2**70}, "numbers that 64 bits hold"),
-    ({"classes": [0, 1, np.nan]}, "expected classes="),
-    ({"classes": [0, 1, None]}, "expected classes"),
-    ({"bounds": (0, 1e300)}, "float32 can hold"),
-    ({"bounds": (0, 1e-300)}, "low < high"),
-    ({"bounds": ([0, 0, 0], [1, 1])}, "two arrays of shape"),
-    ({"bounds": (-4, 4), "network": clamped()}, "layers with different names"),
-    ({"learning_rate": 1e300}, "smaller learning rate"),
-    ({"learning_rate": 1e38, "clip_norm": 1e12}, "smaller learning rate"),
-    ({"check": Fraction(1)}, "check=Fraction(1, 1) to be True or False"),
-    ({"quiet": np.zeros(200)}, "to be True or False"),
-    ({"sampler": np.array([1, 2])}, "sampler=array([1, 2]) to be one of"),
-    ({"scale": np.array([1, 2])}, "scale=array([1, 2]) to be one of"),
-    ({"epsilon": np.zeros(200)}, "to be a number"),
-    ({"folder": 3}, "folder=3 to be the path"),
-    ({"ledger": "a\0b"}, "to be the path"),
-    ({"ledger": "\ud800"}, "to be the path"),
-])
+@pytest.mark.parametrize(
+    "named, words",
+    [
+        ({"y": np.array(["b", "\ud800"])[SIDES]}, "texts that UTF-8 can hold"),
+        ({"y": np.array([b"b", b"\xff"])[SIDES]}, "bytes in UTF-8"),
+        ({"y": SIDES.astype(object) * 2**70}, "numbers that 64 bits hold"),
+        ({"classes": [0, 1, np.nan]}, "expected classes="),
+        ({"classes": [0, 1, None]}, "expected classes"),
+        ({"bounds": (0, 1e300)}, "float32 can hold"),
+        ({"bounds": (0, 1e-300)}, "low < high"),
+        ({"bounds": ([0, 0, 0], [1, 1])}, "two arrays of shape"),
+        ({"bounds": (-4, 4), "network": clamped()}, "layers with different names"),
+        ({"learning_rate": 1e300}, "smaller learning rate"),
+        ({"learning_rate": 1e38, "clip_norm": 1e12}, "smaller learning rate"),
+        ({"check": Fraction(1)}, "check=Fraction(1, 1) to be True or False"),
+        ({"quiet": np.zeros(200)}, "to be True or False"),
+        ({"sampler": np.array([1, 2])}, "sampler=array([1, 2]) to be one of"),
+        ({"scale": np.array([1, 2])}, "scale=array([1, 2]) to be one of"),
+        ({"epsilon": np.zeros(200)}, "to be a number"),
+        ({"folder": 3}, "folder=3 to be the path"),
+        ({"ledger": "a\0b"}, "to be the path"),
+        ({"ledger": "\ud800"}, "to be the path"),
+    ],
+)
 def test_what_would_fail_later_is_refused_before_the_charge(named, words, tmp_path):
     with pytest.raises(MinidpError) as caught:
         fitted(**{"folder": tmp_path / "run", "ledger": tmp_path / "all.json"} | named)
@@ -55,13 +59,16 @@ def test_what_would_fail_later_is_refused_before_the_charge(named, words, tmp_pa
     assert not list(tmp_path.glob("**/*.json"))
 
 
-@pytest.mark.parametrize("named", [
-    {"steps": np.int64(5)},
-    {"epsilon": Fraction(2), "delta": Fraction(1, 10_000)},
-    {"clip_norm": Fraction(1, 4), "learning_rate": Fraction(1, 2)},
-    {"target_bounds": iter([Fraction(0), 1])},
-    {"bounds": iter([Fraction(-4), 4])},
-])
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"steps": np.int64(5)},
+        {"epsilon": Fraction(2), "delta": Fraction(1, 10_000)},
+        {"clip_norm": Fraction(1, 4), "learning_rate": Fraction(1, 2)},
+        {"target_bounds": iter([Fraction(0), 1])},
+        {"bounds": iter([Fraction(-4), 4])},
+    ],
+)
 def test_numbers_of_any_kind_are_taken_and_written_down(named, tmp_path):
     fitted(**named, folder=tmp_path / "run")
     flags = json.loads((tmp_path / "run" / "result.json").read_text())["config"]
@@ -73,7 +80,9 @@ def test_numbers_of_any_kind_are_taken_and_written_down(named, tmp_path):
 def test_layers_that_memory_cannot_hold_are_refused_before_it_is_taken(monkeypatch):
     monkeypatch.setattr(memory, "physical", lambda: 2**33)
     monkeypatch.setattr(nn, "Dense", None)
-    with pytest.raises(ParameterError, match=r"take 7,000,000,002 weights and about 1,848 GiB, .* has 8 GiB"):
+    with pytest.raises(
+        ParameterError, match=r"take 7,000,000,002 weights and about 1,848 GiB, .* has 8 GiB"
+    ):
         fitted(hidden=10**9)
 
 
@@ -86,6 +95,8 @@ def test_labels_of_bytes_are_text():
 
 def test_a_fit_that_overflows_names_the_shared_ledger_that_holds_its_charge(tmp_path):
     path = tmp_path / "all.json"
-    with pytest.raises(DivergedError, match=r"no model: after . lots .*all.json holds the charge of all 5"):
+    with pytest.raises(
+        DivergedError, match=r"no model: after . lots .*all.json holds the charge of all 5"
+    ):
         fitted(epsilon=1e-3, learning_rate=2e38, ledger=path)
     assert Ledger.load(path).count_of("step") == 5

@@ -1,4 +1,5 @@
 """One call from arrays to a private model: what it promises, discloses, refuses and writes."""
+
 import json
 import re
 from pathlib import Path
@@ -21,7 +22,9 @@ ROWS = 1200
 def _fast(monkeypatch, request):
     """No picture is drawn, and nothing forced to the disk, but where the run's files are what is tested."""
     if "tmp_path" not in request.fixturenames:
-        monkeypatch.setattr("minidp.run.run.save_curves", lambda path, *rest, **named: Path(path).touch())
+        monkeypatch.setattr(
+            "minidp.run.run.save_curves", lambda path, *rest, **named: Path(path).touch()
+        )
         monkeypatch.setattr("os.fsync", lambda descriptor: None)
 
 
@@ -46,9 +49,19 @@ def test_a_classifier_predicts_labels_and_says_what_it_cost(tmp_path):
     assert model.epsilon.lower <= model.epsilon.upper <= 2.0 and model.epsilon.upper > 1.98
     assert model.epsilon.upper == make("loss_distribution").epsilon(model.ledger, 1e-4).upper
     rows = model.per_class(x, y)
-    assert sum(row["examples"] for row in rows.values()) == ROWS and set(rows) == {"ant", "bee", "cow"}
-    assert sum(row["accuracy"] * row["examples"] for row in rows.values()) / ROWS == pytest.approx(model.score(x, y))
-    assert "epsilon    " in repr(model).splitlines()[1] and max(map(len, repr(model).splitlines())) <= 80 and "<table>" in model._repr_html_()
+    assert sum(row["examples"] for row in rows.values()) == ROWS and set(rows) == {
+        "ant",
+        "bee",
+        "cow",
+    }
+    assert sum(row["accuracy"] * row["examples"] for row in rows.values()) / ROWS == pytest.approx(
+        model.score(x, y)
+    )
+    assert (
+        "epsilon    " in repr(model).splitlines()[1]
+        and max(map(len, repr(model).splitlines())) <= 80
+        and "<table>" in model._repr_html_()
+    )
     model.save(tmp_path / "m.npz")
     assert (minidp.load_model(tmp_path / "m.npz").predict(x) == model.predict(x)).all()
 
@@ -66,30 +79,50 @@ def test_the_report_is_the_folder_of_any_run(tmp_path, capsys):
 def test_a_folder_of_ones_own_goes_on_and_is_not_trained_twice(tmp_path):
     model = fitted(folder=tmp_path / "run", seed=None)
     again = fitted(folder=tmp_path / "run", seed=None)
-    assert again.ledger == model.ledger and (again.predict(problem()[0]) == model.predict(problem()[0])).all()
+    assert (
+        again.ledger == model.ledger
+        and (again.predict(problem()[0]) == model.predict(problem()[0])).all()
+    )
     with pytest.raises(DataError, match="other examples"):
         fitted(problem(4)[0], folder=tmp_path / "run", seed=None)
 
 
 def test_the_statement_says_what_was_told_and_what_was_chosen():
     text = fitted(group_size=4).statement
-    for words in ("which classes there are: ant, bee, cow", f"the number of rows, {ROWS}", "by the rule of minidp.defaults",
-                  "For 4 examples of one person together", "message for the data's owner", "one row of the data"):
+    for words in (
+        "which classes there are: ant, bee, cow",
+        f"the number of rows, {ROWS}",
+        "by the rule of minidp.defaults",
+        "For 4 examples of one person together",
+        "message for the data's owner",
+        "one row of the data",
+    ):
         assert words in " ".join(text.split())
     text = fitted(classes=["ant", "bee", "cow"], dataset_size=ROWS, check=False, steps=7).statement
-    for words in ("not protected**", "For 4 examples", "message for the data's owner", "rows of validation"):
+    for words in (
+        "not protected**",
+        "For 4 examples",
+        "message for the data's owner",
+        "rows of validation",
+    ):
         assert words not in text
     for what in ("classes", "the number of rows"):
-        assert f"| public, no charge | {what}, as the caller gave them: taken to be public |" in text
+        assert (
+            f"| public, no charge | {what}, as the caller gave them: taken to be public |" in text
+        )
     assert "by the caller" in text and "steps 7" in text
 
 
 def test_delta_is_the_power_of_ten_at_or_below_a_tenth_of_a_row(capsys):
-    assert [fitted(delta=None, dataset_size=size, quiet=False).delta for size in (ROWS, 10_000)] == [1e-5, 1e-5]
+    assert [
+        fitted(delta=None, dataset_size=size, quiet=False).delta for size in (ROWS, 10_000)
+    ] == [1e-5, 1e-5]
     assert "1e-05" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("scale", [{"scale": "private"}, {"bounds": (-4, 4)}, {"scale": "none"}, {}], ids=str)
+@pytest.mark.parametrize(
+    "scale", [{"scale": "private"}, {"bounds": (-4, 4)}, {"scale": "none"}, {}], ids=str
+)
 def test_one_row_changes_no_default_size_or_message(scale, capsys):
     """But for the messages of the check, whatever is told before the noise is the same whatever a row holds."""
     x, y = problem()
@@ -99,9 +132,21 @@ def test_one_row_changes_no_default_size_or_message(scale, capsys):
         model = fitted(x, y, quiet=False, classes=["ant", "bee", "cow"], **scale)
         result = json.loads((model.folder / "result.json").read_text())
         assert not verify(model.folder).failed
-        changing = {"seconds_total", "seconds_per_step", "statement_sha256", "test_accuracy", "train_accuracy"}
-        seen.append(({key: value for key, value in result.items() if key not in changing}, capsys.readouterr(),
-                     {name: array.shape for name, array in model.network.state().items()}, model.statement))
+        changing = {
+            "seconds_total",
+            "seconds_per_step",
+            "statement_sha256",
+            "test_accuracy",
+            "train_accuracy",
+        }
+        seen.append(
+            (
+                {key: value for key, value in result.items() if key not in changing},
+                capsys.readouterr(),
+                {name: array.shape for name, array in model.network.state().items()},
+                model.statement,
+            )
+        )
     assert seen[0] == seen[1]
 
 
@@ -128,25 +173,41 @@ def test_weights_of_zero_leave_rows_out():
     x, y = problem()
     x[:600] *= -5
     weight = np.repeat([0.0, 1.0], 600)
-    assert "its own example alone" in " ".join(fitted(x, y, example_weight=weight).statement.split())
-    assert fitted(x, y, example_weight=weight).score(x[600:], y[600:]) > fitted(x, y).score(x[600:], y[600:]) + 0.1
+    assert "its own example alone" in " ".join(
+        fitted(x, y, example_weight=weight).statement.split()
+    )
+    assert (
+        fitted(x, y, example_weight=weight).score(x[600:], y[600:])
+        > fitted(x, y).score(x[600:], y[600:]) + 0.1
+    )
 
 
 def test_validation_releases_the_best_weights(tmp_path):
     x, y = problem(5, 300)
     model = fitted(validation=(x, y), learning_rate=3e3)
     rows = (model.folder / "metrics.csv").read_text().splitlines()[1:]
-    assert model.result["test_accuracy"] == max(float(row.split(",")[2]) for row in rows) == model.score(x, y)
+    assert (
+        model.result["test_accuracy"]
+        == max(float(row.split(",")[2]) for row in rows)
+        == model.score(x, y)
+    )
     assert "the best on the public validation data" in model.statement
 
 
 def test_a_test_set_is_measured_and_chooses_nothing(tmp_path):
     x, y = problem(5, 300)
     model, plain = fitted(learning_rate=3e3, test=(x, y)), fitted(learning_rate=3e3)
-    assert model.result["test_accuracy"] == model.score(x, y) and not model.result["best_of_measured"]
-    assert (model.predict_proba(x) == plain.predict_proba(x)).all() and not verify(model.folder).failed
-    for named, words in (({"test": (x, y), "validation": (x, y)}, "got both"), ({"test": (x[:, :5], y)}, r"got \(5,\)"),
-                         ({"test": (x, y[:7])}, "y has 7")):
+    assert (
+        model.result["test_accuracy"] == model.score(x, y) and not model.result["best_of_measured"]
+    )
+    assert (model.predict_proba(x) == plain.predict_proba(x)).all() and not verify(
+        model.folder
+    ).failed
+    for named, words in (
+        ({"test": (x, y), "validation": (x, y)}, "got both"),
+        ({"test": (x[:, :5], y)}, r"got \(5,\)"),
+        ({"test": (x, y[:7])}, "y has 7"),
+    ):
         with pytest.raises((ParameterError, ShapeError), match=words):
             fitted(folder=tmp_path / "run", **named)
     assert not (tmp_path / "run").exists()
@@ -158,14 +219,20 @@ def test_fits_that_share_a_ledger_add_up(tmp_path, capsys):
     total = Ledger.load(path)
     assert total.count_of("step") == sum(model.ledger.count_of("step") for model in models)
     said = re.findall(r"epsilon (\S+) at delta 0.0001 for all fits", capsys.readouterr().out)
-    assert float(said[1]) == pytest.approx(make("loss_distribution").epsilon(total, 1e-4).upper, rel=1e-3) and said[0] < said[1]
+    assert (
+        float(said[1])
+        == pytest.approx(make("loss_distribution").epsilon(total, 1e-4).upper, rel=1e-3)
+        and said[0] < said[1]
+    )
 
 
 def test_a_shared_ledger_is_not_a_run_s_own_nor_added_to_a_finished_run(tmp_path):
     fitted(folder=tmp_path / "run")
     with pytest.raises(ParameterError, match="is the folder of a run"):
         fitted(ledger=tmp_path / "run" / "ledger.json")
-    with pytest.raises(CheckpointError, match="another configuration: shared_ledger was False and is True"):
+    with pytest.raises(
+        CheckpointError, match="another configuration: shared_ledger was False and is True"
+    ):
         fitted(folder=tmp_path / "run", ledger=tmp_path / "shared.json")
 
 
@@ -177,7 +244,10 @@ def test_files_of_ones_own_are_not_overwritten(tmp_path):
 
 
 def test_the_columns_of_a_table_are_taken_by_name():
-    (x, y), table = problem(), lambda columns, x: SimpleNamespace(columns=list(columns), to_numpy=lambda: x)
+    (x, y), table = (
+        problem(),
+        lambda columns, x: SimpleNamespace(columns=list(columns), to_numpy=lambda: x),
+    )
     model = fitted(table("abcdef", x), y)
     assert "the names of the columns" in model.result["disclosed"]
     assert (model.predict(table("fedcba", x[:, ::-1])) == model.predict(x)).all()
@@ -188,11 +258,22 @@ def test_the_columns_of_a_table_are_taken_by_name():
 def test_hidden_layers_images_and_networks_of_ones_own_are_trained():
     x, y = problem()
     model = fitted(x.reshape(ROWS, 2, 3, 1), y, hidden=16, epsilon=8.0)
-    assert [layer.kind for layer in model.network.layers] == ["unitnorm", "standardise", "unitnorm", "standardise",
-                                                              "flatten", "dense", "relu", "dense"]
+    assert [layer.kind for layer in model.network.layers] == [
+        "unitnorm",
+        "standardise",
+        "unitnorm",
+        "standardise",
+        "flatten",
+        "dense",
+        "relu",
+        "dense",
+    ]
     network = nn.Sequential([nn.Dense(6, 3, rng=np.random.default_rng(0))], (6,))
     before = network.params["dense1", "W"].copy()
-    assert fitted(x, y, network=network).score(x, y) > 0.6 and (network.params["dense1", "W"] == before).all()
+    assert (
+        fitted(x, y, network=network).score(x, y) > 0.6
+        and (network.params["dense1", "W"] == before).all()
+    )
     for named in ({"network": network, "hidden": 3}, {"classes": [1, 2], "target_bounds": (0, 1)}):
         with pytest.raises(ParameterError, match="got both"):
             fitted(x, y, **named)
@@ -200,17 +281,26 @@ def test_hidden_layers_images_and_networks_of_ones_own_are_trained():
         fitted(x[:, :5], y, network=network)
 
 
-@pytest.mark.parametrize("spoil, words", [
-    (lambda x: x.__setitem__((slice(None), 2), np.nan), f"x: {ROWS} of {ROWS} rows"),
-    (lambda x: x.__setitem__((slice(None), 2), np.inf), f"x: {ROWS} of {ROWS} rows"),
-    (lambda x: x.__setitem__((slice(0, ROWS // 10), 0), np.nan), f"x: {ROWS // 10} of {ROWS} rows"),
-], ids=["NaN column", "inf column", "a tenth"])
+@pytest.mark.parametrize(
+    "spoil, words",
+    [
+        (lambda x: x.__setitem__((slice(None), 2), np.nan), f"x: {ROWS} of {ROWS} rows"),
+        (lambda x: x.__setitem__((slice(None), 2), np.inf), f"x: {ROWS} of {ROWS} rows"),
+        (
+            lambda x: x.__setitem__((slice(0, ROWS // 10), 0), np.nan),
+            f"x: {ROWS // 10} of {ROWS} rows",
+        ),
+    ],
+    ids=["NaN column", "inf column", "a tenth"],
+)
 def test_rows_that_are_not_finite_stop_before_a_charge(spoil, words, tmp_path):
     x, y = problem()
     spoil(x)
     with pytest.raises(DataError, match=words):
         fitted(x, y, folder=tmp_path / "run", ledger=tmp_path / "shared.json")
-    assert not (tmp_path / "run" / "ledger.json").exists() and not (tmp_path / "shared.json").exists()
+    assert (
+        not (tmp_path / "run" / "ledger.json").exists() and not (tmp_path / "shared.json").exists()
+    )
     assert fitted(x, y, check=False).epsilon.upper <= 2.0
 
 
@@ -224,13 +314,25 @@ def test_labels_outside_the_classes_stop_before_a_charge():
     assert fitted(x, whole).score(x, whole) > 0.75
 
 
-@pytest.mark.parametrize("named, words", [
-    ({"bounds": (3, 1)}, "low < high"), ({"scale": "bounds"}, "public bounds"), ({"scale": "zscore"}, "to be one of"),
-    ({"scale": "private", "bounds": (0, 1)}, "with no other"), ({"lot_size": 10**6}, "at most the"),
-    ({"test": (1,)}, "a pair"), ({"network": [1]}, "nn.Sequential"),
-    ({"bounds": ([0] * 3, [1] * 3)}, r"shape \(6,\)"), ({"hidden": "64"}, "hidden='64'"), ({"example_weight": 0.5}, "one label"),
-    *(({"epsilon": epsilon}, "epsilon") for epsilon in (0, -1, np.nan)), ({"dataset_size": 0}, "at least 1"), ({"delta": 2.0}, "delta=2.0"), ({"example_weight": [1.0]}, "same number"),
-])
+@pytest.mark.parametrize(
+    "named, words",
+    [
+        ({"bounds": (3, 1)}, "low < high"),
+        ({"scale": "bounds"}, "public bounds"),
+        ({"scale": "zscore"}, "to be one of"),
+        ({"scale": "private", "bounds": (0, 1)}, "with no other"),
+        ({"lot_size": 10**6}, "at most the"),
+        ({"test": (1,)}, "a pair"),
+        ({"network": [1]}, "nn.Sequential"),
+        ({"bounds": ([0] * 3, [1] * 3)}, r"shape \(6,\)"),
+        ({"hidden": "64"}, "hidden='64'"),
+        ({"example_weight": 0.5}, "one label"),
+        *(({"epsilon": epsilon}, "epsilon") for epsilon in (0, -1, np.nan)),
+        ({"dataset_size": 0}, "at least 1"),
+        ({"delta": 2.0}, "delta=2.0"),
+        ({"example_weight": [1.0]}, "same number"),
+    ],
+)
 def test_arguments_that_do_not_fit_are_named(named, words):
     with pytest.raises((ParameterError, ShapeError), match=words):
         fitted(**named)
@@ -238,7 +340,11 @@ def test_arguments_that_do_not_fit_are_named(named, words):
 
 def resident():
     """Bytes of this process in memory that belong to no file."""
-    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("RssAnon"))
+    (line,) = (
+        line
+        for line in Path("/proc/self/status").read_text().splitlines()
+        if line.startswith("RssAnon")
+    )
     return 1024 * int(line.split()[1])
 
 
@@ -246,7 +352,10 @@ def resident():
 def test_twenty_gigabytes_on_disk_train_in_one_of_memory(tmp_path, monkeypatch):
     """A sparse file of 20 GiB, its pages read as any others."""
     rows, most = 20 * 2**30 // 3072, [0]
-    images, y = np.memmap(tmp_path / "x.bin", "uint8", "w+", shape=(rows, 32, 32, 3)), np.arange(rows, dtype="int8") % 3
+    images, y = (
+        np.memmap(tmp_path / "x.bin", "uint8", "w+", shape=(rows, 32, 32, 3)),
+        np.arange(rows, dtype="int8") % 3,
+    )
     release = minidp.mechanism.Sanitizer.release
 
     def watched(*args):
@@ -255,8 +364,19 @@ def test_twenty_gigabytes_on_disk_train_in_one_of_memory(tmp_path, monkeypatch):
 
     monkeypatch.setattr(minidp.mechanism.Sanitizer, "release", watched)
     before = resident()
-    minidp.fit(images, y, epsilon=1.0, delta=1e-8, bounds=(0, 255), classes=[0, 1, 2], dataset_size=rows, hidden=(256,),
-               lot_size=4000, steps=20, quiet=True)
+    minidp.fit(
+        images,
+        y,
+        epsilon=1.0,
+        delta=1e-8,
+        bounds=(0, 255),
+        classes=[0, 1, 2],
+        dataset_size=rows,
+        hidden=(256,),
+        lot_size=4000,
+        steps=20,
+        quiet=True,
+    )
     assert 0 < most[0] - before < 2**30
 
 
@@ -264,7 +384,10 @@ def test_lots_below_all_rows_are_paid_for(capsys):
     """The noisy mean is then drawn from one lot; its cost leaves the rest of the budget for the steps."""
     model = fitted(lot_size=100, steps=20, quiet=False, delta=0.01)
     assert 1.98 < model.epsilon.upper <= 2.0 and model.ledger.count_of("setup") == 1
-    assert "NOTICE: delta=0.01 is not below 1/1200" in capsys.readouterr().out and "not below 1/1200" in model.statement
+    assert (
+        "NOTICE: delta=0.01 is not below 1/1200" in capsys.readouterr().out
+        and "not below 1/1200" in model.statement
+    )
 
 
 def test_public_rows_are_not_the_training_rows():
@@ -276,7 +399,9 @@ def test_public_rows_are_not_the_training_rows():
 
 def test_balls_in_bins_train_whole_epochs_and_verify(tmp_path):
     model = fitted(sampler="balls-in-bins", lot_size=200, steps=20, folder=tmp_path / "run")
-    assert model.result["steps"] == 24 and model.result["sampler"] == "BallsInBinsSampler"     # four epochs of six lots
+    assert (
+        model.result["steps"] == 24 and model.result["sampler"] == "BallsInBinsSampler"
+    )  # four epochs of six lots
     assert model.ledger.count_of("step") == 4 and 1.98 < model.epsilon.upper <= 2.0
     assert not verify(tmp_path / "run").failed
     for arguments in ({"sampler": "shuffle"}, {"sampler": "balls-in-bins", "max_lot_size": 900}):

@@ -1,4 +1,5 @@
 """The guard refuses what CuPy refuses, as tests/conftest.py promises what it says; other tests show that both let pass."""
+
 import operator
 import os
 import subprocess
@@ -56,18 +57,42 @@ def test_allow_sync_permits_scalars_for_a_block_only(x):
         float(x[1, 2])
 
 
-TEXT = ("import pytest\n@pytest.mark.slow\ndef test_a(): pass\ndef test_b(): pass\n"
-        "def test_c(mnist_dir):\n    assert (mnist_dir / 'mnist').is_dir()\n"
-        "@pytest.mark.cupy\ndef test_d(): pytest.importorskip('no_cupy')\n")
+TEXT = (
+    "import pytest\n@pytest.mark.slow\ndef test_a(): pass\ndef test_b(): pass\n"
+    "def test_c(mnist_dir):\n    assert (mnist_dir / 'mnist').is_dir()\n"
+    "@pytest.mark.cupy\ndef test_d(): pytest.importorskip('no_cupy')\n"
+)
 
 
 def test_slow_tests_wait_to_be_asked_for_and_what_is_missing_is_said_loudly(tmp_path):
     (tmp_path / "test_it.py").write_text(TEXT)
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MINIDP_")}
-    for more, expected in (((), "1 passed, 2 skipped, 1 deselected"), (("--slow",), "2 passed, 2 skipped")):
-        command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "setup.cfg"), "--rootdir", str(tmp_path),
-                   "-p", "tests.conftest", "-p", "no:cacheprovider", *more, str(tmp_path / "test_it.py")]
-        said = subprocess.run(command, cwd=tmp_path, env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True,
-                              text=True, timeout=120).stdout
+    for more, expected in (
+        ((), "1 passed, 2 skipped, 1 deselected"),
+        (("--slow",), "2 passed, 2 skipped"),
+    ):
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-c",
+            str(ROOT / "setup.cfg"),
+            "--rootdir",
+            str(tmp_path),
+            "-p",
+            "tests.conftest",
+            "-p",
+            "no:cacheprovider",
+            *more,
+            str(tmp_path / "test_it.py"),
+        ]
+        said = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**environment, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        ).stdout
         assert expected in said and "REAL DATA MISSING: 1 tests skipped, set MINIDP_DATA" in said
         assert "CUPY MISSING: 1 tests skipped, pip install cupy-cuda12x" in said

@@ -1,4 +1,5 @@
 """Several ranks are one run: the same bits, the noise of one process, and an end for all when one is gone."""
+
 import json
 import os
 import random
@@ -29,8 +30,14 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="mpich has no wheel f
 
 def start(size, *what):
     """`mpiexec -n size python on_ranks.py WHAT FOLDER`."""
-    return subprocess.Popen([MPIEXEC, "-n", str(size), sys.executable, on_ranks.__file__, *map(str, what)], env=environment(),
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [MPIEXEC, "-n", str(size), sys.executable, on_ranks.__file__, *map(str, what)],
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def run(size, what, folder):
@@ -51,7 +58,9 @@ def test_any_number_of_ranks_releases_what_one_process_does(size, alone, tmp_pat
     found = run(size, "cases", tmp_path)
     assert found.keys() == alone.keys()
     for case, expected in alone.items():
-        np.testing.assert_allclose(found[case], expected, rtol=0, atol=0 if "exact" in case else 2e-6, err_msg=case)
+        np.testing.assert_allclose(
+            found[case], expected, rtol=0, atol=0 if "exact" in case else 2e-6, err_msg=case
+        )
     assert (alone["nearly empty, exact"][:-1] != 0).all() and "mpi4py" not in sys.modules
 
 
@@ -66,20 +75,33 @@ def test_the_ledger_is_on_disk_before_any_rank_draws_and_rank_0_alone_writes(tmp
     assert json.loads((tmp_path / "run" / "result.json").read_text())["ranks"] == 2
 
 
-@pytest.mark.parametrize("how, line", [("raise", "rank 1 of 2 ends the run: error: a disk of this rank"),
-                                       pytest.param("fault", "rank 1 of 2 ends the run: ZeroDivisionError: of this rank",
-                                                    marks=pytest.mark.slow),
-                                       ("exit", "rank 0 of 2 ends the run: another rank left it"),
-                                       ("killed", "rank 1 of 2 (process "), ("all", "error: not one lot fits")])
+@pytest.mark.parametrize(
+    "how, line",
+    [
+        ("raise", "rank 1 of 2 ends the run: error: a disk of this rank"),
+        pytest.param(
+            "fault",
+            "rank 1 of 2 ends the run: ZeroDivisionError: of this rank",
+            marks=pytest.mark.slow,
+        ),
+        ("exit", "rank 0 of 2 ends the run: another rank left it"),
+        ("killed", "rank 1 of 2 (process "),
+        ("all", "error: not one lot fits"),
+    ],
+)
 def test_a_rank_that_fails_ends_the_run_with_one_line(how, line, tmp_path):
     began, process = time.monotonic(), start(2, how, tmp_path)
     out, err = process.communicate(timeout=60)
-    own = [each for each in (out + err).splitlines() if each.startswith(("rank", "error", "Traceback"))]
+    own = [
+        each for each in (out + err).splitlines() if each.startswith(("rank", "error", "Traceback"))
+    ]
     assert process.returncode and time.monotonic() - began < 30
     assert len(own) == 1 and own[0].startswith(line), err
 
 
-@pytest.mark.parametrize("kills, steps", [(2, 6000), pytest.param(20, 60_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kills, steps", [(2, 6000), pytest.param(20, 60_000, marks=pytest.mark.slow)]
+)
 def test_ranks_killed_at_random_lose_nothing(kills, steps, tmp_path):
     """A seeded run in exact arithmetic ends with the same bits, on 2, 3 and 1 ranks."""
     (tmp_path / "whole").mkdir()
@@ -96,7 +118,10 @@ def test_ranks_killed_at_random_lose_nothing(kills, steps, tmp_path):
         os.kill(int(victim.read_text()), signal.SIGKILL)
         began = time.monotonic()
         _, err = process.communicate(timeout=60)
-        assert time.monotonic() - began < 30 and f"rank {victim.name[4:]} of {size} (process {victim.read_text()} on" in err
+        assert (
+            time.monotonic() - began < 30
+            and f"rank {victim.name[4:]} of {size} (process {victim.read_text()} on" in err
+        )
         if (run / "ledger.json").exists():
             before, charged = charged, Ledger.load(run / "ledger.json").count_of("step")
             assert charged >= before
@@ -112,20 +137,33 @@ def test_processes_of_a_launcher_that_cannot_be_joined_are_refused(monkeypatch):
     monkeypatch.setattr(ranks, "_current", None)
     monkeypatch.setenv("PMI_SIZE", "2")
     monkeypatch.setitem(sys.modules, "mpi4py", None)
-    with pytest.raises(ParameterError, match="one of 2 processes .* mpi4py cannot be imported.*MINIDP_RANKS=solo"):
+    with pytest.raises(
+        ParameterError, match="one of 2 processes .* mpi4py cannot be imported.*MINIDP_RANKS=solo"
+    ):
         ranks.current()
     monkeypatch.setenv("MINIDP_RANKS", "solo")
     assert ranks.current() is ranks.SOLO
 
 
-@pytest.mark.parametrize("name, value", [("PMI_SIZE", "abc"), ("SLURM_STEP_NUM_TASKS", ""), ("PMI_SIZE", "0"),
-                                         ("OMPI_COMM_WORLD_SIZE", "-2")])
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("PMI_SIZE", "abc"),
+        ("SLURM_STEP_NUM_TASKS", ""),
+        ("PMI_SIZE", "0"),
+        ("OMPI_COMM_WORLD_SIZE", "-2"),
+    ],
+)
 def test_a_number_of_processes_that_is_none_is_refused_in_one_line(name, value):
     command = [sys.executable, "-m", "minidp", "epsilon", "--ledger", "no.json"]
     bare = {key: held for key, held in environment().items() if key not in ranks.LAUNCHED}
-    done = subprocess.run(command, env={**bare, name: value}, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        command, env={**bare, name: value}, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.startswith(f"error: {name}={value!r} in the environment: expected the number of processes")
+    assert done.stderr.startswith(
+        f"error: {name}={value!r} in the environment: expected the number of processes"
+    )
     assert done.stderr.count("\n") == 1
     solo = {**bare, name: value, "MINIDP_RANKS": "solo"}
     alone = subprocess.run(command, env=solo, capture_output=True, text=True, timeout=60)
@@ -154,7 +192,10 @@ def test_rows_that_two_ranks_hold_or_none_are_refused():
     for other in [(3, 6), (5, 6), (0, 4), (4, 5)]:
         with pytest.raises(RanksError, match="each of 6 rows once"):
             LabelledExamples(block, block).check_shared(Two(shapes, other))
-    for other, what in [([shapes], "shapes of the examples"), ([[((6, 2), True)] * 2, []], "examples")]:
+    for other, what in [
+        ([shapes], "shapes of the examples"),
+        ([[((6, 2), True)] * 2, []], "examples"),
+    ]:
         with pytest.raises(RanksError, match=f"the {what} differ between rank 0 and rank 1"):
             LabelledExamples(x, x).check_shared(Two(*other))
 
@@ -192,14 +233,23 @@ def in_order(rows, path):
     return np.load(path, mmap_mode="r")
 
 
-@pytest.mark.parametrize("held", [
-    lambda rows, path: rows, lambda rows, path: Inputs(rows, Backend.numpy()), in_order,
-    lambda rows, path: Inputs(in_order(rows, path), Backend.numpy()), lambda rows, path: Drawn(len(rows), float(rows[0, 0]))],
-    ids=["array", "inputs", "memory map", "inputs of a memory map", "examples"])
+@pytest.mark.parametrize(
+    "held",
+    [
+        lambda rows, path: rows,
+        lambda rows, path: Inputs(rows, Backend.numpy()),
+        in_order,
+        lambda rows, path: Inputs(in_order(rows, path), Backend.numpy()),
+        lambda rows, path: Drawn(len(rows), float(rows[0, 0])),
+    ],
+    ids=["array", "inputs", "memory map", "inputs of a memory map", "examples"],
+)
 def test_ranks_whose_rows_are_in_another_order_are_refused_whatever_holds_them(held, tmp_path):
     rows, labels = np.arange(12, dtype="float32").reshape(6, 2), np.zeros(6, int)
-    same, other = (LabelledExamples(held(each, tmp_path / f"{name}.npy"), labels) for name, each in
-                   (("same", rows), ("other", rows[::-1])))
+    same, other = (
+        LabelledExamples(held(each, tmp_path / f"{name}.npy"), labels)
+        for name, each in (("same", rows), ("other", rows[::-1]))
+    )
     recorder = Recorder()
     other.check_shared(recorder)
     with pytest.raises(RanksError, match="the examples differ between rank 0 and rank 1"):
@@ -210,7 +260,10 @@ def test_ranks_whose_rows_are_in_another_order_are_refused_whatever_holds_them(h
 def test_of_rows_above_the_limit_evenly_spread_ones_are_compared_in_parts(monkeypatch):
     size, row_bytes = 10_000, 8
     labels = np.zeros(size, "int8")
-    for limit, at_least, at_most in ((size * row_bytes, size, size + 1), (1000 * row_bytes, 1000, 1002)):
+    for limit, at_least, at_most in (
+        (size * row_bytes, size, size + 1),
+        (1000 * row_bytes, 1000, 1002),
+    ):
         monkeypatch.setattr(examples, "COMPARED", limit)
         monkeypatch.setattr(examples, "AT_ONCE", 50 * row_bytes)
         rows = Drawn(size)
@@ -223,5 +276,14 @@ def test_sums_on_a_device_are_released_through_the_host():
     sums = {key: np.arange(6.0).reshape(shape) for key, shape in zip(keys, [(2, 3), (6,)])}
     sanitizer = Sanitizer(flat_group(sums, 1.0, 2.0))
     alone = sanitizer.release({key: raw.copy() for key, raw in sums.items()}, Streams(1).noise(0))
-    found = sanitizer.release({key: backend.asarray(raw) for key, raw in sums.items()}, Streams(1).noise(0), (), 1.0, None, Two())
-    assert (to_host(found[keys[0]]) == alone[keys[0]]).all() and (to_host(found[keys[1]]) == 0).all()
+    found = sanitizer.release(
+        {key: backend.asarray(raw) for key, raw in sums.items()},
+        Streams(1).noise(0),
+        (),
+        1.0,
+        None,
+        Two(),
+    )
+    assert (to_host(found[keys[0]]) == alone[keys[0]]).all() and (
+        to_host(found[keys[1]]) == 0
+    ).all()

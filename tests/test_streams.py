@@ -1,4 +1,5 @@
 """Random numbers as functions of key, stream, release and place; the key, and what is handed out once."""
+
 import copy
 import os
 import pickle
@@ -13,7 +14,12 @@ from minidp.streams import NAMES, Streams
 
 CALLED = NAMES[1:]  # init is the numbers of one release already
 
-RECORDED = {"sampling": 0.980328603235794, "noise": 0.9423159582577341, "dropout": 0.6721140957178939, "views": 0.015244955578194386}
+RECORDED = {
+    "sampling": 0.980328603235794,
+    "noise": 0.9423159582577341,
+    "dropout": 0.6721140957178939,
+    "views": 0.015244955578194386,
+}
 NORMALS = [-0.9280875478636844, -0.03094610697082918, -0.35771018274972205]
 CHOSEN = [8617, 42316, 45623, 58376]
 INTEGERS = [-10386625339, 2012549240, 5521742277]
@@ -22,7 +28,8 @@ ORDER = [6, 3, 1, 0, 4, 2, 5]
 
 def draws(streams, release=0, size=20):
     return {name: getattr(streams, name)(release).random(size).tolist() for name in CALLED} | {
-        "init": streams.init.random(size).tolist()}
+        "init": streams.init.random(size).tolist()
+    }
 
 
 def test_a_seed_repeats_another_differs_and_without_one_no_two_runs_are_alike():
@@ -86,9 +93,14 @@ def test_of_threads_that_ask_for_one_release_one_gets_it():
     assert sorted(release for release, _ in got) == list(range(200))
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
-@pytest.mark.parametrize("part", [lambda s: s, lambda s: s.noise, lambda s: s.init, lambda s: s.init.rows(np.arange(3))],
-                         ids=["streams", "stream", "draws", "rows"])
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"]
+)
+@pytest.mark.parametrize(
+    "part",
+    [lambda s: s, lambda s: s.noise, lambda s: s.init, lambda s: s.init.rows(np.arange(3))],
+    ids=["streams", "stream", "draws", "rows"],
+)
 def test_unseeded_streams_are_neither_copied_nor_pickled(copied, part):
     with pytest.raises(ParameterError, match="neither pickled nor copied"):
         copied(part(Streams()))
@@ -111,7 +123,9 @@ def test_forked_processes_share_no_noise_without_a_seed(seed):
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
-            os.write(writer, np.concatenate([before.random(4), streams.noise(1).random(4)]).tobytes())
+            os.write(
+                writer, np.concatenate([before.random(4), streams.noise(1).random(4)]).tobytes()
+            )
             os._exit(0)
         os.waitpid(child, 0)
         found.append(np.frombuffer(os.read(reader, 64)))
@@ -129,7 +143,9 @@ def test_rows_have_their_numbers_whatever_comes_beside_them():
     for place, part in zip(([3], [0, 2], [1], []), parts):
         np.testing.assert_array_equal(part.random((len(place), 3, 5)), whole[0][place])
         np.testing.assert_array_equal(part.random((len(place), 40)), whole[1][place])
-    assert len(np.unique(np.concatenate([each.ravel() for each in whole]))) == 4 * 55  # rows and calls share none
+    assert (
+        len(np.unique(np.concatenate([each.ravel() for each in whole]))) == 4 * 55
+    )  # rows and calls share none
 
 
 @pytest.mark.parametrize("method, std", [("add_normals", 1.0), ("add_integers", 1e10)])
@@ -139,7 +155,11 @@ def test_noise_is_refused_where_it_would_be_added_to_a_copy(method, std):
 
 
 def test_integers_are_refused_where_they_would_be_rounded_or_are_not_proved():
-    for dtype, std, message in (("float32", 1e10, "float64"), ("float64", 2.0**27, "std="), ("float64", 2.0**43, "std=")):
+    for dtype, std, message in (
+        ("float32", 1e10, "float64"),
+        ("float64", 2.0**27, "std="),
+        ("float64", 2.0**43, "std="),
+    ):
         with pytest.raises(ParameterError, match=message):
             Streams(1).noise(0).add_integers(np.zeros(3, dtype), std)
 
@@ -149,7 +169,9 @@ def test_integers_share_no_word_with_what_is_drawn_before_and_after():
     before = numbers.words(8)
     numbers.add_integers(np.zeros(513), 1e10)  # blocks 64 to 64 + 2 (3 + 1) 64
     after = numbers.words(8)
-    np.testing.assert_array_equal(np.concatenate([before, after]), whole[[*range(8), *range(8 * 576, 8 * 577)]])
+    np.testing.assert_array_equal(
+        np.concatenate([before, after]), whole[[*range(8), *range(8 * 576, 8 * 577)]]
+    )
 
 
 @pytest.mark.parametrize("count", [2, 3])

@@ -1,4 +1,5 @@
 """The project's structure: imports point downward and load nothing heavy, equations have their code and checks."""
+
 import configparser
 import importlib
 import inspect
@@ -14,22 +15,47 @@ from minidp.audit import checks
 from tools import check_cards, check_imports
 from tests.support.scripts import ROOT
 
-INTERNAL = ("minidp.audit.", "minidp.backend", "minidp.commands.", "minidp.grads", "minidp.host.", "minidp.nn.window",
-            "minidp.privacy.moment_kernels", "minidp.privacy.pld.", "minidp.run.figures", "minidp.run.folder",
-            "minidp.run.picture",
-            "minidp.run.progress", "minidp.run.questions", "minidp.run.record", "minidp.run.statement", "minidp.train.trial",
-            "minidp.run.architecture", "minidp.run.run", "minidp.__main__")
-MODULES = [found.name for found in pkgutil.walk_packages(minidp.__path__, "minidp.")
-           if not found.ispkg and not found.name.startswith(INTERNAL)]
+INTERNAL = (
+    "minidp.audit.",
+    "minidp.backend",
+    "minidp.commands.",
+    "minidp.grads",
+    "minidp.host.",
+    "minidp.nn.window",
+    "minidp.privacy.moment_kernels",
+    "minidp.privacy.pld.",
+    "minidp.run.figures",
+    "minidp.run.folder",
+    "minidp.run.picture",
+    "minidp.run.progress",
+    "minidp.run.questions",
+    "minidp.run.record",
+    "minidp.run.statement",
+    "minidp.train.trial",
+    "minidp.run.architecture",
+    "minidp.run.run",
+    "minidp.__main__",
+)
+MODULES = [
+    found.name
+    for found in pkgutil.walk_packages(minidp.__path__, "minidp.")
+    if not found.ispkg and not found.name.startswith(INTERNAL)
+]
 
 
 def functions(module):
     """(name, function) of the public functions and methods that a module defines; not of those that override another."""
     for name, value in vars(module).items():
-        if inspect.isclass(value) and value.__module__ == module.__name__ and not name.startswith("_"):
+        if (
+            inspect.isclass(value)
+            and value.__module__ == module.__name__
+            and not name.startswith("_")
+        ):
             for method, made in vars(value).items():
                 made = getattr(made, "fget", getattr(made, "__func__", made))
-                inherited = method != "__init__" and any(method in vars(base) for base in value.__mro__[1:])
+                inherited = method != "__init__" and any(
+                    method in vars(base) for base in value.__mro__[1:]
+                )
                 public = method in ("__init__", "__call__") or not method.startswith("_")
                 if inspect.isfunction(made) and public and not inherited:
                     yield f"{name}.{method}", made
@@ -39,9 +65,18 @@ def functions(module):
 
 def unannotated(module):
     """Names of the public functions of a module that lack the type of a parameter, or of what they return."""
-    return [name for name, function in functions(module) if function.__module__ == module.__name__ and (
-            {*inspect.signature(function).parameters} - {"self", "cls"} - {*function.__annotations__}
-            or "return" not in function.__annotations__ and not name.endswith("__init__"))]
+    return [
+        name
+        for name, function in functions(module)
+        if function.__module__ == module.__name__
+        and (
+            {*inspect.signature(function).parameters}
+            - {"self", "cls"}
+            - {*function.__annotations__}
+            or "return" not in function.__annotations__
+            and not name.endswith("__init__")
+        )
+    ]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -57,27 +92,39 @@ def test_every_equation_has_its_code_and_its_check(capsys):
     assert check_cards.main(ROOT, checks.load()) == 0, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("module, heavy", [("minidp", ("numba", "scipy", "matplotlib", "cupy", "tqdm")),
-                                           ("minidp.run", ("common", "matplotlib", "tqdm")),
-                                           ("minidp.estimators", ("sklearn", "matplotlib", "cupy")),
-                                           ("minidp.plotting", ("matplotlib",))])
+@pytest.mark.parametrize(
+    "module, heavy",
+    [
+        ("minidp", ("numba", "scipy", "matplotlib", "cupy", "tqdm")),
+        ("minidp.run", ("common", "matplotlib", "tqdm")),
+        ("minidp.estimators", ("sklearn", "matplotlib", "cupy")),
+        ("minidp.plotting", ("matplotlib",)),
+    ],
+)
 def test_importing_loads_no_library_before_it_is_used(module, heavy):
     script = f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
 PROJECT = configparser.ConfigParser()
 PROJECT.read(ROOT / "setup.cfg", encoding="utf-8")
 ADDRESS = PROJECT["metadata"]["project_urls"].split()[2]
-PAGES = sorted(page.relative_to(ROOT).as_posix() for folder in (".", ".github", "experiments", "minidp", "tools")
-               for page in (ROOT / folder).glob("*.md"))
+PAGES = sorted(
+    page.relative_to(ROOT).as_posix()
+    for folder in (".", ".github", "experiments", "minidp", "tools")
+    for page in (ROOT / folder).glob("*.md")
+)
 
 
 def links(text):
     """The targets of a page's links, without what stands in code."""
     text = re.sub(r"^```.*?^```$|`[^`\n]*`", "`", text, flags=re.MULTILINE | re.DOTALL)
-    return re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r"^\[[^]]+\]: (\S+)", text, re.MULTILINE)
+    return re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(
+        r"^\[[^]]+\]: (\S+)", text, re.MULTILINE
+    )
 
 
 def dead(page, text):
@@ -103,9 +150,14 @@ def test_links_lead_somewhere(page):
 
 def test_version_and_address_are_the_same_everywhere():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert PROJECT["metadata"]["version"] == minidp.__version__ and f"\nversion: {minidp.__version__}\n" in citation
+    assert (
+        PROJECT["metadata"]["version"] == minidp.__version__
+        and f"\nversion: {minidp.__version__}\n" in citation
+    )
     assert f"\nrepository-code: {ADDRESS}\n" in citation
-    assert f"git clone {ADDRESS} " in (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert f"git clone {ADDRESS} " in (ROOT / ".github" / "CONTRIBUTING.md").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("package", ["minidp", "minidp.audit", "minidp.data", "minidp.privacy"])

@@ -7,6 +7,7 @@ is the library in both arithmetics. attack_noise.png has the share of pairs of r
 r sin t of float32 numbers: where it depends on the raw sum, one release tells neighbours apart. attack_sums.png has
 |S(D) - S(D')| / C of the worst neighbours found in lots of each size, beside what is charged. attacks.json has the figures.
 """
+
 import sys
 from pathlib import Path
 
@@ -22,7 +23,11 @@ from minidp.mechanism.rounding import DOUBLE, products
 from minidp.streams import Streams
 from tools.bench.machine import available_cores, processor, vector_flags, versions
 
-KEY, BEFORE, ARITHMETICS = ("layer", "W"), "before: float32", ("before: float32", "ordinary", "exact")
+KEY, BEFORE, ARITHMETICS = (
+    ("layer", "W"),
+    "before: float32",
+    ("before: float32", "ordinary", "exact"),
+)
 SIGMAS, SEED = (1.0, 2.0, 4.0, 8.0, 16.0), 0
 
 
@@ -36,12 +41,17 @@ def box_muller(rng, size, sigma):
 def on_lattice(x, y, sigma):
     """Whether pairs are products r cos t and r sin t of float32 numbers r, t, as Box and Muller's method makes them."""
     x, y = x.astype("float64"), y.astype("float64")
-    r0, t0 = (np.hypot(x, y) / sigma).astype("float32"), (np.arctan2(y, x) % (2 * np.pi)).astype("float32")
+    r0, t0 = (
+        (np.hypot(x, y) / sigma).astype("float32"),
+        (np.arctan2(y, x) % (2 * np.pi)).astype("float32"),
+    )
     found = np.zeros(len(x), bool)
     for dr in range(-3, 4):
         for dt in range(-3, 4):
             r, t = (_moved(v, steps) for v, steps in ((r0, dr), (t0, dt)))
-            found |= (r * np.cos(t) * np.float32(sigma) == x) & (r * np.sin(t) * np.float32(sigma) == y)
+            found |= (r * np.cos(t) * np.float32(sigma) == x) & (
+                r * np.sin(t) * np.float32(sigma) == y
+            )
     return found
 
 
@@ -61,7 +71,9 @@ def share_on_lattice(arithmetic, value, sigma, size, streams, place, asarray=np.
     else:
         raw = asarray(np.full(size, np.trunc(value * 2.0**32) if arithmetic == "exact" else value))
         sanitizer = Sanitizer(flat_group([KEY], 1.0, sigma), arithmetic=arithmetic)
-        released = to_host(sanitizer.release({KEY: raw}, streams.noise(place), dtype=np.float32)[KEY])
+        released = to_host(
+            sanitizer.release({KEY: raw}, streams.noise(place), dtype=np.float32)[KEY]
+        )
     return float(on_lattice(released[: size // 2], released[size // 2 :], sigma).mean())
 
 
@@ -80,7 +92,14 @@ def worst_neighbours(arithmetic, n, asarray=np.asarray):
 
     asarray: puts the gradients where they are summed.
     """
-    sanitizer, how = Sanitizer(flat_group([KEY], 1.0, 1.0), "factored", arithmetic if arithmetic != BEFORE else "ordinary"), DOUBLE
+    sanitizer, how = (
+        Sanitizer(
+            flat_group([KEY], 1.0, 1.0),
+            "factored",
+            arithmetic if arithmetic != BEFORE else "ordinary",
+        ),
+        DOUBLE,
+    )
     if arithmetic == "ordinary":
         how = products(n, "factored")
 
@@ -88,10 +107,16 @@ def worst_neighbours(arithmetic, n, asarray=np.asarray):
         if arithmetic == BEFORE:
             return float(np.add.accumulate(np.minimum(v, np.float32(1)))[-1])
         grad = Outer(asarray(np.ones((len(v), 1), "float32")), asarray(v[:, None]))
-        return float(to_host(sanitizer.add_clipped({KEY: grad}, products=how)[KEY])[0, 0]) / (2.0**32 if sanitizer.exact else 1)
+        return float(to_host(sanitizer.add_clipped({KEY: grad}, products=how)[KEY])[0, 0]) / (
+            2.0**32 if sanitizer.exact else 1
+        )
 
     rng = np.random.default_rng(SEED)
-    lots = [aligned(n, 1 - 2**-10, extra, half_ulps) for extra in (-1, 0, 1) for half_ulps in (0.51, 1.01, 1.25, 2.51)]
+    lots = [
+        aligned(n, 1 - 2**-10, extra, half_ulps)
+        for extra in (-1, 0, 1)
+        for half_ulps in (0.51, 1.01, 1.25, 2.51)
+    ]
     lots += [rng.uniform(1, 2, n).astype("float32") for _ in range(20)]
     return max(abs(total(v) - total(v[1:])) for v in lots), how.factor
 
@@ -99,38 +124,88 @@ def worst_neighbours(arithmetic, n, asarray=np.asarray):
 def main(argv=None):
     """Run both attacks, draw, write."""
     parser = Parser(prog="python -m tools.attack_pictures", description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("experiments/results"), help="folder (default: %(default)s)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("experiments/results"),
+        help="folder (default: %(default)s)",
+    )
     parser.add_argument("--smoke", action="store_true", help="few and small, to see that it works")
     args = parser.parse_args(argv)
-    size, lots = (2000, (60, 2500)) if args.smoke else (20_000, (60, 150, 300, 600, 1200, 2048, 4096, 8192, 16_384))
+    size, lots = (
+        (2000, (60, 2500))
+        if args.smoke
+        else (20_000, (60, 150, 300, 600, 1200, 2048, 4096, 8192, 16_384))
+    )
     streams, values = Streams(SEED), {"0": 0.0, "C/sqrt(P)": size**-0.5}
     with user_errors():
-        noise = {arithmetic: {name: [share_on_lattice(arithmetic, value, sigma, size, streams, 100 * k + 10 * i + j)
-                                     for j, sigma in enumerate(SIGMAS)] for i, (name, value) in enumerate(values.items())}
-                 for k, arithmetic in enumerate(ARITHMETICS)}
-        sums = {arithmetic: [worst_neighbours(arithmetic, n) for n in lots] for arithmetic in ARITHMETICS}
-        figure, panels = plotting.new_figure(1, 3, title="Pairs of one release on the lattice of float32 noise",
-                                             panel=(3.4, 3), sharey=True)
+        noise = {
+            arithmetic: {
+                name: [
+                    share_on_lattice(arithmetic, value, sigma, size, streams, 100 * k + 10 * i + j)
+                    for j, sigma in enumerate(SIGMAS)
+                ]
+                for i, (name, value) in enumerate(values.items())
+            }
+            for k, arithmetic in enumerate(ARITHMETICS)
+        }
+        sums = {
+            arithmetic: [worst_neighbours(arithmetic, n) for n in lots]
+            for arithmetic in ARITHMETICS
+        }
+        figure, panels = plotting.new_figure(
+            1,
+            3,
+            title="Pairs of one release on the lattice of float32 noise",
+            panel=(3.4, 3),
+            sharey=True,
+        )
         for axis, (arithmetic, shares) in zip(panels, noise.items()):
-            lines = [axis.plot(SIGMAS, share, label=f"raw sum {name} everywhere", **plotting.line(i))[0]
-                     for i, (name, share) in enumerate(shares.items())]
+            lines = [
+                axis.plot(SIGMAS, share, label=f"raw sum {name} everywhere", **plotting.line(i))[0]
+                for i, (name, share) in enumerate(shares.items())
+            ]
             axis.set(title=arithmetic, xlabel="noise multiplier", ylim=(-0.05, 1.05))
         panels[0].set_ylabel("share of pairs")
         plotting.legend(figure, lines)
         plotting.save(figure, args.out / "attack_noise.png")
-        figure, (axis,) = plotting.new_figure(title="How far one example of norm C moved the sum of a lot, at worst")
-        lines = [axis.plot(lots, [found for found, _ in rows], label=name, **plotting.line(i))[0]
-                 for i, (name, rows) in enumerate(sums.items())]
-        lines += axis.plot(lots, [charged for _, charged in sums["ordinary"]], color="0.4", label="charged, ordinary")
+        figure, (axis,) = plotting.new_figure(
+            title="How far one example of norm C moved the sum of a lot, at worst"
+        )
+        lines = [
+            axis.plot(lots, [found for found, _ in rows], label=name, **plotting.line(i))[0]
+            for i, (name, rows) in enumerate(sums.items())
+        ]
+        lines += axis.plot(
+            lots,
+            [charged for _, charged in sums["ordinary"]],
+            color="0.4",
+            label="charged, ordinary",
+        )
         axis.set(xscale="log", xlabel="examples of the lot", ylabel="|S(D) - S(D')| / C")
         plotting.legend(figure, lines)
         plotting.save(figure, args.out / "attack_sums.png")
-        write_json(args.out / "attacks.json", {
-            "command": " ".join(["python -m tools.attack_pictures", *(sys.argv[1:] if argv is None else argv)]),
-            "device": {"processor": processor(), "vector": vector_flags(), "cores": available_cores()}, "versions": versions(),
-            "seed": SEED, "pairs": size // 2, "noise_multipliers": SIGMAS, "on_lattice": noise, "lots": lots,
-            "worst": {name: [found for found, _ in rows] for name, rows in sums.items()},
-            "charged": [charged for _, charged in sums["ordinary"]]})
+        write_json(
+            args.out / "attacks.json",
+            {
+                "command": " ".join(
+                    ["python -m tools.attack_pictures", *(sys.argv[1:] if argv is None else argv)]
+                ),
+                "device": {
+                    "processor": processor(),
+                    "vector": vector_flags(),
+                    "cores": available_cores(),
+                },
+                "versions": versions(),
+                "seed": SEED,
+                "pairs": size // 2,
+                "noise_multipliers": SIGMAS,
+                "on_lattice": noise,
+                "lots": lots,
+                "worst": {name: [found for found, _ in rows] for name, rows in sums.items()},
+                "charged": [charged for _, charged in sums["ordinary"]],
+            },
+        )
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ done, and the same command goes on. Exit status 1 if a bound lies, beyond doubt,
 training, if an attack falls short of what it has to reach, if a fault is not flagged, or right training is flagged too
 often; 2 for user errors. A lower bound proves nothing safe: it shows how much of epsilon an attack reaches.
 """
+
 import secrets
 import sys
 import time
@@ -26,7 +27,11 @@ from tools.attacks import black_box, canaries, faults, pictures
 from tools.bench.machine import available_cores, processor, vector_flags, versions
 
 SETTINGS, EPSILONS = ((1.0, 10), (0.01, 1000)), (1.0, 2.0, 4.0, 8.0)  # q, T; certified
-SHARE, BLACK_BOX, RIGHT = 0.94, 6.5, "right training"  # of the certified epsilon, and epsilon, that attacks have to reach
+SHARE, BLACK_BOX, RIGHT = (
+    0.94,
+    6.5,
+    "right training",
+)  # of the certified epsilon, and epsilon, that attacks have to reach
 upper, lower = partial(upper_text, decimals=2), partial(lower_text, decimals=2)
 
 
@@ -34,13 +39,25 @@ def units(smoke, box):
     """{name: function of a seed} of all there is to do, a few seconds' work each, with results that JSON holds."""
     small = (4.0,), 30, {"lots": (100, 1000), "reach": 0.5}, 1
     epsilons, side, paper, audits = small if smoke else (EPSILONS, 75, {}, 20)
-    found = {f"attack q={q:g} T={steps} epsilon={epsilon:g}": partial(canaries.attack, epsilon, q, steps, side=side)
-             for (q, steps), epsilon in product(SETTINGS, epsilons)}
+    found = {
+        f"attack q={q:g} T={steps} epsilon={epsilon:g}": partial(
+            canaries.attack, epsilon, q, steps, side=side
+        )
+        for (q, steps), epsilon in product(SETTINGS, epsilons)
+    }
     found["2016"] = partial(canaries.attack_2016, **paper)
     runs = black_box.CHUNK if smoke else box().needed()
-    found |= {f"black box {start}": lambda seed: box().scores(seed) for start in range(0, runs, black_box.CHUNK)}
-    found |= {f"{RIGHT} {start}": partial(audit, faults.Made(), audits) for start in range(1 if smoke else 5)}
-    return found | {f"{name} 0": partial(audit, made, audits) for name, made in faults.FAULTS.items()}
+    found |= {
+        f"black box {start}": lambda seed: box().scores(seed)
+        for start in range(0, runs, black_box.CHUNK)
+    }
+    found |= {
+        f"{RIGHT} {start}": partial(audit, faults.Made(), audits)
+        for start in range(1 if smoke else 5)
+    }
+    return found | {
+        f"{name} 0": partial(audit, made, audits) for name, made in faults.FAULTS.items()
+    }
 
 
 def audit(made, times, seed):
@@ -52,31 +69,55 @@ def summary(done, box):
     """The figures of all units."""
     parts = lambda name: [found for key, found in done.items() if key.rsplit(" ", 1)[0] == name]
     audits = {name: sum(parts(name), []) for name in (RIGHT, *faults.FAULTS)}
-    times = lambda found: {attack: n for attack in faults.ATTACKS if (n := sum(attack in by for by in found))}
-    return {"delta": canaries.DELTA, "confidence": 1 - canaries.ERROR, "ledger_2016": done["2016"],
-            "attacks": [found for key, found in done.items() if key.startswith("attack ")],
-            "black_box": box.figures(*(sum(runs, []) for runs in zip(*parts("black box")))),
-            "level": faults.LEVEL, "level_of_each_attack": faults.ERROR, "trials_needed": faults.needed(),
-            "audits": {name: {"audits": len(found), "flagged": sum(map(bool, found)), "by": times(found)}
-                       for name, found in audits.items()}}
+    times = lambda found: {
+        attack: n for attack in faults.ATTACKS if (n := sum(attack in by for by in found))
+    }
+    return {
+        "delta": canaries.DELTA,
+        "confidence": 1 - canaries.ERROR,
+        "ledger_2016": done["2016"],
+        "attacks": [found for key, found in done.items() if key.startswith("attack ")],
+        "black_box": box.figures(*(sum(runs, []) for runs in zip(*parts("black box")))),
+        "level": faults.LEVEL,
+        "level_of_each_attack": faults.ERROR,
+        "trials_needed": faults.needed(),
+        "audits": {
+            name: {"audits": len(found), "flagged": sum(map(bool, found)), "by": times(found)}
+            for name, found in audits.items()
+        },
+    }
 
 
 def verdicts(result, smoke=False):
     """Yield (what has to hold, whether it does); what the black box has to reach is left out where it is small."""
     for found in [*result["attacks"], result["black_box"]]:
-        where, of = f"{found['steps']} steps" + (f" at q {found['q']:g}" if "q" in found else ""), found["bounds"]
+        where, of = (
+            f"{found['steps']} steps" + (f" at q {found['q']:g}" if "q" in found else ""),
+            found["bounds"],
+        )
         certified = found["certified"][1]
         for name, bound in of.items():
-            yield (f"{where}, {name}: epsilon at least {lower(bound['lower'])} ({bound['trials']:,} trials), certified "
-                   f"{upper(certified)}"), bound["beyond_doubt"] <= certified
+            yield (
+                (
+                    f"{where}, {name}: epsilon at least {lower(bound['lower'])} ({bound['trials']:,} trials), certified "
+                    f"{upper(certified)}"
+                ),
+                bound["beyond_doubt"] <= certified,
+            )
         if "q" in found:
             share = of["every step, releases composed"]["lower"] / certified
-            yield f"{where}: every step shows {share:.1%} of it, to be at least {SHARE:.0%}", share >= SHARE
+            yield (
+                f"{where}: every step shows {share:.1%} of it, to be at least {SHARE:.0%}",
+                share >= SHARE,
+            )
             steinke, f_dp = (of[f"one run, {name}"]["lower"] for name in ("Steinke", "f-DP"))
             yield f"{where}: one run shows more by f-DP than by Steinke's bound", f_dp > steinke
     box, old = of["black box, worst-case start"]["lower"], result["ledger_2016"]
     if not smoke:
-        yield f"black box: epsilon at least {lower(box)}, to be at least {BLACK_BOX}", box >= BLACK_BOX
+        yield (
+            f"black box: epsilon at least {lower(box)}, to be at least {BLACK_BOX}",
+            box >= BLACK_BOX,
+        )
     printed, shown, most = old["printed"][-1], old["lower"][-1], old["certified"][-1][1]
     text = f"2016: {upper(printed)} printed, at least {lower(shown)} shown, {upper(most)} certified"
     yield text, printed < shown <= most
@@ -84,18 +125,29 @@ def verdicts(result, smoke=False):
         n, flagged = found["audits"], found["flagged"]
         allowed = int(stats.binom.ppf(0.995, n, faults.LEVEL)) if name == RIGHT else n
         by = ", ".join(f"{attack} {times}" for attack, times in found["by"].items()) or "nobody"
-        yield (f"{name}: {flagged} of {n} audits flag it, to be {'at most ' * (name == RIGHT)}{allowed} (by {by})",
-               flagged <= allowed if name == RIGHT else flagged == n)
+        yield (
+            f"{name}: {flagged} of {n} audits flag it, to be {'at most ' * (name == RIGHT)}{allowed} (by {by})",
+            flagged <= allowed if name == RIGHT else flagged == n,
+        )
 
 
 def in_words(result):
     """What the figures say to a reader who knows none of the words."""
-    proofs, shown = zip(*((upper(found["certified"][1]), lower(found["bounds"][name]["lower"])) for found, name in (
-        (result["attacks"][-1], "every step, releases composed"), (result["black_box"], "black box, worst-case start"))))
-    return ("Epsilon bounds how much anybody can find out about one person's record from training; 0 is nothing. Where "
-            f"the proof allows {proofs[0]}, somebody who watches every step finds out {shown[0]}; where it allows "
-            f"{proofs[1]}, somebody who only uses the finished model finds out {shown[1]}. Each figure is too high in one "
-            "audit of twenty at most.")
+    proofs, shown = zip(
+        *(
+            (upper(found["certified"][1]), lower(found["bounds"][name]["lower"]))
+            for found, name in (
+                (result["attacks"][-1], "every step, releases composed"),
+                (result["black_box"], "black box, worst-case start"),
+            )
+        )
+    )
+    return (
+        "Epsilon bounds how much anybody can find out about one person's record from training; 0 is nothing. Where "
+        f"the proof allows {proofs[0]}, somebody who watches every step finds out {shown[0]}; where it allows "
+        f"{proofs[1]}, somebody who only uses the finished model finds out {shown[1]}. Each figure is too high in one "
+        "audit of twenty at most."
+    )
 
 
 def main(argv=None):
@@ -103,41 +155,84 @@ def main(argv=None):
     parser = Parser(prog="python -m tools.audit_empirical", description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, help="repeat a run")
     parser.add_argument("--smoke", action="store_true", help="few and small, to see that it works")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="write the figures, and pictures beside them")
+    parser.add_argument(
+        "--json", metavar="FILE", type=Path, help="write the figures, and pictures beside them"
+    )
     options = parser.parse_args(argv)
     with user_errors() as note, stop_on_interrupt() as stopped:
-        kept, started = options.json and options.json.with_suffix(".partial.json"), time.perf_counter()
+        kept, started = (
+            options.json and options.json.with_suffix(".partial.json"),
+            time.perf_counter(),
+        )
         state = read_json(kept) if kept and kept.exists() else {}
         if state.get("smoke") != options.smoke or options.seed not in (None, state.get("seed")):
             seed = secrets.randbits(32) if options.seed is None else options.seed
             state = {"smoke": options.smoke, "seed": seed, "done": {}}
-        seed_of = lambda name: int.from_bytes(sha256(f"{state['seed']} {name}".encode()).digest()[:6])
+        seed_of = lambda name: int.from_bytes(
+            sha256(f"{state['seed']} {name}".encode()).digest()[:6]
+        )
         name, records = ("strokes", 100) if options.smoke else ("auto", black_box.RECORDS)
         dataset = load(name, sizes=(records, 10))
         box, done = cache(lambda: black_box.BlackBox(dataset, seed_of("start"))), state["done"]
         todo = units(options.smoke, box)
-        print("trials in each world, calculated:", ", ".join(f"{name} {n:,}" for name, n in faults.needed().items()))
+        print(
+            "trials in each world, calculated:",
+            ", ".join(f"{name} {n:,}" for name, n in faults.needed().items()),
+        )
         for place, (name, work) in enumerate(todo.items(), 1):
             if name not in done:
                 done[name] = work(seed_of(name))
                 if kept:
                     write_json(kept, state)
-                print(f"[{place}/{len(todo)}] {name}, {time.perf_counter() - started:.0f} s", flush=True)
+                print(
+                    f"[{place}/{len(todo)}] {name}, {time.perf_counter() - started:.0f} s",
+                    flush=True,
+                )
             if stopped() and place < len(todo):
-                note.saved = f"the same command goes on with {kept}" if kept else "--json FILE keeps what was done"
+                note.saved = (
+                    f"the same command goes on with {kept}"
+                    if kept
+                    else "--json FILE keeps what was done"
+                )
                 raise KeyboardInterrupt
         result = summary(done, box())
-        result["black_box"]["data"], words = {"name": dataset.name, "sha256": dataset.sha256}, in_words(result)
+        result["black_box"]["data"], words = (
+            {"name": dataset.name, "sha256": dataset.sha256},
+            in_words(result),
+        )
         checks = list(verdicts(result, options.smoke))
-        print("\n".join(f"{'ok  ' if right else 'FAIL'} {text}" for text, right in checks), words, sep="\n")
+        print(
+            "\n".join(f"{'ok  ' if right else 'FAIL'} {text}" for text, right in checks),
+            words,
+            sep="\n",
+        )
         failed = sum(not right for _, right in checks)
         if options.json:
-            write_json(options.json, {
-                "command": " ".join(["python -m tools.audit_empirical", *(sys.argv[1:] if argv is None else argv)]),
-                "device": {"processor": processor(), "vector": vector_flags(), "cores": available_cores()},
-                "versions": versions(), "seed": state["seed"], **result, "in_words": words, "failed": failed})
+            write_json(
+                options.json,
+                {
+                    "command": " ".join(
+                        [
+                            "python -m tools.audit_empirical",
+                            *(sys.argv[1:] if argv is None else argv),
+                        ]
+                    ),
+                    "device": {
+                        "processor": processor(),
+                        "vector": vector_flags(),
+                        "cores": available_cores(),
+                    },
+                    "versions": versions(),
+                    "seed": state["seed"],
+                    **result,
+                    "in_words": words,
+                    "failed": failed,
+                },
+            )
             pictures.draw_attacks(result, words, options.json.with_suffix(".png"))
-            pictures.draw_2016(result["ledger_2016"], options.json.with_name(options.json.stem + "_2016.png"))
+            pictures.draw_2016(
+                result["ledger_2016"], options.json.with_name(options.json.stem + "_2016.png")
+            )
             kept.unlink()
         print(f"{len(checks)} checks, {failed} failed, {time.perf_counter() - started:.0f} s")
         return int(failed > 0)

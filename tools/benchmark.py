@@ -16,6 +16,7 @@ threads; a turn is a tenth of a second of timed steps, after some untimed ones. 
 rounds of the ratio within the round. Peak memory is the growth of the peak RSS during the steps over the RSS with
 data and parameters loaded. Ctrl-C leaves what was measured.
 """
+
 import argparse
 import itertools
 import shlex
@@ -46,23 +47,55 @@ def parser():
     """The command line."""
     made = Parser(prog="python -m tools.benchmark", description=__doc__.splitlines()[0])
     made.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
-    made.add_argument("--strategies", nargs="+", choices=(*STRATEGIES, "none"),
-                      help="default: those that suit the workload")
+    made.add_argument(
+        "--strategies",
+        nargs="+",
+        choices=(*STRATEGIES, "none"),
+        help="default: those that suit the workload",
+    )
     made.add_argument("--floors", nargs="+", choices=(*FLOORS, "none"), default=["floor"])
-    made.add_argument("--peers", nargs="+", choices=(*contest.PEERS, "none"), metavar="PEER",
-                      help=f"{', '.join(contest.PEERS)} or none; default: those installed that suit the workload")
-    made.add_argument("--peers-python", default=sys.executable, metavar="PYTHON",
-                      help="an interpreter that has the peers (default: this one)")
-    made.add_argument("--lots", nargs="+", type=positive, metavar="L",
-                      help="sizes of the lot (default: the workload's)")
+    made.add_argument(
+        "--peers",
+        nargs="+",
+        choices=(*contest.PEERS, "none"),
+        metavar="PEER",
+        help=f"{', '.join(contest.PEERS)} or none; default: those installed that suit the workload",
+    )
+    made.add_argument(
+        "--peers-python",
+        default=sys.executable,
+        metavar="PYTHON",
+        help="an interpreter that has the peers (default: this one)",
+    )
+    made.add_argument(
+        "--lots",
+        nargs="+",
+        type=positive,
+        metavar="L",
+        help="sizes of the lot (default: the workload's)",
+    )
     made.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
-    made.add_argument("--threads", type=positive, default=contest.Settings.threads,
-                      help="of every contender (default: the cores available)")
-    made.add_argument("--rounds", type=positive, default=contest.Settings.rounds, help="turns of each contender")
-    made.add_argument("--json", metavar="FILE", help="write the results there, after every workload and lot")
-    made.add_argument("--merge", action="store_true", help="keep what --json FILE has of other workloads and lots")
-    made.add_argument("--picture", metavar="FILE", help="draw time and memory against the lot there (PNG)")
-    made.add_argument("--smoke", action="store_true", help="a few examples and rounds: is everything in order?")
+    made.add_argument(
+        "--threads",
+        type=positive,
+        default=contest.Settings.threads,
+        help="of every contender (default: the cores available)",
+    )
+    made.add_argument(
+        "--rounds", type=positive, default=contest.Settings.rounds, help="turns of each contender"
+    )
+    made.add_argument(
+        "--json", metavar="FILE", help="write the results there, after every workload and lot"
+    )
+    made.add_argument(
+        "--merge", action="store_true", help="keep what --json FILE has of other workloads and lots"
+    )
+    made.add_argument(
+        "--picture", metavar="FILE", help="draw time and memory against the lot there (PNG)"
+    )
+    made.add_argument(
+        "--smoke", action="store_true", help="a few examples and rounds: is everything in order?"
+    )
     return made
 
 
@@ -86,7 +119,14 @@ def before(args):
 
 def command(argv):
     """The command that makes a result again, without folders."""
-    return shlex.join(["python", "-m", "tools.benchmark", *(Path(word).name if "/" in word else word for word in argv)])
+    return shlex.join(
+        [
+            "python",
+            "-m",
+            "tools.benchmark",
+            *(Path(word).name if "/" in word else word for word in argv),
+        ]
+    )
 
 
 def main(argv=None):
@@ -102,8 +142,13 @@ def main(argv=None):
             options.error(f"--{flag} {path}: is a folder; name a file in it")
     if args.merge and not args.json:
         options.error("--merge needs --json FILE")
-    settings = contest.Settings(args.device, args.threads, 2 if args.smoke else args.rounds,
-                                0 if args.smoke else contest.Settings.seconds, peers_python=args.peers_python)
+    settings = contest.Settings(
+        args.device,
+        args.threads,
+        2 if args.smoke else args.rounds,
+        0 if args.smoke else contest.Settings.seconds,
+        peers_python=args.peers_python,
+    )
     with user_errors():
         from minidp.backend import Backend
 
@@ -112,10 +157,15 @@ def main(argv=None):
         installed = contest.peers_installed(args.peers_python) if args.peers != ["none"] else []
     missing = [name for name in ("torch", "opacus", "jax") if name not in installed]
     if missing and args.peers != ["none"]:
-        print(f"left out: {', '.join(missing)} not installed there; pip install 'minidp[peers]'", file=sys.stderr)
+        print(
+            f"left out: {', '.join(missing)} not installed there; pip install 'minidp[peers]'",
+            file=sys.stderr,
+        )
     interrupted, measured = False, False
     try:
-        for workload, lot in itertools.product(map(WORKLOADS.get, args.workloads), args.lots or [None]):
+        for workload, lot in itertools.product(
+            map(WORKLOADS.get, args.workloads), args.lots or [None]
+        ):
             one, interrupted = run(workload, lot or workload.lot, args, settings, installed)
             if one:
                 measured = True
@@ -152,11 +202,19 @@ def run(workload, lot, args, settings, installed):
         workload = workload.small()
     names = names_for(workload, args, installed)
     with tqdm(total=len(names) * (1 + settings.rounds), leave=False, disable=None) as bar:
-        rows, interrupted = contest.hold(workload, names, settings, lambda line: print(line, file=sys.stderr), bar)
+        rows, interrupted = contest.hold(
+            workload, names, settings, lambda line: print(line, file=sys.stderr), bar
+        )
     if not rows:
         return None, interrupted
-    return {"workload": workload.name, "lot": workload.lot, "usual_lot": usual and not args.smoke,
-            **contest.conditions(settings), "rows": rows, "ratios": report.ratios(rows)}, interrupted
+    return {
+        "workload": workload.name,
+        "lot": workload.lot,
+        "usual_lot": usual and not args.smoke,
+        **contest.conditions(settings),
+        "rows": rows,
+        "ratios": report.ratios(rows),
+    }, interrupted
 
 
 if __name__ == "__main__":

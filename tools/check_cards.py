@@ -13,6 +13,7 @@ __call__). An Event needs a docstring instead whose first paragraph is its defin
 
 Prints one line per fault and exits with 1, or a count and 0.
 """
+
 import argparse
 import ast
 import sys
@@ -26,43 +27,75 @@ EXPORTING = ("minidp/nn/__init__.py", "minidp/mechanism/__init__.py")
 
 def main(root, registry):
     """Print what is wrong below `root` and return the exit code; registry is {(card, label): checks}."""
-    sources = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
-               for path in sorted((root / "minidp").rglob("*.py"))}
+    sources = {
+        path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted((root / "minidp").rglob("*.py"))
+    }
     found, cards = [], []
     for module, source in sources.items():
         new, strays = read_module(source, module)
         cards += new
         found += [f"{module}:{line}: label [{label}] {reason}" for line, label, reason in strays]
-    found += [f"{card.module}:{card.line}: {card.qualname}: {fault}" for card in cards for fault in card.faults()]
+    found += [
+        f"{card.module}:{card.line}: {card.qualname}: {fault}"
+        for card in cards
+        for fault in card.faults()
+    ]
     labels = {(card.name, label): card for card in cards for label in card.labels}
-    found += [f"{card.module}:{card.line}: {card.qualname}: [{label}] has no check in minidp/audit/checks"
-              for (name, label), card in labels.items() if (name, label) not in registry]
-    found += [f"{name}: a check measures [{label}], which no card defines" for name, label in set(registry) - set(labels)]
+    found += [
+        f"{card.module}:{card.line}: {card.qualname}: [{label}] has no check in minidp/audit/checks"
+        for (name, label), card in labels.items()
+        if (name, label) not in registry
+    ]
+    found += [
+        f"{name}: a check measures [{label}], which no card defines"
+        for name, label in set(registry) - set(labels)
+    ]
     found += _missing_cards(sources, {(card.module, card.qualname) for card in cards})
     if not cards:
         found.append(f"{root}: no card below minidp/")
-    print("\n".join(sorted(found)) if found else f"check_cards: {len(cards)} cards, {len(labels)} labels")
+    print(
+        "\n".join(sorted(found))
+        if found
+        else f"check_cards: {len(cards)} cards, {len(labels)} labels"
+    )
     return 1 if found else 0
 
 
 def _missing_cards(sources, have):
-    classes = {(module, node.name): node for module, source in sources.items()
-               for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
+    classes = {
+        (module, node.name): node
+        for module, source in sources.items()
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ClassDef)
+    }
     accountants, events = (_below(base, classes.values()) for base in ("Accountant", "Event"))
-    exported = {package.rpartition("/")[0]: _named_in(sources.get(package, "")) for package in EXPORTING}
+    exported = {
+        package.rpartition("/")[0]: _named_in(sources.get(package, "")) for package in EXPORTING
+    }
     for (module, name), node in classes.items():
         docstring = (ast.get_docstring(node) or "").partition("\n\n")[0]
         if name in events and not docstring.endswith("."):
             yield f"{module}:{node.lineno}: event {name} needs a docstring whose first paragraph defines it"
         needed = name in exported.get(module.rpartition("/")[0], ()) or name in accountants
-        if needed and not name.startswith("_") and not _states_no_equation(node) and (module, name) not in have:
+        if (
+            needed
+            and not name.startswith("_")
+            and not _states_no_equation(node)
+            and (module, name) not in have
+        ):
             yield f"{module}:{node.lineno}: class {name} has no card"
 
 
 def _named_in(source):
     """The names that an __init__ imports or lists as strings."""
     tree = ast.parse(source)
-    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    imported = {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
     return imported | {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
 
 
@@ -76,25 +109,43 @@ def _below(base, classes):
 
 
 def _bases(node):
-    return [base.id if isinstance(base, ast.Name) else getattr(base, "attr", "") for base in node.bases]
+    return [
+        base.id if isinstance(base, ast.Name) else getattr(base, "attr", "") for base in node.bases
+    ]
 
 
 def _states_no_equation(node):
     methods = [child for child in node.body if isinstance(child, ast.FunctionDef)]
     if any(_only_raises(method) for method in methods) or any(
-            base.endswith(("Enum", "Error", "Exception")) for base in _bases(node)):
+        base.endswith(("Enum", "Error", "Exception")) for base in _bases(node)
+    ):
         return True
-    container = "NamedTuple" in _bases(node) or any("dataclass" in ast.unparse(d) for d in node.decorator_list)
-    return container and all(method.name.startswith("_") and method.name != "__call__" for method in methods)
+    container = "NamedTuple" in _bases(node) or any(
+        "dataclass" in ast.unparse(d) for d in node.decorator_list
+    )
+    return container and all(
+        method.name.startswith("_") and method.name != "__call__" for method in methods
+    )
 
 
 def _only_raises(method):
-    body = [child for child in method.body
-            if not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant))]
-    return len(body) == 1 and isinstance(body[0], ast.Raise) and "NotImplementedError" in ast.unparse(body[0])
+    body = [
+        child
+        for child in method.body
+        if not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant))
+    ]
+    return (
+        len(body) == 1
+        and isinstance(body[0], ast.Raise)
+        and "NotImplementedError" in ast.unparse(body[0])
+    )
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m tools.check_cards", description=__doc__.splitlines()[0])
-    parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).resolve().parents[1], help="a checkout")
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.check_cards", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "root", nargs="?", type=Path, default=Path(__file__).resolve().parents[1], help="a checkout"
+    )
     sys.exit(main(parser.parse_args().root, checks.load()))

@@ -6,16 +6,45 @@ A module may import modules of a lower rank and of its own package. So that each
 privacy and data do not know each other, and mechanism knows privacy but neither nn nor data.
 Imports inside functions count. Prints one line per fault and exits with 1, or a count and 0.
 """
+
 import argparse
 import ast
 import sys
 from pathlib import Path
 
 RANK = {
-    "errors": 0, "validate": 0, "files": 0, "cli": 0, "plotting": 0, "numbers": 0, "lazy": 0, "host": 0, "ranks": 0,
-    "device_kernels": 0, "backend": 1, "streams": 1, "arithmetic": 2, "elementwise": 2, "grads": 3, "together": 4, "whole": 4, "nn": 4, "privacy": 4, "data": 4,
-    "mechanism": 5, "defaults": 5, "train": 6, "audit": 7, "run": 7, "heads": 8, "fitted": 8, "__init__": 8,
-    "fitting": 9, "commands": 10, "estimators": 10, "__main__": 11,
+    "errors": 0,
+    "validate": 0,
+    "files": 0,
+    "cli": 0,
+    "plotting": 0,
+    "numbers": 0,
+    "lazy": 0,
+    "host": 0,
+    "ranks": 0,
+    "device_kernels": 0,
+    "backend": 1,
+    "streams": 1,
+    "arithmetic": 2,
+    "elementwise": 2,
+    "grads": 3,
+    "together": 4,
+    "whole": 4,
+    "nn": 4,
+    "privacy": 4,
+    "data": 4,
+    "mechanism": 5,
+    "defaults": 5,
+    "train": 6,
+    "audit": 7,
+    "run": 7,
+    "heads": 8,
+    "fitted": 8,
+    "__init__": 8,
+    "fitting": 9,
+    "commands": 10,
+    "estimators": 10,
+    "__main__": 11,
 }
 APART = {("mechanism", "nn"), ("mechanism", "data")}
 OUTSIDE = {"tests", "tools", "experiments", "common", "features"}
@@ -27,7 +56,9 @@ def main(root):
     found, imports = [], 0
     for path in modules:
         name = path.relative_to(root)
-        part = name.parts[1].removesuffix(".py")    # minidp/nn/dense.py is in nn, minidp/errors.py is errors
+        part = name.parts[1].removesuffix(
+            ".py"
+        )  # minidp/nn/dense.py is in nn, minidp/errors.py is errors
         if part not in RANK:
             found.append(f"{name}:1: {part} has no rank; give it one in tools/check_imports.py")
             continue
@@ -38,7 +69,11 @@ def main(root):
                 found.append(f"{name}:{line}: {fault}")
     if not modules:
         found.append(f"{root}: no minidp package here")
-    print("\n".join(found) if found else f"check_imports: {len(modules)} modules, {imports} imports, all downward")
+    print(
+        "\n".join(found)
+        if found
+        else f"check_imports: {len(modules)} modules, {imports} imports, all downward"
+    )
     return 1 if found else 0
 
 
@@ -53,8 +88,11 @@ def _fault(part, target):
         return f"{part} must not import {target}"
     if RANK[target] == RANK[part]:
         return f"{part} must not import {target}, its sibling"
-    return (f"{part} (rank {RANK[part]}) must not import {target} (rank {RANK[target]})" if RANK[target] > RANK[part]
-            else None)
+    return (
+        f"{part} (rank {RANK[part]}) must not import {target} (rank {RANK[target]})"
+        if RANK[target] > RANK[part]
+        else None
+    )
 
 
 def _imports(path, name):
@@ -73,7 +111,10 @@ def _imports(path, name):
         for target in targets:
             if target[:1] == ["minidp"]:
                 # `import minidp` and `from minidp import Dense` go through the package's own __init__
-                yield node.lineno, target[1] if len(target) > 1 and target[1] in known | {*RANK} else "__init__"
+                yield (
+                    node.lineno,
+                    target[1] if len(target) > 1 and target[1] in known | {*RANK} else "__init__",
+                )
             elif target and target[0] in OUTSIDE:
                 yield node.lineno, target[0]
 
@@ -92,6 +133,10 @@ def _dynamic(node, package):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m tools.check_imports", description=__doc__.splitlines()[0])
-    parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).resolve().parents[1], help="a checkout")
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.check_imports", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "root", nargs="?", type=Path, default=Path(__file__).resolve().parents[1], help="a checkout"
+    )
     sys.exit(main(parser.parse_args().root))

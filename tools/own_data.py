@@ -6,6 +6,7 @@
 Needs scikit-learn, for its two data sets. Each figure is the mean over five random splits, a fifth held out; the split's
 number seeds the fit too, so that the figures can be made again. Nothing may be tuned by looking at those of the first.
 """
+
 import re
 import statistics
 import sys
@@ -33,7 +34,9 @@ def breast_cancer():
     from sklearn.datasets import load_breast_cancer
 
     found = load_breast_cancer()
-    table = re.findall(r"^ *(.+) \((mean|standard error|worst)\): +([\d.]+) +([\d.]+)$", found.DESCR, re.M)
+    table = re.findall(
+        r"^ *(.+) \((mean|standard error|worst)\): +([\d.]+) +([\d.]+)$", found.DESCR, re.M
+    )
     low, high = np.array([(float(least), float(most)) for _, _, least, most in table]).T
     return found.data, found.target, {"bounds": (low, high), "classes": (0, 1)}
 
@@ -42,21 +45,34 @@ def regression():
     """regression on eight drawn variables in [0, 1], of which five matter (Friedman 1991, equation 61)"""
     rng = np.random.default_rng(8)
     x = rng.uniform(size=(20_000, 8))
-    y = 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2 + 10 * x[:, 3] + 5 * x[:, 4]
+    y = (
+        10 * np.sin(np.pi * x[:, 0] * x[:, 1])
+        + 20 * (x[:, 2] - 0.5) ** 2
+        + 10 * x[:, 3]
+        + 5 * x[:, 4]
+    )
     return x, y + rng.normal(size=len(y)), {"bounds": (0, 1), "target_bounds": (0, 30)}
 
 
 def drawn_digits():
     """drawn digits of 7 x 7 pixels"""
     found = load_strokes((2000, 1), progress=False)
-    return found.x_train.reshape((-1, 7, 4, 7, 4)).mean((2, 4)).reshape((-1, 49)), found.y_train, {"classes": range(10)}
+    return (
+        found.x_train.reshape((-1, 7, 4, 7, 4)).mean((2, 4)).reshape((-1, 49)),
+        found.y_train,
+        {"classes": range(10)},
+    )
 
 
 def drawn_table():
     """a drawn table: thirty features that mix, two classes"""
     rng = np.random.default_rng(1)
     y, mix = rng.choice(2, 1000, p=(0.62, 0.38)), rng.normal(size=(7, 30)) / 7**0.5
-    x = 0.9 * rng.normal(size=(1000, 7)) @ mix + 0.45 * rng.normal(size=(1000, 30)) + 0.36 * rng.normal(size=(2, 30))[y]
+    x = (
+        0.9 * rng.normal(size=(1000, 7)) @ mix
+        + 0.45 * rng.normal(size=(1000, 30))
+        + 0.36 * rng.normal(size=(2, 30))[y]
+    )
     return x, y, {"classes": (0, 1)}
 
 
@@ -71,11 +87,24 @@ def drawn_regression():
 def changes(model):
     """{words: settings of `fit`} that differ from those of a model by one of its defaults; the travel eta C T stays, but by name."""
     settings = model.result["settings"]
-    rate, steps, clip_norm = settings["learning_rate"], settings["planned_steps"], settings["clip_groups"][0]["clip_norm"]
-    return {"the defaults": {}, **{f"travel x {k:g}": {"learning_rate": k * rate} for k in (1 / 3, 3)},
-            **{f"clip norm x {k:g}": {"clip_norm": k * clip_norm, "learning_rate": rate / k} for k in (1 / 3, 3)},
-            **{f"steps x {k:g}": {"steps": round(k * steps), "learning_rate": rate / k} for k in (1 / 2, 2)},
-            "a tenth of the rows in each lot": {"lot_size": settings["dataset_size"] // 10}}
+    rate, steps, clip_norm = (
+        settings["learning_rate"],
+        settings["planned_steps"],
+        settings["clip_groups"][0]["clip_norm"],
+    )
+    return {
+        "the defaults": {},
+        **{f"travel x {k:g}": {"learning_rate": k * rate} for k in (1 / 3, 3)},
+        **{
+            f"clip norm x {k:g}": {"clip_norm": k * clip_norm, "learning_rate": rate / k}
+            for k in (1 / 3, 3)
+        },
+        **{
+            f"steps x {k:g}": {"steps": round(k * steps), "learning_rate": rate / k}
+            for k in (1 / 2, 2)
+        },
+        "a tenth of the rows in each lot": {"lot_size": settings["dataset_size"] // 10},
+    }
 
 
 def least_squares(x, y, tested, wanted):
@@ -92,22 +121,41 @@ def measure(make, epsilon=1.0, delta=1e-4, **changed):
     for split in range(SPLITS):
         order = np.random.default_rng(split).permutation(len(x))
         held, rest = order[: len(x) // 5], order[len(x) // 5 :]
-        model = minidp.fit(x[rest], y[rest], epsilon=epsilon, delta=delta, dataset_size=len(rest), seed=split, quiet=True,
-                           **named)
+        model = minidp.fit(
+            x[rest],
+            y[rest],
+            epsilon=epsilon,
+            delta=delta,
+            dataset_size=len(rest),
+            seed=split,
+            quiet=True,
+            **named,
+        )
         scores.append(model.score(x[held], y[held]))
         spent.append(model.epsilon.upper)
         if "target_bounds" in named:
             plain.append(least_squares(x[rest], y[rest], x[held], y[held]))
-    return {"about": make.__doc__, "rows": len(rest), "scores": scores, "mean": statistics.mean(scores), "delta": delta,
-            "spread": statistics.stdev(scores), "epsilon": max(spent), "choices": model.result["choices"], "model": model,
-            **({"without_privacy": statistics.mean(plain)} if plain else {})}
+    return {
+        "about": make.__doc__,
+        "rows": len(rest),
+        "scores": scores,
+        "mean": statistics.mean(scores),
+        "delta": delta,
+        "spread": statistics.stdev(scores),
+        "epsilon": max(spent),
+        "choices": model.result["choices"],
+        "model": model,
+        **({"without_privacy": statistics.mean(plain)} if plain else {}),
+    }
 
 
 def main(argv=None):
     """Measure, print, and write JSON; returns the exit status."""
     parser = Parser(prog="python -m tools.own_data", description=__doc__.splitlines()[0])
     parser.add_argument("--json", metavar="FILE", help="write the figures")
-    parser.add_argument("--drawn", action="store_true", help="print what a default changed would give on drawn data")
+    parser.add_argument(
+        "--drawn", action="store_true", help="print what a default changed would give on drawn data"
+    )
     args = parser.parse_args(argv)
     for make in (drawn_digits, drawn_table, drawn_regression) if args.drawn else ():
         for words, changed in changes(measure(make)["model"]).items():
@@ -116,13 +164,28 @@ def main(argv=None):
         return 0
     found = {make.__name__: measure(make) for make in (digits, breast_cancer, regression)}
     for name, figures in found.items():
-        plain = f", without privacy {figures['without_privacy']:.4f}" if "without_privacy" in figures else ""
-        print(f"{name}: mean {figures['mean']:.4f} (standard deviation {figures['spread']:.4f}) at epsilon "
-              f"{figures['epsilon']:.4f}{plain}")
+        plain = (
+            f", without privacy {figures['without_privacy']:.4f}"
+            if "without_privacy" in figures
+            else ""
+        )
+        print(
+            f"{name}: mean {figures['mean']:.4f} (standard deviation {figures['spread']:.4f}) at epsilon "
+            f"{figures['epsilon']:.4f}{plain}"
+        )
         del figures["model"]
     if args.json:
-        write_json(args.json, {"command": "python -m tools.own_data --json " + args.json, "seeds": SPLITS, "device": "cpu",
-                               "data": found, "versions": versions(), "commit": git_commit()})
+        write_json(
+            args.json,
+            {
+                "command": "python -m tools.own_data --json " + args.json,
+                "seeds": SPLITS,
+                "device": "cpu",
+                "data": found,
+                "versions": versions(),
+                "commit": git_commit(),
+            },
+        )
     return 0
 
 

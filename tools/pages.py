@@ -1,73 +1,207 @@
 """The tables of each page, as data for tools/tables.py."""
+
 import json
 
 import numpy as np
 
 from experiments.common.verdicts import EXPECTED, verdict
-from minidp.privacy import Gaussian, Ledger, PoissonSampled, RenyiAccountant, poisson_stopped_epsilon
+from minidp.privacy import (
+    Gaussian,
+    Ledger,
+    PoissonSampled,
+    RenyiAccountant,
+    poisson_stopped_epsilon,
+)
 from tools.bench import tables as benchmark
 from tools.tables import RESULTS, Row, TableError, each, entries, load, markdown, runs, table
 
-SPENT, LOTS, SEEDS = ("epsilon, delta 1e-5", "{SPENT:upper}"), ("lots", "{steps:,}"), ("seeds", "{seed:count}")
-ACCURACY, SUMMARY = ("test accuracy, mean (range)", "{test_accuracy:spread}"), ("test accuracy", "{self:spread}")
+SPENT, LOTS, SEEDS = (
+    ("epsilon, delta 1e-5", "{SPENT:upper}"),
+    ("lots", "{steps:,}"),
+    ("seeds", "{seed:count}"),
+)
+ACCURACY, SUMMARY = (
+    ("test accuracy, mean (range)", "{test_accuracy:spread}"),
+    ("test accuracy", "{self:spread}"),
+)
 LOT = ("lots of", "{settings.expected_lot_size:,}")
 
-CNN = [("setting", "{config.setting}: sigma {SIGMA:g}, {epochs:.0f} epochs, rate {settings.learning_rate:g}, C {C:g}"),
-       ACCURACY, SEEDS, ("published", "{published}"),
-       *((name, f"{{epsilon.{name}.upper:upper}}") for name in ("loss_distribution", "renyi", "moments", "gaussian_clt"))]
-CIFAR = [("epsilon, delta 1e-5", "{SPENT:upper} ({accountant})"),
-         ("sigma, of the mean", "{SIGMA:.3g}, {settings.mean_noise_multiplier:.3g?none}"), LOT, LOTS,
-         ("trained", "{config.train_layers:?one layer, on fixed features}"),
-         ("network, on the public classes", "{pretrained.test_accuracy:.1%}"), ACCURACY,
-         ("over ten views", "{test_accuracy_over_views:spread}"), SEEDS, ("the paper", "{paper}")]
-BEST = [("epsilon, delta 1e-5", "{epsilon.loss_distribution.upper:upper}"),
-        ("sigma, of the mean", "{SIGMA:.3g}, {settings.mean_noise_multiplier:.3g}"), LOT, LOTS,
-        ("rate, C", "{settings.learning_rate:.3g}, {C:.3g}"), ("epsilon of a search there", "{searched:upper}"), ACCURACY, SEEDS,
-        ("published", "{published}")]
-BESIDE = {"mnist_best": "mnist_learned", "cifar_best": "cifar_best_first/cifar_best"}  # whose accuracies stand beside
-LEARNED = [*BEST[:5], ACCURACY, SEEDS, ("networks before training", "{accuracy_before_training:.2%}"), ("no drawn digits", "{fixed:.2%}")]
-PUBLISHED = {("mnist_best", "2.93"): "98.1% at 2.93, 98.7% at 3; tuning not counted",
-             ("cifar_best", "1"): "60.9%; tuning not counted", ("cifar_best", "2"): "67.0%; tuning not counted"}
-SWEEPS = [("figure", "{figure}"), ("command", "`{command}`"), ("runs' time, minutes", "{seconds_of_all_runs:minutes}"),
-          ("seeds", "{seeds:items}"), ("device", "{device:listed}"),
-          ("ours", "[picture](results/sweeps/{stem}.png), [numbers](results/sweeps/{stem}.json)")]
-LEVELS = [("noise (sigma, sigma_pca)", "{key} ({sigma}, {sigma_pca})"), ("epsilon, delta 1e-5", "{epsilon:upper}"), LOTS,
-          SUMMARY, ("training (not private)", "{train_accuracy_not_private:.2%}"), ("seeds", "{seeds}")]
-PANELS = [("panel", "{panel}"), ("value", "{value}"), LOTS, ("epochs", "{epochs:.4g?0}"), ("test accuracy", "{accuracy}"),
-          ("seeds", "{seeds}")]
-TUNED = [("lots of", "{x:,}"), ("rate", "{learning_rate.final:g}"), *PANELS[2:4], SUMMARY, PANELS[-1]]
-CIFAR_RUNS = [("file", "[{name}](results/{stem}.json)"), SPENT, LOT, ("sigma", "{SIGMA:.3g}"),
-              ("C", "{C:.3g}"), LOTS, ("test accuracy", "{test_accuracy:.2%}"),
-              ("over ten views", "{test_accuracy_over_views:.2%}")]
-LEDGERS = [("(sigma, sigma_pca)", "({sigma}, {sigma_pca})"), ("lots", "{lots:,}"), ("reported", "{reported_epsilon:g?none}"),
-           ("2016 ledger, a comparison", "{ledger_2016:.3f}"), ("joint rule, moments", "{joint_moments:upper}"),
-           ("joint rule, loss distribution", "{joint_loss_distribution.upper:upper}"),
-           ("the same, balls in bins", "{joint_balls_in_bins.upper:upper}"),
-           ("flat clipping, moments", "{flat_moments:upper}"), ("accuracy reported", "{reported_accuracy:.0%?none}"),
-           ("today at the reported epsilon", "{today.accuracy_at_reported_epsilon:.2%?none}"),
-           ("least epsilon seen today with that accuracy", "{today.epsilon_of_reported_accuracy:g?none}")]
-CLAIMS = [("published (sigma, epochs)", "({sigma}, {epochs})"), ("claimed epsilon", "{claim:upper}"), *(
-    (f"{words} (certified epsilon)",
-     f"{{accountants.{name}.noise_multiplier:.4f}} ({{accountants.{name}.worth.upper:upper}})") for words, name in (
-        ("sigma by moments", "moments"), ("by CLT", "gaussian_clt"), ("by loss distribution", "loss_distribution")))]
-OWN = [("data", "{about}"), ("rows", "{rows:,}"), ("accuracy, or R2 (standard deviation)", "{score}"),
-       ("without privacy", "{without_privacy:.3f?}"), ("epsilon", "{epsilon:upper}"), ("delta", "{delta:g}")]
-SUMS = [("setting", "{what}"), ("lots", "{steps:,} of {lot_size:,}"), ("epsilon, delta 1e-5", "{epsilon:g}"),
-        ("sigma of independent noise", "{independent.noise_multiplier:.3g}"), ("best bands", "{best.bands}"),
-        ("sigma with them", "{best.noise_multiplier:.3g}"), ("error of sums, relative", "{best.relative_error:.3f}"),
-        ("with most bands", "{most.relative_error:.3f} ({most.bands})")]
-BANDS = [("experiment", "{experiment}"), ("noise", "{name}"), ("sigma", "{SIGMA:g}"), ("epsilon by loss distribution", "{epsilon.loss_distribution.upper:upper}"), LOTS,
-         ACCURACY, SEEDS]
-SAMPLERS = [("`--sampler`", "`{sampler}`"), ("lots", "{lots}"), ("neighbours", "{neighbours}"),
-            ("epsilon at most", "{loss_distribution.upper:upper}")]
+CNN = [
+    (
+        "setting",
+        "{config.setting}: sigma {SIGMA:g}, {epochs:.0f} epochs, rate {settings.learning_rate:g}, C {C:g}",
+    ),
+    ACCURACY,
+    SEEDS,
+    ("published", "{published}"),
+    *(
+        (name, f"{{epsilon.{name}.upper:upper}}")
+        for name in ("loss_distribution", "renyi", "moments", "gaussian_clt")
+    ),
+]
+CIFAR = [
+    ("epsilon, delta 1e-5", "{SPENT:upper} ({accountant})"),
+    ("sigma, of the mean", "{SIGMA:.3g}, {settings.mean_noise_multiplier:.3g?none}"),
+    LOT,
+    LOTS,
+    ("trained", "{config.train_layers:?one layer, on fixed features}"),
+    ("network, on the public classes", "{pretrained.test_accuracy:.1%}"),
+    ACCURACY,
+    ("over ten views", "{test_accuracy_over_views:spread}"),
+    SEEDS,
+    ("the paper", "{paper}"),
+]
+BEST = [
+    ("epsilon, delta 1e-5", "{epsilon.loss_distribution.upper:upper}"),
+    ("sigma, of the mean", "{SIGMA:.3g}, {settings.mean_noise_multiplier:.3g}"),
+    LOT,
+    LOTS,
+    ("rate, C", "{settings.learning_rate:.3g}, {C:.3g}"),
+    ("epsilon of a search there", "{searched:upper}"),
+    ACCURACY,
+    SEEDS,
+    ("published", "{published}"),
+]
+BESIDE = {
+    "mnist_best": "mnist_learned",
+    "cifar_best": "cifar_best_first/cifar_best",
+}  # whose accuracies stand beside
+LEARNED = [
+    *BEST[:5],
+    ACCURACY,
+    SEEDS,
+    ("networks before training", "{accuracy_before_training:.2%}"),
+    ("no drawn digits", "{fixed:.2%}"),
+]
+PUBLISHED = {
+    ("mnist_best", "2.93"): "98.1% at 2.93, 98.7% at 3; tuning not counted",
+    ("cifar_best", "1"): "60.9%; tuning not counted",
+    ("cifar_best", "2"): "67.0%; tuning not counted",
+}
+SWEEPS = [
+    ("figure", "{figure}"),
+    ("command", "`{command}`"),
+    ("runs' time, minutes", "{seconds_of_all_runs:minutes}"),
+    ("seeds", "{seeds:items}"),
+    ("device", "{device:listed}"),
+    ("ours", "[picture](results/sweeps/{stem}.png), [numbers](results/sweeps/{stem}.json)"),
+]
+LEVELS = [
+    ("noise (sigma, sigma_pca)", "{key} ({sigma}, {sigma_pca})"),
+    ("epsilon, delta 1e-5", "{epsilon:upper}"),
+    LOTS,
+    SUMMARY,
+    ("training (not private)", "{train_accuracy_not_private:.2%}"),
+    ("seeds", "{seeds}"),
+]
+PANELS = [
+    ("panel", "{panel}"),
+    ("value", "{value}"),
+    LOTS,
+    ("epochs", "{epochs:.4g?0}"),
+    ("test accuracy", "{accuracy}"),
+    ("seeds", "{seeds}"),
+]
+TUNED = [
+    ("lots of", "{x:,}"),
+    ("rate", "{learning_rate.final:g}"),
+    *PANELS[2:4],
+    SUMMARY,
+    PANELS[-1],
+]
+CIFAR_RUNS = [
+    ("file", "[{name}](results/{stem}.json)"),
+    SPENT,
+    LOT,
+    ("sigma", "{SIGMA:.3g}"),
+    ("C", "{C:.3g}"),
+    LOTS,
+    ("test accuracy", "{test_accuracy:.2%}"),
+    ("over ten views", "{test_accuracy_over_views:.2%}"),
+]
+LEDGERS = [
+    ("(sigma, sigma_pca)", "({sigma}, {sigma_pca})"),
+    ("lots", "{lots:,}"),
+    ("reported", "{reported_epsilon:g?none}"),
+    ("2016 ledger, a comparison", "{ledger_2016:.3f}"),
+    ("joint rule, moments", "{joint_moments:upper}"),
+    ("joint rule, loss distribution", "{joint_loss_distribution.upper:upper}"),
+    ("the same, balls in bins", "{joint_balls_in_bins.upper:upper}"),
+    ("flat clipping, moments", "{flat_moments:upper}"),
+    ("accuracy reported", "{reported_accuracy:.0%?none}"),
+    ("today at the reported epsilon", "{today.accuracy_at_reported_epsilon:.2%?none}"),
+    ("least epsilon seen today with that accuracy", "{today.epsilon_of_reported_accuracy:g?none}"),
+]
+CLAIMS = [
+    ("published (sigma, epochs)", "({sigma}, {epochs})"),
+    ("claimed epsilon", "{claim:upper}"),
+    *(
+        (
+            f"{words} (certified epsilon)",
+            f"{{accountants.{name}.noise_multiplier:.4f}} ({{accountants.{name}.worth.upper:upper}})",
+        )
+        for words, name in (
+            ("sigma by moments", "moments"),
+            ("by CLT", "gaussian_clt"),
+            ("by loss distribution", "loss_distribution"),
+        )
+    ),
+]
+OWN = [
+    ("data", "{about}"),
+    ("rows", "{rows:,}"),
+    ("accuracy, or R2 (standard deviation)", "{score}"),
+    ("without privacy", "{without_privacy:.3f?}"),
+    ("epsilon", "{epsilon:upper}"),
+    ("delta", "{delta:g}"),
+]
+SUMS = [
+    ("setting", "{what}"),
+    ("lots", "{steps:,} of {lot_size:,}"),
+    ("epsilon, delta 1e-5", "{epsilon:g}"),
+    ("sigma of independent noise", "{independent.noise_multiplier:.3g}"),
+    ("best bands", "{best.bands}"),
+    ("sigma with them", "{best.noise_multiplier:.3g}"),
+    ("error of sums, relative", "{best.relative_error:.3f}"),
+    ("with most bands", "{most.relative_error:.3f} ({most.bands})"),
+]
+BANDS = [
+    ("experiment", "{experiment}"),
+    ("noise", "{name}"),
+    ("sigma", "{SIGMA:g}"),
+    ("epsilon by loss distribution", "{epsilon.loss_distribution.upper:upper}"),
+    LOTS,
+    ACCURACY,
+    SEEDS,
+]
+SAMPLERS = [
+    ("`--sampler`", "`{sampler}`"),
+    ("lots", "{lots}"),
+    ("neighbours", "{neighbours}"),
+    ("epsilon at most", "{loss_distribution.upper:upper}"),
+]
 LOTTERIES = [BANDS[0], ("lots drawn", "{sampler}"), *BANDS[2:]]
 TRAINED = [("optimizer", "{optimizer}"), ("noise by", "{by}"), LOTS, SUMMARY, ("seeds", "{seeds}")]
 
-COUNTED = [("workload", "{workload}"), ("gradients", "{gradients}"), ("launches, counted", "{launches}"),
-           ("copies to the device, back", "{copies_to_device}, {copies_to_host}"), ("waits", "{waits}"), ("MB read", "{bytes_read:mega}"),
-           ("MB written", "{bytes_written:mega}"),
-           *((f"{what}, ms, not measured", f"{{seconds.{name}:milli}}") for what, name in (
-               ("launches", "launches"), ("bytes", "bytes"), ("products", "products"), ("copies and waits", "host"), ("step", "step")))]
+COUNTED = [
+    ("workload", "{workload}"),
+    ("gradients", "{gradients}"),
+    ("launches, counted", "{launches}"),
+    ("copies to the device, back", "{copies_to_device}, {copies_to_host}"),
+    ("waits", "{waits}"),
+    ("MB read", "{bytes_read:mega}"),
+    ("MB written", "{bytes_written:mega}"),
+    *(
+        (f"{what}, ms, not measured", f"{{seconds.{name}:milli}}")
+        for what, name in (
+            ("launches", "launches"),
+            ("bytes", "bytes"),
+            ("products", "products"),
+            ("copies and waits", "host"),
+            ("step", "step"),
+        )
+    ),
+]
 
 
 def with_baseline(columns, first, private, baseline):
@@ -78,13 +212,22 @@ def with_baseline(columns, first, private, baseline):
 def panels():
     """Every point of Figure 5, and the horizontal lines of its panels."""
     for found in entries("sweeps/figure_5.json", "panels"):
-        panel, = found
+        (panel,) = found
         for point in panel["points"] + panel["lines"]:
             accuracy = "{self:spread}" if point["steps"] else "no lot left: {reason}"
             reference = " (reference)" if point["x"] == panel["reference"] else ""
             (line,) = table([("", accuracy)], [Row([point], found.where)])[2:]
-            yield Row([{**point, "panel": panel["label"], "accuracy": line[2:-2],
-                                "value": str(point["x"]).removeprefix("projection-") + reference}], found.where)
+            yield Row(
+                [
+                    {
+                        **point,
+                        "panel": panel["label"],
+                        "accuracy": line[2:-2],
+                        "value": str(point["x"]).removeprefix("projection-") + reference,
+                    }
+                ],
+                found.where,
+            )
 
 
 def budgets():
@@ -92,9 +235,19 @@ def budgets():
     pairs = load("sweeps/figure_4.json")["pairs"]
     best = {(pair["delta"], pair["epsilon"]): pair["test_accuracy"] for pair in pairs}
     epsilons = sorted({epsilon for _, epsilon in best})
-    return markdown(["delta", *(f"epsilon {epsilon:g}" for epsilon in epsilons)], [
-        [f"{delta:g}", *("nothing fits" if best[delta, e] is None else f"{best[delta, e]:.2%}" for e in epsilons)]
-        for delta in sorted({delta for delta, _ in best})])
+    return markdown(
+        ["delta", *(f"epsilon {epsilon:g}" for epsilon in epsilons)],
+        [
+            [
+                f"{delta:g}",
+                *(
+                    "nothing fits" if best[delta, e] is None else f"{best[delta, e]:.2%}"
+                    for e in epsilons
+                ),
+            ]
+            for delta in sorted({delta for delta, _ in best})
+        ],
+    )
 
 
 def scores():
@@ -110,16 +263,27 @@ def verdicts(experiment, files, prefix=""):
     held = json.loads(EXPECTED.read_text(encoding="utf-8"))
     if experiment not in held:
         raise TableError(f"expected.json: no experiment {experiment}")
-    results = [(path.relative_to(RESULTS.parent), load(path.relative_to(RESULTS))) for path in sorted(RESULTS.glob(files))]
-    return markdown(["what", "the paper", "ours", "seeds", "verdict", "from"],
-                    [judged(entry, results) for entry in held[experiment] if entry["quantity"].startswith(prefix)])
+    results = [
+        (path.relative_to(RESULTS.parent), load(path.relative_to(RESULTS)))
+        for path in sorted(RESULTS.glob(files))
+    ]
+    return markdown(
+        ["what", "the paper", "ours", "seeds", "verdict", "from"],
+        [
+            judged(entry, results)
+            for entry in held[experiment]
+            if entry["quantity"].startswith(prefix)
+        ],
+    )
 
 
 def judged(entry, results):
     """The cells of one number: what the results that it speaks of say together."""
     results = [(path, result) for path, result in results if verdict([result], entry)]
     if not results:
-        raise TableError(f"expected.json: {entry['sentence']}: no committed result that it speaks of; mend \"when\"")
+        raise TableError(
+            f'expected.json: {entry["sentence"]}: no committed result that it speaks of; mend "when"'
+        )
     found = verdict([result for _, result in results], entry)
     number = lambda value, sign="": _number(value, entry, sign)
     error = "" if found.error is None else f" ± {number(found.error)}"
@@ -127,25 +291,38 @@ def judged(entry, results):
     if found.few:
         word = "too few seeds to say"
     elif not found.reproduced:
-        word = (f"differs in {seeds - sum(map(found.agrees, found.values))} of {seeds} seeds" if "place" in entry else
-                f"differs by {number(found.value - entry['value'], '+')}{error}") + because
+        word = (
+            f"differs in {seeds - sum(map(found.agrees, found.values))} of {seeds} seeds"
+            if "place" in entry
+            else f"differs by {number(found.value - entry['value'], '+')}{error}"
+        ) + because
     elif "side" in entry and not found.agrees(found.value, 0.0):
         word = "reproduced within " + (
-            f"{100 * entry['tolerance']:.2f} points" if entry.get("unit") == "%" else f"{entry['tolerance']:g}")
+            f"{100 * entry['tolerance']:.2f} points"
+            if entry.get("unit") == "%"
+            else f"{entry['tolerance']:g}"
+        )
     else:
         word = "reproduced"
     mixed = "; versions mixed" if len(found.commits) > 1 and "deterministic" not in entry else ""
     links = ", ".join(f"[{i}]({path.as_posix()})" for i, (path, _) in enumerate(results, 1))
-    return [entry["sentence"], (f"{entry['side']} " if "side" in entry else "") + number(entry["value"]),
-            ", ".join(map(number, found.values)) if "place" in entry else number(found.value) + error,
-            "-" if "deterministic" in entry else str(seeds), word + mixed, links]
+    return [
+        entry["sentence"],
+        (f"{entry['side']} " if "side" in entry else "") + number(entry["value"]),
+        ", ".join(map(number, found.values)) if "place" in entry else number(found.value) + error,
+        "-" if "deterministic" in entry else str(seeds),
+        word + mixed,
+        links,
+    ]
 
 
 def _number(value, entry, sign=""):
     if entry.get("unit") != "%":
         return f"{value:{sign}.4g}"
     points = entry["quantity"].startswith("quantities.") or sign
-    return f"{100 * value:{sign}.2f} points" if points and abs(value) < 0.5 else f"{value:{sign}.2%}"
+    return (
+        f"{100 * value:{sign}.2f} points" if points and abs(value) < 0.5 else f"{value:{sign}.2%}"
+    )
 
 
 def best(budgets=("0.5", "1", "2", "2.93", "8"), job="mnist_best"):
@@ -154,10 +331,15 @@ def best(budgets=("0.5", "1", "2", "2.93", "8"), job="mnist_best"):
     for name in budgets:
         row = runs(f"{job}-eps{name}-seed*.json", published=PUBLISHED.get((job, name), ""))
         one, (group,) = row[0]["settings"], row[0]["settings"]["clip_groups"]
-        lot = PoissonSampled(one["sampling_probability"], Gaussian(group["noise_multiplier"] / group["sensitivity_factor"]))
+        lot = PoissonSampled(
+            one["sampling_probability"],
+            Gaussian(group["noise_multiplier"] / group["sensitivity_factor"]),
+        )
         ledger = Ledger(entries=[(Gaussian(one["mean_noise_multiplier"]),), (lot, row[0]["steps"])])
         price = poisson_stopped_epsilon(RenyiAccountant(), ledger, row[0]["delta"], compared)
-        beside = np.mean([each["test_accuracy"] for each in runs(f"{BESIDE[job]}-eps{name}-seed*.json")])
+        beside = np.mean(
+            [each["test_accuracy"] for each in runs(f"{BESIDE[job]}-eps{name}-seed*.json")]
+        )
         yield Row([{**each, "searched": price, "beside": beside} for each in row], row.where)
 
 
@@ -165,7 +347,10 @@ def learned(budgets=("0.01", "0.02", "0.03", "0.05", "0.1", "0.2", "0.5", "1", "
     """MNIST with features learned from drawn digits, beside the mean accuracy without."""
     for name in budgets:
         fixed = runs(f"mnist_best-eps{name}-seed*.json")
-        yield runs(f"mnist_learned-eps{name}-seed*.json", fixed=np.mean([each["test_accuracy"] for each in fixed]))
+        yield runs(
+            f"mnist_learned-eps{name}-seed*.json",
+            fixed=np.mean([each["test_accuracy"] for each in fixed]),
+        )
 
 
 def named(rows, prefix):
@@ -178,49 +363,105 @@ def named(rows, prefix):
 JOBS = ("mnist_pca", "mnist_cnn")
 OPTIMIZERS = {"sgd": "NoisySGD", "adam": "NoisyAdam"}
 PAGES = {
-    "README.md": {"results": lambda: table([BEST[0], *BEST[-4:], ("with features learned from drawn digits", "{beside:.2%}")], best())},
+    "README.md": {
+        "results": lambda: table(
+            [BEST[0], *BEST[-4:], ("with features learned from drawn digits", "{beside:.2%}")],
+            best(),
+        )
+    },
     "minidp/README.md": {
         "own data": lambda: table(OWN, scores()),
         "which sampler": lambda: table(SAMPLERS, entries("samplers.json", "runs")),
         "correlated noise": lambda: table(SUMS, entries("correlated_noise.json", "settings")),
-        "bands": lambda: table(BANDS, [runs(f"banded_{job}-bands{bands}-seed*.json", name=name) for job in JOBS for bands, name in (
-            (1, "independent"), (8, "8 bands"))])},
-    "tools/README.md": {"benchmark": benchmark.ours, "peers": benchmark.peers, "conditions": benchmark.conditions,
-                        "avx2": lambda: benchmark.ours("benchmark_avx2.json"),
-                        "avx2 conditions": lambda: benchmark.conditions("benchmark_avx2.json"),
-                        "lots": benchmark.growth, "counted": lambda: table(COUNTED, entries("gpu_count.json", "steps"))},
+        "bands": lambda: table(
+            BANDS,
+            [
+                runs(f"banded_{job}-bands{bands}-seed*.json", name=name)
+                for job in JOBS
+                for bands, name in ((1, "independent"), (8, "8 bands"))
+            ],
+        ),
+    },
+    "tools/README.md": {
+        "benchmark": benchmark.ours,
+        "peers": benchmark.peers,
+        "conditions": benchmark.conditions,
+        "avx2": lambda: benchmark.ours("benchmark_avx2.json"),
+        "avx2 conditions": lambda: benchmark.conditions("benchmark_avx2.json"),
+        "lots": benchmark.growth,
+        "counted": lambda: table(COUNTED, entries("gpu_count.json", "steps")),
+    },
     "experiments/README.md": {
-        "samplers": lambda: table(LOTTERIES, [runs(f"sampler_{job}-{name}-seed*.json") for job in JOBS
-                                             for name in ("poisson", "balls-in-bins")]),
+        "samplers": lambda: table(
+            LOTTERIES,
+            [
+                runs(f"sampler_{job}-{name}-seed*.json")
+                for job in JOBS
+                for name in ("poisson", "balls-in-bins")
+            ],
+        ),
         "figure 2": lambda: verdicts("accountant_curves", "accountant_curves.json"),
         "commands": lambda: table(SWEEPS, each("sweeps/figure_*.json")),
         "figure 3": lambda: table(LEVELS, entries("sweeps/figure_3.json", "levels")),
         "figure 3 verdicts": lambda: verdicts("mnist_pca", "sweeps/[bm]*-seed*.json"),
         "figure 3 tight": lambda: table(LEVELS, entries("sweeps/figure_3-tight.json", "levels")),
-        "figure 3 tight verdicts": lambda: verdicts("mnist_sweeps", "sweeps/figure_*.json", "levels."),
-        "figure 3 averaged": lambda: table(LEVELS, entries("sweeps/figure_3-averaged.json", "levels")),
+        "figure 3 tight verdicts": lambda: verdicts(
+            "mnist_sweeps", "sweeps/figure_*.json", "levels."
+        ),
+        "figure 3 averaged": lambda: table(
+            LEVELS, entries("sweeps/figure_3-averaged.json", "levels")
+        ),
         "figure 4": budgets,
         "figure 5": lambda: table(PANELS, panels()),
-        "figure 5c tuned": lambda: table(TUNED, entries("sweeps/figure_5c-tuned.json", "panels.c-tuned.points")),
+        "figure 5c tuned": lambda: table(
+            TUNED, entries("sweeps/figure_5c-tuned.json", "panels.c-tuned.points")
+        ),
         "sentences": lambda: verdicts("mnist_sweeps", "sweeps/figure_*.json", "quantities."),
-        "figure 6": lambda: table(CIFAR_RUNS, named(each("cifar_transfer-*-seed*.json"), "cifar_transfer-")),
+        "figure 6": lambda: table(
+            CIFAR_RUNS, named(each("cifar_transfer-*-seed*.json"), "cifar_transfer-")
+        ),
         "figure 6 verdicts": lambda: verdicts("cifar_transfer", "cifar_transfer-*.json"),
         "ledgers": lambda: table(LEDGERS, entries("paper_ledgers.json", "settings")),
         "ledgers verdicts": lambda: verdicts("paper_ledgers", "paper_ledgers.json"),
         "claims": lambda: table(CLAIMS, entries("gdp/gdp.json", "claims")),
-        "trained": lambda: table(TRAINED, [Row([{**row[0], "optimizer": OPTIMIZERS[row[0]["optimizer"]]}], row.where)
-                                           for row in entries("gdp/gdp.json", "trained")]),
-        "cnn": lambda: table(CNN, [runs(f"mnist_cnn-setting{setting}-seed*.json", published=published) for setting, published
-                                   in ((1, "95.0% at 1.19"), (2, "96.6% at 3.01"), (3, "97.0% at 7.10"))]),
+        "trained": lambda: table(
+            TRAINED,
+            [
+                Row([{**row[0], "optimizer": OPTIMIZERS[row[0]["optimizer"]]}], row.where)
+                for row in entries("gdp/gdp.json", "trained")
+            ],
+        ),
+        "cnn": lambda: table(
+            CNN,
+            [
+                runs(f"mnist_cnn-setting{setting}-seed*.json", published=published)
+                for setting, published in (
+                    (1, "95.0% at 1.19"),
+                    (2, "96.6% at 3.01"),
+                    (3, "97.0% at 7.10"),
+                )
+            ],
+        ),
         "cifar": lambda: with_baseline(
-            CIFAR, "infinite", [runs(f"{name}{epsilon}-seed*.json", paper=paper) for name in (
-                "cifar_transfer-eps", "cifar_transfer_second/cifar_transfer-eps",
-                "cifar_transfer_first/cifar_transfer-eps", "cifar_transfer-finetuned")
-                for epsilon, paper in ((2, "67%"), (4, "70%"), (8, "73%"))],
-            runs("cifar_transfer-baseline-seed*.json", paper="80%")),
+            CIFAR,
+            "infinite",
+            [
+                runs(f"{name}{epsilon}-seed*.json", paper=paper)
+                for name in (
+                    "cifar_transfer-eps",
+                    "cifar_transfer_second/cifar_transfer-eps",
+                    "cifar_transfer_first/cifar_transfer-eps",
+                    "cifar_transfer-finetuned",
+                )
+                for epsilon, paper in ((2, "67%"), (4, "70%"), (8, "73%"))
+            ],
+            runs("cifar_transfer-baseline-seed*.json", paper="80%"),
+        ),
         "best": lambda: table(BEST, best()),
-        "scratch": lambda: table([*BEST[:-1], ("first table", "{beside:.2%}"), BEST[-1]],
-                                 best(("0.5", "1", "2", "4", "8"), "cifar_best")),
+        "scratch": lambda: table(
+            [*BEST[:-1], ("first table", "{beside:.2%}"), BEST[-1]],
+            best(("0.5", "1", "2", "4", "8"), "cifar_best"),
+        ),
         "little": lambda: table(BEST[:-1], best(("0.01", "0.02", "0.03", "0.05", "0.1", "0.2"))),
         "learned": lambda: table(LEARNED, learned()),
     },

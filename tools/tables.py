@@ -8,6 +8,7 @@ each column. A template names dotted paths, "{settings.clip_groups.0.noise_multi
 the object's own accountant, and "?" after the format allows a missing value, with the text that then stands there. A
 path, file, table or marker that is missing or misspelt ends in one line and status 2.
 """
+
 import re
 import statistics
 import string
@@ -22,8 +23,11 @@ from minidp.numbers import upper_text
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments" / "results"
-SHORT = {"SIGMA": "settings.clip_groups.0.noise_multiplier", "C": "settings.clip_groups.0.clip_norm",
-         "SPENT": "epsilon.$accountant.upper"}  # of paths that tables share
+SHORT = {
+    "SIGMA": "settings.clip_groups.0.noise_multiplier",
+    "C": "settings.clip_groups.0.clip_norm",
+    "SPENT": "epsilon.$accountant.upper",
+}  # of paths that tables share
 
 
 class TableError(MinidpError):
@@ -49,7 +53,9 @@ class Cell:
         if self.path == "self":
             return one
         try:
-            return look_up(one, re.sub(r"\$(\w+)", lambda name: str(look_up(one, name[1])), self.path))
+            return look_up(
+                one, re.sub(r"\$(\w+)", lambda name: str(look_up(one, name[1])), self.path)
+            )
         except KeyError:
             return None
 
@@ -79,8 +85,12 @@ class Template(string.Formatter):
 def spread(values):
     """Mean and range of fractions in percent; of a summary's row, those that it states."""
     if isinstance(values[0], dict):
-        one, = values
-        values = [one["test_accuracy"]] if one["seeds"] == 1 else [one["test_accuracy"], one["lowest"], one["highest"]]
+        (one,) = values
+        values = (
+            [one["test_accuracy"]]
+            if one["seeds"] == 1
+            else [one["test_accuracy"], one["lowest"], one["highest"]]
+        )
         mean = values[0]
     else:
         mean = statistics.mean(values)
@@ -95,7 +105,9 @@ FORMATS = {
     "listed": lambda values: ", ".join(values[0]),
     "ms": lambda values: f"{values[0]:.3g}" if values[0] < 100 else f"{values[0]:.0f}",
     "milli": lambda values: f"{1e3 * values[0]:.3g}",
-    "mega": lambda values: f"{values[0] / 1e6:.3g}" if values[0] < 1e9 else f"{values[0] / 1e6:,.0f}",
+    "mega": lambda values: (
+        f"{values[0] / 1e6:.3g}" if values[0] < 1e9 else f"{values[0] / 1e6:,.0f}"
+    ),
     "minutes": lambda values: f"{values[0] / 60:.0f}",
 }
 
@@ -110,7 +122,10 @@ def runs(pattern, **words):
     paths = sorted(RESULTS.glob(pattern))
     if not paths:
         raise TableError(f"results/{pattern}: no such file")
-    return Row([{"stem": path.stem, **words, **load(path.relative_to(RESULTS))} for path in paths], f"results/{pattern}")
+    return Row(
+        [{"stem": path.stem, **words, **load(path.relative_to(RESULTS))} for path in paths],
+        f"results/{pattern}",
+    )
 
 
 def each(pattern, **words):
@@ -124,33 +139,49 @@ def entries(path, at):
         found = look_up(load(path), at)
     except KeyError:
         raise TableError(f"results/{path}: no {at}") from None
-    found = [{"key": key, **one} for key, one in found.items()] if isinstance(found, dict) else found
+    found = (
+        [{"key": key, **one} for key, one in found.items()] if isinstance(found, dict) else found
+    )
     return [Row([one], f"results/{path}") for one in found]
 
 
 def table(columns, rows):
     """Lines of Markdown: `columns` of (title, template), a line for each row."""
     fill = Template()
-    return markdown([title for title, _ in columns],
-                    [[fill.vformat(template, (), {"row": row}) for _, template in columns] for row in rows])
+    return markdown(
+        [title for title, _ in columns],
+        [[fill.vformat(template, (), {"row": row}) for _, template in columns] for row in rows],
+    )
 
 
 def markdown(header, rows):
     """Lines of a Markdown table."""
-    return [f"| {' | '.join(header)} |", "|" + "---|" * len(header), *(f"| {' | '.join(row)} |" for row in rows)]
+    return [
+        f"| {' | '.join(header)} |",
+        "|" + "---|" * len(header),
+        *(f"| {' | '.join(row)} |" for row in rows),
+    ]
 
 
 def filled(page, text, tables):
     """The page's text with every table made anew."""
     named = re.findall(r"^<!-- end (.*) -->$", text, re.M)
     if sorted(named) != sorted(tables):
-        odd = sorted(set(named) ^ set(tables)) or [name for name in set(named) if named.count(name) > 1]
-        raise TableError(f"{page}: expected markers <!-- NAME: ... --> and <!-- end NAME --> of each table once; "
-                         f"look at {odd}")
+        odd = sorted(set(named) ^ set(tables)) or [
+            name for name in set(named) if named.count(name) > 1
+        ]
+        raise TableError(
+            f"{page}: expected markers <!-- NAME: ... --> and <!-- end NAME --> of each table once; "
+            f"look at {odd}"
+        )
     for name, made in tables.items():
-        pattern = re.compile(rf"(^<!-- {name}: [^\n]* -->\n)(?:(?!<!--).)*?(^<!-- end {name} -->$)", re.S | re.M)
+        pattern = re.compile(
+            rf"(^<!-- {name}: [^\n]* -->\n)(?:(?!<!--).)*?(^<!-- end {name} -->$)", re.S | re.M
+        )
         if len(pattern.findall(text)) != 1:
-            raise TableError(f"{page}: expected a line <!-- {name}: ... --> before <!-- end {name} -->")
+            raise TableError(
+                f"{page}: expected a line <!-- {name}: ... --> before <!-- end {name} -->"
+            )
         body = "\n".join(made()) + "\n"
         text = pattern.sub(lambda match: match[1] + body + match[2], text)
     return text
@@ -174,7 +205,10 @@ def main(argv=None):
                     with atomic_write(ROOT / page) as file:
                         file.write(made)
         if args.check and stale:
-            print(f"{', '.join(stale)}: not what experiments/results says; run python -m tools.tables", file=sys.stderr)
+            print(
+                f"{', '.join(stale)}: not what experiments/results says; run python -m tools.tables",
+                file=sys.stderr,
+            )
     return 1 if args.check and stale else 0
 
 

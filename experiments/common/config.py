@@ -1,13 +1,14 @@
 """A frozen dataclass as a command line: its fields are the flags, its defaults the defaults.
 
-    @dataclass(frozen=True)
-    class Config:
-        lot_size: int = option(600, "examples per lot, on average")
-        steps: int | None = option(None, "lots to process", exclusive="length")
-        quiet: bool = option(False, "no progress bar")
+@dataclass(frozen=True)
+class Config:
+    lot_size: int = option(600, "examples per lot, on average")
+    steps: int | None = option(None, "lots to process", exclusive="length")
+    quiet: bool = option(False, "no progress bar")
 
-    config = parse(Config, description="...")          # --lot-size 300 --quiet
+config = parse(Config, description="...")          # --lot-size 300 --quiet
 """
+
 import dataclasses
 import re
 import shlex
@@ -33,8 +34,10 @@ def option(default, help, check=None, *, choices=None, exclusive=None):
 
     check: a function of minidp.validate that `Checked` calls on the value, unless it is None.
     """
-    return dataclasses.field(default=default, metadata={"help": help, "choices": choices, "exclusive": exclusive,
-                                                        "check": check})
+    return dataclasses.field(
+        default=default,
+        metadata={"help": help, "choices": choices, "exclusive": exclusive, "check": check},
+    )
 
 
 class Checked:
@@ -49,6 +52,7 @@ class Checked:
 
 def at_most(most):
     """A check for an integer from 1 to `most`."""
+
     def check(**named):
         count(1, **named)
         in_range(1, most, **named)
@@ -79,7 +83,12 @@ def _joined(words):
     """The words, a number below zero joined to the flag before it: argparse takes -1e-5 for a flag."""
     joined = []
     for word in words:
-        if joined and joined[-1].startswith("--") and "=" not in joined[-1] and re.match(r"-(\d|\.\d|inf)", word):
+        if (
+            joined
+            and joined[-1].startswith("--")
+            and "=" not in joined[-1]
+            and re.match(r"-(\d|\.\d|inf)", word)
+        ):
             joined[-1] += f"={word}"
         else:
             joined.append(word)
@@ -91,17 +100,23 @@ def main_of(script, about, commands):
 
     It returns what the command's function does, the exit status.
     """
+
     def main(argv=None):
         argv = sys.argv[1:] if argv is None else list(argv)
         if argv[:1] in (["--help"], ["-h"]):
             print(f"{about}\nCommands: {', '.join(commands)}; each takes --help")
             return 0
         if not argv or argv[0] not in commands:
-            print(f"error: expected one of {', '.join(commands)} first; each takes --help", file=sys.stderr)
+            print(
+                f"error: expected one of {', '.join(commands)} first; each takes --help",
+                file=sys.stderr,
+            )
             return 2
         flags, command = commands[argv[0]]
         with user_errors() as note:
-            config = parse(flags, argv[1:], prog=f"{script} {argv[0]}", description=about.splitlines()[0])
+            config = parse(
+                flags, argv[1:], prog=f"{script} {argv[0]}", description=about.splitlines()[0]
+            )
             note.saved = getattr(config, "saved", note.saved)
             return command(config)
 
@@ -138,7 +153,9 @@ def _add(group, field, kind):
     flag = field.name.replace("_", "-")
     help = field.metadata.get("help", "").replace("%", "%%")
     if kind is bool:
-        flag, action = (f"--no-{flag}", "store_false") if field.default else (f"--{flag}", "store_true")
+        flag, action = (
+            (f"--no-{flag}", "store_false") if field.default else (f"--{flag}", "store_true")
+        )
         group.add_argument(flag, dest=field.name, action=action, help=help)
         return
     if isinstance(kind, types.UnionType):
@@ -146,4 +163,10 @@ def _add(group, field, kind):
     if field.default is not None:
         help += f" (default: {field.default})"
     kind = {int: whole_number, float: number}.get(kind, kind)  # 1e4, 1/60
-    group.add_argument(f"--{flag}", type=kind, default=field.default, choices=field.metadata.get("choices"), help=help)
+    group.add_argument(
+        f"--{flag}",
+        type=kind,
+        default=field.default,
+        choices=field.metadata.get("choices"),
+        help=help,
+    )

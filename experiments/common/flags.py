@@ -1,4 +1,5 @@
 """Flags that every private training run has, and what they mean together."""
+
 import math
 from dataclasses import dataclass, fields
 from functools import partial
@@ -25,28 +26,58 @@ class RunFlags(Checked):
 
     default_target = math.inf  # epsilon, where no flag says how long to train
 
-    target_epsilon: float | None = option(None, "train until this would be exceeded", LENGTH, exclusive="length")
-    epochs: float | None = option(None, "passes over the data, instead of a target", LENGTH, exclusive="length")
-    steps: int | None = option(None, "lots, instead of a target", at_most(10**9), exclusive="length")
-    delta: float = option(1e-5, "delta of the guarantee", partial(in_range, 0, 1, open_low=True, open_high=True))
+    target_epsilon: float | None = option(
+        None, "train until this would be exceeded", LENGTH, exclusive="length"
+    )
+    epochs: float | None = option(
+        None, "passes over the data, instead of a target", LENGTH, exclusive="length"
+    )
+    steps: int | None = option(
+        None, "lots, instead of a target", at_most(10**9), exclusive="length"
+    )
+    delta: float = option(
+        1e-5, "delta of the guarantee", partial(in_range, 0, 1, open_low=True, open_high=True)
+    )
     lot_size: int = option(600, "examples per lot, on average", POSITIVE)
     sampler: str = option("poisson", "how lots are drawn", choices=tuple(SAMPLERS))
-    max_lot_size: int | None = option(None, "with --sampler poisson: larger lots are cut to so many examples", POSITIVE)
-    bands: int | None = option(None, "of noise that is correlated between steps, with lots of so many parts of the data in turn "
-                                     "(minidp/README.md says when not to)", POSITIVE)
+    max_lot_size: int | None = option(
+        None, "with --sampler poisson: larger lots are cut to so many examples", POSITIVE
+    )
+    bands: int | None = option(
+        None,
+        "of noise that is correlated between steps, with lots of so many parts of the data in turn "
+        "(minidp/README.md says when not to)",
+        POSITIVE,
+    )
     accountant: str = option("moments", "that the target is held by", choices=ACCOUNTANTS)
     optimizer: str = option("sgd", "of the released gradients", choices=tuple(OPTIMIZERS))
-    average: float = option(0.0, "decay of a moving average of the weights, which is evaluated and saved in their place; "
-                                 "0: the last weights (free of charge: post-processing)", FRACTION)
-    gradients: str = option("auto", "per-example gradients", choices=("auto", "explicit", "factored"))
-    arithmetic: str = option(ORDINARY, "exact: slower, and the guarantee holds for the released bits", choices=ARITHMETICS)
-    batch_size: int | None = option(None, "examples computed at once (default: up to 4,096, on the CPU what its cache "
-                                          "holds); bounds memory, changes no result but for rounding", POSITIVE)
+    average: float = option(
+        0.0,
+        "decay of a moving average of the weights, which is evaluated and saved in their place; "
+        "0: the last weights (free of charge: post-processing)",
+        FRACTION,
+    )
+    gradients: str = option(
+        "auto", "per-example gradients", choices=("auto", "explicit", "factored")
+    )
+    arithmetic: str = option(
+        ORDINARY,
+        "exact: slower, and the guarantee holds for the released bits",
+        choices=ARITHMETICS,
+    )
+    batch_size: int | None = option(
+        None,
+        "examples computed at once (default: up to 4,096, on the CPU what its cache "
+        "holds); bounds memory, changes no result but for rounding",
+        POSITIVE,
+    )
     train_metrics: bool = option(True, "do not evaluate on training data (which is not private)")
     baseline: bool = option(False, "the non-private network: no clipping, no noise")
     device: str = option("auto", "where to compute: auto, cpu, gpu or gpu:N", check_device)
     data_dir: str | None = option(None, "folder that holds the data set's files")
-    seed: int | None = option(None, "one seed for everything: reproducible, and not to be released", seed_number)
+    seed: int | None = option(
+        None, "one seed for everything: reproducible, and not to be released", seed_number
+    )
     out: str | None = option(None, "folder for the results (default: runs/EXPERIMENT-TIME)")
     resume: bool = option(False, "go on with the run in --out")
     quiet: bool = option(False, "no progress bar")
@@ -55,16 +86,25 @@ class RunFlags(Checked):
     def __post_init__(self):
         super().__post_init__()
         if self.baseline and self.arithmetic == EXACT:
-            raise ParameterError("--baseline does not clip, and the grid of --arithmetic exact is a part of the clip norm; leave "
-                                 "out one of them")
-        given = [field.name for field in fields(self) if field.name.endswith("noise_multiplier")
-                 and field.default is None and getattr(self, field.name)]
+            raise ParameterError(
+                "--baseline does not clip, and the grid of --arithmetic exact is a part of the clip norm; leave "
+                "out one of them"
+            )
+        given = [
+            field.name
+            for field in fields(self)
+            if field.name.endswith("noise_multiplier")
+            and field.default is None
+            and getattr(self, field.name)
+        ]
         if self.baseline and given:
             flags = " and ".join("--" + name.replace("_", "-") for name in given)
             raise ParameterError(f"--baseline has no noise; leave out {flags}")
         if self.target_epsilon is not None and not self.private:
-            raise ParameterError("--target-epsilon needs noise: epsilon is infinite with --baseline or a noise of 0; "
-                                 "set --epochs or --steps")
+            raise ParameterError(
+                "--target-epsilon needs noise: epsilon is infinite with --baseline or a noise of 0; "
+                "set --epochs or --steps"
+            )
 
     def chosen(self, given, usual):
         """A noise multiplier: what was given, or else the usual one; 0 with --baseline."""

@@ -1,4 +1,5 @@
 """What the private experiments do alike before and after `minidp.run.Run`: folder, device, data, plan, budget, verdict."""
+
 import math
 import sys
 from dataclasses import replace
@@ -10,7 +11,15 @@ from minidp import data
 from minidp.backend import Backend
 from minidp.cli import user_errors
 from minidp.errors import CheckpointError, ParameterError
-from minidp.mechanism import BandedNoise, Plan, Sanitizer, adaptive_groups, flat_group, per_layer_groups, sampling
+from minidp.mechanism import (
+    BandedNoise,
+    Plan,
+    Sanitizer,
+    adaptive_groups,
+    flat_group,
+    per_layer_groups,
+    sampling,
+)
 from minidp.mechanism.banded import with_bands
 from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
@@ -36,17 +45,25 @@ def prepare(name, config, smoke_lot, smoke_epochs, load):
     """
     if config.smoke:
         lot = smoke_lot if config.lot_size == type(config).lot_size else config.lot_size
-        config = replace(config, lot_size=lot, epochs=config.epochs if config.length_is_set else smoke_epochs)
+        config = replace(
+            config, lot_size=lot, epochs=config.epochs if config.length_is_set else smoke_epochs
+        )
     if config.resume and config.out is None:
         raise ParameterError("--resume needs --out DIR, the folder of the run to go on with")
-    folder = RunFolder(config.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}", config.resume)
+    folder = RunFolder(
+        config.out or Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}", config.resume
+    )
     if folder.finished:
         folder.check_result(flags_of(config))
-        missing = current().of_first(lambda: [name for name in (*FILES, MANIFEST) if not (folder.path / name).is_file()])
+        missing = current().of_first(
+            lambda: [name for name in (*FILES, MANIFEST) if not (folder.path / name).is_file()]
+        )
         if missing:
-            raise CheckpointError(f"{folder.path} is finished, and {', '.join(missing)} of it "
-                                  f"{'is' if len(missing) == 1 else 'are'} missing: put back what was deleted, or start "
-                                  "another run in another folder")
+            raise CheckpointError(
+                f"{folder.path} is finished, and {', '.join(missing)} of it "
+                f"{'is' if len(missing) == 1 else 'are'} missing: put back what was deleted, or start "
+                "another run in another folder"
+            )
         print(f"{folder.path} is finished; its result is in {folder.path / 'result.json'}")
         return None
     backend = Backend.pick(config.device, partial(tell, config))
@@ -55,8 +72,13 @@ def prepare(name, config, smoke_lot, smoke_epochs, load):
 
 def load_digits(config, smoke_sizes):
     """The digits of --dataset; with --smoke the first few of them."""
-    return data.load(config.dataset, config.data_dir, on_notice=lambda line: print(f"NOTICE: {line}"),
-                     sizes=smoke_sizes if config.smoke else None, progress=not config.quiet)
+    return data.load(
+        config.dataset,
+        config.data_dir,
+        on_notice=lambda line: print(f"NOTICE: {line}"),
+        sizes=smoke_sizes if config.smoke else None,
+        progress=not config.quiet,
+    )
 
 
 def make_sanitizer(config, network, clip_norm):
@@ -64,15 +86,22 @@ def make_sanitizer(config, network, clip_norm):
     groups = {"per-layer": per_layer_groups, "flat": flat_group}[config.clipping]
     made = groups(network.params, math.inf if config.baseline else clip_norm, config.sigma)
     if (quantile := getattr(config, "clip_quantile", None)) is not None:
-        made = adaptive_groups(made, config.lot_size / 10, quantile)  # noise of a twentieth of a lot
+        made = adaptive_groups(
+            made, config.lot_size / 10, quantile
+        )  # noise of a twentieth of a lot
     return Sanitizer(made, config.gradients, config.arithmetic)
 
 
 def make_sampler(config, size):
     """The sampler of --sampler over `size`, the public number of training examples."""
     if config.lot_size > size:
-        raise ParameterError(f"expected lot_size={config.lot_size} to be at most the {size} training examples")
-    return with_bands(sampling.make_sampler(config.sampler, size, config.lot_size, config.max_lot_size), config.bands)
+        raise ParameterError(
+            f"expected lot_size={config.lot_size} to be at most the {size} training examples"
+        )
+    return with_bands(
+        sampling.make_sampler(config.sampler, size, config.lot_size, config.max_lot_size),
+        config.bands,
+    )
 
 
 def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(), calibrated=None):
@@ -87,16 +116,25 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
         target = config.default_target if math.isinf(config.target) else config.target
         plan = plan.with_steps(calibrated).calibrated(accountant, target, config.delta, before)
     if config.private and config.delta >= 1 / size:
-        print(f"NOTICE: delta={config.delta:g} is not below 1/{size}: a mechanism that publishes somebody's record would "
-              "pass such a guarantee")
+        print(
+            f"NOTICE: delta={config.delta:g} is not below 1/{size}: a mechanism that publishes somebody's record would "
+            "pass such a guarantee"
+        )
     if math.isinf(config.target):
         epochs = default_epochs if config.epochs is None else config.epochs
-        plan = plan.with_steps(config.steps or math.ceil(sampling.steps_of_epochs(sampler, epochs) * (1 - 1e-12)))
+        plan = plan.with_steps(
+            config.steps or math.ceil(sampling.steps_of_epochs(sampler, epochs) * (1 - 1e-12))
+        )
         return plan, Filter(accountant, config.target, config.delta)
     if accountant.kind != "bound":
-        print(f"NOTICE: {accountant.name} is an approximation: the true epsilon may exceed {config.target:g}; a bound "
-              "is held by --accountant loss_distribution, renyi or moments")
-    tell(config, f"computing how many lots fit into epsilon {config.target:g} at delta {config.delta:g}")
+        print(
+            f"NOTICE: {accountant.name} is an approximation: the true epsilon may exceed {config.target:g}; a bound "
+            "is held by --accountant loss_distribution, renyi or moments"
+        )
+    tell(
+        config,
+        f"computing how many lots fit into epsilon {config.target:g} at delta {config.delta:g}",
+    )
     plan = plan.fitted(accountant, plan.ledger(0, before), config.target, config.delta)
     return plan, Filter(accountant, config.target, config.delta)
 
@@ -104,14 +142,25 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
 def facts(name, config, dataset, subcommand=""):
     """Keywords of `Run` that follow from the flags and the data set."""
     command = command_of(f"{name}.py {subcommand}".strip(), config, FREE)
-    return {"name": name, "flags": flags_of(config), "command": command, "data": dataset, "quiet": config.quiet,
-            "batch_size": config.batch_size, "train_metrics": config.train_metrics, "commit": git_commit()}
+    return {
+        "name": name,
+        "flags": flags_of(config),
+        "command": command,
+        "data": dataset,
+        "quiet": config.quiet,
+        "batch_size": config.batch_size,
+        "train_metrics": config.train_metrics,
+        "commit": git_commit(),
+    }
 
 
 def finish(run, result):
     """Tell what came out; returns (result, how it stopped)."""
     if result is None:
-        print(f"interrupted; the same command with --resume --out {run.folder.path} goes on", file=sys.stderr)
+        print(
+            f"interrupted; the same command with --resume --out {run.folder.path} goes on",
+            file=sys.stderr,
+        )
     else:
         compare(result)
         print(run.summary())
@@ -125,9 +174,12 @@ def exit_status(stopped):
 
 def command_line(name, config, run, about):
     """The function main(argv) of a script: `run` on a `config` of its flags; it returns the exit status."""
+
     def main(argv=None):
         with user_errors():
-            _, stopped = run(parse(config, argv, prog=f"{name}.py", description=about.splitlines()[0]))
+            _, stopped = run(
+                parse(config, argv, prog=f"{name}.py", description=about.splitlines()[0])
+            )
         return exit_status(stopped)
 
     return main

@@ -1,4 +1,5 @@
 """CIFAR's network, and `cifar_transfer.py pretrain`: ordinary training of it on public images."""
+
 import math
 import sys
 import time
@@ -29,7 +30,10 @@ NAME = "cifar_transfer"
 NETWORKS = "paper", "deep"
 SIDE, UNITS, GROUPS = 24, 384, 8  # Section 5.3: 24 x 24 crops, 384 units; ours: groups of channels
 SMOKE_IMAGES, SMOKE_EPOCHS = 500, 2
-STATISTICS, SPREAD_FLOOR = 10_000, 0.1  # public images that features are standardised on; of the mean spread
+STATISTICS, SPREAD_FLOOR = (
+    10_000,
+    0.1,
+)  # public images that features are standardised on; of the mean spread
 SCALED_ON = 500  # public images that initial values are scaled on
 LAST = 0.1  # standard deviation of the first logits
 
@@ -38,18 +42,34 @@ LAST = 0.1  # standard deviation of the first logits
 class PretrainConfig(Checked):
     """Flags of `pretrain`: ordinary training on public images."""
 
-    public_data: str | None = option(None, "folder with train.bin and test.bin in CIFAR-100's record layout")
+    public_data: str | None = option(
+        None, "folder with train.bin and test.bin in CIFAR-100's record layout"
+    )
     out: str | None = option(None, "folder for pretrained.npz and what it takes to go on")
-    even: bool = option(False, "on the even classes alone: settings are chosen on the others (cifar_transfer_settings.py)")
+    even: bool = option(
+        False,
+        "on the even classes alone: settings are chosen on the others (cifar_transfer_settings.py)",
+    )
     epochs: int = option(20, "passes over the data", POSITIVE)
     batch_size: int = option(128, "examples per step", POSITIVE)
     optimizer: str = option("momentum", "of the mean gradient", choices=tuple(OPTIMIZERS))
-    learning_rate: float = option(0.05, "at the first step, falling linearly to a hundredth at the last", non_negative_finite)
-    weight_decay: float = option(5e-4, "times the weights, added to their gradient", non_negative_finite)
-    dropout: float = option(0.0, "part of the dense layers' units that is left out of each step", FRACTION)
-    network: str = option("paper", "paper: the layers of Section 5.3; deep: three smaller convolutions, normalised",
-                          choices=NETWORKS)
-    seed: int = option(0, "of initial values, order, augmentation and dropout (the data is public)", seed_number)
+    learning_rate: float = option(
+        0.05, "at the first step, falling linearly to a hundredth at the last", non_negative_finite
+    )
+    weight_decay: float = option(
+        5e-4, "times the weights, added to their gradient", non_negative_finite
+    )
+    dropout: float = option(
+        0.0, "part of the dense layers' units that is left out of each step", FRACTION
+    )
+    network: str = option(
+        "paper",
+        "paper: the layers of Section 5.3; deep: three smaller convolutions, normalised",
+        choices=NETWORKS,
+    )
+    seed: int = option(
+        0, "of initial values, order, augmentation and dropout (the data is public)", seed_number
+    )
     device: str = option("auto", "where to compute: auto, cpu, gpu or gpu:N", check_device)
     quiet: bool = option(False, "no progress bar")
     smoke: bool = option(False, "a few hundred images, seconds")
@@ -69,17 +89,28 @@ def build(network, rng, classes, dropout=0.0):
            is normalised, within groups of channels (Wu and He 2018, arXiv:1803.08494) or whole (LayerNorm), where the
            network that the paper starts from has local response normalisation
     """
-    kernel, channels, units, normal = (5, (64, 64), (UNITS, UNITS), False) if network == "paper" else (
-        3, (32, 128, 256), (UNITS,), True)
+    kernel, channels, units, normal = (
+        (5, (64, 64), (UNITS, UNITS), False)
+        if network == "paper"
+        else (3, (32, 128, 256), (UNITS,), True)
+    )
     he, pairs = nn.init.he_normal, lambda sizes: zip(sizes, sizes[1:])
-    norm, drop = lambda layer: [layer] if normal else [], lambda: [nn.Dropout(dropout)] if dropout else []
+    norm, drop = (
+        lambda layer: [layer] if normal else [],
+        lambda: [nn.Dropout(dropout)] if dropout else [],
+    )
     convolutions, dense = [], drop() if normal else []
     for inputs, outputs in pairs((3, *channels)):
         conv = nn.Conv2D(inputs, outputs, kernel, rng=rng, padding="same", init=he)
         convolutions += [conv, nn.MaxPool2D(2), nn.ReLU(), *norm(nn.GroupNorm(outputs, GROUPS))]
     flat = (SIDE >> len(channels)) ** 2 * channels[-1]
     for inputs, outputs in pairs((flat, *units)):
-        dense += [nn.Dense(inputs, outputs, rng=rng, init=he), nn.ReLU(), *norm(nn.LayerNorm(outputs)), *drop()]
+        dense += [
+            nn.Dense(inputs, outputs, rng=rng, init=he),
+            nn.ReLU(),
+            *norm(nn.LayerNorm(outputs)),
+            *drop(),
+        ]
     return [*convolutions, nn.Flatten()], [*dense, nn.Dense(units[-1], classes, rng=rng, init=he)]
 
 
@@ -92,14 +123,19 @@ def standardised(network, images):
     layers = list(network.layers)
     at = next(i for i, layer in enumerate(layers) if layer.kind == "dense")
     features = nn.Sequential(layers[:at], network.input_shape).predict(
-        standardise_images(centre_crop(images, SIDE)), batch_size=500)
+        standardise_images(centre_crop(images, SIDE)), batch_size=500
+    )
     mean, spread = features.mean(axis=0), features.std(axis=0)
     scale = spread + SPREAD_FLOOR * spread.mean()  # some features are hardly ever above zero
-    scale *= ((spread / scale) ** 2).sum() ** 0.5 / (spread**2).sum() ** 0.5  # the mean squared length stays
+    scale *= ((spread / scale) ** 2).sum() ** 0.5 / (
+        spread**2
+    ).sum() ** 0.5  # the mean squared length stays
     dense = layers[at].params
     dense["b"] += mean @ dense["W"]
     dense["W"] *= scale[:, None]
-    return nn.Sequential([*layers[:at], nn.Standardise(mean, scale), *layers[at:]], network.input_shape)
+    return nn.Sequential(
+        [*layers[:at], nn.Standardise(mean, scale), *layers[at:]], network.input_shape
+    )
 
 
 def scale_initial_values(network, x):
@@ -126,19 +162,30 @@ def train_public(config, fixed, network, optimizer, streams, x, y, x_test, y_tes
     if path.exists():
         arrays, header = load_checkpoint(path, fixed)
         if header["ledger"].items():
-            raise CheckpointError(f"{path}: a private run's checkpoint, expected one of pre-training")
+            raise CheckpointError(
+                f"{path}: a private run's checkpoint, expected one of pre-training"
+            )
         restore_training(path, arrays, header, network, optimizer)
         history, first = header["history"], header["progress"].step
     loss, per_epoch = nn.SoftmaxCrossEntropy(), math.ceil(x.shape[0] / config.batch_size)
-    bar = tqdm(total=epochs * per_epoch, initial=first * per_epoch, unit="batch", disable=True if config.quiet else None,
-               file=sys.stderr, dynamic_ncols=True)
+    bar = tqdm(
+        total=epochs * per_epoch,
+        initial=first * per_epoch,
+        unit="batch",
+        disable=True if config.quiet else None,
+        file=sys.stderr,
+        dynamic_ncols=True,
+    )
     with bar:
         for epoch in range(first, epochs):
             began, order = time.perf_counter(), streams.sampling(epoch).permutation(x.shape[0])
             for i in range(per_epoch):
                 batch = order[i * config.batch_size : (i + 1) * config.batch_size]
                 number = epoch * per_epoch + i
-                indices, distortions = namespace_of(x).asarray(batch), draw_distortions(len(batch), streams.views(number))
+                indices, distortions = (
+                    namespace_of(x).asarray(batch),
+                    draw_distortions(len(batch), streams.views(number)),
+                )
                 views = standardise_images(distort(x[indices], distortions))
                 rng = streams.dropout(number).rows(batch)
                 step(network, loss, optimizer, views, y[indices], number, rng, config.weight_decay)
@@ -146,10 +193,18 @@ def train_public(config, fixed, network, optimizer, streams, x, y, x_test, y_tes
                 if should_stop():
                     return history, False
             metrics = evaluate(network, loss, x_test, y_test, batch_size=512)
-            history.append({"epoch": epoch + 1, "test_accuracy": metrics.accuracy, "test_loss": metrics.loss,
-                            "seconds": time.perf_counter() - began})
+            history.append(
+                {
+                    "epoch": epoch + 1,
+                    "test_accuracy": metrics.accuracy,
+                    "test_loss": metrics.loss,
+                    "seconds": time.perf_counter() - began,
+                }
+            )
             bar.set_postfix_str(f"epoch {epoch + 1}, accuracy {metrics.accuracy:.2%}")
-            save_checkpoint(path, network, optimizer, Ledger(), Progress(epoch + 1, epoch + 1), fixed, history)
+            save_checkpoint(
+                path, network, optimizer, Ledger(), Progress(epoch + 1, epoch + 1), fixed, history
+            )
     return history, True
 
 
@@ -172,35 +227,82 @@ def pretrain(config):
     if config.smoke and config.epochs == PretrainConfig.epochs:
         config = replace(config, epochs=SMOKE_EPOCHS)
     dataset = stand_in(config.public_data)[1] if config.even else load_public(config.public_data)
-    backend, streams, out = Backend.pick(config.device, partial(tell, config)), Streams(config.seed), Path(config.out)
-    x, y, x_test, y_test = (array[: SMOKE_IMAGES if config.smoke else None] for array in (
-        dataset.x_train, dataset.y_train, dataset.x_test, dataset.y_test))
+    backend, streams, out = (
+        Backend.pick(config.device, partial(tell, config)),
+        Streams(config.seed),
+        Path(config.out),
+    )
+    x, y, x_test, y_test = (
+        array[: SMOKE_IMAGES if config.smoke else None]
+        for array in (dataset.x_train, dataset.y_train, dataset.x_test, dataset.y_test)
+    )
     layers = sum(build(config.network, streams.init, dataset.classes, config.dropout), [])
     network = nn.Sequential(layers, (SIDE, SIDE, 3)).to(backend)
     steps = config.epochs * math.ceil(x.shape[0] / config.batch_size)
-    optimizer = OPTIMIZERS[config.optimizer](LinearDecay(config.learning_rate, config.learning_rate / 100, steps))
+    optimizer = OPTIMIZERS[config.optimizer](
+        LinearDecay(config.learning_rate, config.learning_rate / 100, steps)
+    )
     seen = standardise_images(centre_crop(backend.asarray(x[:STATISTICS]), SIDE))
     scale_initial_values(network, seen[:SCALED_ON])
     out.mkdir(parents=True, exist_ok=True)
-    fixed = {key: value for key, value in to_json(config).items() if key not in ("out", "public_data", "quiet")}
+    fixed = {
+        key: value
+        for key, value in to_json(config).items()
+        if key not in ("out", "public_data", "quiet")
+    }
     with stop_on_interrupt() as stop:
         tested = standardise_images(centre_crop(backend.asarray(x_test), SIDE))
-        history, done = train_public(config, fixed, network, optimizer, streams, backend.asarray(x), backend.asarray(y), tested,
-                                     backend.asarray(y_test), stop)
+        history, done = train_public(
+            config,
+            fixed,
+            network,
+            optimizer,
+            streams,
+            backend.asarray(x),
+            backend.asarray(y),
+            tested,
+            backend.asarray(y_test),
+            stop,
+        )
     if not done:
-        print(f"interrupted after epoch {len(history)}; the same command goes on from there", file=sys.stderr)
+        print(
+            f"interrupted after epoch {len(history)}; the same command goes on from there",
+            file=sys.stderr,
+        )
         return 130
-    learned = evaluate(network, nn.SoftmaxCrossEntropy(), seen, backend.asarray(y[:STATISTICS]), batch_size=512)
-    about = {"experiment": NAME, "command": command_of(f"{NAME}.py pretrain", config, ("out", "public_data", "quiet")),
-             "config": fixed, "device": backend.name, "public_data": dataset.notice or dataset.name, "classes": dataset.classes,
-             "images": int(x.shape[0]), "test_accuracy": history[-1]["test_accuracy"],
-             "train_accuracy": learned.accuracy, "history": history,
-             "seconds": sum(row["seconds"] for row in history), "versions": versions(), "commit": git_commit()}
-    save_model(out / "pretrained.npz", standardised(network, backend.asarray(x[:STATISTICS])), about)
+    learned = evaluate(
+        network, nn.SoftmaxCrossEntropy(), seen, backend.asarray(y[:STATISTICS]), batch_size=512
+    )
+    about = {
+        "experiment": NAME,
+        "command": command_of(f"{NAME}.py pretrain", config, ("out", "public_data", "quiet")),
+        "config": fixed,
+        "device": backend.name,
+        "public_data": dataset.notice or dataset.name,
+        "classes": dataset.classes,
+        "images": int(x.shape[0]),
+        "test_accuracy": history[-1]["test_accuracy"],
+        "train_accuracy": learned.accuracy,
+        "history": history,
+        "seconds": sum(row["seconds"] for row in history),
+        "versions": versions(),
+        "commit": git_commit(),
+    }
+    save_model(
+        out / "pretrained.npz", standardised(network, backend.asarray(x[:STATISTICS])), about
+    )
     write_json(out / "pretrain.json", about)
-    print(f"accuracy {about['test_accuracy']:.2%} on {dataset.classes} classes after {config.epochs} epochs, "
-          f"{about['train_accuracy']:.2%} on {len(seen):,} of the images trained on")
-    use = f"{NAME}_settings.py" if config.even else f"{NAME}.py {'train' if config.network == 'paper' else 'head'}"
-    print(f"quote: nothing private was trained on: no epsilon\nread:  {out / 'pretrain.json'} (network: {out / 'pretrained.npz'})\n"
-          f"next:  python experiments/{use} --pretrained {out / 'pretrained.npz'}")
+    print(
+        f"accuracy {about['test_accuracy']:.2%} on {dataset.classes} classes after {config.epochs} epochs, "
+        f"{about['train_accuracy']:.2%} on {len(seen):,} of the images trained on"
+    )
+    use = (
+        f"{NAME}_settings.py"
+        if config.even
+        else f"{NAME}.py {'train' if config.network == 'paper' else 'head'}"
+    )
+    print(
+        f"quote: nothing private was trained on: no epsilon\nread:  {out / 'pretrain.json'} (network: {out / 'pretrained.npz'})\n"
+        f"next:  python experiments/{use} --pretrained {out / 'pretrained.npz'}"
+    )
     return 0

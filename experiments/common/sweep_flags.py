@@ -1,4 +1,5 @@
 """Flags that every sweep has, and what they mean: which runs, how many at a time, where they lie."""
+
 import os
 import re
 import sys
@@ -15,14 +16,28 @@ from .config import DIGITS, POSITIVE, Checked, command_of, option
 from .sweeps import Run, ignore_interrupts, perform
 from .verdicts import RESULTS, compare
 
-HERE = ("out", "quiet", "data_dir", "device", "jobs", "executor", "shard", "draw", "partial")  # not in a summary's command
+HERE = (
+    "out",
+    "quiet",
+    "data_dir",
+    "device",
+    "jobs",
+    "executor",
+    "shard",
+    "draw",
+    "partial",
+)  # not in a summary's command
 
 
 def job_of_several(**named):
     """Check a flag I/N: job I of N."""
     for name, value in named.items():
-        if not (found := re.fullmatch(r"(\d+)/(\d+)", value)) or not 1 <= int(found[1]) <= int(found[2]):
-            raise ParameterError(f"expected {name}={value} to be I/N with I from 1 to N, such as 1/8")
+        if not (found := re.fullmatch(r"(\d+)/(\d+)", value)) or not 1 <= int(found[1]) <= int(
+            found[2]
+        ):
+            raise ParameterError(
+                f"expected {name}={value} to be I/N with I from 1 to N, such as 1/8"
+            )
 
 
 @dataclass(frozen=True)
@@ -32,18 +47,35 @@ class SweepFlags(Checked):
     saved = "finished runs and checkpoints are kept; the same command goes on"  # said after Ctrl-C
 
     seeds: int = option(1, "runs of every setting, with seeds 1, 2, ...", POSITIVE)
-    jobs: int | None = option(None, "runs at a time (default: one a core, or a worker of MPI; one with --device gpu)",
-                              POSITIVE)
-    executor: str = option("processes", "who makes the runs: processes of this machine, or workers of MPI",
-                           choices=("processes", "mpi"))
-    shard: str | None = option(None, "I/N: this is job I of N that make the runs in one shared --out", job_of_several)
-    arithmetic: str = option(ORDINARY, "of the private runs; exact: slower, and the guarantee holds for the released bits",
-                             choices=ARITHMETICS)
+    jobs: int | None = option(
+        None,
+        "runs at a time (default: one a core, or a worker of MPI; one with --device gpu)",
+        POSITIVE,
+    )
+    executor: str = option(
+        "processes",
+        "who makes the runs: processes of this machine, or workers of MPI",
+        choices=("processes", "mpi"),
+    )
+    shard: str | None = option(
+        None, "I/N: this is job I of N that make the runs in one shared --out", job_of_several
+    )
+    arithmetic: str = option(
+        ORDINARY,
+        "of the private runs; exact: slower, and the guarantee holds for the released bits",
+        choices=ARITHMETICS,
+    )
     device: str = option("cpu", "where to compute: auto, cpu, gpu or gpu:N", check_device)
     data_dir: str | None = option(None, "folder that holds the data set's files")
-    out: str | None = option(None, "folder for one JSON a run and the figure as PNG and JSON (default: runs/EXPERIMENT)")
-    draw: bool = option(False, "run nothing: draw from the runs that are there, all that the figure needs")
-    partial: bool = option(False, "with --draw: draw from fewer runs; the JSON names those that are missing")
+    out: str | None = option(
+        None, "folder for one JSON a run and the figure as PNG and JSON (default: runs/EXPERIMENT)"
+    )
+    draw: bool = option(
+        False, "run nothing: draw from the runs that are there, all that the figure needs"
+    )
+    partial: bool = option(
+        False, "with --draw: draw from fewer runs; the JSON names those that are missing"
+    )
     quiet: bool = option(False, "no progress bar")
     smoke: bool = option(False, "a few hundred examples and few points, seconds")
 
@@ -52,26 +84,36 @@ class SweepFlags(Checked):
         if self.partial and not self.draw:
             raise ParameterError("--partial needs --draw: a sweep that runs makes all its points")
         if self.shard and self.draw:
-            raise ParameterError("--draw makes no runs that --shard could divide; leave out one of them")
+            raise ParameterError(
+                "--draw makes no runs that --shard could divide; leave out one of them"
+            )
 
     @property
     def processes(self):
         """Runs at a time."""
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
         return self.jobs or (1 if self.device.startswith("gpu") else cores)
 
     def perform(self, runs):
         """{run: result} by the workers of --executor; with --shard only of those that are finished."""
         if current().size > 1:
-            raise MinidpError("a sweep is not one run over several ranks: start its workers by mpiexec -n N python -m "
-                              "mpi4py.futures, then the script, its flags and --executor mpi")
+            raise MinidpError(
+                "a sweep is not one run over several ranks: start its workers by mpiexec -n N python -m "
+                "mpi4py.futures, then the script, its flags and --executor mpi"
+            )
         shard = self.shard and tuple(map(int, self.shard.split("/")))
         if self.executor == "processes":
             return perform(runs, self.processes, None, shard, self.quiet)
         try:
             from mpi4py.futures import MPIPoolExecutor
         except (ImportError, RuntimeError) as error:
-            raise MinidpError(f"--executor mpi needs MPI ({error}); pip install 'minidp[mpi]' brings one") from None
+            raise MinidpError(
+                f"--executor mpi needs MPI ({error}); pip install 'minidp[mpi]' brings one"
+            ) from None
         with MPIPoolExecutor(self.processes, ignore_interrupts, main=False, path=sys.path) as pool:
             return perform(runs, self.jobs or pool.num_workers, pool, shard, self.quiet)
 
@@ -90,16 +132,23 @@ class SweepFlags(Checked):
         every = [result for runs in results.values() for result in runs if "dataset" in result]
         script = f"{experiment}.py {subcommand}".strip()
         summary = {
-            "experiment": experiment, "command": command_of(script, self, HERE),
+            "experiment": experiment,
+            "command": command_of(script, self, HERE),
             "dataset": every[0]["dataset"] if every else None,
-            "notice": "; ".join(dict.fromkeys(result["notice"] for result in every if result.get("notice"))),
-            "device": sorted({result["device"] for result in every}), "seeds": sorted({result["seed"] for result in every}),
+            "notice": "; ".join(
+                dict.fromkeys(result["notice"] for result in every if result.get("notice"))
+            ),
+            "device": sorted({result["device"] for result in every}),
+            "seeds": sorted({result["seed"] for result in every}),
             "fewest_seeds": min(map(len, results.values())),
-            "smoke": self.smoke, "seconds_of_all_runs": sum(result["seconds_total"] for result in every),
+            "smoke": self.smoke,
+            "seconds_of_all_runs": sum(result["seconds_total"] for result in every),
             "versions": _one_or_all(result["versions"] for result in every),
             "commit": _one_or_all(result["commit"] for result in every),
-            **more, **made.summary(results, self.smoke),
-            "missing": [point.name for point in points if point.name not in results]}
+            **more,
+            **made.summary(results, self.smoke),
+            "missing": [point.name for point in points if point.name not in results],
+        }
         made.draw(out / f"{stem}.png", summary)
         write_json(out / f"{stem}.json", summary)
         verdicts = compare(summary)
@@ -107,11 +156,18 @@ class SweepFlags(Checked):
             print(f"{claim}: not measured, {why}")
         if summary["notice"]:
             print(f"NOTICE: {summary['notice']}")
-        print(f"quote: {sum(found.reproduced for found in verdicts)} of {len(verdicts)} figures of the paper reproduced" if verdicts
-              else "quote: no figure of the paper is at these settings and on this data")
-        print(f"read:  {out / stem}.png (numbers: {out / stem}.json, from {sum(map(len, results.values()))} runs in {out})")
-        print(f"next:  {command_of(script, replace(self, seeds=self.seeds + 1, draw=False, partial=False))}"
-              "   # one more seed; runs that are done stay done")
+        print(
+            f"quote: {sum(found.reproduced for found in verdicts)} of {len(verdicts)} figures of the paper reproduced"
+            if verdicts
+            else "quote: no figure of the paper is at these settings and on this data"
+        )
+        print(
+            f"read:  {out / stem}.png (numbers: {out / stem}.json, from {sum(map(len, results.values()))} runs in {out})"
+        )
+        print(
+            f"next:  {command_of(script, replace(self, seeds=self.seeds + 1, draw=False, partial=False))}"
+            "   # one more seed; runs that are done stay done"
+        )
         return summary
 
     def tell_hours(self, runs):
@@ -119,10 +175,18 @@ class SweepFlags(Checked):
         todo = [run for run in runs if run.result() is None]
         if self.smoke or not todo:
             return
-        known = {path.stem: read_json(path).get("seconds_total") for path in RESULTS.rglob("*-seed1.json")}
+        known = {
+            path.stem: read_json(path).get("seconds_total")
+            for path in RESULTS.rglob("*-seed1.json")
+        }
         times = [seconds for run in todo if (seconds := known.get(f"{run.point.name}-seed1"))]
-        left = f"; of {len(todo) - len(times)} the time is not known" if len(times) < len(todo) else ""
-        print(f"{len(todo)} runs to make; the committed ones took {sum(times) / 3600:.1f} hours, one at a time{left}", flush=True)
+        left = (
+            f"; of {len(todo) - len(times)} the time is not known" if len(times) < len(todo) else ""
+        )
+        print(
+            f"{len(todo)} runs to make; the committed ones took {sum(times) / 3600:.1f} hours, one at a time{left}",
+            flush=True,
+        )
 
     def results(self, points, common, folder):
         """{name of a point: its results, one a seed}; runs what is missing. `common` are flags of every run.
@@ -131,32 +195,59 @@ class SweepFlags(Checked):
         missing then, or, with --partial, all of them.
         """
         common = (*common, *(("--dataset", self.dataset) if hasattr(self, "dataset") else ()))
-        free = ("--device", self.device, "--quiet", *(["--data-dir", self.data_dir] if self.data_dir else []))
-        exact = () if self.arithmetic == ORDINARY else ("--arithmetic", self.arithmetic)  # without privacy there is none
-        runs = [Run(point, seed, common if "--baseline" in point.flags else (*common, *exact), free, folder)
-                for point in points for seed in range(1, self.seeds + 1)]
+        free = (
+            "--device",
+            self.device,
+            "--quiet",
+            *(["--data-dir", self.data_dir] if self.data_dir else []),
+        )
+        exact = (
+            () if self.arithmetic == ORDINARY else ("--arithmetic", self.arithmetic)
+        )  # without privacy there is none
+        runs = [
+            Run(
+                point,
+                seed,
+                common if "--baseline" in point.flags else (*common, *exact),
+                free,
+                folder,
+            )
+            for point in points
+            for seed in range(1, self.seeds + 1)
+        ]
         if self.draw:
             done = {run: result for run in runs if (result := run.result()) is not None}
             missing = [run.name for run in runs if run not in done]
             if not done or missing and not self.partial:
-                raise MinidpError(f"{folder} lacks runs: {', '.join(missing)}; leave out --draw to make them"
-                                  + (", or draw what is there with --partial" if done else ""))
+                raise MinidpError(
+                    f"{folder} lacks runs: {', '.join(missing)}; leave out --draw to make them"
+                    + (", or draw what is there with --partial" if done else "")
+                )
         else:
             self.tell_hours(runs)
             done = self.perform(runs)
             if others := [run.name for run in runs if run not in done]:
-                print(f"{len(others)} of {len(runs)} runs are with other jobs: {', '.join(others)}. The job that ends last "
-                      "draws the figure; once none is left, the same command without --shard makes what is missing")
+                print(
+                    f"{len(others)} of {len(runs)} runs are with other jobs: {', '.join(others)}. The job that ends last "
+                    "draws the figure; once none is left, the same command without --shard makes what is missing"
+                )
                 return None
         found, kinds = {}, {}
         for run, result in done.items():
             found.setdefault(run.point.name, []).append(result)
             if "dataset" in result:
-                kinds.setdefault((result["dataset"], result.get("dataset_sha256")), result["command"])
+                kinds.setdefault(
+                    (result["dataset"], result.get("dataset_sha256")), result["command"]
+                )
         copies = {sha256 for _, sha256 in kinds if sha256}
         if len({name for name, _ in kinds}) > 1 or len(copies) > 1:
-            told = "; ".join(f"{name} ({(sha256 or 'unknown')[:8]}): {command}" for (name, sha256), command in kinds.items())
-            raise MinidpError(f"{folder} holds runs on different data: {told}; delete one kind, or choose another --out")
+            told = "; ".join(
+                f"{name} ({(sha256 or 'unknown')[:8]}): {command}"
+                for (name, sha256), command in kinds.items()
+            )
+            raise MinidpError(
+                f"{folder} holds runs on different data: {told}; delete one kind, or choose another --out"
+            )
         return found
 
 

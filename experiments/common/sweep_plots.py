@@ -1,10 +1,14 @@
 """The pictures of Figures 3 to 6 and of the sentences' runs, from their summaries, the paper's own figures beside ours."""
+
 import math
 
 from minidp import plotting
 from minidp.run.picture import draw_curves
 
-LINES = {"projection-random": ("random projection", 1), "projection-none": ("no PCA", 2)}  # the line's words and style
+LINES = {
+    "projection-random": ("random projection", 1),
+    "projection-none": ("no PCA", 2),
+}  # the line's words and style
 
 
 def draw_noise_levels(path, summary, limits=(0.8, 1.0)):
@@ -13,20 +17,54 @@ def draw_noise_levels(path, summary, limits=(0.8, 1.0)):
     All panels have one scale of accuracy and one of delta. A band spans the seeds.
     """
     levels = list(summary["levels"].values())
-    figure, axes = _figure(summary, f"Figure {summary['figure']}", 1, len(levels), panel=(4.6, 4.2), sharey=True)
+    figure, axes = _figure(
+        summary, f"Figure {summary['figure']}", 1, len(levels), panel=(4.6, 4.2), sharey=True
+    )
     for axis, level in zip(axes, levels):
         found = level["curves"]
-        handles, right = draw_curves(axis, found["epoch"], found["test_accuracy"], found["train_accuracy_not_private"],
-                                     found["delta_at_epsilon"], level["target_epsilon"])
-        axis.fill_between(found["epoch"], found["lowest"], found["highest"], color=plotting.BLUE, alpha=0.25, linewidth=0)
-        handles.append(axis.axhline(level["paper"], color="black", linewidth=1, linestyle=(0, (1, 2)),
-                                    label="the paper, test accuracy"))
-        views = f", {level['test_accuracy_over_views']:.2%} over ten views" if "test_accuracy_over_views" in level else ""
-        axis.set(ylim=limits, ylabel="accuracy" if axis is axes[0] else "", title=(
-            f"{level['label']}: {level['test_accuracy']:.2%} at epsilon {level['target_epsilon']:g}{views}\n"
-            f"the paper: {level['paper']:.0%}"))
+        handles, right = draw_curves(
+            axis,
+            found["epoch"],
+            found["test_accuracy"],
+            found["train_accuracy_not_private"],
+            found["delta_at_epsilon"],
+            level["target_epsilon"],
+        )
+        axis.fill_between(
+            found["epoch"],
+            found["lowest"],
+            found["highest"],
+            color=plotting.BLUE,
+            alpha=0.25,
+            linewidth=0,
+        )
+        handles.append(
+            axis.axhline(
+                level["paper"],
+                color="black",
+                linewidth=1,
+                linestyle=(0, (1, 2)),
+                label="the paper, test accuracy",
+            )
+        )
+        views = (
+            f", {level['test_accuracy_over_views']:.2%} over ten views"
+            if "test_accuracy_over_views" in level
+            else ""
+        )
+        axis.set(
+            ylim=limits,
+            ylabel="accuracy" if axis is axes[0] else "",
+            title=(
+                f"{level['label']}: {level['test_accuracy']:.2%} at epsilon {level['target_epsilon']:g}{views}\n"
+                f"the paper: {level['paper']:.0%}"
+            ),
+        )
         if right:
-            right.set(ylim=(1e-12, 1e-4), ylabel="delta at the panel's epsilon" if axis is axes[-1] else "")
+            right.set(
+                ylim=(1e-12, 1e-4),
+                ylabel="delta at the panel's epsilon" if axis is axes[-1] else "",
+            )
             right.tick_params(labelright=axis is axes[-1])
     plotting.legend(figure, handles, columns=4)
     plotting.save(figure, path)
@@ -38,16 +76,29 @@ def draw_budgets(path, summary):
     deltas = sorted({pair["delta"] for pair in summary["pairs"]}, reverse=True)
     styles = {delta: plotting.line(i) for i, delta in enumerate(deltas)}
     for delta in deltas:
-        pairs = [pair for pair in summary["pairs"] if pair["delta"] == delta and pair["test_accuracy"] is not None]
+        pairs = [
+            pair
+            for pair in summary["pairs"]
+            if pair["delta"] == delta and pair["test_accuracy"] is not None
+        ]
         x = [pair["epsilon"] for pair in pairs]
-        axis.plot(x, [pair["test_accuracy"] for pair in pairs], label=f"delta {delta:g}", **styles[delta])
+        axis.plot(
+            x, [pair["test_accuracy"] for pair in pairs], label=f"delta {delta:g}", **styles[delta]
+        )
         low, high = ([end(pair["test_accuracy_by_seed"]) for pair in pairs] for end in (min, max))
         axis.fill_between(x, low, high, color=styles[delta]["color"], alpha=0.2, linewidth=0)
     for delta in deltas:
-        printed = [(pair["epsilon"], pair["test_accuracy"]) for pair in summary["paper"] if pair["delta"] == delta]
+        printed = [
+            (pair["epsilon"], pair["test_accuracy"])
+            for pair in summary["paper"]
+            if pair["delta"] == delta
+        ]
         if printed:
-            axis.plot(*zip(*printed), label=f"the paper, delta {delta:g}",
-                      **{**plotting.PAPER, "color": styles[delta]["color"]})
+            axis.plot(
+                *zip(*printed),
+                label=f"the paper, delta {delta:g}",
+                **{**plotting.PAPER, "color": styles[delta]["color"]},
+            )
     ticks = sorted({pair["epsilon"] for pair in summary["pairs"]})
     axis.set(xlabel="epsilon", ylabel="best test accuracy", xscale="log")
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -61,12 +112,21 @@ def draw_panels(path, summary):
     panels = summary["panels"]
     columns = min(3, len(panels))
     what = f"Figure {summary['figure']}: each point until (2, 1e-5) would be exceeded"
-    figure, axes = _figure(summary, what, math.ceil(len(panels) / columns), columns, sharey=True,
-                           panel=(4.4, 3.4) if len(panels) > 1 else (6.4, 4.2))
+    figure, axes = _figure(
+        summary,
+        what,
+        math.ceil(len(panels) / columns),
+        columns,
+        sharey=True,
+        panel=(4.4, 3.4) if len(panels) > 1 else (6.4, 4.2),
+    )
     handles = {}
     for axis, (letter, panel) in zip(axes, panels.items()):
         trained = [point for point in panel["points"] if point["steps"]]
-        x, y, low, high = ([point[name] for point in trained] for name in ("x", "test_accuracy", "lowest", "highest"))
+        x, y, low, high = (
+            [point[name] for point in trained]
+            for name in ("x", "test_accuracy", "lowest", "highest")
+        )
         axis.plot(x, y, **plotting.line(0))
         axis.fill_between(x, low, high, color=plotting.BLUE, alpha=0.25, linewidth=0)
         for line in panel["lines"]:
@@ -74,21 +134,46 @@ def draw_panels(path, summary):
                 label, i = LINES[line["name"]]
                 style = {"color": plotting.COLOURS[i], "linestyle": plotting.DASHES[i]}
                 handles[label] = axis.axhline(line["test_accuracy"], label=label, **style)
-                axis.axhspan(line["lowest"], line["highest"], color=style["color"], alpha=0.2, linewidth=0)
-                handles[f"{label}, the paper"] = axis.axhline(line["paper"], label=f"{label}, the paper", linewidth=1,
-                                                              **{**style, "linestyle": (0, (1, 2))})
+                axis.axhspan(
+                    line["lowest"], line["highest"], color=style["color"], alpha=0.2, linewidth=0
+                )
+                handles[f"{label}, the paper"] = axis.axhline(
+                    line["paper"],
+                    label=f"{label}, the paper",
+                    linewidth=1,
+                    **{**style, "linestyle": (0, (1, 2))},
+                )
         for point in panel["points"]:
             if not point["steps"]:
-                axis.plot([point["x"]], [0.03], "x", color=plotting.VERMILION, transform=axis.get_xaxis_transform())
-                axis.annotate("no lot left", (point["x"], 0.03), xycoords=axis.get_xaxis_transform(), ha="left",
-                              textcoords="offset points", xytext=(6, -3), fontsize=plotting.SMALL)
+                axis.plot(
+                    [point["x"]],
+                    [0.03],
+                    "x",
+                    color=plotting.VERMILION,
+                    transform=axis.get_xaxis_transform(),
+                )
+                axis.annotate(
+                    "no lot left",
+                    (point["x"], 0.03),
+                    xycoords=axis.get_xaxis_transform(),
+                    ha="left",
+                    textcoords="offset points",
+                    xytext=(6, -3),
+                    fontsize=plotting.SMALL,
+                )
         if panel["paper"]:
             (handles["the reference values, the paper"],) = axis.plot(
-                panel["reference"], panel["paper"], label="the reference values, the paper", **plotting.PAPER)
+                panel["reference"],
+                panel["paper"],
+                label="the reference values, the paper",
+                **plotting.PAPER,
+            )
         if panel["best"]:
             style = {"color": "black", "linewidth": 1, "linestyle": (0, (1, 2))}
             handles["top"] = axis.axvline(panel["best"], label="the top, the paper", **style)
-        axis.set(title=f"({ord(letter) - 96}) {panel['label']}" if letter in "abcdef" else panel["label"])
+        axis.set(
+            title=f"({ord(letter) - 96}) {panel['label']}" if letter in "abcdef" else panel["label"]
+        )
     for axis in axes[::columns]:
         axis.set_ylabel("test accuracy")
     if handles:
@@ -98,10 +183,20 @@ def draw_panels(path, summary):
 
 def draw_runs(path, summary):
     """Test accuracy of all runs behind the sentences; a bar spans the seeds."""
-    runs = sorted((run for run in summary["runs"] if run["steps"]), key=lambda run: run["test_accuracy"])
-    figure, (axis,) = _figure(summary, f"Runs behind the sentences of Section {summary.get('section', '5.2')}",
-                              panel=(7, 0.22 * len(runs) + 1.8))
-    axis.hlines(range(len(runs)), [run["lowest"] for run in runs], [run["highest"] for run in runs], color=plotting.BLUE)
+    runs = sorted(
+        (run for run in summary["runs"] if run["steps"]), key=lambda run: run["test_accuracy"]
+    )
+    figure, (axis,) = _figure(
+        summary,
+        f"Runs behind the sentences of Section {summary.get('section', '5.2')}",
+        panel=(7, 0.22 * len(runs) + 1.8),
+    )
+    axis.hlines(
+        range(len(runs)),
+        [run["lowest"] for run in runs],
+        [run["highest"] for run in runs],
+        color=plotting.BLUE,
+    )
     axis.plot([run["test_accuracy"] for run in runs], range(len(runs)), "o", color=plotting.BLUE)
     axis.set_yticks(range(len(runs)), [run["name"].removeprefix("cifar_transfer-") for run in runs])
     axis.set(xlabel="test accuracy", ylim=(-1, len(runs)))
@@ -110,26 +205,52 @@ def draw_runs(path, summary):
 
 def draw_claims(path, summary):
     """What each accountant's noise is worth against its claim, and the accuracy of each."""
-    figure, (left, right) = _figure(summary, f"Gaussian differential privacy, delta {summary['delta']:g}", 1, 2,
-                                    panel=(5.0, 4.2))
+    figure, (left, right) = _figure(
+        summary,
+        f"Gaussian differential privacy, delta {summary['delta']:g}",
+        1,
+        2,
+        panel=(5.0, 4.2),
+    )
     names = list(summary["claims"][0]["accountants"])
     for i, name in enumerate(names):
-        worth = [claim["accountants"][name]["worth"]["upper"] / claim["claim"] for claim in summary["claims"]]
+        worth = [
+            claim["accountants"][name]["worth"]["upper"] / claim["claim"]
+            for claim in summary["claims"]
+        ]
         left.plot(range(len(worth)), worth, label=f"noise by {name}", **plotting.line(i))
     left.axhline(1, color="grey", linestyle=":")
-    left.set_xticks(range(len(summary["claims"])), [f"{claim['claim']:.3g}" for claim in summary["claims"]])
-    left.set(xlabel="claimed epsilon", ylabel="certified epsilon / claimed", title="what the noise is worth")
+    left.set_xticks(
+        range(len(summary["claims"])), [f"{claim['claim']:.3g}" for claim in summary["claims"]]
+    )
+    left.set(
+        xlabel="claimed epsilon",
+        ylabel="certified epsilon / claimed",
+        title="what the noise is worth",
+    )
     left.legend(fontsize=plotting.SMALL)
     for i, optimizer in enumerate(dict.fromkeys(one["optimizer"] for one in summary["trained"])):
         ours = [one for one in summary["trained"] if one["optimizer"] == optimizer]
-        x, style = [names.index(one["by"]) for one in ours], {**plotting.line(i), "linestyle": "none"}
+        x, style = (
+            [names.index(one["by"]) for one in ours],
+            {**plotting.line(i), "linestyle": "none"},
+        )
         label = {"sgd": "NoisySGD", "adam": "NoisyAdam"}[optimizer]
         right.plot(x, [one["test_accuracy"] for one in ours], label=label, **style)
-        right.vlines(x, [one["lowest"] for one in ours], [one["highest"] for one in ours], color=style["color"])
+        right.vlines(
+            x,
+            [one["lowest"] for one in ours],
+            [one["highest"] for one in ours],
+            color=style["color"],
+        )
     right.set_xticks(range(len(names)), names)
     right.margins(x=0.2, y=0.15)
     claim = summary["claims"][summary["setting"] - 1]
-    right.set(xlabel="noise chosen by", ylabel="test accuracy", title=f"claim {claim['claim']:.3g}, {claim['epochs']} epochs")
+    right.set(
+        xlabel="noise chosen by",
+        ylabel="test accuracy",
+        title=f"claim {claim['claim']:.3g}, {claim['epochs']} epochs",
+    )
     right.legend(fontsize=plotting.SMALL)
     plotting.save(figure, path)
 

@@ -2,28 +2,53 @@
 
 Accuracies are differences in fractions of the test set. Every number's sentence is in expected.json.
 """
+
 import statistics
 from functools import partial
 
 from minidp.files import read_json
 
-from .sweep_figures import (LEVELS, NO_LOT, PANELS, REFERENCE, UNWATCHED, Figure, best_at, budget_points, panel_points,
-                            panel_summary, row)
+from .sweep_figures import (
+    LEVELS,
+    NO_LOT,
+    PANELS,
+    REFERENCE,
+    UNWATCHED,
+    Figure,
+    best_at,
+    budget_points,
+    panel_points,
+    panel_summary,
+    row,
+)
 from .sweep_plots import draw_panels, draw_runs
 from .sweeps import Point
 from .verdicts import RESULTS, look_up
 
 EARLY, LAST = 4, -1  # rows of a history, an epoch a row: after 5 epochs, and at the end
 EXTRA = (
-    Point("two-hidden-layers", ("--first-hidden", 500, "--hidden", 500, *UNWATCHED), "mnist_variants"),
-    Point("trained-60-units", ("--projection", "none", "--first-hidden", 60, *UNWATCHED), "mnist_variants"),
-    Point("falling-noise", ("--noise-multiplier", 6, "--final-noise-multiplier", 3, *UNWATCHED), "mnist_variants"),
+    Point(
+        "two-hidden-layers", ("--first-hidden", 500, "--hidden", 500, *UNWATCHED), "mnist_variants"
+    ),
+    Point(
+        "trained-60-units",
+        ("--projection", "none", "--first-hidden", 60, *UNWATCHED),
+        "mnist_variants",
+    ),
+    Point(
+        "falling-noise",
+        ("--noise-multiplier", 6, "--final-noise-multiplier", 3, *UNWATCHED),
+        "mnist_variants",
+    ),
     Point("watched-norms", ("--watch-norms", "--epochs", 50, *UNWATCHED), "mnist_variants"),
     Point("median-clip-norm", ("--clip-norm", 0.1, *UNWATCHED)),  # the medians of the watched norms
     Point("pca-noise-4", ("--pca-noise-multiplier", 4, *UNWATCHED)),
     Point("pca-noise-16", ("--pca-noise-multiplier", 16, *UNWATCHED)),
     Point("large-rate", ("--learning-rate", 0.2, "--final-learning-rate", 0.2, *UNWATCHED)),
-    Point("large-rate-less-noise", ("--learning-rate", 0.2, "--final-learning-rate", 0.2, "--noise-multiplier", 2, *UNWATCHED)),
+    Point(
+        "large-rate-less-noise",
+        ("--learning-rate", 0.2, "--final-learning-rate", 0.2, "--noise-multiplier", 2, *UNWATCHED),
+    ),
     Point("timed-with-pca", ("--steps", 300, *UNWATCHED)),
     Point("timed-without-pca", ("--projection", "none", "--steps", 300, *UNWATCHED)),
     Point("baseline", ("--accountant", "moments", "--baseline")),
@@ -35,28 +60,48 @@ TRAIN = "train_accuracy_not_private"
 CLAIMS = {  # name: expression over the runs
     "no_pca_costs": lambda of: of.accuracy("noise-medium") - of.accuracy("projection-none"),
     "random_projection": lambda of: of.accuracy("projection-random"),
-    "pca_over_random": lambda of: min(*of.panel("a").values(), *map(of.accuracy, PCA_NOISES)) - of.accuracy("projection-random"),
+    "pca_over_random": lambda of: (
+        min(*of.panel("a").values(), *map(of.accuracy, PCA_NOISES))
+        - of.accuracy("projection-random")
+    ),
     "best_pca_dimension": lambda of: best(of.panel("a")),
     "pca_dimension_spread": lambda of: spread(of.panel("a").values()),
     "pca_noise_spread": lambda of: spread(map(of.accuracy, PCA_NOISES)),
-    "most_hidden_units_over_fewest": lambda of: of.at(LAST, "hidden-2000") - of.at(LAST, "hidden-200"),
-    "larger_network_ahead_early": lambda of: of.at(EARLY, "hidden-2000") - of.at(EARLY, "hidden-200"),
+    "most_hidden_units_over_fewest": lambda of: (
+        of.at(LAST, "hidden-2000") - of.at(LAST, "hidden-200")
+    ),
+    "larger_network_ahead_early": lambda of: (
+        of.at(EARLY, "hidden-2000") - of.at(EARLY, "hidden-200")
+    ),
     "time_without_pca": lambda of: (  # the least, since other jobs on the machine only add
-        min(of.each("timed-without-pca", "seconds_per_step")) / min(of.each("timed-with-pca", "seconds_per_step"))),
+        min(of.each("timed-without-pca", "seconds_per_step"))
+        / min(of.each("timed-with-pca", "seconds_per_step"))
+    ),
     "one_layer_over_two": lambda of: of.accuracy("noise-medium") - of.accuracy("two-hidden-layers"),
-    "pca_over_trained_layer": lambda of: of.accuracy("noise-medium") - of.accuracy("trained-60-units"),
+    "pca_over_trained_layer": lambda of: (
+        of.accuracy("noise-medium") - of.accuracy("trained-60-units")
+    ),
     "best_lot_size": lambda of: best(of.panel("c")),
     "lot_size_spread": lambda of: spread(of.panel("c").values()),
     "noise_level_spread": lambda of: spread(of.panel("f").values()),
     "rate_spread": lambda of: spread(usual_rates(of)),
     "best_rate": lambda of: best(of.panel("d")),
     "large_rate_costs": lambda of: max(usual_rates(of)) - of.accuracy("large-rate"),
-    "less_noise_regains": lambda of: of.accuracy("large-rate-less-noise") - of.accuracy("large-rate"),
+    "less_noise_regains": lambda of: (
+        of.accuracy("large-rate-less-noise") - of.accuracy("large-rate")
+    ),
     "falling_noise_gains": lambda of: of.accuracy("falling-noise") - of.accuracy("noise-medium"),
-    "median_clip_norm_gains": lambda of: of.accuracy("median-clip-norm") - of.accuracy("noise-medium"),
+    "median_clip_norm_gains": lambda of: (
+        of.accuracy("median-clip-norm") - of.accuracy("noise-medium")
+    ),
     "median_norm_hidden_not_private": lambda of: of.median_norm("watched-norms", "dense1"),
-    "private_gap_not_private": lambda of: max((of.accuracy(point.name, "train_accuracy") - of.accuracy(point.name)
-                                               for point in LEVELS.points(False)), key=abs),
+    "private_gap_not_private": lambda of: max(
+        (
+            of.accuracy(point.name, "train_accuracy") - of.accuracy(point.name)
+            for point in LEVELS.points(False)
+        ),
+        key=abs,
+    ),
     "baseline_gap_late": lambda of: of.at(LAST, "baseline", TRAIN) - of.at(LAST, "baseline"),
     "accuracy_at_quarter_epsilon": lambda of: of.budget(0.25, 1e-2),
     "over_epsilon": lambda of: of.budget(8.0, 1e-5) - of.budget(0.5, 1e-5),
@@ -72,7 +117,9 @@ class Runs:
     """The results behind the claims, by name, of some seeds."""
 
     def __init__(self, results, smoke, seeds):
-        chosen = {name: [run for run in runs if run["seed"] in seeds] for name, runs in results.items()}
+        chosen = {
+            name: [run for run in runs if run["seed"] in seeds] for name, runs in results.items()
+        }
         self.results, self.smoke = {name: runs for name, runs in chosen.items() if runs}, smoke
 
     def of(self, name):
@@ -93,24 +140,37 @@ class Runs:
 
     def panel(self, letter):
         """{x: mean accuracy} of a panel of Figure 5, without its horizontal lines."""
-        return {x: self.accuracy(point.name) for x, point in PANELS[letter].points(self.smoke).items()
-                if not isinstance(x, str)}
+        return {
+            x: self.accuracy(point.name)
+            for x, point in PANELS[letter].points(self.smoke).items()
+            if not isinstance(x, str)
+        }
 
     def at(self, row, name, column="test_accuracy"):
         """Mean of a column of the histories at a row, or at the last if there are fewer."""
-        return statistics.mean(found[min(row, len(found) - 1)] for found in self.each(name, f"history.{column}"))
+        return statistics.mean(
+            found[min(row, len(found) - 1)] for found in self.each(name, f"history.{column}")
+        )
 
     def median_norm(self, name, layer):
         """The median over lots of a layer's median norms; lots whose gradients were not finite have none."""
-        norms = [norm for found in self.each(name, f"median_norms_not_private.{layer}") for norm in found if norm is not None]
+        norms = [
+            norm
+            for found in self.each(name, f"median_norms_not_private.{layer}")
+            for norm in found
+            if norm is not None
+        ]
         if not norms:
             raise NotMeasured(f"{name}: no finite norm of {layer}")
         return statistics.median(norms)
 
     def budget(self, epsilon, delta):
         """Accuracy of a pair of Figure 4."""
-        (found,) = (pair["test_accuracy"] for pair in best_at({name: self.of(name) for name in BUDGET_RUNS}, delta)
-                    if pair["epsilon"] == epsilon)
+        (found,) = (
+            pair["test_accuracy"]
+            for pair in best_at({name: self.of(name) for name in BUDGET_RUNS}, delta)
+            if pair["epsilon"] == epsilon
+        )
         if found is None:
             raise NotMeasured(f"nothing fits epsilon {epsilon:g}, delta {delta:g}")
         return found
@@ -118,8 +178,12 @@ class Runs:
 
 def points(smoke):
     """The claims' runs: those of Figures 4 and 5 that they need, and a few of their own."""
-    mine = [point for point in EXTRA if not (smoke and "--steps" in point.flags)]  # smoke sets the epochs
-    return list(dict.fromkeys([*mine, REFERENCE, *panel_points("abcdef", smoke), *budget_points(smoke)]))
+    mine = [
+        point for point in EXTRA if not (smoke and "--steps" in point.flags)
+    ]  # smoke sets the epochs
+    return list(
+        dict.fromkeys([*mine, REFERENCE, *panel_points("abcdef", smoke), *budget_points(smoke)])
+    )
 
 
 def claims_figure(claims, points, **more):
@@ -127,14 +191,26 @@ def claims_figure(claims, points, **more):
 
     A claim is evaluated for each seed, and its quantity is the mean; where something is best, by the mean accuracies.
     """
+
     def summary(results, smoke):
         seeds = sorted({run["seed"] for runs in results.values() for run in runs})
         together, missing = evaluate(claims, Runs(results, smoke, seeds))
         each = [evaluate(claims, Runs(results, smoke, [seed]))[0] for seed in seeds]
-        values = {name: [found[name] for found in each if found[name] is not None] for name in claims}
-        means = {name: statistics.mean(found) for name, found in values.items() if found and not name.startswith("best_")}
-        return {**more, "quantities": together | means, "quantities_by_seed": values, "not_measured": missing,
-                "runs": [row(name, runs) for name, runs in results.items()]}
+        values = {
+            name: [found[name] for found in each if found[name] is not None] for name in claims
+        }
+        means = {
+            name: statistics.mean(found)
+            for name, found in values.items()
+            if found and not name.startswith("best_")
+        }
+        return {
+            **more,
+            "quantities": together | means,
+            "quantities_by_seed": values,
+            "not_measured": missing,
+            "runs": [row(name, runs) for name, runs in results.items()],
+        }
 
     return Figure(points, summary, draw_runs)
 
@@ -168,12 +244,17 @@ def spread(values):
 
 def tuned_summary(results, smoke):
     """The panel of lot sizes with a rate for each, beside the committed one with one rate; and where it is best."""
-    panels = {"c": read_json(RESULTS / "sweeps" / "figure_5.json")["panels"]["c"],
-              **panel_summary(["c-tuned"], results, smoke)["panels"]}
+    panels = {
+        "c": read_json(RESULTS / "sweeps" / "figure_5.json")["panels"]["c"],
+        **panel_summary(["c-tuned"], results, smoke)["panels"],
+    }
     fewest = min(point["seeds"] for panel in panels.values() for point in panel["points"])
     return TUNED.summary(results, smoke) | {"panels": panels, "fewest_seeds": fewest}
 
 
 SENTENCES = claims_figure(CLAIMS, points)
-TUNED = claims_figure({"best_tuned_lot_size": lambda of: best(of.panel("c-tuned"))}, partial(panel_points, ["c-tuned"]))
+TUNED = claims_figure(
+    {"best_tuned_lot_size": lambda of: best(of.panel("c-tuned"))},
+    partial(panel_points, ["c-tuned"]),
+)
 TUNED_LOTS = TUNED._replace(summary=tuned_summary, draw=draw_panels)

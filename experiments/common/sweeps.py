@@ -3,6 +3,7 @@
 A worker of the executor gives each run to a process of its own. Where that is killed, another goes on with the run; the
 worker, which may be a rank of MPI whose death would end all ranks, lives on.
 """
+
 import csv
 import json
 import os
@@ -74,7 +75,9 @@ class Run:
     def claim(self, shard):
         """True if job `shard` of several has the run: nobody claimed it yet, or this job did before it was killed."""
         try:
-            with open(self.claimed, "x", encoding="utf-8") as file:  # atomic, on a shared folder too
+            with open(
+                self.claimed, "x", encoding="utf-8"
+            ) as file:  # atomic, on a shared folder too
                 file.write(f"{shard}")
         except FileExistsError:
             return self.claimed.read_text(encoding="utf-8") == f"{shard}"
@@ -83,14 +86,27 @@ class Run:
     @property
     def config(self):
         """The experiment's configuration. Raises what the experiment raises for its flags."""
-        words = [*self.common, *self.point.flags, "--seed", self.seed, "--out", self.out / self.name, *self.free]
+        words = [
+            *self.common,
+            *self.point.flags,
+            "--seed",
+            self.seed,
+            "--out",
+            self.out / self.name,
+            *self.free,
+        ]
         script = import_module(self.point.script)
-        return parse(getattr(script, "CONFIGS", {}).get(self.point.subcommand, script.Config), [str(word) for word in words])
+        return parse(
+            getattr(script, "CONFIGS", {}).get(self.point.subcommand, script.Config),
+            [str(word) for word in words],
+        )
 
     @property
     def command(self):
         """The command line that makes this run alone."""
-        return command_of(f"{self.point.script}.py {self.point.subcommand}".strip(), self.config, FREE)
+        return command_of(
+            f"{self.point.script}.py {self.point.subcommand}".strip(), self.config, FREE
+        )
 
     def result(self):
         """What the run left, None if it is not finished. Raises MinidpError where another command made it."""
@@ -99,12 +115,16 @@ class Run:
         try:
             found = json.loads(self.json.read_text(encoding="utf-8"))
             if found["command"] != self.command:
-                raise MinidpError(f"{self.json} was made by `{found['command']}`, expected `{self.command}`; choose another "
-                                  "--out")
+                raise MinidpError(
+                    f"{self.json} was made by `{found['command']}`, expected `{self.command}`; choose another "
+                    "--out"
+                )
             if found["stopped"] != NO_LOT and not 0 <= found["test_accuracy"] <= 1:
                 raise ValueError(f"test accuracy {found['test_accuracy']}")
         except (ValueError, KeyError, TypeError) as error:
-            raise MinidpError(f"{self.json}: damaged ({error}); delete it to run it again") from error
+            raise MinidpError(
+                f"{self.json}: damaged ({error}); delete it to run it again"
+            ) from error
         return found
 
 
@@ -118,15 +138,25 @@ def perform(runs, jobs, pool=None, shard=None, quiet=False):
     at its next checkpoint; the same call goes on from there.
     """
     runs, (i, n) = list(dict.fromkeys(runs)), shard or (1, 1)
-    waiting = [run for part in range(n) for run in runs[(i - 1 + part) % n :: n] if run.result() is None]
+    waiting = [
+        run for part in range(n) for run in runs[(i - 1 + part) % n :: n] if run.result() is None
+    ]
     failed, pending, pool = [], {}, pool or ThreadPoolExecutor(jobs)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C
     _stopping.clear()
     try:
-        with tqdm(total=len(runs), initial=len(runs) - len(waiting), unit="run", disable=True if quiet else None,
-                  file=sys.stderr, dynamic_ncols=True) as bar:
+        with tqdm(
+            total=len(runs),
+            initial=len(runs) - len(waiting),
+            unit="run",
+            disable=True if quiet else None,
+            file=sys.stderr,
+            dynamic_ncols=True,
+        ) as bar:
             while waiting or pending:
-                while waiting and len(pending) < jobs:  # what lies in the pool's own queue cannot be taken back
+                while (
+                    waiting and len(pending) < jobs
+                ):  # what lies in the pool's own queue cannot be taken back
                     run = waiting.pop(0)
                     if shard is None or run.claim(shard):
                         pending[pool.submit(work, run)] = run
@@ -154,7 +184,10 @@ def perform(runs, jobs, pool=None, shard=None, quiet=False):
     return {run: result for run in runs if (result := run.result()) is not None}
 
 
-_stopping, _idle = Event(), []  # of this worker, or the threads that are workers: its processes that wait for a run
+_stopping, _idle = (
+    Event(),
+    [],
+)  # of this worker, or the threads that are workers: its processes that wait for a run
 
 
 def work(run):
@@ -166,7 +199,10 @@ def work(run):
         with stop_on_interrupt() as stop:
             try:
                 made = process.submit(train, run)
-                while not (stopped := stop() or _stopping.is_set()) and not wait([made], timeout=0.2).done:
+                while (
+                    not (stopped := stop() or _stopping.is_set())
+                    and not wait([made], timeout=0.2).done
+                ):
                     pass
                 if stopped:
                     for child in active_children():
@@ -179,7 +215,9 @@ def work(run):
             return made.result()
         if stopped:
             raise MinidpError(INTERRUPTED)
-    raise MinidpError(f"its process was killed {KILLS} times, perhaps for its memory; fewer --jobs need less")
+    raise MinidpError(
+        f"its process was killed {KILLS} times, perhaps for its memory; fewer --jobs need less"
+    )
 
 
 def ignore_interrupts():
@@ -189,7 +227,9 @@ def ignore_interrupts():
 
 def _begin():
     ignore_interrupts()  # the parent asks with SIGTERM
-    os.environ["MINIDP_RANKS"] = "solo"  # whatever launcher started the parent, this is no rank of its run
+    os.environ["MINIDP_RANKS"] = (
+        "solo"  # whatever launcher started the parent, this is no rank of its run
+    )
     tqdm.set_lock(RLock())  # its own is a semaphore, which stays behind when this process is killed
 
     def watch():
@@ -213,12 +253,26 @@ def train(run):
     config = run.config
     if (folder / "config.json").exists():
         config = replace(config, resume=True)
-    with open(run.out / f"{run.name}.log", "a", encoding="utf-8") as log, redirect_stdout(log), redirect_stderr(log):
+    with (
+        open(run.out / f"{run.name}.log", "a", encoding="utf-8") as log,
+        redirect_stdout(log),
+        redirect_stderr(log),
+    ):
         try:
             _, stopped = import_module(run.point.script).run(config)
         except BudgetExceededError as error:
-            write_json(run.json, {"experiment": run.point.script, "command": run.command, "stopped": NO_LOT,
-                                  "reason": str(error), "steps": 0, "seed": run.seed, "commit": git_commit()})
+            write_json(
+                run.json,
+                {
+                    "experiment": run.point.script,
+                    "command": run.command,
+                    "stopped": NO_LOT,
+                    "reason": str(error),
+                    "steps": 0,
+                    "seed": run.seed,
+                    "commit": git_commit(),
+                },
+            )
             return
         except (MinidpError, OSError, MemoryError) as error:
             told = " ".join(str(error).split()) or type(error).__name__
@@ -235,9 +289,16 @@ def with_history(folder):
     result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     with open(folder / "metrics.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    rows = [row for i, row in enumerate(rows, 1) if i % -(-len(rows) // MOST_ROWS) == 0 or i == len(rows)]
-    result["history"] = {name: [float(row[name]) if row[name] else None for row in rows] for name in HISTORY
-                         if any(row[name] for row in rows)}
+    rows = [
+        row
+        for i, row in enumerate(rows, 1)
+        if i % -(-len(rows) // MOST_ROWS) == 0 or i == len(rows)
+    ]
+    result["history"] = {
+        name: [float(row[name]) if row[name] else None for row in rows]
+        for name in HISTORY
+        if any(row[name] for row in rows)
+    }
     return result
 
 

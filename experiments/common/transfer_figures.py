@@ -1,4 +1,5 @@
 """Figure 6 and the sentences of Section 5.3: which runs they need, and what is taken from them."""
+
 import statistics
 from functools import partial
 
@@ -8,36 +9,87 @@ from .sweep_sentences import claims_figure
 from .sweeps import Point
 
 SCRIPT = "cifar_transfer"
-COMMON = ("--accountant", "loss_distribution", "--clipping", "flat", "--clip-norm", 1, "--optimizer", "momentum",
-          "--average", 0.98)
+COMMON = (
+    "--accountant",
+    "loss_distribution",
+    "--clipping",
+    "flat",
+    "--clip-norm",
+    1,
+    "--optimizer",
+    "momentum",
+    "--average",
+    0.98,
+)
 SMOKE = ("--smoke", "--lot-size", 50, "--epochs", 1)
 
 
 def _found(lot, sigma, rate, final=None, epochs=None, views=1):
     """Flags of about 600 lots: the rate constant, or falling to `final` over so many epochs."""
-    falling = ("--final-learning-rate", rate) if final is None else ("--final-learning-rate", final, "--decay-epochs", epochs)
+    falling = (
+        ("--final-learning-rate", rate)
+        if final is None
+        else ("--final-learning-rate", final, "--decay-epochs", epochs)
+    )
     several = ("--multiplicity", views) if views > 1 else ()
-    return (*COMMON, "--lot-size", lot, "--noise-multiplier", sigma, "--learning-rate", rate, *falling, *several)
+    return (
+        *COMMON,
+        "--lot-size",
+        lot,
+        "--noise-multiplier",
+        sigma,
+        "--learning-rate",
+        rate,
+        *falling,
+        *several,
+    )
 
 
 # {name: (target epsilon or None, flags)}; the paper's accuracy at each epsilon of Figure 6
 PAPER = {2: 0.67, 4: 0.70, 8: 0.73}
 BUDGETS = {f"eps{epsilon}": (epsilon, ()) for epsilon in PAPER}  # of `head`: every setting follows
-FINETUNED = {"finetuned2": (2, _found(4000, 4.04, 0.17)), "finetuned4": (4, _found(4000, 2.29, 0.45, 0.11, 48, 4)),
-             "finetuned8": (8, _found(6000, 1.94, 0.6, 0.15, 72, 4))}
+FINETUNED = {
+    "finetuned2": (2, _found(4000, 4.04, 0.17)),
+    "finetuned4": (4, _found(4000, 2.29, 0.45, 0.11, 48, 4)),
+    "finetuned8": (8, _found(6000, 1.94, 0.6, 0.15, 72, 4)),
+}
 OTHERS = {
     "finetuned8": FINETUNED["finetuned8"],
     "lot4000": (4, _found(4000, 2.29, 0.3)),
     "lot600": (4, (*_found(600, 1.1, 0.1), "--no-train-metrics")),
-    "watched-norms": (None, ("--watch-norms", "--steps", 100)),  # else the paper's: lots of 2,000, sigma 6, per-layer clipping
-    "baseline": (None, ("--baseline", "--epochs", 25, "--lot-size", 250, "--optimizer", "momentum", "--learning-rate", 0.02,
-                        "--final-learning-rate", 0.0002, "--decay-epochs", 24, "--average", 0.998)),
+    "watched-norms": (
+        None,
+        ("--watch-norms", "--steps", 100),
+    ),  # else the paper's: lots of 2,000, sigma 6, per-layer clipping
+    "baseline": (
+        None,
+        (
+            "--baseline",
+            "--epochs",
+            25,
+            "--lot-size",
+            250,
+            "--optimizer",
+            "momentum",
+            "--learning-rate",
+            0.02,
+            "--final-learning-rate",
+            0.0002,
+            "--decay-epochs",
+            24,
+            "--average",
+            0.998,
+        ),
+    ),
 }
 CLAIMS = {
     "lots_of_600_cost": lambda of: of.accuracy(full("lot4000")) - of.accuracy(full("lot600")),
     "softmax_norm_over_others_not_private": lambda of: (
-        of.median_norm(full("watched-norms"), "dense3") / statistics.mean(
-            of.median_norm(full("watched-norms"), layer) for layer in ("dense1", "dense2"))),
+        of.median_norm(full("watched-norms"), "dense3")
+        / statistics.mean(
+            of.median_norm(full("watched-norms"), layer) for layer in ("dense1", "dense2")
+        )
+    ),
     "privacy_costs": lambda of: of.accuracy(full("baseline")) - of.accuracy(full("finetuned8")),
 }
 
@@ -53,30 +105,63 @@ def points(runs, smoke):
     for name, (epsilon, flags) in runs.items():
         head = name in BUDGETS
         if smoke:
-            kept = () if head else ("--views", 1, *(flag for flag in flags if flag in ("--baseline", "--watch-norms")))
+            kept = (
+                ()
+                if head
+                else (
+                    "--views",
+                    1,
+                    *(flag for flag in flags if flag in ("--baseline", "--watch-norms")),
+                )
+            )
             flags = *SMOKE, *kept
         elif epsilon is not None:
             flags = (*flags, "--target-epsilon", epsilon)
-        made.append(Point(full(name), flags, SCRIPT, "head" if head else "baseline" if name == "baseline" else "train"))
+        made.append(
+            Point(
+                full(name),
+                flags,
+                SCRIPT,
+                "head" if head else "baseline" if name == "baseline" else "train",
+            )
+        )
     return made
 
 
 def levels(runs, results, smoke):
     """One entry for each epsilon, its curves being means over the seeds."""
-    return {"levels": {name: {
-        **row(full(name), found), **curves(found), "target_epsilon": epsilon, "paper": PAPER[epsilon],
-        "test_accuracy_over_views": statistics.mean(run["test_accuracy_over_views"] for run in found),
-        "label": f"sigma {found[0]['settings']['clip_groups'][0]['noise_multiplier']:.3g}"}
-        for name, (epsilon, _) in runs.items() if full(name) in results for found in [results[full(name)]]}}
+    return {
+        "levels": {
+            name: {
+                **row(full(name), found),
+                **curves(found),
+                "target_epsilon": epsilon,
+                "paper": PAPER[epsilon],
+                "test_accuracy_over_views": statistics.mean(
+                    run["test_accuracy_over_views"] for run in found
+                ),
+                "label": f"sigma {found[0]['settings']['clip_groups'][0]['noise_multiplier']:.3g}",
+            }
+            for name, (epsilon, _) in runs.items()
+            if full(name) in results
+            for found in [results[full(name)]]
+        }
+    }
 
 
 def _figure(runs):
     """Accuracy against epochs at the epsilons of Figure 6."""
-    return Figure(partial(points, runs), partial(levels, runs), partial(draw_noise_levels, limits=(0.4, 0.85)))
+    return Figure(
+        partial(points, runs), partial(levels, runs), partial(draw_noise_levels, limits=(0.4, 0.85))
+    )
 
 
 FIGURES = {  # command: (name in the summary, stem of its files, figure)
     "figure": ("6", "figure_6", _figure(BUDGETS)),
     "finetuned": ("6, dense layers fine-tuned", "figure_6-finetuned", _figure(FINETUNED)),
-    "sentences": ("sentences", f"{SCRIPT}-sentences", claims_figure(CLAIMS, partial(points, OTHERS), section="5.3")),
+    "sentences": (
+        "sentences",
+        f"{SCRIPT}-sentences",
+        claims_figure(CLAIMS, partial(points, OTHERS), section="5.3"),
+    ),
 }

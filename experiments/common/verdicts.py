@@ -1,4 +1,5 @@
 """Figures of a result beside those that they should reproduce, as experiments/expected.json has them."""
+
 import json
 import math
 import statistics
@@ -34,20 +35,32 @@ class Verdict(NamedTuple):
     @property
     def reproduced(self):
         """True if the mean agrees, or, where the claim is a place, every seed."""
-        return not self.few and all(map(self.agrees, self.values if "place" in self.entry else [self.value]))
+        return not self.few and all(
+            map(self.agrees, self.values if "place" in self.entry else [self.value])
+        )
 
     def agrees(self, value, tolerance=None):
         """True if a value is on the entry's side, or within its tolerance, or another one."""
         off = value - self.entry["value"]
         off = {"at least": -off, "at most": off}.get(self.entry.get("side"), abs(off))
-        return round(off - (self.entry["tolerance"] if tolerance is None else tolerance), 12) <= 0  # .05 - .03 is above .02
+        return (
+            round(off - (self.entry["tolerance"] if tolerance is None else tolerance), 12) <= 0
+        )  # .05 - .03 is above .02
 
     def __str__(self):
         entry, error = self.entry, "" if self.error is None else f" +- {self.error:.2g}"
-        word = "agrees" if self.agrees(self.value) else "above" if self.value > entry["value"] else "below"
+        word = (
+            "agrees"
+            if self.agrees(self.value)
+            else "above"
+            if self.value > entry["value"]
+            else "below"
+        )
         expected = f"{entry.get('side', '')} {entry['value']:.4g}".strip()
-        return (f"{entry['quantity']} {self.value:.4g}{error}, expected {expected} +- {entry['tolerance']:.2g} "
-                f"({entry['source']}): {word}{', too few seeds to say' * self.few}")
+        return (
+            f"{entry['quantity']} {self.value:.4g}{error}, expected {expected} +- {entry['tolerance']:.2g} "
+            f"({entry['source']}): {word}{', too few seeds to say' * self.few}"
+        )
 
 
 def compare(result, expected=EXPECTED, print=print):
@@ -73,15 +86,21 @@ def verdict(results, entry):
     means, values, commits, path = [], [], set(), entry["quantity"]
     first, _, rest = path.partition(".")
     for result in results:
-        if not all(look_up(result, at, ...) in (wanted if isinstance(wanted, list) else [wanted])
-                   for at, wanted in entry["when"].items()):
+        if not all(
+            look_up(result, at, ...) in (wanted if isinstance(wanted, list) else [wanted])
+            for at, wanted in entry["when"].items()
+        ):
             continue
         if (value := look_up(result, path, ...)) is ...:
-            raise MinidpError(f"expected.json: {path} is not in the result of {result['experiment']} that it is "
-                              "to judge; mend the path, or say under \"when\" which results have it")
+            raise MinidpError(
+                f"expected.json: {path} is not in the result of {result['experiment']} that it is "
+                'to judge; mend the path, or say under "when" which results have it'
+            )
         if value is not None:
             means.append(float(value))
-            values += look_up(result, f"{path}_by_seed", None) or look_up(result, f"{first}_by_seed.{rest}", means[-1:])
+            values += look_up(result, f"{path}_by_seed", None) or look_up(
+                result, f"{first}_by_seed.{rest}", means[-1:]
+            )
             commits.update(commit if isinstance(commit := result.get("commit"), list) else [commit])
     return Verdict(entry, statistics.mean(means), values, commits) if means else None
 

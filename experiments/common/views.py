@@ -1,4 +1,5 @@
 """Training inputs in several views: taking the examples of a lot draws one view of each."""
+
 import hashlib
 import math
 import sys
@@ -14,7 +15,13 @@ from minidp.errors import DataError
 from minidp.files import atomic_write, waiting_lock
 
 BATCH = 500  # images computed at once
-OFF_CENTRE = ((0, 0), (-2, -2), (-2, 2), (2, -2), (2, 2))  # crops of the views at test time, pixels down and right
+OFF_CENTRE = (
+    (0, 0),
+    (-2, -2),
+    (-2, 2),
+    (2, -2),
+    (2, 2),
+)  # crops of the views at test time, pixels down and right
 TEST_VIEWS = 2 * len(OFF_CENTRE)  # each also flipped
 POOLED = 3  # places of a side whose mean stands for them
 LAYOUT = 2  # of a feature file; one more where views or features are computed otherwise
@@ -25,9 +32,16 @@ def feature_file(images, frozen, views, size, device, arithmetic=ORDINARY):
 
     Its name is a hash of all that decides about them, the device and the arithmetic included, whose rounding differs.
     """
-    state = (part for key, array in sorted(frozen.state().items())
-             for part in (repr((key, array.shape)).encode(), np.ascontiguousarray(to_host(array))))
-    return feature_path(repr((LAYOUT, images.shape, views, size, device, arithmetic)).encode(), np.ascontiguousarray(images), *state)
+    state = (
+        part
+        for key, array in sorted(frozen.state().items())
+        for part in (repr((key, array.shape)).encode(), np.ascontiguousarray(to_host(array)))
+    )
+    return feature_path(
+        repr((LAYOUT, images.shape, views, size, device, arithmetic)).encode(),
+        np.ascontiguousarray(images),
+        *state,
+    )
 
 
 def feature_path(*parts):
@@ -56,7 +70,9 @@ def kept_features(path, shape, compute):
         except (OSError, ValueError, EOFError) as error:
             raise DataError(f"{path}: damaged ({error}); delete it") from error
     if found.shape != shape or found.dtype != np.float16:
-        raise DataError(f"{path}: expected float16 features {shape}, got {found.dtype} {found.shape}; delete it")
+        raise DataError(
+            f"{path}: expected float16 features {shape}, got {found.dtype} {found.shape}; delete it"
+        )
     return np.asarray(found), True
 
 
@@ -67,10 +83,16 @@ def _save(path, features):
         with atomic_write(path, "wb") as file:
             np.save(file, features)
     except OSError as error:
-        print(f"NOTICE: {path}: the features were not kept for the next run ({error.strerror})", file=sys.stderr)
+        print(
+            f"NOTICE: {path}: the features were not kept for the next run ({error.strerror})",
+            file=sys.stderr,
+        )
     else:
-        print(f"wrote the images' features ({features.nbytes / 2**30:.1f} GiB) into {path}; exact, so as private as "
-              "the images", file=sys.stderr)
+        print(
+            f"wrote the images' features ({features.nbytes / 2**30:.1f} GiB) into {path}; exact, so as private as "
+            "the images",
+            file=sys.stderr,
+        )
 
 
 class CachedViews:
@@ -80,7 +102,17 @@ class CachedViews:
     at the images, so that each example's views depend on that example alone, and nothing is released by fixing them.
     """
 
-    def __init__(self, images, frozen, views, size, rng, progress=lambda done: None, file=None, multiplicity=1):
+    def __init__(
+        self,
+        images,
+        frozen,
+        views,
+        size,
+        rng,
+        progress=lambda done: None,
+        file=None,
+        multiplicity=1,
+    ):
         """images (N, H, W, 3) uint8; frozen a network.
 
         views: number of distorted views beside the centre crop; they are drawn from `rng`. Held in float16.
@@ -108,7 +140,9 @@ class CachedViews:
             for _ in range(self._views.shape[1] - 1):
                 crops.append(distort(part, draw_distortions(part.shape[0], rng, size=size)))
             for view, crop in enumerate(crops):
-                self._views[start : start + BATCH, view] = frozen.forward(standardise_images(crop))[0]
+                self._views[start : start + BATCH, view] = frozen.forward(standardise_images(crop))[
+                    0
+                ]
             progress(part.shape[0])
 
     def __getitem__(self, span):
@@ -128,7 +162,9 @@ class CachedViews:
             order = draws.random((len(indices), number))[:: self._multiplicity].argsort(axis=1)
             view = order[:, : self._multiplicity].ravel()
         else:
-            view = np.minimum(1 + (draws.random((len(indices), 1))[:, 0] * (number - 1)).astype(int), number - 1)
+            view = np.minimum(
+                1 + (draws.random((len(indices), 1))[:, 0] * (number - 1)).astype(int), number - 1
+            )
         return self._views[indices, self.xp.asarray(view)].astype("float32")
 
 
@@ -151,7 +187,9 @@ class FreshViews:
     def take_views(self, indices, draws):
         """A view of each example, (B, F) float32, distorted anew."""
         images = self._images[indices]
-        return self._features(distort(images, draw_distortions(images.shape[0], draws, size=self._size)))
+        return self._features(
+            distort(images, draw_distortions(images.shape[0], draws, size=self._size))
+        )
 
     def _features(self, crops):
         return self._frozen.predict(standardise_images(crops), batch_size=BATCH)

@@ -1,4 +1,5 @@
 """Norms of unclipped gradients, taken down in passing; what is seen so is not private."""
+
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,18 +26,29 @@ class Watching(Sanitizer):
     def for_step(self, step):
         groups = tuple(group.for_step(step) for group in self.groups)
         watched = (self.raw_medians,) if step % EVERY == 0 else ()
-        return (Watching if watched else Sanitizer)(groups, self.strategy, self.arithmetic, *watched, ran=self.ran)
+        return (Watching if watched else Sanitizer)(
+            groups, self.strategy, self.arithmetic, *watched, ran=self.ran
+        )
 
     def add_clipped(self, grads, into=None, example_weight=None, products=DOUBLE):
-        self.raw_norms.append({group.name: to_host(sum(grads[key].sq_norms() for key in group.keys)) ** 0.5
-                               for group in self.groups if not group.counts})
+        self.raw_norms.append(
+            {
+                group.name: to_host(sum(grads[key].sq_norms() for key in group.keys)) ** 0.5
+                for group in self.groups
+                if not group.counts
+            }
+        )
         return super().add_clipped(grads, into, example_weight, products)
 
     def release(self, raw_sum, draws, *others):
         for group in (group for group in self.groups if not group.counts):
-            seen = np.concatenate([norms[group.name] for part in current().collect(self.raw_norms) for norms in part])
+            seen = np.concatenate(
+                [norms[group.name] for part in current().collect(self.raw_norms) for norms in part]
+            )
             if seen.size:
                 with np.errstate(invalid="ignore"):  # where training diverged
                     median = float(np.median(seen))
-                self.raw_medians.setdefault(group.name, []).append(median if np.isfinite(median) else None)
+                self.raw_medians.setdefault(group.name, []).append(
+                    median if np.isfinite(median) else None
+                )
         return super().release(raw_sum, draws, *others)

@@ -1,4 +1,5 @@
 """Features that networks learned from drawn digits: strokes_features.py trains them, without any private data."""
+
 import hashlib
 from pathlib import Path
 
@@ -7,7 +8,10 @@ import numpy as np
 from minidp import load_model, nn
 from minidp.arithmetic import ORDINARY
 
-FILES = [Path(__file__).parents[1] / "pretrained" / f"strokes_features-{seed}.npz" for seed in (1, 2, 3, 4)]
+FILES = [
+    Path(__file__).parents[1] / "pretrained" / f"strokes_features-{seed}.npz"
+    for seed in (1, 2, 3, 4)
+]
 
 
 class Learned:
@@ -15,9 +19,15 @@ class Learned:
 
     def __init__(self, networks, arithmetic=ORDINARY):
         """networks: nn.Sequential each, which end in a norm over a vector and a dense layer."""
-        self.bodies = [nn.Sequential(network.layers[:-1], network.input_shape).use(arithmetic) for network in networks]
+        self.bodies = [
+            nn.Sequential(network.layers[:-1], network.input_shape).use(arithmetic)
+            for network in networks
+        ]
         last = [network.layers[-1].params for network in networks]
-        self.W, self.b = np.concatenate([p["W"] for p in last]) / len(last), np.mean([p["b"] for p in last], axis=0)
+        self.W, self.b = (
+            np.concatenate([p["W"] for p in last]) / len(last),
+            np.mean([p["b"] for p in last], axis=0),
+        )
         self.features = len(self.W)
 
     def __call__(self, images, backend):

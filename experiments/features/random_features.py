@@ -1,4 +1,5 @@
 """Random Fourier features: a Gaussian kernel as an inner product, with directions drawn from a public seed."""
+
 import math
 
 import numpy as np
@@ -47,7 +48,9 @@ class RandomFeatures:
         validate.in_range(*WIDTHS, width=width)
         rng = np.random.default_rng(seed)
         self.inputs, self.features, self.arithmetic = inputs, features, arithmetic
-        self._directions = rng.standard_normal((inputs, features), dtype=np.float32) / np.float32(width)
+        self._directions = rng.standard_normal((inputs, features), dtype=np.float32) / np.float32(
+            width
+        )
         self._phases = rng.uniform(0, 2 * math.pi, features)
 
     def __call__(self, x):
@@ -55,7 +58,9 @@ class RandomFeatures:
         validate.shape("random features", "x", x, ("B", self.inputs))
         validate.inexact("random features", x=x)
         xp = namespace_of(x)
-        directions, phases = (xp.asarray(a, dtype=x.dtype) for a in (self._directions, self._phases))
+        directions, phases = (
+            xp.asarray(a, dtype=x.dtype) for a in (self._directions, self._phases)
+        )
         z = cosines(product(x, directions, self.arithmetic) + phases)
         return z * x.dtype.type(math.sqrt(2 / self.features))  # [F1] [F2]
 

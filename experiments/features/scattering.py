@@ -3,6 +3,7 @@
 The filters depend on nothing and an image's features on that image alone, so that computing them is preprocessing
 and costs no privacy.
 """
+
 import math
 
 import numpy as np
@@ -11,7 +12,11 @@ from minidp import validate
 from minidp.backend import namespace_of
 from minidp.errors import ParameterError
 
-WIDTH, FREQUENCY, SLANT = 0.8, 0.75 * math.pi, 4.0  # of the finest wavelet: pixels, radians a pixel, ratio times L
+WIDTH, FREQUENCY, SLANT = (
+    0.8,
+    0.75 * math.pi,
+    4.0,
+)  # of the finest wavelet: pixels, radians a pixel, ratio times L
 PERIODS = 2  # of the padded image, summed on either side; beyond, the filters are below float32
 CHUNK = 16  # images transformed together: what lies between two transforms stays in a core's cache
 
@@ -58,7 +63,9 @@ class Scattering:
         self.size, self.scales, self.angles, self.pad = size, scales, angles, pad
         self.side = size + 2 * pad
         if self.side % 2**scales:
-            raise ParameterError(f"expected size + 2 pad = {self.side} to be a multiple of 2^scales = {2**scales}")
+            raise ParameterError(
+                f"expected size + 2 pad = {self.side} to be a multiple of 2^scales = {2**scales}"
+            )
         paths = 1 + scales * angles + angles**2 * scales * (scales - 1) // 2
         self.output_shape = (self.side >> scales, self.side >> scales, paths)
         self._wavelets = self._make_wavelets()
@@ -66,8 +73,12 @@ class Scattering:
 
     def _make_wavelets(self):
         """[(L, N, N)] for each scale: the wavelets' transforms, real since the wavelets are symmetric about 0."""
-        found = np.array([[morlet(self.side, j, a, self.angles) for a in range(self.angles)]
-                          for j in range(self.scales)])
+        found = np.array(
+            [
+                [morlet(self.side, j, a, self.angles) for a in range(self.angles)]
+                for j in range(self.scales)
+            ]
+        )
         found = np.fft.fft2(found).real
         row = np.abs(np.fft.fft(gaussian(self.side, self._phi_width))) ** 2
         energy = (found**2).sum(axis=(0, 1))
@@ -89,19 +100,27 @@ class Scattering:
 
     def filters(self, k, j, dtype, xp):
         """(L, M, M), M = N / 2^j: transforms of the wavelets of scale k seen by pixels 2^j apart."""
-        return xp.asarray(_folded(self._wavelets[k].__getitem__, self.side, 2**j) * 4**j, dtype=dtype)
+        return xp.asarray(
+            _folded(self._wavelets[k].__getitem__, self.side, 2**j) * 4**j, dtype=dtype
+        )
 
     def __call__(self, x, progress=lambda images: None):
         """S, (B, n, n, P). `progress` is called with the number of images of each part that is done."""
         validate.shape("scattering", "x", x, ("B", self.size, self.size))
         validate.inexact("scattering", x=x)
         xp = namespace_of(x)
-        filters = {(k, j): self.filters(k, j, x.dtype, xp) for k in range(self.scales) for j in range(k + 1)}
+        filters = {
+            (k, j): self.filters(k, j, x.dtype, xp)
+            for k in range(self.scales)
+            for j in range(k + 1)
+        }
         averages = [xp.asarray(a, dtype=x.dtype) for a in self._averages]
         result = xp.empty((x.shape[0], *self.output_shape), dtype=x.dtype)
         for start in range(0, x.shape[0], CHUNK):
             part = x[start : start + CHUNK]
-            result[start : start + CHUNK] = self._transform(part, filters, averages).transpose(0, 2, 3, 1)
+            result[start : start + CHUNK] = self._transform(part, filters, averages).transpose(
+                0, 2, 3, 1
+            )
             progress(part.shape[0])
         return result
 
@@ -132,7 +151,9 @@ class Scattering:
 def _modulus(transform, filters, step):
     """|u * psi| at each step-th pixel, (B, C L, M / step, M / step), from u's transform (B, C, M, M)."""
     xp = namespace_of(transform, filters)
-    product = _folded(lambda part: transform[:, :, None][part] * filters[part], filters.shape[-1], step)
+    product = _folded(
+        lambda part: transform[:, :, None][part] * filters[part], filters.shape[-1], step
+    )
     batch, channels, angles, pixels, _ = product.shape
     return xp.abs(xp.fft.ifft2(product.reshape((batch, channels * angles, pixels, pixels))))
 

@@ -1,4 +1,5 @@
 """Measure whether the code is what its equations say; tests for layers and losses of one's own."""
+
 from ..lazy import names_of
 
 __getattr__, __dir__, __all__ = names_of(__name__, __file__)

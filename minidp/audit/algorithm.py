@@ -1,20 +1,38 @@
 """Algorithm 1 of Abadi et al. 2016, line by line: the equations of the package that carry each line out."""
+
 from ..arithmetic import EXACT
 from ..numbers import upper_text
 from ..privacy.catalogue import ACCOUNTANTS
 
 LINES = (  # what the paper says; the cards, or labels of cards, that do it
     ("Initialize theta_0 randomly", "", "truncated_normal"),
-    ("for t in 1..T", "privacy spending is accumulated before the gradient is computed (Figure 1)", "Trainer.F1"),
+    (
+        "for t in 1..T",
+        "privacy spending is accumulated before the gradient is computed (Figure 1)",
+        "Trainer.F1",
+    ),
     ("Take a random sample", "L_t with sampling probability L/N", "PoissonSampler"),
-    ("Compute gradient", "for each i in L_t, g_t(x_i) <- grad_theta L(theta_t, x_i)",
-     "Sequential SoftmaxCrossEntropy.F1 SoftmaxCrossEntropy.B1"),
-    ("Clip gradient", "gbar_t(x_i) <- g_t(x_i) / max(1, |g_t(x_i)|_2 / C)", "Sanitizer.N1 clip_weights Sanitizer.F1"),
-    ("Add noise", "gtilde_t <- (1/L) (sum_i gbar_t(x_i) + N(0, sigma^2 C^2 I))",
-     "ClipGroup.F1 Sanitizer.F2 add_gaussian Trainer.F2 Trainer.F3"),
+    (
+        "Compute gradient",
+        "for each i in L_t, g_t(x_i) <- grad_theta L(theta_t, x_i)",
+        "Sequential SoftmaxCrossEntropy.F1 SoftmaxCrossEntropy.B1",
+    ),
+    (
+        "Clip gradient",
+        "gbar_t(x_i) <- g_t(x_i) / max(1, |g_t(x_i)|_2 / C)",
+        "Sanitizer.N1 clip_weights Sanitizer.F1",
+    ),
+    (
+        "Add noise",
+        "gtilde_t <- (1/L) (sum_i gbar_t(x_i) + N(0, sigma^2 C^2 I))",
+        "ClipGroup.F1 Sanitizer.F2 add_gaussian Trainer.F2 Trainer.F3",
+    ),
     ("Descent", "theta_(t+1) <- theta_t - eta_t gtilde_t", "Trainer.F4 SGD"),
-    ("Output", "theta_T, and the overall privacy cost (epsilon, delta) by a privacy accounting method",
-     "Sanitizer.S1 Sanitizer.S2 Plan.S1 MomentsAccountant tail_bound_epsilon"),
+    (
+        "Output",
+        "theta_T, and the overall privacy cost (epsilon, delta) by a privacy accounting method",
+        "Sanitizer.S1 Sanitizer.S2 Plan.S1 MomentsAccountant tail_bound_epsilon",
+    ),
 )
 
 
@@ -27,15 +45,33 @@ def as_it_runs(rows, result=None):
     for row in rows:
         by_name.setdefault(row["card"].rpartition(".")[2], []).append(row)
     if result:
-        figures, chosen = _figures(result), {
-            "PoissonSampler": result["sampler"], "SGD": result["settings"]["optimizer"],
-            "add_gaussian": "add_integers" if result["arithmetic"] == EXACT else "add_gaussian",
-            "MomentsAccountant": ACCOUNTANTS[result["accountant"]][1], "tail_bound_epsilon": {
-                "moments": "tail_bound_epsilon", "renyi": "sharper_epsilon"}.get(result["accountant"])}
-    return [{"line": line, "says": says, "run": run, "places": [
-        f"{row['card']}.{row['label']}" for name, _, label in (wanted.partition(".") for wanted in names.split())
-        for row in by_name.get(chosen.get(name, name), ()) if label in ("", row["label"])]}
-        for (line, says, names), run in zip(LINES, figures)]
+        figures, chosen = (
+            _figures(result),
+            {
+                "PoissonSampler": result["sampler"],
+                "SGD": result["settings"]["optimizer"],
+                "add_gaussian": "add_integers" if result["arithmetic"] == EXACT else "add_gaussian",
+                "MomentsAccountant": ACCOUNTANTS[result["accountant"]][1],
+                "tail_bound_epsilon": {
+                    "moments": "tail_bound_epsilon",
+                    "renyi": "sharper_epsilon",
+                }.get(result["accountant"]),
+            },
+        )
+    return [
+        {
+            "line": line,
+            "says": says,
+            "run": run,
+            "places": [
+                f"{row['card']}.{row['label']}"
+                for name, _, label in (wanted.partition(".") for wanted in names.split())
+                for row in by_name.get(chosen.get(name, name), ())
+                if label in ("", row["label"])
+            ],
+        }
+        for (line, says, names), run in zip(LINES, figures)
+    ]
 
 
 def _figures(result):
@@ -48,11 +84,17 @@ def _figures(result):
         f"{result['sampler']}: L/N = {settings['expected_lot_size']:g} / {settings['dataset_size']} = "
         f"{settings['sampling_probability']:g}",
         f"of {result['dataset']} on {result['device']}; {result['gradients']} gradients",
-        f"C = {each('clip_norm')}", f"sigma = {each('noise_multiplier')}; {result['arithmetic']} arithmetic",
+        f"C = {each('clip_norm')}",
+        f"sigma = {each('noise_multiplier')}; {result['arithmetic']} arithmetic",
         f"{settings['optimizer']}, eta = {_said(settings['learning_rate'])}",
-        f"epsilon {upper_text(result['epsilon'][result['accountant']]['upper'])} at delta {result['delta']:g} by {result['accountant']}"]
+        f"epsilon {upper_text(result['epsilon'][result['accountant']]['upper'])} at delta {result['delta']:g} by {result['accountant']}",
+    ]
 
 
 def _said(value):
     """A setting as text: a number, or a schedule with its fields."""
-    return " ".join(f"{field} {entry}" for field, entry in value.items()) if isinstance(value, dict) else str(value)
+    return (
+        " ".join(f"{field} {entry}" for field, entry in value.items())
+        if isinstance(value, dict)
+        else str(value)
+    )

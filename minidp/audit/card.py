@@ -15,6 +15,7 @@ Labels belong to their card, so that two classes of a module may both have an [F
 the innermost class or function around it that has a card. A line outside every card (a helper of the module)
 counts for the one card of the module that has the label.
 """
+
 import ast
 import inspect
 import io
@@ -22,8 +23,19 @@ import re
 import tokenize
 from dataclasses import dataclass
 
-HEADINGS = ("Shapes", "Forward", "Backward", "Sensitivity", "Event", "Bound", "Valid for", "Fails as", "Source",
-            "Guarantees", "Raises")
+HEADINGS = (
+    "Shapes",
+    "Forward",
+    "Backward",
+    "Sensitivity",
+    "Event",
+    "Bound",
+    "Valid for",
+    "Fails as",
+    "Source",
+    "Guarantees",
+    "Raises",
+)
 _LABEL = r"\[[A-Z]\d+[a-z]?\]"
 _LEADING_LABELS = re.compile(rf"(?:{_LABEL}[ ,]*)+")
 _LABEL_COMMENT = re.compile(rf"#\s*(?:{_LABEL}\s*)+$")
@@ -34,29 +46,41 @@ _HEADING = re.compile(rf"({'|'.join(HEADINGS)})(?: ?[,:(].*| with .*)?$")
 class Card:
     """One docstring card and the lines of code that bear its labels."""
 
-    module: str                             # path of the file, as the reader was given it
-    qualname: str                           # for example Dense or Sanitizer.event
-    line: int                               # where the class or function begins
-    labels: dict[str, str]                  # label to equation, as written
-    sources: dict[str, str]                 # label to source; "" for a source that names no label
-    headings: dict[str, str]                # label to the heading that it stands under
-    code_lines: dict[str, tuple[tuple[int, int], ...]]  # label to first and last line of the code that computes it
-    repeated: tuple[str, ...]               # labels that are defined twice
-    misplaced: tuple[str, ...]              # labels under no heading of a card
+    module: str  # path of the file, as the reader was given it
+    qualname: str  # for example Dense or Sanitizer.event
+    line: int  # where the class or function begins
+    labels: dict[str, str]  # label to equation, as written
+    sources: dict[str, str]  # label to source; "" for a source that names no label
+    headings: dict[str, str]  # label to the heading that it stands under
+    code_lines: dict[
+        str, tuple[tuple[int, int], ...]
+    ]  # label to first and last line of the code that computes it
+    repeated: tuple[str, ...]  # labels that are defined twice
+    misplaced: tuple[str, ...]  # labels under no heading of a card
 
     @property
     def name(self):
         """As the registry of checks calls it: nn.dense.Dense."""
-        return self.module.removeprefix("minidp/").removesuffix(".py").replace("/", ".") + "." + self.qualname
+        return (
+            self.module.removeprefix("minidp/").removesuffix(".py").replace("/", ".")
+            + "."
+            + self.qualname
+        )
 
     def faults(self):
         """What is missing from the card, a sentence each."""
         yield from (f"[{label}] stands under no heading of a card" for label in self.misplaced)
         yield from (f"[{label}] is defined twice" for label in self.repeated)
-        yield from (f"[{label}] has no line of code that ends in # [{label}]" for label in self.labels
-                    if label not in self.code_lines)
-        yield from (f"[{label}] stands under Source but is not defined" for label in self.sources
-                    if label and label not in self.labels)
+        yield from (
+            f"[{label}] has no line of code that ends in # [{label}]"
+            for label in self.labels
+            if label not in self.code_lines
+        )
+        yield from (
+            f"[{label}] stands under Source but is not defined"
+            for label in self.sources
+            if label and label not in self.labels
+        )
         if not any(self.sources.values()):
             yield "names no source"
 
@@ -84,7 +108,9 @@ def read_module(source, module):
             where = f"the card of {around[-1]}" if around else "any card of this module"
             strays.append((line, label, f"is not in {where}"))
         elif not around and len(owners) > 1:
-            strays.append((line, label, f"could belong to {' or '.join(owners)}; put it inside one of them"))
+            strays.append(
+                (line, label, f"could belong to {' or '.join(owners)}; put it inside one of them")
+            )
         else:
             lines = by_name[owners[-1]].code_lines
             lines[label] = (*lines.get(label, ()), spans[line])
@@ -146,7 +172,7 @@ def _card(node, qualname, module):
             misplaced += () if match else names
             continue
         if leading:
-            current, text = names, text[leading.end():].strip()
+            current, text = names, text[leading.end() :].strip()
         if heading is None:
             misplaced += names
         elif text or names:
@@ -158,7 +184,17 @@ def _card(node, qualname, module):
                 held[label] = f"{held.get(label, '')} {text}".strip()
     if not (labels or misplaced):
         return None
-    return Card(module, qualname, node.lineno, labels, sources, headings, {}, tuple(repeated), tuple(misplaced))
+    return Card(
+        module,
+        qualname,
+        node.lineno,
+        labels,
+        sources,
+        headings,
+        {},
+        tuple(repeated),
+        tuple(misplaced),
+    )
 
 
 def _names(labels):

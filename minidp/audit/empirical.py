@@ -5,6 +5,7 @@ ledger claims bounds both counts (`Claim`); data that would be too rare under a 
 epsilon is that of the weakest claim they refute. Every bound holds but for the stated error; how far below the truth it
 is says as much about the attack as about the mechanism.
 """
+
 import math
 from bisect import bisect_left
 from collections.abc import Callable
@@ -19,13 +20,18 @@ from ..errors import ParameterError
 from ..privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled
 
 LINES = 40  # of a claim's curve
-STEP, EXPONENTS = 1.002, range(-1000, 3000)  # the noise multipliers that claims are tried at: powers of STEP
+STEP, EXPONENTS = (
+    1.002,
+    range(-1000, 3000),
+)  # the noise multipliers that claims are tried at: powers of STEP
 SHARES = (1, 2, 4, 8, 16)  # one run: all canaries are guessed, half of them, ...
 
 
 def ledger_of(noise_multiplier: float, sampling_probability: float, steps: int) -> Ledger:
     """The ledger of a run."""
-    return Ledger(entries=[(PoissonSampled(sampling_probability, Gaussian(noise_multiplier)), steps)])
+    return Ledger(
+        entries=[(PoissonSampled(sampling_probability, Gaussian(noise_multiplier)), steps)]
+    )
 
 
 class Claim:
@@ -40,7 +46,9 @@ class Claim:
         accountant = LossDistributionAccountant(ledger.relation, quick=True)
         epsilons = np.linspace(0, min(accountant.epsilon(ledger, 1e-7).upper, 40.0), LINES)
         self._slopes = np.exp(epsilons)
-        self._deltas = np.array([accountant.delta(ledger, float(epsilon)).upper for epsilon in epsilons])
+        self._deltas = np.array(
+            [accountant.delta(ledger, float(epsilon)).upper for epsilon in epsilons]
+        )
 
     def most(self, fprs: NDArray) -> NDArray:
         """The largest true positive rates at false positive rates, (n,) each."""
@@ -59,8 +67,13 @@ def _claim(sampling_probability, steps, exponent):
     return Claim(ledger_of(STEP**exponent, sampling_probability, steps))
 
 
-def epsilon_refuted(refuted: Callable[[Claim], bool], sampling_probability: float, steps: int, delta: float,
-                    single: bool = False) -> float:
+def epsilon_refuted(
+    refuted: Callable[[Claim], bool],
+    sampling_probability: float,
+    steps: int,
+    delta: float,
+    single: bool = False,
+) -> float:
     """The epsilon, at its certified lower end, of the run with the most leak of which `refuted(claim)` is still true.
 
     Claims are searched by their noise: the more, the stronger the claim. 0 if none is refuted. single: the claims are
@@ -68,12 +81,21 @@ def epsilon_refuted(refuted: Callable[[Claim], bool], sampling_probability: floa
     """
     of = (1.0, 1) if single else (sampling_probability, steps)
     at = bisect_left(EXPONENTS, True, key=lambda exponent: refuted(_claim(*of, exponent)))
-    return 0.0 if at == len(EXPONENTS) else composed_epsilon(STEP ** -EXPONENTS[at], sampling_probability, steps, delta)
+    return (
+        0.0
+        if at == len(EXPONENTS)
+        else composed_epsilon(STEP ** -EXPONENTS[at], sampling_probability, steps, delta)
+    )
 
 
 def composed_epsilon(mu: float, sampling_probability: float, steps: int, delta: float) -> float:
     """The epsilon that `steps` sampled releases of a Gaussian of `mu` have at least: the certified lower end."""
-    return LossDistributionAccountant().epsilon(ledger_of(1 / mu, sampling_probability, steps), delta).lower or 0.0
+    return (
+        LossDistributionAccountant()
+        .epsilon(ledger_of(1 / mu, sampling_probability, steps), delta)
+        .lower
+        or 0.0
+    )
 
 
 class Counts(NamedTuple):
@@ -93,7 +115,9 @@ class Counts(NamedTuple):
         intervals of Clopper and Pearson at half of the error each, and as exact.
         """
         shape = self.alarms + 1, max(self.outside - self.alarms, 0.5)
-        rates = np.concatenate([[0.0], stats.beta.ppf(special.ndtr(np.linspace(-8, 8, 400)), *shape), [1.0]])
+        rates = np.concatenate(
+            [[0.0], stats.beta.ppf(special.ndtr(np.linspace(-8, 8, 400)), *shape), [1.0]]
+        )
         few = stats.binom.cdf(self.alarms, self.outside, rates[:-1])
         many = stats.binom.sf(self.hits - 1, self.inside, claim.most(rates[1:]))
         p = float(np.max(few * many))
@@ -102,21 +126,35 @@ class Counts(NamedTuple):
 
 def counted(inside: NDArray, outside: NDArray, threshold: float) -> Counts:
     """Counts of scores above a threshold, which must not have been chosen by looking at them."""
-    return Counts(int(np.sum(inside > threshold)), len(inside), int(np.sum(outside > threshold)), len(outside))
+    return Counts(
+        int(np.sum(inside > threshold)), len(inside), int(np.sum(outside > threshold)), len(outside)
+    )
 
 
 def threshold_of(inside: NDArray, outside: NDArray) -> float:
     """The threshold that tells these scores apart best; count other trials' scores with it."""
+
     def apart(threshold):
         hits, n, alarms, m = counted(inside, outside, threshold)
-        rates, trials = np.array([(hits + 1) / (n + 2), 1 - (alarms + 1) / (m + 2)]), np.array([n, m])
-        quantiles = special.ndtri(rates)  # less five standard errors: chance favours what few scores decide
-        return np.sum(quantiles - 5 * np.sqrt(rates * (1 - rates) / trials) / stats.norm.pdf(quantiles))
+        rates, trials = (
+            np.array([(hits + 1) / (n + 2), 1 - (alarms + 1) / (m + 2)]),
+            np.array([n, m]),
+        )
+        quantiles = special.ndtri(
+            rates
+        )  # less five standard errors: chance favours what few scores decide
+        return np.sum(
+            quantiles - 5 * np.sqrt(rates * (1 - rates) / trials) / stats.norm.pdf(quantiles)
+        )
 
-    return float(max(np.quantile(np.concatenate([inside, outside]), np.linspace(0.02, 0.98, 49)), key=apart))
+    return float(
+        max(np.quantile(np.concatenate([inside, outside]), np.linspace(0.02, 0.98, 49)), key=apart)
+    )
 
 
-def trials_needed(tpr: float, fpr: float, flagged: Callable[[Counts], bool], missed: float = 1e-6) -> int:
+def trials_needed(
+    tpr: float, fpr: float, flagged: Callable[[Counts], bool], missed: float = 1e-6
+) -> int:
     """The power calculation: trials in each world after which an attack of these rates is flagged, but for `missed`.
 
     flagged: the decision, which more hits and fewer alarms do not turn around, so that the quantiles of both binomial
@@ -124,11 +162,16 @@ def trials_needed(tpr: float, fpr: float, flagged: Callable[[Counts], bool], mis
     """
     trials = 4
     while trials <= 10**8:
-        hits, alarms = stats.binom.ppf(missed / 2, trials, tpr), stats.binom.isf(missed / 2, trials, fpr)
+        hits, alarms = (
+            stats.binom.ppf(missed / 2, trials, tpr),
+            stats.binom.isf(missed / 2, trials, fpr),
+        )
         if flagged(Counts(int(hits), trials, int(alarms), trials)):
             return trials
         trials = math.ceil(1.05 * trials)
-    raise ParameterError(f"true positive rate {tpr:.3g} at {fpr:.3g}: the attack is not flagged in 100 million trials")
+    raise ParameterError(
+        f"true positive rate {tpr:.3g} at {fpr:.3g}: the attack is not flagged in 100 million trials"
+    )
 
 
 def guesses(scores: NDArray, included: NDArray) -> dict[int, int]:
@@ -138,19 +181,28 @@ def guesses(scores: NDArray, included: NDArray) -> dict[int, int]:
     """
     order, included = np.argsort(scores), np.asarray(included, dtype=bool)
     tried = sorted({max(1, len(order) // share // 2) for share in SHARES})
-    return {2 * half: int(np.sum(included[order[-half:]]) + np.sum(~included[order[:half]])) for half in tried}
+    return {
+        2 * half: int(np.sum(included[order[-half:]]) + np.sum(~included[order[:half]]))
+        for half in tried
+    }
 
 
-def one_run_epsilon(right: dict[int, int], canaries: int, delta: float, error: float = 0.05) -> float:
+def one_run_epsilon(
+    right: dict[int, int], canaries: int, delta: float, error: float = 0.05
+) -> float:
     """A lower bound on epsilon from the `guesses` of one run; each number of them gets its share of the error.
 
     Under (epsilon, delta)-DP the right guesses are hardly more than Binomial(guesses, e^epsilon / (1 + e^epsilon)):
     Steinke, Nasr, Jagielski 2023 (arXiv:2305.08846), Section 5, approximate DP.
     """
-    rejected = lambda r, v, epsilon: one_run_p_value(canaries, r, v, epsilon, delta) <= error / len(right)
+    rejected = lambda r, v, epsilon: (
+        one_run_p_value(canaries, r, v, epsilon, delta) <= error / len(right)
+    )
     grid = np.arange(0.0, 30.0, 0.001)
-    return max(float(grid[max(0, bisect_left(grid, True, key=lambda e: not rejected(r, v, float(e))) - 1)])
-               for r, v in right.items())
+    return max(
+        float(grid[max(0, bisect_left(grid, True, key=lambda e: not rejected(r, v, float(e))) - 1)])
+        for r, v in right.items()
+    )
 
 
 def one_run_p_value(m: int, r: int, v: int, epsilon: float, delta: float) -> float:
@@ -161,7 +213,9 @@ def one_run_p_value(m: int, r: int, v: int, epsilon: float, delta: float) -> flo
     return min(1.0, float(stats.binom.sf(v - 1, r, p)) + 2 * m * delta * share)
 
 
-def one_run_refutes(claim: Claim, right: dict[int, int], canaries: int, error: float = 0.05) -> bool:
+def one_run_refutes(
+    claim: Claim, right: dict[int, int], canaries: int, error: float = 0.05
+) -> bool:
     """Whether the `guesses` of one run would be rarer than `error` if the claim is right, whatever its curve.
 
     p_i is the chance of i right guesses. A coin turned over makes one of i right guesses wrong: the sum over i > j of

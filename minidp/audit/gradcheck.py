@@ -5,6 +5,7 @@ ones, a wrong softmax backward agrees to 4e-16. The reference is the complex ste
 cancellation and so is right to about 1e-15. Complex numbers are compared by their real parts first, so that the
 largest of some, and the sign of one, differentiate as they should.
 """
+
 import math
 
 import numpy as np
@@ -44,7 +45,9 @@ def layer_input_error(layer, x, rng, asarray=np.asarray):
     y, cache = layer.forward(asarray(x))
     dy = rng.uniform(-1, 1, y.shape)
     dx = to_host(layer.backward(asarray(dy), cache))
-    return directional_error(lambda at: (to_host(layer.forward(asarray(at))[0]) * dy).sum(), dx, x, rng)
+    return directional_error(
+        lambda at: (to_host(layer.forward(asarray(at))[0]) * dy).sum(), dx, x, rng
+    )
 
 
 def layer_param_errors(layer, x, rng, asarray=np.asarray):
@@ -64,7 +67,9 @@ def layer_param_errors(layer, x, rng, asarray=np.asarray):
             moved[index] += 1j * STEP
             layer.params[name] = asarray(moved)
             y = to_host(layer.forward(asarray(x.astype(complex)))[0])
-            slopes[(slice(None), *index)] = np.imag((y * dy).sum(axis=tuple(range(1, dy.ndim)))) / STEP
+            slopes[(slice(None), *index)] = (
+                np.imag((y * dy).sum(axis=tuple(range(1, dy.ndim)))) / STEP
+            )
         layer.params[name] = kept
         errors[name] = relative_error(per_example, slopes)
     return errors
@@ -75,11 +80,17 @@ def loss_error(loss, z, target, rng, asarray=np.asarray):
     target = asarray(target)
     losses, dz = loss(asarray(z), target)
     weights = rng.uniform(-1, 1, losses.shape)
-    return directional_error(lambda at: (to_host(loss(asarray(at), target)[0]) * weights).sum(),
-                             to_host(dz) * weights[:, None], z, rng)
+    return directional_error(
+        lambda at: (to_host(loss(asarray(at), target)[0]) * weights).sum(),
+        to_host(dz) * weights[:, None],
+        z,
+        rng,
+    )
 
 
 def _same_shape(gradient, shape):
     """A gradient of another shape would broadcast, and a sum over examples could look right."""
     if tuple(gradient.shape) != tuple(shape):
-        raise ShapeError(f"gradient check: expected a gradient of shape {tuple(shape)}, got {tuple(gradient.shape)}")
+        raise ShapeError(
+            f"gradient check: expected a gradient of shape {tuple(shape)}, got {tuple(gradient.shape)}"
+        )

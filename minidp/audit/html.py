@@ -1,4 +1,5 @@
 """Self-contained pages: no script, no network, light and dark, wide, narrow and on paper."""
+
 import math
 import re
 from html import escape
@@ -11,17 +12,26 @@ LEAST = -18  # a bar runs from 1e-18 to 1
 
 def page(title, body):
     """A whole page around `body`, which is HTML already."""
-    return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/><title>{escape(title)}</title>'
-            f'<meta name="viewport" content="width=device-width, initial-scale=1"/><style>{STYLE}</style></head>'
-            f"<body><h1>{escape(title)}</h1>\n{body}</body></html>\n")
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"/><style>{STYLE}</style></head>'
+        f"<body><h1>{escape(title)}</h1>\n{body}</body></html>\n"
+    )
 
 
 def table(head, rows):
     """Rows of cells; a cell is text, or (text, class). On a narrow screen each cell says what it is."""
+
     def cell(value, title):
         text, kind = value if isinstance(value, tuple) else (value, "")
-        return "".join(("<td", f' class="{kind}"' * bool(kind), f' data-head="{escape(title)}"' * bool(title),
-                        f">{escape(str(text))}</td>"))
+        return "".join(
+            (
+                "<td",
+                f' class="{kind}"' * bool(kind),
+                f' data-head="{escape(title)}"' * bool(title),
+                f">{escape(str(text))}</td>",
+            )
+        )
 
     titles = "".join(f"<th>{escape(title)}</th>" for title in head)
     lines = "".join(f"<tr>{''.join(map(cell, row, head))}</tr>\n" for row in rows)
@@ -37,23 +47,45 @@ def run_section(run):
     """A run's folder, as `commands.checking` verified it: what was released, by which code, at which cost, what was asked."""
     made, now = run["made_by"], run["verified_by"]
     facts = [(what, made.get(what), now.get(what)) for what in dict.fromkeys((*made, *now))]
-    cost = (f"epsilon at delta {run['delta']} by", "lower", "estimate", "upper", "kind", "what it is")
-    return "".join([
-        f"<p>{escape(run['text'])} Verified {escape(run['verified'])}.</p>\n", *_statement(run["statement"]),
-        "<h3>By which code</h3>", table(("", "the run", "this verification"), facts),
-        f"<h3>At which cost</h3>{table(cost, run['bounds'])}" if run["bounds"] else "",
-        "<h3>Verified</h3>", table(("", "question", "answer"), [(verdict(good), *asked) for good, *asked in run["findings"]])])
+    cost = (
+        f"epsilon at delta {run['delta']} by",
+        "lower",
+        "estimate",
+        "upper",
+        "kind",
+        "what it is",
+    )
+    return "".join(
+        [
+            f"<p>{escape(run['text'])} Verified {escape(run['verified'])}.</p>\n",
+            *_statement(run["statement"]),
+            "<h3>By which code</h3>",
+            table(("", "the run", "this verification"), facts),
+            f"<h3>At which cost</h3>{table(cost, run['bounds'])}" if run["bounds"] else "",
+            "<h3>Verified</h3>",
+            table(
+                ("", "question", "answer"),
+                [(verdict(good), *asked) for good, *asked in run["findings"]],
+            ),
+        ]
+    )
 
 
 def _statement(text):
     """The Markdown of a privacy statement as HTML: headings, tables, lists, bold and code."""
-    marked = re.sub(r"`(.+?)`", r"<code>\1</code>", re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(text.strip())))
+    marked = re.sub(
+        r"`(.+?)`", r"<code>\1</code>", re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(text.strip()))
+    )
     for block in filter(None, marked.split("\n\n")):
         lines = block.split("\n")
         if block.startswith("#"):
             yield f"<h3>{block.lstrip('# ')}</h3>\n"
         elif block.startswith("|"):
-            rows = (line.strip()[1:-1].replace("|", "</td><td>") for line in lines if not line.startswith("| ---"))
+            rows = (
+                line.strip()[1:-1].replace("|", "</td><td>")
+                for line in lines
+                if not line.startswith("| ---")
+            )
             yield f"<table>{''.join(f'<tr><td>{row}</td></tr>' for row in rows)}</table>\n"
         elif block.startswith("- "):
             yield f"<ul>{''.join(f'<li>{item}</li>' for item in re.split(r'^- ', block, flags=re.M)[1:])}</ul>\n"
@@ -65,12 +97,17 @@ def formulas_page(data):
     """Every equation beside its line of code, from what report.measure returns; Algorithm 1 and a run before them."""
     titles = {row["card"]: row["card"].rpartition(".")[2] for row in data["rows"]}
     by_place = {f"{row['card']}.{row['label']}": row for row in data["rows"]}
-    run, versions = data["run"], ", ".join(f"{name} {version}" for name, version in data["versions"].items())
+    run, versions = (
+        data["run"],
+        ", ".join(f"{name} {version}" for name, version in data["versions"].items()),
+    )
     body, contents = [], []
 
     def section(title):
         place = re.sub(r"\W+", "-", title.lower())
-        contents.append("</p>\n" * bool(contents) + f'<p><a href="#{place}"><b>{escape(title)}</b></a> ')
+        contents.append(
+            "</p>\n" * bool(contents) + f'<p><a href="#{place}"><b>{escape(title)}</b></a> '
+        )
         body.append(f'<h2 id="{place}">{escape(title)}</h2>\n')
 
     if run:
@@ -78,55 +115,85 @@ def formulas_page(data):
         body.append(f"<p>{escape(run['run'])}</p>{run_section(run)}")
     if data["algorithm"]:
         section("Algorithm 1, as it runs")
-        body.append("<p>Each line of Algorithm 1 of Abadi et al. 2016, and the lines of code that carry it out, found by their "
-                    "labels.</p>\n")
-        body += [_step(number, line, by_place, titles) for number, line in enumerate(data["algorithm"], 1)]
+        body.append(
+            "<p>Each line of Algorithm 1 of Abadi et al. 2016, and the lines of code that carry it out, found by their "
+            "labels.</p>\n"
+        )
+        body += [
+            _step(number, line, by_place, titles)
+            for number, line in enumerate(data["algorithm"], 1)
+        ]
     for title, rows in groupby(data["rows"], key=lambda row: row["section"]):
         section(title)
         for card, rows in groupby(rows, key=lambda row: row["card"]):
-            rows, others = list(rows), {title: name for name, title in titles.items() if name != card}
-            labels = " ".join(f'<a class="small" href="#{card}.{row["label"]}">{row["label"]}</a>' for row in rows)
+            rows, others = (
+                list(rows),
+                {title: name for name, title in titles.items() if name != card},
+            )
+            labels = " ".join(
+                f'<a class="small" href="#{card}.{row["label"]}">{row["label"]}</a>' for row in rows
+            )
             contents.append(f'<span><a href="#{card}">{escape(titles[card])}</a> {labels}</span> ')
-            body.append(f'<h3 id="{card}">{escape(titles[card])} <small>{escape(card)}</small></h3>\n')
+            body.append(
+                f'<h3 id="{card}">{escape(titles[card])} <small>{escape(card)}</small></h3>\n'
+            )
             body += [_label(row, others) for row in rows]
-    intro = (f"<p>{data['labels']} equations, {data['failed']} failed, measured on {escape(data['device'])} in "
-             f"{data['seconds']:.0f} s, {data['made']}, {escape(versions)}. Each stands with its source, the lines of code that "
-             "bear its label, and the errors measured when this page was made, each beside the most that is allowed. "
-             f"A bar {_bar(1e-12, 1e-6)} runs from 1e-18 to 1 in powers of ten: its filled part ends at the error, here 1e-12, the "
-             "mark stands at what is allowed, here 1e-6. An error of 0 fills nothing. What agrees was measured at random points: "
-             "it shows that code and equation are the same, not that a cited theorem holds.</p>\n")
-    return page("Every formula, where it stands", "".join([
-        intro, '<nav><h2 id="contents">Contents</h2>\n', *contents, "</p></nav>\n", *body]))
+    intro = (
+        f"<p>{data['labels']} equations, {data['failed']} failed, measured on {escape(data['device'])} in "
+        f"{data['seconds']:.0f} s, {data['made']}, {escape(versions)}. Each stands with its source, the lines of code that "
+        "bear its label, and the errors measured when this page was made, each beside the most that is allowed. "
+        f"A bar {_bar(1e-12, 1e-6)} runs from 1e-18 to 1 in powers of ten: its filled part ends at the error, here 1e-12, the "
+        "mark stands at what is allowed, here 1e-6. An error of 0 fills nothing. What agrees was measured at random points: "
+        "it shows that code and equation are the same, not that a cited theorem holds.</p>\n"
+    )
+    return page(
+        "Every formula, where it stands",
+        "".join(
+            [intro, '<nav><h2 id="contents">Contents</h2>\n', *contents, "</p></nav>\n", *body]
+        ),
+    )
 
 
 def _step(number, line, rows, titles):
     """One line of Algorithm 1."""
     places = "".join(
         f'<div class="error"><a href="#{place}">{escape(titles[rows[place]["card"]])} [{rows[place]["label"]}]</a> '
-        f'{_code(rows[place], {})}{_error(rows[place]["measured"][0]) if rows[place]["measured"] else ""}</div>'
-        for place in line["places"])
+        f"{_code(rows[place], {})}{_error(rows[place]['measured'][0]) if rows[place]['measured'] else ''}</div>"
+        for place in line["places"]
+    )
     run = f'<div class="small">This run: {escape(line["run"])}</div>' * bool(line["run"])
-    return (f'<div class="label" id="line{number}"><div><a href="#line{number}">{number}</a></div><div><b>{escape(line["line"])}</b>'
-            f'<pre>{escape(line["says"])}</pre>{run}</div><div class="code">{places}</div></div>\n')
+    return (
+        f'<div class="label" id="line{number}"><div><a href="#line{number}">{number}</a></div><div><b>{escape(line["line"])}</b>'
+        f'<pre>{escape(line["says"])}</pre>{run}</div><div class="code">{places}</div></div>\n'
+    )
 
 
 def _label(row, titles):
-    text, kind = verdict(row["passed"]) if row["measured"] or row["faults"] else ("not measured by itself", "small")
+    text, kind = (
+        verdict(row["passed"])
+        if row["measured"] or row["faults"]
+        else ("not measured by itself", "small")
+    )
     inherited = f", inherited from {row['of']}" if row["of"] else ""
     faults = "".join(f'<div class="fail">{escape(fault)}</div>' for fault in row["faults"])
     where = f"{row['card']}.{row['label']}"
     source = _linked(row["source"], titles)
     if source.endswith(" of the card"):
         source = re.sub(r"\[(\w+)\]", rf'<a href="#{row["card"]}.\1">[\1]</a>', source)
-    return (f'<div class="label" id="{escape(where)}"><div><a href="#{escape(where)}">[{row["label"]}]</a> <span class="{kind}">{text}'
-            f'</span></div><div><div class="small">{escape(row["heading"] + inherited)}</div><pre>{_linked(row["equation"], titles)}'
-            f'</pre><div class="small">{source}</div>{faults}</div>'
-            f'<div class="code">{_code(row, titles)}{"".join(map(_error, row["measured"]))}</div></div>\n')
+    return (
+        f'<div class="label" id="{escape(where)}"><div><a href="#{escape(where)}">[{row["label"]}]</a> <span class="{kind}">{text}'
+        f'</span></div><div><div class="small">{escape(row["heading"] + inherited)}</div><pre>{_linked(row["equation"], titles)}'
+        f'</pre><div class="small">{source}</div>{faults}</div>'
+        f'<div class="code">{_code(row, titles)}{"".join(map(_error, row["measured"]))}</div></div>\n'
+    )
 
 
 def _code(row, titles):
-    return "".join(f'<div class="small">{escape(line["path"])}:{line["line"]}</div><pre><code>'
-                   f'{_linked(re.sub(" +# ", "  # ", line["text"]), titles)}</code></pre>' for line in row["code"])
+    return "".join(
+        f'<div class="small">{escape(line["path"])}:{line["line"]}</div><pre><code>'
+        f"{_linked(re.sub(' +# ', '  # ', line['text']), titles)}</code></pre>"
+        for line in row["code"]
+    )
 
 
 def _error(found):
@@ -135,19 +202,28 @@ def _error(found):
     (word, kind), number = verdict(found["passed"]), _number(found["error"])
     if found["problem"] or not found["method"]:
         return f'<div class="error {kind}"><b>{word}</b> {name}{escape(": " * bool(found["problem"]) + found["problem"])}</div>'
-    return (f'<div class="error {kind}">{_bar(found["error"], found["tolerance"])}<b>{number}</b> of '
-            f'{_number(found["tolerance"], 0)}: {name}</div>')
+    return (
+        f'<div class="error {kind}">{_bar(found["error"], found["tolerance"])}<b>{number}</b> of '
+        f"{_number(found['tolerance'], 0)}: {name}</div>"
+    )
 
 
 def _bar(error, tolerance):
-    place = lambda value: 100 if value is None else min(100, 100 - 100 * math.log10(max(value, 10.0**LEAST)) / LEAST)
+    place = lambda value: (
+        100 if value is None else min(100, 100 - 100 * math.log10(max(value, 10.0**LEAST)) / LEAST)
+    )
     return f'<span class="bar"><i style="width:{place(error):.0f}%"></i><b style="left:{place(tolerance):.0f}%"></b></span>'
 
 
 def _linked(text, titles):
     """The text, in which names of other cards lead there."""
-    return re.sub(r"\w+", lambda name: f'<a href="#{titles[name[0]]}">{name[0]}</a>' if name[0] in titles else name[0],
-                  escape(text))
+    return re.sub(
+        r"\w+",
+        lambda name: (
+            f'<a href="#{titles[name[0]]}">{name[0]}</a>' if name[0] in titles else name[0]
+        ),
+        escape(text),
+    )
 
 
 def _number(value, digits=1):

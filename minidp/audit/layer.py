@@ -1,4 +1,5 @@
 """The library's tests of a layer and of a loss, for a class of one's own."""
+
 import inspect
 from dataclasses import dataclass
 
@@ -25,7 +26,10 @@ class Report:
         return not any(problem for _, problem in self.rows)
 
     def __repr__(self):
-        return "\n".join(f"FAIL  {name}: {problem}" if problem else f"ok    {name}" for name, problem in self.rows)
+        return "\n".join(
+            f"FAIL  {name}: {problem}" if problem else f"ok    {name}"
+            for name, problem in self.rows
+        )
 
 
 def check_layer(layer, input_shape):
@@ -47,7 +51,9 @@ def check_layer(layer, input_shape):
 
     def tried(rows=ROWS, dtype="float64"):
         copied = trial.host_copy(layer, dtype)
-        return trial.LayerTrial(copied, rng.uniform(-1, 1, (rows, *shape)).astype(dtype), rng, tolerance=TOLERANCE)
+        return trial.LayerTrial(
+            copied, rng.uniform(-1, 1, (rows, *shape)).astype(dtype), rng, tolerance=TOLERANCE
+        )
 
     def late():
         one = tried()
@@ -60,20 +66,37 @@ def check_layer(layer, input_shape):
     def refusals():
         own = tried().layer
         _, cache = own.forward(rng.uniform(-1, 1, (2, *shape)))
-        wrong = [(DtypeError, lambda: own.forward(np.zeros((2, *shape), int)), "integers"),
-                 (ShapeError, lambda: own.backward(np.zeros((2, 17, 1)), cache), "dy of a wrong shape")]
+        wrong = [
+            (DtypeError, lambda: own.forward(np.zeros((2, *shape), int)), "integers"),
+            (ShapeError, lambda: own.backward(np.zeros((2, 17, 1)), cache), "dy of a wrong shape"),
+        ]
         if own.input_shape is not None:
-            wrong.append((ShapeError, lambda: own.forward(np.zeros((2, *shape, 1))), "x with an axis too many"))
+            wrong.append(
+                (
+                    ShapeError,
+                    lambda: own.forward(np.zeros((2, *shape, 1))),
+                    "x with an axis too many",
+                )
+            )
         for error, call, what in wrong:
             try:
                 call()
                 got = "nothing was raised"
             except Exception as raised:
-                got = "" if isinstance(raised, error) and own.where in str(raised) else f"got {raised!r}"
+                got = (
+                    ""
+                    if isinstance(raised, error) and own.where in str(raised)
+                    else f"got {raised!r}"
+                )
             if got:
                 yield f"{what}: expected a {error.__name__} that names {own.where}, {got}"
 
-    return _report(type(layer), tried, ("backward called late and twice", late), ("wrong inputs are refused by name", refusals))
+    return _report(
+        type(layer),
+        tried,
+        ("backward called late and twice", late),
+        ("wrong inputs are refused by name", refusals),
+    )
 
 
 def check_loss(loss, classes=3, target=None):
@@ -91,8 +114,14 @@ def check_loss(loss, classes=3, target=None):
 
     def tried(rows=ROWS, dtype="float64"):
         z = rng.uniform(-2, 2, (rows, classes)).astype(dtype)
-        t = target(rng, rows, classes) if callable(target) else trial.targets(np.asarray(like), z, rng)
-        return trial.LossTrial(loss, z, t.astype(dtype) if t.dtype.kind == "f" else t, rng, tolerance=TOLERANCE)
+        t = (
+            target(rng, rows, classes)
+            if callable(target)
+            else trial.targets(np.asarray(like), z, rng)
+        )
+        return trial.LossTrial(
+            loss, z, t.astype(dtype) if t.dtype.kind == "f" else t, rng, tolerance=TOLERANCE
+        )
 
     return _report(loss if inspect.isfunction(loss) else type(loss), tried)
 
@@ -104,7 +133,10 @@ def _report(subject, tried, *more):
     def derivatives():
         one = tried()
         yield from one.derivatives()
-        errors.update((f"P{place}" if place else "B1", found) for place, found in enumerate(one.errors.items()))
+        errors.update(
+            (f"P{place}" if place else "B1", found)
+            for place, found in enumerate(one.errors.items())
+        )
 
     def dtypes():
         for dtype in ("float32", "float64"):
@@ -112,11 +144,16 @@ def _report(subject, tried, *more):
                 if array.dtype != dtype:
                     yield f"{what} of {dtype} is {array.dtype}"
 
-    tests = [(f"shapes, norms and sums, of batches of {ROWS}, 1 and 0",
-              lambda: (fault for rows in (ROWS, 1, 0) for fault in tried(rows).forms())),
-             ("float32 stays float32, float64 float64", dtypes),
-             ("examples are independent, no 1/B, arguments unchanged", lambda: tried().independence()),
-             ("gradients are the derivatives", derivatives), *more]
+    tests = [
+        (
+            f"shapes, norms and sums, of batches of {ROWS}, 1 and 0",
+            lambda: (fault for rows in (ROWS, 1, 0) for fault in tried(rows).forms()),
+        ),
+        ("float32 stays float32, float64 float64", dtypes),
+        ("examples are independent, no 1/B, arguments unchanged", lambda: tried().independence()),
+        ("gradients are the derivatives", derivatives),
+        *more,
+    ]
     report = []
     for name, test in tests:
         problems = []

@@ -11,6 +11,7 @@ The right side of a line that builds an object, a dictionary or a tuple is each 
 into `out`, each argument. A mutant is killed if a check fails, raises or does not come to an end. EQUIVALENT lists
 those that nobody could tell from the original, each with its reason.
 """
+
 import ast
 import multiprocessing
 import os
@@ -25,8 +26,17 @@ from .card import own_lines
 from .checks import load, run
 from .report import PACKAGE, cards, named, need_mpmath
 
-PARTS = {ast.Dict: ["values"], ast.Tuple: ["elts"], ast.List: ["elts"], ast.GeneratorExp: ["elt"], ast.ListComp: ["elt"],
-         ast.IfExp: ["body", "orelse"], ast.Compare: ["left"], ast.Yield: ["value"], ast.Starred: ["value"]}
+PARTS = {
+    ast.Dict: ["values"],
+    ast.Tuple: ["elts"],
+    ast.List: ["elts"],
+    ast.GeneratorExp: ["elt"],
+    ast.ListComp: ["elt"],
+    ast.IfExp: ["body", "orelse"],
+    ast.Compare: ["left"],
+    ast.Yield: ["value"],
+    ast.Starred: ["value"],
+}
 SECONDS = 180  # for one mutant; the slowest that ends takes a tenth of it
 
 _GUARD = "a guard of the last bits: without it the bound is below the truth by less than any check resolves"
@@ -86,16 +96,36 @@ def generate():
             counts = {}
             for first, last in spans:
                 around = [node for node in statements if last in own_lines(node)]
-                for operator, node, new in _changes(max(around, key=lambda node: node.lineno), first, last):
+                for operator, node, new in _changes(
+                    max(around, key=lambda node: node.lineno), first, last
+                ):
                     counts[operator] = counts.get(operator, 0) + 1
-                    found.append(Mutant(card.name, label, operator, counts[operator], card.module, first,
-                                        ast.unparse(node), new, _replaced(lines, node, new)))
+                    found.append(
+                        Mutant(
+                            card.name,
+                            label,
+                            operator,
+                            counts[operator],
+                            card.module,
+                            first,
+                            ast.unparse(node),
+                            new,
+                            _replaced(lines, node, new),
+                        )
+                    )
     return found
 
 
 def _changes(statement, first, last):
     """(operator, node, text in its place) of what a statement has on the lines from `first` to `last`."""
-    value = next((getattr(statement, name) for name in ("value", "iter", "test") if getattr(statement, name, None)), None)
+    value = next(
+        (
+            getattr(statement, name)
+            for name in ("value", "iter", "test")
+            if getattr(statement, name, None)
+        ),
+        None,
+    )
     if value is None:
         return
     for node in _right_sides(value, statement):
@@ -122,9 +152,15 @@ def _right_sides(node, parent=None):
     parts = [part for name in PARTS.get(type(node), ()) if (part := getattr(node, name))]
     parts = parts[0] if parts and isinstance(parts[0], list) else parts
     if isinstance(node, ast.Call):
-        name, into_out = getattr(node.func, "attr", getattr(node.func, "id", "")), any(k.arg == "out" for k in node.keywords)
+        name, into_out = (
+            getattr(node.func, "attr", getattr(node.func, "id", "")),
+            any(k.arg == "out" for k in node.keywords),
+        )
         if name[:1].isupper() or isinstance(parent, ast.Expr) or into_out:
-            parts = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg != "out")]
+            parts = [
+                *node.args,
+                *(keyword.value for keyword in node.keywords if keyword.arg != "out"),
+            ]
     for part in parts:
         yield from _right_sides(part)
     if not parts:
@@ -135,8 +171,15 @@ def _replaced(lines, node, new):
     """The module's text with `new` in place of a node, on as many lines as before."""
     head = lines[node.lineno - 1].encode()[: node.col_offset].decode()
     tail = lines[node.end_lineno - 1].encode()[node.end_col_offset :].decode()
-    return "\n".join([*lines[: node.lineno - 1], head + new + tail, *[""] * (node.end_lineno - node.lineno),
-                      *lines[node.end_lineno :], ""])
+    return "\n".join(
+        [
+            *lines[: node.lineno - 1],
+            head + new + tail,
+            *[""] * (node.end_lineno - node.lineno),
+            *lines[node.end_lineno :],
+            "",
+        ]
+    )
 
 
 def killed_by(mutant, others=True):
@@ -146,9 +189,14 @@ def killed_by(mutant, others=True):
         shutil.copytree(PACKAGE, Path(folder, "minidp"))
         Path(folder, mutant.path).write_text(mutant.source, encoding="utf-8")
         ours, theirs = context.Pipe(duplex=False)
-        interpreted = "njit" in mutant.source and "_cipher" not in mutant.source  # which takes minutes, compiling it seconds
-        process = context.Process(target=_check_all, args=(folder, mutant.card, mutant.label, others, interpreted, theirs),
-                                  daemon=True)
+        interpreted = (
+            "njit" in mutant.source and "_cipher" not in mutant.source
+        )  # which takes minutes, compiling it seconds
+        process = context.Process(
+            target=_check_all,
+            args=(folder, mutant.card, mutant.label, others, interpreted, theirs),
+            daemon=True,
+        )
         process.start()
         theirs.close()
         try:
@@ -165,7 +213,9 @@ def _context():
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["mpmath", "numba", "scipy.optimize", "scipy.special", "scipy.fft"])
+    context.set_forkserver_preload(
+        ["mpmath", "numba", "scipy.optimize", "scipy.special", "scipy.fft"]
+    )
     return context
 
 
@@ -177,15 +227,19 @@ def _check_all(folder, card, label, others, interpreted, answer):
     sys.path.insert(0, folder)
     if interpreted:  # to compile one mutant takes longer than to interpret it
         import numba
+
         numba.config.DISABLE_JIT = True
     try:
         from minidp.audit import checks
+
         registry = checks.load()
     except Exception as error:  # a module that cannot be imported is noticed by everybody
         answer.send(f"importing it: {type(error).__name__}")
         return
     places = sorted(registry, key=lambda place: (place != (card, label), place[0] != card))
-    for check in dict.fromkeys(check for place in places if others or place[0] == card for check in registry[place]):
+    for check in dict.fromkeys(
+        check for place in places if others or place[0] == card for check in registry[place]
+    ):
         outcome = checks.run(check)
         if not outcome.passed:
             answer.send(str(outcome))
@@ -202,7 +256,11 @@ def judge(mutants, processes=2, on_result=print):
             listed = EQUIVALENT.get(mutant.name)
             wrong = bool(killer) == bool(listed)
             if wrong:
-                faults.append(f"listed as equivalent, but killed by {killer}: {mutant}" if killer else f"survived: {mutant}")
+                faults.append(
+                    f"listed as equivalent, but killed by {killer}: {mutant}"
+                    if killer
+                    else f"survived: {mutant}"
+                )
             found = f"killed by {killer}" if killer else listed or "SURVIVED"
             on_result(f"{number}/{len(mutants)} {'FAIL' if wrong else 'ok  '} {mutant}: {found}")
     return faults
@@ -210,7 +268,10 @@ def judge(mutants, processes=2, on_result=print):
 
 def unmatched(mutants):
     """Rows of EQUIVALENT that are no mutant's name: the line they spoke of is gone."""
-    return [f"listed as equivalent, but no such mutant: {name}" for name in sorted(EQUIVALENT.keys() - {m.name for m in mutants})]
+    return [
+        f"listed as equivalent, but no such mutant: {name}"
+        for name in sorted(EQUIVALENT.keys() - {m.name for m in mutants})
+    ]
 
 
 def main(only=None):
@@ -221,11 +282,19 @@ def main(only=None):
     if only is not None:
         wanted = named(only, [card for card, _ in cards()])
         mutants = [mutant for mutant in mutants if mutant.card in wanted]
-    faults += [f"fails before anything is broken: {card} [{label}] {outcome}" for card, label in sorted(
-        {(mutant.card, mutant.label) for mutant in mutants}) for check in load()[card, label]
-        if not (outcome := run(check)).passed]
+    faults += [
+        f"fails before anything is broken: {card} [{label}] {outcome}"
+        for card, label in sorted({(mutant.card, mutant.label) for mutant in mutants})
+        for check in load()[card, label]
+        if not (outcome := run(check)).passed
+    ]
     faults += judge(mutants, on_result=lambda text: print(text, flush=True))
     listed = sum(mutant.name in EQUIVALENT for mutant in mutants)
-    print("", *faults, f"{len(mutants)} mutants, {len(mutants) - listed} to be killed, {listed} listed as equivalent, "
-          f"{len(faults)} faults", sep="\n")
+    print(
+        "",
+        *faults,
+        f"{len(mutants)} mutants, {len(mutants) - listed} to be killed, {listed} listed as equivalent, "
+        f"{len(faults)} faults",
+        sep="\n",
+    )
     return 1 if faults else 0

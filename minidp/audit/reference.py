@@ -2,6 +2,7 @@
 
 They exist to be compared with. Nothing outside `audit`, tools and tests uses them.
 """
+
 import math
 
 import numpy as np
@@ -24,8 +25,15 @@ def coordinatewise(x, params, function):
 def dense(x, params):
     """y_bo = sum_i x_bi W_io + b_o."""
     W, b = params["W"], params.get("b")
-    return np.array([[(0 if b is None else b[o]) + sum(x[n, i] * W[i, o] for i in range(W.shape[0]))
-                      for o in range(W.shape[1])] for n in range(len(x))]).reshape((len(x), W.shape[1]))
+    return np.array(
+        [
+            [
+                (0 if b is None else b[o]) + sum(x[n, i] * W[i, o] for i in range(W.shape[0]))
+                for o in range(W.shape[1])
+            ]
+            for n in range(len(x))
+        ]
+    ).reshape((len(x), W.shape[1]))
 
 
 def project(x, params):
@@ -33,12 +41,18 @@ def project(x, params):
     return dense(x, {"W": params["P"]})
 
 
-clamp = coordinatewise(lambda x, params, at: 0.5 if x[at] > 0.5 else -0.5 if x[at] < -0.5 else x[at])
+clamp = coordinatewise(
+    lambda x, params, at: 0.5 if x[at] > 0.5 else -0.5 if x[at] < -0.5 else x[at]
+)
 relu = coordinatewise(lambda x, params, at: x[at] if x[at] > 0 else 0.0)
 tanh = coordinatewise(lambda x, params, at: math.tanh(x[at]))
 sigmoid = coordinatewise(lambda x, params, at: 1 / (1 + math.exp(-x[at])))
-softmax = coordinatewise(lambda x, params, at: math.exp(x[at]) / sum(math.exp(v) for v in x[at[:-1]]))
-standardise = coordinatewise(lambda x, params, at: (x[at] - _at(params["mean"], x, at)) / _at(params["scale"], x, at))
+softmax = coordinatewise(
+    lambda x, params, at: math.exp(x[at]) / sum(math.exp(v) for v in x[at[:-1]])
+)
+standardise = coordinatewise(
+    lambda x, params, at: (x[at] - _at(params["mean"], x, at)) / _at(params["scale"], x, at)
+)
 identity = coordinatewise(lambda x, params, at: x[at])
 
 
@@ -49,8 +63,9 @@ def _at(array, x, index):
 
 def flatten(x, params):
     """All axes of an example in one, the last fastest."""
-    return np.array([[example[index] for index in np.ndindex(example.shape)] for example in x]).reshape(
-        (len(x), math.prod(x.shape[1:])))
+    return np.array(
+        [[example[index] for index in np.ndindex(example.shape)] for example in x]
+    ).reshape((len(x), math.prod(x.shape[1:])))
 
 
 def _on(setting, axis):
@@ -65,26 +80,36 @@ def _windows(n, size, stride, padding):
     else:
         before = 0 if padding == "valid" else padding
         windows = math.floor((n + 2 * before - size) / stride) + 1
-    return [[(k, w * stride - before + k) for k in range(size) if 0 <= w * stride - before + k < n]
-            for w in range(windows)]
+    return [
+        [(k, w * stride - before + k) for k in range(size) if 0 <= w * stride - before + k < n]
+        for w in range(windows)
+    ]
 
 
 @_set
 def conv2d(x, params, stride, padding):
     """y_bijo = sum_klc x_b,(window i, j sees k, l),c W_klco + b_o, seven loops."""
     W, b = params["W"], params.get("b")
-    rows, columns = (_windows(x.shape[a + 1], W.shape[a], _on(stride, a), _on(padding, a)) for a in (0, 1))
+    rows, columns = (
+        _windows(x.shape[a + 1], W.shape[a], _on(stride, a), _on(padding, a)) for a in (0, 1)
+    )
     y = np.zeros((len(x), len(rows), len(columns), W.shape[3]))
     for n, i, j, o in np.ndindex(y.shape):
         y[n, i, j, o] = (0 if b is None else b[o]) + sum(
-            x[n, r, s, c] * W[k, l, c, o] for k, r in rows[i] for l, s in columns[j] for c in range(W.shape[2]))
+            x[n, r, s, c] * W[k, l, c, o]
+            for k, r in rows[i]
+            for l, s in columns[j]
+            for c in range(W.shape[2])
+        )
     return y
 
 
 @_set
 def pool2d(x, params, function, window, stride, padding):
     """`function` of the list of numbers that each window sees of a channel."""
-    rows, columns = (_windows(x.shape[a + 1], _on(window, a), _on(stride, a), _on(padding, a)) for a in (0, 1))
+    rows, columns = (
+        _windows(x.shape[a + 1], _on(window, a), _on(stride, a), _on(padding, a)) for a in (0, 1)
+    )
     y = np.zeros((len(x), len(rows), len(columns), x.shape[3]))
     for n, i, j, c in np.ndindex(y.shape):
         y[n, i, j, c] = function([float(x[n, r, s, c]) for _, r in rows[i] for _, s in columns[j]])
@@ -101,35 +126,47 @@ def normalised(x, params, sets, epsilon=1e-5):
             mean = sum(values) / len(values)
             deviation = math.sqrt(sum((v - mean) ** 2 for v in values) / len(values) + epsilon)
             for index, v in zip(together, values):
-                out[index] = (v - mean) / deviation * _at(params["scale"], out, index) + _at(params["shift"], out, index)
+                out[index] = (v - mean) / deviation * _at(params["scale"], out, index) + _at(
+                    params["shift"], out, index
+                )
     return y
 
 
 def unit_norm(x, params):
     """x_b / sqrt(sum of the squares of all numbers of x_b)."""
-    return np.array([x_b / math.sqrt(sum(float(v) ** 2 for v in x_b.flat)) for x_b in x]).reshape(x.shape)
+    return np.array([x_b / math.sqrt(sum(float(v) ** 2 for v in x_b.flat)) for x_b in x]).reshape(
+        x.shape
+    )
 
 
 def channel_groups(groups):
     """For `normalised`: the indices of each group of neighbouring channels, all positions together."""
-    return lambda shape: [[index for index in np.ndindex(shape) if index[-1] * groups // shape[-1] == g]
-                          for g in range(groups)]
+    return lambda shape: [
+        [index for index in np.ndindex(shape) if index[-1] * groups // shape[-1] == g]
+        for g in range(groups)
+    ]
 
 
 def last_axes(count):
     """For `normalised`: the indices of the last `count` axes, each position before them by itself."""
-    return lambda shape: [[before + index for index in np.ndindex(shape[-count:])]
-                          for before in np.ndindex(shape[:-count])]
+    return lambda shape: [
+        [before + index for index in np.ndindex(shape[-count:])]
+        for before in np.ndindex(shape[:-count])
+    ]
 
 
 def cross_entropy(z, target):
     """-log of the true class's softmax probability, one example after the other."""
-    return np.array([-math.log(math.exp(z_b[t]) / sum(math.exp(v) for v in z_b)) for z_b, t in zip(z, target)])
+    return np.array(
+        [-math.log(math.exp(z_b[t]) / sum(math.exp(v) for v in z_b)) for z_b, t in zip(z, target)]
+    )
 
 
 def squared_error(z, target):
     """1/2 sum_k (z_k - t_k)^2, one example after the other."""
-    return np.array([0.5 * sum((u - v) ** 2 for u, v in zip(z_b, t_b)) for z_b, t_b in zip(z, target)])
+    return np.array(
+        [0.5 * sum((u - v) ** 2 for u, v in zip(z_b, t_b)) for z_b, t_b in zip(z, target)]
+    )
 
 
 def single_example_grads(network, loss, x, y):

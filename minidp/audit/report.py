@@ -1,4 +1,5 @@
 """The audit: every equation of every card, its source, its line of code, and the error measured now."""
+
 import importlib.util
 import inspect
 import math
@@ -25,13 +26,32 @@ PACKAGE = Path(__file__).parents[1]
 OWN = "Layers and losses of your own"
 SECTIONS = (  # in the order of the paper; within a section, cards in the order of their prefixes
     ("Training", ("train.trainer.", "mechanism.plan.", "train.")),
-    ("Layers and losses", ("nn.dense.", "nn.activation.", "nn.conv.", "nn.pool.", "nn.norm.", "nn.", "nn.loss.",
-                           "nn.network.", "nn.init.", "grads.")),
-    ("Clipping", ("mechanism.clip.", "mechanism.sanitizer.", "mechanism.rounding.", "mechanism.schedule.")),
+    (
+        "Layers and losses",
+        (
+            "nn.dense.",
+            "nn.activation.",
+            "nn.conv.",
+            "nn.pool.",
+            "nn.norm.",
+            "nn.",
+            "nn.loss.",
+            "nn.network.",
+            "nn.init.",
+            "grads.",
+        ),
+    ),
+    (
+        "Clipping",
+        ("mechanism.clip.", "mechanism.sanitizer.", "mechanism.rounding.", "mechanism.schedule."),
+    ),
     ("Noise", ("mechanism.noise.", "mechanism.banded.BandedNoise")),
     ("Sampling", ("mechanism.sampling.", "mechanism.banded.")),
     ("DP-PCA and private scaling", ("mechanism.pca.", "mechanism.scaling.", "mechanism.centring.")),
-    ("Accountants", ("privacy.moments.", "privacy.conversion.", "privacy.composition.", "privacy.")),
+    (
+        "Accountants",
+        ("privacy.moments.", "privacy.conversion.", "privacy.composition.", "privacy."),
+    ),
     ("Numerics", ("arithmetic.", "elementwise.", "whole.", "host.")),
 )
 
@@ -41,20 +61,37 @@ def cards():
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        found += [(card, text.splitlines()) for card in read_module(text, path.relative_to(PACKAGE.parent).as_posix())[0]]
+        found += [
+            (card, text.splitlines())
+            for card in read_module(text, path.relative_to(PACKAGE.parent).as_posix())[0]
+        ]
     return sorted(found, key=lambda pair: _place(pair[0].name))
 
 
 def _place(name):
     """(number of the section, place in it) by the longest prefix; what no prefix names is numerics."""
-    return max(((len(prefix), section, place) for section, (_, prefixes) in enumerate(SECTIONS)
-                for place, prefix in enumerate(prefixes) if name.startswith(prefix)), default=(0, len(SECTIONS) - 1, 0))[1:]
+    return max(
+        (
+            (len(prefix), section, place)
+            for section, (_, prefixes) in enumerate(SECTIONS)
+            for place, prefix in enumerate(prefixes)
+            if name.startswith(prefix)
+        ),
+        default=(0, len(SECTIONS) - 1, 0),
+    )[1:]
 
 
 def _bases(card):
     """Names of the classes that a card's class is made of, itself first."""
-    held = getattr(importlib.import_module(f"minidp.{card.name.removesuffix(f'.{card.qualname}')}"), card.qualname, None)
-    return [f"{base.__module__.removeprefix('minidp.')}.{base.__qualname__}" for base in getattr(held, "__mro__", ())]
+    held = getattr(
+        importlib.import_module(f"minidp.{card.name.removesuffix(f'.{card.qualname}')}"),
+        card.qualname,
+        None,
+    )
+    return [
+        f"{base.__module__.removeprefix('minidp.')}.{base.__qualname__}"
+        for base in getattr(held, "__mro__", ())
+    ]
 
 
 def shown(only=None):
@@ -63,15 +100,25 @@ def shown(only=None):
     Those of all cards, or of the class or function named `only` and its bases. ParameterError if no card has the name.
     """
     found, inherited = cards(), set()
-    wanted = {card.name for card, _ in found} if only is None else named(only, [card for card, _ in found])
-    private = {card.name: (card, lines) for card, lines in found if card.qualname.startswith("_") and card.name in wanted}
+    wanted = (
+        {card.name for card, _ in found}
+        if only is None
+        else named(only, [card for card, _ in found])
+    )
+    private = {
+        card.name: (card, lines)
+        for card, lines in found
+        if card.qualname.startswith("_") and card.name in wanted
+    }
     parts = []
     for card, lines in found:
         if card.name in wanted and card.name not in private:
             bases = [base for base in _bases(card) if base in private]
             parts.append((card, [(card, lines), *(private[base] for base in bases)]))
             inherited.update(bases)
-    return parts + [(card, [(card, lines)]) for card, lines in private.values() if card.name not in inherited]
+    return parts + [
+        (card, [(card, lines)]) for card, lines in private.values() if card.name not in inherited
+    ]
 
 
 def audit(only=None, backend=None, on_row=None):
@@ -81,14 +128,27 @@ def audit(only=None, backend=None, on_row=None):
         for card, lines in parts:
             of = "" if card is public else card.qualname
             for label in card.labels:
-                registered = [check for check in registry.get((card.name, label), ())
-                              if not of or check.subject in ("", public.name)]
+                registered = [
+                    check
+                    for check in registry.get((card.name, label), ())
+                    if not of or check.subject in ("", public.name)
+                ]
                 for check in registered:
                     if check not in measured:
                         measured[check] = checks.run(check, backend)
                 missing = () if registered else (f"[{label}] has no check that measures it",)
-                rows.append(_row(SECTIONS[_place(public.name)[0]][0], public.name, card, lines, label,
-                                 [measured[check] for check in registered], missing, of))
+                rows.append(
+                    _row(
+                        SECTIONS[_place(public.name)[0]][0],
+                        public.name,
+                        card,
+                        lines,
+                        label,
+                        [measured[check] for check in registered],
+                        missing,
+                        of,
+                    )
+                )
                 if on_row:
                     on_row(rows[-1])
     return rows
@@ -101,15 +161,27 @@ def _row(section, name, card, lines, label, outcomes, missing=(), of=""):
     """
     outcomes = sorted(outcomes, key=Outcome.nearness, reverse=True)
     faults = [*(fault for fault in card.faults() if f"[{label}]" in fault), *missing]
-    others = card.sources.get("") or "see " + ", ".join(f"[{label}]" for label in card.sources) + " of the card"
+    others = (
+        card.sources.get("")
+        or "see " + ", ".join(f"[{label}]" for label in card.sources) + " of the card"
+    )
     per_example = label[0] == "P" and card.name.startswith("nn.")
-    return {"section": section, "card": name, "of": of, "label": label, "equation": card.labels[label],
-            "heading": "Per-example gradient" if per_example else card.headings[label],
-            "source": card.sources.get(label) or others, "faults": faults,
-            "code": [{"path": card.module, "line": first, "text": one_line(lines[first - 1 : last])}
-                     for first, last in card.code_lines.get(label, ())],
-            "measured": [found.to_json() for found in outcomes],
-            "passed": not faults and all(found.passed for found in outcomes)}
+    return {
+        "section": section,
+        "card": name,
+        "of": of,
+        "label": label,
+        "equation": card.labels[label],
+        "heading": "Per-example gradient" if per_example else card.headings[label],
+        "source": card.sources.get(label) or others,
+        "faults": faults,
+        "code": [
+            {"path": card.module, "line": first, "text": one_line(lines[first - 1 : last])}
+            for first, last in card.code_lines.get(label, ())
+        ],
+        "measured": [found.to_json() for found in outcomes],
+        "passed": not faults and all(found.passed for found in outcomes),
+    }
 
 
 def one_line(lines):
@@ -142,7 +214,11 @@ def named(only, cards):
         if only.lower() in (card.qualname.lower(), card.name.lower()):
             wanted |= {card.name, *_bases(card)}
     if not wanted:
-        public = {card.qualname.lower(): card.qualname for card in cards if not card.qualname.startswith("_")}
+        public = {
+            card.qualname.lower(): card.qualname
+            for card in cards
+            if not card.qualname.startswith("_")
+        }
         near = [name for name in public if only and only.lower() in name]
         near += [name for name in get_close_matches(only.lower(), public, n=5) if name not in near]
         known = f"near it: {', '.join(public[name] for name in near)}; " if near else ""
@@ -152,10 +228,15 @@ def named(only, cards):
 
 def listing():
     """Lines with the names that --layer takes, under their sections, and where each stands."""
-    for section, found in groupby((card for card, _ in cards() if not card.qualname.startswith("_")),
-                                  key=lambda card: SECTIONS[_place(card.name)[0]][0]):
+    for section, found in groupby(
+        (card for card, _ in cards() if not card.qualname.startswith("_")),
+        key=lambda card: SECTIONS[_place(card.name)[0]][0],
+    ):
         yield f"\n{section}"
-        yield from (f"  {card.qualname:26} {card.module}:{card.line}  {' '.join(card.labels)}" for card in found)
+        yield from (
+            f"  {card.qualname:26} {card.module}:{card.line}  {' '.join(card.labels)}"
+            for card in found
+        )
 
 
 def need_mpmath():
@@ -171,11 +252,20 @@ def measure(layer=None, device="auto", on_row=None, reports=(), run=None):
     own = [row for n, each in enumerate(reports, 1) for row in _own(each, n)]
     rows = own + audit(layer, backend, on_row)
     return {
-        "device": backend.name, "seconds": time.perf_counter() - started,
-        "made": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "versions": {
-            "minidp": sys.modules["minidp"].__version__, "Python": platform.python_version(), "NumPy": numpy.__version__},
-        "labels": len(rows), "failed": sum(not row["passed"] for row in rows), "rows": rows, "run": run,
-        "algorithm": as_it_runs(rows[len(own) :], run and run["result"]) if layer is None else []}
+        "device": backend.name,
+        "seconds": time.perf_counter() - started,
+        "made": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "versions": {
+            "minidp": sys.modules["minidp"].__version__,
+            "Python": platform.python_version(),
+            "NumPy": numpy.__version__,
+        },
+        "labels": len(rows),
+        "failed": sum(not row["passed"] for row in rows),
+        "rows": rows,
+        "run": run,
+        "algorithm": as_it_runs(rows[len(own) :], run and run["result"]) if layer is None else [],
+    }
 
 
 def page(file, *reports, layer=None, device="auto"):
@@ -199,19 +289,41 @@ def _own(report, number):
     try:
         path, (_, line) = inspect.getsourcefile(cls), inspect.getsourcelines(cls)
         text = Path(path).read_text(encoding="utf-8")
-        held = [card for card in read_module(text, path)[0] if card.qualname == cls.__qualname__.replace(".<locals>", "")]
+        held = [
+            card
+            for card in read_module(text, path)[0]
+            if card.qualname == cls.__qualname__.replace(".<locals>", "")
+        ]
     except (OSError, TypeError, SyntaxError):  # typed at a prompt: nobody has its lines
         path, line, text, held = "", 0, "", []
-    tests = Card(path, cls.__name__, line, {"tests": (cls.__doc__ or "").partition("\n")[0]},
-                 {"": "the library's tests: minidp.audit.check_layer, check_loss"}, {"tests": ""},
-                 {"tests": ((line, line),) if text else ()}, (), ())
-    measured = {label: [Outcome(Check(what, "central differences", TOLERANCE, None), error, "")]
-                for label, (what, error) in report.errors.items()}
-    measured["tests"] = [*chain(*measured.values()), *(
-        Outcome(Check(test, "", 0.0, None), math.inf if problem else 0.0, problem) for test, problem in report.rows)]
+    tests = Card(
+        path,
+        cls.__name__,
+        line,
+        {"tests": (cls.__doc__ or "").partition("\n")[0]},
+        {"": "the library's tests: minidp.audit.check_layer, check_loss"},
+        {"tests": ""},
+        {"tests": ((line, line),) if text else ()},
+        (),
+        (),
+    )
+    measured = {
+        label: [Outcome(Check(what, "central differences", TOLERANCE, None), error, "")]
+        for label, (what, error) in report.errors.items()
+    }
+    measured["tests"] = [
+        *chain(*measured.values()),
+        *(
+            Outcome(Check(test, "", 0.0, None), math.inf if problem else 0.0, problem)
+            for test, problem in report.rows
+        ),
+    ]
     name = f"own{number}.{cls.__name__.strip('<>')}"
-    return [_row(OWN, name, card, text.splitlines(), label, measured.get(label, ()))
-            for card in (tests, *held) for label in card.labels]
+    return [
+        _row(OWN, name, card, text.splitlines(), label, measured.get(label, ()))
+        for card in (tests, *held)
+        for label in card.labels
+    ]
 
 
 def main(layer=None, device="auto", json_file=None, html_file=None, run=None):
@@ -231,6 +343,8 @@ def main(layer=None, device="auto", json_file=None, html_file=None, run=None):
     if html_file:
         with atomic_write(html_file) as file:
             file.write(formulas_page(data))
-    print(f"\ncards {len({row['card'] for row in data['rows']})}, labels {data['labels']}, measurements "
-          f"{sum(len(row['measured']) for row in data['rows'])}, {data['failed']} failed, on {data['device']}, {data['seconds']:.0f} s")
+    print(
+        f"\ncards {len({row['card'] for row in data['rows']})}, labels {data['labels']}, measurements "
+        f"{sum(len(row['measured']) for row in data['rows'])}, {data['failed']} failed, on {data['device']}, {data['seconds']:.0f} s"
+    )
     return 1 if data["failed"] else 0

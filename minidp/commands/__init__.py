@@ -4,6 +4,7 @@ A module of this package has a function for each of its commands: it takes the c
 and the example, and returns the function of the parsed flags that runs the command and returns the exit status
 (None is 0). A new family of commands is one file, and one row for each command in COMMANDS.
 """
+
 import sys
 from importlib import import_module, metadata
 from pathlib import Path
@@ -13,12 +14,21 @@ from .. import __version__
 from ..cli import Parser, user_errors
 
 COMMANDS = {  # name: module, what it does
-    "epsilon": ("accounting", "epsilon of a run at a given delta, by every accountant that has a bound"),
+    "epsilon": (
+        "accounting",
+        "epsilon of a run at a given delta, by every accountant that has a bound",
+    ),
     "delta": ("accounting", "delta of a run at a given epsilon"),
-    "calibrate": ("accounting", "noise multiplier, number of steps or sampling probability for a target epsilon"),
+    "calibrate": (
+        "accounting",
+        "noise multiplier, number of steps or sampling probability for a target epsilon",
+    ),
     "curve": ("pictures", "epsilon against epochs, as CSV and PNG"),
     "tradeoff": ("pictures", "trade-off curve between false positives and false negatives, as PNG"),
-    "verify": ("checking", "compare a run's files with each other, and compute its figures again from its ledger"),
+    "verify": (
+        "checking",
+        "compare a run's files with each other, and compute its figures again from its ledger",
+    ),
     "train": ("training", "a private model and its statement from a file of your own data"),
     "predict": ("training", "predictions of a model file for new rows, as CSV"),
     "audit": ("checking", "every equation, its line of code and its error, measured now"),
@@ -28,16 +38,28 @@ COMMANDS = {  # name: module, what it does
 def build_parser(loaded=tuple(COMMANDS)):
     """The parser; only the commands `loaded` get their flags, for which their modules are imported."""
     module = Path(sys.argv[0]).name == "__main__.py"
-    parser = Parser(prog="python -m minidp" if module else "minidp", description="Differential privacy: what a run "
-                    "costs, how much noise it needs, whether its files hold.", epilog="example: %(prog)s epsilon "
-                    "--delta 1e-5 --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4\neach command has --help")
-    parser.add_argument("--version", action="version", help="print the versions of minidp, NumPy and Python",
-                        version=f"minidp {__version__}, NumPy {metadata.version('numpy')}, Python {python_version()}")
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser, metavar="COMMAND")
+    parser = Parser(
+        prog="python -m minidp" if module else "minidp",
+        description="Differential privacy: what a run "
+        "costs, how much noise it needs, whether its files hold.",
+        epilog="example: %(prog)s epsilon "
+        "--delta 1e-5 --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4\neach command has --help",
+    )
+    parser.add_argument(
+        "--version",
+        action="version",
+        help="print the versions of minidp, NumPy and Python",
+        version=f"minidp {__version__}, NumPy {metadata.version('numpy')}, Python {python_version()}",
+    )
+    commands = parser.add_subparsers(
+        dest="command", required=True, parser_class=Parser, metavar="COMMAND"
+    )
     for name, (module, what) in COMMANDS.items():
         sub = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
         if name in loaded:
-            sub.set_defaults(run_command=getattr(import_module(f".{module}", __package__), name)(sub))
+            sub.set_defaults(
+                run_command=getattr(import_module(f".{module}", __package__), name)(sub)
+            )
     return parser
 
 

@@ -1,4 +1,5 @@
 """epsilon, delta, calibrate: figures."""
+
 import math
 import sys
 
@@ -10,21 +11,38 @@ from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
 from ..privacy.meaning import in_words, meaning_of
 from ..validate import count as check_count
 from .output import row_to_quote, show, table
-from .setting import LENGTH, SAMPLING, add, add_run, described, ledger_of, names_of, release_event, sampler_of, steps_of
+from .setting import (
+    LENGTH,
+    SAMPLING,
+    add,
+    add_run,
+    described,
+    ledger_of,
+    names_of,
+    release_event,
+    sampler_of,
+    steps_of,
+)
 
 
 def epsilon(parser):
     add_run(parser, *LENGTH, "--ledger", "--delta")
-    parser.epilog = ("examples:\n  %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --delta 1e-5\n"
-                     "  %(prog)s --noise-multiplier 1 --dataset-size 6e4 --lot-size 256 --epochs 9 --delta 1e-5\n"
-                     "  %(prog)s --ledger runs/mine/ledger.json --delta 1e-5")
+    parser.epilog = (
+        "examples:\n  %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --delta 1e-5\n"
+        "  %(prog)s --noise-multiplier 1 --dataset-size 6e4 --lot-size 256 --epochs 9 --delta 1e-5\n"
+        "  %(prog)s --ledger runs/mine/ledger.json --delta 1e-5"
+    )
     return lambda args: _compare(args, {"delta": args.delta})
 
 
 def delta(parser):
     add_run(parser, *LENGTH, "--ledger")
-    parser.add_argument("--epsilon", type=number, required=True, help="epsilon of (epsilon, delta)-DP, at least 0")
-    parser.epilog = "example: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --epsilon 1"
+    parser.add_argument(
+        "--epsilon", type=number, required=True, help="epsilon of (epsilon, delta)-DP, at least 0"
+    )
+    parser.epilog = (
+        "example: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --epsilon 1"
+    )
     return lambda args: _compare(args, {"epsilon": args.epsilon})
 
 
@@ -34,28 +52,65 @@ def _compare(args, given):
     found = all_bounds(ledger, names_of(args), **given, group_size=args.group_size)
     known = [bound.upper for bound, _, _ in found.values() if bound.upper is not None]
     if known or args.json:
-        rows = {name: {**bound.to_json(), "kind": kind, "note": note} for name, (bound, kind, note) in found.items()}
-        said = meaning_of(ledger, args.delta) if args.command == "epsilon" and args.group_size == 1 else None
-        show(args, {**given, "quote": row_to_quote(found, worthless), "accountants": rows,
-                    **({"meaning": said} if said else {}), "ledger": ledger.to_json()},
-             [f"{title}, " + ", ".join(f"{name} {value:g}" for name, value in given.items()),
-              *table(found, args.command, worthless), *([in_words(said)] if said else [])])
+        rows = {
+            name: {**bound.to_json(), "kind": kind, "note": note}
+            for name, (bound, kind, note) in found.items()
+        }
+        said = (
+            meaning_of(ledger, args.delta)
+            if args.command == "epsilon" and args.group_size == 1
+            else None
+        )
+        show(
+            args,
+            {
+                **given,
+                "quote": row_to_quote(found, worthless),
+                "accountants": rows,
+                **({"meaning": said} if said else {}),
+                "ledger": ledger.to_json(),
+            },
+            [
+                f"{title}, " + ", ".join(f"{name} {value:g}" for name, value in given.items()),
+                *table(found, args.command, worthless),
+                *([in_words(said)] if said else []),
+            ],
+        )
     if not known:
-        raise UnsupportedEventError(f"no accountant asked has a bound: {next(iter(found.values()))[2]}")
+        raise UnsupportedEventError(
+            f"no accountant asked has a bound: {next(iter(found.values()))[2]}"
+        )
     if min(known) >= worthless:
-        print("error: nothing is guaranteed: something is released with too little noise, or none", file=sys.stderr)
+        print(
+            "error: nothing is guaranteed: something is released with too little noise, or none",
+            file=sys.stderr,
+        )
         return 2
 
 
 def calibrate(parser):
-    add(parser, "--target-epsilon", "--delta", "--noise-multiplier", *SAMPLING, *LENGTH, "--group-size", "--json")
-    parser.add_argument("--accountant", choices=list(ACCOUNTANTS), default="loss_distribution",
-                        help="whose figure holds the target (default: loss_distribution)")
+    add(
+        parser,
+        "--target-epsilon",
+        "--delta",
+        "--noise-multiplier",
+        *SAMPLING,
+        *LENGTH,
+        "--group-size",
+        "--json",
+    )
+    parser.add_argument(
+        "--accountant",
+        choices=list(ACCOUNTANTS),
+        default="loss_distribution",
+        help="whose figure holds the target (default: loss_distribution)",
+    )
     parser.epilog = (
         "Two of noise, sampling and length are given, and the third is found:\n"
         "  %(prog)s --target-epsilon 2 --delta 1e-5 --dataset-size 60000 --lot-size 600 --epochs 100\n"
         "  %(prog)s --target-epsilon 2 --delta 1e-5 --sampling-probability 0.01 --noise-multiplier 4\n"
-        "  %(prog)s --target-epsilon 2 --delta 1e-5 --noise-multiplier 4 --steps 1e4")
+        "  %(prog)s --target-epsilon 2 --delta 1e-5 --noise-multiplier 4 --steps 1e4"
+    )
     return _calibrate
 
 
@@ -64,31 +119,52 @@ def _calibrate(args):
     from ..privacy.calibrate import noise_multiplier_for, sampling_probability_for
     from ..privacy.group_privacy import GroupAccountant
 
-    missing = [what for what, flags in (
-        ("noise_multiplier", {args.noise}), ("steps", {args.steps, args.epochs}),
-        ("sampling_probability", {args.sampling_probability, args.lot_size})) if flags == {None}]
+    missing = [
+        what
+        for what, flags in (
+            ("noise_multiplier", {args.noise}),
+            ("steps", {args.steps, args.epochs}),
+            ("sampling_probability", {args.sampling_probability, args.lot_size}),
+        )
+        if flags == {None}
+    ]
     if len(missing) != 1:
-        raise ParameterError("expected two of these three, to find the third: --noise-multiplier; --steps or --epochs; "
-                             "--sampling-probability, or --dataset-size and --lot-size")
+        raise ParameterError(
+            "expected two of these three, to find the third: --noise-multiplier; --steps or --epochs; "
+            "--sampling-probability, or --dataset-size and --lot-size"
+        )
     (missing,), goal = missing, (args.target_epsilon, args.delta)
     sampler = sampler_of(args, PoissonSampler(1.0) if missing == "sampling_probability" else None)
     accountant = make(args.accountant, sampler.relation)
     if accountant.kind != "bound":
-        print(f"NOTICE: {accountant.name} is no bound ({accountant.kind}): the true epsilon may exceed the target; "
-              "--accountant loss_distribution, renyi or moments holds it", file=sys.stderr)
+        print(
+            f"NOTICE: {accountant.name} is no bound ({accountant.kind}): the true epsilon may exceed the target; "
+            "--accountant loss_distribution, renyi or moments holds it",
+            file=sys.stderr,
+        )
     held = GroupAccountant(accountant, args.group_size) if args.group_size != 1 else accountant
     if missing == "noise_multiplier":
         steps = steps_of(args, sampler)
         ledger_with = lambda sigma: ledger_of(args, sampler, (sigma,), steps)
         found = noise_multiplier_for(held, ledger_with, *goal)
-        text = upper_text(found, 6)     # rounded so that what is printed costs no more than what was found
+        text = upper_text(
+            found, 6
+        )  # rounded so that what is printed costs no more than what was found
     elif missing == "steps":
         ledger_with = lambda steps: ledger_of(args, sampler, args.noise, steps)
         event = release_event(args.noise, sampler.relation)
-        text = found = max_steps(held, ledger_with(0), lambda steps: [sampler.charges(event, steps)], *goal)
+        text = found = max_steps(
+            held, ledger_with(0), lambda steps: [sampler.charges(event, steps)], *goal
+        )
     else:
-        if args.sampler not in (None, "poisson") or args.steps is None or (args.max_lot_size, args.bands) != (None, None):
-            raise ParameterError("a sampling probability is found for --sampler poisson and --steps only")
+        if (
+            args.sampler not in (None, "poisson")
+            or args.steps is None
+            or (args.max_lot_size, args.bands) != (None, None)
+        ):
+            raise ParameterError(
+                "a sampling probability is found for --sampler poisson and --steps only"
+            )
         ledger_with = lambda q: ledger_of(args, PoissonSampler(q), args.noise, args.steps)
         found = sampling_probability_for(held, ledger_with, *goal)
         text = lower_text(found, 6)
@@ -97,10 +173,23 @@ def _calibrate(args):
         check_count(1, dataset_size=args.dataset_size)
         record["lot_size"] = texts["lot_size"] = int(found * args.dataset_size)
         if not record["lot_size"]:
-            raise BudgetExceededError(f"a sampling probability of {text} leaves no whole example of "
-                                      f"{args.dataset_size} in a lot; raise the target or noise, or take fewer steps")
+            raise BudgetExceededError(
+                f"a sampling probability of {text} leaves no whole example of "
+                f"{args.dataset_size} in a lot; raise the target or noise, or take fewer steps"
+            )
     bound = held.epsilon(ledger, args.delta)
-    show(args, {**record, "epsilon": bound.to_json(), "delta": args.delta, "accountant": accountant.name,
-                "kind": accountant.kind, "ledger": ledger.to_json()},
-         [*(f"{name.replace('_', ' ')}  {text}" for name, text in texts.items()),
-          f"epsilon  {upper_text(bound.upper, 6)} at delta {args.delta:g} ({accountant.name}, {accountant.kind})"])
+    show(
+        args,
+        {
+            **record,
+            "epsilon": bound.to_json(),
+            "delta": args.delta,
+            "accountant": accountant.name,
+            "kind": accountant.kind,
+            "ledger": ledger.to_json(),
+        },
+        [
+            *(f"{name.replace('_', ' ')}  {text}" for name, text in texts.items()),
+            f"epsilon  {upper_text(bound.upper, 6)} at delta {args.delta:g} ({accountant.name}, {accountant.kind})",
+        ],
+    )

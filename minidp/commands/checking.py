@@ -1,4 +1,5 @@
 """verify, audit: whether files and formulas hold."""
+
 import time
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from .setting import add
 
 
 def verify(parser):
-    parser.add_argument("run", metavar="RUN_DIR", help="the folder that a run wrote: it holds ledger.json")
+    parser.add_argument(
+        "run", metavar="RUN_DIR", help="the folder that a run wrote: it holds ledger.json"
+    )
     parser.add_argument("--html", metavar="FILE", help="write the verdict as one page")
     add(parser, "--force", "--json")
     parser.epilog = "example: %(prog)s runs/mnist_pca-20260101-120000 --html verdict.html"
@@ -23,10 +26,21 @@ def _verify(args):
     check_new(args, args.html)
     found, report = _asked(args.run)
     bounds = report.accountants
-    lines = [*(table(bounds, f"epsilon at delta {report.result['delta']:g}") if bounds else ()), *_lines(found)]
-    show(args, {"run": args.run, "questions": len(report.findings), "reproducible": report.result.get("reproducible"),
-                "epsilon": report.result.get("epsilon"), "differences": [f"{each.question} {each.answer}" for each in report.failed]},
-         lines)
+    lines = [
+        *(table(bounds, f"epsilon at delta {report.result['delta']:g}") if bounds else ()),
+        *_lines(found),
+    ]
+    show(
+        args,
+        {
+            "run": args.run,
+            "questions": len(report.findings),
+            "reproducible": report.result.get("reproducible"),
+            "epsilon": report.result.get("epsilon"),
+            "differences": [f"{each.question} {each.answer}" for each in report.failed],
+        },
+        lines,
+    )
     if args.html:
         with atomic_write(args.html) as file:
             file.write(html.page(f"Privacy of one run: {args.run}", html.run_section(found)))
@@ -43,33 +57,66 @@ def _asked(folder):
     report = verify_folder(Path(folder))
     result, failed = report.result, len(report.failed)
     sound = {} if failed else result
-    text = (f"{len(report.findings)} questions, {failed} mismatches: "
-            + ("go on with the run, or count what is charged as spent." if report.findings[0].question == UNFINISHED else
-               "do not rely on this run's epsilon." if failed else
-               "the run's files agree with each other and with the accountants.")
-            + " This run is seeded: it can be repeated, and must not be released." * bool(result.get("reproducible")))
+    text = (
+        f"{len(report.findings)} questions, {failed} mismatches: "
+        + (
+            "go on with the run, or count what is charged as spent."
+            if report.findings[0].question == UNFINISHED
+            else "do not rely on this run's epsilon."
+            if failed
+            else "the run's files agree with each other and with the accountants."
+        )
+        + " This run is seeded: it can be repeated, and must not be released."
+        * bool(result.get("reproducible"))
+    )
     quoted = row_to_quote(report.accountants)
-    return {"run": str(folder), "text": text, "verified": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-            "result": sound, "delta": result.get("delta"),
-            "findings": [(each.passed, each.question, each.answer) for each in report.findings],
-            "bounds": [(name, *bound_texts(bound), kind, note + "; the row to quote" * (name == quoted))
-                       for name, (bound, kind, note) in report.accountants.items()],
-            "statement": Path(folder, STATEMENT).read_text(encoding="utf-8") if sound else "",
-            "made_by": {**sound.get("versions", {}), "commit": sound.get("commit")},
-            "verified_by": {**versions(), "commit": git_commit()}}, report
+    return {
+        "run": str(folder),
+        "text": text,
+        "verified": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "result": sound,
+        "delta": result.get("delta"),
+        "findings": [(each.passed, each.question, each.answer) for each in report.findings],
+        "bounds": [
+            (name, *bound_texts(bound), kind, note + "; the row to quote" * (name == quoted))
+            for name, (bound, kind, note) in report.accountants.items()
+        ],
+        "statement": Path(folder, STATEMENT).read_text(encoding="utf-8") if sound else "",
+        "made_by": {**sound.get("versions", {}), "commit": sound.get("commit")},
+        "verified_by": {**versions(), "commit": git_commit()},
+    }, report
 
 
 def _lines(found):
-    return [*(f"{'ok  ' if passed else 'FAIL'} {question} {answer}" for passed, question, answer in found["findings"]), found["text"]]
+    return [
+        *(
+            f"{'ok  ' if passed else 'FAIL'} {question} {answer}"
+            for passed, question, answer in found["findings"]
+        ),
+        found["text"],
+    ]
 
 
 def audit(parser):
-    parser.add_argument("run", metavar="RUN_DIR", nargs="?", help="a run's folder, which is verified and put into the same page")
-    parser.add_argument("--layer", metavar="NAME", help="only this class or function, and its bases: Conv2D")
-    parser.add_argument("--list", action="store_true", help="print the names that --layer takes, and end")
-    parser.add_argument("--mutants", action="store_true", help="break every labelled line: a check must notice")
+    parser.add_argument(
+        "run",
+        metavar="RUN_DIR",
+        nargs="?",
+        help="a run's folder, which is verified and put into the same page",
+    )
+    parser.add_argument(
+        "--layer", metavar="NAME", help="only this class or function, and its bases: Conv2D"
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="print the names that --layer takes, and end"
+    )
+    parser.add_argument(
+        "--mutants", action="store_true", help="break every labelled line: a check must notice"
+    )
     parser.add_argument("--device", default="auto", help="auto (the default), cpu, gpu or gpu:N")
-    parser.add_argument("--html", metavar="FILE", help="write a page with the equations beside their code")
+    parser.add_argument(
+        "--html", metavar="FILE", help="write a page with the equations beside their code"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the same as JSON")
     add(parser, "--force")
     parser.epilog = "example: %(prog)s --layer Dense"

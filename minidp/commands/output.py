@@ -1,4 +1,5 @@
 """What commands print and write: tables with the row to quote, JSON, and files that are not replaced without a word."""
+
 import json
 import math
 from pathlib import Path
@@ -14,16 +15,29 @@ def show(args, record, lines):
 
 def row_to_quote(found, below=math.inf):
     """The name of the smallest upper end that is a bound and below `below`; None where there is none."""
-    uppers = {name: bound.upper for name, (bound, kind, _) in found.items()
-              if kind == "bound" and bound.upper is not None and bound.upper < below}
+    uppers = {
+        name: bound.upper
+        for name, (bound, kind, _) in found.items()
+        if kind == "bound" and bound.upper is not None and bound.upper < below
+    }
     return min(uppers, key=uppers.get, default=None)
 
 
 def table(found, what, below=math.inf):
     """Rows of one comparison, for people: lower ends rounded down, upper ends up, the row to quote marked."""
-    rows, quoted = [("accountant", f"{what} lower", "estimate", "upper", "kind", "")], row_to_quote(found, below)
+    rows, quoted = (
+        [("accountant", f"{what} lower", "estimate", "upper", "kind", "")],
+        row_to_quote(found, below),
+    )
     for name, (bound, kind, note) in found.items():
-        rows.append((name, *bound_texts(bound, 6), kind, note + ("  <- quote this" if name == quoted else "")))
+        rows.append(
+            (
+                name,
+                *bound_texts(bound, 6),
+                kind,
+                note + ("  <- quote this" if name == quoted else ""),
+            )
+        )
     widths = [max(map(len, column)) for column in [*zip(*rows)][:5]]
     return ["  ".join([*map(str.ljust, row, widths), row[5]]).rstrip() for row in rows]
 
@@ -32,6 +46,10 @@ def check_new(args, *paths):
     """Raise ParameterError, before any work, for a path that cannot be written, or is a file and --force is missing."""
     for path in map(Path, filter(None, paths)):
         if path.is_dir() or not path.parent.is_dir():
-            raise ParameterError(f"{path} cannot be written: expected a file's name in a folder that is there")
+            raise ParameterError(
+                f"{path} cannot be written: expected a file's name in a folder that is there"
+            )
         if path.exists() and not args.force:
-            raise ParameterError(f"{path} is there already; --force replaces it, another name keeps it")
+            raise ParameterError(
+                f"{path} is there already; --force replaces it, another name keeps it"
+            )

@@ -1,4 +1,5 @@
 """curve, tradeoff: pictures."""
+
 from pathlib import Path
 
 from ..cli import number, whole_number
@@ -12,14 +13,34 @@ from .output import check_new, show
 from ..mechanism.sampling import steps_of_epochs
 from .setting import LENGTH, add_run, described, ledger_of, names_of, sampler_of, steps_of, title_of
 
-DRAWN = ("moments", "renyi", "loss_distribution", "gaussian_clt")  # the others would need another scale
+DRAWN = (
+    "moments",
+    "renyi",
+    "loss_distribution",
+    "gaussian_clt",
+)  # the others would need another scale
 
 
 def curve(parser):
     add_run(parser, "--delta", "--force")
-    parser.add_argument("--epochs", type=number, required=True, metavar="E", help="passes over the data where it ends")
-    parser.add_argument("--points", type=whole_number, default=100, help="points of the curve (default: %(default)s)")
-    parser.add_argument("--out", default="epsilon", help="files to write, without their ending (default: %(default)s)")
+    parser.add_argument(
+        "--epochs",
+        type=number,
+        required=True,
+        metavar="E",
+        help="passes over the data where it ends",
+    )
+    parser.add_argument(
+        "--points",
+        type=whole_number,
+        default=100,
+        help="points of the curve (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out",
+        default="epsilon",
+        help="files to write, without their ending (default: %(default)s)",
+    )
     parser.set_defaults(steps=None)
     parser.epilog = "example: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --epochs 9 --delta 1e-5 --out e"
     return _curve
@@ -32,22 +53,46 @@ def _curve(args):
     last = steps_of(args, sampler)
     steps = sorted({max(1, last * i // args.points) for i in range(1, args.points + 1)})
     ledgers = [ledger_of(args, sampler, args.noise, count) for count in steps]
-    found = [all_bounds(ledger, names, delta=args.delta, group_size=args.group_size) for ledger in ledgers]
+    found = [
+        all_bounds(ledger, names, delta=args.delta, group_size=args.group_size)
+        for ledger in ledgers
+    ]
     curves = {name: [point[name][0] for point in found] for name in names}
     if all(bound.upper is None for bounds in curves.values() for bound in bounds):
         raise UnsupportedEventError(f"no accountant asked has a bound: {found[0][names[0]][2]}")
-    save_epsilon_curves(Path(args.out), [count / steps_of_epochs(sampler, 1) for count in steps], curves, args.delta,
-                        title_of(args, sampler, last), kinds={name: make(name).kind for name in names})
+    save_epsilon_curves(
+        Path(args.out),
+        [count / steps_of_epochs(sampler, 1) for count in steps],
+        curves,
+        args.delta,
+        title_of(args, sampler, last),
+        kinds={name: make(name).kind for name in names},
+    )
     ends = {name: bounds[-1].to_json() for name, bounds in curves.items()}
-    show(args, {"csv": f"{args.out}.csv", "png": f"{args.out}.png", "epochs": args.epochs, "epsilon": ends},
-         [f"wrote {args.out}.csv and {args.out}.png"])
+    show(
+        args,
+        {
+            "csv": f"{args.out}.csv",
+            "png": f"{args.out}.png",
+            "epochs": args.epochs,
+            "epsilon": ends,
+        },
+        [f"wrote {args.out}.csv and {args.out}.png"],
+    )
 
 
 def tradeoff(parser):
     add_run(parser, *LENGTH, "--force")
-    parser.add_argument("--false-positive-rate", type=number, default=0.01, metavar="RATE",
-                        help="where to print the power of a test (default: %(default)s)")
-    parser.add_argument("--out", default="tradeoff.png", help="file to write (default: %(default)s)")
+    parser.add_argument(
+        "--false-positive-rate",
+        type=number,
+        default=0.01,
+        metavar="RATE",
+        help="where to print the power of a test (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out", default="tradeoff.png", help="file to write (default: %(default)s)"
+    )
     parser.epilog = "example: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --out tradeoff.png"
     return _tradeoff
 
@@ -60,8 +105,18 @@ def _tradeoff(args):
     check_new(args, args.out)
     if not args.out.endswith(".png"):
         raise ParameterError(f"--out {args.out}: expected a name that ends in .png")
-    (ledger, title), alphas, curves, without = described(args), np.unique([
-        *np.linspace(0, 1, 501), *np.geomspace(1e-9, 0.01, 100), min(max(args.false_positive_rate, 0), 1)]), {}, []
+    (ledger, title), alphas, curves, without = (
+        described(args),
+        np.unique(
+            [
+                *np.linspace(0, 1, 501),
+                *np.geomspace(1e-9, 0.01, 100),
+                min(max(args.false_positive_rate, 0), 1),
+            ]
+        ),
+        {},
+        [],
+    )
     for name in names_of(args, DRAWN):
         try:
             accountant = GroupAccountant(make(name, ledger.relation), args.group_size)
@@ -70,8 +125,25 @@ def _tradeoff(args):
             without.append(str(error))
     if not curves:
         raise UnsupportedEventError(f"no accountant asked has a bound: {without[0]}")
-    power = {name: true_positive_rate(alphas, betas, args.false_positive_rate) for name, betas in curves.items()}
+    power = {
+        name: true_positive_rate(alphas, betas, args.false_positive_rate)
+        for name, betas in curves.items()
+    }
     save_tradeoff(Path(args.out), alphas, curves, title, {name: make(name).kind for name in curves})
-    show(args, {"png": args.out, "false_positive_rate": args.false_positive_rate, "true_positive_rate": power},
-         [f"wrote {args.out}", *(f"{name}: true positive rate at most {upper_text(value)} at false positive rate "
-                                 f"{args.false_positive_rate:g}" for name, value in power.items()), *without])
+    show(
+        args,
+        {
+            "png": args.out,
+            "false_positive_rate": args.false_positive_rate,
+            "true_positive_rate": power,
+        },
+        [
+            f"wrote {args.out}",
+            *(
+                f"{name}: true positive rate at most {upper_text(value)} at false positive rate "
+                f"{args.false_positive_rate:g}"
+                for name, value in power.items()
+            ),
+            *without,
+        ],
+    )

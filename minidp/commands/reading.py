@@ -1,4 +1,5 @@
 """Arrays and tables out of a user's files. Nothing is unpickled, and what cannot be read is named in one line."""
+
 import csv
 import re
 from array import array
@@ -54,17 +55,23 @@ def _table(path, rows, label, only):
     if not names:
         raise DataError(f"{path}: empty: expected a first line that names the columns")
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise DataError(f"{path}: the first line names {_names(twice)} more than once; give each column its own name")
+        raise DataError(
+            f"{path}: the first line names {_names(twice)} more than once; give each column its own name"
+        )
     wanted = [name for name in names if name != label] if only is None else only
     for name in (*wanted, *([] if label is None else [label])):
         if name not in names:
-            raise DataError(f"{path}: no column {name}; its first line, split at commas, names {_names(names)}")
+            raise DataError(
+                f"{path}: no column {name}; its first line, split at commas, names {_names(names)}"
+            )
     if not wanted:
         raise DataError(f"{path}: no column of inputs beside {label}")
     places, texts, numbers = [names.index(name) for name in wanted], [], array("d")
     for row in filter(None, rows):
         if len(row) != len(names):
-            raise DataError(f"{path}, line {rows.line_num}: expected {len(names)} cells, got {len(row)}")
+            raise DataError(
+                f"{path}, line {rows.line_num}: expected {len(names)} cells, got {len(row)}"
+            )
         if label is not None:
             texts.append(row[names.index(label)].strip())
         for place in places:
@@ -72,7 +79,9 @@ def _table(path, rows, label, only):
                 numbers.append(_number(row[place]))
             except ValueError:
                 where = f"{path}: column {names[place]} is not numeric (line {rows.line_num}: {row[place]!r:.40})"
-                raise DataError(f"{where}; drop the column, or write its values as numbers") from None
+                raise DataError(
+                    f"{where}; drop the column, or write its values as numbers"
+                ) from None
     return wanted, np.array(numbers).reshape(len(numbers) // len(wanted), len(wanted)), texts
 
 
@@ -93,8 +102,10 @@ def labels_of(path, name, cells, as_text=False):
         except ValueError:
             pass
     if missing := sum(not cell for cell in cells):
-        raise DataError(f"{path}: {missing} of {len(cells)} rows have no label in column {name}; fill them in or drop "
-                        "those rows")
+        raise DataError(
+            f"{path}: {missing} of {len(cells)} rows have no label in column {name}; fill them in or drop "
+            "those rows"
+        )
     return np.array(cells, dtype=str)
 
 
@@ -103,13 +114,26 @@ def _damage_named(path):
     """Say in one line whatever is wrong with a file of arrays."""
     try:
         yield
-    except (DataError, ParameterError, MemoryError, FileNotFoundError, IsADirectoryError, PermissionError):
+    except (
+        DataError,
+        ParameterError,
+        MemoryError,
+        FileNotFoundError,
+        IsADirectoryError,
+        PermissionError,
+    ):
         raise
-    except Exception as error:  # a damaged file makes zipfile, zlib, tokenize and NumPy raise a dozen kinds
+    except (
+        Exception
+    ) as error:  # a damaged file makes zipfile, zlib, tokenize and NumPy raise a dozen kinds
         if "allow_pickle" in str(error) or "Python objects" in str(error):
-            raise DataError(f"{path}: holds Python objects, or is no file of arrays; nothing is unpickled: save "
-                            "numbers or text, such as x.astype(float)") from error
-        raise DataError(f"{path}: damaged, or not a file of NumPy ({' '.join(str(error).split())[:200]})") from error
+            raise DataError(
+                f"{path}: holds Python objects, or is no file of arrays; nothing is unpickled: save "
+                "numbers or text, such as x.astype(float)"
+            ) from error
+        raise DataError(
+            f"{path}: damaged, or not a file of NumPy ({' '.join(str(error).split())[:200]})"
+        ) from error
 
 
 def _text(found):

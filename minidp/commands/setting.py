@@ -1,4 +1,5 @@
 """Flags that several commands share, and the ledger of the run that they describe."""
+
 import math
 from pathlib import Path
 
@@ -17,35 +18,90 @@ from ..validate import in_range, positive_finite
 MOST_STEPS = 10**18
 NOISE = ("--noise-multiplier", "--noise-multipliers")
 LENGTH = ("--steps", "--epochs")
-SAMPLING = ("--sampling-probability", "--dataset-size", "--lot-size", "--max-lot-size", "--sampler", "--bands", "--relation",
-            "--pca-noise-multiplier")
+SAMPLING = (
+    "--sampling-probability",
+    "--dataset-size",
+    "--lot-size",
+    "--max-lot-size",
+    "--sampler",
+    "--bands",
+    "--relation",
+    "--pca-noise-multiplier",
+)
 FLAGS = {
-    "--noise-multiplier": dict(type=lambda text: (number(text),), dest="noise", metavar="SIGMA",
-                               help="noise standard deviation / clip norm"),
-    "--noise-multipliers": dict(type=lambda text: tuple(map(number, text.split(","))), dest="noise",
-                                metavar="SIGMA,...", help="those of the layers of one joint step, such as 4,4"),
-    "--sampling-probability": dict(type=number, metavar="Q", help="each example's chance per step: 0.01 or 1/60"),
-    "--dataset-size": dict(type=whole_number, metavar="N", help="public number of examples; with --lot-size q = L / N"),
-    "--lot-size": dict(type=whole_number, metavar="L", help="examples per step, on average with --sampler poisson"),
-    "--max-lot-size": dict(type=whole_number, metavar="M", help="with --sampler poisson: larger lots are cut to M examples"),
-    "--sampler": dict(choices=tuple(SAMPLERS), help="each example with probability q (poisson, the default), L of N "
-                      "without replacement (fixed), a shuffled order cut into lots, which gains nothing (shuffle), or each "
-                      "epoch every example in one random lot of N // L (balls-in-bins)"),
-    "--bands": dict(type=whole_number, metavar="B", help="noise correlated over B steps, lots of B parts of the data in turn"),
-    "--relation": dict(choices=[relation.value for relation in NeighbouringRelation],
-                       help="which data sets are neighbours; the sampler says it, and another one is refused"),
-    "--pca-noise-multiplier": dict(type=number, metavar="SIGMA", help="noise of DP-PCA before the first step"),
+    "--noise-multiplier": dict(
+        type=lambda text: (number(text),),
+        dest="noise",
+        metavar="SIGMA",
+        help="noise standard deviation / clip norm",
+    ),
+    "--noise-multipliers": dict(
+        type=lambda text: tuple(map(number, text.split(","))),
+        dest="noise",
+        metavar="SIGMA,...",
+        help="those of the layers of one joint step, such as 4,4",
+    ),
+    "--sampling-probability": dict(
+        type=number, metavar="Q", help="each example's chance per step: 0.01 or 1/60"
+    ),
+    "--dataset-size": dict(
+        type=whole_number, metavar="N", help="public number of examples; with --lot-size q = L / N"
+    ),
+    "--lot-size": dict(
+        type=whole_number, metavar="L", help="examples per step, on average with --sampler poisson"
+    ),
+    "--max-lot-size": dict(
+        type=whole_number,
+        metavar="M",
+        help="with --sampler poisson: larger lots are cut to M examples",
+    ),
+    "--sampler": dict(
+        choices=tuple(SAMPLERS),
+        help="each example with probability q (poisson, the default), L of N "
+        "without replacement (fixed), a shuffled order cut into lots, which gains nothing (shuffle), or each "
+        "epoch every example in one random lot of N // L (balls-in-bins)",
+    ),
+    "--bands": dict(
+        type=whole_number,
+        metavar="B",
+        help="noise correlated over B steps, lots of B parts of the data in turn",
+    ),
+    "--relation": dict(
+        choices=[relation.value for relation in NeighbouringRelation],
+        help="which data sets are neighbours; the sampler says it, and another one is refused",
+    ),
+    "--pca-noise-multiplier": dict(
+        type=number, metavar="SIGMA", help="noise of DP-PCA before the first step"
+    ),
     "--steps": dict(type=whole_number, metavar="T", help="number of steps, such as 1e4"),
-    "--epochs": dict(type=number, metavar="E", help="passes over the data: E / q steps, rounded up"),
-    "--ledger": dict(metavar="FILE", help="ledger.json of a run, or its folder, in place of noise, sampling and steps"),
-    "--accountant": dict(choices=["bounds", "all", *ACCOUNTANTS], default="bounds",
-                         help="whose figure: all that are bounds, all, or one by name (default: %(default)s)"),
-    "--all": dict(dest="accountant", action="store_const", const="all",
-                  help="--accountant all: approximations and comparisons too, which guarantee nothing"),
-    "--group-size": dict(type=whole_number, default=1, metavar="K", help="examples of each person, all in the data or none "
-                         "(default: 1)"),
+    "--epochs": dict(
+        type=number, metavar="E", help="passes over the data: E / q steps, rounded up"
+    ),
+    "--ledger": dict(
+        metavar="FILE",
+        help="ledger.json of a run, or its folder, in place of noise, sampling and steps",
+    ),
+    "--accountant": dict(
+        choices=["bounds", "all", *ACCOUNTANTS],
+        default="bounds",
+        help="whose figure: all that are bounds, all, or one by name (default: %(default)s)",
+    ),
+    "--all": dict(
+        dest="accountant",
+        action="store_const",
+        const="all",
+        help="--accountant all: approximations and comparisons too, which guarantee nothing",
+    ),
+    "--group-size": dict(
+        type=whole_number,
+        default=1,
+        metavar="K",
+        help="examples of each person, all in the data or none (default: 1)",
+    ),
     "--delta": dict(type=number, required=True, help="delta of (epsilon, delta)-DP, in (0, 1)"),
-    "--target-epsilon": dict(type=number, required=True, metavar="EPSILON", help="epsilon that must not be exceeded"),
+    "--target-epsilon": dict(
+        type=number, required=True, metavar="EPSILON", help="epsilon that must not be exceeded"
+    ),
     "--json": dict(action="store_true", help="print JSON in place of the table"),
     "--force": dict(action="store_true", help="replace files that are there already"),
 }
@@ -74,17 +130,26 @@ def names_of(args, every=tuple(ACCOUNTANTS)):
 def sampler_of(args, sampler=None):
     """`sampler`, or the one of the flags. Raises ParameterError unless they describe it in exactly one way."""
     name, sizes = args.sampler or "poisson", (args.dataset_size, args.lot_size)
-    if sampler is None and args.sampling_probability is not None and (*sizes, args.max_lot_size) == (None,) * 3 and name == "poisson":
+    if (
+        sampler is None
+        and args.sampling_probability is not None
+        and (*sizes, args.max_lot_size) == (None,) * 3
+        and name == "poisson"
+    ):
         sampler = PoissonSampler(args.sampling_probability)
     elif sampler is None and args.sampling_probability is None and None not in sizes:
         sampler = make_sampler(name, *sizes, args.max_lot_size)
     elif sampler is None:
-        either = "either --sampling-probability or " if name == "poisson" else f"with --sampler {name} "
+        either = (
+            "either --sampling-probability or " if name == "poisson" else f"with --sampler {name} "
+        )
         raise ParameterError(f"expected {either}--dataset-size and --lot-size")
     sampler = with_bands(sampler, args.bands)
     if args.relation not in (None, sampler.relation.value):
-        raise ParameterError(f"expected --relation {sampler.relation.value}, for which --sampler {name} is analysed, "
-                             f"got {args.relation}; leave it out, or name another sampler")
+        raise ParameterError(
+            f"expected --relation {sampler.relation.value}, for which --sampler {name} is analysed, "
+            f"got {args.relation}; leave it out, or name another sampler"
+        )
     return sampler
 
 
@@ -104,15 +169,21 @@ def release_event(noises, relation):
     """What one step releases, before sampling, with these noise multipliers; infinite noise releases nothing."""
     if math.inf in noises:
         return Gaussian(math.inf)
-    return Sanitizer([ClipGroup(f"layer {i}", [(f"layer {i}", "all")], 1.0, sigma)
-                      for i, sigma in enumerate(noises)]).event(relation)
+    return Sanitizer(
+        [
+            ClipGroup(f"layer {i}", [(f"layer {i}", "all")], 1.0, sigma)
+            for i, sigma in enumerate(noises)
+        ]
+    ).event(relation)
 
 
 def ledger_of(args, sampler, noises, steps):
     """The ledger of PCA, if there is one, and of `steps` steps with these noise multipliers."""
     if noises is None:
-        raise ParameterError("expected --noise-multiplier" + (", or --ledger FILE for a run that is done"
-                                                              if hasattr(args, "ledger") else ""))
+        raise ParameterError(
+            "expected --noise-multiplier"
+            + (", or --ledger FILE for a run that is done" if hasattr(args, "ledger") else "")
+        )
     check_count(0, MOST_STEPS, steps=steps)
     relation, sigma = sampler.relation, args.pca_noise_multiplier
     setup = [] if sigma is None else [(PrivatePCA(1, sigma).event(relation), 1, SETUP)]
@@ -125,25 +196,41 @@ def described(args):
         sampler = sampler_of(args)
         steps = steps_of(args, sampler)
         return ledger_of(args, sampler, args.noise, steps), title_of(args, sampler, steps)
-    given = [name for name in (NOISE[0], *SAMPLING, *LENGTH)
-             if getattr(args, FLAGS[name].get("dest", name[2:].replace("-", "_"))) is not None]
+    given = [
+        name
+        for name in (NOISE[0], *SAMPLING, *LENGTH)
+        if getattr(args, FLAGS[name].get("dest", name[2:].replace("-", "_"))) is not None
+    ]
     if given:
         raise ParameterError(f"--ledger says what was done; leave out {', '.join(given)}")
     path = Path(args.ledger)
     path = path / "ledger.json" if path.is_dir() else path
     ledger = Ledger.load(path)
-    beside = f", total variation {upper_text(variation)}" if (variation := total_variation(ledger)) else ""
-    return ledger, (f"{path}: {sum(count for _, count in ledger.items())} releases{beside}, {ledger.relation.value}"
-                    + _group(args))
+    beside = (
+        f", total variation {upper_text(variation)}"
+        if (variation := total_variation(ledger))
+        else ""
+    )
+    return ledger, (
+        f"{path}: {sum(count for _, count in ledger.items())} releases{beside}, {ledger.relation.value}"
+        + _group(args)
+    )
 
 
 def title_of(args, sampler, steps):
     """The setting in one line."""
     noise = ", ".join(f"{sigma:g}" for sigma in args.noise)
-    before = "" if args.pca_noise_multiplier is None else f", PCA with sigma {args.pca_noise_multiplier:g}"
+    before = (
+        ""
+        if args.pca_noise_multiplier is None
+        else f", PCA with sigma {args.pca_noise_multiplier:g}"
+    )
     most = f", lots cut to {args.max_lot_size}" if args.max_lot_size is not None else ""
-    lots = (f"sampling probability {sampler.sampling_probability:.4g}{most}" if isinstance(sampler, PoissonSampler) else
-            f"{args.sampler} lots of {sampler.lot_size} from {sampler.dataset_size}")
+    lots = (
+        f"sampling probability {sampler.sampling_probability:.4g}{most}"
+        if isinstance(sampler, PoissonSampler)
+        else f"{args.sampler} lots of {sampler.lot_size} from {sampler.dataset_size}"
+    )
     lots += f", {args.bands} bands" if args.bands is not None else ""
     return f"sigma {noise}, {lots}, {steps} steps{before}, {sampler.relation.value}{_group(args)}"
 

@@ -1,4 +1,5 @@
 """train, predict: from a file of one's own data to a private model, and from the model to predictions."""
+
 import csv
 import re
 import sys
@@ -23,48 +24,161 @@ from .output import check_new, show
 from .reading import labels_of, read_csv, read_npy, read_npz, read_training
 from .setting import add as add_shared
 
-PASSED = ("delta", "target_bounds", "scale", "bounds", "hidden", "dataset_size", "group_size", "sampler", "lot_size", "max_lot_size",
-          "steps",           "clip_norm", "learning_rate", "ledger", "arithmetic", "device", "seed")  # flags that fit takes as they are
+PASSED = (
+    "delta",
+    "target_bounds",
+    "scale",
+    "bounds",
+    "hidden",
+    "dataset_size",
+    "group_size",
+    "sampler",
+    "lot_size",
+    "max_lot_size",
+    "steps",
+    "clip_norm",
+    "learning_rate",
+    "ledger",
+    "arithmetic",
+    "device",
+    "seed",
+)  # flags that fit takes as they are
 
 
 def train(parser):
-    parser._negative_number_matcher = re.compile(r"-[\d.]")  # of argparse: so that -1,1 is a value and no flag
-    add, rule = parser.add_argument, "(default: by a rule in N, epsilon, delta and the number of parameters)"
-    add("data", nargs="?", metavar="DATA", help=".npz with x_train, y_train and, of a public test set, x_test, y_test; "
-        "or .csv with names in its first line, numbers below, and --label")
-    add("--x", metavar="FILE", help=".npy file of training inputs in place of DATA: (N, ...) numbers, read as needed")
+    parser._negative_number_matcher = re.compile(
+        r"-[\d.]"
+    )  # of argparse: so that -1,1 is a value and no flag
+    add, rule = (
+        parser.add_argument,
+        "(default: by a rule in N, epsilon, delta and the number of parameters)",
+    )
+    add(
+        "data",
+        nargs="?",
+        metavar="DATA",
+        help=".npz with x_train, y_train and, of a public test set, x_test, y_test; "
+        "or .csv with names in its first line, numbers below, and --label",
+    )
+    add(
+        "--x",
+        metavar="FILE",
+        help=".npy file of training inputs in place of DATA: (N, ...) numbers, read as needed",
+    )
     add("--y", metavar="FILE", help=".npy file of their labels, or of numbers to predict")
-    add("--x-test", metavar="FILE", help=".npy file of a public test set, which is evaluated and chooses nothing")
+    add(
+        "--x-test",
+        metavar="FILE",
+        help=".npy file of a public test set, which is evaluated and chooses nothing",
+    )
     add("--y-test", metavar="FILE", help=".npy file of their labels or numbers")
-    add("--label", metavar="COLUMN", help="column of a .csv file that is to be predicted; all others are inputs")
-    add("--delta", type=number, help="delta of (epsilon, delta)-DP (default: the power of ten at or below 1 / (10 N))")
-    add("--out", required=True, metavar="DIR", help="folder of the run; the same command goes on with one interrupted")
-    add("--classes", metavar="A,B,...", help="public list of classes (default: those there, not protected)")
-    add("--target-bounds", type=_pair, metavar="LOW,HIGH", help="public bounds of a regression, which clip its targets")
-    add("--scale", choices=SCALES, default="auto", help="rows divided by their length, public --bounds, a noisy mean "
-        "and spread that are charged, or nothing (default: bounds if they are given, else unit-norm)")
-    add("--bounds", type=_pair, metavar="LOW,HIGH", help="public bounds of all inputs, such as 0,255")
-    add("--hidden", type=lambda text: tuple(map(whole_number, text.split(","))), default=(), metavar="SIZE,...",
-        help="sizes of hidden layers, such as 64,32 (default: none, which is logistic or linear regression)")
-    add("--dataset-size", type=whole_number, metavar="N", help="public number of rows (default: theirs, not protected)")
-    add("--sampler", choices=("poisson", "balls-in-bins"), default="poisson", help="how rows are drawn (default: %(default)s)")
+    add(
+        "--label",
+        metavar="COLUMN",
+        help="column of a .csv file that is to be predicted; all others are inputs",
+    )
+    add(
+        "--delta",
+        type=number,
+        help="delta of (epsilon, delta)-DP (default: the power of ten at or below 1 / (10 N))",
+    )
+    add(
+        "--out",
+        required=True,
+        metavar="DIR",
+        help="folder of the run; the same command goes on with one interrupted",
+    )
+    add(
+        "--classes",
+        metavar="A,B,...",
+        help="public list of classes (default: those there, not protected)",
+    )
+    add(
+        "--target-bounds",
+        type=_pair,
+        metavar="LOW,HIGH",
+        help="public bounds of a regression, which clip its targets",
+    )
+    add(
+        "--scale",
+        choices=SCALES,
+        default="auto",
+        help="rows divided by their length, public --bounds, a noisy mean "
+        "and spread that are charged, or nothing (default: bounds if they are given, else unit-norm)",
+    )
+    add(
+        "--bounds",
+        type=_pair,
+        metavar="LOW,HIGH",
+        help="public bounds of all inputs, such as 0,255",
+    )
+    add(
+        "--hidden",
+        type=lambda text: tuple(map(whole_number, text.split(","))),
+        default=(),
+        metavar="SIZE,...",
+        help="sizes of hidden layers, such as 64,32 (default: none, which is logistic or linear regression)",
+    )
+    add(
+        "--dataset-size",
+        type=whole_number,
+        metavar="N",
+        help="public number of rows (default: theirs, not protected)",
+    )
+    add(
+        "--sampler",
+        choices=("poisson", "balls-in-bins"),
+        default="poisson",
+        help="how rows are drawn (default: %(default)s)",
+    )
     add("--lot-size", type=whole_number, metavar="L", help=f"rows per step, on average {rule}")
     add_shared(parser, "--max-lot-size")
     add("--steps", type=whole_number, metavar="T", help=f"number of steps {rule}")
-    add("--clip-norm", type=number, metavar="C", help=f"bound on the norm of each row's gradient {rule}")
-    add("--learning-rate", type=number, metavar="RATE", help=f"length of a step, times the gradient {rule}")
-    add("--ledger", metavar="FILE", help="ledger that runs on the same data share, charged first; the sum is printed")
-    add("--no-check", action="store_true", help="rows not finite, labels of no class add nothing (default: stop)")
-    add("--arithmetic", choices=ARITHMETICS, default=ORDINARY, help="exact: slower, and the guarantee holds for the released "
-        "bits (default: %(default)s)")
-    add("--device", default="cpu", help="where to compute: cpu, gpu, gpu:N or auto (default: %(default)s)")
+    add(
+        "--clip-norm",
+        type=number,
+        metavar="C",
+        help=f"bound on the norm of each row's gradient {rule}",
+    )
+    add(
+        "--learning-rate",
+        type=number,
+        metavar="RATE",
+        help=f"length of a step, times the gradient {rule}",
+    )
+    add(
+        "--ledger",
+        metavar="FILE",
+        help="ledger that runs on the same data share, charged first; the sum is printed",
+    )
+    add(
+        "--no-check",
+        action="store_true",
+        help="rows not finite, labels of no class add nothing (default: stop)",
+    )
+    add(
+        "--arithmetic",
+        choices=ARITHMETICS,
+        default=ORDINARY,
+        help="exact: slower, and the guarantee holds for the released bits (default: %(default)s)",
+    )
+    add(
+        "--device",
+        default="cpu",
+        help="where to compute: cpu, gpu, gpu:N or auto (default: %(default)s)",
+    )
     add("--quiet", action="store_true", help="no bar, and only the last three lines")
-    add("--seed", type=whole_number, help="for tests only: who knows it can subtract the noise; release nothing")
+    add(
+        "--seed",
+        type=whole_number,
+        help="for tests only: who knows it can subtract the noise; release nothing",
+    )
     add_shared(parser, "--target-epsilon", "--group-size", "--json")
     parser.epilog = (
         "examples: %(prog)s data.npz --target-epsilon 1 --delta 1e-4 --scale unit-norm --hidden 64 --out runs/mine\n"
         "          %(prog)s table.csv --label price --target-bounds 0,1e6 --target-epsilon 2 --out runs/price\n"
-        "          %(prog)s --x x.npy --y y.npy --bounds 0,255 --classes cat,dog --target-epsilon 1 --out runs/pets")
+        "          %(prog)s --x x.npy --y y.npy --bounds 0,255 --classes cat,dog --target-epsilon 1 --out runs/pets"
+    )
     return _train
 
 
@@ -75,20 +189,54 @@ def _train(args):
     try:
         x, y, test = _data(args)
         classes = None if args.classes is None else _classes(args.classes, y.dtype.kind)
-        model = fit(x, y, epsilon=args.target_epsilon, classes=classes, test=test, folder=args.out,
-                    check=not args.no_check, quiet=args.quiet or args.json, **{key: vars(args)[key] for key in PASSED})
+        model = fit(
+            x,
+            y,
+            epsilon=args.target_epsilon,
+            classes=classes,
+            test=test,
+            folder=args.out,
+            check=not args.no_check,
+            quiet=args.quiet or args.json,
+            **{key: vars(args)[key] for key in PASSED},
+        )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"interrupted; the same command goes on with the run in {folder}, and `minidp verify {folder}` says what is spent so "
-            "far" if (folder / CONFIG).exists() else "interrupted before anything was charged") from None
+            "far"
+            if (folder / CONFIG).exists()
+            else "interrupted before anything was charged"
+        ) from None
     if done:
         print(f"{folder}: finished before, and nothing was trained now", file=sys.stderr)
     result, path = model.result, str(folder / MODEL)
     path = f"./{path}" if path.startswith("-") else path
-    record = {"model": str(folder / MODEL), "quote": row_to_quote(result), "epsilon": model.epsilon.to_json(),
-              **{key: result[key] for key in ("delta", "group", "steps", "arithmetic", "test_accuracy", "test_r2", "reproducible")}}
-    show(args, record, [quote_line(result), f"open:  {folder / CURVES} (statement: {folder / STATEMENT})",
-                        f"next:  minidp predict {quote(path)} x.npy --out y.csv"])
+    record = {
+        "model": str(folder / MODEL),
+        "quote": row_to_quote(result),
+        "epsilon": model.epsilon.to_json(),
+        **{
+            key: result[key]
+            for key in (
+                "delta",
+                "group",
+                "steps",
+                "arithmetic",
+                "test_accuracy",
+                "test_r2",
+                "reproducible",
+            )
+        },
+    }
+    show(
+        args,
+        record,
+        [
+            quote_line(result),
+            f"open:  {folder / CURVES} (statement: {folder / STATEMENT})",
+            f"next:  minidp predict {quote(path)} x.npy --out y.csv",
+        ],
+    )
 
 
 def _data(args):
@@ -96,7 +244,9 @@ def _data(args):
     single, of_test = (args.x, args.y), (args.x_test, args.y_test)
     if (args.data is None) == (single == (None, None)) or (args.data is None and None in single):
         raise ParameterError("expected either DATA (.npz or .csv), or both --x and --y (.npy)")
-    if (of_test[0] is None) != (of_test[1] is None) or (args.data is not None and of_test != (None, None)):
+    if (of_test[0] is None) != (of_test[1] is None) or (
+        args.data is not None and of_test != (None, None)
+    ):
         raise ParameterError("expected --x-test and --y-test together, with --x and --y")
     suffix = None if args.data is None else Path(args.data).suffix.lower()
     if (args.label is not None) != (suffix == ".csv"):
@@ -106,10 +256,14 @@ def _data(args):
     if suffix == ".csv":
         names, values, cells = read_csv(args.data, args.label)
         as_text = args.classes is not None and _classes(args.classes).dtype.kind == "U"
-        table = SimpleNamespace(columns=names, to_numpy=lambda: values)     # fit takes it as a data frame
+        table = SimpleNamespace(
+            columns=names, to_numpy=lambda: values
+        )  # fit takes it as a data frame
         return table, labels_of(args.data, args.label, cells, as_text), None
     if suffix != ".npz":
-        raise ParameterError(f"{args.data}: expected a .npz or a .csv file; .npy files go with --x and --y")
+        raise ParameterError(
+            f"{args.data}: expected a .npz or a .csv file; .npy files go with --x and --y"
+        )
     x, y, test, unused = read_training(args.data)
     if unused:
         print(f"{args.data}: not used: {', '.join(unused)}", file=sys.stderr)
@@ -128,19 +282,34 @@ def _pair(text):
     """A flag's LOW,HIGH."""
     found = tuple(map(number, text.split(",")))
     if len(found) != 2:
-        raise ArgumentTypeError(f"expected LOW,HIGH: two numbers, such as 0,255, got {text!r:.80}; for bounds of each "
-                                "input by itself use Python: minidp.fit(x, y, bounds=(low, high))")
+        raise ArgumentTypeError(
+            f"expected LOW,HIGH: two numbers, such as 0,255, got {text!r:.80}; for bounds of each "
+            "input by itself use Python: minidp.fit(x, y, bounds=(low, high))"
+        )
     return found
 
 
 def predict(parser):
     add = parser.add_argument
     add("model", metavar="MODEL", help="model.npz of a run, or a file that Fitted.save wrote")
-    add("x", metavar="X", help="rows to predict for: .npy (read as they are needed), .npz, or .csv with names in its "
-        "first line, from which the columns that the model learned from are taken")
+    add(
+        "x",
+        metavar="X",
+        help="rows to predict for: .npy (read as they are needed), .npz, or .csv with names in its "
+        "first line, from which the columns that the model learned from are taken",
+    )
     add("--key", help="array of a .npz file (default: x or x_test, whichever is there)")
-    add("--out", required=True, metavar="FILE", help=".csv file to write: prediction, and below one per line")
-    add("--proba", action="store_true", help="write the probability of each class, under the names of the classes")
+    add(
+        "--out",
+        required=True,
+        metavar="FILE",
+        help=".csv file to write: prediction, and below one per line",
+    )
+    add(
+        "--proba",
+        action="store_true",
+        help="write the probability of each class, under the names of the classes",
+    )
     add_shared(parser, "--force")
     parser.epilog = "example: %(prog)s runs/mine/model.npz x.npy --out y.csv"
     return _predict
@@ -151,16 +320,24 @@ def _predict(args):
     model = load_model(args.model)
     x = _inputs(args, model.about.get("columns"))
     if args.proba:
-        header, rows = None if model.classes is None else model.classes.tolist(), model.predict_proba(x)
+        header, rows = (
+            None if model.classes is None else model.classes.tolist(),
+            model.predict_proba(x),
+        )
     else:
         header, rows = ["prediction"], model.predict(x)
         rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or rows.shape[1] != len(header):
-        raise ParameterError(f"{args.model}: a model without classes or bounds, whose outputs of shape "
-                             f"{rows.shape[1:]} are no predictions; use minidp.load_model in Python")
+        raise ParameterError(
+            f"{args.model}: a model without classes or bounds, whose outputs of shape "
+            f"{rows.shape[1:]} are no predictions; use minidp.load_model in Python"
+        )
     if odd := rows_not_finite(x):
-        print(f"NOTICE: {odd} of {x.shape[0]} rows hold a number that is not finite: what is predicted for them means "
-              "nothing", file=sys.stderr)
+        print(
+            f"NOTICE: {odd} of {x.shape[0]} rows hold a number that is not finite: what is predicted for them means "
+            "nothing",
+            file=sys.stderr,
+        )
     with atomic_write(args.out) as file:
         csv.writer(file, lineterminator="\n").writerows([header, *rows.tolist()])
     print(f"wrote {args.out}: {rows.shape[0]} rows")
@@ -168,15 +345,20 @@ def _predict(args):
 
 def _inputs(args, columns):
     """The array of the file X; columns: names of those that the model learned from, None if it was no table."""
-    suffix, wanted = Path(args.x).suffix.lower(), ("x", "x_test") if args.key is None else (args.key,)
+    suffix, wanted = (
+        Path(args.x).suffix.lower(),
+        ("x", "x_test") if args.key is None else (args.key,),
+    )
     if args.key is not None and suffix != ".npz":
         raise ParameterError(f"expected --key with a .npz file, got {args.x}")
-    if suffix == ".csv":    # anybody may have written the model's file: are these names?
+    if suffix == ".csv":  # anybody may have written the model's file: are these names?
         named = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
         return read_csv(args.x, only=columns if named else None)[1]
     if suffix != ".npz":
         return read_npy(args.x)
     found, keys = read_npz(args.x, wanted)
     if len(found) != 1:
-        raise DataError(f"{args.x}: expected the key {' or '.join(wanted)}, got {', '.join(keys)}; name it by --key")
+        raise DataError(
+            f"{args.x}: expected the key {' or '.join(wanted)}, got {', '.join(keys)}; name it by --key"
+        )
     return next(iter(found.values()))

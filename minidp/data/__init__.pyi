@@ -1,5 +1,9 @@
-from .augment import (centre_crop as centre_crop, distort as distort, draw_distortions as draw_distortions,
-                      standardise_images as standardise_images)
+from .augment import (
+    centre_crop as centre_crop,
+    distort as distort,
+    draw_distortions as draw_distortions,
+    standardise_images as standardise_images,
+)
 from .choose import load as load
 from .cifar import load_cifar10 as load_cifar10, load_public as load_public
 from .dataset import Dataset as Dataset

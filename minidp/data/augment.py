@@ -6,6 +6,7 @@ each image is then standardised. (Standardising cancels the brightness and most 
 
 What is drawn never depends on the images. The images may be NumPy or CuPy arrays; draws are made on the host.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -42,7 +43,9 @@ class Distortions:
         return Distortions(self.size, *(part[index] for part in parts))
 
 
-def draw_distortions(n: int, rng: Draws | RowDraws, image_size: int = 32, size: int = SIZE) -> Distortions:
+def draw_distortions(
+    n: int, rng: Draws | RowDraws, image_size: int = 32, size: int = SIZE
+) -> Distortions:
     """Distortions for n square images of `image_size` pixels, from the random numbers `rng`.
 
     size: side of the crop in pixels, at most image_size, else ParameterError.
@@ -52,8 +55,14 @@ def draw_distortions(n: int, rng: Draws | RowDraws, image_size: int = 32, size: 
     validate.in_range(1, image_size, size=size)
     top, left, flip, brighter, sharper = rng.random((n, 5)).T
     top, left = ((image_size - size + 1) * np.array([top, left])).astype(np.int64)
-    return Distortions(size, top, left, flip < 0.5, (2 * brighter - 1) * BRIGHTNESS,
-                       CONTRAST[0] + np.ptp(CONTRAST) * sharper)
+    return Distortions(
+        size,
+        top,
+        left,
+        flip < 0.5,
+        (2 * brighter - 1) * BRIGHTNESS,
+        CONTRAST[0] + np.ptp(CONTRAST) * sharper,
+    )
 
 
 def distort(x: NDArray, distortions: Distortions) -> NDArray:
@@ -67,7 +76,9 @@ def distort(x: NDArray, distortions: Distortions) -> NDArray:
     validate.shape("distort", "x", x, (len(d.top), "H", "W", "C"))
     reach = max(d.top.max(initial=0), d.left.max(initial=0)) + d.size
     if reach > min(x.shape[1:3]):
-        raise ParameterError(f"distort: expected crops inside images of {x.shape[1:3]} pixels, got one up to {reach}")
+        raise ParameterError(
+            f"distort: expected crops inside images of {x.shape[1:3]} pixels, got one up to {reach}"
+        )
     steps = np.arange(d.size)
     rows = d.top[:, None] + steps
     columns = d.left[:, None] + np.where(d.flip[:, None], d.size - 1 - steps, steps)

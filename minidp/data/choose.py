@@ -1,4 +1,5 @@
 """One call for the digits: MNIST, or the drawn digits where it cannot be had."""
+
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -10,8 +11,13 @@ from .mnist import load_mnist
 from .strokes import SIZES, load_strokes
 
 
-def load(dataset: str = "auto", data_dir: StrPath | None = None, on_notice: Callable[[str], object] = print,
-         sizes: Sequence[int] | None = None, progress: bool = True) -> Dataset:
+def load(
+    dataset: str = "auto",
+    data_dir: StrPath | None = None,
+    on_notice: Callable[[str], object] = print,
+    sizes: Sequence[int] | None = None,
+    progress: bool = True,
+) -> Dataset:
     """A Dataset of 28 x 28 digits.
 
     dataset    "mnist" (load_mnist, never anything else), "strokes" (the drawn digits), or "auto": MNIST, and the
@@ -35,8 +41,14 @@ def load(dataset: str = "auto", data_dir: StrPath | None = None, on_notice: Call
     if dataset != "strokes":
         try:
             found, (train, test) = load_mnist(data_dir, progress=progress), sizes
-            return replace(found, x_train=found.x_train[:train], y_train=found.y_train[:train],
-                           x_test=found.x_test[:test], y_test=found.y_test[:test], nominal_size=train)
+            return replace(
+                found,
+                x_train=found.x_train[:train],
+                y_train=found.y_train[:train],
+                x_test=found.x_test[:test],
+                y_test=found.y_test[:test],
+                nominal_size=train,
+            )
         except DataUnavailableError as error:
             if dataset == "mnist":
                 raise

@@ -3,6 +3,7 @@
 A record is the label (CIFAR-100: a coarse, then a fine label), one byte each, and 3,072 bytes: the red, the
 green and the blue plane, row by row. Source: Krizhevsky, https://www.cs.toronto.edu/~kriz/cifar.html.
 """
+
 import hashlib
 import lzma
 import tarfile
@@ -39,18 +40,28 @@ class Layout:
     md5: str = ""
 
 
-CIFAR10 = Layout("cifar10", "CIFAR-10", tuple(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin", 1, 10,
-                 10_000, "cifar-10-batches-bin", "cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530")
+CIFAR10 = Layout(
+    "cifar10",
+    "CIFAR-10",
+    tuple(f"data_batch_{i}.bin" for i in range(1, 6)),
+    "test_batch.bin",
+    1,
+    10,
+    10_000,
+    "cifar-10-batches-bin",
+    "cifar-10-binary.tar.gz",
+    "c32a1d4ab5d03f1284b67883e8d87530",
+)
 TEST_RECORDS = 10_000
 COPIES = {  # sha256 of all records in order: what is known of files that are not the published ones
-    "f92f7dac137a6595509ca53c72ccc15c9e37ad618fca469e205b031cdb1cbb2b":
-        "CIFAR-10 from a JPEG copy (quality 75): slightly lossy, not the published pixels",
-    "00264b246f43f0432df419ee12cdca9adb2bbe66e881d10a31ddc79d555341bd":
-        "public set: Tiny ImageNet's 200 classes at 32 x 32, from a JPEG copy, in place of CIFAR-100",
+    "f92f7dac137a6595509ca53c72ccc15c9e37ad618fca469e205b031cdb1cbb2b": "CIFAR-10 from a JPEG copy (quality 75): slightly lossy, not the published pixels",
+    "00264b246f43f0432df419ee12cdca9adb2bbe66e881d10a31ddc79d555341bd": "public set: Tiny ImageNet's 200 classes at 32 x 32, from a JPEG copy, in place of CIFAR-100",
 }
 
 
-def load_cifar10(data_dir: StrPath | None = None, download: bool = True, progress: bool = True) -> Dataset:
+def load_cifar10(
+    data_dir: StrPath | None = None, download: bool = True, progress: bool = True
+) -> Dataset:
     """CIFAR-10 as a Dataset: x (N, 32, 32, 3) uint8, y in 0..9; 50,000 + 10,000 images.
 
     Looked for in data_dir, the folder $MINIDP_DATA, the cache, then downloaded into the cache. A folder holds
@@ -63,9 +74,21 @@ def load_cifar10(data_dir: StrPath | None = None, download: bool = True, progres
     """
     layout = CIFAR10
     remote = [RemoteFile(layout.archive, "md5", layout.md5)]
-    advice = (f"put {layout.archive} (from {' or '.join(MIRRORS)}), or the folder {layout.folder} unpacked from it, "
-              "into DIR and pass --data-dir DIR or set MINIDP_DATA=DIR")
-    place = find(layout.title, partial(_locate, layout), remote, MIRRORS, "cifar", advice, data_dir, download, progress)
+    advice = (
+        f"put {layout.archive} (from {' or '.join(MIRRORS)}), or the folder {layout.folder} unpacked from it, "
+        "into DIR and pass --data-dir DIR or set MINIDP_DATA=DIR"
+    )
+    place = find(
+        layout.title,
+        partial(_locate, layout),
+        remote,
+        MIRRORS,
+        "cifar",
+        advice,
+        data_dir,
+        download,
+        progress,
+    )
     return _read(place, layout)
 
 
@@ -76,7 +99,18 @@ def load_public(path: StrPath) -> Dataset:
     of the training records says; nominal_size is the number of those records, which a public set may show. Raises DataError
     if a file is missing or damaged.
     """
-    layout, path = Layout("public", "public", ("train.bin",), "test.bin", label_bytes=2, classes=None, records=None), Path(path)
+    layout, path = (
+        Layout(
+            "public",
+            "public",
+            ("train.bin",),
+            "test.bin",
+            label_bytes=2,
+            classes=None,
+            records=None,
+        ),
+        Path(path),
+    )
     if not _holds(path, layout):
         raise DataError(f"{path}: expected a folder or archive that holds train.bin and test.bin")
     return _read(path, layout)
@@ -116,9 +150,18 @@ def _read(place, layout):
     digest = whole.hexdigest()
     unchecked = f"{layout.title} files of unchecked origin: loose files carry no published hash"
     notice = "" if verified else COPIES.get(digest, unchecked if layout.md5 else "")
-    return Dataset(layout.name, x_train, y_train, x_test, y_test, classes=classes,
-                   nominal_size=layout.records * len(layout.train) if layout.records else len(x_train),
-                   sha256=digest, published=bool(verified) or digest in COPIES, notice=notice)
+    return Dataset(
+        layout.name,
+        x_train,
+        y_train,
+        x_test,
+        y_test,
+        classes=classes,
+        nominal_size=layout.records * len(layout.train) if layout.records else len(x_train),
+        sha256=digest,
+        published=bool(verified) or digest in COPIES,
+        notice=notice,
+    )
 
 
 def _check_differ(place, files):
@@ -127,23 +170,29 @@ def _check_differ(place, files):
     for name, content in files.items():
         other = seen.setdefault(hashlib.sha256(content).digest(), name)
         if other != name:
-            raise DataError(f"{place}: {other} and {name} hold the same records; replace one by the right file")
+            raise DataError(
+                f"{place}: {other} and {name} hold the same records; replace one by the right file"
+            )
 
 
 def _check_archive(path, layout):
     with open(path, "rb") as file:
         got = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
     if got != layout.md5:
-        raise DataError(f"{path}: not the published {layout.archive}: md5 is {got}, expected {layout.md5}; "
-                        "replace the file, or delete it")
+        raise DataError(
+            f"{path}: not the published {layout.archive}: md5 is {got}, expected {layout.md5}; "
+            "replace the file, or delete it"
+        )
 
 
 def _read_folder(folder, names):
     try:
         return {name: (folder / name).read_bytes() for name in names}
     except OSError as error:
-        raise DataError(f"{error.filename}: cannot be read ({error.strerror}); expected {', '.join(names)} in this "
-                        "folder") from error
+        raise DataError(
+            f"{error.filename}: cannot be read ({error.strerror}); expected {', '.join(names)} in this "
+            "folder"
+        ) from error
 
 
 def _unpack(archive, names):
@@ -156,10 +205,14 @@ def _unpack(archive, names):
                 if member.isfile() and name in names:
                     files[name] = tar.extractfile(member).read()
     except (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise DataError(f"{archive}: damaged archive ({' '.join(str(error).split())}); expected an intact tar archive, "
-                        "compressed or not") from error
+        raise DataError(
+            f"{archive}: damaged archive ({' '.join(str(error).split())}); expected an intact tar archive, "
+            "compressed or not"
+        ) from error
     if missing := [name for name in names if name not in files]:
-        raise DataError(f"{archive}: expected an archive that holds {', '.join(names)}; {', '.join(missing)} missing")
+        raise DataError(
+            f"{archive}: expected an archive that holds {', '.join(names)}; {', '.join(missing)} missing"
+        )
     return files
 
 
@@ -167,7 +220,9 @@ def _records(raw, where, label_bytes):
     """The records of a file, (n, label_bytes + 3072) uint8."""
     size = label_bytes + PIXELS
     if not raw or len(raw) % size:
-        raise DataError(f"{where}: truncated: expected whole records of {size} bytes, got {len(raw)} bytes")
+        raise DataError(
+            f"{where}: truncated: expected whole records of {size} bytes, got {len(raw)} bytes"
+        )
     return np.frombuffer(raw, np.uint8).reshape(len(raw) // size, size)
 
 
@@ -175,4 +230,6 @@ def _images(parts, label_bytes):
     """Images (N, 32, 32, 3) and labels (N,) of the records in order; the last label byte counts."""
     records = np.concatenate(parts)
     planes = records[:, label_bytes:].reshape((len(records), CHANNELS, SIDE, SIDE))
-    return np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), records[:, label_bytes - 1].astype(np.int64)
+    return np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), records[:, label_bytes - 1].astype(
+        np.int64
+    )

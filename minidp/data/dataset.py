@@ -1,4 +1,5 @@
 """What every loader returns."""
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,12 +35,19 @@ class Dataset:
     notice: str = ""
 
     def __post_init__(self):
-        for part, x, y in (("train", self.x_train, self.y_train), ("test", self.x_test, self.y_test)):
+        for part, x, y in (
+            ("train", self.x_train, self.y_train),
+            ("test", self.x_test, self.y_test),
+        ):
             if x.dtype != np.uint8 or y.dtype != np.int64 or y.shape != x.shape[:1]:
-                raise DataError(f"{self.name} {part}: expected uint8 images and one int64 label for each, "
-                                f"got {x.dtype} {x.shape} and {y.dtype} {y.shape}")
+                raise DataError(
+                    f"{self.name} {part}: expected uint8 images and one int64 label for each, "
+                    f"got {x.dtype} {x.shape} and {y.dtype} {y.shape}"
+                )
             if y.size and not 0 <= y.min() <= y.max() < self.classes:
                 raise DataError(f"{self.name} {part}: expected labels from 0 to {self.classes - 1}")
         if self.x_train.shape[1:] != self.x_test.shape[1:]:
-            raise DataError(f"{self.name}: expected test images of shape {self.x_train.shape[1:]} like the training "
-                            f"images, got {self.x_test.shape[1:]}")
+            raise DataError(
+                f"{self.name}: expected test images of shape {self.x_train.shape[1:]} like the training "
+                f"images, got {self.x_test.shape[1:]}"
+            )

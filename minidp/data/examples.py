@@ -1,4 +1,5 @@
 """What training asks of a data set, and how it hands out a lot in batches."""
+
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -65,14 +66,20 @@ def _as_array(where, name, rows, like, floating):
         try:
             rows = np.asarray(rows)
         except ValueError:
-            raise ShapeError(f"{where}: {name} is a list of rows of different lengths; expected a table of numbers") from None
+            raise ShapeError(
+                f"{where}: {name} is a list of rows of different lengths; expected a table of numbers"
+            ) from None
         if rows.dtype.kind not in "biuf":
-            raise DtypeError(f"{where}: expected {name} of numbers, got a list of dtype {rows.dtype}")
+            raise DtypeError(
+                f"{where}: expected {name} of numbers, got a list of dtype {rows.dtype}"
+            )
         floating = floating or rows.dtype.kind == "f"
         return namespace_of(like).asarray(rows.astype(like.dtype.name) if floating else rows)
     if not hasattr(rows, "shape"):
-        raise ParameterError(f"{where}: expected {name} to be an array or data.Examples, got {type(rows).__name__}: lots are "
-                             "drawn by row number, so rows have to be there by number, which a generator does not give")
+        raise ParameterError(
+            f"{where}: expected {name} to be an array or data.Examples, got {type(rows).__name__}: lots are "
+            "drawn by row number, so rows have to be there by number, which a generator does not give"
+        )
     return rows
 
 
@@ -89,7 +96,11 @@ class Block:
         count(start=start)
         count(start + held.shape[0], size=size)
         self.held, self.block, self.xp = held, (start, start + held.shape[0]), namespace_of(held)
-        self.shape, self.ndim, self.dtype = (size, *held.shape[1:]), held.ndim, getattr(held, "dtype", None)
+        self.shape, self.ndim, self.dtype = (
+            (size, *held.shape[1:]),
+            held.ndim,
+            getattr(held, "dtype", None),
+        )
         self.side_by_side = isinstance(held, np.ndarray) or getattr(held, "side_by_side", False)
         if hasattr(held, "take_views"):
             self.take_views = lambda indices, draws: held.take_views(indices - start, draws)
@@ -99,8 +110,10 @@ class Block:
         return self.held.take(indices - self.block[0], axis=0)
 
     def __getitem__(self, span: slice) -> Any:
-        raise ParameterError("data.Block: expected to be trained on only, got a slice of rows, which other ranks hold: use "
-                             "Trainer or Run")
+        raise ParameterError(
+            "data.Block: expected to be trained on only, got a slice of rows, which other ranks hold: use "
+            "Trainer or Run"
+        )
 
 
 def _digest(rows):
@@ -130,7 +143,9 @@ class LabelledExamples:
     Raises ShapeError if they differ in their number of examples.
     """
 
-    def __init__(self, x: NDArray | Examples, y: NDArray, views: int = 1, weight: NDArray | None = None):
+    def __init__(
+        self, x: NDArray | Examples, y: NDArray, views: int = 1, weight: NDArray | None = None
+    ):
         same_batch("examples", x=x, y=y, **({} if weight is None else {"example_weight": weight}))
         self.x, self.y, self.views, self.weight, self.xp = x, y, views, weight, namespace_of(x)
 
@@ -140,23 +155,39 @@ class LabelledExamples:
     @property
     def in_host_memory(self) -> bool:
         """True if taking a batch waits for nothing, so that shards of a lot may run side by side."""
-        return all(isinstance(each, np.ndarray) or getattr(each, "side_by_side", False) for each in (self.x, self.y))
+        return all(
+            isinstance(each, np.ndarray) or getattr(each, "side_by_side", False)
+            for each in (self.x, self.y)
+        )
 
     def share(self, lot: NDArray, ranks: Any) -> NDArray:
         """The members of the lot that this rank computes: those in its block, or one of as many parts as there are ranks."""
         start, stop = getattr(self.x, "block", (None, None))
-        return np.array_split(lot, ranks.size)[ranks.rank] if start is None else lot[(start <= lot) & (lot < stop)]
+        return (
+            np.array_split(lot, ranks.size)[ranks.rank]
+            if start is None
+            else lot[(start <= lot) & (lot < stop)]
+        )
 
     def check_shared(self, ranks: Any) -> None:
         """Raise RanksError unless all ranks hold the same rows, or each a block of them: no row may be computed twice."""
         arrays = [each for each in (self.x, self.y, self.weight) if each is not None]
         blocks = [getattr(each, "block", None) for each in arrays]
-        ranks.check_equal("the shapes of the examples", [(tuple(each.shape), block is None) for each, block in zip(arrays, blocks)])
+        ranks.check_equal(
+            "the shapes of the examples",
+            [(tuple(each.shape), block is None) for each, block in zip(arrays, blocks)],
+        )
         if any(blocks):
             parts = sorted(ranks.collect(blocks[0]))
             ends = [0, *(stop for _, stop in parts)]
-            if ends[-1] != len(self) or ends[:-1] != [start for start, _ in parts] or {*blocks} - {blocks[0], None}:
-                raise RanksError(f"expected blocks that hold each of {len(self)} rows once, the same for x and y; got rows {parts}")
+            if (
+                ends[-1] != len(self)
+                or ends[:-1] != [start for start, _ in parts]
+                or {*blocks} - {blocks[0], None}
+            ):
+                raise RanksError(
+                    f"expected blocks that hold each of {len(self)} rows once, the same for x and y; got rows {parts}"
+                )
         if ranks.size > 1:
             whole = [each for each, block in zip(arrays, blocks) if block is None]
             ranks.check_equal("the examples", [_digest(each) for each in whole])
@@ -167,12 +198,20 @@ class LabelledExamples:
         draws: the numbers of the lot's views, `streams.views(step)`, for examples that have `take_views`.
         """
         take_views, stop = None if draws is None else getattr(self.x, "take_views", None), 0
-        there = self.xp.asarray(np.repeat(lot, self.views) if self.views > 1 else lot)  # one copy to a device
+        there = self.xp.asarray(
+            np.repeat(lot, self.views) if self.views > 1 else lot
+        )  # one copy to a device
         for part in np.array_split(lot, max(-(-len(lot) // most), 1)):
             start, stop = stop, stop + len(part) * self.views
             indices = there[start:stop]
-            weight = None if self.weight is None else self.weight.take(indices[:: self.views], axis=0)
+            weight = (
+                None if self.weight is None else self.weight.take(indices[:: self.views], axis=0)
+            )
             rows = (part[:, None] * self.views + np.arange(self.views)).ravel()
-            x = (self.x.take(indices, axis=0) if take_views is None else  # faster than x[indices]
-                 take_views(indices, draws.rows(rows)))
+            x = (
+                self.x.take(indices, axis=0)
+                if take_views is None
+                # faster than x[indices]
+                else take_views(indices, draws.rows(rows))
+            )
             yield Batch(x, self.y.take(indices, axis=0), weight, rows)

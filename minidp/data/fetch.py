@@ -3,6 +3,7 @@
 A file appears in the cache only after its contents have the published hash: it is written under a temporary
 name and renamed. Every mirror gets one attempt, and is given up after 10 s without an answer.
 """
+
 import hashlib
 import http.client
 import os
@@ -42,8 +43,17 @@ def cache_dir() -> Path:
     return platformdirs.user_cache_path("minidp")
 
 
-def find(title: str, locate: Callable[..., Any], files: Iterable[RemoteFile], mirrors: Iterable[str], cache: str,
-         advice: str, data_dir: StrPath | None = None, download: bool = True, progress: bool = True) -> Any:
+def find(
+    title: str,
+    locate: Callable[..., Any],
+    files: Iterable[RemoteFile],
+    mirrors: Iterable[str],
+    cache: str,
+    advice: str,
+    data_dir: StrPath | None = None,
+    download: bool = True,
+    progress: bool = True,
+) -> Any:
     """What `locate` finds in data_dir, else in the first of the folder $MINIDP_DATA, the cache and a download into it.
 
     locate(folder, partial=False) returns None where the folder has none of the files; of a `partial` folder it may be
@@ -57,7 +67,11 @@ def find(title: str, locate: Callable[..., Any], files: Iterable[RemoteFile], mi
     folder, named = cache_dir() / cache, os.environ.get("MINIDP_DATA")
     if found := named and locate(Path(named)) or locate(folder, partial=True):
         return found
-    looked = f"{title} is neither in MINIDP_DATA={named} nor in {folder}" if named else f"{title} is not in {folder}"
+    looked = (
+        f"{title} is neither in MINIDP_DATA={named} nor in {folder}"
+        if named
+        else f"{title} is not in {folder}"
+    )
     if not download:
         raise DataUnavailableError(f"{looked}; {advice}")
     try:
@@ -67,8 +81,13 @@ def find(title: str, locate: Callable[..., Any], files: Iterable[RemoteFile], mi
     return locate(folder)
 
 
-def fetch(files: Iterable[RemoteFile], mirrors: Iterable[str], folder: Path, advice: str,
-          progress: bool = True) -> None:
+def fetch(
+    files: Iterable[RemoteFile],
+    mirrors: Iterable[str],
+    folder: Path,
+    advice: str,
+    progress: bool = True,
+) -> None:
     """Download the RemoteFiles that `folder` lacks, from the first mirrors (URLs ending in /) that serve them.
 
     A mirror that fails once is not asked again. Raises DataUnavailableError, one line that lists what failed
@@ -81,8 +100,10 @@ def fetch(files: Iterable[RemoteFile], mirrors: Iterable[str], folder: Path, adv
             folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=folder).close()
         except OSError as error:
-            raise DataUnavailableError(f"cache folder {folder}: cannot be written ({error.strerror}); set MINIDP_CACHE "
-                                       "to another folder") from error
+            raise DataUnavailableError(
+                f"cache folder {folder}: cannot be written ({error.strerror}); set MINIDP_CACHE "
+                "to another folder"
+            ) from error
     for mirror in mirrors:
         try:
             while missing:
@@ -104,7 +125,13 @@ def _download(url, file, folder, progress):
     request = urllib.request.Request(url, headers={"User-Agent": "minidp"})
     with _within(TIMEOUT, lambda: urllib.request.urlopen(request, timeout=TIMEOUT)) as answer:
         announced, check = answer.length, _Check(file)
-        bar = tqdm(total=announced, unit="B", unit_scale=True, desc=file.name, disable=None if progress else True)
+        bar = tqdm(
+            total=announced,
+            unit="B",
+            unit_scale=True,
+            desc=file.name,
+            disable=None if progress else True,
+        )
         with bar, atomic_write(folder / file.name, "wb") as out:
             while block := answer.read(BLOCK):
                 check.update(block)
@@ -154,7 +181,9 @@ class _Check:
         if self.inflate and not self.inflate.eof:
             raise _BadContents("the gzip stream ends early")
         if self.hash.hexdigest() != self.file.digest:
-            raise _BadContents(f"{self.file.algorithm} is {self.hash.hexdigest()}, expected {self.file.digest}")
+            raise _BadContents(
+                f"{self.file.algorithm} is {self.hash.hexdigest()}, expected {self.file.digest}"
+            )
 
 
 def _reason(error):

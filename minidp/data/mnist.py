@@ -1,4 +1,5 @@
 """MNIST: 60,000 + 10,000 handwritten digits of 28 x 28 pixels (LeCun, Cortes, Burges), verified by hash."""
+
 import gzip
 import hashlib
 import math
@@ -14,7 +15,10 @@ from ..files import StrPath
 from .dataset import Dataset
 from .fetch import RemoteFile, find
 
-MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/")
+MIRRORS = (
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+)
 # sha256 of the decompressed published files, in the order in which Dataset.sha256 concatenates them
 FILES = {
     "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
@@ -25,7 +29,9 @@ FILES = {
 NOMINAL_SIZE = 60_000
 
 
-def load_mnist(data_dir: StrPath | None = None, download: bool = True, progress: bool = True) -> Dataset:
+def load_mnist(
+    data_dir: StrPath | None = None, download: bool = True, progress: bool = True
+) -> Dataset:
     """MNIST as a Dataset, from the first place that has it.
 
     In order: data_dir, the folder $MINIDP_DATA, the cache, a download (unless download is False) into the cache.
@@ -36,14 +42,20 @@ def load_mnist(data_dir: StrPath | None = None, download: bool = True, progress:
     """
     if data_dir is not None and not Path(data_dir).is_dir():
         raise DataError(f"{data_dir}: is no folder; {_advice()}")
-    remote = [RemoteFile(f"{name}.gz", "sha256", digest, gunzip=True) for name, digest in FILES.items()]
-    return _read(find("MNIST", _locate, remote, MIRRORS, "mnist", _advice(), data_dir, download, progress))
+    remote = [
+        RemoteFile(f"{name}.gz", "sha256", digest, gunzip=True) for name, digest in FILES.items()
+    ]
+    return _read(
+        find("MNIST", _locate, remote, MIRRORS, "mnist", _advice(), data_dir, download, progress)
+    )
 
 
 def _advice():
     names = ", ".join(f"{name}.gz" for name in FILES)
-    return (f"put {names} (from {' or '.join(MIRRORS)}), gzipped or not, into DIR or DIR/mnist "
-            "and pass --data-dir DIR or set MINIDP_DATA=DIR")
+    return (
+        f"put {names} (from {' or '.join(MIRRORS)}), gzipped or not, into DIR or DIR/mnist "
+        "and pass --data-dir DIR or set MINIDP_DATA=DIR"
+    )
 
 
 def _locate(folder, partial=False):
@@ -59,7 +71,9 @@ def _locate(folder, partial=False):
                     found.setdefault(name, path)
         missing = [name for name in FILES if name not in found]
         if found and missing and not partial:
-            raise DataError(f"{place}: expected all four MNIST files, {', '.join(missing)} missing; {_advice()}")
+            raise DataError(
+                f"{place}: expected all four MNIST files, {', '.join(missing)} missing; {_advice()}"
+            )
         if not missing:
             return found
     return None
@@ -71,12 +85,23 @@ def _read(paths):
         raw = read_bytes(paths[name])
         arrays.append(parse_idx(raw, paths[name], ndim=3 if "images" in name else 1))
         if (got := hashlib.sha256(raw).hexdigest()) != expected:
-            raise DataError(f"{paths[name]}: not the published MNIST file: sha256 of its decompressed contents "
-                            f"is {got}, expected {expected}; replace the file, or delete it")
+            raise DataError(
+                f"{paths[name]}: not the published MNIST file: sha256 of its decompressed contents "
+                f"is {got}, expected {expected}; replace the file, or delete it"
+            )
         whole.update(raw)
     x_train, y_train, x_test, y_test = arrays
-    return Dataset("mnist", x_train, y_train.astype(np.int64), x_test, y_test.astype(np.int64),
-                   classes=10, nominal_size=NOMINAL_SIZE, sha256=whole.hexdigest(), published=True)
+    return Dataset(
+        "mnist",
+        x_train,
+        y_train.astype(np.int64),
+        x_test,
+        y_test.astype(np.int64),
+        classes=10,
+        nominal_size=NOMINAL_SIZE,
+        sha256=whole.hexdigest(),
+        published=True,
+    )
 
 
 def read_bytes(path: StrPath) -> bytes:
@@ -85,14 +110,18 @@ def read_bytes(path: StrPath) -> bytes:
         with open(path, "rb") as file:
             raw = file.read()
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); expected an IDX file") from error
+        raise DataError(
+            f"{path}: cannot be read ({error.strerror}); expected an IDX file"
+        ) from error
     if not raw.startswith(b"\x1f\x8b"):
         return raw
     try:
         return gzip.decompress(raw)
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: damaged gzip file ({error}); expected an intact one, fetch the published file "
-                        "again") from error
+        raise DataError(
+            f"{path}: damaged gzip file ({error}); expected an intact one, fetch the published file "
+            "again"
+        ) from error
 
 
 def parse_idx(raw: bytes, where: StrPath, ndim: int) -> NDArray[np.uint8]:
@@ -104,14 +133,20 @@ def parse_idx(raw: bytes, where: StrPath, ndim: int) -> NDArray[np.uint8]:
     if len(raw) < 4:
         raise DataError(f"{where}: expected an IDX file of at least 4 bytes, got {len(raw)}")
     if raw[:4] != bytes((0, 0, 8, ndim)):
-        raise DataError(f"{where}: expected the IDX magic number 000008{ndim:02x}, got {raw[:4].hex()}")
+        raise DataError(
+            f"{where}: expected the IDX magic number 000008{ndim:02x}, got {raw[:4].hex()}"
+        )
     start = 4 + 4 * ndim
     if len(raw) < start:
-        raise DataError(f"{where}: truncated: expected a header of {start} bytes, got {len(raw)} bytes in all")
+        raise DataError(
+            f"{where}: truncated: expected a header of {start} bytes, got {len(raw)} bytes in all"
+        )
     shape = tuple(int(size) for size in np.frombuffer(raw, ">u4", ndim, 4))
     expected, got = math.prod(shape), len(raw) - start
     if got != expected:
         fault = "truncated" if got < expected else "trailing bytes"
         sizes = " x ".join(map(str, shape))
-        raise DataError(f"{where}: {fault}: expected {sizes} = {expected} bytes after the header, got {got}")
+        raise DataError(
+            f"{where}: {fault}: expected {sizes} = {expected} bytes after the header, got {got}"
+        )
     return np.frombuffer(raw, np.uint8, expected, start).reshape(shape)

@@ -1,4 +1,5 @@
 """A user's own arrays as training takes them: converted batch by batch, labels as indices, targets in public bounds."""
+
 import math
 import mmap
 from collections.abc import Callable
@@ -28,8 +29,13 @@ class Inputs:
         ShapeError       fewer than two axes
     """
 
-    def __init__(self, source: Any, backend: Backend, head: Callable[[NDArray], NDArray] | None = None,
-                 dtype: str = "float32"):
+    def __init__(
+        self,
+        source: Any,
+        backend: Backend,
+        head: Callable[[NDArray], NDArray] | None = None,
+        dtype: str = "float32",
+    ):
         self.source, self.backend, self.head, self.dtype = as_source(source), backend, head, dtype
         self.xp, self.shape = backend.xp, tuple(self.source.shape)
         self.ndim = len(self.shape)
@@ -39,7 +45,11 @@ class Inputs:
     def take(self, indices: Any, axis: int = 0) -> NDArray:
         """The rows at an array of indices, converted."""
         indices = np.asarray(indices.get() if hasattr(indices, "get") else indices)
-        rows = self.source.take(indices, axis=0) if hasattr(self.source, "take") else self.source[indices]
+        rows = (
+            self.source.take(indices, axis=0)
+            if hasattr(self.source, "take")
+            else self.source[indices]
+        )
         return self._converted(rows)
 
     def __getitem__(self, span: slice) -> NDArray:
@@ -47,7 +57,9 @@ class Inputs:
 
     def _converted(self, rows):
         with np.errstate(all="ignore"):  # values that are not finite never warn
-            rows = self.backend.asarray(rows if hasattr(rows, "dtype") else np.asarray(rows), dtype=self.dtype)
+            rows = self.backend.asarray(
+                rows if hasattr(rows, "dtype") else np.asarray(rows), dtype=self.dtype
+            )
             return rows if self.head is None else self.head(rows)
 
     def read_at_random(self) -> None:
@@ -91,16 +103,26 @@ def columns_of(x: Any) -> list[str] | None:
 def as_source(x: Any) -> Any:
     """x as an array, or as what it is if rows can be taken from it."""
     if hasattr(x, "tocsr") or np.ma.isMaskedArray(x):
-        raise DtypeError("x: sparse and masked arrays are not supported; give x.toarray(), or x.filled(value)")
-    if isinstance(x, (list, tuple)) or hasattr(x, "to_numpy") or (hasattr(x, "__array__") and not hasattr(x, "shape")):
+        raise DtypeError(
+            "x: sparse and masked arrays are not supported; give x.toarray(), or x.filled(value)"
+        )
+    if (
+        isinstance(x, (list, tuple))
+        or hasattr(x, "to_numpy")
+        or (hasattr(x, "__array__") and not hasattr(x, "shape"))
+    ):
         try:
             x = np.asarray(x.to_numpy() if hasattr(x, "to_numpy") else x)
         except ValueError as error:
-            raise ShapeError(f"x: expected rows of one length, got a list that is no array ({error})") from None
+            raise ShapeError(
+                f"x: expected rows of one length, got a list that is no array ({error})"
+            ) from None
     if not (hasattr(x, "shape") and hasattr(x, "__getitem__")):
-        raise ParameterError(f"x: expected an array, a memory map or an object with shape and indexing, got "
-                             f"{type(x).__name__}: every lot is drawn at random from all rows, so each must be within reach; "
-                             "collect a generator's rows in an array or a memory map first")
+        raise ParameterError(
+            f"x: expected an array, a memory map or an object with shape and indexing, got "
+            f"{type(x).__name__}: every lot is drawn at random from all rows, so each must be within reach; "
+            "collect a generator's rows in an array or a memory map first"
+        )
     kind, why = getattr(getattr(x, "dtype", None), "kind", "f"), ""
     if kind == "O" and isinstance(x, np.ndarray):
         try:
@@ -110,14 +132,22 @@ def as_source(x: Any) -> Any:
         except (ValueError, OverflowError):
             pass
     if kind == "c":
-        raise ParameterError(f"x: Complex data not supported, got dtype {x.dtype}; give real and imaginary parts as features")
+        raise ParameterError(
+            f"x: Complex data not supported, got dtype {x.dtype}; give real and imaginary parts as features"
+        )
     if kind not in "fiub":
-        raise DtypeError(f"x: expected real numbers, got dtype {x.dtype}{why}; encode other columns as numbers first")
+        raise DtypeError(
+            f"x: expected real numbers, got dtype {x.dtype}{why}; encode other columns as numbers first"
+        )
     if len(x.shape) < 2:
-        raise ShapeError(f"x: expected rows of features, shape (N, D) or more axes, got {tuple(x.shape)}. "
-                         "Reshape your data: x.reshape(-1, 1) if it is one feature, x.reshape(1, -1) if it is one row")
+        raise ShapeError(
+            f"x: expected rows of features, shape (N, D) or more axes, got {tuple(x.shape)}. "
+            "Reshape your data: x.reshape(-1, 1) if it is one feature, x.reshape(1, -1) if it is one row"
+        )
     if 0 in x.shape[1:]:
-        raise ShapeError(f"x: found 0 feature(s) (shape={tuple(x.shape)}) while a minimum of 1 is required.")
+        raise ShapeError(
+            f"x: found 0 feature(s) (shape={tuple(x.shape)}) while a minimum of 1 is required."
+        )
     return x
 
 
@@ -135,12 +165,20 @@ def rows_not_finite(x: Any) -> int:
 
 def one_axis(y: Any, name: str = "y") -> NDArray:
     """y as an array (N,) on the host; bytes are decoded as UTF-8."""
-    y = y.to_numpy() if hasattr(y, "to_numpy") else y.get() if hasattr(y, "get") and hasattr(y, "dtype") else y
+    y = (
+        y.to_numpy()
+        if hasattr(y, "to_numpy")
+        else y.get()
+        if hasattr(y, "get") and hasattr(y, "dtype")
+        else y
+    )
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
-        raise ShapeError(f"{name}: expected one label or target for each row, shape (N,), got {y.shape}")
+        raise ShapeError(
+            f"{name}: expected one label or target for each row, shape (N,), got {y.shape}"
+        )
     if y.dtype.kind == "S":
         try:
             y = np.char.decode(y, "utf-8")
@@ -162,7 +200,10 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
     """
     y = one_axis(y)
     if y.dtype.kind == "O":
-        known = np.array([isinstance(each, (str, bool, int, float, np.generic)) and each == each for each in y], dtype=bool)
+        known = np.array(
+            [isinstance(each, (str, bool, int, float, np.generic)) and each == each for each in y],
+            dtype=bool,
+        )
     else:
         known = y == y  # NaN is not
     if len({isinstance(each, str) for each in y[known].tolist()}) > 1:
@@ -170,8 +211,10 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
     found, labels = np.asarray(y[known].tolist()), np.full(len(y), -1)
     if classes is None:
         if found.dtype.kind == "f" and not (np.isfinite(found) & (found == np.floor(found))).all():
-            raise ParameterError("y is continuous: it holds numbers that are not whole, or not finite. For regression "
-                                 "give target_bounds=(low, high), which are public; for class labels give classes=")
+            raise ParameterError(
+                "y is continuous: it holds numbers that are not whole, or not finite. For regression "
+                "give target_bounds=(low, high), which are public; for class labels give classes="
+            )
         classes = found
     listed = np.asarray(one_axis(classes, "classes").tolist())
     if listed.dtype.name not in ("bool", "int64", "uint64", "float64") and listed.dtype.kind != "U":
@@ -181,11 +224,15 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
         )
     names = np.unique(listed)
     if not 2 <= len(names) <= MOST_CLASSES:
-        raise ParameterError(f"expected from 2 to {MOST_CLASSES} classes, got {len(names)} "
-                             f"{'class' if len(names) == 1 else 'classes'}; name them by classes=, or give "
-                             "target_bounds=(low, high) for regression")
+        raise ParameterError(
+            f"expected from 2 to {MOST_CLASSES} classes, got {len(names)} "
+            f"{'class' if len(names) == 1 else 'classes'}; name them by classes=, or give "
+            "target_bounds=(low, high) for regression"
+        )
     if len(found) and (names.dtype.kind == "U") != (found.dtype.kind == "U"):
-        raise DtypeError(f"expected labels like the classes, got y of dtype {found.dtype} and classes of dtype {names.dtype}")
+        raise DtypeError(
+            f"expected labels like the classes, got y of dtype {found.dtype} and classes of dtype {names.dtype}"
+        )
     place = np.minimum(np.searchsorted(names, found), len(names) - 1)
     labels[known] = np.where(names[place] == found, place, -1)
     return labels.astype(np.int64), names
@@ -227,13 +274,21 @@ def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None) -> None:
     x, y, weight = (getattr(each, "held", each) for each in (x, y, weight))  # of a data.Block
     owner = "No step was charged. This message is for the owner of the data: do not publish it"
     if bad := rows_not_finite(x):
-        raise RowsError(f"x: {bad} of {x.shape[0]} rows hold a number that is not finite (NaN, inf, or too large for "
-                        f"float32); fill in or drop those rows. {owner}")
+        raise RowsError(
+            f"x: {bad} of {x.shape[0]} rows hold a number that is not finite (NaN, inf, or too large for "
+            f"float32); fill in or drop those rows. {owner}"
+        )
     if y.dtype.kind in "iu":
         if bad := int(((y < 0) | (y >= outputs)).sum()):
-            raise RowsError(f"y: {bad} of {y.shape[0]} labels are none of the {outputs} classes (0 to {outputs - 1}, or the "
-                            f"classes given); correct them or drop those rows. {owner}")
+            raise RowsError(
+                f"y: {bad} of {y.shape[0]} labels are none of the {outputs} classes (0 to {outputs - 1}, or the "
+                f"classes given); correct them or drop those rows. {owner}"
+            )
     elif bad := rows_not_finite(y):
-        raise RowsError(f"y: {bad} of {y.shape[0]} targets are not finite; correct them or drop those rows. {owner}")
+        raise RowsError(
+            f"y: {bad} of {y.shape[0]} targets are not finite; correct them or drop those rows. {owner}"
+        )
     if weight is not None and (bad := int((~((weight >= 0) & (weight <= 1))).sum())):
-        raise RowsError(f"example_weight: {bad} of {y.shape[0]} weights are not in [0, 1]; divide them by a public number. {owner}")
+        raise RowsError(
+            f"example_weight: {bad} of {y.shape[0]} weights are not in [0, 1]; divide them by a public number. {owner}"
+        )

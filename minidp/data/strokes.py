@@ -7,6 +7,7 @@ drawn with a pen of random width and softness.
 Only +, -, *, /, sqrt, min, max and floor touch the pixels, each correctly rounded by IEEE 754, and the random
 numbers are the generator's plain uniforms: the images are the same, byte for byte, on every machine.
 """
+
 import json
 import zipfile
 from collections import namedtuple
@@ -45,8 +46,12 @@ PIECES = 3  # segments between two points of a smooth stroke
 Tables = namedtuple("Tables", "first count controls neighbours weights starts stops")
 
 
-def load_strokes(sizes: Sequence[int] = SIZES, on_notice: Callable[[str], object] = print,
-                 progress: bool = True, stray: float = 1.0) -> Dataset:
+def load_strokes(
+    sizes: Sequence[int] = SIZES,
+    on_notice: Callable[[str], object] = print,
+    progress: bool = True,
+    stray: float = 1.0,
+) -> Dataset:
     """The drawn digits as a Dataset; `sizes` are the numbers of training and test images, `stray` is that of `draw`.
 
     Smaller sets are the first images of larger ones. The full set takes some five seconds to draw and is kept
@@ -65,13 +70,24 @@ def load_strokes(sizes: Sequence[int] = SIZES, on_notice: Callable[[str], object
             with atomic_write(path, "wb") as out:
                 np.savez(out, version=VERSION, **dict(zip(ARRAYS, arrays)))
         except OSError as error:
-            on_notice(f"{path}: cannot be written ({error.strerror}); the drawn digits are made anew each time")
+            on_notice(
+                f"{path}: cannot be written ({error.strerror}); the drawn digits are made anew each time"
+            )
     return _dataset(sizes, *arrays)
 
 
 def _dataset(sizes, x_train, y_train, x_test, y_test):
     y_train, y_test = y_train.astype(np.int64), y_test.astype(np.int64)
-    return Dataset("strokes", x_train, y_train, x_test, y_test, classes=10, nominal_size=sizes[0], notice=NOTICE)
+    return Dataset(
+        "strokes",
+        x_train,
+        y_train,
+        x_test,
+        y_test,
+        classes=10,
+        nominal_size=sizes[0],
+        notice=NOTICE,
+    )
 
 
 def _draw_all(sizes, progress, stray):
@@ -79,7 +95,9 @@ def _draw_all(sizes, progress, stray):
 
     parts = []
     hidden = None if progress else True
-    with tqdm(total=sum(sizes), desc="drawing digits", unit="image", leave=False, disable=hidden) as bar:
+    with tqdm(
+        total=sum(sizes), desc="drawing digits", unit="image", leave=False, disable=hidden
+    ) as bar:
         for split, size in enumerate(sizes):
             x, y = np.empty((size, 28, 28), np.uint8), np.empty(size, np.uint8)
             for start in range(0, size, CHUNK):
@@ -99,11 +117,19 @@ def _read_cache(path):
     except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
         return None
     shapes = [(SIZES[0], 28, 28), (SIZES[0],), (SIZES[1], 28, 28), (SIZES[1],)]
-    fits = all(array.shape == shape and array.dtype == np.uint8 for array, shape in zip(arrays, shapes))
-    return arrays if fits and version == VERSION and max(arrays[1].max(), arrays[3].max()) < 10 else None
+    fits = all(
+        array.shape == shape and array.dtype == np.uint8 for array, shape in zip(arrays, shapes)
+    )
+    return (
+        arrays
+        if fits and version == VERSION and max(arrays[1].max(), arrays[3].max()) < 10
+        else None
+    )
 
 
-def draw(split: int, chunk: int, stray: float = 1.0, held_out: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def draw(
+    split: int, chunk: int, stray: float = 1.0, held_out: int = 0
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Images (CHUNK, 28, 28) and labels (CHUNK,), uint8, of one chunk of a split (0 training, 1 test; others may be drawn, too).
 
     stray: how far strokes are shaken and bent, in units of SHAKE and BEND; more makes digits harder to tell.
@@ -116,9 +142,13 @@ def draw(split: int, chunk: int, stray: float = 1.0, held_out: int = 0) -> tuple
     first, count = tables.first[labels], np.maximum(tables.count[labels] - held_out, 1)
     variant = first + np.floor(count * rng.random(n)).astype(np.int64)
 
-    controls = tables.controls[variant] + stray * SHAKE * _bell(rng, (n, tables.controls.shape[1], 2))
+    controls = tables.controls[variant] + stray * SHAKE * _bell(
+        rng, (n, tables.controls.shape[1], 2)
+    )
     near, weights, rows = tables.neighbours[variant], tables.weights[variant], np.arange(n)[:, None]
-    points = sum(controls[rows, near[:, :, k]] * weights[:, :, k, None] for k in range(4))  # each mixes four controls
+    points = sum(
+        controls[rows, near[:, :, k]] * weights[:, :, k, None] for k in range(4)
+    )  # each mixes four controls
     points = _place(_bend(points, stray * BEND * _bell(rng, (9, 2, n, 1))), rng)
     start = np.take_along_axis(points, tables.starts[variant][:, :, None], axis=1)
     stop = np.take_along_axis(points, tables.stops[variant][:, :, None], axis=1)
@@ -158,8 +188,16 @@ def _place(points, rng):
     width = height * (ASPECT[0] + (ASPECT[1] - ASPECT[0]) * rng.random((n, 1)))
     x, y = points[..., 0] - slant * points[..., 1], points[..., 1]
     x, y = width * (cosine * x - sine * y), height * (sine * x + cosine * y)
-    return np.stack([axis - (axis.min(1, keepdims=True) + axis.max(1, keepdims=True)) / 2
-                     + 13.5 + SHIFT * _bell(rng, (n, 1)) / 1.5 for axis in (x, y)], axis=-1)
+    return np.stack(
+        [
+            axis
+            - (axis.min(1, keepdims=True) + axis.max(1, keepdims=True)) / 2
+            + 13.5
+            + SHIFT * _bell(rng, (n, 1)) / 1.5
+            for axis in (x, y)
+        ],
+        axis=-1,
+    )
 
 
 def _squared_distance(start, stop):
@@ -169,7 +207,9 @@ def _squared_distance(start, stop):
     nearest = np.full((n, 28, 28), np.float32(1e6))
     for s in range(start.shape[1]):
         edge = stop[:, s] - start[:, s]
-        square = np.maximum(edge[:, 0] * edge[:, 0] + edge[:, 1] * edge[:, 1], np.float32(1e-6))[:, None, None]
+        square = np.maximum(edge[:, 0] * edge[:, 0] + edge[:, 1] * edge[:, 1], np.float32(1e-6))[
+            :, None, None
+        ]
         x, y = (grid - start[:, s, 0, None])[:, None, :], (grid - start[:, s, 1, None])[:, :, None]
         ex, ey = edge[:, 0, None, None], edge[:, 1, None, None]
         along = np.clip(x * (ex / square) + y * (ey / square), 0, 1)
@@ -192,7 +232,10 @@ def skeleton_tables() -> Tables:
     """
     stored = json.loads(files(__package__).joinpath("skeletons.json").read_text(encoding="ascii"))
     digits = [stored[str(digit)] for digit in range(10)]
-    ways, count = [_tabulate(way) for ways in digits for way in ways], np.array([len(ways) for ways in digits])
+    ways, count = (
+        [_tabulate(way) for ways in digits for way in ways],
+        np.array([len(ways) for ways in digits]),
+    )
     most_controls, most_points, most_segments = (max(map(len, part)) for part in zip(*ways))
     controls = np.zeros((len(ways), most_controls, 2))
     neighbours = np.zeros((len(ways), most_points, 4), np.int64)
@@ -204,7 +247,15 @@ def skeleton_tables() -> Tables:
         for place, (near, weight) in enumerate(points + points[-1:] * (most_points - len(points))):
             neighbours[row, place], weights[row, place] = near, weight
         segments[row] = pairs + pairs[-1:] * (most_segments - len(pairs))
-    return Tables(np.cumsum(count) - count, count, controls, neighbours, weights, segments[..., 0], segments[..., 1])
+    return Tables(
+        np.cumsum(count) - count,
+        count,
+        controls,
+        neighbours,
+        weights,
+        segments[..., 0],
+        segments[..., 1],
+    )
 
 
 def _tabulate(way):
@@ -225,5 +276,9 @@ def _tabulate(way):
 
 def _catmull_rom(t):
     """Weights of four successive control points at the fraction t between the second and the third."""
-    return ((-t + 2 * t * t - t * t * t) / 2, (2 - 5 * t * t + 3 * t * t * t) / 2,
-            (t + 4 * t * t - 3 * t * t * t) / 2, (t * t * t - t * t) / 2)
+    return (
+        (-t + 2 * t * t - t * t * t) / 2,
+        (2 - 5 * t * t + 3 * t * t * t) / 2,
+        (t + 4 * t * t - 3 * t * t * t) / 2,
+        (t * t * t - t * t) / 2,
+    )

@@ -4,6 +4,7 @@ A twin of `host.kernels` or `host.elementwise` has its name and arguments. Sourc
 first used. What several parameters need is one launch: a table of `PARTS` rows travels with it by value, so that nothing is
 copied to the device.
 """
+
 import re
 import struct
 import sys
@@ -17,24 +18,40 @@ from ..host import chacha, series
 PARTS, THREADS = 32, 256
 TOGETHER = 2**28  # numbers of products that are held until they are added: 1 or 2 GiB
 FILES = ("elementwise.cu", "loss.cu", "norms.cu", "sums.cu", "images.cu", "noise.cu")
-TYPES = {"float32": "float", "float64": "double", **{f"{u}int{n}": f"{'unsigned ' * bool(u)}{c}" for u in ("", "u")
-         for n, c in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))}}
+TYPES = {
+    "float32": "float",
+    "float64": "double",
+    **{
+        f"{u}int{n}": f"{'unsigned ' * bool(u)}{c}"
+        for u in ("", "u")
+        for n, c in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))
+    },
+}
 _tables: dict = {}  # of integer noise, on the device
 
 
 def source(name: str) -> str:
     """The text of a kernel's file, with that of the files which it includes."""
-    return re.sub(r'#include "(.*)"\n', lambda found: source(found[1]), (files(__name__) / name).read_text())
+    return re.sub(
+        r'#include "(.*)"\n', lambda found: source(found[1]), (files(__name__) / name).read_text()
+    )
 
 
 def options(real: str = "float", target: str = "long long") -> tuple[str, ...]:
     """What the sources are compiled with: the constants of the definitions, and the types of what varies."""
     terms = {"EXP": series.EXP, "LOG": series.LOG, "SIN": chacha.SIN, "COS": chacha.COS}
     plain = ("LN2", "LN2_HIGH", "LN2_LOW", "INVERSE_LN2", "MAGIC", "LEAST", "MOST", "SATURATED")
-    defined = {"PARTS": PARTS, "REAL": real, "TARGET": target, "ROUNDS": chacha.ROUNDS, "SPLIT": f"{series.SPLIT}LL",
-               **{name: repr(getattr(series, name)) for name in plain}, **{f"CELL_{n}": repr(2.0**-n) for n in (32, 63, 64)},
-               **{name: ",".join(map(repr, values)) for name, values in terms.items()},
-               **{f"{name}_TERMS": len(values) for name, values in terms.items()}}
+    defined = {
+        "PARTS": PARTS,
+        "REAL": real,
+        "TARGET": target,
+        "ROUNDS": chacha.ROUNDS,
+        "SPLIT": f"{series.SPLIT}LL",
+        **{name: repr(getattr(series, name)) for name in plain},
+        **{f"CELL_{n}": repr(2.0**-n) for n in (32, 63, 64)},
+        **{name: ",".join(map(repr, values)) for name, values in terms.items()},
+        **{f"{name}_TERMS": len(values) for name, values in terms.items()},
+    }
     return ("--fmad=false", *(f"-D{name}={value}" for name, value in defined.items()))
 
 
@@ -59,7 +76,9 @@ def launch(xp, file, name, blocks, *arguments, threads=THREADS, types=()):
 def _in_order(array):
     """The argument; an array has to be in C order, since a kernel sees its first number only."""
     if hasattr(array, "flags") and not array.flags.c_contiguous:
-        raise ValueError(f"a kernel takes arrays in C order, got strides {array.strides} of shape {array.shape}")
+        raise ValueError(
+            f"a kernel takes arrays in C order, got strides {array.strides} of shape {array.shape}"
+        )
     return array
 
 
@@ -72,9 +91,16 @@ class Table(np.ndarray):
 def table(rows, most=PARTS):
     """Rows of arrays, None, integers and floats, of the same kinds in each row, as `Parts` of a kernel."""
     kinds = "".join("d" if isinstance(each, float) else "q" for each in rows[0])
-    flat = [each or 0 if each is None or isinstance(each, (int, float)) else _in_order(each).data.ptr
-            for row in rows for each in row]
-    packed = _value(struct.pack("q" + kinds * len(rows), len(rows), *flat).ljust(8 + 8 * most * len(kinds), b"\0"))
+    flat = [
+        each or 0 if each is None or isinstance(each, (int, float)) else _in_order(each).data.ptr
+        for row in rows
+        for each in row
+    ]
+    packed = _value(
+        struct.pack("q" + kinds * len(rows), len(rows), *flat).ljust(
+            8 + 8 * most * len(kinds), b"\0"
+        )
+    )
     packed.entries = tuple(each for row in rows for each in row)
     return packed
 
@@ -102,13 +128,26 @@ def _coordinates(name):
     return twin
 
 
-exp, log, tanh, relu, relu_gradient = map(_coordinates, ("exp_of", "log_of", "tanh_of", "relu", "relu_gradient"))
+exp, log, tanh, relu, relu_gradient = map(
+    _coordinates, ("exp_of", "log_of", "tanh_of", "relu", "relu_gradient")
+)
 
 
 def softmax_cross_entropy(z, target, losses, dz):
     """nn.SoftmaxCrossEntropy."""
-    launch(xp := library(z), "loss.cu", "softmax_cross_entropy", _each(len(z)), z, target, losses, dz, xp.empty(z.shape, z.dtype),
-           *z.shape, types=("float", TYPES[target.dtype.name]))
+    launch(
+        xp := library(z),
+        "loss.cu",
+        "softmax_cross_entropy",
+        _each(len(z)),
+        z,
+        target,
+        losses,
+        dz,
+        xp.empty(z.shape, z.dtype),
+        *z.shape,
+        types=("float", TYPES[target.dtype.name]),
+    )
 
 
 def row_norms(x, norms):
@@ -124,7 +163,17 @@ def form_outer(a, d, g, sq):
 def clip_weights(sq, clip_norm, margin):
     """mechanism.clip.clip_weights."""
     weights = (xp := library(sq)).empty(sq.shape)
-    launch(xp, "norms.cu", "clip_weights", _each(sq.size), sq, float(clip_norm), margin, weights, sq.size)
+    launch(
+        xp,
+        "norms.cu",
+        "clip_weights",
+        _each(sq.size),
+        sq,
+        float(clip_norm),
+        margin,
+        weights,
+        sq.size,
+    )
     return weights
 
 
@@ -135,8 +184,10 @@ def sum_of_squares(parts, huge, examples):
     """
     xp, sq = library(next(each for each in parts[0] if each is not None)), None
     for some in (parts[at : at + PARTS - 1] for at in range(0, len(parts), PARTS - 1)):
-        rows = [(a, d, known, *norms, *(1 if x is None else x.shape[1] for x in (a, d)), raised)
-                for a, d, known, *norms, raised in some]
+        rows = [
+            (a, d, known, *norms, *(1 if x is None else x.shape[1] for x in (a, d)), raised)
+            for a, d, known, *norms, raised in some
+        ]
         rows = rows if sq is None else [(None, None, sq, None, None, 1, 1, 1.0), *rows]
         sq = xp.empty(examples)
         launch(xp, "norms.cu", "sum_of_squares", examples, table(rows), huge, sq)
@@ -148,7 +199,21 @@ def gram_norms(a, d, cancelling):
     (examples, positions, inputs), outputs, xp = a.shape, d.shape[2], library(a)
     a, d = (xp.ascontiguousarray(factor.transpose(0, 2, 1)) for factor in (a, d))
     upper, lost = xp.empty(examples), (inputs + outputs + 2 * positions + 64) * 2.0**-52
-    launch(xp, "norms.cu", "gram_norms", examples, a, d, upper, positions, inputs, outputs, lost, float(cancelling), threads=128)
+    launch(
+        xp,
+        "norms.cu",
+        "gram_norms",
+        examples,
+        a,
+        d,
+        upper,
+        positions,
+        inputs,
+        outputs,
+        lost,
+        float(cancelling),
+        threads=128,
+    )
     return upper
 
 
@@ -173,32 +238,78 @@ def add_weighted_products(jobs, w, large):
     for total, add, a, d, norms, most, wide in jobs:
         (examples, inputs, positions), outputs = a.shape, d.shape[2]
         blocks = -(-examples * positions // most)
-        length = -(-examples * positions // max(blocks, 1))  # the blocks are about as large as each other
+        length = -(
+            -examples * positions // max(blocks, 1)
+        )  # the blocks are about as large as each other
         dtype = "float64" if wide else "float32"
-        A, D = (xp.empty(shape, dtype) for shape in ((blocks, inputs, length), (blocks, length, outputs)))
-        factors.append((a, d, *(norms or (None, None)), A, D, inputs, outputs, positions, length, A.size + D.size, int(wide),
-                        int(inputs <= outputs)))
+        A, D = (
+            xp.empty(shape, dtype)
+            for shape in ((blocks, inputs, length), (blocks, length, outputs))
+        )
+        factors.append(
+            (
+                a,
+                d,
+                *(norms or (None, None)),
+                A,
+                D,
+                inputs,
+                outputs,
+                positions,
+                length,
+                A.size + D.size,
+                int(wide),
+                int(inputs <= outputs),
+            )
+        )
         sums.append((A, D, total, max(1, TOGETHER // max(total.size, 1)), int(wide), add))
     _over_parts(xp, "weighted_factors", factors, 10, w, large, w.size)
-    for turn in range(max(-(-len(A) // most) for A, _, _, most, *_ in sums) or 1):  # blocks that fit into memory, usually all
+    for turn in range(
+        max(-(-len(A) // most) for A, _, _, most, *_ in sums) or 1
+    ):  # blocks that fit into memory, usually all
         rows = []
         for A, D, total, most, wide, add in sums:
             A, D = (factor[turn * most : (turn + 1) * most] for factor in (A, D))
             if len(A) or turn == 0:
-                rows.append((xp.matmul(A, D) if len(A) else None, total, len(A), total.size, wide, int(add or turn > 0)))
+                rows.append(
+                    (
+                        xp.matmul(A, D) if len(A) else None,
+                        total,
+                        len(A),
+                        total.size,
+                        wide,
+                        int(add or turn > 0),
+                    )
+                )
         _over_parts(xp, "add_blocks", rows, 3)
 
 
 def descend(params, grads, rate):
     """train.SGD [F1] for several parameters."""
-    _over_parts(library(params[0]), "descend", [(theta, g, theta.size) for theta, g in zip(params, grads)], 2, float(rate))
+    _over_parts(
+        library(params[0]),
+        "descend",
+        [(theta, g, theta.size) for theta, g in zip(params, grads)],
+        2,
+        float(rate),
+    )
 
 
 def pairs(x, width, total):
     """arithmetic.in_pairs of x (B, n width), n at least 1, to total (B, width)."""
     xp, n = library(x), x.shape[1] // width
-    launch(xp, "sums.cu", "in_pairs", x.shape[0], x, xp.empty((x.shape[0], (n + 1) // 2 * width), x.dtype), total, n, width,
-           types=(TYPES[x.dtype.name],))
+    launch(
+        xp,
+        "sums.cu",
+        "in_pairs",
+        x.shape[0],
+        x,
+        xp.empty((x.shape[0], (n + 1) // 2 * width), x.dtype),
+        total,
+        n,
+        width,
+        types=(TYPES[x.dtype.name],),
+    )
 
 
 def _view(size, stride, before, shape, counts):
@@ -215,18 +326,47 @@ def patches(x, y, window, turned):
 def fold(y, dx, window):
     """nn.window.Window.fold."""
     size, stride, before, counts = window
-    launch(library(y), "images.cu", "fold", _each(dx.size), y, dx, _view(size, stride, before, dx.shape, counts), dx.size)
+    launch(
+        library(y),
+        "images.cu",
+        "fold",
+        _each(dx.size),
+        y,
+        dx,
+        _view(size, stride, before, dx.shape, counts),
+        dx.size,
+    )
 
 
 def max_pool(x, y, size, stride):
     """nn.MaxPool2D [F1] of x that is padded already."""
-    launch(library(x), "images.cu", "max_pool", _each(y.size), x, y, _view(size, stride, (0, 0), x.shape, y.shape[1:3]), y.size)
+    launch(
+        library(x),
+        "images.cu",
+        "max_pool",
+        _each(y.size),
+        x,
+        y,
+        _view(size, stride, (0, 0), x.shape, y.shape[1:3]),
+        y.size,
+    )
 
 
 def take_by_maxima(padded, y, dy, dx, tall, wide, down, across):
     """nn.MaxPool2D [B1]."""
     view = _view((tall, wide), (down, across), (0, 0), padded.shape, y.shape[1:3])
-    launch(library(y), "images.cu", "max_pool_gradient", _each(dx.size), padded, y, dy, dx, view, dx.size)
+    launch(
+        library(y),
+        "images.cu",
+        "max_pool_gradient",
+        _each(dx.size),
+        padded,
+        y,
+        dy,
+        dx,
+        view,
+        dx.size,
+    )
 
 
 def release(sums, state, noise_table=None):
@@ -235,16 +375,45 @@ def release(sums, state, noise_table=None):
     sums: of (raw (n,) float64, out (n,), first, sets, std, grid, scale), as the struct `Sum` of noise.cu has them
     state: (16,) uint32 of the draws     noise_table: a `host.discrete.Table` for integer noise
     """
-    xp, digits, bits, thresholds, aliases = library(sums[0][0]), 0, 0, 0, 0  # of None CuPy makes another address than 0
+    xp, digits, bits, thresholds, aliases = (
+        library(sums[0][0]),
+        0,
+        0,
+        0,
+        0,
+    )  # of None CuPy makes another address than 0
     if noise_table is not None:
         digits, bits = noise_table.scale, noise_table.thresholds.size.bit_length() - 1
         place = id(noise_table), xp.cuda.runtime.getDevice()
         if place not in _tables:  # the table is kept, so that no other one gets its place
             _tables[place] = noise_table, *(xp.asarray(each) for each in noise_table[2:])
         thresholds, aliases = _tables[place][1:]
-    rows = [(raw, out, raw.size, int(first), sets, -(-raw.size // chacha.STRETCH) * chacha.LANES, *map(float, (std, grid, scale)))
-            for raw, out, first, sets, std, grid, scale in sums]
+    rows = [
+        (
+            raw,
+            out,
+            raw.size,
+            int(first),
+            sets,
+            -(-raw.size // chacha.STRETCH) * chacha.LANES,
+            *map(float, (std, grid, scale)),
+        )
+        for raw, out, first, sets, std, grid, scale in sums
+    ]
     for some in (rows[at : at + PARTS] for at in range(0, len(rows), PARTS)):
         threads = sum(row[5] for row in some)
-        launch(xp, "noise.cu", "release", -(-threads // 64), table(some), _value(state.astype("<u4").tobytes()), digits, bits,
-               thresholds, aliases, threads, threads=64, types=(TYPES[some[0][1].dtype.name],))
+        launch(
+            xp,
+            "noise.cu",
+            "release",
+            -(-threads // 64),
+            table(some),
+            _value(state.astype("<u4").tobytes()),
+            digits,
+            bits,
+            thresholds,
+            aliases,
+            threads,
+            threads=64,
+            types=(TYPES[some[0][1].dtype.name],),
+        )

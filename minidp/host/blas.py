@@ -1,4 +1,5 @@
 """The OpenBLAS that NumPy multiplies matrices with: which of its kernels run, and on how many threads."""
+
 import ctypes
 from functools import cache
 
@@ -27,7 +28,9 @@ def _function(name):
     try:
         from numpy._core import _multiarray_umath
 
-        library = ctypes.CDLL(_multiarray_umath.__file__)  # loaded already; finds the names of what it is linked to
+        library = ctypes.CDLL(
+            _multiarray_umath.__file__
+        )  # loaded already; finds the names of what it is linked to
     except (ImportError, OSError):
         return None
     for prefix in ("scipy_openblas", "openblas"):

@@ -3,6 +3,7 @@
 `drawing` holds the compiled twins, `device_kernels/noise.cu` the GPU's. All three give the same bits: integers, and
 additions, products, divisions and square roots of float64, each rounded by itself.
 """
+
 import math
 
 import numpy as np
@@ -13,9 +14,19 @@ ROUNDS = 20
 LANES = 64  # blocks that are computed side by side
 STRETCH = 8 * LANES  # normal numbers that are made together
 CONSTANTS = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)
-QUARTERS = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
-            (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14))
-SIN = tuple((-1) ** n * math.pi ** (2 * n + 1) / math.factorial(2 * n + 1) for n in range(11))  # sin pi f, over f
+QUARTERS = (
+    (0, 4, 8, 12),
+    (1, 5, 9, 13),
+    (2, 6, 10, 14),
+    (3, 7, 11, 15),
+    (0, 5, 10, 15),
+    (1, 6, 11, 12),
+    (2, 7, 8, 13),
+    (3, 4, 9, 14),
+)
+SIN = tuple(
+    (-1) ** n * math.pi ** (2 * n + 1) / math.factorial(2 * n + 1) for n in range(11)
+)  # sin pi f, over f
 COS = tuple((-1) ** n * math.pi ** (2 * n) / math.factorial(2 * n) for n in range(11))  # cos pi f
 
 
@@ -32,7 +43,9 @@ def chacha(key, place, rounds=ROUNDS):
     Source
         [F1]  RFC 8439, sections 2.1 to 2.3
     """
-    start = np.concatenate([np.broadcast_to(np.concatenate([CONSTANTS, key])[:, None], (12, place.shape[1])), place])
+    start = np.concatenate(
+        [np.broadcast_to(np.concatenate([CONSTANTS, key])[:, None], (12, place.shape[1])), place]
+    )
     x = start.copy()
     for _ in range(rounds // 2):
         for a, b, c, d in QUARTERS:
@@ -46,8 +59,14 @@ def chacha(key, place, rounds=ROUNDS):
 def places(stream, release, blocks):
     """(4, n) uint32: the place of block numbers (n,) below 2^64, of release below 2^56 of stream below 2^8."""
     tail = np.uint64(release) << np.uint64(8) | np.uint64(stream)
-    return np.array([blocks, blocks >> np.uint64(32), np.full_like(blocks, tail & np.uint64(2**32 - 1)),
-                     np.full_like(blocks, tail >> np.uint64(32))]).astype(np.uint32)
+    return np.array(
+        [
+            blocks,
+            blocks >> np.uint64(32),
+            np.full_like(blocks, tail & np.uint64(2**32 - 1)),
+            np.full_like(blocks, tail >> np.uint64(32)),
+        ]
+    ).astype(np.uint32)
 
 
 def normals(words):
@@ -73,16 +92,23 @@ def normals(words):
     Guarantees
         |z - exact| < 1e-14 for u and f as they are. No branch on a drawn value. Bits do not depend on the device.
     """
-    u = (words[0:4].astype(np.float64) * 2.0**-32) + (words[4:8].astype(np.float64) + 0.5) * 2.0**-64  # [F1]
+    u = (words[0:4].astype(np.float64) * 2.0**-32) + (
+        words[4:8].astype(np.float64) + 0.5
+    ) * 2.0**-64  # [F1]
     bits = u.view(np.int64) - SPLIT
     e = (bits >> 52).astype(np.float64)
     m = ((bits & (2**52 - 1)) + SPLIT).view(np.float64)
     s = (m - 1) / (m + 1)
     log = e * LN2 + s * polynomial(LOG, s * s)  # [M1]
-    f = words[8:12].view(np.int32) * 2.0**-32 + ((words[12:16] >> 1).astype(np.float64) + 0.5) * 2.0**-63  # [F2]
+    f = (
+        words[8:12].view(np.int32) * 2.0**-32
+        + ((words[12:16] >> 1).astype(np.float64) + 0.5) * 2.0**-63
+    )  # [F2]
     c = 1 - 2.0 * (words[12:16] & 1)  # [F2]
     r, square = np.sqrt(-2 * log), f * f
-    z = np.concatenate([r * (c * polynomial(COS, square)), r * (f * polynomial(SIN, square))])  # [F3] [M2]
+    z = np.concatenate(
+        [r * (c * polynomial(COS, square)), r * (f * polynomial(SIN, square))]
+    )  # [F3] [M2]
     return z.reshape((8, -1, LANES)).swapaxes(0, 1).ravel()
 
 

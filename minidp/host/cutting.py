@@ -1,4 +1,5 @@
 """Compiled twins of the definitions in `arithmetic`, for float32 and float64: the same bits, in fewer passes."""
+
 from math import frexp, ldexp
 
 import numpy as np
@@ -6,7 +7,11 @@ import numpy as np
 from .jit import njit
 
 LARGEST = {4: 2**31 - 1, 8: 2**63 - 1}  # patterns without their sign, by the bytes of a number
-_options = {"cache": True, "nogil": True, "error_model": "numpy"}  # no fastmath: nothing contracted or reordered
+_options = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+}  # no fastmath: nothing contracted or reordered
 
 
 def cut(x, bits, axis, nearest):
@@ -24,7 +29,9 @@ def cut_squares(x, bits, block):
     """whole.cut_squares of a host array: e (B,), and the sums of squares of blocks of the integers, the last one shorter."""
     x = np.ascontiguousarray(x)
     e, sums = np.empty(x.shape[0], np.int32), np.empty((x.shape[0], x.shape[1] // block + 1))
-    _cut_squares(x, x.view("i4" if x.itemsize == 4 else "i8"), LARGEST[x.itemsize], bits, block, e, sums)
+    _cut_squares(
+        x, x.view("i4" if x.itemsize == 4 else "i8"), LARGEST[x.itemsize], bits, block, e, sums
+    )
     return e, sums
 
 
@@ -97,7 +104,11 @@ def contributions(x, e, bits, scale, out):
 @njit(**_options)
 def cut_columns(x, patterns, unsigned, bits, nearest, X, e):
     """arithmetic.cut of columns, in two passes along memory: x, patterns (K, O) as in cut_rows to X (K, O), e (O,)."""
-    largest, first, second = np.zeros(x.shape[1], patterns.dtype), np.empty(x.shape[1]), np.empty(x.shape[1])
+    largest, first, second = (
+        np.zeros(x.shape[1], patterns.dtype),
+        np.empty(x.shape[1]),
+        np.empty(x.shape[1]),
+    )
     for k in range(x.shape[0]):
         for o in range(x.shape[1]):
             largest[o] = max(largest[o], patterns.dtype.type(patterns[k, o] & unsigned))
@@ -124,7 +135,11 @@ def put_back(S, e, f, y):
 @njit(**_options)
 def pairs(x, width, total):
     """arithmetic.in_pairs of x (B, N width), N at least 1, to total (B, width), with room for half the terms."""
-    one, w, terms = np.uint64(1), np.uint64(width), np.uint64(x.shape[1] // width)  # unsigned: vector loops
+    one, w, terms = (
+        np.uint64(1),
+        np.uint64(width),
+        np.uint64(x.shape[1] // width),
+    )  # unsigned: vector loops
     room = np.empty((terms + one) // np.uint64(2) * w, x.dtype)
     for b in range(x.shape[0]):
         half = (terms + one) // np.uint64(2)

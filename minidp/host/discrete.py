@@ -2,6 +2,7 @@
 
 `drawing.add_integers` is the compiled twin. Tables are made of Python's integers: the same bits on every machine.
 """
+
 import math
 from fractions import Fraction
 from functools import lru_cache
@@ -14,7 +15,9 @@ from ..validate import in_range
 from .chacha import LANES
 
 LEAST, MOST = 2.0**28, 2.0**42  # standard deviations
-MOST_CELLS = 2**16  # 640 KiB, which fit a core's L2 cache; measured: more cells take as long as a fourth look-up
+MOST_CELLS = (
+    2**16
+)  # 640 KiB, which fit a core's L2 cache; measured: more cells take as long as a fourth look-up
 ONE = 2**64
 FIXED = 192  # bits behind the point of the probabilities
 
@@ -86,7 +89,10 @@ def alias_table(plan: Plan) -> Table:
     total, whole = sum(masses), plan.cells * ONE
     weights = [(2 * whole * mass + total) // (2 * total) for mass in masses]  # [F2]
     weights[0] += whole - sum(weights)  # [F2]
-    thresholds, aliases = [0] * plan.cells, [*places]  # a cell of weight 2^64 has itself as its other value
+    thresholds, aliases = (
+        [0] * plan.cells,
+        [*places],
+    )  # a cell of weight 2^64 has itself as its other value
     light, heavy = [x for x in places if weights[x] < ONE], [x for x in places if weights[x] >= ONE]
     while light:
         x, y = light.pop(), heavy[-1]
@@ -95,7 +101,9 @@ def alias_table(plan: Plan) -> Table:
         if weights[y] < ONE:
             light.append(heavy.pop())
     assert all(weights[x] == ONE for x in heavy)
-    return Table(plan.parts, plan.scale, np.array(thresholds, np.uint64), np.array(aliases, np.uint16))
+    return Table(
+        plan.parts, plan.scale, np.array(thresholds, np.uint64), np.array(aliases, np.uint16)
+    )
 
 
 def integers(words: NDArray[np.uint32], table: Table) -> NDArray[np.int64]:
@@ -157,13 +165,24 @@ def distances(std: float, plan: Plan) -> tuple[float, float, float, float]:
     Valid for
         s_0 >= k >= 1 (t < 1); `total_variation` takes those of `plan`
     """
-    s0, e = math.sqrt(plan.variance), math.exp(-2 * math.pi**2 * plan.variance / (plan.scale**2 + 1))  # [M3]
-    t, density, narrow = 2 * e / (1 - e), math.sqrt(0.5 / math.pi), math.exp(-2 * math.pi**2 * std**2)  # [M3] [M4]
-    curved = density * (math.exp(-0.5) / 12 + (1 + 4 * math.exp(-1.5)) / (24 * std)) / std**2  # [M4]
-    return (plan.parts * 2.0**-65,  # [M1]
-            plan.parts * math.erfc((plan.cells - 1) / (s0 * math.sqrt(2))),  # [M2]
-            (plan.parts - 1) * t / (1 - t),  # [M3]
-            curved + narrow / (1 - narrow))  # [M4]
+    s0, e = (
+        math.sqrt(plan.variance),
+        math.exp(-2 * math.pi**2 * plan.variance / (plan.scale**2 + 1)),
+    )  # [M3]
+    t, density, narrow = (
+        2 * e / (1 - e),
+        math.sqrt(0.5 / math.pi),
+        math.exp(-2 * math.pi**2 * std**2),
+    )  # [M3] [M4]
+    curved = (
+        density * (math.exp(-0.5) / 12 + (1 + 4 * math.exp(-1.5)) / (24 * std)) / std**2
+    )  # [M4]
+    return (
+        plan.parts * 2.0**-65,  # [M1]
+        plan.parts * math.erfc((plan.cells - 1) / (s0 * math.sqrt(2))),  # [M2]
+        (plan.parts - 1) * t / (1 - t),  # [M3]
+        curved + narrow / (1 - narrow),
+    )  # [M4]
 
 
 def total_variation(std: float) -> float:
@@ -171,4 +190,6 @@ def total_variation(std: float) -> float:
 
     The sum of `distances`; at most 2^-62.5 where std >= 2^32. Raises ParameterError as `plan` does.
     """
-    return sum(distances(std, plan(std))) * (1 + 2.0**-40)  # more than the rounding of some thirty operations
+    return sum(distances(std, plan(std))) * (
+        1 + 2.0**-40
+    )  # more than the rounding of some thirty operations

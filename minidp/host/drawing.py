@@ -3,6 +3,7 @@
 The 16 words of 64 blocks lie side by side, so that the compiler turns each line into vectors. Numba widens sums and
 shifts of uint32 to 64 bits: each is cast back. Without fastmath no product and sum become one operation.
 """
+
 import numpy as np
 from numba import float64, int32, int64, uint32, uint64
 
@@ -48,8 +49,18 @@ def _cipher(state, blocks, x):
         for l in range(LANES):
             x0, x1, x2, x3 = x[l], x[LANES + l], x[2 * LANES + l], x[3 * LANES + l]
             x4, x5, x6, x7 = x[4 * LANES + l], x[5 * LANES + l], x[6 * LANES + l], x[7 * LANES + l]
-            x8, x9, xa, xb = x[8 * LANES + l], x[9 * LANES + l], x[10 * LANES + l], x[11 * LANES + l]
-            xc, xd, xe, xf = x[12 * LANES + l], x[13 * LANES + l], x[14 * LANES + l], x[15 * LANES + l]
+            x8, x9, xa, xb = (
+                x[8 * LANES + l],
+                x[9 * LANES + l],
+                x[10 * LANES + l],
+                x[11 * LANES + l],
+            )
+            xc, xd, xe, xf = (
+                x[12 * LANES + l],
+                x[13 * LANES + l],
+                x[14 * LANES + l],
+                x[15 * LANES + l],
+            )
             x0, x4, x8, xc = _quarter(x0, x4, x8, xc)
             x1, x5, x9, xd = _quarter(x1, x5, x9, xd)
             x2, x6, xa, xe = _quarter(x2, x6, xa, xe)
@@ -60,8 +71,18 @@ def _cipher(state, blocks, x):
             x3, x4, x9, xe = _quarter(x3, x4, x9, xe)
             x[l], x[LANES + l], x[2 * LANES + l], x[3 * LANES + l] = x0, x1, x2, x3
             x[4 * LANES + l], x[5 * LANES + l], x[6 * LANES + l], x[7 * LANES + l] = x4, x5, x6, x7
-            x[8 * LANES + l], x[9 * LANES + l], x[10 * LANES + l], x[11 * LANES + l] = x8, x9, xa, xb
-            x[12 * LANES + l], x[13 * LANES + l], x[14 * LANES + l], x[15 * LANES + l] = xc, xd, xe, xf
+            x[8 * LANES + l], x[9 * LANES + l], x[10 * LANES + l], x[11 * LANES + l] = (
+                x8,
+                x9,
+                xa,
+                xb,
+            )
+            x[12 * LANES + l], x[13 * LANES + l], x[14 * LANES + l], x[15 * LANES + l] = (
+                xc,
+                xd,
+                xe,
+                xf,
+            )
     for k in range(16):
         for l in range(LANES):
             x[k * LANES + l] = uint32(x[k * LANES + l] + state[k])
@@ -84,7 +105,10 @@ def words(state, blocks, out):
                 out[at + l, k] = x[k * LANES + l]
 
 
-@njit("void(uint32[::1], float64[::1], int64[::1], float64[::1], int64[::1], float64[::1])", **_options)
+@njit(
+    "void(uint32[::1], float64[::1], int64[::1], float64[::1], int64[::1], float64[::1])",
+    **_options,
+)
 def _normals(w, u, ubits, m, mbits, z):
     """z (512,): the normal numbers of 64 blocks' words w (1024,), by `chacha.normals`; the others are scratch."""
     for p in range(PAIRS):
@@ -96,23 +120,49 @@ def _normals(w, u, ubits, m, mbits, z):
     for p in range(PAIRS):
         s = (m[p] - 1.0) / (m[p] + 1.0)
         q = s * s
-        y = ((((((((L9 * q + L8) * q + L7) * q + L6) * q + L5) * q + L4) * q + L3) * q + L2) * q + L1) * q + L0
+        y = (
+            (((((((L9 * q + L8) * q + L7) * q + L6) * q + L5) * q + L4) * q + L3) * q + L2) * q + L1
+        ) * q + L0
         r = np.sqrt(-2.0 * (u[p] * LN2 + s * y))
         v, low = w[p + 2 * PAIRS], w[p + 3 * PAIRS]
         f = float64(int32(v)) * 2.0**-32 + (float64(uint32(low >> U1)) + 0.5) * 2.0**-63
         c = 1.0 - 2.0 * float64(uint32(low & U1))
         q = f * f
-        y = (((((((((C10 * q + C9) * q + C8) * q + C7) * q + C6) * q + C5) * q + C4) * q + C3) * q + C2) * q + C1) * q + C0
+        y = (
+            (
+                (((((((C10 * q + C9) * q + C8) * q + C7) * q + C6) * q + C5) * q + C4) * q + C3) * q
+                + C2
+            )
+            * q
+            + C1
+        ) * q + C0
         z[p] = r * (c * y)
-        y = (((((((((S10 * q + S9) * q + S8) * q + S7) * q + S6) * q + S5) * q + S4) * q + S3) * q + S2) * q + S1) * q + S0
+        y = (
+            (
+                (((((((S10 * q + S9) * q + S8) * q + S7) * q + S6) * q + S5) * q + S4) * q + S3) * q
+                + S2
+            )
+            * q
+            + S1
+        ) * q + S0
         z[p + PAIRS] = r * (f * y)
 
 
-@njit(["void(uint32[::1], int64, float64, float64, float32[::1])",
-       "void(uint32[::1], int64, float64, float64, float64[::1])"], **_options)
+@njit(
+    [
+        "void(uint32[::1], int64, float64, float64, float32[::1])",
+        "void(uint32[::1], int64, float64, float64, float64[::1])",
+    ],
+    **_options,
+)
 def add_normals(state, begin, std, grid, out):
     """out (n,) <- chacha.rounded(out + std z_(begin + i), grid) in float64, z by chacha.normals, block 0 first."""
-    x, z, u, m = np.empty(16 * LANES, np.uint32), np.empty(STRETCH), np.empty(PAIRS), np.empty(PAIRS)
+    x, z, u, m = (
+        np.empty(16 * LANES, np.uint32),
+        np.empty(STRETCH),
+        np.empty(PAIRS),
+        np.empty(PAIRS),
+    )
     ubits, mbits, blocks = u.view(np.int64), m.view(np.int64), np.empty(LANES, np.uint64)
     end, cells = begin + out.size, 1 / grid if grid else 0.0
     for stretch in range(begin // STRETCH, -(-end // STRETCH)):
@@ -127,14 +177,21 @@ def add_normals(state, begin, std, grid, out):
             out[place + i] = np.rint(value * cells) * grid if grid else value
 
 
-@njit("void(uint32[::1], int64, int64, int64, int64, uint64[::1], uint16[::1], float64[::1])", **_options)
+@njit(
+    "void(uint32[::1], int64, int64, int64, int64, uint64[::1], uint16[::1], float64[::1])",
+    **_options,
+)
 def add_integers(state, first, begin, parts, scale, thresholds, aliases, out):
     """out (n,) += Z_(begin + i), Z by discrete.integers of the blocks from number 64 first on.
 
     parts, scale, thresholds, aliases: a discrete.Table. Exact where out holds integers and sums stay below 2^53.
     """
-    x, fields, z, blocks = (np.empty(16 * LANES, np.uint32), np.empty(STRETCH, np.uint64), np.empty(STRETCH, np.int64),
-                            np.empty(LANES, np.uint64))
+    x, fields, z, blocks = (
+        np.empty(16 * LANES, np.uint32),
+        np.empty(STRETCH, np.uint64),
+        np.empty(STRETCH, np.int64),
+        np.empty(LANES, np.uint64),
+    )
     mask, bits, end = uint64(thresholds.size - 1), uint64(0), begin + out.size
     while thresholds.size >> bits > 1:
         bits += U64_1
@@ -186,7 +243,9 @@ def choose(drawn, n, taken, out):
             at += 1
             if uint64(w * s) >= least:  # [F2]
                 break
-        t = uint64(uint64((w >> U64_32) * s) + uint64(uint64((w & LOW) * s) >> U64_32)) >> U64_32  # [F2]
+        t = (
+            uint64(uint64((w >> U64_32) * s) + uint64(uint64((w & LOW) * s) >> U64_32)) >> U64_32
+        )  # [F2]
         if taken[t >> U64_6] >> (t & U64_63) & U64_1:  # [F1]
             t = uint64(s - U64_1)  # [F1]
         taken[t >> U64_6] |= U64_1 << (t & U64_63)

@@ -2,10 +2,23 @@
 
 The interpreter's lock is released. Without fastmath no product and sum become one operation.
 """
+
 import numpy as np
 
 from .jit import njit
-from .series import EXP, INVERSE_LN2, LEAST, LN2, LN2_HIGH, LN2_LOW, LOG, MAGIC, MOST, SATURATED, SPLIT
+from .series import (
+    EXP,
+    INVERSE_LN2,
+    LEAST,
+    LN2,
+    LN2_HIGH,
+    LN2_LOW,
+    LOG,
+    MAGIC,
+    MOST,
+    SATURATED,
+    SPLIT,
+)
 
 RUN = 256  # numbers whose steps in between stay in the nearest cache
 E0, E1, E2, E3, E4, E5, E6, E7, E8, E9, E10, E11 = EXP
@@ -73,7 +86,10 @@ def log(x, y):
         for i in range(source.size):
             s = (m[i] - 1.0) / (m[i] + 1.0)
             q = s * s
-            series = ((((((((L9 * q + L8) * q + L7) * q + L6) * q + L5) * q + L4) * q + L3) * q + L2) * q + L1) * q + L0
+            series = (
+                (((((((L9 * q + L8) * q + L7) * q + L6) * q + L5) * q + L4) * q + L3) * q + L2) * q
+                + L1
+            ) * q + L0
             value = e[i] * LN2 + s * series
             given = source[i]
             rest = -np.inf if given == 0 else given if given > 0 else np.nan

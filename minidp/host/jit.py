@@ -1,4 +1,5 @@
 """Numba's `njit`, and a word on the terminal before the first kernel is compiled; later runs find it in the cache."""
+
 import sys
 
 from numba import njit

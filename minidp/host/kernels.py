@@ -5,14 +5,22 @@ memory. Here each gradient is formed and squared in one pass, and added to the s
 interpreter's lock released. Sums may be taken in any order (`reassoc`), so a chain of roundings is as long as a
 run of squares, whatever the compiler does; numbers that are not finite stay what they are.
 """
+
 import numpy as np
 
 from .jit import njit
 from .memory import RUN
 
-STRETCH = 2048  # numbers of the sum that stay in the nearest cache while all examples are added to them
+STRETCH = (
+    2048  # numbers of the sum that stay in the nearest cache while all examples are added to them
+)
 
-_options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+_options = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract"},
+}
 
 
 @njit(**_options)
@@ -39,10 +47,15 @@ def add_weighted(total, w, g):
     kept = np.flatnonzero(w)
     for start in range(0, total.size, STRETCH):
         target = total[start : start + STRETCH]
-        for at in range(0, kept.size - 3, 4):  # four at a time: the sum is read and written a quarter as often
+        for at in range(
+            0, kept.size - 3, 4
+        ):  # four at a time: the sum is read and written a quarter as often
             w0, w1, w2, w3 = w[kept[at]], w[kept[at + 1]], w[kept[at + 2]], w[kept[at + 3]]
             g0, g1 = g[kept[at], start : start + STRETCH], g[kept[at + 1], start : start + STRETCH]
-            g2, g3 = g[kept[at + 2], start : start + STRETCH], g[kept[at + 3], start : start + STRETCH]
+            g2, g3 = (
+                g[kept[at + 2], start : start + STRETCH],
+                g[kept[at + 3], start : start + STRETCH],
+            )
             for k in range(target.size):
                 target[k] += (w0 * g0[k] + w1 * g1[k]) + (w2 * g2[k] + w3 * g3[k])
         for at in range(kept.size - kept.size % 4, kept.size):
@@ -102,10 +115,18 @@ def take_by_maxima(padded, y, rest, dx, tall, wide, down, across):
     dx (B, H, W, C), zeros, is written
     """
     examples, rows, columns, channels = y.shape
-    runs, size = (1, columns * channels) if across == 1 else (columns, channels)  # that lie together in memory
+    runs, size = (
+        (1, columns * channels) if across == 1 else (columns, channels)
+    )  # that lie together in memory
     width = padded.shape[2] * channels
-    images, moved = padded.reshape((examples, padded.shape[1], width)), dx.reshape((examples, dx.shape[1], width))
-    maxima, gradient = y.reshape((examples, rows, runs, size)), rest.reshape((examples, rows, runs, size))
+    images, moved = (
+        padded.reshape((examples, padded.shape[1], width)),
+        dx.reshape((examples, dx.shape[1], width)),
+    )
+    maxima, gradient = (
+        y.reshape((examples, rows, runs, size)),
+        rest.reshape((examples, rows, runs, size)),
+    )
     for b in range(examples):
         for k in range(tall):
             for l in range(wide):

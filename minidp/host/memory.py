@@ -1,4 +1,5 @@
 """How much to work on at once on the host: shares of the last cache, in which several cores work side by side."""
+
 import math
 import os
 
@@ -23,6 +24,12 @@ def _last_cache():
 
 RUN = 512  # squares of an explicit gradient that kernels add in its own dtype; the rounding bound [N2] of grads counts on it
 # Measured: times hardly depend on these shares.
-EXPLICIT_BYTES = _last_cache() * 3 // 16  # materialised gradients: a few examples of the widest layers
-BATCH_BYTES = _last_cache() // 10  # the inputs and outputs of layers; with all else, three times as much
-PATCH_BYTES = 2 * 2**20  # a convolution's patches: in a core's cache, and yet products of hundreds of rows
+EXPLICIT_BYTES = (
+    _last_cache() * 3 // 16
+)  # materialised gradients: a few examples of the widest layers
+BATCH_BYTES = (
+    _last_cache() // 10
+)  # the inputs and outputs of layers; with all else, three times as much
+PATCH_BYTES = (
+    2 * 2**20
+)  # a convolution's patches: in a core's cache, and yet products of hundreds of rows

@@ -8,6 +8,7 @@ MINIDP_THREADS=N in the environment sets the number of shards; 1 leaves the core
 arithmetic sums over shards round differently from sums over the whole lot: a seeded run repeats bit for bit with the same
 number of threads. In exact arithmetic it does with any.
 """
+
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,9 @@ from functools import cache
 from ..errors import ParameterError
 from .blas import thread_functions
 
-MAX_THREADS = 4  # measured on two cores; beyond four, products of a few rows each lose what is won elsewhere
+MAX_THREADS = (
+    4  # measured on two cores; beyond four, products of a few rows each lose what is won elsewhere
+)
 MIN_SHARD = 64  # examples that are worth a hand-over to another thread
 
 _pool = None
@@ -34,7 +37,9 @@ def limit():
     """Threads that `map_parallel` uses at most. Raises ParameterError if MINIDP_THREADS is no number of threads."""
     wanted = os.environ.get("MINIDP_THREADS", "")
     if wanted and not (wanted.isascii() and wanted.isdigit() and int(wanted) > 0):
-        raise ParameterError(f"expected MINIDP_THREADS={wanted} in the environment to be an integer of at least 1")
+        raise ParameterError(
+            f"expected MINIDP_THREADS={wanted} in the environment to be an integer of at least 1"
+        )
     if thread_functions() is None:
         return 1
     given = thread_functions()[0]()
@@ -49,7 +54,10 @@ def map_parallel(function, items):
     if min(len(items), limit()) < 2 or not _busy.acquire(blocking=False):
         return [function(item) for item in items]
     try:
-        results, left = [None] * len(items), iter(range(len(items)))  # whoever is free takes the next
+        results, left = (
+            [None] * len(items),
+            iter(range(len(items))),
+        )  # whoever is free takes the next
 
         def work():
             for k in left:

@@ -11,6 +11,7 @@ largest size so far.
 In the environment, MINIDP_KERNELS=default leaves the kernels to OpenBLAS and MINIDP_MALLOC=default the allocator
 alone. OPENBLAS_CORETYPE, OpenBLAS's own switch, is never overruled.
 """
+
 import ctypes
 import os
 import sys
@@ -18,7 +19,13 @@ from pathlib import Path
 
 from . import blas, threads
 
-AVX512 = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}  # what the SKYLAKEX kernels use
+AVX512 = {
+    "avx512f",
+    "avx512cd",
+    "avx512bw",
+    "avx512dq",
+    "avx512vl",
+}  # what the SKYLAKEX kernels use
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # malloc.h
 
 _pages_kept = False
@@ -36,8 +43,11 @@ def tune():
 
 def describe():
     """{"openblas_kernels", "threads", "allocator"}: what this process computes with, for its results."""
-    return {"openblas_kernels": blas.kernels(), "threads": threads.limit(),
-            "allocator": "glibc, freed pages kept" if _pages_kept else "default"}
+    return {
+        "openblas_kernels": blas.kernels(),
+        "threads": threads.limit(),
+        "allocator": "glibc, freed pages kept" if _pages_kept else "default",
+    }
 
 
 def kernels_for(cpuinfo):
@@ -52,7 +62,11 @@ def kernels_for(cpuinfo):
 
 
 def _choose_kernels():
-    if "numpy" in sys.modules or "OPENBLAS_CORETYPE" in os.environ or os.environ.get("MINIDP_KERNELS") == "default":
+    if (
+        "numpy" in sys.modules
+        or "OPENBLAS_CORETYPE" in os.environ
+        or os.environ.get("MINIDP_KERNELS") == "default"
+    ):
         return
     try:
         kernels = kernels_for(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
@@ -72,5 +86,7 @@ def _keep_freed_pages():
         return False
     mallopt(_M_MMAP_THRESHOLD, 2**30)
     mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
-    mallopt(_M_ARENA_MAX, 1)  # the other arenas, of other threads, give back whatever the thresholds say
+    mallopt(
+        _M_ARENA_MAX, 1
+    )  # the other arenas, of other threads, give back whatever the thresholds say
     return True

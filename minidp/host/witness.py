@@ -2,6 +2,7 @@
 
 Launchers kill the ranks that are left, rank 0 too, before any of them could tell. Run as a script by `minidp.ranks`.
 """
+
 import select
 import socket
 import sys
@@ -27,8 +28,11 @@ def main(number, token):
         if b"t" in words.values():  # one has told by itself why it ends the run
             return  # which closes the others' connections
         if gone := [names[found] for found, word in words.items() if not word]:
-            print(f"{' or '.join(gone)} ended without a word (killed, or crashed), and with it the run; what was charged is in "
-                  "the run's folder, and the run can be resumed", file=sys.stderr)
+            print(
+                f"{' or '.join(gone)} ended without a word (killed, or crashed), and with it the run; what was charged is in "
+                "the run's folder, and the run can be resumed",
+                file=sys.stderr,
+            )
             return
         over += [(found, names.pop(found)) for found in words]  # "bye"; connections stay open
         for rank in names if words else ():

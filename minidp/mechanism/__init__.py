@@ -1,4 +1,5 @@
 """What is done to the data: sampling, clipping, noise, private projections; and the plan that joins them."""
+
 from .banded import BandedNoise, CyclicSampler
 from .centring import mean_sanitizer, noisy_mean, shrunk
 from .clip import ClipGroup, adaptive_groups, clip_weights, flat_group, per_layer_groups
@@ -11,8 +12,27 @@ from .scaling import PrivateScaling
 from .schedule import AdaptiveClip, LinearDecay, Stages
 
 __all__ = [
-    "AdaptiveClip", "BallsInBinsSampler", "BandedNoise", "ClipGroup", "CyclicSampler", "FixedSizeSampler", "LinearDecay", "Plan",
-    "PoissonSampler", "PrivatePCA",
-    "PrivateScaling", "Sanitizer", "ShuffleSampler", "Stages", "adaptive_groups", "add_gaussian", "clip_weights", "flat_group",
-    "mean_sanitizer", "noisy_mean", "per_layer_groups", "random_projection", "shrunk",
+    "AdaptiveClip",
+    "BallsInBinsSampler",
+    "BandedNoise",
+    "ClipGroup",
+    "CyclicSampler",
+    "FixedSizeSampler",
+    "LinearDecay",
+    "Plan",
+    "PoissonSampler",
+    "PrivatePCA",
+    "PrivateScaling",
+    "Sanitizer",
+    "ShuffleSampler",
+    "Stages",
+    "adaptive_groups",
+    "add_gaussian",
+    "clip_weights",
+    "flat_group",
+    "mean_sanitizer",
+    "noisy_mean",
+    "per_layer_groups",
+    "random_projection",
+    "shrunk",
 ]

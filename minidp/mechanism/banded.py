@@ -1,4 +1,5 @@
 """Noise that is correlated between steps, so that part of it cancels in their sum; and the lots that it is accounted with."""
+
 from __future__ import annotations
 
 import math
@@ -50,9 +51,13 @@ class CyclicSampler(PoissonSampler):
         super().__post_init__()
         count(1, bands=self.bands)
         if self.max_lot_size is not None:
-            raise ParameterError(f"expected max_lot_size={self.max_lot_size} to be None: lots of parts are not cut")
+            raise ParameterError(
+                f"expected max_lot_size={self.max_lot_size} to be None: lots of parts are not cut"
+            )
         if self.bands * self.sampling_probability > 1 + 1e-9:
-            raise ParameterError(f"expected at most {1 / self.sampling_probability:g} bands, the lots of an epoch, got {self.bands}")
+            raise ParameterError(
+                f"expected at most {1 / self.sampling_probability:g} bands, the lots of an epoch, got {self.bands}"
+            )
 
     @property
     def period(self) -> int:
@@ -64,7 +69,9 @@ class CyclicSampler(PoissonSampler):
         """The probability with which a lot holds an example of its part."""
         return min(1.0, self.bands * self.sampling_probability)  # [F1]
 
-    def lots(self, num_examples: int, steps: int, stream: Stream, start: int = 0) -> Iterator[NDArray]:
+    def lots(
+        self, num_examples: int, steps: int, stream: Stream, start: int = 0
+    ) -> Iterator[NDArray]:
         """Yield index arrays into num_examples examples, for `steps` steps from step `start` on; of streams without a seed once."""
         part, within = stream("parts").below(self.bands, num_examples), PoissonSampler(self.share)
         parts = [np.flatnonzero(part == k) for k in range(self.bands)]
@@ -82,7 +89,9 @@ def with_bands(sampler: Sampler, bands: int | None) -> Sampler:
     if bands is None:
         return sampler
     if type(sampler) is not PoissonSampler or sampler.max_lot_size is not None:
-        raise ParameterError("bands of correlated noise: expected --sampler poisson without --max-lot-size")
+        raise ParameterError(
+            "bands of correlated noise: expected --sampler poisson without --max-lot-size"
+        )
     return CyclicSampler(sampler.sampling_probability, bands=bands)
 
 
@@ -136,12 +145,16 @@ class Correlated:
         self._answer: deque[float] = deque(maxlen=len(coefficients) - 1)  # y for z = 1, 0, 0, ...
 
     def __reduce__(self):
-        raise ParameterError("correlated noise is neither pickled nor copied: it could be subtracted")
+        raise ParameterError(
+            "correlated noise is neither pickled nor copied: it could be subtracted"
+        )
 
     def step(self, draws: Draws) -> Correlated:
         """The noise of the next step, from its numbers."""
         self._draws, self._at = draws, 0
-        answer = (float(not self.spread) - sum(c * w for c, w in zip(self._c[1:], self._answer))) / self._c[0]
+        answer = (
+            float(not self.spread) - sum(c * w for c, w in zip(self._c[1:], self._answer))
+        ) / self._c[0]
         self.spread = math.hypot(self.spread, answer)
         self._answer.appendleft(answer)
         return self
@@ -151,8 +164,14 @@ class Correlated:
         self._draws.at(start, size)
         return self
 
-    def add_normals(self, out: NDArray, std: float, grid: float, before: Callable[[slice], NDArray],
-                    after: Callable[[slice, NDArray], None]) -> None:
+    def add_normals(
+        self,
+        out: NDArray,
+        std: float,
+        grid: float,
+        before: Callable[[slice], NDArray],
+        after: Callable[[slice, NDArray], None],
+    ) -> None:
         """As `Draws.add_normals`. The arrays of each step come in the same order."""
         if self._at == len(self._past):
             self._past.append(deque(maxlen=len(self._c) - 1))

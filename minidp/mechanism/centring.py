@@ -1,4 +1,5 @@
 """The mean of bounded rows, released with noise, to be subtracted from them."""
+
 from __future__ import annotations
 
 import math
@@ -21,13 +22,19 @@ MEAN = ("rows", "mean")
 ROWS = 1024  # at a time
 
 
-def mean_sanitizer(noise_multiplier: float, row_norm: float = 1.0, arithmetic: str = ORDINARY,
-                   coordinates: int | None = None) -> Sanitizer:
+def mean_sanitizer(
+    noise_multiplier: float,
+    row_norm: float = 1.0,
+    arithmetic: str = ORDINARY,
+    coordinates: int | None = None,
+) -> Sanitizer:
     """What `noisy_mean` releases with: rows are clipped to the norm `row_norm`. To charge: its `charge` of its `event`.
 
     coordinates: D, each of which exact arithmetic charges for.
     """
-    return Sanitizer([ClipGroup("all", [MEAN], row_norm, noise_multiplier, coordinates)], arithmetic=arithmetic)
+    return Sanitizer(
+        [ClipGroup("all", [MEAN], row_norm, noise_multiplier, coordinates)], arithmetic=arithmetic
+    )
 
 
 def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> NDArray:
@@ -37,10 +44,14 @@ def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> 
     needs no factor: in ordinary arithmetic the noise of more than about 380,000 rows is multiplied by
     `rounding.in_blocks`. Raises ParameterError for more rows than the public size allows.
     """
-    count(1, MOST // 2 if sanitizer.exact else MOST_COUNT, size=size)  # below 2^53 units, with room for a lot's chance
+    count(
+        1, MOST // 2 if sanitizer.exact else MOST_COUNT, size=size
+    )  # below 2^53 units, with room for a lot's chance
     factor = _noise_factor(rows.shape[0], sanitizer, size)
     raw = np.zeros(rows.shape[1:])
-    for start in range(0, rows.shape[0], ROWS):  # summed one by one: short chains of roundings, however many rows there are
+    for start in range(
+        0, rows.shape[0], ROWS
+    ):  # summed one by one: short chains of roundings, however many rows there are
         raw += to_host(sanitizer.add_clipped({MEAN: Explicit(rows[start : start + ROWS])})[MEAN])
     released = sanitizer.release({MEAN: raw / factor}, draws)[MEAN] * factor / size
     return shrunk(released, sanitizer.groups[0].noise_std * factor / size)
@@ -56,7 +67,8 @@ def _noise_factor(rows, sanitizer, size):
     if in_blocks(rows, ROWS) > factor:
         raise ParameterError(
             f"noisy_mean: got {rows:,} rows for the public size={size:,}: the sum of so many is "
-            f"rounded by more than is charged for {most:,} rows; set size to the public number of rows")
+            f"rounded by more than is charged for {most:,} rows; set size to the public number of rows"
+        )
     return factor
 
 
@@ -77,4 +89,6 @@ def shrunk(mean: NDArray, noise_std: float) -> NDArray:
     non_negative_finite(noise_std=noise_std)
     square = float((mean * mean).sum())
     explained = max(len(mean) - 2, 0) * noise_std**2
-    return mean * (max(0.0, 1 - explained / square) if math.isfinite(square) and square > 0 else 0.0)  # [F1]
+    return mean * (
+        max(0.0, 1 - explained / square) if math.isfinite(square) and square > 0 else 0.0
+    )  # [F1]

@@ -3,6 +3,7 @@
 Algorithm 1 of Abadi et al. 2016 clips all parameters together; its experiments clip each layer by itself.
 Both are a list of groups: `flat_group` makes a single one, `per_layer_groups` one per layer.
 """
+
 from __future__ import annotations
 
 import math
@@ -83,7 +84,7 @@ class ClipGroup:
 
     name: str
     keys: Sequence[Key]
-    clip_norm: Any      # a Setting
+    clip_norm: Any  # a Setting
     noise_multiplier: Any
     coordinates: int | None = None
 
@@ -117,7 +118,11 @@ class ClipGroup:
         """The group with the numbers of one step (0 is the first)."""
         if self.constant:
             return self
-        return replace(self, clip_norm=value_at(self.clip_norm, step), noise_multiplier=value_at(self.noise_multiplier, step))
+        return replace(
+            self,
+            clip_norm=value_at(self.clip_norm, step),
+            noise_multiplier=value_at(self.noise_multiplier, step),
+        )
 
     @property
     def noise_std(self) -> float:
@@ -125,19 +130,26 @@ class ClipGroup:
         return 0.0 if self.noise_multiplier == 0 else self.noise_multiplier * self.clip_norm  # [F1]
 
 
-def flat_group(keys: Iterable[Key] | Mapping[Key, Any], clip_norm: Setting, noise_multiplier: Setting) -> list[ClipGroup]:
+def flat_group(
+    keys: Iterable[Key] | Mapping[Key, Any], clip_norm: Setting, noise_multiplier: Setting
+) -> list[ClipGroup]:
     """All parameters in one group, clipped together (Algorithm 1). keys: network.params, or keys alone."""
     return [_group("all", keys, tuple(keys), clip_norm, noise_multiplier)]
 
 
 def _group(name, params, keys, clip_norm, noise_multiplier):
     """The group of some of the keys, with the number of their coordinates where arrays came with them."""
-    size = sum(math.prod(params[key].shape) for key in keys) if isinstance(params, Mapping) else None
+    size = (
+        sum(math.prod(params[key].shape) for key in keys) if isinstance(params, Mapping) else None
+    )
     return ClipGroup(name, keys, clip_norm, noise_multiplier, size)
 
 
-def per_layer_groups(keys: Iterable[Key] | Mapping[Key, Any], clip_norm: Setting | Mapping[str, Setting],
-                     noise_multiplier: Setting | Mapping[str, Setting]) -> list[ClipGroup]:
+def per_layer_groups(
+    keys: Iterable[Key] | Mapping[Key, Any],
+    clip_norm: Setting | Mapping[str, Setting],
+    noise_multiplier: Setting | Mapping[str, Setting],
+) -> list[ClipGroup]:
     """One group per layer, as in Section 5.2. keys: network.params, or keys alone. Numbers may be dictionaries by layer name.
 
     >>> keys = [("dense1", "W"), ("dense1", "b"), ("dense2", "W")]
@@ -147,13 +159,25 @@ def per_layer_groups(keys: Iterable[Key] | Mapping[Key, Any], clip_norm: Setting
     layers = list(dict.fromkeys(layer for layer, _ in keys))
     for setting in (clip_norm, noise_multiplier):
         if isinstance(setting, dict) and set(setting) != set(layers):
-            raise ParameterError(f"expected a setting for each of the layers {layers}, got {sorted(setting)}")
+            raise ParameterError(
+                f"expected a setting for each of the layers {layers}, got {sorted(setting)}"
+            )
     pick = lambda setting, layer: setting[layer] if isinstance(setting, dict) else setting
-    return [_group(layer, keys, tuple(key for key in keys if key[0] == layer), pick(clip_norm, layer), pick(noise_multiplier, layer))
-            for layer in layers]
+    return [
+        _group(
+            layer,
+            keys,
+            tuple(key for key in keys if key[0] == layer),
+            pick(clip_norm, layer),
+            pick(noise_multiplier, layer),
+        )
+        for layer in layers
+    ]
 
 
-def adaptive_groups(groups: Iterable[ClipGroup], noise_multiplier: float, quantile: float = 0.5, rate: float = 0.2) -> list[ClipGroup]:
+def adaptive_groups(
+    groups: Iterable[ClipGroup], noise_multiplier: float, quantile: float = 0.5, rate: float = 0.2
+) -> list[ClipGroup]:
     r"""The groups with clip norms that follow a quantile of the norms, from their own C on, and a group for the count of each.
 
     noise_multiplier  of each count, charged jointly with all groups; a tenth of the expected lot size makes the count's noise a
@@ -169,6 +193,15 @@ def adaptive_groups(groups: Iterable[ClipGroup], noise_multiplier: float, quanti
     [('all', (('dense1', 'W'),)), ('all: unclipped', (('all', 'unclipped'),))]
     """
     groups = list(groups)
-    return [*(replace(group, clip_norm=AdaptiveClip(group.clip_norm, quantile, rate)) for group in groups),
-            *(ClipGroup(f"{group.name}: {UNCLIPPED}", [(group.name, UNCLIPPED)], 0.5, noise_multiplier, 1)  # [S1]
-              for group in groups)]
+    return [
+        *(
+            replace(group, clip_norm=AdaptiveClip(group.clip_norm, quantile, rate))
+            for group in groups
+        ),
+        *(
+            ClipGroup(
+                f"{group.name}: {UNCLIPPED}", [(group.name, UNCLIPPED)], 0.5, noise_multiplier, 1
+            )  # [S1]
+            for group in groups
+        ),
+    ]

@@ -1,4 +1,5 @@
 """The release of a lot whose members were computed on several ranks."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,8 +16,15 @@ if TYPE_CHECKING:
     from .sanitizer import Sanitizer
 
 
-def released_over(ranks: Any, sanitizer: Sanitizer, raw_sum: dict[Key, NDArray], draws: Draws,
-                  others: Sequence[dict[Key, NDArray]], scale: float, dtype: DTypeLike) -> dict[Key, NDArray]:
+def released_over(
+    ranks: Any,
+    sanitizer: Sanitizer,
+    raw_sum: dict[Key, NDArray],
+    draws: Draws,
+    others: Sequence[dict[Key, NDArray]],
+    scale: float,
+    dtype: DTypeLike,
+) -> dict[Key, NDArray]:
     """What `Sanitizer.release` gives for the sum of all ranks' raw sums. Every rank calls it in every step, with nothing to add too.
 
     The numbers of all parameters stand one behind the other, and each rank gets the sum of a slice of them, adds the noise of
@@ -30,7 +38,9 @@ def released_over(ranks: Any, sanitizer: Sanitizer, raw_sum: dict[Key, NDArray],
     flat, at = lib.empty(each * ranks.size), 0
     for key in sanitizer.keys:
         place = flat[at : at + raw_sum[key].size].reshape(raw_sum[key].shape)
-        place[...], *rest = (raw[key] if lib is xp else to_host(raw[key]) for raw in (raw_sum, *others))
+        place[...], *rest = (
+            raw[key] if lib is xp else to_host(raw[key]) for raw in (raw_sum, *others)
+        )
         for raw in rest:
             place += raw
         at += place.size
@@ -41,9 +51,13 @@ def released_over(ranks: Any, sanitizer: Sanitizer, raw_sum: dict[Key, NDArray],
     for group in sanitizer.groups:
         for key in group.keys:
             size = raw_sum[key].size
-            start, stop = (min(max(begin + end - at, 0), size) for end in (0, each))  # of this parameter, in this slice
+            start, stop = (
+                min(max(begin + end - at, 0), size) for end in (0, each)
+            )  # of this parameter, in this slice
             here = slice(at + start - begin, at + stop - begin) if start < stop else slice(0)
-            slice_[here] = sanitizer.noisy(group, mine[here], draws.at(start, size), (), scale, slice_.dtype)
+            slice_[here] = sanitizer.noisy(
+                group, mine[here], draws.at(start, size), (), scale, slice_.dtype
+            )
             at += size
     whole, at, released = ranks.gather(lib.asarray(slice_)), 0, {}
     for key in sanitizer.keys:

@@ -1,4 +1,5 @@
 """The Gaussian noise of a release."""
+
 import math
 from collections.abc import Sequence
 
@@ -42,7 +43,9 @@ def integer_grid(noise_std: float, quantum: float) -> float:
     return min(quantum, 2.0 ** (math.frexp(noise_std)[1] - 1 - INTEGERS))  # [F1]
 
 
-def add_noise(raw: NDArray, noise_std: float, draws: Draws, arithmetic: str, quantum: float) -> NDArray:
+def add_noise(
+    raw: NDArray, noise_std: float, draws: Draws, arithmetic: str, quantum: float
+) -> NDArray:
     """raw (float64, on the host) plus noise; `charged` says at what cost.
 
     exact: integer noise. raw holds multiples of `quantum`; holding them to 2^52 units moves no neighbours apart.
@@ -53,7 +56,9 @@ def add_noise(raw: NDArray, noise_std: float, draws: Draws, arithmetic: str, qua
     return add_integers(np.clip(raw / grid, -MOST, MOST), noise_std / grid, grid, draws)
 
 
-def charged(event: Event, numbers: int, arithmetic: str, quantum: float, *noise_stds: float) -> Event:
+def charged(
+    event: Event, numbers: int, arithmetic: str, quantum: float, *noise_stds: float
+) -> Event:
     """What `numbers` released by `add_noise` cost: the event, in exact arithmetic beside its noise's distance.
 
     Raises ParameterError in exact arithmetic where noise_std is above 2^42 quanta.
@@ -68,8 +73,15 @@ def charged(event: Event, numbers: int, arithmetic: str, quantum: float, *noise_
     return Composed((event, TotalVariation(tau, numbers)))
 
 
-def add_integers(raw: NDArray, units: float, grid: float, draws: Draws, others: Sequence[NDArray] = (), scale: float = 1.0,
-                 dtype: DTypeLike | None = None) -> NDArray:
+def add_integers(
+    raw: NDArray,
+    units: float,
+    grid: float,
+    draws: Draws,
+    others: Sequence[NDArray] = (),
+    scale: float = 1.0,
+    dtype: DTypeLike | None = None,
+) -> NDArray:
     r"""grid (raw + Z), Z discrete Gaussian numbers of standard deviation `units`: released in exact arithmetic.
 
     Shapes
@@ -87,15 +99,29 @@ def add_integers(raw: NDArray, units: float, grid: float, draws: Draws, others: 
         raw is whole, so raw + round(N) = round(raw + N): the Gaussian mechanism, rounded, but for that distance.
     """
     if raw.dtype.name != "float64":
-        raise ParameterError(f"exact arithmetic: expected a raw sum of dtype float64, got {raw.dtype}")
+        raise ParameterError(
+            f"exact arithmetic: expected a raw sum of dtype float64, got {raw.dtype}"
+        )
     if on_device([raw], draws):
-        return released_on_device([raw], [(1.0 if units else 0.0, 0.0)], draws, [others], grid * scale, dtype, units)[0]
-    add = (lambda flat, before, after: draws.add_integers(flat, units, before, after)) if units else None
+        return released_on_device(
+            [raw], [(1.0 if units else 0.0, 0.0)], draws, [others], grid * scale, dtype, units
+        )[0]
+    add = (
+        (lambda flat, before, after: draws.add_integers(flat, units, before, after))
+        if units
+        else None
+    )
     return _released(raw, others, grid * scale, dtype, add)  # [F1]
 
 
-def add_gaussian(raw: NDArray, noise_std: float, draws: Draws, others: Sequence[NDArray] = (), scale: float = 1.0,
-                 dtype: DTypeLike | None = None) -> NDArray:
+def add_gaussian(
+    raw: NDArray,
+    noise_std: float,
+    draws: Draws,
+    others: Sequence[NDArray] = (),
+    scale: float = 1.0,
+    dtype: DTypeLike | None = None,
+) -> NDArray:
     r"""raw + N(0, noise_std^2 I): from here on it is released.
 
     Shapes
@@ -122,8 +148,14 @@ def add_gaussian(raw: NDArray, noise_std: float, draws: Draws, others: Sequence[
     if math.isinf(noise_std):
         raise ParameterError("expected a finite noise_std: noise needs a finite clip norm")
     if on_device([raw], draws):
-        return released_on_device([raw], [(noise_std, noise_grid(noise_std))], draws, [others], scale, dtype)[0]
-    add = (lambda flat, *around: draws.add_normals(flat, noise_std, noise_grid(noise_std), *around)) if noise_std else None  # [F2]
+        return released_on_device(
+            [raw], [(noise_std, noise_grid(noise_std))], draws, [others], scale, dtype
+        )[0]
+    add = (
+        (lambda flat, *around: draws.add_normals(flat, noise_std, noise_grid(noise_std), *around))
+        if noise_std
+        else None
+    )  # [F2]
     return _released(raw, others, scale, dtype, add)  # [F1]
 
 
@@ -132,8 +164,15 @@ def on_device(raws: Sequence[NDArray], draws: Draws) -> bool:
     return type(draws) is Draws and draws.part is None and all(map(has_kernels, raws))
 
 
-def released_on_device(raws: Sequence[NDArray], laws: Sequence[tuple[float, float]], draws: Draws, others: Sequence[Sequence[NDArray]],
-                       scale: float, dtype: DTypeLike | None, units: float = 0.0) -> list[NDArray]:
+def released_on_device(
+    raws: Sequence[NDArray],
+    laws: Sequence[tuple[float, float]],
+    draws: Draws,
+    others: Sequence[Sequence[NDArray]],
+    scale: float,
+    dtype: DTypeLike | None,
+    units: float = 0.0,
+) -> list[NDArray]:
     """add_gaussian of arrays on a device, or add_integers where `units` is not 0, one after another, in one launch.
 
     laws: (noise_std, grid) of each   others: of each, added to it first
@@ -142,8 +181,21 @@ def released_on_device(raws: Sequence[NDArray], laws: Sequence[tuple[float, floa
 
     table, sums, xp = discrete.table(units) if units else None, [], namespace_of(*raws)
     for raw, (std, grid), rest in zip(raws, laws, others):
-        total, sets = xp.ascontiguousarray(sum(rest, raw), dtype="float64"), 0 if not std else 1 if table is None else table.parts + 1
-        sums.append((total, xp.empty(raw.shape, dtype or raw.dtype), draws.take(raw.size, sets), sets, std, grid, scale))
+        total, sets = (
+            xp.ascontiguousarray(sum(rest, raw), dtype="float64"),
+            0 if not std else 1 if table is None else table.parts + 1,
+        )
+        sums.append(
+            (
+                total,
+                xp.empty(raw.shape, dtype or raw.dtype),
+                draws.take(raw.size, sets),
+                sets,
+                std,
+                grid,
+                scale,
+            )
+        )
     kernels_of(raws[0]).release(sums, draws.state(), table)
     return [released for _, released, *_ in sums]
 

@@ -1,4 +1,5 @@
 """Projections of the input: differentially private PCA (Section 4 of the paper) and a random one."""
+
 import math
 from dataclasses import dataclass
 
@@ -84,7 +85,13 @@ class PrivatePCA:
 
     def charge(self, relation: NeighbouringRelation, inputs: int) -> Event:
         """What is charged for rows of `inputs` numbers: the event, in exact arithmetic beside its noise's distance."""
-        return charged(self.event(relation), inputs * (inputs + 1) // 2, self.arithmetic, QUANTUM, *self._noise_stds)
+        return charged(
+            self.event(relation),
+            inputs * (inputs + 1) // 2,
+            self.arithmetic,
+            QUANTUM,
+            *self._noise_stds,
+        )
 
     @property
     def _noise_stds(self):
@@ -99,19 +106,27 @@ class PrivatePCA:
         if x.ndim != 2:
             raise ShapeError(f"PrivatePCA: expected x of shape (N, D), got {tuple(x.shape)}")
         if self.dimensions > x.shape[1]:
-            raise ParameterError(f"expected pca_dim={self.dimensions} to be at most the {x.shape[1]} inputs")
+            raise ParameterError(
+                f"expected pca_dim={self.dimensions} to be at most the {x.shape[1]} inputs"
+            )
         count(0, 2 ** (62 - 2 * BITS), rows=x.shape[0])
         raw = np.zeros((x.shape[1], x.shape[1]), np.int64)
         for start in range(0, x.shape[0], BATCH_ROWS):
             rows = unit_rows(x[start : start + BATCH_ROWS]) * 2.0**BITS
             raw += to_host(rows.T @ rows).astype(np.int64)  # [F2]
-        return np.clip(raw, -(2**53), 2**53).astype(np.float64) * QUANTUM  # held to what float64 has: none moves apart
+        return (
+            np.clip(raw, -(2**53), 2**53).astype(np.float64) * QUANTUM
+        )  # held to what float64 has: none moves apart
 
     def noisy_second_moments(self, raw: NDArray, draws: Draws) -> NDArray[np.float64]:
         """(D, D): all that is released; what is computed from it costs nothing more."""
         released = np.empty_like(raw)
-        for at, std in zip((np.diag_indices(len(raw)), np.triu_indices(len(raw), 1)), self._noise_stds):
-            released[at] = released[at[::-1]] = add_noise(raw[at], std, draws, self.arithmetic, QUANTUM)  # [F3]
+        for at, std in zip(
+            (np.diag_indices(len(raw)), np.triu_indices(len(raw), 1)), self._noise_stds
+        ):
+            released[at] = released[at[::-1]] = add_noise(
+                raw[at], std, draws, self.arithmetic, QUANTUM
+            )  # [F3]
         return released
 
     def release(self, raw: NDArray, draws: Draws) -> NDArray[np.float32]:
@@ -131,7 +146,9 @@ def unit_rows(x: NDArray) -> NDArray:
     largest = xp.abs(x).max(axis=1)  # not finite where a row holds something that is not
     finite = xp.isfinite(largest)
     largest = xp.where(finite & (largest > 0), largest, x.dtype.type(1))
-    x = zero_rows_unless(finite, x) / largest[:, None]  # so that squares neither overflow nor vanish
+    x = (
+        zero_rows_unless(finite, x) / largest[:, None]
+    )  # so that squares neither overflow nor vanish
     slack = 1 + (x.shape[1] + 8) * 2.0**-52
     norms = xp.sqrt(in_pairs(x * x, 1) * slack)
     return xp.trunc(x / xp.where(norms > 0, norms, 1)[:, None] * 2.0**BITS) * 2.0**-BITS  # [F1]

@@ -2,6 +2,7 @@
 
 Nobody types sigma or q twice: the trainer executes the plan and the accountant reads its event.
 """
+
 from __future__ import annotations
 
 import math
@@ -73,16 +74,26 @@ class Plan:
         if not isinstance(self.sampler, Sampler):
             raise ParameterError(f"expected a sampler, got {type(self.sampler).__name__}")
         if self.sanitizer.exact and self.expected_lot_size > MOST / 2:
-            raise ParameterError(f"exact arithmetic: expected lots of at most {MOST // 2:,} examples, got "
-                                 f"{self.expected_lot_size:,}: float64 holds the whole numbers of their sums no more")
+            raise ParameterError(
+                f"exact arithmetic: expected lots of at most {MOST // 2:,} examples, got "
+                f"{self.expected_lot_size:,}: float64 holds the whole numbers of their sums no more"
+            )
         if self.sampler.period > 1 and not self.sanitizer.constant:
-            raise ParameterError("lots of whole epochs with a schedule of C or sigma: which noise an example meets depends on its "
-                                 "lot; use the Poisson sampler, or constant settings")
-        if self.noise is not None and not (isinstance(self.sampler, CyclicSampler) and self.sampler.bands >= self.noise.bands):
-            raise ParameterError(f"noise of {self.noise.bands} bands: expected CyclicSampler(q, bands={self.noise.bands}), whose lots "
-                                 "keep an example's steps so far apart")
+            raise ParameterError(
+                "lots of whole epochs with a schedule of C or sigma: which noise an example meets depends on its "
+                "lot; use the Poisson sampler, or constant settings"
+            )
+        if self.noise is not None and not (
+            isinstance(self.sampler, CyclicSampler) and self.sampler.bands >= self.noise.bands
+        ):
+            raise ParameterError(
+                f"noise of {self.noise.bands} bands: expected CyclicSampler(q, bands={self.noise.bands}), whose lots "
+                "keep an example's steps so far apart"
+            )
         if self.noise is not None and self.sanitizer.exact:
-            raise ParameterError("exact arithmetic: expected independent noise; correlated noise is real numbers, and no whole units")
+            raise ParameterError(
+                "exact arithmetic: expected independent noise; correlated noise is real numbers, and no whole units"
+            )
         if (size := getattr(self.sampler, "dataset_size", None)) is not None:
             self.check_lot_size(size)
 
@@ -93,7 +104,8 @@ class Plan:
             raise ParameterError(
                 f"expected_lot_size={self.expected_lot_size:g}, but lots drawn from {dataset_size:g} examples have {most:g} on "
                 f"average: steps would be {most / self.expected_lot_size:.3g} times as long as meant; set expected_lot_size="
-                f"{most:g}, or change the sampler")
+                f"{most:g}, or change the sampler"
+            )
 
     def check_learning_rate(self, rate: float, largest: float) -> None:
         """Raise ParameterError where the weights could travel farther than `largest`.
@@ -118,7 +130,11 @@ class Plan:
     @property
     def products(self) -> Products:
         """How outer products are summed, and what that adds to the sensitivity; nothing in exact arithmetic."""
-        return DOUBLE if self.sanitizer.exact else products(self.expected_lot_size, self.sanitizer.strategy)
+        return (
+            DOUBLE
+            if self.sanitizer.exact
+            else products(self.expected_lot_size, self.sanitizer.strategy)
+        )
 
     def release_event(self, step: int = 0) -> Event:
         """What the release of one step does, before sampling."""
@@ -134,7 +150,9 @@ class Plan:
 
         start is a multiple of the sampler's period.
         """
-        if not any(callable(group.noise_multiplier) for group in self.sanitizer.groups):  # whatever the clip norms
+        if not any(
+            callable(group.noise_multiplier) for group in self.sanitizer.groups
+        ):  # whatever the clip norms
             _, times = self.sampler.charges(self.release_event(), stop - start)
             return [(self.step_event(), times)] if stop > start else []  # [S1]
         events = (self.step_event(step) for step in range(start, stop))  # of samplers with period 1
@@ -143,7 +161,9 @@ class Plan:
     def ledger(self, steps: int | None = None, before: Iterable[Event] = ()) -> Ledger:
         """A ledger of the events `before` and the first `steps` steps, of all steps by default."""
         steps = self.steps if steps is None else steps
-        return Ledger(self.relation, [*((event, 1, SETUP) for event in before), *self.charges(0, steps)])
+        return Ledger(
+            self.relation, [*((event, 1, SETUP) for event in before), *self.charges(0, steps)]
+        )
 
     @property
     def total_event(self) -> Event:
@@ -166,7 +186,13 @@ class Plan:
             self.check_budget(accountant, ledger, epsilon, delta)
         return self.with_steps(steps)
 
-    def calibrated(self, accountant: Accountant | str, epsilon: float, delta: float, before: Iterable[Event] = ()) -> Plan:
+    def calibrated(
+        self,
+        accountant: Accountant | str,
+        epsilon: float,
+        delta: float,
+        before: Iterable[Event] = (),
+    ) -> Plan:
         """The plan with the least noise that keeps its steps, after the events `before`, at or below (epsilon, delta).
 
         The groups' noise multipliers keep their ratios; groups without any get equal ones. Raises BudgetExceededError
@@ -181,19 +207,26 @@ class Plan:
         count(1, steps=self.steps)
         noises = [group.noise_multiplier for group in self.sanitizer.groups]
         if any(map(callable, noises)):
-            raise ParameterError("expected constant noise multipliers to calibrate: which noise of a schedule is to change is "
-                                 "not said; fit the steps with Plan.fitted, or set numbers")
+            raise ParameterError(
+                "expected constant noise multipliers to calibrate: which noise of a schedule is to change is "
+                "not said; fit the steps with Plan.fitted, or set numbers"
+            )
         least = min(noises)
         ratios = [noise / least for noise in noises] if least > 0 else [1.0 for _ in noises]
 
         def with_noise(noise):
             if self.sanitizer.exact:  # other noise is not tried, for there is none
                 noise = min(max(noise, LEAST_SIGMA), MOST_SIGMA / max(ratios))
-            groups = (replace(group, noise_multiplier=noise * ratio) for group, ratio in zip(self.sanitizer.groups, ratios))
+            groups = (
+                replace(group, noise_multiplier=noise * ratio)
+                for group, ratio in zip(self.sanitizer.groups, ratios)
+            )
             return replace(self, sanitizer=replace(self.sanitizer, groups=tuple(groups)))
 
         before = tuple(before)
-        ledger_of = lambda noise: self.ledger(0, before) if noise == math.inf else with_noise(noise).ledger(before=before)
+        ledger_of = lambda noise: (
+            self.ledger(0, before) if noise == math.inf else with_noise(noise).ledger(before=before)
+        )
         accountant = as_accountant(accountant, self.relation)
         return with_noise(noise_multiplier_for(accountant, ledger_of, epsilon, delta))
 
@@ -204,10 +237,18 @@ class Plan:
             after.append(event, times)
         before, spent = (accountant.epsilon(each, delta).upper for each in (ledger, after))
         if not spent <= epsilon:
-            why = (f"it alone would be {upper_text(spent)}" if before == 0 else
-                   f"epsilon is {upper_text(before)} before the first step, and {upper_text(spent)} with it")
+            why = (
+                f"it alone would be {upper_text(spent)}"
+                if before == 0
+                else f"epsilon is {upper_text(before)} before the first step, and {upper_text(spent)} with it"
+            )
             if spent == math.inf:
-                why = ("it has no epsilon at this delta, of which exact arithmetic takes (1 + e^epsilon) T" if self.sanitizer.variation()
-                       else "a lot without noise has no epsilon")
-            raise BudgetExceededError(f"not one lot fits into epsilon {epsilon:g} at delta={delta:g}: {why}; raise the "
-                                      "target or the noise, or make lots smaller")
+                why = (
+                    "it has no epsilon at this delta, of which exact arithmetic takes (1 + e^epsilon) T"
+                    if self.sanitizer.variation()
+                    else "a lot without noise has no epsilon"
+                )
+            raise BudgetExceededError(
+                f"not one lot fits into epsilon {epsilon:g} at delta={delta:g}: {why}; raise the "
+                "target or the noise, or make lots smaller"
+            )

@@ -1,4 +1,5 @@
 """How far the sum that a machine computes may be from that of real numbers: a part of the sensitivity that is charged."""
+
 from __future__ import annotations
 
 import math
@@ -7,9 +8,13 @@ from typing import NamedTuple
 from ..grads import CANCELLING
 
 LEAST_ROWS, MOST_ROWS = 30, 150  # of one float32 product; with fewer, float64 is as fast
-MOST_CHARGED = 0.0099  # of the clip norm; where float32 products would lose more, they run in float64
+MOST_CHARGED = (
+    0.0099  # of the clip norm; where float32 products would lose more, they run in float64
+)
 FREE = 2.0**-21  # of the clip norm, which the margin of `clip.clip_weights` leaves
-OTHERS = 2**13  # roundings in a float64 sum besides one for each example: rows of a product, blocks of a batch
+OTHERS = (
+    2**13
+)  # roundings in a float64 sum besides one for each example: rows of a product, blocks of a batch
 
 
 class Products(NamedTuple):
@@ -54,7 +59,9 @@ def products(expected_lot_size: float, strategy: str) -> Products:
     rows = min(MOST_ROWS, math.floor((MOST_CHARGED / (2 * most * 2.0**-24) - 7) * 19 / 11))
     if strategy != "explicit" and rows >= LEAST_ROWS:
         lost = (11 * rows / 19 + 7) * 2.0**-24
-        return Products(rows, most, 1 + 2 * most * lost / (1 - (rows + 6) * 2.0**-24) * (1 + 2.0**-50))  # [F2]
+        return Products(
+            rows, most, 1 + 2 * most * lost / (1 - (rows + 6) * 2.0**-24) * (1 + 2.0**-50)
+        )  # [F2]
     lost = 2 * most * (2 * most + OTHERS) * (1 if strategy == "explicit" else CANCELLING) * 2.0**-52
     return Products(0, most, 1 + lost if lost > FREE else 1.0)  # [F3]
 

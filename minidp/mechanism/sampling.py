@@ -4,6 +4,7 @@ Each sampler knows the neighbouring relation its analysis is proved for. The dat
 stream are arguments of `lots`; what is stored is public configuration. A step's lot follows from the stream and the step
 alone. `period` is the number of steps between two points at which training may stop.
 """
+
 import math
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -16,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError
-from ..privacy.events import BallsInBins, Event, FixedSizeSampled, NeighbouringRelation, PoissonSampled
+from ..privacy.events import (
+    BallsInBins,
+    Event,
+    FixedSizeSampled,
+    NeighbouringRelation,
+    PoissonSampled,
+)
 from ..privacy.truncated import TruncatedPoissonSampled
 from ..streams import Stream
 from ..validate import count, one_of, probability
@@ -49,7 +56,9 @@ class _Parts(_Sampler):
     def __post_init__(self):
         count(1, dataset_size=self.dataset_size, lot_size=self.lot_size)
         if self.lot_size > self.dataset_size:
-            raise ParameterError(f"expected lot_size={self.lot_size} to be at most the dataset_size={self.dataset_size}")
+            raise ParameterError(
+                f"expected lot_size={self.lot_size} to be at most the dataset_size={self.dataset_size}"
+            )
 
     def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
         """(least, most) that may be called the mean lot over dataset_size examples: the one asked for, and N / period."""
@@ -63,8 +72,10 @@ class _Sized(_Parts):
     def check(self, num_examples: int) -> None:
         """Raise ParameterError unless there are dataset_size examples."""
         if num_examples != self.dataset_size:
-            raise ParameterError(f"expected {self.dataset_size} examples, the public dataset_size of the sampler, got "
-                                 f"{num_examples}")
+            raise ParameterError(
+                f"expected {self.dataset_size} examples, the public dataset_size of the sampler, got "
+                f"{num_examples}"
+            )
 
 
 @dataclass(frozen=True)
@@ -106,20 +117,30 @@ class PoissonSampler(_Sampler):
     def __post_init__(self):
         probability(sampling_probability=self.sampling_probability)
         most, size = self.max_lot_size, self.dataset_size
-        if (most is None) != (size is None) or most is not None and most < self.sampling_probability * (size or 0):
-            raise ParameterError(f"expected max_lot_size={most}, of at least the mean lot, with dataset_size={size}, the public "
-                                 "number of examples; or neither")
+        if (
+            (most is None) != (size is None)
+            or most is not None
+            and most < self.sampling_probability * (size or 0)
+        ):
+            raise ParameterError(
+                f"expected max_lot_size={most}, of at least the mean lot, with dataset_size={size}, the public "
+                "number of examples; or neither"
+            )
 
     def check(self, num_examples: int) -> None:
         """Any number of examples will do; with max_lot_size at most dataset_size (ParameterError)."""
         if self.dataset_size is not None and num_examples > self.dataset_size:
-            raise ParameterError(f"expected at most the public dataset_size={self.dataset_size} examples, got {num_examples}")
+            raise ParameterError(
+                f"expected at most the public dataset_size={self.dataset_size} examples, got {num_examples}"
+            )
 
     def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
         """(least, most) of the mean lot over dataset_size examples."""
         return self.sampling_probability * dataset_size, self.sampling_probability * dataset_size
 
-    def lots(self, num_examples: int, steps: int, stream: Stream, start: int = 0) -> Iterator[NDArray]:
+    def lots(
+        self, num_examples: int, steps: int, stream: Stream, start: int = 0
+    ) -> Iterator[NDArray]:
         """Yield index arrays into num_examples examples, for `steps` steps from step `start` on."""
         self.check(num_examples)
         least, cumulative = _binomial(num_examples, float(self.sampling_probability))
@@ -132,9 +153,15 @@ class PoissonSampler(_Sampler):
     def wrap(self, event: Event) -> Event:
         """The event of releasing `event` from a lot drawn so."""
         sampled = PoissonSampled(self.sampling_probability, event)  # [S1]
-        if self.max_lot_size is None or self.dataset_size is None or self.max_lot_size >= self.dataset_size:
+        if (
+            self.max_lot_size is None
+            or self.dataset_size is None
+            or self.max_lot_size >= self.dataset_size
+        ):
             return sampled
-        return TruncatedPoissonSampled(self.sampling_probability, self.dataset_size, self.max_lot_size, event)  # [S2]
+        return TruncatedPoissonSampled(
+            self.sampling_probability, self.dataset_size, self.max_lot_size, event
+        )  # [S2]
 
 
 @dataclass(frozen=True)
@@ -160,7 +187,9 @@ class FixedSizeSampler(_Sized):
         """(least, most) of the mean lot over dataset_size examples."""
         return self.lot_size, self.lot_size
 
-    def lots(self, num_examples: int, steps: int, stream: Stream, start: int = 0) -> Iterator[NDArray]:
+    def lots(
+        self, num_examples: int, steps: int, stream: Stream, start: int = 0
+    ) -> Iterator[NDArray]:
         """Yield index arrays into num_examples examples, for `steps` steps from step `start` on."""
         self.check(num_examples)
         for step in range(start, start + steps):
@@ -197,7 +226,9 @@ class ShuffleSampler(_Sized):
         """Lots in one pass over the data; stopping inside one would show an example twice in an epoch."""
         return -(-self.dataset_size // self.lot_size)
 
-    def lots(self, num_examples: int, steps: int, stream: Stream, start: int = 0) -> Iterator[NDArray]:
+    def lots(
+        self, num_examples: int, steps: int, stream: Stream, start: int = 0
+    ) -> Iterator[NDArray]:
         """Yield index arrays into num_examples examples, for `steps` steps from step `start` on, the first of an epoch."""
         self.check(num_examples)
         for step in range(steps):
@@ -242,7 +273,9 @@ class BallsInBinsSampler(_Parts):
         """B, the lots of an epoch; stopping inside one would put an example into two lots of it."""
         return self.dataset_size // self.lot_size
 
-    def lots(self, num_examples: int, steps: int, stream: Stream, start: int = 0) -> Iterator[NDArray]:
+    def lots(
+        self, num_examples: int, steps: int, stream: Stream, start: int = 0
+    ) -> Iterator[NDArray]:
         """Yield index arrays into num_examples examples, for `steps` steps from step `start` on, the first of an epoch."""
         for step in range(steps):
             place = step % self.period
@@ -258,8 +291,12 @@ class BallsInBinsSampler(_Parts):
 
 
 Sampler = PoissonSampler | FixedSizeSampler | ShuffleSampler | BallsInBinsSampler
-SAMPLERS: dict[str, type[Sampler]] = {"poisson": PoissonSampler, "fixed": FixedSizeSampler, "shuffle": ShuffleSampler,
-                                      "balls-in-bins": BallsInBinsSampler}  # by their names in flags
+SAMPLERS: dict[str, type[Sampler]] = {
+    "poisson": PoissonSampler,
+    "fixed": FixedSizeSampler,
+    "shuffle": ShuffleSampler,
+    "balls-in-bins": BallsInBinsSampler,
+}  # by their names in flags
 
 
 def steps_of_epochs(sampler: Sampler, epochs: float) -> float:
@@ -271,15 +308,23 @@ def steps_of_epochs(sampler: Sampler, epochs: float) -> float:
     return epochs * sampler.dataset_size / sampler.lot_size
 
 
-def make_sampler(name: str, dataset_size: int, lot_size: int, max_lot_size: int | None = None) -> Sampler:
+def make_sampler(
+    name: str, dataset_size: int, lot_size: int, max_lot_size: int | None = None
+) -> Sampler:
     """The sampler of that name whose lots hold lot_size of dataset_size examples, Poisson's on average and max_lot_size at most."""
     one_of(tuple(SAMPLERS), sampler=name)
     _Parts(dataset_size, lot_size)  # checks them
     if max_lot_size is not None:
         if name != "poisson":
-            raise ParameterError(f"expected max_lot_size={max_lot_size} with sampler='poisson' alone, got sampler={name!r}")
+            raise ParameterError(
+                f"expected max_lot_size={max_lot_size} with sampler='poisson' alone, got sampler={name!r}"
+            )
         return PoissonSampler(lot_size / dataset_size, max_lot_size, dataset_size)
-    return PoissonSampler(lot_size / dataset_size) if name == "poisson" else SAMPLERS[name](dataset_size, lot_size)
+    return (
+        PoissonSampler(lot_size / dataset_size)
+        if name == "poisson"
+        else SAMPLERS[name](dataset_size, lot_size)
+    )
 
 
 @lru_cache(256)

@@ -1,4 +1,5 @@
 """The sanitizer: clip each example's gradient, sum over the lot, add noise (Section 4 of the paper)."""
+
 from __future__ import annotations
 
 import math
@@ -14,7 +15,14 @@ from ..arithmetic import ARITHMETICS, EXACT, ORDINARY
 from ..backend import explicit_budget, namespace_of
 from ..errors import ParameterError, ShapeError
 from ..grads import STRATEGIES, Explicit, Key, PerExampleGrad
-from ..privacy.events import Composed, Event, Gaussian, JointGaussian, NeighbouringRelation, TotalVariation
+from ..privacy.events import (
+    Composed,
+    Event,
+    Gaussian,
+    JointGaussian,
+    NeighbouringRelation,
+    TotalVariation,
+)
 from ..ranks import SOLO
 from ..streams import Draws
 from ..together import add_weighted_sums, sum_of_squares
@@ -33,7 +41,10 @@ SENSITIVITY_FACTOR = {
     NeighbouringRelation.ZERO_OUT: 1,
     NeighbouringRelation.REPLACE_ONE: 2,
 }
-LEAST_SIGMA, MOST_SIGMA = 2.0**-4, 2.0**10  # of exact arithmetic: host.discrete's numbers have deviations of 2^28 to 2^42
+LEAST_SIGMA, MOST_SIGMA = (
+    2.0**-4,
+    2.0**10,
+)  # of exact arithmetic: host.discrete's numbers have deviations of 2^28 to 2^42
 MIN_CHUNK = 2  # examples materialised at once: a product with a single row is slow in BLAS
 
 
@@ -89,7 +100,9 @@ class Sanitizer:
     groups: Sequence[ClipGroup]
     strategy: str = "auto"
     arithmetic: str = ORDINARY
-    ran: dict[Key, set[str]] = field(default_factory=dict, compare=False, repr=False, kw_only=True)  # the forms that gradients had
+    ran: dict[Key, set[str]] = field(
+        default_factory=dict, compare=False, repr=False, kw_only=True
+    )  # the forms that gradients had
 
     def __post_init__(self):
         object.__setattr__(self, "groups", tuple(self.groups))
@@ -100,12 +113,22 @@ class Sanitizer:
         keys = self.keys
         twice = sorted({key for key in keys if keys.count(key) > 1})
         if twice:
-            raise ParameterError(f"expected each parameter in one clip group, got {twice} in several")
-        alone = [group.name for group in self.groups if isinstance(group.clip_norm, AdaptiveClip) and (group.name, UNCLIPPED) not in keys]
+            raise ParameterError(
+                f"expected each parameter in one clip group, got {twice} in several"
+            )
+        alone = [
+            group.name
+            for group in self.groups
+            if isinstance(group.clip_norm, AdaptiveClip) and (group.name, UNCLIPPED) not in keys
+        ]
         if alone:
-            raise ParameterError(f"expected a group for the count of unclipped gradients of {alone}: make them with adaptive_groups")
+            raise ParameterError(
+                f"expected a group for the count of unclipped gradients of {alone}: make them with adaptive_groups"
+            )
         if self.exact and any(group.clip_norm == math.inf for group in self.groups):
-            raise ParameterError("exact arithmetic: expected a finite clip_norm in each clip group, of which its grid is a part")
+            raise ParameterError(
+                "exact arithmetic: expected a finite clip_norm in each clip group, of which its grid is a part"
+            )
 
     @property
     def exact(self) -> bool:
@@ -135,10 +158,15 @@ class Sanitizer:
 
     def with_clip_norms(self, clip_norms: Mapping[str, float]) -> Sanitizer:
         """The sanitizer with other clip norms, {group name: C}."""
-        groups = (replace(group, clip_norm=clip_norms.get(group.name, group.clip_norm)) for group in self.groups)
+        groups = (
+            replace(group, clip_norm=clip_norms.get(group.name, group.clip_norm))
+            for group in self.groups
+        )
         return replace(self, groups=tuple(groups)) if clip_norms else self
 
-    def sensitivity(self, relation: NeighbouringRelation, rounding: float = 1.0) -> dict[str, float]:
+    def sensitivity(
+        self, relation: NeighbouringRelation, rounding: float = 1.0
+    ) -> dict[str, float]:
         """{group name: L2 sensitivity of the group's clipped sum}, in gradient units.
 
         rounding: the factor by which float32 products may raise it (`rounding.products`).
@@ -146,7 +174,9 @@ class Sanitizer:
         factor = SENSITIVITY_FACTOR[relation] * rounding
         return {group.name: factor * group.clip_norm for group in self.groups}  # [S1]
 
-    def event(self, relation: NeighbouringRelation, rounding: float = 1.0) -> Gaussian | JointGaussian:
+    def event(
+        self, relation: NeighbouringRelation, rounding: float = 1.0
+    ) -> Gaussian | JointGaussian:
         """What one release does, before sampling: a Gaussian, or a joint one of several groups. rounding as in `sensitivity`."""
         factor = SENSITIVITY_FACTOR[relation] * rounding
         multipliers = tuple(group.noise_multiplier / factor for group in self.groups)  # [S2]
@@ -163,11 +193,18 @@ class Sanitizer:
         from ..host.discrete import total_variation
 
         for group in noisy:
-            in_range(LEAST_SIGMA, MOST_SIGMA, exact_arithmetic_noise_multiplier=group.noise_multiplier)
+            in_range(
+                LEAST_SIGMA, MOST_SIGMA, exact_arithmetic_noise_multiplier=group.noise_multiplier
+            )
         counts = [group.coordinates for group in noisy]
         if None in counts:
-            raise ParameterError("exact arithmetic charges for every coordinate: make clip groups from network.params")
-        return TotalVariation(max(total_variation(group.noise_multiplier * UNITS) for group in noisy), sum(filter(None, counts)))
+            raise ParameterError(
+                "exact arithmetic charges for every coordinate: make clip groups from network.params"
+            )
+        return TotalVariation(
+            max(total_variation(group.noise_multiplier * UNITS) for group in noisy),
+            sum(filter(None, counts)),
+        )
 
     def charge(self, event: Event, releases: int = 1) -> Event:
         """What is charged for releases that are `event`, sampled or not; in exact arithmetic the noise's distance too."""
@@ -181,8 +218,13 @@ class Sanitizer:
         """What the release of a group, of constant numbers, is a multiple of; 0 for none."""
         return group.clip_norm / UNITS if self.exact else noise_grid(group.noise_std)
 
-    def add_clipped(self, grads: Mapping[Key, PerExampleGrad], into: dict[Key, NDArray] | None = None,
-                    example_weight: NDArray | None = None, products: Products = DOUBLE) -> dict[Key, NDArray]:
+    def add_clipped(
+        self,
+        grads: Mapping[Key, PerExampleGrad],
+        into: dict[Key, NDArray] | None = None,
+        example_weight: NDArray | None = None,
+        products: Products = DOUBLE,
+    ) -> dict[Key, NDArray]:
         """Clip the gradients of one batch and add them to the raw sum of the batches before it.
 
         grads    {key: PerExampleGrad}, every parameter of every group
@@ -197,9 +239,18 @@ class Sanitizer:
         if example_weight is not None:
             shape("add_clipped", "example_weight", example_weight, (size,))
             allowed = (example_weight >= 0) & (example_weight <= 1)
-            example_weight = namespace_of(example_weight).where(allowed, example_weight, 0).astype("float64")
+            example_weight = (
+                namespace_of(example_weight).where(allowed, example_weight, 0).astype("float64")
+            )
         for group in (group for group in self.groups if not group.counts):
-            self._add_group(group, {key: grads[key] for key in group.keys}, size, total, example_weight, products)
+            self._add_group(
+                group,
+                {key: grads[key] for key in group.keys},
+                size,
+                total,
+                example_weight,
+                products,
+            )
         return total
 
     def _add_group(self, group, grads, size, total, example_weight, products):
@@ -207,16 +258,39 @@ class Sanitizer:
 
         Which form a gradient has follows from public numbers, since `ran` is told: not from the size of the lot at hand.
         """
-        chunked = {key: g for key, g in grads.items()
-                   if (materialises(g, self.strategy) if self.exact else g.materialises(self.strategy, products.most))}
+        chunked = {
+            key: g
+            for key, g in grads.items()
+            if (
+                materialises(g, self.strategy)
+                if self.exact
+                else g.materialises(self.strategy, products.most)
+            )
+        }
         for key, g in grads.items():
-            self.ran.setdefault(key, set()).add("explicit" if key in chunked or isinstance(g, Explicit) else "factored")
-        whole = {key: whole_numbers(g, self.strategy) if self.exact else g for key, g in grads.items() if key not in chunked}
-        raw_sq_norms, weights, add = self._sq_norms(group, whole), [], partial(add_weighted_sums, total=total, rows=products.rows)
+            self.ran.setdefault(key, set()).add(
+                "explicit" if key in chunked or isinstance(g, Explicit) else "factored"
+            )
+        whole = {
+            key: whole_numbers(g, self.strategy) if self.exact else g
+            for key, g in grads.items()
+            if key not in chunked
+        }
+        raw_sq_norms, weights, add = (
+            self._sq_norms(group, whole),
+            [],
+            partial(add_weighted_sums, total=total, rows=products.rows),
+        )
         for start, stop in self._chunks(chunked, size):
-            chunk = {key: whole_numbers(g.rows(start, stop), self.strategy) if self.exact
-                     else g.rows(start, stop).form("explicit") for key, g in chunked.items()}
-            parts = ([self._sq_norms(group, chunk)] if chunk else []) + ([raw_sq_norms[start:stop]] if whole else [])
+            chunk = {
+                key: whole_numbers(g.rows(start, stop), self.strategy)
+                if self.exact
+                else g.rows(start, stop).form("explicit")
+                for key, g in chunked.items()
+            }
+            parts = ([self._sq_norms(group, chunk)] if chunk else []) + (
+                [raw_sq_norms[start:stop]] if whole else []
+            )
             raw_chunk = parts[0] if len(parts) == 1 else parts[0] + parts[1]  # [N1]
             clipped, xp = clip_weights(raw_chunk, group.clip_norm), namespace_of(raw_chunk)
             weights.append(clipped * (UNITS / group.clip_norm) if self.exact else clipped)
@@ -230,7 +304,9 @@ class Sanitizer:
             add(chunk, weights[-1])  # [F1]
             del chunk  # so that the next one takes its place in the cache
         if whole:
-            together = weights[0] if len(weights) == 1 else namespace_of(*weights).concatenate(weights)
+            together = (
+                weights[0] if len(weights) == 1 else namespace_of(*weights).concatenate(weights)
+            )
             add(whole, together)  # [F1]
 
     def _sq_norms(self, group, grads):
@@ -238,8 +314,15 @@ class Sanitizer:
             return sum(g.sq_norms() for g in grads.values())
         return sum_of_squares(list(grads.values()))  # [N1]
 
-    def release(self, raw_sum: dict[Key, NDArray], draws: Draws, others: Sequence[dict[Key, NDArray]] = (),
-                scale: float = 1.0, dtype: DTypeLike = "float64", ranks: Any = SOLO) -> dict[Key, NDArray]:
+    def release(
+        self,
+        raw_sum: dict[Key, NDArray],
+        draws: Draws,
+        others: Sequence[dict[Key, NDArray]] = (),
+        scale: float = 1.0,
+        dtype: DTypeLike = "float64",
+        ranks: Any = SOLO,
+    ) -> dict[Key, NDArray]:
         """Each group's part of the lot's clipped sum, with its noise; the result is private no more.
 
         draws: the numbers of this release alone, `streams.noise(step)`. others: more raw sums of the same lot, which are
@@ -248,34 +331,65 @@ class Sanitizer:
         if ranks.size > 1:
             return released_over(ranks, self, raw_sum, draws, others, scale, dtype)
         if not self.exact and on_device(list(raw_sum.values()), draws):
-            laws = {key: (group.noise_std, noise_grid(group.noise_std)) for group in self.groups for key in group.keys}
+            laws = {
+                key: (group.noise_std, noise_grid(group.noise_std))
+                for group in self.groups
+                for key in group.keys
+            }
             rest = [[other[key] for other in others] for key in laws]
-            return dict(zip(laws, released_on_device([raw_sum[key] for key in laws], list(laws.values()), draws, rest, scale, dtype)))
-        return {key: self.noisy(group, raw_sum[key], draws, [other[key] for other in others], scale, dtype)
-                for group in self.groups for key in group.keys}
+            return dict(
+                zip(
+                    laws,
+                    released_on_device(
+                        [raw_sum[key] for key in laws],
+                        list(laws.values()),
+                        draws,
+                        rest,
+                        scale,
+                        dtype,
+                    ),
+                )
+            )
+        return {
+            key: self.noisy(
+                group, raw_sum[key], draws, [other[key] for other in others], scale, dtype
+            )
+            for group in self.groups
+            for key in group.keys
+        }
 
     def noisy(self, group: ClipGroup, raw: NDArray, draws: Draws, *rest: Any) -> NDArray:
         """A raw sum, of one parameter or a part of it, with its noise; `rest` as in `noise.add_gaussian`."""
         if self.exact:
-            return add_integers(raw, group.noise_multiplier * UNITS, self.grid(group), draws, *rest)  # [F2]
+            return add_integers(
+                raw, group.noise_multiplier * UNITS, self.grid(group), draws, *rest
+            )  # [F2]
         return add_gaussian(raw, group.noise_std, draws, *rest)  # [F2]
 
     def _check(self, grads):
         missing = set(self.params).symmetric_difference(grads)
         if missing:
-            raise ParameterError(f"expected gradients of {sorted(self.params)}, got {sorted(grads)}")
+            raise ParameterError(
+                f"expected gradients of {sorted(self.params)}, got {sorted(grads)}"
+            )
         for key, grad in grads.items():
             if not isinstance(grad, PerExampleGrad):
-                raise ParameterError(f"gradient of {'.'.join(key)}: expected one gradient per example (PerExampleGrad), got "
-                                     f"{type(grad).__name__}; a sum over examples cannot be clipped per example")
+                raise ParameterError(
+                    f"gradient of {'.'.join(key)}: expected one gradient per example (PerExampleGrad), got "
+                    f"{type(grad).__name__}; a sum over examples cannot be clipped per example"
+                )
         counts = {grad.n_examples for grad in grads.values()}
         if len(counts) > 1:
-            raise ShapeError(f"expected the same number of examples in all gradients, got {sorted(counts)}")
+            raise ShapeError(
+                f"expected the same number of examples in all gradients, got {sorted(counts)}"
+            )
         return counts.pop()
 
     def _chunks(self, chunked, size):
         """(start, stop) of examples whose materialised gradients fit into memory; one chunk if none is materialised."""
-        each = sum(g.explicit_bytes for g in chunked.values()) * (4 if self.exact else 1)  # float64, and what is made of it
+        each = sum(g.explicit_bytes for g in chunked.values()) * (
+            4 if self.exact else 1
+        )  # float64, and what is made of it
         if each == 0 or size == 0:
             return [(0, size)]
         most = max(MIN_CHUNK, explicit_budget(next(iter(chunked.values())).xp) // each)

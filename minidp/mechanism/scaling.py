@@ -1,4 +1,5 @@
 """Centre and spread of features, released with noise: for data whose ranges are not public."""
+
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -67,16 +68,28 @@ class PrivateScaling:
     def charges(self, relation: NeighbouringRelation, features: int) -> list[Event]:
         """What is charged for limits and for moments: the event, in exact arithmetic beside its noise's distance."""
         releases = (HIGHEST - LOWEST + 1, self.count_sensitivity), (2, self.moment_sensitivity)
-        return [charged(self.event(), numbers * features, self.arithmetic, QUANTUM,
-                        self._noise_std(sensitivity(relation, features))) for numbers, sensitivity in releases]
+        return [
+            charged(
+                self.event(),
+                numbers * features,
+                self.arithmetic,
+                QUANTUM,
+                self._noise_std(sensitivity(relation, features)),
+            )
+            for numbers, sensitivity in releases
+        ]
 
     def count_sensitivity(self, relation: NeighbouringRelation, features: int) -> float:
         """L2 sensitivity of the counts."""
-        return math.sqrt((2 if relation is NeighbouringRelation.REPLACE_ONE else 1) * features)  # [S1]
+        return math.sqrt(
+            (2 if relation is NeighbouringRelation.REPLACE_ONE else 1) * features
+        )  # [S1]
 
     def moment_sensitivity(self, relation: NeighbouringRelation, features: int) -> float:
         """L2 sensitivity of the moments."""
-        return math.sqrt((4 if relation is NeighbouringRelation.REPLACE_ONE else 2) * features)  # [S2]
+        return math.sqrt(
+            (4 if relation is NeighbouringRelation.REPLACE_ONE else 2) * features
+        )  # [S2]
 
     def release_limits(self, x: Any, relation: NeighbouringRelation, draws: Draws) -> NDArray:
         """(D,) powers of two that bound most values of each feature; draws, here and below, of one release each."""
@@ -84,10 +97,13 @@ class PrivateScaling:
         released = self._release(raw, self.count_sensitivity(relation, len(raw)), draws)
         return 2.0 ** (released.argmax(axis=1) + LOWEST + 1)  # [F2]
 
-    def release_moments(self, x: Any, limits: NDArray, relation: NeighbouringRelation,
-                        draws: Draws) -> NDArray:
+    def release_moments(
+        self, x: Any, limits: NDArray, relation: NeighbouringRelation, draws: Draws
+    ) -> NDArray:
         """(2, D) sums of z and z^2 with noise."""
-        return self._release(raw_moments(x, limits), self.moment_sensitivity(relation, len(limits)), draws)
+        return self._release(
+            raw_moments(x, limits), self.moment_sensitivity(relation, len(limits)), draws
+        )
 
     def _release(self, raw, sensitivity, draws):
         return add_noise(raw, self._noise_std(sensitivity), draws, self.arithmetic, QUANTUM)  # [F5]
@@ -96,7 +112,9 @@ class PrivateScaling:
         return self.noise_multiplier * sensitivity * (1 + 2.0**-50)  # rounded up
 
 
-def centre_and_spread(limits: NDArray, moments: NDArray, dataset_size: int) -> tuple[NDArray, NDArray]:
+def centre_and_spread(
+    limits: NDArray, moments: NDArray, dataset_size: int
+) -> tuple[NDArray, NDArray]:
     """(mean, spread), (D,) each, of what was released."""
     count(1, dataset_size=dataset_size)
     first, second = np.clip(moments / dataset_size, -1, 1)
@@ -109,7 +127,9 @@ def raw_magnitudes(x: Any) -> NDArray:
     raw = np.zeros((math.prod(x.shape[1:]), HIGHEST - LOWEST + 1))
     feature = np.arange(len(raw))
     for rows in _finite_rows(x):
-        exponents = np.where(rows == 0, LOWEST, np.clip(np.frexp(rows)[1], LOWEST, HIGHEST)) - LOWEST
+        exponents = (
+            np.where(rows == 0, LOWEST, np.clip(np.frexp(rows)[1], LOWEST, HIGHEST)) - LOWEST
+        )
         for each in exponents:
             raw[feature, each] += 1  # [F1]
     return raw

@@ -3,14 +3,18 @@
 A schedule is a frozen dataclass called with the step (0 is the first). It is fixed before training and does
 not look at the data (Abadi et al. 2016, Section 3.1, "time-dependent parameters"). `AdaptiveClip` alone follows what was released.
 """
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..validate import count, in_range, non_negative_finite
 
-LEAST_NORM, MOST_NORM = 1e-12, 1e12  # clip norms whose squares, and those of gradients near them, float32 holds
-Setting = float | Callable[[int], float]     # a number, or a function of the step
+LEAST_NORM, MOST_NORM = (
+    1e-12,
+    1e12,
+)  # clip norms whose squares, and those of gradients near them, float32 holds
+Setting = float | Callable[[int], float]  # a number, or a function of the step
 
 
 def value_at(setting: Setting, step: int) -> float:
@@ -105,7 +109,9 @@ class AdaptiveClip:
     def after(self, clip_norm: float, released: float) -> float:
         """The next C, from this one and the released s."""
         share = min(max(0.5 + released, 0.0), 1.0)  # [F1]
-        return min(max(clip_norm * math.exp(-self.rate * (share - self.quantile)), LEAST_NORM), MOST_NORM)  # [F1]
+        return min(
+            max(clip_norm * math.exp(-self.rate * (share - self.quantile)), LEAST_NORM), MOST_NORM
+        )  # [F1]
 
 
 SCHEDULES = {each.__name__: each for each in (LinearDecay, Stages, AdaptiveClip)}

@@ -1,4 +1,5 @@
 """Layers, losses and networks, each with its gradients written by hand."""
+
 from . import init
 from .activation import Clamp, ReLU, Sigmoid, Softmax, Tanh
 from .conv import Conv2D
@@ -11,6 +12,26 @@ from .norm import GroupNorm, LayerNorm, UnitNorm
 from .pool import AvgPool2D, MaxPool2D
 from .reshape import Flatten, Project, Standardise
 
-__all__ = ["AvgPool2D", "Clamp", "Conv2D", "Dense", "Dropout", "Flatten", "GroupNorm", "Layer", "LayerNorm", "MaxPool2D", "Project",
-           "ReLU", "Sequential", "Sigmoid", "Softmax", "SoftmaxCrossEntropy", "SquaredError", "Standardise", "Tanh",
-           "UnitNorm", "init"]
+__all__ = [
+    "AvgPool2D",
+    "Clamp",
+    "Conv2D",
+    "Dense",
+    "Dropout",
+    "Flatten",
+    "GroupNorm",
+    "Layer",
+    "LayerNorm",
+    "MaxPool2D",
+    "Project",
+    "ReLU",
+    "Sequential",
+    "Sigmoid",
+    "Softmax",
+    "SoftmaxCrossEntropy",
+    "SquaredError",
+    "Standardise",
+    "Tanh",
+    "UnitNorm",
+    "init",
+]

@@ -1,4 +1,5 @@
 """Functions of each coordinate (or, for Softmax, of each example's last axis); no parameters."""
+
 from ..arithmetic import in_pairs
 from ..backend import compiled, namespace_of
 from ..elementwise import by_twin, exp, tanh

@@ -1,4 +1,5 @@
 """The convolution, through patches: the matrix of what each window sees, times the kernels."""
+
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -28,7 +29,9 @@ class ConvGrad(PerExampleGrad):
 
     def chunks(self, grams: int = 0) -> Any:
         """Yield (start, OuterSum) of chunks whose patches plus `grams` Gram matrices fit into memory."""
-        example_bytes = self._positions * (self._matrix[0] + grams * self._positions) * self.x.itemsize
+        example_bytes = (
+            self._positions * (self._matrix[0] + grams * self._positions) * self.x.itemsize
+        )
         for start, stop in in_chunks(self.xp, self.n_examples, example_bytes):
             d = self.d[start:stop].reshape((stop - start, self._positions, self._matrix[1]))
             yield start, OuterSum(self.window.patches(self.x[start:stop], turned=True), d)  # [P1]
@@ -50,8 +53,9 @@ class ConvGrad(PerExampleGrad):
         return g.reshape((self.n_examples, *self.shape))
 
     def materialise_exactly(self):
-        return self.xp.concatenate([chunk.materialise_exactly() for _, chunk in self.chunks()]).reshape(
-            (self.n_examples, *self.shape))
+        return self.xp.concatenate(
+            [chunk.materialise_exactly() for _, chunk in self.chunks()]
+        ).reshape((self.n_examples, *self.shape))
 
     def rows(self, start, stop):
         return ConvGrad(self.x[start:stop], self.d[start:stop], self.window)
@@ -67,8 +71,13 @@ def in_chunks(xp: Any, examples: int, example_bytes: int) -> list[tuple[int, int
     return [(start, min(start + most, examples)) for start in range(0, max(examples, 1), most)]
 
 
-def correlate(x: NDArray, window: Window, matrix: NDArray, bias: NDArray | None = None,
-              arithmetic: str = ORDINARY) -> NDArray:
+def correlate(
+    x: NDArray,
+    window: Window,
+    matrix: NDArray,
+    bias: NDArray | None = None,
+    arithmetic: str = ORDINARY,
+) -> NDArray:
     """(B, H', W', O): the patches that the window cuts from x (B, H, W, C), times matrix (kh kw C, O), plus bias.
 
     Exact: an image is cut to integers as a whole, before patches repeat its pixels.
@@ -83,7 +92,10 @@ def correlate(x: NDArray, window: Window, matrix: NDArray, bias: NDArray | None 
         x, (matrix, f) = X.reshape(x.shape), cut(matrix, q, axis=0, nearest=True)
     for start, stop in in_chunks(xp, x.shape[0], prod(counts) * inputs * x.itemsize):
         rows = (stop - start) * prod(counts)
-        patches, chunk = window.patches(x[start:stop]).reshape((rows, inputs)), y[start:stop].reshape((rows, outputs))
+        patches, chunk = (
+            window.patches(x[start:stop]).reshape((rows, inputs)),
+            y[start:stop].reshape((rows, outputs)),
+        )
         if exact:
             put_back(patches @ matrix, e[start:stop], f, p + q, out=chunk)  # [F1]
         else:
@@ -94,8 +106,9 @@ def correlate(x: NDArray, window: Window, matrix: NDArray, bias: NDArray | None 
     return y.reshape((x.shape[0], *counts, outputs))
 
 
-def correlate_adjoint(dy: NDArray, window: Window, matrix: NDArray, x_shape: Sequence[int],
-                      arithmetic: str = ORDINARY) -> NDArray:
+def correlate_adjoint(
+    dy: NDArray, window: Window, matrix: NDArray, x_shape: Sequence[int], arithmetic: str = ORDINARY
+) -> NDArray:
     """The adjoint of `correlate`: dx of `x_shape` (B, H, W, C) from dy (B, H', W', O)."""
     xp = namespace_of(dy, matrix)
     counts, (inputs, outputs) = dy.shape[1:3], matrix.shape
@@ -135,9 +148,20 @@ class Conv2D(Layer):
 
     kind = "conv"
 
-    def __init__(self, in_channels: int, out_channels: int, kernel: int | tuple[int, int], *, rng: Rng = None,
-                 stride: int | tuple[int, int] = 1, padding: Padding = "same", bias: bool = True,
-                 init: Initializer = truncated_normal, dtype: DTypeLike = "float32", name: str | None = None):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel: int | tuple[int, int],
+        *,
+        rng: Rng = None,
+        stride: int | tuple[int, int] = 1,
+        padding: Padding = "same",
+        bias: bool = True,
+        init: Initializer = truncated_normal,
+        dtype: DTypeLike = "float32",
+        name: str | None = None,
+    ):
         """kernel, stride: an integer or (vertical, horizontal); rng for `init(rng, (kh, kw, C, O), dtype)`, by default a new one.
 
         padding: "same" (TensorFlow's rule), "valid", or the number of zeros on each side: one for all, or (vertical,
@@ -154,8 +178,14 @@ class Conv2D(Layer):
 
     def settings(self) -> dict:
         *kernel, in_channels, out_channels = self.params["W"].shape
-        return {"in_channels": in_channels, "out_channels": out_channels, "kernel": kernel, "stride": self.window.stride,
-                "padding": self.window.padding, "bias": "b" in self.params}
+        return {
+            "in_channels": in_channels,
+            "out_channels": out_channels,
+            "kernel": kernel,
+            "stride": self.window.stride,
+            "padding": self.window.padding,
+            "bias": "b" in self.params,
+        }
 
     def shape_of_y(self, input_shape):
         return (*self.window.output(self.where, input_shape), self.params["W"].shape[3])

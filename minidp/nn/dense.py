@@ -1,4 +1,5 @@
 """The dense layer."""
+
 from numpy.typing import DTypeLike
 
 from ..arithmetic import product
@@ -28,8 +29,17 @@ class Dense(Layer):
 
     kind = "dense"
 
-    def __init__(self, inputs: int, outputs: int, *, rng: Rng = None, bias: bool = True,
-                 init: Initializer = truncated_normal, dtype: DTypeLike = "float32", name: str | None = None):
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        *,
+        rng: Rng = None,
+        bias: bool = True,
+        init: Initializer = truncated_normal,
+        dtype: DTypeLike = "float32",
+        name: str | None = None,
+    ):
         """inputs I, outputs O; rng a NumPy generator for `init(rng, (I, O), dtype)`, by default a new one; b starts at zero."""
         super().__init__(name)
         rng = generator(self.where, rng)

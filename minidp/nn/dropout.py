@@ -1,4 +1,5 @@
 """Dropout."""
+
 from ..backend import namespace_of
 from ..validate import in_range
 from .layer import Layer

@@ -3,6 +3,7 @@
 The fan-in is the product of all axes but the last: of a dense weight (I, O) I, of a kernel (kh, kw, C, O) kh kw C, of a
 vector (O,) 1.
 """
+
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,8 +17,8 @@ from numpy.typing import DTypeLike, NDArray
 from ..errors import ParameterError
 from ..streams import Draws
 
-Initializer = Callable[[Any, tuple[int, ...], DTypeLike], NDArray]     # f(rng, shape, dtype)
-Rng = Draws | Generator | None      # None: the operating system's entropy
+Initializer = Callable[[Any, tuple[int, ...], DTypeLike], NDArray]  # f(rng, shape, dtype)
+Rng = Draws | Generator | None  # None: the operating system's entropy
 TRUNCATION = 2.0  # in standard deviations
 _SHAPES_ONLY = ContextVar("shapes_only", default=False)
 
@@ -37,15 +38,22 @@ def generator(where: str, rng: Rng) -> Draws | Generator:
     if rng is None:
         return np.random.default_rng()
     if not isinstance(rng, (Draws, Generator)):
-        raise ParameterError(f"{where}: expected rng to be a generator, such as Streams().init or numpy.random.default_rng(7), "
-                             f"got {type(rng).__name__}")
+        raise ParameterError(
+            f"{where}: expected rng to be a generator, such as Streams().init or numpy.random.default_rng(7), "
+            f"got {type(rng).__name__}"
+        )
     return rng
 
 
 def constant(value: float) -> Initializer:
     """An initialiser that sets every entry to `value`; it draws nothing."""
+
     def full(rng: Any, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-        return np.broadcast_to(np.full((), value, dtype), shape) if _SHAPES_ONLY.get() else np.full(shape, value, dtype)
+        return (
+            np.broadcast_to(np.full((), value, dtype), shape)
+            if _SHAPES_ONLY.get()
+            else np.full(shape, value, dtype)
+        )
 
     return full
 

@@ -1,4 +1,5 @@
 """What every layer offers: forward, backward, and the factors of its per-example gradients."""
+
 from collections.abc import Sequence
 from inspect import signature
 from typing import Any, NamedTuple
@@ -13,7 +14,12 @@ from ..validate import inexact
 
 Shape = tuple[int, ...]
 
-HANDLED = ("rng", "init", "dtype", "name")  # constructor arguments that whoever makes a layer again knows
+HANDLED = (
+    "rng",
+    "init",
+    "dtype",
+    "name",
+)  # constructor arguments that whoever makes a layer again knows
 
 
 class Cache(NamedTuple):
@@ -67,7 +73,9 @@ class Layer:
     def output_shape(self, input_shape: Sequence[int]) -> Shape:
         """The shape of one example's output, given that of its input. Raises ShapeError if it does not fit."""
         if not self._fits(input_shape):
-            raise ShapeError(f"{self.where}: expected input of shape {_text(self.input_shape)}, got {tuple(input_shape)}")
+            raise ShapeError(
+                f"{self.where}: expected input of shape {_text(self.input_shape)}, got {tuple(input_shape)}"
+            )
         return self.shape_of_y(tuple(input_shape))
 
     def forward(self, x: NDArray, *, rng: Any = None) -> tuple[NDArray, Cache]:
@@ -121,7 +129,9 @@ class Layer:
             elif hasattr(self, argument):
                 found[argument] = getattr(self, argument)
             else:
-                raise ParameterError(f"{self.where}: no attribute {argument}, an argument of {type(self).__name__}()")
+                raise ParameterError(
+                    f"{self.where}: no attribute {argument}, an argument of {type(self).__name__}()"
+                )
         return found
 
     @property
@@ -131,12 +141,17 @@ class Layer:
 
     def _fits(self, shape):
         wanted = self.input_shape
-        return wanted is None or len(wanted) == len(shape) and all(
-            isinstance(want, str) or want == have for want, have in zip(wanted, shape))
+        return (
+            wanted is None
+            or len(wanted) == len(shape)
+            and all(isinstance(want, str) or want == have for want, have in zip(wanted, shape))
+        )
 
     def _check_gradient(self, dy, cache):
         if tuple(dy.shape) != cache.y_shape:
-            raise ShapeError(f"{self.where}: expected dy of shape {cache.y_shape}, got {tuple(dy.shape)}")
+            raise ShapeError(
+                f"{self.where}: expected dy of shape {cache.y_shape}, got {tuple(dy.shape)}"
+            )
 
 
 def _text(shape):

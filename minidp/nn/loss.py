@@ -1,4 +1,5 @@
 """Losses: one number for each example. There is no mean and no 1/B."""
+
 from collections.abc import Callable
 
 import numpy as np
@@ -10,7 +11,7 @@ from ..elementwise import exp, log, twins_of
 from ..errors import DtypeError, ShapeError
 from ..validate import inexact, same_batch
 
-Loss = Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]    # (z, target) -> (losses (B,), dz)
+Loss = Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]  # (z, target) -> (losses (B,), dz)
 
 
 class SoftmaxCrossEntropy:
@@ -48,10 +49,14 @@ class SoftmaxCrossEntropy:
         xp = namespace_of(z, target)
         _check("SoftmaxCrossEntropy", z, target, 1)
         if target.dtype.kind not in "iu":
-            raise DtypeError(f"SoftmaxCrossEntropy: expected target of an integer dtype, got {target.dtype}")
+            raise DtypeError(
+                f"SoftmaxCrossEntropy: expected target of an integer dtype, got {target.dtype}"
+            )
         if compiled(z) and z.shape[1]:
             losses, dz = xp.empty(z.shape[:1], np.float32), xp.empty(z.shape, np.float32)
-            twins_of(z).softmax_cross_entropy(xp.ascontiguousarray(z), xp.ascontiguousarray(target), losses, dz)
+            twins_of(z).softmax_cross_entropy(
+                xp.ascontiguousarray(z), xp.ascontiguousarray(target), losses, dz
+            )
             return losses, dz
         shifted = z - z.max(axis=1, keepdims=True)
         e = exp(shifted)
@@ -91,7 +96,9 @@ class SquaredError:
         _check("SquaredError", z, target, 2)
         inexact("SquaredError", target=target)
         if target.shape != z.shape:
-            raise ShapeError(f"SquaredError: expected target of shape {z.shape}, got {target.shape}")
+            raise ShapeError(
+                f"SquaredError: expected target of shape {z.shape}, got {target.shape}"
+            )
         dz = z - target  # [B1]
         return 0.5 * in_pairs(dz * dz, 1), dz  # [F1]
 

@@ -1,4 +1,5 @@
 """A chain of layers."""
+
 from __future__ import annotations
 
 from collections import Counter
@@ -49,7 +50,12 @@ class Sequential:
     ((5, 2), [('dense1', 'W'), ('dense1', 'b'), ('dense2', 'W'), ('dense2', 'b')])
     """
 
-    def __init__(self, layers: Iterable[Layer], input_shape: int | Sequence[int], frozen: Collection[str] = ()):
+    def __init__(
+        self,
+        layers: Iterable[Layer],
+        input_shape: int | Sequence[int],
+        frozen: Collection[str] = (),
+    ):
         """layers in order; input_shape of one example, an integer n for (n,); frozen: names of layers that are not trained.
 
         A layer without a name gets its kind and its number among its kind: dense1, relu1, dense2.
@@ -64,23 +70,41 @@ class Sequential:
         if len(set(names)) < len(names):
             raise ParameterError(f"expected layers with different names, got {names}")
         if unknown := set(frozen) - set(names):
-            raise ParameterError(f"expected frozen to name layers of {names}, got {sorted(unknown)}")
+            raise ParameterError(
+                f"expected frozen to name layers of {names}, got {sorted(unknown)}"
+            )
         self.frozen = frozenset(frozen)
         shapes = [self.input_shape]
         for layer in self.layers:
             shapes.append(layer.output_shape(shapes[-1]))
         self.output_shape = shapes[-1]
-        self.example_numbers = sum(map(prod, shapes))  # of one example, in the input and all outputs
-        trained = [i for i, layer in enumerate(self.layers) if layer.params and layer.name not in self.frozen]
+        self.example_numbers = sum(
+            map(prod, shapes)
+        )  # of one example, in the input and all outputs
+        trained = [
+            i
+            for i, layer in enumerate(self.layers)
+            if layer.params and layer.name not in self.frozen
+        ]
         self._lowest_trained = trained[0] if trained else len(self.layers)
 
     def __repr__(self):
-        lines, shape, total = [f"Sequential of input shape {self.input_shape}:"], self.input_shape, 0
+        lines, shape, total = (
+            [f"Sequential of input shape {self.input_shape}:"],
+            self.input_shape,
+            0,
+        )
         for layer in self.layers:
-            shape, numbers = layer.output_shape(shape), sum(array.size for array in layer.params.values())
+            shape, numbers = (
+                layer.output_shape(shape),
+                sum(array.size for array in layer.params.values()),
+            )
             total += numbers * (layer.name not in self.frozen)
             kept = ", frozen" if layer.name in self.frozen else ""
-            lines.append(f"    {layer.name}: {type(layer).__name__} -> {shape}" + (f", {numbers:,} numbers{kept}" if numbers else ""))
+            lines.append(
+                f"    {layer.name}: {type(layer).__name__} -> {shape}"
+                + (f", {numbers:,} numbers{kept}" if numbers else "")
+            )
         return "\n".join([*lines, f"    {total:,} trained parameters"])
 
     @property
@@ -115,13 +139,20 @@ class Sequential:
     @property
     def params(self) -> dict[Key, NDArray]:
         """{(layer, parameter): array} of the trained parameters; the arrays themselves, not copies."""
-        return {(layer.name, name): array for layer in self.layers if layer.name not in self.frozen
-                for name, array in layer.params.items()}
+        return {
+            (layer.name, name): array
+            for layer in self.layers
+            if layer.name not in self.frozen
+            for name, array in layer.params.items()
+        }
 
     def state(self) -> dict[str, NDArray]:
         """{"layer.name": array} of everything a saved model holds: parameters, frozen ones, constants."""
-        return {f"{layer.name}.{name}": array for layer in self.layers
-                for name, array in {**layer.params, **layer.constants}.items()}
+        return {
+            f"{layer.name}.{name}": array
+            for layer in self.layers
+            for name, array in {**layer.params, **layer.constants}.items()
+        }
 
     def to(self, backend: Backend, dtype: DTypeLike | None = None) -> Sequential:
         """Move parameters and constants to a backend (and a dtype), in place; returns the network."""

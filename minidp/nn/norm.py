@@ -1,4 +1,5 @@
 """Normalisation within one example: GroupNorm, LayerNorm, UnitNorm. Nothing is averaged over examples."""
+
 from collections.abc import Sequence
 from math import prod
 
@@ -50,8 +51,10 @@ class _Norm(Layer):
         """The input's shape. Raises ShapeError where there is nothing to normalise."""
         view = self._view((1, *input_shape))
         if prod(view[axis] for axis in self.axes) < 2:
-            raise ShapeError(f"{self.where}: expected two or more numbers to normalise together, got input of "
-                             f"shape {input_shape}: a number less its own mean is 0; use fewer groups")
+            raise ShapeError(
+                f"{self.where}: expected two or more numbers to normalise together, got input of "
+                f"shape {input_shape}: a number less its own mean is 0; use fewer groups"
+            )
         return input_shape
 
     def compute_y(self, x, rng):
@@ -73,8 +76,10 @@ class _Norm(Layer):
     def compute_grads(self, dy, kept):
         n, _ = kept
         shape, d = (dy.shape[0], *self.params["scale"].shape), dy.reshape(n.shape)
-        return {"scale": Explicit(in_pairs(d * n, 1).reshape(shape)),  # [P1]
-                "shift": Explicit(in_pairs(d, 1).reshape(shape))}  # [P2]
+        return {
+            "scale": Explicit(in_pairs(d * n, 1).reshape(shape)),  # [P1]
+            "shift": Explicit(in_pairs(d, 1).reshape(shape)),
+        }  # [P2]
 
     def _mean(self, v):
         """Over the set S, with axes of length 1 in its place."""
@@ -105,8 +110,15 @@ class GroupNorm(_Norm):
     kind = "groupnorm"
     axes = (1, 3)
 
-    def __init__(self, channels: int, groups: int, *, epsilon: float = 1e-5, dtype: DTypeLike = "float32",
-                 name: str | None = None):
+    def __init__(
+        self,
+        channels: int,
+        groups: int,
+        *,
+        epsilon: float = 1e-5,
+        dtype: DTypeLike = "float32",
+        name: str | None = None,
+    ):
         """channels C, groups G dividing C; epsilon is added to the variance. scale starts at 1, shift at 0."""
         count(1, channels=channels, groups=groups)
         if channels % groups:
@@ -116,7 +128,9 @@ class GroupNorm(_Norm):
 
     def _view(self, shape):
         if len(shape) < 2 or shape[-1] != self.channels:
-            raise ShapeError(f"{self.where}: expected input of shape (..., {self.channels}), got {tuple(shape[1:])}")
+            raise ShapeError(
+                f"{self.where}: expected input of shape (..., {self.channels}), got {tuple(shape[1:])}"
+            )
         return shape[0], prod(shape[1:-1]), self.groups, self.channels // self.groups  # [F0]
 
 
@@ -144,8 +158,14 @@ class LayerNorm(_Norm):
     kind = "layernorm"
     axes = (3,)
 
-    def __init__(self, shape: int | Sequence[int], *, epsilon: float = 1e-5, dtype: DTypeLike = "float32",
-                 name: str | None = None):
+    def __init__(
+        self,
+        shape: int | Sequence[int],
+        *,
+        epsilon: float = 1e-5,
+        dtype: DTypeLike = "float32",
+        name: str | None = None,
+    ):
         """shape: of the last axes, or their number of channels; epsilon is added to the variance."""
         sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
         for size in sizes:
@@ -157,7 +177,9 @@ class LayerNorm(_Norm):
         before = len(shape) - len(self.shape)
         if before < 1 or tuple(shape[before:]) != self.shape:
             wanted = ", ".join(["...", *map(str, self.shape)])
-            raise ShapeError(f"{self.where}: expected input of shape ({wanted}), got {tuple(shape[1:])}")
+            raise ShapeError(
+                f"{self.where}: expected input of shape ({wanted}), got {tuple(shape[1:])}"
+            )
         return shape[0], prod(shape[1:before]), 1, prod(self.shape)  # [F0]
 
 

@@ -1,4 +1,5 @@
 """Pooling over windows of an image: the maximum or the mean, channel by channel."""
+
 from ..backend import compiled, namespace_of
 from ..errors import ParameterError
 from .layer import Layer
@@ -19,11 +20,19 @@ class _Pool(Layer):
         super().__init__(name)
         size = pair(window=window)
         self.window = Window(size, size if stride is None else pair(stride=stride), padding)
-        if not isinstance(padding, str) and any(max(self.window.axis(1, k)[1:]) >= size[k] for k in (0, 1)):
-            raise ParameterError(f"expected padding={padding!r} below the window {size}: a window would see no pixel")
+        if not isinstance(padding, str) and any(
+            max(self.window.axis(1, k)[1:]) >= size[k] for k in (0, 1)
+        ):
+            raise ParameterError(
+                f"expected padding={padding!r} below the window {size}: a window would see no pixel"
+            )
 
     def settings(self) -> dict:
-        return {"window": self.window.size, "stride": self.window.stride, "padding": self.window.padding}
+        return {
+            "window": self.window.size,
+            "stride": self.window.stride,
+            "padding": self.window.padding,
+        }
 
     def shape_of_y(self, input_shape):
         return (*self.window.output(self.where, input_shape), input_shape[2])

@@ -1,4 +1,5 @@
 """Layers without trained parameters: Flatten, Standardise by public constants, Project by a fixed matrix."""
+
 from math import prod
 
 from numpy.typing import NDArray
@@ -72,8 +73,11 @@ class Standardise(Layer):
         """The input's shape. Raises ShapeError if a constant does not broadcast to it."""
         for name, constant in self.constants.items():
             if constant.ndim > len(input_shape) or any(
-                    have not in (1, want) for have, want in zip(constant.shape[::-1], input_shape[::-1])):
-                raise ShapeError(f"{self.where}: expected {name} to broadcast to {input_shape}, got {constant.shape}")
+                have not in (1, want) for have, want in zip(constant.shape[::-1], input_shape[::-1])
+            ):
+                raise ShapeError(
+                    f"{self.where}: expected {name} to broadcast to {input_shape}, got {constant.shape}"
+                )
         return input_shape
 
     def compute_y(self, x, rng):
@@ -111,7 +115,9 @@ class Project(Layer):
         """matrix: P (I, K), a host array."""
         super().__init__(name)
         if matrix.ndim != 2:
-            raise ShapeError(f"project: expected a matrix of shape (I, K), got {tuple(matrix.shape)}")
+            raise ShapeError(
+                f"project: expected a matrix of shape (I, K), got {tuple(matrix.shape)}"
+            )
         self.constants, self.input_shape = {"P": matrix}, matrix.shape[:1]
 
     def settings(self) -> dict:

@@ -1,4 +1,5 @@
 """Windows that slide over images: where they lie, the patches they cut out, and the adjoint of cutting."""
+
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -9,7 +10,7 @@ from ..backend import kernels_of, launches, namespace_of
 from ..errors import ParameterError, ShapeError
 from ..validate import count
 
-Padding = str | int | tuple[Any, Any]    # of each axis an integer, or (before, after)
+Padding = str | int | tuple[Any, Any]  # of each axis an integer, or (before, after)
 
 
 def pair(**named):
@@ -39,12 +40,22 @@ class Window:
     def __post_init__(self):
         if isinstance(self.padding, str):
             if self.padding not in ("same", "valid"):
-                raise ParameterError(f"expected padding={self.padding!r} to be same, valid or an integer")
+                raise ParameterError(
+                    f"expected padding={self.padding!r} to be same, valid or an integer"
+                )
             return
-        padding = self.padding if isinstance(self.padding, (tuple, list)) else (self.padding, self.padding)
+        padding = (
+            self.padding
+            if isinstance(self.padding, (tuple, list))
+            else (self.padding, self.padding)
+        )
         sides = tuple((each, each) if isinstance(each, int) else each for each in padding)
-        if len(sides) != 2 or not all(isinstance(side, (tuple, list)) and len(side) == 2 for side in sides):
-            raise ParameterError(f"expected padding={self.padding!r} to be same, valid, an integer or a pair of them")
+        if len(sides) != 2 or not all(
+            isinstance(side, (tuple, list)) and len(side) == 2 for side in sides
+        ):
+            raise ParameterError(
+                f"expected padding={self.padding!r} to be same, valid, an integer or a pair of them"
+            )
         for side in sides:
             for one in side:
                 count(0, padding=one)
@@ -56,7 +67,13 @@ class Window:
             windows = -(-n // stride)
             total = max((windows - 1) * stride + size - n, 0)
             return windows, total // 2, total - total // 2
-        side = 0 if self.padding == "valid" else self.padding[k] if isinstance(self.padding, (tuple, list)) else self.padding
+        side = (
+            0
+            if self.padding == "valid"
+            else self.padding[k]
+            if isinstance(self.padding, (tuple, list))
+            else self.padding
+        )
         before, after = side if isinstance(side, (tuple, list)) else (side, side)
         return (n + before + after - size) // stride + 1, before, after
 
@@ -70,8 +87,10 @@ class Window:
         """(windows vertically, horizontally) over an image (H, W, ...). Raises ShapeError if none fits."""
         counts = tuple(self.axis(n, k)[0] for k, n in enumerate(input_shape[:2]))
         if min(counts) < 1:
-            raise ShapeError(f"{where}: expected images of at least the window {self.size} after padding "
-                             f"{self.padding}, got {tuple(input_shape)}")
+            raise ShapeError(
+                f"{where}: expected images of at least the window {self.size} after padding "
+                f"{self.padding}, got {tuple(input_shape)}"
+            )
         return counts
 
     def pad(self, x, value=0):
@@ -80,7 +99,9 @@ class Window:
         if not (top or bottom or left or right):
             return x
         b, h, w, c = x.shape
-        padded = namespace_of(x).full((b, h + top + bottom, w + left + right, c), value, dtype=x.dtype)
+        padded = namespace_of(x).full(
+            (b, h + top + bottom, w + left + right, c), value, dtype=x.dtype
+        )
         padded[:, top : top + h, left : left + w] = x
         return padded
 
@@ -93,8 +114,16 @@ class Window:
         """For each place (k, l) in the window, the pixels of a padded image that windows see there: an index."""
         for k in range(self.size[0]):
             for l in range(self.size[1]):
-                yield (k, l), (slice(None), *(slice(at, at + (n - 1) * step + 1, step)
-                                              for at, n, step in zip((k, l), counts, self.stride)))
+                yield (
+                    (k, l),
+                    (
+                        slice(None),
+                        *(
+                            slice(at, at + (n - 1) * step + 1, step)
+                            for at, n, step in zip((k, l), counts, self.stride)
+                        ),
+                    ),
+                )
 
     def patches(self, x, turned=False):
         """(B, T, kh kw C): what each of the T windows over x (B, H, W, C) sees, one copy.
@@ -104,15 +133,21 @@ class Window:
         xp, b, c = namespace_of(x), x.shape[0], x.shape[3]
         counts = self.output("patches", x.shape[1:])
         sizes = prod(counts), prod(self.size) * c
-        if launches(x) and prod(sizes) < 2**32:  # places in the patches of an image that the kernel numbers
+        if (
+            launches(x) and prod(sizes) < 2**32
+        ):  # places in the patches of an image that the kernel numbers
             y = xp.empty((b, *(sizes[::-1] if turned else sizes)), x.dtype)
-            kernels_of(x).patches(xp.ascontiguousarray(x), y, self._described(x.shape, counts), turned)
+            kernels_of(x).patches(
+                xp.ascontiguousarray(x), y, self._described(x.shape, counts), turned
+            )
             return y.transpose(0, 2, 1) if turned else y
         padded = xp.ascontiguousarray(self.pad(x))
         per_b, per_row, per_pixel, per_channel = padded.strides
         view = xp.lib.stride_tricks.as_strided(  # a window's row is one run in memory
-            padded, (b, *counts, self.size[0], self.size[1] * c),
-            (per_b, per_row * self.stride[0], per_pixel * self.stride[1], per_row, per_channel))
+            padded,
+            (b, *counts, self.size[0], self.size[1] * c),
+            (per_b, per_row * self.stride[0], per_pixel * self.stride[1], per_row, per_channel),
+        )
         return _contiguous(view).reshape((b, prod(counts), prod(self.size) * c))
 
     def fold(self, patches, shape):
@@ -124,12 +159,16 @@ class Window:
         b, h, w, c = shape
         if launches(patches):
             dx, xp = namespace_of(patches).empty(shape, patches.dtype), namespace_of(patches)
-            kernels_of(patches).fold(xp.ascontiguousarray(patches), dx, self._described(shape, patches.shape[1:3]))
+            kernels_of(patches).fold(
+                xp.ascontiguousarray(patches), dx, self._described(shape, patches.shape[1:3])
+            )
             return dx
         (_, top, bottom), (_, left, right) = self.axis(h, 0), self.axis(w, 1)
         (down, across), (rows, columns) = self.stride, patches.shape[1:3]
         blocks = -(-(h + top + bottom) // down), -(-(w + left + right) // across)
-        dx = namespace_of(patches).zeros((b, blocks[0], down, blocks[1], across, c), dtype=patches.dtype)
+        dx = namespace_of(patches).zeros(
+            (b, blocks[0], down, blocks[1], across, c), dtype=patches.dtype
+        )
         for k in range(0, self.size[0], down):
             for l in range(0, self.size[1], across):
                 part = patches[:, :, :, k : k + down, l : l + across].transpose(0, 1, 3, 2, 4, 5)
@@ -152,19 +191,34 @@ class Window:
     def take_by_maxima(self, padded, y, dy):
         """What nn.MaxPool2D [B1] gives, for `compiled` arrays: the gradient of `padded`, y and dy as `maxima` has them."""
         xp = namespace_of(padded, y, dy)
-        dx, dy = ((xp.zeros(padded.shape, dy.dtype), dy.copy()) if xp is np else  # the host's kernel uses dy up
-                  (xp.empty(padded.shape, dy.dtype), xp.ascontiguousarray(dy)))
-        kernels_of(dy).take_by_maxima(xp.ascontiguousarray(padded), y, dy, dx, *self.size, *self.stride)
+        dx, dy = (
+            (xp.zeros(padded.shape, dy.dtype), dy.copy())
+            if xp is np
+            # the host's kernel uses dy up
+            else (xp.empty(padded.shape, dy.dtype), xp.ascontiguousarray(dy))
+        )
+        kernels_of(dy).take_by_maxima(
+            xp.ascontiguousarray(padded), y, dy, dx, *self.size, *self.stride
+        )
         return dx
 
     def _described(self, shape, counts):
         """Size, stride, padding above and on the left, and counts, as kernels take them, for images of `shape`."""
-        return self.size, self.stride, tuple(self.axis(n, k)[1] for k, n in enumerate(shape[1:3])), tuple(counts)
+        return (
+            self.size,
+            self.stride,
+            tuple(self.axis(n, k)[1] for k, n in enumerate(shape[1:3])),
+            tuple(counts),
+        )
 
     def transposed(self, shape):
         """For stride 1, the window whose patches of dy give dx of images (H, W, ...); None if there is none."""
-        margins = tuple((size - 1 - before, size - 1 - after) for size, (_, before, after) in
-                        zip(self.size, (self.axis(n, k) for k, n in enumerate(shape[:2]))))
+        margins = tuple(
+            (size - 1 - before, size - 1 - after)
+            for size, (_, before, after) in zip(
+                self.size, (self.axis(n, k) for k, n in enumerate(shape[:2]))
+            )
+        )
         if self.stride != (1, 1) or min(map(min, margins)) < 0:
             return None
         return Window(self.size, (1, 1), margins)

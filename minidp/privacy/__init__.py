@@ -2,6 +2,7 @@
 
 Names load on first use, so that importing this package loads neither Numba nor SciPy.
 """
+
 from ..lazy import names_of
 
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)      # the names of __init__.pyi
+__getattr__, __dir__, __all__ = names_of(__name__, __file__)  # the names of __init__.pyi

@@ -1,4 +1,5 @@
 """The base of all accountants: walks the event tree, composes in one line, and refuses what it cannot bound."""
+
 import math
 from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import replace
@@ -12,26 +13,49 @@ import numpy as np
 from ..errors import NumericalBoundError, ParameterError, UnsupportedEventError
 from ..validate import in_range, non_negative_finite, one_of, shown
 from .bound import Bound, Exposed, Within
-from .events import (ApproximateDP, BallsInBins, Composed, Event, FixedSizeSampled, Gaussian, JointGaussian, Laplace,
-                     NeighbouringRelation, NonPrivate, PoissonSampled, PureDP, RandomlyStopped, Repeated,
-                     TotalVariation, combined_noise_multiplier, pure_epsilon, share_of)
+from .events import (
+    ApproximateDP,
+    BallsInBins,
+    Composed,
+    Event,
+    FixedSizeSampled,
+    Gaussian,
+    JointGaussian,
+    Laplace,
+    NeighbouringRelation,
+    NonPrivate,
+    PoissonSampled,
+    PureDP,
+    RandomlyStopped,
+    Repeated,
+    TotalVariation,
+    combined_noise_multiplier,
+    pure_epsilon,
+    share_of,
+)
 from .ledger import Ledger
 from .truncated import TruncatedPoissonSampled
 
-LEAST_NOISE = 1e-160    # below it epsilon leaves the range of float64
-MOST_RELEASES = 10 ** 300   # so that counts stay within float64
-COVERED = 1e-6          # of delta: rarer releases are paid by it, and nothing else is asked about them
-BESIDE = (TotalVariation, ApproximateDP)    # what costs delta alone: accountants never see it
-Parts = Collection[tuple[Event, int]]       # (primitive, count) pairs
+LEAST_NOISE = 1e-160  # below it epsilon leaves the range of float64
+MOST_RELEASES = 10**300  # so that counts stay within float64
+COVERED = 1e-6  # of delta: rarer releases are paid by it, and nothing else is asked about them
+BESIDE = (TotalVariation, ApproximateDP)  # what costs delta alone: accountants never see it
+Parts = Collection[tuple[Event, int]]  # (primitive, count) pairs
 
 
 def total_variation(ledger: Ledger) -> float:
     """T, the sum of tau * count over the ledger's TotalVariation events, rounded up; 0 where there are none."""
-    return _variation(part for event, n in ledger.items() for part in primitives(event, ledger.relation, n, True))
+    return _variation(
+        part for event, n in ledger.items() for part in primitives(event, ledger.relation, n, True)
+    )
 
 
 def _variation(parts: Iterable[tuple[Event, int]]) -> float:
-    exact = sum(Fraction(event.tau) * event.count * n for event, n in parts if isinstance(event, TotalVariation))
+    exact = sum(
+        Fraction(event.tau) * event.count * n
+        for event, n in parts
+        if isinstance(event, TotalVariation)
+    )
     return math.nextafter(float(exact), math.inf) if exact else 0.0
 
 
@@ -46,10 +70,16 @@ def _exposure(parts):
 def _pure_epsilon(parts):
     """The sum of the pure epsilons, rounded up; infinite where a release has none."""
     pure = [(pure_epsilon(event), n) for event, n in parts]
-    return math.inf if any(e is None for e, _ in pure) else math.fsum(e * n for e, n in pure) * (1 + 1e-14)
+    return (
+        math.inf
+        if any(e is None for e, _ in pure)
+        else math.fsum(e * n for e, n in pure) * (1 + 1e-14)
+    )
 
 
-def primitives(event: Event, relation: NeighbouringRelation, count: int = 1, cut: bool = False) -> Iterator[tuple[Event, int]]:
+def primitives(
+    event: Event, relation: NeighbouringRelation, count: int = 1, cut: bool = False
+) -> Iterator[tuple[Event, int]]:
     """The (event, count) pairs that an event tree comes down to, each sampled at most once.
 
     Gaussians over the same examples become one Gaussian: their adaptive composition is dominated by the Gaussian of
@@ -69,8 +99,11 @@ def primitives(event: Event, relation: NeighbouringRelation, count: int = 1, cut
         elif event.noise_multiplier < math.inf:
             yield event, count
     elif isinstance(event, ApproximateDP):
-        yield from ((part, count) for part in (PureDP(event.epsilon), ApproximateDP(0.0, event.delta))
-                    if part not in (PureDP(0.0), ApproximateDP(0.0, 0.0)))
+        yield from (
+            (part, count)
+            for part in (PureDP(event.epsilon), ApproximateDP(0.0, event.delta))
+            if part not in (PureDP(0.0), ApproximateDP(0.0, 0.0))
+        )
     elif isinstance(event, JointGaussian):
         yield from primitives(Gaussian(event.effective_noise_multiplier), relation, count)
     elif isinstance(event, Composed):
@@ -79,27 +112,48 @@ def primitives(event: Event, relation: NeighbouringRelation, count: int = 1, cut
     elif isinstance(event, Repeated):
         yield from primitives(event.event, relation, count * event.count, cut)
     elif isinstance(event, RandomlyStopped) and event.gamma == 1:
-        yield from primitives(event.event, relation, count, cut)    # one run, whatever it finds
+        yield from primitives(event.event, relation, count, cut)  # one run, whatever it finds
     elif isinstance(event, TruncatedPoissonSampled):
         whole = list(primitives(event.untruncated, relation, count))
-        noise = [part.event for part, _ in whole if isinstance(part, PoissonSampled) and isinstance(part.event, Gaussian)]
+        noise = [
+            part.event
+            for part, _ in whole
+            if isinstance(part, PoissonSampled) and isinstance(part.event, Gaussian)
+        ]
         if cut and noise and relation is NeighbouringRelation.ADD_REMOVE:
             yield replace(event, event=noise[0]), count
-        elif whole:     # lots that are not cut are Poisson's, whatever came before
+        elif whole:  # lots that are not cut are Poisson's, whatever came before
             yield from [*whole, (TotalVariation(event.tail(0), 1), count)]
     elif isinstance(event, BallsInBins):
         if relation is NeighbouringRelation.REPLACE_ONE:
-            raise _unsupported(event, relation, "balls in bins are bounded under ADD_REMOVE and ZERO_OUT")
+            raise _unsupported(
+                event, relation, "balls in bins are bounded under ADD_REMOVE and ZERO_OUT"
+            )
         for inner in _one_lot(event.event, relation):
-            yield (inner if event.bins == 1 or isinstance(inner, NonPrivate) else replace(event, event=inner)), count
+            yield (
+                (
+                    inner
+                    if event.bins == 1 or isinstance(inner, NonPrivate)
+                    else replace(event, event=inner)
+                ),
+                count,
+            )
     elif isinstance(event, (PoissonSampled, FixedSizeSampled)):
         # a zeroed example adds exactly zero to a sum, so ZERO_OUT meets the same pair as ADD_REMOVE
         poisson = isinstance(event, PoissonSampled)
         if poisson is (relation is NeighbouringRelation.REPLACE_ONE):
-            raise _unsupported(event, relation, "Poisson sampling is bounded under ADD_REMOVE and ZERO_OUT" if poisson
-                               else "fixed-size sampling is bounded under REPLACE_ONE")
-        drawn, of = ((event.sampling_probability, 1) if isinstance(event, PoissonSampled)
-                     else (event.lot_size, event.dataset_size))
+            raise _unsupported(
+                event,
+                relation,
+                "Poisson sampling is bounded under ADD_REMOVE and ZERO_OUT"
+                if poisson
+                else "fixed-size sampling is bounded under REPLACE_ONE",
+            )
+        drawn, of = (
+            (event.sampling_probability, 1)
+            if isinstance(event, PoissonSampled)
+            else (event.lot_size, event.dataset_size)
+        )
         for inner in _one_lot(event.event, relation):
             if drawn == of:
                 yield inner, count
@@ -108,27 +162,33 @@ def primitives(event: Event, relation: NeighbouringRelation, count: int = 1, cut
             elif drawn > 0:
                 yield replace(event, event=inner), count
     else:
-        yield event, count          # a leaf: each accountant covers it or refuses it
+        yield event, count  # a leaf: each accountant covers it or refuses it
 
 
 def _one_lot(event, relation):
     """What is released from one lot, as at most one primitive."""
     parts = list(primitives(event, relation))
     if any(not isinstance(inner, (Gaussian, Laplace, NonPrivate)) for inner, _ in parts):
-        raise _unsupported(event, relation, "only Gaussian and Laplace noise can be inside a sampled lot")
+        raise _unsupported(
+            event, relation, "only Gaussian and Laplace noise can be inside a sampled lot"
+        )
     parts = [(inner, n) for inner, n in parts if n > 0]
     if sum(n for _, n in parts) <= 1:
         return [inner for inner, _ in parts]
     if any(isinstance(inner, NonPrivate) for inner, _ in parts):
         return [NonPrivate()]
     if all(isinstance(inner, Gaussian) for inner, _ in parts):
-        return [Gaussian(combined_noise_multiplier([(inner.noise_multiplier, n) for inner, n in parts]))]
+        return [
+            Gaussian(combined_noise_multiplier([(inner.noise_multiplier, n) for inner, n in parts]))
+        ]
     raise _unsupported(event, relation, "only Gaussians compose within one sampled lot")
 
 
 def _check_count(event, count):
     if count > MOST_RELEASES:
-        raise NumericalBoundError(f"expected at most 1e300 releases of {event!r:.80}, got {shown(count)}")
+        raise NumericalBoundError(
+            f"expected at most 1e300 releases of {event!r:.80}, got {shown(count)}"
+        )
 
 
 def _unsupported(event, relation, why):
@@ -157,7 +217,7 @@ class Accountant:
 
     name = ""
     kind = "bound"
-    takes_cut = False       # whether it reads TruncatedPoissonSampled; else as a Poisson sample and TotalVariation beside it
+    takes_cut = False  # whether it reads TruncatedPoissonSampled; else as a Poisson sample and TotalVariation beside it
 
     def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
         one_of(tuple(NeighbouringRelation), relation=relation)
@@ -172,7 +232,9 @@ class Accountant:
             primitive = primitive.event
         return isinstance(primitive, (Gaussian, Laplace, PureDP))
 
-    def choose_grid(self, parts: Parts, *, epsilon: float | None = None, delta: float | None = None) -> Hashable:
+    def choose_grid(
+        self, parts: Parts, *, epsilon: float | None = None, delta: float | None = None
+    ) -> Hashable:
         """The grid (orders, losses, ...; hashable) for these (primitive, count) pairs and this target."""
         return None
 
@@ -191,7 +253,13 @@ class Accountant:
     def supports(self, event: Event) -> bool:
         """Whether this accountant can bound the event under its relation."""
         try:
-            self._checked([part for part in primitives(event, self.relation) if not isinstance(part[0], BESIDE)])
+            self._checked(
+                [
+                    part
+                    for part in primitives(event, self.relation)
+                    if not isinstance(part[0], BESIDE)
+                ]
+            )
         except (UnsupportedEventError, NumericalBoundError):
             return False
         return True
@@ -202,13 +270,22 @@ class Accountant:
 
         def read(parts, delta):
             rare, rest = [], []
-            for part in sorted(parts, key=lambda part: _exposure([part])) if self.kind == "bound" else ():
+            for part in (
+                sorted(parts, key=lambda part: _exposure([part])) if self.kind == "bound" else ()
+            ):
                 left_out = not rest and _exposure([*rare, part]) <= COVERED * delta
                 (rare if left_out else rest).append(part)
             if rare:
-                return Exposed(lambda delta: read(rest, delta), _exposure(rare)).epsilon(delta)     # [C3]
-            return self._capped(parts, delta, self.epsilon_of, _pure_epsilon(parts),
-                                0.0 if _exposure(parts) <= delta else math.inf)
+                return Exposed(lambda delta: read(rest, delta), _exposure(rare)).epsilon(
+                    delta
+                )  # [C3]
+            return self._capped(
+                parts,
+                delta,
+                self.epsilon_of,
+                _pure_epsilon(parts),
+                0.0 if _exposure(parts) <= delta else math.inf,
+            )
 
         return self._answer(ledger, Bound(math.inf, math.inf, math.inf), read, "epsilon", delta)
 
@@ -217,14 +294,22 @@ class Accountant:
         non_negative_finite(epsilon=epsilon)
 
         def read(parts, epsilon):
-            return self._capped(parts, epsilon, self.delta_of, _exposure(parts),
-                                0.0 if _pure_epsilon(parts) <= epsilon else math.inf)
+            return self._capped(
+                parts,
+                epsilon,
+                self.delta_of,
+                _exposure(parts),
+                0.0 if _pure_epsilon(parts) <= epsilon else math.inf,
+            )
 
         return self._answer(ledger, Bound(0.0, 1.0, 1.0), read, "delta", epsilon)
 
     def _answer(self, ledger, lost, read, what, target):
         merged = self._merged(ledger).items()
-        variation, exposure = _variation(merged), _exposure([part for part in merged if isinstance(part[0], ApproximateDP)])
+        variation, exposure = (
+            _variation(merged),
+            _exposure([part for part in merged if isinstance(part[0], ApproximateDP)]),
+        )
         parts = self._checked([part for part in merged if not isinstance(part[0], BESIDE)])
         if any(isinstance(event, NonPrivate) for event, _ in parts):
             return lost
@@ -236,9 +321,13 @@ class Accountant:
 
     def _capped(self, parts, target, read, *caps):
         """read(parts, target), the upper end of which no bound has above any of the caps."""
-        cap = min(caps) if self.kind == "bound" else math.inf                        # [C1] [C2]
+        cap = min(caps) if self.kind == "bound" else math.inf  # [C1] [C2]
         bound = read(parts, target) if cap > 0 else Bound(0.0, 0.0, 0.0)
-        return bound if bound.upper <= cap else Bound(bound.lower and min(bound.lower, cap), min(bound.estimate, cap), cap)
+        return (
+            bound
+            if bound.upper <= cap
+            else Bound(bound.lower and min(bound.lower, cap), min(bound.estimate, cap), cap)
+        )
 
     def epsilon_of(self, parts: Parts, delta: float) -> Bound:
         """`epsilon` over (primitive, count) pairs, none of them NonPrivate."""
@@ -251,7 +340,7 @@ class Accountant:
         return self.to_delta(self._compose(parts, grid), grid, epsilon)
 
     def _compose(self, parts, grid):
-        with np.errstate(over="ignore"):            # infinity is an answer
+        with np.errstate(over="ignore"):  # infinity is an answer
             return reduce(add, (self._cached_cost(event, grid) * count for event, count in parts))
 
     def _cached_cost(self, event, grid):
@@ -269,11 +358,15 @@ class Accountant:
     def _merged(self, ledger):
         """{primitive: count}."""
         if not isinstance(ledger, Ledger):
-            raise ParameterError(f"{self.name}: expected a Ledger, got {ledger!r:.200}; record events with "
-                                 f"ledger = Ledger(); ledger.append(event, count)")
+            raise ParameterError(
+                f"{self.name}: expected a Ledger, got {ledger!r:.200}; record events with "
+                f"ledger = Ledger(); ledger.append(event, count)"
+            )
         if ledger.relation is not self.relation:
-            raise ParameterError(f"expected a ledger under {self.relation.name}, got one under "
-                                 f"{ledger.relation.name}; construct the accountant with that relation")
+            raise ParameterError(
+                f"expected a ledger under {self.relation.name}, got one under "
+                f"{ledger.relation.name}; construct the accountant with that relation"
+            )
         merged = {}
         for event, count in self._charges(ledger):
             for primitive, n in primitives(event, self.relation, count, self.takes_cut):
@@ -285,7 +378,16 @@ class Accountant:
         """The (primitive, count) pairs that cost something, in order; UnsupportedEventError unless this accountant covers all."""
         for event, _ in parts:
             if not isinstance(event, NonPrivate) and not self.covers(event):
-                raise UnsupportedEventError(f"{self.name}: no theorem for {event!r} under {self.relation.name}; "
-                                            f"ask another accountant")
+                raise UnsupportedEventError(
+                    f"{self.name}: no theorem for {event!r} under {self.relation.name}; "
+                    f"ask another accountant"
+                )
         # sorted, so that the order of the events cannot change even the rounding; large counts are rounded up
-        return sorted(((event, n if n <= 2 ** 53 else math.nextafter(float(n), math.inf)) for event, n in parts if n > 0), key=repr)
+        return sorted(
+            (
+                (event, n if n <= 2**53 else math.nextafter(float(n), math.inf))
+                for event, n in parts
+                if n > 0
+            ),
+            key=repr,
+        )

@@ -1,4 +1,5 @@
 """Intervals around the truth, and what they become for a mechanism that is not quite the one described."""
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +18,9 @@ class Bound:
     lower: float | None
     estimate: float
     upper: float
-    fallback: str = field(default="", compare=False, repr=False)   # the accountant of `upper`, where not the one asked
+    fallback: str = field(
+        default="", compare=False, repr=False
+    )  # the accountant of `upper`, where not the one asked
 
     def __post_init__(self):  # NumPy's numbers become Python's, whose repr one can read
         for name in ("lower", "estimate", "upper"):
@@ -29,7 +32,11 @@ class Bound:
 
     def to_json(self) -> dict[str, float | str | None]:
         """A dictionary in which infinity is "inf" and an unknown bound None; `fallback` only where there is one."""
-        return {name: number_to_json(value) for name, value in vars(self).items() if name != "fallback" or value}
+        return {
+            name: number_to_json(value)
+            for name, value in vars(self).items()
+            if name != "fallback" or value
+        }
 
 
 class Exposed:
@@ -48,7 +55,9 @@ class Exposed:
     def delta(self, epsilon: float) -> Bound:
         """Bound on delta at `epsilon`."""
         known = self.read(epsilon)
-        mixed = lambda end: min(1.0, (self.exposure + (1 - self.exposure) * end) * (1 + 4e-16))  # [C1]
+        mixed = lambda end: min(
+            1.0, (self.exposure + (1 - self.exposure) * end) * (1 + 4e-16)
+        )  # [C1]
         return Bound(known.lower, mixed(known.estimate), mixed(known.upper), known.fallback)
 
     def epsilon(self, delta: float) -> Bound:
@@ -56,7 +65,9 @@ class Exposed:
         if delta <= self.exposure:
             return Bound(self.read(delta).lower, math.inf, math.inf)
         known = self.read((delta - self.exposure) / (1 - self.exposure) * (1 - 4e-16))  # [C1]
-        return Bound(known.lower and self.read(delta).lower, known.estimate, known.upper, known.fallback)
+        return Bound(
+            known.lower and self.read(delta).lower, known.estimate, known.upper, known.fallback
+        )
 
 
 class Within:
@@ -113,4 +124,6 @@ class Within:
             return found
         more = math.nextafter(delta + self.added(found.upper), math.inf)  # [C3]
         lower = self.read(more).lower if more < 1 else 0.0
-        return Bound(lower and min(lower, found.estimate), found.estimate, found.upper, found.fallback)
+        return Bound(
+            lower and min(lower, found.estimate), found.estimate, found.upper, found.fallback
+        )

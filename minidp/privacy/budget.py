@@ -1,4 +1,5 @@
 """Odometer and filter: what was spent so far, and a stop before the step that would spend too much."""
+
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -55,7 +56,11 @@ class Filter:
         non_negative(epsilon=epsilon)
         in_range(0, 1, open_low=True, open_high=True, delta=delta)
         relation = NeighbouringRelation.ADD_REMOVE if ledger is None else ledger.relation
-        self.accountant, self.epsilon, self.delta = as_accountant(accountant, relation), epsilon, delta
+        self.accountant, self.epsilon, self.delta = (
+            as_accountant(accountant, relation),
+            epsilon,
+            delta,
+        )
         self.ledger = Ledger(self.accountant.relation) if ledger is None else ledger
 
     def charge(self, event: Event, count: int = 1, purpose: str = STEP) -> None:
@@ -70,14 +75,22 @@ class Filter:
         spent = self.accountant.epsilon(after, self.delta).upper
         if not spent <= self.epsilon:
             listed = ", ".join(f"{count} x {event!r}" for event, count in charges)
-            raise BudgetExceededError(f"{listed} would bring epsilon to {upper_text(spent, 6)} at delta={self.delta:g}, "
-                                      f"above the budget of {self.epsilon:g}; nothing was released")
+            raise BudgetExceededError(
+                f"{listed} would bring epsilon to {upper_text(spent, 6)} at delta={self.delta:g}, "
+                f"above the budget of {self.epsilon:g}; nothing was released"
+            )
         for event, count in charges:
             self.ledger.append(event, count, purpose)
 
 
-def max_steps(accountant: Any, prefix_ledger: Ledger, step_event: Event | Callable[[int], Iterable[tuple[Event, int]]],
-              epsilon: float, delta: float, limit: int = 2 ** 40) -> int:
+def max_steps(
+    accountant: Any,
+    prefix_ledger: Ledger,
+    step_event: Event | Callable[[int], Iterable[tuple[Event, int]]],
+    epsilon: float,
+    delta: float,
+    limit: int = 2**40,
+) -> int:
     """The largest number of `step_event` after `prefix_ledger` whose epsilon.upper is at most `epsilon`.
 
     `step_event` is an event, or a function of the number of steps that gives the (event, count) pairs to charge.
@@ -98,12 +111,16 @@ def max_steps(accountant: Any, prefix_ledger: Ledger, step_event: Event | Callab
 
     before = spent(0)
     if not before <= epsilon:
-        raise BudgetExceededError(f"epsilon is {upper_text(before)} at delta={delta:g} before the first step, above the "
-                                  f"target of {epsilon:g}; raise the target or the noise of what comes before")
+        raise BudgetExceededError(
+            f"epsilon is {upper_text(before)} at delta={delta:g} before the first step, above the "
+            f"target of {epsilon:g}; raise the target or the noise of what comes before"
+        )
     high = 1
     while spent(high) <= epsilon:
         if high >= limit:
-            raise ParameterError(f"epsilon stays below {epsilon:g} after {limit} steps; set the number of steps")
+            raise ParameterError(
+                f"epsilon stays below {epsilon:g} after {limit} steps; set the number of steps"
+            )
         high = min(2 * high, limit)
     low = high // 2
     while high - low > 1:

@@ -1,4 +1,5 @@
 """From a target epsilon to the noise, the sampling or (see `budget.max_steps`) the steps, on the safe side."""
+
 import math
 from collections.abc import Callable
 
@@ -9,11 +10,12 @@ from .accountant import Accountant
 from .ledger import Ledger
 
 MOST_NOISE = 1e7
-CLOSENESS = 0.999       # the answer's epsilon is at least this share of the target
+CLOSENESS = 0.999  # the answer's epsilon is at least this share of the target
 
 
-def noise_multiplier_for(accountant: Accountant, ledger_of: Callable[[float], Ledger], epsilon: float,
-                         delta: float) -> float:
+def noise_multiplier_for(
+    accountant: Accountant, ledger_of: Callable[[float], Ledger], epsilon: float, delta: float
+) -> float:
     """A noise multiplier whose certified epsilon is at most `epsilon` and at least 99.9% of it.
 
     ledger_of(noise_multiplier) builds the ledger, whose epsilon must fall as the noise grows. BudgetExceededError where no
@@ -35,23 +37,33 @@ def noise_multiplier_for(accountant: Accountant, ledger_of: Callable[[float], Le
 
     def none_enough():
         least = accountant.epsilon(ledger_of(MOST_NOISE), delta).upper
-        return (f"no noise multiplier up to {MOST_NOISE:g} is enough: with it epsilon is {upper_text(least)} at "
-                f"delta={delta:g}, above the target of {epsilon:g}; raise the target, take fewer steps, or give what "
-                f"comes beside the steps more noise")
+        return (
+            f"no noise multiplier up to {MOST_NOISE:g} is enough: with it epsilon is {upper_text(least)} at "
+            f"delta={delta:g}, above the target of {epsilon:g}; raise the target, take fewer steps, or give what "
+            f"comes beside the steps more noise"
+        )
 
     try:
-        without = ledger_of(math.inf)   # free, unless something comes beside the steps
-    except ParameterError:              # of a mechanism that takes finite noise only, such as a ClipGroup
+        without = ledger_of(math.inf)  # free, unless something comes beside the steps
+    except ParameterError:  # of a mechanism that takes finite noise only, such as a ClipGroup
         without = ledger_of(MOST_NOISE)
     if accountant.epsilon(without, delta).upper > epsilon:
         raise BudgetExceededError(none_enough())
-    ends = _bracket(spent, epsilon, 0.0, 1.0, (math.log(1e-2), math.log(MOST_NOISE)), none_enough,
-                    f"a noise multiplier of 0.01 already keeps epsilon below {epsilon:g}")
+    ends = _bracket(
+        spent,
+        epsilon,
+        0.0,
+        1.0,
+        (math.log(1e-2), math.log(MOST_NOISE)),
+        none_enough,
+        f"a noise multiplier of 0.01 already keeps epsilon below {epsilon:g}",
+    )
     return math.exp(_close_in(spent, epsilon, *ends))
 
 
-def sampling_probability_for(accountant: Accountant, ledger_of: Callable[[float], Ledger], epsilon: float,
-                             delta: float) -> float:
+def sampling_probability_for(
+    accountant: Accountant, ledger_of: Callable[[float], Ledger], epsilon: float, delta: float
+) -> float:
     """A sampling probability whose certified epsilon is at most `epsilon` and at least 99.9% of it; 1 if even that is.
 
     ledger_of(sampling_probability) builds the ledger. The lot size is that probability times the data set's public size,
@@ -65,8 +77,17 @@ def sampling_probability_for(accountant: Accountant, ledger_of: Callable[[float]
 
     if spent(0.0) <= epsilon:
         return 1.0
-    ends = _bracket(spent, epsilon, math.log(0.01), -1.0, (0.0, math.log(1e-9)),
-                    lambda: f"no sampling probability down to 1e-9 brings epsilon to {epsilon:g} at delta={delta:g}", "")
+    ends = _bracket(
+        spent,
+        epsilon,
+        math.log(0.01),
+        -1.0,
+        (0.0, math.log(1e-9)),
+        lambda: (
+            f"no sampling probability down to 1e-9 brings epsilon to {epsilon:g} at delta={delta:g}"
+        ),
+        "",
+    )
     return min(1.0, math.exp(_close_in(spent, epsilon, *ends)))
 
 
@@ -101,5 +122,7 @@ def _close_in(spent, target, enough, too_little):
             break
         value = spent(x)
         enough, too_little = ((x, value), too_little) if value <= target else (enough, (x, value))
-    raise NumericalBoundError(f"epsilon jumps over {target:g}: {enough[1]:g} is the nearest below; "
-                              f"take another accountant, another target or a larger delta")
+    raise NumericalBoundError(
+        f"epsilon jumps over {target:g}: {enough[1]:g} is the nearest below; "
+        f"take another accountant, another target or a larger delta"
+    )

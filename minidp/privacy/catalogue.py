@@ -1,4 +1,5 @@
 """Every accountant by name, with a short description."""
+
 from collections.abc import Iterable
 from importlib import import_module
 
@@ -13,15 +14,34 @@ from .ledger import Ledger
 ACCOUNTANTS = {
     "moments": ("moments", "MomentsAccountant", "log moments, tail bound (Abadi et al. 2016)"),
     "renyi": ("renyi", "RenyiAccountant", "Renyi divergences, sharper conversion"),
-    "loss_distribution": ("pld.accountant", "LossDistributionAccountant", "certified interval by FFT"),
-    "gaussian_clt": ("gaussian", "GaussianAccountant", "central limit theorem; exact only where nothing is sampled"),
-    "advanced": ("composition", "AdvancedAccountant", "strong composition of exact amplified pairs"),
+    "loss_distribution": (
+        "pld.accountant",
+        "LossDistributionAccountant",
+        "certified interval by FFT",
+    ),
+    "gaussian_clt": (
+        "gaussian",
+        "GaussianAccountant",
+        "central limit theorem; exact only where nothing is sampled",
+    ),
+    "advanced": (
+        "composition",
+        "AdvancedAccountant",
+        "strong composition of exact amplified pairs",
+    ),
     "basic": ("composition", "BasicAccountant", "epsilons and deltas add up"),
-    "paper_strong_composition": ("composition", "PaperStrongComposition",
-                                 "the paper's Figure 2; its conditions do not hold, no guarantee"),
-    "ledger_2016": ("composition", "PerTensorAccountant2016", "one charge per tensor as in the 2016 code; understates"),
+    "paper_strong_composition": (
+        "composition",
+        "PaperStrongComposition",
+        "the paper's Figure 2; its conditions do not hold, no guarantee",
+    ),
+    "ledger_2016": (
+        "composition",
+        "PerTensorAccountant2016",
+        "one charge per tensor as in the 2016 code; understates",
+    ),
 }
-UNKNOWN = Bound(None, None, None)   # type: ignore[arg-type]  # no accountant gives it
+UNKNOWN = Bound(None, None, None)  # type: ignore[arg-type]  # no accountant gives it
 
 
 def make(name: str, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE) -> Accountant:
@@ -36,13 +56,21 @@ def as_accountant(accountant: Accountant | str, relation: NeighbouringRelation) 
     if isinstance(accountant, str):
         return make(accountant, relation)
     if not hasattr(accountant, "epsilon"):
-        raise ParameterError(f"expected accountant={accountant!r:.80} to be an accountant, such as MomentsAccountant(), or "
-                             f"the name of one: {', '.join(ACCOUNTANTS)}")
+        raise ParameterError(
+            f"expected accountant={accountant!r:.80} to be an accountant, such as MomentsAccountant(), or "
+            f"the name of one: {', '.join(ACCOUNTANTS)}"
+        )
     return accountant
 
 
-def all_bounds(ledger: Ledger, names: Iterable[str], *, delta: float | None = None, epsilon: float | None = None,
-               group_size: int = 1) -> dict[str, tuple[Bound, str, str]]:
+def all_bounds(
+    ledger: Ledger,
+    names: Iterable[str],
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    group_size: int = 1,
+) -> dict[str, tuple[Bound, str, str]]:
     """{name: (Bound, kind, note)}: epsilon at `delta`, or delta at `epsilon`, by each named accountant.
 
     An accountant without a theorem for one of the events gives UNKNOWN, and its note says why.
@@ -58,9 +86,16 @@ def all_bounds(ledger: Ledger, names: Iterable[str], *, delta: float | None = No
     for name in names:
         accountant, note = make(name, ledger.relation), ACCOUNTANTS[name][2]
         try:
-            bound = (group_delta(accountant, ledger, epsilon, group_size) if delta is None      # type: ignore[arg-type]
-                     else group_epsilon(accountant, ledger, delta, group_size))
+            bound = (
+                group_delta(accountant, ledger, epsilon, group_size)
+                if delta is None  # type: ignore[arg-type]
+                else group_epsilon(accountant, ledger, delta, group_size)
+            )
         except UnsupportedEventError as error:
             bound, note = UNKNOWN, str(error)
-        found[name] = (bound, accountant.kind, note + (bound.fallback and f"; upper end by {bound.fallback}"))
+        found[name] = (
+            bound,
+            accountant.kind,
+            note + (bound.fallback and f"; upper end by {bound.fallback}"),
+        )
     return found

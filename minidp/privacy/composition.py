@@ -1,11 +1,21 @@
 """Composition of (epsilon, delta) pairs: basic and advanced as bounds, the paper's version as a comparison."""
+
 import math
 
 import numpy as np
 
 from .accountant import Accountant, Bound
-from .events import (Composed, Event, Gaussian, JointGaussian, NeighbouringRelation, PoissonSampled, Repeated,
-                     pure_epsilon, share_and_noise)
+from .events import (
+    Composed,
+    Event,
+    Gaussian,
+    JointGaussian,
+    NeighbouringRelation,
+    PoissonSampled,
+    Repeated,
+    pure_epsilon,
+    share_and_noise,
+)
 from .gaussian import gaussian_epsilon
 from .moments import PAPER_ORDERS, MomentsAccountant
 
@@ -28,11 +38,14 @@ class PairAccountant(Accountant):
     def choose_grid(self, parts, *, epsilon=None, delta=None):
         """((delta_i of each kind of release), delta kept for composition); kinds share alike."""
         releases = [(event, count) for event, count in parts if pure_epsilon(event) is None]
-        shares = tuple((event, self.release_share * delta / len(releases) / count) for event, count in releases)
+        shares = tuple(
+            (event, self.release_share * delta / len(releases) / count) for event, count in releases
+        )
         return shares, delta * (1 - self.release_share)
 
     def delta_of(self, parts, epsilon):
         """delta by bisection of its logarithm: the smallest found at which epsilon suffices."""
+
         def suffices(log_delta):
             return self.epsilon_of(parts, math.exp(log_delta)).upper <= epsilon
 
@@ -48,8 +61,14 @@ class PairAccountant(Accountant):
     def pair(self, event: Event, delta: float) -> float:
         """epsilon_i of one release that is not pure DP, at delta_i."""
         q, sigma = share_and_noise(event)
-        alone = math.inf if delta == 0 else 0.0 if delta >= q else gaussian_epsilon(1 / sigma, delta / q)
-        return amplified(alone * (1 + 1e-12), q)                                              # [M1]
+        alone = (
+            math.inf
+            if delta == 0
+            else 0.0
+            if delta >= q
+            else gaussian_epsilon(1 / sigma, delta / q)
+        )
+        return amplified(alone * (1 + 1e-12), q)  # [M1]
 
     def cost_curve(self, event, grid):
         share, pure = dict(grid[0]).get(event, 0.0), pure_epsilon(event)
@@ -72,7 +91,7 @@ class BasicAccountant(PairAccountant):
     release_share = 1.0
 
     def to_epsilon(self, total, grid, delta):
-        epsilon = float(total[0]) * (1 + 1e-12)                                               # [C1]
+        epsilon = float(total[0]) * (1 + 1e-12)  # [C1]
         return Bound(None, epsilon, epsilon)
 
 
@@ -91,7 +110,7 @@ class AdvancedAccountant(PairAccountant):
     release_share = 0.5
 
     def to_epsilon(self, total, grid, delta):
-        strong = math.sqrt(2 * -math.log(grid[1]) * total[1]) + total[2]                      # [C1]
+        strong = math.sqrt(2 * -math.log(grid[1]) * total[1]) + total[2]  # [C1]
         epsilon = float(min(strong, total[0])) * (1 + 1e-12)
         return Bound(None, epsilon, epsilon)
 
@@ -117,10 +136,10 @@ class PaperStrongComposition(AdvancedAccountant):
 
     def pair(self, event, delta):
         q, sigma = share_and_noise(event)
-        return q * math.sqrt(2 * math.log(1.25 / min(delta / q, 1.0))) / sigma                # [M1]
+        return q * math.sqrt(2 * math.log(1.25 / min(delta / q, 1.0))) / sigma  # [M1]
 
     def to_epsilon(self, total, grid, delta):
-        epsilon = float(math.sqrt(2 * -math.log(grid[1]) * total[1]) + total[2])               # [C1]
+        epsilon = float(math.sqrt(2 * -math.log(grid[1]) * total[1]) + total[2])  # [C1]
         return Bound(None, epsilon, epsilon)
 
 
@@ -144,13 +163,18 @@ class PerTensorAccountant2016(MomentsAccountant):
         self.kind = "comparison"
 
     def _charges(self, ledger):
-        return [(tensor, count) for event, count in ledger.items() for tensor in per_tensor(event)]      # [M1]
+        return [
+            (tensor, count) for event, count in ledger.items() for tensor in per_tensor(event)
+        ]  # [M1]
 
 
 def per_tensor(event: Event) -> list[Event]:
     """The charges that the 2016 code would have made for an event."""
     if isinstance(event, PoissonSampled) and isinstance(event.event, JointGaussian):
-        return [PoissonSampled(event.sampling_probability, Gaussian(s)) for s in event.event.noise_multipliers]
+        return [
+            PoissonSampled(event.sampling_probability, Gaussian(s))
+            for s in event.event.noise_multipliers
+        ]
     if isinstance(event, Composed):
         return [tensor for inner in event.events for tensor in per_tensor(inner)]
     if isinstance(event, Repeated):
@@ -161,5 +185,8 @@ def per_tensor(event: Event) -> list[Event]:
 def amplified(epsilon: float, q: float) -> float:
     """ln(1 + q (exp(epsilon) - 1)), without overflow."""
     if epsilon > 500:
-        return min(epsilon, float(np.logaddexp(math.log1p(-q) if q < 1 else -math.inf, math.log(q) + epsilon)))
+        return min(
+            epsilon,
+            float(np.logaddexp(math.log1p(-q) if q < 1 else -math.inf, math.log(q) + epsilon)),
+        )
     return math.log1p(q * math.expm1(epsilon))

@@ -4,6 +4,7 @@ Everywhere `log_moments` is alpha(lambda) = lambda * D_(lambda+1), one value for
 for lambda > 0, delta in (0, 1), epsilon >= 0. An order whose moment is infinite or NaN bounds nothing and is left out;
 where none is left, epsilon is infinite and delta 1.
 """
+
 import math
 
 import numpy as np
@@ -27,7 +28,7 @@ def tail_bound_epsilon(log_moments: NDArray, orders: NDArray, delta: float) -> f
         [C1]  Abadi et al. 2016, Theorem 2 (tail bound), solved for epsilon
     """
     in_range(0, 1, open_low=True, open_high=True, delta=delta)
-    candidates = (_usable(log_moments) - math.log(delta)) / orders     # [C1]
+    candidates = (_usable(log_moments) - math.log(delta)) / orders  # [C1]
     return max(0.0, float(np.min(candidates)))
 
 
@@ -43,7 +44,7 @@ def tail_bound_delta(log_moments: NDArray, orders: NDArray, epsilon: float) -> f
     non_negative(epsilon=epsilon)
     if epsilon == math.inf:
         return 0.0 if np.any(np.isfinite(_usable(log_moments))) else 1.0
-    return _smallest_exp(_usable(log_moments) - np.asarray(orders) * epsilon)     # [C1]
+    return _smallest_exp(_usable(log_moments) - np.asarray(orders) * epsilon)  # [C1]
 
 
 def sharper_epsilon(log_moments: NDArray, orders: NDArray, delta: float) -> float:
@@ -62,7 +63,7 @@ def sharper_epsilon(log_moments: NDArray, orders: NDArray, delta: float) -> floa
     divergence = _usable(log_moments) / orders
     if total_variation_bound(log_moments, orders) <= delta:
         return 0.0
-    candidates = divergence + np.log1p(-1.0 / a) - (math.log(delta) + np.log(a)) / orders     # [C1]
+    candidates = divergence + np.log1p(-1.0 / a) - (math.log(delta) + np.log(a)) / orders  # [C1]
     return max(0.0, float(np.min(candidates)))
 
 
@@ -80,7 +81,9 @@ def sharper_delta(log_moments: NDArray, orders: NDArray, epsilon: float) -> floa
         return tail_bound_delta(log_moments, orders, epsilon)
     orders = np.asarray(orders, dtype=np.float64)
     a = orders + 1.0
-    sharper = _smallest_exp(_usable(log_moments) + orders * (np.log1p(-1.0 / a) - epsilon) - np.log(a))     # [C1]
+    sharper = _smallest_exp(
+        _usable(log_moments) + orders * (np.log1p(-1.0 / a) - epsilon) - np.log(a)
+    )  # [C1]
     return min(sharper, total_variation_bound(log_moments, orders))
 
 
@@ -94,7 +97,7 @@ def total_variation_bound(log_moments: NDArray, orders: NDArray) -> float:
         [C1]  Bretagnolle, Huber 1979; D_a grows with a, so any order bounds the Kullback-Leibler divergence
     """
     divergence = float(np.min(_usable(log_moments) / orders))
-    distance = math.sqrt(-math.expm1(-max(0.0, divergence)))                                     # [C1]
+    distance = math.sqrt(-math.expm1(-max(0.0, divergence)))  # [C1]
     return min(1.0, distance * (1 + 1e-12) + 5e-324)
 
 

@@ -1,18 +1,53 @@
 """Events as JSON and back."""
+
 import math
 from dataclasses import fields
 from typing import Any
 
 from ..errors import DataError, ParameterError
-from .events import (ApproximateDP, BallsInBins, Composed, CyclicSampled, Event, FixedSizeSampled, Gaussian, JointGaussian, Laplace,
-                     NonPrivate, PoissonSampled, PureDP, RandomlyStopped, Repeated, TotalVariation, Unknown,
-                     check_event)
+from .events import (
+    ApproximateDP,
+    BallsInBins,
+    Composed,
+    CyclicSampled,
+    Event,
+    FixedSizeSampled,
+    Gaussian,
+    JointGaussian,
+    Laplace,
+    NonPrivate,
+    PoissonSampled,
+    PureDP,
+    RandomlyStopped,
+    Repeated,
+    TotalVariation,
+    Unknown,
+    check_event,
+)
 from .truncated import TruncatedPoissonSampled
 
-EVENTS = {cls.__name__: cls for cls in (Gaussian, JointGaussian, Laplace, PureDP, ApproximateDP, TotalVariation,
-                                        PoissonSampled, CyclicSampled, TruncatedPoissonSampled, FixedSizeSampled, BallsInBins, Composed, Repeated,
-                                        RandomlyStopped, NonPrivate, Unknown)}
-_KEYS = {"event": "inner"}     # of fields in JSON, where "event" is the class's name
+EVENTS = {
+    cls.__name__: cls
+    for cls in (
+        Gaussian,
+        JointGaussian,
+        Laplace,
+        PureDP,
+        ApproximateDP,
+        TotalVariation,
+        PoissonSampled,
+        CyclicSampled,
+        TruncatedPoissonSampled,
+        FixedSizeSampled,
+        BallsInBins,
+        Composed,
+        Repeated,
+        RandomlyStopped,
+        NonPrivate,
+        Unknown,
+    )
+}
+_KEYS = {"event": "inner"}  # of fields in JSON, where "event" is the class's name
 
 
 def number_to_json(value: float) -> float | str:
@@ -29,26 +64,34 @@ def _to_json(value):
 def _from_json(value):
     if isinstance(value, list):
         return tuple(_from_json(each) for each in value)
-    return event_from_json(value) if isinstance(value, dict) else math.inf if value == "inf" else value
+    return (
+        event_from_json(value) if isinstance(value, dict) else math.inf if value == "inf" else value
+    )
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
     """The event as plain dictionaries, lists, numbers and strings."""
     check_event("event_to_json", event)
-    return {"event": type(event).__name__,
-            **{_KEYS.get(name, name): _to_json(value) for name, value in vars(event).items()}}
+    return {
+        "event": type(event).__name__,
+        **{_KEYS.get(name, name): _to_json(value) for name, value in vars(event).items()},
+    }
 
 
 def event_from_json(data: Any) -> Event:
     """The event that `event_to_json` wrote; DataError for anything else."""
     name = data.get("event") if isinstance(data, dict) else data
     if not isinstance(name, str) or name not in EVENTS:
-        raise DataError(f"expected an event of {', '.join(EVENTS)}, got {name!r}; refused, since its cost is unknown")
+        raise DataError(
+            f"expected an event of {', '.join(EVENTS)}, got {name!r}; refused, since its cost is unknown"
+        )
     cls = EVENTS[name]
     keys = {_KEYS.get(field.name, field.name): field.name for field in fields(cls)}
     given = [key for key in data if key != "event"]
     if sorted(keys) != sorted(given):
-        raise DataError(f"{name}: expected the fields {', '.join(keys) or 'none'}, got {', '.join(given) or 'none'}")
+        raise DataError(
+            f"{name}: expected the fields {', '.join(keys) or 'none'}, got {', '.join(given) or 'none'}"
+        )
     values = {field: _from_json(data[key]) for key, field in keys.items()}
     try:
         return cls(**values)

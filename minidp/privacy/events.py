@@ -7,6 +7,7 @@ A *noise multiplier* is the noise's standard deviation (Gaussian) or scale (Lapl
 sensitivity of the released quantity under the ledger's one neighbouring relation. 0 means no noise, so
 epsilon is infinite; infinity means that nothing was released.
 """
+
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -165,7 +166,9 @@ class PoissonGroup(Event):
     @property
     def dominating(self) -> PoissonSampled:
         """One example that costs no less: in a lot wherever any member is, and there as much as all of them."""
-        return PoissonSampled(share_of(self), type(self.event)(self.event.noise_multiplier / self.size))  # type: ignore
+        return PoissonSampled(
+            share_of(self), type(self.event)(self.event.noise_multiplier / self.size)
+        )  # type: ignore
 
 
 @dataclass(frozen=True)
@@ -263,7 +266,11 @@ def pure_epsilon(event: Event) -> float | None:
         return 1 / event.noise_multiplier
     if isinstance(event, PoissonSampled) and isinstance(event.event, Laplace):
         unsampled = 1 / event.event.noise_multiplier
-        return unsampled if unsampled > 700 else math.log1p(event.sampling_probability * math.expm1(unsampled))
+        return (
+            unsampled
+            if unsampled > 700
+            else math.log1p(event.sampling_probability * math.expm1(unsampled))
+        )
     return None
 
 
@@ -273,7 +280,11 @@ def share_of(event: Event) -> float:
         return event.delta
     if isinstance(event, PoissonGroup):
         return -math.expm1(event.size * math.log1p(-event.sampling_probability))
-    return share_and_noise(event)[0] if hasattr(event, "sampling_probability") or isinstance(event, FixedSizeSampled) else 1.0
+    return (
+        share_and_noise(event)[0]
+        if hasattr(event, "sampling_probability") or isinstance(event, FixedSizeSampled)
+        else 1.0
+    )
 
 
 def share_and_noise(event: Event) -> tuple[float, float]:

@@ -1,4 +1,5 @@
 """Gaussian differential privacy: exact without sampling, the central limit approximation with it."""
+
 import math
 
 import numpy as np
@@ -48,17 +49,20 @@ class GaussianAccountant(Accountant):
         share, sigma = share_and_noise(event)
         inverse = 1 / sigma
         if isinstance(event, Gaussian):
-            return np.array([inverse / sigma])                                                  # [M1]
+            return np.array([inverse / sigma])  # [M1]
         if inverse * inverse > 700:
             return np.array([math.inf])
         if isinstance(event, PoissonSampled):
-            return np.array([share ** 2 * math.expm1(inverse * inverse)])                       # [M2]
+            return np.array([share**2 * math.expm1(inverse * inverse)])  # [M2]
         from scipy.special import ndtr
 
         # written without cancellation: (e^v - 1) Phi(1.5/s) + 3 (Phi(-.5/s) - 1/2) + (Phi(1.5/s) - 1/2)
-        term = (math.expm1(inverse * inverse) * ndtr(1.5 * inverse) - 1.5 * math.erf(0.5 * inverse / math.sqrt(2))
-                + 0.5 * math.erf(1.5 * inverse / math.sqrt(2)))
-        return np.array([2 * share ** 2 * term])                                             # [M3]
+        term = (
+            math.expm1(inverse * inverse) * ndtr(1.5 * inverse)
+            - 1.5 * math.erf(0.5 * inverse / math.sqrt(2))
+            + 0.5 * math.erf(1.5 * inverse / math.sqrt(2))
+        )
+        return np.array([2 * share**2 * term])  # [M3]
 
     def to_epsilon(self, total, grid, delta):
         epsilon = gaussian_epsilon(math.sqrt(total[0]), delta)
@@ -96,11 +100,16 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
     low, high = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     if low < -5:
-        scaled = math.exp(epsilon) * ndtr(-high) if epsilon < 700 and high < 30 else \
-            math.exp(-0.5 * low * low) * erfcx(high / math.sqrt(2)) / 2
-        return min(1.0, float(ndtr(-low) - scaled))                                             # [C1]
+        scaled = (
+            math.exp(epsilon) * ndtr(-high)
+            if epsilon < 700 and high < 30
+            else math.exp(-0.5 * low * low) * erfcx(high / math.sqrt(2)) / 2
+        )
+        return min(1.0, float(ndtr(-low) - scaled))  # [C1]
     # e^epsilon phi(high) = phi(low), so both terms share a factor
-    return float(0.5 * math.exp(-0.5 * low * low) * (erfcx(low / math.sqrt(2)) - erfcx(high / math.sqrt(2))))   # [C1]
+    return float(
+        0.5 * math.exp(-0.5 * low * low) * (erfcx(low / math.sqrt(2)) - erfcx(high / math.sqrt(2)))
+    )  # [C1]
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:

@@ -1,17 +1,35 @@
 """Privacy of k examples at once."""
+
 import math
 
 from ..errors import UnsupportedEventError
 from ..validate import count as check_count
 from .accountant import Accountant, Bound, primitives
-from .events import (ApproximateDP, BallsInBins, Gaussian, Laplace, NonPrivate, PoissonGroup, PoissonSampled,
-                     TotalVariation)
+from .events import (
+    ApproximateDP,
+    BallsInBins,
+    Gaussian,
+    Laplace,
+    NonPrivate,
+    PoissonGroup,
+    PoissonSampled,
+    TotalVariation,
+)
 from .ledger import Ledger
 
-MOST_TOGETHER = 64      # members of a group whose binomial mixture is composed: the work grows with them
+MOST_TOGETHER = (
+    64  # members of a group whose binomial mixture is composed: the work grows with them
+)
 
 
-def group_epsilon(accountant: Accountant, ledger: Ledger, delta: float, group_size: int = 1, *, mixed: bool = False) -> Bound:
+def group_epsilon(
+    accountant: Accountant,
+    ledger: Ledger,
+    delta: float,
+    group_size: int = 1,
+    *,
+    mixed: bool = False,
+) -> Bound:
     r"""Bound on epsilon for `group_size` = k examples, such as one person's, all of which are in the data or none is.
 
     With mixed=True neighbours differ in any k examples, some of them perhaps added and others removed.
@@ -42,11 +60,26 @@ def group_epsilon(accountant: Accountant, ledger: Ledger, delta: float, group_si
     single = accountant.epsilon(ledger, delta)
     if group_size == 1 or single.upper == math.inf:
         return single
-    return _smaller(accountant, accountant.epsilon, ledger, delta, group_size, mixed, single.lower,
-                    _generic(accountant, ledger, delta, group_size))
+    return _smaller(
+        accountant,
+        accountant.epsilon,
+        ledger,
+        delta,
+        group_size,
+        mixed,
+        single.lower,
+        _generic(accountant, ledger, delta, group_size),
+    )
 
 
-def group_delta(accountant: Accountant, ledger: Ledger, epsilon: float, group_size: int = 1, *, mixed: bool = False) -> Bound:
+def group_delta(
+    accountant: Accountant,
+    ledger: Ledger,
+    epsilon: float,
+    group_size: int = 1,
+    *,
+    mixed: bool = False,
+) -> Bound:
     r"""Bound on delta for a group as in `group_epsilon`.
 
     Bound
@@ -64,13 +97,17 @@ def group_delta(accountant: Accountant, ledger: Ledger, epsilon: float, group_si
         return single
     share, upper = accountant.delta(ledger, epsilon / k).upper, 0.0
     if share > 0:
-        upper = math.exp(min(0.0, _log_sum(k, epsilon / k) + math.log(share)))                  # [C4]
-    return _smaller(accountant, accountant.delta, ledger, epsilon, k, mixed, single.lower, upper)   # [C3]
+        upper = math.exp(min(0.0, _log_sum(k, epsilon / k) + math.log(share)))  # [C4]
+    return _smaller(
+        accountant, accountant.delta, ledger, epsilon, k, mixed, single.lower, upper
+    )  # [C3]
 
 
 def _log_sum(k, epsilon):
     """ln((e^(k epsilon) - 1) / (e^epsilon - 1)), rounded up."""
-    sum_of_two = math.log(math.expm1(-k * epsilon) / math.expm1(-epsilon)) if epsilon > 0 else math.log(k)
+    sum_of_two = (
+        math.log(math.expm1(-k * epsilon) / math.expm1(-epsilon)) if epsilon > 0 else math.log(k)
+    )
     return ((k - 1) * epsilon + sum_of_two) * (1 + 1e-15) + 1e-15
 
 
@@ -79,7 +116,9 @@ def _smaller(accountant, read, ledger, target, k, mixed, lower, upper):
     grouped, sampled = Ledger(ledger.relation), False
     try:
         for event, count in ledger.items():
-            if "CyclicSampled(" in repr(event):  # wherever it stands, and also where primitives see no sampling
+            if "CyclicSampled(" in repr(
+                event
+            ):  # wherever it stands, and also where primitives see no sampling
                 raise UnsupportedEventError("no group rule for CyclicSampled")
             for primitive, n in primitives(event, ledger.relation, count):
                 if mixed and isinstance(primitive, PoissonSampled):
@@ -95,9 +134,13 @@ def _smaller(accountant, read, ledger, target, k, mixed, lower, upper):
 
 def _scaled(event, k, accountant):
     if isinstance(event, PoissonSampled):
-        together = PoissonGroup(k, event.sampling_probability, event.event)                     # [C5]
-        composed = isinstance(event.event, Gaussian) and k <= MOST_TOGETHER and accountant.supports(together)
-        return together if composed else together.dominating                                    # [C1]
+        together = PoissonGroup(k, event.sampling_probability, event.event)  # [C5]
+        composed = (
+            isinstance(event.event, Gaussian)
+            and k <= MOST_TOGETHER
+            and accountant.supports(together)
+        )
+        return together if composed else together.dominating  # [C1]
     if isinstance(event, BallsInBins):
         return _scaled(event.event, k, accountant)
     if isinstance(event, (Gaussian, Laplace)):
@@ -111,9 +154,10 @@ def _scaled(event, k, accountant):
 
 def _generic(accountant, ledger, delta, k):
     """The smallest k epsilon(d) that [C2] allows, by bisection of ln d."""
+
     def excess(log_d):
         epsilon = accountant.epsilon(ledger, math.exp(log_d)).upper
-        return _log_sum(k, epsilon) + log_d - math.log(delta), k * epsilon                      # [C2]
+        return _log_sum(k, epsilon) + log_d - math.log(delta), k * epsilon  # [C2]
 
     low, high = -700.0, math.log(delta)
     above, best = excess(low)
@@ -122,7 +166,9 @@ def _generic(accountant, ledger, delta, k):
     for _ in range(25):
         middle = 0.5 * (low + high)
         above, epsilon = excess(middle)
-        if above <= 0 or epsilon == math.inf:   # too small a share for what TotalVariation adds to it
+        if (
+            above <= 0 or epsilon == math.inf
+        ):  # too small a share for what TotalVariation adds to it
             low, best = middle, min(best, epsilon)
         else:
             high = middle

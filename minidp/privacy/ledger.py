@@ -1,4 +1,5 @@
 """The append-only record of everything that was released, in one neighbouring relation."""
+
 from __future__ import annotations
 
 import hashlib
@@ -32,7 +33,11 @@ class Ledger:
     [1, 10000]
     """
 
-    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE, entries: Iterable[tuple] = ()):
+    def __init__(
+        self,
+        relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE,
+        entries: Iterable[tuple] = (),
+    ):
         """entries: what to `append` at once, each (event,), (event, count) or (event, count, purpose)."""
         if not isinstance(relation, NeighbouringRelation):
             raise ParameterError(f"expected relation={relation!r} to be a NeighbouringRelation")
@@ -46,7 +51,9 @@ class Ledger:
         check_event("Ledger.append", event)
         check_count(0, MOST_128_BITS, count=count)
         if not (isinstance(purpose, str) and purpose.isidentifier()):
-            raise ParameterError(f"expected purpose={purpose!r:.80} to be a word such as setup or step")
+            raise ParameterError(
+                f"expected purpose={purpose!r:.80} to be a word such as setup or step"
+            )
         if count == 0:
             return
         if self._entries and self._entries[-1][::2] == (event, purpose):
@@ -75,37 +82,56 @@ class Ledger:
             return NotImplemented
         return self.relation is other.relation and self._entries == other._entries
 
-    __hash__ = None     # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self):
         return f"Ledger({self.relation}, {self._entries!r})"
 
     def to_json(self) -> dict[str, Any]:
         """The ledger as a dictionary of plain values; `from_json` reads it."""
-        return {"format": FORMAT, "relation": self.relation.value,
-                "entries": [{"count": count, "event": event_to_json(event), "purpose": purpose}
-                            for event, count, purpose in self._entries]}
+        return {
+            "format": FORMAT,
+            "relation": self.relation.value,
+            "entries": [
+                {"count": count, "event": event_to_json(event), "purpose": purpose}
+                for event, count, purpose in self._entries
+            ],
+        }
 
     @classmethod
     def from_json(cls, data: object) -> Ledger:
         """The ledger that `to_json` wrote; DataError for anything else."""
         if not isinstance(data, dict) or set(data) != {"format", "relation", "entries"}:
-            raise DataError("expected a ledger with exactly the fields format, relation and entries")
-        if data["format"] not in (1, FORMAT) or not isinstance(data["format"], int) or data["format"] is True:
-            raise DataError(f"expected a ledger of format 1 or {FORMAT}, got {data['format']!r:.80}")
+            raise DataError(
+                "expected a ledger with exactly the fields format, relation and entries"
+            )
+        if (
+            data["format"] not in (1, FORMAT)
+            or not isinstance(data["format"], int)
+            or data["format"] is True
+        ):
+            raise DataError(
+                f"expected a ledger of format 1 or {FORMAT}, got {data['format']!r:.80}"
+            )
         fields = {"count", "event"} if data["format"] == 1 else {"count", "event", "purpose"}
         relations = [relation.value for relation in NeighbouringRelation]
         if data["relation"] not in relations:
-            raise DataError(f"expected a relation of {', '.join(relations)}, got {data['relation']!r}")
+            raise DataError(
+                f"expected a relation of {', '.join(relations)}, got {data['relation']!r}"
+            )
         if not isinstance(data["entries"], list):
             raise DataError("expected the ledger's entries to be a list")
         ledger = cls(NeighbouringRelation(data["relation"]))
         for number, entry in enumerate(data["entries"]):
             if not isinstance(entry, dict) or set(entry) != fields:
-                raise DataError(f"ledger entry {number}: expected exactly the fields {', '.join(sorted(fields))}")
+                raise DataError(
+                    f"ledger entry {number}: expected exactly the fields {', '.join(sorted(fields))}"
+                )
             try:
                 check_count(1, MOST_128_BITS, count=entry["count"])
-                ledger.append(event_from_json(entry["event"]), entry["count"], entry.get("purpose", UNKNOWN))
+                ledger.append(
+                    event_from_json(entry["event"]), entry["count"], entry.get("purpose", UNKNOWN)
+                )
             except (ParameterError, DataError) as error:
                 raise DataError(f"ledger entry {number}: {error}") from error
         return ledger

@@ -1,4 +1,5 @@
 """What an epsilon means to a person: how often an attacker can be right about one example."""
+
 import math
 from typing import Any
 
@@ -7,8 +8,8 @@ from ..numbers import upper_text
 from .gaussian import gaussian_epsilon
 from .ledger import Ledger
 
-RATES = (0.1, 0.01, 0.001)      # of false positives, for which the power is told
-LEAST_RATE = 1e-6               # the extreme tail of a curve alone would decide mu
+RATES = (0.1, 0.01, 0.001)  # of false positives, for which the power is told
+LEAST_RATE = 1e-6  # the extreme tail of a curve alone would decide mu
 TANGENTS = 16
 
 
@@ -37,7 +38,7 @@ def meaning_of(ledger: Ledger, delta: float) -> dict[str, Any] | None:
     """
     from scipy.special import ndtri
 
-    from .pld.accountant import LossDistributionAccountant     # here, since it loads Numba
+    from .pld.accountant import LossDistributionAccountant  # here, since it loads Numba
 
     accountant = LossDistributionAccountant(ledger.relation, quick=True)
     try:
@@ -48,31 +49,58 @@ def meaning_of(ledger: Ledger, delta: float) -> dict[str, Any] | None:
         return None
     guess = _gaussian_like(epsilon, delta)
     tangents: list[tuple[float, float]] = []
-    for z in [*(i * 4.8 / (TANGENTS - 1) for i in range(TANGENTS)), *(-float(ndtri(rate)) for rate in RATES)]:
+    for z in [
+        *(i * 4.8 / (TANGENTS - 1) for i in range(TANGENTS)),
+        *(-float(ndtri(rate)) for rate in RATES),
+    ]:
         # where a Gaussian curve of that mu has its tangent at the rate Phi(-z); steeper ones bound no rate of these
         at = min(max(0.0, guess * z - 0.5 * guess * guess), -math.log(LEAST_RATE))
         if all(abs(at - other) > 1e-9 for other, _ in tangents):
             tangents.append((at, accountant.delta(ledger, at).upper))
-    power = {f"{rate:g}": min(math.exp(e) * rate + d for e, d in tangents) for rate in RATES}            # [C1]
+    power = {
+        f"{rate:g}": min(math.exp(e) * rate + d for e, d in tangents) for rate in RATES
+    }  # [C1]
     missed = lambda a: max(1 - d - math.exp(e) * a for e, d in tangents)
     flat = dict(tangents).get(0.0, 1.0)
-    ends = [LEAST_RATE, 0.5 * (1 - flat)]       # where the flattest line meets its inverse
-    crossings = ((other_d - d) / (math.exp(e) - math.exp(other_e)) for e, d in tangents for other_e, other_d in tangents
-                 if e > other_e)
+    ends = [LEAST_RATE, 0.5 * (1 - flat)]  # where the flattest line meets its inverse
+    crossings = (
+        (other_d - d) / (math.exp(e) - math.exp(other_e))
+        for e, d in tangents
+        for other_e, other_d in tangents
+        if e > other_e
+    )
     corners = [a for a in (*ends, *crossings) if LEAST_RATE <= a <= ends[1]]
-    mu = max((float(-ndtri(a) - ndtri(missed(a))) if missed(a) > 0 else math.inf for a in corners), default=math.inf)  # [C2]
-    return {"true_positive_rates": {rate: min(1.0, value * (1 + 1e-12)) for rate, value in power.items()},
-            "mu": max(0.0, mu) * (1 + 1e-9) if mu < math.inf else "inf", "least_rate": LEAST_RATE}
+    mu = max(
+        (float(-ndtri(a) - ndtri(missed(a))) if missed(a) > 0 else math.inf for a in corners),
+        default=math.inf,
+    )  # [C2]
+    return {
+        "true_positive_rates": {
+            rate: min(1.0, value * (1 + 1e-12)) for rate, value in power.items()
+        },
+        "mu": max(0.0, mu) * (1 + 1e-9) if mu < math.inf else "inf",
+        "least_rate": LEAST_RATE,
+    }
 
 
 def in_words(meaning: dict[str, Any]) -> str:
     """What `meaning_of` found, in one sentence."""
-    powers = ", ".join(f"{upper_text(power, 3)} at {float(rate):g}" for rate, power in meaning["true_positive_rates"].items())
-    mu = "" if meaning["mu"] == "inf" else (
-        f"; no better than telling N(0, 1) from N({upper_text(meaning['mu'], 3)}, 1) where neither rate of error is below "
-        f"{meaning['least_rate']:g}")
-    return ("An attacker who knows everything but one example tells its two possible states apart with a true positive rate "
-            f"of at most {powers} of false positives{mu}.")
+    powers = ", ".join(
+        f"{upper_text(power, 3)} at {float(rate):g}"
+        for rate, power in meaning["true_positive_rates"].items()
+    )
+    mu = (
+        ""
+        if meaning["mu"] == "inf"
+        else (
+            f"; no better than telling N(0, 1) from N({upper_text(meaning['mu'], 3)}, 1) where neither rate of error is below "
+            f"{meaning['least_rate']:g}"
+        )
+    )
+    return (
+        "An attacker who knows everything but one example tells its two possible states apart with a true positive rate "
+        f"of at most {powers} of false positives{mu}."
+    )
 
 
 def _gaussian_like(epsilon, delta):

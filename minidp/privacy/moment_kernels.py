@@ -9,15 +9,18 @@ is 0, every moment is
 an integrand that is never negative for n >= 1 or n <= 0: full relative precision however small the moment.
 n = lambda + 1 gives E2 of Abadi et al. 2016, Section 3.2, and n = -lambda gives E1.
 """
+
 import math
 
 import numpy as np
 
 from ..host.jit import njit
 
-TAIL = 11.0             # Phi(-11) = 2e-28: what the integration leaves out on each side, relative
-MOST_POINTS = 2 ** 15   # of one integral: a millisecond
-RELATIVE_ERROR = 1e-12  # trapezoidal rule (<= 1e-14), tails, and rounding of a sum of positive terms
+TAIL = 11.0  # Phi(-11) = 2e-28: what the integration leaves out on each side, relative
+MOST_POINTS = 2**15  # of one integral: a millisecond
+RELATIVE_ERROR = (
+    1e-12  # trapezoidal rule (<= 1e-14), tails, and rounding of a sum of positive terms
+)
 
 
 @njit(cache=True)
@@ -93,12 +96,12 @@ def log_excess_moment(q, sigma, n):
         u = m * x - 0.5 * m * m
         if u < 700.0:
             value, log_scale = excess(q * math.expm1(u), n)
-        else:                                       # r = q e^u, in logs
+        else:  # r = q e^u, in logs
             value, log_scale = 1.0, n * (math.log(q) + u)
         log_scale -= 0.5 * x * x
         if value <= 0.0:
             continue
-        if log_scale > scale + 30.0:                # a new peak: rescale what was summed
+        if log_scale > scale + 30.0:  # a new peak: rescale what was summed
             total *= math.exp(max(scale - log_scale, -745.0))
             scale = log_scale
         total += value * math.exp(log_scale - scale)
@@ -148,7 +151,7 @@ def log_moments(q, sigma, exponents):
             error[i] = max(low_error, high_error)
             continue
         value[i] = np.logaddexp(0.0, log_excess)
-        reach = abs(n) / sigma + TAIL               # exponents as large as reach^2 are rounded on the way
+        reach = abs(n) / sigma + TAIL  # exponents as large as reach^2 are rounded on the way
         relative = RELATIVE_ERROR + 2e-15 * reach * reach
         error[i] = relative * -math.expm1(-value[i]) + 4e-16 * value[i]
     return value, error

@@ -1,4 +1,5 @@
 """The moments accountant of Abadi et al. 2016, by integration."""
+
 import math
 from collections.abc import Iterable
 
@@ -9,11 +10,39 @@ from ..errors import ParameterError
 from ..validate import in_range
 from .accountant import Accountant, Bound
 from .conversion import tail_bound_delta, tail_bound_epsilon
-from .events import BallsInBins, Event, FixedSizeSampled, Gaussian, NeighbouringRelation, pure_epsilon, share_and_noise
+from .events import (
+    BallsInBins,
+    Event,
+    FixedSizeSampled,
+    Gaussian,
+    NeighbouringRelation,
+    pure_epsilon,
+    share_and_noise,
+)
 
 PAPER_ORDERS = tuple(range(1, 33))
-DEFAULT_ORDERS = (*range(1, 65), 72, 80, 96, 112, 128, 145, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024)
-MOST_REACH = 400        # l / sigma up to which E (dP/dQ - 1)^l is integrated
+DEFAULT_ORDERS = (
+    *range(1, 65),
+    72,
+    80,
+    96,
+    112,
+    128,
+    145,
+    160,
+    192,
+    224,
+    256,
+    320,
+    384,
+    448,
+    512,
+    640,
+    768,
+    896,
+    1024,
+)
+MOST_REACH = 400  # l / sigma up to which E (dP/dQ - 1)^l is integrated
 
 
 class MomentsAccountant(Accountant):
@@ -50,8 +79,11 @@ class MomentsAccountant(Accountant):
 
     name = "moments"
 
-    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE,
-                 orders: Iterable[float] = DEFAULT_ORDERS):
+    def __init__(
+        self,
+        relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE,
+        orders: Iterable[float] = DEFAULT_ORDERS,
+    ):
         super().__init__(relation)
         self.orders = checked_orders(orders, 0, 1024)
 
@@ -86,30 +118,40 @@ def log_moment_curve(event: Event, orders: NDArray) -> NDArray:
     if pure is not None:
         with np.errstate(over="ignore", invalid="ignore"):
             lemma = orders * pure * np.expm1(pure) + 0.5 * (orders * pure * np.exp(pure)) ** 2
-        return np.fmin(lemma, orders * pure) * (1 + 1e-14)                           # [M4]
+        return np.fmin(lemma, orders * pure) * (1 + 1e-14)  # [M4]
     share, sigma = share_and_noise(event)
     if isinstance(event, FixedSizeSampled):
         return _fixed_size_curve(share, sigma, orders)
-    if isinstance(event, (Gaussian, BallsInBins)) or sigma > 1e9:      # squared terms would underflow; sampling never costs more
+    if (
+        isinstance(event, (Gaussian, BallsInBins)) or sigma > 1e9
+    ):  # squared terms would underflow; sampling never costs more
         return gaussian_log_moments(sigma, orders)
-    from . import moment_kernels as kernels     # imported here, since Numba takes longer than most runs need
-    q = max(share, 1e-100)                      # squares must not vanish
+    from . import (
+        moment_kernels as kernels,
+    )  # imported here, since Numba takes longer than most runs need
+
+    q = max(share, 1e-100)  # squares must not vanish
     if sigma < 1e-3:
-        return gaussian_log_moments(sigma, orders)  # far above any useful epsilon, and still a bound
-    value, error = kernels.log_moments(q, sigma, orders + 1.0)                       # [M1]
+        return gaussian_log_moments(
+            sigma, orders
+        )  # far above any useful epsilon, and still a bound
+    value, error = kernels.log_moments(q, sigma, orders + 1.0)  # [M1]
     return np.minimum(value + error, gaussian_log_moments(sigma, orders))
 
 
 def gaussian_log_moments(sigma: float, orders: NDArray) -> NDArray:
     """lambda (lambda+1) / (2 sigma^2), rounded up."""
     with np.errstate(over="ignore"):
-        return 0.5 * (orders / sigma) * ((orders + 1.0) / sigma) * (1 + 1e-15)       # [M2]
+        return 0.5 * (orders / sigma) * ((orders + 1.0) / sigma) * (1 + 1e-15)  # [M2]
 
 
 def _fixed_size_curve(fraction, sigma, orders):
     low, high = np.floor(orders), np.ceil(orders)
     tails = _fixed_size_tails(sigma, int(high.max()) + 1)
-    at = {order: _fixed_size_log_moment(fraction, tails[:int(order)]) if order else 0.0 for order in {*low, *high}}
+    at = {
+        order: _fixed_size_log_moment(fraction, tails[: int(order)]) if order else 0.0
+        for order in {*low, *high}
+    }
     below, above = (np.array([at[order] for order in ends]) for ends in (low, high))
     return np.minimum(below + (orders - low) * (above - below), gaussian_log_moments(sigma, orders))
 
@@ -118,17 +160,25 @@ def _fixed_size_tails(sigma, most):
     """ln of the factor of g^j C(a, j) in [M3], for j = 2 .. most."""
     j, m = np.arange(2, most + 1, dtype=np.float64), 1 / sigma
     tails = math.log(2) + 0.5 * j * m * (j - 1) * m
-    tails[0] = min(math.log(4) + (math.log(math.expm1(m * m)) if m * m < 700 else m * m), math.log(2) + m * m)
-    even = np.arange(2, int(min(most + 1, MOST_REACH * sigma)) + 1, 2)       # beyond, both are the same but for a factor of 2
+    tails[0] = min(
+        math.log(4) + (math.log(math.expm1(m * m)) if m * m < 700 else m * m), math.log(2) + m * m
+    )
+    even = np.arange(
+        2, int(min(most + 1, MOST_REACH * sigma)) + 1, 2
+    )  # beyond, both are the same but for a factor of 2
     if not len(even):
         return tails
-    x = np.arange(-math.sqrt(even[-1]) - 13, even[-1] * m + math.sqrt(even[-1]) + 13, 0.2)     # the rule errs by e^-100
+    x = np.arange(
+        -math.sqrt(even[-1]) - 13, even[-1] * m + math.sqrt(even[-1]) + 13, 0.2
+    )  # the rule errs by e^-100
     with np.errstate(divide="ignore"):
         log_excess = np.log(np.abs(np.expm1(m * x - 0.5 * m * m)))
     chi = np.array([np.logaddexp.reduce(order * log_excess - 0.5 * x * x) for order in even])
     chi += math.log(0.2 / math.sqrt(2 * math.pi))
     j = np.arange(3, min(most, int(even[-1])) + 1)
-    tails[1:len(j) + 1] = np.minimum(tails[1:len(j) + 1], math.log(4) + 0.5 * (chi[j // 2 - 1] + chi[(j + 1) // 2 - 1]))
+    tails[1 : len(j) + 1] = np.minimum(
+        tails[1 : len(j) + 1], math.log(4) + 0.5 * (chi[j // 2 - 1] + chi[(j + 1) // 2 - 1])
+    )
     return tails
 
 
@@ -138,5 +188,5 @@ def _fixed_size_log_moment(fraction, tails):
     a = len(tails) + 1
     j = np.arange(2, a + 1, dtype=np.float64)
     log_binomial = gammaln(a + 1) - gammaln(j + 1) - gammaln(a - j + 1)
-    value = np.logaddexp(0.0, logsumexp(log_binomial + j * math.log(fraction) + tails))     # [M3]
+    value = np.logaddexp(0.0, logsumexp(log_binomial + j * math.log(fraction) + tails))  # [M3]
     return value * (1 + 1e-11) + 1e-15

@@ -1,4 +1,5 @@
 """Pictures and tables of epsilon and of trade-off curves. Matplotlib loads when the first one is drawn."""
+
 from __future__ import annotations
 
 import csv
@@ -14,9 +15,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def save_epsilon_curves(path: StrPath, epochs: Sequence[float], curves: Mapping[str, Sequence[Bound]], delta: float,
-                        title: str = "", reference: Sequence[tuple[float, float, str]] = (),
-                        kinds: Mapping[str, str] | None = None, logarithmic: bool = False, notice: str = "") -> None:
+def save_epsilon_curves(
+    path: StrPath,
+    epochs: Sequence[float],
+    curves: Mapping[str, Sequence[Bound]],
+    delta: float,
+    title: str = "",
+    reference: Sequence[tuple[float, float, str]] = (),
+    kinds: Mapping[str, str] | None = None,
+    logarithmic: bool = False,
+    notice: str = "",
+) -> None:
     """Write path.csv and path.png: epsilon against epochs, one line per accountant, with its certified band.
 
     epochs      (K,), where the curves were read
@@ -27,24 +36,50 @@ def save_epsilon_curves(path: StrPath, epochs: Sequence[float], curves: Mapping[
     """
     with atomic_write(f"{path}.csv") as file:
         writer = csv.writer(file)
-        writer.writerow(["epochs", *(f"{name}_{side}" for name in curves for side in ("lower", "estimate", "upper"))])
+        writer.writerow(
+            [
+                "epochs",
+                *(f"{name}_{side}" for name in curves for side in ("lower", "estimate", "upper")),
+            ]
+        )
         for i, epoch in enumerate(epochs):
-            sides = [side for bounds in curves.values() for side in (bounds[i].lower, bounds[i].estimate, bounds[i].upper)]
-            writer.writerow([epoch, *("" if value is None else repr(float(value)) for value in sides)])
+            sides = [
+                side
+                for bounds in curves.values()
+                for side in (bounds[i].lower, bounds[i].estimate, bounds[i].upper)
+            ]
+            writer.writerow(
+                [epoch, *("" if value is None else repr(float(value)) for value in sides)]
+            )
     figure, (axes,) = plotting.new_figure(title=title, notice=notice)
     for i, (name, bounds) in enumerate(curves.items()):
-        known = [(epoch, bound.lower, bound.upper) for epoch, bound in zip(epochs, bounds)
-                 if bound.upper is not None and math.isfinite(bound.upper)]
+        known = [
+            (epoch, bound.lower, bound.upper)
+            for epoch, bound in zip(epochs, bounds)
+            if bound.upper is not None and math.isfinite(bound.upper)
+        ]
         read_at, lowers, uppers = zip(*known) if known else ((), (), ())
         (drawn,) = axes.plot(read_at, uppers, **_line(i, len(known), name, kinds))
         if known and None not in lowers:
-            axes.fill_between(read_at, lowers, uppers, color=drawn.get_color(), alpha=0.3, linewidth=0)
+            axes.fill_between(
+                read_at, lowers, uppers, color=drawn.get_color(), alpha=0.3, linewidth=0
+            )
     if reference:
-        axes.plot(*zip(*((x, y) for x, y, _ in reference)), label="printed in the paper", **plotting.PAPER)
+        axes.plot(
+            *zip(*((x, y) for x, y, _ in reference)), label="printed in the paper", **plotting.PAPER
+        )
     for x, y, label in reference:
-        right = x > epochs[0] + 0.1 * (epochs[-1] - epochs[0])  # of the left edge: there is room for the label on the left
-        axes.annotate(label, (x, y), textcoords="offset points", xytext=(-6 if right else 6, 4),
-                      ha="right" if right else "left", fontsize=plotting.SMALL)
+        right = x > epochs[0] + 0.1 * (
+            epochs[-1] - epochs[0]
+        )  # of the left edge: there is room for the label on the left
+        axes.annotate(
+            label,
+            (x, y),
+            textcoords="offset points",
+            xytext=(-6 if right else 6, 4),
+            ha="right" if right else "left",
+            fontsize=plotting.SMALL,
+        )
     axes.set(xlabel="epochs", ylabel=f"epsilon at delta = {delta:g}")
     if logarithmic:
         axes.set_yscale("log")
@@ -58,17 +93,30 @@ def _line(i, points, name, kinds):
     """The label and style of a line: solid for a bound, dashed for what is none."""
     kind = (kinds or {}).get(name, "bound")
     proven = {"label": name, "linestyle": "-"}
-    return {**plotting.line(i, points), **(proven if kind == "bound" else {
-        "label": f"{name}\n({kind}, no guarantee)", "linestyle": "--"})}
+    return {
+        **plotting.line(i, points),
+        **(
+            proven
+            if kind == "bound"
+            else {"label": f"{name}\n({kind}, no guarantee)", "linestyle": "--"}
+        ),
+    }
 
 
-def save_tradeoff(path: StrPath, alphas: NDArray, curves: Mapping[str, NDArray], title: str = "",
-                  kinds: Mapping[str, str] | None = None) -> None:
+def save_tradeoff(
+    path: StrPath,
+    alphas: NDArray,
+    curves: Mapping[str, NDArray],
+    title: str = "",
+    kinds: Mapping[str, str] | None = None,
+) -> None:
     """Write a PNG of type II against type I error; alphas (K,), curves {name: betas (K,)}, kinds as above."""
     figure, (axes,) = plotting.new_figure(title=title)
     axes.plot([0, 1], [1, 0], color="grey", linestyle=":", label="nothing released")
     for i, (name, betas) in enumerate(curves.items()):
-        axes.plot(alphas, betas, drawstyle="steps-pre", **_line(i, len(alphas), name, kinds))  # never above a falling curve
+        axes.plot(
+            alphas, betas, drawstyle="steps-pre", **_line(i, len(alphas), name, kinds)
+        )  # never above a falling curve
     axes.set(xlabel="false positive rate", ylabel="false negative rate, at least")
     axes.legend()
     plotting.save(figure, path)

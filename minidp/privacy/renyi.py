@@ -1,4 +1,5 @@
 """The Renyi accountant: fractional orders and the sharper conversion; covers random stopping of a search."""
+
 import math
 from collections.abc import Iterable
 
@@ -7,13 +8,39 @@ from numpy.typing import NDArray
 
 from .accountant import Accountant, Bound, primitives
 from .conversion import sharper_delta, sharper_epsilon
-from .events import (ApproximateDP, NeighbouringRelation, NonPrivate, RandomlyStopped, TotalVariation,
-                     pure_epsilon)
+from .events import (
+    ApproximateDP,
+    NeighbouringRelation,
+    NonPrivate,
+    RandomlyStopped,
+    TotalVariation,
+    pure_epsilon,
+)
 from .ledger import Ledger
 from .moments import checked_orders, log_moment_curve
 
-DEFAULT_ORDERS = (*(1 + x / 100 for x in (1, 2, 3, 5, 7)), *(1 + x / 10 for x in range(1, 100)), *range(11, 65), 72, 80, 96,
-                  112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024)
+DEFAULT_ORDERS = (
+    *(1 + x / 100 for x in (1, 2, 3, 5, 7)),
+    *(1 + x / 10 for x in range(1, 100)),
+    *range(11, 65),
+    72,
+    80,
+    96,
+    112,
+    128,
+    160,
+    192,
+    224,
+    256,
+    320,
+    384,
+    448,
+    512,
+    640,
+    768,
+    896,
+    1024,
+)
 
 
 class RenyiAccountant(Accountant):
@@ -44,15 +71,20 @@ class RenyiAccountant(Accountant):
 
     name = "renyi"
 
-    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE,
-                 orders: Iterable[float] = DEFAULT_ORDERS):
+    def __init__(
+        self,
+        relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE,
+        orders: Iterable[float] = DEFAULT_ORDERS,
+    ):
         super().__init__(relation)
         self.orders = checked_orders(orders, 1, 1025)
 
     def covers(self, primitive):
         if isinstance(primitive, RandomlyStopped):
             return self.supports(primitive.event) and not any(
-                isinstance(inner, TotalVariation) for inner, _ in primitives(primitive.event, self.relation))
+                isinstance(inner, TotalVariation)
+                for inner, _ in primitives(primitive.event, self.relation)
+            )
         return super().covers(primitive)
 
     def choose_grid(self, parts, *, epsilon=None, delta=None):
@@ -68,14 +100,21 @@ class RenyiAccountant(Accountant):
             if top[-1] > 600:
                 return (np.logaddexp(top, bottom) - np.logaddexp(0.0, pure)) * (1 + 1e-13)
             # the same without cancellation, for releases of next to nothing
-            return np.log1p(-np.expm1(bottom) * np.expm1(top) / (1 + math.exp(pure))) * (1 + 1e-13)      # [M2]
-        return log_moment_curve(event, lambdas)                                                # [M1]
+            return np.log1p(-np.expm1(bottom) * np.expm1(top) / (1 + math.exp(pure))) * (
+                1 + 1e-13
+            )  # [M2]
+        return log_moment_curve(event, lambdas)  # [M1]
 
     def _stopped(self, event, grid, lambdas):
-        once, orders = self._curve(list(primitives(event.event, self.relation)), grid), np.array(grid)
+        once, orders = (
+            self._curve(list(primitives(event.event, self.relation)), grid),
+            np.array(grid),
+        )
         choice = np.min((1 - 1 / orders) * once / lambdas - math.log(event.gamma) / orders)
-        stopped = once / lambdas + (1 + event.eta) * choice + math.log(event.expected_runs) / lambdas
-        return stopped * lambdas * (1 + 1e-13)                                                # [M3]
+        stopped = (
+            once / lambdas + (1 + event.eta) * choice + math.log(event.expected_runs) / lambdas
+        )
+        return stopped * lambdas * (1 + 1e-13)  # [M3]
 
     def to_epsilon(self, total, grid, delta):
         epsilon = sharper_epsilon(total, np.array(grid) - 1.0, delta)
@@ -87,7 +126,9 @@ class RenyiAccountant(Accountant):
 
     def total_curve(self, ledger: Ledger) -> NDArray:
         """(a-1) D_a of the whole ledger at `orders`, (K,); infinite where a release has no noise."""
-        return self._curve(self._checked(self._merged(ledger).items()), self.orders)    # TotalVariation has no curve
+        return self._curve(
+            self._checked(self._merged(ledger).items()), self.orders
+        )  # TotalVariation has no curve
 
     def _curve(self, parts, grid):
         if any(isinstance(event, (NonPrivate, ApproximateDP)) for event, _ in parts):

@@ -1,4 +1,5 @@
 """The privacy cost of a hyper-parameter search: Appendix D of the paper, and later theorems."""
+
 import math
 from dataclasses import dataclass
 
@@ -15,13 +16,15 @@ from .renyi import RenyiAccountant
 class SelectionCost:
     """All quantities of Theorem D.1 for one search."""
 
-    calls: float                # runs of M, at most
-    accuracy_loss: float        # correct validation examples lost, at most, with probability 1 - delta
-    epsilon: float              # eps + 8 eps', for M run on the data that select it
-    epsilon_validation: float   # max(eps, 8 eps'), where training and validation data are disjoint
+    calls: float  # runs of M, at most
+    accuracy_loss: float  # correct validation examples lost, at most, with probability 1 - delta
+    epsilon: float  # eps + 8 eps', for M run on the data that select it
+    epsilon_validation: float  # max(eps, 8 eps'), where training and validation data are disjoint
 
 
-def theorem_d1(epsilon: float, epsilon_prime: float, delta: float, good_share: float) -> SelectionCost:
+def theorem_d1(
+    epsilon: float, epsilon_prime: float, delta: float, good_share: float
+) -> SelectionCost:
     r"""The cost of choosing among runs of a pure epsilon-DP mechanism by noisy accuracy.
 
     Bound
@@ -42,9 +45,11 @@ def theorem_d1(epsilon: float, epsilon_prime: float, delta: float, good_share: f
     in_range(0, 1, open_low=True, open_high=True, delta=delta)
     in_range(0, 1, open_low=True, good_share=good_share)
     inverse = 1 / (epsilon_prime * delta * good_share)
-    calls = inverse ** 2 * math.log(inverse)                                  # [C1]
-    loss = 4 / epsilon_prime * math.log(inverse)                              # [C2]
-    return SelectionCost(calls, loss, epsilon + 8 * epsilon_prime, max(epsilon, 8 * epsilon_prime))   # [C3]
+    calls = inverse**2 * math.log(inverse)  # [C1]
+    loss = 4 / epsilon_prime * math.log(inverse)  # [C2]
+    return SelectionCost(
+        calls, loss, epsilon + 8 * epsilon_prime, max(epsilon, 8 * epsilon_prime)
+    )  # [C3]
 
 
 def liu_talwar(epsilon: float) -> float:
@@ -57,10 +62,12 @@ def liu_talwar(epsilon: float) -> float:
         [C1]  Liu, Talwar 2019 (arXiv:1811.07971), Theorem 3.2
     """
     non_negative_finite(epsilon=epsilon)
-    return 3 * epsilon                                                        # [C1]
+    return 3 * epsilon  # [C1]
 
 
-def poisson_stopped_epsilon(accountant: RenyiAccountant, ledger: Ledger, delta: float, expected_runs: float) -> float:
+def poisson_stopped_epsilon(
+    accountant: RenyiAccountant, ledger: Ledger, delta: float, expected_runs: float
+) -> float:
     r"""Epsilon of the best of K runs, K Poisson with mean `expected_runs`, each run recorded in `ledger`, by Renyi.
 
     Bound
@@ -76,5 +83,7 @@ def poisson_stopped_epsilon(accountant: RenyiAccountant, ledger: Ledger, delta: 
     orders = np.array(accountant.orders)
     total = accountant.total_curve(ledger)
     single = np.array([accountant.delta(ledger, math.log1p(1 / (a - 1))).upper for a in orders])
-    stopped = total + (orders - 1) * expected_runs * single + max(math.log(expected_runs), 0.0)        # [M1]
+    stopped = (
+        total + (orders - 1) * expected_runs * single + max(math.log(expected_runs), 0.0)
+    )  # [M1]
     return sharper_epsilon(stopped, orders - 1.0, delta)

@@ -3,6 +3,7 @@
 A curve on a grid is a pair of arrays: alphas rising from 0 to 1, and betas, convex and falling, linear between
 the grid's points.
 """
+
 import math
 from collections.abc import Iterable
 
@@ -30,7 +31,7 @@ def epsilon_delta_curve(alphas: NDArray, epsilon: float, delta: float) -> NDArra
     if epsilon == math.inf:
         return np.zeros_like(alphas)
     steep = 1 - delta - math.exp(min(epsilon, 700.0)) * alphas
-    return np.maximum(0.0, np.maximum(steep, math.exp(-epsilon) * (1 - delta - alphas)))     # [C1]
+    return np.maximum(0.0, np.maximum(steep, math.exp(-epsilon) * (1 - delta - alphas)))  # [C1]
 
 
 def gaussian_curve(alphas: NDArray, mu: float) -> NDArray:
@@ -45,15 +46,21 @@ def gaussian_curve(alphas: NDArray, mu: float) -> NDArray:
     non_negative(mu=mu)
     from scipy.special import ndtr, ndtri
 
-    return ndtr(-ndtri(np.asarray(alphas, dtype=np.float64)) - mu)                           # [C1]
+    return ndtr(-ndtri(np.asarray(alphas, dtype=np.float64)) - mu)  # [C1]
 
 
-def accountant_curve(accountant: Accountant, ledger: Ledger, alphas: NDArray,
-                     epsilons: Iterable[float] | None = None) -> NDArray:
+def accountant_curve(
+    accountant: Accountant, ledger: Ledger, alphas: NDArray, epsilons: Iterable[float] | None = None
+) -> NDArray:
     """A lower bound on the trade-off curve: the maximum of the lines that an accountant's certified deltas give."""
     if epsilons is None:
-        epsilons = np.linspace(0.0, max(1.0, min(accountant.epsilon(ledger, 1e-6).upper, 100.0)), 40)
-    curves = [epsilon_delta_curve(alphas, float(e), accountant.delta(ledger, float(e)).upper) for e in epsilons]
+        epsilons = np.linspace(
+            0.0, max(1.0, min(accountant.epsilon(ledger, 1e-6).upper, 100.0)), 40
+        )
+    curves = [
+        epsilon_delta_curve(alphas, float(e), accountant.delta(ledger, float(e)).upper)
+        for e in epsilons
+    ]
     return np.max(curves, axis=0)
 
 
@@ -69,7 +76,9 @@ def true_positive_rate(alphas: NDArray, betas: NDArray, false_positive_rate: flo
     """
     in_range(0, 1, false_positive_rate=false_positive_rate)
     if len(alphas) != len(betas):
-        raise ParameterError(f"expected as many betas as alphas, got {len(betas)} and {len(alphas)}")
+        raise ParameterError(
+            f"expected as many betas as alphas, got {len(betas)} and {len(alphas)}"
+        )
     power = 1 - float(betas[np.searchsorted(alphas, false_positive_rate)])  # [C1]
     if math.isnan(power):
         raise NumericalBoundError("the trade-off curve is NaN at this rate")

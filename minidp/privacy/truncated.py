@@ -1,4 +1,5 @@
 """The event of a Poisson lot that is cut at a public size; its pair is `pld.cells.truncated_masses`."""
+
 from dataclasses import dataclass
 
 from .events import Event, Gaussian, PoissonSampled, share_and_noise

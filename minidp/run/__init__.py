@@ -1,8 +1,20 @@
 """A private run on disk: folder, ledger before noise, checkpoint, model, statement, result, verification."""
+
 from .checkpoint import load_arrays, load_checkpoint, restore, restore_training, save_checkpoint
 from .folder import RunFolder
 from .model import Model, load_model, load_weights, save_model
 from .run import Run
 
-__all__ = ["Model", "Run", "RunFolder", "load_arrays", "load_checkpoint", "load_model", "load_weights", "restore",
-           "restore_training", "save_checkpoint", "save_model"]
+__all__ = [
+    "Model",
+    "Run",
+    "RunFolder",
+    "load_arrays",
+    "load_checkpoint",
+    "load_model",
+    "load_weights",
+    "restore",
+    "restore_training",
+    "save_checkpoint",
+    "save_model",
+]

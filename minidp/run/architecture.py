@@ -1,4 +1,5 @@
 """A network's architecture as JSON, and the network made from it: constructors are called, nothing is evaluated."""
+
 import json
 from inspect import signature
 from typing import Any
@@ -11,8 +12,13 @@ from ..errors import CheckpointError, ParameterError
 from .checkpoint import refuse_misfits
 
 MOST_LAYERS = 1000  # in a file; each takes time to make, whatever its size
-CLASSES = {f"nn.{name}": found for name in nn.__all__ if name != "Layer"
-          and isinstance(found := getattr(nn, name), type) and issubclass(found, (nn.Layer, nn.Sequential))}
+CLASSES = {
+    f"nn.{name}": found
+    for name in nn.__all__
+    if name != "Layer"
+    and isinstance(found := getattr(nn, name), type)
+    and issubclass(found, (nn.Layer, nn.Sequential))
+}
 
 
 def describe(network: nn.Sequential) -> dict[str, Any]:
@@ -29,10 +35,16 @@ def describe(network: nn.Sequential) -> dict[str, Any]:
             rows.append(_row(part))
             again.append(_layer("made again", rows[-1], arrays, own))
             if _row(again[-1]) != rows[-1]:
-                raise ValueError(f"made again, its settings {rows[-1]['settings']} are {_row(again[-1])['settings']}")
+                raise ValueError(
+                    f"made again, its settings {rows[-1]['settings']} are {_row(again[-1])['settings']}"
+                )
         part = network
-        found = {"class": _name(type(network)), "input_shape": list(map(int, network.input_shape)),
-                 "frozen": sorted(network.frozen), "layers": rows}
+        found = {
+            "class": _name(type(network)),
+            "input_shape": list(map(int, network.input_shape)),
+            "frozen": sorted(network.frozen),
+            "layers": rows,
+        }
         _network("made again", found, again, arrays, own)
         return found
     except Exception as error:  # a constructor of somebody's own may raise anything
@@ -40,13 +52,16 @@ def describe(network: nn.Sequential) -> dict[str, Any]:
             f"{getattr(part, 'name', 'network')}: a model file cannot hold {type(part).__name__}: {one_line(error)}; "
             "give a layer's class a method settings(self) that returns the constructor's keywords but rng, init, dtype "
             "and name: numbers, text, tuples of them, or arrays of self.constants; the network's class has to be an "
-            "nn.Sequential that is made by cls(layers, input_shape, frozen)") from error
+            "nn.Sequential that is made by cls(layers, input_shape, frozen)"
+        ) from error
 
 
 def build(path, found: dict, arrays: dict, own: dict) -> nn.Sequential:
     """The network that `describe` described, with these arrays; whatever does not fit raises."""
     _refuse_too_many(found["layers"])
-    return _network(path, found, [_layer(path, row, arrays, own) for row in found["layers"]], arrays, own)
+    return _network(
+        path, found, [_layer(path, row, arrays, own) for row in found["layers"]], arrays, own
+    )
 
 
 def _refuse_too_many(layers):
@@ -63,14 +78,23 @@ def _row(layer):
         if same:
             constants[key] = same[0]
         else:
-            plain[key] = json.loads(json.dumps(value, allow_nan=False, default=lambda number: number.item()))
-    return {"class": _name(type(layer)), "name": layer.name, "settings": plain, "constants": constants}
+            plain[key] = json.loads(
+                json.dumps(value, allow_nan=False, default=lambda number: number.item())
+            )
+    return {
+        "class": _name(type(layer)),
+        "name": layer.name,
+        "settings": plain,
+        "constants": constants,
+    }
 
 
 def _layer(path, row, arrays, own):
     """A layer out of its constructor; those of minidp hold no memory for their parameters yet, whatever their size."""
     cls, name = _known(path, row["class"], own), row["name"]
-    dtype = next((array.dtype for key, array in arrays.items() if key.startswith(f"{name}.")), "float32")
+    dtype = next(
+        (array.dtype for key, array in arrays.items() if key.startswith(f"{name}.")), "float32"
+    )
     given = {"rng": np.random.default_rng(0), "init": nn.init.zeros, "dtype": dtype}
     given = {key: value for key, value in given.items() if key in signature(cls).parameters}
     for key, constant in row["constants"].items():
@@ -102,8 +126,10 @@ def _known(path, name, own):
     """A class by its name in a file: minidp's, or among {name: class} `own`. Raises CheckpointError."""
     cls = CLASSES.get(name, own.get(name))
     if cls is None:
-        raise CheckpointError(f"{path}: the class {name!r:.80} is none of minidp's layers; pass yours to load_model as "
-                              "layers={class name: class}")
+        raise CheckpointError(
+            f"{path}: the class {name!r:.80} is none of minidp's layers; pass yours to load_model as "
+            "layers={class name: class}"
+        )
     return cls
 
 

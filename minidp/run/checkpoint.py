@@ -3,6 +3,7 @@
 Nothing of the random streams is in it: their numbers follow from the seed and the step, and a run without a seed goes on
 with fresh entropy.
 """
+
 import json
 import math
 import os
@@ -162,7 +163,8 @@ def refuse_misfits(
 ) -> None:
     """Raise CheckpointError where {name: array} `stored` has not the names and shapes of `target`."""
     odd = [f"{name} is missing" for name in sorted({*target} - {*stored})] + [
-        f"{name} is not expected" for name in sorted({*stored} - {*target})]
+        f"{name} is not expected" for name in sorted({*stored} - {*target})
+    ]
     if odd:
         named = " ".join("; ".join(odd).split())  # in one line, whatever the names are
         raise CheckpointError(f"{path}: {named:.1000}")
@@ -180,7 +182,9 @@ def restore(path: StrPath, stored: Mapping[str, Stored], target: Mapping[str, ND
     refuse_misfits(path, stored, target)
     for name, array in target.items():
         if not np.can_cast(stored[name].dtype, array.dtype):
-            raise CheckpointError(f"{path}: expected {name} of dtype {array.dtype}, got {stored[name].dtype}")
+            raise CheckpointError(
+                f"{path}: expected {name} of dtype {array.dtype}, got {stored[name].dtype}"
+            )
     read = {name: np.asarray(array) for name, array in stored.items()}
     for name, array in target.items():
         array[...] = namespace_of(array).asarray(read[name].astype(array.dtype))
@@ -190,17 +194,25 @@ def refuse_differences(path: StrPath, before: object, now: object) -> None:
     """Raise CheckpointError, naming each setting, where a run's configuration is not what it was."""
     found = list(differences(before, now))
     if found:
-        found = [each for each in found if not each[0].startswith("settings.")] or found  # flags first: settings follow
-        named = ", ".join(f"{where} was {_SHORT.repr(was)} and is {_SHORT.repr(is_)}" for where, was, is_ in found)
-        raise CheckpointError(f"{path}: this run has another configuration: {named}; choose another folder, or the settings "
-                              "that it had")
+        found = [
+            each for each in found if not each[0].startswith("settings.")
+        ] or found  # flags first: settings follow
+        named = ", ".join(
+            f"{where} was {_SHORT.repr(was)} and is {_SHORT.repr(is_)}" for where, was, is_ in found
+        )
+        raise CheckpointError(
+            f"{path}: this run has another configuration: {named}; choose another folder, or the settings "
+            "that it had"
+        )
 
 
 def differences(before: Any, now: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:
     """(dotted place, value before, value now) of all that differs between two JSON values; None where one lacks it."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}):
-            yield from differences(before.get(key), now.get(key), f"{where}.{key}" if where else key)
+            yield from differences(
+                before.get(key), now.get(key), f"{where}.{key}" if where else key
+            )
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         for i, pair in enumerate(zip(before, now)):
             yield from differences(*pair, f"{where}[{i}]")
@@ -208,20 +220,39 @@ def differences(before: Any, now: Any, where: str = "") -> Iterator[tuple[str, A
         yield where, before, now
 
 
-def save_checkpoint(path: StrPath, network: Sequential, optimizer: Any, ledger: Ledger, progress: Progress,
-                    config: Mapping[str, Any], history: Any, extra: Any = None,
-                    releases: Mapping[str, NDArray] | None = None) -> None:
+def save_checkpoint(
+    path: StrPath,
+    network: Sequential,
+    optimizer: Any,
+    ledger: Ledger,
+    progress: Progress,
+    config: Mapping[str, Any],
+    history: Any,
+    extra: Any = None,
+    releases: Mapping[str, NDArray] | None = None,
+) -> None:
     """Write all that training needs to go on. config, history and extra (the caller's own) are JSON-able.
 
     releases: {name: array} of what was released before the first step, which are stored as release/NAME.
     """
     arrays = {f"release/{name}": array for name, array in (releases or {}).items()}
-    save_arrays(path, arrays | _arrays(network, optimizer), {
-        "kind": "checkpoint", "config": config, "extra": extra, "history": history, "ledger": ledger.to_json(),
-        "progress": [progress.step, progress.charged]})
+    save_arrays(
+        path,
+        arrays | _arrays(network, optimizer),
+        {
+            "kind": "checkpoint",
+            "config": config,
+            "extra": extra,
+            "history": history,
+            "ledger": ledger.to_json(),
+            "progress": [progress.step, progress.charged],
+        },
+    )
 
 
-def load_checkpoint(path: StrPath, config: Mapping[str, Any]) -> tuple[dict[str, NDArray], dict[str, Any]]:
+def load_checkpoint(
+    path: StrPath, config: Mapping[str, Any]
+) -> tuple[dict[str, NDArray], dict[str, Any]]:
     """(arrays, header with `ledger` and `progress` as objects); raises CheckpointError if `config` differs."""
     arrays, header = load_arrays(path, "checkpoint")
     try:
@@ -231,13 +262,25 @@ def load_checkpoint(path: StrPath, config: Mapping[str, Any]) -> tuple[dict[str,
         if not isinstance(saved, dict) or not isinstance(header["history"], list):
             raise TypeError("config or history is of another type")
         refuse_differences(path, saved, config)
-    except (DataError, ParameterError, AttributeError, KeyError, TypeError, RecursionError) as error:
+    except (
+        DataError,
+        ParameterError,
+        AttributeError,
+        KeyError,
+        TypeError,
+        RecursionError,
+    ) as error:
         raise CheckpointError(f"{path}: damaged ({error})") from error
     return arrays, header
 
 
-def restore_training(path: StrPath, arrays: Mapping[str, NDArray], header: dict[str, Any], network: Sequential,
-                     optimizer: Any) -> None:
+def restore_training(
+    path: StrPath,
+    arrays: Mapping[str, NDArray],
+    header: dict[str, Any],
+    network: Sequential,
+    optimizer: Any,
+) -> None:
     """Put a loaded checkpoint into network and optimizer; CheckpointError if it misfits."""
     if header["progress"].step > 0:
         optimizer.allocate(network.params)
@@ -249,4 +292,6 @@ def _arrays(network, optimizer):
     """{name in the file: array} of everything that training changes, and the constants."""
     return {f"network/{name}": array for name, array in network.state().items()} | {
         f"optimizer/{slot}/{layer}.{name}": array
-        for slot, by_key in optimizer.slots.items() for (layer, name), array in by_key.items()}
+        for slot, by_key in optimizer.slots.items()
+        for (layer, name), array in by_key.items()
+    }

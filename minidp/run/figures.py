@@ -2,6 +2,7 @@
 
 Each function takes a `questions.Files` and yields (question, answer, whether it passed).
 """
+
 import math
 
 from ..errors import DataError

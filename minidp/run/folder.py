@@ -3,6 +3,7 @@
 A charge is on disk before the noise that it pays for is drawn, and nothing is written by a process that does not own
 the folder: it is locked, and before every charge and checkpoint ledger.json must hold what this process wrote last.
 """
+
 import hashlib
 import hmac
 import os
@@ -22,7 +23,12 @@ from .checkpoint import load_checkpoint, refuse_differences, save_checkpoint
 CONFIG, LEDGER, CHECKPOINT, RESULT = "config.json", "ledger.json", "checkpoint.npz", "result.json"
 METRICS, CURVES, MODEL, STATEMENT = "metrics.csv", "curves.png", "model.npz", "privacy.md"
 MANIFEST, KEY, LOCK = "manifest.json", "folder.key", "run.lock"
-MAY_BE_PRIVATE = (RESULT, METRICS, CURVES, CHECKPOINT)  # where figures computed from training data stand
+MAY_BE_PRIVATE = (
+    RESULT,
+    METRICS,
+    CURVES,
+    CHECKPOINT,
+)  # where figures computed from training data stand
 FILES = (CONFIG, LEDGER, MODEL, STATEMENT, *MAY_BE_PRIVATE)
 EARLIER = "earlier"  # purpose of steps whose checkpoint was gone when an unseeded run began again
 CHARGED = "charged"  # in config.json: a charge was made, so ledger.json must be there
@@ -30,6 +36,7 @@ CHARGED = "charged"  # in config.json: a charge was made, so ledger.json must be
 
 def by_first(method):
     """A method that rank 0 alone runs; what it returns or raises comes to all ranks, which wait for it."""
+
     @wraps(method)
     def on_all(self, *arguments, **named):
         return current().of_first(lambda: method(self, *arguments, **named))
@@ -46,21 +53,31 @@ class RunFolder:
         Raises ParameterError where `path` holds a run and resume is False, or holds none and resume is True.
         """
         self.resume, self.began, self._unlock = resume, time.perf_counter(), lambda: None
-        self.path = current().of_first(lambda: Path(path))  # it may have been named by the time of day
+        self.path = current().of_first(
+            lambda: Path(path)
+        )  # it may have been named by the time of day
         self._check_place()
 
     @by_first
     def _check_place(self):
         self._refuse_second()
         if self.resume and not self.holds_run:
-            raise ParameterError(f"{self.path} holds no run to resume; leave out --resume to start one")
+            raise ParameterError(
+                f"{self.path} holds no run to resume; leave out --resume to start one"
+            )
         if self.path.exists() and not self.path.is_dir():
             raise ParameterError(f"{self.path} is a file; name a folder")
         if not self.holds_run and (mine := [name for name in FILES if (self.path / name).exists()]):
-            raise ParameterError(f"{self.path} holds {', '.join(mine)}, and no run that wrote it: choose another folder, or move it")
-        place = next(place for place in (self.path, *self.path.absolute().parents) if place.exists())
+            raise ParameterError(
+                f"{self.path} holds {', '.join(mine)}, and no run that wrote it: choose another folder, or move it"
+            )
+        place = next(
+            place for place in (self.path, *self.path.absolute().parents) if place.exists()
+        )
         if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
-            raise ParameterError(f"{self.path} cannot be written: {place} is not a folder that may be written to")
+            raise ParameterError(
+                f"{self.path} cannot be written: {place} is not a folder that may be written to"
+            )
 
     @property
     @by_first
@@ -83,9 +100,13 @@ class RunFolder:
         """Raises CheckpointError where the finished run had other settings than `config`, a dictionary."""
         made = self.result().get("config")
         if not isinstance(made, dict):
-            raise CheckpointError(f"{self.path / RESULT}: damaged: it does not say how the run was configured")
+            raise CheckpointError(
+                f"{self.path / RESULT}: damaged: it does not say how the run was configured"
+            )
         both = made.keys() & config.keys()
-        refuse_differences(self.path, {key: made[key] for key in both}, {key: config[key] for key in both})
+        refuse_differences(
+            self.path, {key: made[key] for key in both}, {key: config[key] for key in both}
+        )
 
     @by_first
     def open(self, config, relation, seeded, private_digest=None):
@@ -105,28 +126,48 @@ class RunFolder:
             self._refuse_second()  # another process may have begun a run here since the first look
             saved = read_json(path, CheckpointError)
             self._charged = saved.pop(CHARGED, False)
-            if not self._charged and self._on_disk is None and not any(
-                    (self.path / name).exists() for name in (CHECKPOINT, RESULT)):
+            if (
+                not self._charged
+                and self._on_disk is None
+                and not any((self.path / name).exists() for name in (CHECKPOINT, RESULT))
+            ):
                 self._write_config()  # what began here charged nothing: another run may take its place
             else:
                 refuse_differences(self.path, saved, self.config)
         elif self.holds_run:
-            raise CheckpointError(f"{path} is missing, so that it cannot be told which run the charges belong to")
+            raise CheckpointError(
+                f"{path} is missing, so that it cannot be told which run the charges belong to"
+            )
         else:
             self._write_config()
         if self._charged and self._on_disk is None:
-            raise CheckpointError(f"{self.path / LEDGER} is missing, and {CONFIG} says that charges were made: what was "
-                                  "released is not known; put the file back, or start another run in another folder")
+            raise CheckpointError(
+                f"{self.path / LEDGER} is missing, and {CONFIG} says that charges were made: what was "
+                "released is not known; put the file back, or start another run in another folder"
+            )
         stood = Ledger(relation) if self._on_disk is None else Ledger.load(self.path / LEDGER)
         if not (self.path / CHECKPOINT).exists():
             # A seeded run draws the same noise again; without a seed what was charged is gone.
-            return (Ledger(relation) if seeded else Ledger(relation, [
-                (event, times, EARLIER if purpose == STEP else purpose) for event, times, purpose in stood.entries()])), None
+            return (
+                Ledger(relation)
+                if seeded
+                else Ledger(
+                    relation,
+                    [
+                        (event, times, EARLIER if purpose == STEP else purpose)
+                        for event, times, purpose in stood.entries()
+                    ],
+                )
+            ), None
         _, header = saved = load_checkpoint(self.path / CHECKPOINT, self.config)
         if seeded:
             return header["ledger"], saved
-        if header["ledger"].relation is not stood.relation or _counted(header["ledger"]) - _counted(stood):
-            raise DataError(f"{self.path}: {LEDGER} shows less than {CHECKPOINT} had charged; it was changed by hand")
+        if header["ledger"].relation is not stood.relation or _counted(header["ledger"]) - _counted(
+            stood
+        ):
+            raise DataError(
+                f"{self.path}: {LEDGER} shows less than {CHECKPOINT} had charged; it was changed by hand"
+            )
         return stood, saved
 
     @by_first
@@ -143,7 +184,9 @@ class RunFolder:
     def checkpoint(self, network, optimizer, ledger, progress, *more):
         """Write everything that training needs to go on: `save_checkpoint` with the folder's path and configuration."""
         self._check_own()
-        save_checkpoint(self.path / CHECKPOINT, network, optimizer, ledger, progress, self.config, *more)
+        save_checkpoint(
+            self.path / CHECKPOINT, network, optimizer, ledger, progress, self.config, *more
+        )
 
     @by_first
     def digest(self, *parts):
@@ -171,10 +214,21 @@ class RunFolder:
 
         result: what result.json is going to hold, where it is not written yet.
         """
-        content = {name: result if name == RESULT and result else (self.path / name).read_bytes() for name in FILES}
+        content = {
+            name: result if name == RESULT and result else (self.path / name).read_bytes()
+            for name in FILES
+        }
         keyed = MAY_BE_PRIVATE if private else ()
-        write_json(self.path / MANIFEST, {"format": 1, "files": {
-            name: fingerprint(found, self._key() if name in keyed else None) for name, found in content.items()}})
+        write_json(
+            self.path / MANIFEST,
+            {
+                "format": 1,
+                "files": {
+                    name: fingerprint(found, self._key() if name in keyed else None)
+                    for name, found in content.items()
+                },
+            },
+        )
 
     def close(self):
         """Let others in."""
@@ -191,8 +245,10 @@ class RunFolder:
 
     def _check_own(self):
         if self._read_ledger() != self._on_disk:
-            raise CheckpointError(f"{self.path / LEDGER} is not what this process wrote last: another process runs in this "
-                                  "folder, or the file was changed; stopped before anything more was released")
+            raise CheckpointError(
+                f"{self.path / LEDGER} is not what this process wrote last: another process runs in this "
+                "folder, or the file was changed; stopped before anything more was released"
+            )
 
     def _lock(self):
         """Keep other processes out of the folder until this one ends, however it ends."""
@@ -216,13 +272,18 @@ class RunFolder:
 
     def _refuse_second(self):
         if self.resume is False and self.holds_run:
-            raise ParameterError(f"{self.path} already holds a run; choose another folder, or add --resume")
+            raise ParameterError(
+                f"{self.path} already holds a run; choose another folder, or add --resume"
+            )
 
 
 def fingerprint(content, key=None):
     """What manifest.json says of a file."""
-    return ({"sha256": hashlib.sha256(content).hexdigest()} if key is None else
-            {"hmac_sha256": hmac.new(key, content, hashlib.sha256).hexdigest()})
+    return (
+        {"sha256": hashlib.sha256(content).hexdigest()}
+        if key is None
+        else {"hmac_sha256": hmac.new(key, content, hashlib.sha256).hexdigest()}
+    )
 
 
 def _counted(ledger):

@@ -1,4 +1,5 @@
 """A model file that knows itself: the network's layers, its parameters, and what its outputs stand for; no pickle."""
+
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,14 @@ class Model:
         ParameterError   classes or bounds do not fit the network; both are given
     """
 
-    def __init__(self, network: nn.Sequential, classes: ArrayLike | None = None,
-                 target_bounds: tuple[float, float] | None = None, about: dict[str, Any] | None = None,
-                 ledger_sha256: str | None = None):
+    def __init__(
+        self,
+        network: nn.Sequential,
+        classes: ArrayLike | None = None,
+        target_bounds: tuple[float, float] | None = None,
+        about: dict[str, Any] | None = None,
+        ledger_sha256: str | None = None,
+    ):
         if classes is not None and target_bounds is not None:
             raise ParameterError("expected classes or target_bounds, got both")
         self.network, self.about, self.ledger_sha256 = network, about or {}, ledger_sha256
@@ -42,7 +48,9 @@ class Model:
         if target_bounds is not None:
             self.target_bounds = as_target_bounds(target_bounds)
             if network.output_shape != (1,):
-                raise ParameterError(f"target_bounds: expected one output, got a network with {network.output_shape}")
+                raise ParameterError(
+                    f"target_bounds: expected one output, got a network with {network.output_shape}"
+                )
 
     def predict(self, x: Any) -> NDArray:
         """(B,) labels, or targets within the bounds, of x (B, *input_shape): numbers of any kind, in memory or not.
@@ -60,7 +68,9 @@ class Model:
     def predict_proba(self, x: Any) -> NDArray[np.float64]:
         """(B, K) float64: the softmax of the logits, in the order of `classes`, without which ParameterError."""
         if self.classes is None:
-            raise ParameterError("predict_proba: expected a model with classes; this one gives numbers: call predict")
+            raise ParameterError(
+                "predict_proba: expected a model with classes; this one gives numbers: call predict"
+            )
         z = self._outputs(x)
         with np.errstate(all="ignore"):
             y = np.exp(z - z.max(axis=1, keepdims=True))
@@ -74,7 +84,9 @@ class Model:
         if hasattr(x, "columns") and isinstance(learned, list):
             names = list(map(str, x.columns))
             if missing := [name for name in learned if name not in names]:
-                raise ShapeError(f"this model takes a table with the columns {learned}; missing: {missing}")
+                raise ShapeError(
+                    f"this model takes a table with the columns {learned}; missing: {missing}"
+                )
             x = x.to_numpy()[:, [names.index(name) for name in learned]]
         try:
             x = x if hasattr(x, "dtype") or hasattr(x, "xp") else np.asarray(x)  # a list, a table
@@ -82,10 +94,15 @@ class Model:
             raise ShapeError(f"{takes}, got rows of different lengths") from error
         shape = tuple(x.shape)
         if len(shape) != len(wanted) + 1 or shape[1:] != wanted:
-            raise ShapeError(f"{takes}, got {shape}{'; give one example as x[None]' if shape == wanted else ''}")
+            raise ShapeError(
+                f"{takes}, got {shape}{'; give one example as x[None]' if shape == wanted else ''}"
+            )
         arrays = list(self.network.state().values()) or [np.zeros(0, "float32")]
         xp, dtype = namespace_of(*arrays), arrays[0].dtype
-        rows = min(max(BATCH_BYTES // (dtype.itemsize * max(self.network.example_numbers, 1)), 1), MOST_ROWS)
+        rows = min(
+            max(BATCH_BYTES // (dtype.itemsize * max(self.network.example_numbers, 1)), 1),
+            MOST_ROWS,
+        )
         z = np.empty((shape[0], *self.network.output_shape))
         with np.errstate(all="ignore"):
             for start in range(0, shape[0], rows):
@@ -93,33 +110,54 @@ class Model:
                 part = to_host(part) if xp is np else xp.asarray(part)
                 if part.dtype.kind not in "biuf":
                     raise DtypeError(f"this model takes x of numbers, got dtype {part.dtype}")
-                z[start : start + rows] = to_host(self.network.forward(part.astype(dtype, copy=False))[0])
+                z[start : start + rows] = to_host(
+                    self.network.forward(part.astype(dtype, copy=False))[0]
+                )
         return z
 
     def __repr__(self):
         gives, network = f"outputs {self.network.output_shape}", self.network
         if self.classes is not None:
-            some = [*self.classes[:3], "...", self.classes[-1]] if len(self.classes) > 5 else self.classes
+            some = (
+                [*self.classes[:3], "...", self.classes[-1]]
+                if len(self.classes) > 5
+                else self.classes
+            )
             gives = f"{len(self.classes)} classes ({', '.join(map(str, some))})"
         elif self.target_bounds is not None:
             gives = "numbers from {:g} to {:g}".format(*self.target_bounds)
-        return (f"<Model: x ({', '.join(map(str, ('B', *network.input_shape)))}) to {gives}; "
-                f"{', '.join(layer.name for layer in network.layers)}; "
-                f"{sum(array.size for array in network.state().values()):,} parameters>")
+        return (
+            f"<Model: x ({', '.join(map(str, ('B', *network.input_shape)))}) to {gives}; "
+            f"{', '.join(layer.name for layer in network.layers)}; "
+            f"{sum(array.size for array in network.state().values()):,} parameters>"
+        )
 
 
-def save_model(path: StrPath, network: nn.Sequential, about: dict[str, Any] | None = None,
-               classes: ArrayLike | None = None, target_bounds: tuple[float, float] | None = None,
-               ledger_sha256: str | None = None) -> None:
+def save_model(
+    path: StrPath,
+    network: nn.Sequential,
+    about: dict[str, Any] | None = None,
+    classes: ArrayLike | None = None,
+    target_bounds: tuple[float, float] | None = None,
+    ledger_sha256: str | None = None,
+) -> None:
     """Write a network that `load_model` reads without being told its layers; the arguments are those of `Model`.
 
     Raises ParameterError, naming the layer and what to add to its class, where a layer cannot be written.
     """
     model = Model(network, classes, target_bounds, about, ledger_sha256)
-    save_arrays(path, network.state(), {
-        "kind": "model", "about": model.about, "ledger_sha256": ledger_sha256,
-        "target_bounds": model.target_bounds, "classes": None if model.classes is None else model.classes.tolist(),
-        "architecture": describe(network)})
+    save_arrays(
+        path,
+        network.state(),
+        {
+            "kind": "model",
+            "about": model.about,
+            "ledger_sha256": ledger_sha256,
+            "target_bounds": model.target_bounds,
+            "classes": None if model.classes is None else model.classes.tolist(),
+            "architecture": describe(network),
+        },
+    )
 
 
 def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -> Model:
@@ -148,7 +186,9 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
     except CheckpointError:
         raise
     except Exception as error:  # what a crafted header makes of the constructors is without end
-        raise CheckpointError(f"{path}: damaged, or of another version ({one_line(error)})") from error
+        raise CheckpointError(
+            f"{path}: damaged, or of another version ({one_line(error)})"
+        ) from error
 
 
 def load_weights(path: StrPath, network: nn.Sequential) -> dict[str, Any]:
@@ -173,11 +213,18 @@ def _labels(classes, output_shape):
     """The classes as an array. Raises ParameterError unless they are K different numbers or texts for K logits."""
     try:
         given = np.asarray(classes).tolist() if hasattr(classes, "dtype") else list(classes)
-        found = classes if getattr(classes, "dtype", np.dtype(object)).kind != "O" else np.array(given)
+        found = (
+            classes if getattr(classes, "dtype", np.dtype(object)).kind != "O" else np.array(given)
+        )
         for each in given:
             str(each).encode()  # the statement and the predictions are files of UTF-8
-        fits = (found.ndim == 1 and found.dtype.kind in "biufU" and found.tolist() == given
-                and len(set(given)) == len(given) and (found.dtype.kind != "f" or np.isfinite(found).all()))
+        fits = (
+            found.ndim == 1
+            and found.dtype.kind in "biufU"
+            and found.tolist() == given
+            and len(set(given)) == len(given)
+            and (found.dtype.kind != "f" or np.isfinite(found).all())
+        )
     except (TypeError, ValueError, OverflowError):
         fits = False
     if not fits:
@@ -186,5 +233,7 @@ def _labels(classes, output_shape):
             "all of one kind"
         )
     if output_shape != found.shape:
-        raise ParameterError(f"expected one class for each of the outputs, of shape {output_shape}, got {len(given)}")
+        raise ParameterError(
+            f"expected one class for each of the outputs, of shape {output_shape}, got {len(given)}"
+        )
     return found

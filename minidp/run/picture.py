@@ -1,11 +1,22 @@
 """Curves of a run as a picture. Matplotlib loads when the first one is drawn."""
+
 import math
 
 from .. import plotting
 
 
-def save_curves(path, epochs, test_accuracy, *, train_accuracy=None, delta=None, epsilon=None, title="", notice="",
-                figure_name="accuracy"):
+def save_curves(
+    path,
+    epochs,
+    test_accuracy,
+    *,
+    train_accuracy=None,
+    delta=None,
+    epsilon=None,
+    title="",
+    notice="",
+    figure_name="accuracy",
+):
     """Write a PNG in the manner of the paper's Figure 3, whole or not at all.
 
     epochs          where the curves were measured
@@ -15,21 +26,39 @@ def save_curves(path, epochs, test_accuracy, *, train_accuracy=None, delta=None,
     figure_name     what the fractions are: accuracy, R2
     """
     figure, (left,) = plotting.new_figure(title=title, notice=notice)
-    handles, _ = draw_curves(left, epochs, test_accuracy, train_accuracy, delta, epsilon, figure_name)
+    handles, _ = draw_curves(
+        left, epochs, test_accuracy, train_accuracy, delta, epsilon, figure_name
+    )
     plotting.legend(figure, handles)
     plotting.save(figure, path)
 
 
-def draw_curves(left, epochs, test_accuracy, train_accuracy=None, delta=None, epsilon=None, figure_name="accuracy"):
+def draw_curves(
+    left,
+    epochs,
+    test_accuracy,
+    train_accuracy=None,
+    delta=None,
+    epsilon=None,
+    figure_name="accuracy",
+):
     """Draw the curves into an axis, delta into a twin of it; returns (lines for a legend, the twin or None)."""
     handles = []
     if any(value is not None for value in test_accuracy):
-        handles += left.plot(epochs, test_accuracy, label=f"test {figure_name}", **plotting.line(0, len(epochs)))
+        handles += left.plot(
+            epochs, test_accuracy, label=f"test {figure_name}", **plotting.line(0, len(epochs))
+        )
     if train_accuracy is not None:
-        handles += left.plot(epochs, train_accuracy, label=f"training {figure_name} (not private)",
-                             **plotting.line(1, len(epochs)))
+        handles += left.plot(
+            epochs,
+            train_accuracy,
+            label=f"training {figure_name} (not private)",
+            **plotting.line(1, len(epochs)),
+        )
     left.set(xlabel="epoch", **({"ylabel": figure_name} if handles else {"yticks": []}))
-    drawn = [value if value is not None and 0 < value < math.inf else math.nan for value in delta or ()]
+    drawn = [
+        value if value is not None and 0 < value < math.inf else math.nan for value in delta or ()
+    ]
     if not all(map(math.isnan, drawn)):
         right = left.twinx()
         right.set(ylabel=f"delta at epsilon {epsilon:g}", yscale="log")

@@ -1,4 +1,5 @@
 """What is seen of a run while it trains: rows of metrics, the bar, and a stop that was asked for."""
+
 import csv
 import math
 import signal
@@ -10,20 +11,36 @@ from ..numbers import upper_text
 from ..train import evaluate
 
 SUBSET = 10_000  # training examples that are evaluated every epoch; all of them at the end
-COLUMNS = ("epoch", "step", "test_accuracy", "test_loss", "train_accuracy_not_private", "train_loss_not_private",
-           "epsilon", "delta_at_epsilon", "test_r2", "train_r2_not_private")
+COLUMNS = (
+    "epoch",
+    "step",
+    "test_accuracy",
+    "test_loss",
+    "train_accuracy_not_private",
+    "train_loss_not_private",
+    "epsilon",
+    "delta_at_epsilon",
+    "test_r2",
+    "train_r2_not_private",
+)
 BAR = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} lots [{elapsed}<{remaining}{postfix}]"  # epsilon fits 80 columns
 
 
 def measure(run, step, whole=False):
     """One row of metrics at this step, of the weights that would be released now; `whole`: over all training data."""
     row, accountant = dict.fromkeys(COLUMNS), run.budget.accountant
-    row.update(epoch=step / run.steps_per_epoch, step=step, epsilon=accountant.epsilon(run.ledger, run.budget.delta).upper)
+    row.update(
+        epoch=step / run.steps_per_epoch,
+        step=step,
+        epsilon=accountant.epsilon(run.ledger, run.budget.delta).upper,
+    )
     if math.isfinite(run.curve_epsilon):
         row["delta_at_epsilon"] = accountant.delta(run.ledger, run.curve_epsilon).upper
     if run.tested is not None:
         row["test_accuracy"], row["test_loss"], row["test_r2"] = _evaluated(run, *run.tested)
-    if run.train_metrics and not hasattr(run.examples[0], "block"):  # a data.Block: other ranks hold the rest
+    if run.train_metrics and not hasattr(
+        run.examples[0], "block"
+    ):  # a data.Block: other ranks hold the rest
         seen = (part[: None if whole else SUBSET] for part in run.examples)
         for figure, value in zip(("accuracy", "loss", "r2"), _evaluated(run, *seen)):
             row[f"train_{figure}_not_private"] = value
@@ -33,14 +50,23 @@ def measure(run, step, whole=False):
 def _evaluated(run, x, y):
     """(accuracy, loss, R2), the loss None where the network diverged, accuracy or R2 None where they make no sense."""
     found = evaluate(run.network, run.loss, x, y)
-    return (found.accuracy, *(None if value is None or math.isnan(value) else value for value in (found.loss, found.r2)))
+    return (
+        found.accuracy,
+        *(
+            None if value is None or math.isnan(value) else value
+            for value in (found.loss, found.r2)
+        ),
+    )
 
 
 def is_best(history):
     """True if the last row is the best so far: in accuracy where that was measured, else in loss; the later of two equals."""
+
     def score(row):
-        return (-math.inf if row["test_accuracy"] is None else row["test_accuracy"],
-                -math.inf if row["test_loss"] is None else -row["test_loss"])
+        return (
+            -math.inf if row["test_accuracy"] is None else row["test_accuracy"],
+            -math.inf if row["test_loss"] is None else -row["test_loss"],
+        )
 
     return score(history[-1]) >= max(map(score, history))
 
@@ -49,8 +75,14 @@ def make_bar(total, done, quiet):
     """A progress bar on stderr, where that is a terminal."""
     from tqdm import tqdm
 
-    return tqdm(total=total, initial=done, bar_format=BAR, disable=True if quiet else None, file=sys.stderr,
-                dynamic_ncols=True)
+    return tqdm(
+        total=total,
+        initial=done,
+        bar_format=BAR,
+        disable=True if quiet else None,
+        file=sys.stderr,
+        dynamic_ncols=True,
+    )
 
 
 def shown(row):

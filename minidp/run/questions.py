@@ -1,4 +1,5 @@
 """What the files of a finished run are asked: whether they say the same, and what the ledger gives."""
+
 import csv
 import hashlib
 import io
@@ -10,8 +11,18 @@ from typing import NamedTuple
 
 from ..errors import DataError
 from ..files import read_json
-from ..mechanism import (BallsInBinsSampler, BandedNoise, ClipGroup, CyclicSampler, FixedSizeSampler, Plan, PoissonSampler,
-                         Sanitizer, ShuffleSampler, schedule)
+from ..mechanism import (
+    BallsInBinsSampler,
+    BandedNoise,
+    ClipGroup,
+    CyclicSampler,
+    FixedSizeSampler,
+    Plan,
+    PoissonSampler,
+    Sanitizer,
+    ShuffleSampler,
+    schedule,
+)
 from ..privacy import Composed, Ledger, TotalVariation
 from ..privacy.event_json import event_from_json
 from ..privacy.ledger import SETUP
@@ -24,8 +35,11 @@ from .statement import FORMAT, render
 
 SAMPLERS = {  # name: flag of the experiments, sampler of lots that are so large on average
     "PoissonSampler": ("poisson", lambda size, lot: PoissonSampler(lot / size)),
-    "FixedSizeSampler": ("fixed", FixedSizeSampler), "ShuffleSampler": ("shuffle", ShuffleSampler),
-    "BallsInBinsSampler": ("balls-in-bins", BallsInBinsSampler), "CyclicSampler": ("poisson", CyclicSampler)}
+    "FixedSizeSampler": ("fixed", FixedSizeSampler),
+    "ShuffleSampler": ("shuffle", ShuffleSampler),
+    "BallsInBinsSampler": ("balls-in-bins", BallsInBinsSampler),
+    "CyclicSampler": ("poisson", CyclicSampler),
+}
 
 
 class Finding(NamedTuple):
@@ -40,14 +54,18 @@ class Files:
     """What a finished run's files hold, and the questions put to them."""
 
     def __init__(self, folder):
-        self.ledger, self.result, self.config = Ledger.load(folder / LEDGER), *(read_json(folder / name)
-                                                                              for name in (RESULT, CONFIG))
+        self.ledger, self.result, self.config = (
+            Ledger.load(folder / LEDGER),
+            *(read_json(folder / name) for name in (RESULT, CONFIG)),
+        )
         self.statement = (folder / STATEMENT).read_text(encoding="utf-8")
         rows = io.StringIO((folder / METRICS).read_text(encoding="utf-8"))
         self.metrics = list(csv.DictReader(rows))
         if self.result["statement_format"] != FORMAT:
-            raise DataError(f"its result has format {self.result['statement_format']}, and this version reads {FORMAT}: verify "
-                            "it with the version that wrote it")
+            raise DataError(
+                f"its result has format {self.result['statement_format']}, and this version reads {FORMAT}: verify "
+                "it with the version that wrote it"
+            )
         if not self.metrics:
             raise DataError(f"{METRICS} has no rows")
         self.model = load_arrays(folder / MODEL, "model")[1]
@@ -57,20 +75,37 @@ class Files:
         self.arithmetic = self.result["arithmetic"]
         size, lot = settings["dataset_size"], settings["expected_lot_size"]
         self.flag, make_sampler = SAMPLERS.get(self.result["sampler"], (None, None))
-        groups = [ClipGroup(group["name"], [key.rsplit(".", 1) for key in group["parameters"]],
-                            setting(group["clip_norm"]), setting(group["noise_multiplier"]),
-                            group["coordinates"])
-                  for group in settings["clip_groups"]]
-        self.taus = {part.tau for event, _ in self.ledger.items() for part in _parts(event) if isinstance(part, TotalVariation)}
+        groups = [
+            ClipGroup(
+                group["name"],
+                [key.rsplit(".", 1) for key in group["parameters"]],
+                setting(group["clip_norm"]),
+                setting(group["noise_multiplier"]),
+                group["coordinates"],
+            )
+            for group in settings["clip_groups"]
+        ]
+        self.taus = {
+            part.tau
+            for event, _ in self.ledger.items()
+            for part in _parts(event)
+            if isinstance(part, TotalVariation)
+        }
         sanitizer = Sanitizer(groups, self.result["gradients"], self.arithmetic)
-        if make_sampler is BallsInBinsSampler:  # the lot that was asked for follows from the number of lots
+        if (
+            make_sampler is BallsInBinsSampler
+        ):  # the lot that was asked for follows from the number of lots
             make_sampler = lambda size, lot: BallsInBinsSampler(size, size // settings["period"])
         if settings.get("max_lot_size") is not None:
-            make_sampler = lambda size, lot: PoissonSampler(lot / size, settings["max_lot_size"], size)
+            make_sampler = lambda size, lot: PoissonSampler(
+                lot / size, settings["max_lot_size"], size
+            )
         if make_sampler is CyclicSampler:
             make_sampler = lambda size, lot: CyclicSampler(lot / size, bands=settings["period"])
         noise = BandedNoise(settings["bands"]) if "bands" in settings else None
-        self.plan = make_sampler and Plan(make_sampler(size, lot), sanitizer, 0, lot, noise)  # None: no sampler of ours
+        self.plan = make_sampler and Plan(
+            make_sampler(size, lot), sanitizer, 0, lot, noise
+        )  # None: no sampler of ours
 
     def findings(self):
         """Every Finding about the run."""
@@ -95,48 +130,85 @@ class Files:
         """Whichever version wrote the statement: one of the same format renders the same bytes."""
         digest = hashlib.sha256(self.statement.encode()).hexdigest()
         same = render(self.result) == self.statement
-        yield ("Does the statement follow from the result?",
-               "rendered again, byte for byte" if same else "rendered again, it differs",
-               same and self.result["statement_sha256"] == digest)
+        yield (
+            "Does the statement follow from the result?",
+            "rendered again, byte for byte" if same else "rendered again, it differs",
+            same and self.result["statement_sha256"] == digest,
+        )
 
     def _ledger(self):
         digest, result = self.ledger.sha256(), self.result
-        yield ("Is the ledger the one the result was computed from, and the statement names?", f"{digest[:16]}...",
-               digest == result["ledger_sha256"] and digest in self.statement)
-        yield ("Is the sampler used the one accounted for?", f"{result['sampler']} under {self.ledger.relation.value}",
-               self.plan and self.plan.relation.value == self.ledger.relation.value == result["relation"]
-               and self.config.get("sampler") in (None, self.flag) and f"| {result['sampler']} |" in self.statement)
+        yield (
+            "Is the ledger the one the result was computed from, and the statement names?",
+            f"{digest[:16]}...",
+            digest == result["ledger_sha256"] and digest in self.statement,
+        )
+        yield (
+            "Is the sampler used the one accounted for?",
+            f"{result['sampler']} under {self.ledger.relation.value}",
+            self.plan
+            and self.plan.relation.value == self.ledger.relation.value == result["relation"]
+            and self.config.get("sampler") in (None, self.flag)
+            and f"| {result['sampler']} |" in self.statement,
+        )
 
     def _model(self):
         """The model's file names its ledger and, of runs that are not old, the statement."""
         expected = {**self.result, "ledger_sha256": self.ledger.sha256()}
-        found = {"statement_sha256": expected["statement_sha256"], **self.model["about"],
-                 "ledger_sha256": self.model["ledger_sha256"]}
+        found = {
+            "statement_sha256": expected["statement_sha256"],
+            **self.model["about"],
+            "ledger_sha256": self.model["ledger_sha256"],
+        }
         off = [key for key in (*MODEL_FACTS, "ledger_sha256") if found.get(key) != expected[key]]
         differs = f"{MODEL} has another {', '.join(off)}"
-        yield ("Is the model the one of this ledger, result and statement?",
-               differs if off else f"{expected['ledger_sha256'][:16]}...", not off)
+        yield (
+            "Is the model the one of this ledger, result and statement?",
+            differs if off else f"{expected['ledger_sha256'][:16]}...",
+            not off,
+        )
 
     def _releases(self):
         """Nothing charged is forgotten when a run begins again, so the ledger may hold more than the run called for."""
-        question, held, result = "Is every release in the ledger, and nothing else?", self._counts(self.ledger), self.result
+        question, held, result = (
+            "Is every release in the ledger, and nothing else?",
+            self._counts(self.ledger),
+            self.result,
+        )
         if self.plan is None:
             yield question, f"{held.total()} events", False
             return
         period = self.plan.sampler.period
-        ran, called, known = (self._counts(self.plan.ledger(steps, self.setup)) for steps in (
-            result["steps"], result["steps_charged"], held.total() * period))
+        ran, called, known = (
+            self._counts(self.plan.ledger(steps, self.setup))
+            for steps in (result["steps"], result["steps_charged"], held.total() * period)
+        )
         named = ", ".join(f"{count} x {event}" for event, count in (held - called).items())
         more = f", of which beyond this run's own, by attempts cut off: {named}" if named else ""
         setup = {event for event, _, purpose in self.ledger.entries() if purpose == SETUP}
-        yield (question, f"{held.total()} events{more}",
-               self.ledger.relation is self.plan.relation and ran <= held and called.total() <= held.total()
-               and held.keys() <= known.keys() and setup == set(self.setup))
-        stated = result["setup_charged"] + (result["earlier_lots_charged"] + result["steps_charged"]) / period
-        yield ("Does the result count every charge?", f"{stated:g} of {held.total()}",
-               stated == held.total() and result["setup_charged"] == self.ledger.count_of(SETUP))
-        yield ("Did any step run uncharged?", f"{result['steps']} ran, {result['steps_charged']} charged",
-               result["steps"] <= result["steps_charged"])
+        yield (
+            question,
+            f"{held.total()} events{more}",
+            self.ledger.relation is self.plan.relation
+            and ran <= held
+            and called.total() <= held.total()
+            and held.keys() <= known.keys()
+            and setup == set(self.setup),
+        )
+        stated = (
+            result["setup_charged"]
+            + (result["earlier_lots_charged"] + result["steps_charged"]) / period
+        )
+        yield (
+            "Does the result count every charge?",
+            f"{stated:g} of {held.total()}",
+            stated == held.total() and result["setup_charged"] == self.ledger.count_of(SETUP),
+        )
+        yield (
+            "Did any step run uncharged?",
+            f"{result['steps']} ran, {result['steps_charged']} charged",
+            result["steps"] <= result["steps_charged"],
+        )
 
     def _counts(self, ledger):
         """{event: how often}. A tau within 1e-12 of the ledger's counts as that: other processors round logarithms otherwise."""
@@ -147,48 +219,95 @@ class Files:
 
     def _metrics(self):
         last, settings, result = self.metrics[-1], self.settings, self.result
-        for what, column in (("test accuracy", "test_accuracy"), ("training accuracy", "train_accuracy_not_private"),
-                             ("test R2", "test_r2"), ("training R2", "train_r2_not_private")):
+        for what, column in (
+            ("test accuracy", "test_accuracy"),
+            ("training accuracy", "train_accuracy_not_private"),
+            ("test R2", "test_r2"),
+            ("training R2", "train_r2_not_private"),
+        ):
             if column in last:
-                yield (f"Is the {what} the last one measured?", last[column] or "not measured",
-                       near(cell(last[column]), result[column.removesuffix("_not_private")]))
+                yield (
+                    f"Is the {what} the last one measured?",
+                    last[column] or "not measured",
+                    near(cell(last[column]), result[column.removesuffix("_not_private")]),
+                )
         epoch = cell(last["epoch"])
         expected = result["steps"] * settings["expected_lot_size"] / settings["dataset_size"]
-        yield ("Do the metrics end at the last step?", f"step {last['step']}, epoch {epoch:.4g}",
-               int(last["step"]) == result["steps"] and near(result["epochs"], epoch)
-               and near(epoch, expected))
+        yield (
+            "Do the metrics end at the last step?",
+            f"step {last['step']}, epoch {epoch:.4g}",
+            int(last["step"]) == result["steps"]
+            and near(result["epochs"], epoch)
+            and near(epoch, expected),
+        )
 
     def _settings(self):
         settings = self.settings
-        lot, size, flag = settings["expected_lot_size"], settings["dataset_size"], self.config.get("noise_multiplier")
+        lot, size, flag = (
+            settings["expected_lot_size"],
+            settings["dataset_size"],
+            self.config.get("noise_multiplier"),
+        )
         groups = self.plan.sanitizer.groups if self.plan else ()
         again = settings_of(self.plan, size) if self.plan else {"clip_groups": []}
-        off = [f"{key} is {stated[key]} and should be {value}" for stated, found in (
-            (settings, again), *zip(settings["clip_groups"], again["clip_groups"])) for key, value in found.items()
-            if key != "clip_groups" and not near(stated[key], value)]
-        yield ("Do q, the groups' noise and their sensitivity follow from size, lot, sigma and C?",
-               "; ".join(off) or f"q = {lot} / {size}, {len(settings['clip_groups'])} groups", self.plan and not off)
-        yield ("Are lot and noise the ones asked for?", f"lot {lot}, sigma {'as the defaults say' if flag is None else flag}",
-               self.config.get("lot_size") in (None, lot) and (flag is None or all(
-                   schedule.value_at(setting(group["noise_multiplier"]), 0) == flag
-                   for group, made in zip(settings["clip_groups"], groups) if not made.counts)))
+        off = [
+            f"{key} is {stated[key]} and should be {value}"
+            for stated, found in (
+                (settings, again),
+                *zip(settings["clip_groups"], again["clip_groups"]),
+            )
+            for key, value in found.items()
+            if key != "clip_groups" and not near(stated[key], value)
+        ]
+        yield (
+            "Do q, the groups' noise and their sensitivity follow from size, lot, sigma and C?",
+            "; ".join(off) or f"q = {lot} / {size}, {len(settings['clip_groups'])} groups",
+            self.plan and not off,
+        )
+        yield (
+            "Are lot and noise the ones asked for?",
+            f"lot {lot}, sigma {'as the defaults say' if flag is None else flag}",
+            self.config.get("lot_size") in (None, lot)
+            and (
+                flag is None
+                or all(
+                    schedule.value_at(setting(group["noise_multiplier"]), 0) == flag
+                    for group, made in zip(settings["clip_groups"], groups)
+                    if not made.counts
+                )
+            ),
+        )
 
     def _configuration(self):
         result, config = self.result, self.config
         asked = dict(result["config"])
         if asked.get("dataset") == "auto":
             asked["dataset"] = result["dataset"]
-        same = (config.get("dataset", result["dataset"]) == result["dataset"] and config.get(CHARGED) is True
-                and all(asked[key] == value for key, value in config.items() if key in asked and key != "device"))
+        same = (
+            config.get("dataset", result["dataset"]) == result["dataset"]
+            and config.get(CHARGED) is True
+            and all(
+                asked[key] == value
+                for key, value in config.items()
+                if key in asked and key != "device"
+            )
+        )
         began = config.get("settings", {})
         same = same and not list(differences(began, {key: self.settings[key] for key in began}))
         same = same and config.get("arithmetic") == self.arithmetic
-        yield ("Is delta the one asked for, and the configuration the recorded one?", f"{result['delta']:g}",
-               same and result["delta"] == config.get("delta", began.get("delta")))
+        yield (
+            "Is delta the one asked for, and the configuration the recorded one?",
+            f"{result['delta']:g}",
+            same and result["delta"] == config.get("delta", began.get("delta")),
+        )
         seed = result["config"].get("seed", result["seed"])
-        yield ("Is the run called reproducible exactly if it has a seed?", "no seed" if seed is None else f"seed {seed}",
-               result["reproducible"] is (seed is not None) and result["seed"] == seed
-               and ("Seeded run (seed" in self.statement) is (seed is not None))
+        yield (
+            "Is the run called reproducible exactly if it has a seed?",
+            "no seed" if seed is None else f"seed {seed}",
+            result["reproducible"] is (seed is not None)
+            and result["seed"] == seed
+            and ("Seeded run (seed" in self.statement) is (seed is not None),
+        )
 
     def _facts(self):
         """What config.json said before the first charge."""
@@ -199,19 +318,29 @@ class Files:
             asked["rows_checked"] = config["check"]
             asked["best_of_measured"] = config["public"] == "validation"
         off = [key for key, value in asked.items() if result[key] != value]
-        yield ("Are the run's facts those that its configuration began with?",
-               f"{', '.join(off)} differ" if off else ", ".join(asked), not off)
+        yield (
+            "Are the run's facts those that its configuration began with?",
+            f"{', '.join(off)} differ" if off else ", ".join(asked),
+            not off,
+        )
 
     def _not_private(self):
         result, named = self.result, self.result["not_private"]
-        measured = any(cell for row in self.metrics for column, cell in row.items()
-                       if column.endswith("_not_private"))
+        measured = any(
+            cell
+            for row in self.metrics
+            for column, cell in row.items()
+            if column.endswith("_not_private")
+        )
         figures = {key for key in result if key.endswith("_not_private")}
         expected = figures | {*(TRAINING_FIGURES if measured else ())}
         kept = [*(MAY_BE_PRIVATE if named else ()), KEY]
-        yield ("Is every figure that is not private named, and its file not for release?",
-               ", ".join(named) or "there is none",
-               expected <= set(named) and result["not_for_release"] == kept)
+        yield (
+            "Is every figure that is not private named, and its file not for release?",
+            ", ".join(named) or "there is none",
+            expected <= set(named) and result["not_for_release"] == kept,
+        )
+
 
 def printable(text):
     """The text in one line of characters that any file and terminal can hold."""
@@ -225,6 +354,13 @@ def _parts(event):
 
 def _with_taus(event, taus):
     """The event with the first of `taus` that is within 1e-12 of its total variation distance in that one's place."""
-    parts = [replace(part, tau=next((tau for tau in taus if math.isclose(tau, part.tau, rel_tol=1e-12)), part.tau))
-             if isinstance(part, TotalVariation) else part for part in _parts(event)]
+    parts = [
+        replace(
+            part,
+            tau=next((tau for tau in taus if math.isclose(tau, part.tau, rel_tol=1e-12)), part.tau),
+        )
+        if isinstance(part, TotalVariation)
+        else part
+        for part in _parts(event)
+    ]
     return Composed(parts) if isinstance(event, Composed) else parts[0]

@@ -1,4 +1,5 @@
 """What a run says of itself in result.json."""
+
 import dataclasses
 import math
 import os
@@ -12,7 +13,15 @@ from .. import host
 from ..backend import explicit_budget, namespace_of
 from ..files import jsonable
 from ..numbers import lower_text, upper_text
-from ..privacy import BallsInBins, Composed, FixedSizeSampled, Ledger, PoissonSampled, TruncatedPoissonSampled, total_variation
+from ..privacy import (
+    BallsInBins,
+    Composed,
+    FixedSizeSampled,
+    Ledger,
+    PoissonSampled,
+    TruncatedPoissonSampled,
+    total_variation,
+)
 from ..privacy.bound import Within
 from ..privacy.catalogue import all_bounds
 from ..privacy.event_json import event_to_json
@@ -27,8 +36,13 @@ ROOT = Path(__file__).resolve().parents[2]
 ACCOUNTANTS = ("moments", "renyi", "loss_distribution", "gaussian_clt", "advanced", "basic")
 # what model.npz says of its run, too
 MODEL_FACTS = ("experiment", "dataset", "steps", "arithmetic", "statement_sha256")
-TRAINING_FIGURES = ("train_accuracy", "train_r2", "metrics.csv: columns named not_private", "curves.png: training accuracy",
-                    "checkpoint.npz: history")
+TRAINING_FIGURES = (
+    "train_accuracy",
+    "train_r2",
+    "metrics.csv: columns named not_private",
+    "curves.png: training accuracy",
+    "checkpoint.npz: history",
+)
 
 
 def unamplified(accountant, charged, delta, steps_per_epoch):
@@ -37,8 +51,10 @@ def unamplified(accountant, charged, delta, steps_per_epoch):
     for event, times in charged.items():
         for part in event.events if isinstance(event, Composed) else (event,):
             sampled = isinstance(part, (PoissonSampled, TruncatedPoissonSampled, FixedSizeSampled))
-            ledger.append(part.event if sampled or isinstance(part, BallsInBins) else part,
-                          math.ceil(times / steps_per_epoch) if sampled else times)
+            ledger.append(
+                part.event if sampled or isinstance(part, BallsInBins) else part,
+                math.ceil(times / steps_per_epoch) if sampled else times,
+            )
     return accountant.epsilon(ledger, delta)
 
 
@@ -51,32 +67,55 @@ def delta_added(ledger, epsilon):
 def settings(run):
     """The numbers that the accounting rests on, and what the descent is; known before the first charge."""
     optimizer, averaged = run.optimizer, isinstance(run.optimizer, Averaged)
-    return jsonable({
-        "dataset_size": run.dataset_size, "planned_steps": run.plan.steps, "accountant": run.budget.accountant.name,
-        "target_epsilon": run.budget.epsilon, "delta": run.budget.delta,
-        "augmentation_multiplicity": run.augmentation_multiplicity,
-        "optimizer": type(optimizer.optimizer if averaged else optimizer).__name__,
-        "average": optimizer.decay if averaged else 0.0, "learning_rate": _setting(optimizer.learning_rate),
-        **settings_of(run.plan, run.dataset_size)})
+    return jsonable(
+        {
+            "dataset_size": run.dataset_size,
+            "planned_steps": run.plan.steps,
+            "accountant": run.budget.accountant.name,
+            "target_epsilon": run.budget.epsilon,
+            "delta": run.budget.delta,
+            "augmentation_multiplicity": run.augmentation_multiplicity,
+            "optimizer": type(optimizer.optimizer if averaged else optimizer).__name__,
+            "average": optimizer.decay if averaged else 0.0,
+            "learning_rate": _setting(optimizer.learning_rate),
+            **settings_of(run.plan, run.dataset_size),
+        }
+    )
 
 
 def settings_of(plan, size):
     """The settings that follow from a plan and the public number of examples."""
     lot, factor = plan.expected_lot_size, plan.products.factor
     sensitivity = plan.sanitizer.for_step(0).sensitivity(plan.relation, factor)
-    return jsonable({
-        "expected_lot_size": lot, "sampling_probability": lot / size,
-        "sampler": type(plan.sampler).__name__, "period": plan.sampler.period,
-        **({"max_lot_size": most} if (most := getattr(plan.sampler, "max_lot_size", None)) is not None else {}),
-        **({"bands": plan.noise.bands} if plan.noise else {}),
-        "clip_groups": [
-            {"name": group.name, "clip_norm": _setting(group.clip_norm),
-             "noise_multiplier": _setting(group.noise_multiplier),
-             "noise_std_on_sum": group.noise_std if group.constant else None,
-             "noise_std_on_mean": group.noise_std / lot if group.constant else None,
-             "sensitivity": sensitivity[group.name] if group.constant else None, "sensitivity_factor": factor,
-             "grid": plan.sanitizer.grid(group) if group.constant else None, "coordinates": group.coordinates,
-             "parameters": [".".join(key) for key in group.keys]} for group in plan.sanitizer.groups]})
+    return jsonable(
+        {
+            "expected_lot_size": lot,
+            "sampling_probability": lot / size,
+            "sampler": type(plan.sampler).__name__,
+            "period": plan.sampler.period,
+            **(
+                {"max_lot_size": most}
+                if (most := getattr(plan.sampler, "max_lot_size", None)) is not None
+                else {}
+            ),
+            **({"bands": plan.noise.bands} if plan.noise else {}),
+            "clip_groups": [
+                {
+                    "name": group.name,
+                    "clip_norm": _setting(group.clip_norm),
+                    "noise_multiplier": _setting(group.noise_multiplier),
+                    "noise_std_on_sum": group.noise_std if group.constant else None,
+                    "noise_std_on_mean": group.noise_std / lot if group.constant else None,
+                    "sensitivity": sensitivity[group.name] if group.constant else None,
+                    "sensitivity_factor": factor,
+                    "grid": plan.sanitizer.grid(group) if group.constant else None,
+                    "coordinates": group.coordinates,
+                    "parameters": [".".join(key) for key in group.keys],
+                }
+                for group in plan.sanitizer.groups
+            ],
+        }
+    )
 
 
 def _setting(value):
@@ -94,45 +133,98 @@ def make_result(run, record, last, about, seconds):
     steps, period = record.progress.step, plan.sampler.period
     figures = [name for name in about if name.endswith("_not_private")]
     not_private = [*(TRAINING_FIGURES if run.train_metrics else ()), *figures]
-    setup = [{"name": name, "what": what, "event": event_to_json(event),
-              "noise_multiplier": next((part.noise_multiplier for part in getattr(event, "events", (event,))
-                                       if hasattr(part, "noise_multiplier")), None)} for name, event, what in run.setup]
+    setup = [
+        {
+            "name": name,
+            "what": what,
+            "event": event_to_json(event),
+            "noise_multiplier": next(
+                (
+                    part.noise_multiplier
+                    for part in getattr(event, "events", (event,))
+                    if hasattr(part, "noise_multiplier")
+                ),
+                None,
+            ),
+        }
+        for name, event, what in run.setup
+    ]
     # {name: (Bound, kind, note)} of the usual accountants and the one that held the target; null where one has no theorem
-    bounds = all_bounds(ledger, dict.fromkeys((*ACCOUNTANTS, budget.accountant.name)), delta=budget.delta)
-    return jsonable({
-        "experiment": run.name, "dataset": run.data_name, "dataset_sha256": run.data_sha256, "notice": run.notice,
-        "device": run.device, "ranks": run.ranks.size, "gradients": plan.sanitizer.strategy,
-        **gradients_of(run),
-        "sampler": type(plan.sampler).__name__, "relation": plan.relation.value,
-        "command": run.command, "config": run.flags,
-        "settings": {**run.settings, "setup": setup,
-                     **{f"{each['name']}_noise_multiplier": each["noise_multiplier"] for each in setup}},
-        "public": list(run.public), "disclosed": list(run.disclosed), "choices": run.choices,
-        "rows_checked": run.rows_checked, "weighted": run.example_weight is not None,
-        "best_of_measured": run.descent is not run.optimizer,
-        "group": group_of(ledger, bounds, budget.delta, run.group_size),
-        "steps": steps, "steps_charged": ledger.count_of(STEP) * period, "setup_charged": ledger.count_of(SETUP),
-        "earlier_lots_charged": ledger.count_of(EARLIER) * period,
-        "epochs": steps / run.steps_per_epoch, "stopped": record.stopped,
-        "test_accuracy": last["test_accuracy"], "train_accuracy": last["train_accuracy_not_private"],
-        "test_r2": last["test_r2"], "train_r2": last["train_r2_not_private"],
-        "not_private": not_private, "not_for_release": [*(MAY_BE_PRIVATE if not_private else ()), KEY],
-        "epsilon": {name: {**bound.to_json(), "kind": kind, "note": note} for name, (bound, kind, note) in bounds.items()},
-        "epsilon_without_amplification": unamplified(budget.accountant, ledger, budget.delta,
-                                                     run.steps_per_epoch / period).to_json(),
-        "accountant": budget.accountant.name, "delta": budget.delta, "meaning": meaning_of(ledger, budget.delta),
-        "delta_added": delta_added(ledger, bounds[budget.accountant.name][0].upper),
-        "target_epsilon": None if math.isinf(budget.epsilon) else budget.epsilon,
-        "seconds_total": seconds[0], "seconds_per_step": seconds[1] / steps if steps else None,
-        "arithmetic": plan.sanitizer.arithmetic, "generator": GENERATOR, "reproducible": run.streams.reproducible, "seed": run.streams.seed,
-        "ledger_sha256": ledger.sha256(), "statement_format": FORMAT,
-        "versions": versions(), "commit": run.commit, **about})
+    bounds = all_bounds(
+        ledger, dict.fromkeys((*ACCOUNTANTS, budget.accountant.name)), delta=budget.delta
+    )
+    return jsonable(
+        {
+            "experiment": run.name,
+            "dataset": run.data_name,
+            "dataset_sha256": run.data_sha256,
+            "notice": run.notice,
+            "device": run.device,
+            "ranks": run.ranks.size,
+            "gradients": plan.sanitizer.strategy,
+            **gradients_of(run),
+            "sampler": type(plan.sampler).__name__,
+            "relation": plan.relation.value,
+            "command": run.command,
+            "config": run.flags,
+            "settings": {
+                **run.settings,
+                "setup": setup,
+                **{f"{each['name']}_noise_multiplier": each["noise_multiplier"] for each in setup},
+            },
+            "public": list(run.public),
+            "disclosed": list(run.disclosed),
+            "choices": run.choices,
+            "rows_checked": run.rows_checked,
+            "weighted": run.example_weight is not None,
+            "best_of_measured": run.descent is not run.optimizer,
+            "group": group_of(ledger, bounds, budget.delta, run.group_size),
+            "steps": steps,
+            "steps_charged": ledger.count_of(STEP) * period,
+            "setup_charged": ledger.count_of(SETUP),
+            "earlier_lots_charged": ledger.count_of(EARLIER) * period,
+            "epochs": steps / run.steps_per_epoch,
+            "stopped": record.stopped,
+            "test_accuracy": last["test_accuracy"],
+            "train_accuracy": last["train_accuracy_not_private"],
+            "test_r2": last["test_r2"],
+            "train_r2": last["train_r2_not_private"],
+            "not_private": not_private,
+            "not_for_release": [*(MAY_BE_PRIVATE if not_private else ()), KEY],
+            "epsilon": {
+                name: {**bound.to_json(), "kind": kind, "note": note}
+                for name, (bound, kind, note) in bounds.items()
+            },
+            "epsilon_without_amplification": unamplified(
+                budget.accountant, ledger, budget.delta, run.steps_per_epoch / period
+            ).to_json(),
+            "accountant": budget.accountant.name,
+            "delta": budget.delta,
+            "meaning": meaning_of(ledger, budget.delta),
+            "delta_added": delta_added(ledger, bounds[budget.accountant.name][0].upper),
+            "target_epsilon": None if math.isinf(budget.epsilon) else budget.epsilon,
+            "seconds_total": seconds[0],
+            "seconds_per_step": seconds[1] / steps if steps else None,
+            "arithmetic": plan.sanitizer.arithmetic,
+            "generator": GENERATOR,
+            "reproducible": run.streams.reproducible,
+            "seed": run.streams.seed,
+            "ledger_sha256": ledger.sha256(),
+            "statement_format": FORMAT,
+            "versions": versions(),
+            "commit": run.commit,
+            **about,
+        }
+    )
 
 
 def gradients_of(run):
     """{"gradients_ran": {form: parameters}}; on a device "gradients_bytes" too: what explicit ones of a lot take, and may take."""
     plan, params = run.plan, run.network.params
-    forms = {form: [".".join(key) for key in params if form in plan.sanitizer.ran.get(key, ())] for form in ("explicit", "factored")}
+    forms = {
+        form: [".".join(key) for key in params if form in plan.sanitizer.ran.get(key, ())]
+        for form in ("explicit", "factored")
+    }
     found = {"gradients_ran": {form: names for form, names in forms.items() if names}}
     if (xp := namespace_of(*params.values())).__name__ != "numpy":
         lot = math.ceil(plan.expected_lot_size * sum(array.nbytes for array in params.values()))
@@ -144,7 +236,11 @@ def group_of(ledger, bounds, delta, size):
     """{"size": k, "epsilon": what the run costs k examples together}, the tightest bound; None for k = 1."""
     if size == 1:
         return None
-    kinds = [name for name, (bound, kind, _) in bounds.items() if kind == "bound" and bound.upper is not None]
+    kinds = [
+        name
+        for name, (bound, kind, _) in bounds.items()
+        if kind == "bound" and bound.upper is not None
+    ]
     found = all_bounds(ledger, kinds, delta=delta, group_size=size)
     uppers = [bound.upper for bound, _, _ in found.values()]
     return {"size": size, "epsilon": min(uppers, default=math.inf)}
@@ -152,8 +248,11 @@ def group_of(ledger, bounds, delta, size):
 
 def row_to_quote(result):
     """The accountant with the smallest certified upper end of a result's epsilon; None where none is finite."""
-    uppers = {name: float(bound["upper"]) for name, bound in result["epsilon"].items()
-              if bound["kind"] == "bound" and bound["upper"] is not None}
+    uppers = {
+        name: float(bound["upper"])
+        for name, bound in result["epsilon"].items()
+        if bound["kind"] == "bound" and bound["upper"] is not None
+    }
     name = min(uppers, key=uppers.get, default=None)
     return name if name is not None and math.isfinite(uppers[name]) else None
 
@@ -163,18 +262,27 @@ def quote_line(result):
     name = row_to_quote(result)
     if name is None:
         return "quote: no epsilon: something was released without noise, or no certified bound is known"
-    return (f"quote: epsilon {upper_text(result['epsilon'][name]['upper'])} at delta {result['delta']:g} ({name}, the tightest "
-            "certified bound)")
+    return (
+        f"quote: epsilon {upper_text(result['epsilon'][name]['upper'])} at delta {result['delta']:g} ({name}, the tightest "
+        "certified bound)"
+    )
 
 
 def summary(result, path):
     """The lines that tell a person what came out, then the figure to quote, the file to open, the next command."""
     if result["notice"]:
         yield f"NOTICE: {result['notice']}"
-    accuracy = "" if result["test_accuracy"] is None else f"test accuracy {result['test_accuracy']:.2%} "
-    yield (f"{accuracy}after {result['steps']} lots ({result['epochs']:.4g} epochs) on {result['dataset']}, "
-           f"{result['device']}")
-    for what, of in (("test_r2", "of the test set"), ("train_r2", "of the training data (not private)")):
+    accuracy = (
+        "" if result["test_accuracy"] is None else f"test accuracy {result['test_accuracy']:.2%} "
+    )
+    yield (
+        f"{accuracy}after {result['steps']} lots ({result['epochs']:.4g} epochs) on {result['dataset']}, "
+        f"{result['device']}"
+    )
+    for what, of in (
+        ("test_r2", "of the test set"),
+        ("train_r2", "of the training data (not private)"),
+    ):
         if result.get(what) is not None:
             yield f"R2 {of}: {result[what]:.4f}"
     if result["train_accuracy"] is not None:
@@ -187,8 +295,10 @@ def summary(result, path):
     if result["reproducible"]:
         yield f"seed {result['seed']}: reproducible, and not to be released"
     threads_, kernels = (result["versions"][name] for name in ("threads", "openblas_kernels"))
-    yield (f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms a step "
-           f"({result['arithmetic']} arithmetic; threads: {threads_}; OpenBLAS kernels: {kernels})")
+    yield (
+        f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms a step "
+        f"({result['arithmetic']} arithmetic; threads: {threads_}; OpenBLAS kernels: {kernels})"
+    )
 
     yield quote_line(result)
     yield f"read:  {path / STATEMENT} (picture: {path / CURVES}; {MANIFEST} seals all files)"
@@ -211,9 +321,13 @@ def versions():
 def git_commit(root=ROOT):
     """The commit of the checkout, with "-dirty" where tracked files differ from it; None if there is none."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    ceiling = {"GIT_CEILING_DIRECTORIES": str(Path(root).resolve().parent)}  # not a repository around the checkout
+    ceiling = {
+        "GIT_CEILING_DIRECTORIES": str(Path(root).resolve().parent)
+    }  # not a repository around the checkout
     try:
-        done = subprocess.run(command, cwd=root, env={**os.environ, **ceiling}, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=root, env={**os.environ, **ceiling}, capture_output=True, text=True
+        )
     except OSError:
         return None
     return done.stdout.strip() or None if done.returncode == 0 else None

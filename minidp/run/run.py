@@ -1,4 +1,5 @@
 """A private training run on disk: everything that is released is charged first, and the charge is in the folder."""
+
 import math
 import time
 from contextlib import nullcontext
@@ -27,6 +28,7 @@ from .picture import save_curves
 from .statement import render
 
 HASHED = 2**28  # bytes of an array that a resumed run recognises it by
+
 
 class Run:
     """A Trainer whose ledger, checkpoint, metrics, result and privacy statement are files of one folder.
@@ -72,44 +74,110 @@ class Run:
         CheckpointError       the folder's run had other settings, or its files do not belong together
     """
 
-    def __init__(self, folder, network, loss, optimizer, plan, budget, streams, *, name="run", data=None, dataset_size=None,
-                 flags=None, inputs=None, command="", public=(), disclosed=(), choices=None, group_size=1,
-                 augmentation_multiplicity=1, batch_size=None, measure_every=None, keep_best=False, check=None,
-                 train_metrics=True, quiet=False, commit=None):
+    def __init__(
+        self,
+        folder,
+        network,
+        loss,
+        optimizer,
+        plan,
+        budget,
+        streams,
+        *,
+        name="run",
+        data=None,
+        dataset_size=None,
+        flags=None,
+        inputs=None,
+        command="",
+        public=(),
+        disclosed=(),
+        choices=None,
+        group_size=1,
+        augmentation_multiplicity=1,
+        batch_size=None,
+        measure_every=None,
+        keep_best=False,
+        check=None,
+        train_metrics=True,
+        quiet=False,
+        commit=None,
+    ):
         self.folder = folder if isinstance(folder, folders.RunFolder) else folders.RunFolder(folder)
         if budget.ledger.items():
-            raise ParameterError("expected a budget with an empty ledger: a run has the ledger of its folder")
-        one_of(tuple(ACCOUNTANTS), accountant=budget.accountant.name)  # so that anybody can compute the figures again
+            raise ParameterError(
+                "expected a budget with an empty ledger: a run has the ledger of its folder"
+            )
+        one_of(
+            tuple(ACCOUNTANTS), accountant=budget.accountant.name
+        )  # so that anybody can compute the figures again
         if plan.steps < 1:
             raise ParameterError(f"expected a plan of at least 1 step, got steps={plan.steps}")
-        describe(network)  # a layer that model.npz cannot hold is refused before anything is charged
+        describe(
+            network
+        )  # a layer that model.npz cannot hold is refused before anything is charged
         streams = as_streams(streams)
-        self.network, self.loss, self.optimizer, self.plan, self.streams = network, loss, optimizer, plan, streams
+        self.network, self.loss, self.optimizer, self.plan, self.streams = (
+            network,
+            loss,
+            optimizer,
+            plan,
+            streams,
+        )
         self.name, self.command, self.public, self.quiet = name, command, tuple(public), quiet
         self.augmentation_multiplicity, self.batch_size = augmentation_multiplicity, batch_size
         self.commit = commit
-        self.train_metrics, self.flags, self.budget, self.setup, self._releases = train_metrics, flags or {}, budget, [], {}
-        self.disclosed, self.choices, self.group_size = tuple(disclosed), dict(choices or {}), group_size
+        self.train_metrics, self.flags, self.budget, self.setup, self._releases = (
+            train_metrics,
+            flags or {},
+            budget,
+            [],
+            {},
+        )
+        self.disclosed, self.choices, self.group_size = (
+            tuple(disclosed),
+            dict(choices or {}),
+            group_size,
+        )
         count(1, group_size=group_size)
         self.check, self.rows_checked = data is None if check is None else check, False
         self.descent = KeptBest(optimizer) if keep_best else optimizer
         self.data_name, self.notice = ("arrays", "") if data is None else (data.name, data.notice)
         self.dataset_size = _public_size(plan, data) if dataset_size is None else dataset_size
-        self.steps_per_epoch = self.dataset_size / plan.expected_lot_size  # of the public size, never of examples in memory
-        self.measure_every = max(1, round(self.steps_per_epoch)) if measure_every is None else measure_every
+        self.steps_per_epoch = (
+            self.dataset_size / plan.expected_lot_size
+        )  # of the public size, never of examples in memory
+        self.measure_every = (
+            max(1, round(self.steps_per_epoch)) if measure_every is None else measure_every
+        )
         self.settings = records.settings(self)
         self.device = "gpu" if namespace_of(*network.params.values()).__name__ == "cupy" else "cpu"
         plan.check_lot_size(self.dataset_size)
         largest = min(float(np.finfo(array.dtype).max) for array in network.params.values())
         plan.check_learning_rate(float(value_at(optimizer.learning_rate, 0)), largest)
         if not self.folder.holds_run:
-            plan.check_budget(budget.accountant, Ledger(plan.relation), budget.epsilon, budget.delta)
+            plan.check_budget(
+                budget.accountant, Ledger(plan.relation), budget.epsilon, budget.delta
+            )
         self._own_data, known = data is None, None if data is None else data.sha256
-        self.data_sha256, known = (known, None) if known is not None and data.published else (None, known)
-        facts = {"seed": streams.seed, "generator": GENERATOR, "arithmetic": plan.sanitizer.arithmetic, **self.flags, **(inputs or {}), "device": self.device,
-                 "dataset": self.data_name, "dataset_sha256": self.data_sha256, "settings": self.settings}
+        self.data_sha256, known = (
+            (known, None) if known is not None and data.published else (None, known)
+        )
+        facts = {
+            "seed": streams.seed,
+            "generator": GENERATOR,
+            "arithmetic": plan.sanitizer.arithmetic,
+            **self.flags,
+            **(inputs or {}),
+            "device": self.device,
+            "dataset": self.data_name,
+            "dataset_sha256": self.data_sha256,
+            "settings": self.settings,
+        }
         ledger, self._saved = self.folder.open(facts, plan.relation, streams.reproducible, known)
-        self.begun = self._saved is not None  # a checkpoint exists: what comes before the first step is done
+        self.begun = (
+            self._saved is not None
+        )  # a checkpoint exists: what comes before the first step is done
         self.budget = Filter(budget.accountant, budget.epsilon, budget.delta, ledger)
         self.stopped, self.ledger, self._found, self.ranks = None, ledger, False, current()
 
@@ -121,13 +189,17 @@ class Run:
         may look at the training data only as `event` says. On several ranks rank 0 alone calls it.
         """
         if not name.isidentifier() or name in self._releases:
-            raise ParameterError(f"expected name={name!r} to be a word that no other release of the run has")
+            raise ParameterError(
+                f"expected name={name!r} to be a word that no other release of the run has"
+            )
         self.setup.append((name, event, what))
         if self.begun:
             stored = self._releases[name] = self._saved[0].get(f"release/{name}")
             if stored is None:
-                raise CheckpointError(f"{self.folder.path / folders.CHECKPOINT}: release/{name} is missing: make the same "
-                                      "calls of release_first again")
+                raise CheckpointError(
+                    f"{self.folder.path / folders.CHECKPOINT}: release/{name} is missing: make the same "
+                    "calls of release_first again"
+                )
             return namespace_of(*self.network.params.values()).asarray(stored)
         self.budget.charge(event, purpose=SETUP)
         self.folder.charge(self.ledger)
@@ -164,27 +236,44 @@ class Run:
                 x_test, y_test = as_rows("Run.train, test set", x_test, y_test, like)
             self.model = as_model(model or self.network, self.loss)
             describe(model := self.model.network)
-            self.examples, self.example_weight, self.tested = (x, y), example_weight, None if x_test is None else (x_test, y_test)
-            self.ranks.check_equal("arrays and blocks", [hasattr(each, "block") for each in (x, y)])  # before what they differ in
+            self.examples, self.example_weight, self.tested = (
+                (x, y),
+                example_weight,
+                None if x_test is None else (x_test, y_test),
+            )
+            self.ranks.check_equal(
+                "arrays and blocks", [hasattr(each, "block") for each in (x, y)]
+            )  # before what they differ in
             self.check_rows(x, y, example_weight)
             self._found = self.folder.finished
             if self._found:
                 if self._saved:
-                    _resumed(self.folder.path / folders.CHECKPOINT, *self._saved, self._releases, self._identity())
+                    _resumed(
+                        self.folder.path / folders.CHECKPOINT,
+                        *self._saved,
+                        self._releases,
+                        self._identity(),
+                    )
                 result = self.folder.result()
                 self.stopped = result.get("stopped")
                 return result
             trained = self._train(model)
             self.stopped = trained[0].stopped
-            return None if self.stopped == "interrupted" else self.ranks.of_first(lambda: self._finish(model, about, *trained))
+            return (
+                None
+                if self.stopped == "interrupted"
+                else self.ranks.of_first(lambda: self._finish(model, about, *trained))
+            )
         finally:
             self.folder.close()
 
     def summary(self):
         """What came out, for a person, and below it the figure to quote, the file to read and the next command."""
         if not self.folder.finished:
-            return (f"interrupted; the same lines again go on with the run in {self.folder.path}, and "
-                    f"`python -m minidp verify {self.folder.path}` says what is spent so far")
+            return (
+                f"interrupted; the same lines again go on with the run in {self.folder.path}, and "
+                f"`python -m minidp verify {self.folder.path}` says what is spent so far"
+            )
         found = ["finished before: nothing was trained now"] if self._found else []
         return "\n".join([*found, *records.summary(self.folder.result(), self.folder.path)])
 
@@ -196,16 +285,28 @@ class Run:
             progress, history, before = _resumed(path, *self._saved, self._releases, identity)
             if not streams.reproducible:
                 plan = plan.with_steps(max(plan.steps - self._steps_lost(progress), progress.step))
-        self.curve_epsilon = self.budget.epsilon  # at which delta is drawn: the target, or what the planned steps come to
+        self.curve_epsilon = (
+            self.budget.epsilon
+        )  # at which delta is drawn: the target, or what the planned steps come to
         if math.isinf(self.curve_epsilon):
             planned = self.plan.ledger(before=[event for _, event, _ in self.setup])
             self.curve_epsilon = self.budget.accountant.epsilon(planned, self.budget.delta).upper
-        trainer = Trainer(self.network, self.loss, self.descent, plan, self.budget, batch_size=self.batch_size,
-                          augmentation_multiplicity=self.augmentation_multiplicity)
+        trainer = Trainer(
+            self.network,
+            self.loss,
+            self.descent,
+            plan,
+            self.budget,
+            batch_size=self.batch_size,
+            augmentation_multiplicity=self.augmentation_multiplicity,
+        )
         if self.begun:
             checkpoint.restore_training(path, *self._saved, model, self.descent)
 
-        spent = lambda: (before[0] + time.perf_counter() - self.folder.began, before[1] + trainer.seconds)
+        spent = lambda: (
+            before[0] + time.perf_counter() - self.folder.began,
+            before[1] + trainer.seconds,
+        )
         keeps_best = self.descent is not self.optimizer
 
         def save(at):
@@ -218,7 +319,10 @@ class Run:
                 if not keeps_best:
                     raise self._diverged(at.step) from error
 
-        with seen.make_bar(plan.steps, progress.step, self.quiet or self.ranks.rank) as bar, seen.stop_on_interrupt() as stop:
+        with (
+            seen.make_bar(plan.steps, progress.step, self.quiet or self.ranks.rank) as bar,
+            seen.stop_on_interrupt() as stop,
+        ):
             if not self.begun:
                 save(progress)
             elif not streams.reproducible and progress.charged > progress.step:
@@ -235,9 +339,16 @@ class Run:
                 bar.update(at.step - bar.n)
                 save(at)
 
-            record = trainer.run(*self.examples, streams, example_weight=self.example_weight, progress=progress,
-                                 on_charge=self.folder.charge, block_steps=self.measure_every, on_block=on_block,
-                                 should_stop=stop)
+            record = trainer.run(
+                *self.examples,
+                streams,
+                example_weight=self.example_weight,
+                progress=progress,
+                on_charge=self.folder.charge,
+                block_steps=self.measure_every,
+                on_block=on_block,
+                should_stop=stop,
+            )
         return record, history, spent()
 
     def _diverged(self, step):
@@ -255,21 +366,39 @@ class Run:
         path = self.folder.path
         with self._released(final=True):
             last = seen.measure(self, record.progress.step, whole=True)
-            result = records.make_result(self, record, last, (about() if callable(about) else about) or {}, seconds)
+            result = records.make_result(
+                self, record, last, (about() if callable(about) else about) or {}, seconds
+            )
             statement = render(result)
             result["statement_sha256"] = sha256(statement.encode()).hexdigest()
             self.folder.charge(self.ledger)
-            save_model(path / folders.MODEL, model,
-                       {**self.model.about, **{key: result[key] for key in records.MODEL_FACTS}},
-                       self.model.classes, self.model.target_bounds, result["ledger_sha256"])
+            save_model(
+                path / folders.MODEL,
+                model,
+                {**self.model.about, **{key: result[key] for key in records.MODEL_FACTS}},
+                self.model.classes,
+                self.model.target_bounds,
+                result["ledger_sha256"],
+            )
         history = [row for row in history if row["step"] < record.progress.step] + [last]
         seen.write_metrics(path / folders.METRICS, history)
         column = {name: [row.get(name) for row in history] for name in seen.COLUMNS}
-        figure = "r2" if last["test_r2"] is not None or last["train_r2_not_private"] is not None else "accuracy"
-        save_curves(path / folders.CURVES, column["epoch"], column[f"test_{figure}"], delta=column["delta_at_epsilon"],
-                    train_accuracy=column[f"train_{figure}_not_private"] if self.train_metrics else None,
-                    figure_name={"r2": "R2"}.get(figure, figure),
-                    epsilon=self.curve_epsilon, title=f"{self.name} on {self.data_name}", notice=self.notice)
+        figure = (
+            "r2"
+            if last["test_r2"] is not None or last["train_r2_not_private"] is not None
+            else "accuracy"
+        )
+        save_curves(
+            path / folders.CURVES,
+            column["epoch"],
+            column[f"test_{figure}"],
+            delta=column["delta_at_epsilon"],
+            train_accuracy=column[f"train_{figure}_not_private"] if self.train_metrics else None,
+            figure_name={"r2": "R2"}.get(figure, figure),
+            epsilon=self.curve_epsilon,
+            title=f"{self.name} on {self.data_name}",
+            notice=self.notice,
+        )
         with atomic_write(path / folders.STATEMENT) as file:
             file.write(statement)
         self.folder.finish(result)
@@ -279,20 +408,34 @@ class Run:
         """A context in which the network holds the weights that are evaluated and saved: averages, or the best, if asked for."""
         if final and self.descent is not self.optimizer:
             return self.descent.best_weights(self.network.params)
-        return self.optimizer.averaged_weights(self.network.params) if isinstance(self.optimizer, Averaged) else nullcontext()
+        return (
+            self.optimizer.averaged_weights(self.network.params)
+            if isinstance(self.optimizer, Averaged)
+            else nullcontext()
+        )
 
     def _steps_lost(self, progress):
         """Steps that a crash of an unseeded run took: charged on disk, not in the checkpoint, their noise unknown."""
         on_disk = self.ledger.count_of(STEP) * self.plan.sampler.period
         if progress.charged > on_disk:
-            raise CheckpointError(f"the checkpoint claims {progress.charged} charged lots, the ledger holds {on_disk}")
+            raise CheckpointError(
+                f"the checkpoint claims {progress.charged} charged lots, the ledger holds {on_disk}"
+            )
         return max(0, min(on_disk, self.plan.steps) - progress.charged)
 
     def _identity(self):
         """A keyed hash of arrays that no data set vouches for, so that a resumed run notices others."""
-        given = (getattr(each, "source", each) for each in (*self.examples, self.example_weight)) if self._own_data else ()
+        given = (
+            (getattr(each, "source", each) for each in (*self.examples, self.example_weight))
+            if self._own_data
+            else ()
+        )
         arrays = [array for array in given if isinstance(array, np.ndarray)]
-        return self.folder.digest(*(part for array in arrays for part in _bytes(array))) if arrays else None
+        return (
+            self.folder.digest(*(part for array in arrays for part in _bytes(array)))
+            if arrays
+            else None
+        )
 
 
 def _finite(params):
@@ -318,14 +461,28 @@ def _bytes(array):
 def _resumed(path, arrays, header, releases, identity):
     """(progress, history, seconds spent before) of a checkpoint, whatever somebody wrote into it."""
     extra, number = header["extra"], (int, float)
-    if {name for name in arrays if name.startswith("release/")} != {f"release/{name}" for name in releases}:
-        raise CheckpointError(f"{path}: the run released something else at first; make the same calls of release_first again")
+    if {name for name in arrays if name.startswith("release/")} != {
+        f"release/{name}" for name in releases
+    }:
+        raise CheckpointError(
+            f"{path}: the run released something else at first; make the same calls of release_first again"
+        )
     seconds = extra.get("seconds") if isinstance(extra, dict) else None
-    if not (isinstance(seconds, list) and len(seconds) == 2 and all(isinstance(each, number) for each in seconds)
-            and all(isinstance(row, dict) and set(row) == set(seen.COLUMNS) and isinstance(row["step"], int)
-                    and all(value in (None, "inf") or isinstance(value, number) for value in row.values())
-                    for row in header["history"])):
+    if not (
+        isinstance(seconds, list)
+        and len(seconds) == 2
+        and all(isinstance(each, number) for each in seconds)
+        and all(
+            isinstance(row, dict)
+            and set(row) == set(seen.COLUMNS)
+            and isinstance(row["step"], int)
+            and all(value in (None, "inf") or isinstance(value, number) for value in row.values())
+            for row in header["history"]
+        )
+    ):
         raise CheckpointError(f"{path}: damaged: not what a run stores")
     if extra.get("examples") != identity:
-        raise DataError(f"{path}: the run began with other examples; go on with the same x and y, or choose another folder")
+        raise DataError(
+            f"{path}: the run began with other examples; go on with the same x and y, or choose another folder"
+        )
     return header["progress"], header["history"], seconds

@@ -1,4 +1,5 @@
 """A ledger file that several fits share: each is charged to it, under a lock, before its noise is drawn."""
+
 from __future__ import annotations
 
 import os
@@ -22,15 +23,19 @@ def charge_shared(path: StrPath, charges: Ledger) -> Ledger:
     """
     path = Path(os.path.realpath(path))
     if (path.parent / CONFIG).exists():
-        raise ParameterError(f"{path}: {path.parent} is the folder of a run, whose files belong together; name a file elsewhere")
+        raise ParameterError(
+            f"{path}: {path.parent} is the folder of a run, whose files belong together; name a file elsewhere"
+        )
     if path.is_dir():
         raise ParameterError(f"{path} is a folder; name a file for the ledger")
     with ExitStack() as held:
         try:
             held.enter_context(waiting_lock(path.with_name(f"{path.name}.lock")))
         except OSError as error:
-            raise ParameterError(f"{path}: a shared ledger needs a file system with locks ({error}); give each fit its own "
-                                 "folder, and add up their ledgers") from None
+            raise ParameterError(
+                f"{path}: a shared ledger needs a file system with locks ({error}); give each fit its own "
+                "folder, and add up their ledgers"
+            ) from None
         if path.exists() and (names := path.stat().st_nlink) > 1:
             raise ParameterError(
                 f"{path}: expected a ledger with one name, got a file with {names} names (hard links): "
@@ -39,8 +44,10 @@ def charge_shared(path: StrPath, charges: Ledger) -> Ledger:
             )
         total = Ledger.load(path) if path.exists() else Ledger(charges.relation)
         if total.relation is not charges.relation:
-            raise ParameterError(f"{path}: expected a ledger under {charges.relation.value}, got {total.relation.value}; choose "
-                                 "another file")
+            raise ParameterError(
+                f"{path}: expected a ledger under {charges.relation.value}, got {total.relation.value}; choose "
+                "another file"
+            )
         for event, count, purpose in charges.entries():
             total.append(event, count, purpose)
         total.save(path)

@@ -2,6 +2,7 @@
 
 The statement follows from result.json alone, so that anybody can render it again and compare.
 """
+
 import math
 
 from ..arithmetic import EXACT
@@ -18,7 +19,11 @@ RELATIONS = {
 
 def render(result):
     """The text of privacy.md for the dictionary that result.json holds."""
-    paragraphs = [paragraph for part in (_warnings, _done, _epsilon, _arithmetic, _covered) for paragraph in part(result)]
+    paragraphs = [
+        paragraph
+        for part in (_warnings, _done, _epsilon, _arithmetic, _covered)
+        for paragraph in part(result)
+    ]
     return "\n\n".join(filter(None, paragraphs)) + "\n"
 
 
@@ -27,78 +32,138 @@ def _warnings(result):
     return [
         "# Privacy statement",
         result["notice"] and f"**{result['notice']}**",
-        result["reproducible"] and (
+        result["reproducible"]
+        and (
             f"**Seeded run (seed {result['seed']}): reproducible, and not to be released.** Anyone who knows the seed "
-            "can draw the noise again and subtract it. The figures below hold for the same run without a seed."),
-        own["upper"] == "inf" and (
+            "can draw the noise again and subtract it. The figures below hold for the same run without a seed."
+        ),
+        own["upper"] == "inf"
+        and (
             "**No guarantee: epsilon is so large that (1 + e^epsilon) T, which exact arithmetic adds to delta, exceeds delta. "
-            "Ordinary arithmetic, or more noise, has a finite epsilon.**" if result["delta_added"] > result["delta"] else
-            "**Not private: something was released without noise, so epsilon is infinite and nothing is guaranteed.**"),
-        own["kind"] != "bound" and (
+            "Ordinary arithmetic, or more noise, has a finite epsilon.**"
+            if result["delta_added"] > result["delta"]
+            else "**Not private: something was released without noise, so epsilon is infinite and nothing is guaranteed.**"
+        ),
+        own["kind"] != "bound"
+        and (
             f"**No guarantee: the target of this run was held by {result['accountant']}, an approximation. Its epsilon may "
-            "be below the truth; read the certified figures beside it.**"),
-        f"Experiment {result['experiment']} on {result['dataset']}, device {result['device']}."]
+            "be below the truth; read the certified figures beside it.**"
+        ),
+        f"Experiment {result['experiment']} on {result['dataset']}, device {result['device']}.",
+    ]
 
 
 def _done(result):
     settings = result["settings"]
     share = "sampling probability" if settings["period"] == 1 else "lot as a share of the data"
-    rows = [("", ""), ("---", "---"), ("training examples N (nominal, public)", settings["dataset_size"]),
-            ("expected lot size L (the divisor, public)", f"{settings['expected_lot_size']:g}"),
-            (f"{share} q = L/N", f"{settings['sampling_probability']:g}"),
-            ("steps (lots)", f"{result['steps']}, charged {result['steps_charged']}"),
-            ("per-example gradients", _gradients(result)), ("arithmetic", result["arithmetic"]), ("sampler actually used", result["sampler"]),
-            *((("lots cut to at most", settings["max_lot_size"]),) if settings.get("max_lot_size") else ()),
-            ("neighbouring relation", RELATIONS[result["relation"]]),
-            *((f"clip group {group['name']} ({', '.join(group['parameters'])})", _noise(group))
-              for group in settings["clip_groups"]),
-            *(("before the first step", setup["what"]) for setup in settings["setup"]),
-            *(("public, no charge", line) for line in result["public"]),
-            *((f"chosen: {name}", how) for name, how in result["choices"].items()),
-            *(("told of the data, **not protected**", line) for line in result["disclosed"])]
+    rows = [
+        ("", ""),
+        ("---", "---"),
+        ("training examples N (nominal, public)", settings["dataset_size"]),
+        ("expected lot size L (the divisor, public)", f"{settings['expected_lot_size']:g}"),
+        (f"{share} q = L/N", f"{settings['sampling_probability']:g}"),
+        ("steps (lots)", f"{result['steps']}, charged {result['steps_charged']}"),
+        ("per-example gradients", _gradients(result)),
+        ("arithmetic", result["arithmetic"]),
+        ("sampler actually used", result["sampler"]),
+        *(
+            (("lots cut to at most", settings["max_lot_size"]),)
+            if settings.get("max_lot_size")
+            else ()
+        ),
+        ("neighbouring relation", RELATIONS[result["relation"]]),
+        *(
+            (f"clip group {group['name']} ({', '.join(group['parameters'])})", _noise(group))
+            for group in settings["clip_groups"]
+        ),
+        *(("before the first step", setup["what"]) for setup in settings["setup"]),
+        *(("public, no charge", line) for line in result["public"]),
+        *((f"chosen: {name}", how) for name, how in result["choices"].items()),
+        *(("told of the data, **not protected**", line) for line in result["disclosed"]),
+    ]
     lost, earlier = result["steps_charged"] - result["steps"], result["earlier_lots_charged"]
     return [
-        "## What was done", _table(rows),
+        "## What was done",
+        _table(rows),
         "One step releases all clip groups from the same lot. It is charged as one joint Gaussian, not group by "
         "group, and the noise multiplier that is charged is the noise std over the sensitivity.",
-        (held := result.get("gradients_bytes")) and (
+        (held := result.get("gradients_bytes"))
+        and (
             f"Explicit gradients of an expected lot take {_mib(held['lot'])} on this device, where {_mib(held['budget'])} may be held at "
             "once; more are formed in parts. `--gradients factored` forms none of dense layers and releases the same to rounding; "
-            "explicit ones are what the definition says, and what an audit reads."),
-        settings.get("bands") and (
+            "explicit ones are what the definition says, and what an audit reads."
+        ),
+        settings.get("bands")
+        and (
             f"Noise of different steps is correlated: C y = z, where z is independent, of the noise std above, and C has "
             f"{settings['bands']} bands of a Toeplitz matrix, its columns scaled to norm 1. Each example is in one of {settings['period']} "
-            "parts of the data, whose lots come in turn; one charge covers a lot of each."),
-        result["weighted"] and ("Each example's clipped gradient was multiplied by its weight in [0, 1]. That leaves the "
-                                "sensitivity as it is if each weight depends on its own example alone: weights made from counts "
-                                "over the data, of classes for example, are not covered."),
-        result["best_of_measured"] and ("Of the weights measured along the run, the best on the public validation data "
-                                        "are released; all of them are covered."),
-        result["setup_charged"] > len(settings["setup"]) and (
+            "parts of the data, whose lots come in turn; one charge covers a lot of each."
+        ),
+        result["weighted"]
+        and (
+            "Each example's clipped gradient was multiplied by its weight in [0, 1]. That leaves the "
+            "sensitivity as it is if each weight depends on its own example alone: weights made from counts "
+            "over the data, of classes for example, are not covered."
+        ),
+        result["best_of_measured"]
+        and (
+            "Of the weights measured along the run, the best on the public validation data "
+            "are released; all of them are covered."
+        ),
+        result["setup_charged"] > len(settings["setup"])
+        and (
             f"What came before the first step was charged {result['setup_charged']} times, because a run that was killed "
-            "had released it already."),
-        lost > 0 and (f"{lost} charged lots are not in the model: the run was killed, and what they released is counted as "
-                      "released."),
-        earlier and (f"{earlier} more lots are charged, of earlier attempts whose checkpoint was gone when the run began "
-                     "again: what they released is counted as released.")]
+            "had released it already."
+        ),
+        lost > 0
+        and (
+            f"{lost} charged lots are not in the model: the run was killed, and what they released is counted as "
+            "released."
+        ),
+        earlier
+        and (
+            f"{earlier} more lots are charged, of earlier attempts whose checkpoint was gone when the run began "
+            "again: what they released is counted as released."
+        ),
+    ]
 
 
 def _epsilon(result):
     rows = [("accountant", "lower", "estimate", "upper", ""), ("---",) * 5]
     for name, bound in result["epsilon"].items():
-        mark = " (held the target)" if name == result["accountant"] and result["target_epsilon"] is not None else ""
-        rows.append((f"{name}{mark}", lower_text(bound["lower"]), _nearest(bound["estimate"]), upper_text(bound["upper"]),
-                     bound["kind"]))
+        mark = (
+            " (held the target)"
+            if name == result["accountant"] and result["target_epsilon"] is not None
+            else ""
+        )
+        rows.append(
+            (
+                f"{name}{mark}",
+                lower_text(bound["lower"]),
+                _nearest(bound["estimate"]),
+                upper_text(bound["upper"]),
+                bound["kind"],
+            )
+        )
     group = result["group"]
     return [
-        f"## Epsilon at delta = {result['delta']:g}", _table(rows),
-        group and (f"For {group['size']} examples of one person together, at the same delta: epsilon "
-                   f"{upper_text(group['epsilon'])}."),
+        f"## Epsilon at delta = {result['delta']:g}",
+        _table(rows),
+        group
+        and (
+            f"For {group['size']} examples of one person together, at the same delta: epsilon "
+            f"{upper_text(group['epsilon'])}."
+        ),
         "Quote the smallest upper end of a row marked bound. Upper ends are rounded up, lower ends down.",
         result["meaning"] and in_words(result["meaning"]),
         f"Without amplification by sampling (each example in one lot of every epoch, {result['accountant']}): "
         f"epsilon {upper_text(result['epsilon_without_amplification']['upper'])}."
-        + (" The figures above need the lots to be drawn as stated, in secret." if result["sampler"] != "ShuffleSampler" else "")]
+        + (
+            " The figures above need the lots to be drawn as stated, in secret."
+            if result["sampler"] != "ShuffleSampler"
+            else ""
+        ),
+    ]
 
 
 def _arithmetic(result):
@@ -109,23 +174,36 @@ def _arithmetic(result):
     added = upper_text(result["delta_added"], 3) if result["delta_added"] else "Nothing"
     if result["arithmetic"] != EXACT:
         factor = max(group["sensitivity_factor"] for group in groups)
-        charged = (f"; what their rounding may add is charged: the sensitivity counts as {upper_text(factor, 6)} times that of "
-                   "real numbers" if factor > 1 else "")
-        return ["## Arithmetic: ordinary",
-                f"Sums over a lot are kept in float64, and in float32 within short products{charged}. Noise is drawn in "
-                f"float64 by {drawn} and rounded, together with the sum, to a public grid. {added} is added to "
-                "delta. Known floating-point attacks on the released sums find nothing; it is not a proof."]
-    others = [setup["name"] for setup in result["settings"]["setup"] if "TotalVariation" not in str(setup["event"])]
-    return ["## Arithmetic: exact",
-            "The guarantee holds for the released bits. What an example contributes depends, bit for bit, on that example, the "
-            "weights and public numbers alone. Contributions, sums and noise are whole multiples of a public grid (of a clip group, C 2^-32), "
-            f"so that no sum is rounded. Noise is drawn by {drawn} from tables. Its law is within total variation distance T of a "
-            f"rounded Gaussian's over the whole run: every epsilon above leaves (1 + e^epsilon) T of delta for that, "
-            f"{added} at the epsilon of {result['accountant']}.",
-            "It rests on float64 arithmetic as IEEE 754 defines it, on the cipher, and on the self-check before the first step, "
-            "which found each example's results to be the same bits whatever the other examples were: a test, and no proof, of "
-            "layers that are not the library's own.",
-            others and f"**Released in ordinary arithmetic, before the first step: {', '.join(others)}.**"]
+        charged = (
+            f"; what their rounding may add is charged: the sensitivity counts as {upper_text(factor, 6)} times that of "
+            "real numbers"
+            if factor > 1
+            else ""
+        )
+        return [
+            "## Arithmetic: ordinary",
+            f"Sums over a lot are kept in float64, and in float32 within short products{charged}. Noise is drawn in "
+            f"float64 by {drawn} and rounded, together with the sum, to a public grid. {added} is added to "
+            "delta. Known floating-point attacks on the released sums find nothing; it is not a proof.",
+        ]
+    others = [
+        setup["name"]
+        for setup in result["settings"]["setup"]
+        if "TotalVariation" not in str(setup["event"])
+    ]
+    return [
+        "## Arithmetic: exact",
+        "The guarantee holds for the released bits. What an example contributes depends, bit for bit, on that example, the "
+        "weights and public numbers alone. Contributions, sums and noise are whole multiples of a public grid (of a clip group, C 2^-32), "
+        f"so that no sum is rounded. Noise is drawn by {drawn} from tables. Its law is within total variation distance T of a "
+        f"rounded Gaussian's over the whole run: every epsilon above leaves (1 + e^epsilon) T of delta for that, "
+        f"{added} at the epsilon of {result['accountant']}.",
+        "It rests on float64 arithmetic as IEEE 754 defines it, on the cipher, and on the self-check before the first step, "
+        "which found each example's results to be the same bits whatever the other examples were: a test, and no proof, of "
+        "layers that are not the library's own.",
+        others
+        and f"**Released in ordinary arithmetic, before the first step: {', '.join(others)}.**",
+    ]
 
 
 def _covered(result):
@@ -133,29 +211,40 @@ def _covered(result):
     before = f", and what was released before the first step ({names})" if names else ""
     evaluated = "There was none: no file holds a figure that would be named `not_private`."
     if result["not_private"]:
-        evaluated = (f"These figures, named `not_private`, are exact: {'; '.join(result['not_private'])}. Train with "
-                     "--no-train-metrics, or do not pass those files on.")
+        evaluated = (
+            f"These figures, named `not_private`, are exact: {'; '.join(result['not_private'])}. Train with "
+            "--no-train-metrics, or do not pass those files on."
+        )
     return [
         "## What is covered",
         f"Released: the network's parameters after every step (model.npz){before}. The guarantee covers all of "
         "it together, and every intermediate state of the network, for each training example by itself, one row of the "
         "data (for k examples of one person it is weaker).",
-        "Not for release: any file of a seeded run." if result["reproducible"] else
-        f"Not for release: {', '.join(result['not_for_release'])}. All other files of the folder may be passed on.",
+        "Not for release: any file of a seeded run."
+        if result["reproducible"]
+        else f"Not for release: {', '.join(result['not_for_release'])}. All other files of the folder may be passed on.",
         "## What is not covered",
         "- Other runs on the same data: tuning, other seeds, runs that were thrown away. Each spends its own epsilon.\n"
         f"- Evaluation on training data. {evaluated}\n"
         "- The test set. It is not protected, and its accuracy is exact.\n"
-        + ("- Whether the run was stopped for its rows: it would have stopped before its first step, with a message for the "
-           "data's owner, if rows or targets had not been finite, labels of no class, or weights outside [0, 1].\n" if result["rows_checked"] else "")
-        + ("" if result["arithmetic"] == EXACT else
-           "- Rounding inside forward and backward: the last bits of an example's gradient depend on the other examples of its "
-           "batch. An attacker who chose those and the weights can flip a ReLU by it. Exact arithmetic rules it out.\n") +
-        "- Timing, the other processes of this machine, memory that was swapped out, and anyone who can read this machine's "
+        + (
+            "- Whether the run was stopped for its rows: it would have stopped before its first step, with a message for the "
+            "data's owner, if rows or targets had not been finite, labels of no class, or weights outside [0, 1].\n"
+            if result["rows_checked"]
+            else ""
+        )
+        + (
+            ""
+            if result["arithmetic"] == EXACT
+            else "- Rounding inside forward and backward: the last bits of an example's gradient depend on the other examples of its "
+            "batch. An attacker who chose those and the weights can flip a ReLU by it. Exact arithmetic rules it out.\n"
+        )
+        + "- Timing, the other processes of this machine, memory that was swapped out, and anyone who can read this machine's "
         "memory or files while it runs.",
         f"Ledger SHA-256 {result['ledger_sha256']} (canonical form of ledger.json).\n"
         "`python -m minidp verify DIR` computes every figure again and compares each file with manifest.json. That catches\n"
-        "accidents and single edits, not somebody who edits ledger, result, statement and manifest together."]
+        "accidents and single edits, not somebody who edits ledger, result, statement and manifest together.",
+    ]
 
 
 def _table(rows):
@@ -164,7 +253,9 @@ def _table(rows):
 
 def _gradients(result):
     """What was asked for and, by parameter, what ran."""
-    ran = "; ".join(f"{form} for {', '.join(names)}" for form, names in result["gradients_ran"].items())
+    ran = "; ".join(
+        f"{form} for {', '.join(names)}" for form, names in result["gradients_ran"].items()
+    )
     return f"{result['gradients']}: {ran}" if ran else result["gradients"]
 
 
@@ -176,20 +267,28 @@ def _noise(group):
     c, sigma, std = group["clip_norm"], group["noise_multiplier"], group["noise_std_on_sum"]
     if std is None:
         return f"C = {_setting(c)}, sigma = {_setting(sigma)}: follows the step"
-    return (f"C = {float(c):g}, sigma = {sigma:g}; noise std {float(std):g} on the sum, {float(group['noise_std_on_mean']):g} "
-            f"on the mean; sensitivity of the sum {_times(float(group['sensitivity']), float(c))}{_grid(group['grid'], float(c))}")
+    return (
+        f"C = {float(c):g}, sigma = {sigma:g}; noise std {float(std):g} on the sum, {float(group['noise_std_on_mean']):g} "
+        f"on the mean; sensitivity of the sum {_times(float(group['sensitivity']), float(c))}{_grid(group['grid'], float(c))}"
+    )
 
 
 def _times(sensitivity, c):
     """A sensitivity, and how many times the clip norm it is."""
-    return "infinite" if math.isinf(c) else f"{upper_text(sensitivity, 6)} = {upper_text(sensitivity / c, 6)} C"
+    return (
+        "infinite"
+        if math.isinf(c)
+        else f"{upper_text(sensitivity, 6)} = {upper_text(sensitivity / c, 6)} C"
+    )
 
 
 def _grid(grid, c):
     """The grid in words: a power of two, or of the clip norm; nothing without noise."""
     if not grid:
         return ""
-    unit, power = ("", math.log2(grid)) if math.frexp(grid)[0] == 0.5 else ("C ", math.log2(grid / c))
+    unit, power = (
+        ("", math.log2(grid)) if math.frexp(grid)[0] == 0.5 else ("C ", math.log2(grid / c))
+    )
     return f"; in multiples of {unit}2^{power:.0f}"
 
 

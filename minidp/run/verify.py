@@ -1,4 +1,5 @@
 """Whether the files of a run agree with each other, with its ledger, and with what was written."""
+
 import csv
 import json
 from pathlib import Path
@@ -12,8 +13,17 @@ from ..privacy.catalogue import ACCOUNTANTS, all_bounds
 from .folder import CONFIG, FILES, KEY, LEDGER, MANIFEST, RESULT, fingerprint
 from .questions import Files, Finding, printable
 
-UNREADABLE = (MinidpError, OSError, csv.Error, LookupError, TypeError, AttributeError, ValueError,
-              ArithmeticError, RecursionError)  # what reading and computing raise for damaged files
+UNREADABLE = (
+    MinidpError,
+    OSError,
+    csv.Error,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    ArithmeticError,
+    RecursionError,
+)  # what reading and computing raise for damaged files
 UNFINISHED = "Is the run finished?"
 
 
@@ -41,11 +51,17 @@ def verify(folder: StrPath) -> Report:
     if not (folder / LEDGER).is_file():
         raise DataError(f"{folder / LEDGER}: no such file; name the folder of a run")
     if not (folder / RESULT).is_file() and not (folder / MANIFEST).is_file():
-        return Report([Finding(UNFINISHED, _so_far(folder, Ledger.load(folder / LEDGER)), False)], {}, {})
+        return Report(
+            [Finding(UNFINISHED, _so_far(folder, Ledger.load(folder / LEDGER)), False)], {}, {}
+        )
     try:
         sealed.append(_seal(folder))
         run: Any = Files(folder)
-        return Report(sealed + run.findings(), all_bounds(run.ledger, ACCOUNTANTS, delta=run.result["delta"]), run.result)
+        return Report(
+            sealed + run.findings(),
+            all_bounds(run.ledger, ACCOUNTANTS, delta=run.result["delta"]),
+            run.result,
+        )
     except UNREADABLE as error:
         why = printable(f"{type(error).__name__}: {str(error)[:200]}")
         text = f"{folder}: not the files of a run of this program ({why})"

@@ -1,10 +1,24 @@
 """Training: optimizers over released gradients, the trainer, metrics."""
+
 from .averaging import Averaged, KeptBest
 from .metrics import Metrics, evaluate
 from .optimizer import OPTIMIZERS, SGD, AdaGrad, Adam, AdamBC, Momentum, Nesterov, Optimizer
 from .trainer import Progress, Trainer, TrainRecord
 
 __all__ = [
-    "OPTIMIZERS", "SGD", "AdaGrad", "Adam", "AdamBC", "Averaged", "KeptBest", "Metrics", "Momentum", "Nesterov",
-    "Optimizer", "Progress", "TrainRecord", "Trainer", "evaluate",
+    "OPTIMIZERS",
+    "SGD",
+    "AdaGrad",
+    "Adam",
+    "AdamBC",
+    "Averaged",
+    "KeptBest",
+    "Metrics",
+    "Momentum",
+    "Nesterov",
+    "Optimizer",
+    "Progress",
+    "TrainRecord",
+    "Trainer",
+    "evaluate",
 ]

@@ -1,4 +1,5 @@
 """Weights to release in place of the last ones: a moving average along the run, or the best on public data."""
+
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -59,7 +60,13 @@ class Averaged:
             if key not in averages:
                 averages[key] = namespace_of(theta).zeros_like(theta)
 
-    def update(self, params: Mapping[Key, NDArray], grads: Mapping[Key, NDArray], step: int, noise_std: Mapping[Key, float] = {}) -> None:
+    def update(
+        self,
+        params: Mapping[Key, NDArray],
+        grads: Mapping[Key, NDArray],
+        step: int,
+        noise_std: Mapping[Key, float] = {},
+    ) -> None:
         """Descend as the optimizer does, then average."""
         self.allocate(params)
         self.optimizer.update(params, grads, step, noise_std)
@@ -94,7 +101,13 @@ class KeptBest:
             if key not in best:
                 best[key] = theta.copy()
 
-    def update(self, params: Mapping[Key, NDArray], grads: Mapping[Key, NDArray], step: int, noise_std: Mapping[Key, float] = {}) -> None:
+    def update(
+        self,
+        params: Mapping[Key, NDArray],
+        grads: Mapping[Key, NDArray],
+        step: int,
+        noise_std: Mapping[Key, float] = {},
+    ) -> None:
         """Descend as the optimizer does."""
         self.allocate(params)
         self.optimizer.update(params, grads, step, noise_std)

@@ -4,6 +4,7 @@ Public random rows go through the network at hand, in its dtype and on its devic
 other companions, a few by themselves. What differs in one bit is refused by name. This is no proof: it guards against
 layers and losses whose products or sums are not those of `minidp.arithmetic`.
 """
+
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,11 @@ from ..nn.network import Sequential
 from ..streams import Streams
 from . import trial
 
-ROWS, MOST_ROWS, NUMBERS = 64, 1024, 2**21  # rows of the largest batch: as many as keep what they give below NUMBERS
+ROWS, MOST_ROWS, NUMBERS = (
+    64,
+    1024,
+    2**21,
+)  # rows of the largest batch: as many as keep what they give below NUMBERS
 
 
 def check(network: Sequential, loss: Loss, targets: NDArray) -> None:
@@ -37,7 +42,9 @@ def check(network: Sequential, loss: Loss, targets: NDArray) -> None:
 
     with np.errstate(all="ignore"):
         together, order = list(results(np.arange(many))), rng.permutation(many)
-        mixed = rng.permutation(np.concatenate([order[many // 2 :], np.arange(many, many + many // 2)]))
+        mixed = rng.permutation(
+            np.concatenate([order[many // 2 :], np.arange(many, many + many // 2)])
+        )
         for rows in (order[:1], order[:2], order[:3], order[:17], mixed):
             known = rows < many
             for (where, what, whole), (_, _, part) in zip(together, results(rows), strict=True):
@@ -46,7 +53,8 @@ def check(network: Sequential, loss: Loss, targets: NDArray) -> None:
                         f"{where}: {what} of an example has other bits in a batch of {len(rows)} than of {many}, "
                         "which exact arithmetic rules out; write products as minidp.arithmetic.product(x, W, "
                         "self.arithmetic), sums as minidp.arithmetic.in_pairs, exp, log and tanh as in "
-                        "minidp.elementwise, or train in ordinary arithmetic. Nothing was charged")
+                        "minidp.elementwise, or train in ordinary arithmetic. Nothing was charged"
+                    )
 
 
 def _results(network, loss, x, y, draws) -> Iterator[tuple[str, str, Any]]:

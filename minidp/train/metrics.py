@@ -3,6 +3,7 @@
 Evaluating on training data looks at it without noise: such figures are not private, and must be marked as such wherever
 they are written down. They are never fed back into training.
 """
+
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -35,12 +36,16 @@ class Metrics:
     mean_squared_error: float | None = None
 
 
-def evaluate(network: Sequential, loss: Loss, x: NDArray | Examples, y: NDArray, batch_size: int = 1024) -> Metrics:
+def evaluate(
+    network: Sequential, loss: Loss, x: NDArray | Examples, y: NDArray, batch_size: int = 1024
+) -> Metrics:
     """Metrics of `network` on x (N, ...) with class labels or floating point targets y (N, ...), in bounded memory.
 
     Raises ShapeError if x and y differ in number.
     """
-    x, y = as_rows("evaluate", x, y, like=next(iter(network.params.values()), np.zeros(0, "float32")))
+    x, y = as_rows(
+        "evaluate", x, y, like=next(iter(network.params.values()), np.zeros(0, "float32"))
+    )
     count(1, batch_size=batch_size)
     same_batch("evaluate", x=x, y=y)
     examples = x.shape[0]
@@ -49,14 +54,24 @@ def evaluate(network: Sequential, loss: Loss, x: NDArray | Examples, y: NDArray,
     centre = y.mean(axis=0, dtype="float64") if y.dtype.kind == "f" else None
     shards = threads.shards_for(examples) if isinstance(x, np.ndarray) else 1
     bounds = [examples * shard // shards for shard in range(shards + 1)]
-    sums = threads.map_parallel(lambda span: _sums(network, loss, x, y, centre, span[0], span[1], batch_size),
-                                list(zip(bounds, bounds[1:])))
-    found: list[Any] = [None if column[0] is None else sum(to_host(each) for each in column) for column in zip(*sums)]
+    sums = threads.map_parallel(
+        lambda span: _sums(network, loss, x, y, centre, span[0], span[1], batch_size),
+        list(zip(bounds, bounds[1:])),
+    )
+    found: list[Any] = [
+        None if column[0] is None else sum(to_host(each) for each in column)
+        for column in zip(*sums)
+    ]
     total, correct, errors, spread = found
     return Metrics(
-        accuracy=None if correct is None else int(correct) / examples, loss=float(total) / examples, examples=examples,
+        accuracy=None if correct is None else int(correct) / examples,
+        loss=float(total) / examples,
+        examples=examples,
         r2=None if errors is None or not spread > 0 else 1 - float(errors) / float(spread),
-        mean_squared_error=None if errors is None else float(errors) / (examples * prod(y.shape[1:])))
+        mean_squared_error=None
+        if errors is None
+        else float(errors) / (examples * prod(y.shape[1:])),
+    )
 
 
 @np.errstate(all="ignore")

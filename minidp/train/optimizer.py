@@ -4,6 +4,7 @@ An optimizer sees what has been released already, so whatever it computes is pos
 privacy. SVRG, which the paper names, is left out: it needs the gradient of a snapshot on all data, and that
 would have to be charged as a release of its own.
 """
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,7 +40,13 @@ class Optimizer:
         if not callable(self.learning_rate):
             non_negative_finite(learning_rate=self.learning_rate)
 
-    def update(self, params: Mapping[Key, NDArray], grads: Mapping[Key, NDArray], step: int, noise_std: Mapping[Key, float] = {}) -> None:
+    def update(
+        self,
+        params: Mapping[Key, NDArray],
+        grads: Mapping[Key, NDArray],
+        step: int,
+        noise_std: Mapping[Key, float] = {},
+    ) -> None:
         """Descend: params and grads are {key: array}, `step` counts from 0, noise_std {key: that of each number of the gradient}.
 
         grads may be overwritten.
@@ -49,15 +56,23 @@ class Optimizer:
         rate = float(value_at(self.learning_rate, step))
         self.allocate(params)
         arrays = [*params.values(), *grads.values()]
-        if type(self) is SGD and launches(*arrays) and all(array.flags.c_contiguous for array in arrays):
-            kernels_of(next(iter(params.values()))).descend(list(params.values()), [grads[key] for key in params], rate)
+        if (
+            type(self) is SGD
+            and launches(*arrays)
+            and all(array.flags.c_contiguous for array in arrays)
+        ):
+            kernels_of(next(iter(params.values()))).descend(
+                list(params.values()), [grads[key] for key in params], rate
+            )
             return
         for key, theta in params.items():
             slots = [self.slots[name][key] for name in self.slot_names]
             self.noise_std = noise_std.get(key, 0.0)
             self.update_one(theta, grads[key], rate, step, slots)
 
-    def update_one(self, theta: NDArray, g: NDArray, rate: float, step: int, slots: list[NDArray]) -> None:
+    def update_one(
+        self, theta: NDArray, g: NDArray, rate: float, step: int, slots: list[NDArray]
+    ) -> None:
         """Descend one parameter along its released gradient, in place."""
         raise NotImplementedError
 
@@ -214,7 +229,16 @@ class AdamBC(Adam):
         v *= self.beta2
         v += (1 - self.beta2) * (g * g - self.noise_std**2)  # [F1]
         xp, rate = namespace_of(v), rate / (1 - self.beta1 ** (step + 1))
-        theta -= rate * m / xp.sqrt(xp.maximum(v / (1 - self.beta2 ** (step + 1)), self.floor))  # [F2]
+        theta -= (
+            rate * m / xp.sqrt(xp.maximum(v / (1 - self.beta2 ** (step + 1)), self.floor))
+        )  # [F2]
 
 
-OPTIMIZERS = {"sgd": SGD, "momentum": Momentum, "nesterov": Nesterov, "adagrad": AdaGrad, "adam": Adam, "adam-bc": AdamBC}
+OPTIMIZERS = {
+    "sgd": SGD,
+    "momentum": Momentum,
+    "nesterov": Nesterov,
+    "adagrad": AdaGrad,
+    "adam": Adam,
+    "adam-bc": AdamBC,
+}

@@ -1,4 +1,5 @@
 """Algorithm 1: charge, sample a lot, clip, sum, add noise, divide by the public lot size, descend."""
+
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -90,9 +91,19 @@ class Trainer:
         ShapeError       x and y differ in number, or do not fit the network
     """
 
-    def __init__(self, network: Sequential, loss: Loss, optimizer: Any, plan: Plan, budget: Filter | None = None,
-                 ledger: Ledger | None = None, batch_size: int | None = None, augmentation_multiplicity: int = 1,
-                 dataset_size: int | None = None, ranks: Any = None):
+    def __init__(
+        self,
+        network: Sequential,
+        loss: Loss,
+        optimizer: Any,
+        plan: Plan,
+        budget: Filter | None = None,
+        ledger: Ledger | None = None,
+        batch_size: int | None = None,
+        augmentation_multiplicity: int = 1,
+        dataset_size: int | None = None,
+        ranks: Any = None,
+    ):
         """budget: a privacy.Filter, whose ledger is used; or a ledger to charge; or neither, for a new one.
 
         dataset_size: the public number of examples, if there is one: a plan whose expected_lot_size is not q times it is
@@ -107,39 +118,73 @@ class Trainer:
         if batch_size is not None:
             count(1, batch_size=batch_size)
         if set(plan.sanitizer.params) != set(network.params):
-            raise ParameterError(f"expected clip groups over the trained parameters {sorted(network.params)}, "
-                                 f"got {sorted(plan.sanitizer.params)}")
+            raise ParameterError(
+                f"expected clip groups over the trained parameters {sorted(network.params)}, "
+                f"got {sorted(plan.sanitizer.params)}"
+            )
         for key, array in network.params.items():
             if array.dtype.name not in ("float32", "float64"):
-                raise DtypeError(f"{'.'.join(key)}: expected float32 or float64 to train, got {array.dtype}")
+                raise DtypeError(
+                    f"{'.'.join(key)}: expected float32 or float64 to train, got {array.dtype}"
+                )
         if dataset_size is not None:
             plan.check_lot_size(dataset_size)
         if budget is not None and ledger is not None:
-            raise ParameterError("expected a budget or a ledger, got both; the budget has its own ledger")
+            raise ParameterError(
+                "expected a budget or a ledger, got both; the budget has its own ledger"
+            )
         self.network, self.loss, self.optimizer, self.plan = network, loss, optimizer, plan
         self._noise = plan.noise and plan.noise.start()
         network.use(plan.sanitizer.arithmetic)
-        self.budget, self.batch_size, self.augmentation_multiplicity = budget, batch_size, augmentation_multiplicity
-        self._adaptive = {(group.name, UNCLIPPED): group.clip_norm for group in plan.sanitizer.groups
-                          if isinstance(group.clip_norm, AdaptiveClip)}
+        self.budget, self.batch_size, self.augmentation_multiplicity = (
+            budget,
+            batch_size,
+            augmentation_multiplicity,
+        )
+        self._adaptive = {
+            (group.name, UNCLIPPED): group.clip_norm
+            for group in plan.sanitizer.groups
+            if isinstance(group.clip_norm, AdaptiveClip)
+        }
         if self._adaptive:  # beside the optimizer's own, so that checkpoints hold them
             norms = self._clip_norms = optimizer.slots.setdefault(CLIP_NORMS, {})
-            norms.update({key: np.array([rule.initial]) for key, rule in self._adaptive.items() if key not in norms})
+            norms.update(
+                {
+                    key: np.array([rule.initial])
+                    for key, rule in self._adaptive.items()
+                    if key not in norms
+                }
+            )
         self._cached = max(min(cache_examples(network), MAX_BATCH) // augmentation_multiplicity, 1)
         self.seconds = 0.0  # spent in steps; charging and callbacks are left out
-        self.ledger = budget.ledger if budget else Ledger(plan.relation) if ledger is None else ledger
+        self.ledger = (
+            budget.ledger if budget else Ledger(plan.relation) if ledger is None else ledger
+        )
         if self.ledger.relation is not plan.relation:
-            raise ParameterError(f"the sampler's analysis is for {plan.relation.value}, the ledger is in "
-                                 f"{self.ledger.relation.value}: one relation per run")
+            raise ParameterError(
+                f"the sampler's analysis is for {plan.relation.value}, the ledger is in "
+                f"{self.ledger.relation.value}: one relation per run"
+            )
 
     def __repr__(self):
-        return (f"Trainer of {len(self.network.params)} arrays by {type(self.optimizer).__name__}, {self.plan.steps} steps of "
-                f"{self.plan.sampler}, {self.ledger.count_of(STEP)} charged")
+        return (
+            f"Trainer of {len(self.network.params)} arrays by {type(self.optimizer).__name__}, {self.plan.steps} steps of "
+            f"{self.plan.sampler}, {self.ledger.count_of(STEP)} charged"
+        )
 
-    def run(self, x: NDArray | Examples, y: NDArray, streams: Streams | int | None, *,
-            example_weight: NDArray | None = None, progress: Progress = Progress(), block_steps: int = 100,
-            on_charge: Callable[..., Any] | None = None, on_block: Callable[..., Any] | None = None,
-            should_stop: Callable[[], bool] | None = None) -> TrainRecord:
+    def run(
+        self,
+        x: NDArray | Examples,
+        y: NDArray,
+        streams: Streams | int | None,
+        *,
+        example_weight: NDArray | None = None,
+        progress: Progress = Progress(),
+        block_steps: int = 100,
+        on_charge: Callable[..., Any] | None = None,
+        on_block: Callable[..., Any] | None = None,
+        should_stop: Callable[[], bool] | None = None,
+    ) -> TrainRecord:
         """Train from `progress` to the end of the plan; returns a TrainRecord.
 
         x, y         training inputs (an array or data.Examples) and targets
@@ -151,8 +196,13 @@ class Trainer:
         should_stop  asked after every step, of the last one of a block after on_block, until it is true; training then
                      ends at the next point it can resume from. On several ranks each is asked, after every step
         """
-        streams, (x, y) = as_streams(streams), as_rows("Trainer.run", x, y, next(iter(self.network.params.values())))
-        if hasattr(getattr(x, "dtype", None), "kind"):  # an array; what `Examples` give is checked by the network
+        streams, (x, y) = (
+            as_streams(streams),
+            as_rows("Trainer.run", x, y, next(iter(self.network.params.values()))),
+        )
+        if hasattr(
+            getattr(x, "dtype", None), "kind"
+        ):  # an array; what `Examples` give is checked by the network
             inexact("Trainer.run", x=x)
         examples = LabelledExamples(x, y, self.augmentation_multiplicity, example_weight)
         shape("Trainer.run", "x", x, ("N", *self.network.input_shape))
@@ -172,11 +222,20 @@ class Trainer:
         block_steps = -(-block_steps // self.plan.sampler.period) * self.plan.sampler.period
         while progress.step < self.plan.steps:
             if progress.charged == progress.step:
-                stop = self._charge(progress.step, min(progress.step + block_steps, self.plan.steps))  # [F1]
+                stop = self._charge(
+                    progress.step, min(progress.step + block_steps, self.plan.steps)
+                )  # [F1]
                 self._check_equal(stop, streams)
                 if stop == progress.step:
-                    if self.budget is not None and self.ledger.count_of(STEP) == 0:  # not used up, but too small
-                        self.plan.check_budget(self.budget.accountant, self.ledger, self.budget.epsilon, self.budget.delta)
+                    if (
+                        self.budget is not None and self.ledger.count_of(STEP) == 0
+                    ):  # not used up, but too small
+                        self.plan.check_budget(
+                            self.budget.accountant,
+                            self.ledger,
+                            self.budget.epsilon,
+                            self.budget.delta,
+                        )
                     stopped = "budget"
                     break
                 progress = replace(progress, charged=stop)
@@ -206,10 +265,22 @@ class Trainer:
         """Raise RanksError unless all ranks are as far as each other, hold the same parameters, and draw and clip alike."""
         if self.ranks.size > 1:
             groups = self.plan.sanitizer.for_step(min(step, self.plan.steps - 1)).groups
-            self.ranks.check_equal("clip groups, sampler, lot size or seed", (
-                repr(groups), repr(self.plan.sampler), self.plan.expected_lot_size, self.plan.sanitizer.arithmetic, streams.seed))
-            held = sha256(b"".join(to_host(array).tobytes() for array in self.network.params.values())).digest()
-            self.ranks.check_equal("parameters, charges or steps", (held, self.ledger.sha256(), step))
+            self.ranks.check_equal(
+                "clip groups, sampler, lot size or seed",
+                (
+                    repr(groups),
+                    repr(self.plan.sampler),
+                    self.plan.expected_lot_size,
+                    self.plan.sanitizer.arithmetic,
+                    streams.seed,
+                ),
+            )
+            held = sha256(
+                b"".join(to_host(array).tobytes() for array in self.network.params.values())
+            ).digest()
+            self.ranks.check_equal(
+                "parameters, charges or steps", (held, self.ledger.sha256(), step)
+            )
 
     def _charge(self, start, stop):
         """Charge the steps start..stop-1, or as many as the budget allows; returns where the charge ends."""
@@ -221,8 +292,14 @@ class Trainer:
             self.budget.charge_all(self.plan.charges(start, stop))
             return stop
         except BudgetExceededError:
-            steps = max_steps(self.budget.accountant, self.ledger, lambda n: self.plan.charges(start, start + n),
-                              self.budget.epsilon, self.budget.delta, limit=stop - start)
+            steps = max_steps(
+                self.budget.accountant,
+                self.ledger,
+                lambda n: self.plan.charges(start, start + n),
+                self.budget.epsilon,
+                self.budget.delta,
+                limit=stop - start,
+            )
             self.budget.charge_all(self.plan.charges(start, start + steps))
             return start + steps
 
@@ -238,13 +315,21 @@ class Trainer:
         synchronise(examples.xp)
         return replace(progress, step=step), asked and step < self.plan.steps
 
-    @np.errstate(all="ignore")  # a warning would tell of values; whoever needs finite weights looks at them
+    @np.errstate(
+        all="ignore"
+    )  # a warning would tell of values; whoever needs finite weights looks at them
     def step(self, examples: LabelledExamples, lot: NDArray, step: int, streams: Streams) -> None:
         """Descend once along the release of one lot (host indices), whose charge is in the ledger already."""
         sanitizer = self.plan.sanitizer.for_step(step)
         if self._adaptive:
-            sanitizer = sanitizer.with_clip_norms({name: float(norm[0]) for (name, _), norm in self._clip_norms.items()})
-        shards, dropout, views = self._shards(examples, examples.share(lot, self.ranks)), streams.dropout(step), streams.views(step)
+            sanitizer = sanitizer.with_clip_norms(
+                {name: float(norm[0]) for (name, _), norm in self._clip_norms.items()}
+            )
+        shards, dropout, views = (
+            self._shards(examples, examples.share(lot, self.ranks)),
+            streams.dropout(step),
+            streams.views(step),
+        )
         size = self._cached if self.batch_size is None else -(-self.batch_size // len(shards))
         products = self.plan.products.for_lot(len(lot))
 
@@ -253,18 +338,24 @@ class Trainer:
             raw_sum = {}
             for batch in examples.batches(shard, size, views):
                 grads = self._per_example_grads(batch, dropout.rows(batch.rows))
-                sanitizer.add_clipped(grads, into=raw_sum, example_weight=batch.weight, products=products)
+                sanitizer.add_clipped(
+                    grads, into=raw_sum, example_weight=batch.weight, products=products
+                )
             return raw_sum
 
         raw_sum, *others = threads.map_parallel(clipped_sum, shards)
         params, scale = self.network.params, 1 / self.plan.expected_lot_size  # [F3]
         dtype = params[next(iter(params))].dtype
-        released = sanitizer.release(raw_sum, self._draws(streams, step), others, scale, dtype, self.ranks)  # [F2] [F3]
+        released = sanitizer.release(
+            raw_sum, self._draws(streams, step), others, scale, dtype, self.ranks
+        )  # [F2] [F3]
         for key, rule in self._adaptive.items():
             norm, count = self._clip_norms[key], released.pop(key)
             norm[0] = rule.after(float(norm[0]), float(to_host(count)[0]))
         mean = (self._noise.spread if self._noise else 1) / self.plan.expected_lot_size
-        noise_std = {key: group.noise_std * mean for group in sanitizer.groups for key in group.keys}
+        noise_std = {
+            key: group.noise_std * mean for group in sanitizer.groups for key in group.keys
+        }
         self.optimizer.update(params, released, step, noise_std)  # [F4]
 
     def _draws(self, streams, step):
@@ -279,7 +370,9 @@ class Trainer:
         if views == 1:
             return self.network.param_grads(dz, caches)
         dz *= 1 / views  # [V1]
-        return {key: g.sum_over_views(views) for key, g in self.network.param_grads(dz, caches).items()}  # [V1]
+        return {
+            key: g.sum_over_views(views) for key, g in self.network.param_grads(dz, caches).items()
+        }  # [V1]
 
     def _shards(self, examples, lot):
         """The lot in shards that run side by side: one on a device."""

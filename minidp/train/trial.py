@@ -8,6 +8,7 @@ The trial works on a copy of the network, on the host in float64; a loss is trie
 Gradients are compared with central differences, example by example; an example passes if one random direction agrees,
 so that a kink on the way does not matter.
 """
+
 import copy
 
 import numpy as np
@@ -19,9 +20,14 @@ from ..grads import PerExampleGrad
 from ..nn.network import Sequential
 
 ROWS, SEED = 2, 20161024
-JITTER = 0.1                      # moves inputs away from the ties and kinks that exact zeros sit on
-STEPS = (1e-8, 1e-5, 1e-2, 1e-5)  # 1e-8 is small beside the distance to kinks, 1e-2 large for what is float32 inside
-APART, DERIVATIVE = 1e-6, 1e-3    # largest relative differences that pass for rounding
+JITTER = 0.1  # moves inputs away from the ties and kinks that exact zeros sit on
+STEPS = (
+    1e-8,
+    1e-5,
+    1e-2,
+    1e-5,
+)  # 1e-8 is small beside the distance to kinks, 1e-2 large for what is float32 inside
+APART, DERIVATIVE = 1e-6, 1e-3  # largest relative differences that pass for rounding
 
 
 def check(network, loss, y):
@@ -29,15 +35,24 @@ def check(network, loss, y):
 
     y: the targets of training, (N, ...); the trial reads their dtype and the shape of one only.
     """
-    rng, tried = np.random.default_rng(SEED), host_copy(network).use(ORDINARY)  # exact products differentiate coarsely
+    rng, tried = (
+        np.random.default_rng(SEED),
+        host_copy(network).use(ORDINARY),
+    )  # exact products differentiate coarsely
     with np.errstate(all="ignore"):
         for fault in _faults(tried, loss, y, rng, namespace_of(*network.params.values()).asarray):
-            raise TrialError(f"{fault}. Nothing was charged; minidp.audit.check_layer and check_loss list every test")
+            raise TrialError(
+                f"{fault}. Nothing was charged; minidp.audit.check_layer and check_loss list every test"
+            )
 
 
 def _faults(network, loss, y, rng, asarray):
     """Layer by layer, so that a fault has a name; a network with a forward of its own as a whole."""
-    x, below, trained = rng.uniform(-1, 1, (ROWS, *network.input_shape)), False, {name for name, _ in network.params}
+    x, below, trained = (
+        rng.uniform(-1, 1, (ROWS, *network.input_shape)),
+        False,
+        {name for name, _ in network.params},
+    )
     plain = type(network).forward is Sequential.forward
     for part in network.layers if plain else [network]:
         tried = LayerTrial(part, x, rng, not plain or part.name in trained, below)
@@ -61,7 +76,9 @@ def host_copy(network, dtype="float64"):
     try:
         return copy.deepcopy(network, moved)
     except (TypeError, copy.Error, RecursionError) as error:
-        raise TrialError(f"the network cannot be copied to be tried ({error}); give its layers __deepcopy__") from error
+        raise TrialError(
+            f"the network cannot be copied to be tried ({error}); give its layers __deepcopy__"
+        ) from error
 
 
 def targets(y, z, rng):
@@ -70,7 +87,11 @@ def targets(y, z, rng):
     if kind == "f":
         return rng.uniform(0, 1, shape).astype(y.dtype.name)
     classes = max(z.shape[-1], 2) if len(shape) == 1 and kind in "iu" else 2
-    return rng.integers(0, classes, shape).astype(y.dtype.name) if kind in "iub" else np.zeros(shape, y.dtype)
+    return (
+        rng.integers(0, classes, shape).astype(y.dtype.name)
+        if kind in "iub"
+        else np.zeros(shape, y.dtype)
+    )
 
 
 class Trial:
@@ -81,7 +102,13 @@ class Trial:
     """
 
     def __init__(self, where, forward, x, rng, tolerance):
-        self.where, self.forward, self.rng, self.tolerance, self.errors = where, forward, rng, tolerance, {}
+        self.where, self.forward, self.rng, self.tolerance, self.errors = (
+            where,
+            forward,
+            rng,
+            tolerance,
+            {},
+        )
         for self.x in (x + rng.uniform(-JITTER, JITTER, x.shape).astype(x.dtype), x, abs(x)):
             self.y = forward(self.x.copy())[0]
             if np.isfinite(self.y).all():
@@ -110,17 +137,24 @@ class Trial:
             if isinstance(grad, PerExampleGrad):
                 g = grad.materialise()
                 norms, total = _per_example(g**2), np.tensordot(weights, g, 1)
-                for quantity, got, expected in (("squared norms", grad.sq_norms(), norms),
-                                                ("squared norms, rounded up,", grad.sq_norms_upper(), norms),
-                                                ("weighted sum", grad.weighted_sum(weights), total)):
+                for quantity, got, expected in (
+                    ("squared norms", grad.sq_norms(), norms),
+                    ("squared norms, rounded up,", grad.sq_norms_upper(), norms),
+                    ("weighted sum", grad.weighted_sum(weights), total),
+                ):
                     if not _close(got, expected):
-                        yield (f"{what}: {quantity}: expected shape {expected.shape} and {expected.ravel()[:3]}, got "
-                               f"{got.shape} and {got.ravel()[:3]}")
+                        yield (
+                            f"{what}: {quantity}: expected shape {expected.shape} and {expected.ravel()[:3]}, got "
+                            f"{got.shape} and {got.ravel()[:3]}"
+                        )
 
     def independence(self):
         """Every result of an example, by itself and among others; and arguments that are changed in place."""
         before = [each.tobytes() for each in self.arguments]
-        together, alone = self.results(), [self.results(slice(b, b + 1)) for b in range(len(self.x))]
+        together, alone = (
+            self.results(),
+            [self.results(slice(b, b + 1)) for b in range(len(self.x))],
+        )
         if before != [each.tobytes() for each in self.arguments]:
             yield f"{self.where}: an argument is changed in place, which others still need; work on a copy"
             return
@@ -132,17 +166,25 @@ class Trial:
             b = int(np.argmax(off))
             sizes = f"{_size(whole[b]):.3g} among {count} examples, {_size(parts[b]):.3g} by itself"
             if _close(whole * count, parts):
-                yield (f"{what} shrinks with the batch size: {sizes}. It carries a 1/B; leave it out, the trainer "
-                       "divides by the expected lot size")
+                yield (
+                    f"{what} shrinks with the batch size: {sizes}. It carries a 1/B; leave it out, the trainer "
+                    "divides by the expected lot size"
+                )
                 return
-            yield (f"{what} of example {b} changes with the other examples of the batch (by {off[b]:.2g}: {sizes}); "
-                   "each example has to be computed by itself")
+            yield (
+                f"{what} of example {b} changes with the other examples of the batch (by {off[b]:.2g}: {sizes}); "
+                "each example has to be computed by itself"
+            )
 
     def derivatives(self):
         """The gradients, (B, *shape), against differences of sum y dy (B,) by the arrays, which are put back; sets `errors`."""
         results, floor = self.results(), 1e-5 * np.abs(_per_example(self.y * self.dy))
         for what, array in self.moved.items():
-            kept, norms, best = array.copy(), np.sqrt(_per_example(results[what] ** 2)), np.where(np.isfinite(floor), np.inf, 0)
+            kept, norms, best = (
+                array.copy(),
+                np.sqrt(_per_example(results[what] ** 2)),
+                np.where(np.isfinite(floor), np.inf, 0),
+            )
             for step in STEPS:
                 v = direction(self.rng, array.shape)
                 array[...] = kept + step * v
@@ -159,8 +201,10 @@ class Trial:
                     break
             else:
                 b = int((best <= self.tolerance).argmin())
-                yield (f"{what} is not the derivative of the forward pass: along a random direction example {b} moves "
-                       f"by {slopes[b]:.6g}, its gradient says {expected[b]:.6g} (relative error {error[b]:.2g})")
+                yield (
+                    f"{what} is not the derivative of the forward pass: along a random direction example {b} moves "
+                    f"by {slopes[b]:.6g}, its gradient says {expected[b]:.6g} (relative error {error[b]:.2g})"
+                )
 
 
 class LayerTrial(Trial):
@@ -170,11 +214,20 @@ class LayerTrial(Trial):
         super().__init__(getattr(layer, "where", "network"), layer.forward, x, rng, tolerance)
         self.layer, self.trained, self.below = layer, trained, below
         self.dy = direction(rng, self.y.shape).astype(self.y.dtype)
-        self.arguments, self.moved = (self.x, self.dy), {f"{self.where}: dx": self.x} if below else {}
-        self.moved.update({self._named(name): array for name, array in layer.params.items() if trained})
-        shape = layer.output_shape(x.shape[1:]) if callable(layer.output_shape) else layer.output_shape
+        self.arguments, self.moved = (
+            (self.x, self.dy),
+            {f"{self.where}: dx": self.x} if below else {},
+        )
+        self.moved.update(
+            {self._named(name): array for name, array in layer.params.items() if trained}
+        )
+        shape = (
+            layer.output_shape(x.shape[1:]) if callable(layer.output_shape) else layer.output_shape
+        )
         self.shapes = {f"{self.where}: the output": tuple(shape)}
-        self.shapes.update({what: array.shape[array is self.x :] for what, array in self.moved.items()})
+        self.shapes.update(
+            {what: array.shape[array is self.x :] for what, array in self.moved.items()}
+        )
 
     def _named(self, name):
         name = ".".join(name) if isinstance(name, tuple) else f"{self.where}.{name}"
@@ -189,8 +242,10 @@ class LayerTrial(Trial):
         for name, grad in self.layer.param_grads(dy, cache).items() if self.trained else ():
             found[self._named(name)] = grad
             if not isinstance(grad, PerExampleGrad):
-                raise TrialError(f"{self._named(name)}: expected a PerExampleGrad such as grads.Explicit, got "
-                                 f"{type(grad).__name__}: a sum over examples cannot be clipped per example")
+                raise TrialError(
+                    f"{self._named(name)}: expected a PerExampleGrad such as grads.Explicit, got "
+                    f"{type(grad).__name__}: a sum over examples cannot be clipped per example"
+                )
         return found
 
 
@@ -199,9 +254,15 @@ class LossTrial(Trial):
 
     def __init__(self, loss, z, target, rng, asarray=np.asarray, tolerance=DERIVATIVE):
         where = f"loss {getattr(loss, '__name__', type(loss).__name__)}"
-        self.at = lambda z, rows: [to_host(each) for each in loss(asarray(z), asarray(target[rows]))]  # (losses, dz)
+        self.at = lambda z, rows: [
+            to_host(each) for each in loss(asarray(z), asarray(target[rows]))
+        ]  # (losses, dz)
         super().__init__(where, lambda z: self.at(z, slice(None)), z, rng, tolerance)
-        self.arguments, self.dy, self.moved = (self.x, target), np.ones(len(z)), {f"{where}: dz": self.x}
+        self.arguments, self.dy, self.moved = (
+            (self.x, target),
+            np.ones(len(z)),
+            {f"{where}: dz": self.x},
+        )
         self.shapes = {f"{where}: the loss": (), f"{where}: dz": z.shape[1:]}
 
     def found(self, rows):

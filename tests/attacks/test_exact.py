@@ -1,4 +1,5 @@
 """Exact arithmetic keeps its promises: sums are integers in any order, and no batch, thread or companion changes a bit."""
+
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,7 @@ from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, per_la
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 
+
 @dataclass(frozen=True)
 class Seen(Sanitizer):
     """Keeps what it was given to release."""
@@ -18,7 +20,9 @@ class Seen(Sanitizer):
     raw: list = field(default_factory=list, compare=False)
 
     def release(self, raw_sum, draws, others=(), *more):
-        self.raw.append({key: sum((other[key] for other in others), raw_sum[key]).copy() for key in raw_sum})
+        self.raw.append(
+            {key: sum((other[key] for other in others), raw_sum[key]).copy() for key in raw_sum}
+        )
         return super().release(raw_sum, draws, others, *more)
 
 
@@ -33,16 +37,37 @@ class Views:
 
 
 def dense(rng):
-    return nn.Sequential([nn.Dense(17, 12, rng=rng), nn.ReLU(), nn.Dropout(0.3), nn.Dense(12, 3, rng=rng)], (17,))
+    return nn.Sequential(
+        [nn.Dense(17, 12, rng=rng), nn.ReLU(), nn.Dropout(0.3), nn.Dense(12, 3, rng=rng)], (17,)
+    )
 
 
 def conv(rng):
-    return nn.Sequential([nn.Conv2D(1, 4, 3, rng=rng), nn.GroupNorm(4, 2), nn.ReLU(), nn.MaxPool2D(2), nn.Flatten(),
-                          nn.Dense(16, 3, rng=rng)], (4, 4, 1))
+    return nn.Sequential(
+        [
+            nn.Conv2D(1, 4, 3, rng=rng),
+            nn.GroupNorm(4, 2),
+            nn.ReLU(),
+            nn.MaxPool2D(2),
+            nn.Flatten(),
+            nn.Dense(16, 3, rng=rng),
+        ],
+        (4, 4, 1),
+    )
 
 
-def train(make, strategy="auto", batch_size=None, limit=1, lots=None, groups=flat_group, clip_norm=1.0, views=1, weighted=False,
-          wild=False):
+def train(
+    make,
+    strategy="auto",
+    batch_size=None,
+    limit=1,
+    lots=None,
+    groups=flat_group,
+    clip_norm=1.0,
+    views=1,
+    weighted=False,
+    wild=False,
+):
     """(the raw sums and the weights after one step on each of the lots) of 60 examples, on `limit` threads."""
     rng = np.random.default_rng(5)
     network = make(rng)
@@ -52,8 +77,14 @@ def train(make, strategy="auto", batch_size=None, limit=1, lots=None, groups=fla
     weight = rng.random(60) if weighted else None
     examples = LabelledExamples(Views(x) if views > 1 else x, rng.integers(0, 3, 60), views, weight)
     sanitizer = Seen(tuple(groups(network.params, clip_norm, 2.0)), strategy, "exact")
-    trainer = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.5), Plan(PoissonSampler(0.9), sanitizer, 2, 54),
-                      batch_size=batch_size, augmentation_multiplicity=views)
+    trainer = Trainer(
+        network,
+        nn.SoftmaxCrossEntropy(),
+        SGD(0.5),
+        Plan(PoissonSampler(0.9), sanitizer, 2, 54),
+        batch_size=batch_size,
+        augmentation_multiplicity=views,
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "limit", lambda: limit)
         patch.setattr(threads, "MIN_SHARD", 8)
@@ -79,7 +110,14 @@ def test_threads_and_batches_change_no_bit_of_a_run(make, strategy):
 @pytest.mark.parametrize("make, views", [(dense, 1), (conv, 1), (dense, 2), (conv, 4)])
 def test_an_example_adds_what_it_adds_alone(make, views, strategy, groups, clip_norm):
     """For every neighbour of one lot: |S(D) - S(D')| is its own contribution, which no group's clip norm falls below."""
-    options = dict(strategy=strategy, groups=groups, clip_norm=clip_norm, views=views, weighted=views > 1, wild=True)
+    options = dict(
+        strategy=strategy,
+        groups=groups,
+        clip_norm=clip_norm,
+        views=views,
+        weighted=views > 1,
+        wild=True,
+    )
     lot = np.random.default_rng(1).permutation(60)
     (everybody,), _ = train(make, lots=[lot], **options)
     grouped = groups(everybody, clip_norm, 2.0)

@@ -1,4 +1,5 @@
 """Each promise of the arithmetic broken on purpose: an attack of this folder succeeds then, so that it would be noticed."""
+
 import os
 
 import numpy as np
@@ -32,7 +33,9 @@ def test_a_grid_for_the_noise_but_not_for_the_sum(monkeypatch):
 def bits_of_a_row(rng, x, W):
     """All results of a row of a product over permuted inner dimensions, which are the same sums in another order."""
     orders = [rng.permutation(x.shape[1]) for _ in range(20)]
-    return {product(np.ascontiguousarray(x[:, order]), W[order], "exact").tobytes() for order in orders}
+    return {
+        product(np.ascontiguousarray(x[:, order]), W[order], "exact").tobytes() for order in orders
+    }
 
 
 def test_one_bit_too_many_in_a_product(monkeypatch, rng):
@@ -40,7 +43,9 @@ def test_one_bit_too_many_in_a_product(monkeypatch, rng):
     x, W = 1 - rng.random((1, 256)) / 999, 1 - rng.random((256, 3)) / 999
     precision = arithmetic.precision
     assert len(bits_of_a_row(rng, x, W)) == 1
-    monkeypatch.setattr(arithmetic, "precision", lambda inner: (precision(inner)[0] + 1, precision(inner)[1]))
+    monkeypatch.setattr(
+        arithmetic, "precision", lambda inner: (precision(inner)[0] + 1, precision(inner)[1])
+    )
     assert len(bits_of_a_row(rng, x, W)) > 1
 
 
@@ -49,18 +54,34 @@ def longest(kind, sizes):
     sanitizer, found = Sanitizer(flat_group([KEY], 1.0, 1.0), "factored", "exact"), 0.0
     for size in sizes:
         if kind is Outer:
-            found = max(found, np.linalg.norm(sanitizer.add_clipped({KEY: Outer(*np.ones((2, 1, size)))})[KEY]) / 2.0**32)
+            found = max(
+                found,
+                np.linalg.norm(sanitizer.add_clipped({KEY: Outer(*np.ones((2, 1, size)))})[KEY])
+                / 2.0**32,
+            )
         else:
             rows = whole.WholeRows(np.arange(1.0, size + 1)[None])
-            found = max(found, (rows.weighted_sum(np.full(1, 0.7 * 2.0**20)) - 0.7 * 2.0**20 * np.arange(1, size + 1)).max())
+            found = max(
+                found,
+                (
+                    rows.weighted_sum(np.full(1, 0.7 * 2.0**20))
+                    - 0.7 * 2.0**20 * np.arange(1, size + 1)
+                ).max(),
+            )
     return found
 
 
 @pytest.mark.parametrize("kind, most", [(Outer, 1), (Explicit, 0)])
 def test_truncation_to_the_nearest_number(kind, most, monkeypatch):
     assert longest(kind, range(2, 60)) <= most
-    monkeypatch.setattr(whole, "contributions", lambda x, e, scale: np.rint(scale[:, None] * arithmetic.cut(x, 20, nearest=True)[0]))
-    monkeypatch.setattr(whole, "add_whole", lambda total, scale, G: np.add(total, np.rint(scale @ G), out=total))
+    monkeypatch.setattr(
+        whole,
+        "contributions",
+        lambda x, e, scale: np.rint(scale[:, None] * arithmetic.cut(x, 20, nearest=True)[0]),
+    )
+    monkeypatch.setattr(
+        whole, "add_whole", lambda total, scale, G: np.add(total, np.rint(scale @ G), out=total)
+    )
     assert longest(kind, range(2, 60)) > most
 
 
@@ -71,7 +92,9 @@ def test_float32_between_batches(monkeypatch):
 
     monkeypatch.setattr("minidp.mechanism.sanitizer.add_weighted_sums", add)
     with pytest.raises(AssertionError):
-        sums.test_one_example_moves_the_sum_of_a_lot_by_at_most_what_is_charged("factored", 8192, "ordinary")
+        sums.test_one_example_moves_the_sum_of_a_lot_by_at_most_what_is_charged(
+            "factored", 8192, "ordinary"
+        )
 
 
 def test_sums_in_float32_that_are_not_charged(monkeypatch):
@@ -81,7 +104,9 @@ def test_sums_in_float32_that_are_not_charged(monkeypatch):
     assert sums.search_roundings(1900, 40)[0] > plan.products.factor
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # Python 3.12 warns of any fork beside threads
+@pytest.mark.filterwarnings(
+    "ignore:.*fork:DeprecationWarning"
+)  # Python 3.12 warns of any fork beside threads
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_key_that_is_kept_after_a_fork(monkeypatch):
     def child_draws_the_same():

@@ -4,6 +4,7 @@ A pre-activation within rounding of 0 then flips its ReLU, and whole gradients o
 BLAS rounds depends on its kernels: the attack reaches 20.5 C with OpenBLAS's Haswell kernels, 3.0 C with SkylakeX's and
 Sandybridge's, 2.0 C with Prescott's. In ordinary arithmetic the test is expected to fail.
 """
+
 import numpy as np
 import pytest
 
@@ -17,9 +18,15 @@ CLIP = 0.01
 def network(inputs, hidden, image=()):
     """Two layers, all hidden units alike: the worst parameters for this attack. image: the first is a convolution of it."""
     rng = np.random.default_rng(3)
-    first = (nn.Conv2D(image[2], hidden, image[0], rng=rng, bias=False, padding="valid") if image else
-             nn.Dense(inputs, hidden, rng=rng, bias=False))
-    found = nn.Sequential([first, nn.ReLU(), nn.Flatten(), nn.Dense(hidden, 2, rng=rng, bias=False)], image or (inputs,))
+    first = (
+        nn.Conv2D(image[2], hidden, image[0], rng=rng, bias=False, padding="valid")
+        if image
+        else nn.Dense(inputs, hidden, rng=rng, bias=False)
+    )
+    found = nn.Sequential(
+        [first, nn.ReLU(), nn.Flatten(), nn.Dense(hidden, 2, rng=rng, bias=False)],
+        image or (inputs,),
+    )
     W, V = found.params.values()
     W[...], V[...] = W[..., :1], V[:1]
     return found
@@ -50,21 +57,35 @@ def clipped_sum(net, x):
     _, dz = nn.SoftmaxCrossEntropy()(z, np.zeros(len(x), int))
     sanitizer = Sanitizer(flat_group(net.params, CLIP, 0.0), arithmetic=net.layers[0].arithmetic)
     total = sanitizer.add_clipped(net.param_grads(dz, caches))
-    return np.concatenate([raw.ravel() for raw in total.values()]) / (2.0**32 / CLIP if sanitizer.exact else 1)
+    return np.concatenate([raw.ravel() for raw in total.values()]) / (
+        2.0**32 / CLIP if sanitizer.exact else 1
+    )
 
 
-STATED = pytest.mark.xfail(strict=True, reason="stated, not counted: products round by the number of rows")
+STATED = pytest.mark.xfail(
+    strict=True, reason="stated, not counted: products round by the number of rows"
+)
 
 
 @pytest.mark.parametrize("arithmetic", [pytest.param("ordinary", marks=STATED), "exact"])
 def test_an_example_does_not_change_the_gradients_of_others(arithmetic):
     largest = 0.0
-    for inputs, hidden, image, examples in ((256, 1, (), 120), (60, 10, (), 120), (60, 16, (), 120), (256, 32, (), 120),
-                                            (64, 16, (4, 4, 4), 120), (64, 1, (4, 4, 4), 2), (256, 1, (), 2), (60, 10, (), 600)):
+    for inputs, hidden, image, examples in (
+        (256, 1, (), 120),
+        (60, 10, (), 120),
+        (60, 16, (), 120),
+        (256, 32, (), 120),
+        (64, 16, (4, 4, 4), 120),
+        (64, 1, (4, 4, 4), 2),
+        (256, 1, (), 2),
+        (60, 10, (), 600),
+    ):
         net = network(inputs, hidden, image).use(arithmetic)
         W = next(iter(net.params.values())).reshape((inputs, hidden))
         x = chosen_data(W, examples, arithmetic)
-        largest = max(largest, float(np.linalg.norm(clipped_sum(net, x) - clipped_sum(net, x[1:]))) / CLIP)
+        largest = max(
+            largest, float(np.linalg.norm(clipped_sum(net, x) - clipped_sum(net, x[1:]))) / CLIP
+        )
     assert largest <= 1
 
 

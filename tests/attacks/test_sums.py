@@ -3,6 +3,7 @@
 Each test states the guarantee, |S(D) - S(D')| <= Delta, and searches for neighbours that break it. All of them succeeded
 against sums in float32, by up to 1.99 C. Searches may be widened, never narrowed.
 """
+
 import numpy as np
 import pytest
 
@@ -26,7 +27,9 @@ def clipped(grad, clip_norm, strategy="auto", batches=1, lot=1, arithmetic="ordi
     sanitizer, raw_sum = Sanitizer(flat_group([KEY], clip_norm, 1.0), strategy, arithmetic), {}
     how = DOUBLE if sanitizer.exact else products(lot, strategy)
     for rows in np.array_split(np.arange(grad.n_examples), batches):
-        sanitizer.add_clipped({KEY: grad.rows(rows[0], rows[-1] + 1)}, raw_sum, weight, how.for_lot(grad.n_examples))
+        sanitizer.add_clipped(
+            {KEY: grad.rows(rows[0], rows[-1] + 1)}, raw_sum, weight, how.for_lot(grad.n_examples)
+        )
     return raw_sum[KEY].astype(float) / (2.0**32 if sanitizer.exact else clip_norm), how.factor
 
 
@@ -41,25 +44,49 @@ def test_one_example_moves_the_sum_of_a_lot_by_at_most_what_is_charged(strategy,
             for batches in (1, 1 + n // 128, 1 + n // 50):
                 v = aligned(n, 1 - 2**-10, extra, half_ulps)
                 (one, charged), (other, _) = (
-                    clipped(Outer(np.ones((len(d), 1), "float32"), d[:, None]), 1.0, strategy, min(batches, len(d)), n,
-                            arithmetic) for d in (v, v[1:]))
+                    clipped(
+                        Outer(np.ones((len(d), 1), "float32"), d[:, None]),
+                        1.0,
+                        strategy,
+                        min(batches, len(d)),
+                        n,
+                        arithmetic,
+                    )
+                    for d in (v, v[1:])
+                )
                 largest = max(largest, float(np.linalg.norm(one - other)) / charged)
     assert largest <= 1
 
 
-@pytest.mark.parametrize("strategy, batch_size, n", [
-    ("explicit", None, 8192), ("auto", 1, 2048), ("auto", None, 700), ("factored", None, 1900),
-    pytest.param("auto", None, 8192, marks=wide), pytest.param("explicit", 1, 8192, marks=wide),
-    pytest.param("auto", 1, 8192, marks=wide)])
+@pytest.mark.parametrize(
+    "strategy, batch_size, n",
+    [
+        ("explicit", None, 8192),
+        ("auto", 1, 2048),
+        ("auto", None, 700),
+        ("factored", None, 1900),
+        pytest.param("auto", None, 8192, marks=wide),
+        pytest.param("explicit", 1, 8192, marks=wide),
+        pytest.param("auto", 1, 8192, marks=wide),
+    ],
+)
 def test_one_example_moves_a_step_of_training_by_at_most_what_is_charged(strategy, batch_size, n):
     """Through Trainer.step: a dense layer 2 -> 1 whose gradient of W is (-y, 0), and of b -y; each below C."""
+
     def step(y):
         network = nn.Sequential([nn.Dense(2, 1, rng=None, init=nn.init.zeros)], (2,))
-        plan = Plan(PoissonSampler(1.0), Seen(tuple(per_layer_groups(network.params, 1.0, 0.0)), strategy), 1, n)
+        plan = Plan(
+            PoissonSampler(1.0),
+            Seen(tuple(per_layer_groups(network.params, 1.0, 0.0)), strategy),
+            1,
+            n,
+        )
         x = np.tile(np.array([[1, 0]], "float32"), (len(y), 1))
         trainer = Trainer(network, nn.SquaredError(), SGD(1.0), plan, batch_size=batch_size)
         trainer.step(LabelledExamples(x, y[:, None]), np.arange(len(y)), 0, Streams(1))
-        return np.concatenate([part.ravel() for part in plan.sanitizer.raw[0].values()]), plan.products.factor
+        return np.concatenate(
+            [part.ravel() for part in plan.sanitizer.raw[0].values()]
+        ), plan.products.factor
 
     largest = 0.0
     for extra in range(-2, 3):
@@ -75,7 +102,9 @@ def test_one_example_moves_a_step_of_training_by_at_most_what_is_charged(strateg
 @pytest.mark.parametrize("dtype, power", [("float32", 1), ("float64", 1), ("float64", 7)])
 @arithmetics
 def test_a_factor_whose_squares_vanish_is_clipped(a, d, strategy, dtype, power, arithmetic):
-    grad = Outer(np.full((1, 1), float(a) ** power, dtype), np.full((1, 100_000), float(d) ** power, dtype))
+    grad = Outer(
+        np.full((1, 1), float(a) ** power, dtype), np.full((1, 100_000), float(d) ** power, dtype)
+    )
     assert np.linalg.norm(clipped(grad, 0.01, strategy, arithmetic=arithmetic)[0]) <= 1
 
 
@@ -93,7 +122,9 @@ def search_roundings(n, rounds=20, seed=0):
     rng, largest = np.random.default_rng(seed), 0.0
     for _ in range(rounds):
         a, d = np.ones((n, 1), "float32"), rng.uniform(1, 2, (n, 1)).astype("float32")
-        (one, charged), (other, _) = (clipped(Outer(a[at:], d[at:]), 1.0, "factored", lot=n) for at in (0, 1))
+        (one, charged), (other, _) = (
+            clipped(Outer(a[at:], d[at:]), 1.0, "factored", lot=n) for at in (0, 1)
+        )
         largest = max(largest, float(np.linalg.norm(one - other)))
     return largest, charged
 
@@ -122,11 +153,17 @@ def search_sizes(arithmetic, strategy, dtype, rounds, seed=0):
         a = numbers_of_every_size(rng, (1, t, i), dtype)
         d = numbers_of_every_size(rng, (1, t, o), dtype)
         sizes = (np.linalg.norm(f.astype("longdouble")) for f in (a, d))
-        norm = float(np.prod(np.array([*sizes])) * rng.uniform(0.3, 1))  # about where the weight begins to fall
-        clip_norm = norm if rng.random() < 0.5 and 1e-12 < norm < 1e12 else 10.0 ** rng.integers(-12, 13)
+        norm = float(
+            np.prod(np.array([*sizes])) * rng.uniform(0.3, 1)
+        )  # about where the weight begins to fall
+        clip_norm = (
+            norm if rng.random() < 0.5 and 1e-12 < norm < 1e12 else 10.0 ** rng.integers(-12, 13)
+        )
         grad = OuterSum(a, d) if t > 1 or rng.random() < 0.3 else Outer(a[:, 0], d[:, 0])
         weight = None if rng.random() < 0.5 else rng.choice([0, 0.7, 1, 1.5, np.nan], 1)
-        got, charged = clipped(grad, clip_norm, strategy, lot=100, arithmetic=arithmetic, weight=weight)
+        got, charged = clipped(
+            grad, clip_norm, strategy, lot=100, arithmetic=arithmetic, weight=weight
+        )
         assert np.isfinite(got).all()
         largest = max(largest, float(np.linalg.norm(got)) / charged)
     return largest
@@ -140,8 +177,15 @@ def test_no_gradient_of_any_size_contributes_more_than_its_clip_norm(arithmetic,
     assert 0.9 < search_sizes(arithmetic, strategy, dtype, 400) <= 1
 
 
-@pytest.mark.parametrize("a, d, cls", [(2.0**75, 0.099 * 2**74, Outer), (2.0**-149, 2.0**127, Outer), (1e-163, 1e152, OuterSum),
-                                       (0.0, 1e307, Outer)])
+@pytest.mark.parametrize(
+    "a, d, cls",
+    [
+        (2.0**75, 0.099 * 2**74, Outer),
+        (2.0**-149, 2.0**127, Outer),
+        (1e-163, 1e152, OuterSum),
+        (0.0, 1e307, Outer),
+    ],
+)
 @arithmetics
 def test_what_vanishes_below_the_least_number_does_not_raise_a_norm(a, d, cls, arithmetic):
     """A weight, or its product with a factor, is rounded to twice its size; squares of one factor vanish; 0 times 2^1024."""

@@ -51,7 +51,11 @@ def read(helper, tanh):
 def test_all_parts_of_a_card_and_each_class_with_its_own_lines():
     (dense, tanh), strays = read(helper="N1", tanh="F1")
     assert strays == [] and (dense.module, dense.qualname, dense.line) == ("nn/x.py", "Dense", 5)
-    assert dense.labels == {"F1": "y_bo = sum_i x_bi W_io + b_o", "N1": "both factors", "P1": "both factors"}
+    assert dense.labels == {
+        "F1": "y_bo = sum_i x_bi W_io + b_o",
+        "N1": "both factors",
+        "P1": "both factors",
+    }
     assert dense.sources == {"P1": "Goodfellow 2015, arXiv:1510.01799, Section 5"}
     assert dense.code_lines == {"F1": ((27, 27),), "P1": ((27, 27),), "N1": ((3, 3),)}
     assert tanh.code_lines == {"F1": ((36, 36),)}
@@ -90,12 +94,29 @@ def test_a_label_stands_for_its_statement_or_for_its_lines_after_the_label_befor
 
 
 def test_a_broken_statement_is_printed_in_one_line():
-    assert one_line(["    y = f(", "        x,", "        [", "            1", "        ],", "    )  # [F1]"]) == "y = f(x, [1])  # [F1]"
+    assert (
+        one_line(
+            [
+                "    y = f(",
+                "        x,",
+                "        [",
+                "            1",
+                "        ],",
+                "    )  # [F1]",
+            ]
+        )
+        == "y = f(x, [1])  # [F1]"
+    )
 
 
-@pytest.mark.parametrize("helper, tanh, label, line, reason", [
-    ("F1", "F1", "F1", 3, "Dense or Tanh"),  # a helper's line, and two cards have its label
-    ("N1", "N1", "N1", 36, "Tanh"), ("Z9", "F1", "Z9", 3, "any card")])
+@pytest.mark.parametrize(
+    "helper, tanh, label, line, reason",
+    [
+        ("F1", "F1", "F1", 3, "Dense or Tanh"),  # a helper's line, and two cards have its label
+        ("N1", "N1", "N1", 36, "Tanh"),
+        ("Z9", "F1", "Z9", 3, "any card"),
+    ],
+)
 def test_a_label_that_no_card_accounts_for_is_stray(helper, tanh, label, line, reason):
     _, (stray,) = read(helper, tanh)
     assert stray[:2] == (line, label) and reason in stray[2]

@@ -1,4 +1,5 @@
 """Lower bounds by attack: never above the truth but as often as their confidence allows, and not far below it."""
+
 import math
 
 import numpy as np
@@ -32,28 +33,45 @@ def test_a_claim_allows_what_its_curve_allows_and_hardly_more():
     assert (claim.most(fprs) >= most).all() and (claim.most(fprs) <= most + 0.002).all()
     for fpr, tpr in zip(fprs, claim.most(fprs)):
         assert claim.least(tpr) == pytest.approx(fpr, abs=1e-9)
-    assert claim.most([0.0, 1.0]).tolist() == pytest.approx([0, 1], abs=1e-6) and claim.least(0.0) == 0
+    assert (
+        claim.most([0.0, 1.0]).tolist() == pytest.approx([0, 1], abs=1e-6) and claim.least(0.0) == 0
+    )
 
 
 def test_counts_refute_a_claim_of_nothing_by_the_product_of_two_binomials():
     # claim: most(fpr) = fpr. All of 5 inside above, none of 5 outside: (f (1 - f))^5 is at most 4^-5
     nothing, p = Claim(ledger_of(1e6, 1.0, 1)), 4.0**-5 * (1 + 5 * math.log(4))
-    assert Counts(5, 5, 0, 5).refute(nothing, 1.2 * p) and not Counts(5, 5, 0, 5).refute(nothing, 0.999 * p)
+    assert Counts(5, 5, 0, 5).refute(nothing, 1.2 * p) and not Counts(5, 5, 0, 5).refute(
+        nothing, 0.999 * p
+    )
 
 
 @pytest.mark.parametrize("fpr", [0.01, 0.3, 0.7])
 def test_a_right_claim_is_refuted_as_seldom_as_it_says_and_a_wrong_one_always(fpr, rng):
-    tpr, (right, wrong) = float(ndtr(stats.norm.ppf(fpr) + 1)), (Claim(ledger_of(sigma, 1.0, 1)) for sigma in (1, 2))
-    counts = [Counts(int(rng.binomial(2000, tpr)), 2000, int(rng.binomial(3000, fpr)), 3000) for _ in range(300)]
+    tpr, (right, wrong) = (
+        float(ndtr(stats.norm.ppf(fpr) + 1)),
+        (Claim(ledger_of(sigma, 1.0, 1)) for sigma in (1, 2)),
+    )
+    counts = [
+        Counts(int(rng.binomial(2000, tpr)), 2000, int(rng.binomial(3000, fpr)), 3000)
+        for _ in range(300)
+    ]
     assert sum(each.refute(right, 0.05) for each in counts) <= misses_allowed(300)
     assert all(each.refute(wrong, 1e-3) for each in counts)
 
 
 def test_the_trials_of_the_power_calculation_are_enough_and_a_quarter_is_not(rng):
     claim = Claim(ledger_of(1.0, 1.0, 1))
-    trials = empirical.trials_needed(0.85, 0.16, lambda counts: counts.refute(claim, 0.01), missed=0.05)
-    refuted = [sum(Counts(int(rng.binomial(n, 0.85)), n, int(rng.binomial(n, 0.16)), n).refute(claim, 0.01)
-                   for _ in range(200)) for n in (trials, trials // 4)]
+    trials = empirical.trials_needed(
+        0.85, 0.16, lambda counts: counts.refute(claim, 0.01), missed=0.05
+    )
+    refuted = [
+        sum(
+            Counts(int(rng.binomial(n, 0.85)), n, int(rng.binomial(n, 0.16)), n).refute(claim, 0.01)
+            for _ in range(200)
+        )
+        for n in (trials, trials // 4)
+    ]
     assert refuted[0] >= 200 - misses_allowed(200) and refuted[1] < 150
     with pytest.raises(ParameterError, match="in 100 million"):
         empirical.trials_needed(0.5, 0.5, lambda counts: counts.refute(claim, 0.01))
@@ -63,12 +81,23 @@ def test_the_trials_of_the_power_calculation_are_enough_and_a_quarter_is_not(rng
 def test_the_bound_of_counted_scores_holds_and_is_close(single, steps, rng):
     truth, bounds = gaussian_epsilon(steps**0.5, DELTA), []
     for _ in range(60):
-        (first, *inside), (other, *outside) = (np.split(rng.normal(mean, 1, 4500), [500]) for mean in (1, 0))
+        (first, *inside), (other, *outside) = (
+            np.split(rng.normal(mean, 1, 4500), [500]) for mean in (1, 0)
+        )
         found = empirical.counted(*inside, *outside, empirical.threshold_of(first, other))
-        bounds.append(empirical.epsilon_refuted(lambda claim: found.refute(claim, 0.05), 1.0, steps, DELTA, single))
+        bounds.append(
+            empirical.epsilon_refuted(
+                lambda claim: found.refute(claim, 0.05), 1.0, steps, DELTA, single
+            )
+        )
     assert sum(bound > truth for bound in bounds) <= misses_allowed(60)
     assert np.median(bounds) > 0.85 * truth
-    assert empirical.epsilon_refuted(lambda claim: Counts(5, 10, 5, 10).refute(claim, 0.05), 1.0, 1, DELTA) == 0
+    assert (
+        empirical.epsilon_refuted(
+            lambda claim: Counts(5, 10, 5, 10).refute(claim, 0.05), 1.0, 1, DELTA
+        )
+        == 0
+    )
 
 
 def test_one_run_p_value_without_delta_is_binomial():
@@ -78,22 +107,32 @@ def test_one_run_p_value_without_delta_is_binomial():
         assert empirical.one_run_p_value(100, 20, 15, epsilon, 0.0) == pytest.approx(expected)
     # delta adds the largest of the means of pmf(14), pmf(14) + pmf(13), ... over their numbers
     share = max(sum(pmf(0.5)[15 - i : 15]) / i for i in range(1, 16))
-    assert empirical.one_run_p_value(100, 20, 15, 0.0, DELTA) == pytest.approx(sum(pmf(0.5)[15:]) + 200e-5 * share)
+    assert empirical.one_run_p_value(100, 20, 15, 0.0, DELTA) == pytest.approx(
+        sum(pmf(0.5)[15:]) + 200e-5 * share
+    )
 
 
 def test_one_run_on_randomised_response(rng):
     """Each canary's score tells its inclusion with probability e^2/(1+e^2): epsilon 2 exactly."""
+
     def run():
         included = rng.random(2000) < 0.5
         right = rng.random(2000) < math.exp(2) / (1 + math.exp(2))
         return empirical.one_run_epsilon(
-            empirical.guesses(np.where(right, included, ~included) + 0.1 * rng.random(2000), included), 2000, 0.0)
+            empirical.guesses(
+                np.where(right, included, ~included) + 0.1 * rng.random(2000), included
+            ),
+            2000,
+            0.0,
+        )
 
     bounds = [run() for _ in range(60)]
     assert sum(bound > 2 for bound in bounds) <= misses_allowed(60)
     assert np.median(bounds) > 1.6
     included = rng.random(2000) < 0.5
-    assert empirical.one_run_epsilon(empirical.guesses(rng.random(2000), included), 2000, DELTA) < 0.2
+    assert (
+        empirical.one_run_epsilon(empirical.guesses(rng.random(2000), included), 2000, DELTA) < 0.2
+    )
 
 
 @pytest.mark.parametrize("mu", [0.5, 2.0])
@@ -111,4 +150,7 @@ def test_one_run_by_f_dp_holds_and_is_above_steinkes(mu, rng):
 
 def test_guesses_by_hand():
     scores, included = np.array([3.0, 1.0, 2.0, 0.0]), np.array([True, True, False, False])
-    assert empirical.guesses(scores, included) == {2: 2, 4: 2}  # 3 in, 0 out; then 2 in and 1 out, both wrong
+    assert empirical.guesses(scores, included) == {
+        2: 2,
+        4: 2,
+    }  # 3 in, 0 out; then 2 in and 1 out, both wrong

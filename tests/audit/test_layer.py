@@ -1,4 +1,5 @@
 """The checkers are checked: check_layer, check_loss and the complex step find each mistake; every layer shows that right ones pass."""
+
 import math
 import re
 
@@ -45,8 +46,13 @@ def change_one(factor):
 
 
 WRONG = {
-    "factor": lambda g: (1 + 1e-9) * g, "sign": lambda g: -g, "zero": np.zeros_like, "one entry": change_one(1 + 1e-9),
-    "examples swapped": lambda g: g[[1, 0, 2, 3]], "not a number": lambda g: g * np.nan, "infinite": change_one(np.inf),
+    "factor": lambda g: (1 + 1e-9) * g,
+    "sign": lambda g: -g,
+    "zero": np.zeros_like,
+    "one entry": change_one(1 + 1e-9),
+    "examples swapped": lambda g: g[[1, 0, 2, 3]],
+    "not a number": lambda g: g * np.nan,
+    "infinite": change_one(np.inf),
 }
 
 
@@ -54,8 +60,10 @@ WRONG = {
 def test_what_is_piecewise_linear_is_differentiated_next_to_a_kink(layer, rng):
     x = 1e-12 * rng.uniform(-1, 1, (4, 3, 3, 2))
     assert gradcheck.layer_input_error(layer, x, rng) < TOLERANCE
-    assert gradcheck.directional_error(
-        lambda at: layer.forward(at)[0].sum(), np.ones_like(x), x, rng) > 0.1  # neither is the identity there
+    assert (
+        gradcheck.directional_error(lambda at: layer.forward(at)[0].sum(), np.ones_like(x), x, rng)
+        > 0.1
+    )  # neither is the identity there
 
 
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
@@ -74,9 +82,19 @@ def test_a_gradient_of_another_shape_is_refused(rng):
         gradcheck.layer_input_error(summed, rng.uniform(-1, 1, (4, 3)), rng)
 
 
-@pytest.mark.parametrize("measured, expected, scale, error", [
-    (1.0, 1.0, 0, 0), (0.0, 0.0, 0, 0), (1.0, 2.0, 0, 0.5), (1.0, 2.0, 10.0, 0.1), (math.nan, 1.0, 1, math.inf),
-    (1.0, math.nan, 1, math.inf), (math.inf, math.inf, 1, math.inf), ([1.0, 4.0], [1.0, 2.0], 0, 0.5)])
+@pytest.mark.parametrize(
+    "measured, expected, scale, error",
+    [
+        (1.0, 1.0, 0, 0),
+        (0.0, 0.0, 0, 0),
+        (1.0, 2.0, 0, 0.5),
+        (1.0, 2.0, 10.0, 0.1),
+        (math.nan, 1.0, 1, math.inf),
+        (1.0, math.nan, 1, math.inf),
+        (math.inf, math.inf, 1, math.inf),
+        ([1.0, 4.0], [1.0, 2.0], 0, 0.5),
+    ],
+)
 def test_relative_error(measured, expected, scale, error):
     assert gradcheck.relative_error(measured, expected, scale) == error
 
@@ -89,7 +107,9 @@ class Stored(nn.Tanh):
         return self.kept
 
     def compute_dx(self, dy, kept):
-        return super().compute_dx(dy, self.kept[1][: len(dy)] if len(self.kept[1]) >= len(dy) else dy)
+        return super().compute_dx(
+            dy, self.kept[1][: len(dy)] if len(self.kept[1]) >= len(dy) else dy
+        )
 
 
 class Shapeless(nn.Dense):
@@ -108,22 +128,33 @@ class Inferring(nn.Flatten):
     def compute_dx(self, dy, shape):
         return dy.reshape(-1, *shape[1:]) if len(dy) else dy.reshape(0, -1)
 
+
 SHAPELESS = Shapeless(3, 2, rng=np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("layer, words", [
-    *LAYERS, (Stored(), "late and twice: .* keep what it needs in the cache"),
-    (Scaled(lambda x: x.astype("float32")), "the output of float64 is float32"),
-    (SHAPELESS, r"dense: the output: expected shape \(1, 3\), got \(1, 2\)"),
-    (SHAPELESS, "integers: expected a DtypeError that names dense, nothing was raised"),
-    (Inferring(), "FAIL  shapes, .*: ValueError: cannot reshape")])
+@pytest.mark.parametrize(
+    "layer, words",
+    [
+        *LAYERS,
+        (Stored(), "late and twice: .* keep what it needs in the cache"),
+        (Scaled(lambda x: x.astype("float32")), "the output of float64 is float32"),
+        (SHAPELESS, r"dense: the output: expected shape \(1, 3\), got \(1, 2\)"),
+        (SHAPELESS, "integers: expected a DtypeError that names dense, nothing was raised"),
+        (Inferring(), "FAIL  shapes, .*: ValueError: cannot reshape"),
+    ],
+)
 def test_each_mistake_fails(layer, words):
     report = check_layer(layer, 3)
     assert not report and re.search(words, repr(report)), report
 
 
-@pytest.mark.parametrize("loss, words", [
-    *LOSSES, (lambda z, t: (np.zeros(len(z), "float32"), 0 * z), "the loss of float64 is float32")])
+@pytest.mark.parametrize(
+    "loss, words",
+    [
+        *LOSSES,
+        (lambda z, t: (np.zeros(len(z), "float32"), 0 * z), "the loss of float64 is float32"),
+    ],
+)
 def test_each_mistake_of_a_loss_fails(loss, words):
     report = check_loss(loss, 3, np.zeros((1, 3)))
     assert not report and re.search(words, repr(report)), report

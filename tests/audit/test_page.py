@@ -1,4 +1,5 @@
 """The audit's page: everything once, in the paper's order, found by its anchors; a run and layers of one's own in it."""
+
 import re
 from xml.etree import ElementTree
 
@@ -18,14 +19,22 @@ def parts(file):
     """(ids in order, {id: text} of each label's block); every link leads to an id of the page, each id is there once."""
     elements = list(ElementTree.fromstring(file.read_text()).iter())
     ids = [each.get("id") for each in elements if each.get("id")]
-    assert len(ids) == len(set(ids)) and {each.get("href")[1:] for each in elements if each.get("href")} <= set(ids)
-    return ids, {each.get("id"): "".join(each.itertext()) for each in elements if each.get("class") == "label"}
+    assert len(ids) == len(set(ids)) and {
+        each.get("href")[1:] for each in elements if each.get("href")
+    } <= set(ids)
+    return ids, {
+        each.get("id"): "".join(each.itertext())
+        for each in elements
+        if each.get("class") == "label"
+    }
 
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
     """Where a page is written; nothing is measured: each check finds an error of its own that passes."""
-    monkeypatch.setattr(checks, "run", lambda check, backend=None: checks.Outcome(check, error_of(check), ""))
+    monkeypatch.setattr(
+        checks, "run", lambda check, backend=None: checks.Outcome(check, error_of(check), "")
+    )
     return tmp_path / "page.html"
 
 
@@ -36,50 +45,100 @@ def error_of(check):
 def test_the_whole_page(file):
     assert main(["audit", "--device", "cpu", "--html", str(file)]) == 0
     ids, blocks = parts(file)
-    shown = [(public, card, label) for public, held in report.shown() for card, _ in held for label in card.labels]
-    assert [place for place in blocks if not place.startswith("line")] == [f"{card.name}.{label}" for card, _, label in shown]
-    assert {card.name for card, *_ in shown} == {card.name for card, _ in report.cards()} - {"nn.norm._Norm"}
+    shown = [
+        (public, card, label)
+        for public, held in report.shown()
+        for card, _ in held
+        for label in card.labels
+    ]
+    assert [place for place in blocks if not place.startswith("line")] == [
+        f"{card.name}.{label}" for card, _, label in shown
+    ]
+    assert {card.name for card, *_ in shown} == {card.name for card, _ in report.cards()} - {
+        "nn.norm._Norm"
+    }
     assert [place for place in ids if "." not in place and not place.startswith("line")] == [
-        "contents", "algorithm-1-as-it-runs", "training", "layers-and-losses", "clipping", "noise", "sampling",
-        "dp-pca-and-private-scaling", "accountants", "numerics"]
+        "contents",
+        "algorithm-1-as-it-runs",
+        "training",
+        "layers-and-losses",
+        "clipping",
+        "noise",
+        "sampling",
+        "dp-pca-and-private-scaling",
+        "accountants",
+        "numerics",
+    ]
     for public, card, label in shown:  # whichever a reader's dice choose
         block = blocks[f"{public.name}.{label}"]
-        assert (card.sources.get(label) or card.sources.get("") or "see [") in block and card.labels[label] in block
+        assert (
+            card.sources.get(label) or card.sources.get("") or "see ["
+        ) in block and card.labels[label] in block
         for first, last in card.code_lines[label]:
             line = report.one_line((ROOT / card.module).read_text().splitlines()[first - 1 : last])
-            assert f"{card.module}:{first}" in block and re.sub(" +# ", "  # ", line) in block and f"[{label}]" in line
+            assert (
+                f"{card.module}:{first}" in block
+                and re.sub(" +# ", "  # ", line) in block
+                and f"[{label}]" in line
+            )
         for found in checks.load()[card.name, label]:
             error, most = error_of(found), found.tolerance
-            assert (f"{f'{error:.1e} of {most:.0e}' if most else '0 of 0'}: {found.name.replace('_', ' ')}, {found.method}" in block
-                    ) == (public is card or found.subject == public.name)
+            assert (
+                f"{f'{error:.1e} of {most:.0e}' if most else '0 of 0'}: {found.name.replace('_', ' ')}, {found.method}"
+                in block
+            ) == (public is card or found.subject == public.name)
 
 
 def test_algorithm_1_finds_every_line_it_names(file):
     mine = type("Trainer", (nn.ReLU,), {})()
     data = report.measure(reports=[check_layer(mine, 3)])
     for line, (*_, names) in zip(data["algorithm"], LINES, strict=True):
-        assert all(any(place.split(".", 2)[2].startswith(name) for place in line["places"]) for name in names.split()), line
+        assert all(
+            any(place.split(".", 2)[2].startswith(name) for place in line["places"])
+            for name in names.split()
+        ), line
         assert not any(place.startswith("own") for place in line["places"])
 
 
 def test_nothing_is_wider_than_a_phone():
     widths = re.findall(r"(?<![-\w])(?:min-)?width: *([\d.]+)(px|rem)", html.STYLE)
-    assert widths and all(float(number) * (16 if unit == "rem" else 1) <= 360 for number, unit in widths)
+    assert widths and all(
+        float(number) * (16 if unit == "rem" else 1) <= 360 for number, unit in widths
+    )
 
 
-@pytest.mark.parametrize("error, width", [(0.0, 0), (-1e-3, 0), (1e-30, 0), (1e-9, 50), (1.0, 100), (7.0, 100), (None, 100)])
+@pytest.mark.parametrize(
+    "error, width",
+    [(0.0, 0), (-1e-3, 0), (1e-30, 0), (1e-9, 50), (1.0, 100), (7.0, 100), (None, 100)],
+)
 def test_a_bar_is_logarithmic(error, width):
-    assert f'<i style="width:{width}%">' in (bar := html._bar(error, 1e-12)) and 'left:33%' in bar
+    assert f'<i style="width:{width}%">' in (bar := html._bar(error, 1e-12)) and "left:33%" in bar
 
 
 def test_a_run_is_verified_and_shown_in_the_same_page(file, tmp_path, capsys):
     train(folder := tmp_path / "run")
     assert main(["audit", str(folder), "--device", "cpu", "--html", str(file)]) == 0
     ids, blocks = parts(file)
-    for line, said in ((3, "L/N = 12 / 60"), (6, "sigma = 4.0 (dense1), 4.0 (dense2)"), (7, "SGD"), (8, "1e-05 by moments")):
+    for line, said in (
+        (3, "L/N = 12 / 60"),
+        (6, "sigma = 4.0 (dense1), 4.0 (dense2)"),
+        (7, "SGD"),
+        (8, "1e-05 by moments"),
+    ):
         assert said in blocks[f"line{line}"]
     text = file.read_text().partition('id="this-run"')[2].partition('id="algorithm')[0]
-    assert all(said in text for said in ("0 mismatches", "Did any step run uncharged?", "What is covered", "; the row to quote")) and "**" not in text
+    assert (
+        all(
+            said in text
+            for said in (
+                "0 mismatches",
+                "Did any step run uncharged?",
+                "What is covered",
+                "; the row to quote",
+            )
+        )
+        and "**" not in text
+    )
     assert "This run\n" in capsys.readouterr().out
     (folder / "privacy.md").write_text("epsilon 0")
     assert main(["audit", str(folder), "--layer", "ReLU", "--html", str(file), "--force"]) == 1
@@ -88,13 +147,33 @@ def test_a_run_is_verified_and_shown_in_the_same_page(file, tmp_path, capsys):
 
 def test_layers_of_ones_own_stand_before_the_librarys(file):
     dense = nn.Dense(3, 2, rng=np.random.default_rng(0))
-    assert page(file, check_layer(dense, 3), check_loss(nn.SquaredError(), 2, np.zeros((1, 2))), layer="ReLU")
+    assert page(
+        file,
+        check_layer(dense, 3),
+        check_loss(nn.SquaredError(), 2, np.zeros((1, 2))),
+        layer="ReLU",
+    )
     _, blocks = parts(file)
-    assert list(blocks) == [f"own1.Dense.{label}" for label in ("tests", "F1", "B1", "P1", "P2")] + [
-        f"own2.SquaredError.{label}" for label in ("tests", "F1", "B1")] + ["nn.activation.ReLU.F1", "nn.activation.ReLU.B1"]
-    assert "y = product(x, self.params" in blocks["own1.Dense.F1"] and "not measured by itself" in blocks["own1.Dense.F1"]
+    assert list(blocks) == [
+        f"own1.Dense.{label}" for label in ("tests", "F1", "B1", "P1", "P2")
+    ] + [f"own2.SquaredError.{label}" for label in ("tests", "F1", "B1")] + [
+        "nn.activation.ReLU.F1",
+        "nn.activation.ReLU.B1",
+    ]
+    assert (
+        "y = product(x, self.params" in blocks["own1.Dense.F1"]
+        and "not measured by itself" in blocks["own1.Dense.F1"]
+    )
     assert re.search(r"e-\d\d of 1e-06: dense: dx, central differences", blocks["own1.Dense.B1"])
-    assert "dense.W: the per-example gradient" in blocks["own1.Dense.P1"] and "ok backward called late" in blocks["own1.Dense.tests"]
-    assert not page(file, check_layer(LAYERS[0][0], 3), check_loss(lambda z, t: (z, z), 2), layer="ReLU")
+    assert (
+        "dense.W: the per-example gradient" in blocks["own1.Dense.P1"]
+        and "ok backward called late" in blocks["own1.Dense.tests"]
+    )
+    assert not page(
+        file, check_layer(LAYERS[0][0], 3), check_loss(lambda z, t: (z, z), 2), layer="ReLU"
+    )
     _, blocks = parts(file)
-    assert "FAIL examples are independent" in blocks["own1.Scaled.tests"] and "own2.lambda.tests" in blocks
+    assert (
+        "FAIL examples are independent" in blocks["own1.Scaled.tests"]
+        and "own2.lambda.tests" in blocks
+    )

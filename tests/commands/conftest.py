@@ -1,4 +1,5 @@
 """The command line as a test asks it, in a folder of its own."""
+
 import json
 
 import pytest
@@ -16,6 +17,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def run(capsys):
     """run(*flags): what a command that must succeed prints on stdout."""
+
     def run(*flags):
         status, (out, err) = main(list(flags)), capsys.readouterr()
         assert status in (0, None), err
@@ -33,13 +35,18 @@ def answer(run):
 @pytest.fixture
 def refused(capsys):
     """refused(*flags): the one line on stderr of a command that must refuse."""
+
     def refused(*flags):
         try:
             status = main(list(flags))
         except SystemExit as stopped:
             status = stopped.code
         out, err = capsys.readouterr()
-        assert (status, out, err.count("\n")) == (2, "", 1) and err.startswith("error: "), (status, out, err)
+        assert (status, out, err.count("\n")) == (2, "", 1) and err.startswith("error: "), (
+            status,
+            out,
+            err,
+        )
         return err
 
     return refused

@@ -1,4 +1,5 @@
 """epsilon, delta and calibrate: what they answer, and what they refuse."""
+
 import json
 import math
 
@@ -11,11 +12,27 @@ from minidp.privacy import CyclicSampled, Gaussian, Laplace, Ledger, RenyiAccoun
 from minidp.privacy.gaussian import gaussian_epsilon
 from tests.support.accountants import ledger_of
 
-NOISE, SAMPLING, STEPS = ["--noise-multiplier", "4"], ["--sampling-probability", "0.01"], ["--steps", "10000"]
-RUN, DELTA, SIZES = [*NOISE, *SAMPLING, *STEPS], ["--delta", "1e-5"], ["--dataset-size", "60000", "--lot-size", "600"]
+NOISE, SAMPLING, STEPS = (
+    ["--noise-multiplier", "4"],
+    ["--sampling-probability", "0.01"],
+    ["--steps", "10000"],
+)
+RUN, DELTA, SIZES = (
+    [*NOISE, *SAMPLING, *STEPS],
+    ["--delta", "1e-5"],
+    ["--dataset-size", "60000", "--lot-size", "600"],
+)
 EPSILON = ["epsilon", *DELTA]
-NAMES = ["moments", "renyi", "loss_distribution", "gaussian_clt", "advanced", "basic", "paper_strong_composition",
-         "ledger_2016"]
+NAMES = [
+    "moments",
+    "renyi",
+    "loss_distribution",
+    "gaussian_clt",
+    "advanced",
+    "basic",
+    "paper_strong_composition",
+    "ledger_2016",
+]
 BOUNDS = ["moments", "renyi", "loss_distribution", "advanced", "basic"]
 
 
@@ -25,28 +42,51 @@ def uppers(record):
 
 def test_epsilon_by_every_accountant(answer):
     record = answer(*EPSILON, *RUN, "--all")
-    assert list(record) == ["delta", "quote", "accountants", "meaning", "ledger"] and record["delta"] == 1e-5
+    assert (
+        list(record) == ["delta", "quote", "accountants", "meaning", "ledger"]
+        and record["delta"] == 1e-5
+    )
     assert list(record["accountants"]) == NAMES
     for entry in record["accountants"].values():
         assert list(entry) == ["lower", "estimate", "upper", "kind", "note"]
     found = record["accountants"]
-    assert found["moments"]["upper"] == pytest.approx(1.2586, abs=5e-5) and found["moments"]["lower"] is None
+    assert (
+        found["moments"]["upper"] == pytest.approx(1.2586, abs=5e-5)
+        and found["moments"]["lower"] is None
+    )
     assert found["renyi"]["upper"] == pytest.approx(1.0355, abs=5e-5)
     assert found["loss_distribution"]["lower"] < 0.94687 < found["loss_distribution"]["upper"]
     assert [name for name in NAMES if found[name]["kind"] == "bound"] == BOUNDS
-    assert [found[NAMES[i]]["kind"] for i in (3, 6, 7)] == ["approximation", "comparison", "comparison"]
+    assert [found[NAMES[i]]["kind"] for i in (3, 6, 7)] == [
+        "approximation",
+        "comparison",
+        "comparison",
+    ]
     assert record == answer(*EPSILON, *RUN, "--accountant", "all")
 
 
 def test_joint_layers_and_pca_share_one_ledger(answer):
-    flags = [*EPSILON, "--noise-multipliers", "1,1", *SAMPLING, "--steps", "1000", "--pca-noise-multiplier", "4"]
+    flags = [
+        *EPSILON,
+        "--noise-multipliers",
+        "1,1",
+        *SAMPLING,
+        "--steps",
+        "1000",
+        "--pca-noise-multiplier",
+        "4",
+    ]
     found = uppers(answer(*flags, "--all"))
-    assert found["moments"] == pytest.approx(6.281, abs=2e-3) and found["ledger_2016"] == pytest.approx(3.565, abs=5e-4)
+    assert found["moments"] == pytest.approx(6.281, abs=2e-3) and found[
+        "ledger_2016"
+    ] == pytest.approx(3.565, abs=5e-4)
     assert uppers(answer(*flags, "--accountant", "renyi")).keys() == {"renyi"}
 
 
 @pytest.mark.parametrize("command", [EPSILON, ["delta", "--epsilon", "1"]])
-def test_where_nothing_is_bounded_or_guaranteed_no_row_is_to_be_quoted(command, refused, capsys, tmp_path):
+def test_where_nothing_is_bounded_or_guaranteed_no_row_is_to_be_quoted(
+    command, refused, capsys, tmp_path
+):
     ledger_of((Laplace(9.0), 3)).save(tmp_path / "ledger.json")
     flags = [*command, "--ledger", str(tmp_path), "--accountant", "gaussian_clt"]
     assert "no theorem for Laplace" in refused(*flags)
@@ -55,20 +95,39 @@ def test_where_nothing_is_bounded_or_guaranteed_no_row_is_to_be_quoted(command, 
     flags = [*command, "--noise-multiplier", "0", *SAMPLING, *STEPS]
     assert main(flags) == 2
     out, err = capsys.readouterr()
-    assert "quote" not in out and err.startswith("error: nothing is guaranteed") and err.count("\n") == 1
+    assert (
+        "quote" not in out
+        and err.startswith("error: nothing is guaranteed")
+        and err.count("\n") == 1
+    )
     assert main([*flags, "--json"]) == 2
     record = json.loads(capsys.readouterr().out)
-    assert record["quote"] is None and uppers(record)["moments"] == (1 if command[0] == "delta" else "inf")
+    assert record["quote"] is None and uppers(record)["moments"] == (
+        1 if command[0] == "delta" else "inf"
+    )
 
 
 @pytest.mark.parametrize("sampler", ["poisson", "fixed", "shuffle"])
 def test_sizes_and_epochs_say_what_the_plan_of_training_charges(sampler, answer):
-    flags = ["--noise-multiplier", "1.1", "--dataset-size", "6e4", "--lot-size", "256", "--epochs", "1000"]
-    sanitizer = Sanitizer(flat_group([("a", "W")], 3.0, 1.1), "explicit")  # nothing is charged for roundings
+    flags = [
+        "--noise-multiplier",
+        "1.1",
+        "--dataset-size",
+        "6e4",
+        "--lot-size",
+        "256",
+        "--epochs",
+        "1000",
+    ]
+    sanitizer = Sanitizer(
+        flat_group([("a", "W")], 3.0, 1.1), "explicit"
+    )  # nothing is charged for roundings
     plan = Plan(make_sampler(sampler, 60_000, 256), sanitizer, 234_375, 256)
     record = answer(*EPSILON, *flags, "--sampler", sampler, "--accountant", "renyi")
     assert Ledger.from_json(record["ledger"]) == plan.ledger()
-    assert uppers(record)["renyi"] == RenyiAccountant(plan.relation).epsilon(plan.ledger(), 1e-5).upper
+    assert (
+        uppers(record)["renyi"] == RenyiAccountant(plan.relation).epsilon(plan.ledger(), 1e-5).upper
+    )
 
 
 def test_bands_are_charged_once_a_cycle(answer, refused):
@@ -77,12 +136,18 @@ def test_bands_are_charged_once_a_cycle(answer, refused):
     assert Ledger.from_json(record["ledger"]).items() == [(CyclicSampled(0.08, Gaussian(4.0)), 125)]
     plain = [*EPSILON, *NOISE, "--sampling-probability", "0.08", "--steps", "125"]
     assert uppers(answer(*plain)) == uppers(record)
-    several = [uppers(answer(*each, "--group-size", "2"))["loss_distribution"] for each in (flags, plain)]
+    several = [
+        uppers(answer(*each, "--group-size", "2"))["loss_distribution"] for each in (flags, plain)
+    ]
     assert several[0] > several[1]  # two examples may be in different parts
-    assert "expected --sampler poisson without --max-lot-size" in refused(*flags, "--sampler", "shuffle")
+    assert "expected --sampler poisson without --max-lot-size" in refused(
+        *flags, "--sampler", "shuffle"
+    )
 
 
-@pytest.mark.parametrize("flags", [["--dataset-size", "1000", "--lot-size", "300"], ["--sampling-probability", "0.3"]])
+@pytest.mark.parametrize(
+    "flags", [["--dataset-size", "1000", "--lot-size", "300"], ["--sampling-probability", "0.3"]]
+)
 def test_epochs_are_rounded_up_to_steps(flags, answer):
     record = answer(*EPSILON, *NOISE, "--epochs", "3", *flags)
     assert [entry["count"] for entry in record["ledger"]["entries"]] == [10]
@@ -95,7 +160,9 @@ def test_a_ledger_of_a_run_is_read(answer, folder):
             assert answer(*command, "--ledger", path) == answer(*command, *RUN)
 
 
-@pytest.mark.parametrize("text", [None, "", "{}", '{"format": 2, "relation": "add_remove", "entries": [{}]}'])
+@pytest.mark.parametrize(
+    "text", [None, "", "{}", '{"format": 2, "relation": "add_remove", "entries": [{}]}']
+)
 def test_a_ledger_that_is_missing_or_damaged_is_one_line(text, refused, folder):
     if text is not None:
         (folder / "ledger.json").write_text(text)
@@ -103,7 +170,17 @@ def test_a_ledger_that_is_missing_or_damaged_is_one_line(text, refused, folder):
 
 
 def test_pca_costs_more_when_a_row_is_replaced(answer):
-    flags = [*EPSILON, *NOISE, *SIZES, "--steps", "0", "--pca-noise-multiplier", "7", "--accountant", "gaussian_clt"]
+    flags = [
+        *EPSILON,
+        *NOISE,
+        *SIZES,
+        "--steps",
+        "0",
+        "--pca-noise-multiplier",
+        "7",
+        "--accountant",
+        "gaussian_clt",
+    ]
     one = uppers(answer(*flags, "--sampler", "fixed"))["gaussian_clt"]
     assert one == pytest.approx(gaussian_epsilon(math.sqrt(2) / 7, 1e-5), rel=1e-6)
     assert uppers(answer(*flags))["gaussian_clt"] < one
@@ -116,11 +193,16 @@ def test_the_table_marks_the_smallest_bound_as_the_row_to_quote_on_its_safe_side
     lines = run(*EPSILON, *RUN).splitlines()
     (marked,) = [line for line in lines if line.endswith("<- quote this")]
     assert lines[0] == "sigma 4, sampling probability 0.01, 10000 steps, add_remove, delta 1e-05"
-    assert len(lines) == 3 + len(BOUNDS) and "at most 0.153 at 0.1, 0.0192 at 0.01, 0.00229 at" in lines[-1]
+    assert (
+        len(lines) == 3 + len(BOUNDS)
+        and "at most 0.153 at 0.1, 0.0192 at 0.01, 0.00229 at" in lines[-1]
+    )
     assert lines[2].startswith("moments") and "1.25857" in lines[2]
     name, lower, _, upper = marked.split()[:4]
     exact = record["accountants"][name]
-    assert name == record["quote"] and float(lower) <= exact["lower"] <= exact["upper"] <= float(upper)
+    assert name == record["quote"] and float(lower) <= exact["lower"] <= exact["upper"] <= float(
+        upper
+    )
 
 
 def test_delta_at_epsilon(answer):
@@ -131,7 +213,10 @@ def test_delta_at_epsilon(answer):
 
 
 def test_group_costs_more(answer):
-    one, three = (uppers(answer(*EPSILON, *RUN, "--accountant", "renyi", "--group-size", k))["renyi"] for k in "13")
+    one, three = (
+        uppers(answer(*EPSILON, *RUN, "--accountant", "renyi", "--group-size", k))["renyi"]
+        for k in "13"
+    )
     assert three > 3 * one
 
 
@@ -151,54 +236,98 @@ def test_calibrate_knows_the_other_samplers(sampler, answer):
     record = answer(*flags, "--epochs", "5")
     assert record["accountant"] == "loss_distribution" and 1.99 < record["epsilon"]["upper"] <= 2
     found = answer(*flags, "--noise-multiplier", str(record["noise_multiplier"]))
-    assert found["epsilon"]["upper"] <= 2 and found["steps"] in range(500, 600)     # five epochs of 100 lots
+    assert found["epsilon"]["upper"] <= 2 and found["steps"] in range(
+        500, 600
+    )  # five epochs of 100 lots
 
 
 def test_calibrate_finds_the_sampling_probability_and_the_lot_size(answer, run, refused):
-    flags = ["calibrate", "--target-epsilon", "1.26", *DELTA, *NOISE, "--steps", "1e4", "--accountant", "moments"]
+    flags = [
+        "calibrate",
+        "--target-epsilon",
+        "1.26",
+        *DELTA,
+        *NOISE,
+        "--steps",
+        "1e4",
+        "--accountant",
+        "moments",
+    ]
     record = answer(*flags, "--dataset-size", "60000")
-    assert record["sampling_probability"] == pytest.approx(0.01, rel=2e-3) and record["epsilon"]["upper"] <= 1.26
+    assert (
+        record["sampling_probability"] == pytest.approx(0.01, rel=2e-3)
+        and record["epsilon"]["upper"] <= 1.26
+    )
     assert record["lot_size"] == int(60_000 * record["sampling_probability"])
     assert "no whole example of 50" in refused(*flags, "--dataset-size", "50")
     name, printed = run(*flags).splitlines()[0].split("  ")
     assert name == "sampling probability" and float(printed) <= record["sampling_probability"]
 
 
-@pytest.mark.parametrize("accountant, warned", [("gaussian_clt", True), ("ledger_2016", True), ("renyi", False)])
+@pytest.mark.parametrize(
+    "accountant, warned", [("gaussian_clt", True), ("ledger_2016", True), ("renyi", False)]
+)
 def test_calibrate_says_what_is_no_bound(accountant, warned, capsys):
     assert main([*CALIBRATE, "--accountant", accountant, *NOISE, *SAMPLING, "--json"]) == 0
     out, err = capsys.readouterr()
-    assert err.startswith(f"NOTICE: {accountant} is no bound") == warned and json.loads(out)["accountant"] == accountant
+    assert (
+        err.startswith(f"NOTICE: {accountant} is no bound") == warned
+        and json.loads(out)["accountant"] == accountant
+    )
 
 
 LONG, EITHER = "9" * 400, "either --sampling-probability or --dataset-size and --lot-size"
 
 
-@pytest.mark.parametrize("flags, message", [
-    ([*EPSILON, *NOISE, *flags], message) for flags, message in (
-        ([], EITHER), (["--dataset-size", "100", "--steps", "3"], EITHER), ([*SIZES, *SAMPLING, *STEPS], EITHER),
-        (["--sampler", "fixed", *SAMPLING, *STEPS], "with --sampler fixed --dataset-size and --lot-size"),
-        (SIZES, "either --steps or"), ([*SIZES, "--steps", "3", "--epochs", "1"], "either --steps or --epochs"),
-        ([*SAMPLING, *STEPS, "--relation", "replace_one"], "--relation add_remove"),
-        ([*SIZES, "--steps", "3", "--sampler", "shuffle", "--relation", "add_remove"], "--relation zero_out"),
-        (["--dataset-size", "10", "--lot-size", "11", "--steps", "3"], "lot_size=11"),
-        ([*SIZES, "--epochs", "1e300"], "steps=1e+302"), (["--ledger", "here.json"], "leave out --noise-multiplier"),
-        (["--sampling-probability", "2", *STEPS], "probability=2.0"), ([*SAMPLING, "--steps", "-3"], "steps=-3"),
-        ([*SAMPLING, "--steps", LONG], "(an integer of about 400 digits)"),
-        ([*SAMPLING, *STEPS, "--group-size", "0"], "group_size=0"),
-        (["--steps", "1.5"], "argument --steps: expected a "),
-        (["--sampling-probability", "1/0"], "argument --sampling-probability: expected a "),
-        (["--noise-multipliers", "4,4"], "not allowed with argument --noise-multiplier"))
-] + [
-    ([*EPSILON, "--noise-multipliers", "4,,4"], "argument --noise-multipliers: expected a "),
-    ([*EPSILON, *SAMPLING, *STEPS], "expected --noise-multiplier, or --ledger FILE"),
-    ([*EPSILON, *SAMPLING, *STEPS, "--noise-multiplier", "nan"], "noise_multiplier=nan"),
-    (["epsilon", *RUN, "--delta", "1"], "delta=1.0"), (["delta", *RUN, "--epsilon", "-1"], "epsilon=-1.0"),
-    ([*EPSILON, *RUN, "--accountant", "best"], "argument --accountant"), (["epsilon"], "required: --delta"),
-    (["fly"], "invalid choice: 'fly'"), ([], "required: COMMAND"), (["verify", "/nonexistent"], "ledger.json"),
-    ([*CALIBRATE, *SAMPLING, *NOISE, "--pca-noise-multiplier", "2", "--target-epsilon", "1"], "before the first step"),
-    *(([*CALIBRATE, *two], "expected two of these three") for two in (RUN, NOISE, SAMPLING)),
-    ([*CALIBRATE, *NOISE, "--epochs", "3"], "for --sampler poisson and --steps only"),
-])
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        ([*EPSILON, *NOISE, *flags], message)
+        for flags, message in (
+            ([], EITHER),
+            (["--dataset-size", "100", "--steps", "3"], EITHER),
+            ([*SIZES, *SAMPLING, *STEPS], EITHER),
+            (
+                ["--sampler", "fixed", *SAMPLING, *STEPS],
+                "with --sampler fixed --dataset-size and --lot-size",
+            ),
+            (SIZES, "either --steps or"),
+            ([*SIZES, "--steps", "3", "--epochs", "1"], "either --steps or --epochs"),
+            ([*SAMPLING, *STEPS, "--relation", "replace_one"], "--relation add_remove"),
+            (
+                [*SIZES, "--steps", "3", "--sampler", "shuffle", "--relation", "add_remove"],
+                "--relation zero_out",
+            ),
+            (["--dataset-size", "10", "--lot-size", "11", "--steps", "3"], "lot_size=11"),
+            ([*SIZES, "--epochs", "1e300"], "steps=1e+302"),
+            (["--ledger", "here.json"], "leave out --noise-multiplier"),
+            (["--sampling-probability", "2", *STEPS], "probability=2.0"),
+            ([*SAMPLING, "--steps", "-3"], "steps=-3"),
+            ([*SAMPLING, "--steps", LONG], "(an integer of about 400 digits)"),
+            ([*SAMPLING, *STEPS, "--group-size", "0"], "group_size=0"),
+            (["--steps", "1.5"], "argument --steps: expected a "),
+            (["--sampling-probability", "1/0"], "argument --sampling-probability: expected a "),
+            (["--noise-multipliers", "4,4"], "not allowed with argument --noise-multiplier"),
+        )
+    ]
+    + [
+        ([*EPSILON, "--noise-multipliers", "4,,4"], "argument --noise-multipliers: expected a "),
+        ([*EPSILON, *SAMPLING, *STEPS], "expected --noise-multiplier, or --ledger FILE"),
+        ([*EPSILON, *SAMPLING, *STEPS, "--noise-multiplier", "nan"], "noise_multiplier=nan"),
+        (["epsilon", *RUN, "--delta", "1"], "delta=1.0"),
+        (["delta", *RUN, "--epsilon", "-1"], "epsilon=-1.0"),
+        ([*EPSILON, *RUN, "--accountant", "best"], "argument --accountant"),
+        (["epsilon"], "required: --delta"),
+        (["fly"], "invalid choice: 'fly'"),
+        ([], "required: COMMAND"),
+        (["verify", "/nonexistent"], "ledger.json"),
+        (
+            [*CALIBRATE, *SAMPLING, *NOISE, "--pca-noise-multiplier", "2", "--target-epsilon", "1"],
+            "before the first step",
+        ),
+        *(([*CALIBRATE, *two], "expected two of these three") for two in (RUN, NOISE, SAMPLING)),
+        ([*CALIBRATE, *NOISE, "--epochs", "3"], "for --sampler poisson and --steps only"),
+    ],
+)
 def test_what_a_user_does_wrong_is_one_line(flags, message, refused):
     assert message in refused(*flags)

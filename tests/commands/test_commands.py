@@ -1,4 +1,5 @@
 """The command line as such: help, versions, how it starts and ends; errors; curve and tradeoff, and files that are there."""
+
 import json
 import re
 import shlex
@@ -15,7 +16,17 @@ from minidp.commands import COMMANDS, build_parser
 from minidp.errors import BudgetExceededError, DataError
 from tests.support.scripts import environment
 
-RUN = ["epsilon", "--noise-multiplier", "4", "--sampling-probability", "0.01", "--steps", "10000", "--delta", "1e-5"]
+RUN = [
+    "epsilon",
+    "--noise-multiplier",
+    "4",
+    "--sampling-probability",
+    "0.01",
+    "--steps",
+    "10000",
+    "--delta",
+    "1e-5",
+]
 PARSERS = build_parser()._subparsers._group_actions[0].choices
 
 
@@ -35,7 +46,9 @@ def test_the_versions_are_one_line(capsys):
         main(["--version"])
     numpy, python = metadata.version("numpy"), sys.version.split()[0]
     assert stopped.value.code == 0
-    assert capsys.readouterr().out == f"minidp {minidp.__version__}, NumPy {numpy}, Python {python}\n"
+    assert (
+        capsys.readouterr().out == f"minidp {minidp.__version__}, NumPy {numpy}, Python {python}\n"
+    )
 
 
 def test_an_interrupt_is_one_line(capsys, monkeypatch):
@@ -48,20 +61,30 @@ def test_an_interrupt_is_one_line(capsys, monkeypatch):
 
 def started(*words):
     command = [sys.executable, *words]
-    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment()).stdout
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment()
+    ).stdout
 
 
-@pytest.mark.parametrize("start", [["-m", "minidp"],
-                                   ["-c", "import sys; from minidp.__main__ import script; sys.exit(script())"]])
+@pytest.mark.parametrize(
+    "start",
+    [
+        ["-m", "minidp"],
+        ["-c", "import sys; from minidp.__main__ import script; sys.exit(script())"],
+    ],
+)
 def test_both_ways_to_start_are_the_same(start):
     assert json.loads(started(*start, *RUN, "--json"))["quote"] == "loss_distribution"
 
 
 def test_help_loads_no_library_and_the_host_is_tuned_before_numpy_loads():
-    said = started("-c", "import sys; from minidp import host; tuned = []\n"
-                   "host.tune = lambda: tuned.append('numpy' not in sys.modules)\n"
-                   "sys.argv = ['minidp', '--help']; from minidp.__main__ import script\ntry: script()\n"
-                   "finally: print(tuned, [name for name in ('numpy', 'scipy', 'numba') if name in sys.modules])")
+    said = started(
+        "-c",
+        "import sys; from minidp import host; tuned = []\n"
+        "host.tune = lambda: tuned.append('numpy' not in sys.modules)\n"
+        "sys.argv = ['minidp', '--help']; from minidp.__main__ import script\ntry: script()\n"
+        "finally: print(tuned, [name for name in ('numpy', 'scipy', 'numba') if name in sys.modules])",
+    )
     assert said.endswith("[True] []\n") and "usage: minidp" in said
 
 
@@ -89,20 +112,37 @@ def test_tradeoff_writes_png_and_power(answer, folder):
 def test_the_title_is_the_setting_and_what_is_no_bound_is_dashed(flags, run, drawn):
     run(*flags, *SAMPLING, "--all")
     run(*flags, *SAMPLING, "--force")
-    assert drawn[0].get_suptitle().split() == "sigma 4, sampling probability 0.01, 10000 steps, add_remove".split()
-    all_lines, bounds = ({line.get_label(): line.get_linestyle() for line in figure.axes[0].lines} for figure in drawn)
+    assert (
+        drawn[0].get_suptitle().split()
+        == "sigma 4, sampling probability 0.01, 10000 steps, add_remove".split()
+    )
+    all_lines, bounds = (
+        {line.get_label(): line.get_linestyle() for line in figure.axes[0].lines}
+        for figure in drawn
+    )
     assert all_lines["loss_distribution"] == all_lines["moments"] == "-"
     assert all_lines["gaussian_clt\n(approximation, no guarantee)"] == "--"
     assert "moments" in bounds and not any("gaussian_clt" in label for label in bounds)
 
 
-@pytest.mark.parametrize("flags, name", [
-    ([*CURVE, *SAMPLING], "e.csv"), ([*TRADEOFF, *SAMPLING], "t.png"),
-    (["verify", "run", "--html", "v.html"], "v.html"),
-    *((["audit", "--layer", "ReLU", f"--{kind}", f"a.{kind}"], f"a.{kind}") for kind in ("html", "json"))])
+@pytest.mark.parametrize(
+    "flags, name",
+    [
+        ([*CURVE, *SAMPLING], "e.csv"),
+        ([*TRADEOFF, *SAMPLING], "t.png"),
+        (["verify", "run", "--html", "v.html"], "v.html"),
+        *(
+            (["audit", "--layer", "ReLU", f"--{kind}", f"a.{kind}"], f"a.{kind}")
+            for kind in ("html", "json")
+        ),
+    ],
+)
 def test_a_file_that_is_there_is_replaced_only_by_force(flags, name, run, refused, folder):
     (folder / name).write_text("mine")
-    assert refused(*flags) == f"error: {name} is there already; --force replaces it, another name keeps it\n"
+    assert (
+        refused(*flags)
+        == f"error: {name} is there already; --force replaces it, another name keeps it\n"
+    )
     assert (folder / name).read_text() == "mine" and len(list(folder.iterdir())) == 1
     if flags[0] != "verify":
         run(*flags, "--force")
@@ -116,20 +156,40 @@ def test_a_place_that_cannot_be_written_is_told_before_any_work(out, refused):
 
 @BOTH
 def test_lots_of_fixed_size_are_drawn_too(flags, run):
-    flags = [*flags, "--sampler", "fixed", "--dataset-size", "60000", "--lot-size", "600", "--force"]
+    flags = [
+        *flags,
+        "--sampler",
+        "fixed",
+        "--dataset-size",
+        "60000",
+        "--lot-size",
+        "600",
+        "--force",
+    ]
     run(*flags, "--accountant", "loss_distribution")
     run(*flags)
 
 
-@pytest.mark.parametrize("error, line", [
-    (DataError("train-images: truncated\nat byte 16"), "error: train-images: truncated at byte 16"),
-    (PermissionError(13, "Permission denied", "/runs/x"), "error: /runs/x: Permission denied"),
-    (OSError(28, "No space left on device"), "error: No space left on device"),
-    (OSError("odd"), "error: odd"),
-    (ModuleNotFoundError("No module named 'scipy.fft'", name="scipy.fft"),
-     "error: scipy is not installed: pip install scipy, or install minidp again"),
-    (ImportError("Numba needs NumPy 2.2 or less.\nGot NumPy 2.3."), "error: Numba needs NumPy 2.2 or less. Got NumPy 2.3."),
-])
+@pytest.mark.parametrize(
+    "error, line",
+    [
+        (
+            DataError("train-images: truncated\nat byte 16"),
+            "error: train-images: truncated at byte 16",
+        ),
+        (PermissionError(13, "Permission denied", "/runs/x"), "error: /runs/x: Permission denied"),
+        (OSError(28, "No space left on device"), "error: No space left on device"),
+        (OSError("odd"), "error: odd"),
+        (
+            ModuleNotFoundError("No module named 'scipy.fft'", name="scipy.fft"),
+            "error: scipy is not installed: pip install scipy, or install minidp again",
+        ),
+        (
+            ImportError("Numba needs NumPy 2.2 or less.\nGot NumPy 2.3."),
+            "error: Numba needs NumPy 2.2 or less. Got NumPy 2.3.",
+        ),
+    ],
+)
 def test_user_errors_are_one_line_and_exit_2(capsys, error, line):
     with pytest.raises(SystemExit) as exit, user_errors():
         raise error
@@ -139,14 +199,20 @@ def test_user_errors_are_one_line_and_exit_2(capsys, error, line):
 
 @pytest.mark.parametrize("command", [RUN, ["audit"]])
 def test_a_library_that_is_missing_is_one_line(command):
-    script = ("import sys; sys.modules['numba'] = None; from minidp.__main__ import main; "
-              "sys.exit(main(sys.argv[1:]))")
-    done = subprocess.run([sys.executable, "-c", script, *command], capture_output=True, text=True, env=environment())
+    script = (
+        "import sys; sys.modules['numba'] = None; from minidp.__main__ import main; "
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *command], capture_output=True, text=True, env=environment()
+    )
     line = "error: numba is not installed: pip install numba, or install minidp again\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError(), ValueError(), TypeError(), ImportError("odd", name="minidp.cli")])
+@pytest.mark.parametrize(
+    "error", [ZeroDivisionError(), ValueError(), TypeError(), ImportError("odd", name="minidp.cli")]
+)
 def test_faults_of_the_program_keep_their_traceback(error):
     with pytest.raises(type(error)), user_errors():
         raise error
@@ -157,7 +223,9 @@ def test_interrupt_says_what_was_saved_and_exits_130(capsys):
         note.saved = "step 400 is in runs/x; go on with --resume"
         raise KeyboardInterrupt
     assert exit.value.code == 130
-    assert capsys.readouterr().err.strip() == "interrupted; step 400 is in runs/x; go on with --resume"
+    assert (
+        capsys.readouterr().err.strip() == "interrupted; step 400 is in runs/x; go on with --resume"
+    )
 
 
 def test_code_that_catches_value_errors_around_training_does_not_swallow_the_end_of_the_budget():

@@ -1,4 +1,5 @@
 """train and predict: files in, a run's folder and predictions out, and one line for whatever is wrong with them."""
+
 import csv
 import json
 import os
@@ -34,7 +35,13 @@ def files(folder):
     """One's own data in every form."""
     x, y, target = problem()
     for name, labels in (("data", y), ("numbers", target)):
-        np.savez(f"{name}.npz", x_train=x[:500], y_train=labels[:500], x_test=x[500:], y_test=labels[500:])
+        np.savez(
+            f"{name}.npz",
+            x_train=x[:500],
+            y_train=labels[:500],
+            x_test=x[500:],
+            y_test=labels[500:],
+        )
     for name, found in {"x": x[:500], "y": y[:500], "x_test": x[500:], "y_test": y[500:]}.items():
         np.save(f"{name}.npy", found)
     table("table.csv", COLUMNS, x, y)
@@ -42,7 +49,9 @@ def files(folder):
 
 def table(path, names, x, y):
     with open(path, "w", newline="") as file:
-        csv.writer(file).writerows([names, *([*map(repr, map(float, row)), label] for row, label in zip(x, y))])
+        csv.writer(file).writerows(
+            [names, *([*map(repr, map(float, row)), label] for row, label in zip(x, y))]
+        )
 
 
 def predictions(path):
@@ -53,8 +62,13 @@ def predictions(path):
 
 def test_what_one_process_trains_another_predicts(folder):
     def process(*flags):
-        return subprocess.run([sys.executable, "-m", "minidp", *flags], capture_output=True, text=True, check=True,
-                              env=environment()).stdout
+        return subprocess.run(
+            [sys.executable, "-m", "minidp", *flags],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment(),
+        ).stdout
 
     said = process(*TRAIN, "--scale", "unit-norm", "--hidden", "8", "--out", "my run")
     quote, picture, command = said.splitlines()[-3:]
@@ -62,20 +76,43 @@ def test_what_one_process_trains_another_predicts(folder):
     process(*shlex.split(command.replace("x.npy", "x_test.npy"))[2:])
     x, y, _ = problem()
     header, rows = predictions("y.csv")
-    assert header == ["prediction"] and (rows[:, 0] == minidp.load_model("my run/model.npz").predict(x[500:])).all()
+    assert (
+        header == ["prediction"]
+        and (rows[:, 0] == minidp.load_model("my run/model.npz").predict(x[500:])).all()
+    )
     result = json.loads((folder / "my run/result.json").read_text())
-    assert result["test_accuracy"] == (rows[:, 0] == y[500:]).mean() > 0.7 and "\ntest          accuracy" in said
+    assert (
+        result["test_accuracy"] == (rows[:, 0] == y[500:]).mean() > 0.7
+        and "\ntest          accuracy" in said
+    )
     assert float(quote.split()[2]) <= 2 and "0 mismatches" in process("verify", "my run")
 
 
 def test_npz_npy_and_csv_are_the_same_data(folder, answer):
-    flags = [*BUDGET, "--seed", "1", "--classes", "no, yes", "--bounds", "-5,8", "--dataset-size", "500", "--out"]
+    flags = [
+        *BUDGET,
+        "--seed",
+        "1",
+        "--classes",
+        "no, yes",
+        "--bounds",
+        "-5,8",
+        "--dataset-size",
+        "500",
+        "--out",
+    ]
     table("train.csv", COLUMNS, *(part[:500] for part in problem()[:2]))
     one = answer("train", "data.npz", *flags, "one")
     two = answer("train", *NPY, *flags, "two")
-    assert one | {"model": ""} == two | {"model": ""} and one["test_accuracy"] > 0.7 and one["epsilon"]["upper"] <= 2
+    assert (
+        one | {"model": ""} == two | {"model": ""}
+        and one["test_accuracy"] > 0.7
+        and one["epsilon"]["upper"] <= 2
+    )
     answer("train", "train.csv", *LABEL, *flags, "three")
-    states = [minidp.load_model(f"{name}/model.npz").network.state() for name in ("one", "two", "three")]
+    states = [
+        minidp.load_model(f"{name}/model.npz").network.state() for name in ("one", "two", "three")
+    ]
     for name, array in states[0].items():
         assert np.array_equal(array, states[1][name]) and np.array_equal(array, states[2][name])
     assert "told of the data" not in (folder / "one/privacy.md").read_text()
@@ -84,12 +121,19 @@ def test_npz_npy_and_csv_are_the_same_data(folder, answer):
 def test_a_table_is_read_by_the_names_of_its_columns(run, refused):
     x, _, _ = problem()
     run("train", "table.csv", *LABEL, *BUDGET)
-    table("other.csv", ["d", "c", "answer", "b", "a"], np.insert(x[:, ::-1], 2, 7, axis=1)[:, :4], x[:, 0])
+    table(
+        "other.csv",
+        ["d", "c", "answer", "b", "a"],
+        np.insert(x[:, ::-1], 2, 7, axis=1)[:, :4],
+        x[:, 0],
+    )
     for name in ("table", "other"):
         run("predict", "mine/model.npz", f"{name}.csv", "--out", f"{name}_y.csv")
     assert (predictions("table_y.csv")[1] == predictions("other_y.csv")[1]).all()
     table("fewer.csv", ["a", "b", "c", "e"], x[:, :3], x[:, 3])
-    assert "fewer.csv: no column d" in refused("predict", "mine/model.npz", "fewer.csv", "--out", "new.csv")
+    assert "fewer.csv: no column d" in refused(
+        "predict", "mine/model.npz", "fewer.csv", "--out", "new.csv"
+    )
 
 
 def test_a_regression_prints_r2_and_predicts_numbers(folder, run):
@@ -101,11 +145,15 @@ def test_a_regression_prints_r2_and_predicts_numbers(folder, run):
     found = predictions("y.csv")[1][:, 0].astype(float)
     assert (found == minidp.load_model("mine/model.npz").predict(x)).all()
     left = ((target - found) ** 2).sum() / ((target - target.mean()) ** 2).sum()
-    assert result["test_r2"] == pytest.approx(1 - left, rel=1e-6) and result["test_accuracy"] is None
+    assert (
+        result["test_r2"] == pytest.approx(1 - left, rel=1e-6) and result["test_accuracy"] is None
+    )
     assert f"test          R2 {result['test_r2']:.2%}" in said
 
 
-def test_probabilities_have_the_names_of_the_classes_and_keys_that_are_not_used_are_named(run, capsys):
+def test_probabilities_have_the_names_of_the_classes_and_keys_that_are_not_used_are_named(
+    run, capsys
+):
     np.savez("more.npz", **np.load("data.npz"), extra=1)
     main(["train", "more.npz", *BUDGET, "--quiet"])
     out, err = capsys.readouterr()
@@ -113,10 +161,14 @@ def test_probabilities_have_the_names_of_the_classes_and_keys_that_are_not_used_
     run("predict", "mine/model.npz", "data.npz", "--out", "p.csv", "--proba")
     header, rows = predictions("p.csv")
     assert header == ["no", "yes"] and rows.astype(float).sum(axis=1) == pytest.approx(np.ones(100))
-    assert (rows.astype(float) == minidp.load_model("mine/model.npz").predict_proba(problem()[0][500:])).all()
+    assert (
+        rows.astype(float) == minidp.load_model("mine/model.npz").predict_proba(problem()[0][500:])
+    ).all()
 
 
-def test_an_interrupted_command_goes_on_and_a_folder_holds_one_run(folder, run, refused, capsys, monkeypatch):
+def test_an_interrupted_command_goes_on_and_a_folder_holds_one_run(
+    folder, run, refused, capsys, monkeypatch
+):
     release, seen = Sanitizer.release, []
 
     def interrupting(*args):
@@ -128,19 +180,26 @@ def test_an_interrupted_command_goes_on_and_a_folder_holds_one_run(folder, run, 
     monkeypatch.setattr(Sanitizer, "release", interrupting)
     assert main(TRAIN) == 130
     out, err = capsys.readouterr()
-    assert err.startswith("interrupted; the same command goes on") and err.count("\n") == 1 and not out
+    assert (
+        err.startswith("interrupted; the same command goes on") and err.count("\n") == 1 and not out
+    )
     for other in (["--hidden", "3"], ["--classes", "yes,no,maybe"], ["--scale", "none"]):
         assert "mine" in refused(*TRAIN, *other)
     assert "quote: epsilon" in run(*TRAIN)
     model = (folder / "mine/model.npz").read_bytes()
     main(TRAIN)
-    assert "finished before" in capsys.readouterr().err and (folder / "mine/model.npz").read_bytes() == model
+    assert (
+        "finished before" in capsys.readouterr().err
+        and (folder / "mine/model.npz").read_bytes() == model
+    )
     assert "mine" in refused(*TRAIN, "--hidden", "3")
     np.save("x.npy", problem(seed=4)[0][:500])
     assert "other examples" in refused("train", *NPY, *BUDGET)
 
 
-def test_rows_that_stop_a_run_charge_nothing_and_leave_the_folder_free(folder, run, refused, capsys):
+def test_rows_that_stop_a_run_charge_nothing_and_leave_the_folder_free(
+    folder, run, refused, capsys
+):
     x, y, _ = problem()
     x[:7, 2] = np.nan
     np.savez("nan.npz", x_train=x, y_train=y)
@@ -159,48 +218,100 @@ def test_runs_that_share_a_ledger_say_their_sum(run, answer):
     assert record["accountants"][record["quote"]]["upper"] > 2
 
 
-@pytest.mark.parametrize("flags, words", [
-    ("missing.npz", "missing.npz: No such file"), ("", "either DATA"), ("data.npz --x x.npy --y y.npy", "either DATA"),
-    ("--x x.npy", "both --x and --y"), ("--x x.npy --y y_test.npy", "x has 500, y has 100"),
-    ("--x x.npy --y y.npy --x-test x.npy", "--x-test and --y-test together"),
-    ("--x data.npz --y y.npy", "data.npz: expected a .npy file"), ("x.npy", ".npy files go with --x and --y"),
-    ("data.npz --label a", "--label COLUMN with a .csv file"), ("table.csv", "--label COLUMN with a .csv file"),
-    ("table.csv --label no", "no column no; its first line, split at commas, names a, b, c, d, answer"),
-    ("table.csv --label a", "column answer is not numeric (line 2: "), (".", "expected a .npz or a .csv file"),
-    ("numbers.npz", "target_bounds"), ("data.npz --out ''", "empty name"),
-    *((f"data.npz {flag}", words) for flag, words in (
-        ("--bounds 1,2,3", "LOW,HIGH: two numbers"), ("--bounds 2,1", "low < high"), ("--classes no", "from 2 to"),
-        ("--classes 1,2", "none of the 2 classes"), ("--hidden 0", "hidden=0"),
-        ("--hidden 8,1e12", "8, 1000000000000 take 11,000,000,000,042 weights and about"), ("--hidden many", "argument --hidden"),
-        ("--out data.npz", "data.npz is a file"), ("--out /proc/no/such", "/proc/no"), ("--ledger .", "is a folder")))])
+@pytest.mark.parametrize(
+    "flags, words",
+    [
+        ("missing.npz", "missing.npz: No such file"),
+        ("", "either DATA"),
+        ("data.npz --x x.npy --y y.npy", "either DATA"),
+        ("--x x.npy", "both --x and --y"),
+        ("--x x.npy --y y_test.npy", "x has 500, y has 100"),
+        ("--x x.npy --y y.npy --x-test x.npy", "--x-test and --y-test together"),
+        ("--x data.npz --y y.npy", "data.npz: expected a .npy file"),
+        ("x.npy", ".npy files go with --x and --y"),
+        ("data.npz --label a", "--label COLUMN with a .csv file"),
+        ("table.csv", "--label COLUMN with a .csv file"),
+        (
+            "table.csv --label no",
+            "no column no; its first line, split at commas, names a, b, c, d, answer",
+        ),
+        ("table.csv --label a", "column answer is not numeric (line 2: "),
+        (".", "expected a .npz or a .csv file"),
+        ("numbers.npz", "target_bounds"),
+        ("data.npz --out ''", "empty name"),
+        *(
+            (f"data.npz {flag}", words)
+            for flag, words in (
+                ("--bounds 1,2,3", "LOW,HIGH: two numbers"),
+                ("--bounds 2,1", "low < high"),
+                ("--classes no", "from 2 to"),
+                ("--classes 1,2", "none of the 2 classes"),
+                ("--hidden 0", "hidden=0"),
+                ("--hidden 8,1e12", "8, 1000000000000 take 11,000,000,000,042 weights and about"),
+                ("--hidden many", "argument --hidden"),
+                ("--out data.npz", "data.npz is a file"),
+                ("--out /proc/no/such", "/proc/no"),
+                ("--ledger .", "is a folder"),
+            )
+        ),
+    ],
+)
 def test_what_a_user_does_wrong_is_one_line(flags, words, folder, refused):
-    assert words in refused("train", *BUDGET, *shlex.split(flags)) and not (folder / "mine/ledger.json").exists()
+    assert (
+        words in refused("train", *BUDGET, *shlex.split(flags))
+        and not (folder / "mine/ledger.json").exists()
+    )
 
 
 X, Y, _ = problem()
 
 
-@pytest.mark.parametrize("arrays, words", [
-    ({"a": X}, "expected the key x_train, got a"), ({"x_train": X.astype(str)}, "dtype <U"),
-    ({"x_train": X, "y_train": Y, "x_test": X}, "expected the key y_test"),
-    ({"x_train": X.astype(object)}, "nothing is unpickled"), ({"x_train": X[:, 0]}, "shape"),
-    ({"x_train": X, "y_train": np.where(Y == "no", np.nan, X[:, 0] > 0)}, "labels are none of the 2"),
-    ({"x_train": X[:0], "y_train": Y[:0]}, "from 2 to")], ids=range(7))
+@pytest.mark.parametrize(
+    "arrays, words",
+    [
+        ({"a": X}, "expected the key x_train, got a"),
+        ({"x_train": X.astype(str)}, "dtype <U"),
+        ({"x_train": X, "y_train": Y, "x_test": X}, "expected the key y_test"),
+        ({"x_train": X.astype(object)}, "nothing is unpickled"),
+        ({"x_train": X[:, 0]}, "shape"),
+        (
+            {"x_train": X, "y_train": np.where(Y == "no", np.nan, X[:, 0] > 0)},
+            "labels are none of the 2",
+        ),
+        ({"x_train": X[:0], "y_train": Y[:0]}, "from 2 to"),
+    ],
+    ids=range(7),
+)
 def test_arrays_that_cannot_be_learned_from_are_one_line(arrays, words, folder, refused):
     np.savez("bad.npz", **({} if "the key" in words else {"y_train": Y}) | arrays)
-    assert words in refused("train", "bad.npz", *BUDGET) and not (folder / "mine/ledger.json").exists()
+    assert (
+        words in refused("train", "bad.npz", *BUDGET) and not (folder / "mine/ledger.json").exists()
+    )
 
 
-@pytest.mark.parametrize("text, words", [
-    (b"", "empty"), (b"a,b,l\n1,2\n", "line 2: expected 3 cells, got 2"), (b"a,a,l\n1,2,3\n", "names a more than once"),
-    (b"a;b;l\n1;2;3\n", "no column l"), (b"l\n1\n0\n", "no column of inputs"), (b'a,l\n1,"2\n', "no CSV file"),
-    (b"a,l\nNA,1\n", "column a is not numeric (line 2: 'NA')"), (b"a,l\n1_0,1\n", "column a is not numeric"),
-    (b"a,l\n1,\n2,x\n3,y\n", "1 of 3 rows have no label in column l"), (b"a,l\n,0\n1,1\n", "x: 1 of 2 rows"),
-    (b"\xef\xbb\xbfa, l\r\n1, 0\r\n\r\n2, 1\r\ninf, 1\r\n", "x: 1 of 3 rows"),
-    (b"a,l\n1,\xe9\n", "no CSV file in UTF-8")], ids=range(12))
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        (b"", "empty"),
+        (b"a,b,l\n1,2\n", "line 2: expected 3 cells, got 2"),
+        (b"a,a,l\n1,2,3\n", "names a more than once"),
+        (b"a;b;l\n1;2;3\n", "no column l"),
+        (b"l\n1\n0\n", "no column of inputs"),
+        (b'a,l\n1,"2\n', "no CSV file"),
+        (b"a,l\nNA,1\n", "column a is not numeric (line 2: 'NA')"),
+        (b"a,l\n1_0,1\n", "column a is not numeric"),
+        (b"a,l\n1,\n2,x\n3,y\n", "1 of 3 rows have no label in column l"),
+        (b"a,l\n,0\n1,1\n", "x: 1 of 2 rows"),
+        (b"\xef\xbb\xbfa, l\r\n1, 0\r\n\r\n2, 1\r\ninf, 1\r\n", "x: 1 of 3 rows"),
+        (b"a,l\n1,\xe9\n", "no CSV file in UTF-8"),
+    ],
+    ids=range(12),
+)
 def test_tables_that_cannot_be_read_are_one_line(text, words, folder, refused):
     (folder / "bad.csv").write_bytes(text)
-    assert words in refused("train", "bad.csv", "--label", "l", "--target-epsilon", "2", "--out", "mine")
+    assert words in refused(
+        "train", "bad.csv", "--label", "l", "--target-epsilon", "2", "--out", "mine"
+    )
 
 
 def test_a_model_or_rows_that_do_not_fit_are_one_line(folder, run, refused):
@@ -208,18 +319,31 @@ def test_a_model_or_rows_that_do_not_fit_are_one_line(folder, run, refused):
     model = (folder / "mine/model.npz").read_bytes()
     (folder / "cut.npz").write_bytes(model[: len(model) // 2])
     place = model.index(b"dense1.W.npy") + 150  # in the array's numbers
-    (folder / "edited.npz").write_bytes(model[:place] + bytes([model[place] ^ 1]) + model[place + 1 :])
+    (folder / "edited.npz").write_bytes(
+        model[:place] + bytes([model[place] ^ 1]) + model[place + 1 :]
+    )
     np.save("wide.npy", np.zeros((3, 5)))
     np.save("objects.npy", np.array([[1, "a"]], dtype=object))
     (folder / "old.csv").write_text("kept")
-    for found, words in (("cut.npz", "cut.npz"), ("edited.npz", "edited.npz"), ("mine", "mine: "),
-                         ("missing", "no such file"), ("mine/checkpoint.npz", "expected a model, got a checkpoint")):
+    for found, words in (
+        ("cut.npz", "cut.npz"),
+        ("edited.npz", "edited.npz"),
+        ("mine", "mine: "),
+        ("missing", "no such file"),
+        ("mine/checkpoint.npz", "expected a model, got a checkpoint"),
+    ):
         assert words in refused("predict", found, "x.npy", "--out", "y.csv")
     for flags, words in (
-            ("wide.npy", "got (3, 5)"), ("y.npy", "got (500,)"), ("objects.npy", "nothing is unpickled"),
-            ("no.npy", "No such file"), ("data.npz --key x", "expected the key x, got x_train"),
-            ("data.npz --key y_test", "got (100,)"), ("x.npy --key x", "--key"),
-            ("x.npy --out old.csv", "--force replaces it"), ("x.npy --out no/y.csv", "cannot be written")):
+        ("wide.npy", "got (3, 5)"),
+        ("y.npy", "got (500,)"),
+        ("objects.npy", "nothing is unpickled"),
+        ("no.npy", "No such file"),
+        ("data.npz --key x", "expected the key x, got x_train"),
+        ("data.npz --key y_test", "got (100,)"),
+        ("x.npy --key x", "--key"),
+        ("x.npy --out old.csv", "--force replaces it"),
+        ("x.npy --out no/y.csv", "cannot be written"),
+    ):
         assert words in refused("predict", "--out", "y.csv", "mine/model.npz", *flags.split())
     assert not (folder / "y.csv").exists() and (folder / "old.csv").read_text() == "kept"
     run("predict", "mine/model.npz", "x.npy", "--out", "old.csv", "--force")

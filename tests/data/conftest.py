@@ -1,4 +1,5 @@
 """A mirror on this machine, a tiny set of files in MNIST's format, and an empty cache."""
+
 import gzip
 import hashlib
 import http.server
@@ -68,7 +69,9 @@ def cache(tmp_path, monkeypatch):
 
 def idx_bytes(array):
     """The IDX file of a uint8 array."""
-    header = bytes((0, 0, 8, array.ndim)) + b"".join(size.to_bytes(4, "big") for size in array.shape)
+    header = bytes((0, 0, 8, array.ndim)) + b"".join(
+        size.to_bytes(4, "big") for size in array.shape
+    )
     return header + array.tobytes()
 
 
@@ -78,7 +81,9 @@ def tiny(monkeypatch, cache):
     rng = np.random.default_rng(5)
     files = {}
     for part, size in (("train", 12), ("t10k", 5)):
-        files[f"{part}-images-idx3-ubyte"] = idx_bytes(rng.integers(0, 256, (size, 28, 28), dtype=np.uint8))
+        files[f"{part}-images-idx3-ubyte"] = idx_bytes(
+            rng.integers(0, 256, (size, 28, 28), dtype=np.uint8)
+        )
         files[f"{part}-labels-idx1-ubyte"] = idx_bytes(rng.integers(0, 10, size, dtype=np.uint8))
     digests = {name: hashlib.sha256(raw).hexdigest() for name, raw in files.items()}
     monkeypatch.setattr(mnist, "FILES", digests)
@@ -93,7 +98,11 @@ def write(tiny):
     def write(folder, gzipped=True, names=None):
         folder.mkdir(parents=True, exist_ok=True)
         for name in names or tiny:
-            path, raw = (folder / f"{name}.gz", gzip.compress(tiny[name])) if gzipped else (folder / name, tiny[name])
+            path, raw = (
+                (folder / f"{name}.gz", gzip.compress(tiny[name]))
+                if gzipped
+                else (folder / name, tiny[name])
+            )
             path.write_bytes(raw)
         return folder
 

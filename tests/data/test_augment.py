@@ -23,8 +23,14 @@ def loop_distort(x, d):
 
 
 @settings(max_examples=30)
-@given(n=st.integers(0, 4), side=st.integers(1, 9), cut=st.integers(0, 5), channels=st.integers(1, 3),
-       seed=st.integers(0, 99), dtype=st.sampled_from([np.uint8, np.float32]))
+@given(
+    n=st.integers(0, 4),
+    side=st.integers(1, 9),
+    cut=st.integers(0, 5),
+    channels=st.integers(1, 3),
+    seed=st.integers(0, 99),
+    dtype=st.sampled_from([np.uint8, np.float32]),
+)
 def test_distort_equals_loop(n, side, cut, channels, seed, dtype):
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 256, (n, side, side, channels)).astype(dtype)
@@ -43,7 +49,9 @@ def test_every_backend_gives_the_same(backend, rng):
     np.testing.assert_allclose(to_host(distort(moved, d)), distort(x, d), rtol=1e-5, atol=1e-3)
     np.testing.assert_array_equal(to_host(centre_crop(moved, 8)), centre_crop(x, 8))
     y = standardise_images(centre_crop(moved, 8))
-    np.testing.assert_allclose(to_host(y), standardise_images(centre_crop(x, 8)), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        to_host(y), standardise_images(centre_crop(x, 8)), rtol=1e-4, atol=1e-5
+    )
     assert y.dtype == np.float32
 
 
@@ -51,9 +59,15 @@ def test_draws_cover_their_ranges_and_ignore_the_images(rng):
     d = draw_distortions(20_000, rng)
     for corner in (d.top, d.left):
         counts = np.bincount(corner, minlength=9)
-        assert len(counts) == 9 and counts.min() > 2000 and counts.max() < 2450  # 2222 +- 5 standard deviations
+        assert (
+            len(counts) == 9 and counts.min() > 2000 and counts.max() < 2450
+        )  # 2222 +- 5 standard deviations
     assert abs(d.flip.mean() - 0.5) < 0.02
-    assert d.brightness.min() < -62.9 and d.brightness.max() > 62.9 and np.abs(d.brightness).max() <= 63
+    assert (
+        d.brightness.min() < -62.9
+        and d.brightness.max() > 62.9
+        and np.abs(d.brightness).max() <= 63
+    )
     assert 0.2 <= d.contrast.min() < 0.201 and 1.799 < d.contrast.max() <= 1.8
     assert abs(np.corrcoef(d.top, d.left)[0, 1]) < 0.04
 
@@ -75,15 +89,22 @@ def test_standardised_images(rng):
     even = np.full((1, 4, 4, 3), 7.0)
     np.testing.assert_array_equal(standardise_images(even), 0)
     even[0, 0, 0, 0] += 1e-3  # far below the smallest deviation, 1 / sqrt(48)
-    np.testing.assert_allclose(standardise_images(even)[0, 0, 0, 0], 1e-3 * 47 / 48 * 48**0.5, rtol=1e-6)
+    np.testing.assert_allclose(
+        standardise_images(even)[0, 0, 0, 0], 1e-3 * 47 / 48 * 48**0.5, rtol=1e-6
+    )
 
 
 def test_wrong_input(rng):
     d = draw_distortions(2, rng)
     images = lambda *shape: np.zeros(shape, np.uint8)
     for error, words, wrong in (
-            (ShapeError, "distort: expected x of shape .2, H, W, C., got .3,", lambda: distort(images(3, 8, 8, 3), d)),
-            (DtypeError, "standardise_images", lambda: standardise_images(images(3, 32, 32, 3))),
-            (ParameterError, "crops inside images", lambda: distort(images(2, 8, 8, 3), d))):
+        (
+            ShapeError,
+            "distort: expected x of shape .2, H, W, C., got .3,",
+            lambda: distort(images(3, 8, 8, 3), d),
+        ),
+        (DtypeError, "standardise_images", lambda: standardise_images(images(3, 32, 32, 3))),
+        (ParameterError, "crops inside images", lambda: distort(images(2, 8, 8, 3), d)),
+    ):
         with pytest.raises(error, match=words):
             wrong()

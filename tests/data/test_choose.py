@@ -1,4 +1,5 @@
 """Which data set is taken, and that its parts fit together."""
+
 import gzip
 from dataclasses import replace
 
@@ -32,7 +33,10 @@ def test_auto_falls_back_loudly(tiny, cache, dead_url, notices, monkeypatch):
     found = load("auto", on_notice=notices.append, sizes=SMALL)
     assert found.name == "strokes" and found.sha256 is None
     first, *why, notice = notices
-    assert first.startswith("MNIST cannot be had: using the drawn digits instead") and max(map(len, notices)) < 250
+    assert (
+        first.startswith("MNIST cannot be had: using the drawn digits instead")
+        and max(map(len, notices)) < 250
+    )
     assert any(f"{dead_url}train-images-idx3-ubyte.gz: Connection refused" in line for line in why)
     assert notice == found.notice and notice.startswith("NOT MNIST")
 
@@ -53,7 +57,9 @@ def test_mnist_never_falls_back(tiny, cache, dead_url, notices, monkeypatch):
 @pytest.mark.parametrize("dataset", ["auto", "mnist"])
 def test_damaged_files_are_an_error(tmp_path, write, dataset, notices):
     folder = write(tmp_path / "d")
-    (folder / "t10k-labels-idx1-ubyte.gz").write_bytes(gzip.compress(b"\x00\x00\x08\x01\x00\x00\x00\x00"))
+    (folder / "t10k-labels-idx1-ubyte.gz").write_bytes(
+        gzip.compress(b"\x00\x00\x08\x01\x00\x00\x00\x00")
+    )
     with pytest.raises(DataError, match="sha256"):
         load(dataset, folder, notices.append)
     with pytest.raises(DataError, match="is no folder"):
@@ -72,25 +78,44 @@ def test_sizes_take_from_the_front_and_set_the_nominal_size(tmp_path, write):
 
 
 def test_bad_arguments():
-    with pytest.raises(ParameterError, match="expected dataset='cifar' to be one of auto, mnist, strokes"):
+    with pytest.raises(
+        ParameterError, match="expected dataset='cifar' to be one of auto, mnist, strokes"
+    ):
         load("cifar")
-    for sizes, words in (((1, 10_001), "test_size=10001"), ((0, 1), "_size=0"), ((2.5, 1), "_size=2.5")):
+    for sizes, words in (
+        ((1, 10_001), "test_size=10001"),
+        ((0, 1), "_size=0"),
+        ((2.5, 1), "_size=2.5"),
+    ):
         with pytest.raises(ParameterError, match=words):
             load("strokes", sizes=sizes)
 
 
 @pytest.fixture
 def dataset():
-    return Dataset("toy", np.zeros((3, 2, 2), np.uint8), np.array([0, 1, 2]), np.zeros((1, 2, 2), np.uint8),
-                   np.array([2]), classes=3, nominal_size=3)
+    return Dataset(
+        "toy",
+        np.zeros((3, 2, 2), np.uint8),
+        np.array([0, 1, 2]),
+        np.zeros((1, 2, 2), np.uint8),
+        np.array([2]),
+        classes=3,
+        nominal_size=3,
+    )
 
 
-@pytest.mark.parametrize("change, words", [
-    ({"y_train": np.array([0, 1])}, "toy train: expected uint8 images and one int64 label for each"),
-    ({"x_test": np.zeros((1, 2, 2))}, "toy test: expected uint8 images"),
-    ({"y_test": np.array([-1])}, "toy test: expected labels from 0 to 2"),
-    ({"x_test": np.zeros((1, 2, 3), np.uint8)}, "expected test images of shape .2, 2."),
-])
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (
+            {"y_train": np.array([0, 1])},
+            "toy train: expected uint8 images and one int64 label for each",
+        ),
+        ({"x_test": np.zeros((1, 2, 2))}, "toy test: expected uint8 images"),
+        ({"y_test": np.array([-1])}, "toy test: expected labels from 0 to 2"),
+        ({"x_test": np.zeros((1, 2, 3), np.uint8)}, "expected test images of shape .2, 2."),
+    ],
+)
 def test_parts_that_do_not_fit(dataset, change, words):
     with pytest.raises(DataError, match=words):
         replace(dataset, **change)

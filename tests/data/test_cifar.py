@@ -51,11 +51,15 @@ def check(found, files, verified):
     assert found.name == "cifar10" and found.classes == 10 and found.nominal_size == 20
     assert found.x_train.shape == (20, 32, 32, 3) and found.x_test.shape == (4, 32, 32, 3)
     parts = [np.frombuffer(raw, np.uint8).reshape(4, 3073) for raw in files.values()]
-    for images, labels, rows in ((found.x_train, found.y_train, np.concatenate(parts[:5])),
-                                 (found.x_test, found.y_test, parts[5])):
+    for images, labels, rows in (
+        (found.x_train, found.y_train, np.concatenate(parts[:5])),
+        (found.x_test, found.y_test, parts[5]),
+    ):
         assert images.dtype == np.uint8 and labels.dtype == np.int64
         np.testing.assert_array_equal(labels, rows[:, 0])
-        np.testing.assert_array_equal(images, rows[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+        np.testing.assert_array_equal(
+            images, rows[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+        )
     assert found.sha256 == hashlib.sha256(b"".join(files.values())).hexdigest()
     assert found.published == verified
     assert found.notice == "" if verified else "unchecked origin" in found.notice
@@ -86,19 +90,33 @@ def change(name, raw):
     return lambda files: {**files, name: raw(files[name])}
 
 
-@pytest.mark.parametrize("damage, words", [
-    (change("data_batch_3.bin", lambda raw: raw[:-1]), "data_batch_3.bin: truncated: expected whole records of 3073"),
-    (change("data_batch_1.bin", lambda raw: raw * 2), "data_batch_1.bin: expected 4 records, got 8"),
-    (change("data_batch_1.bin", lambda raw: b"\x0a" + raw[1:]), "expected labels from 0 to 9"),
-    (lambda files: {name: files[name] for name in list(files)[1:]}, "data_batch_1.bin: cannot be read"),
-])
+@pytest.mark.parametrize(
+    "damage, words",
+    [
+        (
+            change("data_batch_3.bin", lambda raw: raw[:-1]),
+            "data_batch_3.bin: truncated: expected whole records of 3073",
+        ),
+        (
+            change("data_batch_1.bin", lambda raw: raw * 2),
+            "data_batch_1.bin: expected 4 records, got 8",
+        ),
+        (change("data_batch_1.bin", lambda raw: b"\x0a" + raw[1:]), "expected labels from 0 to 9"),
+        (
+            lambda files: {name: files[name] for name in list(files)[1:]},
+            "data_batch_1.bin: cannot be read",
+        ),
+    ],
+)
 def test_damaged_files(tmp_path, tiny10, damage, words):
     with refused(DataError, words, start=str(tmp_path)):
         load_cifar10(write(tmp_path, damage(tiny10[0])))
 
 
 def test_an_archive_with_another_hash(tmp_path, tiny10):
-    path = write(tmp_path, {"cifar-10-binary.tar.gz": tiny10[1] + b"\x00"}) / "cifar-10-binary.tar.gz"
+    path = (
+        write(tmp_path, {"cifar-10-binary.tar.gz": tiny10[1] + b"\x00"}) / "cifar-10-binary.tar.gz"
+    )
     got = hashlib.md5(path.read_bytes()).hexdigest()
     with refused(DataError, f"md5 is {got}, expected {cifar.CIFAR10.md5}", start=f"{path}: "):
         load_cifar10(tmp_path)
@@ -114,15 +132,26 @@ def test_public_set_of_256_classes(tmp_path, rng, mode):
         path = tmp_path / "p.tar"
         path.write_bytes(tar_of(files, mode))
     found = load_public(path)
-    assert found.classes == 256 and found.nominal_size == 300 and found.name == "public" and found.notice == ""
+    assert (
+        found.classes == 256
+        and found.nominal_size == 300
+        and found.name == "public"
+        and found.notice == ""
+    )
     np.testing.assert_array_equal(found.y_train, train[:, 1])
     np.testing.assert_array_equal(found.y_test, test[:, 1])
 
 
-@pytest.mark.parametrize("contents, words", [
-    (b"no archive", "damaged archive"), (tar_of({"train.bin": bytes(3074 * 40)})[:-30], "damaged archive"),
-    (tar_of({"train.bin": bytes(3074 * 40)}, "w")[:100_000], "damaged archive"),
-    (tar_of({"train.bin": bytes(3074)}), "test.bin missing")], ids=["none", "cut gz", "cut tar", "half"])
+@pytest.mark.parametrize(
+    "contents, words",
+    [
+        (b"no archive", "damaged archive"),
+        (tar_of({"train.bin": bytes(3074 * 40)})[:-30], "damaged archive"),
+        (tar_of({"train.bin": bytes(3074 * 40)}, "w")[:100_000], "damaged archive"),
+        (tar_of({"train.bin": bytes(3074)}), "test.bin missing"),
+    ],
+    ids=["none", "cut gz", "cut tar", "half"],
+)
 def test_damaged_public_archive(tmp_path, contents, words):
     path = tmp_path / "p.tar"
     path.write_bytes(contents)

@@ -34,6 +34,7 @@ def test_the_next_mirror_takes_over_and_a_failed_one_is_not_asked_again(mirror, 
 
 def cut(announced):
     """All but the last byte, of which the header announces so many, or says nothing."""
+
     def answer(handler):
         handler.send_response(200)
         if announced:
@@ -44,12 +45,16 @@ def cut(announced):
     return answer
 
 
-@pytest.mark.parametrize("answer, reason", [
-    (None, "HTTP 404"), (b"<html>log in first</html>", "not an intact gzip file"),
-    (gzip.compress(CONTENTS + b"!", mtime=0), f", expected {FILE.digest}"),
-    (cut(None), "the gzip stream ends early"),
-    (cut(len(PACKED)), f"ended after {len(PACKED) - 1} of {len(PACKED)} bytes"),
-])
+@pytest.mark.parametrize(
+    "answer, reason",
+    [
+        (None, "HTTP 404"),
+        (b"<html>log in first</html>", "not an intact gzip file"),
+        (gzip.compress(CONTENTS + b"!", mtime=0), f", expected {FILE.digest}"),
+        (cut(None), "the gzip stream ends early"),
+        (cut(len(PACKED)), f"ended after {len(PACKED) - 1} of {len(PACKED)} bytes"),
+    ],
+)
 def test_a_mirror_that_fails_is_named_and_leaves_nothing(mirror, tmp_path, answer, reason):
     if answer is not None:
         mirror.answers = {"/a.gz": answer}

@@ -1,4 +1,5 @@
 """MNIST's files: IDX, where they are looked for, and what is wrong with them."""
+
 import gzip
 import hashlib
 
@@ -12,7 +13,7 @@ from tests.support.refused import refused
 
 
 def contents(name, tiny):
-    return np.frombuffer(tiny[name], np.uint8)[16 if "images" in name else 8:]
+    return np.frombuffer(tiny[name], np.uint8)[16 if "images" in name else 8 :]
 
 
 def check(dataset, tiny):
@@ -20,7 +21,9 @@ def check(dataset, tiny):
     assert dataset.classes == 10 and dataset.nominal_size == 60_000
     assert dataset.x_train.shape == (12, 28, 28) and dataset.x_test.shape == (5, 28, 28)
     assert dataset.x_train.dtype == np.uint8 and dataset.y_train.dtype == np.int64
-    np.testing.assert_array_equal(dataset.x_train.ravel(), contents("train-images-idx3-ubyte", tiny))
+    np.testing.assert_array_equal(
+        dataset.x_train.ravel(), contents("train-images-idx3-ubyte", tiny)
+    )
     np.testing.assert_array_equal(dataset.y_train, contents("train-labels-idx1-ubyte", tiny))
     np.testing.assert_array_equal(dataset.x_test.ravel(), contents("t10k-images-idx3-ubyte", tiny))
     np.testing.assert_array_equal(dataset.y_test, contents("t10k-labels-idx1-ubyte", tiny))
@@ -31,8 +34,30 @@ def test_real_files_have_the_published_contents(mnist_dir):
     dataset = load_mnist(mnist_dir)
     assert dataset.x_train.shape == (60_000, 28, 28) and dataset.x_test.shape == (10_000, 28, 28)
     # counts of each digit, as LeCun, Cortes and Burges' files have them
-    assert np.bincount(dataset.y_train).tolist() == [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
-    assert np.bincount(dataset.y_test).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    assert np.bincount(dataset.y_train).tolist() == [
+        5923,
+        6742,
+        5958,
+        6131,
+        5842,
+        5421,
+        5918,
+        6265,
+        5851,
+        5949,
+    ]
+    assert np.bincount(dataset.y_test).tolist() == [
+        980,
+        1135,
+        1032,
+        1010,
+        982,
+        892,
+        958,
+        1028,
+        974,
+        1009,
+    ]
     assert dataset.y_train[:5].tolist() == [5, 0, 4, 1, 9]
 
 
@@ -43,7 +68,9 @@ def test_data_dir_in_all_its_forms(tmp_path, tiny, write, inner, gzipped):
     check(load_mnist(str(tmp_path / "d")), tiny)
 
 
-def test_download_fills_the_cache_and_goes_on_where_it_was_cut(tiny, write, cache, mirror, monkeypatch):
+def test_download_fills_the_cache_and_goes_on_where_it_was_cut(
+    tiny, write, cache, mirror, monkeypatch
+):
     names = list(tiny)
     write(cache / "mnist", names=names[:1])
     mirror.answers = {f"/{name}.gz": gzip.compress(raw) for name, raw in tiny.items()}
@@ -84,7 +111,12 @@ def test_wrong_hash_names_the_file_and_both_hashes(tmp_path, tiny, write):
 
 def test_data_dir_without_files_is_an_error_though_the_cache_has_them(tmp_path, tiny, write, cache):
     write(cache / "mnist")
-    with refused(DataError, "train-images-idx3-ubyte.gz", "--data-dir DIR", start=f"{tmp_path}: holds no MNIST files"):
+    with refused(
+        DataError,
+        "train-images-idx3-ubyte.gz",
+        "--data-dir DIR",
+        start=f"{tmp_path}: holds no MNIST files",
+    ):
         load_mnist(tmp_path)
 
 
@@ -98,26 +130,51 @@ def test_nowhere_to_be_had_names_places_and_mirrors(tmp_path, tiny, cache, dead_
     monkeypatch.setattr(mnist, "MIRRORS", (dead_url,))
     monkeypatch.setenv("MINIDP_DATA", str(tmp_path))
     for download in (True, False):
-        with refused(DataUnavailableError, f"MINIDP_DATA={tmp_path}", str(cache), dead_url, "t10k-labels-idx1-ubyte.gz",
-                     "--data-dir DIR") as raised:
+        with refused(
+            DataUnavailableError,
+            f"MINIDP_DATA={tmp_path}",
+            str(cache),
+            dead_url,
+            "t10k-labels-idx1-ubyte.gz",
+            "--data-dir DIR",
+        ) as raised:
             load_mnist(download=download)
-        assert (f"{dead_url}train-images-idx3-ubyte.gz: Connection refused" in str(raised.value)) == download
+        assert (
+            f"{dead_url}train-images-idx3-ubyte.gz: Connection refused" in str(raised.value)
+        ) == download
 
 
-HEADER = bytes.fromhex("00000803 00000002 00000003 00000002".replace(" ", ""))  # 2 x 3 x 2 unsigned bytes
+HEADER = bytes.fromhex(
+    "00000803 00000002 00000003 00000002".replace(" ", "")
+)  # 2 x 3 x 2 unsigned bytes
 BODY = bytes(range(12))
 PACKED = gzip.compress(HEADER + BODY)
 
 
-@pytest.mark.parametrize("raw, words", [
-    (b"\x00\x00\x08", "at least 4 bytes, got 3"),
-    (bytes.fromhex("00000d03") + HEADER[4:] + BODY, "magic number 00000803, got 00000d03"),  # floats
-    (HEADER[:9], "truncated: expected a header of 16 bytes, got 9"),
-    (HEADER + BODY[:-1], "truncated: expected 2 x 3 x 2 = 12 bytes after the header, got 11"),
-    (HEADER + BODY + b"!", "trailing bytes: expected 2 x 3 x 2 = 12 bytes after the header, got 13"),
-    (bytes.fromhex("00000803" + "ffffffff" * 3) + BODY, "truncated: expected 4294967295 x 4294967295 x 4294967295"),
-    (PACKED[:-9], "damaged gzip file"), (PACKED[:12], "damaged gzip file"), (PACKED + b"junk", "damaged gzip file"),
-    (PACKED[:-5] + bytes((PACKED[-5] ^ 1,)) + PACKED[-4:], "damaged gzip file")])  # a bit of the checksum
+@pytest.mark.parametrize(
+    "raw, words",
+    [
+        (b"\x00\x00\x08", "at least 4 bytes, got 3"),
+        (
+            bytes.fromhex("00000d03") + HEADER[4:] + BODY,
+            "magic number 00000803, got 00000d03",
+        ),  # floats
+        (HEADER[:9], "truncated: expected a header of 16 bytes, got 9"),
+        (HEADER + BODY[:-1], "truncated: expected 2 x 3 x 2 = 12 bytes after the header, got 11"),
+        (
+            HEADER + BODY + b"!",
+            "trailing bytes: expected 2 x 3 x 2 = 12 bytes after the header, got 13",
+        ),
+        (
+            bytes.fromhex("00000803" + "ffffffff" * 3) + BODY,
+            "truncated: expected 4294967295 x 4294967295 x 4294967295",
+        ),
+        (PACKED[:-9], "damaged gzip file"),
+        (PACKED[:12], "damaged gzip file"),
+        (PACKED + b"junk", "damaged gzip file"),
+        (PACKED[:-5] + bytes((PACKED[-5] ^ 1,)) + PACKED[-4:], "damaged gzip file"),
+    ],
+)  # a bit of the checksum
 def test_wrong_contents_are_named_in_one_line(tmp_path, raw, words):
     path = tmp_path / "images"
     path.write_bytes(raw)

@@ -11,14 +11,19 @@ def test_the_images_are_the_same_everywhere():
     # golden: this implementation, VERSION 1; a change of any pixel needs a new VERSION
     images, labels = strokes.draw(0, 0)
     digest = hashlib.sha256(images.tobytes() + labels.tobytes()).hexdigest()
-    assert (strokes.VERSION, digest) == (1, "13a1c0a87c3b016d2e776add626094426ce579b9d692ba77b6c5f1ee2910122f")
+    assert (strokes.VERSION, digest) == (
+        1,
+        "13a1c0a87c3b016d2e776add626094426ce579b9d692ba77b6c5f1ee2910122f",
+    )
 
 
 def test_digits_that_stray_further_are_others_of_the_same_classes(small_full_set):
     far, near = load_strokes((30, 10), progress=False, stray=1.5), load_full()
     np.testing.assert_array_equal(far.y_train, near.y_train)
     assert (far.x_train != near.x_train).any(axis=(1, 2)).all()
-    np.testing.assert_array_equal(load_full().x_train, near.x_train)  # what is cached is what strays as usual
+    np.testing.assert_array_equal(
+        load_full().x_train, near.x_train
+    )  # what is cached is what strays as usual
 
 
 @pytest.fixture
@@ -29,7 +34,9 @@ def small_full_set(monkeypatch, cache):
 
 
 def load_full(notices=None):
-    return load_strokes((30, 10), on_notice=(notices if notices is not None else []).append, progress=False)
+    return load_strokes(
+        (30, 10), on_notice=(notices if notices is not None else []).append, progress=False
+    )
 
 
 def test_the_full_set_is_cached(small_full_set, monkeypatch):
@@ -42,9 +49,18 @@ def test_the_full_set_is_cached(small_full_set, monkeypatch):
 
 
 def test_small_sets_begin_large_ones():
-    some, odd = load_strokes((2000, 10), progress=False), load_strokes((strokes.CHUNK + 1, 3), progress=False)
-    assert some.x_train.shape == (2000, 28, 28) and some.x_train.dtype == np.uint8 and some.y_train.dtype == np.int64
-    assert some.name == "strokes" and some.nominal_size == 2000 and some.notice.startswith("NOT MNIST")
+    some, odd = (
+        load_strokes((2000, 10), progress=False),
+        load_strokes((strokes.CHUNK + 1, 3), progress=False),
+    )
+    assert (
+        some.x_train.shape == (2000, 28, 28)
+        and some.x_train.dtype == np.uint8
+        and some.y_train.dtype == np.int64
+    )
+    assert (
+        some.name == "strokes" and some.nominal_size == 2000 and some.notice.startswith("NOT MNIST")
+    )
     np.testing.assert_array_equal(odd.x_train, some.x_train[: strokes.CHUNK + 1])
     np.testing.assert_array_equal(odd.y_test, some.y_test[:3])
 
@@ -58,10 +74,16 @@ def store(**change):
     return damage
 
 
-@pytest.mark.parametrize("damage", [
-    lambda path: path.write_bytes(path.read_bytes()[:-200]), store(version=np.array(0)), store(y_test=None),
-    store(x_train=np.zeros((31, 28, 28), np.uint8)), store(y_train=np.array([{}] * 30)),  # pickled
-])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(path.read_bytes()[:-200]),
+        store(version=np.array(0)),
+        store(y_test=None),
+        store(x_train=np.zeros((31, 28, 28), np.uint8)),
+        store(y_train=np.array([{}] * 30)),  # pickled
+    ],
+)
 def test_a_damaged_cache_is_drawn_anew(small_full_set, damage):
     good = load_full()
     damage(small_full_set)

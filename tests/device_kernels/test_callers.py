@@ -1,4 +1,5 @@
 """What calls the kernels gives them arrays as they are, whatever their order, dtype and number."""
+
 import pkgutil
 import re
 from contextlib import suppress
@@ -29,7 +30,12 @@ def test_a_gradient_in_another_order_is_clipped_beside_one_of_another_dtype(rng)
     g = np.asfortranarray(rng.standard_normal((6, 8)).astype("float32"))
     g[0] *= 1e6
     sanitizer = Sanitizer(flat_group({A: np.empty(8), B: np.empty(2)}, 1.0, 1.0), "explicit")
-    sums = [sanitizer.add_clipped({A: Explicit(place.asarray(g)), B: Explicit(place.asarray(np.zeros((6, 2))))}) for place in BOTH]
+    sums = [
+        sanitizer.add_clipped(
+            {A: Explicit(place.asarray(g)), B: Explicit(place.asarray(np.zeros((6, 2))))}
+        )
+        for place in BOTH
+    ]
     np.testing.assert_allclose(to_host(sums[1][A]), sums[0][A], rtol=1e-12)
 
 
@@ -54,18 +60,28 @@ def test_parameters_in_another_order_descend_along_their_own_gradients(rng):
 def test_example_weights_in_float32_are_counted_in_float64(rng, arithmetic):
     groups = adaptive_groups(flat_group({A: np.empty(3)}, 1.0, 1.0), 30.0)
     sanitizer = Sanitizer(groups, "auto", arithmetic).for_step(0).with_clip_norms({"all": 1.0})
-    g, weight = rng.standard_normal((3000, 3)).astype("float32") * 1e-3, rng.random(3000).astype("float32")
+    g, weight = (
+        rng.standard_normal((3000, 3)).astype("float32") * 1e-3,
+        rng.random(3000).astype("float32"),
+    )
     for place in BOTH:
         total = sanitizer.add_clipped({A: Explicit(place.asarray(g))}, None, place.asarray(weight))
         (count,) = (to_host(found) for key, found in total.items() if key != A)
         units = 2.0**33 if arithmetic == "exact" else 1.0
-        assert count.dtype == np.float64 and count[0] / units == pytest.approx(weight.astype(float).sum() / 2, rel=1e-9)
+        assert count.dtype == np.float64 and count[0] / units == pytest.approx(
+            weight.astype(float).sum() / 2, rel=1e-9
+        )
         with pytest.raises(ParameterError, match="dtype float64"):
             add_integers(place.asarray(np.zeros(3, "float32")), 2.0**30, 1.0, Streams(1).noise(0))
 
 
 def test_noise_of_a_part_of_an_array_has_the_places_of_the_part():
-    found = [to_host(add_gaussian(place.asarray(np.zeros(5000)), 1.0, Streams(1).noise(0).at(1024, 9000))) for place in BOTH]
+    found = [
+        to_host(
+            add_gaussian(place.asarray(np.zeros(5000)), 1.0, Streams(1).noise(0).at(1024, 9000))
+        )
+        for place in BOTH
+    ]
     np.testing.assert_array_equal(*found)
 
 
@@ -74,7 +90,11 @@ def test_chunks_that_do_not_fit_into_memory_are_added_one_after_another(rng, mon
     monkeypatch.setattr(backend, "patch_budget", lambda xp: 4 * 4 * 64 * 18)
     monkeypatch.setattr("minidp.nn.conv.patch_budget", backend.patch_budget, raising=False)
     turns, totals, add = [], [{}, {}], device_kernels.add_weighted_products
-    monkeypatch.setattr(device_kernels, "add_weighted_products", lambda jobs, w, large: turns.append(len(w)) or add(jobs, w, large))
+    monkeypatch.setattr(
+        device_kernels,
+        "add_weighted_products",
+        lambda jobs, w, large: turns.append(len(w)) or add(jobs, w, large),
+    )
     for place, total in zip(BOTH, totals):
         grad = ConvGrad(place.asarray(x), place.asarray(d), Window((3, 3), (1, 1), "same"))
         add_weighted_sums({A: grad}, place.xp.ones(10), total, 0)
@@ -93,8 +113,12 @@ def definitions_named():
     """{where: the definition that a kernel's comment or docstring begins with}."""
     package = Path(minidp.__file__).parent
     named = re.compile(r'^(?:// |    """)((?:[a-z_]+\.)+\w+)', re.MULTILINE)
-    files = [path for folder in ("host", "device_kernels") for path in sorted((package / folder).iterdir())
-             if path.suffix in (".py", ".cu", ".cuh")]
+    files = [
+        path
+        for folder in ("host", "device_kernels")
+        for path in sorted((package / folder).iterdir())
+        if path.suffix in (".py", ".cu", ".cuh")
+    ]
     found = {}
     for path in files:
         for match in named.finditer(path.read_text(encoding="utf-8")):

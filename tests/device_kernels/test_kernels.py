@@ -1,4 +1,5 @@
 """The CUDA twins: each source compiles for GPUs, and run on the host gives what the definitions give; mutants do not."""
+
 from contextlib import contextmanager
 from unittest import mock
 
@@ -20,7 +21,9 @@ from tests.support import shim
 from tests.support.guarded import guarded_backend, guarded_xp
 
 asarray = guarded_backend().asarray
-needs_compiler = pytest.mark.skipif(not shim.COMPILER, reason="no C++ compiler: the CUDA sources were not executed")
+needs_compiler = pytest.mark.skipif(
+    not shim.COMPILER, reason="no C++ compiler: the CUDA sources were not executed"
+)
 SPECIAL = np.array([0.0, -0.0, 1e-45, -3e38, 88.8, -104.0, np.inf, -np.inf, np.nan], np.float32)
 
 
@@ -65,29 +68,68 @@ def coordinates(rng):
 
 
 def losses(rng):
-    for examples, classes, dtype in ((0, 3, int), (1, 1, int), (300, 10, np.int32), (7, 33, np.uint8)):
-        z, target = 20 * rows(rng, examples, classes), rng.integers(0, classes + 2, examples).astype(dtype)
+    for examples, classes, dtype in (
+        (0, 3, int),
+        (1, 1, int),
+        (300, 10, np.int32),
+        (7, 33, np.uint8),
+    ):
+        z, target = (
+            20 * rows(rng, examples, classes),
+            rng.integers(0, classes + 2, examples).astype(dtype),
+        )
         both(SoftmaxCrossEntropy(), z, target if dtype is np.uint8 else target - 1)
 
 
 def norms(rng):
     for examples, inputs, outputs in ((0, 3, 2), (1, 1, 1), (6, 67, 1), (9, 5, 70)):
-        a, d, g = rows(rng, examples, inputs), rows(rng, examples, outputs), rows(rng, examples, 3, 7)
+        a, d, g = (
+            rows(rng, examples, inputs),
+            rows(rng, examples, outputs),
+            rows(rng, examples, 3, 7),
+        )
         both(lambda a: [row_norms(a)], a, tolerance=1e-14)
-        both(lambda a, d: [Outer(a, d)._explicit().g, Outer(a, d)._explicit().sq_norms()], a, d, tolerance=1e-13)
-        both(lambda a, d, g: [sum_of_squares([Outer(a, d), Explicit(g), Outer(a, d)._explicit(), *(35 * [Explicit(d)])])], a, d, g,
-             tolerance=1e-4)  # explicit ones are raised by what runs of squares in float32 lose on the host
-        both(lambda a, d, g: [sum_of_squares([Outer(a, d), Explicit(g), *(35 * [Explicit(d)])])], a, d, g, tolerance=1e-13)
+        both(
+            lambda a, d: [Outer(a, d)._explicit().g, Outer(a, d)._explicit().sq_norms()],
+            a,
+            d,
+            tolerance=1e-13,
+        )
+        both(
+            lambda a, d, g: [
+                sum_of_squares(
+                    [Outer(a, d), Explicit(g), Outer(a, d)._explicit(), *(35 * [Explicit(d)])]
+                )
+            ],
+            a,
+            d,
+            g,
+            tolerance=1e-4,
+        )  # explicit ones are raised by what runs of squares in float32 lose on the host
+        both(
+            lambda a, d, g: [sum_of_squares([Outer(a, d), Explicit(g), *(35 * [Explicit(d)])])],
+            a,
+            d,
+            g,
+            tolerance=1e-13,
+        )
         finite = [rows(rng, *x.shape, special=False) for x in (a, d)]
         outer = Outer(*map(asarray, finite))
         upper = [to_host(sum_of_squares([each])) for each in (outer, outer._explicit())]
         g = np.einsum("bi,bo->bio", *finite).astype(np.longdouble)
         a, d = (x.astype(np.longdouble) for x in finite)
-        assert (upper[0] >= (a**2).sum(axis=1) * (d**2).sum(axis=1)).all() and (upper[1] >= (g**2).sum(axis=(1, 2))).all()
+        assert (upper[0] >= (a**2).sum(axis=1) * (d**2).sum(axis=1)).all() and (
+            upper[1] >= (g**2).sum(axis=(1, 2))
+        ).all()
 
 
 def positions(rng):
-    for examples, places, inputs, outputs in ((0, 3, 2, 2), (1, 1, 1, 1), (6, 9, 5, 3), (5, 33, 2, 9)):
+    for examples, places, inputs, outputs in (
+        (0, 3, 2, 2),
+        (1, 1, 1, 1),
+        (6, 9, 5, 3),
+        (5, 33, 2, 9),
+    ):
         a, d = rows(rng, examples, places, inputs), rows(rng, examples, places, outputs)
         a[:1], d[:1], d[:1, 1::2], d[:1, 2 * (places // 2) :] = 1, 1, -1, 0  # a sum that is 0
         both(lambda a, d: [OuterSum(a, d).sq_norms_upper()], a, d, tolerance=1e-11)
@@ -101,44 +143,89 @@ def positions(rng):
 
 
 def weights(rng):
-    sq = np.concatenate([SPECIAL.astype(float)[:3], [np.inf, np.nan, 1e-320, 1e300], rng.exponential(5, 300)])
+    sq = np.concatenate(
+        [SPECIAL.astype(float)[:3], [np.inf, np.nan, 1e-320, 1e300], rng.exponential(5, 300)]
+    )
     for clip_norm in (1.5, 1e12, np.inf):
         both(lambda sq: [clip.clip_weights(sq, clip_norm)], sq)
 
 
 def sums(rng):
-    for examples, places, inputs, outputs in ((0, 2, 3, 4), (1, 1, 1, 1), (7, 3, 5, 2), (11, 4, 2, 9)):
+    for examples, places, inputs, outputs in (
+        (0, 2, 3, 4),
+        (1, 1, 1, 1),
+        (7, 3, 5, 2),
+        (11, 4, 2, 9),
+    ):
         w = rng.uniform(0.1, 1, examples)
         w[1:4] = 0  # those that are not finite, too
-        a, d, g = rows(rng, examples, inputs), rows(rng, examples, outputs), rows(rng, examples, 3, 2)
+        a, d, g = (
+            rows(rng, examples, inputs),
+            rows(rng, examples, outputs),
+            rows(rng, examples, 3, 2),
+        )
         if examples > 5:  # no product in float32 may have such a weight, nor such a norm
-            w[4:6], a[4:6], d[4], a[4:6, 0], d[4, 0] = (2.0**-125, 2.0**-60), 0, 0, (2.0**59, 2.0**61), 2.0**59
+            w[4:6], a[4:6], d[4], a[4:6, 0], d[4, 0] = (
+                (2.0**-125, 2.0**-60),
+                0,
+                0,
+                (2.0**59, 2.0**61),
+                2.0**59,
+            )
         a_t, d_t = rows(rng, examples, places, inputs), rows(rng, examples, places, outputs)
 
         def added(w, a, d, a_t, d_t, g, most, old):
-            grads = {"a": Outer(a, d), "b": Explicit(g), "c": OuterSum(a_t, d_t), "d": Explicit(d), "e": Outer(d, a)}
-            total = {key: asarray(np.full(grad.shape, 0.5)) for key, grad in list(grads.items())[:old]}
+            grads = {
+                "a": Outer(a, d),
+                "b": Explicit(g),
+                "c": OuterSum(a_t, d_t),
+                "d": Explicit(d),
+                "e": Outer(d, a),
+            }
+            total = {
+                key: asarray(np.full(grad.shape, 0.5)) for key, grad in list(grads.items())[:old]
+            }
             add_weighted_sums(grads, w, total, most)
             return [total[key].astype("float64") for key in grads]
 
         for old, together in ((0, 2**28), (2, 1), (5, 20)):
-            with (mock.patch("minidp.grads.ROWS", 3), mock.patch("minidp.together.ROWS", 3),
-                  mock.patch.object(device_kernels, "TOGETHER", together)):
+            with (
+                mock.patch("minidp.grads.ROWS", 3),
+                mock.patch("minidp.together.ROWS", 3),
+                mock.patch.object(device_kernels, "TOGETHER", together),
+            ):
                 both(lambda *arrays: added(*arrays, 0, old), w, a, d, a_t, d_t, g, tolerance=1e-13)
                 both(lambda *arrays: added(*arrays, 2, old), w, a, d, a_t, d_t, g, tolerance=1e-6)
 
 
 def pairs(rng):
-    for shape, axis in (((3, 0, 2), 1), ((0, 3), 1), ((4, 1, 3), 1), ((5, 7), 1), ((3, 9, 10, 4), (1, 2)), ((2, 64), (1,))):
+    for shape, axis in (
+        ((3, 0, 2), 1),
+        ((0, 3), 1),
+        ((4, 1, 3), 1),
+        ((5, 7), 1),
+        ((3, 9, 10, 4), (1, 2)),
+        ((2, 64), (1,)),
+    ):
         for dtype in ("float32", "float64"):
-            both(lambda x: [in_pairs(x, axis), in_pairs(x, axis, keepdims=True)], rows(rng, *shape).astype(dtype))
+            both(
+                lambda x: [in_pairs(x, axis), in_pairs(x, axis, keepdims=True)],
+                rows(rng, *shape).astype(dtype),
+            )
 
 
 def images(rng):
-    for shape, size, stride, padding in (((2, 5, 6, 3), (3, 2), (1, 1), "same"), ((0, 5, 5, 1), (2, 2), (2, 2), "valid"),
-                                         ((5, 7, 5, 2), (4, 3), (2, 2), "same"), ((3, 8, 8, 1), (2, 2), (3, 3), 1),
-                                         ((6, 6, 4, 2), (3, 3), (1, 2), "valid")):
-        window, x = Window(size, stride, padding), rng.integers(-3, 3, shape).astype(np.float32)  # ties
+    for shape, size, stride, padding in (
+        ((2, 5, 6, 3), (3, 2), (1, 1), "same"),
+        ((0, 5, 5, 1), (2, 2), (2, 2), "valid"),
+        ((5, 7, 5, 2), (4, 3), (2, 2), "same"),
+        ((3, 8, 8, 1), (2, 2), (3, 3), 1),
+        ((6, 6, 4, 2), (3, 3), (1, 2), "valid"),
+    ):
+        window, x = (
+            Window(size, stride, padding),
+            rng.integers(-3, 3, shape).astype(np.float32),
+        )  # ties
         if shape[0] > 4:
             x[1, 2, 3, 0], x[2, 0, 0, 0] = np.nan, np.inf
         both(lambda x: [window.patches(x), window.patches(x, turned=True)], x)
@@ -161,13 +248,27 @@ def noise(rng):
         raws, stds = [rng.standard_normal(size) * 100 for size in sizes], (3.0, 0.7, 2.0, 0.0)
         laws = [(std, noise_grid(std)) for std in stds[: len(sizes)]]
         host, there = Streams(5).noise(2**40), Streams(5).noise(2**40)
-        host._block = there._block = 64 * (2**26 - 1)  # the low word of the next blocks' numbers carries
+        host._block = there._block = 64 * (
+            2**26 - 1
+        )  # the low word of the next blocks' numbers carries
         got = released_on_device([*map(asarray, raws)], laws, there, [[]] * len(sizes), 0.25, dtype)
         for one, raw, std in zip(got, raws, stds):
-            np.testing.assert_array_equal(to_host(one), add_gaussian(raw, std, host, (), 0.25, dtype))
+            np.testing.assert_array_equal(
+                to_host(one), add_gaussian(raw, std, host, (), 0.25, dtype)
+            )
         for units in (2.0**28, 3e11):
-            one, other = (add_integers(move(np.rint(raws[0])), units, 2.0**-30, draws, (move(raws[0] * 0 + 7),), 0.5, dtype)
-                          for move, draws in ((asarray, there), (np.asarray, host)))
+            one, other = (
+                add_integers(
+                    move(np.rint(raws[0])),
+                    units,
+                    2.0**-30,
+                    draws,
+                    (move(raws[0] * 0 + 7),),
+                    0.5,
+                    dtype,
+                )
+                for move, draws in ((asarray, there), (np.asarray, host))
+            )
             np.testing.assert_array_equal(to_host(one), other)
         assert host._block == there._block
 
@@ -183,53 +284,107 @@ def descent(rng):
     both(stepped, *arrays)
 
 
-CASES = {"elementwise.cu": [coordinates], "loss.cu": [losses], "norms.cu": [norms, positions, weights],
-         "sums.cu": [sums, pairs, descent], "images.cu": [images], "noise.cu": [noise]}
+CASES = {
+    "elementwise.cu": [coordinates],
+    "loss.cu": [losses],
+    "norms.cu": [norms, positions, weights],
+    "sums.cu": [sums, pairs, descent],
+    "images.cu": [images],
+    "noise.cu": [noise],
+}
 MUTANTS = {  # what each source may not be changed to: the text, and what stands in its place
     "elementwise.cu": [
-        ("x[i] <= 0 ? 0 : x[i]", "x[i] > 0 ? x[i] : 0"), ("y[i] > 0 ? dy", "y[i] >= 0 ? dy"), ("bits + 1022", "bits + 1021"),
-        ("x < 0 ? -y : y", "y"), ("- k * LN2_LOW", "+ k * LN2_LOW"), ("x > 0 ? (double)x : NAN", "NAN")],
+        ("x[i] <= 0 ? 0 : x[i]", "x[i] > 0 ? x[i] : 0"),
+        ("y[i] > 0 ? dy", "y[i] >= 0 ? dy"),
+        ("bits + 1022", "bits + 1021"),
+        ("x < 0 ? -y : y", "y"),
+        ("- k * LN2_LOW", "+ k * LN2_LOW"),
+        ("x > 0 ? (double)x : NAN", "NAN"),
+    ],
     "loss.cu": [
-        ("k < n - half;", "k < n - half - 1;"), ("< (u64)classes", "<= (u64)classes"),
-        ("sum[0] - (float)", "sum[0] + (float)"), (" - (row[", " + (row[")],
+        ("k < n - half;", "k < n - half - 1;"),
+        ("< (u64)classes", "<= (u64)classes"),
+        ("sum[0] - (float)", "sum[0] + (float)"),
+        (" - (row[", " + (row["),
+    ],
     "norms.cu": [
-        ("square * part.raise", "square"), ("p < size; p += blockDim.x) total", "p < size - 1; p += blockDim.x) total"),
-        ("u <= t", "u < t"), ("? 2 * (A", "? (A"), ("+ lost", "- lost"), ("raised <= least ? least : ", ""),
+        ("square * part.raise", "square"),
+        ("p < size; p += blockDim.x) total", "p < size - 1; p += blockDim.x) total"),
+        ("u <= t", "u < t"),
+        ("? 2 * (A", "? (A"),
+        ("+ lost", "- lost"),
+        ("raised <= least ? least : ", ""),
         ("ratio <= 1 ? 1 : ", ""),
-        ("(1 + margin)", "1"), ("isfinite(sq[b])", "true"), ("o >= outputs", "o > outputs"), ("i += down, o", "o"),
+        ("(1 + margin)", "1"),
+        ("isfinite(sq[b])", "true"),
+        ("o >= outputs", "o > outputs"),
+        ("i += down, o", "o"),
         ("total += (double)value * (double)value", "total += value"),
-        ("value;\n    __syncthreads();", "value;"), ("+ half];\n        __syncthreads();", "+ half];")],
+        ("value;\n    __syncthreads();", "value;"),
+        ("+ half];\n        __syncthreads();", "+ half];"),
+    ],
     "sums.cu": [
-        (">= parts.part[k].size", "> parts.part[k].size"), ("w[b] != 0 ? part.g[b * part.size + p] : 0", "part.g[b * part.size + p]"),
-        ("w[b] * (double)value", "(double)value"), ("b += turns", "b += 1"),
+        (">= parts.part[k].size", "> parts.part[k].size"),
+        ("w[b] != 0 ? part.g[b * part.size + p] : 0", "part.g[b * part.size + p]"),
+        ("w[b] * (double)value", "(double)value"),
+        ("b += turns", "b += 1"),
         ("sum;\n        __syncthreads();", "sum;"),
-        (" && weight >= 1 / (large * large)", ""), ("f.a_norms[b] <= large && ", ""), ("left == (f.weigh_a != 0)", "true"),
-        ("left ? q / rows % inputs", "left ? q % inputs"), ("part.total[p] + sum : sum", "sum : sum"), ("j < part.count", "j < part.count - 1"),
-        ("-= parts.part[k].g", "+= parts.part[k].g"), ("(n - half) * width ? x", "half * width ? x"),
-        ("while (half > 1) {\n        __syncthreads();", "while (half > 1) {")],
+        (" && weight >= 1 / (large * large)", ""),
+        ("f.a_norms[b] <= large && ", ""),
+        ("left == (f.weigh_a != 0)", "true"),
+        ("left ? q / rows % inputs", "left ? q % inputs"),
+        ("part.total[p] + sum : sum", "sum : sum"),
+        ("j < part.count", "j < part.count - 1"),
+        ("-= parts.part[k].g", "+= parts.part[k].g"),
+        ("(n - half) * width ? x", "half * width ? x"),
+        ("while (half > 1) {\n        __syncthreads();", "while (half > 1) {"),
+    ],
     "images.cu": [
-        (" - v.above", ""), ("row < v.height &&", "row <= v.height &&"), ("turned ? q / positions", "turned ? q % positions"),
-        ("k = down % v.down", "k = 0"), ("&& column < v.columns", ""), (" || largest != largest", ""), ("rest -= taken;", ""),
-        ("place <= k", "place < k")],
+        (" - v.above", ""),
+        ("row < v.height &&", "row <= v.height &&"),
+        ("turned ? q / positions", "turned ? q % positions"),
+        ("k = down % v.down", "k = 0"),
+        ("&& column < v.columns", ""),
+        (" || largest != largest", ""),
+        ("rest -= taken;", ""),
+        ("place <= k", "place < k"),
+    ],
     "noise.cu": [
-        ("ROTATE(b ^ c, 7)", "ROTATE(b ^ c, 8)"), ("x[13] += (u32)(block >> 32)", "x[13] += 0"), ("x[j + 12] & 1", "x[j + 12] & 2"),
-        ("value += part.std", "value -= part.std"), ("rint(value", "floor(value"), ("i >= part.n", "i >= part.n - 1"),
-        ("fields[q] >>= bits + 1", "fields[q] >>= bits"), ("part.sets) * 64 + lane, x);\n        if", "1) * 64 + lane, x);\n        if"),
-        ("* (i64)(u < thresholds[cell])", ""), ("value * part.scale", "value")]}
+        ("ROTATE(b ^ c, 7)", "ROTATE(b ^ c, 8)"),
+        ("x[13] += (u32)(block >> 32)", "x[13] += 0"),
+        ("x[j + 12] & 1", "x[j + 12] & 2"),
+        ("value += part.std", "value -= part.std"),
+        ("rint(value", "floor(value"),
+        ("i >= part.n", "i >= part.n - 1"),
+        ("fields[q] >>= bits + 1", "fields[q] >>= bits"),
+        ("part.sets) * 64 + lane, x);\n        if", "1) * 64 + lane, x);\n        if"),
+        ("* (i64)(u < thresholds[cell])", ""),
+        ("value * part.scale", "value"),
+    ],
+}
 
 
 @needs_compiler
-@pytest.mark.parametrize("case", [case for cases in CASES.values() for case in cases], ids=lambda case: case.__name__)
+@pytest.mark.parametrize(
+    "case", [case for cases in CASES.values() for case in cases], ids=lambda case: case.__name__
+)
 def test_the_twin_gives_what_the_definition_gives(case, rng):
     case(rng)
 
 
 @needs_compiler
-@pytest.mark.parametrize("name, text, other", [(name, *mutant) for name, mutants in MUTANTS.items() for mutant in mutants])
+@pytest.mark.parametrize(
+    "name, text, other",
+    [(name, *mutant) for name, mutants in MUTANTS.items() for mutant in mutants],
+)
 def test_a_mutant_gives_something_else(name, text, other, rng, monkeypatch):
     source = device_kernels.source
     assert text in source(name)
-    monkeypatch.setattr(device_kernels, "source", lambda file: source(file).replace(text, other) if file == name else source(file))
+    monkeypatch.setattr(
+        device_kernels,
+        "source",
+        lambda file: source(file).replace(text, other) if file == name else source(file),
+    )
     monkeypatch.setattr(device_kernels, "_kernel", device_kernels._kernel.__wrapped__)
     with pytest.raises(AssertionError):
         for case in CASES[name]:
@@ -240,8 +395,12 @@ def test_a_mutant_gives_something_else(name, text, other, rng, monkeypatch):
 @pytest.mark.parametrize("name", device_kernels.FILES)
 @pytest.mark.parametrize("architecture", [70, 80, 90])
 def test_the_source_compiles_for_a_gpu(name, architecture):
-    nvrtc = pytest.importorskip("cupy", reason="CUPY MISSING: the CUDA sources were not compiled for a GPU").cuda.nvrtc
+    nvrtc = pytest.importorskip(
+        "cupy", reason="CUPY MISSING: the CUDA sources were not compiled for a GPU"
+    ).cuda.nvrtc
     program = nvrtc.createProgram(device_kernels.source(name), name, (), ())
-    nvrtc.compileProgram(program, (*device_kernels.options(), f"--gpu-architecture=compute_{architecture}"))
+    nvrtc.compileProgram(
+        program, (*device_kernels.options(), f"--gpu-architecture=compute_{architecture}")
+    )
     ptx = nvrtc.getPTX(program).decode()
     assert f".target sm_{architecture}" in ptx and "fma.rn" not in ptx  # nothing was contracted

@@ -1,4 +1,5 @@
 """Running an experiment as its user does, in an empty folder and on the drawn digits."""
+
 import json
 import sys
 from importlib import import_module
@@ -37,10 +38,16 @@ def run_script(tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def made(run_script, tmp_path):
     """made(script, *flags): the run that this makes in the folder `out`, its files as they are read."""
+
     def made(*words):
         done, out = run_script(*words, "--out", "out", check=0), tmp_path / "out"
-        return SimpleNamespace(stdout=done.stdout, out=out, result=json.loads((out / "result.json").read_text()),
-                               ledger=Ledger.load(out / "ledger.json"), statement=(out / "privacy.md").read_text())
+        return SimpleNamespace(
+            stdout=done.stdout,
+            out=out,
+            result=json.loads((out / "result.json").read_text()),
+            ledger=Ledger.load(out / "ledger.json"),
+            statement=(out / "privacy.md").read_text(),
+        )
 
     return made
 
@@ -48,17 +55,24 @@ def made(run_script, tmp_path):
 @pytest.fixture
 def public_set(tmp_path):
     """public_set(classes): the folder of two training images and one test image of each class, whose pixels are all its label."""
+
     def records(classes):
         for name, each in (("train.bin", 2), ("test.bin", 1)):
             labels = np.repeat(np.arange(classes, dtype="u1"), each)[:, None]
-            (tmp_path / name).write_bytes(np.concatenate([np.full_like(labels, each), np.repeat(labels, 3073, 1)], 1).tobytes())
+            (tmp_path / name).write_bytes(
+                np.concatenate(
+                    [np.full_like(labels, each), np.repeat(labels, 3073, 1)], 1
+                ).tobytes()
+            )
         return tmp_path
 
     return records
 
 
 _opened, _watched = [], []
-sys.addaudithook(lambda event, args: _opened.append(str(args[0])) if _watched and event == "open" else None)  # for good
+sys.addaudithook(
+    lambda event, args: _opened.append(str(args[0])) if _watched and event == "open" else None
+)  # for good
 
 
 @pytest.fixture

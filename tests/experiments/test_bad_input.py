@@ -1,4 +1,5 @@
 """Whatever a user of an experiment gets wrong: one line, exit status 2, and no file; what flags set."""
+
 from dataclasses import dataclass
 
 import pytest
@@ -9,51 +10,95 @@ from tests.support.scripts import ROOT
 DIGITS = ("--smoke", "--quiet", "--dataset", "strokes")
 WRONG = {
     ("mnist_pca.py", *DIGITS): [
-        (("--lot-size", 700), "lot_size=700"), (("--max-lot-size", 9), "max_lot_size=9"),
-        (("--max-lot-size", 300, "--sampler", "fixed"), "sampler='poisson'"), (("--delta", 1), "delta=1.0"),
+        (("--lot-size", 700), "lot_size=700"),
+        (("--max-lot-size", 9), "max_lot_size=9"),
+        (("--max-lot-size", 300, "--sampler", "fixed"), "sampler='poisson'"),
+        (("--delta", 1), "delta=1.0"),
         (("--clip-norm", "nan"), "clip_norm=nan"),
-        (("--noise-multiplier", -1), "noise_multiplier=-1.0"), (("--target-epsilon", 0), "target_epsilon=0.0"),
+        (("--noise-multiplier", -1), "noise_multiplier=-1.0"),
+        (("--target-epsilon", 0), "target_epsilon=0.0"),
         (("--target-epsilon", 1, "--epochs", 2), "not allowed with"),
-        (("--steps", 0), "steps=0"), (("--target-epsilon", 1, "--noise", "small"), "before the first step"),
+        (("--steps", 0), "steps=0"),
+        (("--target-epsilon", 1, "--noise", "small"), "before the first step"),
         (("--target-epsilon", 0.5, "--projection", "none", "--noise", "small"), "not one lot fits"),
-        (("--target-epsilon", 1, "--baseline"), "needs noise"), (("--pca-dim", 900), "pca_dim=900"),
-        (("--seed", -1), "seed=-1"), (("--frobnicate",), "unrecognized"), (("--batch-size", 0), "batch_size=0"),
-        (("--out", "/dev/null/x"), "cannot be written"), (("--resume",), "--out"), (("--noise", "tiny"), "choose from"),
-        (("--learning-rate", "inf"), "learning_rate=inf"), (("--resume", "--out", "empty"), "no run to resume"),
-        (("--dataset", "mnist", "--data-dir", "nowhere"), "train-images-idx3-ubyte.gz")],
+        (("--target-epsilon", 1, "--baseline"), "needs noise"),
+        (("--pca-dim", 900), "pca_dim=900"),
+        (("--seed", -1), "seed=-1"),
+        (("--frobnicate",), "unrecognized"),
+        (("--batch-size", 0), "batch_size=0"),
+        (("--out", "/dev/null/x"), "cannot be written"),
+        (("--resume",), "--out"),
+        (("--noise", "tiny"), "choose from"),
+        (("--learning-rate", "inf"), "learning_rate=inf"),
+        (("--resume", "--out", "empty"), "no run to resume"),
+        (("--dataset", "mnist", "--data-dir", "nowhere"), "train-images-idx3-ubyte.gz"),
+    ],
     ("mnist_cnn.py", *DIGITS): [
-        (("--setting", 4), "choose from"), (("--learning-rate", -1), "learning_rate=-1.0")],
+        (("--setting", 4), "choose from"),
+        (("--learning-rate", -1), "learning_rate=-1.0"),
+    ],
     ("mnist_variants.py", *DIGITS): [
-        (("--baseline", "--final-noise-multiplier", 3), "--baseline has no noise; leave out --final-noise-multiplier"),
-        (("--watch-norms", "--final-noise-multiplier", 3), "--watch-norms goes with constant noise"),
-        (("--stages", 1), "stages=1")],
+        (
+            ("--baseline", "--final-noise-multiplier", 3),
+            "--baseline has no noise; leave out --final-noise-multiplier",
+        ),
+        (
+            ("--watch-norms", "--final-noise-multiplier", 3),
+            "--watch-norms goes with constant noise",
+        ),
+        (("--stages", 1), "stages=1"),
+    ],
     ("mnist_best.py", *DIGITS): [
-        (("--target-epsilon", 1, "--mean-noise-multiplier", 1), "no noise multiplier up to 1e+07 is enough"),
+        (
+            ("--target-epsilon", 1, "--mean-noise-multiplier", 1),
+            "no noise multiplier up to 1e+07 is enough",
+        ),
         (("--baseline", "--mean-noise-multiplier", 1), "no noise"),
-        (("--mean-noise-multiplier", 0, "--target-epsilon", 1), "needs noise")],
+        (("--mean-noise-multiplier", 0, "--target-epsilon", 1), "needs noise"),
+    ],
     ("cifar_transfer.py",): [
-        ((), "expected one of"), (("fly",), "expected one of"), (("pretrain",), "--public-data DIR is needed"),
+        ((), "expected one of"),
+        (("fly",), "expected one of"),
+        (("pretrain",), "--public-data DIR is needed"),
         (("pretrain", "--public-data", "nowhere", "--out", "x"), "nowhere"),
         (("figure", "--draw", "--out", "."), "leave out --draw"),
-        (("head", "--data-dir", "nowhere", "--out", "x"), "nowhere"), (("train", "--views", -1), "views=-1"),
+        (("head", "--data-dir", "nowhere", "--out", "x"), "nowhere"),
+        (("train", "--views", -1), "views=-1"),
         (("train", "--views", 3, "--multiplicity", 5), "at most 4: the --views 3"),
-        (("train", "--multiplicity", 0), "multiplicity=0"), (("baseline", "--target-epsilon", 1), "needs noise")],
-    ("mnist_sweeps.py",): [(("--jobs", 0), "jobs=0"), (("--partial",), "--partial needs --draw"),
-                            (("--shard", "9/8"), "shard=9/8"), (("--shard", "1/8", "--draw"), "--draw makes no runs")],
-    ("accounting.py",): [((), "expected one of figure-2, ledgers, gdp"), (("gdp", "--jobs", 0), "jobs=0"),
-                         (("ledgers", "--out", "/proc/none"), "/proc/none")],
+        (("train", "--multiplicity", 0), "multiplicity=0"),
+        (("baseline", "--target-epsilon", 1), "needs noise"),
+    ],
+    ("mnist_sweeps.py",): [
+        (("--jobs", 0), "jobs=0"),
+        (("--partial",), "--partial needs --draw"),
+        (("--shard", "9/8"), "shard=9/8"),
+        (("--shard", "1/8", "--draw"), "--draw makes no runs"),
+    ],
+    ("accounting.py",): [
+        ((), "expected one of figure-2, ledgers, gdp"),
+        (("gdp", "--jobs", 0), "jobs=0"),
+        (("ledgers", "--out", "/proc/none"), "/proc/none"),
+    ],
 }
 
 
 @pytest.mark.parametrize("script", sorted({command[0] for command in WRONG}))
 def test_every_script_has_help(script, run_script):
     said = run_script(script, "--help", check=0).stdout
-    assert "--help" in said and (script != "cifar_transfer.py" or "pretrain, head, train, baseline, figure, finetuned, sentences" in said)
+    assert "--help" in said and (
+        script != "cifar_transfer.py"
+        or "pretrain, head, train, baseline, figure, finetuned, sentences" in said
+    )
 
 
-@pytest.mark.parametrize("command, flags, message", [
-    pytest.param(command, flags, message, id=" ".join(map(str, (command[0], *flags))))
-    for command, rows in WRONG.items() for flags, message in rows])
+@pytest.mark.parametrize(
+    "command, flags, message",
+    [
+        pytest.param(command, flags, message, id=" ".join(map(str, (command[0], *flags))))
+        for command, rows in WRONG.items()
+        for flags, message in rows
+    ],
+)
 def test_bad_input_is_one_line_and_leaves_nothing(command, flags, message, run_script, tmp_path):
     done = run_script(*command, *flags, check=2)
     lines = done.stderr.strip().splitlines()
@@ -74,10 +119,29 @@ class Config:
 
 
 def test_flags_set_fields_of_their_type():
-    config = parse(Config, ["--noise-multiplier", "1/60", "--lot-size", "300", "--noise", "large", "--quiet",
-                            "--no-train-metrics", "--steps", "1e4"])
-    assert config == Config(noise_multiplier=1 / 60, lot_size=300, noise="large", quiet=True, train_metrics=False,
-                            steps=10_000)
+    config = parse(
+        Config,
+        [
+            "--noise-multiplier",
+            "1/60",
+            "--lot-size",
+            "300",
+            "--noise",
+            "large",
+            "--quiet",
+            "--no-train-metrics",
+            "--steps",
+            "1e4",
+        ],
+    )
+    assert config == Config(
+        noise_multiplier=1 / 60,
+        lot_size=300,
+        noise="large",
+        quiet=True,
+        train_metrics=False,
+        steps=10_000,
+    )
     assert isinstance(config.noise_multiplier, float) and config.epochs is None
     assert parse(Config, []) == Config() and to_json(Config(epochs=3))["epochs"] == 3
 
@@ -87,10 +151,20 @@ def test_numbers_below_zero_and_infinity_reach_the_dataclass(number):
     assert parse(Config, ["--target-epsilon", number]).target_epsilon == float(number)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "experiments").glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "experiments").glob("*.py")), ids=lambda path: path.name
+)
 def test_experiments_load_minidp_before_numpy(path):
     """minidp picks OpenBLAS's kernels, which it can do only before NumPy loads."""
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(("import ", "from "))]
-    others = [i for i, line in enumerate(lines) if line.split()[1].partition(".")[0] in ("numpy", "scipy", "matplotlib")]
+    lines = [
+        line
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.startswith(("import ", "from "))
+    ]
+    others = [
+        i
+        for i, line in enumerate(lines)
+        if line.split()[1].partition(".")[0] in ("numpy", "scipy", "matplotlib")
+    ]
     ours = [i for i, line in enumerate(lines) if line.split()[1].startswith("common")]
     assert ours and all(i > ours[0] for i in others)

@@ -1,4 +1,5 @@
 """A dense layer on scattering of colour images, run as a user runs it, and the search for its settings."""
+
 import json
 
 import cifar_best
@@ -32,36 +33,63 @@ def test_choosing_opens_no_file_of_cifar10(tmp_path, monkeypatch, opened, public
     assert of_cifar10()
     found = json.loads((tmp_path / "found.json").read_text())
     assert found["choice"] == choice
-    assert [[*choice[what]] for what in ("form", "rule")] == [[*cifar_best.FORM], [*cifar_best.RULE]]
+    assert [[*choice[what]] for what in ("form", "rule")] == [
+        [*cifar_best.FORM],
+        [*cifar_best.RULE],
+    ]
     assert all(0 <= value <= 1 for one in found["tried"] for value in np.ravel(one["accuracies"]))
 
 
 def test_the_settings_are_those_that_the_committed_search_chose():
     found = json.loads((EXPECTED.parent / "results" / "cifar_best_settings.json").read_text())
-    assert found["choice"] == {"form": cifar_best.FORM, "rule": cifar_best.RULE} and found["dataset"] == "public-odd"
+    assert (
+        found["choice"] == {"form": cifar_best.FORM, "rule": cifar_best.RULE}
+        and found["dataset"] == "public-odd"
+    )
     last = [one for one in found["tried"] if one["training images"] == 50_000]
     assert {one["epsilon"] for one in last} == {*cifar_best_settings.EPSILONS}
-    assert all(last[-1][name] == value for name, value in (cifar_best.FORM | cifar_best.RULE).items() if name in last[-1])
+    assert all(
+        last[-1][name] == value
+        for name, value in (cifar_best.FORM | cifar_best.RULE).items()
+        if name in last[-1]
+    )
 
 
 def test_colours_are_told_apart_privately(made, monkeypatch, rng):
     y = np.arange(400) % 10
-    x = (rng.integers(0, 100, (400, 32, 32, 3)) + 15 * y[:, None, None, None] * (np.arange(3) == 1)).astype("uint8")
+    x = (
+        rng.integers(0, 100, (400, 32, 32, 3)) + 15 * y[:, None, None, None] * (np.arange(3) == 1)
+    ).astype("uint8")
     dataset = Dataset("cifar10", x, y, x[:100], y[:100], classes=10, nominal_size=400)
     monkeypatch.setattr(cifar_transfer, "load_cifar10", lambda *args, **flags: dataset)
     run = made("cifar_best.py", "--smoke", "--quiet", "--target-epsilon", 50)
-    assert run.result["tuning"]["looked_at_training_data"] is False and run.result["test_accuracy"] > 0.2
-    assert "chosen on public images of other classes" in run.statement and "mean of the features, clipped to norm 54" in run.statement
+    assert (
+        run.result["tuning"]["looked_at_training_data"] is False
+        and run.result["test_accuracy"] > 0.2
+    )
+    assert (
+        "chosen on public images of other classes" in run.statement
+        and "mean of the features, clipped to norm 54" in run.statement
+    )
 
 
 def test_an_image_and_its_mirror_image_have_the_same_features(rng):
-    x, form = rng.integers(0, 256, (2, 32, 32, 3)).astype("uint8"), cifar_best.FORM | {"mirrored": True}
-    one, other = (next(cifar_best.normalised(images, Backend.numpy(), form)) for images in (x, x[:, :, -np.arange(32)]))
+    x, form = (
+        rng.integers(0, 256, (2, 32, 32, 3)).astype("uint8"),
+        cifar_best.FORM | {"mirrored": True},
+    )
+    one, other = (
+        next(cifar_best.normalised(images, Backend.numpy(), form))
+        for images in (x, x[:, :, -np.arange(32)])
+    )
     np.testing.assert_allclose(one, other[::-1], atol=1e-3)
     assert one.shape == (2, 2, 8, 8, 243) and np.abs(one[0] - one[1]).max() > 0.1
     take = cifar_best.features(form)
     np.testing.assert_allclose(take(one), take(other), atol=0.01)
-    assert take(one).shape == (2, cifar_best.FEATURES) and np.abs(take(one)[0] - take(one)[1]).max() > 1
+    assert (
+        take(one).shape == (2, cifar_best.FEATURES)
+        and np.abs(take(one)[0] - take(one)[1]).max() > 1
+    )
 
 
 def test_features_are_the_mean_cosines_of_the_cells_of_each_part(rng):
@@ -72,4 +100,6 @@ def test_features_are_the_mean_cosines_of_the_cells_of_each_part(rng):
     found = take(seen).reshape(300, 2, 2, number)
     for i, down, right in ((0, 0, 1), (299, 1, 0)):
         cells = seen[:, i, 4 * down : 4 * down + 4, 4 * right : 4 * right + 4].reshape(-1, 243)
-        np.testing.assert_allclose(found[i, down, right], one(cells).mean(axis=0) * NORM / 2, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(
+            found[i, down, right], one(cells).mean(axis=0) * NORM / 2, rtol=1e-4, atol=1e-4
+        )

@@ -1,4 +1,5 @@
 """Pre-training and private transfer, run as a user runs them, on images of noise in CIFAR's layout."""
+
 import hashlib
 import json
 import subprocess
@@ -49,9 +50,20 @@ def folders(tmp_path_factory):
 @pytest.fixture(scope="session")
 def pretrain(folders):
     """pretrain(set, *flags): the folder of a tiny pre-training run."""
+
     def run(name, *flags):
-        flags = ("pretrain", "--public-data", folders / name, "--out", folders / f"pre-{name}", *PRETRAIN, *flags)
-        subprocess.run(command("cifar_transfer.py", *flags), env=environment(), check=True, capture_output=True)
+        flags = (
+            "pretrain",
+            "--public-data",
+            folders / name,
+            "--out",
+            folders / f"pre-{name}",
+            *PRETRAIN,
+            *flags,
+        )
+        subprocess.run(
+            command("cifar_transfer.py", *flags), env=environment(), check=True, capture_output=True
+        )
         return folders / f"pre-{name}"
 
     return run
@@ -74,8 +86,19 @@ def train(pretrained, folders, tmp_path_factory):
     def run(name, *flags):
         if (name, *flags) not in made:
             out = made[name, *flags] = tmp_path_factory.mktemp("run") / "out"
-            words = (name, "--data-dir", folders / "cifar", "--smoke", "--quiet", *(() if name == "head" else ("--views", 2)),
-                     "--pretrained", pretrained / "pretrained.npz", "--out", out, *flags)
+            words = (
+                name,
+                "--data-dir",
+                folders / "cifar",
+                "--smoke",
+                "--quiet",
+                *(() if name == "head" else ("--views", 2)),
+                "--pretrained",
+                pretrained / "pretrained.npz",
+                "--out",
+                out,
+                *flags,
+            )
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(cifar_transfer, "load_cifar10", load)
                 assert cifar_transfer.main([str(word) for word in words]) == 0
@@ -93,34 +116,59 @@ def test_pretrained_convolutions_stay_as_they_are_and_dense_layers_train(pretrai
     assert "public, no charge" in (out / "privacy.md").read_text()
     with np.load(pretrained / "pretrained.npz") as before, np.load(out / "model.npz") as after:
         np.testing.assert_array_equal(before["conv2.W"], after["conv2.W"])
-        assert (before["dense1.W"] != after["dense1.W"]).any() and after["dense3.W"].shape == (384, 10)
+        assert (before["dense1.W"] != after["dense1.W"]).any() and after["dense3.W"].shape == (
+            384,
+            10,
+        )
 
 
-@pytest.mark.parametrize("flags", [("--train-layers", "softmax"), ("--train-layers", "top", "--clipping", "flat"),
-                                   ("--fresh-augmentation", "--train-layers", "softmax", "--multiplicity", 4),
-                                   ("--views", 0), ("--watch-norms", "--arithmetic", "exact", "--clipping", "flat")])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--train-layers", "softmax"),
+        ("--train-layers", "top", "--clipping", "flat"),
+        ("--fresh-augmentation", "--train-layers", "softmax", "--multiplicity", 4),
+        ("--views", 0),
+        ("--watch-norms", "--arithmetic", "exact", "--clipping", "flat"),
+    ],
+)
 def test_other_choices_train_what_they_say(flags, train):
     out, result = train("train", *flags)
     assert len(result["settings"]["clip_groups"]) == (1 if {"softmax", "flat"} & set(flags) else 3)
     statement = (out / "privacy.md").read_text()
     assert ("views of it, clipped as one" in statement) == ("--multiplicity" in flags)
-    assert result["arithmetic"] in flags or result["arithmetic"] == "ordinary" and not verify(out).failed
+    assert (
+        result["arithmetic"] in flags
+        or result["arithmetic"] == "ordinary"
+        and not verify(out).failed
+    )
 
 
 def test_standardised_features_leave_the_function_as_it_was(pretrained, folders):
-    with np.load(pretrained / "checkpoint.npz") as before, np.load(pretrained / "pretrained.npz") as after:
+    with (
+        np.load(pretrained / "checkpoint.npz") as before,
+        np.load(pretrained / "pretrained.npz") as after,
+    ):
         mean, scale = after["standardise1.mean"], after["standardise1.scale"]
         W, b = before["network/dense1.W"], before["network/dense1.b"]
         x = np.random.default_rng(0).random((5, len(mean)), dtype=np.float32)
-        np.testing.assert_allclose((x - mean) / scale @ after["dense1.W"] + after["dense1.b"], x @ W + b, atol=1e-4)
+        np.testing.assert_allclose(
+            (x - mean) / scale @ after["dense1.W"] + after["dense1.b"], x @ W + b, atol=1e-4
+        )
         assert (mean > 0).any() and (scale > 0).all() and scale.std() > 0
 
 
 def test_result_names_what_the_layers_were_pretrained_on(pretrained, train):
     _, found = train("train", "--train-layers", "softmax")
     about = json.loads((pretrained / "pretrain.json").read_text())
-    assert found["pretrained"] == {key: about[key] for key in found["pretrained"]} and len(found["pretrained"]) > 3
-    assert "300 public images of 7 classes" in found["notice"] and "unchecked origin" in found["notice"]
+    assert (
+        found["pretrained"] == {key: about[key] for key in found["pretrained"]}
+        and len(found["pretrained"]) > 3
+    )
+    assert (
+        "300 public images of 7 classes" in found["notice"]
+        and "unchecked origin" in found["notice"]
+    )
     digest = hashlib.sha256((pretrained / "pretrained.npz").read_bytes()).hexdigest()
     assert found["pretrained_sha256"] == digest
 
@@ -133,7 +181,9 @@ def test_accuracy_over_views_is_that_of_the_weights_in_the_saved_model(train, fo
     logits = views.mean_over_views(lambda view: model.forward(view)[0], dataset.x_test[:500], 24)
     over_views = (logits.argmax(axis=1) == dataset.y_test[:500]).mean()
     assert found["test_views"] == 10 and 0 < over_views < 1
-    assert found["test_accuracy_over_views"] == pytest.approx(over_views, abs=0.003)  # threads round sums differently
+    assert found["test_accuracy_over_views"] == pytest.approx(
+        over_views, abs=0.003
+    )  # threads round sums differently
 
 
 def test_head_trains_one_layer_on_what_several_layers_give(pretrained, train, folders):
@@ -141,11 +191,21 @@ def test_head_trains_one_layer_on_what_several_layers_give(pretrained, train, fo
     (group,), statement = result["settings"]["clip_groups"], (out / "privacy.md").read_text()
     assert not verify(out).failed and group["clip_norm"] == pytest.approx(RULE["clip"] * NORM)
     assert "chosen on public images" in statement and "known from the literature" in statement
-    assert result["tuning"]["looked_at_training_data"] is False and 0 < result["test_accuracy_over_views"] < 1
+    assert (
+        result["tuning"]["looked_at_training_data"] is False
+        and 0 < result["test_accuracy_over_views"] < 1
+    )
     with np.load(out / "model.npz") as model:
-        assert model["dense.W"].shape == (64 * 36 + 2 * 384, 10) and abs(model["centre.mean"]).max() > 0
-    layers, about = cifar_transfer.load_pretrained(pretrained / "pretrained.npz", np.random.default_rng(0))
-    images = standardise_images(centre_crop(load_cifar10(folders / "cifar", progress=False).x_train[:5], 24))
+        assert (
+            model["dense.W"].shape == (64 * 36 + 2 * 384, 10)
+            and abs(model["centre.mean"]).max() > 0
+        )
+    layers, about = cifar_transfer.load_pretrained(
+        pretrained / "pretrained.npz", np.random.default_rng(0)
+    )
+    images = standardise_images(
+        centre_crop(load_cifar10(folders / "cifar", progress=False).x_train[:5], 24)
+    )
     rows, found, x = cifar_transfer.taps(layers, 4)(images), [], images
     assert about["classes"] == 7
     for layer in layers[:-1]:
@@ -158,30 +218,55 @@ def test_head_trains_one_layer_on_what_several_layers_give(pretrained, train, fo
 
 
 def test_the_rule_is_the_one_that_the_committed_search_chose_and_the_search_opens_no_file_of_cifar10(
-        pretrain, folders, tmp_path, opened):
-    committed = json.loads((EXPECTED.parent / "results" / "cifar_transfer_settings.json").read_text())
+    pretrain, folders, tmp_path, opened
+):
+    committed = json.loads(
+        (EXPECTED.parent / "results" / "cifar_transfer_settings.json").read_text()
+    )
     form = {"taps": TAPS, "cosines": None}
     assert committed["choice"] == {**RULE, **form} and committed["pretrained"]["classes"] == 100
-    assert {one["epsilon"] for one in committed["tried"] if one["training images"] == 50_000} == {2, 4, 8}
+    assert {one["epsilon"] for one in committed["tried"] if one["training images"] == 50_000} == {
+        2,
+        4,
+        8,
+    }
     even = pretrain("whole", "--even", "--network", "deep") / "pretrained.npz"
     layers, _ = cifar_transfer.load_pretrained(even, np.random.default_rng(0))
     assert [layer.kind for layer in layers].count("groupnorm") == 3
-    arguments = {"public_data": str(folders / "whole"), "json": str(tmp_path / "found.json"), "smoke": True}
-    choice = cifar_transfer_settings.search(cifar_transfer_settings.Config(pretrained=str(even), **arguments))
+    arguments = {
+        "public_data": str(folders / "whole"),
+        "json": str(tmp_path / "found.json"),
+        "smoke": True,
+    }
+    choice = cifar_transfer_settings.search(
+        cifar_transfer_settings.Config(pretrained=str(even), **arguments)
+    )
     of_cifar10 = lambda: [path for path in opened if "_batch" in path]
-    assert set(choice) == set(committed["choice"]) and any("found.json" in path for path in opened) and not of_cifar10()
+    assert (
+        set(choice) == set(committed["choice"])
+        and any("found.json" in path for path in opened)
+        and not of_cifar10()
+    )
     load_cifar10(folders / "cifar", progress=False)
     assert of_cifar10()
 
 
 def test_a_network_that_saw_the_stand_in_is_refused(pretrained, folders):
-    config = cifar_transfer_settings.Config(str(folders / "whole"), str(pretrained / "pretrained.npz"), smoke=True)
+    config = cifar_transfer_settings.Config(
+        str(folders / "whole"), str(pretrained / "pretrained.npz"), smoke=True
+    )
     with pytest.raises(ParameterError, match="7 classes, expected the 100 even ones"):
         cifar_transfer_settings.search(config)
 
 
-@pytest.mark.parametrize("config, message", [({"network": "wide"}, "expected one of the networks paper, deep"),
-                                             ({"group_norm": 8}, "another version's"), (None, "`cifar_transfer.py pretrain` wrote")])
+@pytest.mark.parametrize(
+    "config, message",
+    [
+        ({"network": "wide"}, "expected one of the networks paper, deep"),
+        ({"group_norm": 8}, "another version's"),
+        (None, "`cifar_transfer.py pretrain` wrote"),
+    ],
+)
 def test_a_network_of_another_kind_is_refused(config, message, pretrained, monkeypatch):
     arrays, header = load_arrays(pretrained / "pretrained.npz")
     header["about"]["config"] = config
@@ -191,7 +276,9 @@ def test_a_network_of_another_kind_is_refused(config, message, pretrained, monke
 
 
 def test_layers_that_a_network_lacks_are_not_trained(pretrained):
-    layers, _ = cifar_transfer.load_pretrained(pretrained / "pretrained.npz", np.random.default_rng(0))
+    layers, _ = cifar_transfer.load_pretrained(
+        pretrained / "pretrained.npz", np.random.default_rng(0)
+    )
     config = cifar_transfer.TrainConfig(train_layers="both")
     fewer = [layer for layer in layers if layer.name != "dense2"]
     with pytest.raises(ParameterError, match="3 dense layers, got one with 2"):
@@ -201,22 +288,39 @@ def test_layers_that_a_network_lacks_are_not_trained(pretrained):
 def test_figure_and_sentences_share_runs_and_say_what_the_runs_say(folders, run_script, tmp_path):
     flags = ("--data-dir", folders / "cifar", "--smoke", "--quiet", "--jobs", 2, "--out", "out")
     run_script("cifar_transfer.py", "finetuned", *flags, check=0)
-    before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("*-seed1.json")}
+    before = {
+        path.name: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("*-seed1.json")
+    }
     run_script("cifar_transfer.py", "sentences", *flags, check=0)
-    runs = {path.name: json.loads(path.read_text()) for path in (tmp_path / "out").glob("*-seed1.json")}
+    runs = {
+        path.name: json.loads(path.read_text()) for path in (tmp_path / "out").glob("*-seed1.json")
+    }
     assert len(before) == 3 and len(runs) == 7
     assert all((tmp_path / "out" / name).stat().st_mtime_ns == at for name, at in before.items())
     run_script("cifar_transfer.py", "figure", *flags, check=0)
     for figure, name in (("figure_6", "eps4"), ("figure_6-finetuned", "finetuned4")):
         level = json.loads((tmp_path / "out" / f"{figure}.json").read_text())["levels"][name]
         four = json.loads((tmp_path / "out" / f"cifar_transfer-{name}-seed1.json").read_text())
-        assert all(level[key] == four[key] for key in ("test_accuracy", "steps", "test_accuracy_over_views"))
+        assert all(
+            level[key] == four[key]
+            for key in ("test_accuracy", "steps", "test_accuracy_over_views")
+        )
         assert ("tuning" in four) == (name == "eps4")
-    found = json.loads((tmp_path / "out" / "cifar_transfer-sentences.json").read_text())["quantities"]
-    large, small, eight, baseline = (runs[f"cifar_transfer-{name}-seed1.json"]["test_accuracy"]
-                                     for name in ("lot4000", "lot600", "finetuned8", "baseline"))
+    found = json.loads((tmp_path / "out" / "cifar_transfer-sentences.json").read_text())[
+        "quantities"
+    ]
+    large, small, eight, baseline = (
+        runs[f"cifar_transfer-{name}-seed1.json"]["test_accuracy"]
+        for name in ("lot4000", "lot600", "finetuned8", "baseline")
+    )
     assert found["lots_of_600_cost"] == pytest.approx(large - small)
     assert found["privacy_costs"] == pytest.approx(baseline - eight)
     medians = runs["cifar_transfer-watched-norms-seed1.json"]["median_norms_not_private"]
-    assert set(medians) == {"dense1", "dense2", "dense3"} and found["softmax_norm_over_others_not_private"] > 0
-    assert all((tmp_path / "out" / name).stat().st_size > 5000 for name in ("figure_6.png", "cifar_transfer-sentences.png"))
+    assert (
+        set(medians) == {"dense1", "dense2", "dense3"}
+        and found["softmax_norm_over_others_not_private"] > 0
+    )
+    assert all(
+        (tmp_path / "out" / name).stat().st_size > 5000
+        for name in ("figure_6.png", "cifar_transfer-sentences.png")
+    )

@@ -1,4 +1,5 @@
 """Experiments that train little or nothing: what settings cost, Figure 2, Gaussian differential privacy."""
+
 import json
 
 import accounting
@@ -6,8 +7,12 @@ import pytest
 
 # /sigma, sigma_pca/: lots, then epsilon by the joint rule, with one charge (flat clipping), and by the loss
 # distribution; computed with dp_accounting 0.6.0 and with the closed form of the moments, orders 1 to 32
-GOLDEN = {"8-16": (1450, 0.501, 0.462, 0.313), "4-7": (10751, 2.037, 1.488, 1.583),
-          "2-4": (35318, 8.617, 5.537, 7.295), "1-4": (1000, 6.281, 2.788, 4.599)}
+GOLDEN = {
+    "8-16": (1450, 0.501, 0.462, 0.313),
+    "4-7": (10751, 2.037, 1.488, 1.583),
+    "2-4": (35318, 8.617, 5.537, 7.295),
+    "1-4": (1000, 6.281, 2.788, 4.599),
+}
 
 
 def test_every_way_of_charging_gives_its_own_epsilon(run_script, tmp_path):
@@ -27,7 +32,9 @@ def test_every_way_of_charging_gives_its_own_epsilon(run_script, tmp_path):
     assert result["settings"]["4-7"]["today"]["accuracy_at_reported_epsilon"] > 0.95
     assert (tmp_path / "out" / "prices.png").read_bytes().startswith(b"\x89PNG")
     search = result["search"]
-    assert search["settings"] == 6700 and search["epsilon_validation"] == 4 and search["calls"] > 8e11
+    assert (
+        search["settings"] == 6700 and search["epsilon_validation"] == 4 and search["calls"] > 8e11
+    )
     assert "settings.4-7.joint_moments 2.037, expected 2 " in done.stdout and "above" in done.stdout
 
 
@@ -35,33 +42,63 @@ def test_figure_2_on_few_points(run_script, tmp_path):
     done = run_script("accounting.py", "figure-2", "--smoke", "--out", "out", check=0)
     assert "1.259, expected 1.26" in done.stdout and "24.28, expected 24.22" in done.stdout
     result = json.loads((tmp_path / "out" / "result.json").read_text())
-    assert result["epsilon_at_400_epochs"]["moments_paper_orders"]["upper"] == pytest.approx(2.5759, abs=5e-5)
-    assert result["epsilon_at_100_epochs"]["paper_strong_composition"]["upper"] == pytest.approx(9.355, abs=1e-3)
+    assert result["epsilon_at_400_epochs"]["moments_paper_orders"]["upper"] == pytest.approx(
+        2.5759, abs=5e-5
+    )
+    assert result["epsilon_at_100_epochs"]["paper_strong_composition"]["upper"] == pytest.approx(
+        9.355, abs=1e-3
+    )
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"figure_2.csv", "figure_2.png", "all_accountants.csv", "all_accountants.png", "result.json"}
+    assert names == {
+        "figure_2.csv",
+        "figure_2.png",
+        "all_accountants.csv",
+        "all_accountants.png",
+        "result.json",
+    }
     lines = (tmp_path / "out" / "figure_2.csv").read_text().splitlines()
     assert len(lines) == 5 and lines[0].startswith("epochs,paper_strong_composition_lower")
     assert (tmp_path / "out" / "figure_2.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_smoke_trains_both_optimizers_by_each_accountants_noise(run_script, tmp_path):
-    run_script("accounting.py", "gdp", "--smoke", "--dataset", "strokes", "--jobs", 2, "--out", "out", check=0)
+    run_script(
+        "accounting.py",
+        "gdp",
+        "--smoke",
+        "--dataset",
+        "strokes",
+        "--jobs",
+        2,
+        "--out",
+        "out",
+        check=0,
+    )
     summary = json.loads((tmp_path / "out" / "gdp.json").read_text())
     assert [(one["optimizer"], one["by"]) for one in summary["trained"]] == [
-        (optimizer, name) for optimizer in ("sgd", "adam") for name in accounting.BY]
+        (optimizer, name) for optimizer in ("sgd", "adam") for name in accounting.BY
+    ]
     assert len(list((tmp_path / "out").glob("gdp-1-*-seed1.json"))) == 6
     assert (tmp_path / "out" / "gdp.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("setting, claim, tight", [
-    # moments with orders up to 32 and the loss distribution, computed with dp_accounting 0.6.0
-    ((1.3, 15), 1.192, 0.865), ((1.1, 60), 3.009, 2.382), ((0.7, 45), 7.123, 5.640)])
+@pytest.mark.parametrize(
+    "setting, claim, tight",
+    [
+        # moments with orders up to 32 and the loss distribution, computed with dp_accounting 0.6.0
+        ((1.3, 15), 1.192, 0.865),
+        ((1.1, 60), 3.009, 2.382),
+        ((0.7, 45), 7.123, 5.640),
+    ],
+)
 def test_the_limit_theorem_asks_for_less_noise_than_its_claim_is_worth(setting, claim, tight):
     found = accounting.claims_of(*setting)
     assert found["claim"] == pytest.approx(claim, abs=2e-3)
     noise = {name: one["noise_multiplier"] for name, one in found["accountants"].items()}
     worth = {name: one["worth"]["upper"] for name, one in found["accountants"].items()}
     assert noise["gaussian_clt"] < noise["loss_distribution"] < noise["moments"]
-    assert noise["moments"] == pytest.approx(setting[0], abs=1e-3) and worth["moments"] == pytest.approx(tight, rel=3e-3)
+    assert noise["moments"] == pytest.approx(setting[0], abs=1e-3) and worth[
+        "moments"
+    ] == pytest.approx(tight, rel=3e-3)
     assert worth["gaussian_clt"] > found["claim"] >= worth["loss_distribution"]
     assert [one["certified"] for one in found["accountants"].values()] == [True, False, True]

@@ -1,4 +1,5 @@
 """Features before private training: filters written out in space, convolutions as sums over pixels, random cosines."""
+
 import math
 
 import numpy as np
@@ -10,8 +11,11 @@ from minidp.backend import to_host
 from minidp.errors import DtypeError, ParameterError, ShapeError
 
 PERIODS = range(-4, 5)  # of the image, summed: twice as far as the code goes
-SETTINGS = (dict(size=8, scales=1, angles=2, pad=0), dict(size=4, scales=2, angles=3, pad=2),
-            dict(size=14, scales=3, angles=2, pad=1))
+SETTINGS = (
+    dict(size=8, scales=1, angles=2, pad=0),
+    dict(size=4, scales=2, angles=3, pad=2),
+    dict(size=14, scales=3, angles=2, pad=1),
+)
 
 
 def _wrapped(pixels, formula):
@@ -27,11 +31,18 @@ def _phi(pixels, width):
 
 def _psi(pixels, scale, angle, angles):
     """Before the factor c: rows are the second coordinate of u, columns the first."""
-    turn, width, frequency = math.pi * angle / angles, 0.8 * 2**scale, 3 * math.pi / 2 ** (scale + 2)
+    turn, width, frequency = (
+        math.pi * angle / angles,
+        0.8 * 2**scale,
+        3 * math.pi / 2 ** (scale + 2),
+    )
     along = lambda rows, columns: columns * math.cos(turn) + rows * math.sin(turn)
     across = lambda rows, columns: (rows * math.cos(turn) - columns * math.sin(turn)) * 4 / angles
     g = lambda *u: np.exp(-(along(*u) ** 2 + across(*u) ** 2) / (2 * width**2))
-    envelope, wave = _wrapped(pixels, g), _wrapped(pixels, lambda *u: g(*u) * np.exp(1j * frequency * along(*u)))
+    envelope, wave = (
+        _wrapped(pixels, g),
+        _wrapped(pixels, lambda *u: g(*u) * np.exp(1j * frequency * along(*u))),
+    )
     return (wave - envelope * (wave.sum() / envelope.sum())) / 4**scale
 
 
@@ -47,7 +58,11 @@ def _filters(pixels, scales, angles):
     found = {(j, a): _psi(pixels, j, a, angles) for j in range(scales) for a in range(angles)}
     left = 1 - np.abs(_spectrum(_phi(pixels, 0.8 * 2 ** (scales - 1)))) ** 2
     energy = sum(np.abs(_spectrum(psi)) ** 2 for psi in found.values())
-    ratios = [left[v] / ((energy[v] + energy[-v[0], -v[1]]) / 2) for v in np.ndindex(pixels, pixels) if v != (0, 0)]
+    ratios = [
+        left[v] / ((energy[v] + energy[-v[0], -v[1]]) / 2)
+        for v in np.ndindex(pixels, pixels)
+        if v != (0, 0)
+    ]
     return {key: psi * math.sqrt(min(ratios)) for key, psi in found.items()}
 
 
@@ -61,20 +76,30 @@ def _scattered(x, size, scales, angles, pad):
     framed[pad : pad + size, pad : pad + size] = x
     psi = _filters(len(framed), scales, angles)
     every = lambda step, v: v[::step, ::step]
-    average = lambda u, j: every(2 ** (scales - j), _convolved(u, _phi(len(u), 0.8 * 2 ** (scales - 1 - j))))
+    average = lambda u, j: every(
+        2 ** (scales - j), _convolved(u, _phi(len(u), 0.8 * 2 ** (scales - 1 - j)))
+    )
     seen = lambda key, j: every(2**j, psi[key]) * 4**j
     modulus = lambda u, j, key: every(2 ** (key[0] - j), np.abs(_convolved(u, seen(key, j))))
     first = {key: modulus(framed, 0, key) for key in psi}
     paths = [average(framed, 0)] + [average(u, j) for (j, _), u in first.items()]
     for j in range(scales):
         for k in range(j + 1, scales):
-            paths += [average(modulus(first[j, a], j, (k, b)), k) for a in range(angles) for b in range(angles)]
+            paths += [
+                average(modulus(first[j, a], j, (k, b)), k)
+                for a in range(angles)
+                for b in range(angles)
+            ]
     return np.stack(paths)
 
 
-@pytest.mark.parametrize("dtype, tolerance", [("float64", {"rtol": 1e-12, "atol": 1e-13}), ("float32", {"atol": 1e-5})])
+@pytest.mark.parametrize(
+    "dtype, tolerance", [("float64", {"rtol": 1e-12, "atol": 1e-13}), ("float32", {"atol": 1e-5})]
+)
 @pytest.mark.parametrize("setting", SETTINGS, ids=["1 scale", "2 scales", "3 scales"])
-def test_features_equal_sums_over_pixels_one_path_at_a_time(setting, dtype, tolerance, backend, rng):
+def test_features_equal_sums_over_pixels_one_path_at_a_time(
+    setting, dtype, tolerance, backend, rng
+):
     x = rng.standard_normal((2, setting["size"], setting["size"]))
     y = Scattering(**setting)(backend.asarray(x, dtype=dtype))
     assert y.dtype == dtype
@@ -84,14 +109,23 @@ def test_features_equal_sums_over_pixels_one_path_at_a_time(setting, dtype, tole
 
 def test_mnist_has_81_channels_of_8_by_8():
     assert Scattering(28).output_shape == (8, 8, 81)
-    assert Scattering(28, scales=3).output_shape == (4, 4, 217)  # Bruna and Mallat 2013: 1 + J L + L^2 J (J - 1) / 2
+    assert Scattering(28, scales=3).output_shape == (
+        4,
+        4,
+        217,
+    )  # Bruna and Mallat 2013: 1 + J L + L^2 J (J - 1) / 2
 
 
 def test_wrong_settings_and_images_are_refused():
-    for settings, message in (({"scales": 0}, "scales=0"), ({"size": 29}, "= 33 to be a multiple of")):
+    for settings, message in (
+        ({"scales": 0}, "scales=0"),
+        ({"size": 29}, "= 33 to be a multiple of"),
+    ):
         with pytest.raises(ParameterError, match=message):
             Scattering(**{"size": 28, **settings})
-    with pytest.raises(ShapeError, match=r"scattering: expected x of shape \(B, 28, 28\), got \(2, 28, 28, 1\)"):
+    with pytest.raises(
+        ShapeError, match=r"scattering: expected x of shape \(B, 28, 28\), got \(2, 28, 28, 1\)"
+    ):
         Scattering(28)(np.zeros((2, 28, 28, 1), np.float32))
     with pytest.raises(DtypeError, match="scattering"):
         Scattering(28)(np.zeros((2, 28, 28), np.uint8))
@@ -99,9 +133,12 @@ def test_wrong_settings_and_images_are_refused():
 
 @pytest.mark.parametrize("size, pad, scales", [(24, 0, 2), (22, 0, 1), (28, 3, 1)])
 def test_features_of_an_image_have_their_own_bits_on_the_host(size, pad, scales, rng):
-    scattering, x = Scattering(size, pad=pad, scales=scales, angles=4), rng.random((101, size, size)).astype("float32")
+    scattering, x = (
+        Scattering(size, pad=pad, scales=scales, angles=4),
+        rng.random((101, size, size)).astype("float32"),
+    )
     whole, order = scattering(x), rng.permutation(101)
-    for rows in (order[:1], order[:2], order[:CHUNK + 1], order):
+    for rows in (order[:1], order[:2], order[: CHUNK + 1], order):
         assert scattering(x[rows]).tobytes() == whole[rows].tobytes()
 
 
@@ -112,7 +149,9 @@ def test_equals_the_definition(dtype, rtol, atol, backend, rng):
     w = again.standard_normal((3, 5), dtype=np.float32) / np.float32(2)
     p = again.uniform(0, 2 * math.pi, 5)
     got = features(backend.asarray(x, dtype=dtype))
-    np.testing.assert_allclose(to_host(got), math.sqrt(2 / 5) * np.cos(x @ w + p), rtol=rtol, atol=atol)
+    np.testing.assert_allclose(
+        to_host(got), math.sqrt(2 / 5) * np.cos(x @ w + p), rtol=rtol, atol=atol
+    )
     assert got.dtype == dtype
 
 
@@ -120,11 +159,17 @@ def test_cosines_are_close_whatever_the_angle(rng):
     for scale in (1, 100, 1e6):
         x = rng.uniform(-scale, scale, 10_000)
         assert np.abs(cosines(x) - np.cos(x)).max() <= 2.0**-51 * (1 + scale)
-        assert np.abs(cosines(x.astype("float32")) - np.cos(x.astype("float32").astype(float))).max() <= 2.0**-24
+        assert (
+            np.abs(cosines(x.astype("float32")) - np.cos(x.astype("float32").astype(float))).max()
+            <= 2.0**-24
+        )
 
 
 def test_exact_features_of_an_example_are_its_own(rng):
-    features, x = RandomFeatures(100, 333, 2.0, arithmetic="exact"), rng.standard_normal((300, 100)).astype("float32")
+    features, x = (
+        RandomFeatures(100, 333, 2.0, arithmetic="exact"),
+        rng.standard_normal((300, 100)).astype("float32"),
+    )
     whole, order = features(x), rng.permutation(300)
     for rows in (order[:1], order[:7], order):
         assert features(x[rows]).tobytes() == whole[rows].tobytes()
@@ -135,7 +180,9 @@ def test_wrong_settings_and_inputs_are_refused():
     for width in (0.0, math.inf, 1e-39):
         with pytest.raises(ParameterError, match=f"width={width}"):
             RandomFeatures(1, 1, width)
-    with pytest.raises(ShapeError, match=r"random features: expected x of shape \(B, 6\), got \(2, 7\)"):
+    with pytest.raises(
+        ShapeError, match=r"random features: expected x of shape \(B, 6\), got \(2, 7\)"
+    ):
         RandomFeatures(6, 8, 1.0)(np.zeros((2, 7)))
     with pytest.raises(DtypeError, match="random features"):
         RandomFeatures(6, 8, 1.0)(np.zeros((2, 6), int))

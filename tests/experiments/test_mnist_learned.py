@@ -1,4 +1,5 @@
 """Features learned from drawn digits, and a private head on them."""
+
 from common.linear import begin
 import mnist_learned_settings
 import numpy as np
@@ -29,17 +30,21 @@ def test_ways_of_writing_can_be_held_out():
     same = (images == whole[0]).all(axis=(1, 2))
     np.testing.assert_array_equal(labels, whole[1])
     assert 0.2 < same.mean() < 0.6  # two ways become one, three become two
-    np.testing.assert_array_equal(strokes.draw(2, 0, held_out=9)[0], strokes.draw(2, 0, held_out=2)[0])
+    np.testing.assert_array_equal(
+        strokes.draw(2, 0, held_out=9)[0], strokes.draw(2, 0, held_out=2)[0]
+    )
 
 
 def test_the_layer_begins_as_the_networks_end():
     networks, backend = learned.load(FORM["networks"]), Backend.numpy()
-    (scattered, hidden), = coefficients(IMAGES, networks, backend)
+    ((scattered, hidden),) = coefficients(IMAGES, networks, backend)
     rows = joined(scattered.shape[1], hidden.shape[1], FORM)(scattered, hidden)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), NORM, rtol=0.1)
     weights, biases = first_weights(networks, FORM)
     x = strokes_features.to_float(IMAGES)
-    logits = np.mean([load_model(file).network.predict(x) for file in learned.FILES[: FORM["networks"]]], axis=0)
+    logits = np.mean(
+        [load_model(file).network.predict(x) for file in learned.FILES[: FORM["networks"]]], axis=0
+    )
     np.testing.assert_allclose(rows @ weights + biases, FORM["prior"] * logits, atol=1e-3)
     assert (logits.argmax(axis=1) == LABELS).mean() > 0.97
     dense, centre = nn.Dense(rows.shape[1], 10, rng=np.random.default_rng(0)), rows.mean(axis=0)
@@ -52,14 +57,20 @@ def test_least_squares_without_noise_is_that_of_numpy():
     x[:, 0] += LABELS
     rows = mnist_learned_settings.unit_rows(x)
     wanted = np.linalg.lstsq(rows, np.eye(10)[LABELS])[0]
-    np.testing.assert_allclose(mnist_learned_settings.least_squares(x, LABELS, 0.0, 1.0), wanted, atol=2e-3)
+    np.testing.assert_allclose(
+        mnist_learned_settings.least_squares(x, LABELS, 0.0, 1.0), wanted, atol=2e-3
+    )
     noisy = mnist_learned_settings.least_squares(x, LABELS, 3.0, 1.0)
     assert np.abs(noisy - wanted).max() > 0.1
 
 
 def test_smoke_charges_the_mean_and_the_lots(made):
     run = made("mnist_learned.py", "--smoke", "--quiet", "--dataset", "strokes")
-    assert [type(event) for event, _ in run.ledger.items()][0] is Gaussian and [n for _, n in run.ledger.items()] == [1, 12]
+    assert [type(event) for event, _ in run.ledger.items()][0] is Gaussian and [
+        n for _, n in run.ledger.items()
+    ] == [1, 12]
     assert run.result["accuracy_before_training"] > 0.97 and run.result["test_accuracy"] > 0.9
-    assert "networks trained on drawn digits" in run.statement and "no epsilon covers" in run.statement
+    assert (
+        "networks trained on drawn digits" in run.statement and "no epsilon covers" in run.statement
+    )
     assert run.result["tuning"]["looked_at_training_data"] is True  # these are drawn

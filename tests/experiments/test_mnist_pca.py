@@ -1,4 +1,5 @@
 """The main job, run as a user runs it."""
+
 import csv
 import json
 import math
@@ -20,17 +21,35 @@ SMOKE = ("mnist_pca.py", "--smoke", "--quiet", "--dataset", "strokes")
 def test_smoke_writes_everything_it_names(made):
     run = made(*SMOKE)
     result, files = run.result, {path.name for path in run.out.iterdir()}
-    assert {"result.json", "metrics.csv", "curves.png", "ledger.json", "model.npz", "privacy.md"} <= files
+    assert {
+        "result.json",
+        "metrics.csv",
+        "curves.png",
+        "ledger.json",
+        "model.npz",
+        "privacy.md",
+    } <= files
     assert result["experiment"] == "mnist_pca" and result["dataset"] == "strokes"
     assert result["commit"] == git_commit()
-    assert result["dataset_sha256"] is None and result["reproducible"] is False and result["seed"] is None
+    assert (
+        result["dataset_sha256"] is None
+        and result["reproducible"] is False
+        and result["seed"] is None
+    )
     assert result["device"] in ("cpu", "gpu") and 0 <= result["test_accuracy"] <= 1
     assert result["steps"] == 20 and result["epochs"] == 2
     for entry in json.loads(EXPECTED.read_text())["mnist_pca"]:
         for path in (entry["quantity"], *entry["when"]):
             look_up(result, path)  # KeyError where a result no longer says what expected.json asks
-    for text in (result["notice"], "PoissonSampler", "not_private", "test set", "Arithmetic: ordinary",
-                 result["ledger_sha256"], "noise std 16 on the sum, 0.266667 on the mean"):
+    for text in (
+        result["notice"],
+        "PoissonSampler",
+        "not_private",
+        "test set",
+        "Arithmetic: ordinary",
+        result["ledger_sha256"],
+        "noise std 16 on the sum, 0.266667 on the mean",
+    ):
         assert text in run.statement
     assert result["notice"] in run.stdout
     rows = list(csv.DictReader((run.out / "metrics.csv").read_text().splitlines()))
@@ -43,13 +62,25 @@ def test_the_ledger_says_what_was_done_and_the_result_follows_from_it(made, tmp_
     run = made(*SMOKE, "--noise", "small", "--no-train-metrics")
     result, ledger = run.result, run.ledger
     charged = 2.0 / products(60, "auto").factor
-    assert ledger.items() == [(Gaussian(4.0), 1), (PoissonSampled(0.1, JointGaussian((charged, charged))), 20)]
+    assert ledger.items() == [
+        (Gaussian(4.0), 1),
+        (PoissonSampled(0.1, JointGaussian((charged, charged))), 20),
+    ]
     assert result["epsilon"]["moments"]["upper"] == MomentsAccountant().epsilon(ledger, 1e-5).upper
     assert result["ledger_sha256"] == ledger.sha256()
-    assert set(result["epsilon"]) == {"moments", "renyi", "loss_distribution", "gaussian_clt", "advanced", "basic"}
+    assert set(result["epsilon"]) == {
+        "moments",
+        "renyi",
+        "loss_distribution",
+        "gaussian_clt",
+        "advanced",
+        "basic",
+    }
     assert result["epsilon"]["gaussian_clt"]["kind"] == "approximation"
-    assert result["command"] == ("python experiments/mnist_pca.py --epochs 2 --lot-size 60 --no-train-metrics --smoke "
-                                 "--noise small --dataset strokes")
+    assert result["command"] == (
+        "python experiments/mnist_pca.py --epochs 2 --lot-size 60 --no-train-metrics --smoke "
+        "--noise small --dataset strokes"
+    )
     assert "out" not in result["config"] and str(tmp_path) not in json.dumps(result)
     tight = result["epsilon"]["loss_distribution"]
     assert tight["lower"] <= tight["upper"] <= result["epsilon"]["moments"]["upper"]
@@ -62,23 +93,47 @@ def test_a_target_is_reached_and_not_exceeded(made):
         Filter(MomentsAccountant(), 3, 1e-5, run.ledger).charge(run.ledger.items()[-1][0])
 
 
-@pytest.mark.parametrize("flags", [("--baseline",), ("--noise-multiplier", 0), ("--pca-noise-multiplier", 0)])
+@pytest.mark.parametrize(
+    "flags", [("--baseline",), ("--noise-multiplier", 0), ("--pca-noise-multiplier", 0)]
+)
 def test_without_noise_epsilon_is_infinite(flags, made):
     run = made(*SMOKE, *flags)
     assert {run.result["epsilon"]["moments"][key] for key in ("estimate", "upper")} == {"inf"}
     assert "infinite" in run.statement
 
 
-@pytest.mark.parametrize("flags, sampler, relation", [
-    (("--sampler", "fixed", "--gradients", "explicit"), "FixedSizeSampler", "replace_one"),
-    (("--sampler", "shuffle", "--clipping", "flat", "--projection", "random"), "ShuffleSampler", "zero_out"),
-    (("--sampler", "balls-in-bins", "--epochs", 2), "BallsInBinsSampler", "add_remove"),
-    (("--projection", "none", "--activation", "tanh", "--optimizer", "adam", "--no-train-metrics"),
-     "PoissonSampler", "add_remove"),
-    (("--bands", 4), "CyclicSampler", "add_remove"),
-    (("--max-lot-size", 300), "PoissonSampler", "add_remove"),
-    (("--clip-quantile", 0.5, "--optimizer", "adam-bc", "--noise-multiplier", 3), "PoissonSampler", "add_remove"),
-])
+@pytest.mark.parametrize(
+    "flags, sampler, relation",
+    [
+        (("--sampler", "fixed", "--gradients", "explicit"), "FixedSizeSampler", "replace_one"),
+        (
+            ("--sampler", "shuffle", "--clipping", "flat", "--projection", "random"),
+            "ShuffleSampler",
+            "zero_out",
+        ),
+        (("--sampler", "balls-in-bins", "--epochs", 2), "BallsInBinsSampler", "add_remove"),
+        (
+            (
+                "--projection",
+                "none",
+                "--activation",
+                "tanh",
+                "--optimizer",
+                "adam",
+                "--no-train-metrics",
+            ),
+            "PoissonSampler",
+            "add_remove",
+        ),
+        (("--bands", 4), "CyclicSampler", "add_remove"),
+        (("--max-lot-size", 300), "PoissonSampler", "add_remove"),
+        (
+            ("--clip-quantile", 0.5, "--optimizer", "adam-bc", "--noise-multiplier", 3),
+            "PoissonSampler",
+            "add_remove",
+        ),
+    ],
+)
 def test_other_choices_run_and_are_named(flags, sampler, relation, made):
     run = made(*SMOKE, *flags)
     result = run.result
@@ -90,26 +145,47 @@ def test_other_choices_run_and_are_named(flags, sampler, relation, made):
 
 
 def test_a_delta_that_guarantees_little_is_said(run_script, tmp_path):
-    said = lambda delta, out: run_script(*SMOKE, "--delta", delta, "--epochs", 1, "--out", out, check=0).stdout
+    said = lambda delta, out: (
+        run_script(*SMOKE, "--delta", delta, "--epochs", 1, "--out", out, check=0).stdout
+    )
     assert "is not below 1/600" in said(0.01, "large") and "is not below" not in said(1e-5, "small")
 
 
-def test_a_finished_run_is_left_alone_and_says_which_of_its_files_were_deleted(run_script, tmp_path):
+def test_a_finished_run_is_left_alone_and_says_which_of_its_files_were_deleted(
+    run_script, tmp_path
+):
     run_script(*SMOKE, "--out", "out", check=0)
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert "already holds a run" in run_script(*SMOKE, "--out", "out", check=2).stderr
     assert "is finished" in run_script(*SMOKE, "--out", "out", "--resume", check=0).stdout
     assert before == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    for name, missing in (("model.npz", "model.npz of it is"), ("privacy.md", "model.npz, privacy.md of it are")):
+    for name, missing in (
+        ("model.npz", "model.npz of it is"),
+        ("privacy.md", "model.npz, privacy.md of it are"),
+    ):
         (tmp_path / "out" / name).unlink()
         said = run_script(*SMOKE, "--out", "out", "--resume", check=2).stderr
-        assert said.startswith(f"error: out is finished, and {missing} missing") and said.count("\n") == 1
+        assert (
+            said.startswith(f"error: out is finished, and {missing} missing")
+            and said.count("\n") == 1
+        )
 
 
 def test_the_papers_accuracy_at_epsilon_one_half_on_real_mnist(mnist_dir, made):
     """Abadi et al. 2016, Section 5.2: 90% at (0.5, 1e-5); here 90.9 to 91.4% in the three runs of the README's table."""
-    result = made("mnist_pca.py", "--quiet", "--data-dir", mnist_dir, "--dataset", "mnist", "--noise", "large",
-                  "--no-train-metrics", "--seed", 1).result
+    result = made(
+        "mnist_pca.py",
+        "--quiet",
+        "--data-dir",
+        mnist_dir,
+        "--dataset",
+        "mnist",
+        "--noise",
+        "large",
+        "--no-train-metrics",
+        "--seed",
+        1,
+    ).result
     assert result["test_accuracy"] >= 0.9 and result["epsilon"]["moments"]["upper"] <= 0.5
     assert result["dataset_sha256"] is not None and result["notice"] == ""
 
@@ -117,6 +193,13 @@ def test_the_papers_accuracy_at_epsilon_one_half_on_real_mnist(mnist_dir, made):
 @pytest.mark.parametrize("script", ["mnist_pca.py", "accounting.py"])
 def test_a_python_without_minidp_is_one_line(script, tmp_path):
     bare = {name: value for name, value in environment().items() if name != "PYTHONPATH"}
-    done = subprocess.run([sys.executable, "-S", *command(script)[1:]], cwd=tmp_path, env=bare, text=True,
-                          capture_output=True)
-    assert done.returncode == 2 and "pip install" in done.stderr and len(done.stderr.splitlines()) == 1
+    done = subprocess.run(
+        [sys.executable, "-S", *command(script)[1:]],
+        cwd=tmp_path,
+        env=bare,
+        text=True,
+        capture_output=True,
+    )
+    assert (
+        done.returncode == 2 and "pip install" in done.stderr and len(done.stderr.splitlines()) == 1
+    )

@@ -1,4 +1,5 @@
 """The sweeps behind Figures 3, 4 and 5: one panel as a user runs it, and what each figure takes from its runs."""
+
 import json
 import shutil
 import subprocess
@@ -13,7 +14,13 @@ from common.sweep_figures import BUDGETS, FASTER, RATES, TRIED, spending
 from common.sweep_sentences import CLAIMS
 from common.sweeps import Point
 
-from minidp.privacy import Gaussian, JointGaussian, Ledger, LossDistributionAccountant, PoissonSampled
+from minidp.privacy import (
+    Gaussian,
+    JointGaussian,
+    Ledger,
+    LossDistributionAccountant,
+    PoissonSampled,
+)
 from tests.support.scripts import MPIEXEC, command, environment
 
 EXPERIMENTS = Path(sweep_sentences.__file__).resolve().parents[1]
@@ -23,69 +30,139 @@ SMOKE = ("mnist_sweeps.py", "--smoke", "--dataset", "strokes", "--jobs", 2)
 
 def result(accuracy):
     """What one run of the main job says, as far as the figures read it."""
-    return {"stopped": "finished", "test_accuracy": accuracy, "steps": 300, "epochs": 3, "accountant": "loss_distribution",
-            "epsilon": {"loss_distribution": {"upper": 1.9}}, "seconds_per_step": 0.004, "seconds_total": 2.0,
-            "settings": {"sampling_probability": 0.01, "pca_noise_multiplier": 7.0,
-                         "clip_groups": [{"noise_multiplier": 4.0}] * 2},
-            "history": {"step": [100, 200, 300], "test_accuracy": [accuracy - 0.2, accuracy - 0.1, accuracy]}}
+    return {
+        "stopped": "finished",
+        "test_accuracy": accuracy,
+        "steps": 300,
+        "epochs": 3,
+        "accountant": "loss_distribution",
+        "epsilon": {"loss_distribution": {"upper": 1.9}},
+        "seconds_per_step": 0.004,
+        "seconds_total": 2.0,
+        "settings": {
+            "sampling_probability": 0.01,
+            "pca_noise_multiplier": 7.0,
+            "clip_groups": [{"noise_multiplier": 4.0}] * 2,
+        },
+        "history": {
+            "step": [100, 200, 300],
+            "test_accuracy": [accuracy - 0.2, accuracy - 0.1, accuracy],
+        },
+    }
 
 
 def test_the_rate_of_each_lot_size_is_the_best_of_those_tried_on_drawn_digits():
     panels = json.loads((RESULTS / "figure_lot-rates.json").read_text())["panels"]
     assert list(RATES) == list(TRIED)
     for lot, rate in RATES.items():
-        accuracies = {point["x"]: point["test_accuracy"] for point in panels[f"lots of {lot}"]["points"]}
+        accuracies = {
+            point["x"]: point["test_accuracy"] for point in panels[f"lots of {lot}"]["points"]
+        }
         tried = {round(each * FASTER.get(lot, 1), 4): each for each in TRIED[lot]}
-        assert accuracies.keys() == tried.keys() and tried[max(accuracies, key=accuracies.get)] == rate
+        assert (
+            accuracies.keys() == tried.keys() and tried[max(accuracies, key=accuracies.get)] == rate
+        )
 
 
 def test_the_flags_are_listed_without_any_result(tmp_path):
-    shutil.copytree(EXPERIMENTS, tmp_path / "experiments", ignore=shutil.ignore_patterns("results", "pretrained"))
+    shutil.copytree(
+        EXPERIMENTS,
+        tmp_path / "experiments",
+        ignore=shutil.ignore_patterns("results", "pretrained"),
+    )
     script = tmp_path / "experiments" / "mnist_sweeps.py"
-    done = subprocess.run([sys.executable, script, "--help"], env=environment(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, script, "--help"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0 and "--figure" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("script, flags", [(accounting, ("gdp",)), (mnist_sweeps, ("--figure", "sentences"))])
+@pytest.mark.parametrize(
+    "script, flags", [(accounting, ("gdp",)), (mnist_sweeps, ("--figure", "sentences"))]
+)
 def test_every_private_run_of_a_sweep_has_its_arithmetic(script, flags, monkeypatch, tmp_path):
     runs = []
     monkeypatch.setattr("common.sweep_flags.perform", lambda given, *rest: runs.extend(given) or {})
     script.main([*flags, "--smoke", "--quiet", "--arithmetic", "exact", "--out", str(tmp_path)])
-    assert runs and all((run.config.arithmetic == "exact") is not run.config.baseline for run in runs)
+    assert runs and all(
+        (run.config.arithmetic == "exact") is not run.config.baseline for run in runs
+    )
 
 
 def test_the_time_of_a_sweep_is_told_before_it_starts(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("common.sweep_flags.perform", lambda given, *rest: {})
-    monkeypatch.setitem(mnist_sweeps.FIGURES, "3", mnist_sweeps.FIGURES["3"]._replace(points=lambda smoke: [
-        Point(name) for name in ("moments-large", "moments-small", "new")]))
+    monkeypatch.setitem(
+        mnist_sweeps.FIGURES,
+        "3",
+        mnist_sweeps.FIGURES["3"]._replace(
+            points=lambda smoke: [Point(name) for name in ("moments-large", "moments-small", "new")]
+        ),
+    )
     mnist_sweeps.main(["--figure", "3", "--seeds", "2", "--quiet", "--out", str(tmp_path)])
-    times = [json.loads((RESULTS / f"moments-{name}-seed1.json").read_text())["seconds_total"] for name in ("large", "small")]
-    assert (f"6 runs to make; the committed ones took {2 * sum(times) / 3600:.1f} hours, one at a time; of 2 the time is not "
-            "known\n") in capsys.readouterr().out
+    times = [
+        json.loads((RESULTS / f"moments-{name}-seed1.json").read_text())["seconds_total"]
+        for name in ("large", "small")
+    ]
+    assert (
+        f"6 runs to make; the committed ones took {2 * sum(times) / 3600:.1f} hours, one at a time; of 2 the time is not "
+        "known\n"
+    ) in capsys.readouterr().out
 
 
-def test_a_panel_by_two_processes_is_that_by_two_workers_of_mpi_and_nothing_is_run_twice(run_script, tmp_path):
+def test_a_panel_by_two_processes_is_that_by_two_workers_of_mpi_and_nothing_is_run_twice(
+    run_script, tmp_path
+):
     flags, made = (*SMOKE, "--figure", "5b", "--seeds", 6), {}
-    for launcher, executor in (((sys.executable,), "processes"),
-                               ((MPIEXEC, "-n", "3", sys.executable, "-m", "mpi4py.futures"), "mpi")):
+    for launcher, executor in (
+        ((sys.executable,), "processes"),
+        ((MPIEXEC, "-n", "3", sys.executable, "-m", "mpi4py.futures"), "mpi"),
+    ):
         _, *words = command(*flags, "--executor", executor, "--out", executor)
-        subprocess.run([*launcher, *words], cwd=tmp_path, env=environment(), check=True, capture_output=True)
-        made[executor] = {path.name: {key: value for key, value in json.loads(path.read_text()).items()
-                                      if "seconds" not in key} for path in (tmp_path / executor).glob("*-seed*.json")}
+        subprocess.run(
+            [*launcher, *words], cwd=tmp_path, env=environment(), check=True, capture_output=True
+        )
+        made[executor] = {
+            path.name: {
+                key: value
+                for key, value in json.loads(path.read_text()).items()
+                if "seconds" not in key
+            }
+            for path in (tmp_path / executor).glob("*-seed*.json")
+        }
     assert made["mpi"] == made["processes"] and len(made["mpi"]) == 12
     out, one = tmp_path / "mpi", made["mpi"]["hidden-200-seed1.json"]
     assert (out / "figure_5b.png").read_bytes().startswith(b"\x89PNG")
     summary = json.loads((out / "figure_5b.json").read_text())
     assert [point["x"] for point in summary["panels"]["b"]["points"]] == [200, 2000]
-    assert summary["dataset"] == "strokes" and summary["seeds"] == [1, 2, 3, 4, 5, 6] and summary["device"] == ["cpu"]
+    assert (
+        summary["dataset"] == "strokes"
+        and summary["seeds"] == [1, 2, 3, 4, 5, 6]
+        and summary["device"] == ["cpu"]
+    )
     assert one["history"]["epoch"] == [1, 2] and "train_accuracy_not_private" not in one["history"]
-    assert one["command"].startswith("python experiments/mnist_pca.py ") and "--hidden 200" in one["command"]
+    assert (
+        one["command"].startswith("python experiments/mnist_pca.py ")
+        and "--hidden 200" in one["command"]
+    )
     again = run_script(*flags, "--out", "mpi", check=0)
     last = again.stdout.splitlines()[-3:]
-    assert last[0] == "quote: no figure of the paper is at these settings and on this data" and "NOTICE" in again.stdout
-    assert last[1].startswith("read:  mpi/figure_5b.png") and "--seeds 7" in last[2] and last[2].startswith("next:  python")
+    assert (
+        last[0] == "quote: no figure of the paper is at these settings and on this data"
+        and "NOTICE" in again.stdout
+    )
+    assert (
+        last[1].startswith("read:  mpi/figure_5b.png")
+        and "--seeds 7" in last[2]
+        and last[2].startswith("next:  python")
+    )
     assert "from 12 runs" in again.stdout and "lots" not in again.stderr  # no run was made
-    (out / "hidden-200-seed1.json").write_text(json.dumps({**one, "seconds_total": 1.0, "dataset": "mnist"}))
+    (out / "hidden-200-seed1.json").write_text(
+        json.dumps({**one, "seconds_total": 1.0, "dataset": "mnist"})
+    )
     mixed = run_script(*flags, "--out", "mpi", check=2).stderr.splitlines()
     assert "holds runs on different data" in mixed[-1] and len(mixed) == 1
 
@@ -95,8 +172,15 @@ def test_fewer_runs_are_drawn_only_when_asked_for(run_script, tmp_path):
     flags = ("mnist_sweeps.py", "--figure", "5b", "--draw", "--out", "out")
     shutil.copy(RESULTS / "hidden-200-seed1.json", tmp_path / "out")
     done = run_script(*flags, check=2)
-    assert "lacks runs: hidden-500-seed1, noise-medium-seed1, hidden-2000-seed1; leave out --draw" in done.stderr
-    assert "--partial" in done.stderr and done.stderr.count("\n") == 1 and len(list((tmp_path / "out").iterdir())) == 1
+    assert (
+        "lacks runs: hidden-500-seed1, noise-medium-seed1, hidden-2000-seed1; leave out --draw"
+        in done.stderr
+    )
+    assert (
+        "--partial" in done.stderr
+        and done.stderr.count("\n") == 1
+        and len(list((tmp_path / "out").iterdir())) == 1
+    )
     run_script(*flags, "--partial", check=0)
     summary = json.loads((tmp_path / "out" / "figure_5b.json").read_text())
     assert summary["missing"] == ["hidden-500", "noise-medium", "hidden-2000"]
@@ -104,30 +188,52 @@ def test_fewer_runs_are_drawn_only_when_asked_for(run_script, tmp_path):
 
 def test_spending_is_the_certified_epsilon_of_pca_and_the_lots_so_far():
     spent = spending(result(0.9), 1e-5)
-    ledger = Ledger(entries=[(Gaussian(7.0),), (PoissonSampled(0.01, JointGaussian((4.0, 4.0))), 200)])
+    ledger = Ledger(
+        entries=[(Gaussian(7.0),), (PoissonSampled(0.01, JointGaussian((4.0, 4.0))), 200)]
+    )
     assert spent(1) == LossDistributionAccountant().epsilon(ledger, 1e-5).upper
     assert spent(0) < spent(1) < spent(2)
 
 
 def test_figure_4_reads_each_run_at_the_last_epoch_that_the_pair_allows(monkeypatch):
     points = BUDGETS.points(False)
-    runs = {point.name: [result(0.88 + 0.01 * i), result(0.92 + 0.01 * i)] for i, point in enumerate(points)}
-    monkeypatch.setattr("common.sweep_figures.spending", lambda run, delta: lambda row: (0.3, 0.5, 0.9)[row])
-    pairs = {(pair["epsilon"], pair["delta"]): pair for pair in BUDGETS.summary(runs, False)["pairs"]}
+    runs = {
+        point.name: [result(0.88 + 0.01 * i), result(0.92 + 0.01 * i)]
+        for i, point in enumerate(points)
+    }
+    monkeypatch.setattr(
+        "common.sweep_figures.spending", lambda run, delta: lambda row: (0.3, 0.5, 0.9)[row]
+    )
+    pairs = {
+        (pair["epsilon"], pair["delta"]): pair for pair in BUDGETS.summary(runs, False)["pairs"]
+    }
     best = 0.9 + 0.01 * (len(points) - 1)
     assert pairs[0.25, 1e-5]["test_accuracy"] is None
     assert pairs[0.5, 1e-2]["test_accuracy_by_seed"] == pytest.approx([best - 0.12, best - 0.08])
-    assert pairs[0.5, 1e-2]["test_accuracy"] == pytest.approx(best - 0.1) and pairs[0.5, 1e-2]["steps"] == 200
-    assert pairs[1.0, 1e-5]["name"] == points[-1].name and pairs[1.0, 1e-5]["test_accuracy"] == pytest.approx(best)
+    assert (
+        pairs[0.5, 1e-2]["test_accuracy"] == pytest.approx(best - 0.1)
+        and pairs[0.5, 1e-2]["steps"] == 200
+    )
+    assert pairs[1.0, 1e-5]["name"] == points[-1].name and pairs[1.0, 1e-5][
+        "test_accuracy"
+    ] == pytest.approx(best)
 
 
 def test_a_claim_is_evaluated_for_each_seed_and_a_best_place_by_the_means_too():
-    runs = {name: [result(accuracy) | {"seed": seed} for seed, accuracy in enumerate(each, 1)]
-            for name, each in (("a", (0.9, 0.8)), ("b", (0.8, 0.86)))} | {"late": [result(0.9) | {"seed": 2}]}
-    made = sweep_sentences.claims_figure({
-        "best_name": lambda of: sweep_sentences.best({name: of.accuracy(name) for name in "ab"}),
-        "spread": lambda of: sweep_sentences.spread(map(of.accuracy, "ab")),
-        "lead": lambda of: of.accuracy("late") - of.accuracy("b")}, lambda smoke: [Point(name) for name in runs])
+    runs = {
+        name: [result(accuracy) | {"seed": seed} for seed, accuracy in enumerate(each, 1)]
+        for name, each in (("a", (0.9, 0.8)), ("b", (0.8, 0.86)))
+    } | {"late": [result(0.9) | {"seed": 2}]}
+    made = sweep_sentences.claims_figure(
+        {
+            "best_name": lambda of: sweep_sentences.best(
+                {name: of.accuracy(name) for name in "ab"}
+            ),
+            "spread": lambda of: sweep_sentences.spread(map(of.accuracy, "ab")),
+            "lead": lambda of: of.accuracy("late") - of.accuracy("b"),
+        },
+        lambda smoke: [Point(name) for name in runs],
+    )
     summary = made.summary(runs, False)
     means, values = summary["quantities"], summary["quantities_by_seed"]
     assert values["best_name"] == ["a", "b"] and means["best_name"] == "a"
@@ -137,12 +243,16 @@ def test_a_claim_is_evaluated_for_each_seed_and_a_best_place_by_the_means_too():
 
 def test_lot_sizes_with_rates_of_their_own_stand_beside_those_with_one(run_script):
     made = mnist_sweeps.FIGURES["5c-tuned"]
-    runs = {point.name: [result(0.9 + 0.01 * i) | {"seed": 1}, result(0.9 - 0.01 * i) | {"seed": 2}]
-            for i, point in enumerate(made.points(False))}
+    runs = {
+        point.name: [result(0.9 + 0.01 * i) | {"seed": 1}, result(0.9 - 0.01 * i) | {"seed": 2}]
+        for i, point in enumerate(made.points(False))
+    }
     summary = made.summary(runs, False)
     assert summary["quantities_by_seed"] == {"best_tuned_lot_size": [2000, 200]}
     assert list(summary["panels"]) == ["c", "c-tuned"]
-    refused = run_script("mnist_sweeps.py", "--figure", "lot-rates", "--dataset", "mnist", check=2).stderr
+    refused = run_script(
+        "mnist_sweeps.py", "--figure", "lot-rates", "--dataset", "mnist", check=2
+    ).stderr
     assert "--dataset strokes" in refused and refused.count("\n") == 1
 
 
@@ -155,4 +265,8 @@ def test_what_is_measured_is_what_is_expected():
 def test_a_sweep_that_was_started_as_one_run_over_several_ranks_is_refused_in_one_line(tmp_path):
     words = [MPIEXEC, "-n", "2", *command("mnist_sweeps.py", "--smoke", "--out", "out")]
     done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True)
-    assert done.returncode == 2 and done.stderr.startswith("error: a sweep is not") and done.stderr.count("\n") == 1
+    assert (
+        done.returncode == 2
+        and done.stderr.startswith("error: a sweep is not")
+        and done.stderr.count("\n") == 1
+    )

@@ -1,4 +1,5 @@
 """Variants of the main job, the convolutional network, and all private experiments in exact arithmetic."""
+
 import pytest
 from minidp.__main__ import main
 from minidp.mechanism.rounding import products
@@ -9,18 +10,42 @@ DIGITS = ("--smoke", "--quiet", "--dataset", "strokes")
 SMOKE = ("mnist_variants.py", *DIGITS, "--no-train-metrics")
 
 
-@pytest.mark.parametrize("flags", [("--first-hidden", 20, "--hidden", 30),
-                                   ("--projection", "none", "--first-hidden", 6, "--hidden", 20)])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--first-hidden", 20, "--hidden", 30),
+        ("--projection", "none", "--first-hidden", 6, "--hidden", 20),
+    ],
+)
 def test_a_second_hidden_layer_is_clipped_and_charged_with_the_others(flags, made):
     run = made(*SMOKE, "--epochs", 1, *flags)
-    assert [group["name"] for group in run.result["settings"]["clip_groups"]] == ["dense1", "dense2", "dense3"]
+    assert [group["name"] for group in run.result["settings"]["clip_groups"]] == [
+        "dense1",
+        "dense2",
+        "dense3",
+    ]
     assert run.ledger.items()[-1] == (PoissonSampled(0.1, JointGaussian((4.0 / FACTOR,) * 3)), 10)
 
 
 def test_falling_noise_is_charged_stage_by_stage(made):
-    run = made(*SMOKE, "--steps", 14, "--noise-multiplier", 6, "--final-noise-multiplier", 3, "--stage-lots", 4)
-    assert run.ledger.items() == [(Gaussian(7.0), 1), *((PoissonSampled(0.1, JointGaussian((sigma / FACTOR,) * 2)), lots)
-                                                        for sigma, lots in ((6.0, 4), (5.0, 4), (4.0, 4), (3.0, 2)))]
+    run = made(
+        *SMOKE,
+        "--steps",
+        14,
+        "--noise-multiplier",
+        6,
+        "--final-noise-multiplier",
+        3,
+        "--stage-lots",
+        4,
+    )
+    assert run.ledger.items() == [
+        (Gaussian(7.0), 1),
+        *(
+            (PoissonSampled(0.1, JointGaussian((sigma / FACTOR,) * 2)), lots)
+            for sigma, lots in ((6.0, 4), (5.0, 4), (4.0, 4), (3.0, 2))
+        ),
+    ]
     assert "Stages(first=6.0, last=3.0, stages=4, length=4): follows the step" in run.statement
 
 
@@ -34,15 +59,26 @@ def test_settings_are_those_of_the_tutorial(setting, sigma, clip_norm, made):
     assert {group["clip_norm"] for group in run.result["settings"]["clip_groups"]} == {clip_norm}
 
 
-@pytest.mark.parametrize("script, flags", [
-    ("mnist_pca.py", ("--clipping", "flat")), ("mnist_pca.py", ("--projection", "random", "--gradients", "explicit")),
-    ("mnist_variants.py", ("--final-noise-multiplier", 3, "--stage-lots", 2)), ("mnist_variants.py", ("--watch-norms",)),
-    ("mnist_cnn.py", ()), ("mnist_best.py", ()), ("mnist_learned.py", ())])
+@pytest.mark.parametrize(
+    "script, flags",
+    [
+        ("mnist_pca.py", ("--clipping", "flat")),
+        ("mnist_pca.py", ("--projection", "random", "--gradients", "explicit")),
+        ("mnist_variants.py", ("--final-noise-multiplier", 3, "--stage-lots", 2)),
+        ("mnist_variants.py", ("--watch-norms",)),
+        ("mnist_cnn.py", ()),
+        ("mnist_best.py", ()),
+        ("mnist_learned.py", ()),
+    ],
+)
 def test_a_run_in_exact_arithmetic_verifies(script, flags, made):
     run = made(script, *DIGITS, "--steps", 5, "--arithmetic", "exact", *flags)
     result = run.result
     assert result["arithmetic"] == "exact" and 0 < result["delta_added"] <= 1e-9
-    assert all(group["sensitivity_factor"] == 1 and group["coordinates"] for group in result["settings"]["clip_groups"])
+    assert all(
+        group["sensitivity_factor"] == 1 and group["coordinates"]
+        for group in result["settings"]["clip_groups"]
+    )
     assert "Released in ordinary arithmetic" not in run.statement
     assert all(setup["noise_multiplier"] > 0 for setup in result["settings"]["setup"])
     assert main(["verify", str(run.out)]) == 0

@@ -1,4 +1,5 @@
 """expected.json judges the runs that it speaks of; committed pictures and defaults are what the committed JSON files say."""
+
 import json
 import subprocess
 import sys
@@ -14,8 +15,11 @@ from minidp.errors import MinidpError
 from tools.bench.tables import lot_sizes
 
 RESULTS = verdicts.EXPECTED.parent / "results"
-ENTRIES = [(experiment, entry) for experiment, entries in json.loads(verdicts.EXPECTED.read_text()).items()
-           for entry in entries]
+ENTRIES = [
+    (experiment, entry)
+    for experiment, entries in json.loads(verdicts.EXPECTED.read_text()).items()
+    for entry in entries
+]
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +43,26 @@ def main_job():
     return changed
 
 
-@pytest.mark.parametrize("changes", [
-    {"config__target_epsilon": 6.0}, {"delta": 1e-3}, {"accountant": "renyi"}, {"sampler": "ShuffleSampler"},
-    {"settings__clip_groups__1__noise_multiplier": 3.0}, {"settings__pca_noise_multiplier": None},
-    {"settings__sampling_probability": 0.02}, {"config__steps": 300}, {"config__epochs": 5}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"config__target_epsilon": 6.0},
+        {"delta": 1e-3},
+        {"accountant": "renyi"},
+        {"sampler": "ShuffleSampler"},
+        {"settings__clip_groups__1__noise_multiplier": 3.0},
+        {"settings__pca_noise_multiplier": None},
+        {"settings__sampling_probability": 0.02},
+        {"config__steps": 300},
+        {"config__epochs": 5},
+    ],
+)
 def test_a_run_at_other_settings_than_the_papers_is_not_judged(main_job, changes):
-    assert len(verdicts.compare(main_job())) == len(verdicts.compare(main_job(config__target_epsilon=2.0))) == 1
+    assert (
+        len(verdicts.compare(main_job()))
+        == len(verdicts.compare(main_job(config__target_epsilon=2.0)))
+        == 1
+    )
     assert verdicts.compare(main_job(**changes)) == []
 
 
@@ -55,12 +73,25 @@ def test_a_quantity_that_the_result_lacks_is_an_error(main_job):
         verdicts.compare(data)
 
 
-@pytest.mark.parametrize("experiment, entry", ENTRIES, ids=[f"{name}: {entry['sentence']}" for name, entry in ENTRIES])
+@pytest.mark.parametrize(
+    "experiment, entry", ENTRIES, ids=[f"{name}: {entry['sentence']}" for name, entry in ENTRIES]
+)
 def test_every_entry_is_well_formed_and_judges_a_committed_result(experiment, entry, committed):
-    assert set(entry) - {"side", "unit", "because", "deterministic", "place"} == {"quantity", "value", "tolerance", "source", "sentence", "when"}
+    assert set(entry) - {"side", "unit", "because", "deterministic", "place"} == {
+        "quantity",
+        "value",
+        "tolerance",
+        "source",
+        "sentence",
+        "when",
+    }
     assert entry["tolerance"] >= 0 and entry["source"] and entry["sentence"]
-    assert entry.get("side", "at least") in ("at least", "at most") and entry.get("unit", "%") == "%"
-    assert verdicts.verdict([one for one in committed if one.get("experiment") == experiment], entry)
+    assert (
+        entry.get("side", "at least") in ("at least", "at most") and entry.get("unit", "%") == "%"
+    )
+    assert verdicts.verdict(
+        [one for one in committed if one.get("experiment") == experiment], entry
+    )
 
 
 def test_ctrl_c_while_libraries_load_shows_no_traceback():
@@ -71,11 +102,21 @@ def test_ctrl_c_while_libraries_load_shows_no_traceback():
 
 
 PICTURES = {
-    "sweeps/figure_3": draw_noise_levels, "sweeps/figure_3-tight": draw_noise_levels, "sweeps/figure_3-averaged": draw_noise_levels,
-    "sweeps/figure_4": draw_budgets, "sweeps/figure_5": draw_panels, "sweeps/figure_lot-rates": draw_panels, "sweeps/figure_5c-tuned": draw_panels,
+    "sweeps/figure_3": draw_noise_levels,
+    "sweeps/figure_3-tight": draw_noise_levels,
+    "sweeps/figure_3-averaged": draw_noise_levels,
+    "sweeps/figure_4": draw_budgets,
+    "sweeps/figure_5": draw_panels,
+    "sweeps/figure_lot-rates": draw_panels,
+    "sweeps/figure_5c-tuned": draw_panels,
     "sweeps/figure_sentences": draw_runs,
-    **dict.fromkeys(("figure_6", "figure_6-finetuned"), partial(draw_noise_levels, limits=(0.4, 0.85))), "cifar_transfer-sentences": draw_runs, "gdp/gdp": draw_claims,
-    "benchmark_lots": lambda path, summary: lot_sizes(summary["contests"], path)}
+    **dict.fromkeys(
+        ("figure_6", "figure_6-finetuned"), partial(draw_noise_levels, limits=(0.4, 0.85))
+    ),
+    "cifar_transfer-sentences": draw_runs,
+    "gdp/gdp": draw_claims,
+    "benchmark_lots": lambda path, summary: lot_sizes(summary["contests"], path),
+}
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -85,18 +126,33 @@ def test_the_picture_is_whole(name, drawn, tmp_path):
 
 
 def test_every_committed_picture_is_tested():
-    drawn_with_their_numbers = {"figure_2", "all_accountants", "prices", "attack_noise", "attack_sums",
-                                "audit_attacks", "audit_attacks_2016"}
+    drawn_with_their_numbers = {
+        "figure_2",
+        "all_accountants",
+        "prices",
+        "attack_noise",
+        "attack_sums",
+        "audit_attacks",
+        "audit_attacks_2016",
+    }
     pngs = {path.relative_to(RESULTS).with_suffix("").as_posix() for path in RESULTS.rglob("*.png")}
     assert pngs - drawn_with_their_numbers == set(PICTURES)
 
 
 def test_the_defaults_are_the_best_of_the_settings_tried():
-    found = json.loads((RESULTS / "own_data_defaults.json").read_text())["regrets"]["classification"]
+    found = json.loads((RESULTS / "own_data_defaults.json").read_text())["regrets"][
+        "classification"
+    ]
     setting, choice = found["settings"][0], choose(1000, 1.0, 1e-5, 650, row_norm=ROW_NORM)
     base = setting["setting"]
-    assert base["steps"] == STEPS == choice.steps and base["rows"] == MEAN_SHARE and base["bias"] == pytest.approx(1 / ROW_NORM)
-    assert f"decay {AVERAGE:g}" in found["averages"] and base["clip_norm"] == pytest.approx(choice.clip_norm / ROW_NORM)
+    assert (
+        base["steps"] == STEPS == choice.steps
+        and base["rows"] == MEAN_SHARE
+        and base["bias"] == pytest.approx(1 / ROW_NORM)
+    )
+    assert f"decay {AVERAGE:g}" in found["averages"] and base["clip_norm"] == pytest.approx(
+        choice.clip_norm / ROW_NORM
+    )
     # for rows of norm G the noise on a weight is s / G
     noise = choice.learning_rate * choice.clip_norm * choice.steps / (mu_of(1.0, 1e-5) * 1000)
     assert noise * ROW_NORM == pytest.approx(setting["s"], rel=1e-9)

@@ -1,4 +1,5 @@
 """Kill the main job at any moment: nothing that was charged is lost, and a seeded run ends the same."""
+
 import random
 import subprocess
 import time
@@ -7,18 +8,39 @@ import pytest
 
 from tests.support.scripts import command, environment
 
-FLAGS = ("mnist_pca.py", "--smoke", "--quiet", "--dataset", "strokes", "--hidden", 50, "--no-train-metrics", "--seed", 5,
-         "--average", 0.99)
+FLAGS = (
+    "mnist_pca.py",
+    "--smoke",
+    "--quiet",
+    "--dataset",
+    "strokes",
+    "--hidden",
+    50,
+    "--no-train-metrics",
+    "--seed",
+    5,
+    "--average",
+    0.99,
+)
 
 
-@pytest.mark.parametrize("kills, steps", [(4, 3000), pytest.param(50, 16_000, marks=pytest.mark.slow)])
-def test_a_seeded_run_killed_at_random_moments_ends_bit_for_bit_like_one_that_was_not(kills, steps, run_script, tmp_path):
+@pytest.mark.parametrize(
+    "kills, steps", [(4, 3000), pytest.param(50, 16_000, marks=pytest.mark.slow)]
+)
+def test_a_seeded_run_killed_at_random_moments_ends_bit_for_bit_like_one_that_was_not(
+    kills, steps, run_script, tmp_path
+):
     flags, chance, done, out = (*FLAGS, "--steps", steps), random.Random(7), 0, tmp_path / "out"
     run_script(*flags, "--out", "whole", check=0)
     while done < kills:
         resume = ("--resume",) if (out / "config.json").exists() else ()
-        process = subprocess.Popen(command(*flags, "--out", "out", *resume), cwd=tmp_path, env=environment(),
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command(*flags, "--out", "out", *resume),
+            cwd=tmp_path,
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         while not (out / "ledger.json").exists() and process.poll() is None:
             time.sleep(0.01)
         try:

@@ -1,4 +1,5 @@
 """Runs over executors, on an experiment that takes no time."""
+
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ from common.sweeps import NO_LOT, Point, Run, perform
 from minidp.errors import MinidpError
 from tests.support.scripts import MPIEXEC, ROOT, environment
 
-TOY = '''
+TOY = """
 import os
 import time
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ def run(config):
                                      "resumed": config.resume, "ranks": os.environ["MINIDP_RANKS"],
                                      "command": command_of("toy.py", config, ("out", "resume"))})
     return {}, "finished"
-'''
+"""
 SWEEP = """
 import sys
 from pathlib import Path
@@ -77,7 +78,9 @@ def toy(tmp_path, monkeypatch):
     (tmp_path / "sweep.py").write_text(SWEEP)
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "out").mkdir()
-    return lambda wish="finish", seed=1: Run(Point(wish, ("--wish", wish), "toy"), seed, (), (), tmp_path / "out")
+    return lambda wish="finish", seed=1: Run(
+        Point(wish, ("--wish", wish), "toy"), seed, (), (), tmp_path / "out"
+    )
 
 
 @pytest.fixture
@@ -89,9 +92,15 @@ def sweep(tmp_path):
         before, module = ranks if executor == "mpi" else ((), ())
         path = os.pathsep.join([str(ROOT), str(ROOT / "experiments"), str(tmp_path)])
         return subprocess.Popen(
-            [*map(str, (*before, sys.executable, *module, "sweep.py", executor, jobs, *words))], cwd=tmp_path, text=True,
-            env={**environment(), "PYTHONPATH": path}, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # which a shell's background jobs ignore
+            [*map(str, (*before, sys.executable, *module, "sweep.py", executor, jobs, *words))],
+            cwd=tmp_path,
+            text=True,
+            env={**environment(), "PYTHONPATH": path},
+            start_new_session=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )  # which a shell's background jobs ignore
 
     return start
 
@@ -102,14 +111,20 @@ def test_each_run_leaves_one_json_with_its_history_and_is_not_run_again(toy):
     assert list(done) == runs and done[runs[0]]["test_accuracy"] == 0.5
     assert done[runs[2]]["stopped"] == NO_LOT and done[runs[2]]["reason"] == "not one lot fits"
     history = done[runs[0]]["history"]
-    assert history["epoch"] == list(range(3, 1201, 3)) and set(history) == {"epoch", "step", "test_accuracy"}
+    assert history["epoch"] == list(range(3, 1201, 3)) and set(history) == {
+        "epoch",
+        "step",
+        "test_accuracy",
+    }
     before = runs[0].json.stat().st_mtime_ns
     assert perform(runs[:1], 2, quiet=True) == {runs[0]: done[runs[0]]}
     assert runs[0].json.stat().st_mtime_ns == before
 
 
 def test_runs_that_fail_or_are_killed_again_and_again_are_named_and_the_others_are_made(toy):
-    words = "2 of 3 runs failed: fail-seed1: expected better; die-seed1: its process was killed 3 times"
+    words = (
+        "2 of 3 runs failed: fail-seed1: expected better; die-seed1: its process was killed 3 times"
+    )
     with pytest.raises(MinidpError, match=words):
         perform([toy("fail"), toy("die"), toy()], 1, quiet=True)
     assert toy().result()
@@ -121,12 +136,16 @@ def test_killed_processes_are_replaced_and_every_run_is_made_by_one_process(exec
     said = sweeping.communicate(timeout=120)
     assert said[0].split() == ["12"] and sweeping.returncode == 0, said
     made = [toy(wish, seed).result() for wish in ("finish", "die once") for seed in range(1, 7)]
-    assert [one["resumed"] for one in made] == [False] * 6 + [True] * 6 and {one["ranks"] for one in made} == {"solo"}
+    assert [one["resumed"] for one in made] == [False] * 6 + [True] * 6 and {
+        one["ranks"] for one in made
+    } == {"solo"}
 
 
 def test_jobs_on_one_folder_leave_each_others_runs_and_take_up_their_own_again(toy):
     runs = [toy(seed=seed) for seed in range(1, 5)]
-    assert runs[1].claim((2, 2)) and not runs[1].claim((1, 2)) and runs[1].claim((2, 2))  # by a job that is killed now
+    assert (
+        runs[1].claim((2, 2)) and not runs[1].claim((1, 2)) and runs[1].claim((2, 2))
+    )  # by a job that is killed now
     assert list(perform(runs, 1, shard=(1, 2), quiet=True)) == [runs[0], *runs[2:]]
     assert list(perform(runs, 1, shard=(2, 2), quiet=True)) == runs
     with pytest.raises(MinidpError, match="expected better"):
@@ -163,7 +182,9 @@ def test_workers_end_with_their_parent_and_the_next_call_goes_on(executor, how, 
             time.sleep(0.1)
     finally:
         sweeping.kill()
-    assert time.monotonic() < deadline and [path.name for path in run.out.glob("*.log")] == ["wait-seed1.log"]
+    assert time.monotonic() < deadline and [path.name for path in run.out.glob("*.log")] == [
+        "wait-seed1.log"
+    ]
     assert how == "kill" or "interrupted" in said and "Traceback" not in said
     if (executor, how) != ("mpi", "kill"):  # MPI's launcher kills whatever its ranks started
         assert "interrupted" in run.json.with_suffix(".log").read_text()

@@ -32,14 +32,18 @@ def test_features_read_back_are_those_computed(images, tmp_path, capsys):
     assert capsys.readouterr().err.count(str(file)) == 1
     np.testing.assert_array_equal(computed[:30], read[:30])
     rows = np.arange(30)[::-1]
-    np.testing.assert_array_equal(*(each.take_views(rows, Streams(1).views(0).rows(rows)) for each in (computed, read)))
+    np.testing.assert_array_equal(
+        *(each.take_views(rows, Streams(1).views(0).rows(rows)) for each in (computed, read))
+    )
     plain = frozen(1).predict(views.standardise_images(views.centre_crop(images, SIZE)))
     np.testing.assert_allclose(read[:30], plain, rtol=1e-3, atol=1e-3)  # float16
 
 
-@pytest.mark.parametrize("make_views", [lambda images: make(images, None),
-                                        lambda images: views.FreshViews(images, frozen(1), SIZE)],
-                         ids=["cached", "fresh"])
+@pytest.mark.parametrize(
+    "make_views",
+    [lambda images: make(images, None), lambda images: views.FreshViews(images, frozen(1), SIZE)],
+    ids=["cached", "fresh"],
+)
 def test_rows_are_taken_as_they_are_sliced(images, make_views):
     found = make_views(images)
     rows = np.array([0, 4, 20])
@@ -52,17 +56,24 @@ def test_the_views_of_an_example_are_different_ones_each_time(images):
     for step in range(50):
         rows = cached.take_views(np.repeat([4, 20], 2), Streams(3).views(step).rows([8, 9, 40, 41]))
         for example, pair in zip((4, 20), (rows[:2], rows[2:])):
-            which = [int(np.flatnonzero((cached._views[example] == row).all(axis=1))[0]) for row in pair]
+            which = [
+                int(np.flatnonzero((cached._views[example] == row).all(axis=1))[0]) for row in pair
+            ]
             assert which[0] != which[1]
             seen.setdefault(example, set()).update(which)
     assert seen == {4: {0, 1, 2}, 20: {0, 1, 2}}  # the centre crop among them
 
 
 def test_another_network_image_or_count_has_another_file(images):
-    name = lambda x=images, seed=1, count=2, device="cpu": views.feature_file(x, frozen(seed), count, SIZE, device)
+    name = lambda x=images, seed=1, count=2, device="cpu": views.feature_file(
+        x, frozen(seed), count, SIZE, device
+    )
     changed = images.copy()
     changed[7, 3, 3, 1] ^= 1
-    assert name() == name() and len({name(), name(changed), name(seed=4), name(count=3), name(device="gpu")}) == 5
+    assert (
+        name() == name()
+        and len({name(), name(changed), name(seed=4), name(count=3), name(device="gpu")}) == 5
+    )
 
 
 def test_a_damaged_file_is_named(images, tmp_path):
@@ -82,12 +93,17 @@ def test_a_disk_that_takes_nothing_costs_only_a_notice(images, tmp_path, capsys)
 
 def test_mean_over_views_is_that_of_the_logits_of_ten_distorted_views(images, monkeypatch):
     monkeypatch.setattr(views, "BATCH", 7)  # fewer than there are images
-    model = nn.Sequential([*frozen(1).layers, nn.Dense(2 * SIZE * SIZE, 4, rng=np.random.default_rng(5))], (SIZE, SIZE, 3))
+    model = nn.Sequential(
+        [*frozen(1).layers, nn.Dense(2 * SIZE * SIZE, 4, rng=np.random.default_rng(5))],
+        (SIZE, SIZE, 3),
+    )
     logits = 0
     for down, right in ((12, 12), (10, 10), (10, 14), (14, 10), (14, 14)):
         for flip in (False, True):
             each = [np.full(30, value) for value in (down, right, flip, 0.0, 1.0)]
-            logits = logits + model.predict(standardise_images(distort(images, Distortions(SIZE, *each))))
+            logits = logits + model.predict(
+                standardise_images(distort(images, Distortions(SIZE, *each)))
+            )
     assert len(set(logits.argmax(axis=1))) > 1
     mean = views.mean_over_views(lambda view: model.forward(view)[0], images, SIZE)
     np.testing.assert_allclose(mean, logits / 10, rtol=1e-4, atol=1e-5)

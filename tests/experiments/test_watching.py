@@ -1,4 +1,5 @@
 """Watched norms: every tenth lot, whole; the same whatever the threads; None where training diverged."""
+
 import time
 from dataclasses import replace
 
@@ -16,7 +17,9 @@ def watched(monkeypatch, shards, change=lambda x: x, slow=None):
     monkeypatch.setattr(threads, "shards_for", lambda examples: shards)
     trainer, medians = make_trainer(steps=25), {}
     sanitizer = trainer.plan.sanitizer
-    trainer.plan = replace(trainer.plan, sanitizer=Watching(sanitizer.groups, sanitizer.strategy, raw_medians=medians))
+    trainer.plan = replace(
+        trainer.plan, sanitizer=Watching(sanitizer.groups, sanitizer.strategy, raw_medians=medians)
+    )
     grads = trainer._per_example_grads
 
     def delayed(batch, dropout):
@@ -30,7 +33,9 @@ def watched(monkeypatch, shards, change=lambda x: x, slow=None):
     return medians, values(trainer.network)
 
 
-def test_one_seed_gives_one_set_of_medians_whatever_thread_is_first_and_the_weights_of_one_that_is_not_watched(monkeypatch):
+def test_one_seed_gives_one_set_of_medians_whatever_thread_is_first_and_the_weights_of_one_that_is_not_watched(
+    monkeypatch,
+):
     runs = [watched(monkeypatch, 3, slow=slow)[0] for slow in (None, 0, 1)]
     assert runs[0] == runs[1] == runs[2]
     (alone, weights), unwatched = watched(monkeypatch, 1), make_trainer(steps=25)
@@ -49,7 +54,10 @@ def test_the_first_median_is_that_of_the_lots_own_gradients(monkeypatch):
     grads = trainer.network.param_grads(trainer.loss(z, y[lot])[1], caches)
     medians, _ = watched(monkeypatch, 2)
     for group in trainer.plan.sanitizer.groups:
-        norms = [np.sqrt(sum((grads[key].materialise()[b] ** 2).sum() for key in group.keys)) for b in range(len(lot))]
+        norms = [
+            np.sqrt(sum((grads[key].materialise()[b] ** 2).sum() for key in group.keys))
+            for b in range(len(lot))
+        ]
         assert medians[group.name][0] == pytest.approx(np.median(norms))
 
 

@@ -1,4 +1,5 @@
 """Discrete Gaussian numbers: their law, its distance from the rounded Gaussian, and no branch on what is drawn."""
+
 import ast
 import inspect
 import re
@@ -21,7 +22,11 @@ def test_the_distance_is_what_the_guarantee_needs(exponent):
 def test_plans_have_the_variance_and_are_smooth_and_small_enough(std):
     parts, scale, variance, cells = discrete.plan(std)
     assert variance * sum(scale ** (2 * j) for j in range(parts)) == Fraction(std) ** 2
-    assert variance >= 4 * scale**2 and 4 * scale**2 > 0.95 * variance and 100 * variance < cells**2 <= 2**32
+    assert (
+        variance >= 4 * scale**2
+        and 4 * scale**2 > 0.95 * variance
+        and 100 * variance < cells**2 <= 2**32
+    )
 
 
 @pytest.mark.parametrize("std", [2.0**27, 2.0**42.01, float("nan"), float("inf"), -1e10])
@@ -40,20 +45,31 @@ def branches(source, drawn):
 
     def written(target):  # of x[i], x
         parts = getattr(target, "elts", [])
-        return {name for part in parts for name in written(part)} or names(getattr(target, "value", target))
+        return {name for part in parts for name in written(part)} or names(
+            getattr(target, "value", target)
+        )
 
     while size < len(drawn):  # whatever is computed from it
         size = len(drawn)
         for node in ast.walk(tree):
             if isinstance(node, (ast.Assign, ast.AugAssign)) and names(node.value) & drawn:
-                drawn = drawn.union(*map(written, node.targets if isinstance(node, ast.Assign) else [node.target]))
-    conditions = [getattr(node, "test", getattr(node, "iter", node)) for node in ast.walk(tree) if isinstance(
-        node, (ast.If, ast.IfExp, ast.While, ast.Assert, ast.For, ast.comprehension, ast.BoolOp))]
+                drawn = drawn.union(
+                    *map(written, node.targets if isinstance(node, ast.Assign) else [node.target])
+                )
+    conditions = [
+        getattr(node, "test", getattr(node, "iter", node))
+        for node in ast.walk(tree)
+        if isinstance(
+            node, (ast.If, ast.IfExp, ast.While, ast.Assert, ast.For, ast.comprehension, ast.BoolOp)
+        )
+    ]
     return [ast.unparse(condition) for condition in conditions if names(condition) & drawn]
 
 
 def test_no_branch_depends_on_what_is_drawn():
-    kernel, definition = (inspect.getsource(each) for each in (drawing.add_integers.py_func, discrete.integers))
+    kernel, definition = (
+        inspect.getsource(each) for each in (drawing.add_integers.py_func, discrete.integers)
+    )
     assert branches(kernel, {"x"}) == branches(definition, {"words"}) == []
     line = "value = other + (int64(cell) - other) * int64(u < thresholds[cell])"
     branching = kernel.replace(line, "value = cell if u < thresholds[cell] else other")

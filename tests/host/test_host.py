@@ -1,4 +1,5 @@
 """The host: parts of a step side by side, BLAS's threads, the cache's size, and kernels that only tune() picks."""
+
 import json
 import os
 import subprocess
@@ -30,7 +31,9 @@ side_by_side = pytest.mark.usefixtures("three")
 @side_by_side
 @pytest.mark.parametrize("count", [0, 1, 2, 5])
 def test_results_keep_the_order_of_the_items(count):
-    assert threads.map_parallel(lambda i: time.sleep(0.01 * (count - i)) or i * i, range(count)) == [i * i for i in range(count)]
+    assert threads.map_parallel(
+        lambda i: time.sleep(0.01 * (count - i)) or i * i, range(count)
+    ) == [i * i for i in range(count)]
 
 
 @side_by_side
@@ -64,10 +67,23 @@ def test_blas_has_one_thread_meanwhile_and_its_own_number_after():
     assert get() == before
 
 
-@pytest.mark.parametrize("given, wanted, expected", [(1, "", 1), (2, "", 2), (4, "", 4), (5, "", 1), (16, "", 1),
-                                                     (2, "1", 1), (16, "3", 3), (None, "4", 1)])
+@pytest.mark.parametrize(
+    "given, wanted, expected",
+    [
+        (1, "", 1),
+        (2, "", 2),
+        (4, "", 4),
+        (5, "", 1),
+        (16, "", 1),
+        (2, "1", 1),
+        (16, "3", 3),
+        (None, "4", 1),
+    ],
+)
 def test_the_limit_follows_blas_or_the_environment(given, wanted, expected, monkeypatch):
-    monkeypatch.setattr(threads, "thread_functions", lambda: None if given is None else (lambda: given, None))
+    monkeypatch.setattr(
+        threads, "thread_functions", lambda: None if given is None else (lambda: given, None)
+    )
     monkeypatch.setenv("MINIDP_THREADS", wanted)
     assert threads.limit.__wrapped__() == expected
     for wrong in ("0", "-1", "two", "²"):
@@ -81,16 +97,22 @@ def test_the_limit_follows_blas_or_the_environment(given, wanted, expected, monk
 def test_a_forked_child_has_threads_of_its_own():
     assert threads.map_parallel(lambda i: i, range(3)) == [0, 1, 2]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of any fork beside threads
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # Python 3.12 warns of any fork beside threads
         child = os.fork()
     if child == 0:
         os._exit(0 if threads.map_parallel(lambda i: i, range(3)) == [0, 1, 2] else 1)
     assert os.waitpid(child, 0)[1] == 0
 
 
-@pytest.mark.parametrize("answers, bytes_", [([2**24], 2**24), ([2**20], 2**23), ([-1], 2**25), ([], 2**25)])
+@pytest.mark.parametrize(
+    "answers, bytes_", [([2**24], 2**24), ([2**20], 2**23), ([-1], 2**25), ([], 2**25)]
+)
 def test_the_size_of_the_cache_is_what_the_system_tells_within_reason(answers, bytes_, monkeypatch):
-    monkeypatch.setattr(memory.os, "sysconf", lambda name: answers.pop() if answers else int("unknown name"))
+    monkeypatch.setattr(
+        memory.os, "sysconf", lambda name: answers.pop() if answers else int("unknown name")
+    )
     assert memory._last_cache() == bytes_
 
 
@@ -102,27 +124,42 @@ def cpuinfo(vendor, family, flags):
     return f"{one}\n{one.replace('processor	: 0', 'processor	: 1')}"
 
 
-@pytest.mark.parametrize("text, expected", [
-    (cpuinfo("AuthenticAMD", 25, AVX512), "SKYLAKEX"),  # Zen 4
-    (cpuinfo("GenuineIntel", 6, AVX512), "SKYLAKEX"),
-    (cpuinfo("AuthenticAMD", 25, "sse2 avx2"), None),  # Zen 3
-    (cpuinfo("GenuineIntel", 6, AVX512.replace("avx512bw", "")), None),
-    (cpuinfo("SomebodyElse", 6, AVX512), None),
-    ("processor\t: 0\nBogoMIPS\t: 50\nFeatures\t: fp asimd\n", None),
-    ("", None),
-])
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        (cpuinfo("AuthenticAMD", 25, AVX512), "SKYLAKEX"),  # Zen 4
+        (cpuinfo("GenuineIntel", 6, AVX512), "SKYLAKEX"),
+        (cpuinfo("AuthenticAMD", 25, "sse2 avx2"), None),  # Zen 3
+        (cpuinfo("GenuineIntel", 6, AVX512.replace("avx512bw", "")), None),
+        (cpuinfo("SomebodyElse", 6, AVX512), None),
+        ("processor\t: 0\nBogoMIPS\t: 50\nFeatures\t: fp asimd\n", None),
+        ("", None),
+    ],
+)
 def test_kernels_follow_the_processor(text, expected):
     assert kernels_for(text) == expected
 
 
 def after(script, **environment):
     """(OPENBLAS_CORETYPE, host.describe()) after a script in a fresh process."""
-    inherited = {name: value for name, value in os.environ.items()
-                 if name not in ("OPENBLAS_CORETYPE", "MINIDP_KERNELS", "MINIDP_MALLOC")}
-    script += ("; import os, json; from minidp import host; "
-               "print(json.dumps([os.environ.get('OPENBLAS_CORETYPE'), host.describe()]))")
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env={**inherited, **environment}, text=True,
-                          capture_output=True, timeout=60, check=True)
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("OPENBLAS_CORETYPE", "MINIDP_KERNELS", "MINIDP_MALLOC")
+    }
+    script += (
+        "; import os, json; from minidp import host; "
+        "print(json.dumps([os.environ.get('OPENBLAS_CORETYPE'), host.describe()]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env={**inherited, **environment},
+        text=True,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
     assert done.stderr == ""
     return json.loads(done.stdout)
 
@@ -139,19 +176,29 @@ def test_tune_chooses_for_this_processor():
     assert chosen == expected
     if expected and described["openblas_kernels"]:
         assert described["openblas_kernels"].upper() == expected
-    assert described["allocator"] in ("glibc, freed pages kept", "default")  # the latter with another C library
+    assert described["allocator"] in (
+        "glibc, freed pages kept",
+        "default",
+    )  # the latter with another C library
 
 
-@pytest.mark.parametrize("first, environment, expected", [
-    ("import numpy", {}, None),  # too late
-    ("pass", {"MINIDP_KERNELS": "default"}, None),
-    ("pass", {"OPENBLAS_CORETYPE": "PRESCOTT"}, "PRESCOTT"),
-])
+@pytest.mark.parametrize(
+    "first, environment, expected",
+    [
+        ("import numpy", {}, None),  # too late
+        ("pass", {"MINIDP_KERNELS": "default"}, None),
+        ("pass", {"OPENBLAS_CORETYPE": "PRESCOTT"}, "PRESCOTT"),
+    ],
+)
 def test_a_choice_made_elsewhere_stands(first, environment, expected):
-    chosen, described = after(f"{first}; from minidp import host; host.tune()", MINIDP_MALLOC="default", **environment)
+    chosen, described = after(
+        f"{first}; from minidp import host; host.tune()", MINIDP_MALLOC="default", **environment
+    )
     assert chosen == expected and described["allocator"] == "default"
 
 
 def test_without_an_openblas_nothing_is_claimed(monkeypatch):
     monkeypatch.setattr(blas, "_function", lambda name: None)
-    assert host.describe()["openblas_kernels"] is None and blas.thread_functions.__wrapped__() is None
+    assert (
+        host.describe()["openblas_kernels"] is None and blas.thread_functions.__wrapped__() is None
+    )

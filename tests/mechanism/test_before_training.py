@@ -1,4 +1,5 @@
 """Releases before the first step: each part against its definition; in exact arithmetic charged with their noise's distance."""
+
 import math
 
 import numpy as np
@@ -9,7 +10,14 @@ import minidp
 from minidp.errors import BudgetExceededError, DtypeError, ParameterError, ShapeError
 from minidp.host.blas import thread_functions
 from minidp.host.discrete import total_variation
-from minidp.mechanism import PrivatePCA, PrivateScaling, Sanitizer, mean_sanitizer, noisy_mean, random_projection
+from minidp.mechanism import (
+    PrivatePCA,
+    PrivateScaling,
+    Sanitizer,
+    mean_sanitizer,
+    noisy_mean,
+    random_projection,
+)
 from minidp.mechanism.scaling import raw_moments
 from minidp.privacy import Composed, Filter, Gaussian, Ledger, MomentsAccountant, TotalVariation
 from minidp.privacy.events import NeighbouringRelation as Relation
@@ -26,8 +34,11 @@ def test_fit_charges_before_it_looks(rng, monkeypatch):
     seen = []
     measure = PrivatePCA.raw_second_moments
     budget = Filter(MomentsAccountant(), 1.0, 1e-5)
-    monkeypatch.setattr(PrivatePCA, "raw_second_moments",
-                        lambda self, x: seen.append(budget.ledger.items()) or measure(self, x))
+    monkeypatch.setattr(
+        PrivatePCA,
+        "raw_second_moments",
+        lambda self, x: seen.append(budget.ledger.items()) or measure(self, x),
+    )
     assert PrivatePCA(2, 7.0).fit(x, budget, Streams(1).noise("pca")).shape == (4, 2)
     assert seen == [[(Gaussian(7.0), 1)]] == [budget.ledger.items()]
     with pytest.raises(BudgetExceededError):
@@ -47,9 +58,15 @@ def test_random_projection_keeps_squared_norms_on_average(rng):
 
 def test_wrong_data_is_refused():
     for dimensions, x, error, words in (
-            (2, np.zeros((4, 2, 2)), ShapeError, r"PrivatePCA: expected x of shape \(N, D\), got \(4, 2, 2\)"),
-            (5, np.zeros((3, 4)), ParameterError, "expected pca_dim=5 to be at most the 4 inputs"),
-            (2, np.zeros((3, 4), int), DtypeError, "PrivatePCA")):
+        (
+            2,
+            np.zeros((4, 2, 2)),
+            ShapeError,
+            r"PrivatePCA: expected x of shape \(N, D\), got \(4, 2, 2\)",
+        ),
+        (5, np.zeros((3, 4)), ParameterError, "expected pca_dim=5 to be at most the 4 inputs"),
+        (2, np.zeros((3, 4), int), DtypeError, "PrivatePCA"),
+    ):
         with pytest.raises(error, match=words):
             PrivatePCA(dimensions, 4.0).raw_second_moments(x)
 
@@ -57,8 +74,12 @@ def test_wrong_data_is_refused():
 def test_without_noise_it_is_the_mean_of_the_clipped_rows(rng):
     x = rng.normal(size=(5000, 6)).astype("float32")
     x[3] = np.nan
-    clipped = np.delete(x, 3, 0) / np.maximum(1, np.linalg.norm(np.delete(x, 3, 0), axis=1, keepdims=True))
-    np.testing.assert_allclose(noisy_mean(x, mean_sanitizer(0.0), 5000, rng), clipped.sum(0) / 5000, rtol=1e-5, atol=1e-7)
+    clipped = np.delete(x, 3, 0) / np.maximum(
+        1, np.linalg.norm(np.delete(x, 3, 0), axis=1, keepdims=True)
+    )
+    np.testing.assert_allclose(
+        noisy_mean(x, mean_sanitizer(0.0), 5000, rng), clipped.sum(0) / 5000, rtol=1e-5, atol=1e-7
+    )
 
 
 @pytest.mark.parametrize("rows", [np.zeros((0, 4), "float32"), np.full((3, 4), np.inf, "float32")])
@@ -100,7 +121,9 @@ def test_rounding_does_not_move_the_sums_of_neighbours_apart(monkeypatch):
     assert 0.999 < released[0] - released[1] <= 1
 
 
-@pytest.mark.parametrize("size, factor", [(60_000, 1.0), (380_000, 1.0), (14_500_000, 1.000195848596)])
+@pytest.mark.parametrize(
+    "size, factor", [(60_000, 1.0), (380_000, 1.0), (14_500_000, 1.000195848596)]
+)
 def test_a_mean_of_very_many_rows_has_as_much_more_noise_as_their_rounding_needs(size, factor):
     rows, sanitizer = np.zeros((0, 2), "float32"), mean_sanitizer(3.0)
     few, many = (noisy_mean(rows, sanitizer, each, noise("mean")) * each for each in (1, size))
@@ -134,7 +157,9 @@ def test_each_release_is_charged_with_the_distance_of_each_number(relation):
     event, distance = PrivatePCA(3, 7.0, "exact").charge(relation, 20).events
     assert event == Gaussian(7 / math.sqrt(1 + replaced)) and distance.count == 210
     assert distance.tau >= max(total_variation(7 * 2.0**32), total_variation(7 * 2.0**31.5))
-    for charge, numbers in zip(PrivateScaling(3.0, "exact").charges(relation, 5), (5 * 61, 10), strict=True):
+    for charge, numbers in zip(
+        PrivateScaling(3.0, "exact").charges(relation, 5), (5 * 61, 10), strict=True
+    ):
         assert charge == Composed((Gaussian(3.0), TotalVariation(charge.events[1].tau, numbers)))
     mean = mean_sanitizer(7.0, 2.0, "exact", 20)
     event, tau = mean.event(relation), total_variation(7 * 2.0**32)
@@ -146,7 +171,9 @@ def test_each_release_is_charged_with_the_distance_of_each_number(relation):
         PrivatePCA(3, 1025.0, "exact").charge(relation, 20)
 
 
-@pytest.mark.skipif(thread_functions() is None, reason="BLAS cannot be told how many threads to use")
+@pytest.mark.skipif(
+    thread_functions() is None, reason="BLAS cannot be told how many threads to use"
+)
 def test_releases_are_the_same_bits_in_any_order_and_on_any_number_of_threads(rng):
     x, found = rng.standard_normal((9000, 30)).astype("float32"), set()
     get, set_threads = thread_functions()
@@ -159,37 +186,64 @@ def test_releases_are_the_same_bits_in_any_order_and_on_any_number_of_threads(rn
             moments = scaling.release_moments(rows, limits, Relation.ADD_REMOVE, noise("moments"))
             model = PrivatePCA(5, 7.0, "exact")
             mean = noisy_mean(rows, mean_sanitizer(7.0, 1.0, "exact", 30), 9000, noise("mean"))
-            released = model.release(model.raw_second_moments(rows), noise("pca")), limits, moments, mean
+            released = (
+                model.release(model.raw_second_moments(rows), noise("pca")),
+                limits,
+                moments,
+                mean,
+            )
             found.add(b"".join(each.tobytes() for each in released))
     finally:
         set_threads(before)
     assert len(found) == 1
 
 
-@pytest.mark.parametrize("scale, charged, counts", [
-    ("private", ["limits", "moments"], [183, 6]), ("auto", ["mean"], [3])])
-def test_a_fit_in_exact_arithmetic_releases_nothing_in_ordinary(scale, charged, counts, rng, tmp_path):
+@pytest.mark.parametrize(
+    "scale, charged, counts",
+    [("private", ["limits", "moments"], [183, 6]), ("auto", ["mean"], [3])],
+)
+def test_a_fit_in_exact_arithmetic_releases_nothing_in_ordinary(
+    scale, charged, counts, rng, tmp_path
+):
     x = rng.normal(size=(400, 3))
-    fitted = minidp.fit(x, x[:, 0] > 0, epsilon=1.0, scale=scale, arithmetic="exact", quiet=True,
-                        folder=tmp_path / "run")
+    fitted = minidp.fit(
+        x,
+        x[:, 0] > 0,
+        epsilon=1.0,
+        scale=scale,
+        arithmetic="exact",
+        quiet=True,
+        folder=tmp_path / "run",
+    )
     setup = fitted.result["settings"]["setup"]
     assert [release["name"] for release in setup] == charged and not verify(tmp_path / "run").failed
     events = [event for event, _ in Ledger.load(tmp_path / "run" / "ledger.json").items()]
-    assert [event.events[1].count for event in events] == [*counts, 8]  # of two logits for each feature, and a bias
+    assert [event.events[1].count for event in events] == [
+        *counts,
+        8,
+    ]  # of two logits for each feature, and a bias
     assert "ordinary arithmetic" not in (tmp_path / "run" / "privacy.md").read_text()
 
 
 def test_float16_is_refused_or_taken_for_what_it_is(rng, tmp_path):
     half, y = rng.standard_normal((40, 6)).astype("float16"), rng.integers(0, 2, 40)
     full = half.astype("float32")
-    for train in (lambda x: make_trainer().run(x, y, Streams(1)), lambda x: make_run(tmp_path).train(x, y)):
+    for train in (
+        lambda x: make_trainer().run(x, y, Streams(1)),
+        lambda x: make_run(tmp_path).train(x, y),
+    ):
         with pytest.raises(DtypeError, match=r"float16; convert it with .astype\(numpy.float32\)"):
             train(half)
     model, scaling, limits = PrivatePCA(2, 4.0), PrivateScaling(3.0), np.ones(6)
-    for release in (model.raw_second_moments, lambda x: scaling.release_limits(x, Relation.ADD_REMOVE, noise()),
-                    lambda x: scaling.release_moments(x, limits, Relation.ADD_REMOVE, noise()),
-                    lambda x: noisy_mean(x, mean_sanitizer(7.0), 40, noise()),
-                    lambda x: noisy_mean(x, mean_sanitizer(7.0, 1.0, "exact", 6), 40, noise()),
-                    lambda x: minidp.fit(x, y, epsilon=8.0, seed=1, quiet=True).predict_proba(x),
-                    lambda x: minidp.PrivateClassifier(epsilon=8.0, seed=1, quiet=True).fit(x, y).predict_proba(x)):
+    for release in (
+        model.raw_second_moments,
+        lambda x: scaling.release_limits(x, Relation.ADD_REMOVE, noise()),
+        lambda x: scaling.release_moments(x, limits, Relation.ADD_REMOVE, noise()),
+        lambda x: noisy_mean(x, mean_sanitizer(7.0), 40, noise()),
+        lambda x: noisy_mean(x, mean_sanitizer(7.0, 1.0, "exact", 6), 40, noise()),
+        lambda x: minidp.fit(x, y, epsilon=8.0, seed=1, quiet=True).predict_proba(x),
+        lambda x: (
+            minidp.PrivateClassifier(epsilon=8.0, seed=1, quiet=True).fit(x, y).predict_proba(x)
+        ),
+    ):
         assert release(half).tobytes() == release(full).tobytes()

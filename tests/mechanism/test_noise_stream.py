@@ -3,6 +3,7 @@
 FALSE_ALARM is the chance that a right implementation fails a test with another seed: unseeded runs draw a new sample each
 time, so it is small. `tools/noise_statistics.py` tests what a release draws.
 """
+
 import math
 
 import numpy as np
@@ -22,11 +23,18 @@ STD = {KEYS[0]: 0.7 * 3.0, KEYS[1]: 0.7 * 3.0, KEYS[2]: 2.0 * 0.5}  # sigma C of
 
 
 @pytest.mark.parametrize("seed", [1, None])
-def test_noise_has_its_size_in_each_group_and_is_independent_of_other_coordinates_layers_and_steps(seed):
-    sanitizer, streams = Sanitizer(per_layer_groups(KEYS, {"one": 3.0, "two": 0.5}, {"one": 0.7, "two": 2.0})), Streams(seed)
+def test_noise_has_its_size_in_each_group_and_is_independent_of_other_coordinates_layers_and_steps(
+    seed,
+):
+    sanitizer, streams = (
+        Sanitizer(per_layer_groups(KEYS, {"one": 3.0, "two": 0.5}, {"one": 0.7, "two": 2.0})),
+        Streams(seed),
+    )
     drawn = {key: [] for key in KEYS}
     for step in range(300):
-        raw_sum = sanitizer.add_clipped({key: Explicit(np.zeros((2, *shape))) for key, shape in SHAPES.items()})
+        raw_sum = sanitizer.add_clipped(
+            {key: Explicit(np.zeros((2, *shape))) for key, shape in SHAPES.items()}
+        )
         for key, released in sanitizer.release(raw_sum, streams.noise(step)).items():
             drawn[key].append(released.ravel() / STD[key])
     for z in map(np.array, drawn.values()):
@@ -53,7 +61,8 @@ def run(streams, steps, progress=Progress()):
         before.update(after)
 
     Trainer(network, nn.SoftmaxCrossEntropy(), SGD(1.0), plan).run(
-        np.zeros((5, 4)), np.zeros(5, int), streams, progress=progress, block_steps=1, on_block=keep)
+        np.zeros((5, 4)), np.zeros(5, int), streams, progress=progress, block_steps=1, on_block=keep
+    )
     return np.array(moves)
 
 

@@ -1,9 +1,21 @@
 """How lots are drawn, what training will do, and the event that follows from it."""
+
 import pytest
 
 from minidp.errors import BudgetExceededError, ParameterError
-from minidp.mechanism import (BallsInBinsSampler, BandedNoise, CyclicSampler, FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
-                              flat_group, per_layer_groups)
+from minidp.mechanism import (
+    BallsInBinsSampler,
+    BandedNoise,
+    CyclicSampler,
+    FixedSizeSampler,
+    LinearDecay,
+    Plan,
+    PoissonSampler,
+    Sanitizer,
+    ShuffleSampler,
+    flat_group,
+    per_layer_groups,
+)
 from minidp.privacy import Filter, Gaussian, Ledger, MomentsAccountant, NeighbouringRelation
 from minidp.privacy.catalogue import make
 from minidp.streams import Streams
@@ -28,11 +40,21 @@ def test_fitted_takes_the_most_steps_within_the_target():
         plan.fitted(accountant, prefix, 0.1, 1e-5)
 
 
-@pytest.mark.parametrize("arguments, words", [
-    ((POISSON, FLAT), "expected CyclicSampler"), ((CyclicSampler(0.01, bands=3), FLAT), "expected CyclicSampler"),
-    ((CyclicSampler(0.01, bands=4), FALLING), "a schedule of C or sigma"),
-    ((CyclicSampler(0.01, bands=4), Sanitizer(FLAT.groups, arithmetic="exact")), "expected independent noise")])
-def test_correlated_noise_needs_lots_apart_constant_settings_and_ordinary_arithmetic(arguments, words):
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ((POISSON, FLAT), "expected CyclicSampler"),
+        ((CyclicSampler(0.01, bands=3), FLAT), "expected CyclicSampler"),
+        ((CyclicSampler(0.01, bands=4), FALLING), "a schedule of C or sigma"),
+        (
+            (CyclicSampler(0.01, bands=4), Sanitizer(FLAT.groups, arithmetic="exact")),
+            "expected independent noise",
+        ),
+    ],
+)
+def test_correlated_noise_needs_lots_apart_constant_settings_and_ordinary_arithmetic(
+    arguments, words
+):
     with pytest.raises(ParameterError, match=words):
         Plan(*arguments, 9, 600, BandedNoise(4))
     with pytest.raises(ParameterError, match="expected at most 100 bands"):
@@ -41,7 +63,9 @@ def test_correlated_noise_needs_lots_apart_constant_settings_and_ordinary_arithm
 
 def test_fitted_shuffle_ends_with_an_epoch():
     relation = NeighbouringRelation.ZERO_OUT
-    plan = Plan(ShuffleSampler(100, 30), FLAT, 1, 30).fitted(MomentsAccountant(relation), Ledger(relation), 5.0, 1e-5)
+    plan = Plan(ShuffleSampler(100, 30), FLAT, 1, 30).fitted(
+        MomentsAccountant(relation), Ledger(relation), 5.0, 1e-5
+    )
     assert plan.steps > 0 and plan.steps % 4 == 0
 
 
@@ -50,15 +74,21 @@ def test_shuffled_lots_refuse_a_schedule_of_the_noise():
         Plan(ShuffleSampler(100, 30), FALLING, 9, 30)
 
 
-@pytest.mark.parametrize("sampler, sanitizer", [(POISSON, LAYERS), (FixedSizeSampler(60_000, 600), FLAT),
-                                                (ShuffleSampler(60_000, 600), FLAT)], ids=["poisson", "fixed", "shuffle"])
+@pytest.mark.parametrize(
+    "sampler, sanitizer",
+    [(POISSON, LAYERS), (FixedSizeSampler(60_000, 600), FLAT), (ShuffleSampler(60_000, 600), FLAT)],
+    ids=["poisson", "fixed", "shuffle"],
+)
 @pytest.mark.parametrize("accountant", ["renyi", "moments"])
 def test_calibrated_is_the_least_noise_with_the_groups_ratios(sampler, sanitizer, accountant):
     before = [Gaussian(20.0)]
     plan = Plan(sampler, sanitizer, 300, 600).calibrated(accountant, 2.0, 1e-5, before)
     spent = make(accountant, plan.relation).epsilon(plan.ledger(before=before), 1e-5).upper
     assert 0.998 * 2 < spent <= 2 and plan.steps == 300
-    factors = [new.noise_multiplier / old.noise_multiplier for new, old in zip(plan.sanitizer.groups, sanitizer.groups)]
+    factors = [
+        new.noise_multiplier / old.noise_multiplier
+        for new, old in zip(plan.sanitizer.groups, sanitizer.groups)
+    ]
     assert factors == pytest.approx([factors[0]] * len(factors))
     budget = Filter(make(accountant, plan.relation), 2.0, 1e-5)
     budget.charge_all([(Gaussian(20.0), 1), *plan.charges(0, 300)])
@@ -66,7 +96,13 @@ def test_calibrated_is_the_least_noise_with_the_groups_ratios(sampler, sanitizer
 
 def test_what_cannot_be_calibrated_is_refused():
     without = Sanitizer(flat_group(KEYS, 4.0, 0.0))
-    assert Plan(POISSON, without, 9, 600).calibrated("moments", 2.0, 1e-5).sanitizer.groups[0].noise_multiplier > 0
+    assert (
+        Plan(POISSON, without, 9, 600)
+        .calibrated("moments", 2.0, 1e-5)
+        .sanitizer.groups[0]
+        .noise_multiplier
+        > 0
+    )
     with pytest.raises(BudgetExceededError, match="no noise multiplier up to 1e.07 is enough"):
         Plan(POISSON, FLAT, 9, 600).calibrated("moments", 0.1, 1e-5, before=[Gaussian(2.0)])
     with pytest.raises(ParameterError, match="expected constant noise multipliers to calibrate"):
@@ -77,32 +113,58 @@ def test_what_cannot_be_calibrated_is_refused():
         Plan(POISSON, FLAT, 9, 600).calibrated("moment", 2.0, 1e-5)
 
 
-@pytest.mark.parametrize("noise, words", [(0.5, "it alone would be"), (0.0, "a lot without noise has no epsilon")])
+@pytest.mark.parametrize(
+    "noise, words", [(0.5, "it alone would be"), (0.0, "a lot without noise has no epsilon")]
+)
 def test_a_target_for_not_one_lot_is_refused(noise, words):
     plan = Plan(POISSON, Sanitizer(flat_group([("a", "W")], 1.0, noise)), 1, 600)
-    with pytest.raises(BudgetExceededError, match=f"not one lot fits into epsilon 0.1 at delta=1e-05: {words}.*; raise the"):
+    with pytest.raises(
+        BudgetExceededError,
+        match=f"not one lot fits into epsilon 0.1 at delta=1e-05: {words}.*; raise the",
+    ):
         plan.fitted("moments", Ledger(), 0.1, 1e-5)
 
 
-@pytest.mark.parametrize("sampler, size, lot", [
-    (POISSON, 60_000, 606.1), (POISSON, 60_000, 60), (FixedSizeSampler(100, 30), 100, 29), (ShuffleSampler(100, 30), 100, 24)])
+@pytest.mark.parametrize(
+    "sampler, size, lot",
+    [
+        (POISSON, 60_000, 606.1),
+        (POISSON, 60_000, 60),
+        (FixedSizeSampler(100, 30), 100, 29),
+        (ShuffleSampler(100, 30), 100, 24),
+    ],
+)
 def test_a_divisor_that_is_not_the_mean_lot_is_refused(sampler, size, lot):
-    with pytest.raises(ParameterError, match=f"expected_lot_size={lot:g}, but lots drawn from {size} examples have "):
+    with pytest.raises(
+        ParameterError,
+        match=f"expected_lot_size={lot:g}, but lots drawn from {size} examples have ",
+    ):
         Plan(sampler, FLAT, 9, lot).check_lot_size(size)
 
 
 def test_a_divisor_close_to_the_mean_lot_is_taken():
-    for sampler, lot in ((POISSON, 605), (FixedSizeSampler(60_000, 600), 595), (ShuffleSampler(60_000, 700), 697)):
+    for sampler, lot in (
+        (POISSON, 605),
+        (FixedSizeSampler(60_000, 600), 595),
+        (ShuffleSampler(60_000, 700), 697),
+    ):
         Plan(sampler, FLAT, 9, lot).check_lot_size(60_000)
 
 
-SAMPLERS = {"poisson": PoissonSampler(0.3), "fixed": FixedSizeSampler(10, 4), "shuffle": ShuffleSampler(10, 4),
-            "balls-in-bins": BallsInBinsSampler(10, 3), "cyclic": CyclicSampler(0.3, bands=2)}
+SAMPLERS = {
+    "poisson": PoissonSampler(0.3),
+    "fixed": FixedSizeSampler(10, 4),
+    "shuffle": ShuffleSampler(10, 4),
+    "balls-in-bins": BallsInBinsSampler(10, 3),
+    "cyclic": CyclicSampler(0.3, bands=2),
+}
 samplers = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
 
 
 def lots_of(sampler, examples, steps, seed, start=0):
-    return [tuple(lot.tolist()) for lot in sampler.lots(examples, steps, Streams(seed).sampling, start)]
+    return [
+        tuple(lot.tolist()) for lot in sampler.lots(examples, steps, Streams(seed).sampling, start)
+    ]
 
 
 @samplers
@@ -123,5 +185,7 @@ def test_a_step_has_its_lot_whatever_was_drawn_before(sampler):
 
 @pytest.mark.parametrize("name", ["fixed", "shuffle"])
 def test_another_number_of_examples_is_refused(name):
-    with pytest.raises(ParameterError, match="expected 10 examples, the public dataset_size of the sampler, got 9"):
+    with pytest.raises(
+        ParameterError, match="expected 10 examples, the public dataset_size of the sampler, got 9"
+    ):
         next(SAMPLERS[name].lots(9, 1, Streams(1).sampling))

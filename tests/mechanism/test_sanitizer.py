@@ -1,4 +1,5 @@
 """Clip, sum, noise: the contract of one release."""
+
 import numpy as np
 import pytest
 
@@ -17,27 +18,49 @@ def make_grads(rng, backend, batch, scale=1.0, dtype="float64"):
         return backend.asarray((rng.standard_normal(shape) * scale).astype(dtype))
 
     d = draw(batch, 3)
-    return {KEYS[0]: OuterSum(draw(batch, 4, 2), draw(batch, 4, 5)), KEYS[1]: Outer(draw(batch, 4), d),
-            KEYS[2]: Explicit(d)}
+    return {
+        KEYS[0]: OuterSum(draw(batch, 4, 2), draw(batch, 4, 5)),
+        KEYS[1]: Outer(draw(batch, 4), d),
+        KEYS[2]: Explicit(d),
+    }
 
 
-@pytest.mark.parametrize("place, budget, strategy, factored, parts", [
-    (guarded_backend(), 10**4, "auto", set(), [9]), (guarded_backend(), 800, "auto", {KEYS[1]}, [9]),
-    (guarded_backend(), 100, "auto", {KEYS[1]}, [2, 2, 2, 2, 1]), (guarded_backend(), 800, "explicit", set(), [4, 4, 1]),
-    (guarded_backend(), 1, "explicit", set(), [2, 2, 2, 2, 1]), (guarded_backend(), 10**4, "factored", {KEYS[0], KEYS[1]}, []),
-    (Backend.numpy(), 10**4, "auto", {KEYS[1]}, [9]), (Backend.numpy(), 400, "explicit", set(), [2, 2, 2, 2, 1])])
+@pytest.mark.parametrize(
+    "place, budget, strategy, factored, parts",
+    [
+        (guarded_backend(), 10**4, "auto", set(), [9]),
+        (guarded_backend(), 800, "auto", {KEYS[1]}, [9]),
+        (guarded_backend(), 100, "auto", {KEYS[1]}, [2, 2, 2, 2, 1]),
+        (guarded_backend(), 800, "explicit", set(), [4, 4, 1]),
+        (guarded_backend(), 1, "explicit", set(), [2, 2, 2, 2, 1]),
+        (guarded_backend(), 10**4, "factored", {KEYS[0], KEYS[1]}, []),
+        (Backend.numpy(), 10**4, "auto", {KEYS[1]}, [9]),
+        (Backend.numpy(), 400, "explicit", set(), [2, 2, 2, 2, 1]),
+    ],
+)
 def test_auto_is_explicit_on_a_device_where_all_fit_and_what_does_not_fit_is_formed_in_parts(
-        place, budget, strategy, factored, parts, rng, monkeypatch):
-    grads = make_grads(rng, place, 9)  # 720 bytes of explicit gradients of the convolution, 864 of the dense layer
-    expected, formed, materialise = Sanitizer(flat_group(KEYS, 1.0, 0.0), "factored").add_clipped(grads), [], OuterSum.materialise
+    place, budget, strategy, factored, parts, rng, monkeypatch
+):
+    grads = make_grads(
+        rng, place, 9
+    )  # 720 bytes of explicit gradients of the convolution, 864 of the dense layer
+    expected, formed, materialise = (
+        Sanitizer(flat_group(KEYS, 1.0, 0.0), "factored").add_clipped(grads),
+        [],
+        OuterSum.materialise,
+    )
     monkeypatch.setattr("minidp.backend._budget", lambda xp, on_host: budget)
-    monkeypatch.setattr(OuterSum, "materialise", lambda self: formed.append(self.n_examples) or materialise(self))
+    monkeypatch.setattr(
+        OuterSum, "materialise", lambda self: formed.append(self.n_examples) or materialise(self)
+    )
     sanitizer = Sanitizer(flat_group(KEYS, 1.0, 0.0), strategy)
     found = sanitizer.add_clipped(grads)
     assert formed == parts
     assert sanitizer.ran == {key: {"factored" if key in factored else "explicit"} for key in KEYS}
     for key in KEYS:
-        np.testing.assert_allclose(to_host(found[key]), to_host(expected[key]), rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(
+            to_host(found[key]), to_host(expected[key]), rtol=1e-12, atol=1e-13
+        )
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -46,24 +69,32 @@ def test_an_example_that_is_not_finite_contributes_zero(bad, strategy, backend, 
     grads = make_grads(rng, backend, 4)
     d, a = to_host(grads[KEYS[2]].g).copy(), to_host(grads[KEYS[0]].a).copy()
     d[1] = a[1] = bad
-    grads = {KEYS[0]: OuterSum(backend.asarray(a), grads[KEYS[0]].d),
-             KEYS[1]: Outer(grads[KEYS[1]].a, backend.asarray(d)), KEYS[2]: Explicit(backend.asarray(d))}
+    grads = {
+        KEYS[0]: OuterSum(backend.asarray(a), grads[KEYS[0]].d),
+        KEYS[1]: Outer(grads[KEYS[1]].a, backend.asarray(d)),
+        KEYS[2]: Explicit(backend.asarray(d)),
+    }
     sanitizer = Sanitizer(per_layer_groups(KEYS, 1.0, 0.0), strategy)
     with np.errstate(invalid="ignore", over="ignore"):
         got = sanitizer.add_clipped(grads)
     expected = None
     for start, stop in ((0, 1), (2, 4)):
-        expected = sanitizer.add_clipped({key: grads[key].rows(start, stop) for key in KEYS}, expected)
+        expected = sanitizer.add_clipped(
+            {key: grads[key].rows(start, stop) for key in KEYS}, expected
+        )
     for key in KEYS:
-        np.testing.assert_allclose(to_host(got[key]), to_host(expected[key]), rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(
+            to_host(got[key]), to_host(expected[key]), rtol=1e-12, atol=1e-13
+        )
 
 
 def test_wrong_gradients_are_refused(rng):
     grads, sanitizer = make_grads(rng, Backend.numpy(), 3), Sanitizer(flat_group(KEYS, 1.0, 1.0))
     for wrong, error, words in (
-            ({KEYS[0]: grads[KEYS[0]]}, ParameterError, "expected gradients of"),
-            ({**grads, KEYS[2]: np.zeros(3)}, ParameterError, "cannot be clipped per example"),
-            ({**grads, KEYS[2]: Explicit(np.zeros((4, 3)))}, ShapeError, "same number of examples")):
+        ({KEYS[0]: grads[KEYS[0]]}, ParameterError, "expected gradients of"),
+        ({**grads, KEYS[2]: np.zeros(3)}, ParameterError, "cannot be clipped per example"),
+        ({**grads, KEYS[2]: Explicit(np.zeros((4, 3)))}, ShapeError, "same number of examples"),
+    ):
         with pytest.raises(error, match=words):
             sanitizer.add_clipped(wrong)
     for groups, words in ((2 * flat_group(KEYS, 1.0, 1.0), "in several"), ([], "one or more")):
@@ -75,7 +106,9 @@ def test_groups_flat_and_per_layer():
     assert [g.keys for g in flat_group(KEYS, 1.0, 2.0)] == [tuple(KEYS)]
     groups = per_layer_groups(KEYS, {"dense": 1.0, "conv": 2.0}, 4.0)
     assert [(g.name, len(g.keys), g.clip_norm, g.noise_std) for g in groups] == [
-        ("conv", 1, 2.0, 8.0), ("dense", 2, 1.0, 4.0)]
+        ("conv", 1, 2.0, 8.0),
+        ("dense", 2, 1.0, 4.0),
+    ]
     with pytest.raises(ParameterError, match="each of the layers"):
         per_layer_groups(KEYS, {"dense": 1.0}, 4.0)
 

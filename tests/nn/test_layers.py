@@ -1,4 +1,5 @@
 """The shared contract of every layer and loss of minidp/audit/cases.py; what is special to some, and initial values."""
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -52,7 +53,11 @@ def test_a_group_of_one_number_is_refused():
         nn.Sequential([nn.GroupNorm(4, 4)], (1, 1, 4))
     with pytest.raises(ShapeError, match="expected two or more numbers"):
         nn.LayerNorm(1).forward(np.zeros((2, 5, 1)))
-    assert nn.GroupNorm(4, 4).forward(np.zeros((2, 3, 4)))[0].shape == (2, 3, 4)  # three positions are enough
+    assert nn.GroupNorm(4, 4).forward(np.zeros((2, 3, 4)))[0].shape == (
+        2,
+        3,
+        4,
+    )  # three positions are enough
 
 
 @pytest.mark.parametrize("size", [1e30, 1.0, 1e-30])
@@ -124,4 +129,6 @@ def test_wrong_shapes_and_dtypes_are_refused(case, rng):
 def test_he_normal_follows_its_distribution(dtype, rng):
     values = init.he_normal(rng, (5, 8, 5, 50), dtype)  # a kernel: fan-in 5 8 5 = 200
     assert values.shape == (5, 8, 5, 50) and values.dtype == np.dtype(dtype)
-    assert stats.kstest(values.ravel().astype("float64"), stats.norm(scale=0.1).cdf).pvalue > 1e-6  # chance of a false alarm
+    assert (
+        stats.kstest(values.ravel().astype("float64"), stats.norm(scale=0.1).cdf).pvalue > 1e-6
+    )  # chance of a false alarm

@@ -1,4 +1,5 @@
 """Layers in a chain: gradients of the whole, frozen layers, names, shapes."""
+
 import numpy as np
 import pytest
 
@@ -26,7 +27,9 @@ def test_nothing_is_computed_below_the_lowest_trained_layer(rng, monkeypatch):
     network = make_network(rng, frozen=["dense1", "dense2"])
     called = []
     for layer in network.layers:
-        monkeypatch.setattr(layer, "backward", lambda dy, cache, layer=layer: called.append(layer.name))
+        monkeypatch.setattr(
+            layer, "backward", lambda dy, cache, layer=layer: called.append(layer.name)
+        )
     z, caches = network.forward(rng.uniform(-1, 1, (2, 2, 3)))
     assert network.param_grads(np.ones_like(z), caches).keys() == {("dense3", "W"), ("dense3", "b")}
     network = nn.Sequential(network.layers, (2, 3), frozen=["dense1", "dense2", "dense3"])
@@ -34,17 +37,40 @@ def test_nothing_is_computed_below_the_lowest_trained_layer(rng, monkeypatch):
 
 
 def test_layers_are_named_by_kind_and_number(rng):
-    network = nn.Sequential([nn.Dense(3, 3, rng=rng), nn.ReLU(), nn.Dense(3, 3, rng=rng, name="middle"), nn.ReLU(),
-                             nn.Dense(3, 2, rng=rng)], (3,))
-    assert [layer.name for layer in network.layers] == ["dense1", "relu1", "middle", "relu2", "dense3"]
-    assert list(network.state()) == ["dense1.W", "dense1.b", "middle.W", "middle.b", "dense3.W", "dense3.b"]
+    network = nn.Sequential(
+        [
+            nn.Dense(3, 3, rng=rng),
+            nn.ReLU(),
+            nn.Dense(3, 3, rng=rng, name="middle"),
+            nn.ReLU(),
+            nn.Dense(3, 2, rng=rng),
+        ],
+        (3,),
+    )
+    assert [layer.name for layer in network.layers] == [
+        "dense1",
+        "relu1",
+        "middle",
+        "relu2",
+        "dense3",
+    ]
+    assert list(network.state()) == [
+        "dense1.W",
+        "dense1.b",
+        "middle.W",
+        "middle.b",
+        "dense3.W",
+        "dense3.b",
+    ]
 
 
 def test_bad_names_and_layers_that_do_not_fit_are_refused_when_the_network_is_built(rng):
     dense = nn.Dense(3, 3, rng=rng)
     with pytest.raises(ParameterError, match="expected layers with different names"):
         nn.Sequential([dense, nn.ReLU(), dense], (3,))
-    with pytest.raises(ParameterError, match=r"expected frozen to name layers of \['dense1'\], got \['dense9'\]"):
+    with pytest.raises(
+        ParameterError, match=r"expected frozen to name layers of \['dense1'\], got \['dense9'\]"
+    ):
         nn.Sequential([nn.Dense(3, 3, rng=rng)], (3,), frozen=["dense9"])
     with pytest.raises(ShapeError, match=r"dense2: expected input of shape \(4,\), got \(5,\)"):
         nn.Sequential([nn.Dense(3, 5, rng=rng), nn.Tanh(), nn.Dense(4, 2, rng=rng)], (3,))
@@ -54,7 +80,9 @@ def test_input_of_another_shape_or_of_integers_is_refused(rng):
     for shape in ((4, 6), (4, 3, 2), (4,), (2, 3)):
         with pytest.raises(ShapeError, match=r"network: expected x of shape \(B, 2, 3\), got"):
             make_network(rng).forward(np.zeros(shape))
-    with pytest.raises(DtypeError, match="network: expected x of dtype float32 or float64, got int64"):
+    with pytest.raises(
+        DtypeError, match="network: expected x of dtype float32 or float64, got int64"
+    ):
         make_network(rng).forward(np.zeros((4, 2, 3), "int64"))
 
 
@@ -78,7 +106,12 @@ def test_params_are_the_arrays_themselves_and_moving_changes_the_dtype(rng):
 
 def test_an_integer_is_a_shape_and_layers_draw_by_themselves_without_rng():
     network = nn.Sequential([nn.Dense(4, 2), nn.ReLU()], 4)
-    assert network.input_shape == (4,) and (network.params["dense1", "W"] != nn.Dense(4, 2).params["W"]).any()
+    assert (
+        network.input_shape == (4,)
+        and (network.params["dense1", "W"] != nn.Dense(4, 2).params["W"]).any()
+    )
     for rng in (7, np.random):
-        with pytest.raises(ParameterError, match="dense: expected rng to be a generator, such as Streams"):
+        with pytest.raises(
+            ParameterError, match="dense: expected rng to be a generator, such as Streams"
+        ):
             nn.Dense(4, 2, rng=rng)

@@ -1,4 +1,5 @@
 """What is special to windows, convolution and pooling: every geometry, ties, patches in parts."""
+
 import tracemalloc
 from statistics import fmean
 
@@ -16,27 +17,60 @@ from minidp.nn.window import Window
 
 @pytest.mark.parametrize("kind", ["conv", "max", "average"])
 @settings(max_examples=40)
-@given(window=st.tuples(*2 * [st.integers(1, 8)]), stride=st.tuples(*2 * [st.integers(1, 3)]),
-       padding=st.sampled_from(["same", "valid", 0, 1, 4]), batch=st.integers(0, 2), height=st.integers(1, 8),
-       width=st.integers(1, 8), channels=st.integers(1, 2), seed=st.integers(0, 999))
-def test_every_geometry_equals_the_loop(kind, window, stride, padding, batch, height, width, channels, seed):
+@given(
+    window=st.tuples(*2 * [st.integers(1, 8)]),
+    stride=st.tuples(*2 * [st.integers(1, 3)]),
+    padding=st.sampled_from(["same", "valid", 0, 1, 4]),
+    batch=st.integers(0, 2),
+    height=st.integers(1, 8),
+    width=st.integers(1, 8),
+    channels=st.integers(1, 2),
+    seed=st.integers(0, 999),
+)
+def test_every_geometry_equals_the_loop(
+    kind, window, stride, padding, batch, height, width, channels, seed
+):
     """Forward by the slow loop, the gradients by its differences, since all maps are piecewise linear in x and in W."""
     rng, margin = np.random.default_rng(seed), padding if isinstance(padding, int) else 0
     assume(kind == "conv" or margin < min(window))
     if kind == "conv":
-        layer = nn.Conv2D(channels, 2, window, rng=rng, stride=stride, padding=padding, bias=False, dtype="float64")
+        layer = nn.Conv2D(
+            channels,
+            2,
+            window,
+            rng=rng,
+            stride=stride,
+            padding=padding,
+            bias=False,
+            dtype="float64",
+        )
         slow = reference.conv2d(stride, padding)
     else:
         cls, function = (nn.MaxPool2D, max) if kind == "max" else (nn.AvgPool2D, fmean)
-        layer, slow = cls(window, stride, padding), reference.pool2d(function, window, stride, padding)
-    x = rng.permutation(batch * height * width * channels).reshape((batch, height, width, channels)).astype(float)
-    if padding != "same" and min(height + 2 * margin - window[0], width + 2 * margin - window[1]) < 0:
-        with pytest.raises(ShapeError, match=f"{layer.kind}: expected images of at least the window"):
+        layer, slow = (
+            cls(window, stride, padding),
+            reference.pool2d(function, window, stride, padding),
+        )
+    x = (
+        rng.permutation(batch * height * width * channels)
+        .reshape((batch, height, width, channels))
+        .astype(float)
+    )
+    if (
+        padding != "same"
+        and min(height + 2 * margin - window[0], width + 2 * margin - window[1]) < 0
+    ):
+        with pytest.raises(
+            ShapeError, match=f"{layer.kind}: expected images of at least the window"
+        ):
             layer.forward(x)
         assume(False)
     (y, cache), slow_y = layer.forward(x), slow(x, layer.params)
     np.testing.assert_allclose(y, slow_y, rtol=1e-12, atol=1e-12)
-    dy, v = rng.standard_normal(y.shape), rng.uniform(-0.25, 0.25, x.shape)  # which keeps the integers' order
+    dy, v = (
+        rng.standard_normal(y.shape),
+        rng.uniform(-0.25, 0.25, x.shape),
+    )  # which keeps the integers' order
     moved = ((slow(x + v, layer.params) - slow_y) * dy).sum()
     np.testing.assert_allclose((layer.backward(dy, cache) * v).sum(), moved, rtol=1e-9, atol=1e-9)
     for name, grad in layer.param_grads(dy, cache).items():
@@ -54,7 +88,11 @@ def test_patches_of_the_whole_batch_never_exist(rng):
     assert patches > 10 * memory.PATCH_BYTES
     grad = layer.param_grads(y, cache)["W"]
     w = np.ones(256, "float32")
-    for work in (lambda: layer.forward(x), lambda: layer.backward(y, cache), lambda: grad.weighted_sum(w)):
+    for work in (
+        lambda: layer.forward(x),
+        lambda: layer.backward(y, cache),
+        lambda: grad.weighted_sum(w),
+    ):
         tracemalloc.start()
         work()
         _, peak = tracemalloc.get_traced_memory()
@@ -69,10 +107,17 @@ def test_ties_give_the_gradient_to_the_first_maximum(backend):
     np.testing.assert_array_equal(to_host(dx)[0, :, :, 0], [[1, 2, 0], [3, 4, 0], [0, 0, 0]])
 
 
-@pytest.mark.parametrize("n, size, stride, expected", [
-    (28, 8, 2, (14, 3, 3)), (13, 2, 1, (13, 0, 1)), (24, 5, 1, (24, 2, 2)), (5, 2, 2, (3, 0, 1)),
-    (4, 1, 3, (2, 0, 0)),
-], ids=str)
+@pytest.mark.parametrize(
+    "n, size, stride, expected",
+    [
+        (28, 8, 2, (14, 3, 3)),
+        (13, 2, 1, (13, 0, 1)),
+        (24, 5, 1, (24, 2, 2)),
+        (5, 2, 2, (3, 0, 1)),
+        (4, 1, 3, (2, 0, 0)),
+    ],
+    ids=str,
+)
 def test_same_is_tensorflows_rule(n, size, stride, expected):
     """Worked by hand from ceil(n / stride) windows and the smaller half of the padding before."""
     assert Window((size, size), (stride, stride), "same").axis(n, 0) == expected
@@ -82,4 +127,6 @@ def test_patches_of_an_array_that_is_not_contiguous(rng):
     x = rng.standard_normal((2, 4, 5, 6))
     window = Window((2, 3), (1, 1), "valid")
     for view in (x[..., ::2], x.transpose(0, 2, 1, 3), x[:, ::-1, 1:4]):
-        np.testing.assert_array_equal(window.patches(view), window.patches(np.ascontiguousarray(view)))
+        np.testing.assert_array_equal(
+            window.patches(view), window.patches(np.ascontiguousarray(view))
+        )

@@ -1,4 +1,5 @@
 """What every accountant promises, for every event that it supports; their catalogue."""
+
 import math
 
 import numpy as np
@@ -7,23 +8,47 @@ from hypothesis import given, settings, strategies as st
 
 from minidp import privacy
 from minidp.errors import NumericalBoundError, ParameterError, UnsupportedEventError
-from minidp.privacy import (Bound, Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, Ledger, MomentsAccountant,
-                            NeighbouringRelation, NonPrivate, PoissonSampled, PureDP, Repeated, Unknown)
+from minidp.privacy import (
+    Bound,
+    Composed,
+    FixedSizeSampled,
+    Gaussian,
+    JointGaussian,
+    Laplace,
+    Ledger,
+    MomentsAccountant,
+    NeighbouringRelation,
+    NonPrivate,
+    PoissonSampled,
+    PureDP,
+    Repeated,
+    Unknown,
+)
 from minidp.privacy.catalogue import ACCOUNTANTS, UNKNOWN, all_bounds, make
 from tests.support.accountants import ADD_REMOVE, REPLACE_ONE, ROWS, ledger_of
 
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.label)
 each_event = pytest.mark.parametrize(
-    "row, event", [pytest.param(row, event, id=f"{row.label}-{event}") for row in ROWS for event in row.events])
+    "row, event",
+    [pytest.param(row, event, id=f"{row.label}-{event}") for row in ROWS for event in row.events],
+)
 DELTA = 1e-5
 
 
 @each_row
-@pytest.mark.parametrize("wrap", [
-    lambda e: e, lambda e: Repeated(e, 3), lambda e: Repeated(e, 0), lambda e: Composed((Gaussian(4.0), e)),
-    lambda e: Composed((Repeated(Composed((e,)), 2),)), lambda e: PoissonSampled(0.1, e),
-    lambda e: PoissonSampled(0.0, Composed((Gaussian(4.0), e))), lambda e: FixedSizeSampled(10, 2, e),
-])
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda e: e,
+        lambda e: Repeated(e, 3),
+        lambda e: Repeated(e, 0),
+        lambda e: Composed((Gaussian(4.0), e)),
+        lambda e: Composed((Repeated(Composed((e,)), 2),)),
+        lambda e: PoissonSampled(0.1, e),
+        lambda e: PoissonSampled(0.0, Composed((Gaussian(4.0), e))),
+        lambda e: FixedSizeSampled(10, 2, e),
+    ],
+)
 def test_unknown_is_refused_at_any_depth(row, wrap):
     event = wrap(Unknown())
     assert not row.accountant.supports(event)
@@ -36,11 +61,17 @@ def test_unknown_is_refused_at_any_depth(row, wrap):
 @each_row
 def test_empty_ledger_costs_nothing(row):
     for events in ((), (Gaussian(math.inf),), (Repeated(Gaussian(1.0), 0),)):
-        assert row.epsilon(DELTA, *events, times=5) == row.delta(0.0, *events, times=5) == Bound(0.0, 0.0, 0.0)
+        assert (
+            row.epsilon(DELTA, *events, times=5)
+            == row.delta(0.0, *events, times=5)
+            == Bound(0.0, 0.0, 0.0)
+        )
 
 
 @each_row
-@pytest.mark.parametrize("event", [NonPrivate(), Gaussian(0.0), JointGaussian((4.0, 0.0)), Laplace(0.0)])
+@pytest.mark.parametrize(
+    "event", [NonPrivate(), Gaussian(0.0), JointGaussian((4.0, 0.0)), Laplace(0.0)]
+)
 def test_no_noise_is_infinite(row, event):
     assert row.epsilon(DELTA, Gaussian(4.0), event).upper == math.inf
     assert row.delta(3.0, Gaussian(4.0), event).upper == 1.0
@@ -51,8 +82,13 @@ def test_no_noise_is_infinite(row, event):
 @each_event
 def test_repeating_counting_and_appending_agree(row, event):
     forms = [[event] * 7, [Repeated(event, 7)], [Composed((Repeated(event, 3),) * 2), event]]
-    known = lambda bound: [end for end in (bound.lower, bound.estimate, bound.upper) if end is not None]
-    for found in ([row.epsilon(DELTA, *form) for form in forms], [row.delta(0.5, *form) for form in forms]):
+    known = lambda bound: [
+        end for end in (bound.lower, bound.estimate, bound.upper) if end is not None
+    ]
+    for found in (
+        [row.epsilon(DELTA, *form) for form in forms],
+        [row.delta(0.5, *form) for form in forms],
+    ):
         for each in found:
             assert known(each) == pytest.approx(known(found[0]), rel=1e-12)
     assert 0 < row.epsilon(DELTA, event).upper < row.epsilon(DELTA, event, times=7).upper < math.inf
@@ -76,13 +112,18 @@ def test_epsilon_and_delta_invert_each_other(row, event):
     delta = row.delta(epsilon, event, times=200).upper
     assert delta <= DELTA * 1.02
     # basic composition of pure DP needs no delta at all; otherwise the way back leads to the same epsilon
-    assert row.epsilon(max(delta, 1e-300), event, times=200).upper == pytest.approx(epsilon, rel=2e-3)
+    assert row.epsilon(max(delta, 1e-300), event, times=200).upper == pytest.approx(
+        epsilon, rel=2e-3
+    )
 
 
 @each_row
 def test_a_ledger_and_sampling_of_another_relation_are_refused(row):
-    other, wrong = ((ADD_REMOVE, PoissonSampled(0.1, Gaussian(4.0))) if row.relation is REPLACE_ONE
-                    else (REPLACE_ONE, FixedSizeSampled(100, 10, Gaussian(4.0))))
+    other, wrong = (
+        (ADD_REMOVE, PoissonSampled(0.1, Gaussian(4.0)))
+        if row.relation is REPLACE_ONE
+        else (REPLACE_ONE, FixedSizeSampled(100, 10, Gaussian(4.0)))
+    )
     with pytest.raises(ParameterError, match=other.name):
         row.accountant.epsilon(Ledger(other), DELTA)
     assert not row.accountant.supports(wrong)
@@ -91,57 +132,85 @@ def test_a_ledger_and_sampling_of_another_relation_are_refused(row):
 
 
 @each_row
-@pytest.mark.parametrize("what, value", [*(("epsilon", delta) for delta in (0.0, 1.0, -1e-5, 1.5, math.nan, "1e-5", True)),
-                                         *(("delta", epsilon) for epsilon in (-1.0, math.inf, math.nan))])
+@pytest.mark.parametrize(
+    "what, value",
+    [
+        *(("epsilon", delta) for delta in (0.0, 1.0, -1e-5, 1.5, math.nan, "1e-5", True)),
+        *(("delta", epsilon) for epsilon in (-1.0, math.inf, math.nan)),
+    ],
+)
 def test_targets_out_of_range_are_refused(row, what, value):
     with pytest.raises(ParameterError, match="delta=" if what == "epsilon" else "epsilon="):
         getattr(row, what)(value, Gaussian(4.0))
 
 
-@given(st.lists(st.floats(0.5, 20.0), min_size=1, max_size=4), st.floats(0.001, 1.0), st.integers(1, 500))
+@given(
+    st.lists(st.floats(0.5, 20.0), min_size=1, max_size=4),
+    st.floats(0.001, 1.0),
+    st.integers(1, 500),
+)
 @settings(max_examples=25, deadline=None)
 def test_gaussians_on_one_lot_are_one_gaussian(multipliers, q, steps):
-    forms = (JointGaussian(tuple(multipliers)), Composed(tuple(Gaussian(s) for s in multipliers)),
-             Gaussian(sum(s ** -2 for s in multipliers) ** -0.5))
-    joint, *others = [ROWS[0].epsilon(DELTA, PoissonSampled(q, form), times=steps).upper for form in forms]
+    forms = (
+        JointGaussian(tuple(multipliers)),
+        Composed(tuple(Gaussian(s) for s in multipliers)),
+        Gaussian(sum(s**-2 for s in multipliers) ** -0.5),
+    )
+    joint, *others = [
+        ROWS[0].epsilon(DELTA, PoissonSampled(q, form), times=steps).upper for form in forms
+    ]
     assert others == pytest.approx([joint] * 2, rel=1e-9)
 
 
 def test_zero_out_takes_poisson_sampling_at_the_same_cost():
     event = PoissonSampled(0.01, Gaussian(4.0))
     zero_out = NeighbouringRelation.ZERO_OUT
-    assert (MomentsAccountant(zero_out).epsilon(ledger_of((event, 100), relation=zero_out), DELTA)
-            == MomentsAccountant().epsilon(ledger_of((event, 100)), DELTA))
+    assert MomentsAccountant(zero_out).epsilon(
+        ledger_of((event, 100), relation=zero_out), DELTA
+    ) == MomentsAccountant().epsilon(ledger_of((event, 100)), DELTA)
 
 
-@pytest.mark.parametrize("event", [PoissonSampled(0.1, Gaussian(1.0)), Composed((Gaussian(1.0), Laplace(1.0))), PureDP(0.3)])
+@pytest.mark.parametrize(
+    "event",
+    [PoissonSampled(0.1, Gaussian(1.0)), Composed((Gaussian(1.0), Laplace(1.0))), PureDP(0.3)],
+)
 def test_lots_of_lots_of_several_kinds_of_noise_and_of_anything_pure_are_refused(event):
     assert not any(row.accountant.supports(PoissonSampled(0.1, event)) for row in ROWS)
 
 
 def test_a_bound_holds_plain_floats():
     assert float(Bound(0.1, 0.2, 0.3)) == 0.3
-    assert repr(Bound(None, np.float64(1.5), np.float32(2))) == "Bound(lower=None, estimate=1.5, upper=2.0)"
+    assert (
+        repr(Bound(None, np.float64(1.5), np.float32(2)))
+        == "Bound(lower=None, estimate=1.5, upper=2.0)"
+    )
 
 
 @each_row
 def test_more_releases_than_float64_can_count_cost_no_less(row):
     event = row.events[0]
-    before = row.epsilon(DELTA, event, times=10 ** 6).upper
-    for count in (10 ** 16, 10 ** 18 + 1, 2 ** 127):
-        epsilons = {row.epsilon(DELTA, event, times=count).upper, row.epsilon(DELTA, Repeated(event, count)).upper,
-                    row.epsilon(DELTA, Composed((Repeated(event, count - 1), event))).upper}
+    before = row.epsilon(DELTA, event, times=10**6).upper
+    for count in (10**16, 10**18 + 1, 2**127):
+        epsilons = {
+            row.epsilon(DELTA, event, times=count).upper,
+            row.epsilon(DELTA, Repeated(event, count)).upper,
+            row.epsilon(DELTA, Composed((Repeated(event, count - 1), event))).upper,
+        }
         assert len(epsilons) == 1 and before < epsilons.pop()
     for _ in range(8):
-        event = Repeated(event, 2 ** 127)
+        event = Repeated(event, 2**127)
     with pytest.raises(NumericalBoundError, match="at most 1e300 releases"):
         row.epsilon(DELTA, event)
 
 
 @each_row
-@pytest.mark.parametrize("what", [Repeated(Gaussian(4.0), 10), "ledger.json", [(Gaussian(4.0), 10)]])
+@pytest.mark.parametrize(
+    "what", [Repeated(Gaussian(4.0), 10), "ledger.json", [(Gaussian(4.0), 10)]]
+)
 def test_what_is_no_ledger_is_refused_with_the_cure(row, what):
-    with pytest.raises(ParameterError, match=r"expected a Ledger, got .*ledger.append\(event, count\)"):
+    with pytest.raises(
+        ParameterError, match=r"expected a Ledger, got .*ledger.append\(event, count\)"
+    ):
         row.accountant.epsilon(what, DELTA)
 
 

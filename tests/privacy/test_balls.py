@@ -1,4 +1,5 @@
 """Balls in bins: the certified interval against quadrature, simulation and the figures of other methods."""
+
 import math
 
 import numpy as np
@@ -6,8 +7,19 @@ import pytest
 
 from minidp.audit.checks.losses import stop_loss
 from minidp.errors import UnsupportedEventError
-from minidp.privacy import (ApproximateDP, BallsInBins, Gaussian, JointGaussian, Laplace, LossDistributionAccountant,
-                            MomentsAccountant, NeighbouringRelation, PoissonSampled, RenyiAccountant, TotalVariation)
+from minidp.privacy import (
+    ApproximateDP,
+    BallsInBins,
+    Gaussian,
+    JointGaussian,
+    Laplace,
+    LossDistributionAccountant,
+    MomentsAccountant,
+    NeighbouringRelation,
+    PoissonSampled,
+    RenyiAccountant,
+    TotalVariation,
+)
 from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.privacy.group_privacy import group_epsilon
 from minidp.privacy.pld import balls
@@ -24,21 +36,41 @@ def binned(bins, sigma, epochs=1):
 @pytest.mark.parametrize("bins, sigma", [(2, 0.5), (2, 4.0), (3, 1.0)])
 def test_on_a_finer_grid_both_ends_meet_at_the_truth(bins, sigma, monkeypatch):
     """The estimate to 1e-6, the ends to 3e-6, in both directions; without the limit on a grid's points."""
-    monkeypatch.setattr(balls, "most_points", lambda bins: 10 ** 6)
+    monkeypatch.setattr(balls, "most_points", lambda bins: 10**6)
     step, epsilon, value = 2e-4 / sigma, 1 / sigma, math.exp(1 / sigma)
-    for direction, truth in ((REMOVE, stop_loss(bins, sigma, value)), (ADD, 1 + value * (stop_loss(bins, sigma, 1 / value) - 1))):
+    for direction, truth in (
+        (REMOVE, stop_loss(bins, sigma, value)),
+        (ADD, 1 + value * (stop_loss(bins, sigma, 1 / value) - 1)),
+    ):
         ends = []
         for upper in (False, True):
-            masses = masses_of(BallsInBins(bins, Gaussian(sigma)), direction, upper, step, (1e-4, 8e-4 / sigma), 8.0)
+            masses = masses_of(
+                BallsInBins(bins, Gaussian(sigma)),
+                direction,
+                upper,
+                step,
+                (1e-4, 8e-4 / sigma),
+                8.0,
+            )
             lost = np.maximum(-np.expm1(epsilon - masses.losses(step)), 0)
             ends.append(float(np.exp(masses.log_mass) @ lost) + upper * math.exp(masses.infinite))
-        assert (1 - 3e-6) * truth < ends[0] <= truth * (1 + 1e-12) and truth * (1 - 1e-12) <= ends[1] < (1 + 3e-6) * truth
+        assert (1 - 3e-6) * truth < ends[0] <= truth * (1 + 1e-12) and truth * (1 - 1e-12) <= ends[
+            1
+        ] < (1 + 3e-6) * truth
         assert (2 * ends[0] + ends[1]) / 3 == pytest.approx(truth, rel=1e-6)
 
 
-@pytest.mark.parametrize("bins, epochs, sigma, epsilon", [
-    (234, 15, 1.3, 0.8411), (234, 60, 1.1, 2.3405), (234, 45, 0.7, 5.4428), (15, 20, 1.9, 2.6864), (100, 100, 4.0, 0.9424),
-    (1000, 10, 1.0, 0.4645)])
+@pytest.mark.parametrize(
+    "bins, epochs, sigma, epsilon",
+    [
+        (234, 15, 1.3, 0.8411),
+        (234, 60, 1.1, 2.3405),
+        (234, 45, 0.7, 5.4428),
+        (15, 20, 1.9, 2.6864),
+        (100, 100, 4.0, 0.9424),
+        (1000, 10, 1.0, 0.4645),
+    ],
+)
 def test_the_figures_of_another_program(bins, epochs, sigma, epsilon):
     bound = ACCOUNTANT.epsilon(binned(bins, sigma, epochs), 1e-5)
     assert bound.lower <= epsilon <= bound.upper <= 1.0025 * bound.lower
@@ -48,14 +80,22 @@ def test_the_figures_of_another_program(bins, epochs, sigma, epsilon):
 def simulated_delta(bins, epochs, sigma, epsilon, tilt, rng, drawn=20_000, n=10_000):
     """One estimate of delta, removal: epochs are drawn, and of them runs with weights e^(tilt * loss)."""
     x = rng.standard_normal((drawn, bins))
-    x[:, 0] += 1 / sigma            # the example's own lot
-    losses = np.log(np.mean(np.exp(x / sigma - 0.5 / sigma ** 2), axis=1))
+    x[:, 0] += 1 / sigma  # the example's own lot
+    losses = np.log(np.mean(np.exp(x / sigma - 0.5 / sigma**2), axis=1))
     weights = np.exp(tilt * losses)
     runs = losses[rng.choice(drawn, (n, epochs), p=weights / weights.sum())].sum(axis=1)
-    return float(np.mean(weights.mean() ** epochs * np.exp(-tilt * runs) * np.maximum(-np.expm1(epsilon - runs), 0)))
+    return float(
+        np.mean(
+            weights.mean() ** epochs
+            * np.exp(-tilt * runs)
+            * np.maximum(-np.expm1(epsilon - runs), 0)
+        )
+    )
 
 
-@pytest.mark.parametrize("bins, epochs, sigma, tilt", [(10, 5, 1.5, 2.0), (15, 20, 1.9, 4.0), (234, 15, 1.3, 9.0)])
+@pytest.mark.parametrize(
+    "bins, epochs, sigma, tilt", [(10, 5, 1.5, 2.0), (15, 20, 1.9, 4.0), (234, 15, 1.3, 9.0)]
+)
 def test_importance_sampling_agrees(bins, epochs, sigma, tilt):
     rng, bound = np.random.default_rng(5), ACCOUNTANT.epsilon(binned(bins, sigma, epochs), 1e-4)
     for epsilon, sign in ((bound.lower, 1), (bound.upper, -1)):
@@ -65,13 +105,28 @@ def test_importance_sampling_agrees(bins, epochs, sigma, tilt):
         assert sign * (np.mean(found) - 1e-4) >= -4 * error
 
 
-@pytest.mark.parametrize("bins, epochs, sigma", [(10, 1, 0.7), (10, 1000, 0.7), (100, 10, 100.0), (1000, 1, 1.0),
-                                                 (10_000, 1000, 1.0), (10_000, 3, 10.0), (2, 1000, 0.5), (3, 2, 0.5)])
+@pytest.mark.parametrize(
+    "bins, epochs, sigma",
+    [
+        (10, 1, 0.7),
+        (10, 1000, 0.7),
+        (100, 10, 100.0),
+        (1000, 1, 1.0),
+        (10_000, 1000, 1.0),
+        (10_000, 3, 10.0),
+        (2, 1000, 0.5),
+        (3, 2, 0.5),
+    ],
+)
 def test_narrow_monotone_and_below_the_unsampled_gaussian(bins, epochs, sigma):
     bound = ACCOUNTANT.epsilon(binned(bins, sigma, epochs), 1e-5)
     assert bound.lower <= bound.upper <= max(1.005 * bound.lower, bound.lower + 3e-5)
     assert bound.upper <= gaussian_epsilon(math.sqrt(epochs) / sigma, 1e-5) * (1 + 1e-9)
-    for more in ((max(2, bins // 2), sigma, epochs), (bins, 0.8 * sigma, epochs), (bins, sigma, 2 * epochs)):
+    for more in (
+        (max(2, bins // 2), sigma, epochs),
+        (bins, 0.8 * sigma, epochs),
+        (bins, sigma, 2 * epochs),
+    ):
         assert ACCOUNTANT.epsilon(binned(*more), 1e-5).upper >= bound.upper
 
 
@@ -81,7 +136,7 @@ def test_deltas_far_below_the_rounding_of_float64():
     assert bound.upper < gaussian_epsilon(math.sqrt(10), 1e-60)
 
 
-@pytest.mark.parametrize("sigma, bins", [(0.05, 10), (1e6, 10), (1.0, 10 ** 9)])
+@pytest.mark.parametrize("sigma, bins", [(0.05, 10), (1e6, 10), (1.0, 10**9)])
 def test_out_of_range_is_bounded_by_the_unsampled_gaussian(sigma, bins):
     bound = ACCOUNTANT.epsilon(binned(bins, sigma, 5), 1e-5)
     assert bound.lower is None or bound.lower <= bound.upper
@@ -103,19 +158,22 @@ def pairs(monkeypatch):
 
 
 # truths: importance sampling of the other lots, the largest lot by quadrature
-@pytest.mark.parametrize("bins, sigma, epsilon, truth", [
-    (234, 1.3, 8.0, 2.819e-67), (1000, 0.35, 6.0, 4.517e-4)])
-def test_one_epoch_at_a_small_delta_is_narrow_after_limited_work(bins, sigma, epsilon, truth, pairs):
+@pytest.mark.parametrize(
+    "bins, sigma, epsilon, truth", [(234, 1.3, 8.0, 2.819e-67), (1000, 0.35, 6.0, 4.517e-4)]
+)
+def test_one_epoch_at_a_small_delta_is_narrow_after_limited_work(
+    bins, sigma, epsilon, truth, pairs
+):
     bound = LossDistributionAccountant().delta(binned(bins, sigma), epsilon)
     assert bound.lower <= truth <= bound.upper <= 1.03 * bound.lower
-    assert max(pairs) <= balls.MOST_POINTS ** 2
+    assert max(pairs) <= balls.MOST_POINTS**2
     assert sum(pairs) <= 12 * balls.MOST_PAIRS
 
 
 def test_little_noise_is_bounded_after_limited_work(pairs):
-    bound = LossDistributionAccountant().epsilon(binned(10 ** 6, 0.1), 1e-5)
+    bound = LossDistributionAccountant().epsilon(binned(10**6, 0.1), 1e-5)
     assert bound.lower < bound.upper < 1.002 * bound.lower
-    assert max(pairs) <= balls.MOST_POINTS ** 2
+    assert max(pairs) <= balls.MOST_POINTS**2
     assert sum(pairs) <= 8 * balls.MOST_PAIRS
 
 
@@ -127,20 +185,28 @@ def test_a_grid_of_too_many_points_is_widened_and_covers_the_same(step):
 
 
 def test_cells_of_hardly_any_mass_are_left_out_below():
-    values, masses, lost, error, _ = balls._law(10 ** 6, 6.4, False, (2.0 ** -18, 0.011), 1e-307)
+    values, masses, lost, error, _ = balls._law(10**6, 6.4, False, (2.0**-18, 0.011), 1e-307)
     assert np.all(np.diff(values) > 0)
     assert np.sum(masses) == pytest.approx(1, abs=lost + error)
     assert values @ masses == pytest.approx(1, abs=lost + error)
 
 
-@pytest.mark.parametrize("beside, most", [((), 0.0083), (((ApproximateDP(1.0, 1e-3), 1),), math.inf)])
+@pytest.mark.parametrize(
+    "beside, most", [((), 0.0083), (((ApproximateDP(1.0, 1e-3), 1),), math.inf)]
+)
 def test_the_smallest_delta_has_an_interval(beside, most):
-    bound = LossDistributionAccountant().epsilon(ledger_of((BallsInBins(10 ** 6, Gaussian(6.4)), 2), *beside), 1e-300)
+    bound = LossDistributionAccountant().epsilon(
+        ledger_of((BallsInBins(10**6, Gaussian(6.4)), 2), *beside), 1e-300
+    )
     assert 0.006 < bound.lower <= bound.upper <= most
 
 
 def test_mixed_ledgers():
-    both = (BallsInBins(20, JointGaussian((2.0, 3.0))), 4), (PoissonSampled(0.05, Gaussian(1.5)), 40), (Gaussian(5.0), 2)
+    both = (
+        (BallsInBins(20, JointGaussian((2.0, 3.0))), 4),
+        (PoissonSampled(0.05, Gaussian(1.5)), 40),
+        (Gaussian(5.0), 2),
+    )
     bound = ACCOUNTANT.epsilon(ledger_of(*both), 1e-5)
     assert bound.lower < bound.upper < 1.005 * bound.lower
     parts = [ACCOUNTANT.epsilon(ledger_of(part), 1e-5 / 3).upper for part in both]
@@ -152,19 +218,33 @@ def test_mixed_ledgers():
 def test_groups_are_bounded_by_unsampled_noise():
     ledger = ledger_of((BallsInBins(20, Gaussian(8.0)), 4))
     bound = group_epsilon(ACCOUNTANT, ledger, 1e-5, 3)
-    assert ACCOUNTANT.epsilon(ledger, 1e-5).upper < bound.upper <= gaussian_epsilon(2 * 3 / 8.0, 1e-5) * (1 + 1e-6)
+    assert (
+        ACCOUNTANT.epsilon(ledger, 1e-5).upper
+        < bound.upper
+        <= gaussian_epsilon(2 * 3 / 8.0, 1e-5) * (1 + 1e-6)
+    )
 
 
 @pytest.mark.parametrize("accountant", [MomentsAccountant(), RenyiAccountant()])
 def test_moments_take_it_as_unsampled(accountant):
-    assert accountant.epsilon(binned(9, 2.0, 7), 1e-5) == accountant.epsilon(ledger_of((Gaussian(2.0), 7)), 1e-5)
+    assert accountant.epsilon(binned(9, 2.0, 7), 1e-5) == accountant.epsilon(
+        ledger_of((Gaussian(2.0), 7)), 1e-5
+    )
 
 
 def test_one_bin_is_no_sampling_and_other_noise_or_relations_are_refused():
-    assert ACCOUNTANT.epsilon(binned(1, 2.0, 3), 1e-5) == ACCOUNTANT.epsilon(ledger_of((Gaussian(2.0), 3)), 1e-5)
+    assert ACCOUNTANT.epsilon(binned(1, 2.0, 3), 1e-5) == ACCOUNTANT.epsilon(
+        ledger_of((Gaussian(2.0), 3)), 1e-5
+    )
     assert ACCOUNTANT.epsilon(binned(4, 0.0), 1e-5).upper == math.inf
     assert not ACCOUNTANT.supports(BallsInBins(4, Laplace(3.0)))
-    assert not LossDistributionAccountant(NeighbouringRelation.REPLACE_ONE).supports(BallsInBins(4, Gaussian(3.0)))
+    assert not LossDistributionAccountant(NeighbouringRelation.REPLACE_ONE).supports(
+        BallsInBins(4, Gaussian(3.0))
+    )
     with pytest.raises(UnsupportedEventError, match="bounded under ADD_REMOVE"):
         RenyiAccountant(NeighbouringRelation.REPLACE_ONE).epsilon(
-            ledger_of((BallsInBins(4, Gaussian(3.0)), 1), relation=NeighbouringRelation.REPLACE_ONE), 1e-5)
+            ledger_of(
+                (BallsInBins(4, Gaussian(3.0)), 1), relation=NeighbouringRelation.REPLACE_ONE
+            ),
+            1e-5,
+        )

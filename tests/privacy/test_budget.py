@@ -1,24 +1,44 @@
 """Odometer, filter, the largest number of steps, and calibration: on the safe side, and close to the target."""
+
 import math
 
 import pytest
 
 from minidp.errors import BudgetExceededError, ParameterError
-from minidp.privacy import (Filter, Gaussian, JointGaussian, Ledger, LossDistributionAccountant, MomentsAccountant,
-                            NeighbouringRelation, Odometer, PoissonSampled, RenyiAccountant, max_steps,
-                            noise_multiplier_for, sampling_probability_for)
+from minidp.privacy import (
+    Filter,
+    Gaussian,
+    JointGaussian,
+    Ledger,
+    LossDistributionAccountant,
+    MomentsAccountant,
+    NeighbouringRelation,
+    Odometer,
+    PoissonSampled,
+    RenyiAccountant,
+    max_steps,
+    noise_multiplier_for,
+    sampling_probability_for,
+)
 from tests.support.accountants import ledger_of
 
 STEP = PoissonSampled(0.01, JointGaussian((4.0, 4.0)))
 
 
-@pytest.mark.parametrize("accountant", [MomentsAccountant(), LossDistributionAccountant()], ids=["moments", "pld"])
+@pytest.mark.parametrize(
+    "accountant", [MomentsAccountant(), LossDistributionAccountant()], ids=["moments", "pld"]
+)
 def test_max_steps_is_exact(accountant):
     prefix = ledger_of((Gaussian(7.0), 1))
     for target in (0.72, 1.0, 3.3):
         steps = max_steps(accountant, prefix, STEP, target, 1e-5)
-        assert accountant.epsilon(ledger_of((Gaussian(7.0), 1), (STEP, steps)), 1e-5).upper <= target
-        assert accountant.epsilon(ledger_of((Gaussian(7.0), 1), (STEP, steps + 1)), 1e-5).upper > target
+        assert (
+            accountant.epsilon(ledger_of((Gaussian(7.0), 1), (STEP, steps)), 1e-5).upper <= target
+        )
+        assert (
+            accountant.epsilon(ledger_of((Gaussian(7.0), 1), (STEP, steps + 1)), 1e-5).upper
+            > target
+        )
     assert prefix == ledger_of((Gaussian(7.0), 1))
 
 
@@ -56,12 +76,15 @@ def steps_at(noise_multiplier, q=0.01, steps=10000):
     return ledger_of((PoissonSampled(q, Gaussian(noise_multiplier)), steps))
 
 
-@pytest.mark.parametrize("accountant", [MomentsAccountant(), RenyiAccountant(), LossDistributionAccountant()],
-                         ids=lambda accountant: accountant.name)
+@pytest.mark.parametrize(
+    "accountant",
+    [MomentsAccountant(), RenyiAccountant(), LossDistributionAccountant()],
+    ids=lambda accountant: accountant.name,
+)
 @pytest.mark.parametrize("target", [0.001, 0.5, 2.0, 8.0, 500.0])
 def test_noise_multiplier_is_safe_and_close(accountant, target):
     if accountant.name != "loss_distribution" and target == 0.001:
-        target = 0.05           # orders to 1024 cannot go below about ln(1/delta) / 1024, except to 0
+        target = 0.05  # orders to 1024 cannot go below about ln(1/delta) / 1024, except to 0
     noise = noise_multiplier_for(accountant, steps_at, target, 1e-5)
     assert 0.999 * target <= accountant.epsilon(steps_at(noise), 1e-5).upper <= target
 
@@ -75,9 +98,13 @@ def test_sampling_probability_is_safe_and_close():
 
 def test_targets_that_nothing_reaches_are_refused():
     with pytest.raises(ParameterError, match="already keeps"):
-        noise_multiplier_for(MomentsAccountant(), lambda noise: ledger_of((Gaussian(1e6), 1)), 1.0, 1e-5)
+        noise_multiplier_for(
+            MomentsAccountant(), lambda noise: ledger_of((Gaussian(1e6), 1)), 1.0, 1e-5
+        )
     with pytest.raises(BudgetExceededError, match="no sampling probability"):
-        sampling_probability_for(MomentsAccountant(), lambda q: ledger_of((Gaussian(4.0), 1)), 1.0, 1e-5)
+        sampling_probability_for(
+            MomentsAccountant(), lambda q: ledger_of((Gaussian(4.0), 1)), 1.0, 1e-5
+        )
 
 
 def test_what_no_noise_can_reach_is_refused_at_once():

@@ -1,4 +1,5 @@
 """At the ends of every range there is an answer, soon, and it is right; what no noise protects."""
+
 import math
 import random
 import time
@@ -6,14 +7,31 @@ import time
 import pytest
 
 from minidp.errors import UnsupportedEventError
-from minidp.privacy import (ApproximateDP, Bound, Composed, FixedSizeSampled, Gaussian, GaussianAccountant, Laplace,
-                            LossDistributionAccountant, NonPrivate, PoissonSampled, PureDP, RandomlyStopped,
-                            RenyiAccountant, group_epsilon)
+from minidp.privacy import (
+    ApproximateDP,
+    Bound,
+    Composed,
+    FixedSizeSampled,
+    Gaussian,
+    GaussianAccountant,
+    Laplace,
+    LossDistributionAccountant,
+    NonPrivate,
+    PoissonSampled,
+    PureDP,
+    RandomlyStopped,
+    RenyiAccountant,
+    group_epsilon,
+)
 from minidp.privacy.catalogue import all_bounds, make
 from minidp.privacy.gaussian import gaussian_epsilon
 from tests.support.accountants import REPLACE_ONE, ledger_of
 
-TIGHT, RENYI, STEP = LossDistributionAccountant(), RenyiAccountant(), PoissonSampled(0.01, Gaussian(4.0))
+TIGHT, RENYI, STEP = (
+    LossDistributionAccountant(),
+    RenyiAccountant(),
+    PoissonSampled(0.01, Gaussian(4.0)),
+)
 BOUNDS = ("loss_distribution", "renyi", "moments", "basic", "advanced")
 
 
@@ -22,14 +40,20 @@ def random_ledger(seed):
     rng, entries = random.Random(seed), []
     exponent = lambda *ranges: 10 ** rng.uniform(*rng.choice(ranges))
     for _ in range(rng.choice((1, 1, 2, 3, 5, 10))):
-        q = rng.choice((exponent((-300, 0), (-12, 0), (-4, 0)),) * 3 + (1.0, 1 - exponent((-15, -1))))
+        q = rng.choice(
+            (exponent((-300, 0), (-12, 0), (-4, 0)),) * 3 + (1.0, 1 - exponent((-15, -1)))
+        )
         noise, count = exponent((-3, 9), (-0.5, 2)), round(exponent((0, 18), (0, 5), (0, 0)))
         event = rng.choice((Gaussian(noise),) * 16 + (Laplace(noise), PureDP(1 / noise)))
-        entries.append((PoissonSampled(q, event) if q < 1 and not isinstance(event, PureDP) else event, count))
+        entries.append(
+            (PoissonSampled(q, event) if q < 1 and not isinstance(event, PureDP) else event, count)
+        )
     return ledger_of(*entries), min(exponent((-300, 0), (-12, -2)), 1 - 1e-9)
 
 
-@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 2010), marks=pytest.mark.slow)], ids=["few", "all"])
+@pytest.mark.parametrize(
+    "seeds", [range(10), pytest.param(range(10, 2010), marks=pytest.mark.slow)], ids=["few", "all"]
+)
 def test_any_ledger_is_answered_soon_and_all_bounds_agree(seeds):
     for seed in seeds:
         (ledger, delta), found = random_ledger(seed), []
@@ -41,21 +65,24 @@ def test_any_ledger_is_answered_soon_and_all_bounds_agree(seeds):
             if bound.upper < 1e300:
                 at = make(name).delta(ledger, bound.upper)
                 assert (at.lower or 0.0) <= delta * (1 + 1e-9) and at.upper <= 1, (seed, name)
-            assert time.process_time() - start < 10, (seed, name)       # both questions, 5 s each
-        lower, upper = max(bound.lower or 0.0 for bound in found), min(bound.upper for bound in found)
+            assert time.process_time() - start < 10, (seed, name)  # both questions, 5 s each
+        lower, upper = (
+            max(bound.lower or 0.0 for bound in found),
+            min(bound.upper for bound in found),
+        )
         assert lower <= upper * (1 + 1e-9) + 1e-12, seed
         assert found[0].upper <= 1.02 * min(found[1].upper, found[3].upper) + 1e-4, seed
 
 
 def test_very_many_releases_of_next_to_nothing_compose_as_one():
-    for noise, count in ((1e9, 10 ** 18), (2.0 ** 30, 2 ** 60), (1e7, 10 ** 16)):
+    for noise, count in ((1e9, 10**18), (2.0**30, 2**60), (1e7, 10**16)):
         mu = math.sqrt(count) / noise
         bound = TIGHT.epsilon(ledger_of((Gaussian(noise), count)), 1e-5)
         assert bound.lower <= gaussian_epsilon(mu, 1e-5) <= bound.upper < bound.lower * (1 + 1e-8)
 
 
 def test_a_fallback_is_named():
-    ledger = ledger_of((STEP, 10 ** 16))
+    ledger = ledger_of((STEP, 10**16))
     bound, _, note = all_bounds(ledger, ["loss_distribution"], delta=1e-5)["loss_distribution"]
     assert bound.to_json()["fallback"] == "renyi" and note.endswith("; upper end by renyi")
     assert bound.upper == RENYI.epsilon(ledger, 1e-5).upper
@@ -65,13 +92,17 @@ def test_a_fallback_is_named():
 @pytest.mark.parametrize("name", BOUNDS)
 def test_a_sample_without_noise_costs_its_share_of_delta(name):
     accountant = make(name)
-    assert accountant.epsilon(ledger_of((PoissonSampled(0.0, Gaussian(0.0)), 5)), 1e-5) == Bound(0.0, 0.0, 0.0)
+    assert accountant.epsilon(ledger_of((PoissonSampled(0.0, Gaussian(0.0)), 5)), 1e-5) == Bound(
+        0.0, 0.0, 0.0
+    )
     for bare in (Gaussian(0.0), NonPrivate(), Composed((Gaussian(1.0), Laplace(0.0)))):
         ledger = ledger_of((PoissonSampled(0.001, bare), 3))
         assert accountant.epsilon(ledger, 0.003).upper == 0
         assert accountant.epsilon(ledger, 0.0029) == Bound(0.0, math.inf, math.inf)
-        assert accountant.delta(ledger, 7.0).upper == pytest.approx(1 - 0.999 ** 3, rel=1e-12)
-    beside = accountant.epsilon(ledger_of((PoissonSampled(1e-6, NonPrivate()), 5), (Gaussian(4.0), 1)), 1e-5)
+        assert accountant.delta(ledger, 7.0).upper == pytest.approx(1 - 0.999**3, rel=1e-12)
+    beside = accountant.epsilon(
+        ledger_of((PoissonSampled(1e-6, NonPrivate()), 5), (Gaussian(4.0), 1)), 1e-5
+    )
     alone = accountant.epsilon(ledger_of((Gaussian(4.0), 1)), 5.00001e-6)
     assert alone.upper * (1 - 1e-4) <= beside.upper <= alone.upper * (1 + 1e-4)
     fixed = ledger_of((FixedSizeSampled(1000, 1, NonPrivate()), 3), relation=REPLACE_ONE)
@@ -92,12 +123,25 @@ def test_an_approximate_release_adds_both_of_its_numbers(name):
 
 
 def test_a_search_among_approximate_releases_has_no_bound():
-    assert RENYI.epsilon(ledger_of((RandomlyStopped(ApproximateDP(0.5, 1e-6), 1.0, 0.1), 1)), 1e-5).upper == math.inf
-    assert RENYI.epsilon(ledger_of((RandomlyStopped(ApproximateDP(0.5, 0.0), 1.0, 0.1), 1)), 1e-5).upper < 2
+    assert (
+        RENYI.epsilon(
+            ledger_of((RandomlyStopped(ApproximateDP(0.5, 1e-6), 1.0, 0.1), 1)), 1e-5
+        ).upper
+        == math.inf
+    )
+    assert (
+        RENYI.epsilon(
+            ledger_of((RandomlyStopped(ApproximateDP(0.5, 0.0), 1.0, 0.1), 1)), 1e-5
+        ).upper
+        < 2
+    )
 
 
 def test_a_search_of_one_run_is_the_run():
-    run, search = ledger_of((STEP, 1000)), ledger_of((RandomlyStopped(Composed((STEP,) * 10), 1.0, 1.0), 100))
+    run, search = (
+        ledger_of((STEP, 1000)),
+        ledger_of((RandomlyStopped(Composed((STEP,) * 10), 1.0, 1.0), 100)),
+    )
     for name in BOUNDS:
         assert make(name).epsilon(search, 1e-5) == make(name).epsilon(run, 1e-5)
     with pytest.raises(UnsupportedEventError, match="RandomlyStopped"):

@@ -1,4 +1,5 @@
 """Gaussian differential privacy and trade-off curves: golden figures, stable at the edges; pictures and CSV files."""
+
 import csv
 import math
 
@@ -7,37 +8,57 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minidp.errors import ParameterError
-from minidp.privacy import (Bound, FixedSizeSampled, Gaussian, GaussianAccountant, LossDistributionAccountant,
-                            PoissonSampled)
+from minidp.privacy import (
+    Bound,
+    FixedSizeSampled,
+    Gaussian,
+    GaussianAccountant,
+    LossDistributionAccountant,
+    PoissonSampled,
+)
 from minidp.privacy.gaussian import gaussian_delta, gaussian_epsilon
 from minidp.privacy.plots import save_epsilon_curves
 from minidp.privacy.tradeoff import accountant_curve, gaussian_curve, true_positive_rate
 from tests.support.accountants import ledger_of
 
 
-@pytest.mark.parametrize("epsilon, mu", [(0.0, 0.0), (1e5, 1.0), (1e5, 400.0), (5e8, 3e4), (0.0, math.inf), (0.0, 1e4)])
+@pytest.mark.parametrize(
+    "epsilon, mu", [(0.0, 0.0), (1e5, 1.0), (1e5, 400.0), (5e8, 3e4), (0.0, math.inf), (0.0, 1e4)]
+)
 def test_delta_stays_in_range_at_the_edges(epsilon, mu):
     assert 0 <= gaussian_delta(epsilon, mu) <= 1
 
 
-@pytest.mark.parametrize("sigma, epochs, epsilon, uniform", [
-    (1.3, 15, 0.834, 1.068), (1.1, 60, 2.324, 3.087), (0.7, 45, 5.066, 7.355), (0.6, 62, 9.98, None),
-    (0.55, 68, 14.98, None), (0.5, 100, 31.12, None)])
+@pytest.mark.parametrize(
+    "sigma, epochs, epsilon, uniform",
+    [
+        (1.3, 15, 0.834, 1.068),
+        (1.1, 60, 2.324, 3.087),
+        (0.7, 45, 5.066, 7.355),
+        (0.6, 62, 9.98, None),
+        (0.55, 68, 14.98, None),
+        (0.5, 100, 31.12, None),
+    ],
+)
 def test_published_mnist_settings(sigma, epochs, epsilon, uniform):
     # Bu et al. 2020: N = 60,000, lots of 256; T = epochs * 60000 / 256 unrounded
     steps, q = epochs * 60000 / 256, 256 / 60000
     accountant = GaussianAccountant()
     mu = math.sqrt(steps * accountant.cost_curve(PoissonSampled(q, Gaussian(sigma)), False)[0])
-    assert gaussian_epsilon(mu, 1e-5) == pytest.approx(epsilon, abs=0.6 * 10 ** -(3 if epsilon < 9 else 2))
+    assert gaussian_epsilon(mu, 1e-5) == pytest.approx(
+        epsilon, abs=0.6 * 10 ** -(3 if epsilon < 9 else 2)
+    )
     if uniform is not None:
-        mu = math.sqrt(steps * accountant.cost_curve(FixedSizeSampled(60000, 256, Gaussian(sigma)), False)[0])
+        mu = math.sqrt(
+            steps * accountant.cost_curve(FixedSizeSampled(60000, 256, Gaussian(sigma)), False)[0]
+        )
         assert gaussian_epsilon(mu, 1e-5) == pytest.approx(uniform, abs=6e-4)
 
 
 @given(st.floats(1e-3, 20.0), st.floats(-300.0, -0.01))
 @settings(max_examples=60, deadline=None)
 def test_epsilon_inverts_delta(mu, log10_delta):
-    delta = 10 ** log10_delta
+    delta = 10**log10_delta
     epsilon = gaussian_epsilon(mu, delta)
     assert gaussian_delta(epsilon, mu) <= delta * (1 + 1e-9)
     if epsilon > 0:
@@ -45,7 +66,12 @@ def test_epsilon_inverts_delta(mu, log10_delta):
 
 
 def test_noise_too_small_for_the_limit_is_infinite():
-    assert GaussianAccountant().epsilon(ledger_of((PoissonSampled(0.1, Gaussian(0.03)), 1)), 1e-5).upper == math.inf
+    assert (
+        GaussianAccountant()
+        .epsilon(ledger_of((PoissonSampled(0.1, Gaussian(0.03)), 1)), 1e-5)
+        .upper
+        == math.inf
+    )
 
 
 ALPHAS = np.linspace(0.0, 1.0, 401)
@@ -54,8 +80,12 @@ ALPHAS = np.linspace(0.0, 1.0, 401)
 def test_curve_of_the_loss_distribution_lies_below_that_of_a_mixture():
     """p G_1 + (1 - p) Id, one direction of the sampled Gaussian; both are less than half as far from guessing."""
     one_way = 0.2 * gaussian_curve(ALPHAS, 1.0) + 0.8 * (1 - ALPHAS)
-    certified = accountant_curve(LossDistributionAccountant(), ledger_of((PoissonSampled(0.2, Gaussian(1.0)), 1)), ALPHAS,
-                                 np.linspace(0.0, 1.2, 60))
+    certified = accountant_curve(
+        LossDistributionAccountant(),
+        ledger_of((PoissonSampled(0.2, Gaussian(1.0)), 1)),
+        ALPHAS,
+        np.linspace(0.0, 1.2, 60),
+    )
     assert np.all(certified <= one_way + 1e-9) and np.max(one_way - certified) < 0.05
 
 
@@ -72,10 +102,28 @@ def test_no_power_at_a_rate_above_1_or_of_half_a_curve(betas, rate):
 
 
 def test_epsilon_curves(tmp_path, drawn):
-    curves = {"a": [Bound(0.1, 0.15, 0.2), Bound(0.3, 0.35, 0.4)],
-              "b": [Bound(None, None, None), Bound(None, 1.0, math.inf)]}
-    save_epsilon_curves(tmp_path / "e", [1, 2], curves, 1e-5, "title " * 30, [(1, 0.2, "printed")], notice="notice " * 30)
+    curves = {
+        "a": [Bound(0.1, 0.15, 0.2), Bound(0.3, 0.35, 0.4)],
+        "b": [Bound(None, None, None), Bound(None, 1.0, math.inf)],
+    }
+    save_epsilon_curves(
+        tmp_path / "e",
+        [1, 2],
+        curves,
+        1e-5,
+        "title " * 30,
+        [(1, 0.2, "printed")],
+        notice="notice " * 30,
+    )
     rows = list(csv.reader((tmp_path / "e.csv").read_text().splitlines()))
-    assert rows[0] == ["epochs", "a_lower", "a_estimate", "a_upper", "b_lower", "b_estimate", "b_upper"]
+    assert rows[0] == [
+        "epochs",
+        "a_lower",
+        "a_estimate",
+        "a_upper",
+        "b_lower",
+        "b_estimate",
+        "b_upper",
+    ]
     assert rows[1] == ["1", "0.1", "0.15", "0.2", "", "", ""] and rows[2][-1] == "inf"
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")

@@ -1,4 +1,5 @@
 """Events and the ledger: the joint rule, append-only, run-length, JSON both ways, damaged files refused."""
+
 import json
 import math
 
@@ -7,43 +8,96 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minidp.errors import DataError, ParameterError
-from minidp.privacy import (Composed, FixedSizeSampled, Gaussian, JointGaussian, Laplace, Ledger, NeighbouringRelation,
-                            NonPrivate, PoissonSampled, PureDP, RandomlyStopped, Repeated, TotalVariation, Unknown)
+from minidp.privacy import (
+    Composed,
+    FixedSizeSampled,
+    Gaussian,
+    JointGaussian,
+    Laplace,
+    Ledger,
+    NeighbouringRelation,
+    NonPrivate,
+    PoissonSampled,
+    PureDP,
+    RandomlyStopped,
+    Repeated,
+    TotalVariation,
+    Unknown,
+)
 from minidp.privacy.event_json import event_from_json, event_to_json
 
 multiplier = st.one_of(st.floats(0, 1e6), st.just(math.inf))
-leaf = st.one_of(multiplier.map(Gaussian), multiplier.map(Laplace), st.just(NonPrivate()), st.just(Unknown()),
-                 st.floats(1e-6, 10).map(PureDP),
-                 st.tuples(st.floats(0, 0.99), st.integers(0, 2**40)).map(lambda a: TotalVariation(*a)),
-                 st.lists(multiplier, min_size=1, max_size=3).map(lambda s: JointGaussian(tuple(s))))
-events = st.recursive(leaf, lambda inner: st.one_of(
-    st.tuples(st.floats(0, 1), inner).map(lambda a: PoissonSampled(*a)),
-    st.tuples(st.integers(5, 9), st.integers(0, 5), inner).map(lambda a: FixedSizeSampled(*a)),
-    st.lists(inner, max_size=3).map(lambda e: Composed(tuple(e))), inner.map(lambda e: RandomlyStopped(e, 0.5, 0.1)),
-    st.tuples(inner, st.integers(0, 9)).map(lambda a: Repeated(*a))), max_leaves=6)
+leaf = st.one_of(
+    multiplier.map(Gaussian),
+    multiplier.map(Laplace),
+    st.just(NonPrivate()),
+    st.just(Unknown()),
+    st.floats(1e-6, 10).map(PureDP),
+    st.tuples(st.floats(0, 0.99), st.integers(0, 2**40)).map(lambda a: TotalVariation(*a)),
+    st.lists(multiplier, min_size=1, max_size=3).map(lambda s: JointGaussian(tuple(s))),
+)
+events = st.recursive(
+    leaf,
+    lambda inner: st.one_of(
+        st.tuples(st.floats(0, 1), inner).map(lambda a: PoissonSampled(*a)),
+        st.tuples(st.integers(5, 9), st.integers(0, 5), inner).map(lambda a: FixedSizeSampled(*a)),
+        st.lists(inner, max_size=3).map(lambda e: Composed(tuple(e))),
+        inner.map(lambda e: RandomlyStopped(e, 0.5, 0.1)),
+        st.tuples(inner, st.integers(0, 9)).map(lambda a: Repeated(*a)),
+    ),
+    max_leaves=6,
+)
 
 
 def test_equal_events_have_equal_json():
     forms = [Gaussian(4), Gaussian(4.0), Gaussian(np.float64(4)), Gaussian(np.int64(4))]
     assert len({json.dumps(event_to_json(event)) for event in forms}) == 1
-    assert FixedSizeSampled(np.int64(10), np.int64(2), forms[0]) == FixedSizeSampled(10, 2, forms[1])
+    assert FixedSizeSampled(np.int64(10), np.int64(2), forms[0]) == FixedSizeSampled(
+        10, 2, forms[1]
+    )
 
 
-@pytest.mark.parametrize("multipliers, expected", [
-    ((4.0,), 4.0), ((4.0, 4.0), 4.0 / math.sqrt(2)), ((3.0, 6.0), 1 / math.sqrt(1 / 9 + 1 / 36)),
-    ((3.0, 0.0), 0.0), ((3.0, math.inf), 3.0), ((math.inf,), math.inf), ((1e-200, 1e-200), 1e-200 / math.sqrt(2)),
-    ((1e200, 1e200), 1e200 / math.sqrt(2)), ((0.0, math.inf), 0.0)])
+@pytest.mark.parametrize(
+    "multipliers, expected",
+    [
+        ((4.0,), 4.0),
+        ((4.0, 4.0), 4.0 / math.sqrt(2)),
+        ((3.0, 6.0), 1 / math.sqrt(1 / 9 + 1 / 36)),
+        ((3.0, 0.0), 0.0),
+        ((3.0, math.inf), 3.0),
+        ((math.inf,), math.inf),
+        ((1e-200, 1e-200), 1e-200 / math.sqrt(2)),
+        ((1e200, 1e200), 1e200 / math.sqrt(2)),
+        ((0.0, math.inf), 0.0),
+    ],
+)
 def test_effective_noise_multiplier(multipliers, expected):
-    assert JointGaussian(multipliers).effective_noise_multiplier == pytest.approx(expected, rel=1e-15)
+    assert JointGaussian(multipliers).effective_noise_multiplier == pytest.approx(
+        expected, rel=1e-15
+    )
 
 
-@pytest.mark.parametrize("data", [
-    None, 3, [], {}, {"event": "Teleport"}, {"event": ["Gaussian"]}, {"event": {"event": "Gaussian"}},
-    {"event": "Gaussian"}, {"event": "Gaussian", "noise_multiplier": -1},
-    {"event": "Gaussian", "noise_multiplier": "large"}, {"event": "Gaussian", "noise_multiplier": 1, "note": 2},
-    {"event": "Gaussian", "noise_multiplier": None}, {"event": "Gaussian", "noise_multiplier": 10 ** 400},
-    {"event": "PoissonSampled", "sampling_probability": 0.1, "inner": 3},
-    {"event": "Composed", "events": {"event": "NonPrivate"}}, {"event": "Composed", "events": 7}])
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        3,
+        [],
+        {},
+        {"event": "Teleport"},
+        {"event": ["Gaussian"]},
+        {"event": {"event": "Gaussian"}},
+        {"event": "Gaussian"},
+        {"event": "Gaussian", "noise_multiplier": -1},
+        {"event": "Gaussian", "noise_multiplier": "large"},
+        {"event": "Gaussian", "noise_multiplier": 1, "note": 2},
+        {"event": "Gaussian", "noise_multiplier": None},
+        {"event": "Gaussian", "noise_multiplier": 10**400},
+        {"event": "PoissonSampled", "sampling_probability": 0.1, "inner": 3},
+        {"event": "Composed", "events": {"event": "NonPrivate"}},
+        {"event": "Composed", "events": 7},
+    ],
+)
 def test_anything_else_in_json_is_refused(data):
     with pytest.raises(DataError):
         event_from_json(data)
@@ -58,21 +112,46 @@ def test_equal_neighbours_merge_and_order_is_kept():
     ledger.append(PoissonSampled(0.01, Gaussian(4)), 2)
     ledger.append(Gaussian(7.0), 0)
     ledger.append(Gaussian(7.0))
-    assert ledger.items() == [(Gaussian(7.0), 1), (PoissonSampled(0.01, Gaussian(4.0)), 5), (Gaussian(7.0), 1)]
+    assert ledger.items() == [
+        (Gaussian(7.0), 1),
+        (PoissonSampled(0.01, Gaussian(4.0)), 5),
+        (Gaussian(7.0), 1),
+    ]
 
 
 def test_entries_of_another_purpose_stay_apart_and_are_counted():
-    ledger = Ledger(entries=[(Gaussian(7.0), *of) for of in ((2, "setup"), (1, "setup"), (4, "step"), (5, "setup"))])
-    assert ledger.entries() == [(Gaussian(7.0), 3, "setup"), (Gaussian(7.0), 4, "step"), (Gaussian(7.0), 5, "setup")]
-    assert (ledger.count_of("setup"), ledger.count_of("step"), ledger.count_of("search")) == (8, 4, 0)
+    ledger = Ledger(
+        entries=[
+            (Gaussian(7.0), *of) for of in ((2, "setup"), (1, "setup"), (4, "step"), (5, "setup"))
+        ]
+    )
+    assert ledger.entries() == [
+        (Gaussian(7.0), 3, "setup"),
+        (Gaussian(7.0), 4, "step"),
+        (Gaussian(7.0), 5, "setup"),
+    ]
+    assert (ledger.count_of("setup"), ledger.count_of("step"), ledger.count_of("search")) == (
+        8,
+        4,
+        0,
+    )
     assert ledger.items() == [(Gaussian(7.0), count) for count in (3, 4, 5)]
 
 
 def test_a_ledger_without_purposes_loads():
     data = example().to_json()
-    old = Ledger.from_json({**data, "format": 1, "entries": [
-        {key: entry[key] for key in ("count", "event")} for entry in data["entries"]]})
-    assert old.items() == example().items() and {purpose for _, _, purpose in old.entries()} == {"unknown"}
+    old = Ledger.from_json(
+        {
+            **data,
+            "format": 1,
+            "entries": [
+                {key: entry[key] for key in ("count", "event")} for entry in data["entries"]
+            ],
+        }
+    )
+    assert old.items() == example().items() and {purpose for _, _, purpose in old.entries()} == {
+        "unknown"
+    }
 
 
 def test_items_and_copy_are_independent():
@@ -84,13 +163,22 @@ def test_items_and_copy_are_independent():
     assert other != ledger and len(ledger.items()) == 2
 
 
-@given(st.lists(st.tuples(events, st.integers(0, 10 ** 12), st.sampled_from(["setup", "step", "search"])), max_size=5),
-       st.sampled_from(NeighbouringRelation))
+@given(
+    st.lists(
+        st.tuples(events, st.integers(0, 10**12), st.sampled_from(["setup", "step", "search"])),
+        max_size=5,
+    ),
+    st.sampled_from(NeighbouringRelation),
+)
 @settings(max_examples=60, deadline=None)
 def test_json_round_trip(entries, relation):
     ledger = Ledger(relation, entries)
     again = Ledger.from_json(json.loads(ledger.canonical()))
-    assert again == ledger and again.canonical() == ledger.canonical() and again.sha256() == ledger.sha256()
+    assert (
+        again == ledger
+        and again.canonical() == ledger.canonical()
+        and again.sha256() == ledger.sha256()
+    )
 
 
 def test_a_whole_file_is_loaded_and_a_truncated_one_refused(tmp_path):
@@ -109,20 +197,34 @@ def test_a_whole_file_is_loaded_and_a_truncated_one_refused(tmp_path):
         Ledger.load(tmp_path / "absent.json")
 
 
-@pytest.mark.parametrize("change", [
-    {"format": 3}, {"format": 1}, {"format": 2.0}, {"format": True}, {"relation": "neighbours"}, {"relation": None},
-    {"entries": None}, {"more": 1}, {"entries": [{"event": {"event": "NonPrivate"}}]},
-    {"entries": [{"count": 0, "event": {"event": "NonPrivate"}, "purpose": "step"}]},
-    {"entries": [{"count": 1, "event": {"event": "NonPrivate"}, "purpose": ""}]},
-    {"entries": [{"count": 1, "event": {"event": "NonPrivate"}, "purpose": 1}]},
-    {"entries": [{"count": 1.0, "event": {"event": "NonPrivate"}, "purpose": "step"}]}, {"entries": [7]},
-    {"entries": [{"count": True, "event": {"event": "NonPrivate"}, "purpose": "step"}]}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": 3},
+        {"format": 1},
+        {"format": 2.0},
+        {"format": True},
+        {"relation": "neighbours"},
+        {"relation": None},
+        {"entries": None},
+        {"more": 1},
+        {"entries": [{"event": {"event": "NonPrivate"}}]},
+        {"entries": [{"count": 0, "event": {"event": "NonPrivate"}, "purpose": "step"}]},
+        {"entries": [{"count": 1, "event": {"event": "NonPrivate"}, "purpose": ""}]},
+        {"entries": [{"count": 1, "event": {"event": "NonPrivate"}, "purpose": 1}]},
+        {"entries": [{"count": 1.0, "event": {"event": "NonPrivate"}, "purpose": "step"}]},
+        {"entries": [7]},
+        {"entries": [{"count": True, "event": {"event": "NonPrivate"}, "purpose": "step"}]},
+    ],
+)
 def test_wrong_json_is_refused(change):
     with pytest.raises(DataError):
         Ledger.from_json({**example().to_json(), **change})
 
 
-@pytest.mark.parametrize("event, count", [("Gaussian", 1), (Gaussian(1.0), -1), (Gaussian(1.0), 1.5)])
+@pytest.mark.parametrize(
+    "event, count", [("Gaussian", 1), (Gaussian(1.0), -1), (Gaussian(1.0), 1.5)]
+)
 def test_wrong_appends_change_nothing(event, count):
     ledger = example()
     with pytest.raises(ParameterError):

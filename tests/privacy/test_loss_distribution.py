@@ -1,4 +1,5 @@
 """The certified interval: it holds the truth, and is narrow."""
+
 import json
 import math
 from pathlib import Path
@@ -9,8 +10,18 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minidp.audit.checks.losses import exact_deltas
-from minidp.privacy import (AdvancedAccountant, BasicAccountant, FixedSizeSampled, Gaussian, JointGaussian, Laplace,
-                            LossDistributionAccountant, MomentsAccountant, PoissonSampled, RenyiAccountant)
+from minidp.privacy import (
+    AdvancedAccountant,
+    BasicAccountant,
+    FixedSizeSampled,
+    Gaussian,
+    JointGaussian,
+    Laplace,
+    LossDistributionAccountant,
+    MomentsAccountant,
+    PoissonSampled,
+    RenyiAccountant,
+)
 from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.privacy.pld.cells import ADD, REMOVE, masses_of
 from minidp.privacy.pld.fourier import spectrum_of
@@ -29,12 +40,23 @@ def ledger_from(row):
     return ledger_of(*pca, (PoissonSampled(row["q"], JointGaussian(row["sigmas"])), row["steps"]))
 
 
-@pytest.mark.parametrize("sigma, epochs, epsilon", [(1.3, 15, 0.865), (1.1, 60, 2.382), (0.7, 45, 5.640),
-                                                    (0.6, 62, 10.95), (0.55, 68, 15.72), (0.5, 100, 28.05)])
+@pytest.mark.parametrize(
+    "sigma, epochs, epsilon",
+    [
+        (1.3, 15, 0.865),
+        (1.1, 60, 2.382),
+        (0.7, 45, 5.640),
+        (0.6, 62, 10.95),
+        (0.55, 68, 15.72),
+        (0.5, 100, 28.05),
+    ],
+)
 def test_published_mnist_settings(sigma, epochs, epsilon):
     # Bu et al. 2020; the source leaves T unrounded, so the neighbouring whole numbers must enclose its figure
-    ends = [ACCOUNTANT.epsilon(ledger_of((PoissonSampled(256 / 60000, Gaussian(sigma)), steps)), 1e-5)
-            for steps in (math.floor(epochs * 60000 / 256), math.ceil(epochs * 60000 / 256))]
+    ends = [
+        ACCOUNTANT.epsilon(ledger_of((PoissonSampled(256 / 60000, Gaussian(sigma)), steps)), 1e-5)
+        for steps in (math.floor(epochs * 60000 / 256), math.ceil(epochs * 60000 / 256))
+    ]
     rounding = 0.6 * 10 ** -(3 if epsilon < 10 else 2)
     assert ends[0].lower - rounding <= epsilon <= ends[1].upper + rounding
 
@@ -45,12 +67,21 @@ def test_against_dp_accounting(row):
     assert bound.lower <= row["pld"]
     assert bound.upper <= row["pld"] + max(0.003 * row["pld"], 2e-4)
     assert narrow(bound)
-    assert RenyiAccountant().epsilon(ledger_from(row), row["delta"]).upper <= 1.005 * row["rdp"] + 1e-9
+    assert (
+        RenyiAccountant().epsilon(ledger_from(row), row["delta"]).upper <= 1.005 * row["rdp"] + 1e-9
+    )
 
 
 @pytest.mark.parametrize("direction", [REMOVE, ADD])
-@pytest.mark.parametrize("sigma, width", [(sigma, width) for sigma in (1e-1, 1.0, 30.0, 1.4e7)
-                                          for width in (1e-2, 0.3, 2.0, 50.0, 1e4) if width / sigma < 100])
+@pytest.mark.parametrize(
+    "sigma, width",
+    [
+        (sigma, width)
+        for sigma in (1e-1, 1.0, 30.0, 1.4e7)
+        for width in (1e-2, 0.3, 2.0, 50.0, 1e4)
+        if width / sigma < 100
+    ],
+)
 def test_dominating_masses_add_up_to_one(direction, sigma, width):
     """At any width of a cell, in standard deviations: what is lost once is lost at each of 10^10 releases."""
     for event in (Gaussian(sigma), PoissonSampled(0.3, Gaussian(sigma))):
@@ -60,25 +91,42 @@ def test_dominating_masses_add_up_to_one(direction, sigma, width):
 
 def test_delta_far_below_the_grid_of_very_many_releases():
     """The grid is so coarse for 3e13 releases that epsilon lies outside of its window: the interval must say so."""
-    ledger = ledger_of((Gaussian(2.3e7), 32 * 10 ** 12), (Gaussian(28000.0), 702))
-    exact = exact_deltas(1.0, 1 / math.sqrt(32e12 / 2.3e7 ** 2 + 702 / 28000.0 ** 2), 7.3)[REMOVE]
+    ledger = ledger_of((Gaussian(2.3e7), 32 * 10**12), (Gaussian(28000.0), 702))
+    exact = exact_deltas(1.0, 1 / math.sqrt(32e12 / 2.3e7**2 + 702 / 28000.0**2), 7.3)[REMOVE]
     bound = ACCOUNTANT.delta(ledger, 7.3)
     assert bound.lower <= exact <= bound.upper
 
 
-@pytest.mark.parametrize("sigma, count", [(1.4e7, 3 * 10 ** 10), (3e6, 10 ** 9), (1e4, 10 ** 6)])
+@pytest.mark.parametrize("sigma, count", [(1.4e7, 3 * 10**10), (3e6, 10**9), (1e4, 10**6)])
 def test_very_many_releases_of_very_little_beside_others(sigma, count):
-    both = ledger_of((Gaussian(27.7), 2 * 10 ** 7), (Gaussian(sigma), count))
-    exact = gaussian_epsilon(math.sqrt(2e7 / 27.7 ** 2 + count / sigma ** 2), 1e-9)
+    both = ledger_of((Gaussian(27.7), 2 * 10**7), (Gaussian(sigma), count))
+    exact = gaussian_epsilon(math.sqrt(2e7 / 27.7**2 + count / sigma**2), 1e-9)
     bound = ACCOUNTANT.epsilon(both, 1e-9)
     assert bound.lower <= exact <= bound.upper
 
 
-EDGES = [(0.0, 4.0, 100, 1e-5), (1.0, 4.0, 100, 1e-5), (0.01, 4.0, 0, 1e-5), (0.01, 4.0, 10 ** 7, 1e-5),
-         (0.01, 1000.0, 10000, 1e-5), (0.01, 0.1, 1000, 1e-5), (0.01, 4.0, 10000, 1e-300), (0.01, 4.0, 10000, 1e-15),
-         (0.01, 4.0, 10000, 0.5), (0.01, 4.0, 1, 0.5), (1e-7, 4.0, 10 ** 7, 1e-5), (1.0, 0.1, 10 ** 7, 1e-5),
-         (1e-8, 1000.0, 1, 1e-5), (0.999, 0.1, 10000, 1e-5), (0.01, 4.0, 10000, 0.999), (1e-300, 4.0, 10, 1e-5),
-         (0.5, 1e-6, 10, 1e-5), (0.5, 1e12, 10, 1e-5), (0.01, 4.0, 1, 1e-300), (1e-4, 0.5, 3, 1e-4)]
+EDGES = [
+    (0.0, 4.0, 100, 1e-5),
+    (1.0, 4.0, 100, 1e-5),
+    (0.01, 4.0, 0, 1e-5),
+    (0.01, 4.0, 10**7, 1e-5),
+    (0.01, 1000.0, 10000, 1e-5),
+    (0.01, 0.1, 1000, 1e-5),
+    (0.01, 4.0, 10000, 1e-300),
+    (0.01, 4.0, 10000, 1e-15),
+    (0.01, 4.0, 10000, 0.5),
+    (0.01, 4.0, 1, 0.5),
+    (1e-7, 4.0, 10**7, 1e-5),
+    (1.0, 0.1, 10**7, 1e-5),
+    (1e-8, 1000.0, 1, 1e-5),
+    (0.999, 0.1, 10000, 1e-5),
+    (0.01, 4.0, 10000, 0.999),
+    (1e-300, 4.0, 10, 1e-5),
+    (0.5, 1e-6, 10, 1e-5),
+    (0.5, 1e12, 10, 1e-5),
+    (0.01, 4.0, 1, 1e-300),
+    (1e-4, 0.5, 3, 1e-4),
+]
 
 
 @pytest.mark.parametrize("q, sigma, steps, delta", EDGES)
@@ -95,27 +143,39 @@ def test_noise_that_costs_nothing_beside_noise_that_does(noise, delta):
     """Such ledgers took minutes: each knot of the common grid lies millions of standard deviations out for one of them."""
     step = (PoissonSampled(0.1, Gaussian(4.0)), 2)
     alone = ACCOUNTANT.epsilon(ledger_of(step), delta)
-    for other in (Gaussian(noise), PoissonSampled(0.5, Gaussian(noise)), PoissonSampled(1e-120, Gaussian(1.0))):
+    for other in (
+        Gaussian(noise),
+        PoissonSampled(0.5, Gaussian(noise)),
+        PoissonSampled(1e-120, Gaussian(1.0)),
+    ):
         both = ACCOUNTANT.epsilon(ledger_of(step, (other, 3)), delta)
         assert both.lower <= alone.upper * (1 + 1e-3) and alone.lower <= both.upper and narrow(both)
         at = ACCOUNTANT.delta(ledger_of(step, (other, 3)), alone.upper)
         assert at.lower <= delta * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("size, lot, sigma, steps, tight, renyi", [
-    (60000, 600, 2.0, 10000, (1.993, 2.5625), 5.137), (60000, 600, 4.0, 10000, (0, 1.0398), 2.2212),
-    (60000, 256, 0.65, 3515, (0, 5.0879), 7.18), (21911, 464, 5.8, 17, (0, 0.04722), 0.2895)])
+@pytest.mark.parametrize(
+    "size, lot, sigma, steps, tight, renyi",
+    [
+        (60000, 600, 2.0, 10000, (1.993, 2.5625), 5.137),
+        (60000, 600, 4.0, 10000, (0, 1.0398), 2.2212),
+        (60000, 256, 0.65, 3515, (0, 5.0879), 7.18),
+        (21911, 464, 5.8, 17, (0, 0.04722), 0.2895),
+    ],
+)
 def test_lots_of_fixed_size(size, lot, sigma, steps, tight, renyi):
     """Below what dp_accounting says by Renyi; 1.993 is what an explicit pair of data sets costs."""
     ledger = ledger_of((FixedSizeSampled(size, lot, Gaussian(sigma)), steps), relation=REPLACE_ONE)
     bound = LossDistributionAccountant(REPLACE_ONE).epsilon(ledger, 1e-5)
     assert tight[0] <= bound.upper <= tight[1] and bound.lower is None
-    assert LossDistributionAccountant(REPLACE_ONE).delta(ledger, bound.upper).upper == pytest.approx(1e-5, rel=0.02)
+    assert LossDistributionAccountant(REPLACE_ONE).delta(
+        ledger, bound.upper
+    ).upper == pytest.approx(1e-5, rel=0.02)
     assert RenyiAccountant(REPLACE_ONE).epsilon(ledger, 1e-5).upper <= renyi
 
 
 def test_a_wide_interval_takes_the_upper_end_of_the_renyi_accountant():
-    ledger = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), 10 ** 12))
+    ledger = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), 10**12))
     bound = ACCOUNTANT.epsilon(ledger, 1e-5)
     assert bound.lower <= bound.upper == RenyiAccountant().epsilon(ledger, 1e-5).upper
 
@@ -128,9 +188,14 @@ def test_epsilon_far_out_has_a_tiny_delta():
 
 def test_pure_dp_enters_from_above_only():
     only = ACCOUNTANT.epsilon(ledger_of((Laplace(20.0), 1000)), 1e-5)
-    assert only.lower is None and only.upper < MomentsAccountant().epsilon(ledger_of((Laplace(20.0), 1000)), 1e-5).upper
+    assert (
+        only.lower is None
+        and only.upper < MomentsAccountant().epsilon(ledger_of((Laplace(20.0), 1000)), 1e-5).upper
+    )
     mixed = ACCOUNTANT.epsilon(ledger_of((Laplace(20.0), 10), (Gaussian(2.0), 1)), 1e-5)
-    assert mixed.lower <= ACCOUNTANT.epsilon(ledger_of((Gaussian(2.0), 1)), 1e-5).upper <= mixed.upper
+    assert (
+        mixed.lower <= ACCOUNTANT.epsilon(ledger_of((Gaussian(2.0), 1)), 1e-5).upper <= mixed.upper
+    )
 
 
 SETTING = st.tuples(st.floats(-4, 0), st.floats(-0.3, 1.2), st.floats(0, 4.5), st.floats(-10, -2))
@@ -140,16 +205,27 @@ SETTING = st.tuples(st.floats(-4, 0), st.floats(-0.3, 1.2), st.floats(0, 4.5), s
 @settings(max_examples=100, deadline=None)
 def test_bounds_are_ordered_and_monotone(setting):
     log_q, log_sigma, log_steps, log_delta = setting
-    q, sigma, steps, delta = 10 ** log_q, 10 ** log_sigma, int(10 ** log_steps), 10 ** log_delta
+    q, sigma, steps, delta = 10**log_q, 10**log_sigma, int(10**log_steps), 10**log_delta
     ledger = ledger_of((PoissonSampled(q, Gaussian(sigma)), steps))
     bound = ACCOUNTANT.epsilon(ledger, delta)
     assert 0 <= bound.lower <= bound.estimate <= bound.upper
-    for accountant in (MomentsAccountant(), RenyiAccountant(), BasicAccountant(), AdvancedAccountant()):
+    for accountant in (
+        MomentsAccountant(),
+        RenyiAccountant(),
+        BasicAccountant(),
+        AdvancedAccountant(),
+    ):
         assert accountant.epsilon(ledger, delta).upper >= bound.lower * (1 - 1e-12)
     slack = 1e-4 + 5e-3 * bound.upper
-    for other in ((q, sigma, 2 * steps, delta), (min(1.0, 1.3 * q), sigma, steps, delta),
-                  (q, sigma / 1.2, steps, delta), (q, sigma, steps, delta / 10)):
-        dearer = ACCOUNTANT.epsilon(ledger_of((PoissonSampled(other[0], Gaussian(other[1])), other[2])), other[3])
+    for other in (
+        (q, sigma, 2 * steps, delta),
+        (min(1.0, 1.3 * q), sigma, steps, delta),
+        (q, sigma / 1.2, steps, delta),
+        (q, sigma, steps, delta / 10),
+    ):
+        dearer = ACCOUNTANT.epsilon(
+            ledger_of((PoissonSampled(other[0], Gaussian(other[1])), other[2])), other[3]
+        )
         assert dearer.upper >= bound.upper - slack and dearer.upper >= bound.lower
 
 
@@ -163,7 +239,9 @@ def test_error_bound_holds_in_thirty_digits(main):
     found, error = spectrum_of(mass, knots, 48)
     with mpmath.workdps(30):
         for frequency in range(25):
-            exact = sum(mpmath.mpf(float(m)) * mpmath.expjpi(mpmath.mpf(-2 * int(k) * frequency) / 48)
-                        for m, k in zip(mass, knots))
+            exact = sum(
+                mpmath.mpf(float(m)) * mpmath.expjpi(mpmath.mpf(-2 * int(k) * frequency) / 48)
+                for m, k in zip(mass, knots)
+            )
             assert abs(mpmath.mpc(complex(found[frequency])) - exact) <= error
     assert error < 1e-12

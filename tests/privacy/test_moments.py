@@ -1,4 +1,5 @@
 """The moments and Renyi accountants, their kernels and conversions: golden values, fifty digits, the 2016 README."""
+
 import math
 
 import mpmath
@@ -7,9 +8,23 @@ import pytest
 
 from minidp.audit.checks.losses import exact_deltas
 from minidp.errors import UnsupportedEventError
-from minidp.privacy import (FixedSizeSampled, Gaussian, Laplace, MomentsAccountant, PoissonSampled, RandomlyStopped,
-                            RenyiAccountant, Unknown, moment_kernels as kernels)
-from minidp.privacy.conversion import sharper_delta, sharper_epsilon, tail_bound_delta, tail_bound_epsilon
+from minidp.privacy import (
+    FixedSizeSampled,
+    Gaussian,
+    Laplace,
+    MomentsAccountant,
+    PoissonSampled,
+    RandomlyStopped,
+    RenyiAccountant,
+    Unknown,
+    moment_kernels as kernels,
+)
+from minidp.privacy.conversion import (
+    sharper_delta,
+    sharper_epsilon,
+    tail_bound_delta,
+    tail_bound_epsilon,
+)
 from minidp.privacy.moments import PAPER_ORDERS
 from minidp.privacy.pld.cells import REMOVE
 from tests.support.accountants import REPLACE_ONE, ledger_of
@@ -17,38 +32,64 @@ from tests.support.accountants import REPLACE_ONE, ledger_of
 STEP = PoissonSampled(0.01, Gaussian(4.0))
 
 
-@pytest.mark.parametrize("steps, epsilon, renyi", [(10000, 1.2586, 1.0355), (20000, 1.7957, 1.5101), (40000, 2.5759, 2.2097)])
+@pytest.mark.parametrize(
+    "steps, epsilon, renyi",
+    [(10000, 1.2586, 1.0355), (20000, 1.7957, 1.5101), (40000, 2.5759, 2.2097)],
+)
 def test_golden_values(steps, epsilon, renyi):
     # the paper prints 1.26 and 2.55 for 10,000 and 40,000 steps; these digits: mpmath, integer orders to 32; dp_accounting 0.6.0
     accountant = MomentsAccountant(orders=PAPER_ORDERS)
-    assert accountant.epsilon(ledger_of((STEP, steps)), 1e-5).upper == pytest.approx(epsilon, abs=5e-5)
+    assert accountant.epsilon(ledger_of((STEP, steps)), 1e-5).upper == pytest.approx(
+        epsilon, abs=5e-5
+    )
     assert MomentsAccountant().epsilon(ledger_of((STEP, steps)), 1e-5).upper <= epsilon + 5e-5
-    assert RenyiAccountant().epsilon(ledger_of((STEP, steps)), 1e-5).upper == pytest.approx(renyi, abs=5e-5)
+    assert RenyiAccountant().epsilon(ledger_of((STEP, steps)), 1e-5).upper == pytest.approx(
+        renyi, abs=5e-5
+    )
 
 
-@pytest.mark.parametrize("epsilon, delta, digits", [
-    (0.125, 0.72709, 5e-6), (0.25, 0.24708, 5e-6), (0.5, 0.0029139, 5e-8), (1, 6.494e-10, 5e-14),
-    (2, 8.2242e-24, 1.5e-28), (4, 1.319e-51, 5e-55), (8, 3.3927e-107, 1.5e-111)])
+@pytest.mark.parametrize(
+    "epsilon, delta, digits",
+    [
+        (0.125, 0.72709, 5e-6),
+        (0.25, 0.24708, 5e-6),
+        (0.5, 0.0029139, 5e-8),
+        (1, 6.494e-10, 5e-14),
+        (2, 8.2242e-24, 1.5e-28),
+        (4, 1.319e-51, 5e-55),
+        (8, 3.3927e-107, 1.5e-111),
+    ],
+)
 def test_ledger_of_the_2016_readme(epsilon, delta, digits):
     # the README of the paper's own code after 10 lots: PCA once, then two tensors a lot, each charged as if it
     # had a lot of its own (printed there to four or five digits)
     ledger = ledger_of((Gaussian(7.0), 1), (STEP, 20))
-    assert MomentsAccountant(orders=PAPER_ORDERS).delta(ledger, epsilon).upper == pytest.approx(delta, abs=digits)
+    assert MomentsAccountant(orders=PAPER_ORDERS).delta(ledger, epsilon).upper == pytest.approx(
+        delta, abs=digits
+    )
 
 
 def test_a_strong_laplace_release_does_not_overflow():
-    assert MomentsAccountant().epsilon(ledger_of((Laplace(1e-3), 1)), 1e-5).upper == pytest.approx(1000, rel=0.02)
+    assert MomentsAccountant().epsilon(ledger_of((Laplace(1e-3), 1)), 1e-5).upper == pytest.approx(
+        1000, rel=0.02
+    )
 
 
 def test_a_fixed_size_sample_of_everything_is_no_sample():
     accountant = MomentsAccountant(REPLACE_ONE)
-    whole = accountant.epsilon(ledger_of((FixedSizeSampled(10, 10, Gaussian(4.0)), 5), relation=REPLACE_ONE), 1e-5)
+    whole = accountant.epsilon(
+        ledger_of((FixedSizeSampled(10, 10, Gaussian(4.0)), 5), relation=REPLACE_ONE), 1e-5
+    )
     assert whole == accountant.epsilon(ledger_of((Gaussian(4.0), 5), relation=REPLACE_ONE), 1e-5)
 
 
-@pytest.mark.parametrize("q, sigma", [(0.0, 4.0), (1.0, 1e12), (1e-300, 0.1), (0.5, 1e-6), (0.5, 1e20), (1.0, 1e-200)])
+@pytest.mark.parametrize(
+    "q, sigma", [(0.0, 4.0), (1.0, 1e12), (1e-300, 0.1), (0.5, 1e-6), (0.5, 1e20), (1.0, 1e-200)]
+)
 def test_extreme_settings_answer_soundly(q, sigma):
-    bound = MomentsAccountant().epsilon(ledger_of((PoissonSampled(q, Gaussian(sigma)), 10 ** 7)), 1e-5)
+    bound = MomentsAccountant().epsilon(
+        ledger_of((PoissonSampled(q, Gaussian(sigma)), 10**7)), 1e-5
+    )
     assert 0 <= bound.upper <= math.inf and not math.isnan(bound.upper)
     if q == 0.0:
         assert bound.upper == 0.0
@@ -60,7 +101,10 @@ def test_random_stopping_checks_what_it_stops():
     assert not accountant.supports(RandomlyStopped(Unknown(), 1.0, 0.1))
     with pytest.raises(UnsupportedEventError, match="RandomlyStopped"):
         MomentsAccountant().epsilon(ledger_of((RandomlyStopped(STEP, 1.0, 0.1), 1)), 1e-5)
-    assert accountant.epsilon(ledger_of((RandomlyStopped(Gaussian(0.0), 1.0, 0.1), 1)), 1e-5).upper == math.inf
+    assert (
+        accountant.epsilon(ledger_of((RandomlyStopped(Gaussian(0.0), 1.0, 0.1), 1)), 1e-5).upper
+        == math.inf
+    )
 
 
 ORDERS = np.arange(1.0, 200.0)
@@ -82,7 +126,10 @@ def test_sharper_conversion_never_above_tail_bound(mu, delta):
 @pytest.mark.parametrize("moments", [[math.inf, math.inf], [math.nan, math.inf]])
 def test_no_finite_moment_gives_no_guarantee(moments):
     orders = np.array([1.0, 2.0])
-    for epsilon, delta in ((tail_bound_epsilon, tail_bound_delta), (sharper_epsilon, sharper_delta)):
+    for epsilon, delta in (
+        (tail_bound_epsilon, tail_bound_delta),
+        (sharper_epsilon, sharper_delta),
+    ):
         assert epsilon(moments, orders, 1e-5) == math.inf
         assert delta(moments, orders, 5.0) == 1.0
         assert delta(moments, orders, math.inf) == 1.0
@@ -90,7 +137,9 @@ def test_no_finite_moment_gives_no_guarantee(moments):
 
 def test_a_broken_order_is_left_out():
     orders = np.array([1.0, 2.0])
-    assert tail_bound_epsilon([math.nan, 1.5], orders, 0.01) == pytest.approx((1.5 + math.log(100)) / 2)
+    assert tail_bound_epsilon([math.nan, 1.5], orders, 0.01) == pytest.approx(
+        (1.5 + math.log(100)) / 2
+    )
 
 
 def test_delta_is_never_rounded_to_zero():

@@ -1,4 +1,5 @@
 """TotalVariation: what it adds, that it adds nothing where there is none, and that whatever cannot take it refuses."""
+
 import math
 from fractions import Fraction
 
@@ -10,10 +11,27 @@ from hypothesis import strategies as st
 from minidp.__main__ import main
 from minidp.errors import BudgetExceededError, UnsupportedEventError
 from minidp.mechanism import Sanitizer
-from minidp.privacy import (Composed, Filter, FixedSizeSampled, Gaussian, JointGaussian, Laplace, Ledger,
-                            LossDistributionAccountant, NonPrivate, PoissonSampled, RandomlyStopped, RenyiAccountant, Repeated,
-                            TotalVariation, TruncatedPoissonSampled, group_epsilon, max_steps, poisson_stopped_epsilon,
-                            total_variation)
+from minidp.privacy import (
+    Composed,
+    Filter,
+    FixedSizeSampled,
+    Gaussian,
+    JointGaussian,
+    Laplace,
+    Ledger,
+    LossDistributionAccountant,
+    NonPrivate,
+    PoissonSampled,
+    RandomlyStopped,
+    RenyiAccountant,
+    Repeated,
+    TotalVariation,
+    TruncatedPoissonSampled,
+    group_epsilon,
+    max_steps,
+    poisson_stopped_epsilon,
+    total_variation,
+)
 from minidp.privacy.bound import Bound, Within
 from minidp.privacy.event_json import event_from_json, event_to_json
 from minidp.run.record import unamplified
@@ -32,17 +50,28 @@ def test_every_accountant_adds_it_to_delta_and_proves_its_epsilon(row):
     ledger = lambda *more: ledger_of((event, 2), *more, relation=row.relation)
     before, at = accountant.epsilon(ledger(), 1e-5), accountant.delta(ledger(), 3.0)
     assert accountant.epsilon(ledger((TotalVariation(0.0, 9), 9), (TINY, 0)), 1e-5) == before
-    assert accountant.epsilon(ledger((TINY, 1)), 1e-5).upper == pytest.approx(before.upper, rel=1e-6)
+    assert accountant.epsilon(ledger((TINY, 1)), 1e-5).upper == pytest.approx(
+        before.upper, rel=1e-6
+    )
     assert accountant.supports(Composed((event, TINY)))
     for tau in (1e-9, 1e-8):
         added = lambda epsilon: (1 + math.exp(epsilon)) * 10 * tau
         varied = ledger((TotalVariation(tau, 2), 5))
         epsilon, delta = accountant.epsilon(varied, 1e-5), accountant.delta(varied, 3.0)
-        assert delta.upper == pytest.approx(at.upper + added(3.0), rel=1e-12) and delta.upper > at.upper
+        assert (
+            delta.upper == pytest.approx(at.upper + added(3.0), rel=1e-12)
+            and delta.upper > at.upper
+        )
         assert delta.lower is None or delta.lower == pytest.approx(max(0.0, at.lower - added(3.0)))
-        assert accountant.epsilon(ledger((Repeated(TotalVariation(tau, 1), 10), 1)), 1e-5) == epsilon
-        assert accountant.epsilon(ledger(), 1e-5 - added(epsilon.upper)).upper <= epsilon.upper * (1 + 1e-9)
-        assert before.upper < epsilon.upper and (epsilon.lower is None or epsilon.lower <= before.lower)
+        assert (
+            accountant.epsilon(ledger((Repeated(TotalVariation(tau, 1), 10), 1)), 1e-5) == epsilon
+        )
+        assert accountant.epsilon(ledger(), 1e-5 - added(epsilon.upper)).upper <= epsilon.upper * (
+            1 + 1e-9
+        )
+        assert before.upper < epsilon.upper and (
+            epsilon.lower is None or epsilon.lower <= before.lower
+        )
         before = epsilon
     assert accountant.epsilon(ledger((TotalVariation(1e-5, 1), 1)), 1e-5).upper == math.inf
     assert accountant.epsilon(ledger((NonPrivate(), 1), (TINY, 1)), 1e-5).upper == math.inf
@@ -51,19 +80,30 @@ def test_every_accountant_adds_it_to_delta_and_proves_its_epsilon(row):
 @given(st.floats(0, 700), st.floats(5e-324, 1))
 def test_what_is_added_is_rounded_up(epsilon, variation):
     with mpmath.workdps(40):
-        assert Within(None, variation).added(epsilon) >= (1 + mpmath.exp(epsilon)) * mpmath.mpf(variation)
+        assert Within(None, variation).added(epsilon) >= (1 + mpmath.exp(epsilon)) * mpmath.mpf(
+            variation
+        )
 
 
 def test_alone_it_is_paid_from_delta_and_a_sum_is_rounded_up():
     ledger = ledger_of((TotalVariation(0.1, 1), 2), (Composed((TotalVariation(0.1, 1),)), 1))
-    assert 3 * Fraction(0.1) < total_variation(ledger) < 0.3 + 2e-16 and total_variation(ledger_of((STEP, 3))) == 0
-    assert RENYI.epsilon(ledger, 0.61) == Bound(0.0, 0.0, 0.0) and RENYI.epsilon(ledger, 0.59).upper == math.inf
+    assert (
+        3 * Fraction(0.1) < total_variation(ledger) < 0.3 + 2e-16
+        and total_variation(ledger_of((STEP, 3))) == 0
+    )
+    assert (
+        RENYI.epsilon(ledger, 0.61) == Bound(0.0, 0.0, 0.0)
+        and RENYI.epsilon(ledger, 0.59).upper == math.inf
+    )
     assert RENYI.delta(ledger, 710.0).upper == 1
 
 
 def test_inside_a_lot_or_a_search_it_is_refused_and_by_what_needs_a_curve():
-    for event in (PoissonSampled(0.1, TINY), PoissonSampled(0.1, Composed((Gaussian(1.0), TINY))),
-                  RandomlyStopped(Composed((STEP, TINY)), 1.0, 0.1)):
+    for event in (
+        PoissonSampled(0.1, TINY),
+        PoissonSampled(0.1, Composed((Gaussian(1.0), TINY))),
+        RandomlyStopped(Composed((STEP, TINY)), 1.0, 0.1),
+    ):
         assert not RENYI.supports(event)
         with pytest.raises(UnsupportedEventError, match="TotalVariation"):
             RENYI.epsilon(ledger_of((event, 1)), 1e-5)
@@ -73,8 +113,12 @@ def test_inside_a_lot_or_a_search_it_is_refused_and_by_what_needs_a_curve():
 
 @pytest.mark.parametrize("step, relation", [(STEP, ADD_REMOVE), (FIXED, REPLACE_ONE)])
 def test_groups_pay_it_too(step, relation):
-    ledgers = [ledger_of((step, 20), (TotalVariation(2.0**-40, 1), n), relation=relation) for n in (0, 20)]
-    plain, varied = (group_epsilon(RenyiAccountant(relation), ledger, 1e-5, 3).upper for ledger in ledgers)
+    ledgers = [
+        ledger_of((step, 20), (TotalVariation(2.0**-40, 1), n), relation=relation) for n in (0, 20)
+    ]
+    plain, varied = (
+        group_epsilon(RenyiAccountant(relation), ledger, 1e-5, 3).upper for ledger in ledgers
+    )
     assert plain < varied < plain * 1.001
 
 
@@ -88,33 +132,59 @@ def test_a_filter_and_the_largest_number_of_steps_count_it():
         budget.charge(beside, steps)
 
 
-def test_a_run_charges_it_beside_each_step_and_verify_computes_it_again(tmp_path, monkeypatch, capsys):
+def test_a_run_charges_it_beside_each_step_and_verify_computes_it_again(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(Sanitizer, "variation", lambda self: TINY)
     steps = train(tmp_path / "run")["steps"]
     assert not verify(tmp_path / "run").failed
     ledger = Ledger.load(tmp_path / "run" / "ledger.json")
-    assert total_variation(ledger) == pytest.approx(steps * 24_000 * 2.0**-64) and ledger.count_of("step") == steps
+    assert (
+        total_variation(ledger) == pytest.approx(steps * 24_000 * 2.0**-64)
+        and ledger.count_of("step") == steps
+    )
     assert main(["epsilon", "--ledger", str(tmp_path / "run"), "--delta", "1e-5"]) == 0
     assert "11 releases, total variation 1.302e-14" in capsys.readouterr().out
-    apart = ledger_of(*((part, n) for event, n in ledger.items() for part in getattr(event, "events", [event])))
+    apart = ledger_of(
+        *((part, n) for event, n in ledger.items() for part in getattr(event, "events", [event]))
+    )
     assert unamplified(RENYI, ledger, 1e-5, 10) == unamplified(RENYI, apart, 1e-5, 10)
     monkeypatch.setattr(Sanitizer, "variation", lambda self: None)
     failed = [each.question for each in verify(tmp_path / "run").failed]
     assert "Is every release in the ledger, and nothing else?" in failed
 
 
-@pytest.mark.parametrize("size, lot, most, sigma, steps, peer", [
-    (60_000, 600, 700, 4.0, 10_000, 0.94725), (60_000, 256, 300, 1.3, 3516, 1.24533), (1000, 500, 510, 5.0, 20, 4.87692)])
+@pytest.mark.parametrize(
+    "size, lot, most, sigma, steps, peer",
+    [
+        (60_000, 600, 700, 4.0, 10_000, 0.94725),
+        (60_000, 256, 300, 1.3, 3516, 1.24533),
+        (1000, 500, 510, 5.0, 20, 4.87692),
+    ],
+)
 def test_cut_lots_against_the_simple_bound_and_another_library(size, lot, most, sigma, steps, peer):
     """The peer is dp_accounting's TruncatedSubsampledGaussian of November 2025, whose pair is another one."""
     q, accountant = lot / size, LossDistributionAccountant()
-    cut, plain = TruncatedPoissonSampled(q, size, most, Gaussian(sigma)), PoissonSampled(q, Gaussian(sigma))
-    epsilon = lambda *events: accountant.epsilon(ledger_of(*((event, steps) for event in events)), 1e-5).upper
+    cut, plain = (
+        TruncatedPoissonSampled(q, size, most, Gaussian(sigma)),
+        PoissonSampled(q, Gaussian(sigma)),
+    )
+    epsilon = lambda *events: (
+        accountant.epsilon(ledger_of(*((event, steps) for event in events)), 1e-5).upper
+    )
     simple = plain, TotalVariation(cut.tail(0), 1)
     assert epsilon(plain) * (1 - 2e-3) <= epsilon(cut) <= min(epsilon(*simple), 1.01 * peer)
     assert epsilon(cut) <= epsilon(PoissonSampled(q, Gaussian(sigma / 2))) * (1 + 2e-3)
-    renyi = [RenyiAccountant().delta(ledger_of(*((event, steps) for event in events)), 1.0) for events in ((cut,), simple)]
+    renyi = [
+        RenyiAccountant().delta(ledger_of(*((event, steps) for event in events)), 1.0)
+        for events in ((cut,), simple)
+    ]
     assert renyi[0] == renyi[1]
-    together = Composed((TruncatedPoissonSampled(q, size, most, JointGaussian((sigma * 2**0.5,) * 2)), TotalVariation(1e-12, 1)))
+    together = Composed(
+        (
+            TruncatedPoissonSampled(q, size, most, JointGaussian((sigma * 2**0.5,) * 2)),
+            TotalVariation(1e-12, 1),
+        )
+    )
     assert epsilon(cut) < epsilon(together) < 1.01 * epsilon(cut)
     assert event_from_json(event_to_json(together)) == together

@@ -1,4 +1,5 @@
 """Checkpoints: going on equals never having stopped, and nothing damaged is taken."""
+
 import io
 import json
 import pickle
@@ -31,8 +32,16 @@ STEPS = 14
 
 
 def save(path, trainer, record, config=CONFIG):
-    save_checkpoint(path, trainer.network, trainer.optimizer, record.ledger, record.progress, config,
-                    [{"epoch": 1}], {"seconds": 2.5})
+    save_checkpoint(
+        path,
+        trainer.network,
+        trainer.optimizer,
+        record.ledger,
+        record.progress,
+        config,
+        [{"epoch": 1}],
+        {"seconds": 2.5},
+    )
 
 
 def resume(path, trainer, config=CONFIG):
@@ -69,16 +78,28 @@ def test_what_could_not_be_read_again_is_not_written_and_the_file_stays(tmp_path
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("block_steps", [1, 5, 100])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_a_resumed_run_equals_an_uninterrupted_one(sampler, optimizer, block_steps, dtype, tmp_path):
+def test_a_resumed_run_equals_an_uninterrupted_one(
+    sampler, optimizer, block_steps, dtype, tmp_path
+):
     def make():
-        layout = "adaptive" if sampler == "poisson" else "per-layer"  # whose clip norms are slots too
-        return make_trainer(optimizer=OPTIMIZERS[optimizer](0.05), sampler=sampler, steps=STEPS, dtype=dtype, layout=layout)
+        layout = (
+            "adaptive" if sampler == "poisson" else "per-layer"
+        )  # whose clip norms are slots too
+        return make_trainer(
+            optimizer=OPTIMIZERS[optimizer](0.05),
+            sampler=sampler,
+            steps=STEPS,
+            dtype=dtype,
+            layout=layout,
+        )
 
     data, path = make_data(dtype=dtype), tmp_path / "checkpoint.npz"
     whole, part, again = make(), make(), make()
     expected = whole.run(*data, Streams(1), block_steps=block_steps)
     record = part.run(*data, Streams(1), block_steps=block_steps, should_stop=after(3))
-    assert record.stopped == "interrupted" and (block_steps == 1) == (record.progress.charged == record.progress.step)
+    assert record.stopped == "interrupted" and (block_steps == 1) == (
+        record.progress.charged == record.progress.step
+    )
     save(path, part, record)
     header = resume(path, again)
     assert header["progress"] == record.progress and header["ledger"] == record.ledger
@@ -105,22 +126,42 @@ def test_a_checkpoint_holds_nothing_of_the_streams(seed, tmp_path):
 def test_a_checkpoint_of_another_configuration_is_refused(tmp_path):
     path = tmp_path / "c.npz"
     some_run(path)
-    with pytest.raises(CheckpointError, match="configuration: new was None and is 3, seed was 1 and is None; choose"):
+    with pytest.raises(
+        CheckpointError,
+        match="configuration: new was None and is 3, seed was 1 and is None; choose",
+    ):
         load_checkpoint(path, {"lot_size": 8, "new": 3})
 
 
-@pytest.mark.parametrize("change, message", [
-    (lambda a, h: a.pop("network/dense1.W"), "network/dense1.W is missing"),
-    (lambda a, h: a.pop("optimizer/mean/dense2.b"), "optimizer/mean/dense2.b is missing"),
-    (lambda a, h: a.update({"network/dense9.W": np.ones(2)}), "network/dense9.W is not expected"),
-    (lambda a, h: a.update({"optimizer/square/dense2.b": np.ones(1)}),
-     r"expected optimizer/square/dense2.b of shape \(3,\), got \(1,\)"),
-    (lambda a, h: a["network/dense2.b"].fill(np.nan), "expected finite floating-point numbers in network/dense2.b"),
-    (lambda a, h: h.pop("config"), "damaged"), (lambda a, h: h.update(ledger={"format": 1}), "damaged"),
-    (lambda a, h: h.update(progress=[5, 3]), "expected charged=3 to be an integer of at least 5"),
-    (lambda a, h: h.update(progress=["1", 3]), "expected step='1'"), (lambda a, h: h.update(progress=3), "damaged"),
-    (lambda a, h: h.update(kind="model"), "expected a checkpoint, got a model"),
-    (lambda a, h: h.update(format=2), "expected format 1")])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda a, h: a.pop("network/dense1.W"), "network/dense1.W is missing"),
+        (lambda a, h: a.pop("optimizer/mean/dense2.b"), "optimizer/mean/dense2.b is missing"),
+        (
+            lambda a, h: a.update({"network/dense9.W": np.ones(2)}),
+            "network/dense9.W is not expected",
+        ),
+        (
+            lambda a, h: a.update({"optimizer/square/dense2.b": np.ones(1)}),
+            r"expected optimizer/square/dense2.b of shape \(3,\), got \(1,\)",
+        ),
+        (
+            lambda a, h: a["network/dense2.b"].fill(np.nan),
+            "expected finite floating-point numbers in network/dense2.b",
+        ),
+        (lambda a, h: h.pop("config"), "damaged"),
+        (lambda a, h: h.update(ledger={"format": 1}), "damaged"),
+        (
+            lambda a, h: h.update(progress=[5, 3]),
+            "expected charged=3 to be an integer of at least 5",
+        ),
+        (lambda a, h: h.update(progress=["1", 3]), "expected step='1'"),
+        (lambda a, h: h.update(progress=3), "damaged"),
+        (lambda a, h: h.update(kind="model"), "expected a checkpoint, got a model"),
+        (lambda a, h: h.update(format=2), "expected format 1"),
+    ],
+)
 def test_what_does_not_fit_is_refused_with_its_name(change, message, tmp_path):
     path = tmp_path / "c.npz"
     some_run(path)
@@ -134,7 +175,9 @@ def test_what_does_not_fit_is_refused_with_its_name(change, message, tmp_path):
 
 def test_a_checkpoint_of_more_precision_is_refused(tmp_path):
     some_run(tmp_path / "c.npz")
-    with pytest.raises(CheckpointError, match="expected network/dense1.W of dtype float32, got float64"):
+    with pytest.raises(
+        CheckpointError, match="expected network/dense1.W of dtype float32, got float64"
+    ):
         resume(tmp_path / "c.npz", make_trainer(optimizer=Adam(0.05), dtype="float32"))
 
 
@@ -194,10 +237,14 @@ def is_there_twice(archive):
     archive.filelist.append(archive.filelist[-1])
 
 
-@pytest.mark.parametrize("spoil, numbers, message", [
-    (claims_more, 101, "arrays larger than the file"),
-    (claims_more, 1, r"W: expected shape \(1,\), got 808"),
-    (is_there_twice, 1, "two arrays have the same name")])
+@pytest.mark.parametrize(
+    "spoil, numbers, message",
+    [
+        (claims_more, 101, "arrays larger than the file"),
+        (claims_more, 1, r"W: expected shape \(1,\), got 808"),
+        (is_there_twice, 1, "two arrays have the same name"),
+    ],
+)
 def test_a_directory_that_claims_something_else_is_refused(spoil, numbers, message, tmp_path):
     with zipfile.ZipFile(tmp_path / "c.npz", "w") as archive:
         archive.writestr("header.npy", header())
@@ -222,16 +269,23 @@ def test_an_array_that_nobody_asked_for_is_refused_before_it_is_read(tmp_path, m
     assert read == ["header", "header"]
 
 
-@pytest.mark.parametrize("write", [
-    lambda file: npz(file, header_npy=header(), note_txt="text"),
-    lambda file: npz(file, header_npy=header(), W_npy=npy(f"({10**30},)")),
-    lambda file: npz(file, header_npy=header(), W_npy=npy("(" * 60)),
-    lambda file: np.savez(file, header='{"format": 1' + "0" * 5000 + "}"),
-    lambda file: np.savez(file, header='{"format": 1}', W=np.array([Harmful()], dtype=object)),
-    lambda file: np.save(file, np.array([Harmful()], dtype=object)), lambda file: pickle.dump(Harmful(), file),
-    lambda file: np.save(file, np.ones(3)), lambda file: np.savez(file, W=np.ones(3)),
-    lambda file: np.savez(file, header="[1, 2]"), lambda file: np.savez(file, header="[" * 100_000)],
-    ids=range(11))
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda file: npz(file, header_npy=header(), note_txt="text"),
+        lambda file: npz(file, header_npy=header(), W_npy=npy(f"({10**30},)")),
+        lambda file: npz(file, header_npy=header(), W_npy=npy("(" * 60)),
+        lambda file: np.savez(file, header='{"format": 1' + "0" * 5000 + "}"),
+        lambda file: np.savez(file, header='{"format": 1}', W=np.array([Harmful()], dtype=object)),
+        lambda file: np.save(file, np.array([Harmful()], dtype=object)),
+        lambda file: pickle.dump(Harmful(), file),
+        lambda file: np.save(file, np.ones(3)),
+        lambda file: np.savez(file, W=np.ones(3)),
+        lambda file: np.savez(file, header="[1, 2]"),
+        lambda file: np.savez(file, header="[" * 100_000),
+    ],
+    ids=range(11),
+)
 def test_other_files_are_refused_and_nothing_is_unpickled(write, tmp_path):
     path = tmp_path / "c.npz"
     with open(path, "wb") as file:

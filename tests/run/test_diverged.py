@@ -1,4 +1,5 @@
 """Weights that overflow: refused before the charge where public numbers show it, else one clear end of the run."""
+
 import re
 
 import pytest
@@ -15,13 +16,17 @@ from tests.support.running import make_arrays, make_run, weights
 FAR = {"optimizer": SGD(1e37), "sigma": 1000.0}  # noise of 1e37 x 1000 / 12 on every weight
 
 
-@pytest.mark.parametrize("named", [
-    {"optimizer": SGD(1e300)},
-    {"optimizer": SGD(1e39), "clip_norm": 1e-12},
-    {"optimizer": SGD(1e27), "clip_norm": 1e12},
-    {"optimizer": SGD(LinearDecay(1e300, 0.1, steps=2))},
-    {"optimizer": Adam(1e300)},
-], ids=str)
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"optimizer": SGD(1e300)},
+        {"optimizer": SGD(1e39), "clip_norm": 1e-12},
+        {"optimizer": SGD(1e27), "clip_norm": 1e12},
+        {"optimizer": SGD(LinearDecay(1e300, 0.1, steps=2))},
+        {"optimizer": Adam(1e300)},
+    ],
+    ids=str,
+)
 def test_steps_that_leave_float32_are_refused_and_nothing_is_written(named, tmp_path):
     with pytest.raises(ParameterError, match=r"learning_rate=.* smaller learning rate"):
         make_run(tmp_path / "run", **named)
@@ -37,11 +42,16 @@ def test_a_run_that_overflows_says_what_was_charged_and_writes_no_model(tmp_path
     with pytest.raises(DivergedError) as caught:
         make_run(folder, 1, **FAR).train(*make_arrays())
     ledger = Ledger.load(folder / "ledger.json")
-    said = re.match(r"no model: after (\d+) lots .*; (\d+) lots stay charged .* epsilon (\S+) at", str(caught.value))
+    said = re.match(
+        r"no model: after (\d+) lots .*; (\d+) lots stay charged .* epsilon (\S+) at",
+        str(caught.value),
+    )
     assert said and "\n" not in str(caught.value)
     assert int(said[1]) <= int(said[2]) == ledger.count_of("step")
     assert said[3] == upper_text(MomentsAccountant().epsilon(ledger, 1e-5).upper)
-    load_arrays(folder / "checkpoint.npz", "checkpoint")  # all finite, so that verify can read the folder
+    load_arrays(
+        folder / "checkpoint.npz", "checkpoint"
+    )  # all finite, so that verify can read the folder
     assert not (folder / "model.npz").exists() and not (folder / "result.json").exists()
 
 

@@ -1,4 +1,5 @@
 """Runs in exact arithmetic on disk: what their files say, and that verify computes all of it again."""
+
 import json
 import shutil
 from dataclasses import replace
@@ -9,7 +10,14 @@ import pytest
 
 import minidp
 from minidp.__main__ import main
-from minidp.privacy import Composed, Gaussian, JointGaussian, Ledger, PoissonSampled, total_variation
+from minidp.privacy import (
+    Composed,
+    Gaussian,
+    JointGaussian,
+    Ledger,
+    PoissonSampled,
+    total_variation,
+)
 from minidp.privacy.catalogue import all_bounds
 from minidp.run import RunFolder
 from minidp.run.statement import render
@@ -37,20 +45,29 @@ def result_of(run):
 def seal(run, result):
     """Write the result and what follows from it, as somebody would who knows the program."""
     (run / "privacy.md").write_text(statement := render(result))
-    (run / "result.json").write_text(json.dumps({**result, "statement_sha256": sha256(statement.encode()).hexdigest()}))
+    (run / "result.json").write_text(
+        json.dumps({**result, "statement_sha256": sha256(statement.encode()).hexdigest()})
+    )
     RunFolder(run).seal(private=True)
 
 
 def test_the_result_names_the_arithmetic_and_what_it_costs(finished):
     result = result_of(finished)
     assert not verify(finished).failed
-    assert [(group["grid"], group["sensitivity_factor"], group["coordinates"]) for group in result["settings"]["clip_groups"]] == [
-        (3 * 2.0**-32, 1, 25), (3 * 2.0**-32, 1, 18)]
-    variation, epsilon = total_variation(Ledger.load(finished / "ledger.json")), result["epsilon"]["moments"]["upper"]
+    assert [
+        (group["grid"], group["sensitivity_factor"], group["coordinates"])
+        for group in result["settings"]["clip_groups"]
+    ] == [(3 * 2.0**-32, 1, 25), (3 * 2.0**-32, 1, 18)]
+    variation, epsilon = (
+        total_variation(Ledger.load(finished / "ledger.json")),
+        result["epsilon"]["moments"]["upper"],
+    )
     assert (result["arithmetic"], result["generator"]) == ("exact", "chacha20")
     assert 0 < result["delta_added"] <= 1e-9
     assert result["delta_added"] == pytest.approx((1 + np.exp(epsilon)) * variation, rel=1e-9)
-    plain = Ledger(entries=[(Gaussian(5.0),), (PoissonSampled(LOT / SIZE, JointGaussian((4.0, 4.0))), STEPS)])
+    plain = Ledger(
+        entries=[(Gaussian(5.0),), (PoissonSampled(LOT / SIZE, JointGaussian((4.0, 4.0))), STEPS)]
+    )
     for name, (bound, _, _) in all_bounds(plain, list(result["epsilon"]), delta=1e-5).items():
         assert bound.upper <= result["epsilon"][name]["upper"] <= bound.upper * (1 + 1e-6), name
 
@@ -60,19 +77,40 @@ def test_statements_say_what_holds_in_each_arithmetic(finished, tmp_path):
     ordinary = train(tmp_path / "run")
     assert (ordinary["arithmetic"], ordinary["delta_added"]) == ("ordinary", 0.0)
     ordinary = (tmp_path / "run" / "privacy.md").read_text()
-    only = {exact: ("The guarantee holds for the released bits.", "IEEE 754", "C 2^-32", "3 = 1 C; in multiples of C 2^-32",
-                    "**Released in ordinary arithmetic, before the first step: mean.**"),
-            ordinary: ("attacks on the released sums find nothing; it is not a proof", "can flip a ReLU", "Nothing is added to delta",
-                       "the sensitivity counts as 1.000")}
+    only = {
+        exact: (
+            "The guarantee holds for the released bits.",
+            "IEEE 754",
+            "C 2^-32",
+            "3 = 1 C; in multiples of C 2^-32",
+            "**Released in ordinary arithmetic, before the first step: mean.**",
+        ),
+        ordinary: (
+            "attacks on the released sums find nothing; it is not a proof",
+            "can flip a ReLU",
+            "Nothing is added to delta",
+            "the sensitivity counts as 1.000",
+        ),
+    }
     for text, other in ((exact, ordinary), (ordinary, exact)):
         assert all(sentence in text and sentence not in other for sentence in only[text])
 
 
-@pytest.mark.parametrize("change, question", [
-    (lambda r: r.update(arithmetic="ordinary"), "Is every release in the ledger"),
-    (lambda r: r.update(delta_added=r["delta_added"] / 2), "Does what the arithmetic adds to delta come out again?"),
-    (lambda r: r["settings"]["clip_groups"][0].update(coordinates=24), "Is every release in the ledger"),
-    (lambda r: r["settings"]["clip_groups"][1].update(grid=1e-9), "Do q, the groups' noise")])
+@pytest.mark.parametrize(
+    "change, question",
+    [
+        (lambda r: r.update(arithmetic="ordinary"), "Is every release in the ledger"),
+        (
+            lambda r: r.update(delta_added=r["delta_added"] / 2),
+            "Does what the arithmetic adds to delta come out again?",
+        ),
+        (
+            lambda r: r["settings"]["clip_groups"][0].update(coordinates=24),
+            "Is every release in the ledger",
+        ),
+        (lambda r: r["settings"]["clip_groups"][1].update(grid=1e-9), "Do q, the groups' noise"),
+    ],
+)
 def test_a_result_of_another_arithmetic_is_noticed(run, change, question):
     change(result := result_of(run))
     seal(run, result)
@@ -97,15 +135,29 @@ def test_fit_estimators_and_the_command_train_in_exact_arithmetic(rng, tmp_path,
     x = rng.normal(size=(400, 3))
     y, settings = x[:, 0] > 0, dict(epsilon=1.0, arithmetic="exact", quiet=True)
     np.savez(tmp_path / "data.npz", x_train=x, y_train=y)
-    flags = ("--target-epsilon", "1", "--arithmetic", "exact", "--quiet", "--out", str(tmp_path / "run"))
+    flags = (
+        "--target-epsilon",
+        "1",
+        "--arithmetic",
+        "exact",
+        "--quiet",
+        "--out",
+        str(tmp_path / "run"),
+    )
     assert main(["train", str(tmp_path / "data.npz"), *flags]) == 0
-    for result in (minidp.fit(x, y, **settings).result, minidp.PrivateClassifier(**settings).fit(x, y).fitted_.result,
-                   result_of(tmp_path / "run")):
+    for result in (
+        minidp.fit(x, y, **settings).result,
+        minidp.PrivateClassifier(**settings).fit(x, y).fitted_.result,
+        result_of(tmp_path / "run"),
+    ):
         assert result["arithmetic"] == "exact" and 0 < result["delta_added"] < 1e-9
     assert main(["verify", str(tmp_path / "run")]) == 0
 
 
 def test_a_run_without_noise_claims_nothing_of_its_arithmetic(tmp_path):
     for arithmetic in ("ordinary", "exact"):
-        assert train(tmp_path / arithmetic, arithmetic=arithmetic, sigma=0.0, steps=2)["delta_added"] == 0
+        assert (
+            train(tmp_path / arithmetic, arithmetic=arithmetic, sigma=0.0, steps=2)["delta_added"]
+            == 0
+        )
         assert "## Arithmetic" not in (tmp_path / arithmetic / "privacy.md").read_text()

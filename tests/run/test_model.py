@@ -1,4 +1,5 @@
 """A model file knows its network: what goes out comes back, and nothing else in a file does harm."""
+
 import json
 import subprocess
 import sys
@@ -61,7 +62,13 @@ def dense(outputs=2, inputs=3):
 
 
 def some_model():
-    layers = [nn.Standardise(np.ones(3), np.full(3, 2.0)), dense(4), nn.ReLU(), nn.LayerNorm(4), dense(2, 4)]
+    layers = [
+        nn.Standardise(np.ones(3), np.full(3, 2.0)),
+        dense(4),
+        nn.ReLU(),
+        nn.LayerNorm(4),
+        dense(2, 4),
+    ]
     return nn.Sequential(layers, (3,), frozen=["dense1"])
 
 
@@ -84,26 +91,52 @@ def test_every_layer_comes_back_and_gives_the_same_bits(case, dtype, backend, rn
 
 def test_a_model_comes_back_with_all_that_it_knows_in_another_process_too(rng, tmp_path):
     network, x = some_model(), rng.uniform(-1, 1, (6, 3))
-    model = again(tmp_path, network, about={"epsilon": np.float64(2)}, classes=["a", "b"], ledger_sha256="ab" * 32)
-    assert model.about == {"epsilon": 2.0} and model.ledger_sha256 == "ab" * 32 and model.network.frozen == {"dense1"}
-    assert list(model.predict(x)) == ["ab"[k] for k in network.predict(x.astype("float32")).argmax(axis=1)]
-    assert repr(model) == ("<Model: x (B, 3) to 2 classes (a, b); standardise1, dense1, relu1, layernorm1, dense2; "
-                           "40 parameters>")
+    model = again(
+        tmp_path,
+        network,
+        about={"epsilon": np.float64(2)},
+        classes=["a", "b"],
+        ledger_sha256="ab" * 32,
+    )
+    assert (
+        model.about == {"epsilon": 2.0}
+        and model.ledger_sha256 == "ab" * 32
+        and model.network.frozen == {"dense1"}
+    )
+    assert list(model.predict(x)) == [
+        "ab"[k] for k in network.predict(x.astype("float32")).argmax(axis=1)
+    ]
+    assert repr(model) == (
+        "<Model: x (B, 3) to 2 classes (a, b); standardise1, dense1, relu1, layernorm1, dense2; "
+        "40 parameters>"
+    )
     assert load_weights(tmp_path / "m.npz", other := some_model()) == {"epsilon": 2.0}
     np.testing.assert_array_equal(other.predict(x), network.predict(x))
     np.save(tmp_path / "x.npy", x)
-    script = ("import minidp, numpy as np; m = minidp.load_model('m.npz'); "
-              "np.savez('y.npz', y=m.predict(np.load('x.npy')), p=m.predict_proba(np.load('x.npy')))")
-    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, check=True, timeout=120)
+    script = (
+        "import minidp, numpy as np; m = minidp.load_model('m.npz'); "
+        "np.savez('y.npz', y=m.predict(np.load('x.npy')), p=m.predict_proba(np.load('x.npy')))"
+    )
+    subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT)},
+        check=True,
+        timeout=120,
+    )
     with np.load(tmp_path / "y.npz") as there:
         np.testing.assert_array_equal(there["y"], model.predict(x))
         np.testing.assert_array_equal(there["p"], model.predict_proba(x))
 
 
-@pytest.mark.parametrize("classes", [[3, 1], [True, False], [0.5, -1.0], ["a", "ü"], np.array([7, 250], np.uint8)])
+@pytest.mark.parametrize(
+    "classes", [[3, 1], [True, False], [0.5, -1.0], ["a", "ü"], np.array([7, 250], np.uint8)]
+)
 def test_classes_of_every_kind_come_back(classes, tmp_path):
     found = again(tmp_path, some_model(), classes=classes).predict(np.zeros((1, 3)))
-    assert found[0] in list(classes) and found.dtype.kind == np.asarray(classes).dtype.kind.replace("u", "i")
+    assert found[0] in list(classes) and found.dtype.kind == np.asarray(classes).dtype.kind.replace(
+        "u", "i"
+    )
 
 
 def test_probabilities_are_float64_and_sum_to_one(rng):
@@ -120,7 +153,12 @@ def test_a_regression_is_mapped_to_its_bounds_and_clipped(tmp_path):
     network = nn.Sequential([dense(1, 1)], (1,))
     network.params["dense1", "W"][...] = 1
     model = again(tmp_path, network, target_bounds=(10, 30))
-    assert list(model.predict([[-1], [0], [0.5], [9]])) == [10, 20, 25, 30] and model.target_bounds == (10.0, 30.0)
+    assert list(model.predict([[-1], [0], [0.5], [9]])) == [
+        10,
+        20,
+        25,
+        30,
+    ] and model.target_bounds == (10.0, 30.0)
     with pytest.raises(ParameterError, match="predict_proba: expected a model with classes"):
         model.predict_proba([[0]])
     assert list(again(tmp_path, network).predict([[7]])[0]) == [7]
@@ -133,54 +171,104 @@ def test_numbers_of_every_kind_are_converted_batch_by_batch(rng, backend, tmp_pa
     on_disk = np.memmap(tmp_path / "x", "uint8", "w+", shape=(5, 3))
     on_disk[:] = whole
     expected = model.predict_proba(whole)
-    for x in (whole.tolist(), whole.astype(bool), on_disk, whole.astype("float16"), whole.astype("float64")):
+    for x in (
+        whole.tolist(),
+        whole.astype(bool),
+        on_disk,
+        whole.astype("float16"),
+        whole.astype("float64"),
+    ):
         np.testing.assert_array_equal(model.predict_proba(x), expected)
     assert model.predict(np.zeros((0, 3))).shape == (0,)
 
 
-@pytest.mark.parametrize("x, error, message", [
-    (np.zeros((2, 4)), ShapeError, r"takes x of shape \(B, 3\), got \(2, 4\)$"),
-    (np.zeros(3), ShapeError, r"got \(3,\); give one example as x\[None\]"),
-    ([[1, 2, 3], [1]], ShapeError, "different lengths"), (7, ShapeError, r"got \(\)"),
-    ([["a", "b", "c"]], DtypeError, "takes x of numbers, got dtype <U1"),
-    (np.zeros((2, 3), complex), DtypeError, "got dtype complex128"), ([[None] * 3], DtypeError, "got dtype object")])
+@pytest.mark.parametrize(
+    "x, error, message",
+    [
+        (np.zeros((2, 4)), ShapeError, r"takes x of shape \(B, 3\), got \(2, 4\)$"),
+        (np.zeros(3), ShapeError, r"got \(3,\); give one example as x\[None\]"),
+        ([[1, 2, 3], [1]], ShapeError, "different lengths"),
+        (7, ShapeError, r"got \(\)"),
+        ([["a", "b", "c"]], DtypeError, "takes x of numbers, got dtype <U1"),
+        (np.zeros((2, 3), complex), DtypeError, "got dtype complex128"),
+        ([[None] * 3], DtypeError, "got dtype object"),
+    ],
+)
 def test_other_inputs_are_refused_with_what_the_model_takes(x, error, message):
     with pytest.raises(error, match=message):
         Model(some_model(), [0, 1]).predict(x)
 
 
-@pytest.mark.parametrize("message, more", [
-    ("one class for each", {"classes": [0, 1, 2]}), ("one output", {"target_bounds": (0, 1)}),
-    *[("to be different .* all of one kind", {"classes": each})
-      for each in (2, [0, 0], [0, np.nan], [0, [1]], np.array(["x", 1], object))],
-    *[("finite", {"target_bounds": each}) for each in ((1, 0), 3, ("a", 1), (-1.7e308, 1.7e308))],
-    ("got both", {"classes": [0, 1], "target_bounds": (0, 1)})])
+@pytest.mark.parametrize(
+    "message, more",
+    [
+        ("one class for each", {"classes": [0, 1, 2]}),
+        ("one output", {"target_bounds": (0, 1)}),
+        *[
+            ("to be different .* all of one kind", {"classes": each})
+            for each in (2, [0, 0], [0, np.nan], [0, [1]], np.array(["x", 1], object))
+        ],
+        *[
+            ("finite", {"target_bounds": each})
+            for each in ((1, 0), 3, ("a", 1), (-1.7e308, 1.7e308))
+        ],
+        ("got both", {"classes": [0, 1], "target_bounds": (0, 1)}),
+    ],
+)
 def test_classes_and_bounds_that_do_not_fit_are_refused(message, more):
     with pytest.raises(ParameterError, match=message):
         Model(some_model(), **more)
 
 
-@pytest.mark.parametrize("network", [
-    network_of(Bent(3, 2), dense()), network_of(Settled(3)), network_of(Tanh()),
-    Halved([Bent(3, 1)], (3,))])
+@pytest.mark.parametrize(
+    "network",
+    [
+        network_of(Bent(3, 2), dense()),
+        network_of(Settled(3)),
+        network_of(Tanh()),
+        Halved([Bent(3, 1)], (3,)),
+    ],
+)
 def test_classes_of_ones_own_come_back_where_they_are_passed(network, rng, tmp_path):
-    own, x = {each.__name__: each for each in (Bent, Settled, Tanh, Halved)}, np.ones((1, 3), "float32")
-    np.testing.assert_array_equal(again(tmp_path, network, own).network.predict(x), network.predict(x))
-    with pytest.raises(CheckpointError, match="is none of minidp's layers; pass yours to load_model"):
+    own, x = (
+        {each.__name__: each for each in (Bent, Settled, Tanh, Halved)},
+        np.ones((1, 3), "float32"),
+    )
+    np.testing.assert_array_equal(
+        again(tmp_path, network, own).network.predict(x), network.predict(x)
+    )
+    with pytest.raises(
+        CheckpointError, match="is none of minidp's layers; pass yours to load_model"
+    ):
         load_model(tmp_path / "m.npz")
     with pytest.raises(CheckpointError, match="is no nn.Layer with a name that is printable"):
         load_model(tmp_path / "m.npz", {name: lambda *given, **more: "nothing" for name in own})
 
 
-@pytest.mark.parametrize("network, message", [
-    (network_of(Forgets(3)), r"layer1: a model file cannot hold Forgets: .* no attribute size, an argument of Forgets"),
-    *[(network_of(Bent(3, power)), "cannot hold Bent") for power in (lambda x: x, float("inf"), np.arange(3))],
-    (network_of(Bent(3, 1), type("Bent", (Bent,), {})(3, 1)), "two classes have the name Bent")])
-def test_what_cannot_be_made_again_is_refused_before_anything_is_charged(network, message, tmp_path):
+@pytest.mark.parametrize(
+    "network, message",
+    [
+        (
+            network_of(Forgets(3)),
+            r"layer1: a model file cannot hold Forgets: .* no attribute size, an argument of Forgets",
+        ),
+        *[
+            (network_of(Bent(3, power)), "cannot hold Bent")
+            for power in (lambda x: x, float("inf"), np.arange(3))
+        ],
+        (network_of(Bent(3, 1), type("Bent", (Bent,), {})(3, 1)), "two classes have the name Bent"),
+    ],
+)
+def test_what_cannot_be_made_again_is_refused_before_anything_is_charged(
+    network, message, tmp_path
+):
     run = make_run(tmp_path / "run")
     given = network, run.loss, run.optimizer, run.plan, run.budget, run.streams
-    for attempt in (lambda: save_model(tmp_path / "m.npz", network), lambda: run.train(*make_arrays(), model=network),
-                    lambda: type(run)(tmp_path / "other", *given)):
+    for attempt in (
+        lambda: save_model(tmp_path / "m.npz", network),
+        lambda: run.train(*make_arrays(), model=network),
+        lambda: type(run)(tmp_path / "other", *given),
+    ):
         with pytest.raises(ParameterError, match=message):
             attempt()
     assert not run.ledger.items() and not (tmp_path / "other").exists()
@@ -190,10 +278,21 @@ def test_what_cannot_be_made_again_is_refused_before_anything_is_charged(network
 def example(tmp_path_factory):
     """(path, arrays, header) of a model with layers of every kind of setting."""
     rng, path = np.random.default_rng(0), tmp_path_factory.mktemp("model") / "m.npz"
-    network = nn.Sequential([
-        nn.Conv2D(1, 2, 3, rng=rng, stride=2), nn.GroupNorm(2, 1), nn.MaxPool2D(2, 1, "same"), nn.Flatten(),
-        nn.Dropout(0.1), nn.Project(np.ones((18, 4), np.float32)), nn.Standardise(np.ones(4, "f4"), np.ones(1, "f4")),
-        nn.LayerNorm(4), nn.Tanh(), nn.Dense(4, 3, rng=rng)], (5, 6, 1))
+    network = nn.Sequential(
+        [
+            nn.Conv2D(1, 2, 3, rng=rng, stride=2),
+            nn.GroupNorm(2, 1),
+            nn.MaxPool2D(2, 1, "same"),
+            nn.Flatten(),
+            nn.Dropout(0.1),
+            nn.Project(np.ones((18, 4), np.float32)),
+            nn.Standardise(np.ones(4, "f4"), np.ones(1, "f4")),
+            nn.LayerNorm(4),
+            nn.Tanh(),
+            nn.Dense(4, 3, rng=rng),
+        ],
+        (5, 6, 1),
+    )
     save_model(path, network, {"a": 1}, classes=[1, 2, 3], ledger_sha256="0" * 64)
     return path, *load_arrays(path)
 
@@ -208,14 +307,48 @@ def refused_or_whole(path):
 
 def places(value, at=()):
     """Every place in a JSON value."""
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, inner in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         yield (*at, key)
         yield from places(inner, (*at, key))
 
 
-odd = st.one_of(st.integers(-3, 9), st.lists(st.integers(0, 2**40), max_size=3), st.sampled_from([
-    None, True, 10**6, 10**9, 2**40, 10**30, -(10**9), 1e308, 0.5, -1.0, "", "nn.Dense", "nn.Layer", "nn.Sequential",
-    "os.system", "x" * 9999, "a\nb", "same", "W", {}, {"rng": 1}, {"W": "W"}, [[[]]]]))
+odd = st.one_of(
+    st.integers(-3, 9),
+    st.lists(st.integers(0, 2**40), max_size=3),
+    st.sampled_from(
+        [
+            None,
+            True,
+            10**6,
+            10**9,
+            2**40,
+            10**30,
+            -(10**9),
+            1e308,
+            0.5,
+            -1.0,
+            "",
+            "nn.Dense",
+            "nn.Layer",
+            "nn.Sequential",
+            "os.system",
+            "x" * 9999,
+            "a\nb",
+            "same",
+            "W",
+            {},
+            {"rng": 1},
+            {"W": "W"},
+            [[[]]],
+        ]
+    ),
+)
 
 
 def crafted(example, edit):
@@ -277,21 +410,39 @@ def test_bytes_changed_and_cut_are_refused_or_harmless(example):
     path, cut = example[0], example[0].with_name("cut.npz")
     content, kept = path.read_bytes(), load_model(path).network.state()
     for place in range(0, len(content), 11):
-        cut.write_bytes(content[:place] + bytes([content[place] ^ (1 << place % 8)]) + content[place + 1 :])
+        cut.write_bytes(
+            content[:place] + bytes([content[place] ^ (1 << place % 8)]) + content[place + 1 :]
+        )
         found = refused_or_whole(cut)
-        assert found is None or all(np.array_equal(array, found.network.state()[name]) for name, array in kept.items())
+        assert found is None or all(
+            np.array_equal(array, found.network.state()[name]) for name, array in kept.items()
+        )
         cut.write_bytes(content[:place])
         assert refused_or_whole(cut) is None
 
 
-@pytest.mark.parametrize("kind, setting", [
-    ("Dense", {"inputs": 10**9}), ("Dense", {"inputs": 10**9, "outputs": 10**9}), ("Dense", {"outputs": 2**40}),
-    ("Conv2D", {"out_channels": 10**12}), ("GroupNorm", {"channels": 10**11}), ("LayerNorm", {"shape": [2**40] * 3})])
+@pytest.mark.parametrize(
+    "kind, setting",
+    [
+        ("Dense", {"inputs": 10**9}),
+        ("Dense", {"inputs": 10**9, "outputs": 10**9}),
+        ("Dense", {"outputs": 2**40}),
+        ("Conv2D", {"out_channels": 10**12}),
+        ("GroupNorm", {"channels": 10**11}),
+        ("LayerNorm", {"shape": [2**40] * 3}),
+    ],
+)
 def test_huge_sizes_are_refused_before_they_take_memory(kind, setting, example, monkeypatch):
-    path = crafted(example, lambda header: next(
-        row for row in header["architecture"]["layers"] if row["class"] == f"nn.{kind}")["settings"].update(setting))
+    path = crafted(
+        example,
+        lambda header: next(
+            row for row in header["architecture"]["layers"] if row["class"] == f"nn.{kind}"
+        )["settings"].update(setting),
+    )
     made, full = [], np.full
-    monkeypatch.setattr(nn.init.np, "full", lambda shape, *more: made.append(shape) or full(shape, *more))
+    monkeypatch.setattr(
+        nn.init.np, "full", lambda shape, *more: made.append(shape) or full(shape, *more)
+    )
     with pytest.raises(CheckpointError, match="crafted.npz"):
         load_model(path)
     assert set(made) <= {()}

@@ -1,4 +1,5 @@
 """A private run of a user of the library: the same folder, statement and verification as an experiment's."""
+
 import json
 import os
 
@@ -6,15 +7,38 @@ import numpy as np
 import pytest
 
 from minidp.__main__ import main
-from minidp.errors import BudgetExceededError, CheckpointError, DataError, NoiseReuseError, ParameterError
-from minidp.mechanism import BallsInBinsSampler, BandedNoise, CyclicSampler, PoissonSampler, ShuffleSampler
+from minidp.errors import (
+    BudgetExceededError,
+    CheckpointError,
+    DataError,
+    NoiseReuseError,
+    ParameterError,
+)
+from minidp.mechanism import (
+    BallsInBinsSampler,
+    BandedNoise,
+    CyclicSampler,
+    PoissonSampler,
+    ShuffleSampler,
+)
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant, RenyiAccountant
 from minidp.run import RunFolder, load_model, load_weights
 from minidp.run.checkpoint import load_arrays, save_arrays
 from minidp.run.verify import verify
 from minidp.train import SGD
 from tests.support.guarded import allow_sync, guarded_backend
-from tests.support.running import LOT, SIZE, STEPS, Crash, crash_after, interrupt, make_arrays, make_run, train, weights
+from tests.support.running import (
+    LOT,
+    SIZE,
+    STEPS,
+    Crash,
+    crash_after,
+    interrupt,
+    make_arrays,
+    make_run,
+    train,
+    weights,
+)
 
 
 class OwnAccountant(MomentsAccountant):
@@ -26,10 +50,18 @@ def test_arrays_of_ones_own_are_trained_on_told_of_and_verified(tmp_path, capsys
     ledger = Ledger.load(tmp_path / "run" / "ledger.json")
     assert result["steps"] == result["steps_charged"] == ledger.count_of("step") == STEPS
     assert result["epsilon"]["moments"]["upper"] == MomentsAccountant().epsilon(ledger, 1e-5).upper
-    assert result["settings"]["dataset_size"] == SIZE and result["settings"]["mean_noise_multiplier"] == 5.0
+    assert (
+        result["settings"]["dataset_size"] == SIZE
+        and result["settings"]["mean_noise_multiplier"] == 5.0
+    )
     assert "pca_noise_multiplier" not in result["settings"] and ledger.count_of("setup") == 1
-    assert "| before the first step | mean of the rows |" in (tmp_path / "run" / "privacy.md").read_text()
-    assert main(["verify", str(tmp_path / "run")]) == 0 and "0 mismatches" in capsys.readouterr().out
+    assert (
+        "| before the first step | mean of the rows |"
+        in (tmp_path / "run" / "privacy.md").read_text()
+    )
+    assert (
+        main(["verify", str(tmp_path / "run")]) == 0 and "0 mismatches" in capsys.readouterr().out
+    )
     run = make_run(tmp_path / "run")
     load_weights(tmp_path / "run" / "model.npz", run.network)
     model, x = load_model(tmp_path / "run" / "model.npz"), make_arrays()[2]
@@ -40,18 +72,31 @@ def test_arrays_of_ones_own_are_trained_on_told_of_and_verified(tmp_path, capsys
     assert "tightest certified bound" in said[-3] and str(tmp_path / "run") in said[-1]
 
 
-def test_the_statement_names_the_gradients_that_ran_and_on_a_device_what_explicit_ones_take(tmp_path, monkeypatch):
+def test_the_statement_names_the_gradients_that_ran_and_on_a_device_what_explicit_ones_take(
+    tmp_path, monkeypatch
+):
     backend, names = guarded_backend(), ["dense1.W", "dense1.b", "dense2.W", "dense2.b"]
     here = make_run(tmp_path / "here").train(*make_arrays())
-    monkeypatch.setattr("minidp.backend._budget", lambda xp, on_host: on_host if xp is np else 2000)  # lots of 33, all but dense1.W
+    monkeypatch.setattr(
+        "minidp.backend._budget", lambda xp, on_host: on_host if xp is np else 2000
+    )  # lots of 33, all but dense1.W
     with allow_sync():  # evaluation
-        there = make_run(tmp_path / "there", backend=backend).train(*map(backend.asarray, make_arrays()))
-    assert here["gradients_ran"] == {"explicit": names[1::2], "factored": names[::2]} and "gradients_bytes" not in here
+        there = make_run(tmp_path / "there", backend=backend).train(
+            *map(backend.asarray, make_arrays())
+        )
+    assert (
+        here["gradients_ran"] == {"explicit": names[1::2], "factored": names[::2]}
+        and "gradients_bytes" not in here
+    )
     assert there["gradients_ran"] == {"explicit": names[1:], "factored": names[:1]}
     assert there["gradients_bytes"] == {"lot": 4 * LOT * (4 * 5 + 5 + 5 * 3 + 3), "budget": 2000}
     told = [(tmp_path / name / "privacy.md").read_text() for name in ("here", "there")]
     assert "| auto: explicit for dense1.b, dense2.b; factored for dense1.W, dense2.W |" in told[0]
-    assert "on this device" not in told[0] and "on this device" in told[1] and "--gradients factored" in told[1]
+    assert (
+        "on this device" not in told[0]
+        and "on this device" in told[1]
+        and "--gradients factored" in told[1]
+    )
     assert not verify(tmp_path / "there").failed
 
 
@@ -77,17 +122,29 @@ def test_a_seeded_run_that_was_interrupted_or_killed_ends_bit_for_bit_the_same(t
 
 def test_without_a_seed_an_interrupt_loses_nothing(tmp_path):
     assert train(tmp_path / "run", stop=interrupt) is None
-    assert (waiting := make_run(tmp_path / "run")).summary().startswith("interrupted; the same lines again go on")
+    assert (
+        (waiting := make_run(tmp_path / "run"))
+        .summary()
+        .startswith("interrupted; the same lines again go on")
+    )
     waiting.folder.close()
     result = train(tmp_path / "run")
-    assert (result["steps"], result["steps_charged"], result["earlier_lots_charged"]) == (STEPS, STEPS, 0)
+    assert (result["steps"], result["steps_charged"], result["earlier_lots_charged"]) == (
+        STEPS,
+        STEPS,
+        0,
+    )
 
 
 @pytest.mark.parametrize("arithmetic", ["ordinary", "exact"])
-def test_without_a_seed_what_a_crash_took_stays_charged_and_the_run_gets_fewer_lots(arithmetic, tmp_path):
+def test_without_a_seed_what_a_crash_took_stays_charged_and_the_run_gets_fewer_lots(
+    arithmetic, tmp_path
+):
     settings = {"steps": 20, "arithmetic": arithmetic}
     with pytest.raises(Crash):
-        train(tmp_path / "run", stop=crash_after(3), **settings)  # the setup, five lots, and five that are lost
+        train(
+            tmp_path / "run", stop=crash_after(3), **settings
+        )  # the setup, five lots, and five that are lost
     result = train(tmp_path / "run", **settings)
     assert (result["steps"], result["steps_charged"], result["earlier_lots_charged"]) == (15, 20, 0)
     assert "5 charged lots are not in the model" in (tmp_path / "run" / "privacy.md").read_text()
@@ -99,10 +156,17 @@ def test_correlated_noise_goes_on_with_a_seed_and_begins_a_new_block_without(tmp
     settings = {"sampler": CyclicSampler(LOT / SIZE, bands=4), "noise": BandedNoise(4), "steps": 20}
     whole = train(tmp_path / "whole", seed, **settings)
     with pytest.raises(Crash):
-        train(tmp_path / "run", seed, stop=crash_after(3), **settings)  # the setup, eight lots, and eight that are lost
+        train(
+            tmp_path / "run", seed, stop=crash_after(3), **settings
+        )  # the setup, eight lots, and eight that are lost
     result = train(tmp_path / "run", seed, **settings)
-    assert (result["steps"], result["steps_charged"]) == (20 if seed else 12, 20) and result["epsilon"] == whole["epsilon"]
-    assert Ledger.load(tmp_path / "run" / "ledger.json").count_of("step") == 5 and not verify(tmp_path / "run").failed
+    assert (result["steps"], result["steps_charged"]) == (20 if seed else 12, 20) and result[
+        "epsilon"
+    ] == whole["epsilon"]
+    assert (
+        Ledger.load(tmp_path / "run" / "ledger.json").count_of("step") == 5
+        and not verify(tmp_path / "run").failed
+    )
     kept, again = weights(tmp_path / "whole"), weights(tmp_path / "run")
     assert all((kept[name] == again[name]).all() for name in kept) == (seed is not None)
 
@@ -112,9 +176,16 @@ def test_charges_of_attempts_without_a_checkpoint_are_told_apart(tmp_path):
         train(tmp_path / "run", stop=crash_after(2))
     (tmp_path / "run" / "checkpoint.npz").unlink()
     result = train(tmp_path / "run")
-    assert (result["setup_charged"], result["steps_charged"], result["earlier_lots_charged"]) == (2, 10, 5)
+    assert (result["setup_charged"], result["steps_charged"], result["earlier_lots_charged"]) == (
+        2,
+        10,
+        5,
+    )
     statement = (tmp_path / "run" / "privacy.md").read_text()
-    assert "charged 2 times" in statement and "5 more lots are charged, of earlier attempts" in statement
+    assert (
+        "charged 2 times" in statement
+        and "5 more lots are charged, of earlier attempts" in statement
+    )
     assert not verify(tmp_path / "run").failed
 
 
@@ -126,11 +197,20 @@ def test_a_run_of_another_seed_is_not_gone_on_with(tmp_path):
 
 def test_two_releases_before_the_first_step_never_have_one_noise(tmp_path):
     run = make_run(tmp_path / "run")
-    drawn = {name: run.release_first(name, Gaussian(5.0), "noise alone", lambda: run.streams.noise(name).standard_normal(20))
-             for name in ("mean", "pca")}
+    drawn = {
+        name: run.release_first(
+            name, Gaussian(5.0), "noise alone", lambda: run.streams.noise(name).standard_normal(20)
+        )
+        for name in ("mean", "pca")
+    }
     assert not np.isin(*drawn.values()).any()
     with pytest.raises(NoiseReuseError):
-        run.release_first("count", Gaussian(5.0), "the same again", lambda: run.streams.noise("pca").standard_normal(20))
+        run.release_first(
+            "count",
+            Gaussian(5.0),
+            "the same again",
+            lambda: run.streams.noise("pca").standard_normal(20),
+        )
     run.folder.close()
 
 
@@ -138,15 +218,22 @@ def test_ledger_and_checkpoint_deleted_is_no_fresh_start(tmp_path):
     train(tmp_path / "run", stop=interrupt)
     for name in ("ledger.json", "checkpoint.npz"):
         (tmp_path / "run" / name).unlink()
-    with pytest.raises(CheckpointError, match="ledger.json is missing, and config.json says that charges were made"):
+    with pytest.raises(
+        CheckpointError, match="ledger.json is missing, and config.json says that charges were made"
+    ):
         make_run(tmp_path / "run")
 
 
-@pytest.mark.parametrize("change, message", [
-    ({"clip_norm": 2.0}, r"settings.clip_groups\[0\].clip_norm was 1.0 and is 2.0"),
-    ({"flags": {"rate": 2}}, "rate was 1 and is 2"), ({"steps": 11}, "settings.planned_steps was 10 and is 11"),
-    ({"inputs": {"file": "b"}}, "file was 'a' and is 'b'"),
-    ({"arithmetic": "exact"}, "arithmetic was 'ordinary' and is 'exact'")])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"clip_norm": 2.0}, r"settings.clip_groups\[0\].clip_norm was 1.0 and is 2.0"),
+        ({"flags": {"rate": 2}}, "rate was 1 and is 2"),
+        ({"steps": 11}, "settings.planned_steps was 10 and is 11"),
+        ({"inputs": {"file": "b"}}, "file was 'a' and is 'b'"),
+        ({"arithmetic": "exact"}, "arithmetic was 'ordinary' and is 'exact'"),
+    ],
+)
 def test_another_configuration_is_refused(tmp_path, change, message):
     given = {"flags": {"rate": 1}, "inputs": {"file": "a"}}
     train(tmp_path / "run", stop=interrupt, **given)
@@ -169,7 +256,9 @@ def test_private_records_are_named_by_a_keyed_hash_only(tmp_path):
         name, nominal_size, published, notice, sha256 = "own", SIZE, False, "", "ab" * 32
 
     train(tmp_path / "run", data=Data, stop=interrupt)
-    assert not any(("ab" * 32).encode() in path.read_bytes() for path in (tmp_path / "run").iterdir())
+    assert not any(
+        ("ab" * 32).encode() in path.read_bytes() for path in (tmp_path / "run").iterdir()
+    )
     Data.sha256 = "cd" * 32
     with pytest.raises(CheckpointError, match="dataset_hmac_sha256 was"):
         make_run(tmp_path / "run", data=Data)
@@ -181,26 +270,49 @@ def test_figures_that_are_not_private_are_all_named_and_their_files_sealed_with_
     about = {"median_norms_not_private": [1.0], "colour": "red"}
     shown = train(tmp_path / "shown", about=about)
     kept = train(tmp_path / "kept", train_metrics=False)
-    assert shown["not_private"][-1] == "median_norms_not_private" and "train_accuracy" in shown["not_private"]
+    assert (
+        shown["not_private"][-1] == "median_norms_not_private"
+        and "train_accuracy" in shown["not_private"]
+    )
     assert "median_norms_not_private" in (tmp_path / "shown" / "privacy.md").read_text()
-    assert train(tmp_path / "norms", about=about, train_metrics=False)["not_private"] == ["median_norms_not_private"]
-    assert kept["not_private"] == [] and kept["not_for_release"] == ["folder.key"] and kept["train_accuracy"] is None
-    sealed = {name: json.loads((tmp_path / name / "manifest.json").read_text())["files"] for name in ("shown", "kept")}
+    assert train(tmp_path / "norms", about=about, train_metrics=False)["not_private"] == [
+        "median_norms_not_private"
+    ]
+    assert (
+        kept["not_private"] == []
+        and kept["not_for_release"] == ["folder.key"]
+        and kept["train_accuracy"] is None
+    )
+    sealed = {
+        name: json.loads((tmp_path / name / "manifest.json").read_text())["files"]
+        for name in ("shown", "kept")
+    }
     keyed = {name for name, digests in sealed["shown"].items() if "hmac_sha256" in digests}
-    assert keyed == {"result.json", "metrics.csv", "curves.png", "checkpoint.npz"} == set(shown["not_for_release"][:-1])
+    assert (
+        keyed
+        == {"result.json", "metrics.csv", "curves.png", "checkpoint.npz"}
+        == set(shown["not_for_release"][:-1])
+    )
     assert all("sha256" in digests for digests in sealed["kept"].values())
 
 
 def test_a_target_is_kept_and_one_that_nothing_fits_into_leaves_nothing(tmp_path):
     result = train(tmp_path / "run", epsilon=2.2, steps=500, accountant=RenyiAccountant)
-    assert result["stopped"] == "budget" and 0 < result["steps"] < 500 and result["epsilon"]["renyi"]["upper"] <= 2.2
+    assert (
+        result["stopped"] == "budget"
+        and 0 < result["steps"] < 500
+        and result["epsilon"]["renyi"]["upper"] <= 2.2
+    )
     with pytest.raises(BudgetExceededError, match="not one lot fits"):
         make_run(tmp_path / "none", epsilon=0.1)
     assert not (tmp_path / "none").exists()
 
 
 def test_a_divisor_that_is_not_q_times_the_public_size_is_refused(tmp_path):
-    with pytest.raises(ParameterError, match="expected_lot_size=12, but lots drawn from 600 examples have 120 on average"):
+    with pytest.raises(
+        ParameterError,
+        match="expected_lot_size=12, but lots drawn from 600 examples have 120 on average",
+    ):
         make_run(tmp_path / "a", dataset_size=600)
 
 
@@ -214,9 +326,16 @@ def test_lots_of_whole_epochs_and_no_test_set(tmp_path, sampler):
 
 @pytest.mark.parametrize("arithmetic", ["ordinary", "exact"])
 def test_lots_that_are_cut_are_charged_and_verified(tmp_path, arithmetic):
-    result = train(tmp_path / "run", sampler=PoissonSampler(LOT / SIZE, 2 * LOT, SIZE), arithmetic=arithmetic)
-    assert result["settings"]["max_lot_size"] == 2 * LOT and "lots cut to at most" in (tmp_path / "run" / "privacy.md").read_text()
-    assert (result["delta_added"] > 0) == (arithmetic == "exact") and not verify(tmp_path / "run").failed
+    result = train(
+        tmp_path / "run", sampler=PoissonSampler(LOT / SIZE, 2 * LOT, SIZE), arithmetic=arithmetic
+    )
+    assert (
+        result["settings"]["max_lot_size"] == 2 * LOT
+        and "lots cut to at most" in (tmp_path / "run" / "privacy.md").read_text()
+    )
+    assert (result["delta_added"] > 0) == (arithmetic == "exact") and not verify(
+        tmp_path / "run"
+    ).failed
 
 
 @pytest.mark.parametrize("lock", ["folder", "file"])
@@ -232,7 +351,9 @@ def test_a_second_process_is_refused(tmp_path, monkeypatch, lock):
     make_run(tmp_path / "run").folder.close()
 
 
-def test_where_the_lock_is_deleted_the_ledger_is_never_below_what_was_released(tmp_path, monkeypatch):
+def test_where_the_lock_is_deleted_the_ledger_is_never_below_what_was_released(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr("minidp.run.folder.fcntl", None)
     released = []
 
@@ -246,16 +367,33 @@ def test_where_the_lock_is_deleted_the_ledger_is_never_below_what_was_released(t
         train(tmp_path / "run", steps=50, stop=second_takes_over)
     ledger = Ledger.load(tmp_path / "run" / "ledger.json")
     result = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert ledger.count_of("step") >= result["steps"] + max(released) - 5  # blocks of five, the last of them not run twice
+    assert (
+        ledger.count_of("step") >= result["steps"] + max(released) - 5
+    )  # blocks of five, the last of them not run twice
     assert not verify(tmp_path / "run").failed
 
 
-@pytest.mark.parametrize("spoil, error", [
-    (lambda run: (run / "checkpoint.npz").write_bytes((run / "checkpoint.npz").read_bytes()[:-200]), CheckpointError),
-    (lambda run: Ledger().save(run / "ledger.json"), DataError), (lambda run: (run / "config.json").unlink(), CheckpointError),
-    (lambda run: (run / "config.json").write_text("[" * 100_000), CheckpointError),
-    (lambda run: (run / "config.json").write_text('{"settings": ' + "[" * 400 + "]" * 400 + "}"), CheckpointError),
-    (lambda run: (run / "ledger.json").write_text("{}"), DataError)])
+@pytest.mark.parametrize(
+    "spoil, error",
+    [
+        (
+            lambda run: (run / "checkpoint.npz").write_bytes(
+                (run / "checkpoint.npz").read_bytes()[:-200]
+            ),
+            CheckpointError,
+        ),
+        (lambda run: Ledger().save(run / "ledger.json"), DataError),
+        (lambda run: (run / "config.json").unlink(), CheckpointError),
+        (lambda run: (run / "config.json").write_text("[" * 100_000), CheckpointError),
+        (
+            lambda run: (run / "config.json").write_text(
+                '{"settings": ' + "[" * 400 + "]" * 400 + "}"
+            ),
+            CheckpointError,
+        ),
+        (lambda run: (run / "ledger.json").write_text("{}"), DataError),
+    ],
+)
 def test_damaged_files_are_refused(tmp_path, spoil, error):
     train(tmp_path / "run", stop=interrupt)
     spoil(tmp_path / "run")
@@ -263,10 +401,14 @@ def test_damaged_files_are_refused(tmp_path, spoil, error):
         train(tmp_path / "run")
 
 
-@pytest.mark.parametrize("change, message", [
-    (lambda arrays, header: header["history"].append({"step": "x"}), "checkpoint.npz: damaged"),
-    (lambda arrays, header: header.update(extra=[]), "checkpoint.npz: damaged"),
-    (lambda arrays, header: arrays.pop("release/mean"), "release/mean is missing")])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda arrays, header: header["history"].append({"step": "x"}), "checkpoint.npz: damaged"),
+        (lambda arrays, header: header.update(extra=[]), "checkpoint.npz: damaged"),
+        (lambda arrays, header: arrays.pop("release/mean"), "release/mean is missing"),
+    ],
+)
 def test_a_checkpoint_that_no_run_wrote_is_refused(tmp_path, change, message):
     train(tmp_path / "run", stop=interrupt)
     arrays, header = load_arrays(tmp_path / "run" / "checkpoint.npz")
@@ -288,11 +430,18 @@ def test_a_network_whose_outputs_overflow_ends_with_its_files_and_no_warning(tmp
     assert not verify(tmp_path / "run").failed
 
 
-@pytest.mark.parametrize("make, message", [
-    (lambda path: make_run(path, steps=0), "at least 1 step"),
-    (lambda path: make_run(path, accountant=OwnAccountant), "accountant='own' to be one of"),
-    (lambda path: make_run(path).release_first("the mean", Gaussian(1.0), "", None), "name='the mean'"),
-    (lambda path: make_run(RunFolder(path, resume=True)), "holds no run to resume")])
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda path: make_run(path, steps=0), "at least 1 step"),
+        (lambda path: make_run(path, accountant=OwnAccountant), "accountant='own' to be one of"),
+        (
+            lambda path: make_run(path).release_first("the mean", Gaussian(1.0), "", None),
+            "name='the mean'",
+        ),
+        (lambda path: make_run(RunFolder(path, resume=True)), "holds no run to resume"),
+    ],
+)
 def test_wrong_calls_are_refused(tmp_path, make, message):
     with pytest.raises(ParameterError, match=message):
         make(tmp_path / "run")

@@ -1,4 +1,5 @@
 """What is seen of a run: the bar, pictures of which nothing is cut off or covered, the commit in its result."""
+
 import io
 import os
 import subprocess
@@ -20,7 +21,11 @@ def test_epsilon_is_seen_whole_in_a_bar_of_80_columns(lots, accuracy):
     with tqdm(total=lots, initial=lots // 2, bar_format=BAR, ncols=80, file=io.StringIO()) as bar:
         bar.set_postfix_str(shown({"epsilon": 0.50247925, "test_accuracy": accuracy}))
         text = str(bar)
-    assert len(text) <= 80 and "epsilon 0.5025" in text and ("test 100.00%" in text) == (accuracy is not None)
+    assert (
+        len(text) <= 80
+        and "epsilon 0.5025" in text
+        and ("test 100.00%" in text) == (accuracy is not None)
+    )
     assert f"{lots // 2}/{lots} lots" in text
 
 
@@ -30,10 +35,19 @@ def test_epsilon_in_the_bar_is_rounded_up():
 
 
 CURVES = {
-    "all": dict(epochs=[1, 2, 3], test_accuracy=[0.8, 0.9, 0.92], train_accuracy=[0.79, 0.9, 0.91],
-                delta=[0.0, 1e-9, 1e-6], epsilon=2.0, title="MNIST", notice="drawn digits, not MNIST " * 5),
+    "all": dict(
+        epochs=[1, 2, 3],
+        test_accuracy=[0.8, 0.9, 0.92],
+        train_accuracy=[0.79, 0.9, 0.91],
+        delta=[0.0, 1e-9, 1e-6],
+        epsilon=2.0,
+        title="MNIST",
+        notice="drawn digits, not MNIST " * 5,
+    ),
     "without privacy": dict(epochs=[1, 2], test_accuracy=[0.8, 0.9]),
-    "unknown delta": dict(epochs=[1, 2], test_accuracy=[0.8, 0.9], delta=[None, float("inf")], epsilon=2.0),
+    "unknown delta": dict(
+        epochs=[1, 2], test_accuracy=[0.8, 0.9], delta=[None, float("inf")], epsilon=2.0
+    ),
     "nothing yet": dict(epochs=[], test_accuracy=[], train_accuracy=[], delta=[], epsilon=0.5),
 }
 
@@ -43,7 +57,9 @@ def test_a_png_is_written(tmp_path, drawn, curves):
     path = tmp_path / "curves.png"
     save_curves(path, **curves)
     assert path.read_bytes().startswith(b"\x89PNG") and os.listdir(tmp_path) == ["curves.png"]
-    assert [len(figure.axes) for figure in drawn] == [1 if {0.0, None, float("inf")} >= set(curves.get("delta", [])) else 2]
+    assert [len(figure.axes) for figure in drawn] == [
+        1 if {0.0, None, float("inf")} >= set(curves.get("delta", [])) else 2
+    ]
 
 
 def git(folder, *arguments):
@@ -63,7 +79,9 @@ def test_git_commit(tmp_path):
     assert len(commit) == 40 and int(commit, 16)
     (tmp_path / "a").write_text("2")
     assert record.git_commit(tmp_path) == f"{commit}-dirty"
-    assert record.git_commit(tmp_path / "inside") is None, "a repository around the checkout is not the checkout's"
+    assert record.git_commit(tmp_path / "inside") is None, (
+        "a repository around the checkout is not the checkout's"
+    )
 
 
 def test_git_commit_without_git(tmp_path, monkeypatch):
@@ -72,7 +90,9 @@ def test_git_commit_without_git(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("told, commit", [({}, None), ({"commit": "a" * 40}, "a" * 40)])
-def test_a_result_has_the_commit_that_the_caller_gives_and_nobody_asks_git(told, commit, tmp_path, monkeypatch):
+def test_a_result_has_the_commit_that_the_caller_gives_and_nobody_asks_git(
+    told, commit, tmp_path, monkeypatch
+):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "git").write_text("#!/bin/sh\necho not-of-this-run\n")
     (tmp_path / "bin" / "git").chmod(0o755)
@@ -80,8 +100,10 @@ def test_a_result_has_the_commit_that_the_caller_gives_and_nobody_asks_git(told,
     assert running.train(tmp_path / "run", steps=2, **told)["commit"] == commit
 
 
-LONG = ("A title that goes on for far longer than any panel is wide, as one that quotes a data set's notice does: "
-        "drawn digits, not MNIST; accuracies are not comparable with the paper's")
+LONG = (
+    "A title that goes on for far longer than any panel is wide, as one that quotes a data set's notice does: "
+    "drawn digits, not MNIST; accuracies are not comparable with the paper's"
+)
 
 
 @pytest.mark.parametrize("rows, columns", [(1, 1), (1, 3), (2, 3)])

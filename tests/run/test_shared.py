@@ -1,4 +1,5 @@
 """A shared ledger: one lock for all names of the file, and refusals before anything is written."""
+
 import pytest
 
 from minidp.errors import ParameterError

@@ -1,4 +1,5 @@
 """verify: a right run passes, no single edit of its files goes unseen, and every kind of tampering is named."""
+
 import json
 import random
 import re
@@ -25,8 +26,16 @@ from tests.support.running import LOT, train
 from tests.support.scripts import ROOT
 
 DAMAGES = 40  # of each file
-FLAGS = {"sampler": "poisson", "lot_size": LOT, "noise_multiplier": 4.0, "delta": 1e-5, "seed": None,
-         "target_epsilon": None, "dataset": "arrays", "clip_norm": 1.0}
+FLAGS = {
+    "sampler": "poisson",
+    "lot_size": LOT,
+    "noise_multiplier": 4.0,
+    "delta": 1e-5,
+    "seed": None,
+    "target_epsilon": None,
+    "dataset": "arrays",
+    "clip_norm": 1.0,
+}
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +82,18 @@ def failed(run):
 def test_a_right_run_passes_on_one_page(finished, tmp_path, capsys):
     assert main(["verify", str(finished), "--html", str(tmp_path / "page.html")]) == 0
     out = capsys.readouterr().out
-    assert "0 mismatches" in out and "loss_distribution" in out and "ledger_2016" in out and "FAIL" not in out
+    assert (
+        "0 mismatches" in out
+        and "loss_distribution" in out
+        and "ledger_2016" in out
+        and "FAIL" not in out
+    )
     page = (tmp_path / "page.html").read_text()
     assert "Is the sampler used the one accounted for?" in page and "<script" not in page
-    assert main(["verify", str(finished), "--json"]) == 0 and json.loads(capsys.readouterr().out)["differences"] == []
+    assert (
+        main(["verify", str(finished), "--json"]) == 0
+        and json.loads(capsys.readouterr().out)["differences"] == []
+    )
 
 
 def test_a_lot_size_that_was_left_to_a_rule_is_none_that_was_asked_for(run):
@@ -91,7 +108,11 @@ def test_every_single_edit_of_any_file_is_noticed(run):
         path = run / names[number % len(names)]
         before = path.read_bytes()
         at, byte = chance.randrange(len(before)), bytes([chance.randrange(256)])
-        after = before[:at] + chance.choice([byte, b"", byte + before[at : at + 1], before[at + 1 : at + 2]]) + before[at + 1 :]
+        after = (
+            before[:at]
+            + chance.choice([byte, b"", byte + before[at : at + 1], before[at + 1 : at + 2]])
+            + before[at + 1 :]
+        )
         after = before[:at] if chance.random() < 0.1 else after
         if after != before:
             path.write_bytes(after)
@@ -111,67 +132,117 @@ def test_a_file_that_is_gone_is_noticed(run, name, capsys):
     assert name in said.out + said.err
 
 
-@pytest.mark.parametrize("change, question", [
-    (lambda r: r.update(sampler="ShuffleSampler"), "Is the sampler used the one accounted for?"),
-    (lambda r: r.update(steps=r["steps"] + 5), "Did any step run uncharged?"),
-    (lambda r: r.update(steps=10**38), "Did any step run uncharged?"),
-    (lambda r: r["settings"]["clip_groups"][0].update(noise_std_on_sum=8.0), "Do q, the groups' noise"),
-    (lambda r: r["settings"]["clip_groups"][0].update(grid=2.0**-30), "Do q, the groups' noise"),
-    (lambda r: r["settings"].update(sampling_probability=0.01), "Do q, the groups' noise"),
-    (lambda r: r["settings"].update(expected_lot_size=6), "Are lot and noise the ones asked for?"),
-    (lambda r: r["settings"].update(setup=[]), "Is every release in the ledger"),
-    (lambda r: r["settings"]["setup"][0]["event"].update(noise_multiplier=9.0), "Is every release in the ledger"),
-    (lambda r: r["epsilon"]["moments"].update(upper=0.5), "Does epsilon by moments come out again?"),
-    (lambda r: r["epsilon"]["loss_distribution"].update(lower=0.0), "Does epsilon by loss_distribution come out again?"),
-    (lambda r: r["epsilon"].pop("renyi"), "Is every accountant's figure there?"),
-    (lambda r: r.update(delta=1e-3), "Is delta the one asked for"),
-    (lambda r: r["config"].update(clip_norm=3.0), "and the configuration the recorded one?"),
-    (lambda r: r["settings"].update(average=0.0), "and the configuration the recorded one?"),
-    (lambda r: r.update(dataset="mnist"), "and the configuration the recorded one?"),
-    (lambda r: r.update(steps_charged=9), "Does the result count every charge?"),
-    (lambda r: r.update(setup_charged=2), "Does the result count every charge?"),
-    (lambda r: r.update(test_accuracy=0.99), "Is the test accuracy the last one measured?"),
-    (lambda r: r.update(train_accuracy=None), "Is the training accuracy the last one measured?"),
-    (lambda r: r["epsilon_without_amplification"].update(upper=0.5), "Does epsilon without amplification come out again?"),
-    (lambda r: r["meaning"]["true_positive_rates"].update({"0.01": 0.011}), "Does what epsilon means come out again?"),
-    (lambda r: r["meaning"].update(mu=0.1), "Does what epsilon means come out again?"),
-    (lambda r: r.update(meaning=None), "Does what epsilon means come out again?"),
-    (lambda r: r.update(reproducible=True), "Is the run called reproducible exactly if it has a seed?"),
-    (lambda r: r.update(target_epsilon=0.1), "Was the target kept?"),
-    (lambda r: r.update(notice="MNIST"), "Does the statement follow from the result?"),
-    (lambda r: r.update(device="gpu"), "Are the run's facts those"),
-    (lambda r: r.update(dataset_sha256="ab"), "Are the run's facts those"),
-    (lambda r: r.update(not_private=[]), "Is every figure that is not private named"),
-    (lambda r: r.update(loss_not_private=1.5), "Is every figure that is not private named"),
-    (lambda r: r.update(not_for_release=[]), "Is every figure that is not private named"),
-    (lambda r: r.update(test_r2=0.99), "Is the test R2 the last one measured?"),
-    (lambda r: r.update(experiment="another"), "Is the model the one of this ledger"),
-])
-def test_a_result_that_says_something_else_is_noticed_even_when_it_is_sealed_again(run, change, question):
+@pytest.mark.parametrize(
+    "change, question",
+    [
+        (
+            lambda r: r.update(sampler="ShuffleSampler"),
+            "Is the sampler used the one accounted for?",
+        ),
+        (lambda r: r.update(steps=r["steps"] + 5), "Did any step run uncharged?"),
+        (lambda r: r.update(steps=10**38), "Did any step run uncharged?"),
+        (
+            lambda r: r["settings"]["clip_groups"][0].update(noise_std_on_sum=8.0),
+            "Do q, the groups' noise",
+        ),
+        (
+            lambda r: r["settings"]["clip_groups"][0].update(grid=2.0**-30),
+            "Do q, the groups' noise",
+        ),
+        (lambda r: r["settings"].update(sampling_probability=0.01), "Do q, the groups' noise"),
+        (
+            lambda r: r["settings"].update(expected_lot_size=6),
+            "Are lot and noise the ones asked for?",
+        ),
+        (lambda r: r["settings"].update(setup=[]), "Is every release in the ledger"),
+        (
+            lambda r: r["settings"]["setup"][0]["event"].update(noise_multiplier=9.0),
+            "Is every release in the ledger",
+        ),
+        (
+            lambda r: r["epsilon"]["moments"].update(upper=0.5),
+            "Does epsilon by moments come out again?",
+        ),
+        (
+            lambda r: r["epsilon"]["loss_distribution"].update(lower=0.0),
+            "Does epsilon by loss_distribution come out again?",
+        ),
+        (lambda r: r["epsilon"].pop("renyi"), "Is every accountant's figure there?"),
+        (lambda r: r.update(delta=1e-3), "Is delta the one asked for"),
+        (lambda r: r["config"].update(clip_norm=3.0), "and the configuration the recorded one?"),
+        (lambda r: r["settings"].update(average=0.0), "and the configuration the recorded one?"),
+        (lambda r: r.update(dataset="mnist"), "and the configuration the recorded one?"),
+        (lambda r: r.update(steps_charged=9), "Does the result count every charge?"),
+        (lambda r: r.update(setup_charged=2), "Does the result count every charge?"),
+        (lambda r: r.update(test_accuracy=0.99), "Is the test accuracy the last one measured?"),
+        (
+            lambda r: r.update(train_accuracy=None),
+            "Is the training accuracy the last one measured?",
+        ),
+        (
+            lambda r: r["epsilon_without_amplification"].update(upper=0.5),
+            "Does epsilon without amplification come out again?",
+        ),
+        (
+            lambda r: r["meaning"]["true_positive_rates"].update({"0.01": 0.011}),
+            "Does what epsilon means come out again?",
+        ),
+        (lambda r: r["meaning"].update(mu=0.1), "Does what epsilon means come out again?"),
+        (lambda r: r.update(meaning=None), "Does what epsilon means come out again?"),
+        (
+            lambda r: r.update(reproducible=True),
+            "Is the run called reproducible exactly if it has a seed?",
+        ),
+        (lambda r: r.update(target_epsilon=0.1), "Was the target kept?"),
+        (lambda r: r.update(notice="MNIST"), "Does the statement follow from the result?"),
+        (lambda r: r.update(device="gpu"), "Are the run's facts those"),
+        (lambda r: r.update(dataset_sha256="ab"), "Are the run's facts those"),
+        (lambda r: r.update(not_private=[]), "Is every figure that is not private named"),
+        (lambda r: r.update(loss_not_private=1.5), "Is every figure that is not private named"),
+        (lambda r: r.update(not_for_release=[]), "Is every figure that is not private named"),
+        (lambda r: r.update(test_r2=0.99), "Is the test R2 the last one measured?"),
+        (lambda r: r.update(experiment="another"), "Is the model the one of this ledger"),
+    ],
+)
+def test_a_result_that_says_something_else_is_noticed_even_when_it_is_sealed_again(
+    run, change, question
+):
     edit(run, "result.json", change)
     assert any(question in asked for asked in failed(run))
 
 
-@pytest.mark.parametrize("change, question", [
-    (lambda c: c.update(sampler="shuffle"), "Is the sampler used the one accounted for?"),
-    (lambda c: c.update(noise_multiplier=3.0), "Are lot and noise the ones asked for?"),
-    (lambda c: c.update(charged=False), "and the configuration the recorded one?"),
-    (lambda c: c["settings"].update(optimizer="Adam"), "and the configuration the recorded one?"),
-    (lambda c: c.update(target_epsilon=0.1), "Was the target kept?")])
-def test_a_configuration_that_says_something_else_is_noticed_even_when_it_is_sealed_again(run, change, question):
+@pytest.mark.parametrize(
+    "change, question",
+    [
+        (lambda c: c.update(sampler="shuffle"), "Is the sampler used the one accounted for?"),
+        (lambda c: c.update(noise_multiplier=3.0), "Are lot and noise the ones asked for?"),
+        (lambda c: c.update(charged=False), "and the configuration the recorded one?"),
+        (
+            lambda c: c["settings"].update(optimizer="Adam"),
+            "and the configuration the recorded one?",
+        ),
+        (lambda c: c.update(target_epsilon=0.1), "Was the target kept?"),
+    ],
+)
+def test_a_configuration_that_says_something_else_is_noticed_even_when_it_is_sealed_again(
+    run, change, question
+):
     edit(run, "config.json", change)
     assert any(question in asked for asked in failed(run))
 
 
-@pytest.mark.parametrize("change", [
-    {"disclosed": []},
-    {"public": []},
-    {"rows_checked": False},
-    {"weighted": True},
-    {"notice": "all is well"},
-    {"not_private": [], "not_for_release": ["folder.key"]},
-    {"group": {"size": 10, "epsilon": 0.01}},
-])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"disclosed": []},
+        {"public": []},
+        {"rows_checked": False},
+        {"weighted": True},
+        {"notice": "all is well"},
+        {"not_private": [], "not_for_release": ["folder.key"]},
+        {"group": {"size": 10, "epsilon": 0.01}},
+    ],
+)
 def test_a_result_and_a_statement_that_are_edited_together_are_noticed(run, change):
     tell(run, lambda result: result.update(change))
     assert "Is the model the one of this ledger, result and statement?" in failed(run)
@@ -191,11 +262,14 @@ def test_figures_of_a_statement_are_compared_whichever_version_wrote_it(run):
     assert "Does the statement follow from the result?" in failed(run)
 
 
-@pytest.mark.parametrize("change", [
-    lambda header: header.update(ledger_sha256="0" * 64),
-    lambda header: header["about"].update(statement_sha256="0" * 64),
-    lambda header: header["about"].update(steps=99),
-])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: header.update(ledger_sha256="0" * 64),
+        lambda header: header["about"].update(statement_sha256="0" * 64),
+        lambda header: header["about"].update(steps=99),
+    ],
+)
 def test_the_model_of_another_run_is_noticed(run, change):
     edit_model(run, lambda header: None)
     assert not failed(run)
@@ -214,11 +288,14 @@ def test_the_facts_of_a_fit_are_those_that_it_began_with(tmp_path):
         (run / "config.json").write_text(before)
 
 
-@pytest.mark.parametrize("change", [
-    lambda r: r.update(group=None),
-    lambda r: r["group"].update(size=2),
-    lambda r: r["group"].update(epsilon=r["group"]["epsilon"] * 0.999),
-])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda r: r.update(group=None),
+        lambda r: r["group"].update(size=2),
+        lambda r: r["group"].update(epsilon=r["group"]["epsilon"] * 0.999),
+    ],
+)
 def test_epsilon_of_several_examples_is_computed_again(change, tmp_path):
     run = tmp_path / "run"
     train(run, flags={**FLAGS, "group_size": 3}, group_size=3)
@@ -227,9 +304,18 @@ def test_epsilon_of_several_examples_is_computed_again(change, tmp_path):
     assert "Does epsilon for several examples together come out again?" in failed(run)
 
 
-@pytest.mark.parametrize("change", [
-    lambda e, n, p: (e, n - 1 if p == "step" else n, p), lambda e, n, p: (e, n, "step"),
-    lambda e, n, p: (PoissonSampled(e.sampling_probability, Gaussian(40.0)) if p == "step" else e, n, p)])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda e, n, p: (e, n - 1 if p == "step" else n, p),
+        lambda e, n, p: (e, n, "step"),
+        lambda e, n, p: (
+            PoissonSampled(e.sampling_probability, Gaussian(40.0)) if p == "step" else e,
+            n,
+            p,
+        ),
+    ],
+)
 def test_a_ledger_that_is_edited_together_with_its_hashes_is_noticed(run, change):
     before = Ledger.load(run / "ledger.json")
     after = Ledger(before.relation, (change(*entry) for entry in before.entries()))
@@ -237,7 +323,10 @@ def test_a_ledger_that_is_edited_together_with_its_hashes_is_noticed(run, change
     statement = (run / "privacy.md").read_text().replace(before.sha256(), after.sha256())
     (run / "privacy.md").write_text(statement)
     edit(run, "result.json", lambda result: result.update(ledger_sha256=after.sha256()))
-    assert {"Is every release in the ledger, and nothing else?", "Does the result count every charge?"} & set(failed(run))
+    assert {
+        "Is every release in the ledger, and nothing else?",
+        "Does the result count every charge?",
+    } & set(failed(run))
 
 
 def test_metrics_with_a_smaller_epsilon_are_noticed(run):
@@ -246,15 +335,24 @@ def test_metrics_with_a_smaller_epsilon_are_noticed(run):
     cells[0][at] = "0.01"
     (run / "metrics.csv").write_text("\n".join([head, *map(",".join, cells)]) + "\n")
     RunFolder(run).seal(private=True)
-    assert failed(run) == ["Is epsilon in the metrics never below what its step had cost, and in the end the run's?"]
+    assert failed(run) == [
+        "Is epsilon in the metrics never below what its step had cost, and in the end the run's?"
+    ]
 
 
 def test_noise_that_follows_a_schedule_is_rebuilt_from_it(tmp_path):
     run = tmp_path / "run"
     train(run, sigma=Stages(6.0, 3.0, 2, 3))
-    assert not failed(run) and "Stages(first=6.0, last=3.0, stages=2, length=3): follows the step" in (
-        run / "privacy.md").read_text()
-    edit(run, "result.json", lambda r: r["settings"]["clip_groups"][0]["noise_multiplier"].update(length=4))
+    assert (
+        not failed(run)
+        and "Stages(first=6.0, last=3.0, stages=2, length=3): follows the step"
+        in (run / "privacy.md").read_text()
+    )
+    edit(
+        run,
+        "result.json",
+        lambda r: r["settings"]["clip_groups"][0]["noise_multiplier"].update(length=4),
+    )
     assert any("Is every release in the ledger" in question for question in failed(run))
 
 
@@ -270,12 +368,18 @@ def test_a_seeded_run_says_so(tmp_path, capsys):
     train(tmp_path / "run", 5)
     assert main(["verify", str(tmp_path / "run")]) == 0
     assert "must not be released" in capsys.readouterr().out
-    assert "Not for release: any file of a seeded run." in (tmp_path / "run" / "privacy.md").read_text()
+    assert (
+        "Not for release: any file of a seeded run."
+        in (tmp_path / "run" / "privacy.md").read_text()
+    )
 
 
 def test_a_result_of_another_format_is_one_line(run):
     edit(run, "result.json", lambda result: result.update(statement_format=8))
-    with pytest.raises(DataError, match="its result has format 8, and this version reads .* the version that wrote it"):
+    with pytest.raises(
+        DataError,
+        match="its result has format 8, and this version reads .* the version that wrote it",
+    ):
         verify(run)
 
 
@@ -283,7 +387,9 @@ def test_the_statement_follows_from_the_result_alone(finished):
     result = json.loads((finished / "result.json").read_text())
     assert render(result) == (finished / "privacy.md").read_text()
     bound = result["epsilon"]["moments"]["upper"]
-    assert f"| {upper_text(bound)} | bound |" in render(result) and float(upper_text(bound)) >= bound
+    assert (
+        f"| {upper_text(bound)} | bound |" in render(result) and float(upper_text(bound)) >= bound
+    )
 
 
 def test_an_unfinished_run_is_told_what_it_has_spent(run, capsys):
@@ -292,19 +398,28 @@ def test_an_unfinished_run_is_told_what_it_has_spent(run, capsys):
     bound = MomentsAccountant().epsilon(Ledger.load(run / "ledger.json"), 1e-5)
     assert main(["verify", str(run)]) == 1
     said = capsys.readouterr().out
-    assert f"epsilon {upper_text(bound.upper)} by moments" in said and "not finished" in said and "1e-05" in said
+    assert (
+        f"epsilon {upper_text(bound.upper)} by moments" in said
+        and "not finished" in said
+        and "1e-05" in said
+    )
     (run / "config.json").unlink()
     assert "gives no delta" in verify(run).failed[0].answer
 
 
-@pytest.mark.parametrize("spoil", [
-    lambda run: (run / "ledger.json").unlink(), lambda run: shutil.rmtree(run),
-    lambda run: edit(run, "result.json", lambda r: r.update(delta=10**400)),
-    lambda run: edit(run, "result.json", lambda r: r["settings"].update(expected_lot_size=0)),
-    lambda run: edit(run, "result.json", lambda r: r["epsilon"]["moments"].update(upper="x")),
-    lambda run: [(run / "result.json").write_text("[" * 100_000), RunFolder(run).seal(True)],
-    lambda run: [(run / "metrics.csv").write_bytes(bytes(200_000)), RunFolder(run).seal(True)],
-    lambda run: [(run / "model.npz").write_text("no model"), RunFolder(run).seal(True)]])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda run: (run / "ledger.json").unlink(),
+        lambda run: shutil.rmtree(run),
+        lambda run: edit(run, "result.json", lambda r: r.update(delta=10**400)),
+        lambda run: edit(run, "result.json", lambda r: r["settings"].update(expected_lot_size=0)),
+        lambda run: edit(run, "result.json", lambda r: r["epsilon"]["moments"].update(upper="x")),
+        lambda run: [(run / "result.json").write_text("[" * 100_000), RunFolder(run).seal(True)],
+        lambda run: [(run / "metrics.csv").write_bytes(bytes(200_000)), RunFolder(run).seal(True)],
+        lambda run: [(run / "model.npz").write_text("no model"), RunFolder(run).seal(True)],
+    ],
+)
 def test_what_is_no_run_is_one_line_and_exit_2(run, spoil, capsys):
     spoil(run)
     assert main(["verify", str(run)]) == 2
@@ -313,10 +428,13 @@ def test_what_is_no_run_is_one_line_and_exit_2(run, spoil, capsys):
     assert said.out == ""
 
 
-@pytest.mark.parametrize("name, spoil", [
-    ("metrics.csv", lambda text: text + "1" * 140_000 + "\n"),
-    ("result.json", lambda text: text.replace('"basic": {', '"\\ud800": {')),
-])
+@pytest.mark.parametrize(
+    "name, spoil",
+    [
+        ("metrics.csv", lambda text: text + "1" * 140_000 + "\n"),
+        ("result.json", lambda text: text.replace('"basic": {', '"\\ud800": {')),
+    ],
+)
 def test_damage_that_no_terminal_can_show_is_named_all_the_same(run, name, spoil):
     before = (run / name).read_text()
     (run / name).write_text(spoil(before))

@@ -1,12 +1,27 @@
 """One row per accountant: what the shared conformance tests build it from, and which events it bounds."""
+
 from dataclasses import dataclass
 from functools import cached_property
 
 from minidp.audit.checks.curves import ledger_of  # noqa: F401, a test's (event, count) pairs too
-from minidp.privacy import (AdvancedAccountant, BasicAccountant, FixedSizeSampled, Gaussian, GaussianAccountant,
-                            JointGaussian, Laplace, LossDistributionAccountant, MomentsAccountant,
-                            NeighbouringRelation, PaperStrongComposition, PerTensorAccountant2016, PoissonSampled, PureDP,
-                            RandomlyStopped, RenyiAccountant)
+from minidp.privacy import (
+    AdvancedAccountant,
+    BasicAccountant,
+    FixedSizeSampled,
+    Gaussian,
+    GaussianAccountant,
+    JointGaussian,
+    Laplace,
+    LossDistributionAccountant,
+    MomentsAccountant,
+    NeighbouringRelation,
+    PaperStrongComposition,
+    PerTensorAccountant2016,
+    PoissonSampled,
+    PureDP,
+    RandomlyStopped,
+    RenyiAccountant,
+)
 
 ADD_REMOVE = NeighbouringRelation.ADD_REMOVE
 REPLACE_ONE = NeighbouringRelation.REPLACE_ONE
@@ -32,19 +47,29 @@ class Row:
 
     def epsilon(self, delta, *events, times=1):
         """The bound on each of the events, `times` times."""
-        return self.accountant.epsilon(ledger_of(*((event, times) for event in events), relation=self.relation), delta)
+        return self.accountant.epsilon(
+            ledger_of(*((event, times) for event in events), relation=self.relation), delta
+        )
 
     def delta(self, epsilon, *events, times=1):
-        return self.accountant.delta(ledger_of(*((event, times) for event in events), relation=self.relation), epsilon)
+        return self.accountant.delta(
+            ledger_of(*((event, times) for event in events), relation=self.relation), epsilon
+        )
 
 
 ROWS = [
     Row("moments", MomentsAccountant, SAMPLED + UNSAMPLED + PURE),
     Row("moments-replace-one", MomentsAccountant, UNSAMPLED + PURE[:1] + FIXED, REPLACE_ONE),
-    Row("renyi", RenyiAccountant, SAMPLED + UNSAMPLED + PURE + (RandomlyStopped(SAMPLED[0], 1.0, 0.1),)),
+    Row(
+        "renyi",
+        RenyiAccountant,
+        SAMPLED + UNSAMPLED + PURE + (RandomlyStopped(SAMPLED[0], 1.0, 0.1),),
+    ),
     Row("renyi-replace-one", RenyiAccountant, UNSAMPLED + FIXED, REPLACE_ONE),
     Row("loss-distribution", LossDistributionAccountant, SAMPLED + UNSAMPLED + PURE),
-    Row("loss-distribution-replace-one", LossDistributionAccountant, UNSAMPLED + FIXED, REPLACE_ONE),
+    Row(
+        "loss-distribution-replace-one", LossDistributionAccountant, UNSAMPLED + FIXED, REPLACE_ONE
+    ),
     Row("gaussian-clt", GaussianAccountant, SAMPLED + UNSAMPLED),
     Row("gaussian-clt-replace-one", GaussianAccountant, UNSAMPLED + FIXED, REPLACE_ONE),
     Row("basic", BasicAccountant, SAMPLED + UNSAMPLED + PURE),

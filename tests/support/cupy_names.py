@@ -7,6 +7,7 @@ writes them anew from the CuPy that is installed, with more names (`linalg.norm`
 Signatures come from `inspect.signature`; those of ufuncs and of ndarray's methods, which it cannot read, and of einsum, which
 takes any keyword, from the first line of their documentation, where CuPy writes them out. Defaults are not compared.
 """
+
 import inspect
 import json
 import re
@@ -25,12 +26,21 @@ def signature(function):
         found = inspect.signature(function)
     except ValueError:
         found = None
-    if written and (found is None or any(each.kind is each.VAR_KEYWORD for each in found.parameters.values())):
+    if written and (
+        found is None or any(each.kind is each.VAR_KEYWORD for each in found.parameters.values())
+    ):
         text = re.sub(r"\b\w+ (?=\w)", "", written[1])  # types in front of names
-        text = re.sub(r" \[, out=.*?\]", ", out=None", text).replace("[, out1, out2]", "")  # of ufuncs with two results
+        text = re.sub(r" \[, out=.*?\]", ", out=None", text).replace(
+            "[, out1, out2]", ""
+        )  # of ufuncs with two results
         found = inspect.signature(eval(f"lambda {text}: None"))  # CuPy's own text, as in a .pyi
-    plain = [each.replace(annotation=each.empty, default=each.empty if each.default is each.empty else None)
-             for each in found.parameters.values() if each.name != "self"]
+    plain = [
+        each.replace(
+            annotation=each.empty, default=each.empty if each.default is each.empty else None
+        )
+        for each in found.parameters.values()
+        if each.name != "self"
+    ]
     return str(found.replace(parameters=plain, return_annotation=found.empty))[1:-1]
 
 
@@ -43,4 +53,13 @@ if __name__ == "__main__":
     import cupy
 
     known = json.loads(FILE.read_text())["signatures"]
-    FILE.write_text(json.dumps({"cupy": cupy.__version__, "signatures": described(cupy, sorted({*known, *sys.argv[1:]}))}, indent=1) + "\n")
+    FILE.write_text(
+        json.dumps(
+            {
+                "cupy": cupy.__version__,
+                "signatures": described(cupy, sorted({*known, *sys.argv[1:]})),
+            },
+            indent=1,
+        )
+        + "\n"
+    )

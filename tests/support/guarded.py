@@ -10,6 +10,7 @@ every use), and NumPy functions other than ufuncs (CuPy answers those it knows a
 The names allowed are those of cupy.json, with CuPy's own signatures: `python -m tests.support.cupy_names NAME` adds one.
 What a call makes a device do is counted in `launches`.
 """
+
 import inspect
 import json
 from contextlib import contextmanager
@@ -28,8 +29,12 @@ class GuardError(TypeError):
 
 
 _TEXTS = json.loads(Path(__file__).with_name("cupy.json").read_text())["signatures"]
-SIGNATURES = {name: inspect.signature(eval(f"lambda {text}: None")) for name, text in _TEXTS.items()}
-SHARED = "bool_ int32 int64 uint8 float32 float64 pi inf nan newaxis".split()  # the same objects in both libraries
+SIGNATURES = {
+    name: inspect.signature(eval(f"lambda {text}: None")) for name, text in _TEXTS.items()
+}
+SHARED = (
+    "bool_ int32 int64 uint8 float32 float64 pi inf nan newaxis".split()
+)  # the same objects in both libraries
 _FROM_HOST = {"asarray", "ascontiguousarray"}  # the door: takes host arrays and lists
 _OF_LISTS = {"concatenate", "zeros", "ones", "empty", "full"}
 FREE = 8 * 10**10  # bytes of memory on the device that is not there
@@ -52,7 +57,9 @@ def _wrap(result):
     """Results as CuPy gives them: arrays always, of no axes where NumPy would give a scalar."""
     if isinstance(result, (np.ndarray, np.generic)):
         return GuardedArray(result)
-    if isinstance(result, (tuple, list)) and any(isinstance(r, (np.ndarray, np.generic)) for r in result):
+    if isinstance(result, (tuple, list)) and any(
+        isinstance(r, (np.ndarray, np.generic)) for r in result
+    ):
         return tuple(map(_wrap, result))
     return result
 
@@ -61,7 +68,9 @@ def _unwrap(value, where):
     if isinstance(value, GuardedArray):
         return value._host
     if isinstance(value, np.ndarray):
-        raise GuardError(f"{where}: a numpy array among cupy arrays; move it with Backend.asarray first")
+        raise GuardError(
+            f"{where}: a numpy array among cupy arrays; move it with Backend.asarray first"
+        )
     if isinstance(value, (tuple, list)):
         return type(value)(_unwrap(v, where) for v in value)
     return value
@@ -82,7 +91,10 @@ def _call(where, function, arguments, keywords):
     out = keywords.get("out")
     if out is not None and not isinstance(out, GuardedArray):
         raise GuardError(f"{where}: out must be a cupy array, got {type(out).__name__}")
-    arguments, keywords = [_unwrap(a, where) for a in arguments], {k: _unwrap(v, where) for k, v in keywords.items()}
+    arguments, keywords = (
+        [_unwrap(a, where) for a in arguments],
+        {k: _unwrap(v, where) for k, v in keywords.items()},
+    )
     result = function(*arguments, **keywords)
     launches.called(where.rpartition(".")[2], arguments, keywords, result)
     return out if out is not None else _wrap(result)
@@ -91,13 +103,17 @@ def _call(where, function, arguments, keywords):
 def _no_lists(where, arguments):
     for argument in arguments:
         if isinstance(argument, (list, tuple)):
-            raise GuardError(f"{where}: CuPy takes arrays and scalars here, got a {type(argument).__name__}")
+            raise GuardError(
+                f"{where}: CuPy takes arrays and scalars here, got a {type(argument).__name__}"
+            )
 
 
 def _waits_for_device(name):
     def method(self, *arguments):
         if not _sync_allowed:
-            raise GuardError(f"{name} of a cupy array waits for the device; use to_host, or allow_sync() in a test")
+            raise GuardError(
+                f"{name} of a cupy array waits for the device; use to_host, or allow_sync() in a test"
+            )
         return getattr(self.get(), name)(*arguments)
 
     return method
@@ -129,7 +145,11 @@ class GuardedArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __init__(self, host):
         host = np.asarray(host)
         dtype = host.dtype
-        if dtype.kind not in "biufc" or dtype.itemsize > (16 if dtype.kind == "c" else 8) or not dtype.isnative:
+        if (
+            dtype.kind not in "biufc"
+            or dtype.itemsize > (16 if dtype.kind == "c" else 8)
+            or not dtype.isnative
+        ):
             raise GuardError(f"CuPy has no arrays of dtype {dtype!r}")
         self._host = host
 
@@ -140,8 +160,12 @@ class GuardedArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     shape, ndim, size, dtype, itemsize, nbytes, strides, flags = (
         property(attrgetter(f"_host.{name}"))
-        for name in ("shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides", "flags"))
-    T, real, imag = (property(lambda self, name=name: _wrap(getattr(self._host, name))) for name in ("T", "real", "imag"))
+        for name in ("shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides", "flags")
+    )
+    T, real, imag = (
+        property(lambda self, name=name: _wrap(getattr(self._host, name)))
+        for name in ("T", "real", "imag")
+    )
     data = property(lambda self: SimpleNamespace(ptr=self._host.ctypes.data))
 
     def __len__(self):
@@ -159,30 +183,45 @@ class GuardedArray(np.lib.mixins.NDArrayOperatorsMixin):
         return _call(ufunc.__name__, ufunc, inputs, keywords)
 
     def __array_function__(self, function, types, arguments, keywords):
-        raise GuardError(f"numpy.{function.__name__} on a cupy array; take xp = namespace_of(x) and use xp's")
+        raise GuardError(
+            f"numpy.{function.__name__} on a cupy array; take xp = namespace_of(x) and use xp's"
+        )
 
     def __getitem__(self, key):
         key = _index(key)
         if any(isinstance(part, np.ndarray) and part.dtype == bool for part in key):
-            raise GuardError("x[mask] waits for the device to tell how many there are; use where, or move the mask to the host")
+            raise GuardError(
+                "x[mask] waits for the device to tell how many there are; use where, or move the mask to the host"
+            )
         result = self._host[key]
         launches.called("take", [self._host, *key], {}, result)
         return GuardedArray(result)
 
     def __setitem__(self, key, value):
         if not isinstance(value, (GuardedArray, np.generic, bool, int, float, complex)):
-            raise GuardError(f"x[...] = {type(value).__name__}: CuPy assigns arrays of its own and scalars only")
+            raise GuardError(
+                f"x[...] = {type(value).__name__}: CuPy assigns arrays of its own and scalars only"
+            )
         key, value = _index(key), _unwrap(value, "x[...] =")
         view = self._host[key]
-        if not (isinstance(value, np.ndarray) and view.shape == value.shape and np.shares_memory(view, value)):  # x[i] += y
+        if not (
+            isinstance(value, np.ndarray)
+            and view.shape == value.shape
+            and np.shares_memory(view, value)
+        ):  # x[i] += y
             launches.counts().launch("assign", launches.arrays([value, *key]), [view])
         self._host[key] = value
 
-    __array__ = _refused("numpy.asarray", "implicit conversion of a cupy array to numpy; use to_host")
+    __array__ = _refused(
+        "numpy.asarray", "implicit conversion of a cupy array to numpy; use to_host"
+    )
     __iter__ = _refused("iteration", "one transfer for every element; use array operations")
-    __index__ = _refused("index", "a cupy array is no integer; keep sizes and positions on the host")
+    __index__ = _refused(
+        "index", "a cupy array is no integer; keep sizes and positions on the host"
+    )
     tolist, item, __float__, __int__, __bool__, __complex__ = map(
-        _waits_for_device, ("tolist", "item", "__float__", "__int__", "__bool__", "__complex__"))
+        _waits_for_device, ("tolist", "item", "__float__", "__int__", "__bool__", "__complex__")
+    )
 
 
 for _where in _TEXTS:
@@ -195,7 +234,9 @@ def _index(key):
     parts = key if isinstance(key, tuple) else (key,)
     for part in parts:
         if isinstance(part, np.ndarray):
-            raise GuardError("index: a numpy array is copied to the device at every use; move it there once")
+            raise GuardError(
+                "index: a numpy array is copied to the device at every use; move it there once"
+            )
     parts = tuple(_unwrap(part, "index") for part in parts)
     return parts if any(part is Ellipsis for part in parts) else (*parts, Ellipsis)
 
@@ -226,7 +267,9 @@ def _move(name, function, arguments, keywords):
 
 class _Namespace(ModuleType):
     def __getattr__(self, name):
-        raise AttributeError(f"{self.__name__}.{name} is not among the names of tests/support/cupy.json")
+        raise AttributeError(
+            f"{self.__name__}.{name} is not among the names of tests/support/cupy.json"
+        )
 
 
 def _memory():
@@ -251,9 +294,14 @@ def _guarded_xp():
             setattr(space, name, _function(where, attrgetter(where)(np)))
     for name in SHARED:
         setattr(xp, name, getattr(np, name))
-    xp.ndarray, xp.get_default_memory_pool = GuardedArray, lambda: SimpleNamespace(free_bytes=lambda: 0)
-    xp.cuda = SimpleNamespace(runtime=SimpleNamespace(memGetInfo=_memory, getDevice=lambda: 0),
-                              get_current_stream=lambda: SimpleNamespace(synchronize=_wait))
+    xp.ndarray, xp.get_default_memory_pool = (
+        GuardedArray,
+        lambda: SimpleNamespace(free_bytes=lambda: 0),
+    )
+    xp.cuda = SimpleNamespace(
+        runtime=SimpleNamespace(memGetInfo=_memory, getDevice=lambda: 0),
+        get_current_stream=lambda: SimpleNamespace(synchronize=_wait),
+    )
     if shim.COMPILER:
         xp.RawModule = shim.RawModule
     return xp

@@ -4,6 +4,7 @@ The rules were read in the source of CuPy 14.2. A result that is a view of an ar
 kernel, but for what `_SEVERAL` says; a fill of memory counts as a kernel. Matrix products copy factors that cuBLAS cannot read
 as they lie. Lower bounds are sorts, FFTs and decompositions, which take several kernels of the libraries behind them.
 """
+
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,7 +39,9 @@ class Counts:
         self.written += sum(map(bytes_of, written))
         if name == "gram_norms":  # a product of its own, of each pair of positions
             (examples, inputs, positions), outputs = read[0].shape, read[1].shape[1]
-            self.operations["float64"] += examples * (inputs + outputs) * positions * (positions + 1)
+            self.operations["float64"] += (
+                examples * (inputs + outputs) * positions * (positions + 1)
+            )
 
 
 _counts = [Counts()]
@@ -63,23 +66,38 @@ def bytes_of(array):
     """Bytes of an array in memory, a number that is repeated along an axis once."""
     if isinstance(array, int):
         return array
-    return array.itemsize * prod(size for size, stride in zip(array.shape, array.strides) if stride or size == 0)
+    return array.itemsize * prod(
+        size for size, stride in zip(array.shape, array.strides) if stride or size == 0
+    )
 
 
 def arrays(value):
     """The arrays in arguments or results, however deep."""
     if isinstance(value, np.ndarray):
         return [value]
-    return [array for each in value for array in arrays(each)] if isinstance(value, (tuple, list)) else []
+    return (
+        [array for each in value for array in arrays(each)]
+        if isinstance(value, (tuple, list))
+        else []
+    )
 
 
 def called(name, arguments, keywords, result):
     """Count what a function, method or operator of this name launched, by the host arrays that it took and gave."""
-    taken, given = arrays([*arguments, *(v for k, v in keywords.items() if k != "out")]), arrays(result)
-    if name in _NONE or keywords.get("out") is None and any(np.may_share_memory(a, b) for a in given for b in taken):
+    taken, given = (
+        arrays([*arguments, *(v for k, v in keywords.items() if k != "out")]),
+        arrays(result),
+    )
+    if (
+        name in _NONE
+        or keywords.get("out") is None
+        and any(np.may_share_memory(a, b) for a in given for b in taken)
+    ):
         return
     times = _SEVERAL[name](*arguments) if name in _SEVERAL else 1
-    counts().launch(name, [*given, *taken[1:]] if name == "take" else taken, given, times)  # of its source only what is taken
+    counts().launch(
+        name, [*given, *taken[1:]] if name == "take" else taken, given, times
+    )  # of its source only what is taken
 
 
 def _product(a, b):
@@ -92,10 +110,14 @@ def _product(a, b):
         return 2  # a product of each number, and their sum
     for each in (a, b):
         whole = each.flags.c_contiguous or matrices and each.flags.f_contiguous
-        copies = (each.dtype != dtype) + (not whole) if matrices else each.dtype != dtype or not whole
+        copies = (
+            (each.dtype != dtype) + (not whole) if matrices else each.dtype != dtype or not whole
+        )
         if copies:
             counts().launch("copy for matmul", [each], [each.size * dtype.itemsize], copies)
-    return 1 if matrices or a.shape[:-2] == b.shape[:-2] else 4  # pointers to each matrix of the three first
+    return (
+        1 if matrices or a.shape[:-2] == b.shape[:-2] else 4
+    )  # pointers to each matrix of the three first
 
 
 def _einsum(subscripts, a, b):
@@ -104,12 +126,17 @@ def _einsum(subscripts, a, b):
     if {*inputs} <= {*output, ","}:
         return 1
     if subscripts != "...p,...p->...":
-        raise NotImplementedError(f"einsum {subscripts}: read in cupy/linalg/_einsum.py what it launches, and write it here")
+        raise NotImplementedError(
+            f"einsum {subscripts}: read in cupy/linalg/_einsum.py what it launches, and write it here"
+        )
     return _product(a[..., None, :], b[..., None])
 
 
 _NONE = {"empty", "empty_like", "result_type"}
 _SEVERAL = {
-    "matmul": _product, "dot": _product, "einsum": _einsum,
-    "concatenate": lambda arrays, *_: len(arrays), "where": lambda condition, *_: 1 + (condition.dtype != bool),
+    "matmul": _product,
+    "dot": _product,
+    "einsum": _einsum,
+    "concatenate": lambda arrays, *_: len(arrays),
+    "where": lambda condition, *_: 1 + (condition.dtype != bool),
 }

@@ -1,4 +1,5 @@
 """What tests/test_ranks.py runs under mpiexec: python on_ranks.py WHAT FOLDER; rank 0 writes what came out."""
+
 import math
 import os
 import signal
@@ -13,8 +14,18 @@ from minidp.cli import user_errors
 from minidp.data import Block
 from minidp.errors import ParameterError
 from minidp.grads import Explicit
-from minidp.mechanism import (BandedNoise, CyclicSampler, FixedSizeSampler, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
-                              adaptive_groups, flat_group, per_layer_groups)
+from minidp.mechanism import (
+    BandedNoise,
+    CyclicSampler,
+    FixedSizeSampler,
+    Plan,
+    PoissonSampler,
+    Sanitizer,
+    ShuffleSampler,
+    adaptive_groups,
+    flat_group,
+    per_layer_groups,
+)
 from minidp.privacy import Ledger
 from minidp.ranks import current
 from minidp.streams import Streams
@@ -22,8 +33,12 @@ from minidp.train import SGD, Trainer
 from tests.support import running
 from tests.support.training import EXAMPLES, make_data, make_network
 
-SAMPLERS = {"poisson": (PoissonSampler(0.2), 8), "nearly empty": (PoissonSampler(0.01), 0.4),
-            "fewer than ranks": (FixedSizeSampler(EXAMPLES, 2), 2), "shuffle": (ShuffleSampler(EXAMPLES, 12), 12)}
+SAMPLERS = {
+    "poisson": (PoissonSampler(0.2), 8),
+    "nearly empty": (PoissonSampler(0.01), 0.4),
+    "fewer than ranks": (FixedSizeSampler(EXAMPLES, 2), 2),
+    "shuffle": (ShuffleSampler(EXAMPLES, 12), 12),
+}
 
 
 class Kept(SGD):
@@ -41,43 +56,89 @@ class Kept(SGD):
 def cut(array):
     """This rank's block: unequal ones, that of rank 0 empty on four ranks."""
     ranks = current()
-    ends = [0, *(EXAMPLES * (each + (ranks.size < 4)) ** 2 // (ranks.size - (ranks.size > 3)) ** 2 for each in range(ranks.size))]
+    ends = [
+        0,
+        *(
+            EXAMPLES * (each + (ranks.size < 4)) ** 2 // (ranks.size - (ranks.size > 3)) ** 2
+            for each in range(ranks.size)
+        ),
+    ]
     return Block(array[ends[ranks.rank] : ends[ranks.rank + 1]], ends[ranks.rank], EXAMPLES)
 
 
-def trained(sampler, lot, arithmetic, strategy="auto", layout=per_layer_groups, block=False, dtype="float32", noise=None):
+def trained(
+    sampler,
+    lot,
+    arithmetic,
+    strategy="auto",
+    layout=per_layer_groups,
+    block=False,
+    dtype="float32",
+    noise=None,
+):
     """(steps, P) releases and final parameters."""
     network, (x, y) = make_network(dtype=dtype), make_data(dtype=dtype)
-    plan = Plan(sampler, Sanitizer(layout(network.params, 1.0, 1.0), strategy, arithmetic), 8, lot, noise)
+    plan = Plan(
+        sampler, Sanitizer(layout(network.params, 1.0, 1.0), strategy, arithmetic), 8, lot, noise
+    )
     trainer = Trainer(network, nn.SoftmaxCrossEntropy(), Kept(0.5), plan)
     trainer.run(*((cut(x), cut(y)) if block else (x, y)), Streams(4), block_steps=4)
-    return np.stack([*trainer.optimizer.released, np.concatenate([array.ravel() for array in network.params.values()])])
+    return np.stack(
+        [
+            *trainer.optimizer.released,
+            np.concatenate([array.ravel() for array in network.params.values()]),
+        ]
+    )
 
 
 def cases():
     """{case: array}"""
-    found = {f"{name}, {arithmetic}": trained(*sampler, arithmetic) for name, sampler in SAMPLERS.items()
-             for arithmetic in ("exact", "ordinary")}
-    found["adaptive, exact"] = trained(*SAMPLERS["poisson"], "exact", layout=lambda *of: adaptive_groups(per_layer_groups(*of), 0.8))
+    found = {
+        f"{name}, {arithmetic}": trained(*sampler, arithmetic)
+        for name, sampler in SAMPLERS.items()
+        for arithmetic in ("exact", "ordinary")
+    }
+    found["adaptive, exact"] = trained(
+        *SAMPLERS["poisson"],
+        "exact",
+        layout=lambda *of: adaptive_groups(per_layer_groups(*of), 0.8),
+    )
     found["correlated"] = trained(CyclicSampler(0.2, bands=3), 8, "ordinary", noise=BandedNoise(3))
     found["explicit, exact"] = trained(*SAMPLERS["poisson"], "exact", "explicit", flat_group)
     found["block, exact"] = trained(*SAMPLERS["poisson"], "exact", block=True)
     x = np.random.default_rng(2).normal(size=(300, 4))
-    model = fit(x, x[:, 0] > 0, epsilon=2.0, delta=1e-4, steps=5, lot_size=300, seed=1, arithmetic="exact", quiet=True)
+    model = fit(
+        x,
+        x[:, 0] > 0,
+        epsilon=2.0,
+        delta=1e-4,
+        steps=5,
+        lot_size=300,
+        seed=1,
+        arithmetic="exact",
+        quiet=True,
+    )
     found["fit, exact"] = model.predict_proba(x)
     return found
 
 
 def noise(releases=1000, size=2000):
     """[variance of the noise of many releases over (sigma C)^2, places that were drawn, and by how many ranks each], without a seed."""
-    ranks, streams, key, places = current(), Streams(), ("layer", "W"), np.zeros((releases, size), np.int64)
+    ranks, streams, key, places = (
+        current(),
+        Streams(),
+        ("layer", "W"),
+        np.zeros((releases, size), np.int64),
+    )
     sanitizer, squares = Sanitizer(flat_group({key: np.empty(size)}, 0.5, 3.0)), 0.0
     for step in range(releases):
         draws = streams.noise(step)
         add = draws.add_normals
 
         def watched(out, *rest):
-            places[step, slice(draws.part[0], draws.part[0] + out.size) if draws.part else slice(None)] += 1
+            places[
+                step, slice(draws.part[0], draws.part[0] + out.size) if draws.part else slice(None)
+            ] += 1
             add(out, *rest)
 
         draws.add_normals = watched
@@ -93,7 +154,9 @@ def ledger_first(folder):
     step = Trainer.step
 
     def watched(self, examples, lot, number, streams):
-        assert sum(times for _, times in Ledger.load(folder / "run" / "ledger.json").items()) > number
+        assert (
+            sum(times for _, times in Ledger.load(folder / "run" / "ledger.json").items()) > number
+        )
         step(self, examples, lot, number, streams)
 
     Trainer.step = watched
@@ -119,10 +182,16 @@ def fail(how):
                     os.kill(os.getpid(), signal.SIGKILL)
                 if how == "exit":
                     sys.exit(0)
-                raise ParameterError("a disk of this rank") if how != "fault" else ZeroDivisionError("of this rank")
+                raise (
+                    ParameterError("a disk of this rank")
+                    if how != "fault"
+                    else ZeroDivisionError("of this rank")
+                )
             return losses(z, y)
 
-    running.train(sys.argv[2] + "/run", steps=3000, loss=Failing(), epsilon=1e-3 if how == "all" else math.inf)
+    running.train(
+        sys.argv[2] + "/run", steps=3000, loss=Failing(), epsilon=1e-3 if how == "all" else math.inf
+    )
 
 
 def main(what, folder, steps=0):

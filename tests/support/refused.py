@@ -1,4 +1,5 @@
 """An error of one line that says what it must."""
+
 from contextlib import contextmanager
 
 import pytest

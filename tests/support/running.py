@@ -1,4 +1,5 @@
 """A small private run on arrays of one's own, as a user of the library makes it."""
+
 import os
 import signal
 
@@ -22,17 +23,42 @@ def make_arrays():
     return x[:SIZE], y[:SIZE], x[SIZE:], y[SIZE:]
 
 
-def make_run(folder, seed=None, *, steps=STEPS, sigma=4.0, clip_norm=1.0, epsilon=float("inf"), sampler=None,
-             optimizer=None, accountant=MomentsAccountant, loss=nn.SoftmaxCrossEntropy(), arithmetic="ordinary", noise=None,
-             backend=Backend.numpy(), **named):
+def make_run(
+    folder,
+    seed=None,
+    *,
+    steps=STEPS,
+    sigma=4.0,
+    clip_norm=1.0,
+    epsilon=float("inf"),
+    sampler=None,
+    optimizer=None,
+    accountant=MomentsAccountant,
+    loss=nn.SoftmaxCrossEntropy(),
+    arithmetic="ordinary",
+    noise=None,
+    backend=Backend.numpy(),
+    **named,
+):
     """A Run on `make_arrays`, before its first charge."""
     rng = np.random.default_rng(1)
-    network = nn.Sequential([nn.Dense(4, 5, rng=rng), nn.ReLU(), nn.Dense(5, 3, rng=rng)], (4,)).to(backend)
+    network = nn.Sequential([nn.Dense(4, 5, rng=rng), nn.ReLU(), nn.Dense(5, 3, rng=rng)], (4,)).to(
+        backend
+    )
     sanitizer = Sanitizer(per_layer_groups(network.params, clip_norm, sigma), arithmetic=arithmetic)
     plan = Plan(sampler or PoissonSampler(LOT / SIZE), sanitizer, steps, LOT, noise)
     budget = Filter(accountant(plan.relation), epsilon, 1e-5)
-    return Run(folder, network, loss, optimizer or Averaged(SGD(0.5), 0.9), plan, budget,
-               Streams(seed), quiet=True, **named)
+    return Run(
+        folder,
+        network,
+        loss,
+        optimizer or Averaged(SGD(0.5), 0.9),
+        plan,
+        budget,
+        Streams(seed),
+        quiet=True,
+        **named,
+    )
 
 
 def train(folder, seed=None, about=None, stop=None, arrays=None, **named):
@@ -46,8 +72,14 @@ def train(folder, seed=None, about=None, stop=None, arrays=None, **named):
 
     if stop is not None:
         run.folder.charge = charge_and_stop
-    mean = run.release_first("mean", Gaussian(5.0), "mean of the rows", lambda: (
-        x.clip(-1, 1).mean(axis=0) + run.streams.noise("mean").standard_normal(4) * 10 / SIZE).astype("float32"))
+    mean = run.release_first(
+        "mean",
+        Gaussian(5.0),
+        "mean of the rows",
+        lambda: (
+            x.clip(-1, 1).mean(axis=0) + run.streams.noise("mean").standard_normal(4) * 10 / SIZE
+        ).astype("float32"),
+    )
     return run.train(x - mean, *others, about=about)
 
 

@@ -3,6 +3,7 @@
 The same source is compiled as C++. Blocks run one after the other. The threads of a block are a loop, or where the source
 waits for them, as many of std::thread as BARRIER says, with a std::barrier for __syncthreads. Shared memory is static.
 """
+
 import atexit
 import ctypes
 import hashlib
@@ -36,12 +37,26 @@ def _header():
 def _library(code, options):
     """The source as a shared library, compiled once."""
     names = re.findall(r"__global__ void (\w+)\(", code)
-    launches = "".join(f'extern "C" void launch_{name}(unsigned b, unsigned n, unsigned s, void** a) {{ run({name}, b, n, s, a); }}\n'
-                       for name in names)
+    launches = "".join(
+        f'extern "C" void launch_{name}(unsigned b, unsigned n, unsigned s, void** a) {{ run({name}, b, n, s, a); }}\n'
+        for name in names
+    )
     stem = _header().parent / hashlib.sha256(repr((code, options)).encode()).hexdigest()[:16]
     stem.with_suffix(".cpp").write_text(code + launches)
-    subprocess.run([COMPILER, *FLAGS, "-shared", *(option for option in options if option.startswith("-D")), "-include", _header(),
-                    "-o", stem.with_suffix(".so"), stem.with_suffix(".cpp")], check=True)
+    subprocess.run(
+        [
+            COMPILER,
+            *FLAGS,
+            "-shared",
+            *(option for option in options if option.startswith("-D")),
+            "-include",
+            _header(),
+            "-o",
+            stem.with_suffix(".so"),
+            stem.with_suffix(".cpp"),
+        ],
+        check=True,
+    )
     return ctypes.CDLL(str(stem.with_suffix(".so")))
 
 
@@ -54,13 +69,22 @@ class RawModule:
 
     def get_function(self, name):
         """The kernel, which is called with its grid, its block and its arguments."""
+
         def kernel(grid, block, arguments):
             values = [_value(each) for each in arguments]
             pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
             arrays = list(self._arrays(name, arguments))
             side_by_side = min(block[0], BARRIER) if "__syncthreads" in self.code else 0
-            getattr(_library(self.code, self.options), f"launch_{name}")(grid[0], block[0], side_by_side, pointers)
-            launches.counts().launch(name, *([array._host for array, to in arrays if to == written] for written in (False, True)))
+            getattr(_library(self.code, self.options), f"launch_{name}")(
+                grid[0], block[0], side_by_side, pointers
+            )
+            launches.counts().launch(
+                name,
+                *(
+                    [array._host for array, to in arrays if to == written]
+                    for written in (False, True)
+                ),
+            )
 
         return kernel
 
@@ -70,25 +94,39 @@ class RawModule:
         for declaration, argument in zip(declared, arguments, strict=True):
             each, fields = [argument], [declaration]
             if struct := re.search(r"Parts<(\w+)>", declaration):
-                text = re.search(rf"struct {struct[1]} {{(.*?)}};", re.sub("//.*", "", self.code), re.S)[1]
-                each, fields = argument.entries, [field for field in text.split(";")[:-1] for _ in field.split(",")]
+                text = re.search(
+                    rf"struct {struct[1]} {{(.*?)}};", re.sub("//.*", "", self.code), re.S
+                )[1]
+                each, fields = (
+                    argument.entries,
+                    [field for field in text.split(";")[:-1] for _ in field.split(",")],
+                )
             for array, field in zip(each, fields * (len(each) // len(fields)), strict=True):
                 if hasattr(array, "_host"):
-                    (real,) = (option.removeprefix("-DREAL=") for option in self.options if option.startswith("-DREAL="))
+                    (real,) = (
+                        option.removeprefix("-DREAL=")
+                        for option in self.options
+                        if option.startswith("-DREAL=")
+                    )
                     kind = field.replace("REAL", real).replace("const", "").split()[0].rstrip("*")
                     wanted = {"float": "float32", "double": "float64"}.get(kind)
-                    assert array.flags.c_contiguous and wanted in (None, array.dtype.name), (name, field, array.dtype)
+                    assert array.flags.c_contiguous and wanted in (None, array.dtype.name), (
+                        name,
+                        field,
+                        array.dtype,
+                    )
                     yield array, "const" not in field
 
 
 def _value(argument):
     """What CuPy passes to a kernel, as a host array of size one."""
     if argument is None:
-        raise TypeError("CuPy passes no null pointer for None, but what happens to be there: pass 0")
+        raise TypeError(
+            "CuPy passes no null pointer for None, but what happens to be there: pass 0"
+        )
     if isinstance(argument, np.ndarray):
         assert argument.size == 1
         return argument
     if isinstance(argument, (int, float)):
         return np.array([argument], np.float64 if isinstance(argument, float) else np.int64)
     return np.array([argument.data.ptr], np.uint64)
-

@@ -1,9 +1,21 @@
 """A small training problem, which the tests of tests/train share."""
+
 from minidp import nn
 from minidp.backend import Backend, to_host
 from minidp.host import threads
-from minidp.mechanism import (BallsInBinsSampler, BandedNoise, CyclicSampler, FixedSizeSampler, Plan, PoissonSampler,
-                              Sanitizer, ShuffleSampler, adaptive_groups, flat_group, per_layer_groups)
+from minidp.mechanism import (
+    BallsInBinsSampler,
+    BandedNoise,
+    CyclicSampler,
+    FixedSizeSampler,
+    Plan,
+    PoissonSampler,
+    Sanitizer,
+    ShuffleSampler,
+    adaptive_groups,
+    flat_group,
+    per_layer_groups,
+)
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 
@@ -15,8 +27,11 @@ SAMPLERS = {
     "balls-in-bins": BallsInBinsSampler(EXAMPLES, 10),  # four an epoch
     "cyclic": CyclicSampler(LOT / EXAMPLES, bands=3),  # with correlated noise
 }
-LAYOUTS = {"flat": flat_group, "per-layer": per_layer_groups,
-           "adaptive": lambda *settings: adaptive_groups(per_layer_groups(*settings), settings[-1])}
+LAYOUTS = {
+    "flat": flat_group,
+    "per-layer": per_layer_groups,
+    "adaptive": lambda *settings: adaptive_groups(per_layer_groups(*settings), settings[-1]),
+}
 NUMPY = Backend.numpy()
 
 
@@ -30,24 +45,57 @@ def make_data(backend=NUMPY, dtype="float64", examples=EXAMPLES):
 def make_network(backend=NUMPY, dtype="float64"):
     """Two dense layers, always with the same initial values."""
     rng = Streams(6).init
-    layers = [nn.Dense(INPUTS, 6, rng=rng, dtype=dtype), nn.Tanh(), nn.Dense(6, CLASSES, rng=rng, dtype=dtype)]
+    layers = [
+        nn.Dense(INPUTS, 6, rng=rng, dtype=dtype),
+        nn.Tanh(),
+        nn.Dense(6, CLASSES, rng=rng, dtype=dtype),
+    ]
     return nn.Sequential(layers, (INPUTS,)).to(backend)
 
 
-def make_plan(network, sampler="poisson", steps=10, clip_norm=1.0, noise_multiplier=1.0, layout="per-layer",
-              strategy="auto", lot=None):
+def make_plan(
+    network,
+    sampler="poisson",
+    steps=10,
+    clip_norm=1.0,
+    noise_multiplier=1.0,
+    layout="per-layer",
+    strategy="auto",
+    lot=None,
+):
     """A plan over all parameters of the network."""
     groups = LAYOUTS[layout](network.params, clip_norm, noise_multiplier)
-    return Plan(SAMPLERS[sampler], Sanitizer(groups, strategy), steps,
-                lot or {"shuffle": 12, "balls-in-bins": 10}.get(sampler, LOT), BandedNoise(3) if sampler == "cyclic" else None)
+    return Plan(
+        SAMPLERS[sampler],
+        Sanitizer(groups, strategy),
+        steps,
+        lot or {"shuffle": 12, "balls-in-bins": 10}.get(sampler, LOT),
+        BandedNoise(3) if sampler == "cyclic" else None,
+    )
 
 
-def make_trainer(backend=NUMPY, optimizer=None, dtype="float64", batch_size=4096, budget=None, ledger=None,
-                 augmentation_multiplicity=1, **plan):
+def make_trainer(
+    backend=NUMPY,
+    optimizer=None,
+    dtype="float64",
+    batch_size=4096,
+    budget=None,
+    ledger=None,
+    augmentation_multiplicity=1,
+    **plan,
+):
     """A trainer of the network above; other keywords go to `make_plan`."""
     network = make_network(backend, dtype)
-    return Trainer(network, nn.SoftmaxCrossEntropy(), optimizer or SGD(0.5), make_plan(network, **plan), budget, ledger,
-                   batch_size, augmentation_multiplicity)
+    return Trainer(
+        network,
+        nn.SoftmaxCrossEntropy(),
+        optimizer or SGD(0.5),
+        make_plan(network, **plan),
+        budget,
+        ledger,
+        batch_size,
+        augmentation_multiplicity,
+    )
 
 
 def side_by_side(count, monkeypatch):

@@ -1,4 +1,5 @@
 """Layers and losses with the mistakes that people make, and the words in which both trial and audit name them."""
+
 import numpy as np
 
 from minidp import nn
@@ -49,8 +50,10 @@ class HalfSum(Explicit):
 
 def changed(change):
     """A squared error, changed: (losses, dz) after `change`."""
+
     def wrong(z, target):
         return change(*nn.SquaredError()(z, target))
+
     return wrong
 
 
@@ -60,27 +63,55 @@ def centred(z, target):
 
 GRADIENT = r"scaled1?\.s: the per-example gradient"
 LAYERS = [
-    (Scaled(lambda x: x - x.mean(axis=0)),
-     r"scaled1?: the output of example \d changes with .* \(by \d\.\d.*: .* among \d examples, 0 by itself\)"),
+    (
+        Scaled(lambda x: x - x.mean(axis=0)),
+        r"scaled1?: the output of example \d changes with .* \(by \d\.\d.*: .* among \d examples, 0 by itself\)",
+    ),
     (Scaled(Remembers()), r"scaled1?: the output of example \d changes with the other"),
-    (Scaled(lambda x: x**3, lambda x, dy: 2 * x**2 * dy),
-     r"scaled1?: dx is not the derivative of the forward pass: along a random .* example \d .* \(relative error 0\.\d"),
-    (Scaled(lambda x: np.multiply(x, 2, out=x), lambda x, dy: 2 * dy), "scaled1?: an argument is changed in place"),
-    (Scaled(grads=lambda g: {"s": Explicit(1.01 * g)}), rf"{GRADIENT} is not the derivative .* error 0\.0\d+\)"),
-    (Scaled(grads=lambda g: {"s": Explicit(g / len(g))}), rf"{GRADIENT} shrinks with the batch size: .* a 1/B"),
-    (Scaled(grads=lambda g: {"s": Explicit(g - g.mean(axis=0))}), rf"{GRADIENT} of example \d changes with"),
-    (Scaled(grads=lambda g: {"s": g.sum(axis=0)}), f"{GRADIENT}: expected a PerExampleGrad .*, got ndarray: a sum"),
-    (Scaled(grads=lambda g: {"s": Explicit(g.sum(axis=0, keepdims=True))}),
-     rf"{GRADIENT}: expected shape \(\d, 3\), got \(1, 3\); nothing sums or averages over examples"),
+    (
+        Scaled(lambda x: x**3, lambda x, dy: 2 * x**2 * dy),
+        r"scaled1?: dx is not the derivative of the forward pass: along a random .* example \d .* \(relative error 0\.\d",
+    ),
+    (
+        Scaled(lambda x: np.multiply(x, 2, out=x), lambda x, dy: 2 * dy),
+        "scaled1?: an argument is changed in place",
+    ),
+    (
+        Scaled(grads=lambda g: {"s": Explicit(1.01 * g)}),
+        rf"{GRADIENT} is not the derivative .* error 0\.0\d+\)",
+    ),
+    (
+        Scaled(grads=lambda g: {"s": Explicit(g / len(g))}),
+        rf"{GRADIENT} shrinks with the batch size: .* a 1/B",
+    ),
+    (
+        Scaled(grads=lambda g: {"s": Explicit(g - g.mean(axis=0))}),
+        rf"{GRADIENT} of example \d changes with",
+    ),
+    (
+        Scaled(grads=lambda g: {"s": g.sum(axis=0)}),
+        f"{GRADIENT}: expected a PerExampleGrad .*, got ndarray: a sum",
+    ),
+    (
+        Scaled(grads=lambda g: {"s": Explicit(g.sum(axis=0, keepdims=True))}),
+        rf"{GRADIENT}: expected shape \(\d, 3\), got \(1, 3\); nothing sums or averages over examples",
+    ),
     (Scaled(grads=lambda g: {}), rf"{GRADIENT}: expected shape \(\d, 3\), got None"),
-    (Scaled(grads=lambda g: {"s": Underestimated(g)}), f"{GRADIENT}: squared norms, rounded up,: expected"),
+    (
+        Scaled(grads=lambda g: {"s": Underestimated(g)}),
+        f"{GRADIENT}: squared norms, rounded up,: expected",
+    ),
     (Scaled(grads=lambda g: {"s": HalfSum(g)}), f"{GRADIENT}: weighted sum: expected"),
 ]
 LOSSES = [
-    (changed(lambda losses, dz: (losses.mean(), dz / len(dz))),
-     r"loss wrong: the loss: expected shape \(\d,\), got \(\); nothing sums or averages over examples"),
-    (changed(lambda losses, dz: (losses, dz / len(dz))),
-     r"loss wrong: dz shrinks with the batch size: .* among \d examples, .* by itself. It carries a 1/B"),
+    (
+        changed(lambda losses, dz: (losses.mean(), dz / len(dz))),
+        r"loss wrong: the loss: expected shape \(\d,\), got \(\); nothing sums or averages over examples",
+    ),
+    (
+        changed(lambda losses, dz: (losses, dz / len(dz))),
+        r"loss wrong: dz shrinks with the batch size: .* among \d examples, .* by itself. It carries a 1/B",
+    ),
     (changed(lambda losses, dz: (losses, 2 * dz)), "loss wrong: dz is not the derivative"),
     (centred, r"loss centred: (dz|the loss) of example \d changes with the other examples"),
 ]

@@ -1,4 +1,5 @@
 """Attacks on private training: right training stands, ten planted faults do not, and the program says both."""
+
 import copy
 import functools
 import json
@@ -15,9 +16,17 @@ ALL = {"inputs": 10, "outputs": 20}
 TWO = {"inputs": 1, "outputs": 50, "bias": True}  # each canary moves W and b
 
 
-@pytest.mark.parametrize("how, score", [
-    (ALL, 1), ({**ALL, "batches": 5}, 1), ({**ALL, "ranks": 3}, 1), ({**ALL, "included": np.arange(200) % 2 == 0}, 1),
-    (TWO, 1), ({**TWO, "groups": canaries.per_tensor}, 2**0.5)])
+@pytest.mark.parametrize(
+    "how, score",
+    [
+        (ALL, 1),
+        ({**ALL, "batches": 5}, 1),
+        ({**ALL, "ranks": 3}, 1),
+        ({**ALL, "included": np.arange(200) % 2 == 0}, 1),
+        (TWO, 1),
+        ({**TWO, "groups": canaries.per_tensor}, 2**0.5),
+    ],
+)
 def test_without_noise_a_canary_in_the_lot_scores_exactly_its_clipped_norm(how, score):
     """With C = 1 and gradients of size 10 each canary moves its own coordinate by 1, and no other's."""
     found = canaries.watch(canaries.Made(), 0.0, 0.5, 30, 1, **how)
@@ -51,27 +60,53 @@ def test_every_planted_fault_is_flagged_twenty_times_and_right_training_is_not()
 
 def test_it_attacks_reports_and_draws(tmp_path, capsys, drawn, monkeypatch):
     monkeypatch.setattr(audit_empirical, "SETTINGS", ((1.0, 10),))
-    monkeypatch.setattr(audit_empirical.canaries, "attack_2016", lambda seed, **how: {
-        "delta": 1e-5, "noise_multiplier": 1, "pca_noise_multiplier": 4, "tensors": 2, "q": 0.01, "lots": [1, 9],
-        "printed": [1.0, 3.5], "lower": [2.0, 4.0], "certified": [[2.0, 3.0], [4.0, 5.0]]})
+    monkeypatch.setattr(
+        audit_empirical.canaries,
+        "attack_2016",
+        lambda seed, **how: {
+            "delta": 1e-5,
+            "noise_multiplier": 1,
+            "pca_noise_multiplier": 4,
+            "tensors": 2,
+            "q": 0.01,
+            "lots": [1, 9],
+            "printed": [1.0, 3.5],
+            "lower": [2.0, 4.0],
+            "certified": [[2.0, 3.0], [4.0, 5.0]],
+        },
+    )
     file = tmp_path / "attacks.json"
     assert audit_empirical.main(["--smoke", "--seed", "1", "--json", str(file)]) == 0
     out, found = capsys.readouterr().out, json.loads(file.read_text())
     assert "FAIL" not in out and found["in_words"] in out and found["failed"] == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"attacks.json", "attacks.png", "attacks_2016.png"}
-    assert len(drawn) == 2 and found["seed"] == 1 and found["black_box"]["data"]["name"] == "strokes"
-    for *path, value in (("audits", "noise halved", "flagged", 0), ("audits", "right training", "flagged", 99),
-                         ("attacks", 0, "certified", 1, 0.1), ("ledger_2016", "printed", 1, 4.5),
-                         ("attacks", 0, "bounds", "one run, f-DP", "lower", 0.1)):
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "attacks.json",
+        "attacks.png",
+        "attacks_2016.png",
+    }
+    assert (
+        len(drawn) == 2 and found["seed"] == 1 and found["black_box"]["data"]["name"] == "strokes"
+    )
+    for *path, value in (
+        ("audits", "noise halved", "flagged", 0),
+        ("audits", "right training", "flagged", 99),
+        ("attacks", 0, "certified", 1, 0.1),
+        ("ledger_2016", "printed", 1, 4.5),
+        ("attacks", 0, "bounds", "one run, f-DP", "lower", 0.1),
+    ):
         spoilt = copy.deepcopy(found)
         place = functools.reduce(lambda part, key: part[key], path[:-1], spoilt)
         place[path[-1]] = value
         assert not all(right for _, right in audit_empirical.verdicts(spoilt, smoke=True))
-    few = dict(audit_empirical.verdicts(found))  # 50 runs of the black box do not reach what 2,000 have to
+    few = dict(
+        audit_empirical.verdicts(found)
+    )  # 50 runs of the black box do not reach what 2,000 have to
     assert [what.split(":")[0] for what, right in few.items() if not right] == ["black box"]
 
 
-def test_an_interrupt_keeps_what_was_done_and_the_same_command_goes_on(monkeypatch, tmp_path, capsys):
+def test_an_interrupt_keeps_what_was_done_and_the_same_command_goes_on(
+    monkeypatch, tmp_path, capsys
+):
     asked, made = [], []
 
     @contextmanager
@@ -79,8 +114,11 @@ def test_an_interrupt_keeps_what_was_done_and_the_same_command_goes_on(monkeypat
         yield lambda: len(made) in asked
 
     monkeypatch.setattr(audit_empirical, "stop_on_interrupt", interrupted)
-    monkeypatch.setattr(audit_empirical, "units", lambda *_: {
-        str(k): lambda seed, k=k: made.append(k) or seed for k in range(4)})
+    monkeypatch.setattr(
+        audit_empirical,
+        "units",
+        lambda *_: {str(k): lambda seed, k=k: made.append(k) or seed for k in range(4)},
+    )
     seeds = []
     for stop in (1, 3):
         asked[:] = [stop]

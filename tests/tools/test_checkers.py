@@ -1,4 +1,5 @@
 """The checkers of cards and imports notice faults; tests/test_structure.py has the project itself pass."""
+
 import pytest
 
 from tools import check_cards, check_imports
@@ -20,20 +21,50 @@ class Dense:
 EVENTS = 'class Event:\n    pass\nclass Gaussian(Event):\n    """Noise"""\n'
 CARDS = {
     "no line of code": (DENSE.replace("  # [F1]", ""), "[F1] has no line of code"),
-    "label only in the code": (DENSE.replace("# [F1]", "# [F1] [F2]"), "[F2] is not in the card of Dense"),
+    "label only in the code": (
+        DENSE.replace("# [F1]", "# [F1] [F2]"),
+        "[F2] is not in the card of Dense",
+    ),
     "no source": (DENSE.replace("    [F1]  own derivation\n", ""), "names no source"),
     "no check": (DENSE.replace("[F1]  y", "[F1] [F2]  y"), "[F2] has no check"),
-    "no card": ('class Dense:\n    """Doc."""\n    def method(self):\n        return 1\n', "Dense has no card"),
+    "no card": (
+        'class Dense:\n    """Doc."""\n    def method(self):\n        return 1\n',
+        "Dense has no card",
+    ),
     "no definition": (DENSE + EVENTS, "event Gaussian needs"),
 }
 IMPORTS = {
-    "upward": ("minidp/errors.py", "from .backend import Backend\n", "errors (rank 0) must not import backend"),
+    "upward": (
+        "minidp/errors.py",
+        "from .backend import Backend\n",
+        "errors (rank 0) must not import backend",
+    ),
     "sibling": ("minidp/privacy/events.py", "import minidp.nn.dense\n", "its sibling"),
-    "apart": ("minidp/mechanism/plan.py", "from ..nn import Dense\n", "mechanism must not import nn"),
-    "public names": ("minidp/nn/dense.py", "from minidp import Trainer\n", "must not import __init__"),
-    "inside a function": ("minidp/backend.py", "def f():\n    from .grads import Outer\n", "backend.py:2: backend"),
-    "dynamic": ("minidp/nn/x.py", "import importlib\nimportlib.import_module('..train', __package__)\n", "import train"),
-    "outside": ("minidp/train/trainer.py", "import experiments.common\n", "not part of the package"),
+    "apart": (
+        "minidp/mechanism/plan.py",
+        "from ..nn import Dense\n",
+        "mechanism must not import nn",
+    ),
+    "public names": (
+        "minidp/nn/dense.py",
+        "from minidp import Trainer\n",
+        "must not import __init__",
+    ),
+    "inside a function": (
+        "minidp/backend.py",
+        "def f():\n    from .grads import Outer\n",
+        "backend.py:2: backend",
+    ),
+    "dynamic": (
+        "minidp/nn/x.py",
+        "import importlib\nimportlib.import_module('..train', __package__)\n",
+        "import train",
+    ),
+    "outside": (
+        "minidp/train/trainer.py",
+        "import experiments.common\n",
+        "not part of the package",
+    ),
     "no rank": ("minidp/newcomer.py", "", "newcomer has no rank"),
 }
 

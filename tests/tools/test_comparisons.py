@@ -1,4 +1,5 @@
 """The comparisons with other libraries: their demands, and what they say of what is missing."""
+
 import importlib.util
 import subprocess
 import sys
@@ -13,9 +14,16 @@ from tools import compare_accountants, correlated_noise
 TOOL = [sys.executable, "-m", "tools.compare_accountants"]
 
 
-@pytest.mark.parametrize("change, fault", [
-    ({}, []), ({"lower": 1.001, "upper": 1.0015}, ["lower above PLD"]), ({"upper": 1.0031}, ["upper"]),
-    ({"lower": 0.99, "upper": 0.9999}, ["width"]), ({"renyi": 1.21}, ["renyi"])])
+@pytest.mark.parametrize(
+    "change, fault",
+    [
+        ({}, []),
+        ({"lower": 1.001, "upper": 1.0015}, ["lower above PLD"]),
+        ({"upper": 1.0031}, ["upper"]),
+        ({"lower": 0.99, "upper": 0.9999}, ["width"]),
+        ({"renyi": 1.21}, ["renyi"]),
+    ],
+)
 def test_demands(change, fault):
     row = {"lower": 0.999, "upper": 1.001, "pld": 1.0, "renyi": 1.2, "rdp": 1.2, **change}
     assert compare_accountants.faults(row) == fault
@@ -35,6 +43,10 @@ def test_error_of_sums_and_epsilon_of_every_number_of_bands():
     for bands, steps in ((1, 9), (3, 7)):
         matrix = sum(np.eye(steps, k=-j) * c for j, c in enumerate(BandedNoise(bands).coefficients))
         sums = np.tril(np.ones((steps, steps))) @ np.linalg.inv(matrix)
-        assert correlated_noise.error_of_sums(bands, steps) == pytest.approx(np.sqrt((sums**2).sum() / steps))
+        assert correlated_noise.error_of_sums(bands, steps) == pytest.approx(
+            np.sqrt((sums**2).sum() / steps)
+        )
     row = correlated_noise.measure("", 7500, 30, 4.0)
-    assert [each["bands"] for each in row["bands"]] == [1, 2, 4, 8] and row["best"]["relative_error"] < row["independent"]["relative_error"] == 1
+    assert [each["bands"] for each in row["bands"]] == [1, 2, 4, 8] and row["best"][
+        "relative_error"
+    ] < row["independent"]["relative_error"] == 1

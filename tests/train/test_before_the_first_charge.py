@@ -1,4 +1,5 @@
 """What the trial and the self-check of exact arithmetic refuse before the first charge, by name, and what they let pass."""
+
 import re
 
 import numpy as np
@@ -25,8 +26,12 @@ def network_of(*layers):
 
 def refusal(network, loss=nn.SoftmaxCrossEntropy(), y=LABELS):
     """The message with which training is refused, before anything is charged."""
-    trainer = Trainer(network, loss, SGD(0.1),
-                      Plan(PoissonSampler(0.5), Sanitizer(flat_group(network.params, 1.0, 1.0)), 2, 5))
+    trainer = Trainer(
+        network,
+        loss,
+        SGD(0.1),
+        Plan(PoissonSampler(0.5), Sanitizer(flat_group(network.params, 1.0, 1.0)), 2, 5),
+    )
     with pytest.raises(TrialError) as caught:
         trainer.run(np.zeros((10, 4)), y, Streams(1))
     assert trainer.ledger.items() == []
@@ -46,11 +51,19 @@ def test_wrong_losses_are_refused_by_name(loss, words):
 
 def test_layers_with_kinks_draws_and_zeros_pass():
     rng = np.random.default_rng(1)
-    layers = [nn.Conv2D(1, 8, 3, rng=rng), nn.ReLU(), nn.MaxPool2D(2), nn.Dropout(0.5), nn.Flatten(),
-              nn.Dense(32, 3, rng=rng)]
+    layers = [
+        nn.Conv2D(1, 8, 3, rng=rng),
+        nn.ReLU(),
+        nn.MaxPool2D(2),
+        nn.Dropout(0.5),
+        nn.Flatten(),
+        nn.Dense(32, 3, rng=rng),
+    ]
     layers[-1].params["W"][...] = 0
     for frozen in ((), ("conv1",), ("dense1",)):
-        trial.check(nn.Sequential(layers, (4, 4, 1), frozen=frozen), nn.SoftmaxCrossEntropy(), LABELS)
+        trial.check(
+            nn.Sequential(layers, (4, 4, 1), frozen=frozen), nn.SoftmaxCrossEntropy(), LABELS
+        )
 
 
 def test_a_layer_that_needs_positive_numbers_passes():
@@ -65,7 +78,11 @@ def test_a_layer_that_needs_positive_numbers_passes():
 @pytest.mark.parametrize("y", [np.zeros(3, "uint8"), np.zeros(3, bool), np.zeros((3, 4), int)])
 def test_targets_have_the_dtype_and_shape_of_y_and_name_a_class(y):
     drawn = trial.targets(y, np.zeros((2, 4)), np.random.default_rng(0))
-    assert drawn.dtype == y.dtype and drawn.shape == (2, *y.shape[1:]) and 0 <= drawn.min() <= drawn.max() < 4
+    assert (
+        drawn.dtype == y.dtype
+        and drawn.shape == (2, *y.shape[1:])
+        and 0 <= drawn.min() <= drawn.max() < 4
+    )
 
 
 def test_a_network_with_a_forward_of_its_own_is_tried_as_a_whole():
@@ -107,7 +124,11 @@ def test_arrays_anywhere_in_a_layer_come_to_the_host():
 
         def __init__(self, inner):
             super().__init__()
-            self.inner, self.params, self.mask = inner, inner.params, {"m": [guarded_backend().asarray(np.ones(6))]}
+            self.inner, self.params, self.mask = (
+                inner,
+                inner.params,
+                {"m": [guarded_backend().asarray(np.ones(6))]},
+            )
             self.output_shape = inner.output_shape
 
         def compute_y(self, x, rng):
@@ -118,7 +139,9 @@ def test_arrays_anywhere_in_a_layer_come_to_the_host():
             return self.inner.param_grads(dy * self.mask["m"][0], cache)
 
     network = make_network()
-    block = nn.Sequential([Block(network.layers[0]), *network.layers[1:]], (5,)).to(guarded_backend())
+    block = nn.Sequential([Block(network.layers[0]), *network.layers[1:]], (5,)).to(
+        guarded_backend()
+    )
     trial.check(block, nn.SoftmaxCrossEntropy(), make_data(guarded_backend())[1])
 
 
@@ -147,13 +170,23 @@ def mixing(z, target):
 
 def dense(middle, rng):
     own = middle(120, 100, rng=rng, bias=False, name="middle")
-    return nn.Sequential([nn.Dense(200, 120, rng=rng), nn.Tanh(), own, nn.Dense(100, 5, rng=rng)], (200,)).use("exact")
+    return nn.Sequential(
+        [nn.Dense(200, 120, rng=rng), nn.Tanh(), own, nn.Dense(100, 5, rng=rng)], (200,)
+    ).use("exact")
 
 
-@pytest.mark.parametrize("middle, what", [
-    (OwnProduct, "the output"), (OwnGradient, "dx"), (OwnFactors, "factor g of the gradient of W")])
+@pytest.mark.parametrize(
+    "middle, what",
+    [
+        (OwnProduct, "the output"),
+        (OwnGradient, "dx"),
+        (OwnFactors, "factor g of the gradient of W"),
+    ],
+)
 def test_layers_with_products_of_their_own_are_refused_by_name(middle, what, rng):
-    with pytest.raises(IndependenceError, match=f"middle: {what} of an example has other bits .*arithmetic.product"):
+    with pytest.raises(
+        IndependenceError, match=f"middle: {what} of an example has other bits .*arithmetic.product"
+    ):
         independence.check(dense(middle, rng), nn.SoftmaxCrossEntropy(), ZEROS)
 
 
@@ -166,10 +199,24 @@ def test_losses_that_mix_and_ordinary_arithmetic_are_refused(rng):
 
 @pytest.mark.parametrize("frozen", [(), ("conv1",), ("dense2",)])
 def test_networks_of_every_kind_of_layer_pass(frozen, backend, rng):
-    layers = [nn.UnitNorm(), nn.Conv2D(3, 8, 3, rng=rng), nn.GroupNorm(8, 2), nn.ReLU(), nn.MaxPool2D(2),
-              nn.Conv2D(8, 8, 2, rng=rng, stride=2), nn.Sigmoid(), nn.AvgPool2D(2), nn.Flatten(),
-              nn.Dense(32, 20, rng=rng), nn.LayerNorm(20), nn.Tanh(), nn.Dropout(0.5),
-              nn.Project(rng.standard_normal((20, 12)).astype("float32")), nn.Dense(12, 4, rng=rng), nn.Softmax()]
+    layers = [
+        nn.UnitNorm(),
+        nn.Conv2D(3, 8, 3, rng=rng),
+        nn.GroupNorm(8, 2),
+        nn.ReLU(),
+        nn.MaxPool2D(2),
+        nn.Conv2D(8, 8, 2, rng=rng, stride=2),
+        nn.Sigmoid(),
+        nn.AvgPool2D(2),
+        nn.Flatten(),
+        nn.Dense(32, 20, rng=rng),
+        nn.LayerNorm(20),
+        nn.Tanh(),
+        nn.Dropout(0.5),
+        nn.Project(rng.standard_normal((20, 12)).astype("float32")),
+        nn.Dense(12, 4, rng=rng),
+        nn.Softmax(),
+    ]
     network = nn.Sequential(layers, (16, 16, 3), frozen=frozen).to(backend).use("exact")
     independence.check(network, nn.SoftmaxCrossEntropy(), ZEROS)
     independence.check(network, nn.SquaredError(), np.zeros((3, 4), "float32"))
@@ -183,4 +230,6 @@ def test_a_network_with_a_forward_of_its_own_is_checked_as_a_whole(rng):
 
     independence.check(Halved(dense(nn.Dense, rng).layers, (200,)), nn.SoftmaxCrossEntropy(), ZEROS)
     with pytest.raises(IndependenceError, match="network: the output"):
-        independence.check(Halved(dense(OwnProduct, rng).layers, (200,)), nn.SoftmaxCrossEntropy(), ZEROS)
+        independence.check(
+            Halved(dense(OwnProduct, rng).layers, (200,)), nn.SoftmaxCrossEntropy(), ZEROS
+        )

@@ -1,4 +1,5 @@
 """Accuracy and loss over a data set; descent: what changes in place, and moving averages that leave the parameters alone."""
+
 import numpy as np
 import pytest
 
@@ -51,9 +52,19 @@ def test_a_regression_has_r2_and_no_accuracy(backend, rng):
     x, t = rng.uniform(-1, 1, (30, 5)), rng.uniform(-1, 1, (30, 3))
     z = make_network().predict(x)
     with allow_sync():
-        got = evaluate(make_network(backend), nn.SquaredError(), backend.asarray(x), backend.asarray(t), batch_size=7)
-    assert got.accuracy is None and got.mean_squared_error == pytest.approx(((z - t) ** 2).mean(), rel=1e-12)
-    assert got.r2 == pytest.approx(1 - ((z - t) ** 2).sum() / ((t - t.mean(axis=0)) ** 2).sum(), rel=1e-12)
+        got = evaluate(
+            make_network(backend),
+            nn.SquaredError(),
+            backend.asarray(x),
+            backend.asarray(t),
+            batch_size=7,
+        )
+    assert got.accuracy is None and got.mean_squared_error == pytest.approx(
+        ((z - t) ** 2).mean(), rel=1e-12
+    )
+    assert got.r2 == pytest.approx(
+        1 - ((z - t) ** 2).sum() / ((t - t.mean(axis=0)) ** 2).sum(), rel=1e-12
+    )
     assert got.loss == pytest.approx(0.5 * ((z - t) ** 2).sum(axis=1).mean(), rel=1e-12)
 
 
@@ -61,16 +72,26 @@ def test_figures_that_make_no_sense_are_none(rng):
     loss = lambda z, t: ((z**2).sum(axis=1), 2 * z)
     x = rng.uniform(-1, 1, (6, 2))
     one = nn.Sequential([nn.Dense(2, 1, rng=rng)], (2,))
-    assert evaluate(one, loss, x, rng.integers(0, 2, 6)).accuracy is None  # the largest of one logit says nothing
-    assert evaluate(one, loss, x, np.ones(6)).r2 is None and evaluate(one, loss, x, np.ones(6)).mean_squared_error > 0
+    assert (
+        evaluate(one, loss, x, rng.integers(0, 2, 6)).accuracy is None
+    )  # the largest of one logit says nothing
+    assert (
+        evaluate(one, loss, x, np.ones(6)).r2 is None
+        and evaluate(one, loss, x, np.ones(6)).mean_squared_error > 0
+    )
     assert evaluate(one, loss, x, np.ones((6, 4))).mean_squared_error is None
 
 
 def test_lists_are_taken_and_what_is_no_table_of_numbers_is_refused():
     x, y = make_data()
-    assert evaluate(make_network(), LOSS, x.tolist(), y.tolist()) == evaluate(make_network(), LOSS, x, y)
-    for rows, message in (([[1.0], [1.0, 2.0]], "evaluate: x is a list of rows of different lengths"),
-                          ([["a"], ["b"]], "evaluate: expected x of numbers"), (iter(x), "evaluate: expected x to be an array")):
+    assert evaluate(make_network(), LOSS, x.tolist(), y.tolist()) == evaluate(
+        make_network(), LOSS, x, y
+    )
+    for rows, message in (
+        ([[1.0], [1.0, 2.0]], "evaluate: x is a list of rows of different lengths"),
+        ([["a"], ["b"]], "evaluate: expected x of numbers"),
+        (iter(x), "evaluate: expected x to be an array"),
+    ):
         with pytest.raises(MinidpError, match=message):
             evaluate(make_network(), LOSS, rows, y[:2])
 
@@ -80,8 +101,10 @@ optimizers = pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS
 
 
 def make_params(rng, backend, dtype="float64"):
-    return {KEYS[0]: backend.asarray(rng.standard_normal((3, 2)).astype(dtype)),
-            KEYS[1]: backend.asarray(rng.standard_normal(2).astype(dtype))}
+    return {
+        KEYS[0]: backend.asarray(rng.standard_normal((3, 2)).astype(dtype)),
+        KEYS[1]: backend.asarray(rng.standard_normal(2).astype(dtype)),
+    }
 
 
 @optimizers
@@ -92,7 +115,10 @@ def test_parameters_change_in_place_and_keep_their_dtype(make, backend, rng):
     for step in range(2):
         optimizer.update(params, make_params(rng, backend, "float32"), step)
     assert all(params[key] is arrays[key] for key in KEYS)
-    for array in (*params.values(), *(a for slot in optimizer.slots.values() for a in slot.values())):
+    for array in (
+        *params.values(),
+        *(a for slot in optimizer.slots.values() for a in slot.values()),
+    ):
         assert array.dtype == np.float32 and type(array) is type(arrays[KEYS[0]])
     assert tuple(optimizer.slots) == make.slot_names
 

@@ -1,4 +1,5 @@
 """One step after the other: the order of Algorithm 1, what is divided by what, and what does not matter."""
+
 import copy
 import math
 
@@ -9,15 +10,32 @@ from minidp import nn
 from minidp.backend import Backend
 from minidp.data import LabelledExamples
 from minidp.errors import DtypeError, MinidpError, NoiseReuseError, ParameterError, ShapeError
-from minidp.mechanism import (BandedNoise, FixedSizeSampler, LinearDecay, Plan, PoissonSampler, Sanitizer, ShuffleSampler,
-                              flat_group)
+from minidp.mechanism import (
+    BandedNoise,
+    FixedSizeSampler,
+    LinearDecay,
+    Plan,
+    PoissonSampler,
+    Sanitizer,
+    ShuffleSampler,
+    flat_group,
+)
 from minidp.mechanism.rounding import products
 from minidp.privacy import Filter, Ledger, MomentsAccountant, NeighbouringRelation
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 from minidp.train import trainer as trainer_module
-from tests.support.training import (EXAMPLES, LOT, SAMPLERS, make_data, make_network, make_plan, make_trainer,
-                                    side_by_side, values)
+from tests.support.training import (
+    EXAMPLES,
+    LOT,
+    SAMPLERS,
+    make_data,
+    make_network,
+    make_plan,
+    make_trainer,
+    side_by_side,
+    values,
+)
 
 FACTOR = products(LOT, "auto").factor
 
@@ -25,7 +43,9 @@ FACTOR = products(LOT, "auto").factor
 def trained(seed=1, steps=10, data=None, run=None, **settings):
     """Final values of the parameters after a seeded run."""
     trainer = make_trainer(steps=steps, **settings)
-    trainer.run(*(data or make_data(settings.get("backend", Backend.numpy()))), Streams(seed), **(run or {}))
+    trainer.run(
+        *(data or make_data(settings.get("backend", Backend.numpy()))), Streams(seed), **(run or {})
+    )
     return values(trainer.network)
 
 
@@ -35,9 +55,13 @@ def assert_same(first, second, rtol=0.0, atol=0.0):
         np.testing.assert_allclose(first[key], second[key], rtol=rtol, atol=atol, err_msg=str(key))
 
 
-@pytest.mark.parametrize("rows, batch_size, expected", [(3, None, [3, 2, 3]), (10**6, None, [8]), (3, 8, [8]),
-                                                        (100, 5, [4, 4])])
-def test_a_lot_is_cut_into_equal_batches_as_asked_for_or_as_a_cache_holds(rows, batch_size, expected, monkeypatch):
+@pytest.mark.parametrize(
+    "rows, batch_size, expected",
+    [(3, None, [3, 2, 3]), (10**6, None, [8]), (3, 8, [8]), (100, 5, [4, 4])],
+)
+def test_a_lot_is_cut_into_equal_batches_as_asked_for_or_as_a_cache_holds(
+    rows, batch_size, expected, monkeypatch
+):
     monkeypatch.setattr(trainer_module, "cache_examples", lambda network: rows)
     trainer, seen = make_trainer(batch_size=batch_size), []
     forward = trainer.network.forward
@@ -48,7 +72,11 @@ def test_a_lot_is_cut_into_equal_batches_as_asked_for_or_as_a_cache_holds(rows, 
 
 def test_an_empty_data_set_trains_on_noise(backend):
     data = make_data(backend, examples=0)
-    assert_same(trained(steps=3, backend=backend, data=data), trained(steps=3, data=make_data(examples=0)), rtol=1e-13)
+    assert_same(
+        trained(steps=3, backend=backend, data=data),
+        trained(steps=3, data=make_data(examples=0)),
+        rtol=1e-13,
+    )
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -67,8 +95,12 @@ def test_dropout_does_not_depend_on_batches_or_threads(monkeypatch):
     def dropping(batch_size):
         network = make_network()
         network.layers.insert(1, nn.Dropout(0.5, name="drop"))
-        plan = Plan(PoissonSampler(0.4), Sanitizer(flat_group(list(network.params), 1.0, 1.0)), 5, LOT)
-        Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.5), plan, batch_size=batch_size).run(*make_data(), Streams(1))
+        plan = Plan(
+            PoissonSampler(0.4), Sanitizer(flat_group(list(network.params), 1.0, 1.0)), 5, LOT
+        )
+        Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.5), plan, batch_size=batch_size).run(
+            *make_data(), Streams(1)
+        )
         return values(network)
 
     alone = dropping(None)
@@ -90,21 +122,31 @@ def test_a_second_run_with_the_same_streams_never_draws_the_same_noise():
 def test_seeded_runs_repeat_and_unseeded_ones_differ():
     assert_same(trained(seed=1), trained(seed=1))
     for seed in (2, None):
-        assert any((trained(seed=1)[key] != trained(seed=seed)[key]).any() for key in values(make_network()))
-    assert any((trained(seed=None)[key] != trained(seed=None)[key]).any() for key in values(make_network()))
+        assert any(
+            (trained(seed=1)[key] != trained(seed=seed)[key]).any()
+            for key in values(make_network())
+        )
+    assert any(
+        (trained(seed=None)[key] != trained(seed=None)[key]).any() for key in values(make_network())
+    )
 
 
 @pytest.mark.parametrize("setting", ["clip_norm", "noise_multiplier"])
 def test_schedules_reach_the_release_and_the_ledger(setting, monkeypatch):
     schedule, seen = LinearDecay(2.0, 1.0, 4), []
     release = Sanitizer.release
-    monkeypatch.setattr(Sanitizer, "release",
-                        lambda self, *arguments: seen.append(self.groups[0]) or release(self, *arguments))
+    monkeypatch.setattr(
+        Sanitizer,
+        "release",
+        lambda self, *arguments: seen.append(self.groups[0]) or release(self, *arguments),
+    )
     trainer = make_trainer(steps=6, layout="flat", **{setting: schedule})
     record = trainer.run(*make_data(), Streams(1), block_steps=4)
     assert [getattr(group, setting) for group in seen] == [2.0, 1.75, 1.5, 1.25, 1.0, 1.0]
     sigmas = [group.noise_multiplier / FACTOR for group in seen]
-    charged = [event.event.noise_multiplier for event, times in record.ledger.items() for _ in range(times)]
+    charged = [
+        event.event.noise_multiplier for event, times in record.ledger.items() for _ in range(times)
+    ]
     assert charged == sigmas
 
 
@@ -116,14 +158,26 @@ def test_adaptive_clip_norms_follow_the_counts_and_the_optimizer_learns_the_nois
 
     for start, sign in ((1e6, 1), (1e-6, -1)):  # no gradient is clipped, or all are
         seen = []
-        trainer = make_trainer(steps=2, layout="adaptive", clip_norm=start, noise_multiplier=1e-9, optimizer=Seeing(1e-9))
+        trainer = make_trainer(
+            steps=2,
+            layout="adaptive",
+            clip_norm=start,
+            noise_multiplier=1e-9,
+            optimizer=Seeing(1e-9),
+        )
         record = trainer.run(*make_data(), Streams(1))
         lots = [len(lot) for lot in SAMPLERS["poisson"].lots(EXAMPLES, 2, Streams(1).sampling)]
         shares = [min(0.5 + sign * lot / 2 / LOT, 1) for lot in lots]
-        norms = [start * math.exp(-0.2 * sum(share - 0.5 for share in shares[:n])) for n in range(3)]
-        assert [float(norm[0]) for norm in trainer.optimizer.slots["clip_norm"].values()] == pytest.approx([norms[2]] * 2)
-        assert [std["dense1", "W"] for std in seen] == pytest.approx([1e-9 * norm / LOT for norm in norms[:2]])
-        (event, times), = record.ledger.items()
+        norms = [
+            start * math.exp(-0.2 * sum(share - 0.5 for share in shares[:n])) for n in range(3)
+        ]
+        assert [
+            float(norm[0]) for norm in trainer.optimizer.slots["clip_norm"].values()
+        ] == pytest.approx([norms[2]] * 2)
+        assert [std["dense1", "W"] for std in seen] == pytest.approx(
+            [1e-9 * norm / LOT for norm in norms[:2]]
+        )
+        ((event, times),) = record.ledger.items()
         assert event.event.noise_multipliers == (1e-9 / FACTOR,) * 4 and times == 2
 
 
@@ -135,7 +189,9 @@ def test_correlated_noise_solves_for_independent_noise():
     for key, array in start.items():
         z = np.stack([draws.standard_normal(array.shape) for draws in drawn])
         moved = np.linalg.solve(matrix, z.reshape((7, -1))).sum(axis=0).reshape(array.shape)
-        np.testing.assert_allclose(values(trainer.network)[key], array - 0.5 / LOT * moved, atol=1e-5)
+        np.testing.assert_allclose(
+            values(trainer.network)[key], array - 0.5 / LOT * moved, atol=1e-5
+        )
     with pytest.raises(ParameterError, match="neither pickled nor copied"):
         copy.deepcopy(trainer)
 
@@ -144,15 +200,28 @@ def test_wrong_groups_relations_and_dtypes_are_refused():
     network, loss = make_network(), nn.SoftmaxCrossEntropy()
     plan = make_plan(network)
     for message, named in (
-            ("expected clip groups over the trained", {"plan": make_plan(nn.Sequential(network.layers, (5,), frozen=["dense1"]))}),
-            ("one relation per run", {"ledger": Ledger(NeighbouringRelation.REPLACE_ONE)}), ("batch_size=0", {"batch_size": 0}),
-            ("expected_lot_size=8, but lots drawn from 400 examples have 80 on average", {"dataset_size": 400}),
-            ("the budget has its own ledger", {"budget": Filter(MomentsAccountant(), 1.0, 1e-5), "ledger": Ledger()}),
-            *(("multiplicity", {"augmentation_multiplicity": bad}) for bad in (0, 1.5))):
+        (
+            "expected clip groups over the trained",
+            {"plan": make_plan(nn.Sequential(network.layers, (5,), frozen=["dense1"]))},
+        ),
+        ("one relation per run", {"ledger": Ledger(NeighbouringRelation.REPLACE_ONE)}),
+        ("batch_size=0", {"batch_size": 0}),
+        (
+            "expected_lot_size=8, but lots drawn from 400 examples have 80 on average",
+            {"dataset_size": 400},
+        ),
+        (
+            "the budget has its own ledger",
+            {"budget": Filter(MomentsAccountant(), 1.0, 1e-5), "ledger": Ledger()},
+        ),
+        *(("multiplicity", {"augmentation_multiplicity": bad}) for bad in (0, 1.5)),
+    ):
         with pytest.raises(ParameterError, match=message):
             Trainer(network, loss, SGD(0.1), **{"plan": plan} | named)
     for dtype in ("complex128", "float16"):
-        with pytest.raises(DtypeError, match=f"dense1.W: expected float32 or float64 to train, got {dtype}"):
+        with pytest.raises(
+            DtypeError, match=f"dense1.W: expected float32 or float64 to train, got {dtype}"
+        ):
             Trainer(make_network(dtype=dtype), loss, SGD(0.1), plan)
 
 
@@ -160,16 +229,23 @@ def test_nothing_private_is_kept_or_returned():
     trainer = make_trainer(noise_multiplier=3.0)
     record = trainer.run(*make_data(), Streams(1))
     assert vars(record).keys() == {"progress", "ledger", "stopped"}
-    kept = {name for name, value in vars(trainer).items() if "raw" in name or hasattr(value, "shape")}
+    kept = {
+        name for name, value in vars(trainer).items() if "raw" in name or hasattr(value, "shape")
+    }
     assert kept == set() and trainer.optimizer.slots == {}
 
 
-@pytest.mark.parametrize("sampler", [FixedSizeSampler(50, 10), ShuffleSampler(50, 10)], ids=["fixed", "shuffle"])
+@pytest.mark.parametrize(
+    "sampler", [FixedSizeSampler(50, 10), ShuffleSampler(50, 10)], ids=["fixed", "shuffle"]
+)
 def test_a_wrong_data_set_is_refused_before_anything_is_charged(sampler, rng):
     network = nn.Sequential([nn.Dense(3, 2, rng=rng)], (3,))
     plan = Plan(sampler, Sanitizer(flat_group(list(network.params), 1.0, 1.0)), 5, 10)
     trainer = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan)
-    for shape, message in (((49, 3), "expected 50 examples"), ((50, 4), r"Trainer.run: expected x of shape \(N, 3\)")):
+    for shape, message in (
+        ((49, 3), "expected 50 examples"),
+        ((50, 4), r"Trainer.run: expected x of shape \(N, 3\)"),
+    ):
         x = np.zeros(shape, np.float32)
         with pytest.raises((ParameterError, ShapeError), match=message):
             trainer.run(x, np.zeros(len(x), int), Streams(1))
@@ -185,11 +261,13 @@ def test_lists_and_a_seed_are_taken():
 
 def test_what_is_not_taken_is_refused_before_a_charge():
     (x, y), trainer = make_data(), make_trainer()
-    for arguments, message in (((x, y, "seed"), "expected streams='seed' to be Streams"),
-                               ((iter(x), y, 1), "Trainer.run: expected x to be an array or data.Examples, got"),
-                               ((x, [[1], [1, 2]], 1), "Trainer.run: y is a list of rows of different lengths"),
-                               ((x.astype(int), y, 1), "there are no embeddings of integers"),
-                               ((x.astype("uint8"), y, 1), r"got uint8; convert it with .astype\(numpy.float32\)$")):
+    for arguments, message in (
+        ((x, y, "seed"), "expected streams='seed' to be Streams"),
+        ((iter(x), y, 1), "Trainer.run: expected x to be an array or data.Examples, got"),
+        ((x, [[1], [1, 2]], 1), "Trainer.run: y is a list of rows of different lengths"),
+        ((x.astype(int), y, 1), "there are no embeddings of integers"),
+        ((x.astype("uint8"), y, 1), r"got uint8; convert it with .astype\(numpy.float32\)$"),
+    ):
         with pytest.raises(MinidpError, match=message):
             trainer.run(*arguments)
     assert trainer.ledger.items() == []

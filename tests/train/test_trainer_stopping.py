@@ -1,14 +1,31 @@
 """What a run is charged, and when it ends before its plan does: out of budget, or asked to stop; and how it goes on."""
+
 import math
 
 import pytest
 
 from minidp import nn
 from minidp.errors import BudgetExceededError
-from minidp.mechanism import (BallsInBinsSampler, FixedSizeSampler, LinearDecay, Plan, PrivatePCA, Sanitizer, ShuffleSampler,
-                              per_layer_groups)
-from minidp.privacy import (BallsInBins, Filter, FixedSizeSampled, Gaussian, JointGaussian, MomentsAccountant, NeighbouringRelation,
-                            max_steps)
+from minidp.mechanism import (
+    BallsInBinsSampler,
+    FixedSizeSampler,
+    LinearDecay,
+    Plan,
+    PrivatePCA,
+    Sanitizer,
+    ShuffleSampler,
+    per_layer_groups,
+)
+from minidp.privacy import (
+    BallsInBins,
+    Filter,
+    FixedSizeSampled,
+    Gaussian,
+    JointGaussian,
+    MomentsAccountant,
+    NeighbouringRelation,
+    max_steps,
+)
 from minidp.streams import Streams
 from minidp.train import SGD, Progress, Trainer
 from tests.support.training import SAMPLERS, make_data, make_network, make_trainer, values
@@ -32,13 +49,17 @@ def after(number):
 def test_filter_stops_before_the_step_that_would_exceed(block_steps, sigma):
     limit = budget(1.5)
     trainer = make_trainer(budget=limit, steps=200, noise_multiplier=sigma, layout="flat")
-    steps = max_steps(limit.accountant, limit.ledger.copy(), lambda n: trainer.plan.charges(0, n), 1.5, DELTA)
+    steps = max_steps(
+        limit.accountant, limit.ledger.copy(), lambda n: trainer.plan.charges(0, n), 1.5, DELTA
+    )
     record = trainer.run(*make_data(), Streams(1), block_steps=block_steps)
     assert 1 < steps < 200 and steps % 7
     assert record.stopped == "budget" and record.progress == Progress(steps, steps)
     assert sum(times for _, times in record.ledger.items()) == steps
     assert limit.accountant.epsilon(record.ledger, DELTA).upper <= 1.5
-    assert_same(values(trainer.network), trained(steps=steps, noise_multiplier=sigma, layout="flat"))
+    assert_same(
+        values(trainer.network), trained(steps=steps, noise_multiplier=sigma, layout="flat")
+    )
 
 
 def test_shuffled_training_stops_with_an_epoch():
@@ -46,7 +67,11 @@ def test_shuffled_training_stops_with_an_epoch():
     trainer = make_trainer(budget=limit, steps=200, sampler="shuffle", noise_multiplier=4.0)
     record = trainer.run(*make_data(), Streams(1), block_steps=100)
     epochs = sum(times for _, times in record.ledger.items())
-    assert record.stopped == "budget" and epochs > 1 and record.progress == Progress(4 * epochs, 4 * epochs)
+    assert (
+        record.stopped == "budget"
+        and epochs > 1
+        and record.progress == Progress(4 * epochs, 4 * epochs)
+    )
     after_one_more = record.ledger.copy()
     after_one_more.append(trainer.plan.release_event())
     assert limit.accountant.epsilon(after_one_more, DELTA).upper > 5.0
@@ -55,7 +80,10 @@ def test_shuffled_training_stops_with_an_epoch():
 def test_a_budget_for_no_step_is_refused_and_changes_nothing():
     trainer, charged = make_trainer(budget=budget(0.01)), []
     before = values(trainer.network)
-    with pytest.raises(BudgetExceededError, match="not one lot fits into epsilon 0.01 at delta=1e-05: it alone would be"):
+    with pytest.raises(
+        BudgetExceededError,
+        match="not one lot fits into epsilon 0.01 at delta=1e-05: it alone would be",
+    ):
         trainer.run(*make_data(), Streams(1), on_charge=charged.append)
     assert trainer.ledger.items() == [] == charged
     assert_same(before, values(trainer.network))
@@ -63,28 +91,49 @@ def test_a_budget_for_no_step_is_refused_and_changes_nothing():
 
 def test_a_budget_that_is_used_up_stops_the_next_call():
     trainer = make_trainer(budget=budget(1.5), steps=200, noise_multiplier=4.0)
-    assert [trainer.run(*make_data(), Streams(1)).progress.step > 0 for _ in range(2)] == [True, False]
+    assert [trainer.run(*make_data(), Streams(1)).progress.step > 0 for _ in range(2)] == [
+        True,
+        False,
+    ]
 
 
 def test_a_step_without_noise_needs_an_infinite_budget():
-    with pytest.raises(BudgetExceededError, match="a lot without noise has no epsilon; raise the target or the noise"):
+    with pytest.raises(
+        BudgetExceededError,
+        match="a lot without noise has no epsilon; raise the target or the noise",
+    ):
         make_trainer(budget=budget(100.0), noise_multiplier=0).run(*make_data(), Streams(1))
-    assert make_trainer(budget=budget(math.inf), noise_multiplier=0).run(*make_data(), Streams(1)).progress.step == 10
+    assert (
+        make_trainer(budget=budget(math.inf), noise_multiplier=0)
+        .run(*make_data(), Streams(1))
+        .progress.step
+        == 10
+    )
 
 
 @pytest.mark.parametrize("asked", [1, 3, 4, 7, 9])
 def test_asked_to_stop_it_ends_after_the_step(asked):
     blocks, trainer = [], make_trainer()
-    record = trainer.run(*make_data(), Streams(1), block_steps=4, should_stop=after(asked), on_block=blocks.append)
+    record = trainer.run(
+        *make_data(), Streams(1), block_steps=4, should_stop=after(asked), on_block=blocks.append
+    )
     charged = min(-(-asked // 4) * 4, 10)
-    assert record.stopped == "interrupted" and record.progress == blocks[-1] == Progress(asked, charged)
+    assert record.stopped == "interrupted" and record.progress == blocks[-1] == Progress(
+        asked, charged
+    )
     assert [times for _, times in record.ledger.items()] == [charged]
     assert_same(values(trainer.network), trained(steps=asked))
 
 
 def test_a_stop_that_on_block_decides_charges_nothing_more():
     blocks, trainer = [], make_trainer()
-    record = trainer.run(*make_data(), Streams(1), block_steps=4, on_block=blocks.append, should_stop=lambda: bool(blocks))
+    record = trainer.run(
+        *make_data(),
+        Streams(1),
+        block_steps=4,
+        on_block=blocks.append,
+        should_stop=lambda: bool(blocks),
+    )
     assert record.stopped == "interrupted" and record.progress == Progress(4, 4)
     assert [times for _, times in record.ledger.items()] == [4]
 
@@ -94,7 +143,9 @@ def test_a_stop_that_on_block_decides_charges_nothing_more():
 @pytest.mark.parametrize("block_steps", [1, 100])
 def test_shuffled_training_stops_at_the_end_of_an_epoch_only(steps, asked, block_steps):
     trainer = make_trainer(sampler="shuffle", steps=steps)
-    record = trainer.run(*make_data(), Streams(1), block_steps=block_steps, should_stop=after(asked))
+    record = trainer.run(
+        *make_data(), Streams(1), block_steps=block_steps, should_stop=after(asked)
+    )
     end = -(-asked // 4) * 4
     assert record.progress.step == end
     assert record.stopped == ("interrupted" if end < steps else "finished")
@@ -111,16 +162,28 @@ def test_a_finished_run_does_nothing_more():
     assert_same(kept, values(trainer.network))
 
 
-@pytest.mark.parametrize("sampler, event, count", [
-    (FixedSizeSampler(40, 8), lambda sigma: FixedSizeSampled(40, 8, JointGaussian((sigma / 2,) * 2)), 10),  # 2C
-    (BallsInBinsSampler(40, 12), lambda sigma: BallsInBins(3, JointGaussian((sigma,) * 2)), 4),
-    (ShuffleSampler(40, 12), lambda sigma: JointGaussian((sigma,) * 2), 3)])  # ten lots begin three epochs of four
+@pytest.mark.parametrize(
+    "sampler, event, count",
+    [
+        (
+            FixedSizeSampler(40, 8),
+            lambda sigma: FixedSizeSampled(40, 8, JointGaussian((sigma / 2,) * 2)),
+            10,
+        ),  # 2C
+        (BallsInBinsSampler(40, 12), lambda sigma: BallsInBins(3, JointGaussian((sigma,) * 2)), 4),
+        (ShuffleSampler(40, 12), lambda sigma: JointGaussian((sigma,) * 2), 3),
+    ],
+)  # ten lots begin three epochs of four
 def test_other_samplers_are_charged_under_their_own_relation(sampler, event, count):
     network = make_network()
-    plan = Plan(sampler, Sanitizer(per_layer_groups(network.params, 1.0, 2.0)), 10, sampler.lot_size)
+    plan = Plan(
+        sampler, Sanitizer(per_layer_groups(network.params, 1.0, 2.0)), 10, sampler.lot_size
+    )
     budget = Filter(MomentsAccountant(sampler.relation), math.inf, DELTA)
     PrivatePCA(2, 7.0).fit(make_data()[0], budget, Streams(1).noise("pca"))
-    record = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan, budget).run(*make_data(), Streams(1))
+    record = Trainer(network, nn.SoftmaxCrossEntropy(), SGD(0.1), plan, budget).run(
+        *make_data(), Streams(1)
+    )
     pca = 7.0 / math.sqrt(2) if sampler.relation is NeighbouringRelation.REPLACE_ONE else 7.0
     assert record.ledger.items() == [(Gaussian(pca), 1), (event(2.0 / plan.products.factor), count)]
     assert math.isfinite(MomentsAccountant(sampler.relation).epsilon(record.ledger, DELTA).upper)

@@ -4,6 +4,7 @@ Training starts where it leaks most: at parameters, fitted without privacy, wher
 0, so that the canary's alone moves the model. The guarantee holds for every start, and every canary: here a blank image
 with an unlikely label. Annamalai, De Cristofaro 2024 (arXiv:2405.14106).
 """
+
 import copy
 
 import numpy as np
@@ -18,7 +19,11 @@ from minidp.train import SGD, Adam, Trainer
 from tools.attacks.canaries import CLIP, DELTA, ERROR, counted
 
 EPSILON, RECORDS, HIDDEN, STEPS, RATE, CHUNK = 10.0, 1000, 32, 25, 1.0, 25
-START_STEPS, START_RATE, SURER = 200, 0.01, 4  # without privacy; the surer of its answers, the smaller a gradient
+START_STEPS, START_RATE, SURER = (
+    200,
+    0.01,
+    4,
+)  # without privacy; the surer of its answers, the smaller a gradient
 LOSS = nn.SoftmaxCrossEntropy()
 
 
@@ -27,10 +32,24 @@ class BlackBox:
 
     def __init__(self, dataset, seed):
         n, rng = len(dataset.x_train), Streams(seed).init
-        x, y = dataset.x_train.reshape((n, -1)).astype(np.float32) / 255, dataset.y_train.astype(np.int64)
-        self.network = nn.Sequential([nn.Dense(x.shape[1], HIDDEN, rng=rng), nn.ReLU(),
-                                      nn.Dense(HIDDEN, dataset.classes, rng=rng)], x.shape[1:])
-        plan = Plan(PoissonSampler(1.0), Sanitizer(flat_group(self.network.params, np.inf, 0.0)), START_STEPS, n)
+        x, y = (
+            dataset.x_train.reshape((n, -1)).astype(np.float32) / 255,
+            dataset.y_train.astype(np.int64),
+        )
+        self.network = nn.Sequential(
+            [
+                nn.Dense(x.shape[1], HIDDEN, rng=rng),
+                nn.ReLU(),
+                nn.Dense(HIDDEN, dataset.classes, rng=rng),
+            ],
+            x.shape[1:],
+        )
+        plan = Plan(
+            PoissonSampler(1.0),
+            Sanitizer(flat_group(self.network.params, np.inf, 0.0)),
+            START_STEPS,
+            n,
+        )
         Trainer(self.network, LOSS, Adam(START_RATE), plan).run(x, y, seed)
         for array in self.network.layers[-1].params.values():
             array *= SURER
@@ -40,14 +59,21 @@ class BlackBox:
         blank = np.zeros_like(x[:1])
         self.label = self.network.predict(blank).argmin(axis=1)
         self.x, self.y = np.concatenate([x, blank]), np.concatenate([y, self.label])
-        accountant, groups = LossDistributionAccountant(), flat_group(self.network.params, CLIP, 1.0)
-        self.plan = Plan(PoissonSampler(1.0), Sanitizer(groups), STEPS, n).calibrated(accountant, EPSILON, DELTA)
+        accountant, groups = (
+            LossDistributionAccountant(),
+            flat_group(self.network.params, CLIP, 1.0),
+        )
+        self.plan = Plan(PoissonSampler(1.0), Sanitizer(groups), STEPS, n).calibrated(
+            accountant, EPSILON, DELTA
+        )
         self.certified = accountant.epsilon(self.plan.ledger(), DELTA)
         self.sigma = self.plan.sanitizer.groups[0].noise_multiplier
 
     def needed(self):
         """Runs in each world, calculated to reach 7 of 10 but in one audit of ten, where the loss tells 93% of mu."""
-        claim = empirical.Claim(empirical.ledger_of(1.3 * self.sigma, 1.0, STEPS))  # an epsilon of 7
+        claim = empirical.Claim(
+            empirical.ledger_of(1.3 * self.sigma, 1.0, STEPS)
+        )  # an epsilon of 7
         rates = ndtr(np.array([0.5, -0.5]) * 0.93 * STEPS**0.5 / self.sigma)
         tested = empirical.trials_needed(*rates, lambda counts: counts.refute(claim, ERROR), 0.1)
         return -(-4 * tested // (3 * CHUNK)) * CHUNK  # a quarter chooses the threshold
@@ -60,12 +86,26 @@ class BlackBox:
 
     def scores(self, seed):
         """([scores with the canary], [scores without it]) of CHUNK trainings each."""
-        return [[self.score(inside, seed + 2 * i + inside) for i in range(CHUNK)] for inside in (True, False)]
+        return [
+            [self.score(inside, seed + 2 * i + inside) for i in range(CHUNK)]
+            for inside in (True, False)
+        ]
 
     def figures(self, inside, outside):
         """The lower bound of all scores beside the certified interval, and what was trained."""
-        return {"records": len(self.x) - 1, "steps": STEPS, "noise_multiplier": self.sigma, "hidden": HIDDEN,
-                "learning_rate": RATE, "mean_gradient_norm_at_start": self.norm, "runs_needed": self.needed(),
-                "certified": [self.certified.lower, self.certified.upper],
-                "bounds": {"black box, worst-case start": counted(np.array(inside), np.array(outside), 1.0, STEPS)},
-                "scores": {"with": inside, "without": outside}}
+        return {
+            "records": len(self.x) - 1,
+            "steps": STEPS,
+            "noise_multiplier": self.sigma,
+            "hidden": HIDDEN,
+            "learning_rate": RATE,
+            "mean_gradient_norm_at_start": self.norm,
+            "runs_needed": self.needed(),
+            "certified": [self.certified.lower, self.certified.upper],
+            "bounds": {
+                "black box, worst-case start": counted(
+                    np.array(inside), np.array(outside), 1.0, STEPS
+                )
+            },
+            "scores": {"with": inside, "without": outside},
+        }

@@ -5,6 +5,7 @@ e_i and a target along e_o, hence the gradient 10 e_i e_o^T at every step, clipp
 coordinate. So each canary is a trial by itself. The attacker sees every release (Nasr et al. 2021, arXiv:2101.04535)
 or the last iterate alone.
 """
+
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -18,15 +19,30 @@ from scipy import optimize, special
 from minidp import nn
 from minidp.audit import empirical
 from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, per_layer_groups
-from minidp.privacy import Gaussian, JointGaussian, Ledger, LossDistributionAccountant, PoissonSampled
+from minidp.privacy import (
+    Gaussian,
+    JointGaussian,
+    Ledger,
+    LossDistributionAccountant,
+    PoissonSampled,
+)
 from minidp.privacy.catalogue import make
 from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.ranks import SOLO, Solo
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 
-CLIP, SIZE, RATE, SIDE = 1.0, 10.0, 2.0**-20, 75  # canaries have ten times the norm that clipping allows
-DELTA, ERROR, ALARM = 1e-5, 0.05, 1e-6  # a bound is wrong in at most ERROR of all audits; ALARM accuses right training
+CLIP, SIZE, RATE, SIDE = (
+    1.0,
+    10.0,
+    2.0**-20,
+    75,
+)  # canaries have ten times the norm that clipping allows
+DELTA, ERROR, ALARM = (
+    1e-5,
+    0.05,
+    1e-6,
+)  # a bound is wrong in at most ERROR of all audits; ALARM accuses right training
 
 
 class Made(NamedTuple):
@@ -85,8 +101,21 @@ class Seen(NamedTuple):
         return self.scores[self.present], self.scores[~self.present]
 
 
-def watch(made, sigma, q, steps, seed, inputs=SIDE, outputs=SIDE, *, bias=False, included=None, ranks=1, batches=1,
-          groups=per_layer_groups):
+def watch(
+    made,
+    sigma,
+    q,
+    steps,
+    seed,
+    inputs=SIDE,
+    outputs=SIDE,
+    *,
+    bias=False,
+    included=None,
+    ranks=1,
+    batches=1,
+    groups=per_layer_groups,
+):
     """Train on canaries, one for each weight, and return what was Seen.
 
     bias: with inputs=1, canary c moves W_0c and b_c alike. included: which canaries are in the data, by default all.
@@ -97,11 +126,21 @@ def watch(made, sigma, q, steps, seed, inputs=SIDE, outputs=SIDE, *, bias=False,
     lot, board, barrier = q * len(numbers), [None] * ranks, threading.Barrier(ranks, timeout=60)
 
     def train(rank):
-        network = nn.Sequential([nn.Dense(inputs, outputs, bias=bias, init=nn.init.zeros)], (inputs,))
-        plan = Plan(made.sampler(q), made.sanitizer(groups(network.params, CLIP, sigma)), steps, lot)
+        network = nn.Sequential(
+            [nn.Dense(inputs, outputs, bias=bias, init=nn.init.zeros)], (inputs,)
+        )
+        plan = Plan(
+            made.sampler(q), made.sanitizer(groups(network.params, CLIP, sigma)), steps, lot
+        )
         recorder, batch_size = Recorder(), math.ceil(lot / batches)
-        made.trainer(network, nn.SquaredError(), recorder, plan, batch_size=batch_size,
-                     ranks=Rank(rank, board, barrier) if ranks > 1 else SOLO).run(x, y, Streams(seed))
+        made.trainer(
+            network,
+            nn.SquaredError(),
+            recorder,
+            plan,
+            batch_size=batch_size,
+            ranks=Rank(rank, board, barrier) if ranks > 1 else SOLO,
+        ).run(x, y, Streams(seed))
         moved = np.concatenate([array.ravel() for array in network.params.values()])
         return plan, np.array(recorder.released), -moved / RATE
 
@@ -110,7 +149,9 @@ def watch(made, sigma, q, steps, seed, inputs=SIDE, outputs=SIDE, *, bias=False,
     present = np.zeros((steps, inputs * outputs), dtype=bool)
     for step, members in enumerate(plan.sampler.lots(len(numbers), steps, Streams(seed).sampling)):
         present[step, numbers[members]] = True
-    scored = lambda sums: lot * ((sums[..., :outputs] + sums[..., outputs:]) / math.sqrt(2) if bias else sums)
+    scored = lambda sums: (
+        lot * ((sums[..., :outputs] + sums[..., outputs:]) / math.sqrt(2) if bias else sums)
+    )
     return Seen(scored(released), present, scored(last), plan)
 
 
@@ -126,18 +167,32 @@ def figures(epsilon, trials):
 
 def counted(inside, outside, q, steps, single=False):
     """The bound of scores, of whole runs or single releases; a quarter chooses the threshold to count the others."""
-    (first_in, rest_in), (first_out, rest_out) = (np.split(scores, [len(scores) // 4]) for scores in (inside, outside))
+    (first_in, rest_in), (first_out, rest_out) = (
+        np.split(scores, [len(scores) // 4]) for scores in (inside, outside)
+    )
     found = empirical.counted(rest_in, rest_out, empirical.threshold_of(first_in, first_out))
-    return figures(lambda error: empirical.epsilon_refuted(
-        lambda claim: found.refute(claim, error), q, steps, DELTA, single), len(inside) + len(outside))
+    return figures(
+        lambda error: empirical.epsilon_refuted(
+            lambda claim: found.refute(claim, error), q, steps, DELTA, single
+        ),
+        len(inside) + len(outside),
+    )
 
 
 def one_run(scores, included, q, steps):
     """Both bounds from the same guesses of one run."""
     right, m = empirical.guesses(scores, included), len(scores)
-    return {"one run, Steinke": figures(lambda error: empirical.one_run_epsilon(right, m, DELTA, error), m),
-            "one run, f-DP": figures(lambda error: empirical.epsilon_refuted(
-                lambda claim: empirical.one_run_refutes(claim, right, m, error), q, steps, DELTA), m)}
+    return {
+        "one run, Steinke": figures(
+            lambda error: empirical.one_run_epsilon(right, m, DELTA, error), m
+        ),
+        "one run, f-DP": figures(
+            lambda error: empirical.epsilon_refuted(
+                lambda claim: empirical.one_run_refutes(claim, right, m, error), q, steps, DELTA
+            ),
+            m,
+        ),
+    }
 
 
 def power(mu_step, q, steps, reach=0.8):
@@ -147,11 +202,17 @@ def power(mu_step, q, steps, reach=0.8):
     and are to show `reach` of its mu. A third more choose the threshold.
     """
     epsilon = empirical.composed_epsilon(mu_step, q, steps, DELTA)
-    share = next(share for share in (0.965, 0.97, 0.975, 0.98, 0.985, 0.99, 0.995)
-                 if empirical.composed_epsilon(share * mu_step, q, steps, DELTA) >= 0.96 * epsilon)
+    share = next(
+        share
+        for share in (0.965, 0.97, 0.975, 0.98, 0.985, 0.99, 0.995)
+        if empirical.composed_epsilon(share * mu_step, q, steps, DELTA) >= 0.96 * epsilon
+    )
     mu, needs = optimize.brentq(lambda mu: gaussian_epsilon(mu, DELTA) - epsilon, 1e-3, 100), {}
     for what, mu, share in (("single releases", mu_step, share), ("whole runs", mu, reach)):
-        claim, rates = empirical.Claim(empirical.ledger_of(1 / (share * mu), 1.0, 1)), special.ndtr([mu / 2, -mu / 2])
+        claim, rates = (
+            empirical.Claim(empirical.ledger_of(1 / (share * mu), 1.0, 1)),
+            special.ndtr([mu / 2, -mu / 2]),
+        )
         refuted = partial(empirical.Counts.refute, claim=claim, error=ERROR)
         needs[what] = math.ceil(empirical.trials_needed(*rates, refuted, 0.02) * 4 / 3)
     return needs
@@ -165,7 +226,9 @@ def whole_runs(q, mu, steps, needed, seed, sigma, inputs, outputs, shift=1.0, **
     found, canaries = [], inputs * outputs
     for run in range(max(2, -(-2 * needed // canaries))):
         included = Streams(seed + 2 * run).init.random(canaries) < 0.5
-        seen = watch(Made(), sigma, q, steps, seed + 2 * run + 1, inputs, outputs, included=included, **how)
+        seen = watch(
+            Made(), sigma, q, steps, seed + 2 * run + 1, inputs, outputs, included=included, **how
+        )
         found.append((every_step(seen.scores / shift, q, mu), seen.last, included))
     return *map(np.array, zip(*found)), seen.plan
 
@@ -173,18 +236,30 @@ def whole_runs(q, mu, steps, needed, seed, sigma, inputs, outputs, shift=1.0, **
 def attack(epsilon, q, steps, seed, side=SIDE):
     """All attacks on training that is certified at (epsilon, DELTA), with the certified interval."""
     accountant, canaries = LossDistributionAccountant(), side * side
-    plan = Plan(PoissonSampler(q), Sanitizer(flat_group([("dense1", "W")], CLIP, 1.0)), steps, q * canaries / 2)
+    plan = Plan(
+        PoissonSampler(q),
+        Sanitizer(flat_group([("dense1", "W")], CLIP, 1.0)),
+        steps,
+        q * canaries / 2,
+    )
     sigma = plan.calibrated(accountant, epsilon, DELTA).sanitizer.groups[0].noise_multiplier
     releases, needed = (needs := power(1 / sigma, q, steps)).values()
     single = watch(Made(), sigma, 0.5, max(2, -(-2 * releases // canaries)), seed, side, side)
     every, last, inside, plan = whole_runs(q, 1 / sigma, steps, needed, seed + 1, sigma, side, side)
     certified = accountant.epsilon(plan.ledger(), DELTA)
-    return {"q": q, "steps": steps, "noise_multiplier": sigma, "certified": [certified.lower, certified.upper],
-            "trials_needed": needs, "bounds": {
-                "every step, releases composed": counted(*single.apart(), q, steps, single=True),
-                "every step, whole runs": counted(every[inside], every[~inside], q, steps),
-                "last iterate, whole runs": counted(last[inside], last[~inside], q, steps),
-                **one_run(every[0], inside[0], q, steps)}}
+    return {
+        "q": q,
+        "steps": steps,
+        "noise_multiplier": sigma,
+        "certified": [certified.lower, certified.upper],
+        "trials_needed": needs,
+        "bounds": {
+            "every step, releases composed": counted(*single.apart(), q, steps, single=True),
+            "every step, whole runs": counted(every[inside], every[~inside], q, steps),
+            "last iterate, whole runs": counted(last[inside], last[~inside], q, steps),
+            **one_run(every[0], inside[0], q, steps),
+        },
+    }
 
 
 def per_tensor(params, clip_norm, sigma):
@@ -200,17 +275,36 @@ def attack_2016(seed, lots=(100, 200, 300, 500, 700, 1000), outputs=500, reach=0
     sigma, q, both, most = 1.0, 0.01, math.sqrt(2), lots[-1]
     step = PoissonSampled(q, JointGaussian((sigma, sigma)))
     ledgers = [Ledger(entries=[(Gaussian(4.0), 1), (step, n)]) for n in lots]
-    printed, certified, moments = ([make(name).epsilon(ledger, DELTA) for ledger in ledgers]
-                                   for name in ("ledger_2016", "loss_distribution", "moments"))
+    printed, certified, moments = (
+        [make(name).epsilon(ledger, DELTA) for ledger in ledgers]
+        for name in ("ledger_2016", "loss_distribution", "moments")
+    )
     releases, needed = (needs := power(both / sigma, q, most, reach)).values()
     how = {"bias": True, "groups": per_tensor}
-    scores = [found / both for found in watch(
-        Made(), sigma, 0.5, max(2, -(-2 * releases // outputs)), seed, 1, outputs, **how).apart()]
-    every, _, inside, _ = whole_runs(q, both / sigma, most, needed, seed + 1, sigma, 1, outputs, both, **how)
+    scores = [
+        found / both
+        for found in watch(
+            Made(), sigma, 0.5, max(2, -(-2 * releases // outputs)), seed, 1, outputs, **how
+        ).apart()
+    ]
+    every, _, inside, _ = whole_runs(
+        q, both / sigma, most, needed, seed + 1, sigma, 1, outputs, both, **how
+    )
     bounds = [counted(*scores, q, n, single=True) for n in lots]
-    return {"delta": DELTA, "noise_multiplier": sigma, "pca_noise_multiplier": 4.0, "q": q, "tensors": 2,
-            "lots": list(lots), "printed": [found.upper for found in printed],
-            "certified": [[found.lower, found.upper] for found in certified],
-            "joint_moments": [found.upper for found in moments], "lower": [found["lower"] for found in bounds],
-            "trials_needed": needs, "bounds": {"every step, releases composed": bounds[-1],
-                                               "every step, whole runs": counted(every[inside], every[~inside], q, most)}}
+    return {
+        "delta": DELTA,
+        "noise_multiplier": sigma,
+        "pca_noise_multiplier": 4.0,
+        "q": q,
+        "tensors": 2,
+        "lots": list(lots),
+        "printed": [found.upper for found in printed],
+        "certified": [[found.lower, found.upper] for found in certified],
+        "joint_moments": [found.upper for found in moments],
+        "lower": [found["lower"] for found in bounds],
+        "trials_needed": needs,
+        "bounds": {
+            "every step, releases composed": bounds[-1],
+            "every step, whole runs": counted(every[inside], every[~inside], q, most),
+        },
+    }

@@ -4,6 +4,7 @@ Every attack counts scores in two worlds and holds the counts against what the i
 run on each implementation, each at its share of LEVEL (Bonferroni): right training is flagged in at most LEVEL of all
 audits. Thresholds come from noise-free scores, trials from a power calculation, neither from the scores counted.
 """
+
 import json
 from dataclasses import replace
 from functools import cache, partial
@@ -29,7 +30,12 @@ OTHERS = 10  # examples of one direction, whose number leaks through the divisor
 
 def with_noise(sanitizer, share):
     """A sanitizer that adds a share of the noise that this one charges."""
-    return Sanitizer([replace(group, noise_multiplier=share * group.noise_multiplier) for group in sanitizer.groups])
+    return Sanitizer(
+        [
+            replace(group, noise_multiplier=share * group.noise_multiplier)
+            for group in sanitizer.groups
+        ]
+    )
 
 
 def _noisy_batch(self, *arguments, **named):
@@ -51,7 +57,9 @@ def _float32_group(self, group, grads, size, total, *others):
     for key, grad in grads.items():
         each = grad.materialise()
         each = each * weights.reshape((-1,) + (1,) * (each.ndim - 1))
-        total[key] = np.add.accumulate(np.concatenate([[total.get(key, 0 * each[0])], each]), dtype=np.float32)[-1]
+        total[key] = np.add.accumulate(
+            np.concatenate([[total.get(key, 0 * each[0])], each]), dtype=np.float32
+        )[-1]
 
 
 def _leaky_step(self, examples, lot, *others):
@@ -63,8 +71,13 @@ def _release_of_each_rank(self, raw_sum, draws, others=(), scale=1.0, dtype="flo
     """Every rank adds its share of the noise to its own sum: independent shares add up to less than the whole."""
     if ranks.size == 1:
         return Sanitizer.release(self, raw_sum, draws, others, scale, dtype)
-    mine = with_noise(self, 1 / ranks.size).release(raw_sum, Streams().noise("rank"), others, scale, dtype)
-    return {key: sum(part) for key, part in zip(mine, zip(*(each.values() for each in ranks.collect(mine))))}
+    mine = with_noise(self, 1 / ranks.size).release(
+        raw_sum, Streams().noise("rank"), others, scale, dtype
+    )
+    return {
+        key: sum(part)
+        for key, part in zip(mine, zip(*(each.values() for each in ranks.collect(mine))))
+    }
 
 
 def _each_tensor(self, group, grads, *others):
@@ -82,11 +95,19 @@ FAULTS = {
     "noise halved": broken(release=lambda self, *rest: with_noise(self, 1 / 2).release(*rest)),
     "clipping left out": broken(_sq_norms=lambda self, *rest: 0 * Sanitizer._sq_norms(self, *rest)),
     "noise once a batch": broken(
-        add_clipped=_noisy_batch, release=lambda self, *rest: with_noise(self, 0).release(*rest)),
-    "seed reused": broken(release=lambda self, raw_sum, draws, *rest: Sanitizer.release(
-        self, raw_sum, Streams(0).noise(0), *rest)),
-    "Poisson claimed, shuffling done": broken(PoissonSampler, lots=lambda self, n, *rest: ShuffleSampler(
-        n, round(self.sampling_probability * n)).lots(n, *rest)),
+        add_clipped=_noisy_batch, release=lambda self, *rest: with_noise(self, 0).release(*rest)
+    ),
+    "seed reused": broken(
+        release=lambda self, raw_sum, draws, *rest: Sanitizer.release(
+            self, raw_sum, Streams(0).noise(0), *rest
+        )
+    ),
+    "Poisson claimed, shuffling done": broken(
+        PoissonSampler,
+        lots=lambda self, n, *rest: ShuffleSampler(n, round(self.sampling_probability * n)).lots(
+            n, *rest
+        ),
+    ),
     "float32 noise": broken(noisy=_float32_noise),
     "float32 sums, rounding not charged": broken(_add_group=_float32_group),
     "divided by the lot's own size": broken(Trainer, step=_leaky_step),
@@ -124,14 +145,20 @@ def _epoch(made, seed, trials):
 
 def _lattice(made, seed, trials):
     """Could float32 noise alone be this? The share of such pairs where the raw sum is 0, and where its norm is C."""
-    plan, streams = Plan(made.sampler(1.0), made.sanitizer(flat_group([KEY], CLIP, 4.0)), 1, 1), Streams(seed)
+    plan, streams = (
+        Plan(made.sampler(1.0), made.sanitizer(flat_group([KEY], CLIP, 4.0)), 1, 1),
+        Streams(seed),
+    )
 
     def share(raw, place):
         raw = {KEY: np.full(2 * PAIRS, raw)}
         released = plan.sanitizer.release(raw, streams.noise(place), (), 1.0, np.float32)[KEY]
         return on_lattice(released[:PAIRS], released[PAIRS:], 4.0).mean()
 
-    scores = [[share(raw, 2 * i + w) for i in range(trials)] for w, raw in enumerate((0.0, (2 * PAIRS) ** -0.5))]
+    scores = [
+        [share(raw, 2 * i + w) for i in range(trials)]
+        for w, raw in enumerate((0.0, (2 * PAIRS) ** -0.5))
+    ]
     return _of_one_release(*np.array(scores), plan)
 
 
@@ -143,8 +170,12 @@ def _worst_sums(made, seed, trials):
     for world, d in enumerate((v, v[1:])):
         grads = {KEY: Outer(np.ones((len(d), 1), "float32"), d[:, None])}
         raw = plan.sanitizer.add_clipped(grads, products=plan.products.for_lot(LOT))
-        released = (plan.sanitizer.release(dict(raw), streams.noise(2 * i + world)) for i in range(trials))
-        scores.append(np.array([found[KEY].item() for found in released]) - v[1:].astype(float).sum())
+        released = (
+            plan.sanitizer.release(dict(raw), streams.noise(2 * i + world)) for i in range(trials)
+        )
+        scores.append(
+            np.array([found[KEY].item() for found in released]) - v[1:].astype(float).sum()
+        )
     return _of_one_release(*scores, plan)
 
 
@@ -154,8 +185,16 @@ def _known_others(made, seed, trials):
     for world in (0, 1):
         y = np.full((OTHERS + 1 - world, 1), -10.0, "float32")
         y[OTHERS:] = 10
-        network, recorder = nn.Sequential([nn.Dense(1, 1, bias=False, init=nn.init.zeros)], (1,)), Recorder()
-        plan = Plan(made.sampler(1.0), made.sanitizer(flat_group(network.params, CLIP, SIGMA)), trials, OTHERS)
+        network, recorder = (
+            nn.Sequential([nn.Dense(1, 1, bias=False, init=nn.init.zeros)], (1,)),
+            Recorder(),
+        )
+        plan = Plan(
+            made.sampler(1.0),
+            made.sanitizer(flat_group(network.params, CLIP, SIGMA)),
+            trials,
+            OTHERS,
+        )
         trainer = made.trainer(network, nn.SquaredError(), recorder, plan, ranks=SOLO)
         trainer.run(np.ones_like(y), y, Streams(seed + world))
         scores.append(OTHERS * (1 - np.concatenate(recorder.released)))
@@ -173,7 +212,9 @@ def _normal(shift, threshold, std, std_outside=None):
     return ndtr((shift - threshold) / std), ndtr(-threshold / (std_outside or std))
 
 
-SHRUNK = OTHERS / (OTHERS + 1)  # what a leaky divisor makes of noise with the example; the shift becomes twice that
+SHRUNK = OTHERS / (
+    OTHERS + 1
+)  # what a leaky divisor makes of noise with the example; the shift becomes twice that
 HALVED = _normal(1, 0.5, 0.6 * SIGMA)  # as lots of uneven batches have it
 # name: what gives scores inside and outside and the ledger that bounds them, the threshold, and the (true, false)
 # positive rates under the fault that the attack was made for, from which its trials are calculated
@@ -205,7 +246,9 @@ def needed():
     found = {}
     for name, (attack, _, rates) in ATTACKS.items():
         claim = claim_of(attack(Made(), 0, 4)[-1])
-        found[name] = empirical.trials_needed(*rates, partial(empirical.Counts.refute, claim=claim, error=ERROR))
+        found[name] = empirical.trials_needed(
+            *rates, partial(empirical.Counts.refute, claim=claim, error=ERROR)
+        )
     return found
 
 

@@ -1,4 +1,5 @@
 """Pictures of the attacks' lower bounds beside the certified intervals, and of the ledger of 2016."""
+
 from minidp import plotting
 
 
@@ -6,26 +7,48 @@ def draw_attacks(result, words, path):
     """Every bound as a mark beside the certified interval; a panel for each setting and one for the black box."""
     settings, trials, marks = {}, {}, {}
     for found in [*result["attacks"], result["black_box"]]:
-        where = (f"q {found['q']:g}, {found['steps']} steps" if "q" in found else
-                 f"{found['data']['name']}, {found['records']:,} records")
+        where = (
+            f"q {found['q']:g}, {found['steps']} steps"
+            if "q" in found
+            else f"{found['data']['name']}, {found['records']:,} records"
+        )
         settings.setdefault(where, []).append(found)
         for name, bound in found["bounds"].items():
             trials.setdefault(name, []).append(bound["trials"])
-    figure, panels = plotting.new_figure(1, len(settings), panel=(3.9, 4.2), notice=words,
-                                         width_ratios=[2] * (len(settings) - 1) + [1.3],
-                                         title="How much of the certified epsilon attacks show, with 95% confidence")
+    figure, panels = plotting.new_figure(
+        1,
+        len(settings),
+        panel=(3.9, 4.2),
+        notice=words,
+        width_ratios=[2] * (len(settings) - 1) + [1.3],
+        title="How much of the certified epsilon attacks show, with 95% confidence",
+    )
     for axis, (where, rows) in zip(panels, settings.items()):
         for place, found in enumerate(rows):
             low, high = found["certified"]
-            marks["certified"] = axis.bar(place, high - low, 0.9, bottom=low, color=plotting.BLACK,
-                                          edgecolor=plotting.BLACK, label="certified interval")
+            marks["certified"] = axis.bar(
+                place,
+                high - low,
+                0.9,
+                bottom=low,
+                color=plotting.BLACK,
+                edgecolor=plotting.BLACK,
+                label="certified interval",
+            )
             for name, bound in found["bounds"].items():
                 i, few, many = list(trials).index(name), min(trials[name]), max(trials[name])
                 at = place + (0.16 * (i - 2) if "q" in found else 0)
-                marks[name], = axis.plot(at, bound["lower"], plotting.MARKERS[i], color=plotting.COLOURS[i],
-                                         label=f"{name}: {few:,}{'' if few == many else f' to {many:,}'} trials")
+                (marks[name],) = axis.plot(
+                    at,
+                    bound["lower"],
+                    plotting.MARKERS[i],
+                    color=plotting.COLOURS[i],
+                    label=f"{name}: {few:,}{'' if few == many else f' to {many:,}'} trials",
+                )
         axis.set(title=where, xlim=(-0.6, len(rows) - 0.4), ylim=(0, 10.6))
-        axis.set_xticks(range(len(rows)), [f"$\\sigma$ {found['noise_multiplier']:.2f}" for found in rows])
+        axis.set_xticks(
+            range(len(rows)), [f"$\\sigma$ {found['noise_multiplier']:.2f}" for found in rows]
+        )
     panels[0].set_ylabel(f"epsilon at delta {result['delta']:g}")
     plotting.legend(figure, list(marks.values()), 2)
     plotting.save(figure, path)
@@ -36,13 +59,24 @@ def draw_2016(found, path):
     figure, (axis,) = plotting.new_figure(
         title="The ledger of the 2016 code prints less than an attack shows",
         notice=f"sigma {found['noise_multiplier']:g} on each of {found['tensors']} tensors, "
-               f"{found['pca_noise_multiplier']:g} on PCA, q {found['q']:g}, delta {found['delta']:g}; the attack is on "
-               "the steps alone, and right with 95% confidence")
-    rows = (("certified: both tensors of a step are from one lot", [high for _, high in found["certified"]]),
-            ("shown by an attack on every step", found["lower"]),
-            ("printed: each tensor as if from a lot of its own", found["printed"]))
-    lines = [axis.plot(found["lots"], y, label=name, **plotting.line(i))[0] for i, (name, y) in enumerate(rows)]
-    axis.fill_between(found["lots"], found["printed"], found["lower"], alpha=0.15, color=plotting.VERMILION)
+        f"{found['pca_noise_multiplier']:g} on PCA, q {found['q']:g}, delta {found['delta']:g}; the attack is on "
+        "the steps alone, and right with 95% confidence",
+    )
+    rows = (
+        (
+            "certified: both tensors of a step are from one lot",
+            [high for _, high in found["certified"]],
+        ),
+        ("shown by an attack on every step", found["lower"]),
+        ("printed: each tensor as if from a lot of its own", found["printed"]),
+    )
+    lines = [
+        axis.plot(found["lots"], y, label=name, **plotting.line(i))[0]
+        for i, (name, y) in enumerate(rows)
+    ]
+    axis.fill_between(
+        found["lots"], found["printed"], found["lower"], alpha=0.15, color=plotting.VERMILION
+    )
     axis.set(xlabel="lots", ylabel="epsilon", ylim=(0, None))
     plotting.legend(figure, lines, 1)
     plotting.save(figure, path)

@@ -3,6 +3,7 @@
 So the noise of the machine hits all alike, no library's waiting threads disturb another's, and each may have its
 own interpreter and its own settings of the C library's allocator.
 """
+
 import contextlib
 import json
 import os
@@ -19,7 +20,9 @@ from pathlib import Path
 
 from .machine import available_cores, vector_flags
 
-ENVIRONMENT = dict(os.environ)  # before minidp is imported, which may choose kernels there for its own process
+ENVIRONMENT = dict(
+    os.environ
+)  # before minidp is imported, which may choose kernels there for its own process
 
 from minidp.errors import MinidpError
 
@@ -30,9 +33,15 @@ ROOT = Path(__file__).resolve().parents[2]
 KEPT = "+pages"  # a peer whose allocator keeps the pages it frees, as minidp's does
 KEEP_PAGES = {"MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1)}
 OURS = (*STRATEGIES, *FLOORS)
-TORCH, OPACUS, JAX = ("torch", "torch-in-place"), ("opacus", "opacus-ghost", "opacus-ew", "opacus-functorch"), ("jax", "jax-vmap")
+TORCH, OPACUS, JAX = (
+    ("torch", "torch-in-place"),
+    ("opacus", "opacus-ghost", "opacus-ew", "opacus-functorch"),
+    ("jax", "jax-vmap"),
+)
 PEERS = tuple(name + kept for name in TORCH + OPACUS for kept in ("", KEPT)) + JAX
-SETTLE = 0.06  # seconds between turns: OpenBLAS's threads go on spinning for a while after a product
+SETTLE = (
+    0.06  # seconds between turns: OpenBLAS's threads go on spinning for a while after a product
+)
 
 
 class ContenderError(MinidpError):
@@ -63,16 +72,33 @@ class Contender:
         """Start the process and let it prepare. Raises ContenderError."""
         self.name, self.turns = name, []
         threads = str(settings.threads)
-        env = {**ENVIRONMENT, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads,
-               "OPENBLAS_NUM_THREADS": threads, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", **(KEEP_PAGES if name.endswith(KEPT) else {})}
+        env = {
+            **ENVIRONMENT,
+            "PYTHONPATH": str(ROOT),
+            "OMP_NUM_THREADS": threads,
+            "MKL_NUM_THREADS": threads,
+            "OPENBLAS_NUM_THREADS": threads,
+            "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+            **(KEEP_PAGES if name.endswith(KEPT) else {}),
+        }
         self._errors = tempfile.TemporaryFile("w+")
         python = sys.executable if name in OURS else settings.peers_python
         self._process = subprocess.Popen(
-            [python, "-m", "tools.bench.worker", threads], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self._errors, text=True, env=env, cwd=ROOT)
+            [python, "-m", "tools.bench.worker", threads],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env=env,
+            cwd=ROOT,
+        )
         try:
-            self.said = self.ask(do="prepare", contender=name.removesuffix(KEPT), workload=asdict(workload),
-                                 device=settings.device)
+            self.said = self.ask(
+                do="prepare",
+                contender=name.removesuffix(KEPT),
+                workload=asdict(workload),
+                device=settings.device,
+            )
         except BaseException:
             self.close()
             raise
@@ -83,7 +109,9 @@ class Contender:
             print(json.dumps(request), file=self._process.stdin, flush=True)
             answer = json.loads(self._process.stdout.readline())
         except (BrokenPipeError, json.JSONDecodeError) as error:
-            raise ContenderError(f"{self.name}: its process ended ({self._last_words()})") from error
+            raise ContenderError(
+                f"{self.name}: its process ended ({self._last_words()})"
+            ) from error
         if "error" in answer:
             raise ContenderError(f"{self.name}: {answer['error'].removeprefix('error: ')}")
         return answer
@@ -120,9 +148,16 @@ class Contender:
     def row(self):
         """What was measured: milliseconds by round (null where it did not run), their median, memory, versions."""
         ran = [t for t in self.turns if t is not None]
-        said = {key: value for key, value in self.said.items() if key != "step_s" and value is not None}
-        return {"contender": self.name, "step_ms": statistics.median(ran), "fastest_turn_ms": min(ran),
-                "turns_ms": self.turns, **said}
+        said = {
+            key: value for key, value in self.said.items() if key != "step_s" and value is not None
+        }
+        return {
+            "contender": self.name,
+            "step_ms": statistics.median(ran),
+            "fastest_turn_ms": min(ran),
+            "turns_ms": self.turns,
+            **said,
+        }
 
 
 def hold(workload, names, settings, complain, bar):
@@ -149,7 +184,9 @@ def hold(workload, names, settings, complain, bar):
                 list(pool.map(start, names))
         order = random.Random(0)
         for number in range(settings.rounds):
-            bar.set_description(f"{workload.name} {workload.lot} round {number + 1} of {settings.rounds}")
+            bar.set_description(
+                f"{workload.name} {workload.lot} round {number + 1} of {settings.rounds}"
+            )
             for contender in order.sample(contenders, len(contenders)):
                 if contender not in dead:
                     time.sleep(SETTLE)
@@ -179,7 +216,9 @@ def peers_installed(python):
 
 def needs(peer):
     """The libraries that a peer needs."""
-    return {"jax"} if peer in JAX else {"torch"} if peer.startswith("torch") else {"torch", "opacus"}
+    return (
+        {"jax"} if peer in JAX else {"torch"} if peer.startswith("torch") else {"torch", "opacus"}
+    )
 
 
 def suits(peer, workload):
@@ -189,5 +228,11 @@ def suits(peer, workload):
 
 def conditions(settings):
     """What all contenders of a contest share."""
-    return {"device": settings.device, "threads": settings.threads, "cores": os.cpu_count(),
-            "vector_flags": vector_flags(), "rounds": settings.rounds, "turn_s": settings.seconds}
+    return {
+        "device": settings.device,
+        "threads": settings.threads,
+        "cores": os.cpu_count(),
+        "vector_flags": vector_flags(),
+        "rounds": settings.rounds,
+        "turn_s": settings.seconds,
+    }

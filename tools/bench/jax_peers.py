@@ -2,6 +2,7 @@
 
 As for the other peers, lots are of a fixed size (another size would compile again) and drawn before.
 """
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,13 +16,17 @@ def make(contender, workload, device):
     try:
         on = jax.devices("gpu" if device == "gpu" else "cpu")[0]
     except RuntimeError as error:
-        raise SystemExit(f"error: device gpu: JAX finds no GPU ({str(error).splitlines()[0]})") from error
+        raise SystemExit(
+            f"error: device gpu: JAX finds no GPU ({str(error).splitlines()[0]})"
+        ) from error
     x, y = (jax.device_put(array, on) for array in data(workload))
     params = jax.device_put(_params(workload), on)
     key = jax.device_put(jax.random.key(0), on)
     update = _private if contender == "jax-vmap" else _plain
     lots = (jax.device_put(lot, on) for lot in slices(workload))
-    gather = jax.jit(lambda lot: (x[lot], y[lot]))  # on its own: XLA is slower where it fuses the two
+    gather = jax.jit(
+        lambda lot: (x[lot], y[lot])
+    )  # on its own: XLA is slower where it fuses the two
     run = jax.jit(lambda *state: update(workload, *state), donate_argnums=(0, 1))
     run = run.lower(params, key, *gather(next(lots))).compile()
 
@@ -40,8 +45,12 @@ def _params(workload):
         if kind in ("dense", "conv"):
             inputs, outputs, third = sizes[:3]
             shape = (inputs, outputs) if kind == "dense" else (third, third, inputs, outputs)
-            W = rng.standard_normal(shape, dtype=np.float32) * np.float32(np.prod(shape[:-1]) ** -0.5)
-            params.append([W] if kind == "dense" and not third else [W, np.zeros(outputs, np.float32)])
+            W = rng.standard_normal(shape, dtype=np.float32) * np.float32(
+                np.prod(shape[:-1]) ** -0.5
+            )
+            params.append(
+                [W] if kind == "dense" and not third else [W, np.zeros(outputs, np.float32)]
+            )
     return params
 
 
@@ -54,12 +63,18 @@ def _forward(workload, params, x):
         elif kind == "conv":
             _, _, kernel, stride, padding = sizes
             W, b = next(layers)
-            pads = [same_padding(size, kernel, stride) if padding == "same" else (0, 0) for size in x.shape[1:3]]
-            x = b + lax.conv_general_dilated(x, W, (stride, stride), pads,
-                                             dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            pads = [
+                same_padding(size, kernel, stride) if padding == "same" else (0, 0)
+                for size in x.shape[1:3]
+            ]
+            x = b + lax.conv_general_dilated(
+                x, W, (stride, stride), pads, dimension_numbers=("NHWC", "HWIO", "NHWC")
+            )
         elif kind == "maxpool":
             window, stride = sizes
-            x = lax.reduce_window(x, -jnp.inf, lax.max, (1, window, window, 1), (1, stride, stride, 1), "VALID")
+            x = lax.reduce_window(
+                x, -jnp.inf, lax.max, (1, window, window, 1), (1, stride, stride, 1), "VALID"
+            )
         elif kind == "relu":
             x = jax.nn.relu(x)
         else:

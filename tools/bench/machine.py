@@ -1,4 +1,5 @@
 """What a measurement depends on: versions, threads, vector instructions, the library of matrix products."""
+
 import os
 import platform
 import re
@@ -42,14 +43,21 @@ def products():
     """What multiplies matrices in this process, and the processor that it takes itself to run on."""
     torch = sys.modules.get("torch")
     if torch:
-        return {"library": "MKL" if torch.backends.mkl.is_available() else "another BLAS",
-                "core": torch.backends.cpu.get_cpu_capability(), "threads": torch.get_num_threads()}
+        return {
+            "library": "MKL" if torch.backends.mkl.is_available() else "another BLAS",
+            "core": torch.backends.cpu.get_cpu_capability(),
+            "threads": torch.get_num_threads(),
+        }
     if "jax" in sys.modules:
         return {"library": "XLA"}
     from minidp.host import blas
 
     threads = blas.thread_functions()
-    return {"library": "OpenBLAS", "core": blas.kernels(), "threads": threads[0]()} if threads else None
+    return (
+        {"library": "OpenBLAS", "core": blas.kernels(), "threads": threads[0]()}
+        if threads
+        else None
+    )
 
 
 def available_cores():

@@ -1,4 +1,5 @@
 """minidp's private step, and the floors that no implementation of it can go below."""
+
 from minidp import host
 
 host.tune()  # before NumPy loads
@@ -12,7 +13,14 @@ from minidp.arithmetic import EXACT, ORDINARY
 from minidp.backend import Backend, synchronise
 from minidp.data import LabelledExamples
 from minidp.errors import DeviceUnavailableError
-from minidp.mechanism import Plan, PoissonSampler, Sanitizer, add_gaussian, flat_group, per_layer_groups
+from minidp.mechanism import (
+    Plan,
+    PoissonSampler,
+    Sanitizer,
+    add_gaussian,
+    flat_group,
+    per_layer_groups,
+)
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 from minidp.train.trainer import MAX_BATCH, cache_examples
@@ -39,12 +47,15 @@ def network_of(workload, rng):
     makers = {
         "dense": lambda inputs, outputs, bias: nn.Dense(inputs, outputs, rng=rng, bias=bias),
         "conv": lambda inputs, outputs, kernel, stride, padding: nn.Conv2D(
-            inputs, outputs, kernel, rng=rng, stride=stride, padding=padding),
+            inputs, outputs, kernel, rng=rng, stride=stride, padding=padding
+        ),
         "maxpool": nn.MaxPool2D,
         "relu": nn.ReLU,
         "flatten": nn.Flatten,
     }
-    return nn.Sequential([makers[kind](*sizes) for kind, *sizes in workload.layers], workload.input_shape)
+    return nn.Sequential(
+        [makers[kind](*sizes) for kind, *sizes in workload.layers], workload.input_shape
+    )
 
 
 def trainer_of(workload, strategy, backend, seed=None):
@@ -95,10 +106,15 @@ def make_floor(workload, backend):
     def draw(*shape):
         return backend.asarray(rng.standard_normal(shape, dtype=np.float32))
 
-    layers = [(rows, draw(batches[0] * rows, i), draw(batches[0] * rows, o), draw(i, o))
-              for rows, i, o in products(workload)]
+    layers = [
+        (rows, draw(batches[0] * rows, i), draw(batches[0] * rows, o), draw(i, o))
+        for rows, i, o in products(workload)
+    ]
     results = [tuple(map(xp.empty_like, arrays)) for _, *arrays in layers]
-    sums, releases = [np.zeros(array.shape, np.float32) for array in network.params.values()], count()
+    sums, releases = (
+        [np.zeros(array.shape, np.float32) for array in network.params.values()],
+        count(),
+    )
 
     def floor():
         for batch in batches:

@@ -1,4 +1,5 @@
 """Ratios of what was measured, against the limits that the project sets itself."""
+
 import itertools
 import math
 import statistics
@@ -10,17 +11,23 @@ from .ours import FLOORS, STRATEGIES
 
 # (workload, contender, against, limit); "fastest Opacus" is the fastest of its modes in the same contest.
 LIMITS = (
-    ("W1", "factored", "torch-in-place", 1.15), ("W2", "factored", "torch-in-place", 1.2),
-    ("W3", "factored", "torch-in-place", 1.1), ("W4", "auto", "torch-in-place", 1.0), ("W5", "auto", "torch-in-place", 0.45),
-    ("W1", "factored", "opacus-ghost", 0.35), ("W2", "factored", "opacus-ghost", 0.5),
+    ("W1", "factored", "torch-in-place", 1.15),
+    ("W2", "factored", "torch-in-place", 1.2),
+    ("W3", "factored", "torch-in-place", 1.1),
+    ("W4", "auto", "torch-in-place", 1.0),
+    ("W5", "auto", "torch-in-place", 0.45),
+    ("W1", "factored", "opacus-ghost", 0.35),
+    ("W2", "factored", "opacus-ghost", 0.5),
     ("W3", "factored", "opacus-ghost", 0.5),
-    ("W1", "explicit", "opacus", 0.07), ("W2", "explicit", "opacus", 0.08), ("W3", "explicit", "opacus", 0.08),
+    ("W1", "explicit", "opacus", 0.07),
+    ("W2", "explicit", "opacus", 0.08),
+    ("W3", "explicit", "opacus", 0.08),
     ("W4", "auto", "opacus-ghost", 0.7),
     ("W5", "auto", "fastest Opacus", 0.8),
 )
-SLOPE = (0.85, 1.15)   # of time against the lot, from LOTS[0] to LOTS[1]
+SLOPE = (0.85, 1.15)  # of time against the lot, from LOTS[0] to LOTS[1]
 LOTS = (600, 60_000)
-FLAT = 1.1             # growth of the peak memory beyond the batch
+FLAT = 1.1  # growth of the peak memory beyond the batch
 
 
 def ratio(rows, ours, theirs):
@@ -36,8 +43,11 @@ def ratios(rows):
     """[{"of", "to", "ratio", ...}]: each of ours against the floor and every peer in the same contest."""
     by_name = {row["contender"]: row for row in rows}
     pairs = itertools.product(STRATEGIES, ("floor", "copy", *PEERS))
-    return [{"of": ours, "to": theirs, **one} for ours, theirs in pairs if {ours, theirs} <= by_name.keys()
-            and (one := ratio(by_name, ours, theirs))]
+    return [
+        {"of": ours, "to": theirs, **one}
+        for ours, theirs in pairs
+        if {ours, theirs} <= by_name.keys() and (one := ratio(by_name, ours, theirs))
+    ]
 
 
 def judged(contests):
@@ -48,16 +58,30 @@ def judged(contests):
     found = []
     for workload, ours, theirs, limit in LIMITS:
         for contest in contests:
-            if contest["workload"] != workload or not contest["usual_lot"] or contest["device"] != "cpu":
+            if (
+                contest["workload"] != workload
+                or not contest["usual_lot"]
+                or contest["device"] != "cpu"
+            ):
                 continue
             measured = {(one["of"], one["to"]): one["ratio"] for one in contest["ratios"]}
             for kept in ("", KEPT):
                 names = OPACUS if theirs == "fastest Opacus" else (theirs,)
-                values = [measured[ours, name + kept] for name in names if (ours, name + kept) in measured]
+                values = [
+                    measured[ours, name + kept] for name in names if (ours, name + kept) in measured
+                ]
                 if values:
                     value = max(values)  # the fastest mode is the one that leaves the largest ratio
-                    found.append({"workload": workload, "of": ours, "to": theirs + kept, "limit": limit,
-                                  "ratio": value, "met": value <= limit})
+                    found.append(
+                        {
+                            "workload": workload,
+                            "of": ours,
+                            "to": theirs + kept,
+                            "limit": limit,
+                            "ratio": value,
+                            "met": value <= limit,
+                        }
+                    )
     return found
 
 
@@ -81,11 +105,19 @@ def growth(contests):
         if all(lot in times for lot in LOTS):
             small, large = LOTS
             slope = math.log(times[large] / times[small]) / math.log(large / small)
-            found.append({"workload": workload, "device": device, "contender": contender, "lots": sorted(times),
-                          "slope": slope, "linear": SLOPE[0] <= slope <= SLOPE[1],
-                          "per_example": times[large] / times[small] * small / large,
-                          "memory": beyond[-1] / beyond[0] if len(beyond) > 1 and beyond[0] else None,
-                          "flat": len(beyond) > 1 and beyond[-1] <= FLAT * beyond[0]})
+            found.append(
+                {
+                    "workload": workload,
+                    "device": device,
+                    "contender": contender,
+                    "lots": sorted(times),
+                    "slope": slope,
+                    "linear": SLOPE[0] <= slope <= SLOPE[1],
+                    "per_example": times[large] / times[small] * small / large,
+                    "memory": beyond[-1] / beyond[0] if len(beyond) > 1 and beyond[0] else None,
+                    "flat": len(beyond) > 1 and beyond[-1] <= FLAT * beyond[0],
+                }
+            )
     return found
 
 
@@ -94,7 +126,16 @@ def summary(contests):
     return {"limits": judged(contests), "growth": growth(contests)}
 
 
-COLUMNS = ("workload", "lot", "contender", "step, ms", "peak, MiB", "factored to it", "explicit to it", "auto to it")
+COLUMNS = (
+    "workload",
+    "lot",
+    "contender",
+    "step, ms",
+    "peak, MiB",
+    "factored to it",
+    "explicit to it",
+    "auto to it",
+)
 
 
 def table(contest):
@@ -102,5 +143,11 @@ def table(contest):
     of = {(one["of"], one["to"]): one["ratio"] for one in contest["ratios"]}
     for row in contest["rows"]:
         against = [of.get((ours, row["contender"])) for ours in ("factored", "explicit", "auto")]
-        yield (contest["workload"], f"{contest['lot']:,}", row["contender"], f"{row['step_ms']:.2f}",
-               f"{row['peak_mib']:.0f}", *("" if value is None else f"{value:.3g}" for value in against))
+        yield (
+            contest["workload"],
+            f"{contest['lot']:,}",
+            row["contender"],
+            f"{row['step_ms']:.2f}",
+            f"{row['peak_mib']:.0f}",
+            *("" if value is None else f"{value:.3g}" for value in against),
+        )

@@ -3,6 +3,7 @@
 They gather a lot of fixed size that was drawn before: drawing it costs them nothing here. `torch-in-place` has the same lot
 in every step and does not even gather it.
 """
+
 import itertools
 import warnings
 
@@ -12,7 +13,12 @@ from torch import nn
 
 from .workloads import CLIP_NORM, LEARNING_RATE, NOISE_MULTIPLIER, data, same_padding, slices
 
-MODES = {"opacus": "hooks", "opacus-ghost": "ghost", "opacus-ew": "ew", "opacus-functorch": "functorch"}
+MODES = {
+    "opacus": "hooks",
+    "opacus-ghost": "ghost",
+    "opacus-ew": "ew",
+    "opacus-functorch": "functorch",
+}
 
 
 def make(contender, workload, device):
@@ -22,13 +28,17 @@ def make(contender, workload, device):
         raise SystemExit("error: device gpu: PyTorch finds no GPU")
     x, y = data(workload)
     if workload.convolutional:
-        x = np.ascontiguousarray(x.transpose(0, 3, 1, 2))  # channels first, as PyTorch's users keep images
+        x = np.ascontiguousarray(
+            x.transpose(0, 3, 1, 2)
+        )  # channels first, as PyTorch's users keep images
     x, y = torch.from_numpy(x).to(on), torch.from_numpy(y).to(on)
     model = nn.Sequential(*_layers(workload)).to(on)
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
     criterion = nn.CrossEntropyLoss()
     if contender in MODES:
-        model, optimizer, criterion = _private(MODES[contender], model, optimizer, criterion, x, y, workload.lot)
+        model, optimizer, criterion = _private(
+            MODES[contender], model, optimizer, criterion, x, y, workload.lot
+        )
     lots = (torch.from_numpy(lot).to(on) for lot in slices(workload))
     if contender == "torch-in-place":
         lots = itertools.repeat(slice(workload.lot))
@@ -73,7 +83,12 @@ def _private(mode, model, optimizer, criterion, x, y, lot):
 
     warnings.simplefilter("ignore")
     made = PrivacyEngine().make_private(
-        module=model, optimizer=optimizer, criterion=criterion, grad_sample_mode=mode,
+        module=model,
+        optimizer=optimizer,
+        criterion=criterion,
+        grad_sample_mode=mode,
         data_loader=DataLoader(TensorDataset(x, y), batch_size=lot),
-        noise_multiplier=NOISE_MULTIPLIER, max_grad_norm=CLIP_NORM)
+        noise_multiplier=NOISE_MULTIPLIER,
+        max_grad_norm=CLIP_NORM,
+    )
     return made[:3] if mode == "ghost" else (*made[:2], criterion)

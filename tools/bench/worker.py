@@ -11,6 +11,7 @@ Each line of standard input is a JSON object, and so is each answer on standard 
 
 What goes wrong is answered as {"error": "..."}. The end of the input ends the process.
 """
+
 import contextlib
 import ctypes
 import importlib
@@ -37,18 +38,27 @@ class Worker:
         """Build the step, run it three times, and say how long the last took."""
         from tools.bench import machine
 
-        sizes = {**workload, "layers": tuple(map(tuple, workload["layers"])),
-                 "input_shape": tuple(workload["input_shape"])}
+        sizes = {
+            **workload,
+            "layers": tuple(map(tuple, workload["layers"])),
+            "input_shape": tuple(workload["input_shape"]),
+        }
         modules = {"jax": "jax_peers", "torch": "torch_peers", "opacus": "torch_peers"}
-        module = importlib.import_module(f"tools.bench.{modules.get(contender.partition('-')[0], 'ours')}")
+        module = importlib.import_module(
+            f"tools.bench.{modules.get(contender.partition('-')[0], 'ours')}"
+        )
         self.step, self.device_peak = module.make(contender, Workload(**sizes), device)
         _give_back()
         self.before = _status("VmRSS")
         _reset_peak()
         for _ in range(3):
             self.step_s = self._timed()
-        return {"step_s": self.step_s, "versions": machine.versions(), "products": machine.products(),
-                **self._memory()}
+        return {
+            "step_s": self.step_s,
+            "versions": machine.versions(),
+            "products": machine.products(),
+            **self._memory(),
+        }
 
     def turn(self, seconds, most):
         """Run untimed for a third of the time, to wake threads and caches, then timed until the time is up."""
@@ -59,8 +69,11 @@ class Worker:
     def _memory(self):
         """The peak of all steps so far: what they added, the whole process, and the device's."""
         peak = _status("VmHWM")
-        return {"peak_mib": (peak - self.before) / 2**20, "process_mib": peak / 2**20,
-                "device_mib": self.device_peak() / 2**20 if self.device_peak else None}
+        return {
+            "peak_mib": (peak - self.before) / 2**20,
+            "process_mib": peak / 2**20,
+            "device_mib": self.device_peak() / 2**20 if self.device_peak else None,
+        }
 
     def _repeat(self, seconds, most):
         """Times of at least one step and at most `most`, as many as begin before the time is up."""
@@ -77,7 +90,11 @@ class Worker:
 
 def _give_back():
     """Let the allocator return what it has free, so that it does not hide what the steps need."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform.startswith("linux") else None
+    trim = (
+        getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if sys.platform.startswith("linux")
+        else None
+    )
     if trim:
         trim(0)
 
@@ -99,7 +116,9 @@ def _reset_peak():
 
 def main(threads):
     """Answer until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks decides what it means, and closes the pipe
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # the process that asks decides what it means, and closes the pipe
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -112,7 +131,9 @@ def main(threads):
         except SystemExit as error:
             answer = {"error": str(error)}
         except Exception as error:  # noqa: BLE001  whatever a library raises is an answer
-            answer = {"error": f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"}
+            answer = {
+                "error": f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"
+            }
         print(json.dumps(answer), file=answers, flush=True)
 
 

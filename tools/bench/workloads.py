@@ -1,4 +1,5 @@
 """The networks that are timed, as data, so that every library builds the same one in its own words."""
+
 from dataclasses import dataclass, replace
 
 CLIP_NORM, NOISE_MULTIPLIER, LEARNING_RATE = 4.0, 4.0, 0.05
@@ -45,23 +46,40 @@ def dense_relu(*widths, bias):
 
 
 # Two convolutions 5x5x64 with ReLU and 2x2 max pooling, dense 384, 384, 10 (Abadi et al., Section 5.3).
-CIFAR_NETWORK = (("conv", 3, 64, 5, 1, "same"), ("relu",), ("maxpool", 2, 2),
-                 ("conv", 64, 64, 5, 1, "same"), ("relu",), ("maxpool", 2, 2),
-                 ("flatten",), *dense_relu(6 * 6 * 64, 384, 384, 10, bias=True))
+CIFAR_NETWORK = (
+    ("conv", 3, 64, 5, 1, "same"),
+    ("relu",),
+    ("maxpool", 2, 2),
+    ("conv", 64, 64, 5, 1, "same"),
+    ("relu",),
+    ("maxpool", 2, 2),
+    ("flatten",),
+    *dense_relu(6 * 6 * 64, 384, 384, 10, bias=True),
+)
 
 # The tutorial network for private MNIST: convolutions 8x8x16 and 4x4x32, stride 2, dense 32, 10.
-MNIST_CNN = (("conv", 1, 16, 8, 2, "same"), ("relu",), ("maxpool", 2, 1),
-             ("conv", 16, 32, 4, 2, "valid"), ("relu",), ("maxpool", 2, 1),
-             ("flatten",), *dense_relu(4 * 4 * 32, 32, 10, bias=True))
+MNIST_CNN = (
+    ("conv", 1, 16, 8, 2, "same"),
+    ("relu",),
+    ("maxpool", 2, 1),
+    ("conv", 16, 32, 4, 2, "valid"),
+    ("relu",),
+    ("maxpool", 2, 1),
+    ("flatten",),
+    *dense_relu(4 * 4 * 32, 32, 10, bias=True),
+)
 
 CONVOLUTIONAL = ("auto", "factored", "explicit")
-WORKLOADS = {workload.name: workload for workload in (
-    Workload("W1", dense_relu(60, 1000, 10, bias=False), (60,), 10, 600, 60_000),
-    Workload("W2", dense_relu(784, 1000, 10, bias=False), (784,), 10, 600, 60_000),
-    Workload("W3", dense_relu(2304, 384, 384, 10, bias=False), (2304,), 10, 2000, 50_000),
-    Workload("W4", CIFAR_NETWORK, (24, 24, 3), 10, 128, 10_000, CONVOLUTIONAL, flat=True),
-    Workload("W5", MNIST_CNN, (28, 28, 1), 10, 256, 60_000, CONVOLUTIONAL, flat=True),
-)}
+WORKLOADS = {
+    workload.name: workload
+    for workload in (
+        Workload("W1", dense_relu(60, 1000, 10, bias=False), (60,), 10, 600, 60_000),
+        Workload("W2", dense_relu(784, 1000, 10, bias=False), (784,), 10, 600, 60_000),
+        Workload("W3", dense_relu(2304, 384, 384, 10, bias=False), (2304,), 10, 2000, 50_000),
+        Workload("W4", CIFAR_NETWORK, (24, 24, 3), 10, 128, 10_000, CONVOLUTIONAL, flat=True),
+        Workload("W5", MNIST_CNN, (28, 28, 1), 10, 256, 60_000, CONVOLUTIONAL, flat=True),
+    )
+}
 
 
 def same_padding(size, kernel, stride):

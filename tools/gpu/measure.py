@@ -1,4 +1,5 @@
 """What a device does in a time: steps beside other libraries, launches and kernels, the experiments; attacks on what it releases."""
+
 import io
 import json
 import os
@@ -26,7 +27,10 @@ from .compare import Skipped
 
 ROOT = Path(__file__).resolve().parents[2]
 STRATEGIES, PEERS = ("explicit", "factored"), ("torch", "opacus", "opacus-ghost", "jax", "jax-vmap")
-TRACED, DEVICE_WORK = 10, ("kernel", "gpu_memcpy", "gpu_memset")  # steps; categories of CUPTI's events
+TRACED, DEVICE_WORK = (
+    10,
+    ("kernel", "gpu_memcpy", "gpu_memset"),
+)  # steps; categories of CUPTI's events
 DRAWN = "--dataset", "strokes"
 NOT_MEASURED = "not measured"
 
@@ -35,22 +39,59 @@ def attacks(bench):
     """Two attacks of tools.attack_pictures on sums and releases of arrays on the device."""
     size, lots = (2000, (60,)) if bench.small else (20_000, (60, 600, 2048, 8192))
     for arithmetic in ARITHMETICS:
-        zero, moved = ([share_on_lattice(arithmetic, value, sigma, size, Streams(0), 10 * i + j, bench.backend.asarray)
-                        for j, sigma in enumerate(SIGMAS)] for i, value in enumerate((0.0, size**-0.5)))
-        found = [("pairs on the lattice of float32 noise", max(abs(a - b) for a, b in zip(zero, moved)),
-                  5 * size**-0.5)]  # five standard errors of a difference of shares of size / 2 pairs, at most
-        found += [(f"one example more in a lot of {n}", *worst_neighbours(arithmetic, n, bench.backend.asarray)) for n in lots]
+        zero, moved = (
+            [
+                share_on_lattice(
+                    arithmetic, value, sigma, size, Streams(0), 10 * i + j, bench.backend.asarray
+                )
+                for j, sigma in enumerate(SIGMAS)
+            ]
+            for i, value in enumerate((0.0, size**-0.5))
+        )
+        found = [
+            (
+                "pairs on the lattice of float32 noise",
+                max(abs(a - b) for a, b in zip(zero, moved)),
+                5 * size**-0.5,
+            )
+        ]  # five standard errors of a difference of shares of size / 2 pairs, at most
+        found += [
+            (
+                f"one example more in a lot of {n}",
+                *worst_neighbours(arithmetic, n, bench.backend.asarray),
+            )
+            for n in lots
+        ]
         for attack, reached, allowed in found:
-            yield {"attack": attack, "arithmetic": arithmetic, "reached": reached, "allowed": allowed, "ok": reached <= allowed}
+            yield {
+                "attack": attack,
+                "arithmetic": arithmetic,
+                "reached": reached,
+                "allowed": allowed,
+                "ok": reached <= allowed,
+            }
 
 
 def steps(bench):
     """Explicit and factored steps, a copy of the lot's explicit gradients, and the peers that are installed, taking turns."""
     installed = [] if bench.small else contest.peers_installed(sys.executable)
     peers = [peer for peer in PEERS if contest.needs(peer) <= set(installed)]
-    args = benchmark.parser().parse_args(["--strategies", *STRATEGIES, "--floors", "copy", "--peers", *(peers or ["none"]),
-                                          *["--smoke"] * bench.small])
-    settings = contest.Settings("cpu" if bench.small else "gpu", rounds=2 if bench.small else 4, seconds=0 if bench.small else 0.1)
+    args = benchmark.parser().parse_args(
+        [
+            "--strategies",
+            *STRATEGIES,
+            "--floors",
+            "copy",
+            "--peers",
+            *(peers or ["none"]),
+            *["--smoke"] * bench.small,
+        ]
+    )
+    settings = contest.Settings(
+        "cpu" if bench.small else "gpu",
+        rounds=2 if bench.small else 4,
+        seconds=0 if bench.small else 0.1,
+    )
     for workload in list(WORKLOADS.values())[: 1 if bench.small else None]:
         with redirect_stderr(io.StringIO()) as said:
             one, interrupted = benchmark.run(workload, workload.lot, args, settings, installed)
@@ -59,12 +100,26 @@ def steps(bench):
         ratio = {(pair["of"], pair["to"]): pair["ratio"] for pair in one["ratios"]} if one else {}
         for row in one["rows"] if one else ():
             copied = ratio.get((row["contender"], "copy"))
-            yield {"workload": workload.name, "lot": one["lot"], "contender": row["contender"], "step, ms": row["step_ms"],
-                   **{f"{name} to it": ratio.get((name, row["contender"])) for name in STRATEGIES}, "share of a copy's bandwidth": (
-                       1 / copied if copied and row["contender"] == "explicit" else None), "device, MiB": row.get("device_mib"),
-                   "versions": " ".join(map(" ".join, row["versions"].items()))}
-        yield from ({"workload": workload.name, "contender": line, "ok": any(f" {peer}:" in f" {line}" for peer in PEERS)}
-                    for line in said.getvalue().splitlines())  # who could not run; ours has to
+            yield {
+                "workload": workload.name,
+                "lot": one["lot"],
+                "contender": row["contender"],
+                "step, ms": row["step_ms"],
+                **{f"{name} to it": ratio.get((name, row["contender"])) for name in STRATEGIES},
+                "share of a copy's bandwidth": (
+                    1 / copied if copied and row["contender"] == "explicit" else None
+                ),
+                "device, MiB": row.get("device_mib"),
+                "versions": " ".join(map(" ".join, row["versions"].items())),
+            }
+        yield from (
+            {
+                "workload": workload.name,
+                "contender": line,
+                "ok": any(f" {peer}:" in f" {line}" for peer in PEERS),
+            }
+            for line in said.getvalue().splitlines()
+        )  # who could not run; ours has to
 
 
 def limits(bench):
@@ -73,9 +128,22 @@ def limits(bench):
     found = {(row["workload"], row["contender"]): row for row in done.get("steps", ())}
     if bench.backend.name != "gpu" or not found:
         raise Skipped(f"{NOT_MEASURED}: limits are for times on a device")
-    asked = [(f"{name}: a factored step to PyTorch's without privacy", found[name, "torch"]["factored to it"], 1.0)
-             for name in ("W1", "W2", "W3") if (name, "torch") in found]
-    asked.append(("W1: an explicit step to a copy, whose bandwidth it reaches 60% of", found["W1", "copy"]["explicit to it"], 1 / 0.6))
+    asked = [
+        (
+            f"{name}: a factored step to PyTorch's without privacy",
+            found[name, "torch"]["factored to it"],
+            1.0,
+        )
+        for name in ("W1", "W2", "W3")
+        if (name, "torch") in found
+    ]
+    asked.append(
+        (
+            "W1: an explicit step to a copy, whose bandwidth it reaches 60% of",
+            found["W1", "copy"]["explicit to it"],
+            1 / 0.6,
+        )
+    )
     asked += [("main job, seconds", row["seconds"], 15) for row in done.get("main job", ())]
     for what, measured, limit in asked:
         yield {"what": what, "measured": measured, "at most": limit, "ok": measured <= limit}
@@ -83,17 +151,31 @@ def limits(bench):
 
 def launches(bench):
     """Launches and copies of a step: predicted by tools.gpu.count, and measured by CUPTI through PyTorch's profiler if there is one."""
-    for step in read_json(ROOT / "experiments" / "results" / "gpu_count.json", MinidpError)["steps"]:
+    for step in read_json(ROOT / "experiments" / "results" / "gpu_count.json", MinidpError)[
+        "steps"
+    ]:
         where, row = (step["workload"], step["gradients"]), {}
         if where[1] in STRATEGIES:
             if bench.backend.name == "gpu" and profiler():
-                events = bench.traces[where] = traced(ours.make_step(WORKLOADS[where[0]], where[1], bench.backend), bench.backend.xp)
+                events = bench.traces[where] = traced(
+                    ours.make_step(WORKLOADS[where[0]], where[1], bench.backend), bench.backend.xp
+                )
                 kernels = sum(event["cat"] == "kernel" for event in events)
-                row = {"launches": kernels / TRACED, "copies and fills": (len(events) - kernels) / TRACED,
-                       "device busy, ms": sum(event["dur"] for event in events) / TRACED / 1000}
-            yield {"workload": where[0], "gradients": where[1], "launches, predicted": step["launches"],
-                   "step, predicted, ms": 1000 * step["seconds"]["step"],
-                   **{what: row.get(what, NOT_MEASURED) for what in ("launches", "copies and fills", "device busy, ms")}}
+                row = {
+                    "launches": kernels / TRACED,
+                    "copies and fills": (len(events) - kernels) / TRACED,
+                    "device busy, ms": sum(event["dur"] for event in events) / TRACED / 1000,
+                }
+            yield {
+                "workload": where[0],
+                "gradients": where[1],
+                "launches, predicted": step["launches"],
+                "step, predicted, ms": 1000 * step["seconds"]["step"],
+                **{
+                    what: row.get(what, NOT_MEASURED)
+                    for what in ("launches", "copies and fills", "device busy, ms")
+                },
+            }
 
 
 def profiler():
@@ -103,7 +185,9 @@ def profiler():
         from torch.profiler import ProfilerActivity, profile
     except ImportError:
         return None
-    return partial(profile, activities=[ProfilerActivity.CUDA]) if torch.cuda.is_available() else None
+    return (
+        partial(profile, activities=[ProfilerActivity.CUDA]) if torch.cuda.is_available() else None
+    )
 
 
 def traced(step, xp):
@@ -134,12 +218,19 @@ def profile_of(bench):
         for event in events:
             spent[event["name"]] += event["dur"]
         for kernel, microseconds in spent.most_common(8):
-            yield {"workload": name, "gradients": strategy, "kernel": kernel[:120], "in a step": times[kernel] / TRACED,
-                   "us in a step": microseconds / TRACED, "share": microseconds / spent.total()}
+            yield {
+                "workload": name,
+                "gradients": strategy,
+                "kernel": kernel[:120],
+                "in a step": times[kernel] / TRACED,
+                "us in a step": microseconds / TRACED,
+                "share": microseconds / spent.total(),
+            }
 
 
 def experiment(script, *flags, load, small=()):
     """A part; load: finds the data set; small: flags of the small version, which needs no data set if there are any."""
+
     def run(bench):
         """An experiment, run as its user does, in a process of its own."""
         try:
@@ -149,18 +240,45 @@ def experiment(script, *flags, load, small=()):
             raise Skipped(f"{str(error).partition(';')[0]}: name its folder by --data") from error
         folder = bench.out / f"{script.removesuffix('.py')}-{datetime.now():%Y%m%d-%H%M%S}"
         where = ["--smoke", *small, "--device", "cpu"] if bench.small else ["--device", "gpu"]
-        done = subprocess.run([sys.executable, str(ROOT / "experiments" / script), *flags, "--quiet", "--out", str(folder), *where],
-                              capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        done = subprocess.run(
+            [
+                sys.executable,
+                str(ROOT / "experiments" / script),
+                *flags,
+                "--quiet",
+                "--out",
+                str(folder),
+                *where,
+            ],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
         if done.returncode:
-            raise MinidpError(f"{script} ended with {done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1]}")
+            raise MinidpError(
+                f"{script} ended with {done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1]}"
+            )
         result = read_json(folder / "result.json", MinidpError)
-        yield {"device": result["device"], "gradients": result["gradients"], "steps": result["steps"],
-               "epsilon": result["epsilon"][result["accountant"]]["upper"], "test accuracy": result["test_accuracy"],
-               "ms a step": 1000 * result["seconds_per_step"], "seconds": result["seconds_total"], "command": result["command"]}
+        yield {
+            "device": result["device"],
+            "gradients": result["gradients"],
+            "steps": result["steps"],
+            "epsilon": result["epsilon"][result["accountant"]]["upper"],
+            "test accuracy": result["test_accuracy"],
+            "ms a step": 1000 * result["seconds_per_step"],
+            "seconds": result["seconds_total"],
+            "command": result["command"],
+        }
 
     return run
 
 
-main_job = experiment("mnist_pca.py", "--noise", "medium", "--target-epsilon", "2", load=data.load_mnist, small=DRAWN)
-cnn = experiment("mnist_cnn.py", "--setting", "1", "--epochs", "5", load=data.load_mnist, small=DRAWN)
-cifar = experiment("cifar_transfer.py", "train", "--views", "0", "--epochs", "4", load=data.load_cifar10)
+main_job = experiment(
+    "mnist_pca.py", "--noise", "medium", "--target-epsilon", "2", load=data.load_mnist, small=DRAWN
+)
+cnn = experiment(
+    "mnist_cnn.py", "--setting", "1", "--epochs", "5", load=data.load_mnist, small=DRAWN
+)
+cifar = experiment(
+    "cifar_transfer.py", "train", "--views", "0", "--epochs", "4", load=data.load_cifar10
+)

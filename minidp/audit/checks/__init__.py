@@ -8,6 +8,7 @@ unless its method says otherwise. It is registered for labels of one card, with 
 
 The expected side of a check is written again from the definition; it never calls the code it checks.
 """
+
 import math
 import pkgutil
 import zlib
@@ -66,8 +67,15 @@ class Outcome:
 
     def to_json(self):
         """What a page shows of it; an infinite error is None."""
-        return {"check": self.check.name, "method": self.check.method, "error": self.error if math.isfinite(self.error) else None,
-                "tolerance": self.check.tolerance, "problem": self.problem, "passed": self.passed, "text": str(self)}
+        return {
+            "check": self.check.name,
+            "method": self.check.method,
+            "error": self.error if math.isfinite(self.error) else None,
+            "tolerance": self.check.tolerance,
+            "problem": self.problem,
+            "passed": self.passed,
+            "text": str(self),
+        }
 
     def __str__(self):
         found = self.problem or f"{self.error:.1e} (at most {self.check.tolerance:.0e})"
@@ -76,6 +84,7 @@ class Outcome:
 
 def measures(card, *labels, method, tolerance, name=None, subject=""):
     """Register the decorated function for `labels` of `card`, "package.module.Class" below minidp."""
+
     def register(function):
         check = Check(name or function.__name__, method, tolerance, function, subject)
         for label in labels:
@@ -94,13 +103,17 @@ def load():
 
 def run(check, backend=None):
     """The Outcome of one check. Whatever it raises is a problem, not a crash; NaN, and no error at all, is infinite."""
-    bench = Bench(np.random.default_rng(zlib.crc32(check.name.encode())), backend or Backend.numpy())
+    bench = Bench(
+        np.random.default_rng(zlib.crc32(check.name.encode())), backend or Backend.numpy()
+    )
     try:
         with np.errstate(all="ignore"):
             found = check.measure(bench)
             errors = [float(error) for error in (found if isinstance(found, Iterator) else [found])]
     except Exception as error:  # a broken formula may break anything
-        return Outcome(check, math.inf, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
+        return Outcome(
+            check, math.inf, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        )
     return Outcome(check, max(map(_no_nan, errors), default=math.inf), "")
 
 

@@ -1,4 +1,5 @@
 """Checks of what is released before training: differentially private PCA, the noisy mean and spread of features."""
+
 import math
 from fractions import Fraction
 from itertools import product
@@ -16,19 +17,42 @@ from .. import reference
 from . import measures, worst
 
 PCA, SCALING, EXACT = "mechanism.pca.PrivatePCA", "mechanism.scaling.PrivateScaling", 1e-12
-SENSITIVITIES = {Relation.ADD_REMOVE: 1.0, Relation.ZERO_OUT: 1.0, Relation.REPLACE_ONE: math.sqrt(2)}
+SENSITIVITIES = {
+    Relation.ADD_REMOVE: 1.0,
+    Relation.ZERO_OUT: 1.0,
+    Relation.REPLACE_ONE: math.sqrt(2),
+}
 
 
-@measures(PCA, "F1", method="each row over its norm, beyond a cell; infinity if longer than 1 in fractions", tolerance=EXACT)
+@measures(
+    PCA,
+    "F1",
+    method="each row over its norm, beyond a cell; infinity if longer than 1 in fractions",
+    tolerance=EXACT,
+)
 def rows_are_scaled_to_unit_norm(bench):
     """Of many sizes; zero where not finite; all in cells of 2^-16."""
-    for dtype, width, scale in (("float32", 1, 15), ("float32", 784, 15), ("float64", 5, 30), ("float64", 784, 30)):
-        x = (bench.rng.standard_normal((20, width)) * 10.0 ** bench.rng.uniform(-scale, scale, (20, 1))).astype(dtype)
+    for dtype, width, scale in (
+        ("float32", 1, 15),
+        ("float32", 784, 15),
+        ("float64", 5, 30),
+        ("float64", 784, 30),
+    ):
+        x = (
+            bench.rng.standard_normal((20, width))
+            * 10.0 ** bench.rng.uniform(-scale, scale, (20, 1))
+        ).astype(dtype)
         x[3], x[5, 0] = 0.0, np.nan
         got = to_host(pca.unit_rows(bench.asarray(x)))
-        expected = np.array([np.zeros(width) if n in (3, 5) else row / math.sqrt(math.fsum(v * v for v in row))
-                             for n, row in enumerate(x.astype(float))])
-        if (got * 2**16 % 1).any() or any(sum(Fraction(float(v)) ** 2 for v in row) > 1 for row in got):
+        expected = np.array(
+            [
+                np.zeros(width) if n in (3, 5) else row / math.sqrt(math.fsum(v * v for v in row))
+                for n, row in enumerate(x.astype(float))
+            ]
+        )
+        if (got * 2**16 % 1).any() or any(
+            sum(Fraction(float(v)) ** 2 for v in row) > 1 for row in got
+        ):
             yield math.inf
         yield float(np.abs(got - expected).max()) - 2.0**-16
 
@@ -40,11 +64,19 @@ def second_moments_equal_a_loop(bench):
         for row in x:
             for i, j in np.ndindex(4, 4):
                 expected[i, j] += row[i] * row[j]
-        with mock.patch.object(pca, "BATCH_ROWS", 3), mock.patch.object(pca, "unit_rows", lambda rows: rows):
+        with (
+            mock.patch.object(pca, "BATCH_ROWS", 3),
+            mock.patch.object(pca, "unit_rows", lambda rows: rows),
+        ):
             yield worst(PrivatePCA(2, 4.0).raw_second_moments(bench.asarray(x)), expected)
 
 
-@measures(PCA, "F3", method="the same numbers, drawn again: the diagonal's, and then those above it", tolerance=EXACT)
+@measures(
+    PCA,
+    "F3",
+    method="the same numbers, drawn again: the diagonal's, and then those above it",
+    tolerance=EXACT,
+)
 def noise_is_added_to_the_moments(bench):
     raw = np.add.outer(np.arange(4.0), np.arange(4.0))
     places = [(i, i) for i in range(4)], [(i, j) for i in range(4) for j in range(i + 1, 4)]
@@ -53,8 +85,11 @@ def noise_is_added_to_the_moments(bench):
             draws, expected = Streams(7).noise("pca"), np.empty((4, 4))
             for part, std in zip(places, (3.0, 4.5**0.5)):
                 values = np.array([raw[place] for place in part])
-                values = (reference.noisy(values, std, draws) if arithmetic == "ordinary" else
-                          reference.integer_noisy(values, std, 2.0**-32, draws))
+                values = (
+                    reference.noisy(values, std, draws)
+                    if arithmetic == "ordinary"
+                    else reference.integer_noisy(values, std, 2.0**-32, draws)
+                )
                 for (i, j), value in zip(part, values):
                     expected[i, j] = expected[j, i] = value
             got = PrivatePCA(1, 3.0, arithmetic).release(raw, Streams(7).noise("pca"))
@@ -67,10 +102,19 @@ def directions_are_the_principal_ones(bench):
     model = PrivatePCA(3, 0.0)
     projection = model.release(model.raw_second_moments(bench.asarray(x)), None)
     directions = np.linalg.svd(x / np.linalg.norm(x, axis=1, keepdims=True))[2][:3]
-    return worst(np.abs(projection.T @ directions.T), np.eye(3)) if projection.shape == (5, 3) else math.inf
+    return (
+        worst(np.abs(projection.T @ directions.T), np.eye(3))
+        if projection.shape == (5, 3)
+        else math.inf
+    )
 
 
-@measures(PCA, "S1", method="worst pair of rows by search: 1 - reached / claimed, but for the cut", tolerance=1e-6)
+@measures(
+    PCA,
+    "S1",
+    method="worst pair of rows by search: 1 - reached / claimed, but for the cut",
+    tolerance=1e-6,
+)
 def sensitivity_is_reached_and_not_exceeded_by_rows(bench):
     model = PrivatePCA(1, 1.0)
     for relation in Relation:
@@ -79,8 +123,12 @@ def sensitivity_is_reached_and_not_exceeded_by_rows(bench):
             rows = bench.rng.standard_normal((2, 4)) * 10.0 ** bench.rng.uniform(-4, 4)
             if trial % 2:
                 rows = np.eye(4)[:2] * rows[0, 0]  # rows on different axes are the farthest apart
-            first, second = (model.raw_second_moments(bench.asarray(row[None].astype(["float32", "float64"][trial // 2 % 2])))
-                             for row in rows)
+            first, second = (
+                model.raw_second_moments(
+                    bench.asarray(row[None].astype(["float32", "float64"][trial // 2 % 2]))
+                )
+                for row in rows
+            )
             moved = first - second if relation is Relation.REPLACE_ONE else first
             reached = max(reached, float(np.linalg.norm(moved)))
         if reached > claimed:
@@ -93,7 +141,10 @@ def event_follows_the_relation(bench):
     events = [PrivatePCA(60, 7.0).event(relation) for relation in Relation]
     if not all(isinstance(event, Gaussian) for event in events):
         return math.inf
-    return worst([event.noise_multiplier for event in events], [7.0 / SENSITIVITIES[relation] for relation in Relation])
+    return worst(
+        [event.noise_multiplier for event in events],
+        [7.0 / SENSITIVITIES[relation] for relation in Relation],
+    )
 
 
 def _rows(bench, size=40):
@@ -114,10 +165,15 @@ def magnitudes_are_counted(bench):
     return worst(scaling.raw_magnitudes(bench.asarray(x)), expected)
 
 
-@measures(SCALING, "F2", method="without noise, of features whose values are one number", tolerance=0.0)
+@measures(
+    SCALING, "F2", method="without noise, of features whose values are one number", tolerance=0.0
+)
 def limits_are_twice_the_top_of_the_fullest_count(bench):
     x = np.full((9, 3), [3.0, -0.25, 0.0])  # 2 <= 3 < 4, 1/4 <= 1/4 < 1/2, and zero
-    return worst(PrivateScaling(0.0).release_limits(bench.asarray(x), Relation.ADD_REMOVE, None), [8.0, 1.0, 2.0**-29])
+    return worst(
+        PrivateScaling(0.0).release_limits(bench.asarray(x), Relation.ADD_REMOVE, None),
+        [8.0, 1.0, 2.0**-29],
+    )
 
 
 @measures(SCALING, "F3", method="loop over numbers", tolerance=EXACT)
@@ -130,11 +186,22 @@ def moments_equal_a_loop(bench):
     return worst(scaling.raw_moments(bench.asarray(x), limits), expected)
 
 
-@measures(SCALING, "F4", method="mean and standard deviation of values within the limits; the floor", tolerance=EXACT)
+@measures(
+    SCALING,
+    "F4",
+    method="mean and standard deviation of values within the limits; the floor",
+    tolerance=EXACT,
+)
 def centre_and_spread_are_those_of_the_values(bench):
     limits = np.array([4.0, 64.0])
-    x = np.round((bench.rng.uniform(-1, 1, (50, 2)) * [3, 40] + [0.5, 10]) / limits * 2**14) / 2**14 * limits
-    mean, spread = scaling.centre_and_spread(limits, scaling.raw_moments(bench.asarray(x), limits), 50)
+    x = (
+        np.round((bench.rng.uniform(-1, 1, (50, 2)) * [3, 40] + [0.5, 10]) / limits * 2**14)
+        / 2**14
+        * limits
+    )
+    mean, spread = scaling.centre_and_spread(
+        limits, scaling.raw_moments(bench.asarray(x), limits), 50
+    )
     floor = scaling.centre_and_spread(limits, np.array([[25.0, 0.0], [12.5, -3.0]]), 50)[1]
     return max(worst(mean, x.mean(axis=0)), worst(spread, x.std(axis=0)), worst(floor, limits / 16))
 
@@ -146,9 +213,13 @@ def both_releases_carry_noise(bench):
     for arithmetic, (relation, counts, moments) in product(("ordinary", "exact"), cases):
         model = PrivateScaling(3.0, arithmetic)
         got = model.release_moments(bench.asarray(x), limits, relation, Streams(7).noise(0))
-        expected = _noisy(arithmetic, scaling.raw_moments(x, limits), 3 * math.sqrt(moments), Streams(7).noise(0))
+        expected = _noisy(
+            arithmetic, scaling.raw_moments(x, limits), 3 * math.sqrt(moments), Streams(7).noise(0)
+        )
         yield worst(got, expected)
-        noisy = _noisy(arithmetic, scaling.raw_magnitudes(x), 3 * math.sqrt(counts), Streams(7).noise(1))
+        noisy = _noisy(
+            arithmetic, scaling.raw_magnitudes(x), 3 * math.sqrt(counts), Streams(7).noise(1)
+        )
         released = model.release_limits(bench.asarray(x), relation, Streams(7).noise(1))
         yield worst(released, [2.0 ** (row.argmax() - 29) for row in noisy])
 
@@ -156,15 +227,28 @@ def both_releases_carry_noise(bench):
 def _noisy(arithmetic, raw, noise_std, draws):
     if arithmetic == "ordinary":
         return reference.noisy(raw, noise_std, draws)
-    return reference.integer_noisy(raw, noise_std, 2.0 ** (math.floor(math.log2(noise_std)) - 32), draws)  # below 2^-28
+    return reference.integer_noisy(
+        raw, noise_std, 2.0 ** (math.floor(math.log2(noise_std)) - 32), draws
+    )  # below 2^-28
 
 
-@measures(SCALING, "S1", "S2", method="worst pair of rows by search: 1 - reached / claimed", tolerance=1e-12)
+@measures(
+    SCALING,
+    "S1",
+    "S2",
+    method="worst pair of rows by search: 1 - reached / claimed",
+    tolerance=1e-12,
+)
 def sensitivities_are_reached_and_not_exceeded(bench):
     model, ones = PrivateScaling(1.0), np.ones(3)
-    farthest = [(np.ones((1, 3)), -2 * np.ones((1, 3))), *bench.rng.uniform(-1.5, 1.5, (200, 2, 1, 3))]  # corners first
-    for raw, sensitivity in ((scaling.raw_magnitudes, model.count_sensitivity),
-                             (lambda x: scaling.raw_moments(x, ones), model.moment_sensitivity)):
+    farthest = [
+        (np.ones((1, 3)), -2 * np.ones((1, 3))),
+        *bench.rng.uniform(-1.5, 1.5, (200, 2, 1, 3)),
+    ]  # corners first
+    for raw, sensitivity in (
+        (scaling.raw_magnitudes, model.count_sensitivity),
+        (lambda x: scaling.raw_moments(x, ones), model.moment_sensitivity),
+    ):
         for relation in Relation:
             reached, claimed = 0.0, sensitivity(relation, 3)
             for first, second in farthest:
@@ -179,7 +263,12 @@ def event_is_that_of_each_release(bench):
     return worst([event.noise_multiplier], [3.0]) if isinstance(event, Gaussian) else math.inf
 
 
-@measures("mechanism.centring.shrunk", "F1", method="loop; noise explains none, a part, all", tolerance=1e-14)
+@measures(
+    "mechanism.centring.shrunk",
+    "F1",
+    method="loop; noise explains none, a part, all",
+    tolerance=1e-14,
+)
 def shrinking_equals_a_loop(bench):
     yield worst(shrunk(np.array([3.0, 4.0]), 1e3), [3.0, 4.0])
     for noise_std in (0.0, 0.1, 0.7, 50.0):

@@ -1,4 +1,5 @@
 """Checks of clipping, noise and the sanitizer."""
+
 import math
 from fractions import Fraction
 
@@ -19,32 +20,59 @@ EXACT, SIGMAS = 1e-12, 6.0
 KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
 
 
-@measures("mechanism.clip.clip_weights", "N1", method="excess over C in exact fractions, float32", tolerance=0.0)
+@measures(
+    "mechanism.clip.clip_weights",
+    "N1",
+    method="excess over C in exact fractions, float32",
+    tolerance=0.0,
+)
 def clipped_norms_stay_within_the_bound(bench):
     """The exact norm of w g as float32 products, of norms rounded up as in training and of norms rounded to nearest.
 
     Infinity if clipped by far too much.
     """
-    g = (bench.rng.standard_normal((4000, 3)) * 10.0 ** bench.rng.uniform(-1, 3, (4000, 1))).astype("float32")
-    weights = to_host(mechanism.clip_weights(bench.asarray((g.astype("float64") ** 2).sum(axis=1).astype("float32")), 1.0))
+    g = (bench.rng.standard_normal((4000, 3)) * 10.0 ** bench.rng.uniform(-1, 3, (4000, 1))).astype(
+        "float32"
+    )
+    weights = to_host(
+        mechanism.clip_weights(
+            bench.asarray((g.astype("float64") ** 2).sum(axis=1).astype("float32")), 1.0
+        )
+    )
     largest = float(np.sqrt(((weights[:, None] * g).astype("float64") ** 2).sum(axis=1)).max()) - 1
     for trial in range(200):
-        size, (clip_norm, scale) = int(bench.rng.integers(1, 40)), 10.0 ** bench.rng.uniform(-3, 3, 2)
+        size, (clip_norm, scale) = (
+            int(bench.rng.integers(1, 40)),
+            10.0 ** bench.rng.uniform(-3, 3, 2),
+        )
         g = (bench.rng.standard_normal((1, size)) * scale).astype("float32")
         w = to_host(mechanism.clip_weights(Explicit(bench.asarray(g)).sq_norms_upper(), clip_norm))
         norm = sum(Fraction(float(v)) ** 2 for v in (w[:, None] * g)[0])
-        least = min(1.0, clip_norm / np.linalg.norm(g.astype("float64"))) * np.linalg.norm(g.astype("float64"))
+        least = min(1.0, clip_norm / np.linalg.norm(g.astype("float64"))) * np.linalg.norm(
+            g.astype("float64")
+        )
         if math.sqrt(norm) < least * (1 - 1e-4):
             return math.inf
         largest = max(largest, float(norm / Fraction(clip_norm) ** 2 - 1))
     return max(largest, 0.0)
 
 
-@measures("mechanism.clip.clip_weights", "N2", "N3", method="loop over norms, not finite ones too", tolerance=1e-14)
+@measures(
+    "mechanism.clip.clip_weights",
+    "N2",
+    "N3",
+    method="loop over norms, not finite ones too",
+    tolerance=1e-14,
+)
 def weights_equal_the_definition(bench):
-    squares = np.concatenate([[0.0, 2.5**2, 1e-60, np.nan, np.inf, -np.inf], 10.0 ** bench.rng.uniform(-4, 6, 50)])
+    squares = np.concatenate(
+        [[0.0, 2.5**2, 1e-60, np.nan, np.inf, -np.inf], 10.0 ** bench.rng.uniform(-4, 6, 50)]
+    )
     for clip_norm in (2.5, math.inf):
-        expected = [1 / max(1.0, v**0.5 * (1 + 2.0**-20) / clip_norm) if math.isfinite(v) else 0.0 for v in squares]
+        expected = [
+            1 / max(1.0, v**0.5 * (1 + 2.0**-20) / clip_norm) if math.isfinite(v) else 0.0
+            for v in squares
+        ]
         yield worst(mechanism.clip_weights(bench.asarray(squares), clip_norm), expected)
 
 
@@ -54,7 +82,13 @@ def noise_std_is_sigma_times_c(bench):
     return worst(got, [2.1, 0.0])
 
 
-@measures("mechanism.noise.add_gaussian", "F1", "F2", method="the same normal numbers, drawn again", tolerance=EXACT)
+@measures(
+    "mechanism.noise.add_gaussian",
+    "F1",
+    "F2",
+    method="the same normal numbers, drawn again",
+    tolerance=EXACT,
+)
 def noise_is_std_times_normal(bench):
     raw = bench.rng.uniform(-1, 1, (50, 20))
     for dtype in ("float64", "float32"):
@@ -63,7 +97,12 @@ def noise_is_std_times_normal(bench):
             yield worst(got, reference.noisy(array, 3.0, Streams(7).noise(2)).astype(dtype))
 
 
-@measures("mechanism.noise.noise_grid", "F1", method="a power of two, 2^-21 to 2^-20 of the noise", tolerance=0.0)
+@measures(
+    "mechanism.noise.noise_grid",
+    "F1",
+    method="a power of two, 2^-21 to 2^-20 of the noise",
+    tolerance=0.0,
+)
 def grids_are_fine_powers_of_two(bench):
     yield abs(mechanism.noise.noise_grid(0.0)) + (mechanism.noise.noise_grid(1e-300) != 2.0**-1000)
     for std in (1e-30, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e30):
@@ -71,26 +110,45 @@ def grids_are_fine_powers_of_two(bench):
         yield math.frexp(grid)[0] != 0.5 or not std * 2.0**-21 < grid <= std * 2.0**-20
 
 
-@measures("mechanism.noise.integer_grid", "F1", tolerance=0.0,
-          method="a power of two, whole in the quantum, 2^-33 to 2^-32 of noise below 2^32 quanta")
+@measures(
+    "mechanism.noise.integer_grid",
+    "F1",
+    tolerance=0.0,
+    method="a power of two, whole in the quantum, 2^-33 to 2^-32 of noise below 2^32 quanta",
+)
 def grids_of_integers_divide_the_quantum(bench):
     for quantum in (1.0, 2.0**-32):
         for std in (1e-3, 0.5, 1 - 2.0**-53, 1.0, 3.7, 4.0, 1e3, 2.0**33):
             grid = mechanism.noise.integer_grid(std, quantum)
             yield math.frexp(grid)[0] != 0.5 or bool(quantum / grid % 1)
-            yield grid != quantum if std >= 2**32 * quantum else not std * 2.0**-33 < grid <= std * 2.0**-32
+            yield (
+                grid != quantum
+                if std >= 2**32 * quantum
+                else not std * 2.0**-33 < grid <= std * 2.0**-32
+            )
 
 
 def _groupings(clip_norm=1.5):
-    return flat_group(KEYS, clip_norm, 0.0), per_layer_groups(KEYS, {"one": clip_norm, "two": clip_norm / 3}, 0.0)
+    return flat_group(KEYS, clip_norm, 0.0), per_layer_groups(
+        KEYS, {"one": clip_norm, "two": clip_norm / 3}, 0.0
+    )
 
 
-@measures("mechanism.sanitizer.Sanitizer", "F1", "N1",
-          method="loop over examples; in every form, at once and in batches", tolerance=EXACT)
+@measures(
+    "mechanism.sanitizer.Sanitizer",
+    "F1",
+    "N1",
+    method="loop over examples; in every form, at once and in batches",
+    tolerance=EXACT,
+)
 def clipped_sum_equals_a_loop(bench):
     a, d = bench.rng.standard_normal((6, 3)), bench.rng.standard_normal((6, 2))
     p, q = bench.rng.standard_normal((2, 6, 4, 2))
-    plain = {("one", "W"): np.einsum("bi,bo->bio", a, d), ("one", "b"): d, ("two", "W"): np.einsum("bti,bto->bio", p, q)}
+    plain = {
+        ("one", "W"): np.einsum("bi,bo->bio", a, d),
+        ("one", "b"): d,
+        ("two", "W"): np.einsum("bti,bto->bio", p, q),
+    }
     largest = 0.0
     for groups in (*_groupings(), *_groupings(20.0), *_groupings(math.inf)):
         expected = reference.clipped_sum(plain, groups)
@@ -98,44 +156,86 @@ def clipped_sum_equals_a_loop(bench):
             for bounds in ((0, 6), (0, 4, 4, 6)):
                 sanitizer, total = Sanitizer(groups, strategy), None
                 for part in map(slice, bounds, bounds[1:]):
-                    grads = {("one", "W"): Outer(bench.asarray(a[part]), bench.asarray(d[part])),
-                             ("one", "b"): Explicit(bench.asarray(d[part])),
-                             ("two", "W"): OuterSum(bench.asarray(p[part]), bench.asarray(q[part]))}
+                    grads = {
+                        ("one", "W"): Outer(bench.asarray(a[part]), bench.asarray(d[part])),
+                        ("one", "b"): Explicit(bench.asarray(d[part])),
+                        ("two", "W"): OuterSum(bench.asarray(p[part]), bench.asarray(q[part])),
+                    }
                     total = sanitizer.add_clipped(grads, total)
                 largest = max(largest, *(worst(total[key], expected[key]) for key in expected))
-    a, d = (np.rint(9 * factor).astype("float32") for factor in (a, d))  # products in float32 over two rows, of integers
+    a, d = (
+        np.rint(9 * factor).astype("float32") for factor in (a, d)
+    )  # products in float32 over two rows, of integers
     total = Sanitizer(flat_group([("one", "W")], math.inf, 0.0)).add_clipped(
-        {("one", "W"): Outer(bench.asarray(a), bench.asarray(d))}, products=Products(2, 6, 1.0))
+        {("one", "W"): Outer(bench.asarray(a), bench.asarray(d))}, products=Products(2, 6, 1.0)
+    )
     return max(largest, worst(total["one", "W"], a.T @ d))
 
 
-@measures("mechanism.sanitizer.Sanitizer", "F3", method="loop over examples, in every form; weights outside [0, 1]", tolerance=EXACT)
+@measures(
+    "mechanism.sanitizer.Sanitizer",
+    "F3",
+    method="loop over examples, in every form; weights outside [0, 1]",
+    tolerance=EXACT,
+)
 def weighted_sum_equals_a_loop(bench):
     a, d = bench.rng.standard_normal((7, 3)), bench.rng.standard_normal((7, 2))
     plain = {("one", "W"): np.einsum("bi,bo->bio", a, d), ("one", "b"): d}
     weight, counted = np.array([1, 0.25, 0, 1.5, -1, np.nan, 0.5]), [1, 0.25, 0, 0, 0, 0, 0.5]
     for clip_norm in (0.7, 20.0):
         groups = flat_group(list(plain), clip_norm, 0.0)
-        alone = [reference.clipped_sum({key: g[b : b + 1] for key, g in plain.items()}, groups) for b in range(7)]
+        alone = [
+            reference.clipped_sum({key: g[b : b + 1] for key, g in plain.items()}, groups)
+            for b in range(7)
+        ]
         for strategy in ("explicit", "factored"):
-            grads = {("one", "W"): Outer(bench.asarray(a), bench.asarray(d)), ("one", "b"): Explicit(bench.asarray(d))}
-            total = Sanitizer(groups, strategy).add_clipped(grads, example_weight=bench.asarray(weight))
-            yield from (worst(total[key], sum(v * one[key] for v, one in zip(counted, alone))) for key in total)
+            grads = {
+                ("one", "W"): Outer(bench.asarray(a), bench.asarray(d)),
+                ("one", "b"): Explicit(bench.asarray(d)),
+            }
+            total = Sanitizer(groups, strategy).add_clipped(
+                grads, example_weight=bench.asarray(weight)
+            )
+            yield from (
+                worst(total[key], sum(v * one[key] for v, one in zip(counted, alone)))
+                for key in total
+            )
 
 
-@measures("mechanism.sanitizer.Sanitizer", "F4", method="loop over norms; weights outside [0, 1], both arithmetics, two batches", tolerance=EXACT)
+@measures(
+    "mechanism.sanitizer.Sanitizer",
+    "F4",
+    method="loop over norms; weights outside [0, 1], both arithmetics, two batches",
+    tolerance=EXACT,
+)
 def unclipped_gradients_are_counted(bench):
     g = np.array([[0.3, 0.4], [3.0, 4.0], [np.nan, 1.0], [0.0, 0.0], [1.0, 1.0]])
-    for weight, expected in ((None, 0.5 - 0.5 - 0.5 + 0.5 - 0.5), (np.array([0.25, 0.5, 1, 0.75, 9]), 0.125 - 0.25 - 0.5 + 0.375 - 0)):
+    for weight, expected in (
+        (None, 0.5 - 0.5 - 0.5 + 0.5 - 0.5),
+        (np.array([0.25, 0.5, 1, 0.75, 9]), 0.125 - 0.25 - 0.5 + 0.375 - 0),
+    ):
         for arithmetic, unit in (("ordinary", 1), ("exact", 2.0**33)):
-            sanitizer, total = Sanitizer(adaptive_groups(flat_group([KEYS[0]], 1.0, 2.0), 9.0), arithmetic=arithmetic).for_step(0), {}
+            sanitizer, total = (
+                Sanitizer(
+                    adaptive_groups(flat_group([KEYS[0]], 1.0, 2.0), 9.0), arithmetic=arithmetic
+                ).for_step(0),
+                {},
+            )
             for part in (slice(0, 3), slice(3, 5)):
-                sanitizer.add_clipped({KEYS[0]: Explicit(bench.asarray(g[part]))}, total,
-                                      None if weight is None else bench.asarray(weight[part]))
+                sanitizer.add_clipped(
+                    {KEYS[0]: Explicit(bench.asarray(g[part]))},
+                    total,
+                    None if weight is None else bench.asarray(weight[part]),
+                )
             yield worst(total["all", "unclipped"], [expected * unit])
 
 
-@measures("mechanism.clip.adaptive_groups", "S1", method="one example more, or another, of those that move the count most", tolerance=EXACT)
+@measures(
+    "mechanism.clip.adaptive_groups",
+    "S1",
+    method="one example more, or another, of those that move the count most",
+    tolerance=EXACT,
+)
 def counts_move_by_their_sensitivity(bench):
     sanitizer = Sanitizer(adaptive_groups(flat_group([KEYS[0]], 1.0, 2.0), 9.0)).for_step(0)
 
@@ -144,57 +244,121 @@ def counts_move_by_their_sensitivity(bench):
         return float(to_host(sanitizer.add_clipped(grads)["all", "unclipped"])[0])
 
     yield abs(sanitizer.groups[1].coordinates - 1)
-    for relation, moved in ((Relation.ADD_REMOVE, count(5.0, 0.5) - count(5.0)), (Relation.ADD_REMOVE, count(5.0) - count(5.0, 5.0)),
-                            (Relation.ZERO_OUT, count(0.5)), (Relation.REPLACE_ONE, count(5.0, 0.5) - count(5.0, 5.0))):
+    for relation, moved in (
+        (Relation.ADD_REMOVE, count(5.0, 0.5) - count(5.0)),
+        (Relation.ADD_REMOVE, count(5.0) - count(5.0, 5.0)),
+        (Relation.ZERO_OUT, count(0.5)),
+        (Relation.REPLACE_ONE, count(5.0, 0.5) - count(5.0, 5.0)),
+    ):
         yield relative(sanitizer.sensitivity(relation)["all: unclipped"], moved)
-        yield worst(sanitizer.event(relation).noise_multipliers, np.array([2.0, 9.0]) / (2 if relation is Relation.REPLACE_ONE else 1))
+        yield worst(
+            sanitizer.event(relation).noise_multipliers,
+            np.array([2.0, 9.0]) / (2 if relation is Relation.REPLACE_ONE else 1),
+        )
 
 
-@measures("mechanism.sanitizer.Sanitizer", "F2", method="the same normal numbers, drawn again", tolerance=EXACT)
+@measures(
+    "mechanism.sanitizer.Sanitizer",
+    "F2",
+    method="the same normal numbers, drawn again",
+    tolerance=EXACT,
+)
 def each_group_gets_its_own_noise(bench):
-    groups = per_layer_groups((KEYS[0], KEYS[2]), {"one": 2.0, "two": 5.0}, {"one": 1.5, "two": 0.4})
+    groups = per_layer_groups(
+        (KEYS[0], KEYS[2]), {"one": 2.0, "two": 5.0}, {"one": 1.5, "two": 0.4}
+    )
     raw = {KEYS[0]: np.full((30, 20), 10.0), KEYS[2]: np.full((5, 3), -7.0)}
     for arithmetic in ("ordinary", "exact"):
-        moved, again = {key: bench.asarray(array.copy()) for key, array in raw.items()}, Streams(7).noise(0)
+        moved, again = (
+            {key: bench.asarray(array.copy()) for key, array in raw.items()},
+            Streams(7).noise(0),
+        )
         got = Sanitizer(groups, arithmetic=arithmetic).release(moved, Streams(7).noise(0))
         for key, sigma, clip_norm in ((KEYS[0], 1.5, 2.0), (KEYS[2], 0.4, 5.0)):
             expected = raw[key].copy()
             if arithmetic == "exact":
                 again.add_integers(expected, sigma * 2.0**32)
-            yield worst(got[key], expected * clip_norm * 2.0**-32 if arithmetic == "exact" else
-                        reference.noisy(expected, sigma * clip_norm, again))
+            yield worst(
+                got[key],
+                expected * clip_norm * 2.0**-32
+                if arithmetic == "exact"
+                else reference.noisy(expected, sigma * clip_norm, again),
+            )
 
 
-@measures("mechanism.sanitizer.Sanitizer", "S1",
-          method="worst pair of neighbours by search: 1 - reached / claimed, but for the margin", tolerance=1e-6)
+@measures(
+    "mechanism.sanitizer.Sanitizer",
+    "S1",
+    method="worst pair of neighbours by search: 1 - reached / claimed, but for the margin",
+    tolerance=1e-6,
+)
 def sensitivity_is_reached_and_not_exceeded(bench):
     """For each relation, how far the worst pair found stays below the claim less the margin; infinity if one exceeds it."""
     for relation in Relation:
         for groups in _groupings():
             sanitizer = Sanitizer(groups)
-            claimed, reached = sanitizer.sensitivity(relation, 1 / (1 + 2.0**-21)), dict.fromkeys((g.name for g in groups), 0.0)
+            claimed, reached = (
+                sanitizer.sensitivity(relation, 1 / (1 + 2.0**-21)),
+                dict.fromkeys((g.name for g in groups), 0.0),
+            )
             for trial in range(60):
-                dtype, scale = "float32" if trial % 4 < 2 else "float64", 10.0 ** bench.rng.uniform(-2, 4)
-                first, second = ({key: (scale * bench.rng.standard_normal((1, *shape))).astype(dtype)
-                                  for key, shape in zip(KEYS, ((3, 2), (2,), (2, 2)))} for _ in range(2))
+                dtype, scale = (
+                    "float32" if trial % 4 < 2 else "float64",
+                    10.0 ** bench.rng.uniform(-2, 4),
+                )
+                first, second = (
+                    {
+                        key: (scale * bench.rng.standard_normal((1, *shape))).astype(dtype)
+                        for key, shape in zip(KEYS, ((3, 2), (2,), (2, 2)))
+                    }
+                    for _ in range(2)
+                )
                 if trial % 2:
-                    second = {key: -g for key, g in first.items()}  # opposite gradients are the farthest apart
-                one, other = ({key: to_host(total).astype("float64") for key, total in sanitizer.add_clipped(
-                    {key: Explicit(bench.asarray(g)) for key, g in grads.items()}).items()} for grads in (first, second))
+                    second = {
+                        key: -g for key, g in first.items()
+                    }  # opposite gradients are the farthest apart
+                one, other = (
+                    {
+                        key: to_host(total).astype("float64")
+                        for key, total in sanitizer.add_clipped(
+                            {key: Explicit(bench.asarray(g)) for key, g in grads.items()}
+                        ).items()
+                    }
+                    for grads in (first, second)
+                )
                 for group in groups:
-                    moved = sum(float(((one[key] - (other[key] if relation is Relation.REPLACE_ONE else 0)) ** 2).sum())
-                                for key in group.keys)
+                    moved = sum(
+                        float(
+                            (
+                                (one[key] - (other[key] if relation is Relation.REPLACE_ONE else 0))
+                                ** 2
+                            ).sum()
+                        )
+                        for key in group.keys
+                    )
                     reached[group.name] = max(reached[group.name], math.sqrt(moved))
             if any(reached[name] > claimed[name] for name in reached):
                 yield math.inf
             yield from (1 - reached[name] * (1 + 2.0**-21) / claimed[name] for name in reached)
 
 
-@measures("mechanism.sanitizer.Sanitizer", "S2", method="noise std over the sensitivity that was searched", tolerance=EXACT)
+@measures(
+    "mechanism.sanitizer.Sanitizer",
+    "S2",
+    method="noise std over the sensitivity that was searched",
+    tolerance=EXACT,
+)
 def event_is_one_joint_gaussian(bench):
     groups = [ClipGroup("a", KEYS[:2], 2.0, 1.5), ClipGroup("b", KEYS[2:], 7.0, 0.4)]
-    for relation, factor in ((Relation.ADD_REMOVE, 1), (Relation.ZERO_OUT, 1), (Relation.REPLACE_ONE, 2)):
-        event, single = Sanitizer(groups).event(relation), Sanitizer(flat_group(KEYS, 2.0, 1.5)).event(relation)
+    for relation, factor in (
+        (Relation.ADD_REMOVE, 1),
+        (Relation.ZERO_OUT, 1),
+        (Relation.REPLACE_ONE, 2),
+    ):
+        event, single = (
+            Sanitizer(groups).event(relation),
+            Sanitizer(flat_group(KEYS, 2.0, 1.5)).event(relation),
+        )
         if not isinstance(event, JointGaussian):
             yield math.inf
         # the direction of squared norm sum s^-2, by which the scaled means differ at most
@@ -204,18 +368,39 @@ def event_is_one_joint_gaussian(bench):
         yield relative(single.noise_multiplier, 1.5 / factor)
 
 
-@measures("mechanism.rounding.products", "F1", "F2", "F3", method="by hand, in exact fractions", tolerance=1e-12)
+@measures(
+    "mechanism.rounding.products",
+    "F1",
+    "F2",
+    "F3",
+    method="by hand, in exact fractions",
+    tolerance=1e-12,
+)
 def charge_for_float32_sums(bench):
     """Lots of 600 take 150 rows, of 2,000 54; larger ones, and explicit gradients, float64, which counts from some size on."""
-    for lot, strategy, rows, k in ((60, "auto", 150, 0), (600, "factored", 150, 0), (2000, "auto", 54, 0), (4000, "auto", 0, 64),
-                                   (600, "explicit", 0, 0), (65_536, "explicit", 0, 1), (65_536, "auto", 0, 64)):
+    for lot, strategy, rows, k in (
+        (60, "auto", 150, 0),
+        (600, "factored", 150, 0),
+        (2000, "auto", 54, 0),
+        (4000, "auto", 0, 64),
+        (600, "explicit", 0, 0),
+        (65_536, "explicit", 0, 1),
+        (65_536, "auto", 0, 64),
+    ):
         got, n = products(lot, strategy), math.ceil(lot + 3 * math.sqrt(lot) + 10)
         lost = (Fraction(11 * rows, 19) + 7) / (2**24 - rows - 6)
         factor = float(1 + (2 * n * lost if rows else Fraction(2 * k * n * (2 * n + 2**13), 2**52)))
-        yield from (abs(got.rows - rows), abs(got.most - n), relative(got.factor, factor), factor - got.factor)
+        yield from (
+            abs(got.rows - rows),
+            abs(got.most - n),
+            relative(got.factor, factor),
+            factor - got.factor,
+        )
 
 
-@measures("mechanism.rounding.in_blocks", "F1", method="by hand, in exact fractions", tolerance=1e-12)
+@measures(
+    "mechanism.rounding.in_blocks", "F1", method="by hand, in exact fractions", tolerance=1e-12
+)
 def charge_for_float64_sums_in_blocks(bench):
     """Nothing up to 767,610 rows in blocks of 1,024, and then more and more."""
     cases = [(rows, 1024) for rows in (1, 767_610, 767_611, 10**7, 2**41)]
@@ -225,9 +410,13 @@ def charge_for_float64_sums_in_blocks(bench):
         yield relative(in_blocks(rows, block), factor)
 
 
-@measures("mechanism.noise.add_integers", "F1", method="the same integers, drawn again", tolerance=0.0)
+@measures(
+    "mechanism.noise.add_integers", "F1", method="the same integers, drawn again", tolerance=0.0
+)
 def integer_noise_is_added_in_units(bench):
     raw, more, again = *np.rint(bench.rng.uniform(-1, 1, (2, 50, 20)) * 2**40), np.zeros(1000)
-    got = mechanism.noise.add_integers(bench.asarray(raw.copy()), 2.0**33, 0.25, Streams(7).noise(2), [bench.asarray(more)])
+    got = mechanism.noise.add_integers(
+        bench.asarray(raw.copy()), 2.0**33, 0.25, Streams(7).noise(2), [bench.asarray(more)]
+    )
     Streams(7).noise(2).add_integers(again, 2.0**33)
     return worst(got, (raw + more + again.reshape((50, 20))) / 4)

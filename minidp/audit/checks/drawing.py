@@ -1,4 +1,5 @@
 """Checks of the cipher, the normal numbers and the integers made of it, and their compiled twins."""
+
 import math
 from collections import Counter
 from fractions import Fraction
@@ -11,16 +12,32 @@ from ...host import chacha, discrete, drawing
 from . import measures
 
 RFC = (  # RFC 8439, 2.3.2 and appendix A.1: key, the last four words of the input, the block
-    (bytes(range(32)), (1, 0x09000000, 0x4A000000, 0),
-     "10f1e7e4d13b5915500fdd1fa32071c4c7d1f4c733c068030422aa9ac3d46c4ed2826446079faa0914c2d705d98b02a2b5129cd1de164eb9cbd083e8a2503c4e"),
-    (bytes(32), (0, 0, 0, 0),
-     "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669b2ee6586"),
-    (bytes(31) + b"\1", (1, 0, 0, 0),
-     "3aeb5224ecf849929b9d828db1ced4dd832025e8018b8160b82284f3c949aa5a8eca00bbb4a73bdad192b5c42f73f2fd4e273644c8b36125a64addeb006c13a0"),
-    (b"\0\xff" + bytes(30), (2, 0, 0, 0),
-     "72d54dfbf12ec44b362692df94137f328fea8da73990265ec1bbbea1ae9af0ca13b25aa26cb4a648cb9b9d1be65b2c0924a66c54d545ec1b7374f4872e99f096"),
-    (bytes(32), (0, 0, 0, 0x02000000),
-     "c2c64d378cd536374ae204b9ef933fcd1a8b2288b3dfa49672ab765b54ee27c78a970e0e955c14f3a88e741b97c286f75f8fc299e8148362fa198a39531bed6d"))
+    (
+        bytes(range(32)),
+        (1, 0x09000000, 0x4A000000, 0),
+        "10f1e7e4d13b5915500fdd1fa32071c4c7d1f4c733c068030422aa9ac3d46c4ed2826446079faa0914c2d705d98b02a2b5129cd1de164eb9cbd083e8a2503c4e",
+    ),
+    (
+        bytes(32),
+        (0, 0, 0, 0),
+        "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669b2ee6586",
+    ),
+    (
+        bytes(31) + b"\1",
+        (1, 0, 0, 0),
+        "3aeb5224ecf849929b9d828db1ced4dd832025e8018b8160b82284f3c949aa5a8eca00bbb4a73bdad192b5c42f73f2fd4e273644c8b36125a64addeb006c13a0",
+    ),
+    (
+        b"\0\xff" + bytes(30),
+        (2, 0, 0, 0),
+        "72d54dfbf12ec44b362692df94137f328fea8da73990265ec1bbbea1ae9af0ca13b25aa26cb4a648cb9b9d1be65b2c0924a66c54d545ec1b7374f4872e99f096",
+    ),
+    (
+        bytes(32),
+        (0, 0, 0, 0x02000000),
+        "c2c64d378cd536374ae204b9ef933fcd1a8b2288b3dfa49672ab765b54ee27c78a970e0e955c14f3a88e741b97c286f75f8fc299e8148362fa198a39531bed6d",
+    ),
+)
 
 
 def _words(bench, blocks):
@@ -28,7 +45,9 @@ def _words(bench, blocks):
 
 
 def _state(key, release):
-    return np.concatenate([chacha.CONSTANTS, key, chacha.places(3, release, np.zeros(1, np.uint64))[:, 0]])
+    return np.concatenate(
+        [chacha.CONSTANTS, key, chacha.places(3, release, np.zeros(1, np.uint64))[:, 0]]
+    )
 
 
 def _key(bench):
@@ -38,80 +57,139 @@ def _key(bench):
 @measures("host.chacha.chacha", "F1", method="the RFC's vectors", tolerance=0.0)
 def blocks_equal_the_rfc(bench):
     for key, place, block in RFC:
-        got = chacha.chacha(np.frombuffer(key, "<u4").astype(np.uint32), np.array(place, np.uint32)[:, None])
+        got = chacha.chacha(
+            np.frombuffer(key, "<u4").astype(np.uint32), np.array(place, np.uint32)[:, None]
+        )
         yield got[:, 0].astype("<u4").tobytes().hex() != block
 
 
-@measures("host.chacha.normals", "F1", "F2", "F3", "M1", "M2", tolerance=1e-14,
-          method="fractions, 80 bits and the library's functions; absolute")
+@measures(
+    "host.chacha.normals",
+    "F1",
+    "F2",
+    "F3",
+    "M1",
+    "M2",
+    tolerance=1e-14,
+    method="fractions, 80 bits and the library's functions; absolute",
+)
 def normals_equal_their_definition(bench):
     words = _words(bench, 128 * chacha.LANES)
-    words[:, :6] = np.array([0, 2**32 - 1, 0, 2**31, 2**31 - 1, 1], np.uint32)  # the ends: u, f and both signs
-    words[:4, 6:200] = np.uint32(2**32 - 1) - np.arange(194, dtype=np.uint32)  # u near 1, whose logarithm is small
+    words[:, :6] = np.array(
+        [0, 2**32 - 1, 0, 2**31, 2**31 - 1, 1], np.uint32
+    )  # the ends: u, f and both signs
+    words[:4, 6:200] = np.uint32(2**32 - 1) - np.arange(
+        194, dtype=np.uint32
+    )  # u near 1, whose logarithm is small
     words[:4, 200:400] = np.arange(200, dtype=np.uint32)
-    words[:4, 400:700] = np.uint32(0xB504F333) + np.arange(300, dtype=np.uint32) - np.uint32(150)  # and near 1/sqrt 2
+    words[:4, 400:700] = (
+        np.uint32(0xB504F333) + np.arange(300, dtype=np.uint32) - np.uint32(150)
+    )  # and near 1/sqrt 2
     w = words.astype(np.longdouble)
-    odd = [2 * (high * 2**32 + low) + 1 for high, low in zip(words[:4].ravel().tolist(), words[4:8].ravel().tolist())]
-    u = np.array([each / 2**65 for each in odd]).reshape((4, -1)).astype(np.longdouble)  # Python rounds a fraction once
-    angle = np.ldexp(np.where(w[8:12] >= 2**31, w[8:12] - 2**32, w[8:12]) * 2**31 + np.floor(w[12:16] / 2) + 0.5, -63)
+    odd = [
+        2 * (high * 2**32 + low) + 1
+        for high, low in zip(words[:4].ravel().tolist(), words[4:8].ravel().tolist())
+    ]
+    u = (
+        np.array([each / 2**65 for each in odd]).reshape((4, -1)).astype(np.longdouble)
+    )  # Python rounds a fraction once
+    angle = np.ldexp(
+        np.where(w[8:12] >= 2**31, w[8:12] - 2**32, w[8:12]) * 2**31 + np.floor(w[12:16] / 2) + 0.5,
+        -63,
+    )
     pi, sign = 4 * np.arctan(np.longdouble(1)), np.where(words[12:16] % 2, -1, 1)
     r = np.sqrt(-2 * np.log(u))
     rows = np.concatenate([r * sign * np.cos(pi * angle), r * np.sin(pi * angle)])
-    expected = np.concatenate([rows[k, at : at + 64] for at in range(0, rows.shape[1], 64) for k in range(8)])
+    expected = np.concatenate(
+        [rows[k, at : at + 64] for at in range(0, rows.shape[1], 64) for k in range(8)]
+    )
     return np.abs(chacha.normals(words) - expected).max()
 
 
 @measures("host.chacha.rounded", "F1", method="the nearest of all multiples", tolerance=0.0)
 def rounding_goes_to_the_nearest_multiple(bench):
-    x = np.concatenate([bench.rng.uniform(-3, 3, 200), [0.125, 0.375, -0.125]])  # the last three are ties
+    x = np.concatenate(
+        [bench.rng.uniform(-3, 3, 200), [0.125, 0.375, -0.125]]
+    )  # the last three are ties
     multiples = np.arange(-16, 17) / 4
     nearest = np.array([min(multiples, key=lambda m: (abs(m - v), m * 4 % 2)) for v in x])
-    return np.abs(chacha.rounded(x, 0.25) - nearest).max() + np.abs(chacha.rounded(x, 0.0) - x).max()
+    return (
+        np.abs(chacha.rounded(x, 0.25) - nearest).max() + np.abs(chacha.rounded(x, 0.0) - x).max()
+    )
 
 
 @measures("host.chacha.chacha", "F1", method="compiled, blocks in any order", tolerance=0.0)
 def compiled_words_equal_the_definition(bench):
     key = _key(bench)
     for size in (1, 63, 64, 200):
-        blocks, release = bench.rng.integers(0, 2**64, size, dtype=np.uint64), int(bench.rng.integers(0, 2**56))
+        blocks, release = (
+            bench.rng.integers(0, 2**64, size, dtype=np.uint64),
+            int(bench.rng.integers(0, 2**56)),
+        )
         out = np.empty((size, 16), np.uint32)
         drawing.words(_state(key, release), blocks, out)
         yield (out != chacha.chacha(key, chacha.places(3, release, blocks)).T).sum()
 
 
-@measures("host.chacha.normals", "F3", method="compiled, any slice, float32 and float64", tolerance=0.0)
-@measures("host.chacha.rounded", "F1", method="compiled, any slice, float32 and float64", tolerance=0.0)
+@measures(
+    "host.chacha.normals", "F3", method="compiled, any slice, float32 and float64", tolerance=0.0
+)
+@measures(
+    "host.chacha.rounded", "F1", method="compiled, any slice, float32 and float64", tolerance=0.0
+)
 def compiled_noise_equals_the_definition(bench):
     key, release = _key(bench), int(bench.rng.integers(0, 2**56))
-    z = chacha.normals(chacha.chacha(key, chacha.places(3, release, np.arange(1024, dtype=np.uint64))))
+    z = chacha.normals(
+        chacha.chacha(key, chacha.places(3, release, np.arange(1024, dtype=np.uint64)))
+    )
     for begin, size in ((0, 1), (0, 8192), (511, 2), (700, 3000), (8191, 1), (40, 0)):
         for dtype in (np.float32, np.float64):
             for grid in (0.0, 2.0**-18):
                 raw = bench.rng.standard_normal(size).astype(dtype)
                 out = raw.copy()
                 drawing.add_normals(_state(key, release), begin, 4.0, grid, out)
-                yield (out != chacha.rounded(raw + 4.0 * z[begin : begin + size], grid).astype(dtype)).sum()
+                yield (
+                    out != chacha.rounded(raw + 4.0 * z[begin : begin + size], grid).astype(dtype)
+                ).sum()
 
 
-@measures("host.drawing.choose", "F1", method="all subsets of 3 of 6, in standard errors", tolerance=6.0)
+@measures(
+    "host.drawing.choose", "F1", method="all subsets of 3 of 6, in standard errors", tolerance=6.0
+)
 def subsets_are_uniform(bench):
     trials, p, counts = 20_000, 1 / 20, Counter()
     for _ in range(trials):
         out = np.empty(3, np.int64)
-        if not drawing.choose(bench.rng.integers(0, 2**64, 11, dtype=np.uint64), 6, np.zeros(1, np.uint64), out):
+        if not drawing.choose(
+            bench.rng.integers(0, 2**64, 11, dtype=np.uint64), 6, np.zeros(1, np.uint64), out
+        ):
             yield math.inf
         counts[tuple(sorted(out.tolist()))] += 1
     subsets = list(combinations(range(6), 3))
     yield math.inf if set(counts) - set(subsets) else 0.0
-    yield from (abs(counts[subset] - trials * p) / math.sqrt(trials * p * (1 - p)) for subset in subsets)
+    yield from (
+        abs(counts[subset] - trials * p) / math.sqrt(trials * p * (1 - p)) for subset in subsets
+    )
 
 
-@measures("host.drawing.choose", "F2", method="one of n by Python's integers, words refused and running out", tolerance=0.0)
+@measures(
+    "host.drawing.choose",
+    "F2",
+    method="one of n by Python's integers, words refused and running out",
+    tolerance=0.0,
+)
 def integers_equal_python(bench):
     for n in (1, 3, 60_000, 2**31 + 11, 3 * 10**9 + 1, 2**32 - 1):
         refused = 2**64 % n
         edge = [v * pow(n, -1, 2**64) % 2**64 for v in (refused - 1, refused)] if n % 2 else []
-        for first in (0, 1, 2**63, 2**64 - 1, *edge, *map(int, bench.rng.integers(0, 2**64, 50, dtype=np.uint64))):
+        for first in (
+            0,
+            1,
+            2**63,
+            2**64 - 1,
+            *edge,
+            *map(int, bench.rng.integers(0, 2**64, 50, dtype=np.uint64)),
+        ):
             words = [first, int(bench.rng.integers(0, 2**64, dtype=np.uint64))]
             kept = [w for w in words if w * n % 2**64 >= refused]
             out, taken = np.full(1, -1), np.zeros(n // 64 + 1 if n < 10**6 else 2**26, np.uint64)
@@ -133,30 +211,53 @@ def _masses(variance, places):
     return np.array([mpmath.exp(-half * x * x) for x in places])
 
 
-@measures("host.discrete.alias_table", "F1", "F2", "F3", method="weights in 2^-64 of a cell, mpmath; their total exactly",
-          tolerance=0.5 + 1e-9)
+@measures(
+    "host.discrete.alias_table",
+    "F1",
+    "F2",
+    "F3",
+    method="weights in 2^-64 of a cell, mpmath; their total exactly",
+    tolerance=0.5 + 1e-9,
+)
 def tables_hold_the_discrete_gaussian(bench):
     plan = discrete.plan(2.0**28)
     with mpmath.workdps(60):
-        weights, masses = np.array(_weights(discrete.alias_table(plan))), _masses(plan.variance, range(plan.cells))
+        weights, masses = (
+            np.array(_weights(discrete.alias_table(plan))),
+            _masses(plan.variance, range(plan.cells)),
+        )
         exact = 2 * masses * (plan.cells * mpmath.mpf(2) ** 64 / (2 * masses.sum() - 1))
-        return abs(weights - exact)[1:].max() + abs(weights.sum() - plan.cells * 2**64)  # and so the first is right too
+        return abs(weights - exact)[1:].max() + abs(
+            weights.sum() - plan.cells * 2**64
+        )  # and so the first is right too
 
 
-@measures("host.discrete.integers", "F1", "F2", "F3", "F4", method="Python's integers, one by one", tolerance=0.0)
+@measures(
+    "host.discrete.integers",
+    "F1",
+    "F2",
+    "F3",
+    "F4",
+    method="Python's integers, one by one",
+    tolerance=0.0,
+)
 def integers_equal_look_ups_in_python(bench):
     for std in (2.0**28, 2.0**35.5, 2.0**37):
         table = discrete.table(std)
         words = _words(bench, 640 * (table.parts + 1))
         got, cells = discrete.integers(words, table), table.thresholds.size
-        first, *others = (words[:, 64 * j : 64 * j + 64].ravel().tolist() for j in range(table.parts + 1))
+        first, *others = (
+            words[:, 64 * j : 64 * j + 64].ravel().tolist() for j in range(table.parts + 1)
+        )
         for q, z in enumerate(got[:512].tolist()):
             fields, expected = first[q] * 2**32 + first[q + 512], 0
             for j, numbers in enumerate(others):
                 field = fields // (2 * cells) ** j % (2 * cells)
                 low = numbers[q] * 2**32 + numbers[q + 512] < table.thresholds[field % cells]
                 size = field % cells if low else int(table.aliases[field % cells])
-                expected += table.scale ** (table.parts - 1 - j) * (size if field < cells else -size)
+                expected += table.scale ** (table.parts - 1 - j) * (
+                    size if field < cells else -size
+                )
             yield z != expected
         yield got.size != 5120
 
@@ -175,8 +276,15 @@ def compiled_integers_equal_the_definition(bench):
             yield (out != raw + z[begin : begin + size]).sum()
 
 
-@measures("host.discrete.distances", "M1", "M2", "M3", "M4", tolerance=1.0,
-          method="all values of X + 2 Y from small tables by mpmath; the distance over its bound")
+@measures(
+    "host.discrete.distances",
+    "M1",
+    "M2",
+    "M3",
+    "M4",
+    tolerance=1.0,
+    method="all values of X + 2 Y from small tables by mpmath; the distance over its bound",
+)
 def bounds_hold_where_all_values_can_be_listed(bench):
     def law(masses):
         return masses / masses.sum()
@@ -190,24 +298,63 @@ def bounds_hold_where_all_values_can_be_listed(bench):
     for variance in (Fraction(9, 4), Fraction(4)):
         plan = discrete.Plan(2, 2, variance, 16)
         with mpmath.workdps(50):
-            weights, std = np.array(_weights(discrete.alias_table(plan)) + 5 * [0]), mpmath.sqrt(float(5 * variance))
-            drawn, whole = law(weights[abs(x)] * mpmath.mpf(1) / (1 + (x != 0))), law(_masses(variance, x))
+            weights, std = (
+                np.array(_weights(discrete.alias_table(plan)) + 5 * [0]),
+                mpmath.sqrt(float(5 * variance)),
+            )
+            drawn, whole = (
+                law(weights[abs(x)] * mpmath.mpf(1) / (1 + (x != 0))),
+                law(_masses(variance, x)),
+            )
             cut, gaussian = law(whole * (abs(x) < 16)), law(_masses(5 * variance, range(-60, 61)))
             rounded = np.diff([mpmath.ncdf((k - 0.5) / std) for k in range(-60, 62)])
-            pairs = (drawn, cut), (cut, whole), (summed(whole), gaussian), (gaussian, rounded), (summed(drawn), rounded)
-            found, bounds = [abs(a - b).sum() / 2 for a, b in pairs], discrete.distances(float(std), plan)
-            ratios += [2 * found[0] / bounds[0], 2 * found[1] / bounds[1], found[2] / bounds[2], found[3] / bounds[3],
-                       found[4] / sum(bounds)]
+            pairs = (
+                (drawn, cut),
+                (cut, whole),
+                (summed(whole), gaussian),
+                (gaussian, rounded),
+                (summed(drawn), rounded),
+            )
+            found, bounds = (
+                [abs(a - b).sum() / 2 for a, b in pairs],
+                discrete.distances(float(std), plan),
+            )
+            ratios += [
+                2 * found[0] / bounds[0],
+                2 * found[1] / bounds[1],
+                found[2] / bounds[2],
+                found[3] / bounds[3],
+                found[4] / sum(bounds),
+            ]
     return max(ratios)
 
 
-@measures("host.discrete.distances", "M1", "M2", "M3", "M4", method="the formulas by mpmath; relative", tolerance=1e-12)
+@measures(
+    "host.discrete.distances",
+    "M1",
+    "M2",
+    "M3",
+    "M4",
+    method="the formulas by mpmath; relative",
+    tolerance=1e-12,
+)
 def bounds_equal_their_formulas(bench):
-    for std, plan in ((0.5, discrete.Plan(2, 1, Fraction(1), 8)), *((s, discrete.plan(s)) for s in (2.0**32, 2.0**40))):
+    for std, plan in (
+        (0.5, discrete.Plan(2, 1, Fraction(1), 8)),
+        *((s, discrete.plan(s)) for s in (2.0**32, 2.0**40)),
+    ):
         with mpmath.workdps(40):
             s0, s, (j, k, _, n) = mpmath.sqrt(plan.variance), mpmath.mpf(std), plan
-            e, narrow = (mpmath.exp(-2 * (mpmath.pi * v) ** 2) for v in (s0 / mpmath.hypot(1, k), s))
-            curved = mpmath.npdf(1) / 12 / s**2 + mpmath.npdf(0) * (1 + 4 * mpmath.exp(-1.5)) / 24 / s**3
-            expected = (j * mpmath.mpf(2) ** -65, j * mpmath.erfc((n - 1) / s0 / mpmath.sqrt(2)),
-                        (j - 1) * (2 * e / (1 - e)) / (1 - 2 * e / (1 - e)), curved + narrow / (1 - narrow))
+            e, narrow = (
+                mpmath.exp(-2 * (mpmath.pi * v) ** 2) for v in (s0 / mpmath.hypot(1, k), s)
+            )
+            curved = (
+                mpmath.npdf(1) / 12 / s**2 + mpmath.npdf(0) * (1 + 4 * mpmath.exp(-1.5)) / 24 / s**3
+            )
+            expected = (
+                j * mpmath.mpf(2) ** -65,
+                j * mpmath.erfc((n - 1) / s0 / mpmath.sqrt(2)),
+                (j - 1) * (2 * e / (1 - e)) / (1 - 2 * e / (1 - e)),
+                curved + narrow / (1 - narrow),
+            )
             yield from (abs(a / b - 1) for a, b in zip(discrete.distances(std, plan), expected))

@@ -1,4 +1,5 @@
 """Checks of exp, log and tanh, and of the compiled twins of what is computed coordinate by coordinate."""
+
 from unittest import mock
 
 import numpy as np
@@ -9,7 +10,9 @@ from ...host import elementwise as twins
 from ...nn import activation, loss
 from . import measures
 
-SPECIAL = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 709.7, 710, -708, -745, 1e-45, 3e-39, 88.7, -103.9])
+SPECIAL = np.array(
+    [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 709.7, 710, -708, -745, 1e-45, 3e-39, 88.7, -103.9]
+)
 
 
 def drawn(rng, *shape):
@@ -35,7 +38,10 @@ def _unequal(a, b):
 def _register(name, labels, tolerance, draw):
     def error(bench):
         x = draw(bench.rng)
-        exact, got = getattr(np, name)(x.astype(np.longdouble)), to_host(getattr(elementwise, name)(bench.asarray(x)))
+        exact, got = (
+            getattr(np, name)(x.astype(np.longdouble)),
+            to_host(getattr(elementwise, name)(bench.asarray(x))),
+        )
         zero = exact == 0
         return np.max(np.where(zero, np.abs(got), np.abs(got / np.where(zero, 1, exact) - 1)))
 
@@ -48,17 +54,50 @@ def _register(name, labels, tolerance, draw):
         return differing(elementwise, lambda: [function(x)]) + _unequal(y, function(wide))
 
     card = f"elementwise.{name}"
-    measures(card, *labels, method="80 bits", tolerance=tolerance, name=f"{name} equals the library's")(error)
-    measures(card, "F1", method="compiled, bit for bit", tolerance=0.0, name=f"compiled {name}")(twin)
+    measures(
+        card, *labels, method="80 bits", tolerance=tolerance, name=f"{name} equals the library's"
+    )(error)
+    measures(card, "F1", method="compiled, bit for bit", tolerance=0.0, name=f"compiled {name}")(
+        twin
+    )
 
 
-_register("exp", ("F1", "M1"), 5e-16, lambda rng: np.concatenate([
-    rng.uniform(-708, 709.7, 4000), rng.standard_normal(4000), np.arange(-40, 40) * np.log(2) / 2]))
-_register("log", ("F1", "M2"), 1e-15, lambda rng: np.concatenate([
-    np.exp(rng.uniform(-744, 709, 4000)), [5e-324, 1.7e308, 1],
-    1 + rng.standard_normal(2000) * np.exp2(rng.uniform(-52, -3, 2000))]))
-_register("tanh", ("F1",), 1e-15, lambda rng: np.concatenate([
-    rng.choice([-1, 1], 4000) * np.exp2(rng.uniform(-60, 3, 4000)), rng.uniform(-30, 30, 4000), [0, 1e9, -1e9]]))
+_register(
+    "exp",
+    ("F1", "M1"),
+    5e-16,
+    lambda rng: np.concatenate(
+        [
+            rng.uniform(-708, 709.7, 4000),
+            rng.standard_normal(4000),
+            np.arange(-40, 40) * np.log(2) / 2,
+        ]
+    ),
+)
+_register(
+    "log",
+    ("F1", "M2"),
+    1e-15,
+    lambda rng: np.concatenate(
+        [
+            np.exp(rng.uniform(-744, 709, 4000)),
+            [5e-324, 1.7e308, 1],
+            1 + rng.standard_normal(2000) * np.exp2(rng.uniform(-52, -3, 2000)),
+        ]
+    ),
+)
+_register(
+    "tanh",
+    ("F1",),
+    1e-15,
+    lambda rng: np.concatenate(
+        [
+            rng.choice([-1, 1], 4000) * np.exp2(rng.uniform(-60, 3, 4000)),
+            rng.uniform(-30, 30, 4000),
+            [0, 1e9, -1e9],
+        ]
+    ),
+)
 
 
 @measures("nn.activation.ReLU", "F1", "B1", method="compiled, bit for bit", tolerance=0.0)
@@ -72,7 +111,15 @@ def compiled_relu(bench):
     return differing(activation, both)
 
 
-@measures("nn.loss.SoftmaxCrossEntropy", "F1", "F2", "B1", "B2", method="compiled, bit for bit", tolerance=0.0)
+@measures(
+    "nn.loss.SoftmaxCrossEntropy",
+    "F1",
+    "F2",
+    "B1",
+    "B2",
+    method="compiled, bit for bit",
+    tolerance=0.0,
+)
 def compiled_softmax_cross_entropy(bench):
     for examples, classes in ((0, 3), (40, 1), (60, 10), (9, 33)):
         usual = bench.rng.normal(0, 5, (99, classes)).astype(np.float32)

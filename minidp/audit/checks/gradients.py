@@ -1,4 +1,5 @@
 """Checks of the three representations of per-example gradients."""
+
 import math
 from fractions import Fraction
 
@@ -29,7 +30,11 @@ def _forms(bench, of, spoilt=False):
 
     spoilt: the object holds NaN in its second example.
     """
-    for i, o, positions in ((4, 3, 4), (2, 5, 4), (1, 1, 200)):  # in all, more positions than one product takes
+    for i, o, positions in (
+        (4, 3, 4),
+        (2, 5, 4),
+        (1, 1, 200),
+    ):  # in all, more positions than one product takes
         for cls, shape in ((Outer, (3,)), (OuterSum, (3, positions))):
             a, d = (bench.rng.uniform(-1, 1, (*shape, n)) for n in (i, o))
             g = _loop(a, d)
@@ -58,6 +63,7 @@ def _register(cls):
     card = f"grads.{cls.__name__}"
 
     if cls is not Explicit:
+
         @measures(card, "F1", method="loop over numbers", tolerance=EXACT)
         def materialised(bench):
             return max(worst(grad.materialise(), g) for grad, g in _forms(bench, cls))
@@ -66,19 +72,34 @@ def _register(cls):
     def squared_norms(bench):
         return max(worst(grad.sq_norms(), _squares(g)) for grad, g in _forms(bench, cls))
 
-    @measures(card, "P1", method="loop over examples, of which one weighs 0 and is not finite", tolerance=EXACT)
+    @measures(
+        card,
+        "P1",
+        method="loop over examples, of which one weighs 0 and is not finite",
+        tolerance=EXACT,
+    )
     def weighted_sums(bench):
         w = bench.rng.uniform(0, 1, 3) * [1, 0, 1]
-        return max(worst(grad.weighted_sum(bench.asarray(w[: len(g)])), sum((w[b] * g[b] for b in range(len(g))),
-                                                                            np.zeros(g.shape[1:])))
-                   for grad, g in _forms(bench, cls, spoilt=True))
+        return max(
+            worst(
+                grad.weighted_sum(bench.asarray(w[: len(g)])),
+                sum((w[b] * g[b] for b in range(len(g))), np.zeros(g.shape[1:])),
+            )
+            for grad, g in _forms(bench, cls, spoilt=True)
+        )
 
     @measures(card, "V1", method="loop over an example's rows", tolerance=EXACT)
     def views_are_summed(bench):
         for grad, g in _forms(bench, cls):
             for views in (3, 1):
-                got, merged = grad.sum_over_views(views), sum(g[view::views] for view in range(views))
-                yield from (worst(got.materialise(), merged), worst(got.sq_norms(), _squares(merged)))
+                got, merged = (
+                    grad.sum_over_views(views),
+                    sum(g[view::views] for view in range(views)),
+                )
+                yield from (
+                    worst(got.materialise(), merged),
+                    worst(got.sq_norms(), _squares(merged)),
+                )
 
 
 for _cls in (Explicit, Outer, OuterSum):
@@ -87,18 +108,31 @@ for _cls in (Explicit, Outer, OuterSum):
 
 def _shortfall(grad, exact):
     """How far the upper norms, as exact fractions, fall below the true ones (relative)."""
-    return max(0.0, *(float(1 - Fraction(float(upper)) / truth) for upper, truth in zip(to_host(grad.sq_norms_upper()), exact)))
+    return max(
+        0.0,
+        *(
+            float(1 - Fraction(float(upper)) / truth)
+            for upper, truth in zip(to_host(grad.sq_norms_upper()), exact)
+        ),
+    )
 
 
 def _fractions(g):
     return np.vectorize(lambda v: Fraction(float(v)), otypes=[object])(g)
 
 
-@measures("grads.Explicit", "N2", method="exact fractions, float32, also factored; shortfall", tolerance=0.0)
+@measures(
+    "grads.Explicit",
+    "N2",
+    method="exact fractions, float32, also factored; shortfall",
+    tolerance=0.0,
+)
 def norms_round_up(bench):
     """Infinity if one is far above the truth."""
     found = []
-    vanishing = np.full((1, 4096), 2.0**-13)  # beside one large term: a plain float32 sum may lose them all
+    vanishing = np.full(
+        (1, 4096), 2.0**-13
+    )  # beside one large term: a plain float32 sum may lose them all
     vanishing[0, 0] = 1
     for g in (vanishing, *(bench.rng.uniform(-1, 1, (30, size)) for size in (3, 40, 600))):
         g = g.astype("float32")
@@ -106,52 +140,99 @@ def norms_round_up(bench):
     a, d = (bench.rng.uniform(-1, 1, (40, n)).astype("float32") for n in (17, 9))
     exact = [p * q for p, q in zip(_squares(_fractions(a)), _squares(_fractions(d)))]
     found.append((Outer(bench.asarray(a), bench.asarray(d)), exact))
-    if any(Fraction(float(upper)) > truth * Fraction(51, 50) for grad, exact in found
-           for upper, truth in zip(to_host(grad.sq_norms_upper()), exact)):
+    if any(
+        Fraction(float(upper)) > truth * Fraction(51, 50)
+        for grad, exact in found
+        for upper, truth in zip(to_host(grad.sq_norms_upper()), exact)
+    ):
         return np.inf
     return max(_shortfall(*each) for each in found)
 
 
-@measures("grads.OuterSum", "N3", method="exact fractions, float32, cancelling terms; shortfall", tolerance=0.0)
+@measures(
+    "grads.OuterSum",
+    "N3",
+    method="exact fractions, float32, cancelling terms; shortfall",
+    tolerance=0.0,
+)
 def sums_of_outer_products_round_up(bench):
     """Rows of a that are alike but for `noise`, those of d nearly opposite: what is left may be rounding; how loose does not count."""
-    for positions, inner, noise, left in ((2, 6, 1.0, 0.1), (2, 6, 0.0, 0.1), (2, 6, 0.0, 1e-4), (7, 40, 1e-3, 0), (20, 3, 1e-6, 0)):
-        a = bench.rng.standard_normal((8, 1, inner)) + noise * bench.rng.standard_normal((8, positions, inner))
+    for positions, inner, noise, left in (
+        (2, 6, 1.0, 0.1),
+        (2, 6, 0.0, 0.1),
+        (2, 6, 0.0, 1e-4),
+        (7, 40, 1e-3, 0),
+        (20, 3, 1e-6, 0),
+    ):
+        a = bench.rng.standard_normal((8, 1, inner)) + noise * bench.rng.standard_normal(
+            (8, positions, inner)
+        )
         d = bench.rng.standard_normal((8, positions, 5))
-        a, d = a.astype("float32"), (d - (1 - left) * d.mean(axis=1, keepdims=True)).astype("float32")
+        a, d = (
+            a.astype("float32"),
+            (d - (1 - left) * d.mean(axis=1, keepdims=True)).astype("float32"),
+        )
         exact = (_fractions(a)[:, :, :, None] * _fractions(d)[:, :, None, :]).sum(axis=1)
         yield _shortfall(OuterSum(bench.asarray(a), bench.asarray(d)), _squares(exact))
 
 
-@measures("grads.OuterSum", "N3", method="by loops: the slack, and the least value where positions cancel", tolerance=1e-3)
+@measures(
+    "grads.OuterSum",
+    "N3",
+    method="by loops: the slack, and the least value where positions cancel",
+    tolerance=1e-3,
+)
 def slack_of_sums_of_outer_products(bench):
     a, d = (bench.rng.uniform(-1, 1, (3, 4, n)) for n in (6, 5))
     grad = OuterSum(bench.asarray(a), bench.asarray(d))
-    sizes = lambda: np.array([sum(np.linalg.norm(p[t]) * np.linalg.norm(q[t]) for t in range(4)) for p, q in zip(a, d)])
-    slack = to_host(grad.sq_norms_upper() - grad.sq_norms()) / (sizes() ** 2 * (6 + 5 + 4 + 32) * 2.0**-52)
+    sizes = lambda: np.array(
+        [sum(np.linalg.norm(p[t]) * np.linalg.norm(q[t]) for t in range(4)) for p, q in zip(a, d)]
+    )
+    slack = to_host(grad.sq_norms_upper() - grad.sq_norms()) / (
+        sizes() ** 2 * (6 + 5 + 4 + 32) * 2.0**-52
+    )
     d[:, 1::2], a[:, 1::2] = -d[:, ::2], a[:, ::2]
-    return max(float(np.abs(slack - 1).max()) - 0.1,  # which a rounding of the difference may take
-               worst(OuterSum(bench.asarray(a), bench.asarray(d)).sq_norms_upper(), (sizes() / 64) ** 2))
+    return max(
+        float(np.abs(slack - 1).max()) - 0.1,  # which a rounding of the difference may take
+        worst(OuterSum(bench.asarray(a), bench.asarray(d)).sq_norms_upper(), (sizes() / 64) ** 2),
+    )
 
 
 def _single(bench):
     """(a, d) in float32 of many shapes: short and longer than a run, tall and wide, no example, axes not in order."""
-    for b, i, o in ((0, 3, 2), (4, 1, 1), (3, 5, RUN - 1), (2, 3, 3 * RUN + 5), (3, RUN + 1, 2), (1, 7, RUN)):
+    for b, i, o in (
+        (0, 3, 2),
+        (4, 1, 1),
+        (3, 5, RUN - 1),
+        (2, 3, 3 * RUN + 5),
+        (3, RUN + 1, 2),
+        (1, 7, RUN),
+    ):
         yield tuple(bench.rng.standard_normal((n, b)).astype("float32").T for n in (i, o))
 
 
 @measures("grads.Outer", "F1", method="compiled: one rounding, so exactly", tolerance=0.0)
 def compiled_outer_products(bench):
-    return max(worst(Outer(a, d).form("explicit").materialise(), Outer(a, d).materialise()) for a, d in _single(bench))
+    return max(
+        worst(Outer(a, d).form("explicit").materialise(), Outer(a, d).materialise())
+        for a, d in _single(bench)
+    )
 
 
 @measures("grads.Outer", "N1", method="compiled, against double precision", tolerance=1e-5)
 def compiled_squared_norms(bench):
-    return max(worst(Outer(a, d).form("explicit").sq_norms(), Outer(a.astype(float), d.astype(float)).sq_norms())
-               for a, d in _single(bench))
+    return max(
+        worst(
+            Outer(a, d).form("explicit").sq_norms(),
+            Outer(a.astype(float), d.astype(float)).sq_norms(),
+        )
+        for a, d in _single(bench)
+    )
 
 
-@measures("grads.Explicit", "P1", method="compiled, against float64 of the same numbers", tolerance=1e-12)
+@measures(
+    "grads.Explicit", "P1", method="compiled, against float64 of the same numbers", tolerance=1e-12
+)
 def compiled_weighted_sums(bench):
     for a, d in _single(bench):
         w = np.where(bench.rng.random(len(a)) < 0.3, 0, bench.rng.random(len(a)))
@@ -162,7 +243,12 @@ def compiled_weighted_sums(bench):
         yield worst(total, expected)
 
 
-@measures("grads.Outer", "P1", method="compiled blocks, of integers that float32 adds exactly", tolerance=0.0)
+@measures(
+    "grads.Outer",
+    "P1",
+    method="compiled blocks, of integers that float32 adds exactly",
+    tolerance=0.0,
+)
 def compiled_blocks_of_products(bench):
     for b, i, o in ((150, 70, 9), (64, 65, 3), (5, 2, 2)):
         a, d = (bench.rng.integers(-9, 10, (b, n)).astype("float32") for n in (i, o))
@@ -172,19 +258,30 @@ def compiled_blocks_of_products(bench):
         yield worst(total, expected)
         yield worst(Outer(a, d).weighted_sum(np.ones(b), 40), a.astype(float).T @ d)
         total = bench.asarray(np.zeros((i, o)))
-        Outer(bench.asarray(a), bench.asarray(d)).add_weighted_sum(total, bench.asarray(np.ones(b)), 2)
+        Outer(bench.asarray(a), bench.asarray(d)).add_weighted_sum(
+            total, bench.asarray(np.ones(b)), 2
+        )
         yield worst(total, a.astype(float).T @ d)
 
 
-@measures("grads.OuterSum", "N3", method="compiled norms, against float64 of the same numbers", tolerance=1e-15)
+@measures(
+    "grads.OuterSum",
+    "N3",
+    method="compiled norms, against float64 of the same numbers",
+    tolerance=1e-15,
+)
 def compiled_row_norms(bench):
-    x = (bench.rng.standard_normal((40, 3, 17)) * 10.0 ** bench.rng.uniform(-44, 37, (40, 3, 1))).astype("float32")
+    x = (
+        bench.rng.standard_normal((40, 3, 17)) * 10.0 ** bench.rng.uniform(-44, 37, (40, 3, 1))
+    ).astype("float32")
     return worst(row_norms(x) / row_norms(x.astype(float)), np.ones((40, 3)))
 
 
 def _integers(bench):
     """(a, d, g): factors of every size, rows of zeros and not finite among them; their outer products."""
-    a, d = (bench.rng.standard_normal((9, n)) * 10.0 ** bench.rng.uniform(-9, 9, (9, 1)) for n in (7, 5))
+    a, d = (
+        bench.rng.standard_normal((9, n)) * 10.0 ** bench.rng.uniform(-9, 9, (9, 1)) for n in (7, 5)
+    )
     a[3], d[4], a[5, 2] = 0, 0, np.inf
     return a, d, a[:, :, None] * d[:, None]
 
@@ -202,7 +299,11 @@ def rows_in_whole_numbers(bench):
             power = max(math.frexp(v)[1] for v in row) if row.any() else 0
             whole = [round(Fraction(v) * Fraction(2) ** (20 - power)) for v in row]
             true = Fraction(2) ** (2 * power - 40) * sum(v * v for v in whole)
-            yield from (worst(G, whole), abs(e + 20 - power), abs(Fraction(sq) / true - 1) if true else sq)
+            yield from (
+                worst(G, whole),
+                abs(e + 20 - power),
+                abs(Fraction(sq) / true - 1) if true else sq,
+            )
 
 
 @measures("whole.WholeRows", "P1", method="Python's integers, in another order", tolerance=0.0)
@@ -210,22 +311,36 @@ def sums_of_rows_in_whole_numbers(bench):
     _, _, g = _integers(bench)
     grad = WholeRows(bench.asarray(g))
     w, e = to_host(clip_weights(grad.sq_norms(), 0.5)) * (2.0**32 / 0.5), to_host(grad.e)
-    expected = [sum(math.trunc(math.ldexp(w[b], int(e[b])) * v) for b, v in enumerate(column) if w[b])
-                for column in to_host(grad.G).T]
+    expected = [
+        sum(math.trunc(math.ldexp(w[b], int(e[b])) * v) for b, v in enumerate(column) if w[b])
+        for column in to_host(grad.G).T
+    ]
     return worst(grad.weighted_sum(bench.asarray(w)).reshape((35,)), expected)
 
 
-@measures("whole.WholeOuter", "F1", "N1", method="explicit gradients of the same numbers: relative", tolerance=1e-5)
+@measures(
+    "whole.WholeOuter",
+    "F1",
+    "N1",
+    method="explicit gradients of the same numbers: relative",
+    tolerance=1e-5,
+)
 def squared_norms_in_whole_numbers(bench):
     a, d, g = _integers(bench)
     kept = [b for b in range(9) if b not in (3, 4, 5)]
-    outer, rows = (to_host(each.sq_norms())[kept] for each in (WholeOuter(bench.asarray(a), bench.asarray(d)),
-                                                               WholeRows(bench.asarray(g))))
+    outer, rows = (
+        to_host(each.sq_norms())[kept]
+        for each in (WholeOuter(bench.asarray(a), bench.asarray(d)), WholeRows(bench.asarray(g)))
+    )
     return worst(outer / rows, np.ones(6))
 
 
-@measures("whole.WholeOuter", "P1", method="whole numbers within 1e-3 of the weighted product, never longer; in another order",
-          tolerance=1e-3)
+@measures(
+    "whole.WholeOuter",
+    "P1",
+    method="whole numbers within 1e-3 of the weighted product, never longer; in another order",
+    tolerance=1e-3,
+)
 def sums_of_factors_in_whole_numbers(bench):
     a, d, g = _integers(bench)
     w = clip_weights(WholeOuter(a, d).sq_norms(), 0.5) * (2.0**32 / 0.5)
@@ -234,16 +349,26 @@ def sums_of_factors_in_whole_numbers(bench):
     longest = max(float(np.linalg.norm(each)) for each in alone)
     if longest > 2.0**32 or (got != np.rint(got)).any() or (got != sum(alone[::-1])).any():
         return np.inf
-    return max(float(np.abs(each - w[b] * g[b]).max()) / 2.0**32 for b, each in enumerate(alone) if b != 5)
+    return max(
+        float(np.abs(each - w[b] * g[b]).max()) / 2.0**32 for b, each in enumerate(alone) if b != 5
+    )
 
 
-@measures("whole.WholeOuter", "P1", method="compiled truncation, against Python's integers", tolerance=0.0)
+@measures(
+    "whole.WholeOuter", "P1", method="compiled truncation, against Python's integers", tolerance=0.0
+)
 def compiled_truncation(bench):
-    for x, scale in ((_integers(bench)[0], bench.rng.uniform(0, 2**-4, 9)), (bench.rng.standard_normal((2, 9000)), np.ones(2))):
+    for x, scale in (
+        (_integers(bench)[0], bench.rng.uniform(0, 2**-4, 9)),
+        (bench.rng.standard_normal((2, 9000)), np.ones(2)),
+    ):
         for rows in (x, x.astype("float32")):
             e, sq = cut_squares(rows)
             kept = np.where(np.isfinite(sq), scale, 0)
             for row, power, got, s, total in zip(rows, e, contributions(rows, e, kept), kept, sq):
-                whole = [round(Fraction(float(v)) * Fraction(2) ** (20 - int(power))) if s else 0 for v in row]
+                whole = [
+                    round(Fraction(float(v)) * Fraction(2) ** (20 - int(power))) if s else 0
+                    for v in row
+                ]
                 yield worst(got, [math.trunc(s * v) for v in whole])
                 yield abs(sum(v * v for v in whole) - total) if s else 0.0

@@ -3,6 +3,7 @@
 A row of a layer (see audit/cases.py) measures every label of the cards of its class and bases: F the output, B the
 gradient of the input, P1, P2, ... the gradients of the first, second, ... parameter.
 """
+
 import re
 from functools import partial
 from unittest import mock
@@ -25,7 +26,15 @@ def _register_layer(cls, case):
 
     def add(wanted, name, method, tolerance, measure):
         if found := [label for label in wanted if label in labels]:
-            _named(f"{name} of {case.name}", cls, found, method, tolerance, measure, _card_of(type(kind)))
+            _named(
+                f"{name} of {case.name}",
+                cls,
+                found,
+                method,
+                tolerance,
+                measure,
+                _card_of(type(kind)),
+            )
 
     kind = case.make(np.random.default_rng(0), "float64")
 
@@ -34,8 +43,15 @@ def _register_layer(cls, case):
 
     def output(bench):
         layer, nothing, x = made(bench), case.input(bench.rng, 0), case.input(bench.rng, 3)
-        empty = layer.forward(bench.asarray(nothing))[0].shape == (0, *layer.output_shape(case.shape))
-        return worst(layer.forward(bench.asarray(x))[0], case.reference(x, everything(layer))) if empty else np.inf
+        empty = layer.forward(bench.asarray(nothing))[0].shape == (
+            0,
+            *layer.output_shape(case.shape),
+        )
+        return (
+            worst(layer.forward(bench.asarray(x))[0], case.reference(x, everything(layer)))
+            if empty
+            else np.inf
+        )
 
     def exact(bench):
         layer, x = made(bench), 8 * case.input(bench.rng, 3)
@@ -43,10 +59,14 @@ def _register_layer(cls, case):
         return worst(layer.forward(bench.asarray(x))[0], case.reference(x, everything(layer)))
 
     def input_gradient(bench):
-        return gradcheck.layer_input_error(made(bench), case.input(bench.rng, 3), bench.rng, bench.asarray)
+        return gradcheck.layer_input_error(
+            made(bench), case.input(bench.rng, 3), bench.rng, bench.asarray
+        )
 
     def entries(bench, name):
-        return gradcheck.layer_param_errors(made(bench), case.input(bench.rng, 3), bench.rng, bench.asarray)[name]
+        return gradcheck.layer_param_errors(
+            made(bench), case.input(bench.rng, 3), bench.rng, bench.asarray
+        )[name]
 
     def forms(bench, name):
         """Norms and weighted sums of each form against sums over the materialised gradients."""
@@ -56,16 +76,39 @@ def _register_layer(cls, case):
         whole, w = to_host(grad.materialise()), bench.rng.uniform(0, 1, 4)
         norms, total = [float((g**2).sum()) for g in whole], sum(w[b] * whole[b] for b in range(4))
         chosen = [grad.form(strategy) for strategy in ("auto", "explicit", "factored")]
-        return max(max(worst(form.sq_norms(), norms), worst(form.sq_norms_upper(), norms),
-                       worst(form.weighted_sum(bench.asarray(w)), total)) for form in chosen)
+        return max(
+            max(
+                worst(form.sq_norms(), norms),
+                worst(form.sq_norms_upper(), norms),
+                worst(form.weighted_sum(bench.asarray(w)), total),
+            )
+            for form in chosen
+        )
 
-    add(("F2",) if cls is nn.Dropout else ("F0", "F1", "F2"), "output", "loop over numbers", EXACT, output)
+    add(
+        ("F2",) if cls is nn.Dropout else ("F0", "F1", "F2"),
+        "output",
+        "loop over numbers",
+        EXACT,
+        output,
+    )
     add(("F1",), "exact output", "loop over numbers, exact arithmetic", CUT, exact)
     add(("B1",), "input gradient", "complex step", COMPLEX, input_gradient)
     for place, name in enumerate(kind.params, 1):
-        add((f"P{place}",), f"gradients of {name}", "complex step of each entry and example", COMPLEX,
-            partial(entries, name=name))
-        add((f"P{place}",), f"forms of {name}", "explicit against factored", EXACT, partial(forms, name=name))
+        add(
+            (f"P{place}",),
+            f"gradients of {name}",
+            "complex step of each entry and example",
+            COMPLEX,
+            partial(entries, name=name),
+        )
+        add(
+            (f"P{place}",),
+            f"forms of {name}",
+            "explicit against factored",
+            EXACT,
+            partial(forms, name=name),
+        )
 
 
 def _card_of(cls):
@@ -81,7 +124,9 @@ def _named(name, cls, labels, method, tolerance, measure, subject=""):
                 found.append(measure(bench))
         return max(found)
 
-    measures(_card_of(cls), *labels, method=method, tolerance=tolerance, name=name, subject=subject)(check)
+    measures(
+        _card_of(cls), *labels, method=method, tolerance=tolerance, name=name, subject=subject
+    )(check)
 
 
 def _register_loss(cls, case):
@@ -90,7 +135,9 @@ def _register_loss(cls, case):
 
     def forward(bench):
         z, target = inputs(bench)
-        return worst(case.loss(bench.asarray(z), bench.asarray(target))[0], case.reference(z, target))
+        return worst(
+            case.loss(bench.asarray(z), bench.asarray(target))[0], case.reference(z, target)
+        )
 
     def gradient(bench):
         return gradcheck.loss_error(case.loss, *inputs(bench), bench.rng, bench.asarray)
@@ -107,29 +154,54 @@ for _case in LOSSES:
     _register_loss(type(_case.loss), _case)
 
 
-@measures("nn.loss.SoftmaxCrossEntropy", "F2", "B2", method="zero, and the rows of other examples by themselves",
-          tolerance=0.0)
+@measures(
+    "nn.loss.SoftmaxCrossEntropy",
+    "F2",
+    "B2",
+    method="zero, and the rows of other examples by themselves",
+    tolerance=0.0,
+)
 def targets_of_no_class(bench):
-    loss, z, target = nn.SoftmaxCrossEntropy(), bench.rng.uniform(-3, 3, (5, 3)), np.array([0, 3, -1, 2, 100])
+    loss, z, target = (
+        nn.SoftmaxCrossEntropy(),
+        bench.rng.uniform(-3, 3, (5, 3)),
+        np.array([0, 3, -1, 2, 100]),
+    )
     found = [to_host(each) for each in loss(bench.asarray(z), bench.asarray(target))]
-    alone = [to_host(each) for each in loss(bench.asarray(z[[0, 3]]), bench.asarray(target[[0, 3]]))]
-    return max(max(worst(all_[[1, 2, 4]], 0 * all_[[1, 2, 4]]), worst(all_[[0, 3]], some))
-               for all_, some in zip(found, alone))
+    alone = [
+        to_host(each) for each in loss(bench.asarray(z[[0, 3]]), bench.asarray(target[[0, 3]]))
+    ]
+    return max(
+        max(worst(all_[[1, 2, 4]], 0 * all_[[1, 2, 4]]), worst(all_[[0, 3]], some))
+        for all_, some in zip(found, alone)
+    )
 
 
-@measures("nn.init.truncated_normal", "F1", method="the same numbers, drawn again one by one", tolerance=1e-15)
+@measures(
+    "nn.init.truncated_normal",
+    "F1",
+    method="the same numbers, drawn again one by one",
+    tolerance=1e-15,
+)
 def initial_weights(bench):
     shape, rng = (3, 3, 5, 40), np.random.default_rng(7)
     z = list(rng.standard_normal(1800))
     while far := [place for place, value in enumerate(z) if abs(value) > 2]:
         for place in far:
             z[place] = rng.standard_normal()
-    return worst(nn.init.truncated_normal(np.random.default_rng(7), shape, "float64").ravel(), np.array(z) / 45**0.5)
+    return worst(
+        nn.init.truncated_normal(np.random.default_rng(7), shape, "float64").ravel(),
+        np.array(z) / 45**0.5,
+    )
 
 
 @measures("nn.dropout.Dropout", "F1", "B1", method="the same numbers, drawn again", tolerance=EXACT)
 def a_drawn_mask(bench):
-    layer, x, dy = nn.Dropout(0.3), bench.rng.uniform(1, 2, (20, 10)), bench.rng.uniform(1, 2, (20, 10))
+    layer, x, dy = (
+        nn.Dropout(0.3),
+        bench.rng.uniform(1, 2, (20, 10)),
+        bench.rng.uniform(1, 2, (20, 10)),
+    )
     y, cache = layer.forward(bench.asarray(x), rng=np.random.default_rng(7))
     mask = (np.random.default_rng(7).random((20, 10)) >= 0.3) / 0.7
     return max(worst(y, x * mask), worst(layer.backward(bench.asarray(dy), cache), dy * mask))
@@ -139,13 +211,27 @@ def _networks(bench):
     """(network, x, loss, target): every kind of activation and loss, the second layer of parameters frozen."""
     for activation in (nn.ReLU, nn.Tanh, nn.Sigmoid, nn.Softmax):
         for case in LOSSES:
-            network = nn.Sequential([
-                nn.Flatten(), nn.Dense(6, 5, rng=bench.rng, dtype="float64"), activation(),
-                nn.Dense(5, 4, rng=bench.rng, bias=False, dtype="float64"), activation(),
-                nn.Dense(4, 3, rng=bench.rng, dtype="float64"), nn.Tanh()], (2, 3), frozen=("dense2",))
+            network = nn.Sequential(
+                [
+                    nn.Flatten(),
+                    nn.Dense(6, 5, rng=bench.rng, dtype="float64"),
+                    activation(),
+                    nn.Dense(5, 4, rng=bench.rng, bias=False, dtype="float64"),
+                    activation(),
+                    nn.Dense(4, 3, rng=bench.rng, dtype="float64"),
+                    nn.Tanh(),
+                ],
+                (2, 3),
+                frozen=("dense2",),
+            )
             for array in (array for layer in network.layers for array in layer.params.values()):
                 array[...] = bench.rng.uniform(-1, 1, array.shape)
-            yield network.to(bench.backend), bench.rng.uniform(-1, 1, (4, 2, 3)), case.loss, case.target(bench.rng, 4, 3)
+            yield (
+                network.to(bench.backend),
+                bench.rng.uniform(-1, 1, (4, 2, 3)),
+                case.loss,
+                case.target(bench.rng, 4, 3),
+            )
 
 
 @measures("nn.network.Sequential", "F1", method="loop over numbers", tolerance=EXACT)
@@ -157,12 +243,21 @@ def forward_is_the_chain(bench):
         yield worst(got, x)
 
 
-@measures("nn.network.Sequential", "B1", "P1", method="complex step through whole networks", tolerance=COMPLEX)
+@measures(
+    "nn.network.Sequential",
+    "B1",
+    "P1",
+    method="complex step through whole networks",
+    tolerance=COMPLEX,
+)
 def gradients_of_whole_networks(bench):
     """Of each parameter, the examples weighted at random."""
     weights = bench.rng.uniform(-1, 1, 4)
     for network, x, loss, target in _networks(bench):
-        stores, target = {layer.name: layer.params for layer in network.layers}, bench.asarray(target)
+        stores, target = (
+            {layer.name: layer.params for layer in network.layers},
+            bench.asarray(target),
+        )
         z, caches = network.forward(bench.asarray(x))
         grads = network.param_grads(loss(z, target)[1], caches)
         if set(grads) != {("dense1", "W"), ("dense1", "b"), ("dense3", "W"), ("dense3", "b")}:
@@ -182,8 +277,18 @@ def gradients_of_whole_networks(bench):
 
 @measures("nn.pool.MaxPool2D", "B1", method="compiled, the same order of additions", tolerance=0.0)
 def compiled_max_pool(bench):
-    for window, stride, padding in ((2, 2, "valid"), (2, 1, "same"), (3, 2, "same"), ((2, 3), (1, 2), "valid")):
-        layer, x = nn.MaxPool2D(window, stride, padding), bench.rng.integers(0, 4, (2, 6, 7, 3)).astype("float32")  # ties
+    for window, stride, padding in (
+        (2, 2, "valid"),
+        (2, 1, "same"),
+        (3, 2, "same"),
+        ((2, 3), (1, 2), "valid"),
+    ):
+        layer, x = (
+            nn.MaxPool2D(window, stride, padding),
+            bench.rng.integers(0, 4, (2, 6, 7, 3)).astype("float32"),
+        )  # ties
         (y, cache), (_, plain) = layer.forward(x), layer.forward(x.astype("float64"))
-        dy = bench.rng.integers(-9, 9, y.shape).astype("float32")  # sums of small integers are exact
+        dy = bench.rng.integers(-9, 9, y.shape).astype(
+            "float32"
+        )  # sums of small integers are exact
         yield worst(layer.backward(dy, cache), layer.backward(dy.astype("float64"), plain))

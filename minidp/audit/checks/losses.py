@@ -1,4 +1,5 @@
 """Checks of the loss-distribution accountant, against truths by quadrature alone, and of what an epsilon means."""
+
 import itertools
 import math
 
@@ -50,8 +51,14 @@ def _deltas(event, direction, epsilons):
 def _true_delta(events, epsilon):
     """The larger delta of both directions for two sampled releases, summed over all pairs of outcomes."""
     first, second = (_outcomes(*event) for event in events)
-    return max(sum(mass * _delta(second[side], sign * second[2], epsilon - sign * loss)
-                   for mass, loss in zip(first[side], first[2]) if mass > 1e-14) for side, sign in ((0, 1), (1, -1)))
+    return max(
+        sum(
+            mass * _delta(second[side], sign * second[2], epsilon - sign * loss)
+            for mass, loss in zip(first[side], first[2])
+            if mass > 1e-14
+        )
+        for side, sign in ((0, 1), (1, -1))
+    )
 
 
 def _outside(bound, truth, slack=1e-7):
@@ -68,23 +75,44 @@ def _ledger(events):
 def exact_deltas(q, sigma, epsilon):
     """{direction: delta} of one sampled release, by normal tails in 30 digits."""
     with mpmath.workdps(30):
-        q, s, e, found = mpmath.mpf(q), mpmath.mpf(sigma), mpmath.exp(epsilon), {REMOVE: 0.0, ADD: 0.0}
-        for direction, factor, sign in ((REMOVE, e, 1), (ADD, 1 / e, -1)):  # where the likelihood ratio of the sampled release crosses it
+        q, s, e, found = (
+            mpmath.mpf(q),
+            mpmath.mpf(sigma),
+            mpmath.exp(epsilon),
+            {REMOVE: 0.0, ADD: 0.0},
+        )
+        for direction, factor, sign in (
+            (REMOVE, e, 1),
+            (ADD, 1 / e, -1),
+        ):  # where the likelihood ratio of the sampled release crosses it
             if factor - 1 + q > 0:
                 x = s**2 * mpmath.log((factor - 1 + q) / q) + mpmath.mpf(1) / 2
                 absent, shifted = mpmath.ncdf(-sign * x / s), mpmath.ncdf(-sign * (x - 1) / s)
                 present = (1 - q) * absent + q * shifted
-                found[direction] = float(present - e * absent if sign == 1 else absent - e * present)
+                found[direction] = float(
+                    present - e * absent if sign == 1 else absent - e * present
+                )
         return found
 
 
-@measures(CARD, "M1", method="one sampled release by normal tails of 30 digits inside the interval; its width",
-          tolerance=5e-3)
+@measures(
+    CARD,
+    "M1",
+    method="one sampled release by normal tails of 30 digits inside the interval; its width",
+    tolerance=5e-3,
+)
 def one_release_by_normal_tails(bench):
     """delta at an epsilon, and epsilon at that delta."""
     accountant = LossDistributionAccountant()
-    for q, sigma, epsilon in ((0.01, 4.0, 0.003), (0.1, 0.7, 1.0), (0.5, 1.0, 0.3), (0.9, 2.0, 1.5), (1.0, 4.0, 0.5),
-                              (1e-4, 0.5, 0.01), (0.01, 4.0, 0.0)):
+    for q, sigma, epsilon in (
+        (0.01, 4.0, 0.003),
+        (0.1, 0.7, 1.0),
+        (0.5, 1.0, 0.3),
+        (0.9, 2.0, 1.5),
+        (1.0, 4.0, 0.5),
+        (1e-4, 0.5, 0.01),
+        (0.01, 4.0, 0.0),
+    ):
         ledger, delta = _ledger([(q, sigma)]), max(exact_deltas(q, sigma, epsilon).values())
         yield _outside(accountant.delta(ledger, epsilon), delta, slack=1e-12)
         if epsilon:
@@ -95,35 +123,56 @@ def _masses():
     """(masses, step, first loss, tilt, centre) of a made-up tilted loss, and delta(epsilon) by a sum over its atoms."""
     mass, step, first, tilt, centre = np.random.default_rng(0).random(40), 0.05, -0.7, 1.3, 0.4
     losses = first + step * np.arange(40)
-    return (mass, step, first, tilt, centre), lambda epsilon: _delta(mass * np.exp(-tilt * (losses - centre)), losses, epsilon)
+    return (mass, step, first, tilt, centre), lambda epsilon: _delta(
+        mass * np.exp(-tilt * (losses - centre)), losses, epsilon
+    )
 
 
 @measures("privacy.pld.kernels.delta_at", "C1", method="sum over the atoms", tolerance=1e-12)
 def tail_of_the_masses(bench):
     masses, truth = _masses()
-    return max(relative(kernels.delta_at(*masses, epsilon), truth(epsilon)) for epsilon in (-1.0, 0.0, 0.33, 1.2))
+    return max(
+        relative(kernels.delta_at(*masses, epsilon), truth(epsilon))
+        for epsilon in (-1.0, 0.0, 0.33, 1.2)
+    )
 
 
-@measures("privacy.pld.kernels.crossing", "C1", method="delta and errors, by a sum over the atoms, at what it finds", tolerance=1e-9)
+@measures(
+    "privacy.pld.kernels.crossing",
+    "C1",
+    method="delta and errors, by a sum over the atoms, at what it finds",
+    tolerance=1e-9,
+)
 def crossing_of_the_target(bench):
     """Targets lie close to the value at a knot, so that an error of 3e-4 in a value finds the wrong pair of knots."""
     masses, truth = _masses()
     _, step, first, tilt, centre = masses
 
-    def value(epsilon, knot, sign):     # between knots, the errors are those of the lower one
-        return 1.1 * truth(epsilon) + sign * (1e-3 * math.exp(-tilt * (first + knot * step - centre)) + 1e-3)
+    def value(epsilon, knot, sign):  # between knots, the errors are those of the lower one
+        return 1.1 * truth(epsilon) + sign * (
+            1e-3 * math.exp(-tilt * (first + knot * step - centre)) + 1e-3
+        )
 
-    for knot, safe_up, share in itertools.product((22, 26, 30), (True, False), (1 - 3e-4, 1 + 3e-4)):
+    for knot, safe_up, share in itertools.product(
+        (22, 26, 30), (True, False), (1 - 3e-4, 1 + 3e-4)
+    ):
         sign = 1 if safe_up else -1
         target = share * value(first + knot * step, knot, sign)
         epsilon = kernels.crossing(*masses, 1.1, 1e-3, 1e-3, target, safe_up)
         yield relative(value(epsilon, math.floor((epsilon - first) / step), sign), target)
 
 
-@measures(CARD, "M2", method="two different releases by quadrature inside the interval; its width", tolerance=5e-3)
+@measures(
+    CARD,
+    "M2",
+    method="two different releases by quadrature inside the interval; its width",
+    tolerance=5e-3,
+)
 def two_releases_by_quadrature(bench):
     events = [(0.3, 1.0), (0.1, 0.7)]
-    return _outside(LossDistributionAccountant().delta(_ledger(events), 0.8), _true_delta(events, 0.8))
+    return _outside(
+        LossDistributionAccountant().delta(_ledger(events), 0.8), _true_delta(events, 0.8)
+    )
 
 
 def stop_loss(bins, sigma, value):
@@ -144,15 +193,23 @@ def _masses_against_quadrature(upper):
         event = BallsInBins(2, Gaussian(1.0))
         masses = masses_of(event, direction, upper, 0.005, (0.0025, 0.02), 8.0)
         found = _summed(masses, 0.005, epsilon) + upper * math.exp(masses.infinite)
-        truth = (stop_loss(2, 1.0, math.exp(epsilon)) if direction == REMOVE else
-                 1 + math.exp(epsilon) * (stop_loss(2, 1.0, math.exp(-epsilon)) - 1))
+        truth = (
+            stop_loss(2, 1.0, math.exp(epsilon))
+            if direction == REMOVE
+            else 1 + math.exp(epsilon) * (stop_loss(2, 1.0, math.exp(-epsilon)) - 1)
+        )
         above = (found / truth - 1) * (1 if upper else -1)
         yield above if above > -1e-9 else math.inf
 
 
 for _label, _upper in (("C1", True), ("C2", False)):
-    measures("privacy.pld.balls.masses", _label, method="delta of two lots by quadrature: on its safe side, and near",
-             tolerance=3e-4, name=f"masses_{_label}")(lambda bench, upper=_upper: _masses_against_quadrature(upper))
+    measures(
+        "privacy.pld.balls.masses",
+        _label,
+        method="delta of two lots by quadrature: on its safe side, and near",
+        tolerance=3e-4,
+        name=f"masses_{_label}",
+    )(lambda bench, upper=_upper: _masses_against_quadrature(upper))
 
 
 def cut_deltas(size, most, q, sigma, epsilon, others):
@@ -165,15 +222,23 @@ def cut_deltas(size, most, q, sigma, epsilon, others):
             lot = list(itertools.compress(contributions, drawn))
             weight = q ** len(lot) * (1 - q) ** (len(contributions) - len(lot))
             cuts = list(itertools.combinations(lot, min(most, len(lot))))
-            total += weight / len(cuts) * sum(np.exp(-0.5 * ((z - sum(cut)) / sigma) ** 2) for cut in cuts)
+            total += (
+                weight
+                / len(cuts)
+                * sum(np.exp(-0.5 * ((z - sum(cut)) / sigma) ** 2) for cut in cuts)
+            )
         return total * (z[1] - z[0]) / (sigma * math.sqrt(2 * math.pi))
 
     p, q_ = density([1.0, *others]), density(list(others))
     return [float(np.sum(np.maximum(a - math.exp(epsilon) * b, 0))) for a, b in ((p, q_), (q_, p))]
 
 
-@measures("privacy.pld.cells.truncated_masses", "C1", method="normal tails in 30 digits; never below small cases by quadrature",
-          tolerance=2e-4)
+@measures(
+    "privacy.pld.cells.truncated_masses",
+    "C1",
+    method="normal tails in 30 digits; never below small cases by quadrature",
+    tolerance=2e-4,
+)
 def cut_lots(bench):
     for direction, epsilon in itertools.product((REMOVE, ADD), (0.02, 0.1)):
         event = TruncatedPoissonSampled(0.3, 10, 4, Gaussian(2.0))
@@ -182,38 +247,70 @@ def cut_lots(bench):
         yield excess(found, (1 - event.tail(1)) * plain + event.tail(1) * doubled)
     for size, most, others in itertools.product((3, 4), (1, 2), (-1.0, 0.0, 1.0)):
         for n, epsilon in itertools.product((size - 1, size - 2), (0.1, 0.5)):
-            bound = LossDistributionAccountant().delta(ledger_of((TruncatedPoissonSampled(0.4, size, most, Gaussian(1.5)), 1)), epsilon)
-            yield 0.0 if max(cut_deltas(size, most, 0.4, 1.5, epsilon, [others] * n)) <= bound.upper else math.inf
+            bound = LossDistributionAccountant().delta(
+                ledger_of((TruncatedPoissonSampled(0.4, size, most, Gaussian(1.5)), 1)), epsilon
+            )
+            yield (
+                0.0
+                if max(cut_deltas(size, most, 0.4, 1.5, epsilon, [others] * n)) <= bound.upper
+                else math.inf
+            )
 
 
-@measures("privacy.pld.balls.masses", "C1", method="sums of mass and of mass e^-loss, before and after", tolerance=1e-13)
+@measures(
+    "privacy.pld.balls.masses",
+    "C1",
+    method="sums of mass and of mass e^-loss, before and after",
+    tolerance=1e-13,
+)
 def losses_spread_keep_their_mean(bench):
-    losses, mass, knots = np.linspace(-1.9, 2.9, 50), np.random.default_rng(0).random(50), np.linspace(-2.0, 3.0, 11)
+    losses, mass, knots = (
+        np.linspace(-1.9, 2.9, 50),
+        np.random.default_rng(0).random(50),
+        np.linspace(-2.0, 3.0, 11),
+    )
     found = balls.spread_losses(losses, mass, knots)
     yield relative(found.sum(), mass.sum())
     yield relative(found @ np.exp(-knots), mass @ np.exp(-losses))
 
 
-@measures("privacy.pld.variants.fixed_size_masses", "C1", "C2", method="the profile's formula, both signs of epsilon; a bound",
-          tolerance=1e-8)
+@measures(
+    "privacy.pld.variants.fixed_size_masses",
+    "C1",
+    "C2",
+    method="the profile's formula, both signs of epsilon; a bound",
+    tolerance=1e-8,
+)
 def profile_of_fixed_size_lots(bench):
     for share, sigma in ((0.01, 2.0), (0.3, 0.8), (0.05, 5.0)):
         epsilons = [-0.5, -0.1, -0.01, 0.0, 0.005, 0.02, 0.1]
         for direction in (REMOVE, ADD):
-            found, missing = _deltas(FixedSizeSampled(1000, round(1000 * share), Gaussian(sigma)), direction, epsilons)
+            found, missing = _deltas(
+                FixedSizeSampled(1000, round(1000 * share), Gaussian(sigma)), direction, epsilons
+            )
             yield 1e6 * missing
             for epsilon, delta in zip(epsilons, found):
                 size = abs(epsilon)
                 exact = share * gaussian_delta(math.log1p(math.expm1(size) / share), 1 / sigma)
                 if exact > 1e-5:
-                    yield excess(delta, exact if epsilon >= 0 else -math.expm1(-size) + math.exp(-size) * exact)
+                    yield excess(
+                        delta,
+                        exact if epsilon >= 0 else -math.expm1(-size) + math.exp(-size) * exact,
+                    )
 
 
-@measures("privacy.pld.variants.group_masses", "C1", method="the mixture's integral in mpmath, both directions; a bound",
-          tolerance=1e-3)
+@measures(
+    "privacy.pld.variants.group_masses",
+    "C1",
+    method="the mixture's integral in mpmath, both directions; a bound",
+    tolerance=1e-3,
+)
 def masses_of_a_group(bench):
     for size, q, sigma in ((2, 0.01, 2.0), (5, 0.2, 3.0), (3, 0.5, 1.0)):
-        weights = [mpmath.binomial(size, j) * mpmath.mpf(q) ** j * (1 - mpmath.mpf(q)) ** (size - j) for j in range(size + 1)]
+        weights = [
+            mpmath.binomial(size, j) * mpmath.mpf(q) ** j * (1 - mpmath.mpf(q)) ** (size - j)
+            for j in range(size + 1)
+        ]
         normal = lambda x: mpmath.npdf(x, 0, sigma)
         mixture = lambda x: mpmath.fsum(w * mpmath.npdf(x, j, sigma) for j, w in enumerate(weights))
         low, high = -12 * sigma, size + 12 * sigma
@@ -222,12 +319,27 @@ def masses_of_a_group(bench):
             found, missing = _deltas(PoissonGroup(size, q, Gaussian(sigma)), direction, epsilons)
             yield 1e6 * missing
             for epsilon, delta in zip(epsilons, found):
-                root = brentq(lambda x: float(mpmath.log(mixture(x) / normal(x))) - sign * epsilon, low, high, xtol=1e-13)
+                root = brentq(
+                    lambda x: float(mpmath.log(mixture(x) / normal(x))) - sign * epsilon,
+                    low,
+                    high,
+                    xtol=1e-13,
+                )
                 gained = lambda x: p(x) - mpmath.exp(epsilon) * other(x)
-                yield excess(delta, mpmath.quad(gained, mpmath.linspace(*((root, high) if sign > 0 else (low, root)), 9)))
+                yield excess(
+                    delta,
+                    mpmath.quad(
+                        gained, mpmath.linspace(*((root, high) if sign > 0 else (low, root)), 9)
+                    ),
+                )
 
 
-@measures("privacy.group_privacy.group_epsilon", "C5", method="the mixture's own ledger; a group of 1 is an example", tolerance=1e-3)
+@measures(
+    "privacy.group_privacy.group_epsilon",
+    "C5",
+    method="the mixture's own ledger; a group of 1 is an example",
+    tolerance=1e-3,
+)
 def groups_present_or_absent_as_a_whole(bench):
     accountant, step = LossDistributionAccountant(), PoissonSampled(0.01, Gaussian(4.0))
     got = group_epsilon(accountant, ledger_of((step, 1000), (Gaussian(9.0), 1)), 1e-5, 2).upper
@@ -237,14 +349,31 @@ def groups_present_or_absent_as_a_whole(bench):
     yield relative(one, accountant.epsilon(ledger_of((step, 1000)), 1e-5).upper)
 
 
-@measures("privacy.meaning.meaning_of", "C1", method="the power of the test of one Gaussian; a bound", tolerance=1e-3)
+@measures(
+    "privacy.meaning.meaning_of",
+    "C1",
+    method="the power of the test of one Gaussian; a bound",
+    tolerance=1e-3,
+)
 def power_at_false_positive_rates(bench):
     for sigma in (0.4, 1.0, 20.0):
-        for rate, power in meaning_of(ledger_of((Gaussian(sigma), 1)), 1e-5)["true_positive_rates"].items():
-            yield excess(power, mpmath.ncdf(1 / mpmath.mpf(sigma) - math.sqrt(2) * mpmath.erfinv(1 - 2 * mpmath.mpf(rate))))
+        for rate, power in meaning_of(ledger_of((Gaussian(sigma), 1)), 1e-5)[
+            "true_positive_rates"
+        ].items():
+            yield excess(
+                power,
+                mpmath.ncdf(
+                    1 / mpmath.mpf(sigma) - math.sqrt(2) * mpmath.erfinv(1 - 2 * mpmath.mpf(rate))
+                ),
+            )
 
 
-@measures("privacy.meaning.meaning_of", "C2", method="the mu of one Gaussian, and of a lottery that tells all", tolerance=0.02)
+@measures(
+    "privacy.meaning.meaning_of",
+    "C2",
+    method="the mu of one Gaussian, and of a lottery that tells all",
+    tolerance=0.02,
+)
 def mu_of_a_gaussian(bench):
     """A release without noise of a share of 1e-3 of the data leaves f(1e-6) = 1 - 1e-3 - 1e-6: mu decided there."""
     for sigma in (0.4, 1.0, 20.0):

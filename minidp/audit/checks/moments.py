@@ -1,4 +1,5 @@
 """Checks of log moments, Renyi divergences and their conversions, against mpmath."""
+
 import math
 from itertools import product
 
@@ -12,8 +13,15 @@ from ...privacy.renyi import RenyiAccountant
 from . import excess, measures, relative
 
 MOMENTS, RENYI = "privacy.moments.MomentsAccountant", "privacy.renyi.RenyiAccountant"
-GRID = ((0.01, 4.0, 5.0), (0.01, 4.0, 19.0), (0.3, 1.0, 2.0), (1e-5, 2.0, 8.0), (0.004, 0.7, 11.0),
-        (1e-6, 0.5, 8.0), (0.5, 30.0, 64.0))
+GRID = (
+    (0.01, 4.0, 5.0),
+    (0.01, 4.0, 19.0),
+    (0.3, 1.0, 2.0),
+    (1e-5, 2.0, 8.0),
+    (0.004, 0.7, 11.0),
+    (1e-6, 0.5, 8.0),
+    (0.5, 30.0, 64.0),
+)
 
 
 def _integral(q, sigma, n, digits=30):
@@ -34,28 +42,51 @@ def _sum(q, sigma, n):
     """The same at an integer n by the binomial sum, in 50 digits."""
     with mpmath.workdps(50):
         q, v = mpmath.mpf(q), 1 / mpmath.mpf(sigma) ** 2
-        return mpmath.log1p(mpmath.fsum(mpmath.binomial(n, k) * (1 - q) ** (n - k) * q**k * mpmath.expm1(k * (k - 1) * v / 2)
-                                        for k in range(2, n + 1)))
+        return mpmath.log1p(
+            mpmath.fsum(
+                mpmath.binomial(n, k)
+                * (1 - q) ** (n - k)
+                * q**k
+                * mpmath.expm1(k * (k - 1) * v / 2)
+                for k in range(2, n + 1)
+            )
+        )
 
 
 @measures(MOMENTS, "M1", method="both directions by mpmath, 30 digits; a bound", tolerance=1e-9)
 def log_moments_against_mpmath(bench):
-    return max(excess(log_moment_curve(PoissonSampled(q, Gaussian(sigma)), np.array([order]))[0],
-                      max(_integral(q, sigma, order + 1), _integral(q, sigma, -order))) for q, sigma, order in GRID)
+    return max(
+        excess(
+            log_moment_curve(PoissonSampled(q, Gaussian(sigma)), np.array([order]))[0],
+            max(_integral(q, sigma, order + 1), _integral(q, sigma, -order)),
+        )
+        for q, sigma, order in GRID
+    )
 
 
-@measures(MOMENTS, "M1", method="integral and sum from corner to corner, by the binomial sum of 50 digits; a bound", tolerance=1e-9)
+@measures(
+    MOMENTS,
+    "M1",
+    method="integral and sum from corner to corner, by the binomial sum of 50 digits; a bound",
+    tolerance=1e-9,
+)
 def log_moments_of_all_sizes(bench):
     for q, sigma, order in product((1e-7, 0.01, 0.999), (0.1, 1.0, 100.0), (1, 19, 256)):
         truth = _sum(q, sigma, order + 1)
-        yield excess(log_moment_curve(PoissonSampled(q, Gaussian(sigma)), np.array([float(order)]))[0], truth)
+        yield excess(
+            log_moment_curve(PoissonSampled(q, Gaussian(sigma)), np.array([float(order)]))[0], truth
+        )
         yield excess(sum(moment_kernels.binomial_sum(q, sigma, order + 1)), truth)
 
 
 @measures(MOMENTS, "M2", method="mpmath integral at q = 1; a bound", tolerance=1e-12)
 def unsampled_log_moments(bench):
-    return max(excess(log_moment_curve(Gaussian(sigma), np.array([order]))[0], _integral(1, sigma, order + 1))
-               for sigma, order in ((1.0, 1.0), (4.0, 7.0), (2.5, 3.5)))
+    return max(
+        excess(
+            log_moment_curve(Gaussian(sigma), np.array([order]))[0], _integral(1, sigma, order + 1)
+        )
+        for sigma, order in ((1.0, 1.0), (4.0, 7.0), (2.5, 3.5))
+    )
 
 
 def _theorem_27(fraction, sigma, a):
@@ -64,17 +95,33 @@ def _theorem_27(fraction, sigma, a):
         g, v = mpmath.mpf(fraction), 1 / mpmath.mpf(sigma) ** 2
         total = 1 + g**2 * mpmath.binomial(a, 2) * min(4 * (mpmath.exp(v) - 1), 2 * mpmath.exp(v))
         moment = [mpmath.exp(mpmath.mpf(i) * (i - 1) / 2 * v) for i in range(a + 2)]
-        difference = [sum((-1) ** (i + l) * mpmath.binomial(l, i) * moment[i] for i in range(l + 1)) for l in range(a + 2)]
+        difference = [
+            sum((-1) ** (i + l) * mpmath.binomial(l, i) * moment[i] for i in range(l + 1))
+            for l in range(a + 2)
+        ]
         for j in range(3, a + 1):
             closer = 4 * mpmath.sqrt(difference[j // 2 * 2] * difference[(j + 1) // 2 * 2])
             total += g**j * mpmath.binomial(a, j) * min(2 * moment[j], closer)
         return min(mpmath.log(total), mpmath.mpf(a) * (a - 1) * v / 2)
 
 
-@measures(MOMENTS, "M3", method="both theorems' sums in mpmath, chords between integers; a bound", tolerance=2e-11)
+@measures(
+    MOMENTS,
+    "M3",
+    method="both theorems' sums in mpmath, chords between integers; a bound",
+    tolerance=2e-11,
+)
 def fixed_size_log_moments(bench):
-    for size, sigma, a in ((100, 4.0, 2.0), (100, 4.0, 3.0), (10, 4.0, 40.0), (10, 4.0, 5.25), (100, 1.5, 5.0), (500, 0.8, 9.0),
-                           (100, 30.0, 6.0), (300, 0.02, 12.0)):
+    for size, sigma, a in (
+        (100, 4.0, 2.0),
+        (100, 4.0, 3.0),
+        (10, 4.0, 40.0),
+        (10, 4.0, 5.25),
+        (100, 1.5, 5.0),
+        (500, 0.8, 9.0),
+        (100, 30.0, 6.0),
+        (300, 0.02, 12.0),
+    ):
         got = log_moment_curve(FixedSizeSampled(1000, size, Gaussian(sigma)), np.array([a - 1]))[0]
         below, above = (_theorem_27(size / 1000, sigma, int(b)) for b in (a, a + 1))
         yield excess(got, below + (a - int(a)) * (above - below))
@@ -84,27 +131,41 @@ def fixed_size_log_moments(bench):
 def pure_log_moments(bench):
     def lemma(epsilon, order):
         e = mpmath.mpf(epsilon)
-        return min(order * e, order * e * (mpmath.exp(e) - 1) + order**2 * e**2 * mpmath.exp(2 * e) / 2)
+        return min(
+            order * e, order * e * (mpmath.exp(e) - 1) + order**2 * e**2 * mpmath.exp(2 * e) / 2
+        )
 
     sampled = math.log(1 + 0.1 * (math.exp(1 / 8) - 1))
-    return max(excess(log_moment_curve(event, np.array([order]))[0], lemma(epsilon, order))
-               for event, epsilon in ((Laplace(10.0), 0.1), (Laplace(0.5), 2.0),
-                                      (PoissonSampled(0.1, Laplace(8.0)), sampled)) for order in (1.0, 5.0, 17.5))
+    return max(
+        excess(log_moment_curve(event, np.array([order]))[0], lemma(epsilon, order))
+        for event, epsilon in (
+            (Laplace(10.0), 0.1),
+            (Laplace(0.5), 2.0),
+            (PoissonSampled(0.1, Laplace(8.0)), sampled),
+        )
+        for order in (1.0, 5.0, 17.5)
+    )
 
 
 @measures(RENYI, "M1", method="mpmath integral at fractional orders; a bound", tolerance=1e-9)
 def renyi_divergences_against_mpmath(bench):
-    return max(excess(value, _integral(q, sigma, a))
-               for q, sigma, orders in ((0.02, 2.0, (1.5, 3.3, 20.0)), (256 / 60000, 0.5, (1.5,)))
-               for got in (RenyiAccountant(orders=orders).cost_curve(PoissonSampled(q, Gaussian(sigma)), orders),)
-               for value, a in zip(got, orders))
+    return max(
+        excess(value, _integral(q, sigma, a))
+        for q, sigma, orders in ((0.02, 2.0, (1.5, 3.3, 20.0)), (256 / 60000, 0.5, (1.5,)))
+        for got in (
+            RenyiAccountant(orders=orders).cost_curve(PoissonSampled(q, Gaussian(sigma)), orders),
+        )
+        for value, a in zip(got, orders)
+    )
 
 
 @measures(RENYI, "M2", method="randomised response in mpmath; a bound", tolerance=1e-11)
 def pure_divergences(bench):
     accountant = RenyiAccountant(orders=(1.5, 4.0, 30.0))
     for scale in (10.0, 0.7, 1e9):
-        for value, a in zip(accountant.cost_curve(Laplace(scale), accountant.orders), accountant.orders):
+        for value, a in zip(
+            accountant.cost_curve(Laplace(scale), accountant.orders), accountant.orders
+        ):
             with mpmath.workdps(40):
                 likely = mpmath.exp(1 / mpmath.mpf(scale)) / (1 + mpmath.exp(1 / mpmath.mpf(scale)))
                 moment = likely**a * (1 - likely) ** (1 - a) + (1 - likely) ** a * likely ** (1 - a)
@@ -119,10 +180,15 @@ def random_stopping_by_a_loop(bench):
         choice = min((1 - 1 / b) * d + math.log(1 / gamma) / b for b, d in zip(orders, once))
         expected = [d + (1 + eta) * choice + math.log(runs) / (a - 1) for a, d in zip(orders, once)]
         got = RenyiAccountant(orders=orders).cost_curve(RandomlyStopped(event, eta, gamma), orders)
-        yield from (excess(value / (a - 1), truth) for value, a, truth in zip(got, orders, expected))
+        yield from (
+            excess(value / (a - 1), truth) for value, a, truth in zip(got, orders, expected)
+        )
 
 
-ORDERS, PLACES = np.arange(0.5, 80.0, 0.5), ((0.1, 0.5), (0.5, 2.0), (2.0, 9.0))  # PLACES: (mu, epsilon)
+ORDERS, PLACES = (
+    np.arange(0.5, 80.0, 0.5),
+    ((0.1, 0.5), (0.5, 2.0), (2.0, 9.0)),
+)  # PLACES: (mu, epsilon)
 
 
 def _gaussian_moments(mu):
@@ -135,28 +201,67 @@ def _sharper_delta(mu, a, epsilon):
 
 
 def _register(name, target, truth):
-    @measures(f"privacy.conversion.{name}", "C1", method="as printed, loop over orders", tolerance=1e-11, name=name)
+    @measures(
+        f"privacy.conversion.{name}",
+        "C1",
+        method="as printed, loop over orders",
+        tolerance=1e-11,
+        name=name,
+    )
     def by_a_loop(bench):
-        return max(relative(getattr(conversion, name)(_gaussian_moments(mu), ORDERS, target or epsilon),
-                            min(truth(mu, o, epsilon) for o in ORDERS)) for mu, epsilon in PLACES)
+        return max(
+            relative(
+                getattr(conversion, name)(_gaussian_moments(mu), ORDERS, target or epsilon),
+                min(truth(mu, o, epsilon) for o in ORDERS),
+            )
+            for mu, epsilon in PLACES
+        )
 
 
-_register("tail_bound_epsilon", 1e-6, lambda mu, o, _: (mu * mu * o * (o + 1) / 2 + math.log(1e6)) / o)
-_register("tail_bound_delta", None, lambda mu, o, e: math.exp(min(mu * mu * o * (o + 1) / 2 - o * e, 700.0)))
+_register(
+    "tail_bound_epsilon", 1e-6, lambda mu, o, _: (mu * mu * o * (o + 1) / 2 + math.log(1e6)) / o
+)
+_register(
+    "tail_bound_delta",
+    None,
+    lambda mu, o, e: math.exp(min(mu * mu * o * (o + 1) / 2 - o * e, 700.0)),
+)
 _register("sharper_delta", None, lambda mu, o, e: _sharper_delta(mu, o + 1, e))
 
 
-@measures("privacy.conversion.sharper_epsilon", "C1", method="delta of Proposition 12 at the epsilon found", tolerance=1e-9)
+@measures(
+    "privacy.conversion.sharper_epsilon",
+    "C1",
+    method="delta of Proposition 12 at the epsilon found",
+    tolerance=1e-9,
+)
 def sharper_epsilon_solves_for_delta(bench):
-    found = [(mu, conversion.sharper_epsilon(_gaussian_moments(mu), ORDERS, 1e-6)) for mu, _ in PLACES]
-    return max(relative(min(_sharper_delta(mu, o + 1, epsilon) for o in ORDERS), 1e-6) for mu, epsilon in found)
+    found = [
+        (mu, conversion.sharper_epsilon(_gaussian_moments(mu), ORDERS, 1e-6)) for mu, _ in PLACES
+    ]
+    return max(
+        relative(min(_sharper_delta(mu, o + 1, epsilon) for o in ORDERS), 1e-6)
+        for mu, epsilon in found
+    )
 
 
-@measures("privacy.conversion.total_variation_bound", "C1", method="sqrt(1 - e^-D), and where epsilon becomes 0", tolerance=1e-11)
+@measures(
+    "privacy.conversion.total_variation_bound",
+    "C1",
+    method="sqrt(1 - e^-D), and where epsilon becomes 0",
+    tolerance=1e-11,
+)
 def large_delta_needs_no_epsilon(bench):
     """epsilon at that delta and delta at epsilon 0, where the orders' own formulas give more."""
-    truth, moments, orders = mpmath.sqrt(-mpmath.expm1(-0.01)), np.array([0.01, 0.03]), np.array([1.0, 2.0])
+    truth, moments, orders = (
+        mpmath.sqrt(-mpmath.expm1(-0.01)),
+        np.array([0.01, 0.03]),
+        np.array([1.0, 2.0]),
+    )
     yield relative(conversion.total_variation_bound(moments, orders), truth)
     yield relative(conversion.sharper_delta(moments, orders, 0.0), truth)
-    above, below = (conversion.sharper_epsilon(moments, orders, float(truth) * (1 + gap)) for gap in (1e-9, -1e-9))
+    above, below = (
+        conversion.sharper_epsilon(moments, orders, float(truth) * (1 + gap))
+        for gap in (1e-9, -1e-9)
+    )
     yield 0.0 if above == 0 < below else math.inf

@@ -1,4 +1,5 @@
 """Checks of exact products and of sums in pairs: the definitions and their compiled twins against fractions."""
+
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -24,7 +25,9 @@ def _integers(numbers, bits, rounded=int):
 def _matrix(rng, dtype, rows, columns):
     """Numbers of all sizes, the smallest and the largest too; a row of zeros and one that is not finite."""
     lowest, highest = (-149, 128) if dtype == "float32" else (-1074, 1024)
-    x = np.ldexp(rng.uniform(-1, 1, (rows, columns)), rng.integers(lowest, highest, (rows, 1))).astype(dtype)
+    x = np.ldexp(
+        rng.uniform(-1, 1, (rows, columns)), rng.integers(lowest, highest, (rows, 1))
+    ).astype(dtype)
     x[0], x[1, -1], x[2] = 0, rng.choice([np.inf, -np.inf, np.nan]), np.ldexp(x[2], -3)
     return x
 
@@ -44,13 +47,24 @@ def _cuts(bench):
 
 def _products(bench):
     """The largest difference of exact products from Python's integers, in the last place."""
-    for dtype, (rows, inner, columns) in (("float32", (5, 9, 4)), ("float64", (4, 1, 3)), ("float32", (4, 65, 4))):
+    for dtype, (rows, inner, columns) in (
+        ("float32", (5, 9, 4)),
+        ("float64", (4, 1, 3)),
+        ("float32", (4, 65, 4)),
+    ):
         x, W = _matrix(bench.rng, dtype, rows, inner), _matrix(bench.rng, dtype, columns, inner)
         bits = 53 - int(np.ceil(np.log2(inner)))
         with np.errstate(all="ignore"):
-            y = to_host(arithmetic.product(bench.asarray(x), bench.asarray(np.ascontiguousarray(W.T)), "exact"))
+            y = to_host(
+                arithmetic.product(
+                    bench.asarray(x), bench.asarray(np.ascontiguousarray(W.T)), "exact"
+                )
+            )
             for b, o in np.ndindex(y.shape):
-                (X, e), (V, f) = _integers(x[b], bits // 2, round), _integers(W[o], bits - bits // 2, round)
+                (X, e), (V, f) = (
+                    _integers(x[b], bits // 2, round),
+                    _integers(W[o], bits - bits // 2, round),
+                )
                 if None in X or None in V:
                     yield 0.0 if np.isnan(y[b, o]) else np.inf
                     continue
@@ -60,7 +74,13 @@ def _products(bench):
 
 
 def _pairs(bench):
-    for shape, axis in (((3, 7), 1), ((7, 2), 0), ((2, 5, 3), 1), ((2, 3, 2, 4), (1, 3)), ((2, 1), 1)):
+    for shape, axis in (
+        ((3, 7), 1),
+        ((7, 2), 0),
+        ((2, 5, 3), 1),
+        ((2, 3, 2, 4), (1, 3)),
+        ((2, 1), 1),
+    ):
         x = bench.rng.standard_normal(shape).astype("float32")
         axes = axis if isinstance(axis, tuple) else (axis,)
         rest = [n for k, n in enumerate(shape) if k not in axes]
@@ -79,7 +99,9 @@ def _register(card, labels, method, measure):
             yield from measure(bench)
 
     for kind, plain in (("defined", lambda array: False), ("compiled", arithmetic.twinned)):
-        register = measures(card, *labels, method=f"{kind}: {method}", tolerance=0.0, name=f"{kind} {card}")
+        register = measures(
+            card, *labels, method=f"{kind}: {method}", tolerance=0.0, name=f"{kind} {card}"
+        )
         register(partial(check, plain=plain))
 
 

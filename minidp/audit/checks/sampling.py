@@ -1,4 +1,5 @@
 """Checks of samplers, schedules and the plan."""
+
 import math
 from fractions import Fraction
 from itertools import permutations
@@ -9,7 +10,16 @@ from ... import mechanism
 from ...backend import to_host
 from ...mechanism import sampling
 from ...mechanism import Plan, PoissonSampler, Sanitizer, flat_group
-from ...privacy.events import BallsInBins, Composed, CyclicSampled, FixedSizeSampled, Gaussian, PoissonSampled, Repeated, TotalVariation
+from ...privacy.events import (
+    BallsInBins,
+    Composed,
+    CyclicSampled,
+    FixedSizeSampled,
+    Gaussian,
+    PoissonSampled,
+    Repeated,
+    TotalVariation,
+)
 from ...privacy.events import NeighbouringRelation as Relation
 from ...privacy.truncated import TruncatedPoissonSampled
 from ...streams import Streams
@@ -27,8 +37,12 @@ def _included(sampler, n, lots):
     return seen
 
 
-@measures("mechanism.sampling.PoissonSampler", "F1", method="inclusions, pairs and sizes, in standard errors",
-          tolerance=SIGMAS)
+@measures(
+    "mechanism.sampling.PoissonSampler",
+    "F1",
+    method="inclusions, pairs and sizes, in standard errors",
+    tolerance=SIGMAS,
+)
 def poisson_inclusions_are_independent(bench):
     return max(_poisson_errors(12, 0.3, 20_000), _poisson_errors(300, 0.5, 2000))
 
@@ -36,7 +50,9 @@ def poisson_inclusions_are_independent(bench):
 def _poisson_errors(n, q, lots):
     seen = _included(PoissonSampler(q), n, lots)
     z = (seen - q) / math.sqrt(q * (1 - q))
-    products = z.T @ z / math.sqrt(lots)  # off the diagonal standard normal if inclusions are independent
+    products = (
+        z.T @ z / math.sqrt(lots)
+    )  # off the diagonal standard normal if inclusions are independent
     pairs = np.abs(products[~np.eye(n, dtype=bool)]).max()
     sizes = seen.sum(axis=1)
     variance = n * q * (1 - q)
@@ -46,10 +62,23 @@ def _poisson_errors(n, q, lots):
     return max(np.abs(z.sum(axis=0)).max() / math.sqrt(lots), pairs, spread, follow)
 
 
-@measures("mechanism.sampling.PoissonSampler", "F2", method="binomial probabilities in exact fractions; absolute, of 2^64",
-          tolerance=2.0**-62)
+@measures(
+    "mechanism.sampling.PoissonSampler",
+    "F2",
+    method="binomial probabilities in exact fractions; absolute, of 2^64",
+    tolerance=2.0**-62,
+)
 def sizes_have_the_binomial_law(bench):
-    for n, q in ((0, 0.3), (12, 0.3), (40, 0.9), (7, 0.0), (7, 1.0), (5, 5e-324), (5, 1 - 2.0**-53), (300, 0.01)):
+    for n, q in (
+        (0, 0.3),
+        (12, 0.3),
+        (40, 0.9),
+        (7, 0.0),
+        (7, 1.0),
+        (5, 5e-324),
+        (5, 1 - 2.0**-53),
+        (300, 0.01),
+    ):
         least, cumulative = sampling._binomial(n, q)
         p, total = Fraction(q), Fraction(0)
         for k in range(n + 1):
@@ -58,7 +87,12 @@ def sizes_have_the_binomial_law(bench):
             yield float(abs(Fraction(got, 2**64) - total))
 
 
-@measures("mechanism.sampling.FixedSizeSampler", "F1", method="all subsets of 2 of 5, in standard errors", tolerance=SIGMAS)
+@measures(
+    "mechanism.sampling.FixedSizeSampler",
+    "F1",
+    method="all subsets of 2 of 5, in standard errors",
+    tolerance=SIGMAS,
+)
 def fixed_size_subsets_are_uniform(bench):
     lots = 20_000
     seen = _included(mechanism.FixedSizeSampler(5, 2), 5, lots)
@@ -66,18 +100,39 @@ def fixed_size_subsets_are_uniform(bench):
         return math.inf
     counts = np.bincount((seen @ 2.0 ** np.arange(5)).astype(int))
     p = 1 / 10
-    return max(abs(counts[2**i + 2**j] - lots * p) / math.sqrt(lots * p * (1 - p)) for i in range(5) for j in range(i))
+    return max(
+        abs(counts[2**i + 2**j] - lots * p) / math.sqrt(lots * p * (1 - p))
+        for i in range(5)
+        for j in range(i)
+    )
 
 
-@measures("mechanism.sampling.ShuffleSampler", "F1", method="all orders of 3, in standard errors", tolerance=SIGMAS)
+@measures(
+    "mechanism.sampling.ShuffleSampler",
+    "F1",
+    method="all orders of 3, in standard errors",
+    tolerance=SIGMAS,
+)
 def shuffled_epochs_are_permutations(bench):
     epochs, size = 12_000, 3
-    for examples, lot in ((1, 1), (7, 3), (30, 30), (9, 4)):  # every example once an epoch, whole lots but for the last
+    for examples, lot in (
+        (1, 1),
+        (7, 3),
+        (30, 30),
+        (9, 4),
+    ):  # every example once an epoch, whole lots but for the last
         sampler = mechanism.ShuffleSampler(examples, lot)
-        epoch = [found.tolist() for found in sampler.lots(examples, sampler.period, Streams(4).sampling)]
-        if sorted(sum(epoch, [])) != list(range(examples)) or any(len(found) != lot for found in epoch[:-1]):
+        epoch = [
+            found.tolist() for found in sampler.lots(examples, sampler.period, Streams(4).sampling)
+        ]
+        if sorted(sum(epoch, [])) != list(range(examples)) or any(
+            len(found) != lot for found in epoch[:-1]
+        ):
             return math.inf
-    lots = [lot.tolist() for lot in mechanism.ShuffleSampler(size, 2).lots(size, 2 * epochs, Streams(5).sampling)]
+    lots = [
+        lot.tolist()
+        for lot in mechanism.ShuffleSampler(size, 2).lots(size, 2 * epochs, Streams(5).sampling)
+    ]
     orders = [tuple(a + b) for a, b in zip(lots[::2], lots[1::2])]
     counts = [orders.count(order) for order in permutations(range(3))]
     if sum(counts) != epochs:
@@ -86,36 +141,75 @@ def shuffled_epochs_are_permutations(bench):
     return max(*(abs(c - epochs / 6) for c in counts), abs(follow)) / math.sqrt(epochs * 5 / 36)
 
 
-@measures("mechanism.banded.CyclicSampler", "F1", method="parts and inclusions over 3,000 runs, in standard errors", tolerance=SIGMAS)
+@measures(
+    "mechanism.banded.CyclicSampler",
+    "F1",
+    method="parts and inclusions over 3,000 runs, in standard errors",
+    tolerance=SIGMAS,
+)
 def cyclic_lots_hold_their_part_alone(bench):
     runs, b, q, n, steps = 3000, 3, 0.2, 4, 6
     sampler, seen = mechanism.CyclicSampler(q, bands=b), np.zeros((runs, steps, n))
     for run, rows in enumerate(seen):
         for row, lot in zip(rows, sampler.lots(n, steps, Streams(run).sampling)):
             row[lot] += 1 if min(lot, default=0) >= 0 else np.nan
-    within = seen.reshape(runs, 2, b, n).sum(axis=1)  # of an example, how often in lots of each part
+    within = seen.reshape(runs, 2, b, n).sum(
+        axis=1
+    )  # of an example, how often in lots of each part
     if ((within > 0).sum(axis=1) > 1).any() or not seen.max() <= 1:
         return math.inf
-    rate, both = b * q, (within == 2).mean(axis=(0, 2))  # of lots of its part; a third of the examples are in each
+    rate, both = (
+        b * q,
+        (within == 2).mean(axis=(0, 2)),
+    )  # of lots of its part; a third of the examples are in each
     z = (seen.sum(axis=2) - n * q) / math.sqrt(n * q * (1 - q))
-    pairs = np.abs((z[:, :3].T @ z[:, :3] / math.sqrt(runs))[~np.eye(3, dtype=bool)] + math.sqrt(runs) * q / (1 - q)).max()
-    return max(np.abs(z.sum(axis=0)).max() / math.sqrt(runs), pairs,
-               np.abs(both - rate**2 / b).max() / math.sqrt(rate**2 / b / (runs * n)))
+    pairs = np.abs(
+        (z[:, :3].T @ z[:, :3] / math.sqrt(runs))[~np.eye(3, dtype=bool)]
+        + math.sqrt(runs) * q / (1 - q)
+    ).max()
+    return max(
+        np.abs(z.sum(axis=0)).max() / math.sqrt(runs),
+        pairs,
+        np.abs(both - rate**2 / b).max() / math.sqrt(rate**2 / b / (runs * n)),
+    )
 
 
-@measures("mechanism.banded.CyclicSampler", "S1", method="largest number of lots that hold one example; the event by hand", tolerance=0.0)
+@measures(
+    "mechanism.banded.CyclicSampler",
+    "S1",
+    method="largest number of lots that hold one example; the event by hand",
+    tolerance=0.0,
+)
 def an_example_is_in_one_lot_of_each_cycle(bench):
-    sampler, whole = mechanism.CyclicSampler(0.1, bands=4), mechanism.CyclicSampler(1 / 49, bands=49)  # 49 / 49 is below 1 in floats
-    yield _differs((sampler.wrap(Gaussian(3.0)), CyclicSampled(0.4, Gaussian(3.0))), (sampler.relation, Relation.ADD_REMOVE),
-                   (whole.wrap(Gaussian(3.0)).sampling_probability, min(1.0, 49 * (1 / 49))))
-    yield _charged_as_often_as_seen(mechanism.CyclicSampler(0.25, bands=4), 30, CyclicSampled(1.0, Gaussian(3.0)))
+    sampler, whole = (
+        mechanism.CyclicSampler(0.1, bands=4),
+        mechanism.CyclicSampler(1 / 49, bands=49),
+    )  # 49 / 49 is below 1 in floats
+    yield _differs(
+        (sampler.wrap(Gaussian(3.0)), CyclicSampled(0.4, Gaussian(3.0))),
+        (sampler.relation, Relation.ADD_REMOVE),
+        (whole.wrap(Gaussian(3.0)).sampling_probability, min(1.0, 49 * (1 / 49))),
+    )
+    yield _charged_as_often_as_seen(
+        mechanism.CyclicSampler(0.25, bands=4), 30, CyclicSampled(1.0, Gaussian(3.0))
+    )
 
 
 def _charged_as_often_as_seen(sampler, n, charged):
     """How many charges of whole epochs (cycles) and broken ones are not `charged`, as often as drawn lots hold an example."""
-    seen = [sum((np.bincount(lot, minlength=n) for lot in sampler.lots(n, steps, Streams(6).sampling)), np.zeros(n, int))
-            for steps in range(10)]
-    return _differs(*((sampler.charges(Gaussian(3.0), steps), (charged, int(each.max()))) for steps, each in enumerate(seen)))
+    seen = [
+        sum(
+            (np.bincount(lot, minlength=n) for lot in sampler.lots(n, steps, Streams(6).sampling)),
+            np.zeros(n, int),
+        )
+        for steps in range(10)
+    ]
+    return _differs(
+        *(
+            (sampler.charges(Gaussian(3.0), steps), (charged, int(each.max())))
+            for steps, each in enumerate(seen)
+        )
+    )
 
 
 def _banded(b, steps):
@@ -124,23 +218,43 @@ def _banded(b, steps):
     return sum(np.eye(steps, k=-j) * each for j, each in enumerate(c)) / math.sqrt((c * c).sum())
 
 
-@measures("mechanism.banded.BandedNoise", "F1", "S1", method="central binomial coefficients; columns of the whole matrix", tolerance=1e-14)
+@measures(
+    "mechanism.banded.BandedNoise",
+    "F1",
+    "S1",
+    method="central binomial coefficients; columns of the whole matrix",
+    tolerance=1e-14,
+)
 def columns_are_orthogonal_beyond_the_bands(bench):
     for b in (1, 2, 5, 16):
         found, matrix = mechanism.BandedNoise(b).coefficients, _banded(b, 3 * b)
         yield worst(found, matrix[:b, 0])
         made = sum(np.eye(3 * b, k=-j) * each for j, each in enumerate(found))
         gram = made.T @ made
-        yield from (abs(gram[0, 0] - 1), max(gram.diagonal().max() - 1, 0), np.abs(np.triu(gram, b)).max())
+        yield from (
+            abs(gram[0, 0] - 1),
+            max(gram.diagonal().max() - 1, 0),
+            np.abs(np.triu(gram, b)).max(),
+        )
 
 
-@measures("mechanism.banded.BandedNoise", "F2", method="z drawn again, over the whole matrix", tolerance=EXACT)
+@measures(
+    "mechanism.banded.BandedNoise",
+    "F2",
+    method="z drawn again, over the whole matrix",
+    tolerance=EXACT,
+)
 def banded_noise_solves_for_independent_noise(bench):
     for b, steps in ((1, 3), (2, 7), (4, 11)):
         noise, raw, got = mechanism.BandedNoise(b).start(), bench.rng.uniform(-1, 1, (2, 5, 3)), []
         for step in range(steps):
             draws = noise.step(Streams(7).noise(step))
-            got.append([to_host(mechanism.add_gaussian(bench.asarray(each.copy()), 2.0**20, draws)) for each in raw])
+            got.append(
+                [
+                    to_host(mechanism.add_gaussian(bench.asarray(each.copy()), 2.0**20, draws))
+                    for each in raw
+                ]
+            )
         drawn = [Streams(7).noise(step) for step in range(steps)]
         z = np.array([[draws.standard_normal((5, 3)) for _ in raw] for draws in drawn])
         solved = np.linalg.solve(_banded(b, steps), z.reshape((steps, 30))).reshape(z.shape)
@@ -153,22 +267,44 @@ def _differs(*pairs):
 
 
 def _register_event(sampler, sampled, relation):
-    @measures(f"mechanism.sampling.{type(sampler).__name__}", "S1", method="the event and its relation, by hand", tolerance=0.0)
+    @measures(
+        f"mechanism.sampling.{type(sampler).__name__}",
+        "S1",
+        method="the event and its relation, by hand",
+        tolerance=0.0,
+    )
     def event_of_a_sample(bench):
-        return _differs((sampler.wrap(Gaussian(3.0)), sampled), (sampler.relation, relation),
-                        (sampler.charges(Gaussian(3.0), 7), (sampled, 7)))
+        return _differs(
+            (sampler.wrap(Gaussian(3.0)), sampled),
+            (sampler.relation, relation),
+            (sampler.charges(Gaussian(3.0), 7), (sampled, 7)),
+        )
 
 
 _register_event(PoissonSampler(0.02), PoissonSampled(0.02, Gaussian(3.0)), Relation.ADD_REMOVE)
-_register_event(mechanism.FixedSizeSampler(1000, 20), FixedSizeSampled(1000, 20, Gaussian(3.0)), Relation.REPLACE_ONE)
+_register_event(
+    mechanism.FixedSizeSampler(1000, 20),
+    FixedSizeSampled(1000, 20, Gaussian(3.0)),
+    Relation.REPLACE_ONE,
+)
 
 
-@measures("mechanism.sampling.PoissonSampler", "S2", method="the event; binomial tails in exact fractions; lots drawn", tolerance=2e-6)
+@measures(
+    "mechanism.sampling.PoissonSampler",
+    "S2",
+    method="the event; binomial tails in exact fractions; lots drawn",
+    tolerance=2e-6,
+)
 def lots_are_cut_at_the_tail_that_is_charged(bench):
     sampler = PoissonSampler(0.3, 4, 10)
     event = sampler.wrap(Gaussian(3.0))
     for n, least in ((10, 5), (9, 4)):
-        tail = float(sum(math.comb(n, k) * Fraction(0.3) ** k * (1 - Fraction(0.3)) ** (n - k) for k in range(least, n + 1)))
+        tail = float(
+            sum(
+                math.comb(n, k) * Fraction(0.3) ** k * (1 - Fraction(0.3)) ** (n - k)
+                for k in range(least, n + 1)
+            )
+        )
         yield excess(event.tail(10 - n), tail)
     whole = PoissonSampler(0.3).lots(10, 200, Streams(3).sampling)
     pairs = list(zip(whole, sampler.lots(10, 200, Streams(3).sampling)))
@@ -176,54 +312,99 @@ def lots_are_cut_at_the_tail_that_is_charged(bench):
     yield 0.0 if same and event == TruncatedPoissonSampled(0.3, 10, 4, Gaussian(3.0)) else math.inf
 
 
-@measures("mechanism.sampling.ShuffleSampler", "S1", method="largest number of lots that hold one example", tolerance=0.0)
+@measures(
+    "mechanism.sampling.ShuffleSampler",
+    "S1",
+    method="largest number of lots that hold one example",
+    tolerance=0.0,
+)
 def shuffling_is_charged_as_often_as_an_example_is_seen(bench):
     sampler, event = mechanism.ShuffleSampler(10, 4), Gaussian(3.0)
     yield _differs((sampler.wrap(event), event), (sampler.relation, Relation.ZERO_OUT))
     yield _charged_as_often_as_seen(sampler, 10, event)
 
 
-@measures("mechanism.sampling.BallsInBinsSampler", "F1", method="lots of epochs and pairs of examples, in standard errors",
-          tolerance=SIGMAS)
+@measures(
+    "mechanism.sampling.BallsInBinsSampler",
+    "F1",
+    method="lots of epochs and pairs of examples, in standard errors",
+    tolerance=SIGMAS,
+)
 def bins_are_uniform_and_independent(bench):
     """Each lot's place in an epoch is what its examples drew; NaN, which fails, unless every example is in one lot."""
     sampler, epochs = mechanism.BallsInBinsSampler(9, 2), 4000  # four lots
     lots = _included(sampler, 9, epochs * 4).reshape(epochs, 4, 9)
     yield 0.0 if (lots.sum(axis=1) == 1).all() else math.nan
-    later = [lot.tolist() for lot in sampler.lots(9, 4, Streams(3).sampling, start=4)]  # as a run that is resumed draws them
+    later = [
+        lot.tolist() for lot in sampler.lots(9, 4, Streams(3).sampling, start=4)
+    ]  # as a run that is resumed draws them
     yield 0.0 if later == [np.flatnonzero(lot).tolist() for lot in lots[1]] else math.nan
-    many = np.concatenate(list(mechanism.BallsInBinsSampler(8000, 1).lots(8000, 8000, Streams(3).sampling)))
+    many = np.concatenate(
+        list(mechanism.BallsInBinsSampler(8000, 1).lots(8000, 8000, Streams(3).sampling))
+    )
     yield 0.0 if len(many) == 8000 and (np.sort(many) == np.arange(8000)).all() else math.nan
     z = (lots - 0.25) / math.sqrt(0.25 * 0.75)
     yield np.abs(z.sum(axis=0)).max() / math.sqrt(epochs)
-    pairs = np.einsum("eta,etb->ab", z, z) / math.sqrt(epochs * 16 / 3)  # of a pair: 12/3 with chance 1/4, else -4/3
+    pairs = np.einsum("eta,etb->ab", z, z) / math.sqrt(
+        epochs * 16 / 3
+    )  # of a pair: 12/3 with chance 1/4, else -4/3
     yield np.abs(pairs[~np.eye(9, dtype=bool)]).max()
     yield np.abs(np.einsum("eta,eta->a", z[1:], z[:-1])).max() / math.sqrt(epochs * 16 / 3)
 
 
-@measures("mechanism.sampling.BallsInBinsSampler", "S1", method="the event, its relation and epochs begun, by hand", tolerance=0.0)
+@measures(
+    "mechanism.sampling.BallsInBinsSampler",
+    "S1",
+    method="the event, its relation and epochs begun, by hand",
+    tolerance=0.0,
+)
 def balls_in_bins_are_charged_per_epoch(bench):
     sampler, event = mechanism.BallsInBinsSampler(60_000, 256), Gaussian(3.0)
-    return _differs((sampler.wrap(event), BallsInBins(234, event)), (sampler.relation, Relation.ADD_REMOVE),
-                    *((sampler.charges(event, steps), (BallsInBins(234, event), epochs))
-                      for steps, epochs in ((0, 0), (1, 1), (234, 1), (235, 2), (468, 2))))
+    return _differs(
+        (sampler.wrap(event), BallsInBins(234, event)),
+        (sampler.relation, Relation.ADD_REMOVE),
+        *(
+            (sampler.charges(event, steps), (BallsInBins(234, event), epochs))
+            for steps, epochs in ((0, 0), (1, 1), (234, 1), (235, 2), (468, 2))
+        ),
+    )
 
 
 SCHEDULES = (
-    (mechanism.LinearDecay(0.1, 0.052, 10), {0: 0.1, 1: 0.0952, 5: 0.076, 9: 0.0568, 10: 0.052, 11: 0.052, 10**9: 0.052}),
+    (
+        mechanism.LinearDecay(0.1, 0.052, 10),
+        {0: 0.1, 1: 0.0952, 5: 0.076, 9: 0.0568, 10: 0.052, 11: 0.052, 10**9: 0.052},
+    ),
     (mechanism.LinearDecay(2.0, 3.0, 0), {0: 3.0}),
-    (mechanism.Stages(6.0, 3.0, 4, 10), {0: 6, 9: 6, 10: 5, 20: 4, 30: 3, 39: 3, 40: 3, 10_000: 3}))
+    (mechanism.Stages(6.0, 3.0, 4, 10), {0: 6, 9: 6, 10: 5, 20: 4, 30: 3, 39: 3, 40: 3, 10_000: 3}),
+)
 
 for _schedule, _values in SCHEDULES:
-    measures(f"mechanism.schedule.{type(_schedule).__name__}", "F1", method="by hand", tolerance=EXACT, name="values")(
-        lambda bench, schedule=_schedule, values=_values: worst([*map(schedule, values)], [*values.values()]))
+    measures(
+        f"mechanism.schedule.{type(_schedule).__name__}",
+        "F1",
+        method="by hand",
+        tolerance=EXACT,
+        name="values",
+    )(
+        lambda bench, schedule=_schedule, values=_values: worst(
+            [*map(schedule, values)], [*values.values()]
+        )
+    )
 
 
-@measures("mechanism.schedule.AdaptiveClip", "F1", method="by hand: the factor e^(-rate (share - quantile))", tolerance=EXACT)
+@measures(
+    "mechanism.schedule.AdaptiveClip",
+    "F1",
+    method="by hand: the factor e^(-rate (share - quantile))",
+    tolerance=EXACT,
+)
 def clip_norms_follow_the_released_share(bench):
     rule = mechanism.AdaptiveClip(2.0, 0.3, 0.5)
-    yield worst([rule(9), *(rule.after(3.0, s) for s in (0.0, -0.2, 0.4, -9.0, 9.0))],
-                [2.0, *(3 * math.exp(-0.5 * (share - 0.3)) for share in (0.5, 0.3, 0.9, 0.0, 1.0))])
+    yield worst(
+        [rule(9), *(rule.after(3.0, s) for s in (0.0, -0.2, 0.4, -9.0, 9.0))],
+        [2.0, *(3 * math.exp(-0.5 * (share - 0.3)) for share in (0.5, 0.3, 0.9, 0.0, 1.0))],
+    )
     yield worst([rule.after(1e12, -0.5), rule.after(1e-12, 0.5)], [1e12, 1e-12])
 
 
@@ -232,14 +413,20 @@ def charges_equal_a_loop_over_steps(bench):
     """Each step's own event, for a constant plan and one whose noise falls; merged, none lost, in order."""
     for sigma in (2.0, mechanism.LinearDecay(3.0, 1.0, 4)):
         plan = Plan(PoissonSampler(0.1), Sanitizer(flat_group(KEYS, 1.0, sigma)), 9, 50)
-        expected = [PoissonSampled(0.1, Gaussian((sigma(step) if callable(sigma) else sigma) / plan.products.factor))
-                    for step in range(9)]
+        expected = [
+            PoissonSampled(
+                0.1, Gaussian((sigma(step) if callable(sigma) else sigma) / plan.products.factor)
+            )
+            for step in range(9)
+        ]
         for start, stop in ((0, 9), (2, 7), (5, 5)):
             got = [event for event, times in plan.charges(start, stop) for _ in range(times)]
             yield _differs((got, expected[start:stop]))
         total = plan.total_event
         parts = total.events if isinstance(total, Composed) else (total,)
-        got = [part.event for part in parts if isinstance(part, Repeated) for _ in range(part.count)]
+        got = [
+            part.event for part in parts if isinstance(part, Repeated) for _ in range(part.count)
+        ]
         yield _differs((got, expected), (plan.relation, Relation.ADD_REMOVE))
 
 
@@ -248,13 +435,23 @@ class _NotQuiteGaussian(Sanitizer):
         return TotalVariation(2.0**-64, 30)
 
 
-@measures("mechanism.plan.Plan", "S1", method="distances added up step by step, unsampled", tolerance=0.0)
+@measures(
+    "mechanism.plan.Plan", "S1", method="distances added up step by step, unsampled", tolerance=0.0
+)
 def every_step_is_charged_its_distance(bench):
     """Beside the sampled event; with shuffled lots for all steps of each epoch begun."""
     groups = flat_group(KEYS, 1.0, 2.0)
     shuffled = mechanism.ShuffleSampler
     for sampler, lots in ((PoissonSampler(0.1), 9), (shuffled(10, 4), 9), (shuffled(10, 5), 10)):
-        plans = [Plan(sampler, kind(groups), 9, sampler.lot_sizes(10)[1]) for kind in (Sanitizer, _NotQuiteGaussian)]
+        plans = [
+            Plan(sampler, kind(groups), 9, sampler.lot_sizes(10)[1])
+            for kind in (Sanitizer, _NotQuiteGaussian)
+        ]
         (((event, times),), ((both, again),)) = (plan.charges(0, 9) for plan in plans)
-        yield _differs((again, times), (both.events[0], event), (both.events[1].tau, 2.0**-64),
-                       (both.events[1].count * again, 30 * lots), (len(both.events), 2))
+        yield _differs(
+            (again, times),
+            (both.events[0], event),
+            (both.events[1].tau, 2.0**-64),
+            (both.events[1].count * again, 30 * lots),
+            (len(both.events), 2),
+        )

@@ -1,4 +1,5 @@
 """The loss-distribution accountant: a certified interval around the true epsilon, by FFT."""
+
 import math
 from dataclasses import replace
 from typing import Any
@@ -7,8 +8,16 @@ import numpy as np
 
 from ..accountant import Accountant, Bound
 from ..composition import AdvancedAccountant, BasicAccountant
-from ..events import (BallsInBins, FixedSizeSampled, Gaussian, NeighbouringRelation, PoissonGroup, PoissonSampled,
-                      combined_noise_multiplier, pure_epsilon)
+from ..events import (
+    BallsInBins,
+    FixedSizeSampled,
+    Gaussian,
+    NeighbouringRelation,
+    PoissonGroup,
+    PoissonSampled,
+    combined_noise_multiplier,
+    pure_epsilon,
+)
 from ..gaussian import GaussianAccountant
 from ..renyi import RenyiAccountant
 from ..truncated import TruncatedPoissonSampled
@@ -19,14 +28,14 @@ from .kernels import tilted_masses
 from .losses import ComposedLoss, LossWindow, log_moment
 from .saddle import MAX_POINTS, grid_for
 
-FINENESS = 0.08         # grid step over the (tilted) standard deviation of one step's loss
-WIDTH = 2e-3            # wanted width of an interval of epsilon, relative ...
-LEAST_WIDTH = 2e-5      # ... or absolute, where epsilon is so small that nobody asks for more
-DELTA_WIDTH = 0.02      # wanted width of an interval of delta, relative
-WIDE = 0.02             # where an interval stays wider than this share, other accountants' upper ends are asked for
-REFINEMENTS = 5         # times that the grid is chosen, at most
-CACHED_POINTS = 2 ** 16     # costs on longer grids are few and large, and not kept
-MAX_GRIDS = 16          # kept for queries that follow
+FINENESS = 0.08  # grid step over the (tilted) standard deviation of one step's loss
+WIDTH = 2e-3  # wanted width of an interval of epsilon, relative ...
+LEAST_WIDTH = 2e-5  # ... or absolute, where epsilon is so small that nobody asks for more
+DELTA_WIDTH = 0.02  # wanted width of an interval of delta, relative
+WIDE = 0.02  # where an interval stays wider than this share, other accountants' upper ends are asked for
+REFINEMENTS = 5  # times that the grid is chosen, at most
+CACHED_POINTS = 2**16  # costs on longer grids are few and large, and not kept
+MAX_GRIDS = 16  # kept for queries that follow
 
 
 class LossDistributionAccountant(Accountant):
@@ -69,13 +78,20 @@ class LossDistributionAccountant(Accountant):
     name = "loss_distribution"
     takes_cut = True
 
-    def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE, *, quick: bool = False):
+    def __init__(
+        self,
+        relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE,
+        *,
+        quick: bool = False,
+    ):
         super().__init__(relation)
-        self.quick = quick      # upper ends alone, from the first grid
+        self.quick = quick  # upper ends alone, from the first grid
         self._grids: dict[Any, Any] = {}
 
     def covers(self, primitive):
-        return isinstance(primitive, (PoissonGroup, TruncatedPoissonSampled)) or super().covers(primitive)
+        return isinstance(primitive, (PoissonGroup, TruncatedPoissonSampled)) or super().covers(
+            primitive
+        )
 
     def choose_grid(self, parts, *, epsilon=None, delta=None, direction, fineness=FINENESS):
         # counts are rounded up to a ladder, so that runs of nearly the same length share their grid and cached costs
@@ -90,26 +106,38 @@ class LossDistributionAccountant(Accountant):
 
     def cost_curve(self, event, grid):
         """The event's ComposedLoss on the grid."""
-        masses = masses_of(event, grid.direction, grid.upper, grid.step, grid.gaps, grid.deviations)  # [M1]
+        masses = masses_of(
+            event, grid.direction, grid.upper, grid.step, grid.gaps, grid.deviations
+        )  # [M1]
         losses = masses.losses(grid.step)
-        mass, log_total = tilted_masses(masses.log_mass, losses, grid.tilt)                  # [M2]
+        mass, log_total = tilted_masses(masses.log_mass, losses, grid.tilt)  # [M2]
         transform, error = spectrum_of(mass, masses.knots, grid.points)
         size = np.maximum(np.abs(transform), 1e-300)
-        spectrum = np.array([np.log(size), np.angle(transform), np.log(size + error), error / (size + error)])
+        spectrum = np.array(
+            [np.log(size), np.angle(transform), np.log(size + error), error / (size + error)]
+        )
         spectrum[3] += 6 * ROUNDING * (1 + np.abs(spectrum[0] + 1j * spectrum[1]))
         return ComposedLoss(
             spectrum=spectrum,
             log_total=log_total,
             log_finite=-math.log1p(-math.exp(masses.infinite)),
             offset=masses.offset,
-            rounding=1e-13 + 4 * ROUNDING * (grid.deviations ** 2 + grid.tilt * np.max(np.abs(losses)) + abs(log_total)),
+            rounding=1e-13
+            + 4
+            * ROUNDING
+            * (grid.deviations**2 + grid.tilt * np.max(np.abs(losses)) + abs(log_total)),
             mean=float(np.sum(mass * losses)),
             log_right=log_moment(mass, losses, grid.right_order),
             log_left=log_moment(mass, losses, -grid.left_order),
-            widened=float(masses.widened))
+            widened=float(masses.widened),
+        )
 
     def _cached_cost(self, event, grid):
-        return super()._cached_cost(event, grid) if grid.points <= CACHED_POINTS else self.cost_curve(event, grid)
+        return (
+            super()._cached_cost(event, grid)
+            if grid.points <= CACHED_POINTS
+            else self.cost_curve(event, grid)
+        )
 
     def epsilon_of(self, parts, delta):
         return self._unbinned(parts, lambda parts: self._epsilon_of(parts, delta))
@@ -127,19 +155,33 @@ class LossDistributionAccountant(Accountant):
         if not bins:
             return read(parts)
         known = all(in_range(event.bins, event.event.noise_multiplier) for event in bins)
-        bound, cap = read(parts) if known else Bound(None, math.inf, math.inf), read(sorted(plain.items(), key=repr)).upper
-        return bound if bound.upper <= cap else Bound(bound.lower, cap, cap, fallback="the same without sampling")
+        bound, cap = (
+            read(parts) if known else Bound(None, math.inf, math.inf),
+            read(sorted(plain.items(), key=repr)).upper,
+        )
+        return (
+            bound
+            if bound.upper <= cap
+            else Bound(bound.lower, cap, cap, fallback="the same without sampling")
+        )
 
     def _epsilon_of(self, parts, delta):
-        def finer(bound):       # infinitely wide where nothing is known below yet
+        def finer(bound):  # infinitely wide where nothing is known below yet
             excess = (bound.upper - bound.lower) / max(WIDTH * bound.upper, LEAST_WIDTH)
             return 1.0 if excess <= 1 else max(0.1, 0.9 / math.sqrt(excess))
 
         if all(isinstance(event, Gaussian) for event, _ in parts):
-            return GaussianAccountant(self.relation).epsilon_of(parts, delta)       # exact
+            return GaussianAccountant(self.relation).epsilon_of(parts, delta)  # exact
         parts, uppers = merged(parts), {}
-        return self._narrowed(parts, lambda fineness: self._epsilon_interval(parts, delta, fineness, uppers), FINENESS, finer, 4,
-                              LEAST_WIDTH, lambda other, parts: other.epsilon_of(parts, delta).upper)
+        return self._narrowed(
+            parts,
+            lambda fineness: self._epsilon_interval(parts, delta, fineness, uppers),
+            FINENESS,
+            finer,
+            4,
+            LEAST_WIDTH,
+            lambda other, parts: other.epsilon_of(parts, delta).upper,
+        )
 
     def _delta_of(self, parts, epsilon):
         def finer(bound):
@@ -148,8 +190,15 @@ class LossDistributionAccountant(Accountant):
         if all(isinstance(event, Gaussian) for event, _ in parts):
             return GaussianAccountant(self.relation).delta_of(parts, epsilon)
         parts, directions = merged(parts), list(self._directions())
-        return self._narrowed(parts, lambda fineness: self._delta_interval(parts, epsilon, fineness, directions), FINENESS / 2,
-                              finer, 16, 0.0, lambda other, parts: other.delta_of(parts, epsilon).upper)
+        return self._narrowed(
+            parts,
+            lambda fineness: self._delta_interval(parts, epsilon, fineness, directions),
+            FINENESS / 2,
+            finer,
+            16,
+            0.0,
+            lambda other, parts: other.delta_of(parts, epsilon).upper,
+        )
 
     def _narrowed(self, parts, interval, fineness, finer, room, width, fallback):
         """The intersection of interval(fineness), (Bound, points), over ever finer grids.
@@ -161,15 +210,17 @@ class LossDistributionAccountant(Accountant):
         best, settled = Bound(None, math.inf, math.inf), False
         for _ in range(0 if _out_of_range(parts) else REFINEMENTS):
             try:
-                with np.errstate(all="ignore"):     # infinity is an answer
+                with np.errstate(all="ignore"):  # infinity is an answer
                     bound, points = interval(fineness)
-            except (ArithmeticError, ValueError):   # a NaN, or an infinity where none is an answer
+            except (ArithmeticError, ValueError):  # a NaN, or an infinity where none is an answer
                 break
             gain, best = best.upper - bound.upper, _tighter(best, bound)
             if best.upper == math.inf or (settled := self.quick):
                 break
             # without a lower end the last gain says how far the upper one may still be off
-            factor = finer(best if best.lower is not None else _interval(best.upper - gain, best.upper))
+            factor = finer(
+                best if best.lower is not None else _interval(best.upper - gain, best.upper)
+            )
             if (settled := factor == 1.0) or room * points * len(parts) > MAX_POINTS:
                 break
             fineness *= factor
@@ -177,19 +228,29 @@ class LossDistributionAccountant(Accountant):
         if best.upper < math.inf and (settled or narrow):
             return best
         known = [(getattr(event, "dominating", event), count) for event, count in parts]
-        upper, name = min((fallback(other, known), other.name) for other in (
-            RenyiAccountant(self.relation), BasicAccountant(self.relation), AdvancedAccountant(self.relation)))
+        upper, name = min(
+            (fallback(other, known), other.name)
+            for other in (
+                RenyiAccountant(self.relation),
+                BasicAccountant(self.relation),
+                AdvancedAccountant(self.relation),
+            )
+        )
         return Bound(best.lower, upper, upper, fallback=name) if upper < best.upper else best
 
     def _directions(self):
-        return (REMOVE,) if self.relation is NeighbouringRelation.REPLACE_ONE else (REMOVE, ADD)    # that one is symmetric
+        return (
+            (REMOVE,) if self.relation is NeighbouringRelation.REPLACE_ONE else (REMOVE, ADD)
+        )  # that one is symmetric
 
     def _epsilon_interval(self, parts, delta, fineness, uppers):
         """(Bound on epsilon, points of its grid): the larger of both directions, and that one's lower end.
 
         uppers: {direction: its upper end so far}; only where this decides is it computed again.
         """
-        grid_of = lambda direction: self.choose_grid(parts, delta=delta, direction=direction, fineness=fineness)
+        grid_of = lambda direction: self.choose_grid(
+            parts, delta=delta, direction=direction, fineness=fineness
+        )
         for direction in [max(uppers, key=uppers.get)] if uppers else self._directions():
             upper = largest_loss(parts, direction)
             if upper > uppers.get(REMOVE, 0.0):
@@ -225,7 +286,9 @@ class LossDistributionAccountant(Accountant):
         lower = max(lowers.values(), default=0.0)
         directions[:] = [each for each in directions if uppers.get(each, 0.0) >= lower]
         upper = max(uppers.values(), default=5e-324)
-        return _interval(lower if known else None, upper), points[max(uppers, key=uppers.get)] if uppers else 0
+        return _interval(lower if known else None, upper), points[
+            max(uppers, key=uppers.get)
+        ] if uppers else 0
 
 
 def _points(window):
@@ -234,14 +297,22 @@ def _points(window):
 
 
 def _rung(count):
-    return count if count < 16 else math.ceil(1.06 ** math.ceil(math.log(count) / math.log(1.06) - 1e-9))
+    return (
+        count
+        if count < 16
+        else math.ceil(1.06 ** math.ceil(math.log(count) / math.log(1.06) - 1e-9))
+    )
 
 
 def merged(parts):
     """The (primitive, count) pairs with all unsampled Gaussians as one, which composes to the same, rounded up."""
-    gaussians = [(event.noise_multiplier, count) for event, count in parts if isinstance(event, Gaussian)]
+    gaussians = [
+        (event.noise_multiplier, count) for event, count in parts if isinstance(event, Gaussian)
+    ]
     noise = combined_noise_multiplier(gaussians) * (1 - 1e-15)
-    if sum(count for _, count in gaussians) <= 1 or noise < 0.1:    # small noise spans more of a grid than many releases
+    if (
+        sum(count for _, count in gaussians) <= 1 or noise < 0.1
+    ):  # small noise spans more of a grid than many releases
         return parts
     return [*(part for part in parts if not isinstance(part[0], Gaussian)), (Gaussian(noise), 1)]
 
@@ -251,11 +322,24 @@ def _known_below(parts):
 
     A lot that may be cut holds an example with probability q (1 - tail) at least; that says little where the tail is large.
     """
-    parts = [(PoissonSampled(event.sampling_probability * (1 - event.tail(1)), event.event)
-              if isinstance(event, TruncatedPoissonSampled) and event.tail(1) < 1e-6 else event, count) for event, count in parts]
-    return [(event, count if count <= 2 ** 53 else math.nextafter(math.nextafter(count, 0), 0))    # it was rounded up
-            for event, count in parts
-            if pure_epsilon(event) is None and not isinstance(event, (FixedSizeSampled, PoissonGroup, TruncatedPoissonSampled))]
+    parts = [
+        (
+            PoissonSampled(event.sampling_probability * (1 - event.tail(1)), event.event)
+            if isinstance(event, TruncatedPoissonSampled) and event.tail(1) < 1e-6
+            else event,
+            count,
+        )
+        for event, count in parts
+    ]
+    return [
+        (
+            event,
+            count if count <= 2**53 else math.nextafter(math.nextafter(count, 0), 0),
+        )  # it was rounded up
+        for event, count in parts
+        if pure_epsilon(event) is None
+        and not isinstance(event, (FixedSizeSampled, PoissonGroup, TruncatedPoissonSampled))
+    ]
 
 
 def _out_of_range(parts):

@@ -3,6 +3,7 @@
 With one example more the lots' sums have the law (1/B) sum_t N(e_t, s^2 I), and N(0, s^2 I) without it. The ratio of their
 densities is L, under the second law the mean of B independent lognormals exp(x/s - 1/(2 s^2)), x ~ N(0, 1).
 """
+
 import math
 from functools import lru_cache
 from typing import Any
@@ -13,20 +14,24 @@ from ...host.jit import njit
 from .kernels import _integrals, knots_between
 
 REMOVE = "remove"
-FINENESS = 0.3          # of a sum of lognormals: its grid's step, in steps of the loss as they add up to the whole sum
-SHARE = 0.08            # times the root of the loss's share: limit on a gap, as a share of its distance from the mean ...
-LOW_SHARE = 0.05        # ... and as a share of the sum itself
-LOSS_ERROR = 2e-11      # more than the roundings of sums may move a loss
-LEAST_MASS = 1e-300     # a lower law leaves out cells with less: their means lose digits below float64's normal range
-LEAST_STEP = 2.0 ** -40 # of the mean of a sum, far above its rounding: points further apart than that are distinct
-MOST_PAIRS = 2 ** 27    # of atoms that the sums of one law combine, about: half a second
-MOST_POINTS = 2 ** 13   # of one grid, so that a sum is computed in a fraction of a second, and an interrupt is seen
-WIDENING = 2 ** 0.5     # of all gaps of a grid that has too many points, as often as needed
+FINENESS = 0.3  # of a sum of lognormals: its grid's step, in steps of the loss as they add up to the whole sum
+SHARE = 0.08  # times the root of the loss's share: limit on a gap, as a share of its distance from the mean ...
+LOW_SHARE = 0.05  # ... and as a share of the sum itself
+LOSS_ERROR = 2e-11  # more than the roundings of sums may move a loss
+LEAST_MASS = 1e-300  # a lower law leaves out cells with less: their means lose digits below float64's normal range
+LEAST_STEP = (
+    2.0**-40
+)  # of the mean of a sum, far above its rounding: points further apart than that are distinct
+MOST_PAIRS = 2**27  # of atoms that the sums of one law combine, about: half a second
+MOST_POINTS = (
+    2**13
+)  # of one grid, so that a sum is computed in a fraction of a second, and an interrupt is seen
+WIDENING = 2**0.5  # of all gaps of a grid that has too many points, as often as needed
 
 
 def in_range(bins: int, sigma: float) -> bool:
     """Whether the loss is computed; elsewhere an upper bound is that of the unsampled Gaussian, and a lower one unknown."""
-    return 0.1 <= sigma <= 1e4 and bins <= 10 ** 6
+    return 0.1 <= sigma <= 1e4 and bins <= 10**6
 
 
 def masses(event, direction, upper, step, gaps, deviations):
@@ -47,7 +52,9 @@ def masses(event, direction, upper, step, gaps, deviations):
         pair: Chua et al. 2024 (arXiv:2412.16802); Feldman, Shenfeld 2025 (arXiv:2502.08202)
     """
     steps = _rung(FINENESS * step), _rung(SHARE * math.sqrt(gaps[0]))
-    ratios, mass, lost, error, widened = _law(event.bins, event.event.noise_multiplier, upper, steps, _negligible(deviations))
+    ratios, mass, lost, error, widened = _law(
+        event.bins, event.event.noise_multiplier, upper, steps, _negligible(deviations)
+    )
     losses, mass = np.log(ratios), mass * (1 + error if upper else max(0.0, 1 - error))
     if direction == REMOVE:
         mass = mass * ratios
@@ -57,12 +64,19 @@ def masses(event, direction, upper, step, gaps, deviations):
     knots = knots_between(low, max(math.ceil(losses[-1] / step), low + 1), step, 0.0, *gaps)
     found = (spread_losses if upper else merged_losses)(losses, mass, knots * step)
     with np.errstate(divide="ignore"):
-        return (np.log(found), knots, LOSS_ERROR if upper else -LOSS_ERROR,
-                math.log(lost) if upper else -math.inf, widened)
+        return (
+            np.log(found),
+            knots,
+            LOSS_ERROR if upper else -LOSS_ERROR,
+            math.log(lost) if upper else -math.inf,
+            widened,
+        )
 
 
 def _negligible(deviations):
-    return math.exp(-2 * math.ceil(0.25 * deviations ** 2))     # in few steps, for the same reason as in _rung
+    return math.exp(
+        -2 * math.ceil(0.25 * deviations**2)
+    )  # in few steps, for the same reason as in _rung
 
 
 def _rung(value):
@@ -73,8 +87,10 @@ def _rung(value):
 def sampled(event, direction, deviations):
     """(losses, log masses), roughly: enough to choose tilt and window by."""
     bins, sigma = event.bins, event.event.noise_multiplier
-    spread = math.sqrt(math.expm1(min(1 / sigma ** 2, 300.0)) / bins)
-    ratios, mass, *_ = _law(bins, sigma, True, (min(0.1 * spread, 0.1), 0.02), _negligible(deviations))
+    spread = math.sqrt(math.expm1(min(1 / sigma**2, 300.0)) / bins)
+    ratios, mass, *_ = _law(
+        bins, sigma, True, (min(0.1 * spread, 0.1), 0.02), _negligible(deviations)
+    )
     kept = mass > 0
     losses, logs = np.log(ratios[kept]), np.log(mass[kept])
     return (losses, logs + losses) if direction == REMOVE else (-losses[::-1], logs[::-1])
@@ -107,13 +123,17 @@ def _law(bins, sigma, upper, steps, negligible):
             error = 1e-12
             lost += negligible
         else:
-            square, more, gone, wider = _sum(square, square, n, bins, upper, steps, negligible / levels, most)
+            square, more, gone, wider = _sum(
+                square, square, n, bins, upper, steps, negligible / levels, most
+            )
             lost, error, widened = lost + gone, 2 * error + more, widened or wider
         if bins & n:
             if law is None:
                 law, law_error = square, error
             else:
-                law, more, gone, wider = _sum(law, square, done + n, bins, upper, steps, negligible / levels, most)
+                law, more, gone, wider = _sum(
+                    law, square, done + n, bins, upper, steps, negligible / levels, most
+                )
                 lost, law_error, widened = lost + gone, law_error + error + more, widened or wider
             done += n
         if done == bins:
@@ -132,11 +152,17 @@ def _sum(one, other, n, bins, upper, steps, negligible, most):
     kept = mass > 0
     values, mass = values[kept], mass[kept]
     # of all sums of n, and of the one that holds the example's own lot, whose mass is weighted by its value / n
-    first, last = bins / n * np.cumsum(mass), np.cumsum((mass * (bins / n + values / n))[::-1])[::-1]
-    begin, end = np.searchsorted(first, negligible), len(mass) - np.searchsorted(last[::-1], negligible)
+    first, last = (
+        bins / n * np.cumsum(mass),
+        np.cumsum((mass * (bins / n + values / n))[::-1])[::-1],
+    )
+    begin, end = (
+        np.searchsorted(first, negligible),
+        len(mass) - np.searchsorted(last[::-1], negligible),
+    )
     begin, end = min(begin, end - 1), max(end, 1)
     gone = (first[begin - 1] if begin else 0.0) + (last[end] if end < len(mass) else 0.0)
-    return (values[begin:end], mass[begin:end]), 2.0 ** -51 * (len(x) + len(y)), gone, widened
+    return (values[begin:end], mass[begin:end]), 2.0**-51 * (len(x) + len(y)), gone, widened
 
 
 @njit(cache=True)
@@ -177,8 +203,8 @@ def lognormal_shares(m, grid):
         a, b = b, (math.log(grid[k + 1]) + 0.5 * m * m) / m
         peak = min(max(0.0, a), b)
         scale = math.exp(-0.5 * peak * peak) / math.sqrt(2.0 * math.pi) / (grid[k + 1] - grid[k])
-        below[k] = -scale * grid[k + 1] * _integrals(a, b, b, m, peak)[0]                    # [C1] [C2]
-        above[k] = scale * grid[k] * _integrals(a, b, a, m, peak)[0]                         # [C1] [C2]
+        below[k] = -scale * grid[k + 1] * _integrals(a, b, b, m, peak)[0]  # [C1] [C2]
+        above[k] = scale * grid[k] * _integrals(a, b, a, m, peak)[0]  # [C1] [C2]
     return below, above
 
 
@@ -188,7 +214,7 @@ def sum_shares(x, p, y, q, grid, same):
     below, above = np.zeros(len(grid) - 1), np.zeros(len(grid) - 1)
     begin = 0
     for i in range(len(x)):
-        first = i if same else 0            # of equal laws, each pair of unequal sums counts twice
+        first = i if same else 0  # of equal laws, each pair of unequal sums counts twice
         while begin < len(grid) - 2 and grid[begin + 1] < x[i] + y[first]:
             begin += 1
         k, p_i = begin, 2.0 * p[i] if same else p[i]
@@ -202,8 +228,8 @@ def sum_shares(x, p, y, q, grid, same):
                 up = down = 0.0
                 while grid[k + 1] < total and k < len(grid) - 2:
                     k += 1
-            up += q_j * max(total - grid[k], 0.0)                                            # [C1] [C2]
-            down += q_j * max(grid[k + 1] - total, 0.0)                                      # [C1] [C2]
+            up += q_j * max(total - grid[k], 0.0)  # [C1] [C2]
+            down += q_j * max(grid[k + 1] - total, 0.0)  # [C1] [C2]
         scale = p_i / (grid[k + 1] - grid[k])
         below[k] += scale * down
         above[k] += scale * up
@@ -214,10 +240,10 @@ def _atoms(grid, shares, upper):
     """(values, masses) of what the cells of the grid hold: at both ends of each (upper), or at its mean."""
     below, above = shares
     if upper:
-        return grid, np.append(below, 0.0) + np.append(0.0, above)                           # [C1]
-    masses = below + above                                                                   # [C2]
+        return grid, np.append(below, 0.0) + np.append(0.0, above)  # [C1]
+    masses = below + above  # [C2]
     kept = masses * np.minimum(grid[:-1], 1.0) >= LEAST_MASS
-    weighted = grid[:-1][kept] * below[kept] + grid[1:][kept] * above[kept]                  # [C2]
+    weighted = grid[:-1][kept] * below[kept] + grid[1:][kept] * above[kept]  # [C2]
     return weighted / masses[kept], masses[kept]
 
 
@@ -229,7 +255,9 @@ def spread_losses(losses, masses, knots):
     for i in range(len(losses)):
         while k < len(knots) - 2 and knots[k + 1] <= losses[i]:
             k += 1
-        above = math.expm1(-max(losses[i] - knots[k], 0.0)) / math.expm1(knots[k] - knots[k + 1])      # [C1]
+        above = math.expm1(-max(losses[i] - knots[k], 0.0)) / math.expm1(
+            knots[k] - knots[k + 1]
+        )  # [C1]
         above = min(above, 1.0)
         found[k] += masses[i] * (1.0 - above)
         found[k + 1] += masses[i] * above
@@ -248,9 +276,9 @@ def merged_losses(losses, masses, knots):
         j, rest = i, left
         reached = False
         while j < len(losses):
-            gain = -rest * math.expm1(knots[k] - losses[j])     # P - e^knot Q
+            gain = -rest * math.expm1(knots[k] - losses[j])  # P - e^knot Q
             if missing + gain >= 0.0 and gain > 0.0:
-                part = rest * min(1.0, -missing / gain)                                      # [C2]
+                part = rest * min(1.0, -missing / gain)  # [C2]
                 total, rest, reached = total + part, rest - part, True
                 break
             missing, total, j = missing + gain, total + rest, j + 1
@@ -259,6 +287,6 @@ def merged_losses(losses, masses, knots):
         if not reached:
             break
         found[k], last, i, left = total, k, j, rest
-    if last >= 0:       # what reaches no knot counts as having the last one's loss
-        found[last] += left + np.sum(masses[i + 1:])
+    if last >= 0:  # what reaches no knot counts as having the last one's loss
+        found[last] += left + np.sum(masses[i + 1 :])
     return found

@@ -3,12 +3,20 @@
 A direction is REMOVE (loss of the data set with the example against that without) or ADD (the reverse). The
 masses of the second are those of the first at the negative losses, times e^-loss.
 """
+
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..events import BallsInBins, FixedSizeSampled, PoissonGroup, PoissonSampled, pure_epsilon, share_and_noise
+from ..events import (
+    BallsInBins,
+    FixedSizeSampled,
+    PoissonGroup,
+    PoissonSampled,
+    pure_epsilon,
+    share_and_noise,
+)
 from ..truncated import TruncatedPoissonSampled
 from . import balls
 from .kernels import knots_between, log_ratio_at, merged_gaussian_masses, spread_gaussian_masses
@@ -35,7 +43,12 @@ class Masses:
 
     def mirrored(self, step, infinite):
         """The masses of (Q, P), whose losses are the negatives."""
-        return Masses((self.log_mass - self.losses(step))[::-1].copy(), -self.knots[::-1], -self.offset, infinite)
+        return Masses(
+            (self.log_mass - self.losses(step))[::-1].copy(),
+            -self.knots[::-1],
+            -self.offset,
+            infinite,
+        )
 
 
 def masses_of(event, direction, upper, step, gaps, deviations):
@@ -55,8 +68,12 @@ def masses_of(event, direction, upper, step, gaps, deviations):
         return Masses(*balls.masses(event, direction, upper, step, gaps, deviations))
     if isinstance(event, PoissonGroup):
         log_mass, knots, beyond = group_masses(event, step, gaps, deviations)
-        return _directed(Masses(log_mass, knots, event.size * math.log1p(-event.sampling_probability), beyond), direction,
-                         step, -math.inf)
+        return _directed(
+            Masses(log_mass, knots, event.size * math.log1p(-event.sampling_probability), beyond),
+            direction,
+            step,
+            -math.inf,
+        )
     if isinstance(event, TruncatedPoissonSampled):
         return truncated_masses(event, direction, step, gaps, deviations)
     q, sigma = share_and_noise(event)
@@ -65,7 +82,9 @@ def masses_of(event, direction, upper, step, gaps, deviations):
     high = math.ceil((_loss(q, deviations * m + 0.5 * m * m) - base) / step)
     low = low if q == 1 else max(low, 0)
     knots = knots_between(low, max(high, low + 1), step, base, *gaps)
-    return (_dominating if upper else _dominated)(q, m, direction, step, base, low, knots, deviations)
+    return (_dominating if upper else _dominated)(
+        q, m, direction, step, base, low, knots, deviations
+    )
 
 
 def truncated_masses(event, direction, step, gaps, deviations):
@@ -88,7 +107,7 @@ def truncated_masses(event, direction, step, gaps, deviations):
     knots = np.union1d(*(part.knots for part in parts))
     log_mass, infinite = np.full(len(knots), -np.inf), -math.inf
     with np.errstate(divide="ignore"):
-        weights = np.log1p(-tail), np.log(tail)                                                     # [C1]
+        weights = np.log1p(-tail), np.log(tail)  # [C1]
     for part, weight in zip(parts, weights):
         at = np.searchsorted(knots, part.knots)
         log_mass[at] = np.logaddexp(log_mass[at], part.log_mass + weight)
@@ -98,8 +117,8 @@ def truncated_masses(event, direction, step, gaps, deviations):
 
 def _dominating(q, m, direction, step, base, low, knots, z):
     log_mass = spread_gaussian_masses(q, m, step, 0.0, knots)
-    tail = -0.5 * z * z - math.log(z) - 0.5 * math.log(2 * math.pi)       # above ln P(N(0,1) > z)
-    below = -math.inf if q < 1 and low == 0 else tail                     # bounds both P and Q there
+    tail = -0.5 * z * z - math.log(z) - 0.5 * math.log(2 * math.pi)  # above ln P(N(0,1) > z)
+    below = -math.inf if q < 1 and low == 0 else tail  # bounds both P and Q there
     return _directed(Masses(log_mass, knots, base, tail), direction, step, below)
 
 
@@ -131,24 +150,33 @@ def _dominated(q, m, direction, step, base, low, knots, z):
         lift, begin = 0.0, (log_ratio_at(q, m, (low - 0.5) * step) + 0.5 * m * m) / m
         log_mass, reach = merged_gaussian_masses(q, m, step, lift, knots, begin)
     filled = np.flatnonzero(log_mass > -math.inf)
-    if not len(filled):     # the steps are so wide that no knot is reached: all outcomes merged have the loss 0
+    if not len(
+        filled
+    ):  # the steps are so wide that no knot is reached: all outcomes merged have the loss 0
         return Masses(np.zeros(1), np.zeros(1, np.int64), 0.0, -math.inf)
     masses = Masses(log_mass, knots, base + lift, -math.inf)
     if direction == ADD:
         return masses.mirrored(step, -math.inf)
     # what reached no atom of its own counts as having the loss of the last one
-    beyond = np.logaddexp(math.log1p(-q) + _log_normal_cdf(-reach) if q < 1 else -math.inf,
-                          math.log(q) + _log_normal_cdf(m - reach))
+    beyond = np.logaddexp(
+        math.log1p(-q) + _log_normal_cdf(-reach) if q < 1 else -math.inf,
+        math.log(q) + _log_normal_cdf(m - reach),
+    )
     log_mass[filled[-1]] = np.logaddexp(log_mass[filled[-1]], beyond)
     return masses
 
 
 def _lowest_atom(q, m, height):
     """(x, lift, ln Q) of the atom of all outcomes below x: its loss is ln(1-q) + lift, `height` below that of x."""
+
     def atom(above):
         x = (log_ratio_at(q, m, above) + 0.5 * m * m) / m
         log_q_mass = _log_normal_cdf(x)
-        return x, math.log1p(q / (1 - q) * math.exp(_log_normal_cdf(x - m) - log_q_mass)), log_q_mass
+        return (
+            x,
+            math.log1p(q / (1 - q) * math.exp(_log_normal_cdf(x - m) - log_q_mass)),
+            log_q_mass,
+        )
 
     low, high = height, 2 * height
     while high - atom(high)[1] < height:
@@ -178,11 +206,18 @@ def _log_normal_cdf(x):
 def _randomised_response(epsilon, step):
     """The pair that dominates every epsilon-DP release: losses epsilon, on a knot, and -epsilon, between two."""
     count = max(1, math.ceil(2 * epsilon / step))
-    above = min(max(count * step - 2 * epsilon, 0.0), step)          # of the lower loss over the lowest knot
+    above = min(
+        max(count * step - 2 * epsilon, 0.0), step
+    )  # of the lower loss over the lowest knot
     log_p = -float(np.logaddexp(0.0, epsilon))
     to_upper = math.expm1(-above) / math.expm1(-step)
-    log_mass = np.array([log_p + (math.log1p(-to_upper) if to_upper < 1 else -math.inf),
-                         log_p + (math.log(to_upper) if to_upper > 0 else -math.inf), log_p + epsilon])
+    log_mass = np.array(
+        [
+            log_p + (math.log1p(-to_upper) if to_upper < 1 else -math.inf),
+            log_p + (math.log(to_upper) if to_upper > 0 else -math.inf),
+            log_p + epsilon,
+        ]
+    )
     return Masses(log_mass, np.array([-count, 1 - count, 0]), epsilon, -math.inf)
 
 
@@ -192,8 +227,14 @@ def largest_loss(parts, direction):
     for event, count in parts:
         pure = pure_epsilon(event)
         if pure is None:
-            poisson = direction == ADD and isinstance(event, (PoissonSampled, PoissonGroup, TruncatedPoissonSampled))
-            pure = -getattr(event, "size", 1) * math.log1p(-event.sampling_probability) if poisson else math.inf
+            poisson = direction == ADD and isinstance(
+                event, (PoissonSampled, PoissonGroup, TruncatedPoissonSampled)
+            )
+            pure = (
+                -getattr(event, "size", 1) * math.log1p(-event.sampling_probability)
+                if poisson
+                else math.inf
+            )
         total += count * pure
     return total
 
@@ -209,7 +250,9 @@ def sampled(event, direction, deviations):
     if isinstance(event, BallsInBins):
         return balls.sampled(event, direction, deviations)
     if isinstance(event, TruncatedPoissonSampled):
-        (losses, logs), (wider, more) = (sampled(part, direction, deviations) for part in (event.untruncated, event.dominating))
+        (losses, logs), (wider, more) = (
+            sampled(part, direction, deviations) for part in (event.untruncated, event.dominating)
+        )
         tail, both = min(event.tail(1), 1 - 1e-15), np.concatenate([losses, wider])
         order = np.argsort(both)
         return both[order], np.concatenate([logs + math.log1p(-tail), more + math.log(tail)])[order]

@@ -1,9 +1,10 @@
 """Discrete Fourier transforms of masses, with a bound on the rounding."""
+
 import math
 
 import numpy as np
 
-ROUNDING = 2.0 ** -53   # unit roundoff of float64
+ROUNDING = 2.0**-53  # unit roundoff of float64
 
 
 def spectrum_of(mass, knots, points):
@@ -18,7 +19,10 @@ def spectrum_of(mass, knots, points):
     folded = np.bincount(knots % points, rest, points)
     angle = (int(knots[main]) * np.arange(points // 2 + 1) % points) * (-2 * math.pi / points)
     spectrum = np.fft.rfft(folded) + mass[main] * (np.cos(angle) + 1j * np.sin(angle))
-    error = 8 * ROUNDING * math.log2(points) * math.sqrt(points * square_sum(folded)) + 16 * ROUNDING * mass[main]
+    error = (
+        8 * ROUNDING * math.log2(points) * math.sqrt(points * square_sum(folded))
+        + 16 * ROUNDING * mass[main]
+    )
     return spectrum, error
 
 

@@ -3,6 +3,7 @@
 A pair (P, Q) has the loss L = ln(dP/dQ). For P = (1-q) N(0,1) + q N(m,1), Q = N(0,1) and r = dN(m,1)/dN(0,1),
 L rises with x. The grid has knots l_k = offset + k h. All masses are kept in logs, since far tails matter.
 """
+
 import math
 
 import numpy as np
@@ -11,9 +12,13 @@ from ...host.jit import njit
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS
-CUT_OFF = 120.0         # twice the exponent below a cell's peak at which its integral is cut off: e^-60 of it
-SMALL_SHIFT = 0.05      # of the mean, in standard deviations of the noise
-FAR = 40.0              # standard deviations from both peaks, 0 and m, beyond which masses (e^-800) leave float64
+CUT_OFF = (
+    120.0  # twice the exponent below a cell's peak at which its integral is cut off: e^-60 of it
+)
+SMALL_SHIFT = 0.05  # of the mean, in standard deviations of the noise
+FAR = (
+    40.0  # standard deviations from both peaks, 0 and m, beyond which masses (e^-800) leave float64
+)
 
 
 @njit(cache=True)
@@ -23,11 +28,13 @@ def log_ratio_at(q, m, above):
         return above
     if above <= 0.0:
         return -math.inf
-    if m < SMALL_SHIFT:                             # ratios near 1 decide: keep their digits
+    if m < SMALL_SHIFT:  # ratios near 1 decide: keep their digits
         loss = math.log1p(-q) + above
         if abs(loss) < 0.5 * q:
             return math.log1p(math.expm1(loss) / q)
-    log_growth = above + math.log1p(-math.exp(-above)) if above > 30.0 else math.log(math.expm1(above))
+    log_growth = (
+        above + math.log1p(-math.exp(-above)) if above > 30.0 else math.log(math.expm1(above))
+    )
     return math.log1p(-q) - math.log(q) + log_growth
 
 
@@ -46,7 +53,7 @@ def knots_between(low, high, h, base, share, widest):
         gap = min(share * (ahead if ahead > 0.0 else -ahead / (1.0 + share)), widest)
         k = min(high, k + max(1, int(gap / h)))
     knots[count] = high
-    return knots[:count + 1]
+    return knots[: count + 1]
 
 
 @njit(cache=True)
@@ -89,7 +96,7 @@ def spread_gaussian_masses(q, m, h, lift, knots):
         gap = (knots[k + 1] - knots[k]) * h
         low, high = base + knots[k] * h, base + knots[k + 1] * h
         if q < 1.0 and m < SMALL_SHIFT and max(abs(low), abs(high)) < 0.5 * q:
-            gap = high - low                        # of the losses as log_ratio_at rounds them
+            gap = high - low  # of the losses as log_ratio_at rounds them
         peak = min(max(0.0, a), b)
         slope = max(0.0, -peak)
         start = max(a, peak - math.sqrt(slope * slope + CUT_OFF) + slope)
@@ -98,7 +105,11 @@ def spread_gaussian_masses(q, m, h, lift, knots):
         excess, _, tilted = _integrals(start, stop, b, m, peak)
         below_b = -excess
         # r - r_a in units of r_b; without a lower end, r_a = 0 and r itself remains
-        above_a = tilted if a == -math.inf else math.exp(m * (a - b)) * _integrals(start, stop, a, m, peak)[0]
+        above_a = (
+            tilted
+            if a == -math.inf
+            else math.exp(m * (a - b)) * _integrals(start, stop, a, m, peak)[0]
+        )
         scale = math.log(q) + log_ratio - 0.5 * peak * peak - 0.5 * math.log(2.0 * math.pi)
         to_lower = scale + math.log(below_b) - math.log(math.expm1(gap))
         largest = max(masses[k], to_lower)
@@ -124,7 +135,7 @@ def merged_gaussian_masses(q, m, h, lift, knots, begin):
         if knot <= start:
             continue
         if max(knot - max(start, m), start - m) > FAR:
-            break                                   # too little mass is left to reach this knot, or any further one
+            break  # too little mass is left to reach this knot, or any further one
         peak = min(max(0.0, start), knot)
         missing, plain, _ = _integrals(start, knot, knot, m, peak)
         left, width, reached = knot, knot - start, False
@@ -140,19 +151,23 @@ def merged_gaussian_masses(q, m, h, lift, knots, begin):
             break
         stop = left + width
         low_end, high_end = left, stop
-        for _ in range(60):                          # Newton's method, kept inside the bracket
+        for _ in range(60):  # Newton's method, kept inside the bracket
             gain, more, _ = _integrals(left, stop, knot, m, peak)
             total = missing + gain
             low_end, high_end = (low_end, stop) if total >= 0.0 else (stop, high_end)
             slope = math.exp(0.5 * (peak - stop) * (peak + stop)) * math.expm1(m * (stop - knot))
             change = total / slope if slope > 0.0 else 0.0
-            if abs(change) <= 1e-14 * (1.0 + abs(stop)) or high_end - low_end <= 1e-14 * (1.0 + abs(stop)):
+            if abs(change) <= 1e-14 * (1.0 + abs(stop)) or high_end - low_end <= 1e-14 * (
+                1.0 + abs(stop)
+            ):
                 break
             stop -= change
             if not low_end < stop < high_end:
                 stop = 0.5 * (low_end + high_end)
         loss = (math.log1p(-q) if q < 1.0 else 0.0) + above
-        masses[k] = loss + math.log(plain + more) - 0.5 * peak * peak - 0.5 * math.log(2.0 * math.pi)
+        masses[k] = (
+            loss + math.log(plain + more) - 0.5 * peak * peak - 0.5 * math.log(2.0 * math.pi)
+        )
         start = stop
     return masses, start
 
@@ -200,22 +215,28 @@ def crossing(mass, h, first, tilt, centre, factor, weighted_error, plain_error, 
     """
     sign = 1.0 if safe_up else -1.0
     knots = len(mass)
-    hockey = 0.0                                    # sum of the terms above knot k, at e = l_k
-    beyond = 0.0                                    # sum over l_i > l_k of a_i e^(l_k - l_i)
+    hockey = 0.0  # sum of the terms above knot k, at e = l_k
+    beyond = 0.0  # sum over l_i > l_k of a_i e^(l_k - l_i)
     for k in range(knots - 1, -1, -1):
         loss = first + k * h
         if k < knots - 1:
-            beyond = (beyond + mass[k + 1] * math.exp(-tilt * (loss + h - centre))) * math.exp(-h)     # [C1]
-            hockey += beyond * math.expm1(h)                                                           # [C1]
-        value = factor * hockey + sign * (weighted_error * math.exp(-tilt * (loss - centre)) + plain_error)    # [C1]
+            beyond = (beyond + mass[k + 1] * math.exp(-tilt * (loss + h - centre))) * math.exp(
+                -h
+            )  # [C1]
+            hockey += beyond * math.expm1(h)  # [C1]
+        value = factor * hockey + sign * (
+            weighted_error * math.exp(-tilt * (loss - centre)) + plain_error
+        )  # [C1]
         if value > target or (not safe_up and value == target):
             if k == knots - 1:
                 return math.inf if safe_up else loss
             # between knots delta(e) = hockey(next) + (1 - e^(e - l_next)) (mass at and beyond l_next)
             above = beyond * math.exp(h)
             error = weighted_error * math.exp(-tilt * (loss - centre)) + plain_error
-            wanted = ((target - sign * error) / factor - (hockey - beyond * math.expm1(h))) / above            # [C1]
-            return loss + h + math.log1p(-min(max(wanted, 0.0), -math.expm1(-h)))                              # [C1]
+            wanted = (
+                (target - sign * error) / factor - (hockey - beyond * math.expm1(h))
+            ) / above  # [C1]
+            return loss + h + math.log1p(-min(max(wanted, 0.0), -math.expm1(-h)))  # [C1]
     return first if safe_up else -math.inf
 
 
@@ -234,5 +255,5 @@ def delta_at(mass, h, first, tilt, centre, epsilon):
         loss = first + k * h
         if loss <= epsilon:
             break
-        total += mass[k] * math.exp(-tilt * (loss - centre)) * -math.expm1(epsilon - loss)     # [C1]
+        total += mass[k] * math.exp(-tilt * (loss - centre)) * -math.expm1(epsilon - loss)  # [C1]
     return total

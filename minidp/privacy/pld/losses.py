@@ -1,4 +1,5 @@
 """The composed privacy loss: what adds up over releases, and epsilon or delta read off it with every error counted."""
+
 import math
 from dataclasses import dataclass, fields
 
@@ -8,8 +9,8 @@ from ...errors import NumericalBoundError
 from .fourier import ROUNDING, square_sum
 from .kernels import crossing, delta_at
 
-MOST_EXPONENT = 700.0   # e^709 is the largest that float64 holds
-NEGLIGIBLE = 60.0       # parts of the spectrum below e^-60 of the whole are dropped, and counted as an error of e^-60
+MOST_EXPONENT = 700.0  # e^709 is the largest that float64 holds
+NEGLIGIBLE = 60.0  # parts of the spectrum below e^-60 of the whole are dropped, and counted as an error of e^-60
 
 
 @dataclass(frozen=True)
@@ -20,18 +21,22 @@ class ComposedLoss:
     ln |transform|, its phase, ln of (|transform| + its error), and the error as a share of that sum.
     """
 
-    spectrum: np.ndarray        # (4, K)
-    log_total: float            # ln of the sum of the tilted masses before they were normalised
-    log_finite: float           # -ln of the probability that the loss is finite
-    offset: float               # the loss of knot 0
-    rounding: float             # of every mass, relative
-    mean: float                 # of the loss, under the tilt
-    log_right: float            # ln of the tilted moment e^(right_order * loss): bounds what lies far to the right
-    log_left: float             # ln of the tilted moment e^(-left_order * loss), for the left
-    widened: float              # the number of releases whose masses come from grids at their limit
+    spectrum: np.ndarray  # (4, K)
+    log_total: float  # ln of the sum of the tilted masses before they were normalised
+    log_finite: float  # -ln of the probability that the loss is finite
+    offset: float  # the loss of knot 0
+    rounding: float  # of every mass, relative
+    mean: float  # of the loss, under the tilt
+    log_right: (
+        float  # ln of the tilted moment e^(right_order * loss): bounds what lies far to the right
+    )
+    log_left: float  # ln of the tilted moment e^(-left_order * loss), for the left
+    widened: float  # the number of releases whose masses come from grids at their limit
 
     def __add__(self, other):
-        return ComposedLoss(*(mine + theirs for mine, theirs in zip(self._values(), other._values())))
+        return ComposedLoss(
+            *(mine + theirs for mine, theirs in zip(self._values(), other._values()))
+        )
 
     def __mul__(self, count):
         return ComposedLoss(*(value * count for value in self._values()))
@@ -50,7 +55,7 @@ class LossWindow:
 
     def __init__(self, loss, grid):
         self.grid, self.centre, self.rounding = grid, loss.mean, loss.rounding
-        self.widened = loss.widened > 0     # a smaller step gains little
+        self.widened = loss.widened > 0  # a smaller step gains little
         self.infinite = -math.expm1(-loss.log_finite) if grid.upper else 0.0
         self.log_factor = loss.log_total - grid.tilt * loss.mean
         log_modulus, phase, log_size, relative_error = loss.spectrum
@@ -69,12 +74,24 @@ class LossWindow:
         norm += 8 * ROUNDING * math.log2(grid.points) * math.sqrt(square_sum(self.mass))
         self.weighted_error = norm * math.sqrt(_weight_square_sum(grid))
         self.plain_error, self.beyond_left = 0.0, beyond_left
-        if grid.upper:      # what lies beyond the right end is missed; what lies beyond the left end only adds
-            self.plain_error = beyond_right * math.exp(min(-grid.tilt * (right - self.centre), MOST_EXPONENT))
+        if (
+            grid.upper
+        ):  # what lies beyond the right end is missed; what lies beyond the left end only adds
+            self.plain_error = beyond_right * math.exp(
+                min(-grid.tilt * (right - self.centre), MOST_EXPONENT)
+            )
         else:
             self.weighted_error = self.weighted_error + beyond_left + beyond_right
-        if math.isnan(self.log_factor + self.weighted_error + self.plain_error + self.rounding + square_sum(self.mass)):
-            raise NumericalBoundError("loss_distribution: the masses of a release left float64")   # a NaN is below all
+        if math.isnan(
+            self.log_factor
+            + self.weighted_error
+            + self.plain_error
+            + self.rounding
+            + square_sum(self.mass)
+        ):
+            raise NumericalBoundError(
+                "loss_distribution: the masses of a release left float64"
+            )  # a NaN is below all
 
     def epsilon(self, delta):
         """The epsilon at `delta`, certainly large enough on an upper grid and certainly not too large on a lower one."""
@@ -84,10 +101,21 @@ class LossWindow:
         log_target = math.log(delta - self.infinite) - self.log_factor
         if log_target > MOST_EXPONENT and not grid.upper:
             return 0.0
-        target = math.exp(min(log_target, MOST_EXPONENT))       # an upper end may aim at less
-        epsilon = float(crossing(self.mass, grid.step, self.left, grid.tilt, self.centre,
-                                 math.exp(sign * self.rounding), self.weighted_error, self.plain_error, target,
-                                 grid.upper))
+        target = math.exp(min(log_target, MOST_EXPONENT))  # an upper end may aim at less
+        epsilon = float(
+            crossing(
+                self.mass,
+                grid.step,
+                self.left,
+                grid.tilt,
+                self.centre,
+                math.exp(sign * self.rounding),
+                self.weighted_error,
+                self.plain_error,
+                target,
+                grid.upper,
+            )
+        )
         return max(0.0, epsilon + sign * self._pad(abs(epsilon)))
 
     def delta(self, epsilon):
@@ -95,12 +123,16 @@ class LossWindow:
         grid, sign = self.grid, 1 if self.grid.upper else -1
         epsilon = max(0.0, epsilon - sign * self._pad(epsilon))
         log_weight = -grid.tilt * (epsilon - self.centre)
-        if max(log_weight, self.log_factor) > MOST_EXPONENT:    # epsilon is far outside of what the grid was made for
+        if (
+            max(log_weight, self.log_factor) > MOST_EXPONENT
+        ):  # epsilon is far outside of what the grid was made for
             return 1.0 if grid.upper else 0.0
         missed = self.beyond_left if grid.upper and epsilon < self.left else 0.0
         error = (self.weighted_error + missed) * math.exp(log_weight) + self.plain_error
         value = delta_at(self.mass, grid.step, self.left, grid.tilt, self.centre, epsilon)
-        delta = (value * math.exp(sign * self.rounding) + sign * error) * math.exp(self.log_factor) + self.infinite
+        delta = (value * math.exp(sign * self.rounding) + sign * error) * math.exp(
+            self.log_factor
+        ) + self.infinite
         return min(1.0, max(delta, 5e-324)) if grid.upper else max(0.0, delta)
 
     def _pad(self, epsilon):
@@ -118,9 +150,18 @@ def log_moment(mass, losses, order):
 
 def _weight_square_sum(grid):
     """At least the sum over j = 1 .. points of (e^(-tilt h j) (1 - e^(-h j)))^2, by geometric series."""
+
     def series(rate):
-        return grid.points if rate == 0 else math.expm1(-rate * grid.points) / math.expm1(-rate) * math.exp(-rate)
+        return (
+            grid.points
+            if rate == 0
+            else math.expm1(-rate * grid.points) / math.expm1(-rate) * math.exp(-rate)
+        )
 
     first = series(2 * grid.tilt * grid.step)
-    sum_of_three = first - 2 * series((2 * grid.tilt + 1) * grid.step) + series((2 * grid.tilt + 2) * grid.step)
+    sum_of_three = (
+        first
+        - 2 * series((2 * grid.tilt + 1) * grid.step)
+        + series((2 * grid.tilt + 2) * grid.step)
+    )
     return max(sum_of_three, 0.0) + 1e-13 * first

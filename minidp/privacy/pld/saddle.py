@@ -2,6 +2,7 @@
 
 Nothing here is a bound: tilt, window and step size decide how narrow the interval becomes, never whether it is right.
 """
+
 import math
 from dataclasses import dataclass
 
@@ -9,12 +10,14 @@ from .cells import sampled
 from .fourier import fast_length
 from .kernels import tilted_statistics
 
-OUTSIDE = 37.0          # what lies outside the window is e^-37 = 1e-16 of the tilted mass, the roundings' order
-TRUNCATION = 16.0       # noise beyond the tails kept adds e^-16 = 1e-7 of delta at most: far below the wanted width
-LEAST_LOG_DELTA = -690.0    # smaller deltas leave float64; they are bounded by where they do not
-MOST_TILT_A_STEP = 300.0    # so that weights of neighbouring knots stay within float64
-MAX_POINTS = 2 ** 21        # of a grid, 16 MB each transform; of all kinds of releases together
-MAX_KNOTS = 2 ** 15         # of all releases, about: a tenth of a second of cells
+OUTSIDE = (
+    37.0  # what lies outside the window is e^-37 = 1e-16 of the tilted mass, the roundings' order
+)
+TRUNCATION = 16.0  # noise beyond the tails kept adds e^-16 = 1e-7 of delta at most: far below the wanted width
+LEAST_LOG_DELTA = -690.0  # smaller deltas leave float64; they are bounded by where they do not
+MOST_TILT_A_STEP = 300.0  # so that weights of neighbouring knots stay within float64
+MAX_POINTS = 2**21  # of a grid, 16 MB each transform; of all kinds of releases together
+MAX_KNOTS = 2**15  # of all releases, about: a tenth of a second of cells
 
 
 @dataclass(frozen=True)
@@ -22,14 +25,14 @@ class LossGrid:
     """Where one direction's losses are put, and the exponential tilt under which they are composed."""
 
     direction: str
-    upper: bool             # dominating masses, or dominated ones
+    upper: bool  # dominating masses, or dominated ones
     step: float
-    gaps: tuple             # (relative, absolute) limit on the distance of knots
+    gaps: tuple  # (relative, absolute) limit on the distance of knots
     points: int
     tilt: float
-    before: float           # the window starts this far below the mean of the tilted, composed loss
-    deviations: float       # how far into the noise's tails the cells go
-    right_order: float      # orders that bound what lies beyond the window
+    before: float  # the window starts this far below the mean of the tilted, composed loss
+    deviations: float  # how far into the noise's tails the cells go
+    right_order: float  # orders that bound what lies beyond the window
     left_order: float
 
 
@@ -39,7 +42,9 @@ def grid_for(parts, epsilon, delta, direction, fineness):
 
     def look(log_delta):
         deviations = math.sqrt(2 * (TRUNCATION + math.log(steps) - log_delta))
-        return deviations, [(*sampled(event, direction, deviations), count) for event, count in parts]
+        return deviations, [
+            (*sampled(event, direction, deviations), count) for event, count in parts
+        ]
 
     target = {"epsilon": epsilon} if delta is None else {"log_delta": math.log(delta)}
     deviations, samples = look(target.get("log_delta", LEAST_LOG_DELTA))
@@ -52,12 +57,24 @@ def grid_for(parts, epsilon, delta, direction, fineness):
     (right, right_order), (left, left_order) = window(samples, saddle, OUTSIDE)
     span = max(abs(losses[-1] - losses[0]) for losses, _, _ in samples)
     most = MAX_POINTS / len(parts)
-    step = max(fineness * math.sqrt(saddle.variance / steps), 1.01 * (right - left) / most, span / most)
+    step = max(
+        fineness * math.sqrt(saddle.variance / steps), 1.01 * (right - left) / most, span / most
+    )
     points = fast_length((right - left) / step + 4)
     before = saddle.centre - left + 0.5 * (points * step - (right - left))
     gaps = (fineness / 4, max(3 * fineness / max(saddle.tilt, 1e-9), span * len(parts) / MAX_KNOTS))
-    return LossGrid(direction, True, step, gaps, points, min(saddle.tilt, MOST_TILT_A_STEP / step), before,
-                    deviations, right_order, left_order)
+    return LossGrid(
+        direction,
+        True,
+        step,
+        gaps,
+        points,
+        min(saddle.tilt, MOST_TILT_A_STEP / step),
+        before,
+        deviations,
+        right_order,
+        left_order,
+    )
 
 
 @dataclass(frozen=True)
@@ -78,16 +95,30 @@ def at_tilt(samples, tilt):
     log_moment = centre = variance = 0.0
     for losses, logs, count in samples:
         one = tilted_statistics(losses, logs, tilt)
-        log_moment, centre, variance = log_moment + count * one[0], centre + count * one[1], variance + count * one[2]
+        log_moment, centre, variance = (
+            log_moment + count * one[0],
+            centre + count * one[1],
+            variance + count * one[2],
+        )
     variance = max(variance, 1e-300)
     spread = math.sqrt(variance)
     # delta = E[(1 - e^(centre - L))+] with a Gaussian in place of the tilted loss
-    share = 0.5 * (float(erfcx(tilt * spread / math.sqrt(2))) - float(erfcx((tilt + 1) * spread / math.sqrt(2))))
-    return Saddle(tilt, log_moment, centre, variance, log_moment - tilt * centre + math.log(max(share, 1e-300)))
+    share = 0.5 * (
+        float(erfcx(tilt * spread / math.sqrt(2)))
+        - float(erfcx((tilt + 1) * spread / math.sqrt(2)))
+    )
+    return Saddle(
+        tilt,
+        log_moment,
+        centre,
+        variance,
+        log_moment - tilt * centre + math.log(max(share, 1e-300)),
+    )
 
 
 def find(samples, *, epsilon=None, log_delta=None):
     """The saddle whose centre is epsilon, or whose delta is exp(log_delta), to about a per cent of the tilt."""
+
     def too_low(saddle):
         return saddle.centre < epsilon if log_delta is None else saddle.log_delta > log_delta
 
@@ -98,7 +129,9 @@ def find(samples, *, epsilon=None, log_delta=None):
     while too_low(high) and high.log_delta > -1000 and high.tilt < 1e12:
         low, high = high, at_tilt(samples, 4.0 * high.tilt)
     while high.tilt > 1.02 * low.tilt + 1e-6:
-        middle = at_tilt(samples, math.sqrt(high.tilt * low.tilt) if low.tilt > 0 else 0.1 * high.tilt)
+        middle = at_tilt(
+            samples, math.sqrt(high.tilt * low.tilt) if low.tilt > 0 else 0.1 * high.tilt
+        )
         low, high = (middle, high) if too_low(middle) else (low, middle)
     return high
 
@@ -109,7 +142,10 @@ def window(samples, saddle, exponent):
     right, left = [], []
     for scale in (0.03, 0.1, 0.3, 0.6, 1.0, 1.5):
         s = natural * scale
-        right.append(((at_tilt(samples, saddle.tilt + s).log_moment - saddle.log_moment + exponent) / s, s))
-        left.append((-(at_tilt(samples, saddle.tilt - s).log_moment - saddle.log_moment + exponent) / s, s))
+        right.append(
+            ((at_tilt(samples, saddle.tilt + s).log_moment - saddle.log_moment + exponent) / s, s)
+        )
+        left.append(
+            (-(at_tilt(samples, saddle.tilt - s).log_moment - saddle.log_moment + exponent) / s, s)
+        )
     return min(right), max(left)
-
