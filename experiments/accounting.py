@@ -5,10 +5,11 @@
     python experiments/accounting.py ledgers       # the paper's settings by its own ledger, by the true rule, tightly
     python experiments/accounting.py gdp           # Bu et al. 2020: noise by each accountant, and what is trained with it
 
-The code of 2016 charged each layer's noise as if it came from a lot of its own. Both layers come from the same lot, so a
-step is one sampled joint Gaussian, and epsilon is larger. `gdp` takes as its claim the epsilon of the moments accountant at
-a published noise level: the central limit theorem reaches it with less noise, but is no bound, and the loss distribution
-says what that noise is worth.
+The code of 2016 charged each layer's noise as if it came from a lot of its own. Both layers come
+from the same lot, so a step is one sampled joint Gaussian, and epsilon is larger. `gdp` takes as
+its claim the epsilon of the moments accountant at a published noise level: the central limit
+theorem reaches it with less noise, but is no bound, and the loss distribution says what that noise
+is worth.
 """
 
 import math
@@ -48,7 +49,8 @@ NAME = "accounting"
 DELTA, Q, SIGMA, EPOCHS, POINTS = 1e-5, 0.01, 4.0, 400, 200  # Section 5.1 and Figure 2
 # what the paper's text prints: epochs, epsilon
 PRINTED = ((100, 1.26, "1.26"), (100, 9.34, "9.34"), (400, 2.55, "2.55"), (400, 24.22, "24.22"))
-# Section 5.2: sigma, sigma_pca, the epsilon and the accuracy that are reported for it; lots where no target is reported
+# Section 5.2: sigma, sigma_pca, the epsilon and the accuracy that are reported for it; lots where
+# no target is reported
 SETTINGS = (
     (8, 16, 0.5, 0.9, None),
     (4, 7, 2.0, 0.95, None),
@@ -60,7 +62,8 @@ TODAY = (
     "mnist_best-eps*-seed*.json",
 )  # whose accuracies stand beside the paper's
 LAYERS = 2
-# Appendix D: eps' = .5, delta = .05, one setting in 6,700 is good enough, a loss of 100 of 10,000 examples
+# Appendix D: eps' = .5, delta = .05, one setting in 6,700 is good enough, a loss of 100 of 10,000
+# examples
 SEARCH = {"epsilon_prime": 0.5, "delta": 0.05, "good_share": 1 / 6700}
 # Bu et al. 2020, MNIST: (sigma, epochs)
 CLAIMED, CLAIMED_N, CLAIMED_LOT = (
@@ -69,7 +72,8 @@ CLAIMED, CLAIMED_N, CLAIMED_LOT = (
     256,
 )
 BY = ("moments", "gaussian_clt", "loss_distribution")
-# 784-100-10, all parameters clipped together: small, so that a run takes seconds and the accountants are what differs
+# 784-100-10, all parameters clipped together: small, so that a run takes seconds and the
+# accountants are what differs
 NETWORK = (
     "--projection",
     "none",
@@ -123,7 +127,9 @@ def tell_result(out, experiment, flags, command, found):
 
 
 def figure_2(config):
-    """Epsilon against epochs: strong composition beside the moments accountant, then every accountant with its band."""
+    """Epsilon against epochs: strong composition beside the moments accountant, then every
+    accountant with its band.
+    """
     out, points = folder_of(config, "figure-2"), 4 if config.smoke else POINTS
     accountants = {name: make(name) for name in ACCOUNTANTS if name != "ledger_2016"}
     accountants["moments_paper_orders"] = MomentsAccountant(orders=PAPER_ORDERS)
@@ -180,11 +186,11 @@ def figure_2(config):
         },
     )
     print(
-        f"quote: epsilon {upper_text(found['loss_distribution'][-1].upper)} at delta {DELTA:g} after {EPOCHS} epochs "
-        f"(loss_distribution, the tightest certified bound)\n"
-        f"read:  {out}/figure_2.png, {out}/all_accountants.png (CSV beside them, {out}/result.json)\n"
-        f"next:  python -m minidp epsilon --noise-multiplier {SIGMA:g} --sampling-probability {Q:g} --epochs {EPOCHS} "
-        f"--delta {DELTA:g}"
+        f"quote: epsilon {upper_text(found['loss_distribution'][-1].upper)} at delta {DELTA:g} "
+        f"after {EPOCHS} epochs (loss_distribution, the tightest certified bound)\n"
+        f"read:  {out}/figure_2.png, {out}/all_accountants.png (CSV beside them, "
+        f"{out}/result.json)\nnext:  python -m minidp epsilon --noise-multiplier {SIGMA:g} "
+        f"--sampling-probability {Q:g} --epochs {EPOCHS} --delta {DELTA:g}"
     )
     return 0
 
@@ -200,9 +206,11 @@ def trained_today():
 
 
 def costs(sigma, sigma_pca, epsilon, accuracy, lots):
-    """Epsilon of one setting, PCA included, by each way of charging, after the lots that the 2016 ledger allows.
+    """Epsilon of one setting, PCA included, by each way of charging, after the lots that the 2016
+    ledger allows.
 
-    today: the accuracy that the reported epsilon buys, and the least epsilon that was seen to reach the reported accuracy.
+    today: the accuracy that the reported epsilon buys, and the least epsilon that was seen to reach
+    the reported accuracy.
     """
     before = Ledger(entries=[(Gaussian(sigma_pca),)])
     step = PoissonSampled(Q, JointGaussian((sigma,) * LAYERS))
@@ -244,7 +252,9 @@ def costs(sigma, sigma_pca, epsilon, accuracy, lots):
 
 
 def draw_prices(path, settings):
-    """The paper's accuracies at their epsilon by each way of charging, and what is trained today."""
+    """The paper's accuracies at their epsilon by each way of charging, and what is trained
+    today.
+    """
     figure, (axis,) = plotting.new_figure(
         title="MNIST: what the paper's settings cost, and what the same buys today"
     )
@@ -280,15 +290,17 @@ def draw_prices(path, settings):
 
 
 def ledgers(config):
-    """What the paper's settings cost by its ledger, by the joint rule, tightly and with balls in bins, and what the same buys
-    today; the cost of a search by Theorem D.1."""
+    """What the paper's settings cost by its ledger, by the joint rule, tightly and with balls in
+    bins, and what the same buys today; the cost of a search by Theorem D.1.
+    """
     out, search = folder_of(config, "ledgers"), theorem_d1(0.0, **SEARCH)
     settings = {f"{setting[0]}-{setting[1]}": costs(*setting) for setting in SETTINGS}
     for one in settings.values():
         print(
-            f"sigma {one['sigma']}, PCA {one['sigma_pca']}, {one['lots']:,} lots: 2016 ledger {one['ledger_2016']:.4g}, "
-            f"joint {one['joint_moments']:.4g}, one charge (flat clipping) {one['flat_moments']:.4g}, joint by loss "
-            f"distribution {one['joint_loss_distribution']['upper']:.4g}"
+            f"sigma {one['sigma']}, PCA {one['sigma_pca']}, {one['lots']:,} lots: 2016 ledger "
+            f"{one['ledger_2016']:.4g}, joint {one['joint_moments']:.4g}, one charge (flat "
+            f"clipping) {one['flat_moments']:.4g}, joint by loss distribution "
+            f"{one['joint_loss_distribution']['upper']:.4g}"
         )
     tell_result(
         out,
@@ -313,16 +325,19 @@ def ledgers(config):
     draw_prices(out / "prices.png", settings.values())
     medium = settings["4-7"]
     print(
-        f"quote: epsilon {upper_text(medium['joint_loss_distribution']['upper'])} at delta {DELTA:g} for sigma 4, PCA 7, "
-        f"{medium['lots']:,} lots, which the paper reports as {medium['reported_epsilon']:g}\nread:  {out}/prices.png, {out}/result.json\n"
-        f"next:  python -m minidp epsilon --noise-multipliers 4,4 --pca-noise-multiplier 7 --sampling-probability {Q:g} "
-        f"--steps {medium['lots']} --delta {DELTA:g}"
+        f"quote: epsilon {upper_text(medium['joint_loss_distribution']['upper'])} at delta "
+        f"{DELTA:g} for sigma 4, PCA 7, {medium['lots']:,} lots, which the paper reports as "
+        f"{medium['reported_epsilon']:g}\nread:  {out}/prices.png, {out}/result.json\nnext:  "
+        f"python -m minidp epsilon --noise-multipliers 4,4 --pca-noise-multiplier 7 "
+        f"--sampling-probability {Q:g} --steps {medium['lots']} --delta {DELTA:g}"
     )
     return 0
 
 
 def claims_of(sigma, epochs):
-    """One published setting: the claim, the noise each accountant asks for it, and that noise's certified epsilon."""
+    """One published setting: the claim, the noise each accountant asks for it, and that noise's
+    certified epsilon.
+    """
 
     def ledger_of(sigma):
         lots = math.ceil(epochs * CLAIMED_N / CLAIMED_LOT)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What a budget buys on CIFAR-10 with no other data: one dense layer, trained privately on fixed features.
+"""What a budget buys on CIFAR-10 with no other data: one dense layer, trained privately on fixed
+features.
 
     python experiments/cifar_best.py --target-epsilon 2 --data-dir DIR
 
-As in mnist_best.py: scattering coefficients of each colour, normalised within each image, and cosines of them along
-random directions, here of each cell's own, as the mean over parts of the image and over its mirror image. Every setting
-follows from epsilon, delta and the number of training images by a rule that cifar_best_settings.py found on public images
-of other classes.
+As in mnist_best.py: scattering coefficients of each colour, normalised within each image, and
+cosines of them along random directions, here of each cell's own, as the mean over parts of the
+image and over its mirror image. Every setting follows from epsilon, delta and the number of
+training images by a rule that cifar_best_settings.py found on public images of other classes.
 """
 
 import math
@@ -28,9 +29,10 @@ from minidp.backend import namespace_of
 NAME = "cifar_best"
 CHANNELS, SIDE, SCATTERING = 3 * 81, 8, Scattering(32, pad=0)  # SIDE: cells of a side
 AT_ONCE = 250  # images whose cells' cosines are in memory
-# What cifar_best_settings.py chose. form: brightness and two differences of colours in place of red, green and blue;
-# mirror images too; groups of channels that are normalised together, and what is added to each one's variance; width of the
-# kernel in norms of a cell's channels; cosines of each cell; parts of a side of the image that they are averaged over
+# What cifar_best_settings.py chose. form: brightness and two differences of colours in place of
+# red, green and blue; mirror images too; groups of channels that are normalised together, and what
+# is added to each one's variance; width of the kernel in norms of a cell's channels; cosines of
+# each cell; parts of a side of the image that they are averaged over
 FORM = {
     "opponent": True,
     "mirrored": True,
@@ -53,8 +55,8 @@ FEATURES = FORM["parts"] ** 2 * FORM["cosines"]
 CHOSEN_ON, SEARCH = "public images of other classes", "experiments/cifar_best_settings.py"
 SPACE = "the space that was searched was known from the literature and from earlier work on CIFAR-10, which no epsilon covers"
 PUBLIC = (
-    "scattering of each colour, normalisation within each image, random cosines of each cell, means over parts of an image "
-    "and over its mirror image: fixed"
+    "scattering of each colour, normalisation within each image, random cosines of each cell, "
+    "means over parts of an image and over its mirror image: fixed"
 )
 
 
@@ -67,7 +69,9 @@ class Config(LinearFlags):
 
 
 def scattered(images, opponent):
-    """Scattering coefficients (B, 8, 8, CHANNELS), colour by colour, of uint8 images (B, 32, 32, 3)."""
+    """Scattering coefficients (B, 8, 8, CHANNELS), colour by colour, of uint8 images (B, 32, 32,
+    3).
+    """
     xp = namespace_of(images)
     red, green, blue = (images[..., colour] / xp.float32(255) for colour in range(3))
     if opponent:  # an orthonormal basis
@@ -80,7 +84,9 @@ def scattered(images, opponent):
 
 
 def views(coefficients, form, backend, arithmetic=ORDINARY):
-    """Normalised coefficients (V, B, 8, 8, CHANNELS) of one or two views of images, from what `scattered` gives."""
+    """Normalised coefficients (V, B, 8, 8, CHANNELS) of one or two views of images, from what
+    `scattered` gives.
+    """
     seen = [coefficients.reshape(-1, SIDE, SIDE, 3, 81)]
     if form["mirrored"]:
         seen.append(
@@ -105,10 +111,12 @@ def normalised(images, backend, form, arithmetic=ORDINARY):
 
 
 def features(form, arithmetic=ORDINARY):
-    """A function from normalised coefficients (V, B, 8, 8, CHANNELS) to features (B, parts^2 cosines) of about norm NORM at most.
+    """A function from normalised coefficients (V, B, 8, 8, CHANNELS) to features (B, parts^2
+    cosines) of about norm NORM at most.
 
-    Cosines of each cell's channels, averaged over each of parts x parts parts of the image and over the V views: where in its
-    part something is seen makes no difference. Source: Mairal et al. 2014, "Convolutional kernel networks".
+    Cosines of each cell's channels, averaged over each of parts x parts parts of the image and over
+    the V views: where in its part something is seen makes no difference. Source: Mairal et al.
+    2014, "Convolutional kernel networks".
     """
     number, parts = form["cosines"], form["parts"]
     made = RandomFeatures(

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Which settings cifar_best.py should take: tried on public images only, no image of CIFAR-10 is opened.
+"""Which settings cifar_best.py should take: tried on public images only, no image of CIFAR-10 is
+opened.
 
     python experiments/cifar_best_settings.py --public-data DIR --json experiments/results/cifar_best_settings.json
 
-As mnist_best_settings.py does it, on `common/stand_in.py`: ten groups of the public set's odd classes, as many images as
-CIFAR-10 has. Form and rule change in one entry at a time on a part of it, with budgets that are to those images what
-smaller ones are to all. Then travel, clip norm and how it follows mu are compared at every budget, on all of it and on fewer
-classes, which are easier to tell apart.
+As mnist_best_settings.py does it, on `common/stand_in.py`: ten groups of the public set's odd
+classes, as many images as CIFAR-10 has. Form and rule change in one entry at a time on a part of
+it, with budgets that are to those images what smaller ones are to all. Then travel, clip norm and
+how it follows mu are compared at every budget, on all of it and on fewer classes, which are easier
+to tell apart.
 """
 
 from dataclasses import dataclass
@@ -51,7 +53,8 @@ ALONE = {
     "groups": (81,),
     "steps": (300,),
 }
-# classes of a group, images to train and to test on: a part, all, and fewer classes, which are easier to tell apart
+# classes of a group, images to train and to test on: a part, all, and fewer classes, which are
+# easier to tell apart
 SMALL, LARGE, FEW = (10, 20_000, 5000), (10, 50_000, 5000), (2, 10_000, 1000)
 
 

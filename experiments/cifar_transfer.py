@@ -58,7 +58,8 @@ SMOKE_LOT, SMOKE_EPOCHS = 50, 1
 BASELINE_EPOCHS = 30
 PRETRAINED = Path(__file__).resolve().parent / "pretrained"
 PRETRAINED_BY = ("command", "public_data", "classes", "images", "test_accuracy", "commit")
-# What cifar_transfer_settings.py chose: from how many layers `head` takes features; the rule (see common/linear.py)
+# What cifar_transfer_settings.py chose: from how many layers `head` takes features; the rule (see
+# common/linear.py)
 TAPS = 3
 RULE = {
     "steps": 100,
@@ -71,15 +72,17 @@ RULE = {
 }
 SEARCH = "experiments/cifar_transfer_settings.py"
 SPACE = (
-    "the space that was searched was known from the literature and from earlier work on CIFAR-10, which no epsilon "
-    "covers"
+    "the space that was searched was known from the literature and from earlier work on CIFAR-10, "
+    "which no epsilon covers"
 )
 TRAINED = {"softmax": 1, "top": 2, "both": 3}  # of the last three dense layers
 
 
 @dataclass(frozen=True)
 class TrainConfig(RunFlags):
-    """Flags of `train`, and of `baseline`, which is the same without clipping and noise. Section 5.3."""
+    """Flags of `train`, and of `baseline`, which is the same without clipping and noise. Section
+    5.3.
+    """
 
     default_target = 2.0  # epsilon of the paper's tightest result
     shipped = "cifar_transfer.npz"  # the paper's layers
@@ -128,8 +131,8 @@ class TrainConfig(RunFlags):
         super().__post_init__()
         if not self.fresh_augmentation and self.multiplicity > self.views + 1:
             raise ParameterError(
-                f"expected --multiplicity {self.multiplicity} to be at most {self.views + 1}: the --views "
-                f"{self.views} of each image and its centre crop"
+                f"expected --multiplicity {self.multiplicity} to be at most {self.views + 1}: the "
+                f"--views {self.views} of each image and its centre crop"
             )
 
     @property
@@ -140,7 +143,9 @@ class TrainConfig(RunFlags):
 
 @dataclass(frozen=True)
 class HeadConfig(LinearFlags):
-    """Flags of `head`: a dense layer on what layers of the pre-trained network give. Lots and noise follow the target."""
+    """Flags of `head`: a dense layer on what layers of the pre-trained network give. Lots and noise
+    follow the target.
+    """
 
     default_target = 2.0
     rule = RULE
@@ -176,20 +181,25 @@ def load_pretrained(path, rng):
 
 
 def split(config, layers, classes, rng):
-    """(frozen layers, trained layers): everything but the softmax layer starts from the pre-trained network."""
+    """(frozen layers, trained layers): everything but the softmax layer starts from the pre-trained
+    network.
+    """
     layers = layers[:-1] + [nn.Dense(UNITS, classes, rng=rng, name=layers[-1].name)]
     dense = [i for i, layer in enumerate(layers) if layer.kind == "dense"]
     if len(dense) < TRAINED[config.train_layers]:
         raise ParameterError(
-            f"--train-layers {config.train_layers}: expected a network with {TRAINED[config.train_layers]} dense "
-            f"layers, got one with {len(dense)} (pretrain --network deep, which `head` takes features of)"
+            f"--train-layers {config.train_layers}: expected a network with "
+            f"{TRAINED[config.train_layers]} dense layers, got one with {len(dense)} (pretrain "
+            "--network deep, which `head` takes features of)"
         )
     first = dense[-TRAINED[config.train_layers]]
     return layers[:first], layers[first:]
 
 
 def taps(layers, last=TAPS):
-    """Taps of what the last so many convolutions and dense layers below the softmax layer give; the last convolution's is flat."""
+    """Taps of what the last so many convolutions and dense layers below the softmax layer give; the
+    last convolution's is flat.
+    """
     stops = [i for i, layer in enumerate(layers) if layer.kind in ("conv", "dense")][-last:]
     parts, shape = [], (SIDE, SIDE, 3)
     for start, stop in zip([0, *stops], stops):
@@ -199,7 +209,9 @@ def taps(layers, last=TAPS):
 
 
 def make_groups(config, body):
-    """Clip groups: the softmax layer's C is twice the others', since its gradients are (Section 5.3)."""
+    """Clip groups: the softmax layer's C is twice the others', since its gradients are (Section
+    5.3).
+    """
     params = body.params
     softmax, _ = list(params)[-1]
     if config.baseline:
@@ -255,10 +267,12 @@ def file_of(config):
 
 
 def history(config, pretrained, dataset):
-    """(dataset whose notice names the pre-training, lines of the statement, inputs of Run, entries of result.json)."""
+    """(dataset whose notice names the pre-training, lines of the statement, inputs of Run, entries
+    of result.json).
+    """
     told = (
-        f"pre-trained on {pretrained['images']:,} public images of {pretrained['classes']} classes, "
-        f"{pretrained['test_accuracy']:.2%} there"
+        f"pre-trained on {pretrained['images']:,} public images of {pretrained['classes']} "
+        f"classes, {pretrained['test_accuracy']:.2%} there"
     )
     inputs = {"pretrained_sha256": hashlib.sha256(file_of(config).read_bytes()).hexdigest()}
     return (
@@ -324,7 +338,9 @@ def run_head(config):
 
 
 def run(config):
-    """Private training on CIFAR-10 as the configuration's class says; returns (result, how it stopped)."""
+    """Private training on CIFAR-10 as the configuration's class says; returns (result, how it
+    stopped).
+    """
     return (run_head if isinstance(config, HeadConfig) else run_layers)(config)
 
 
@@ -358,7 +374,8 @@ def run_layers(config):
     dataset, public, inputs, named = history(config, pretrained, dataset)
     if config.multiplicity > 1:
         public.append(
-            f"each example's gradient: the mean over {config.multiplicity} views of it, clipped as one"
+            f"each example's gradient: the mean over {config.multiplicity} views of it, clipped as "
+            "one"
         )
     run = Run(
         folder,
@@ -396,7 +413,9 @@ def train(config, **changes):
 
 
 def figure(command, config):
-    """Run what a figure lacks, or the sentences of Section 5.3, and draw it; returns the exit status."""
+    """Run what a figure lacks, or the sentences of Section 5.3, and draw it; returns the exit
+    status.
+    """
     name, stem, made = FIGURES[command]
     config.make(NAME, made, stem, subcommand=command, figure=name)
     return 0

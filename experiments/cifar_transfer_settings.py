@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Which settings `cifar_transfer.py head` should take: tried on public images only, no image of CIFAR-10 is opened.
+"""Which settings `cifar_transfer.py head` should take: tried on public images only, no image of
+CIFAR-10 is opened.
 
     python experiments/cifar_transfer.py pretrain --public-data DIR --even --out EVEN
            --network deep --epochs 8 --batch-size 64 --learning-rate 0.03 --dropout 0.3
     python experiments/cifar_transfer_settings.py --public-data DIR --pretrained EVEN/pretrained.npz --json FILE
 
-A network learns from the even classes; ten groups of odd ones stand in for CIFAR-10 (common/stand_in.py). One entry at
-a time is changed on a part of them, and stays changed if that gains GAIN; then travel, clip norm and how it follows mu
-are compared at every budget, on all of them and on ten single classes at a time, which are easier to tell apart, by the
-smoothed accuracies of mnist_best_settings.py.
+A network learns from the even classes; ten groups of odd ones stand in for CIFAR-10
+(common/stand_in.py). One entry at a time is changed on a part of them, and stays changed if that
+gains GAIN; then travel, clip norm and how it follows mu are compared at every budget, on all of
+them and on ten single classes at a time, which are easier to tell apart, by the smoothed accuracies
+of mnist_best_settings.py.
 """
 
 from dataclasses import dataclass
@@ -37,7 +39,8 @@ FIRST = {
     "share": 0.03,
 }  # taps: the last so many
 ALONE = {"taps": (3, 2, 1), "cosines": (2048,), "steps": (300,), "share": (0.01, 0.1)}
-# Problems of one class of each group; epsilon there: to 5,000 images the noise is what it is to 50,000 at about 2
+# Problems of one class of each group; epsilon there: to 5,000 images the noise is what it is to
+# 50,000 at about 2
 SINGLE, MORE = 3, 30.0
 
 
@@ -54,13 +57,15 @@ class Config:
 
 
 def made(args):
-    """{problem: (x, y, tested, wanted)} in features of all taps: the stand-in, and single classes of its groups."""
+    """{problem: (x, y, tested, wanted)} in features of all taps: the stand-in, and single classes
+    of its groups.
+    """
     (private, public), whole = stand_in(args.public_data), load_public(args.public_data)
     layers, about = load_pretrained(args.pretrained, np.random.default_rng(0))
     if about["classes"] != public.classes:
         raise ParameterError(
-            f"{args.pretrained}: learned {about['classes']} classes, expected the {public.classes} even ones "
-            "of `pretrain --even`: the others stand in for private data"
+            f"{args.pretrained}: learned {about['classes']} classes, expected the {public.classes} "
+            "even ones of `pretrain --even`: the others stand in for private data"
         )
     network = taps(layers, ALL)
     order = np.random.default_rng(SEED).permutation(len(private.x_train))[

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""What a budget buys on MNIST with no other data: one dense layer, trained privately on fixed features.
+"""What a budget buys on MNIST with no other data: one dense layer, trained privately on fixed
+features.
 
     python experiments/mnist_best.py --target-epsilon 2.93
 
-Scattering coefficients (`features/scattering.py`), normalised within each image, and cosines of them along random
-directions (`features/random_features.py`: a Gaussian kernel) are the same whatever the data and cost no privacy. Abadi
-et al. 2016, Section 4, suggests fixed features; Tramer and Boneh 2021, arXiv:2011.11660, take the scattering. The
-features' mean is released with noise and subtracted; lots are large, the clip norm is small, and the loss distribution
-says what all of it costs. Every setting follows from epsilon, delta and the number of training images by a rule that
+Scattering coefficients (`features/scattering.py`), normalised within each image, and cosines of
+them along random directions (`features/random_features.py`: a Gaussian kernel) are the same
+whatever the data and cost no privacy. Abadi et al. 2016, Section 4, suggests fixed features; Tramer
+and Boneh 2021, arXiv:2011.11660, take the scattering. The features' mean is released with noise and
+subtracted; lots are large, the clip norm is small, and the loss distribution says what all of it
+costs. Every setting follows from epsilon, delta and the number of training images by a rule that
 mnist_best_settings.py found on drawn digits.
 """
 
@@ -30,8 +32,9 @@ from minidp.backend import Backend, to_host
 
 NAME = "mnist_best"
 CHANNELS = 81  # of the scattering
-# What mnist_best_settings.py chose. form: pixels of a side in the middle, groups of channels that are normalised together,
-# width of the kernel in norms of what it is taken of (None: no cosines), cosines; rule: see `settings` of common/linear.py
+# What mnist_best_settings.py chose. form: pixels of a side in the middle, groups of channels that
+# are normalised together, width of the kernel in norms of what it is taken of (None: no cosines),
+# cosines; rule: see `settings` of common/linear.py
 FORM = {"side": 24, "groups": 27, "width": 1.0, "cosines": 1024}
 RULE = {
     "steps": 300,
@@ -81,7 +84,9 @@ def inputs(form):
 
 
 def cosines(inputs, form, arithmetic=ORDINARY):
-    """A function from normalised coefficients (B, inputs) to features (B, D) of at most about norm NORM."""
+    """A function from normalised coefficients (B, inputs) to features (B, D) of at most about norm
+    NORM.
+    """
     if form["width"] is None:
         return lambda rows: rows * np.float32(NORM / math.sqrt(inputs))
     made = RandomFeatures(
@@ -96,9 +101,11 @@ def features(form, arithmetic=ORDINARY):
 
 
 def fixed_features(problem, images, backend, quiet, arithmetic=ORDINARY):
-    """(N, D) float16, on the host, of uint8 images; kept in the cache for the next run. problem: as `run_on` says.
+    """(N, D) float16, on the host, of uint8 images; kept in the cache for the next run. problem: as
+    `run_on` says.
 
-    exact: computed on the host, whose transforms take one image after another, so that each one's bits are its own.
+    exact: computed on the host, whose transforms take one image after another, so that each one's
+    bits are its own.
     """
     backend, form = Backend.numpy() if arithmetic == EXACT else backend, problem.FORM
     facts = repr((problem.NAME, LAYOUT, form, NORM, images.shape, backend.name, arithmetic))
@@ -125,8 +132,8 @@ def fixed_features(problem, images, backend, quiet, arithmetic=ORDINARY):
 def run_on(problem, config, load):
     """Everything from data to files; returns (result, how it stopped).
 
-    problem: an experiment's module, of which NAME, FORM, FEATURES, `normalised`, `features`, PUBLIC, CHOSEN_ON,
-    SEARCH and SPACE are taken.
+    problem: an experiment's module, of which NAME, FORM, FEATURES, `normalised`, `features`,
+    PUBLIC, CHOSEN_ON, SEARCH and SPACE are taken.
     """
     ready = prepare(problem.NAME, config, SMOKE_LOT, SMOKE_EPOCHS, load)
     if ready is None:

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Which settings mnist_best.py should take: tried on drawn digits only, no image of MNIST is opened.
+"""Which settings mnist_best.py should take: tried on drawn digits only, no image of MNIST is
+opened.
 
     python experiments/mnist_best_settings.py --json experiments/results/mnist_best_settings.json     # 7 minutes of one core
 
-The digits stray from their skeletons as far as makes nearest neighbours err as often as they are known to on MNIST. Form
-and rule change in one entry at a time on a small set, and an entry stays changed if that gains GAIN; the number of features
-is compared at full size, then travel, clip norm and how it follows mu at every budget. Accuracies are smoothed over their
-grid, so that the middle of a plateau wins.
+The digits stray from their skeletons as far as makes nearest neighbours err as often as they are
+known to on MNIST. Form and rule change in one entry at a time on a small set, and an entry stays
+changed if that gains GAIN; the number of features is compared at full size, then travel, clip norm
+and how it follows mu at every budget. Accuracies are smoothed over their grid, so that the middle
+of a plateau wins.
 """
 
 import json
@@ -109,7 +111,9 @@ def features(problem, side, groups, width, number):
 
 
 def descend(data, setting, epsilon, travels=TRAVELS, clips=CLIPS):
-    """Accuracies (DECAYS, travels, clips) on the same lots and noise, and the noise multiplier; data as `features` gives it."""
+    """Accuracies (DECAYS, travels, clips) on the same lots and noise, and the noise multiplier;
+    data as `features` gives it.
+    """
     x, y, tested, wanted = data
     size, steps, rng = len(x), setting["steps"], np.random.default_rng(SEED)
     grid = [
@@ -175,7 +179,9 @@ def smoothed(accuracies):
 
 
 def rules(tried, travels=TRAVELS, clips=CLIPS):
-    """The mean regret over the problems of every decay, travel and law of the clip norm, best first."""
+    """The mean regret over the problems of every decay, travel and law of the clip norm, best
+    first.
+    """
     tables = [smoothed(each["accuracies"]) for each in tried]
     mus = np.array([mu_of(each["epsilon"], DELTA) for each in tried])
     found = []
@@ -214,18 +220,22 @@ class Search:
     """Settings that were tried with what came out, and the choice among them."""
 
     def __init__(self, script, args):
-        """script: its file's name, for the command; args: its flags, of which `smoke` and `json` are used here.
+        """script: its file's name, for the command; args: its flags, of which `smoke` and `json`
+        are used here.
 
         Raises ParameterError where the JSON could not be written at the end.
         """
         if args.json and not os.access(Path(args.json).parent, os.W_OK):
             raise ParameterError(
-                f"--json {args.json}: expected a file in a folder that is there and can be written to"
+                f"--json {args.json}: expected a file in a folder that is there and can be written "
+                "to"
             )
         self.script, self.args, self.started, self.tried = script, args, time.time(), []
 
     def run(self, data, about, setting, epsilon, travels=TRAVELS, clips=CLIPS):
-        """The best smoothed accuracy over travels and clip norms; about: entries that name the data."""
+        """The best smoothed accuracy over travels and clip norms; about: entries that name the
+        data.
+        """
         accuracies, sigma = descend(data, setting, epsilon, travels, clips)
         self.tried.append(
             {
@@ -241,7 +251,8 @@ class Search:
         best = smoothed(accuracies)
         at = np.unravel_index(best.argmax(), best.shape)
         print(
-            f"{time.time() - self.started:5.0f} s  {about} epsilon {epsilon:g} {setting}: {best.max():.4f} at "
+            f"{time.time() - self.started:5.0f} s  {about} epsilon {epsilon:g} {setting}: "
+            f"{best.max():.4f} at "
             f"{[float(axis[i]) for axis, i in zip((DECAYS, travels, clips), at)]}",
             file=sys.stderr,
             flush=True,
@@ -249,7 +260,8 @@ class Search:
         return best.max()
 
     def improved(self, best, alone, score, gain=GAIN):
-        """`best` with entries of `alone` changed, one after another, where that raises score(setting) by more than `gain`.
+        """`best` with entries of `alone` changed, one after another, where that raises
+        score(setting) by more than `gain`.
 
         An entry of several words changes as many names at once.
         """
@@ -269,7 +281,9 @@ class Search:
         return best
 
     def choose(self, best, among, named, dataset, travels=TRAVELS, clips=CLIPS, **more):
-        """What `named` makes of `best` with the best of the `rules` by what was tried from `among` on; writes the JSON."""
+        """What `named` makes of `best` with the best of the `rules` by what was tried from `among`
+        on; writes the JSON.
+        """
         table = rules(self.tried[among:], travels, clips)
         choice = named(
             {**best, **{name: table[0][name] for name in ("travel", "clip", "power", "decay")}}

@@ -4,8 +4,8 @@
     python experiments/mnist_cnn.py --setting 1         # 15 epochs at sigma 1.3
     python experiments/mnist_cnn.py --setting 3         # 45 epochs at sigma 0.7
 
-The network and the three settings are those of TensorFlow Privacy's MNIST tutorial, which publishes 95.0%, 96.6%
-and 97.0% for them. Abadi et al. 2016 (Section 4) leave private convolutions open.
+The network and the three settings are those of TensorFlow Privacy's MNIST tutorial, which publishes
+95.0%, 96.6% and 97.0% for them. Abadi et al. 2016 (Section 4) leave private convolutions open.
 """
 
 import sys
@@ -39,7 +39,9 @@ LOT = 256
 
 @dataclass(frozen=True)
 class Config(RunFlags):
-    """The flags. Noise, length, learning rate and clip norm follow --setting where they are not given."""
+    """The flags. Noise, length, learning rate and clip norm follow --setting where they are not
+    given.
+    """
 
     lot_size: int = option(LOT, "examples per lot, on average")
     setting: int = option(
@@ -66,7 +68,9 @@ class Config(RunFlags):
 
 
 def make_network(config, classes, rng):
-    """Two convolutions with overlapping max pools, two dense layers; He's initial values (for ReLU), zero biases."""
+    """Two convolutions with overlapping max pools, two dense layers; He's initial values (for
+    ReLU), zero biases.
+    """
     activation = {"relu": nn.ReLU, "tanh": nn.Tanh}[config.activation]
     conv = lambda inputs, outputs, kernel, padding: nn.Conv2D(
         inputs, outputs, kernel, rng=rng, stride=2, padding=padding, init=nn.init.he_normal

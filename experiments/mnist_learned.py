@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""What a budget buys on MNIST with drawn digits beside: a private layer on features that networks learned from them.
+"""What a budget buys on MNIST with drawn digits beside: a private layer on features that networks
+learned from them.
 
     python experiments/mnist_learned.py --target-epsilon 2.93
 
-Networks trained without privacy on digits drawn by a program (`strokes_features.py`) saw no private image and cost no privacy.
-Their features join the scattering of `mnist_best.py`, inside the cosines and beside them. The dense layer begins with the
-networks' own last layers and is trained as in mnist_best.py. Every setting was chosen on drawn digits that differ from those
-that the networks learned from (`mnist_learned_settings.py`).
+Networks trained without privacy on digits drawn by a program (`strokes_features.py`) saw no private
+image and cost no privacy. Their features join the scattering of `mnist_best.py`, inside the cosines
+and beside them. The dense layer begins with the networks' own last layers and is trained as in
+mnist_best.py. Every setting was chosen on drawn digits that differ from those that the networks
+learned from (`mnist_learned_settings.py`).
 """
 
 import math
@@ -27,14 +29,15 @@ from minidp.arithmetic import EXACT, ORDINARY
 from minidp.backend import Backend, namespace_of, to_host
 
 NAME = "mnist_learned"
-# What mnist_learned_settings.py chose. inside: weight of the learned features in the cosines, scattering's being 1; beside: part
-# of the norm that is the learned features themselves; prior: what the networks' last layers are multiplied by at first
+# What mnist_learned_settings.py chose. inside: weight of the learned features in the cosines,
+# scattering's being 1; beside: part of the norm that is the learned features themselves; prior:
+# what the networks' last layers are multiplied by at first
 FORM = {"inside": 0.7, "beside": 0.4, "prior": 1.0, "cosines": 1024, "networks": 4}
 RULE = {**mnist_best.RULE, "travel": 4.0}
 SEARCH = "experiments/mnist_learned_settings.py"
 SPACE = (
-    "the drawn digits were made, and the space that was searched was named, by people who know how digits look, MNIST and "
-    "its literature, which no epsilon covers"
+    "the drawn digits were made, and the space that was searched was named, by people who know how "
+    "digits look, MNIST and its literature, which no epsilon covers"
 )
 LAYOUT = 1  # of a feature file
 
@@ -50,7 +53,9 @@ class Config(LinearFlags):
 
 
 def coefficients(images, networks, backend, arithmetic=ORDINARY):
-    """Yield (scattering (ROWS, S), learned features (ROWS, H)) of uint8 images, of about norm sqrt(S) and sqrt(H)."""
+    """Yield (scattering (ROWS, S), learned features (ROWS, H)) of uint8 images, of about norm
+    sqrt(S) and sqrt(H).
+    """
     for start, rows in enumerate(
         mnist_best.normalised(images, backend, mnist_best.FORM, arithmetic)
     ):
@@ -58,9 +63,11 @@ def coefficients(images, networks, backend, arithmetic=ORDINARY):
 
 
 def joined(scattered, hidden, form, arithmetic=ORDINARY):
-    """A function of both coefficients, S and H numbers, that gives features (B, D) of about norm NORM.
+    """A function of both coefficients, S and H numbers, that gives features (B, D) of about norm
+    NORM.
 
-    Cosines of scattering and `inside` times the learned features; then these themselves, `beside` of the norm.
+    Cosines of scattering and `inside` times the learned features; then these themselves, `beside`
+    of the norm.
     """
     inside, beside, both = form["inside"], np.float32(form["beside"]), scattered + hidden
     ratios = np.float32(
@@ -83,7 +90,9 @@ def joined(scattered, hidden, form, arithmetic=ORDINARY):
 
 
 def first_weights(networks, form):
-    """(D, K) and (K,): the networks' mean logits, times `prior`, as weights of the joined features."""
+    """(D, K) and (K,): the networks' mean logits, times `prior`, as weights of the joined
+    features.
+    """
     scale = form["prior"] * math.sqrt(networks.features) / (form["beside"] * NORM)
     return np.pad(
         networks.W * np.float32(scale), ((form["cosines"], 0), (0, 0))
@@ -162,7 +171,8 @@ def run(config):
     }
     public = [
         "scattering, normalisation within each image, random cosines: fixed",
-        "networks trained on drawn digits without privacy (experiments/strokes_features.py): features, and first weights",
+        "networks trained on drawn digits without privacy (experiments/strokes_features.py): "
+        "features, and first weights",
     ]
     return train_linear(
         NAME,

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Which settings mnist_learned.py should take: tried on drawn digits only, no image of MNIST is opened.
+"""Which settings mnist_learned.py should take: tried on drawn digits only, no image of MNIST is
+opened.
 
     python experiments/mnist_learned_settings.py --json experiments/results/mnist_learned_settings.json     # ten minutes
 
-Learned features fit the generator that they learned from too well. So the networks that settings are tried with never saw one
-way of writing each digit, and the digits that they are tried on have all of them, half with a broader pen than any that was
-drawn. The rule is that of mnist_best.py; travel, and what is new, change in one entry at a time, and an entry stays changed if
-that gains GAIN on the mean over budgets and strays. A layer by least squares from noisy moments is tried beside.
+Learned features fit the generator that they learned from too well. So the networks that settings
+are tried with never saw one way of writing each digit, and the digits that they are tried on have
+all of them, half with a broader pen than any that was drawn. The rule is that of mnist_best.py;
+travel, and what is new, change in one entry at a time, and an entry stays changed if that gains
+GAIN on the mean over budgets and strays. A layer by least squares from noisy moments is tried
+beside.
 """
 
 import math
@@ -68,7 +71,9 @@ BIAS, LABEL, RIDGES = (
 
 
 def digits(sizes, stray):
-    """Drawn images and labels to train and to test on; half of the images in a pen one pixel broader."""
+    """Drawn images and labels to train and to test on; half of the images in a pen one pixel
+    broader.
+    """
     drawn = load_strokes(sizes, progress=False, stray=stray)
     broad = lambda images: np.where(
         np.arange(len(images))[:, None, None] % 2, maximum_filter(images, (1, 2, 2)), images
@@ -77,7 +82,9 @@ def digits(sizes, stray):
 
 
 def accuracy(x, y, tested, wanted, epsilon, travel, first=None):
-    """Of a layer that is trained as mnist_learned.py does it, on features; first: its first weights and biases."""
+    """Of a layer that is trained as mnist_learned.py does it, on features; first: its first weights
+    and biases.
+    """
     size, streams = len(x), Streams(SEED)
     chosen = settings(epsilon, DELTA, size, {**RULE, "travel": travel})
     mean, lot = mean_sanitizer(chosen["mean_noise_multiplier"], NORM), chosen["lot_size"]
@@ -104,11 +111,13 @@ def accuracy(x, y, tested, wanted, epsilon, travel, first=None):
 
 
 def least_squares(x, y, noise_multiplier, ridge):
-    r"""(D + 1, 10): weights of unit rows and a bias by least squares, from one noisy matrix of second moments.
+    r"""(D + 1, 10): weights of unit rows and a bias by least squares, from one noisy matrix of
+    second moments.
 
-    That is PrivatePCA's release, which is all it costs. Of rows z = (u, LABEL onehot(y)) of equal norm, u a row (x / |x|, BIAS),
-    it holds A ~ sum u u^T and B ~ sum u onehot(y)^T; the weights are (A+ + l)^-1 B, A+ the part of A above 0, l = ridge
-    noise_multiplier sqrt(2 D + 2): `ridge` norms of the noise on A.
+    That is PrivatePCA's release, which is all it costs. Of rows z = (u, LABEL onehot(y)) of equal
+    norm, u a row (x / |x|, BIAS), it holds A ~ sum u u^T and B ~ sum u onehot(y)^T; the weights are
+    (A+ + l)^-1 B, A+ the part of A above 0, l = ridge noise_multiplier sqrt(2 D + 2): `ridge` norms
+    of the noise on A.
     """
     pca, inputs = PrivatePCA(1, noise_multiplier), x.shape[1] + 1
     raw = pca.raw_second_moments(
@@ -143,7 +152,9 @@ class Digits:
         self.x, self.tested = take(x), take(tested)
 
     def features(self, take):
-        """What `take` makes of both coefficients, with float16's precision as mnist_learned.py keeps them."""
+        """What `take` makes of both coefficients, with float16's precision as mnist_learned.py
+        keeps them.
+        """
         parts = lambda x, h: np.concatenate(
             [take(x[i : i + 1000], h[i : i + 1000]).astype("f2") for i in range(0, len(x), 1000)]
         )

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The main job: MNIST with differentially private PCA and DP-SGD (Abadi et al. 2016, Section 5.2, Figure 3).
+"""The main job: MNIST with differentially private PCA and DP-SGD (Abadi et al. 2016, Section 5.2,
+Figure 3).
 
 python experiments/mnist_pca.py                     # epsilon 2 at delta 1e-5, a minute or two
 python experiments/mnist_pca.py --noise small       # epsilon 8
@@ -33,7 +34,8 @@ from minidp.train import OPTIMIZERS
 from minidp.validate import in_range, non_negative_finite, positive_finite
 
 NAME = "mnist_pca"
-# Section 5.2: small, medium and large noise (sigma, sigma_pca), and the epsilon each is reported for
+# Section 5.2: small, medium and large noise (sigma, sigma_pca), and the epsilon each is reported
+# for
 NOISE = {"small": (2.0, 4.0, 8.0), "medium": (4.0, 7.0, 2.0), "large": (8.0, 16.0, 0.5)}
 BASELINE_EPOCHS = 100
 SMOKE_SIZES, SMOKE_LOT, SMOKE_EPOCHS = (600, 300), 60, 2
@@ -43,7 +45,8 @@ SMOKE_SIZES, SMOKE_LOT, SMOKE_EPOCHS = (600, 300), 60, 2
 class Config(RunFlags):
     """The flags. Defaults are the paper's, Section 5.2, where it names them.
 
-    The target epsilon is 8, 2, 0.5 for small, medium, large noise, also where a multiplier is set singly.
+    The target epsilon is 8, 2, 0.5 for small, medium, large noise, also where a multiplier is set
+    singly.
     """
 
     optimizer: str | None = option(
@@ -123,7 +126,8 @@ def make_body(config, pixels, classes, rng):
 def make_optimizer(config, size):
     """The optimizer with the learning rate of Section 5.2: linear, then constant.
 
-    The paper does not say how its baseline was trained; plain descent at these rates ends half a point lower.
+    The paper does not say how its baseline was trained; plain descent at these rates ends half a
+    point lower.
     """
     decay = round(config.decay_epochs * size / config.lot_size)
     name = config.optimizer or ("momentum" if config.baseline else "sgd")
@@ -140,8 +144,8 @@ def to_float(images):
 def run(config, name=NAME, make_body=make_body, make_sanitizer=make_sanitizer, about=None):
     """Everything from data to files; returns (result, how it stopped).
 
-    make_body and make_sanitizer may be those of another experiment, `name`, on the same data; about: what its result
-    says beside.
+    make_body and make_sanitizer may be those of another experiment, `name`, on the same data;
+    about: what its result says beside.
     """
     ready = prepare(
         name, config, SMOKE_LOT, SMOKE_EPOCHS, lambda config: load_digits(config, SMOKE_SIZES)
@@ -180,8 +184,9 @@ def run(config, name=NAME, make_body=make_body, make_sanitizer=make_sanitizer, a
     if pca:
         tell(config, f"DP-PCA of {size:,} images")
         what = (
-            f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std {config.pca_sigma:g} on "
-            f"the second moments, whose sensitivity is {pca.sensitivity(sampler.relation):.4g}"
+            f"DP-PCA to {config.pca_dim} dimensions, all rows scaled to unit norm: noise std "
+            f"{config.pca_sigma:g} on the second moments, whose sensitivity is "
+            f"{pca.sensitivity(sampler.relation):.4g}"
         )
         head = [
             nn.Project(

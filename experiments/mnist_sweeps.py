@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Figures 3, 4 and 5 of Abadi et al. 2016 on MNIST, each from many runs of the main job in parallel processes.
+"""Figures 3, 4 and 5 of Abadi et al. 2016 on MNIST, each from many runs of the main job in parallel
+processes.
 
     python experiments/mnist_sweeps.py --figure 5a      # one panel; --figure 5 for all six
     python experiments/mnist_sweeps.py --figure 3 --seeds 5
     mpiexec -n 9 python -m mpi4py.futures experiments/mnist_sweeps.py --executor mpi        # eight workers of MPI
 
-What is finished is not run again: the same command goes on after an interrupt, and more seeds add to those there.
+What is finished is not run again: the same command goes on after an interrupt, and more seeds add
+to those there.
 """
 
 from dataclasses import dataclass

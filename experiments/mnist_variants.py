@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Variants of the main job that Section 5.2 of Abadi et al. 2016 mentions: two hidden layers, falling noise, norms.
+"""Variants of the main job that Section 5.2 of Abadi et al. 2016 mentions: two hidden layers,
+falling noise, norms.
 
 python experiments/mnist_variants.py --first-hidden 500 --hidden 500            # two hidden layers after PCA
 python experiments/mnist_variants.py --projection none --first-hidden 60        # 60 trained units in PCA's place

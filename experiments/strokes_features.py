@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""A small convolutional network, trained without privacy on drawn digits for its features: no image of MNIST is opened.
+"""A small convolutional network, trained without privacy on drawn digits for its features: no image
+of MNIST is opened.
 
     python experiments/strokes_features.py --out experiments/pretrained/strokes_features-1.npz     # a minute of one core
 
-Every epoch draws new digits, which stray from their skeletons from little to much; mnist_learned.py takes
-networks of several seeds.
+Every epoch draws new digits, which stray from their skeletons from little to much; mnist_learned.py
+takes networks of several seeds.
 """
 
 import math
@@ -46,7 +47,9 @@ class Config(Checked):
 
 
 def make_network(rng):
-    """28 x 28 pixels in [0, 1] to ten logits; the last layer but one gives the features, normalised within each image."""
+    """28 x 28 pixels in [0, 1] to ten logits; the last layer but one gives the features, normalised
+    within each image.
+    """
     he = nn.init.he_normal
     return nn.Sequential(
         [

@@ -1,9 +1,11 @@
-"""minidp: neural networks trained with differential privacy, in plain NumPy and CuPy, every gradient by hand.
+"""minidp: neural networks trained with differential privacy, in plain NumPy and CuPy, every
+gradient by hand.
 
     from minidp import nn, mechanism, privacy, train
 
-Subpackages load on first use; importing minidp itself loads no library, compiles nothing and changes nothing in
-the process. `minidp.host.tune()` makes a process fast; command lines call it before NumPy loads.
+Subpackages load on first use; importing minidp itself loads no library, compiles nothing and
+changes nothing in the process. `minidp.host.tune()` makes a process fast; command lines call it
+before NumPy loads.
 """
 
 from .lazy import names_of

@@ -1,4 +1,6 @@
-"""`minidp` and `python -m minidp`: the commands are in minidp/commands, one file for each family."""
+"""`minidp` and `python -m minidp`: the commands are in minidp/commands, one file for each
+family.
+"""
 
 import sys
 

@@ -1,8 +1,9 @@
 """Products and sums whose bits depend on one example alone, and the two arithmetics of a network.
 
-A row of `x @ W` is rounded as BLAS likes, which depends on how many rows there are and where it stands. In "exact"
-arithmetic both factors are cut to integers times powers of two, with so few bits that every partial sum fits float64's
-53: the product is exact, whatever the order, the blocking, the threads or the device.
+A row of `x @ W` is rounded as BLAS likes, which depends on how many rows there are and where it
+stands. In "exact" arithmetic both factors are cut to integers times powers of two, with so few bits
+that every partial sum fits float64's 53: the product is exact, whatever the order, the blocking,
+the threads or the device.
 """
 
 from math import prod
@@ -23,15 +24,18 @@ def product(x: NDArray, W: NDArray, arithmetic: str) -> NDArray:
         x (B, K)   W (K, O)   y (B, O), of the dtype of x @ W
 
     Forward
-        [F1]  exact: y_bo = (sum_k X_bk V_ko) 2^(e_b + f_o - p - q), rounded once; X, e the rows of x cut to p bits, to
-              the nearest integer, V, f the columns of W to q, p + q + ceil(log2 K) = 53: no partial sum is above 2^53
+        [F1]  exact: y_bo = (sum_k X_bk V_ko) 2^(e_b + f_o - p - q), rounded once; X, e the rows of
+              x cut to p bits, to the nearest integer, V, f the columns of W to q, p + q + ceil(log2
+              K) = 53: no partial sum is above 2^53
 
     Source
-        [F1]  Ozaki, Ogita, Oishi, Rump 2012, Numerical Algorithms 59: error-free transformations of products
+        [F1]  Ozaki, Ogita, Oishi, Rump 2012, Numerical Algorithms 59: error-free transformations of
+              products
 
     Guarantees
-        Exact: row b of y is a function of row b of x and of W, bit for bit. What comes of a row or a column that is
-        not finite is NaN. An entry is off by at most K (2^-p + 2^-q) max_k |x_bk| max_k |W_ko|, usually by much less.
+        Exact: row b of y is a function of row b of x and of W, bit for bit. What comes of a row or
+        a column that is not finite is NaN. An entry is off by at most K (2^-p + 2^-q) max_k |x_bk|
+        max_k |W_ko|, usually by much less.
     """
     if arithmetic == ORDINARY:
         return x @ W
@@ -42,26 +46,31 @@ def product(x: NDArray, W: NDArray, arithmetic: str) -> NDArray:
 
 
 def precision(inner: int) -> tuple[int, int]:
-    """(p, q), bits of rows and of columns of an exact product of `inner` terms: p + q + ceil(log2 inner) = 53."""
+    """(p, q), bits of rows and of columns of an exact product of `inner` terms: p + q + ceil(log2
+    inner) = 53.
+    """
     left = 53 - (inner - 1).bit_length()
     return left // 2, left - left // 2
 
 
 def cut(x: NDArray, bits: int, axis: int = 1, nearest: bool = False) -> tuple[NDArray, NDArray]:
-    r"""Integers times a power of two for each row (or column): what is below 2^-bits of the largest number goes.
+    r"""Integers times a power of two for each row (or column): what is below 2^-bits of the largest
+    number goes.
 
     nearest: to the nearest integer, halves to the even one, instead of toward zero.
 
     Shapes
-        x (B, K) float32 or float64   X like x, float64   e int32, (B, 1), or (1, K) for the columns of axis 0
+        x (B, K) float32 or float64   X like x, float64   e int32, (B, 1), or (1, K) for the columns
+                                      of axis 0
 
     Forward
-        [F1]  X = trunc(x 2^(bits - e)), or the nearest integer; 2^(e-1) <= max |x| < 2^e along the axis, e = 0 where
-              all are zero: |X| < 2^bits, or |X| <= 2^bits if nearest
+        [F1]  X = trunc(x 2^(bits - e)), or the nearest integer; 2^(e-1) <= max |x| < 2^e along the
+              axis, e = 0 where all are zero: |X| < 2^bits, or |X| <= 2^bits if nearest
         [F2]  X = NaN and e = 0 along the axis where a number is not finite
 
     Source
-        [F1]  Ozaki, Ogita, Oishi, Rump 2012, Numerical Algorithms 59; a power of two in place of their constant
+        [F1]  Ozaki, Ogita, Oishi, Rump 2012, Numerical Algorithms 59; a power of two in place of
+              their constant
     """
     xp = namespace_of(x)
     if twinned(x):
@@ -76,7 +85,8 @@ def cut(x: NDArray, bits: int, axis: int = 1, nearest: bool = False) -> tuple[ND
 
 
 def put_back(S: NDArray, e: NDArray, f: NDArray, bits: int, out: NDArray) -> NDArray:
-    r"""Undo the cuts of a product's factors: powers of two, and one rounding to the dtype of `out`, which is returned.
+    r"""Undo the cuts of a product's factors: powers of two, and one rounding to the dtype of `out`,
+    which is returned.
 
     Shapes
         S (B T, O) float64   e (B, 1), each for T rows   f (1, O)   bits p + q   out (B T, O)
@@ -105,7 +115,8 @@ def put_back(S: NDArray, e: NDArray, f: NDArray, bits: int, out: NDArray) -> NDA
 
 
 def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) -> NDArray:
-    r"""The sum over an axis, or over several as one, in an order that is the same for every number of rows.
+    r"""The sum over an axis, or over several as one, in an order that is the same for every number
+    of rows.
 
     Shapes
         x of any shape and dtype; the sum has x's dtype
@@ -114,7 +125,8 @@ def in_pairs(x: NDArray, axis: int | tuple[int, ...], keepdims: bool = False) ->
         [F1]  of N terms the last N // 2 are added onto the first, again and again until one is left
 
     Source
-        [F1]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.1: pairwise summation
+        [F1]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.1: pairwise
+              summation
     """
     xp = namespace_of(x)
     axes = tuple(each % x.ndim for each in (axis if isinstance(axis, tuple) else (axis,)))

@@ -1,7 +1,8 @@
-"""Where arrays live: NumPy on the CPU, CuPy on the GPU; and the few operations they spell differently.
+"""Where arrays live: NumPy on the CPU, CuPy on the GPU; and the few operations they spell
+differently.
 
-Layers keep no backend: they take `xp = namespace_of(x)` from their input. All that NumPy and CuPy do not
-spell alike is a named function here, so that a faster kernel has one place to go to.
+Layers keep no backend: they take `xp = namespace_of(x)` from their input. All that NumPy and CuPy
+do not spell alike is a named function here, so that a faster kernel has one place to go to.
 """
 
 import math
@@ -46,7 +47,8 @@ def namespace_of(*arrays):
     if len(spaces) != 1:
         kinds = ", ".join(type(a).__module__ + "." + type(a).__name__ for a in arrays)
         raise BackendMismatchError(
-            f"expected arrays of one library, got {kinds}; move them with Backend.asarray or to_host"
+            f"expected arrays of one library, got {kinds}; move them with Backend.asarray or "
+            "to_host"
         )
     return next(iter(spaces.values()))
 
@@ -59,7 +61,8 @@ def _namespace(array):
     if (cupy := sys.modules.get("cupy")) is not None and isinstance(array, cupy.ndarray):
         return cupy
     raise BackendMismatchError(
-        f"expected a numpy or cupy array, got {type(array).__name__}; convert it with Backend.asarray"
+        f"expected a numpy or cupy array, got {type(array).__name__}; convert it with "
+        "Backend.asarray"
     )
 
 
@@ -89,7 +92,8 @@ class Backend:
         for name in FEWER_BITS:
             if os.environ.get(name, "0") != "0":
                 raise DeviceUnavailableError(
-                    f"device gpu: {name} is set, and products of fewer bits are not charged; unset it"
+                    f"device gpu: {name} is set, and products of fewer bits are not charged; unset "
+                    "it"
                 )
         try:
             import cupy
@@ -120,10 +124,12 @@ class Backend:
 
     @classmethod
     def pick(cls, device, on_notice=lambda line: None):
-        """The backend for "cpu", "gpu", "gpu:N" or "auto" (the first GPU if it can be used, else the CPU).
+        """The backend for "cpu", "gpu", "gpu:N" or "auto" (the first GPU if it can be used, else
+        the CPU).
 
-        on_notice is called with the line that says what "auto" took, and why it took the CPU. Raises ParameterError for
-        another name, DeviceUnavailableError for a GPU that cannot be used.
+        on_notice is called with the line that says what "auto" took, and why it took the CPU.
+        Raises ParameterError for another name, DeviceUnavailableError for a GPU that cannot be
+        used.
         """
         check_device(device=device)
         if device != "auto":
@@ -147,7 +153,8 @@ def check_device(**named):
     for name, device in named.items():
         if not (isinstance(device, str) and re.fullmatch("auto|cpu|gpu(:[0-9]{1,4})?", device)):
             raise ParameterError(
-                f"expected {name}={device!r:.80} to be auto, cpu, gpu or gpu:N, N the number of a GPU"
+                f"expected {name}={device!r:.80} to be auto, cpu, gpu or gpu:N, N the number of a "
+                "GPU"
             )
 
 
@@ -158,11 +165,13 @@ def _reason(error):
     return _first_line(cause or error).removeprefix("device gpu: ").partition(";")[0]
 
 
-# What the libraries spell differently, or one has a faster way for. Each is defined by the plain reference in its docstring.
+# What the libraries spell differently, or one has a faster way for. Each is defined by the plain
+# reference in its docstring.
 def zero_rows_unless(keep, array):
     """The array with the rows b where keep_b is false replaced by zeros: where(keep, array, 0).
 
-    A factor that is not finite has to go before a product: zero times NaN is NaN. A device is not made to wait for `keep`.
+    A factor that is not finite has to go before a product: zero times NaN is NaN. A device is not
+    made to wait for `keep`.
     """
     xp = namespace_of(array, keep)
     if xp is np and keep.all():
@@ -179,7 +188,9 @@ def row_squares(x):
 
 
 def row_norms(x):
-    """float64 L2 norms along the last axis, sqrt(einsum("...p,...p->...", x, x)): no square overflows or vanishes."""
+    """float64 L2 norms along the last axis, sqrt(einsum("...p,...p->...", x, x)): no square
+    overflows or vanishes.
+    """
     xp = namespace_of(x)
     if compiled(x):
         norms = xp.empty(x.shape[:-1])
@@ -195,7 +206,9 @@ def row_norms(x):
 
 
 def compiled(*arrays):
-    """True for float32 arrays, which is how training runs: definitions have compiled twins for them, on the host and on a device."""
+    """True for float32 arrays, which is how training runs: definitions have compiled twins for
+    them, on the host and on a device.
+    """
     return all(
         array.dtype == np.float32 and (isinstance(array, np.ndarray) or has_kernels(array))
         for array in arrays
@@ -225,9 +238,12 @@ def kernels_of(array):
 
 
 def outer_products(a, d):
-    """(g, sq): einsum("bi,bo->bio", a, d) and its squared norms in one pass, for `compiled` arrays only.
+    """(g, sq): einsum("bi,bo->bio", a, d) and its squared norms in one pass, for `compiled` arrays
+    only.
 
-    On the host g lies in memory with the longer of its two last axes last: three times faster where the other is short."""
+    On the host g lies in memory with the longer of its two last axes last: three times faster where
+    the other is short.
+    """
     xp = namespace_of(a, d)
     if xp is np and a.shape[1] > d.shape[1]:
         g, sq = outer_products(d, a)
@@ -238,7 +254,9 @@ def outer_products(a, d):
 
 
 def add_weighted(total, w, g):
-    """total += w @ g in float64, in place, without the rows of g whose weight is 0; total (P,), w (B,), g (B, P)."""
+    """total += w @ g in float64, in place, without the rows of g whose weight is 0; total (P,), w
+    (B,), g (B, P).
+    """
     if compiled(g) and (total.dtype == w.dtype == np.float64 or not launches(g)):
         kernels_of(g).add_weighted(
             total, w, g if isinstance(g, np.ndarray) else namespace_of(g).ascontiguousarray(g)
@@ -248,7 +266,9 @@ def add_weighted(total, w, g):
 
 
 def add_whole(total, scale, G):
-    """total += sum_b trunc(scale_b G_b), in place, without rows whose scale is 0; all float64, total (P,), G (B, P)."""
+    """total += sum_b trunc(scale_b G_b), in place, without rows whose scale is 0; all float64,
+    total (P,), G (B, P).
+    """
     if type(G) is np.ndarray:
         kernels_of(G).add_whole(total, scale, G)
     else:
@@ -258,7 +278,8 @@ def add_whole(total, scale, G):
 def add_products(total, a, d, rows):
     """total += a^T d; total (I, O) float64, or None for a new one, a (B, I), d (B, O); returns it.
 
-    rows: of one product in float32, added in float64; 0 for float64. A new total of a few such products is their float32 sum.
+    rows: of one product in float32, added in float64; 0 for float64. A new total of a few such
+    products is their float32 sum.
     """
     (examples, inputs), outputs = a.shape, d.shape[1]
     blocks, fast = -(-examples // rows) if rows else 0, compiled(a, d) and not launches(a)
@@ -311,7 +332,9 @@ _free: dict[
 
 
 def measure_memory(xp):
-    """Ask a device how many bytes are free, those that its pool holds unused among them; a run does so once, when it begins."""
+    """Ask a device how many bytes are free, those that its pool holds unused among them; a run does
+    so once, when it begins.
+    """
     if xp is not np:
         _free[xp, xp.cuda.runtime.getDevice()] = (
             xp.cuda.runtime.memGetInfo()[0] + xp.get_default_memory_pool().free_bytes()
@@ -328,12 +351,16 @@ def _budget(xp, on_host):
 
 
 def explicit_budget(xp):
-    """Bytes of materialised gradients to hold at once: on the host what stays in a core's cache from writing to summing."""
+    """Bytes of materialised gradients to hold at once: on the host what stays in a core's cache
+    from writing to summing.
+    """
     return _budget(xp, memory.EXPLICIT_BYTES)
 
 
 def batch_budget(xp):
-    """Bytes of the layers' outputs to hold at once: on the host what stays in the cache, on a GPU any."""
+    """Bytes of the layers' outputs to hold at once: on the host what stays in the cache, on a GPU
+    any.
+    """
     return memory.BATCH_BYTES if xp is np else math.inf
 
 

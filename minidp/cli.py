@@ -12,7 +12,9 @@ from .ranks import SOLO, current
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that takes no abbreviations, and ends with one line and status 2 for flags it cannot read."""
+    """An argument parser that takes no abbreviations, and ends with one line and status 2 for flags
+    it cannot read.
+    """
 
     def __init__(self, *args: Any, **named: Any):
         super().__init__(
@@ -57,10 +59,11 @@ def whole_number(text: str) -> int:
 def user_errors() -> Iterator[SimpleNamespace]:
     """Context manager for command lines: report user errors on one line and exit with status 2.
 
-    Covers minidp's errors, the operating system's (a path that cannot be read or written, a full disk),
-    and libraries that are missing or do not fit each other; anything else is a fault of the program and
-    keeps its traceback. On several ranks rank 0 alone is heard. An interrupt
-    prints one line that says what was saved, which the block puts into `saved` of the object it is given, and exits with 130.
+    Covers minidp's errors, the operating system's (a path that cannot be read or written, a full
+    disk), and libraries that are missing or do not fit each other; anything else is a fault of the
+    program and keeps its traceback. On several ranks rank 0 alone is heard. An interrupt prints one
+    line that says what was saved, which the block puts into `saved` of the object it is given, and
+    exits with 130.
     """
     note = SimpleNamespace(
         saved="what was charged is in the run's folder, if it was made: go on with --resume"
@@ -89,7 +92,9 @@ def user_errors() -> Iterator[SimpleNamespace]:
 
 
 def error_line(error: BaseException) -> str:
-    """What a command line prints of an error: one line, without the number of the operating system."""
+    """What a command line prints of an error: one line, without the number of the operating
+    system.
+    """
     text = str(error)
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"

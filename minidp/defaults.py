@@ -28,7 +28,8 @@ class Choice:
     steps          T
     clip_norm      C, of all parameters together
     learning_rate  eta, constant
-    average        decay of a moving average of the weights (`train.Averaged`), which is released in their place
+    average        decay of a moving average of the weights (`train.Averaged`), which is released in
+                   their place
     momentum       m of `train.Momentum`; 0 is plain descent
     """
 
@@ -53,28 +54,34 @@ def choose(
     """Settings that need no tuning, from public numbers alone.
 
     dataset_size, epsilon, delta, parameters   N, the budget, and how many numbers are trained
-    task       "classification" (softmax cross-entropy) or "regression" (squared error, targets in [-1, 1])
+    task       "classification" (softmax cross-entropy) or "regression" (squared error, targets in
+               [-1, 1])
     hidden     whether there are layers between inputs and outputs
     row_norm   G, about the norm of the rows that reach the first layer
 
-    The rule. Full lots, T steps at rate eta leave noise of standard deviation s = eta C T / (mu N) on every weight, however
-    many steps they are; mu is that of the Gaussian mechanism that is (epsilon, delta)-DP. The rate is the one that makes s
-    what it should be: eta = s mu N / (T C), with
+    The rule. Full lots, T steps at rate eta leave noise of standard deviation s = eta C T / (mu N)
+    on every weight, however many steps they are; mu is that of the Gaussian mechanism that is
+    (epsilon, delta)-DP. The rate is the one that makes s what it should be: eta = s mu N / (T C),
+    with
 
         classification        s = 2 / G                    C = G / 10
         regression            s = 1 / (10 G)               C = G / 10       momentum 0.9
-        with hidden layers    s = 14 / sqrt(parameters)    C = 1 / 2        a tenth of that s in a regression
+        with hidden layers    s = 14 / sqrt(parameters)    C = 1 / 2        a tenth of that s in a
+                              regression
 
-    and a travel eta C T of at most 12,000 / G, or 1,000 with hidden layers. T = 100; lots are all rows, up to 65,536 of them.
-    Momentum m multiplies the travel by 1 / (1 - m), so the rate is that much lower; a regression's is at most 1 / (1 + G^2).
-    So at a given N the weights travel in proportion to mu, as in Panda et al. 2022 (arXiv:2212.04486), and nearly all
-    gradients are clipped, as in De et al. 2022 (arXiv:2204.13650). The constants are the best of those that were tried on
-    drawn digits, tables and regressions (experiments/results/own_data_defaults.json has all of them, with their scores; a
-    regression takes twice the best s, since too short a way costs more); those of hidden layers were found by hand on the
-    same data. `python -m tools.own_data --drawn` changes one of them at a time.
+    and a travel eta C T of at most 12,000 / G, or 1,000 with hidden layers. T = 100; lots are all
+    rows, up to 65,536 of them. Momentum m multiplies the travel by 1 / (1 - m), so the rate is that
+    much lower; a regression's is at most 1 / (1 + G^2). So at a given N the weights travel in
+    proportion to mu, as in Panda et al. 2022 (arXiv:2212.04486), and nearly all gradients are
+    clipped, as in De et al. 2022 (arXiv:2204.13650). The constants are the best of those that were
+    tried on drawn digits, tables and regressions (experiments/results/own_data_defaults.json has
+    all of them, with their scores; a regression takes twice the best s, since too short a way costs
+    more); those of hidden layers were found by hand on the same data. `python -m tools.own_data
+    --drawn` changes one of them at a time.
 
-    The rows it was chosen for, in a classification: held to norm 1, less a noisy mean (`mechanism.noisy_mean`, MEAN_SHARE of
-    mu^2), divided by their own norm and multiplied by ROW_NORM. A regression takes rows as they are scaled.
+    The rows it was chosen for, in a classification: held to norm 1, less a noisy mean
+    (`mechanism.noisy_mean`, MEAN_SHARE of mu^2), divided by their own norm and multiplied by
+    ROW_NORM. A regression takes rows as they are scaled.
 
     Raises ParameterError for numbers out of range.
 

@@ -1,8 +1,9 @@
 """exp, log and tanh with the same bits on every device, at every place of an array of any size.
 
-Libraries differ, and NumPy may treat the tail of an array differently from its body: an example's bits would depend on
-its companions. These are made of float64 operations that are rounded correctly everywhere, none fused, and rounded once
-to the array's dtype, float32 or float64. Complex arrays are for derivatives by the complex step.
+Libraries differ, and NumPy may treat the tail of an array differently from its body: an example's
+bits would depend on its companions. These are made of float64 operations that are rounded correctly
+everywhere, none fused, and rounded once to the array's dtype, float32 or float64. Complex arrays
+are for derivatives by the complex step.
 """
 
 from types import ModuleType
@@ -36,11 +37,12 @@ def exp(x: NDArray) -> NDArray:
 
     Source
         [F1]  own derivation: exp(x) = 2^k exp(r); below -708 float64 would lose digits
-        [M1]  own derivation: |r| <= 0.3466, so that the first term left out is below 5e-18; ln 2 in two parts as in
-              fdlibm's e_exp.c: 33 bits, whose product with k is exact, and the rest
+        [M1]  own derivation: |r| <= 0.3466, so that the first term left out is below 5e-18; ln 2 in
+              two parts as in fdlibm's e_exp.c: 33 bits, whose product with k is exact, and the rest
 
     Guarantees
-        Relative error in float64 below 5e-16. float32 is that, rounded once. NaN stays; overflow is infinity.
+        Relative error in float64 below 5e-16. float32 is that, rounded once. NaN stays; overflow is
+        infinity.
     """
     if compiled(x):
         return by_twin("exp", x)
@@ -61,7 +63,8 @@ def log(x: NDArray) -> NDArray:
         [M2]  own derivation: |s| <= 0.1716, so that the first term left out is below 3e-17 of log m
 
     Guarantees
-        Relative error in float64 below 1e-15. float32 is that, rounded once. log 0 is -infinity, of less or of NaN NaN.
+        Relative error in float64 below 1e-15. float32 is that, rounded once. log 0 is -infinity, of
+        less or of NaN NaN.
     """
     if compiled(x):
         return by_twin("log", x)
@@ -86,13 +89,15 @@ def tanh(x: NDArray) -> NDArray:
     r"""The hyperbolic tangent of each coordinate.
 
     Forward
-        [F1]  y = sign(x) (1 - e) / (1 + e), e = exp(-2 |x|) = w (1 + p) with p as in exp, so that 1 - e = (1 - w) - w p
+        [F1]  y = sign(x) (1 - e) / (1 + e), e = exp(-2 |x|) = w (1 + p) with p as in exp, so that 1
+              - e = (1 - w) - w p
 
     Source
         [F1]  own derivation: near 0, w = 1 and nothing cancels
 
     Guarantees
-        Relative error in float64 below 1e-15. float32 is that, rounded once. tanh 0 is 0, NaN stays.
+        Relative error in float64 below 1e-15. float32 is that, rounded once. tanh 0 is 0, NaN
+        stays.
     """
     if compiled(x):
         return by_twin("tanh", x)
@@ -104,7 +109,9 @@ def tanh(x: NDArray) -> NDArray:
 
 
 def _parts(x):
-    """(p, 2^(k - 1)) of exp [M1]: the sum with MAGIC rounds to an integer, which is the last bits of the sum."""
+    """(p, 2^(k - 1)) of exp [M1]: the sum with MAGIC rounds to an integer, which is the last bits
+    of the sum.
+    """
     t = x.real * INVERSE_LN2 + MAGIC
     k = t - MAGIC
     r = (x - k * LN2_HIGH) - k * LN2_LOW  # [M1]
@@ -117,7 +124,9 @@ def _wide(x):
 
 
 def by_twin(name: str, *arrays: NDArray) -> NDArray:
-    """What a kernel of `host.elementwise`, or of `device_kernels`, makes of `compiled` arrays of one shape, coordinate by coordinate."""
+    """What a kernel of `host.elementwise`, or of `device_kernels`, makes of `compiled` arrays of
+    one shape, coordinate by coordinate.
+    """
     xp = namespace_of(*arrays)
     y = xp.empty(arrays[0].shape, np.float32)
     getattr(twins_of(y), name)(

@@ -30,7 +30,9 @@ class TrialError(ParameterError):
 
 
 class IndependenceError(TrialError):
-    """In exact arithmetic, bits of an example's results change with the other examples; nothing was charged."""
+    """In exact arithmetic, bits of an example's results change with the other examples; nothing was
+    charged.
+    """
 
 
 class UnsupportedEventError(MinidpError):
@@ -62,7 +64,9 @@ class DataError(MinidpError):
 
 
 class RowsError(DataError, ValueError):
-    """Rows, labels or targets hold what cannot be learned from; the message is for the data's owner."""
+    """Rows, labels or targets hold what cannot be learned from; the message is for the data's
+    owner.
+    """
 
 
 class DataUnavailableError(DataError):

@@ -28,7 +28,9 @@ class _Private:
         return {name: getattr(self, name) for name in signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters by their names; returns self. Raises ParameterError for a name that is none."""
+        """Change parameters by their names; returns self. Raises ParameterError for a name that is
+        none.
+        """
         name, known = type(self).__name__, self.get_params()
         if unknown := params.keys() - known:
             raise ParameterError(
@@ -46,11 +48,13 @@ class _Private:
         return f"{type(self).__name__}({', '.join(given)})"
 
     def fit(self, X: Any, y: Any, example_weight: Any = None) -> Self:
-        """Train on X (N, D) and y (N,), and spend epsilon on them; returns self, with the model in `fitted_`.
+        """Train on X (N, D) and y (N,), and spend epsilon on them; returns self, with the model in
+        `fitted_`.
 
-        example_weight: (N,) in [0, 1], each depending on its own row only. It is not called sample_weight, because in
-        scikit-learn that may be above 1, and boosting computes it from all rows, which would void the guarantee.
-        Raises as `minidp.fit` does, and ParameterError for a regression without target_bounds.
+        example_weight: (N,) in [0, 1], each depending on its own row only. It is not called
+        sample_weight, because in scikit-learn that may be above 1, and boosting computes it from
+        all rows, which would void the guarantee. Raises as `minidp.fit` does, and ParameterError
+        for a regression without target_bounds.
         """
         name, params = type(self).__name__, self.get_params()
         if params.get("target_bounds", ()) is None:
@@ -77,14 +81,17 @@ class _Private:
     def predict(self, X: Any) -> NDArray:
         """(B,) labels, or numbers within `target_bounds`, for rows X (B, D); costs nothing.
 
-        Raises ShapeError and DtypeError for rows unlike those of `fit`; RowsError, with `check`, if one is not finite.
+        Raises ShapeError and DtypeError for rows unlike those of `fit`; RowsError, with `check`, if
+        one is not finite.
         """
         return self._fitted("predict").predict(self._rows(X))
 
     def score(self, X: Any, y: Any) -> float:
-        """Accuracy, or R2 of a regression, on rows X (B, D) and y (B,): an exact figure that epsilon does not cover.
+        """Accuracy, or R2 of a regression, on rows X (B, D) and y (B,): an exact figure that
+        epsilon does not cover.
 
-        On private rows, such as a fold's, it stays with their owner, and so does what is chosen by it.
+        On private rows, such as a fold's, it stays with their owner, and so does what is chosen by
+        it.
         """
         return self._fitted("score").score(self._rows(X), y)
 
@@ -104,8 +111,8 @@ class _Private:
         )
         if names and known and names != known:
             raise ParameterError(
-                "The feature names should match those that were passed during fit, in the same order: "
-                f"{', '.join(known)}"
+                "The feature names should match those that were passed during fit, in the same "
+                f"order: {', '.join(known)}"
             )
         if inputs.shape[1] != self.n_features_in_:
             raise ShapeError(
@@ -135,18 +142,22 @@ class _Private:
 
 
 class PrivateClassifier(_Private):
-    """Classifier that is differentially private for each training row, with scikit-learn's methods (1.6 or later).
+    """Classifier that is differentially private for each training row, with scikit-learn's methods
+    (1.6 or later).
 
-    The parameters are those of `minidp.fit`; `seed` is scikit-learn's random_state, and `folder` is for a single fit. No
-    epsilon covers steps of a Pipeline that learn from the data, as StandardScaler does: scale by `scale` and `bounds`
-    instead. Nor may anything repeat rows, as bagging with bootstrap does: epsilon is for one row of what `fit` is given.
+    The parameters are those of `minidp.fit`; `seed` is scikit-learn's random_state, and `folder` is
+    for a single fit. No epsilon covers steps of a Pipeline that learn from the data, as
+    StandardScaler does: scale by `scale` and `bounds` instead. Nor may anything repeat rows, as
+    bagging with bootstrap does: epsilon is for one row of what `fit` is given.
 
     fitted_   the `minidp.fitted.Fitted`: statement, epsilon, report(folder)
-    classes_  (K,) labels, in the order of predict_proba; feature_names_in_ (D,) where `fit` had a data frame
+    classes_  (K,) labels, in the order of predict_proba; feature_names_in_ (D,) where `fit` had a
+              data frame
 
-    Every fit spends epsilon: cross-validation once per fold, GridSearchCV once per fold and candidate and once more.
-    All clones and processes charge `ledger`, the path of a file, before their noise, and the sum is printed. Scores on
-    the folds are not private, and no epsilon covers what is chosen by them.
+    Every fit spends epsilon: cross-validation once per fold, GridSearchCV once per fold and
+    candidate and once more. All clones and processes charge `ledger`, the path of a file, before
+    their noise, and the sum is printed. Scores on the folds are not private, and no epsilon covers
+    what is chosen by them.
 
     >>> from sklearn.model_selection import cross_val_score
     >>> rng = np.random.default_rng(0); x = rng.normal(size=(3000, 5)); y = x[:, 0] + x[:, 1] > 0
@@ -185,15 +196,19 @@ class PrivateClassifier(_Private):
         vars(self).update({name: value for name, value in locals().items() if name != "self"})
 
     def predict_proba(self, X: Any) -> NDArray:
-        """(B, K) probabilities for rows X (B, D), in the order of `classes_`. Raises as `predict` does."""
+        """(B, K) probabilities for rows X (B, D), in the order of `classes_`. Raises as `predict`
+        does.
+        """
         return self._fitted("predict_proba").predict_proba(self._rows(X))
 
 
 class PrivateRegressor(_Private):
-    """Regression that is differentially private for each training row, with scikit-learn's methods (1.6 or later).
+    """Regression that is differentially private for each training row, with scikit-learn's methods
+    (1.6 or later).
 
-    target_bounds, (low, high), must be given: they are public, and targets are clipped to them. Everything else is as
-    in `PrivateClassifier`: parameters, attributes (but classes_) and what cross-validation costs.
+    target_bounds, (low, high), must be given: they are public, and targets are clipped to them.
+    Everything else is as in `PrivateClassifier`: parameters, attributes (but classes_) and what
+    cross-validation costs.
 
     >>> rng = np.random.default_rng(0); x = rng.uniform(size=(4000, 2)); y = 3 * x[:, 0] - x[:, 1]
     >>> model = PrivateRegressor(target_bounds=(-1, 3), bounds=(0, 1), epsilon=2.0, seed=1, quiet=True).fit(x, y)

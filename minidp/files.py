@@ -1,4 +1,6 @@
-"""Writing a file so that a reader, or a crash, sees the old content or the new and nothing between; JSON, strictly."""
+"""Writing a file so that a reader, or a crash, sees the old content or the new and nothing between;
+JSON, strictly.
+"""
 
 import dataclasses
 import enum
@@ -22,7 +24,9 @@ StrPath = str | os.PathLike[str]
 
 
 def check_path(**named: Any) -> None:
-    """Raise ParameterError unless each named value is None, or text or a path that the system takes."""
+    """Raise ParameterError unless each named value is None, or text or a path that the system
+    takes.
+    """
     for name, value in named.items():
         try:
             fits = value is None or b"\0" not in os.fsencode(Path(value))
@@ -38,10 +42,11 @@ def check_path(**named: Any) -> None:
 def atomic_write(path: StrPath, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file for writing that takes the place of `path` only once it is complete and on disk.
 
-    The content goes to a temporary file in the same directory, is forced to the disk, and is renamed over
-    `path` when the block ends. If the block raises, or the process dies, `path` stays as it was; after an
-    exception the temporary file is removed. Text (mode "w") is UTF-8; "wb" writes bytes. A symbolic link is
-    written through. Raises OSError where the directory is missing or not writable.
+    The content goes to a temporary file in the same directory, is forced to the disk, and is
+    renamed over `path` when the block ends. If the block raises, or the process dies, `path` stays
+    as it was; after an exception the temporary file is removed. Text (mode "w") is UTF-8; "wb"
+    writes bytes. A symbolic link is written through. Raises OSError where the directory is missing
+    or not writable.
     """
     path = Path(os.path.realpath(path))
     binary = "b" in mode
@@ -68,7 +73,9 @@ def atomic_write(path: StrPath, mode: str = "w") -> Iterator[IO[Any]]:
 
 @contextmanager
 def waiting_lock(path: StrPath) -> Iterator[None]:
-    """Hold the lock of a file, which is made and stays, once no other process does. Raises OSError where there are no locks."""
+    """Hold the lock of a file, which is made and stays, once no other process does. Raises OSError
+    where there are no locks.
+    """
     with open(path, "a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed, or the process ends
@@ -78,7 +85,9 @@ def waiting_lock(path: StrPath) -> Iterator[None]:
 
 
 def _usual_permissions(descriptor, path):
-    """mkstemp makes files private to their owner; give those of the file replaced, or of any new file."""
+    """mkstemp makes files private to their owner; give those of the file replaced, or of any new
+    file.
+    """
     if hasattr(os, "fchmod"):
         try:
             permissions = path.stat().st_mode & 0o777
@@ -90,7 +99,9 @@ def _usual_permissions(descriptor, path):
 
 
 def _sync_directory(directory):
-    """Make the rename itself survive a power cut, where directories can be opened (not on Windows)."""
+    """Make the rename itself survive a power cut, where directories can be opened (not on
+    Windows).
+    """
     if os.name == "posix":
         descriptor = os.open(directory, os.O_RDONLY)
         try:
@@ -102,8 +113,8 @@ def _sync_directory(directory):
 def jsonable(value: object, where: str = "result") -> Any:
     """The value in the types of JSON: infinity is the string "inf", None is null, arrays are lists.
 
-    Raises ValueError for NaN, which no reader of a result could tell from a mistake, and TypeError for what
-    has no such form; both name the place.
+    Raises ValueError for NaN, which no reader of a result could tell from a mistake, and TypeError
+    for what has no such form; both name the place.
     """
     if hasattr(value, "to_json"):
         value = value.to_json()
@@ -129,7 +140,9 @@ def jsonable(value: object, where: str = "result") -> Any:
 
 
 def write_json(path: StrPath, value: object) -> None:
-    """Write the value as JSON, whole or not at all. Raises ValueError for NaN, OSError for a bad path."""
+    """Write the value as JSON, whole or not at all. Raises ValueError for NaN, OSError for a bad
+    path.
+    """
     text = json_text(value, Path(path).stem)
     with atomic_write(path) as file:
         file.write(text)
@@ -141,7 +154,9 @@ def json_text(value: object, where: str = "result") -> str:
 
 
 def read_json(path: StrPath, error: type[Exception] = DataError) -> dict[str, Any]:
-    """The object in a JSON file. Raises `error`, naming the file, where there is none or it holds something else."""
+    """The object in a JSON file. Raises `error`, naming the file, where there is none or it holds
+    something else.
+    """
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError) as missing:

@@ -31,7 +31,8 @@ class Fitted(Model):
     folder     where the run's files are
     statement  the privacy statement, as privacy.md holds it
 
-    Pickled, it holds the model, result, statement and ledger, but no file of the folder: none of its key or checkpoint.
+    Pickled, it holds the model, result, statement and ledger, but no file of the folder: none of
+    its key or checkpoint.
     """
 
     def __init__(
@@ -50,7 +51,9 @@ class Fitted(Model):
 
     @property
     def epsilon(self) -> Bound:
-        """The bound to quote: epsilon at `delta`, by the accountant whose certified upper end is the smallest."""
+        """The bound to quote: epsilon at `delta`, by the accountant whose certified upper end is
+        the smallest.
+        """
         found = self.result["epsilon"][row_to_quote(self.result)]
         lower = None if found["lower"] is None else float(found["lower"])
         return Bound(lower, float(found["estimate"]), float(found["upper"]))
@@ -66,7 +69,9 @@ class Fitted(Model):
         return self._ledger.copy()
 
     def score(self, x: Any, y: ArrayLike) -> float:
-        """Accuracy on labels y (N,), or R2 on the targets of a regression; NaN of none. Not private on training data."""
+        """Accuracy on labels y (N,), or R2 on the targets of a regression; NaN of none. Not private
+        on training data.
+        """
         y, predicted = one_axis(y), self.predict(x)
         same_batch("score", x=predicted, y=y)
         if self.classes is not None:
@@ -75,7 +80,9 @@ class Fitted(Model):
         return float(1 - ((y - predicted) ** 2).sum() / spread) if spread else math.nan
 
     def per_class(self, x: Any, y: ArrayLike) -> dict[Any, dict[str, Any]]:
-        """{class: {"examples", "accuracy", "precision"}} on labels y (N,); None where there is nothing to divide by."""
+        """{class: {"examples", "accuracy", "precision"}} on labels y (N,); None where there is
+        nothing to divide by.
+        """
         if self.classes is None:
             raise ParameterError(
                 "per_class: expected a model with classes; this one gives numbers: call score"
@@ -103,17 +110,19 @@ class Fitted(Model):
         )
 
     def report(self, folder: str | os.PathLike[str]) -> Path:
-        """Copy the run's files (statement, ledger, result, picture, model) into a new folder; `minidp verify` checks it.
+        """Copy the run's files (statement, ledger, result, picture, model) into a new folder;
+        `minidp verify` checks it.
 
-        The folder's key stays behind: with it and the checkpoint somebody could test a guess of the training data.
+        The folder's key stays behind: with it and the checkpoint somebody could test a guess of the
+        training data.
         """
         return current().of_first(lambda: self._copied(Path(folder)))
 
     def _copied(self, folder):
         if not (self.folder / MANIFEST).is_file():
             raise ParameterError(
-                f"{self.folder}: the run's files are gone: they end with the process and the object that fit "
-                "returned; call report on that one, or give fit a folder"
+                f"{self.folder}: the run's files are gone: they end with the process and the "
+                "object that fit returned; call report on that one, or give fit a folder"
             )
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise ParameterError(f"{folder} is there and not empty; name a new folder")
@@ -141,8 +150,9 @@ class Fitted(Model):
         yield (
             "trained",
             (
-                f"{self.result['steps']} lots of {settings['expected_lot_size']:g} of {settings['dataset_size']} rows, "
-                f"noise multiplier {settings['clip_groups'][0]['noise_multiplier']:.4g}"
+                f"{self.result['steps']} lots of {settings['expected_lot_size']:g} of "
+                f"{settings['dataset_size']} rows, noise multiplier "
+                f"{settings['clip_groups'][0]['noise_multiplier']:.4g}"
             ),
         )
         if self.result["disclosed"]:

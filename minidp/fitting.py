@@ -86,44 +86,57 @@ def fit(
     device: str = "cpu",
     quiet: bool = False,
 ) -> Fitted:
-    """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially private for each row.
+    """Train a classifier or a regression on your own arrays, (epsilon, delta)-differentially
+    private for each row.
 
-    x  (N, ...) numbers: an array, list, memory map, data frame, `data.Examples`, or an object with shape and indexing
-    y  (N,) class labels (integers, booleans, whole floats, strings), or numbers to predict within `target_bounds`
+    x  (N, ...) numbers: an array, list, memory map, data frame, `data.Examples`, or an object with
+       shape and indexing
+    y  (N,) class labels (integers, booleans, whole floats, strings), or numbers to predict within
+       `target_bounds`
 
     Public facts of the data, which nothing protects
-        classes        the list of classes; by default those in y, and the statement says that they were told
+        classes        the list of classes; by default those in y, and the statement says that they
+                       were told
         target_bounds  (low, high) of a regression; targets are clipped to them
         bounds         (low, high) of the features, numbers or arrays: each is mapped to [-1, 1]
-        dataset_size   N for the sampling; by default len(x), and the statement says that it was told
+        dataset_size   N for the sampling; by default len(x), and the statement says that it was
+                       told
         validation     (x, y): of the weights along the run, the best on these are released
         test           (x, y): accuracy or R2 on these is measured; no choice follows from it
     What is trained
-        scale      "unit-norm": each row divided by its length; "bounds": each feature mapped to [-1, 1] and held there;
-                   "private": by a noisy mean and spread of each feature, which a third of the budget pays for; "none";
-                   "auto": bounds where they are given, else unit norm. A classification's rows are then moved by their noisy
+        scale      "unit-norm": each row divided by its length; "bounds": each feature mapped to
+                   [-1, 1] and held there; "private": by a noisy mean and spread of each feature,
+                   which a third of the budget pays for; "none"; "auto": bounds where they are
+                   given, else unit norm. A classification's rows are then moved by their noisy
                    mean, which a tenth of the budget pays for
         hidden     sizes of hidden layers; none is logistic (or linear) regression
-        network    a `Sequential` of your own for inputs of this shape, giving one logit per class, or one number; it is
-                   copied. Its inputs are scaled as `scale` says and nothing else ("auto" without bounds: not at all)
-        sampler    "poisson", or "balls-in-bins": every epoch each row is in exactly one lot; steps are then whole epochs
-        lot_size, steps, clip_norm, learning_rate   by default `defaults.choose`: from N, epsilon, delta and the number of
+        network    a `Sequential` of your own for inputs of this shape, giving one logit per class,
+                   or one number; it is copied. Its inputs are scaled as `scale` says and nothing
+                   else ("auto" without bounds: not at all)
+        sampler    "poisson", or "balls-in-bins": every epoch each row is in exactly one lot; steps
+                   are then whole epochs
+        lot_size, steps, clip_norm, learning_rate   by default `defaults.choose`: from N, epsilon,
+                                                    delta and the number of
                    parameters alone, by a rule that was chosen on drawn data
         max_lot_size     with "poisson": larger lots are cut to so many rows, at random
         example_weight   (N,) in [0, 1], each depending on its own row only
     Privacy
         delta        by default the power of ten at or below 1 / (10 N)
         group_size   k: the statement also says what the fit costs k rows of one person
-        check        stop before any charge, with a message for the data's owner, if rows are not finite or labels are no
-                     classes; False trains all the same: such rows contribute nothing
-        ledger       path of a file that several fits share: charged under a lock before the noise; their sum is printed
+        check        stop before any charge, with a message for the data's owner, if rows are not
+                     finite or labels are no classes; False trains all the same: such rows
+                     contribute nothing
+        ledger       path of a file that several fits share: charged under a lock before the noise;
+                     their sum is printed
         arithmetic   "exact": slower, and the guarantee holds for the released bits; "ordinary"
         seed         reproducible, and not to be released
-    folder  keeps the run's files; the same call goes on with a run that was interrupted. device: "cpu", "gpu", "auto"
+    folder  keeps the run's files; the same call goes on with a run that was interrupted. device:
+            "cpu", "gpu", "auto"
 
     Raises
         BudgetExceededError   not one lot fits into epsilon
-        DivergedError         weights overflowed while they were trained: there is no model, and what was charged stays
+        DivergedError         weights overflowed while they were trained: there is no model, and
+                              what was charged stays
         DataError             rows or labels that cannot be learned from (with `check`)
         ParameterError, ShapeError, DtypeError   arguments that do not fit
         KeyboardInterrupt     after Ctrl-C; with a folder the same call goes on
@@ -268,8 +281,9 @@ def fit(
             total = ranks.of_first(lambda: charge_shared(ledger, plan.ledger(before=before)))
             if not quiet:
                 print(
-                    f"{ledger}: epsilon {upper_text(accountant.epsilon(total, delta).upper)} at delta {delta:g} for all fits "
-                    "that share this ledger; choosing among them by scores on private rows is not covered"
+                    f"{ledger}: epsilon {upper_text(accountant.epsilon(total, delta).upper)} at "
+                    f"delta {delta:g} for all fits that share this ledger; choosing among them by "
+                    "scores on private rows is not covered"
                 )
         layers = head.layers(run, inputs, size)
         inputs = _scaled(inputs, layers, backend, arithmetic)
@@ -333,19 +347,22 @@ def _targets(y, classes, target_bounds):
 
 
 def _public(public, trained, inputs, classes, target_bounds, backend):
-    """(x, y) that are public, as training takes them; refused before a charge where they are not like the training data."""
+    """(x, y) that are public, as training takes them; refused before a charge where they are not
+    like the training data.
+    """
     if not isinstance(public, (tuple, list)) or len(public) != 2:
         raise ParameterError("expected validation or test to be a pair (x, y)")
     x, y = public
     if x is trained:
         raise ParameterError(
-            "expected public rows for validation or test, got the training rows: what is measured or chosen on "
-            "them would not be private"
+            "expected public rows for validation or test, got the training rows: what is measured "
+            "or chosen on them would not be private"
         )
     x, y = Inputs(x, backend), _targets(y, classes, target_bounds)[0]
     if x.shape[1:] != inputs.shape[1:]:
         raise ShapeError(
-            f"fit: expected public x of rows {inputs.shape[1:]} as the training data's, got {x.shape[1:]}"
+            f"fit: expected public x of rows {inputs.shape[1:]} as the training data's, got "
+            f"{x.shape[1:]}"
         )
     same_batch("public data", x=x, y=y)
     return x, y
@@ -370,8 +387,8 @@ def _network(network, shape, outputs, hidden, rng):
             raise ParameterError("expected hidden= or network=, got both")
         if network.input_shape != shape or network.output_shape != (outputs,):
             raise ShapeError(
-                f"network: expected one for inputs {shape} and {outputs} outputs, got {network.input_shape} and "
-                f"{network.output_shape}"
+                f"network: expected one for inputs {shape} and {outputs} outputs, got "
+                f"{network.input_shape} and {network.output_shape}"
             )
         return copy.deepcopy(
             network
@@ -393,8 +410,8 @@ def _check_memory(widths):
     size, most = WEIGHT_BYTES * weights + OUTPUT_BYTES * sum(widths), memory.physical()
     if size > most:
         raise ParameterError(
-            f"expected hidden layers that fit into memory: {', '.join(map(str, widths[1:-1]))} take "
-            f"{weights:,} weights and about {size / 2**30:,.0f} GiB, this machine has "
+            f"expected hidden layers that fit into memory: {', '.join(map(str, widths[1:-1]))} "
+            f"take {weights:,} weights and about {size / 2**30:,.0f} GiB, this machine has "
             f"{most / 2**30:,.0f} GiB; make them smaller"
         )
 

@@ -1,7 +1,9 @@
-"""Per-example gradients in three representations. Explicit and ghost clipping are the same code on different ones.
+"""Per-example gradients in three representations. Explicit and ghost clipping are the same code on
+different ones.
 
-A layer says what the factors of its gradients are; the representation knows how to norm and sum them. So "explicit equals
-factored" is proved here, on three classes, and not in every layer. Letters: b example, i, o sides of a product, t position.
+A layer says what the factors of its gradients are; the representation knows how to norm and sum
+them. So "explicit equals factored" is proved here, on three classes, and not in every layer.
+Letters: b example, i, o sides of a product, t position.
 """
 
 import math
@@ -24,7 +26,9 @@ from .host.memory import RUN
 from .validate import one_of, same_batch
 
 STRATEGIES = ("auto", "explicit", "factored")
-CANCELLING = 64  # times the norm of a sum of outer products that their own norms may add up to; beyond, an example weighs less
+# times the norm of a sum of outer products that their own norms may add up to; beyond, an example
+# weighs less
+CANCELLING = 64
 ROWS = 512  # of such a sum in one product, at least: what `mechanism.rounding` charges counts on it
 HUGE, LARGE = (
     2.0**400,
@@ -36,9 +40,10 @@ Key = tuple[str, str]  # (layer, parameter)
 class PerExampleGrad:
     """The gradients g_b of one parameter, one for each of the `n_examples` examples of a batch.
 
-    `shape` is the parameter's shape. Subclasses give sq_norms and sq_norms_upper, add_weighted_sum, materialise. Norms and
-    sums are float64 whatever the gradients are. An example with weight 0 contributes 0, also if its gradient or a factor of
-    it is not finite. ShapeError is raised where factors differ in examples or positions, or have the wrong number of axes.
+    `shape` is the parameter's shape. Subclasses give sq_norms and sq_norms_upper, add_weighted_sum,
+    materialise. Norms and sums are float64 whatever the gradients are. An example with weight 0
+    contributes 0, also if its gradient or a factor of it is not finite. ShapeError is raised where
+    factors differ in examples or positions, or have the wrong number of axes.
     """
 
     n_examples: int
@@ -46,7 +51,9 @@ class PerExampleGrad:
     factored_is_cheaper = True  # than materialising, in multiplications on the host
 
     def sq_norms_upper(self):
-        """(B,) squared norms, rounded up: no smaller than the true ones whatever the dtype's rounding."""
+        """(B,) squared norms, rounded up: no smaller than the true ones whatever the dtype's
+        rounding.
+        """
         return self.sq_norms() * (1 + self._lost)  # [N2]
 
     def zeros(self):
@@ -60,7 +67,8 @@ class PerExampleGrad:
         return total
 
     def materialises(self, strategy, examples=0):
-        """True if `strategy` trains through materialised gradients; auto does where cheaper, and on a GPU where they fit.
+        """True if `strategy` trains through materialised gradients; auto does where cheaper, and on
+        a GPU where they fit.
 
         examples: how many have to fit, a public number; 0 for those at hand.
         """
@@ -73,7 +81,9 @@ class PerExampleGrad:
         return strategy == "explicit"
 
     def form(self, strategy):
-        """The same gradients in the representation that `strategy` trains through: Explicit, or these factors."""
+        """The same gradients in the representation that `strategy` trains through: Explicit, or
+        these factors.
+        """
         return self._explicit() if self.materialises(strategy) else self
 
     def _explicit(self):
@@ -84,7 +94,9 @@ class PerExampleGrad:
         return self.materialise()
 
     def sum_over_views(self, views):
-        """Merge augmented views: every `views` consecutive rows belong to one example; sum their gradients."""
+        """Merge augmented views: every `views` consecutive rows belong to one example; sum their
+        gradients.
+        """
         return self.form("explicit").sum_over_views(views)
 
     def rows(self, start, stop):
@@ -110,13 +122,15 @@ class Explicit(PerExampleGrad):
 
     Forward
         [N1]  sq_b = sum_p g_bp^2
-        [N2]  upper_b = sq_b (1 + n eps), n the longest chain of roundings, eps their size (`sq_norms_upper`)
+        [N2]  upper_b = sq_b (1 + n eps), n the longest chain of roundings, eps their size
+              (`sq_norms_upper`)
         [P1]  sum = sum_b w_b g_b
         [V1]  sum_over_views: g_b = sum_v g_bv, v the rows of example b
 
     Source
-        [N2]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1: a dot product of n
-              non-negative terms is off by at most n eps relative, to first order; 8 more cover what follows
+        [N2]  Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1: a dot
+              product of n non-negative terms is off by at most n eps relative, to first order; 8
+              more cover what follows
     """
 
     def __init__(self, g, sq_norms=None):
@@ -182,14 +196,17 @@ class Outer(PerExampleGrad):
         [F1]  g_bio = a_bi d_bo
         [N1]  sq_b = (sum_i a_bi^2) (sum_o d_bo^2)
         [P1]  sum_io = sum_b (w_b a_bi) d_bo, in float64, or in float32 over a few rows at a time
-        [V1]  sum_over_views: g_bio = sum_v a_bvi d_bvo, an OuterSum whose positions are the rows of example b
+        [V1]  sum_over_views: g_bio = sum_v a_bvi d_bvo, an OuterSum whose positions are the rows of
+              example b
 
     Source
-        [N1] [P1]  Goodfellow 2015, arXiv:1510.01799, section 4: rescale one factor, then one matrix product
+        [N1] [P1]  Goodfellow 2015, arXiv:1510.01799, section 4: rescale one factor, then one matrix
+                   product
 
     Guarantees
-        Only `materialise` makes an array of size B x I x O. A product in float32 leaves out examples with |a_b| or |d_b| above
-        2^60, or w_b below 2^-120: rounded to a multiple of 2^-149, w_b or w_b a_bi may be twice as large.
+        Only `materialise` makes an array of size B x I x O. A product in float32 leaves out
+        examples with |a_b| or |d_b| above 2^60, or w_b below 2^-120: rounded to a multiple of
+        2^-149, w_b or w_b a_bi may be twice as large.
     """
 
     def __init__(self, a, d):
@@ -205,11 +222,15 @@ class Outer(PerExampleGrad):
         return self.xp.where(self.xp.maximum(a, d) > HUGE, math.inf, (a * d) ** 2)  # [N1]
 
     def weighted_sum(self, w, rows=0):
-        """sum_b w_b g_b, of the parameter's shape: float32 where that is the sum of a few float32 products."""
+        """sum_b w_b g_b, of the parameter's shape: float32 where that is the sum of a few float32
+        products.
+        """
         return self.add_weighted_sum(None, w, rows)
 
     def add_weighted_sum(self, total, w, rows=0):
-        """total += sum_b w_b g_b, in place; returns it, new for None. rows: of one product in float32; 0 for float64."""
+        """total += sum_b w_b g_b, in place; returns it, new for None. rows: of one product in
+        float32; 0 for float64.
+        """
         single = rows and self.a.dtype == self.d.dtype == self.xp.float32
         if single:
             longest = self.xp.maximum(*(self._norms or map(row_norms, (self.a, self.d))))
@@ -248,16 +269,19 @@ class OuterSum(PerExampleGrad):
     Forward
         [F1]  g_bio = sum_t a_bti d_bto
         [N1]  sq_b = sum_tu A_btu D_btu,  A_btu = sum_i a_bti a_bui,  D_btu = sum_o d_bto d_buo
-        [N3]  upper_b = max(sq_b + n eps m_b^2, (m_b / 64)^2), m_b = sum_t |a_bt| |d_bt|, n = I + O + 2 log2 T + 32
+        [N3]  upper_b = max(sq_b + n eps m_b^2, (m_b / 64)^2), m_b = sum_t |a_bt| |d_bt|, n = I + O
+              + 2 log2 T + 32
         [P1]  sum_io = sum_bt (w_b a_bti) d_bto
         [V1]  sum_over_views: the positions of all rows of an example are positions of that example
 
     Source
         [N1]  Rochette, Manoel, Tramel 2019, arXiv:1912.06015; Bu, Mao, Xu 2022, arXiv:2205.10683
-        [N3]  own derivation: the terms of [N1] may cancel, so their roundings count against absolute values. All are below
-              |a_t| |a_u| |d_t| |d_u|, and chains of roundings are no longer than n: what sq_b loses is at most n eps m_b^2
-              (Higham, section 3.1; sums over t and u in pairs; chains of the CUDA twin may have 2 T more, and so has its n). The
-              least value also bounds what the terms of [P1] add up to, and so their roundings, for all examples together
+        [N3]  own derivation: the terms of [N1] may cancel, so their roundings count against
+              absolute values. All are below |a_t| |a_u| |d_t| |d_u|, and chains of roundings are no
+              longer than n: what sq_b loses is at most n eps m_b^2 (Higham, section 3.1; sums over
+              t and u in pairs; chains of the CUDA twin may have 2 T more, and so has its n). The
+              least value also bounds what the terms of [P1] add up to, and so their roundings, for
+              all examples together
     """
 
     def __init__(self, a, d):
@@ -308,11 +332,15 @@ class OuterSum(PerExampleGrad):
         total += part
 
     def materialise(self, out=None):
-        """(B, I, O), by the definition: the matrix product a_b^T d_b of each example; into `out` if given."""
+        """(B, I, O), by the definition: the matrix product a_b^T d_b of each example; into `out` if
+        given.
+        """
         return self.xp.matmul(self.a.transpose(0, 2, 1), self.d, out=out)  # [F1]
 
     def materialise_exactly(self):
-        """(B, I, O) float64: the product of factors that were cut, each example's to integers and a power of two."""
+        """(B, I, O) float64: the product of factors that were cut, each example's to integers and a
+        power of two.
+        """
         bits, xp = precision(self.positions), self.xp
         (a, e), (d, f) = (
             cut(factor.reshape((self.n_examples, self.positions * size)), bit, nearest=True)
@@ -338,7 +366,9 @@ class OuterSum(PerExampleGrad):
 
 
 def gram_is_cheaper(positions, i, o):
-    """True if Gram matrices, T^2 (I + O) multiplications at a quarter of the speed (measured), cost less than T I O."""
+    """True if Gram matrices, T^2 (I + O) multiplications at a quarter of the speed (measured), cost
+    less than T I O.
+    """
     return 4 * positions * (i + o) < i * o
 
 

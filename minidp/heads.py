@@ -1,4 +1,6 @@
-"""The fixed layers before a network on somebody's own data: scaling, and what of it is released with noise."""
+"""The fixed layers before a network on somebody's own data: scaling, and what of it is released
+with noise.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,9 @@ FARTHEST = 4.0  # spreads from the mean that a privately scaled feature may be
 class Head:
     """Scaling as `fit` describes it. What it releases is charged before the first step.
 
-    For networks of our own, rows come out with norm `defaults.ROW_NORM` or less; those of a classification are moved by
-    their noisy mean, unless a private scaling did so, and scaled to that norm. A network of the caller's gets what `scale`
-    says and nothing else.
+    For networks of our own, rows come out with norm `defaults.ROW_NORM` or less; those of a
+    classification are moved by their noisy mean, unless a private scaling did so, and scaled to
+    that norm. A network of the caller's gets what `scale` says and nothing else.
     """
 
     def __init__(
@@ -48,8 +50,8 @@ class Head:
             and scale not in ("auto", "bounds")
         ):
             raise ParameterError(
-                f"expected public bounds=(low, high) with scale='bounds' and with no other, got scale={scale!r} "
-                f"and bounds={bounds!r:.80}"
+                f"expected public bounds=(low, high) with scale='bounds' and with no other, got "
+                f"scale={scale!r} and bounds={bounds!r:.80}"
             )
         auto = "bounds" if bounds is not None else "unit-norm" if ours else "none"
         self.scale = scale = auto if scale == "auto" else scale
@@ -70,7 +72,9 @@ class Head:
     def events(
         self, accountant: Accountant, sampler: PoissonSampler, epsilon: float, delta: float
     ) -> list[Event]:
-        """What is charged before the first step: the events of a private scaling, or of a mean over one lot."""
+        """What is charged before the first step: the events of a private scaling, or of a mean over
+        one lot.
+        """
         if self.scale == "private":
             self.scaling = PrivateScaling(
                 math.sqrt(2 / SCALING_SHARE) / mu_of(epsilon, delta), self.arithmetic
@@ -139,8 +143,9 @@ class Head:
         """The noisy mean of a lot of scaled rows."""
         (group,) = self.mean.groups
         what = (
-            f"mean of {'the' if self.sampler.sampling_probability == 1 else 'a lot of'} rows, clipped to norm "
-            f"{group.clip_norm:g}: noise multiplier {group.noise_multiplier:.4g} on the sum"
+            f"mean of {'the' if self.sampler.sampling_probability == 1 else 'a lot of'} rows, "
+            f"clipped to norm {group.clip_norm:g}: noise multiplier {group.noise_multiplier:.4g} "
+            "on the sum"
         )
 
         def release():
@@ -175,7 +180,8 @@ def _checked(bounds, shape):
         low = high = np.array(np.nan)
     if any(each.ndim and each.shape != shape for each in (low, high)):
         raise ShapeError(
-            f"expected bounds to be two numbers, or two arrays of shape {shape}, got {low.shape} and {high.shape}"
+            f"expected bounds to be two numbers, or two arrays of shape {shape}, got {low.shape} "
+            f"and {high.shape}"
         )
     largest = np.finfo(np.float32).max
     held = (abs(low) <= largest).all() and (abs(high) <= largest).all()

@@ -13,7 +13,8 @@ def names_of(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """(__getattr__, __dir__, __all__) of `package`, whose __init__.py is `init`.
 
-    The file __init__.pyi beside it lists the names as imports, which type checkers and editors read too.
+    The file __init__.pyi beside it lists the names as imports, which type checkers and editors read
+    too.
     """
     tree = ast.parse(Path(init).with_suffix(".pyi").read_text(encoding="utf-8"))
     module_of = {

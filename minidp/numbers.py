@@ -1,4 +1,6 @@
-"""Bounds as text: an upper bound is rounded up and a lower bound down, so that no printed bound claims too much."""
+"""Bounds as text: an upper bound is rounded up and a lower bound down, so that no printed bound
+claims too much.
+"""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
@@ -9,9 +11,11 @@ EXACT = 1200  # digits that hold any float64 at any number of decimals we print
 
 
 def upper_text(value: float | None, digits: int = 4, *, decimals: int | None = None) -> str:
-    """The text of an upper bound: `digits` significant digits, or `decimals` after the point, rounded up.
+    """The text of an upper bound: `digits` significant digits, or `decimals` after the point,
+    rounded up.
 
-    None is "unknown", and infinity is "infinite". Read back as a float, the text is never below `value`.
+    None is "unknown", and infinity is "infinite". Read back as a float, the text is never below
+    `value`.
 
     >>> upper_text(0.50247925), upper_text(0.50247925, decimals=2), upper_text(None)
     ('0.5025', '0.51', 'unknown')
@@ -29,7 +33,9 @@ def lower_text(value: float | None, digits: int = 4, *, decimals: int | None = N
 
 
 def bound_texts(bound: Any, digits: int = 4) -> tuple[str, str, str]:
-    """(lower, estimate, upper) of a Bound as texts; the estimate, which claims nothing, is rounded to nearest."""
+    """(lower, estimate, upper) of a Bound as texts; the estimate, which claims nothing, is rounded
+    to nearest.
+    """
     estimate = (
         "unknown"
         if bound.estimate is None

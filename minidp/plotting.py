@@ -1,4 +1,5 @@
-"""The look of every picture: size, colours that colour-blind readers tell apart, wrapped titles, a notice below the axes.
+"""The look of every picture: size, colours that colour-blind readers tell apart, wrapped titles, a
+notice below the axes.
 
 Matplotlib loads with the first figure.
 """
@@ -49,7 +50,9 @@ def new_figure(
     panel: tuple[float, float] = (6.4, 4.2),
     **shared: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """(figure, list of its axes): panels of `panel` inches, a title above and a notice (drawn digits) below them."""
+    """(figure, list of its axes): panels of `panel` inches, a title above and a notice (drawn
+    digits) below them.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -79,7 +82,9 @@ def new_figure(
 
 
 def legend(figure: Figure, handles: Sequence[Artist], columns: int = 3) -> None:
-    """One legend for all panels, below them and above the notice, in as many columns as fit, at most `columns`."""
+    """One legend for all panels, below them and above the notice, in as many columns as fit, at
+    most `columns`.
+    """
     made = figure.legend(
         handles=handles,
         loc="lower center",
@@ -98,7 +103,9 @@ def legend(figure: Figure, handles: Sequence[Artist], columns: int = 3) -> None:
 
 
 def _across_in_inches(figure):
-    """Places across the figure from 0 to 1, and in inches from its lower edge, which stay when it grows."""
+    """Places across the figure from 0 to 1, and in inches from its lower edge, which stay when it
+    grows.
+    """
     from matplotlib.transforms import blended_transform_factory
 
     return blended_transform_factory(figure.transFigure, figure.dpi_scale_trans)
@@ -118,7 +125,9 @@ def _grow(figure, inches):
 
 
 def line(i: int, points: int = 1) -> dict[str, Any]:
-    """Keywords of the i-th line of a plot: colour, dashes and marker differ together; about eight markers a line."""
+    """Keywords of the i-th line of a plot: colour, dashes and marker differ together; about eight
+    markers a line.
+    """
     return {
         "color": COLOURS[i % len(COLOURS)],
         "linestyle": DASHES[i % len(DASHES)],
@@ -129,9 +138,12 @@ def line(i: int, points: int = 1) -> dict[str, Any]:
 
 
 def save(figure: Figure, target: StrPath | IO[bytes]) -> None:
-    """Write the figure as PNG to a path, whole or not at all, or into an open file; panels' titles are wrapped."""
+    """Write the figure as PNG to a path, whole or not at all, or into an open file; panels' titles
+    are wrapped.
+    """
     for axis in figure.axes:
-        width = figure.get_figwidth() / axis.get_subplotspec().get_gridspec().ncols  # type: ignore[union-attr]
+        # type: ignore[union-attr]
+        width = figure.get_figwidth() / axis.get_subplotspec().get_gridspec().ncols
         axis.set_title(_wrapped(axis.get_title(), width, PANEL_TITLE), fontsize=PANEL_TITLE)
     if hasattr(target, "write"):
         figure.savefig(target, format="png", dpi=DPI)
@@ -141,6 +153,8 @@ def save(figure: Figure, target: StrPath | IO[bytes]) -> None:
 
 
 def _wrapped(text, inches, points):
-    """The text in lines that fit: a character is taken as 0.56 of its size wide, more than the font's mean."""
+    """The text in lines that fit: a character is taken as 0.56 of its size wide, more than the
+    font's mean.
+    """
     width = int(0.95 * inches * 72 / (0.56 * points))
     return "\n".join(textwrap.fill(part, width) for part in text.splitlines())

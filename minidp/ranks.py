@@ -2,9 +2,10 @@
 
     mpiexec -n 4 python experiments/mnist_pca.py        # pip install 'minidp[mpi]', or mpi4py on a cluster's own MPI
 
-Every rank runs the same lines, holds the same parameters, and comes to the same calls in the same order. Rank 0 alone
-writes files; `of_first` is how: what it returns or raises comes to all. mpi4py is loaded under a launcher only, which
-MINIDP_RANKS=solo in the environment denies: each process then runs by itself.
+Every rank runs the same lines, holds the same parameters, and comes to the same calls in the same
+order. Rank 0 alone writes files; `of_first` is how: what it returns or raises comes to all. mpi4py
+is loaded under a launcher only, which MINIDP_RANKS=solo in the environment denies: each process
+then runs by itself.
 """
 
 import atexit
@@ -44,7 +45,9 @@ class Solo:
     rank, size, gpu_aware = 0, 1, False
 
     def of_first(self, function: Callable[[], Any]) -> Any:
-        """What `function` returns or raises on rank 0, the only one that calls it; the others wait."""
+        """What `function` returns or raises on rank 0, the only one that calls it; the others
+        wait.
+        """
         return function()
 
     def any(self, flag: bool) -> bool:
@@ -56,7 +59,9 @@ class Solo:
         return [value]
 
     def scatter_sum(self, flat: Any) -> Any:
-        """(P / size,) this rank's slice of the sum of the ranks' flat arrays (P,), P a multiple of size."""
+        """(P / size,) this rank's slice of the sum of the ranks' flat arrays (P,), P a multiple of
+        size.
+        """
         return flat
 
     def gather(self, part: Any) -> Any:
@@ -76,7 +81,9 @@ class Solo:
             yield
 
     def failing(self, line: str) -> None:
-        """Return where all ranks come here, as after an error that all of them raise; else print the line and end them all."""
+        """Return where all ranks come here, as after an error that all of them raise; else print
+        the line and end them all.
+        """
 
     def check_equal(self, what: str, value: Any) -> None:
         """Raise RanksError on all ranks unless all have the same value."""
@@ -84,8 +91,9 @@ class Solo:
         odd = [rank for rank, each in enumerate(found) if each != found[0]]
         if odd:
             raise RanksError(
-                f"{what} differ between rank 0 and rank {', '.join(map(str, odd))}: every rank has to run the same "
-                "lines on the same data, with the same software; stopped before anything more was released"
+                f"{what} differ between rank 0 and rank {', '.join(map(str, odd))}: every rank has "
+                "to run the same lines on the same data, with the same software; stopped before "
+                "anything more was released"
             )
 
 
@@ -93,14 +101,18 @@ SOLO = Solo()
 
 
 class Mpi(Solo):
-    """The ranks of MPI's COMM_WORLD. Arrays that are exchanged are on the host, or on devices with MINIDP_GPU_AWARE_MPI=1."""
+    """The ranks of MPI's COMM_WORLD. Arrays that are exchanged are on the host, or on devices with
+    MINIDP_GPU_AWARE_MPI=1.
+    """
 
     def __init__(self, expected: int):
-        """expected: how many processes the launcher started. Raises ParameterError unless mpi4py sees as many."""
+        """expected: how many processes the launcher started. Raises ParameterError unless mpi4py
+        sees as many.
+        """
         why = f"this is one of {expected} processes of a launcher (mpiexec, srun)"
         how = (
-            "install mpi4py for that launcher's MPI (pip install 'minidp[mpi]' brings both), or set MINIDP_RANKS=solo for "
-            "processes that have nothing to do with each other"
+            "install mpi4py for that launcher's MPI (pip install 'minidp[mpi]' brings both), or "
+            "set MINIDP_RANKS=solo for processes that have nothing to do with each other"
         )
         if _launched("MPI_LOCALNRANKS") > (
             os.cpu_count() or 1
@@ -140,7 +152,8 @@ class Mpi(Solo):
                 self._line = socket.create_connection(served[0], PATIENCE)
                 self._line.settimeout(PATIENCE / 10)
                 self._say(
-                    f"{served[1]} rank {self.rank} of {self.size} (process {os.getpid()} on {socket.gethostname()})\n".encode()
+                    f"{served[1]} rank {self.rank} of {self.size} (process {os.getpid()} on "
+                    f"{socket.gethostname()})\n".encode()
                 )
         atexit.register(self._leave, b"b")
         sys.excepthook = self._excepthook
@@ -149,7 +162,9 @@ class Mpi(Solo):
         ).start()
 
     def _serve(self, one_host):
-        """Start `host.witness`, which names a rank that ends without a word; (address, token), or None where it cannot be."""
+        """Start `host.witness`, which names a rank that ends without a word; (address, token), or
+        None where it cannot be.
+        """
         host, token = "127.0.0.1" if one_host else "", secrets.token_hex()
         with (
             suppress(OSError, ValueError),
@@ -170,7 +185,9 @@ class Mpi(Solo):
             return (host or socket.gethostname(), server.getsockname()[1]), token
 
     def _end_with_others(self, launcher):
-        """A thread: end this process when another or the launcher is gone, or one has left that this one waits for."""
+        """A thread: end this process when another or the launcher is gone, or one has left that
+        this one waits for.
+        """
         left = False
         while os.getppid() == launcher:
             try:
@@ -191,8 +208,8 @@ class Mpi(Solo):
                 and time.monotonic() > since + 2 * PATIENCE + self.rank / 2
             ):
                 print(
-                    f"rank {self.rank} of {self.size} ends the run: another rank left it, by sys.exit or at the end of its "
-                    "script, and this one waits for it",
+                    f"rank {self.rank} of {self.size} ends the run: another rank left it, by "
+                    "sys.exit or at the end of its script, and this one waits for it",
                     file=sys.__stderr__,
                     flush=True,
                 )
@@ -318,8 +335,8 @@ def _launched(*names):
         if number < 1:
             raise ParameterError(
                 f"{name}={text!r:.80} in the environment: expected the number of processes that a "
-                "launcher (mpiexec, srun) started, at least 1; unset it, or set MINIDP_RANKS=solo for "
-                "a process that runs by itself"
+                "launcher (mpiexec, srun) started, at least 1; unset it, or set MINIDP_RANKS=solo "
+                "for a process that runs by itself"
             )
         return number
     return 1

@@ -1,8 +1,9 @@
 """Random numbers: pure functions of (key, stream, release, index), by the cipher ChaCha.
 
-A seeded run repeats bit for bit and must not be released: who knows the seed can subtract the noise. Without a seed the
-key is 32 bytes of the operating system's entropy, the same on all ranks of a run. It is in memory only: never stored, printed,
-pickled or copied, and a forked process gets another. Two releases with the same noise differ by raw sums alone, so that without a seed the
+A seeded run repeats bit for bit and must not be released: who knows the seed can subtract the
+noise. Without a seed the key is 32 bytes of the operating system's entropy, the same on all ranks
+of a run. It is in memory only: never stored, printed, pickled or copied, and a forked process gets
+another. Two releases with the same noise differ by raw sums alone, so that without a seed the
 numbers of each release are handed out once.
 """
 
@@ -35,7 +36,8 @@ class _Single:
     def __reduce_ex__(self, protocol):
         if self._key.seed is None:
             raise ParameterError(
-                "streams without a seed are neither pickled nor copied: two copies would draw the same noise"
+                "streams without a seed are neither pickled nor copied: two copies would draw the "
+                "same noise"
             )
         return super().__reduce_ex__(protocol)
 
@@ -66,8 +68,9 @@ class _Key(_Single):
             below, others = self._given.setdefault(stream, ([0], set()))
             if release < below[0] or release in others:
                 raise NoiseReuseError(
-                    f"the numbers of stream {NAMES[stream]}, release {release}, were handed out before: two releases with "
-                    "the same noise differ by raw sums alone. Make new Streams() for another run"
+                    f"the numbers of stream {NAMES[stream]}, release {release}, were handed out "
+                    "before: two releases with the same noise differ by raw sums alone. Make new "
+                    "Streams() for another run"
                 )
             others.add(release)
             while below[0] in others:  # steps come in order: a number stands for all of them
@@ -85,11 +88,13 @@ class _Key(_Single):
 
 
 class Streams(_Single):
-    """The streams `sampling`, `noise`, `dropout` and `views`, and `init`, the numbers of initial values.
+    """The streams `sampling`, `noise`, `dropout` and `views`, and `init`, the numbers of initial
+    values.
 
     seed   an integer of at least 0 for a reproducible run, None for the operating system's entropy
 
-    `streams.noise(step)` has the numbers of one step's release, `streams.noise("mean")` of one with a name.
+    `streams.noise(step)` has the numbers of one step's release, `streams.noise("mean")` of one with
+    a name.
 
     >>> bool(Streams(1).init.random() == Streams(1).init.random()), Streams().reproducible
     (True, False)
@@ -118,13 +123,17 @@ class Streams(_Single):
 
 
 class Stream(_Single):
-    """The numbers of one purpose: `stream(release)`, of a step (an integer) or of something with a name."""
+    """The numbers of one purpose: `stream(release)`, of a step (an integer) or of something with a
+    name.
+    """
 
     def __init__(self, key: _Key, number: int):
         self._key, self._number = key, number
 
     def __call__(self, release: int | str) -> "Draws":
-        """The numbers of one release. Raises NoiseReuseError if they were handed out before, without a seed."""
+        """The numbers of one release. Raises NoiseReuseError if they were handed out before,
+        without a seed.
+        """
         if isinstance(release, str):
             place = MOST + int.from_bytes(hashlib.sha256(release.encode()).digest()[:8]) % MOST
         else:
@@ -140,15 +149,18 @@ def as_streams(streams: Any) -> Any:
         return Streams(streams)
     if not isinstance(streams, Streams):
         raise ParameterError(
-            f"expected streams={streams!r:.60} to be Streams(), or a seed for a run that is not released"
+            f"expected streams={streams!r:.60} to be Streams(), or a seed for a run that is not "
+            "released"
         )
     return streams
 
 
 class Draws(_Single):
-    """The numbers of one release, one after another; methods and arguments are named as NumPy's generators name them.
+    """The numbers of one release, one after another; methods and arguments are named as NumPy's
+    generators name them.
 
-    What is drawn first has the first places. Each draw begins with a new block of 16 words. `part` is what `at` said, or None.
+    What is drawn first has the first places. Each draw begins with a new block of 16 words. `part`
+    is what `at` said, or None.
     """
 
     def __init__(self, key: _Key, stream: int, release: int):
@@ -189,7 +201,9 @@ class Draws(_Single):
         return low + np.floor((high - low) * self.random(size)).astype(np.int64)
 
     def below(self, n: int, size: int) -> NDArray[np.int64]:
-        """(size,) numbers below n, all equally likely: the remainders of words, without those of an incomplete last run."""
+        """(size,) numbers below n, all equally likely: the remainders of words, without those of an
+        incomplete last run.
+        """
         words = self.words(size)
         while len(over := np.flatnonzero(words > np.uint64(2**64 - 1 - 2**64 % n))):
             words[over] = self.words(len(over))
@@ -198,7 +212,9 @@ class Draws(_Single):
     def standard_normal(
         self, size: int | Sequence[int] = (), dtype: DTypeLike = "float64"
     ) -> NDArray:
-        """Independent standard normal numbers, made in float64 and rounded to the dtype, float32 or float64."""
+        """Independent standard normal numbers, made in float64 and rounded to the dtype, float32 or
+        float64.
+        """
         out = np.zeros(_count(size), dtype)
         self.add_normals(out, 1.0)
         return out.reshape(size)
@@ -211,10 +227,12 @@ class Draws(_Single):
         before: Callable[[slice], NDArray] | None = None,
         after: Callable[[slice, NDArray], None] | None = None,
     ) -> None:
-        """Add std times standard normal numbers to a host array in one piece, and round to multiples of `grid` if not 0.
+        """Add std times standard normal numbers to a host array in one piece, and round to
+        multiples of `grid` if not 0.
 
-        before and after: called for each stretch of the flat array, side by side; numbers are added to what before(place)
-        returns, and after(place, result) gets it while it is in a core's cache. `out` itself is then left alone.
+        before and after: called for each stretch of the flat array, side by side; numbers are added
+        to what before(place) returns, and after(place, result) gets it while it is in a core's
+        cache. `out` itself is then left alone.
         """
         from .host import drawing
 
@@ -237,10 +255,12 @@ class Draws(_Single):
         before: Callable[[slice], NDArray] | None = None,
         after: Callable[[slice, NDArray], None] | None = None,
     ) -> None:
-        """Add discrete Gaussian numbers of deviation `std`, 2^28 to 2^42, to a float64 host array of integers in place.
+        """Add discrete Gaussian numbers of deviation `std`, 2^28 to 2^42, to a float64 host array
+        of integers in place.
 
-        Exact while sums stay below 2^53; the numbers are below 2^48. At most `host.discrete.total_variation(std)` from
-        the law of the rounded Gaussian. before and after as above. Raises ParameterError for another array or std.
+        Exact while sums stay below 2^53; the numbers are below 2^48. At most
+        `host.discrete.total_variation(std)` from the law of the rounded Gaussian. before and after
+        as above. Raises ParameterError for another array or std.
         """
         from .host import discrete, drawing
 
@@ -259,12 +279,16 @@ class Draws(_Single):
         )
 
     def at(self, start: int, size: int) -> "Draws":
-        """For the next `add_normals` or `add_integers`: `out` is the part from `start` on of a flat array of that size."""
+        """For the next `add_normals` or `add_integers`: `out` is the part from `start` on of a flat
+        array of that size.
+        """
         self.part = start, size
         return self
 
     def _in_slices(self, name, out, sets, add, before, after):
-        """add(first, at, part) side by side: 512 numbers take `sets` sets of 64 blocks, from set number `first` on."""
+        """add(first, at, part) side by side: 512 numbers take `sets` sets of 64 blocks, from set
+        number `first` on.
+        """
         if not out.flags.c_contiguous:  # noise would be added to a copy
             raise ParameterError(
                 f"{name}: expected an array in one piece (numpy.ascontiguousarray)"
@@ -283,13 +307,17 @@ class Draws(_Single):
         threads.map_parallel(work, range(0, flat.size, SHARD))
 
     def take(self, size: int, sets: int) -> int:
-        """Takes `sets` sets of 64 blocks for every 512 of `size` numbers: a new set, whatever was drawn before."""
+        """Takes `sets` sets of 64 blocks for every 512 of `size` numbers: a new set, whatever was
+        drawn before.
+        """
         first = -(-self._block // LANES)
         self._block = (first + -(-size // STRETCH) * sets) * LANES
         return first
 
     def permutation(self, n: int) -> NDArray[np.int64]:
-        """0 to n - 1 in an order drawn from all orders, equally likely: that of n words, all different."""
+        """0 to n - 1 in an order drawn from all orders, equally likely: that of n words, all
+        different.
+        """
         while True:
             words = self.words(n)
             order = np.argsort(words)
@@ -307,12 +335,16 @@ class Draws(_Single):
         return out
 
     def rows(self, rows: ArrayLike) -> "RowDraws":
-        """Numbers for some rows of the data, each row's by itself: the same in whatever batch it comes."""
+        """Numbers for some rows of the data, each row's by itself: the same in whatever batch it
+        comes.
+        """
         return RowDraws(self, rows)
 
 
 class RowDraws(_Single):
-    """Numbers whose first axis is the rows of a data set. Each draw, a layer's say, is another part of the release."""
+    """Numbers whose first axis is the rows of a data set. Each draw, a layer's say, is another part
+    of the release.
+    """
 
     def __init__(self, draws: "Draws", rows: ArrayLike):
         self._key, self._draws, self._rows, self._calls = (

@@ -1,4 +1,6 @@
-"""Norms and weighted sums of several parameters' gradients: on a device each kind of work is one launch for all of them."""
+"""Norms and weighted sums of several parameters' gradients: on a device each kind of work is one
+launch for all of them.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,7 +24,8 @@ def sum_of_squares(grads: Sequence[PerExampleGrad]) -> NDArray:
 def add_weighted_sums(
     grads: Mapping[Key, Any], w: NDArray, total: dict[Key, NDArray], rows: int
 ) -> None:
-    """total[key] += sum_b w_b g_b, in place, for each key of grads, {key: PerExampleGrad}; new where there is none.
+    """total[key] += sum_b w_b g_b, in place, for each key of grads, {key: PerExampleGrad}; new
+    where there is none.
 
     rows: of one product in float32, added in float64; 0 for float64.
     """
@@ -67,7 +70,9 @@ def add_weighted_sums(
 
 
 def _factors(grad):
-    """The arrays of the network's dtype that a gradient is made of; none for classes of exact arithmetic."""
+    """The arrays of the network's dtype that a gradient is made of; none for classes of exact
+    arithmetic.
+    """
     known = isinstance(grad, (Explicit, Outer, OuterSum)) or hasattr(grad, "chunks")
     return [vars(grad)[name] for name in ("g", "x", "a", "d") if known and name in vars(grad)]
 
@@ -77,7 +82,9 @@ def _launched(grads):
 
 
 def _norm_part(grad):
-    """What `device_kernels.sum_of_squares` takes: factors, or norms that are known; where to put norms; how much to raise."""
+    """What `device_kernels.sum_of_squares` takes: factors, or norms that are known; where to put
+    norms; how much to raise.
+    """
     if isinstance(grad, Outer):
         grad._norms = tuple(grad.xp.empty(grad.n_examples) for _ in range(2))
         return *map(grad.xp.ascontiguousarray, (grad.a, grad.d)), None, *grad._norms, 1 + grad._lost
@@ -95,7 +102,9 @@ def _norm_part(grad):
 
 
 def _factored(grad, rows):
-    """What `device_kernels.add_weighted_products` takes: a (B, I, T), d (B, T, O), norms, rows of a product, whether in float64."""
+    """What `device_kernels.add_weighted_products` takes: a (B, I, T), d (B, T, O), norms, rows of a
+    product, whether in float64.
+    """
     contiguous = grad.xp.ascontiguousarray
     if isinstance(
         grad, OuterSum

@@ -115,8 +115,8 @@ def inexact(where: str, **arrays: Any) -> None:
             array.dtype.kind not in "fc" or array.dtype == "float16"
         ):  # whose sums overflow at 65,504
             numbers = (
-                "; there are no embeddings of integers, since a layer's input has to have a gradient: one-hot rows and "
-                "a Dense layer are the same function"
+                "; there are no embeddings of integers, since a layer's input has to have a "
+                "gradient: one-hot rows and a Dense layer are the same function"
                 if array.dtype.name in ("int32", "int64")
                 else ""
             )

@@ -1,8 +1,9 @@
 """Per-example gradients in whole numbers: what exact arithmetic clips and adds.
 
-Each gradient is cut to integers times a power of two first. The norm of what was cut is computed from integers, and what
-an example contributes is truncated toward zero to whole multiples of the grid C 2^-32, so that no contribution is longer
-than C and every sum of them is exact: the same in any order, in any batches, on any threads and on both devices.
+Each gradient is cut to integers times a power of two first. The norm of what was cut is computed
+from integers, and what an example contributes is truncated toward zero to whole multiples of the
+grid C 2^-32, so that no contribution is longer than C and every sum of them is exact: the same in
+any order, in any batches, on any threads and on both devices.
 """
 
 import math
@@ -25,7 +26,8 @@ HALF = 2.0**16  # units of each of two factors
 
 
 def whole(grad: PerExampleGrad, strategy: str) -> PerExampleGrad:
-    """The gradients in whole numbers: outer products as factors unless `strategy` is explicit, all others materialised.
+    """The gradients in whole numbers: outer products as factors unless `strategy` is explicit, all
+    others materialised.
 
     "auto" decides so on both devices, whose sums are the same bits.
     """
@@ -42,7 +44,9 @@ def materialises(grad: PerExampleGrad, strategy: str) -> bool:
 
 
 def squares(G: NDArray) -> NDArray:
-    """(B,) the sums of squares of integers (B, P) of up to 2^20, in blocks that are exact and then in pairs."""
+    """(B,) the sums of squares of integers (B, P) of up to 2^20, in blocks that are exact and then
+    in pairs.
+    """
     xp, (examples, size) = namespace_of(G), G.shape
     if size <= BLOCK:
         return row_squares(G)
@@ -53,7 +57,9 @@ def squares(G: NDArray) -> NDArray:
 
 
 def cut_squares(x: NDArray) -> tuple[NDArray, NDArray]:
-    """(e, squares(X)), (B,) each, X and e the cut of x (B, P) to the nearest integers of 20 bits."""
+    """(e, squares(X)), (B,) each, X and e the cut of x (B, P) to the nearest integers of 20
+    bits.
+    """
     if twinned(x):
         from .host import cutting
 
@@ -87,8 +93,8 @@ class WholeRows(PerExampleGrad):
         [P1]  total_p += sum_b trunc(w_b 2^(e_b - 20) G_bp)
 
     Source
-        [P1]  own derivation: truncated toward zero, a contribution is no longer than w_b |g_b|, at most 2^32 (1 - 2^-21)
-              units; sums of whole numbers below 2^53 are exact in any order
+        [P1]  own derivation: truncated toward zero, a contribution is no longer than w_b |g_b|, at
+              most 2^32 (1 - 2^-21) units; sums of whole numbers below 2^53 are exact in any order
     """
 
     def __init__(self, g: NDArray):
@@ -114,10 +120,12 @@ class WholeRows(PerExampleGrad):
 
 
 class WholeOuter(PerExampleGrad):
-    r"""Outer products in whole numbers, as factors: exact sums at the cost of one product in float64.
+    r"""Outer products in whole numbers, as factors: exact sums at the cost of one product in
+    float64.
 
     Shapes
-        a (B, I)   d (B, O)   shape (I, O)   w (B,) weights in units: clip weights times 2^32 / C   total (I, O)
+        a (B, I)   d (B, O)   shape (I, O)   w (B,) weights in units: clip weights times 2^32 /
+                   C   total (I, O)
 
     Forward
         [F1]  A, e = a cut to integers of 20 bits, D, f = d likewise
@@ -126,8 +134,9 @@ class WholeOuter(PerExampleGrad):
               s_bi = trunc(A_bi w_b 2^(e_b + f_b - 40) |D_b| / 2^16 (1 - 2^-40))
 
     Source
-        [P1]  own derivation: |t_b| <= 2^16 and |s_b| <= w_b |g_b| / 2^16, so that a contribution is no longer than w_b |g_b|,
-              at most 2^32 (1 - 2^-21) units; the product's terms and sums are whole numbers below 2^53
+        [P1]  own derivation: |t_b| <= 2^16 and |s_b| <= w_b |g_b| / 2^16, so that a contribution is
+              no longer than w_b |g_b|, at most 2^32 (1 - 2^-21) units; the product's terms and sums
+              are whole numbers below 2^53
     """
 
     def __init__(self, a: NDArray, d: NDArray):

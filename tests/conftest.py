@@ -1,4 +1,6 @@
-"""What all tests share: backends, seeds, real data, and no trace left outside temporary directories."""
+"""What all tests share: backends, seeds, real data, and no trace left outside temporary
+directories.
+"""
 
 import contextlib
 import os
@@ -104,7 +106,9 @@ with contextlib.suppress(DeviceUnavailableError):
 
 @pytest.fixture(scope="session", params=list(BACKENDS))
 def backend(request):
-    """Each backend that can be used here: NumPy, the guarded arrays that stand for CuPy, CuPy itself."""
+    """Each backend that can be used here: NumPy, the guarded arrays that stand for CuPy, CuPy
+    itself.
+    """
     return BACKENDS[request.param]()
 
 
@@ -117,7 +121,9 @@ def rng(request):
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """The figures saved during the test, each of which has its texts inside it and beside each other."""
+    """The figures saved during the test, each of which has its texts inside it and beside each
+    other.
+    """
     figures, save = [], plotting.save
 
     def checked(figure, target):

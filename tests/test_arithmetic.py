@@ -1,4 +1,6 @@
-"""Exact arithmetic and functions of our own: an example's results have bits of their own, wherever it lies."""
+"""Exact arithmetic and functions of our own: an example's results have bits of their own, wherever
+it lies.
+"""
 
 import copy
 
@@ -30,7 +32,9 @@ def threads(request):
 
 
 def wide(rng, dtype):
-    """Layers whose products BLAS splits among its threads and rounds by the number of rows, with their shapes."""
+    """Layers whose products BLAS splits among its threads and rounds by the number of rows, with
+    their shapes.
+    """
     return (
         (nn.Dense(300, 200, rng=rng, dtype=dtype), (300,)),
         (nn.Conv2D(8, 40, 5, rng=rng, dtype=dtype), (9, 9, 8)),
@@ -52,7 +56,9 @@ def results(layer, x, dy):
 
 
 def assert_own_bits(function, rng, *arrays):
-    """Rows of each result are the same alone, in smaller batches, in another order and beside other rows."""
+    """Rows of each result are the same alone, in smaller batches, in another order and beside other
+    rows.
+    """
     whole, order = function(*arrays), rng.permutation(len(arrays[0]))
     batches = [order[: size // 2 + 1] for size in SIZES if size < len(order)] + [order]
     for rows in batches:

@@ -1,4 +1,6 @@
-"""Which library arrays belong to, which device can be had, and the operations the libraries spell differently."""
+"""Which library arrays belong to, which device can be had, and the operations the libraries spell
+differently.
+"""
 
 import sys
 from types import ModuleType, SimpleNamespace

@@ -1,4 +1,6 @@
-"""minidp takes from CuPy what CuPy has: names, methods and keywords, found in the source and in what the guarded arrays saw."""
+"""minidp takes from CuPy what CuPy has: names, methods and keywords, found in the source and in what the guarded arrays
+saw.
+"""
 
 import ast
 import inspect
@@ -49,7 +51,9 @@ def root(node):
 
 
 def taken(tree):
-    """(name, the call or None, line) of everything that a module takes from its array library, or calls as a method."""
+    """(name, the call or None, line) of everything that a module takes from its array library, or
+    calls as a method.
+    """
     called = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
     inner = set()
     for node in ast.walk(tree):
@@ -68,7 +72,9 @@ def taken(tree):
 
 
 def faults(tree, file=""):
-    """Lines of a module that ask for what is not in cupy.json, or for a keyword that its signature does not have."""
+    """Lines of a module that ask for what is not in cupy.json, or for a keyword that its signature
+    does not have.
+    """
     for name, call, line in taken(tree):
         method = name.startswith("ndarray.")
         if name not in SIGNATURES:
@@ -112,7 +118,9 @@ def test_a_name_or_keyword_that_cupy_lacks_is_found(line, fault):
 
 @pytest.mark.cupy
 def test_what_a_run_calls_fits_cupys_own_signatures(cupy):
-    """Layers, losses, steps of each strategy and of exact arithmetic, DP-PCA and metrics, on the guarded arrays."""
+    """Layers, losses, steps of each strategy and of exact arithmetic, DP-PCA and metrics, on the
+    guarded arrays.
+    """
     backend, rng = guarded.guarded_backend(), np.random.default_rng(0)
     with launches.counting() as counts:
         small = SimpleNamespace(backend=backend, small=True)
@@ -135,7 +143,9 @@ def test_what_a_run_calls_fits_cupys_own_signatures(cupy):
 
 @pytest.mark.cupy
 def test_the_guarded_arrays_have_cupys_signatures(cupy):
-    """Where NumPy's and CuPy's differ, cupy.json has CuPy's; python -m tests.support.cupy_names writes it anew."""
+    """Where NumPy's and CuPy's differ, cupy.json has CuPy's; python -m tests.support.cupy_names
+    writes it anew.
+    """
     assert cupy_names.described(cupy, SIGNATURES) == SIGNATURES
     for name in guarded.SHARED:
         assert getattr(cupy, name) is getattr(np, name), name

@@ -1,4 +1,6 @@
-"""The settings that need no tuning: sane for all public numbers, and good enough on drawn digits."""
+"""The settings that need no tuning: sane for all public numbers, and good enough on drawn
+digits.
+"""
 
 import math
 

@@ -1,4 +1,6 @@
-"""Every labelled equation holds: the checks of minidp/audit, on NumPy and on arrays that obey CuPy's rules."""
+"""Every labelled equation holds: the checks of minidp/audit, on NumPy and on arrays that obey
+CuPy's rules.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""PrivateClassifier and PrivateRegressor in scikit-learn: its own checks, its tools, one ledger for all clones."""
+"""PrivateClassifier and PrivateRegressor in scikit-learn: its own checks, its tools, one ledger for
+all clones.
+"""
 
 import os
 import pickle
@@ -147,9 +149,9 @@ def test_processes_of_a_cross_validation_share_a_ledger(tmp_path):
 def test_no_charge_is_lost_between_processes_whatever_name_they_use(tmp_path):
     (tmp_path / "link.json").symlink_to(tmp_path / "ledger.json")
     script = (
-        "import sys; from minidp.privacy import Gaussian, Ledger; from minidp.run.shared import charge_shared\n"
-        "ledger = Ledger(); ledger.append(Gaussian(float(sys.argv[2]))); print(flush=True); input()\n"
-        "for _ in range(50): charge_shared(sys.argv[1], ledger)"
+        "import sys; from minidp.privacy import Gaussian, Ledger; from minidp.run.shared import "
+        "charge_shared\nledger = Ledger(); ledger.append(Gaussian(float(sys.argv[2]))); "
+        "print(flush=True); input()\nfor _ in range(50): charge_shared(sys.argv[1], ledger)"
     )
     running = [
         subprocess.Popen(

@@ -1,4 +1,6 @@
-"""What `fit` cannot finish is refused in one line before the first charge; odd forms of numbers and labels are taken."""
+"""What `fit` cannot finish is refused in one line before the first charge; odd forms of numbers and
+labels are taken.
+"""
 
 import json
 from fractions import Fraction

@@ -20,7 +20,9 @@ ROWS = 1200
 
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch, request):
-    """No picture is drawn, and nothing forced to the disk, but where the run's files are what is tested."""
+    """No picture is drawn, and nothing forced to the disk, but where the run's files are what is
+    tested.
+    """
     if "tmp_path" not in request.fixturenames:
         monkeypatch.setattr(
             "minidp.run.run.save_curves", lambda path, *rest, **named: Path(path).touch()
@@ -124,7 +126,9 @@ def test_delta_is_the_power_of_ten_at_or_below_a_tenth_of_a_row(capsys):
     "scale", [{"scale": "private"}, {"bounds": (-4, 4)}, {"scale": "none"}, {}], ids=str
 )
 def test_one_row_changes_no_default_size_or_message(scale, capsys):
-    """But for the messages of the check, whatever is told before the noise is the same whatever a row holds."""
+    """But for the messages of the check, whatever is told before the noise is the same whatever a
+    row holds.
+    """
     x, y = problem()
     seen = []
     for value in (0.0, 1e9):
@@ -381,7 +385,9 @@ def test_twenty_gigabytes_on_disk_train_in_one_of_memory(tmp_path, monkeypatch):
 
 
 def test_lots_below_all_rows_are_paid_for(capsys):
-    """The noisy mean is then drawn from one lot; its cost leaves the rest of the budget for the steps."""
+    """The noisy mean is then drawn from one lot; its cost leaves the rest of the budget for the
+    steps.
+    """
     model = fitted(lot_size=100, steps=20, quiet=False, delta=0.01)
     assert 1.98 < model.epsilon.upper <= 2.0 and model.ledger.count_of("setup") == 1
     assert (

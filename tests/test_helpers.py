@@ -1,4 +1,6 @@
-"""The guard refuses what CuPy refuses, as tests/conftest.py promises what it says; other tests show that both let pass."""
+"""The guard refuses what CuPy refuses, as tests/conftest.py promises what it says; other tests show
+that both let pass.
+"""
 
 import operator
 import os

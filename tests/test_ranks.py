@@ -1,4 +1,6 @@
-"""Several ranks are one run: the same bits, the noise of one process, and an end for all when one is gone."""
+"""Several ranks are one run: the same bits, the noise of one process, and an end for all when one
+is gone.
+"""
 
 import json
 import os

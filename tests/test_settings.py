@@ -1,4 +1,6 @@
-"""Settings: their checks and what the messages say, numbers as text, and that every public constructor names a wrong one."""
+"""Settings: their checks and what the messages say, numbers as text, and that every public
+constructor names a wrong one.
+"""
 
 import math
 from fractions import Fraction
@@ -94,12 +96,14 @@ def test_numbers_in_their_range_pass_and_others_do_not(name):
         ),
         (
             lambda: validate.inexact("dense1", x=np.zeros(2, "int64")),
-            "dense1: expected x of dtype float32 or float64, got int64; convert it with .astype(numpy.float32); there are no "
-            "embeddings of integers, since a layer's input has to have a gradient: one-hot rows and a Dense layer are the same function",
+            "dense1: expected x of dtype float32 or float64, got int64; convert it with "
+            ".astype(numpy.float32); there are no embeddings of integers, since a layer's input "
+            "has to have a gradient: one-hot rows and a Dense layer are the same function",
         ),
         (
             lambda: validate.inexact("dense1", x=np.zeros(2, "uint8")),
-            "dense1: expected x of dtype float32 or float64, got uint8; convert it with .astype(numpy.float32)",
+            "dense1: expected x of dtype float32 or float64, got uint8; convert it with "
+            ".astype(numpy.float32)",
         ),
     ],
 )

@@ -1,4 +1,6 @@
-"""Random numbers as functions of key, stream, release and place; the key, and what is handed out once."""
+"""Random numbers as functions of key, stream, release and place; the key, and what is handed out
+once.
+"""
 
 import copy
 import os

@@ -1,4 +1,6 @@
-"""The project's structure: imports point downward and load nothing heavy, equations have their code and checks."""
+"""The project's structure: imports point downward and load nothing heavy, equations have their code
+and checks.
+"""
 
 import configparser
 import importlib
@@ -44,7 +46,9 @@ MODULES = [
 
 
 def functions(module):
-    """(name, function) of the public functions and methods that a module defines; not of those that override another."""
+    """(name, function) of the public functions and methods that a module defines; not of those that
+    override another.
+    """
     for name, value in vars(module).items():
         if (
             inspect.isclass(value)
@@ -64,7 +68,9 @@ def functions(module):
 
 
 def unannotated(module):
-    """Names of the public functions of a module that lack the type of a parameter, or of what they return."""
+    """Names of the public functions of a module that lack the type of a parameter, or of what they
+    return.
+    """
     return [
         name
         for name, function in functions(module)
@@ -128,7 +134,9 @@ def links(text):
 
 
 def dead(page, text):
-    """The links of a page that lead nowhere; a package index shows README.md, where only absolute ones work."""
+    """The links of a page that lead nowhere; a package index shows README.md, where only absolute
+    ones work.
+    """
     place, found = (ROOT / page).parent, []
     for target in links(text):
         path = target.partition("#")[0]

@@ -1,1 +1,3 @@
-"""Programs for developers, run from the checkout: python -m tools.benchmark, tools.gpu.report, tools.tables, ..."""
+"""Programs for developers, run from the checkout: python -m tools.benchmark, tools.gpu.report,
+tools.tables, ...
+"""

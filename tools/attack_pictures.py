@@ -2,10 +2,12 @@
 
     python -m tools.attack_pictures [--out experiments/results] [--smoke]
 
-"Before" is plain NumPy in float32, written out here: Box and Muller's noise, and sums of one gradient after the other. "After"
-is the library in both arithmetics. attack_noise.png has the share of pairs of released numbers that are products r cos t and
-r sin t of float32 numbers: where it depends on the raw sum, one release tells neighbours apart. attack_sums.png has
-|S(D) - S(D')| / C of the worst neighbours found in lots of each size, beside what is charged. attacks.json has the figures.
+"Before" is plain NumPy in float32, written out here: Box and Muller's noise, and sums of one
+gradient after the other. "After" is the library in both arithmetics. attack_noise.png has the share
+of pairs of released numbers that are products r cos t and r sin t of float32 numbers: where it
+depends on the raw sum, one release tells neighbours apart. attack_sums.png has |S(D) - S(D')| / C
+of the worst neighbours found in lots of each size, beside what is charged. attacks.json has the
+figures.
 """
 
 import sys
@@ -32,14 +34,18 @@ SIGMAS, SEED = (1.0, 2.0, 4.0, 8.0, 16.0), 0
 
 
 def box_muller(rng, size, sigma):
-    """Noise as it was: pairs sigma r cos t and sigma r sin t in float32, the first of all pairs and then the second."""
+    """Noise as it was: pairs sigma r cos t and sigma r sin t in float32, the first of all pairs and
+    then the second.
+    """
     u, v = rng.random((2, size // 2), np.float32)
     r, t = np.sqrt(-2 * np.log1p(-u)), np.float32(2 * np.pi) * v
     return np.concatenate([r * np.cos(t), r * np.sin(t)]) * np.float32(sigma)
 
 
 def on_lattice(x, y, sigma):
-    """Whether pairs are products r cos t and r sin t of float32 numbers r, t, as Box and Muller's method makes them."""
+    """Whether pairs are products r cos t and r sin t of float32 numbers r, t, as Box and Muller's
+    method makes them.
+    """
     x, y = x.astype("float64"), y.astype("float64")
     r0, t0 = (
         (np.hypot(x, y) / sigma).astype("float32"),
@@ -62,7 +68,8 @@ def _moved(v, steps):
 
 
 def share_on_lattice(arithmetic, value, sigma, size, streams, place, asarray=np.asarray):
-    """The share of pairs on the lattice in one release of a raw sum that has the same value everywhere, at C = 1.
+    """The share of pairs on the lattice in one release of a raw sum that has the same value
+    everywhere, at C = 1.
 
     asarray: puts the raw sum where it is released.
     """
@@ -78,9 +85,11 @@ def share_on_lattice(arithmetic, value, sigma, size, streams, place, asarray=np.
 
 
 def aligned(n, value, extra, half_ulps):
-    """n numbers: `value` until their sum is about a power of two, `extra` more or fewer, then just over half an ulp each.
+    """n numbers: `value` until their sum is about a power of two, `extra` more or fewer, then just
+    over half an ulp each.
 
-    With the first of them the sum crosses the power of two, and every small number is rounded up; without it none is.
+    With the first of them the sum crosses the power of two, and every small number is rounded up;
+    without it none is.
     """
     power = int(np.log2(n * 0.66))
     large = int(2**power / value) + extra
@@ -88,7 +97,8 @@ def aligned(n, value, extra, half_ulps):
 
 
 def worst_neighbours(arithmetic, n, asarray=np.asarray):
-    """(the largest |S(D) - S(D')| / C found, what is charged) in lots of n examples, the first of which D' does not have.
+    """(the largest |S(D) - S(D')| / C found, what is charged) in lots of n examples, the first of
+    which D' does not have.
 
     asarray: puts the gradients where they are summed.
     """

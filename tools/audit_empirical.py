@@ -1,11 +1,13 @@
-"""Attack private training: lower bounds on epsilon beside the certified ones, ten planted faults, the ledger of 2016.
+"""Attack private training: lower bounds on epsilon beside the certified ones, ten planted faults,
+the ledger of 2016.
 
     python -m tools.audit_empirical --json experiments/results/audit_attacks.json
 
-Trains with the library's own Trainer, Sanitizer and Sampler; two pictures go beside the JSON. Ctrl-C keeps what was
-done, and the same command goes on. Exit status 1 if a bound lies, beyond doubt, above the certified epsilon of right
-training, if an attack falls short of what it has to reach, if a fault is not flagged, or right training is flagged too
-often; 2 for user errors. A lower bound proves nothing safe: it shows how much of epsilon an attack reaches.
+Trains with the library's own Trainer, Sanitizer and Sampler; two pictures go beside the JSON.
+Ctrl-C keeps what was done, and the same command goes on. Exit status 1 if a bound lies, beyond
+doubt, above the certified epsilon of right training, if an attack falls short of what it has to
+reach, if a fault is not flagged, or right training is flagged too often; 2 for user errors. A lower
+bound proves nothing safe: it shows how much of epsilon an attack reaches.
 """
 
 import secrets
@@ -36,7 +38,9 @@ upper, lower = partial(upper_text, decimals=2), partial(lower_text, decimals=2)
 
 
 def units(smoke, box):
-    """{name: function of a seed} of all there is to do, a few seconds' work each, with results that JSON holds."""
+    """{name: function of a seed} of all there is to do, a few seconds' work each, with results that
+    JSON holds.
+    """
     small = (4.0,), 30, {"lots": (100, 1000), "reach": 0.5}, 1
     epsilons, side, paper, audits = small if smoke else (EPSILONS, 75, {}, 20)
     found = {
@@ -89,7 +93,9 @@ def summary(done, box):
 
 
 def verdicts(result, smoke=False):
-    """Yield (what has to hold, whether it does); what the black box has to reach is left out where it is small."""
+    """Yield (what has to hold, whether it does); what the black box has to reach is left out where
+    it is small.
+    """
     for found in [*result["attacks"], result["black_box"]]:
         where, of = (
             f"{found['steps']} steps" + (f" at q {found['q']:g}" if "q" in found else ""),
@@ -99,8 +105,8 @@ def verdicts(result, smoke=False):
         for name, bound in of.items():
             yield (
                 (
-                    f"{where}, {name}: epsilon at least {lower(bound['lower'])} ({bound['trials']:,} trials), certified "
-                    f"{upper(certified)}"
+                    f"{where}, {name}: epsilon at least {lower(bound['lower'])} "
+                    f"({bound['trials']:,} trials), certified {upper(certified)}"
                 ),
                 bound["beyond_doubt"] <= certified,
             )
@@ -126,7 +132,8 @@ def verdicts(result, smoke=False):
         allowed = int(stats.binom.ppf(0.995, n, faults.LEVEL)) if name == RIGHT else n
         by = ", ".join(f"{attack} {times}" for attack, times in found["by"].items()) or "nobody"
         yield (
-            f"{name}: {flagged} of {n} audits flag it, to be {'at most ' * (name == RIGHT)}{allowed} (by {by})",
+            f"{name}: {flagged} of {n} audits flag it, to be "
+            f"{'at most ' * (name == RIGHT)}{allowed} (by {by})",
             flagged <= allowed if name == RIGHT else flagged == n,
         )
 
@@ -143,10 +150,10 @@ def in_words(result):
         )
     )
     return (
-        "Epsilon bounds how much anybody can find out about one person's record from training; 0 is nothing. Where "
-        f"the proof allows {proofs[0]}, somebody who watches every step finds out {shown[0]}; where it allows "
-        f"{proofs[1]}, somebody who only uses the finished model finds out {shown[1]}. Each figure is too high in one "
-        "audit of twenty at most."
+        "Epsilon bounds how much anybody can find out about one person's record from training; 0 "
+        f"is nothing. Where the proof allows {proofs[0]}, somebody who watches every step finds "
+        f"out {shown[0]}; where it allows {proofs[1]}, somebody who only uses the finished model "
+        f"finds out {shown[1]}. Each figure is too high in one audit of twenty at most."
     )
 
 

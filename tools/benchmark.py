@@ -5,16 +5,18 @@
     python -m tools.benchmark --lots 60 600 6000 60000 --workloads W1 --picture lots.png
     python -m tools.benchmark --workloads W4 --json all.json --merge   # measure a part again
 
-A step draws the lot, computes the gradients, clips, adds noise and updates. `floor` is the bare matrix products
-of forward and backward (without the first layer's input gradient) and one draw of the noise; `copy` is a copy as
-large as the lot's materialised gradients. The peers are the steps of PyTorch and JAX without privacy, and
-Opacus's and JAX's private ones; `+pages` gives them an allocator that keeps what it frees, as minidp's does.
-They gather a lot of fixed size drawn before, which is cheaper than what the private step here has to do.
+A step draws the lot, computes the gradients, clips, adds noise and updates. `floor` is the bare
+matrix products of forward and backward (without the first layer's input gradient) and one draw of
+the noise; `copy` is a copy as large as the lot's materialised gradients. The peers are the steps of
+PyTorch and JAX without privacy, and Opacus's and JAX's private ones; `+pages` gives them an
+allocator that keeps what it frees, as minidp's does. They gather a lot of fixed size drawn before,
+which is cheaper than what the private step here has to do.
 
-Every contender is a process of its own. They take turns in random order, one at a time, with the same number of
-threads; a turn is a tenth of a second of timed steps, after some untimed ones. A ratio is the median over the
-rounds of the ratio within the round. Peak memory is the growth of the peak RSS during the steps over the RSS with
-data and parameters loaded. Ctrl-C leaves what was measured.
+Every contender is a process of its own. They take turns in random order, one at a time, with the
+same number of threads; a turn is a tenth of a second of timed steps, after some untimed ones. A
+ratio is the median over the rounds of the ratio within the round. Peak memory is the growth of the
+peak RSS during the steps over the RSS with data and parameters loaded. Ctrl-C leaves what was
+measured.
 """
 
 import argparse
@@ -108,7 +110,9 @@ def names_for(workload, args, installed):
 
 
 def before(args):
-    """The contests to keep of the file that is merged into. Raises MinidpError where it is no such file."""
+    """The contests to keep of the file that is merged into. Raises MinidpError where it is no such
+    file.
+    """
     if not args.merge or not Path(args.json).exists():
         return []
     found = read_json(args.json, MinidpError).get("contests")

@@ -1,15 +1,18 @@
-"""Check the docstring cards: every equation has its line of code and its check, and every class its card.
+"""Check the docstring cards: every equation has its line of code and its check, and every class its
+card.
 
     python -m tools.check_cards [ROOT]
 
-Of every card below minidp/: each label is defined once, under a heading of the card, computed by a labelled
-line of code, and measured by a check that minidp.audit.checks registers; the card names a source ("own
-derivation" is one). A label on a line of code is in the card around it (see minidp/audit/card.py).
+Of every card below minidp/: each label is defined once, under a heading of the card, computed by a
+labelled line of code, and measured by a check that minidp.audit.checks registers; the card names a
+source ("own derivation" is one). A label on a line of code is in the card around it (see
+minidp/audit/card.py).
 
-A public class must have a card if minidp.nn or minidp.mechanism exports it, or if it is an Accountant. Exempt
-are classes that state no equation: an interface (one of its methods only raises NotImplementedError), an
-exception, an Enum, and a container (a NamedTuple or dataclass without public methods, properties or
-__call__). An Event needs a docstring instead whose first paragraph is its definition, ending in a full stop.
+A public class must have a card if minidp.nn or minidp.mechanism exports it, or if it is an
+Accountant. Exempt are classes that state no equation: an interface (one of its methods only raises
+NotImplementedError), an exception, an Enum, and a container (a NamedTuple or dataclass without
+public methods, properties or __call__). An Event needs a docstring instead whose first paragraph is
+its definition, ending in a full stop.
 
 Prints one line per fault and exits with 1, or a count and 0.
 """
@@ -26,7 +29,9 @@ EXPORTING = ("minidp/nn/__init__.py", "minidp/mechanism/__init__.py")
 
 
 def main(root, registry):
-    """Print what is wrong below `root` and return the exit code; registry is {(card, label): checks}."""
+    """Print what is wrong below `root` and return the exit code; registry is {(card, label):
+    checks}.
+    """
     sources = {
         path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted((root / "minidp").rglob("*.py"))

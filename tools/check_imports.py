@@ -2,9 +2,9 @@
 
     python -m tools.check_imports [ROOT]
 
-A module may import modules of a lower rank and of its own package. So that each can be audited alone, nn,
-privacy and data do not know each other, and mechanism knows privacy but neither nn nor data.
-Imports inside functions count. Prints one line per fault and exits with 1, or a count and 0.
+A module may import modules of a lower rank and of its own package. So that each can be audited
+alone, nn, privacy and data do not know each other, and mechanism knows privacy but neither nn nor
+data. Imports inside functions count. Prints one line per fault and exits with 1, or a count and 0.
 """
 
 import argparse
@@ -110,7 +110,8 @@ def _imports(path, name):
             targets = [_dynamic(node, package)]
         for target in targets:
             if target[:1] == ["minidp"]:
-                # `import minidp` and `from minidp import Dense` go through the package's own __init__
+                # `import minidp` and `from minidp import Dense` go through the package's own
+                # __init__
                 yield (
                     node.lineno,
                     target[1] if len(target) > 1 and target[1] in known | {*RANK} else "__init__",

@@ -2,9 +2,10 @@
 
     python -m tools.compare_accountants [--settings 50] [--seed 7] [--json FILE]
 
-Needs the `peers` extra (dp-accounting; Opacus where it is installed too). Exits with 1 where our certified lower
-end is above dp_accounting's pessimistic epsilon, our upper more than 0.3% or 2e-4 above it, our interval wider
-than 0.5% or 1e-4, or our Renyi figure more than 0.5% looser than its own.
+Needs the `peers` extra (dp-accounting; Opacus where it is installed too). Exits with 1 where our
+certified lower end is above dp_accounting's pessimistic epsilon, our upper more than 0.3% or 2e-4
+above it, our interval wider than 0.5% or 1e-4, or our Renyi figure more than 0.5% looser than its
+own.
 """
 
 import math
@@ -27,7 +28,9 @@ from minidp.privacy import (
 
 
 def draw(rng):
-    """One setting: sampling probability, noise of each layer, noise of PCA or None, steps, delta."""
+    """One setting: sampling probability, noise of each layer, noise of PCA or None, steps,
+    delta.
+    """
     layers = rng.randint(2, 4) if rng.random() < 0.4 else 1
     noise = 10 ** rng.uniform(math.log10(0.5), math.log10(12))
     return {
@@ -205,7 +208,8 @@ def main(argv=None):
             setting.ljust(70),
             f"[{row['lower']:.6f}, {row['upper']:.6f}]".ljust(22),
             f"{row['pld']:<11.6f}",
-            f"{row['renyi']:.5g}, {row['rdp']:.5g}; {row['our_seconds'] * 1e3:.1f}, {row['pld_seconds'] * 1e3:.1f}",
+            f"{row['renyi']:.5g}, {row['rdp']:.5g}; {row['our_seconds'] * 1e3:.1f}, "
+            f"{row['pld_seconds'] * 1e3:.1f}",
             " ".join(row["faults"]),
         )
     for what, who in times.items():
@@ -216,8 +220,8 @@ def main(argv=None):
     bad = [row for row in rows if row["faults"]]
     widest = max((row["upper"] - row["lower"]) / row["upper"] for row in rows if row["upper"] > 0)
     print(
-        f"{len(rows)} settings, {len(bad)} outside; widest interval {widest:.2%} of epsilon; slowest of ours "
-        f"{max(row['our_seconds'] for row in rows) * 1e3:.0f} ms"
+        f"{len(rows)} settings, {len(bad)} outside; widest interval {widest:.2%} of epsilon; "
+        f"slowest of ours {max(row['our_seconds'] for row in rows) * 1e3:.0f} ms"
     )
     if args.json:
         write_json(args.json, {"rows": rows, "seconds": times})

@@ -1,9 +1,11 @@
-"""What correlated noise gains at equal epsilon: the error of sums of noise over steps, beside that of independent noise.
+"""What correlated noise gains at equal epsilon: the error of sums of noise over steps, beside that
+of independent noise.
 
     python -m tools.correlated_noise --json experiments/results/correlated_noise.json
 
-For each setting and number of bands: the noise multiplier that epsilon asks for with those bands, and the root mean square
-over the steps t of the noise in the sum of the first t gradients. Plain descent ends where such sums lead.
+For each setting and number of bands: the noise multiplier that epsilon asks for with those bands,
+and the root mean square over the steps t of the noise in the sum of the first t gradients. Plain
+descent ends where such sums lead.
 """
 
 import sys
@@ -35,7 +37,9 @@ SETTINGS = [  # what, expected lot size, steps, target epsilon
 
 
 def error_of_sums(bands, steps):
-    """Root mean square over t of the standard deviation of y_1 + ... + y_t, for z of standard deviation 1."""
+    """Root mean square over t of the standard deviation of y_1 + ... + y_t, for z of standard
+    deviation 1.
+    """
     sums = np.cumsum(lfilter([1.0], BandedNoise(bands).coefficients, np.eye(1, steps)[0]))
     return float(np.sqrt(np.cumsum(sums**2).mean()))
 

@@ -2,9 +2,10 @@
 
     python -m tools.noise_statistics [--draws 1e9] [--std 17179869184] [--seed N] [--json FILE]
 
-Moments, tails, pairs of neighbours and of numbers 256 and 512 apart (those that share words, and stretches), the same
-number of successive releases, bands of the spectrum and its largest ordinate, and the low bits of the grid's cells.
-Exits with 1 if a p-value is below 1e-4 divided by the number of tests. Ctrl-C keeps what was counted.
+Moments, tails, pairs of neighbours and of numbers 256 and 512 apart (those that share words, and
+stretches), the same number of successive releases, bands of the spectrum and its largest ordinate,
+and the low bits of the grid's cells. Exits with 1 if a p-value is below 1e-4 divided by the number
+of tests. Ctrl-C keeps what was counted.
 """
 
 import math
@@ -28,7 +29,9 @@ MOMENTS = ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96))  # power, its mean, its
 
 
 def draw(draws, std):
-    """(a chunk of noise with standard deviation 1, the numbers of its cells); std 0 is the ordinary noise."""
+    """(a chunk of noise with standard deviation 1, the numbers of its cells); std 0 is the ordinary
+    noise.
+    """
     out = np.zeros(CHUNK)
     if std:
         draws.add_integers(out, std)
@@ -38,7 +41,9 @@ def draw(draws, std):
 
 
 def counted(x, cells, before):
-    """What the tests need of one chunk and of the one before: sums, and the spectrum's largest ordinate at the end."""
+    """What the tests need of one chunk and of the one before: sums, and the spectrum's largest
+    ordinate at the end.
+    """
     square, size = x * x, abs(x)
     powers = [x.sum(), square.sum(), square @ x, square @ square]
     tails = [np.count_nonzero(size > k) for k in range(1, 7)]
@@ -141,10 +146,12 @@ def main(argv=None):
         bar.close()
         for row in rows:
             print(
-                f"{row['noise']:9} {row['test']:42} {row['statistic']:12.5g}  p {row['p_value']:.3g}"
+                f"{row['noise']:9} {row['test']:42} {row['statistic']:12.5g}  p "
+                f"{row['p_value']:.3g}"
             )
         print(
-            f"{verdict}: {chunks * CHUNK:.4g} draws of each noise, smallest p {worst:.2g}, level {level:.2g}"
+            f"{verdict}: {chunks * CHUNK:.4g} draws of each noise, smallest p {worst:.2g}, level "
+            f"{level:.2g}"
         )
         if args.json:
             write_json(

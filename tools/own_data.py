@@ -1,10 +1,12 @@
-"""`minidp.fit` with its defaults on data it was not tuned on: scikit-learn's digits and breast cancer, a drawn regression.
+"""`minidp.fit` with its defaults on data it was not tuned on: scikit-learn's digits and breast
+cancer, a drawn regression.
 
     python -m tools.own_data --json experiments/results/own_data.json
     python -m tools.own_data --drawn            # a default changed, on drawn data, which they may be tuned on
 
-Needs scikit-learn, for its two data sets. Each figure is the mean over five random splits, a fifth held out; the split's
-number seeds the fit too, so that the figures can be made again. Nothing may be tuned by looking at those of the first.
+Needs scikit-learn, for its two data sets. Each figure is the mean over five random splits, a fifth
+held out; the split's number seeds the fit too, so that the figures can be made again. Nothing may
+be tuned by looking at those of the first.
 """
 
 import re
@@ -42,7 +44,9 @@ def breast_cancer():
 
 
 def regression():
-    """regression on eight drawn variables in [0, 1], of which five matter (Friedman 1991, equation 61)"""
+    """regression on eight drawn variables in [0, 1], of which five matter (Friedman 1991, equation
+    61)
+    """
     rng = np.random.default_rng(8)
     x = rng.uniform(size=(20_000, 8))
     y = (
@@ -85,7 +89,9 @@ def drawn_regression():
 
 
 def changes(model):
-    """{words: settings of `fit`} that differ from those of a model by one of its defaults; the travel eta C T stays, but by name."""
+    """{words: settings of `fit`} that differ from those of a model by one of its defaults; the
+    travel eta C T stays, but by name.
+    """
     settings = model.result["settings"]
     rate, steps, clip_norm = (
         settings["learning_rate"],
@@ -170,8 +176,8 @@ def main(argv=None):
             else ""
         )
         print(
-            f"{name}: mean {figures['mean']:.4f} (standard deviation {figures['spread']:.4f}) at epsilon "
-            f"{figures['epsilon']:.4f}{plain}"
+            f"{name}: mean {figures['mean']:.4f} (standard deviation {figures['spread']:.4f}) at "
+            f"epsilon {figures['epsilon']:.4f}{plain}"
         )
         del figures["model"]
     if args.json:

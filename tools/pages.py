@@ -29,7 +29,8 @@ LOT = ("lots of", "{settings.expected_lot_size:,}")
 CNN = [
     (
         "setting",
-        "{config.setting}: sigma {SIGMA:g}, {epochs:.0f} epochs, rate {settings.learning_rate:g}, C {C:g}",
+        "{config.setting}: sigma {SIGMA:g}, {epochs:.0f} epochs, rate {settings.learning_rate:g}, "
+        "C {C:g}",
     ),
     ACCURACY,
     SEEDS,
@@ -138,7 +139,8 @@ CLAIMS = [
     *(
         (
             f"{words} (certified epsilon)",
-            f"{{accountants.{name}.noise_multiplier:.4f}} ({{accountants.{name}.worth.upper:upper}})",
+            f"{{accountants.{name}.noise_multiplier:.4f}} "
+            f"({{accountants.{name}.worth.upper:upper}})",
         )
         for words, name in (
             ("sigma by moments", "moments"),
@@ -259,7 +261,9 @@ def scores():
 
 
 def verdicts(experiment, files, prefix=""):
-    """A line for each number that expected.json holds for an experiment, whose quantity begins so."""
+    """A line for each number that expected.json holds for an experiment, whose quantity begins
+    so.
+    """
     held = json.loads(EXPECTED.read_text(encoding="utf-8"))
     if experiment not in held:
         raise TableError(f"expected.json: no experiment {experiment}")
@@ -282,7 +286,8 @@ def judged(entry, results):
     results = [(path, result) for path, result in results if verdict([result], entry)]
     if not results:
         raise TableError(
-            f'expected.json: {entry["sentence"]}: no committed result that it speaks of; mend "when"'
+            f"expected.json: {entry['sentence']}: no committed result that it speaks of; mend "
+            '"when"'
         )
     found = verdict([result for _, result in results], entry)
     number = lambda value, sign="": _number(value, entry, sign)
@@ -326,7 +331,9 @@ def _number(value, entry, sign=""):
 
 
 def best(budgets=("0.5", "1", "2", "2.93", "8"), job="mnist_best"):
-    """A data set at every budget, and what comparing so many settings there privately would have cost at the same noise."""
+    """A data set at every budget, and what comparing so many settings there privately would have
+    cost at the same noise.
+    """
     compared = np.size(load(f"{job}_settings.json")["tried"][-1]["accuracies"])
     for name in budgets:
         row = runs(f"{job}-eps{name}-seed*.json", published=PUBLISHED.get((job, name), ""))

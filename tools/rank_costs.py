@@ -3,7 +3,8 @@
     python -m tools.rank_costs W2                                    # one process, as many threads as it takes
     OPENBLAS_NUM_THREADS=1 mpiexec -n 2 python -m tools.rank_costs W2 --lot 60000
 
-Milliseconds, the least and the median over steps; the parts are rank 0's, and what it waits for others counts as sum.
+Milliseconds, the least and the median over steps; the parts are rank 0's, and what it waits for
+others counts as sum.
 """
 
 import argparse

@@ -3,10 +3,11 @@
     python -m tools.tables            # rewrite the tables between their markers
     python -m tools.tables --check    # exit 1 if a page says something else
 
-A table is data (tools/pages.py): its rows, each the JSON objects of a setting's seeds, and a title and a template for
-each column. A template names dotted paths, "{settings.clip_groups.0.noise_multiplier:g}"; $accountant in a path is
-the object's own accountant, and "?" after the format allows a missing value, with the text that then stands there. A
-path, file, table or marker that is missing or misspelt ends in one line and status 2.
+A table is data (tools/pages.py): its rows, each the JSON objects of a setting's seeds, and a title
+and a template for each column. A template names dotted paths,
+"{settings.clip_groups.0.noise_multiplier:g}"; $accountant in a path is the object's own accountant,
+and "?" after the format allows a missing value, with the text that then stands there. A path, file,
+table or marker that is missing or misspelt ends in one line and status 2.
 """
 
 import re
@@ -171,8 +172,8 @@ def filled(page, text, tables):
             name for name in set(named) if named.count(name) > 1
         ]
         raise TableError(
-            f"{page}: expected markers <!-- NAME: ... --> and <!-- end NAME --> of each table once; "
-            f"look at {odd}"
+            f"{page}: expected markers <!-- NAME: ... --> and <!-- end NAME --> of each table "
+            f"once; look at {odd}"
         )
     for name, made in tables.items():
         pattern = re.compile(

@@ -1,11 +1,14 @@
-"""What the experiments share. Importing it first tunes the host, or says in one line where minidp is not installed."""
+"""What the experiments share. Importing it first tunes the host, or says in one line where minidp
+is not installed.
+"""
 
 import sys
 from importlib.util import find_spec
 
 if find_spec("minidp") is None:
     print(
-        "error: minidp is not installed in this Python; run `pip install -e .` in the repository's folder first",
+        "error: minidp is not installed in this Python; run `pip install -e .` in the repository's "
+        "folder first",
         file=sys.stderr,
     )
     sys.exit(2)
@@ -16,7 +19,9 @@ host.tune()  # before NumPy loads
 
 
 def _hook(kind, error, trace, others=sys.excepthook):
-    """Ctrl-C before the command line is read, while libraries are imported, is no fault of the program either."""
+    """Ctrl-C before the command line is read, while libraries are imported, is no fault of the
+    program either.
+    """
     from minidp.ranks import current
 
     current().failing(f"{kind.__name__}: {error}")  # others may wait for this rank to join them

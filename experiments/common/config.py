@@ -21,7 +21,8 @@ from minidp.cli import Parser, number, user_errors, whole_number
 from minidp.files import jsonable
 from minidp.validate import count, in_range
 
-# Flags that say where a run reads and writes, and nothing of its result: they may differ when it is resumed.
+# Flags that say where a run reads and writes, and nothing of its result: they may differ when it is
+# resumed.
 FREE = ("out", "resume", "quiet", "data_dir", "device")
 
 DIGITS = "MNIST, digits drawn by a program (strokes), or auto: MNIST, and drawn digits where it cannot be had"
@@ -30,7 +31,8 @@ POSITIVE = partial(count, 1)
 
 
 def option(default, help, check=None, *, choices=None, exclusive=None):
-    """A field of a configuration. Of the fields with the same name in `exclusive`, only one may be given.
+    """A field of a configuration. Of the fields with the same name in `exclusive`, only one may be
+    given.
 
     check: a function of minidp.validate that `Checked` calls on the value, unless it is None.
     """
@@ -61,12 +63,13 @@ def at_most(most):
 
 
 def parse(config, argv=None, *, prog=None, description=None):
-    """An instance of the dataclass `config`, with what the command line says in place of its defaults.
+    """An instance of the dataclass `config`, with what the command line says in place of its
+    defaults.
 
-    A field noise_multiplier becomes --noise-multiplier. A bool is a switch: --quiet for one that is False by
-    default, --no-quiet for one that is True. A field of type `T | None` is read as T and None if not given.
-    Abbreviated or unknown flags and unreadable values print one line and exit with 2. What the dataclass itself
-    refuses raises the dataclass's error.
+    A field noise_multiplier becomes --noise-multiplier. A bool is a switch: --quiet for one that is
+    False by default, --no-quiet for one that is True. A field of type `T | None` is read as T and
+    None if not given. Abbreviated or unknown flags and unreadable values print one line and exit
+    with 2. What the dataclass itself refuses raises the dataclass's error.
     """
     parser = Parser(prog=prog, description=description)
     groups = {}
@@ -80,7 +83,9 @@ def parse(config, argv=None, *, prog=None, description=None):
 
 
 def _joined(words):
-    """The words, a number below zero joined to the flag before it: argparse takes -1e-5 for a flag."""
+    """The words, a number below zero joined to the flag before it: argparse takes -1e-5 for a
+    flag.
+    """
     joined = []
     for word in words:
         if (
@@ -96,7 +101,8 @@ def _joined(words):
 
 
 def main_of(script, about, commands):
-    """The function main(argv) of a script with commands, {name: (dataclass of its flags, function of them)}.
+    """The function main(argv) of a script with commands, {name: (dataclass of its flags, function
+    of them)}.
 
     It returns what the command's function does, the exit status.
     """
@@ -135,7 +141,9 @@ def to_json(config):
 
 
 def command_of(script, config, leave_out=()):
-    """The command line that gives this configuration: `python experiments/SCRIPT` and the flags not at their default."""
+    """The command line that gives this configuration: `python experiments/SCRIPT` and the flags not
+    at their default.
+    """
     words = ["python", *f"experiments/{script}".split()]
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)

@@ -19,7 +19,8 @@ LENGTH = partial(in_range, 0, 1e6, open_low=True)
 
 @dataclass(frozen=True)
 class RunFlags(Checked):
-    """Length, privacy, computation and files of a run. An experiment's own dataclass adds the paper's settings.
+    """Length, privacy, computation and files of a run. An experiment's own dataclass adds the
+    paper's settings.
 
     It also says `sigma`, and `private`, True if all that is released carries noise.
     """
@@ -87,8 +88,8 @@ class RunFlags(Checked):
         super().__post_init__()
         if self.baseline and self.arithmetic == EXACT:
             raise ParameterError(
-                "--baseline does not clip, and the grid of --arithmetic exact is a part of the clip norm; leave "
-                "out one of them"
+                "--baseline does not clip, and the grid of --arithmetic exact is a part of the "
+                "clip norm; leave out one of them"
             )
         given = [
             field.name
@@ -102,8 +103,8 @@ class RunFlags(Checked):
             raise ParameterError(f"--baseline has no noise; leave out {flags}")
         if self.target_epsilon is not None and not self.private:
             raise ParameterError(
-                "--target-epsilon needs noise: epsilon is infinite with --baseline or a noise of 0; "
-                "set --epochs or --steps"
+                "--target-epsilon needs noise: epsilon is infinite with --baseline or a noise of "
+                "0; set --epochs or --steps"
             )
 
     def chosen(self, given, usual):
@@ -127,7 +128,9 @@ class RunFlags(Checked):
 
     @property
     def target(self):
-        """The epsilon to stop before, infinite if the length is set otherwise or nothing is private."""
+        """The epsilon to stop before, infinite if the length is set otherwise or nothing is
+        private.
+        """
         if self.epochs is not None or self.steps is not None or not self.private:
             return math.inf
         return self.default_target if self.target_epsilon is None else self.target_epsilon

@@ -1,4 +1,6 @@
-"""What the private experiments do alike before and after `minidp.run.Run`: folder, device, data, plan, budget, verdict."""
+"""What the private experiments do alike before and after `minidp.run.Run`: folder, device, data,
+plan, budget, verdict.
+"""
 
 import math
 import sys
@@ -39,9 +41,11 @@ def flags_of(config):
 
 
 def prepare(name, config, smoke_lot, smoke_epochs, load):
-    """(config, folder, backend, streams, data set) of a run; None if the run in --out is finished already.
+    """(config, folder, backend, streams, data set) of a run; None if the run in --out is finished
+    already.
 
-    load: function of the configuration that returns the data set. With --smoke, what was left at its default shrinks.
+    load: function of the configuration that returns the data set. With --smoke, what was left at
+    its default shrinks.
     """
     if config.smoke:
         lot = smoke_lot if config.lot_size == type(config).lot_size else config.lot_size
@@ -61,8 +65,8 @@ def prepare(name, config, smoke_lot, smoke_epochs, load):
         if missing:
             raise CheckpointError(
                 f"{folder.path} is finished, and {', '.join(missing)} of it "
-                f"{'is' if len(missing) == 1 else 'are'} missing: put back what was deleted, or start "
-                "another run in another folder"
+                f"{'is' if len(missing) == 1 else 'are'} missing: put back what was deleted, or "
+                "start another run in another folder"
             )
         print(f"{folder.path} is finished; its result is in {folder.path / 'result.json'}")
         return None
@@ -82,7 +86,9 @@ def load_digits(config, smoke_sizes):
 
 
 def make_sanitizer(config, network, clip_norm):
-    """Clipping and noise, for each layer by itself or for all parameters together; neither with --baseline."""
+    """Clipping and noise, for each layer by itself or for all parameters together; neither with
+    --baseline.
+    """
     groups = {"per-layer": per_layer_groups, "flat": flat_group}[config.clipping]
     made = groups(network.params, math.inf if config.baseline else clip_norm, config.sigma)
     if (quantile := getattr(config, "clip_quantile", None)) is not None:
@@ -105,10 +111,11 @@ def make_sampler(config, size):
 
 
 def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(), calibrated=None):
-    """(Plan, privacy.Filter): as many steps as the target allows after the events `before`, or as the flags say.
+    """(Plan, privacy.Filter): as many steps as the target allows after the events `before`, or as
+    the flags say.
 
-    calibrated: steps for which the least noise is found first that keeps them within the target, or else the default target.
-    Raises BudgetExceededError where not one step fits into the target.
+    calibrated: steps for which the least noise is found first that keeps them within the target, or
+    else the default target. Raises BudgetExceededError where not one step fits into the target.
     """
     plan = Plan(sampler, sanitizer, 1, config.lot_size, config.bands and BandedNoise(config.bands))
     accountant = make(config.accountant, plan.relation)
@@ -117,8 +124,8 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
         plan = plan.with_steps(calibrated).calibrated(accountant, target, config.delta, before)
     if config.private and config.delta >= 1 / size:
         print(
-            f"NOTICE: delta={config.delta:g} is not below 1/{size}: a mechanism that publishes somebody's record would "
-            "pass such a guarantee"
+            f"NOTICE: delta={config.delta:g} is not below 1/{size}: a mechanism that publishes "
+            "somebody's record would pass such a guarantee"
         )
     if math.isinf(config.target):
         epochs = default_epochs if config.epochs is None else config.epochs
@@ -128,8 +135,9 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
         return plan, Filter(accountant, config.target, config.delta)
     if accountant.kind != "bound":
         print(
-            f"NOTICE: {accountant.name} is an approximation: the true epsilon may exceed {config.target:g}; a bound "
-            "is held by --accountant loss_distribution, renyi or moments"
+            f"NOTICE: {accountant.name} is an approximation: the true epsilon may exceed "
+            f"{config.target:g}; a bound is held by --accountant loss_distribution, renyi or "
+            "moments"
         )
     tell(
         config,
@@ -173,7 +181,9 @@ def exit_status(stopped):
 
 
 def command_line(name, config, run, about):
-    """The function main(argv) of a script: `run` on a `config` of its flags; it returns the exit status."""
+    """The function main(argv) of a script: `run` on a `config` of its flags; it returns the exit
+    status.
+    """
 
     def main(argv=None):
         with user_errors():

@@ -1,4 +1,6 @@
-"""One dense layer, trained privately on fixed features: its flags, the rule that they follow, and the run."""
+"""One dense layer, trained privately on fixed features: its flags, the rule that they follow, and
+the run.
+"""
 
 import math
 from dataclasses import dataclass, fields, replace
@@ -35,7 +37,8 @@ PUBLIC = (
 
 @dataclass(frozen=True)
 class LinearFlags(RunFlags):
-    """The flags. Lots, noise, learning rate, clip norm and average follow --target-epsilon where they are not given.
+    """The flags. Lots, noise, learning rate, clip norm and average follow --target-epsilon where
+    they are not given.
 
     An experiment's own dataclass says its `rule` (see `settings`).
     """
@@ -58,7 +61,9 @@ class LinearFlags(RunFlags):
 
     @property
     def as_chosen(self):
-        """True if every setting follows from the rule, none being the user's own (nor --smoke's, but for lots and epochs)."""
+        """True if every setting follows from the rule, none being the user's own (nor --smoke's,
+        but for lots and epochs).
+        """
         free = {*FREE, *PUBLIC, *(("lot_size", "epochs") if self.smoke else ())}
         return all(
             getattr(self, field.name) == field.default
@@ -68,7 +73,9 @@ class LinearFlags(RunFlags):
 
     @property
     def sigma(self):
-        """Noise multiplier of training; 1 stands for one that follows from the target, where it is not given."""
+        """Noise multiplier of training; 1 stands for one that follows from the target, where it is
+        not given.
+        """
         return self.chosen(self.noise_multiplier, 1.0)
 
     @property
@@ -83,13 +90,16 @@ class LinearFlags(RunFlags):
 
 
 def settings(epsilon, delta, size, rule):
-    """{flag: value} from public numbers alone, with mu of the Gaussian mechanism that is (epsilon, delta)-DP.
+    """{flag: value} from public numbers alone, with mu of the Gaussian mechanism that is (epsilon,
+    delta)-DP.
 
-    lots      so large that their sigma is about rule["sigma"] after T = rule["steps"] of them: L = N mu sigma / sqrt(T)
+    lots      so large that their sigma is about rule["sigma"] after T = rule["steps"] of them: L =
+              N mu sigma / sqrt(T)
     mean      takes rule["share"] of mu^2
     C         rule["clip"] NORM mu^rule["power"]
-    rate      such that the weights travel eta C T / (1 - momentum) = rule["travel"] mu N / NORM, and the noise on each is
-              rule["travel"] / NORM whatever the budget (as in minidp/defaults.py)
+    rate      such that the weights travel eta C T / (1 - momentum) = rule["travel"] mu N / NORM,
+              and the noise on each is rule["travel"] / NORM whatever the budget (as in
+              minidp/defaults.py)
     The noise multiplier of the lots is calibrated to what the mean leaves.
     """
     mu, steps = mu_of(epsilon, delta), rule["steps"]
@@ -118,7 +128,9 @@ def settle(config, size):
 
 
 def begin(dense, first, centre):
-    """Give a layer on rows less `centre` the `first` weights and biases, public ones for the rows themselves."""
+    """Give a layer on rows less `centre` the `first` weights and biases, public ones for the rows
+    themselves.
+    """
     if first is not None:
         weights, biases = (namespace_of(centre).asarray(each, dtype="float32") for each in first)
         dense.params["W"][:] = weights
@@ -128,15 +140,18 @@ def begin(dense, first, centre):
 def train_linear(
     name, ready, width, make_inputs, public, tuning, subcommand="", about=None, first=None, **more
 ):
-    """Release the features' mean, train a dense layer on them less the mean; returns (result, how it stopped).
+    """Release the features' mean, train a dense layer on them less the mean; returns (result, how
+    it stopped).
 
     ready         what `prepare` returned
     width         D of the features
-    make_inputs   function that returns rows (N, D) to train on (an array, or CachedViews), rows to test on, and {entry
-                  of result.json: more rows of the test set, whose accuracy it is}
+    make_inputs   function that returns rows (N, D) to train on (an array, or CachedViews), rows to
+                  test on, and {entry of result.json: more rows of the test set, whose accuracy it
+                  is}
     public        lines of the statement; tuning: how the rule was chosen, for result.json
     about, more   further entries of result.json; keywords of Run
-    first         (D, K) and (K,) public weights and biases that training begins with; by default zeros
+    first         (D, K) and (K,) public weights and biases that training begins with; by default
+                  zeros
     """
     typed, folder, backend, streams, dataset = ready
     size = dataset.nominal_size
@@ -168,8 +183,8 @@ def train_linear(
         but = " but the lots and epochs of --smoke" if typed.smoke else ""
         public = [
             *public,
-            f"every setting{but}: a rule in epsilon, delta and N, chosen on {chosen_on} by {tuning['by']}; "
-            f"{tuning['space']}",
+            f"every setting{but}: a rule in epsilon, delta and N, chosen on {chosen_on} by "
+            f"{tuning['by']}; {tuning['space']}",
         ]
     run = Run(
         folder,

@@ -82,12 +82,15 @@ class PretrainConfig(Checked):
 
 
 def build(network, rng, classes, dropout=0.0):
-    """Layers of `network`, up to Flatten and from there, the softmax layer's last; dropout while they are pre-trained.
+    """Layers of `network`, up to Flatten and from there, the softmax layer's last; dropout while
+    they are pre-trained.
 
-    paper  two 5 x 5 convolutions of 64 channels, each with 2 x 2 max pooling and ReLU, and two dense layers of 384 units
-    deep   three 3 x 3 convolutions of 32, 128 and 256 channels, likewise, and one dense layer of 384 units; what each gives
-           is normalised, within groups of channels (Wu and He 2018, arXiv:1803.08494) or whole (LayerNorm), where the
-           network that the paper starts from has local response normalisation
+    paper  two 5 x 5 convolutions of 64 channels, each with 2 x 2 max pooling and ReLU, and two
+           dense layers of 384 units
+    deep   three 3 x 3 convolutions of 32, 128 and 256 channels, likewise, and one dense layer of
+           384 units; what each gives is normalised, within groups of channels (Wu and He 2018,
+           arXiv:1803.08494) or whole (LayerNorm), where the network that the paper starts from has
+           local response normalisation
     """
     kernel, channels, units, normal = (
         (5, (64, 64), (UNITS, UNITS), False)
@@ -115,10 +118,11 @@ def build(network, rng, classes, dropout=0.0):
 
 
 def standardised(network, images):
-    """The same function with what the convolutions give shifted and scaled: mean 0 and similar spread on `images`.
+    """The same function with what the convolutions give shifted and scaled: mean 0 and similar
+    spread on `images`.
 
-    The images (N, 32, 32, 3) are public, and so are the constants. Clipped gradients of the first dense layer then
-    spend their norm on what differs between images.
+    The images (N, 32, 32, 3) are public, and so are the constants. Clipped gradients of the first
+    dense layer then spend their norm on what differs between images.
     """
     layers = list(network.layers)
     at = next(i for i, layer in enumerate(layers) if layer.kind == "dense")
@@ -139,10 +143,12 @@ def standardised(network, images):
 
 
 def scale_initial_values(network, x):
-    """Scale the weights layer by layer until each layer's outputs on x (B, *input_shape), public, have deviation 1.
+    """Scale the weights layer by layer until each layer's outputs on x (B, *input_shape), public,
+    have deviation 1.
 
-    The last layer's have deviation LAST. Images and pooling are not what common initial values are made for; learning
-    starts far faster so. Source: Mishkin and Matas 2016, arXiv:1511.06422, less the orthogonal start.
+    The last layer's have deviation LAST. Images and pooling are not what common initial values are
+    made for; learning starts far faster so. Source: Mishkin and Matas 2016, arXiv:1511.06422, less
+    the orthogonal start.
     """
     weighted = [layer for layer in network.layers if "W" in layer.params]
     for layer in network.layers:
@@ -153,10 +159,11 @@ def scale_initial_values(network, x):
 
 
 def train_public(config, fixed, network, optimizer, streams, x, y, x_test, y_test, should_stop):
-    """Train on augmented images x (N, 32, 32, 3) uint8; returns (history, True if all epochs are done).
+    """Train on augmented images x (N, 32, 32, 3) uint8; returns (history, True if all epochs are
+    done).
 
-    No clipping, no noise, no ledger. A checkpoint is written after each epoch and taken up again, if its run had the same `fixed`
-    settings. x_test is ready for the network.
+    No clipping, no noise, no ledger. A checkpoint is written after each epoch and taken up again,
+    if its run had the same `fixed` settings. x_test is ready for the network.
     """
     path, history, first, epochs = Path(config.out) / "checkpoint.npz", [], 0, config.epochs
     if path.exists():
@@ -209,7 +216,9 @@ def train_public(config, fixed, network, optimizer, streams, x, y, x_test, y_tes
 
 
 def step(network, loss, optimizer, x, y, number, rng, weight_decay):
-    """One step of ordinary descent on the mean loss, plus weight_decay / 2 times the squared norm of the weights."""
+    """One step of ordinary descent on the mean loss, plus weight_decay / 2 times the squared norm
+    of the weights.
+    """
     xp = namespace_of(x)
     z, caches = network.forward(x, rng=rng)
     _, dz = loss(z, y)
@@ -293,8 +302,8 @@ def pretrain(config):
     )
     write_json(out / "pretrain.json", about)
     print(
-        f"accuracy {about['test_accuracy']:.2%} on {dataset.classes} classes after {config.epochs} epochs, "
-        f"{about['train_accuracy']:.2%} on {len(seen):,} of the images trained on"
+        f"accuracy {about['test_accuracy']:.2%} on {dataset.classes} classes after {config.epochs} "
+        f"epochs, {about['train_accuracy']:.2%} on {len(seen):,} of the images trained on"
     )
     use = (
         f"{NAME}_settings.py"
@@ -302,7 +311,8 @@ def pretrain(config):
         else f"{NAME}.py {'train' if config.network == 'paper' else 'head'}"
     )
     print(
-        f"quote: nothing private was trained on: no epsilon\nread:  {out / 'pretrain.json'} (network: {out / 'pretrained.npz'})\n"
-        f"next:  python experiments/{use} --pretrained {out / 'pretrained.npz'}"
+        f"quote: nothing private was trained on: no epsilon\nread:  {out / 'pretrain.json'} "
+        f"(network: {out / 'pretrained.npz'})\nnext:  python experiments/{use} --pretrained "
+        f"{out / 'pretrained.npz'}"
     )
     return 0

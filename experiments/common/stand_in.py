@@ -1,12 +1,15 @@
-"""A stand-in for CIFAR-10 made of public images: settings are chosen on it before any image of CIFAR-10 is opened."""
+"""A stand-in for CIFAR-10 made of public images: settings are chosen on it before any image of
+CIFAR-10 is opened.
+"""
 
 import numpy as np
 
 from minidp.data import Dataset, load_public
 from minidp.errors import DataError
 
-# Of the public set: Tiny ImageNet's, in the order of WordNet's numbers, in which animals, food and places stand beside
-# their like, but things (59 to 176) in the alphabet's order; so the odd classes were grouped by hand, by their looks
+# Of the public set: Tiny ImageNet's, in the order of WordNet's numbers, in which animals, food and
+# places stand beside their like, but things (59 to 176) in the alphabet's order; so the odd classes
+# were grouped by hand, by their looks
 CLASSES = 200
 GROUPS = (
     (1, 3, 5, 7, 9, 15, 37, 39, 41, 43),  # frogs, a snake, spiders, insects
@@ -23,11 +26,13 @@ GROUPS = (
 
 
 def stand_in(path, members=10):
-    """(set to train privately on, public set): Datasets of the odd and of the even classes of the public set at `path`.
+    """(set to train privately on, public set): Datasets of the odd and of the even classes of the
+    public set at `path`.
 
-    The first has ten classes, GROUPS, and 50,000 + 5,000 colour images, as many to train on as CIFAR-10; or, of the first
-    `members` of each group alone, a tenth as many for each. The second has the even classes, relabelled 0 to 99, and
-    50,000 again. No image is in both. Raises DataError for a set of other classes.
+    The first has ten classes, GROUPS, and 50,000 + 5,000 colour images, as many to train on as
+    CIFAR-10; or, of the first `members` of each group alone, a tenth as many for each. The second
+    has the even classes, relabelled 0 to 99, and 50,000 again. No image is in both. Raises
+    DataError for a set of other classes.
     """
     whole = load_public(path)
     if whole.classes != CLASSES:

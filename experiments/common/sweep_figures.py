@@ -1,4 +1,5 @@
-"""Figures 3, 4 and 5 as data: which runs each needs, what is taken from them, and the paper's values beside it.
+"""Figures 3, 4 and 5 as data: which runs each needs, what is taken from them, and the paper's
+values beside it.
 
 A figure's `points` are its runs; `summary` takes {name of a point: its results, one a seed}.
 """
@@ -32,7 +33,9 @@ class Figure(NamedTuple):
 
 
 def row(name, results):
-    """What one point of a figure says: accuracy over the seeds, lots, epsilon by the accountant that held it."""
+    """What one point of a figure says: accuracy over the seeds, lots, epsilon by the accountant
+    that held it.
+    """
     first = results[0]
     if first["stopped"] == NO_LOT:
         return {"name": name, "steps": 0, "reason": first["reason"], "seeds": len(results)}
@@ -57,7 +60,9 @@ def row(name, results):
 
 
 def curves(runs):
-    """Over the seeds: training accuracy at the end, and what changes with the epochs, test accuracy with its range."""
+    """Over the seeds: training accuracy at the end, and what changes with the epochs, test accuracy
+    with its range.
+    """
     rows = min(len(run["history"]["epoch"]) for run in runs)
     over = lambda column, what: [
         what(run["history"][column][i] for run in runs) for i in range(rows)
@@ -84,7 +89,8 @@ def curves(runs):
 def noise_levels(name, flags=(), average=None):
     """Figure 3: training and test accuracy and delta against epochs, at three noise levels.
 
-    name, flags     of the points; the paper's accountant is the moments, a tight one allows more lots
+    name, flags     of the points; the paper's accountant is the moments, a tight one allows more
+                    lots
     average         {level: decay} of averaged weights
     """
     points = {
@@ -152,17 +158,20 @@ def budget_points(smoke):
 
 
 def budgets(results, smoke=False):
-    """Figure 4: the best accuracy for each (epsilon, delta), over noise levels and the lots that the pair allows.
+    """Figure 4: the best accuracy for each (epsilon, delta), over noise levels and the lots that
+    the pair allows.
 
-    A run of T lots is, with the same seed, the beginning of every longer one, so one run at each noise level serves
-    every pair: its accuracy is read at the last epoch that the pair still allows; None where nothing fits.
+    A run of T lots is, with the same seed, the beginning of every longer one, so one run at each
+    noise level serves every pair: its accuracy is read at the last epoch that the pair still
+    allows; None where nothing fits.
     """
     pairs = [pair for delta in DELTAS for pair in best_at(results, delta)]
     return {
         "pairs": pairs,
         "paper": PAPER_PAIRS,
         "runs": [row(name, runs) for name, runs in results.items()],
-        "chosen": "the best noise level by test accuracy, as in the paper: the choice itself is not paid for",
+        "chosen": "the best noise level by test accuracy, as in the paper: the choice itself is "
+        "not paid for",
     }
 
 
@@ -195,7 +204,9 @@ def best_at(results, delta):
 
 
 def spending(result, delta):
-    """A function of the row of a run's history: its certified epsilon by the loss distribution, PCA included."""
+    """A function of the row of a run's history: its certified epsilon by the loss distribution, PCA
+    included.
+    """
     settings, steps = result["settings"], result["history"]["step"]
     sigmas = tuple(group["noise_multiplier"] for group in settings["clip_groups"])
     pca, probability = settings.get("pca_noise_multiplier"), settings["sampling_probability"]
@@ -212,11 +223,13 @@ def spent(pca, probability, sigmas, steps, delta):
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of Figure 5: what varies, over which values, the value that is the reference, and horizontal lines.
+    """One panel of Figure 5: what varies, over which values, the value that is the reference, and
+    horizontal lines.
 
     lines           {name of a point: (the other projection, the paper's accuracy)}
     best            where the paper's text has the top
-    prefix, more    of its points' names, and {value: further flags}, left out where --smoke sets the lots
+    prefix, more    of its points' names, and {value: further flags}, left out where --smoke sets
+                    the lots
     """
 
     flag: str
@@ -261,8 +274,9 @@ PANELS = {
     "e": Panel("clip-norm", "clip norm C", (1, 2, 4, 8), 4),
     "f": Panel("noise-multiplier", "noise level sigma", (1, 2, 3, 4, 6, 8, 16), 4),
 }
-# Constant rates tried on drawn digits, around one that grows as the lot's square: in small steps, way and noise are then
-# the same for all sizes. Lots below 600 are tried at sigma 2, at which a fifth of the lots fit, with five times the rate
+# Constant rates tried on drawn digits, around one that grows as the lot's square: in small steps,
+# way and noise are then the same for all sizes. Lots below 600 are tried at sigma 2, at which a
+# fifth of the lots fit, with five times the rate
 TRIED = {
     200: (0.003, 0.006, 0.012),
     400: (0.012, 0.025, 0.05),
@@ -339,7 +353,9 @@ def panel_summary(letters, results, smoke):
 
 
 def panels(letters):
-    """Figure 5, or some of its panels: one parameter varies, each run until (2, 1e-5) would be exceeded."""
+    """Figure 5, or some of its panels: one parameter varies, each run until (2, 1e-5) would be
+    exceeded.
+    """
     return Figure(partial(panel_points, letters), partial(panel_summary, letters), draw_panels)
 
 

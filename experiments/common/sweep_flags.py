@@ -1,4 +1,6 @@
-"""Flags that every sweep has, and what they mean: which runs, how many at a time, where they lie."""
+"""Flags that every sweep has, and what they mean: which runs, how many at a time, where they
+lie.
+"""
 
 import os
 import re
@@ -42,7 +44,9 @@ def job_of_several(**named):
 
 @dataclass(frozen=True)
 class SweepFlags(Checked):
-    """Seeds, processes, device and files. A sweep's own dataclass says which points it runs, on which data."""
+    """Seeds, processes, device and files. A sweep's own dataclass says which points it runs, on
+    which data.
+    """
 
     saved = "finished runs and checkpoints are kept; the same command goes on"  # said after Ctrl-C
 
@@ -99,11 +103,13 @@ class SweepFlags(Checked):
         return self.jobs or (1 if self.device.startswith("gpu") else cores)
 
     def perform(self, runs):
-        """{run: result} by the workers of --executor; with --shard only of those that are finished."""
+        """{run: result} by the workers of --executor; with --shard only of those that are
+        finished.
+        """
         if current().size > 1:
             raise MinidpError(
-                "a sweep is not one run over several ranks: start its workers by mpiexec -n N python -m "
-                "mpi4py.futures, then the script, its flags and --executor mpi"
+                "a sweep is not one run over several ranks: start its workers by mpiexec -n N "
+                "python -m mpi4py.futures, then the script, its flags and --executor mpi"
             )
         shard = self.shard and tuple(map(int, self.shard.split("/")))
         if self.executor == "processes":
@@ -118,7 +124,8 @@ class SweepFlags(Checked):
             return perform(runs, self.jobs or pool.num_workers, pool, shard, self.quiet)
 
     def make(self, experiment, made, stem, common=(), subcommand="", **more):
-        """Run what a figure lacks, draw it, write and judge its summary, which it returns; None if other jobs have runs.
+        """Run what a figure lacks, draw it, write and judge its summary, which it returns; None if
+        other jobs have runs.
 
         made        Figure of sweep_figures; stem: of its PNG and JSON in the folder
         common      flags of every run; subcommand of the experiment that makes the figure
@@ -157,12 +164,14 @@ class SweepFlags(Checked):
         if summary["notice"]:
             print(f"NOTICE: {summary['notice']}")
         print(
-            f"quote: {sum(found.reproduced for found in verdicts)} of {len(verdicts)} figures of the paper reproduced"
+            f"quote: {sum(found.reproduced for found in verdicts)} of {len(verdicts)} figures of "
+            "the paper reproduced"
             if verdicts
             else "quote: no figure of the paper is at these settings and on this data"
         )
         print(
-            f"read:  {out / stem}.png (numbers: {out / stem}.json, from {sum(map(len, results.values()))} runs in {out})"
+            f"read:  {out / stem}.png (numbers: {out / stem}.json, from "
+            f"{sum(map(len, results.values()))} runs in {out})"
         )
         print(
             f"next:  {command_of(script, replace(self, seeds=self.seeds + 1, draw=False, partial=False))}"
@@ -184,15 +193,17 @@ class SweepFlags(Checked):
             f"; of {len(todo) - len(times)} the time is not known" if len(times) < len(todo) else ""
         )
         print(
-            f"{len(todo)} runs to make; the committed ones took {sum(times) / 3600:.1f} hours, one at a time{left}",
+            f"{len(todo)} runs to make; the committed ones took {sum(times) / 3600:.1f} hours, one "
+            f"at a time{left}",
             flush=True,
         )
 
     def results(self, points, common, folder):
-        """{name of a point: its results, one a seed}; runs what is missing. `common` are flags of every run.
+        """{name of a point: its results, one a seed}; runs what is missing. `common` are flags of
+        every run.
 
-        None with --shard where other jobs have not finished. With --draw nothing runs. Raises MinidpError where runs are
-        missing then, or, with --partial, all of them.
+        None with --shard where other jobs have not finished. With --draw nothing runs. Raises
+        MinidpError where runs are missing then, or, with --partial, all of them.
         """
         common = (*common, *(("--dataset", self.dataset) if hasattr(self, "dataset") else ()))
         free = (
@@ -228,8 +239,9 @@ class SweepFlags(Checked):
             done = self.perform(runs)
             if others := [run.name for run in runs if run not in done]:
                 print(
-                    f"{len(others)} of {len(runs)} runs are with other jobs: {', '.join(others)}. The job that ends last "
-                    "draws the figure; once none is left, the same command without --shard makes what is missing"
+                    f"{len(others)} of {len(runs)} runs are with other jobs: {', '.join(others)}. "
+                    "The job that ends last draws the figure; once none is left, the same command "
+                    "without --shard makes what is missing"
                 )
                 return None
         found, kinds = {}, {}
@@ -246,7 +258,8 @@ class SweepFlags(Checked):
                 for (name, sha256), command in kinds.items()
             )
             raise MinidpError(
-                f"{folder} holds runs on different data: {told}; delete one kind, or choose another --out"
+                f"{folder} holds runs on different data: {told}; delete one kind, or choose "
+                "another --out"
             )
         return found
 

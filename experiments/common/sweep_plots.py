@@ -1,4 +1,6 @@
-"""The pictures of Figures 3 to 6 and of the sentences' runs, from their summaries, the paper's own figures beside ours."""
+"""The pictures of Figures 3 to 6 and of the sentences' runs, from their summaries, the paper's own
+figures beside ours.
+"""
 
 import math
 
@@ -12,7 +14,8 @@ LINES = {
 
 
 def draw_noise_levels(path, summary, limits=(0.8, 1.0)):
-    """Figures 3 and 6: a panel for each level, accuracy within `limits`; delta at its epsilon on the right axis.
+    """Figures 3 and 6: a panel for each level, accuracy within `limits`; delta at its epsilon on
+    the right axis.
 
     All panels have one scale of accuracy and one of delta. A band spans the seeds.
     """
@@ -56,8 +59,8 @@ def draw_noise_levels(path, summary, limits=(0.8, 1.0)):
             ylim=limits,
             ylabel="accuracy" if axis is axes[0] else "",
             title=(
-                f"{level['label']}: {level['test_accuracy']:.2%} at epsilon {level['target_epsilon']:g}{views}\n"
-                f"the paper: {level['paper']:.0%}"
+                f"{level['label']}: {level['test_accuracy']:.2%} at epsilon "
+                f"{level['target_epsilon']:g}{views}\nthe paper: {level['paper']:.0%}"
             ),
         )
         if right:
@@ -71,7 +74,9 @@ def draw_noise_levels(path, summary, limits=(0.8, 1.0)):
 
 
 def draw_budgets(path, summary):
-    """Figure 4: accuracy against epsilon, a line and a band over the seeds for each delta; stars are the paper's."""
+    """Figure 4: accuracy against epsilon, a line and a band over the seeds for each delta; stars
+    are the paper's.
+    """
     figure, (axis,) = _figure(summary, "Figure 4: best accuracy by (epsilon, delta)")
     deltas = sorted({pair["delta"] for pair in summary["pairs"]}, reverse=True)
     styles = {delta: plotting.line(i) for i, delta in enumerate(deltas)}
@@ -108,7 +113,9 @@ def draw_budgets(path, summary):
 
 
 def draw_panels(path, summary):
-    """Figure 5, or one panel of it: accuracy against the parameter, all panels on one scale; a band spans the seeds."""
+    """Figure 5, or one panel of it: accuracy against the parameter, all panels on one scale; a band
+    spans the seeds.
+    """
     panels = summary["panels"]
     columns = min(3, len(panels))
     what = f"Figure {summary['figure']}: each point until (2, 1e-5) would be exceeded"

@@ -1,6 +1,8 @@
-"""What the text of Section 5.2 claims beside its figures, as numbers from runs; expected.json says what it expects.
+"""What the text of Section 5.2 claims beside its figures, as numbers from runs; expected.json says
+what it expects.
 
-Accuracies are differences in fractions of the test set. Every number's sentence is in expected.json.
+Accuracies are differences in fractions of the test set. Every number's sentence is in
+expected.json.
 """
 
 import statistics
@@ -153,7 +155,9 @@ class Runs:
         )
 
     def median_norm(self, name, layer):
-        """The median over lots of a layer's median norms; lots whose gradients were not finite have none."""
+        """The median over lots of a layer's median norms; lots whose gradients were not finite have
+        none.
+        """
         norms = [
             norm
             for found in self.each(name, f"median_norms_not_private.{layer}")
@@ -187,9 +191,11 @@ def points(smoke):
 
 
 def claims_figure(claims, points, **more):
-    """Claims as a Figure; summary: {"quantities": {name: number or null}, "not_measured": {name: why}, "runs": [...]}.
+    """Claims as a Figure; summary: {"quantities": {name: number or null}, "not_measured": {name:
+    why}, "runs": [...]}.
 
-    A claim is evaluated for each seed, and its quantity is the mean; where something is best, by the mean accuracies.
+    A claim is evaluated for each seed, and its quantity is the mean; where something is best, by
+    the mean accuracies.
     """
 
     def summary(results, smoke):
@@ -243,7 +249,9 @@ def spread(values):
 
 
 def tuned_summary(results, smoke):
-    """The panel of lot sizes with a rate for each, beside the committed one with one rate; and where it is best."""
+    """The panel of lot sizes with a rate for each, beside the committed one with one rate; and
+    where it is best.
+    """
     panels = {
         "c": read_json(RESULTS / "sweeps" / "figure_5.json")["panels"]["c"],
         **panel_summary(["c-tuned"], results, smoke)["panels"],

@@ -1,7 +1,8 @@
-"""Many runs of an experiment over any executor; what is done stays done, and neither a kill nor an interrupt loses it.
+"""Many runs of an experiment over any executor; what is done stays done, and neither a kill nor an
+interrupt loses it.
 
-A worker of the executor gives each run to a process of its own. Where that is killed, another goes on with the run; the
-worker, which may be a rank of MPI whose death would end all ranks, lives on.
+A worker of the executor gives each run to a process of its own. Where that is killed, another goes
+on with the run; the worker, which may be a rank of MPI whose death would end all ranks, lives on.
 """
 
 import csv
@@ -33,13 +34,16 @@ MOST_ROWS = 500  # of a history; every second, third ... row of a longer one
 NO_LOT = "no lot left"
 INTERRUPTED = "interrupted; the same command goes on from its checkpoint"
 KILLS = 3  # of one run's process, after which the run counts as failed
-# one thread a process: threads of several processes that wait for each other cost far more than they give
+# one thread a process: threads of several processes that wait for each other cost far more than
+# they give
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
 class Point:
-    """One setting: a name for its files, its flags, the experiment's script (without .py), and its command if any."""
+    """One setting: a name for its files, its flags, the experiment's script (without .py), and its
+    command if any.
+    """
 
     name: str
     flags: tuple = ()
@@ -49,7 +53,9 @@ class Point:
 
 @dataclass(frozen=True)
 class Run:
-    """A point with a seed; `common` are the flags of all runs, `free` those that change no result."""
+    """A point with a seed; `common` are the flags of all runs, `free` those that change no
+    result.
+    """
 
     point: Point
     seed: int
@@ -73,7 +79,9 @@ class Run:
         return self.out / f"{self.name}.claim"
 
     def claim(self, shard):
-        """True if job `shard` of several has the run: nobody claimed it yet, or this job did before it was killed."""
+        """True if job `shard` of several has the run: nobody claimed it yet, or this job did before
+        it was killed.
+        """
         try:
             with open(
                 self.claimed, "x", encoding="utf-8"
@@ -109,15 +117,17 @@ class Run:
         )
 
     def result(self):
-        """What the run left, None if it is not finished. Raises MinidpError where another command made it."""
+        """What the run left, None if it is not finished. Raises MinidpError where another command
+        made it.
+        """
         if not self.json.exists():
             return None
         try:
             found = json.loads(self.json.read_text(encoding="utf-8"))
             if found["command"] != self.command:
                 raise MinidpError(
-                    f"{self.json} was made by `{found['command']}`, expected `{self.command}`; choose another "
-                    "--out"
+                    f"{self.json} was made by `{found['command']}`, expected `{self.command}`; "
+                    "choose another --out"
                 )
             if found["stopped"] != NO_LOT and not 0 <= found["test_accuracy"] <= 1:
                 raise ValueError(f"test accuracy {found['test_accuracy']}")
@@ -129,13 +139,16 @@ class Run:
 
 
 def perform(runs, jobs, pool=None, shard=None, quiet=False):
-    """Run what is not done yet, `jobs` runs at a time; returns {run: result} in the order of `runs`.
+    """Run what is not done yet, `jobs` runs at a time; returns {run: result} in the order of
+    `runs`.
 
-    pool    any concurrent.futures.Executor, whose workers call `work` (default: threads of this process)
-    shard   (i, n): job i of n over one folder begins with its part, then helps the others; what they claimed is left out
+    pool    any concurrent.futures.Executor, whose workers call `work` (default: threads of this
+            process)
+    shard   (i, n): job i of n over one folder begins with its part, then helps the others; what
+            they claimed is left out
 
-    Raises MinidpError naming the runs that failed, once the others are done. KeyboardInterrupt stops every process
-    at its next checkpoint; the same call goes on from there.
+    Raises MinidpError naming the runs that failed, once the others are done. KeyboardInterrupt
+    stops every process at its next checkpoint; the same call goes on from there.
     """
     runs, (i, n) = list(dict.fromkeys(runs)), shard or (1, 1)
     waiting = [
@@ -191,7 +204,9 @@ _stopping, _idle = (
 
 
 def work(run):
-    """One run, in a process of this worker; in another, from the checkpoint, where that is killed. Raises MinidpError."""
+    """One run, in a process of this worker; in another, from the checkpoint, where that is killed.
+    Raises MinidpError.
+    """
     for name in THREADS:
         os.environ.setdefault(name, "1")
     for _ in range(KILLS):
@@ -248,7 +263,9 @@ def _give_up(runs, shard):
 
 
 def train(run):
-    """One run in this process; what it prints goes into a log beside its folder. Raises MinidpError."""
+    """One run in this process; what it prints goes into a log beside its folder. Raises
+    MinidpError.
+    """
     folder = run.out / run.name
     config = run.config
     if (folder / "config.json").exists():

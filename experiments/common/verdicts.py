@@ -1,4 +1,6 @@
-"""Figures of a result beside those that they should reproduce, as experiments/expected.json has them."""
+"""Figures of a result beside those that they should reproduce, as experiments/expected.json has
+them.
+"""
 
 import json
 import math
@@ -14,7 +16,9 @@ FEWEST = 3  # seeds by which anything is called reproduced
 
 
 class Verdict(NamedTuple):
-    """What the seeds gave together beside what an entry of expected.json says; commits: the versions that made them."""
+    """What the seeds gave together beside what an entry of expected.json says; commits: the
+    versions that made them.
+    """
 
     entry: dict
     value: float
@@ -58,18 +62,20 @@ class Verdict(NamedTuple):
         )
         expected = f"{entry.get('side', '')} {entry['value']:.4g}".strip()
         return (
-            f"{entry['quantity']} {self.value:.4g}{error}, expected {expected} +- {entry['tolerance']:.2g} "
-            f"({entry['source']}): {word}{', too few seeds to say' * self.few}"
+            f"{entry['quantity']} {self.value:.4g}{error}, expected {expected} +- "
+            f"{entry['tolerance']:.2g} ({entry['source']}): "
+            f"{word}{', too few seeds to say' * self.few}"
         )
 
 
 def compare(result, expected=EXPECTED, print=print):
     """Print what a result says beside what expected.json says, and return the list of Verdict.
 
-    The file maps an experiment's name to entries {"quantity", "value", "tolerance", "source", "when"}. The quantity is
-    a dotted path into the result ("epsilon.moments.upper"). The entry judges only results that have each value of
-    "when" at its own dotted path; a list there names alternatives. With a "side", "at least" or "at most", values on
-    that side of the expected one agree too. "deterministic": no seed has a part in it; "place": where the top is.
+    The file maps an experiment's name to entries {"quantity", "value", "tolerance", "source",
+    "when"}. The quantity is a dotted path into the result ("epsilon.moments.upper"). The entry
+    judges only results that have each value of "when" at its own dotted path; a list there names
+    alternatives. With a "side", "at least" or "at most", values on that side of the expected one
+    agree too. "deterministic": no seed has a part in it; "place": where the top is.
     """
     entries = json.loads(Path(expected).read_text(encoding="utf-8")).get(result["experiment"], [])
     verdicts = [found for entry in entries if (found := verdict([result], entry)) is not None]
@@ -79,7 +85,8 @@ def compare(result, expected=EXPECTED, print=print):
 
 
 def verdict(results, entry):
-    """The Verdict on results together by one entry of expected.json; None where it applies to none that measured it.
+    """The Verdict on results together by one entry of expected.json; None where it applies to none
+    that measured it.
 
     Raises MinidpError where the entry applies and a result has no such quantity, not even null.
     """
@@ -106,7 +113,9 @@ def verdict(results, entry):
 
 
 def look_up(data, path, *default):
-    """The value at a dotted path, whose parts are keys or places in a list. Raises KeyError without a default."""
+    """The value at a dotted path, whose parts are keys or places in a list. Raises KeyError without
+    a default.
+    """
     for part in path.split("."):
         try:
             data = data[int(part)] if isinstance(data, list) else data[part]

@@ -30,7 +30,8 @@ LAYOUT = 2  # of a feature file; one more where views or features are computed o
 def feature_file(images, frozen, views, size, device, arithmetic=ORDINARY):
     """Path in the cache for the features of these images by these layers.
 
-    Its name is a hash of all that decides about them, the device and the arithmetic included, whose rounding differs.
+    Its name is a hash of all that decides about them, the device and the arithmetic included, whose
+    rounding differs.
     """
     state = (
         part
@@ -53,9 +54,11 @@ def feature_path(*parts):
 
 
 def kept_features(path, shape, compute):
-    """(float16 features, True if the file held them); otherwise what `compute` returns, which the file then keeps.
+    """(float16 features, True if the file held them); otherwise what `compute` returns, which the
+    file then keeps.
 
-    Of processes that want the same features, one computes them. Raises DataError if the file is damaged.
+    Of processes that want the same features, one computes them. Raises DataError if the file is
+    damaged.
     """
     with ExitStack() as held:
         with suppress(OSError):  # nor will the features be kept, which _save tells
@@ -89,17 +92,19 @@ def _save(path, features):
         )
     else:
         print(
-            f"wrote the images' features ({features.nbytes / 2**30:.1f} GiB) into {path}; exact, so as private as "
-            "the images",
+            f"wrote the images' features ({features.nbytes / 2**30:.1f} GiB) into {path}; exact, "
+            "so as private as the images",
             file=sys.stderr,
         )
 
 
 class CachedViews:
-    """What frozen layers make of fixed views of each example, computed once: the centre crop and distorted ones.
+    """What frozen layers make of fixed views of each example, computed once: the centre crop and
+    distorted ones.
 
-    Slices give the centre crops (for evaluation), `take_views` a view of each example. The distortions are drawn without looking
-    at the images, so that each example's views depend on that example alone, and nothing is released by fixing them.
+    Slices give the centre crops (for evaluation), `take_views` a view of each example. The
+    distortions are drawn without looking at the images, so that each example's views depend on that
+    example alone, and nothing is released by fixing them.
     """
 
     def __init__(
@@ -115,8 +120,8 @@ class CachedViews:
     ):
         """images (N, H, W, 3) uint8; frozen a network.
 
-        views: number of distorted views beside the centre crop; they are drawn from `rng`. Held in float16.
-        file: where they are read from, if it exists, and kept for the next run.
+        views: number of distorted views beside the centre crop; they are drawn from `rng`. Held in
+        float16. file: where they are read from, if it exists, and kept for the next run.
         multiplicity: rows that each example takes, at most views + 1 (see `take_views`).
         """
         self.xp, self._multiplicity = namespace_of(images), multiplicity
@@ -155,7 +160,8 @@ class CachedViews:
     def take_views(self, indices, draws):
         """A view for each index, (B, F) float32, drawn anew: a distorted one, if there is one.
 
-        With a multiplicity, an example's indices come one after another and get different views, the centre crop among them.
+        With a multiplicity, an example's indices come one after another and get different views,
+        the centre crop among them.
         """
         number = self._views.shape[1]
         if self._multiplicity > 1:
@@ -169,7 +175,9 @@ class CachedViews:
 
 
 class FreshViews:
-    """The same with a new distortion at every use: the paper's way, at the cost of the frozen layers each time."""
+    """The same with a new distortion at every use: the paper's way, at the cost of the frozen
+    layers each time.
+    """
 
     def __init__(self, images, frozen, size):
         """images (N, H, W, 3) uint8; frozen a network."""
@@ -196,9 +204,11 @@ class FreshViews:
 
 
 def mean_over_views(function, images, size):
-    """(N, K) on the host: the mean of what `function` makes of each image's TEST_VIEWS standardised views (B, size, size, C).
+    """(N, K) on the host: the mean of what `function` makes of each image's TEST_VIEWS standardised
+    views (B, size, size, C).
 
-    images (N, H, W, C). Of logits its argmax is that of mean log-probabilities; from trained weights it costs no privacy.
+    images (N, H, W, C). Of logits its argmax is that of mean log-probabilities; from trained
+    weights it costs no privacy.
     """
     down, right = ((side - size) // 2 for side in images.shape[1:3])
     means = []
@@ -213,7 +223,8 @@ def mean_over_views(function, images, size):
 
 
 class Taps:
-    """What the parts of a fixed network give, one after the other, each normalised within an example, side by side.
+    """What the parts of a fixed network give, one after the other, each normalised within an
+    example, side by side.
 
     Example b's row depends on example b alone: nothing is released by computing it.
     """

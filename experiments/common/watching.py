@@ -14,10 +14,12 @@ EVERY = 10  # every tenth lot is looked at, whole
 
 @dataclass(frozen=True)
 class Watching(Sanitizer):
-    """A sanitizer that takes down the median norm of each clip group in every tenth lot. What it saw is not private.
+    """A sanitizer that takes down the median norm of each clip group in every tenth lot. What it
+    saw is not private.
 
     raw_medians   {group: [median of each watched lot, in their order]}; None where it is not finite
-    raw_norms     of one lot: its threads hand them in in any order, and `release`, after them, takes the medians
+    raw_norms     of one lot: its threads hand them in in any order, and `release`, after them,
+                  takes the medians
     """
 
     raw_medians: dict = field(default_factory=dict, compare=False)

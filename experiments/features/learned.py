@@ -1,4 +1,6 @@
-"""Features that networks learned from drawn digits: strokes_features.py trains them, without any private data."""
+"""Features that networks learned from drawn digits: strokes_features.py trains them, without any
+private data.
+"""
 
 import hashlib
 from pathlib import Path
@@ -15,7 +17,9 @@ FILES = [
 
 
 class Learned:
-    """The last hidden layers of networks side by side: H numbers, of norm about sqrt(H). W (H, K) and b give the mean logits."""
+    """The last hidden layers of networks side by side: H numbers, of norm about sqrt(H). W (H, K)
+    and b give the mean logits.
+    """
 
     def __init__(self, networks, arithmetic=ORDINARY):
         """networks: nn.Sequential each, which end in a norm over a vector and a dense layer."""

@@ -1,4 +1,6 @@
-"""Random Fourier features: a Gaussian kernel as an inner product, with directions drawn from a public seed."""
+"""Random Fourier features: a Gaussian kernel as an inner product, with directions drawn from a
+public seed.
+"""
 
 import math
 
@@ -14,23 +16,26 @@ WIDTHS = 1e-30, 1e30  # the directions are float32
 
 
 class RandomFeatures:
-    r"""Cosines along random directions; a linear model of them is one of a Gaussian kernel, but for their number.
+    r"""Cosines along random directions; a linear model of them is one of a Gaussian kernel, but for
+    their number.
 
     Shapes
         x (B, I)   directions (I, D)   phases (D,)   z (B, D), of x's dtype
 
     Forward
-        [F1]  z_bd = sqrt(2 / D) cos(sum_i x_bi w_id + p_d), w_id ~ N(0, 1 / width^2), p_d uniform in [0, 2 pi)
-        [F2]  E z_b . z_c = exp(-|x_b - x_c|^2 / (2 width^2)), with a standard deviation of at most 1 / sqrt(D)
+        [F1]  z_bd = sqrt(2 / D) cos(sum_i x_bi w_id + p_d), w_id ~ N(0, 1 / width^2), p_d uniform
+              in [0, 2 pi)
+        [F2]  E z_b . z_c = exp(-|x_b - x_c|^2 / (2 width^2)), with a standard deviation of at most
+              1 / sqrt(D)
 
     Source
         [F1]  Rahimi and Recht 2007, "Random features for large-scale kernel machines", Algorithm 1
-        [F2]  Rahimi and Recht 2007, section 3; the deviation is ours: with d = w . (x_b - x_c) and s the sum's
-              phase, 2 cos cos = cos d + cos s, whose variance is at most 1/2 + 1/2
+        [F2]  Rahimi and Recht 2007, section 3; the deviation is ours: with d = w . (x_b - x_c) and
+              s the sum's phase, 2 cos cos = cos d + cos s, whose variance is at most 1/2 + 1/2
 
     Guarantees
-        Nothing depends on the data but z, and example b of z on example b of x only: no privacy is spent.
-        |z_b|^2 is at most 2, and 1 on average over the directions.
+        Nothing depends on the data but z, and example b of z on example b of x only: no privacy is
+        spent. |z_b|^2 is at most 2, and 1 on average over the directions.
 
     Raises
         ParameterError   inputs or features below 1, a width outside [1e-30, 1e30]
@@ -39,9 +44,11 @@ class RandomFeatures:
     """
 
     def __init__(self, inputs, features, width, *, seed=0, arithmetic=ORDINARY):
-        """inputs I, features D, width of the kernel in units of x; seed: public, the same for whoever uses the model.
+        """inputs I, features D, width of the kernel in units of x; seed: public, the same for
+        whoever uses the model.
 
-        arithmetic: of the product with the directions; in exact arithmetic each example's features have their own bits.
+        arithmetic: of the product with the directions; in exact arithmetic each example's features
+        have their own bits.
         """
         validate.count(1, inputs=inputs, features=features)
         validate.seed_number(seed=seed)
@@ -66,7 +73,9 @@ class RandomFeatures:
 
 
 def cosines(x):
-    """cos x, the same bits at every place of an array and on every device; in float64 off by up to 2^-51 (1 + |x|)."""
+    """cos x, the same bits at every place of an array and on every device; in float64 off by up to
+    2^-51 (1 + |x|).
+    """
     xp = namespace_of(x)
     turns = x.astype(xp.float64) * (1 / math.pi)  # half ones
     whole = xp.rint(turns)

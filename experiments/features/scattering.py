@@ -1,7 +1,8 @@
-"""Scattering: fixed features of an image from wavelets, moduli and averages; nothing in it is learned.
+"""Scattering: fixed features of an image from wavelets, moduli and averages; nothing in it is
+learned.
 
-The filters depend on nothing and an image's features on that image alone, so that computing them is preprocessing
-and costs no privacy.
+The filters depend on nothing and an image's features on that image alone, so that computing them is
+preprocessing and costs no privacy.
 """
 
 import math
@@ -22,36 +23,42 @@ CHUNK = 16  # images transformed together: what lies between two transforms stay
 
 
 class Scattering:
-    r"""Wavelet scattering of square grey images to second order, with Morlet wavelets of J scales and L angles.
+    r"""Wavelet scattering of square grey images to second order, with Morlet wavelets of J scales
+    and L angles.
 
     Shapes
         x (B, H, H) float32 or float64
-        S (B, n, n, P), of x's dtype; n = (H + 2 pad) / 2^J positions a side, P = 1 + J L + L^2 J (J - 1) / 2 paths
-        in the order: x itself; (j, a) for every scale j and angle a; (j, k, a, b) for every k > j
+        S (B, n, n, P), of x's dtype; n = (H + 2 pad) / 2^J positions a side, P = 1 + J L + L^2 J (J
+        - 1) / 2 paths in the order: x itself; (j, a) for every scale j and angle a; (j, k, a, b)
+        for every k > j
 
     Forward, with * circular convolution, v^m the pixels whose two indices are multiples of m
         [F1]  x between `pad` zeros on each edge, (B, N, N)
-        [F2]  psi_ja(u) = c 4^-j (exp(i f_ja . u) - beta) g(u), g(u) = exp(-(along^2 + (across 4/L)^2) / (2 w^2)),
-              along and across u turned by pi a / L, w = 0.8 2^j, |f_ja| = 3 pi / 2^(j+2) along,
-              beta such that sum_u psi = 0
+        [F2]  psi_ja(u) = c 4^-j (exp(i f_ja . u) - beta) g(u), g(u) = exp(-(along^2 + (across
+              4/L)^2) / (2 w^2)), along and across u turned by pi a / L, w = 0.8 2^j, |f_ja| = 3 pi
+              / 2^(j+2) along, beta such that sum_u psi = 0
         [F3]  phi(u) = d exp(-|u|^2 / (2 w^2)), w = 0.8 2^(J-1), d such that sum_u phi = 1
-        [F4]  c the largest for which A(v) = |phi^(v)|^2 + sum_ja (|psi_ja^(v)|^2 + |psi_ja^(-v)|^2) / 2 is at most 1
-              at every frequency v != 0
-        [F5]  U_ja = |x * psi_ja| v^(2^j),   U_jakb = |U_ja * psi_kb| v^(2^(k-j)), psi_kb seen by pixels 2^j apart
-        [F6]  S = (U * phi) v^(2^(J-j)), phi over the pixels of U, which are 2^j apart, with its sum there 1
+        [F4]  c the largest for which A(v) = |phi^(v)|^2 + sum_ja (|psi_ja^(v)|^2 + |psi_ja^(-v)|^2)
+              / 2 is at most 1 at every frequency v != 0
+        [F5]  U_ja = |x * psi_ja| v^(2^j),   U_jakb = |U_ja * psi_kb| v^(2^(k-j)), psi_kb seen by
+              pixels 2^j apart
+        [F6]  S = (U * phi) v^(2^(J-j)), phi over the pixels of U, which are 2^j apart, with its sum
+              there 1
 
     Source
         [F2]  Bruna and Mallat 2013, arXiv:1203.1513, section 2.1, in two dimensions
-        [F4]  Mallat 2012, arXiv:1101.2286: then no layer increases energy, and the norm of a difference of images
-              bounds that of their features
+        [F4]  Mallat 2012, arXiv:1101.2286: then no layer increases energy, and the norm of a
+              difference of images bounds that of their features
         [F5]  Bruna and Mallat 2013, arXiv:1203.1513, section 2.2
 
     Guarantees
-        Example b of the result depends on example b of the input only. An empty batch gives an empty result.
-        Wavelets seen by pixels 2^j apart are scaled by 4^j, so that sums stand for the same integrals.
+        Example b of the result depends on example b of the input only. An empty batch gives an
+        empty result. Wavelets seen by pixels 2^j apart are scaled by 4^j, so that sums stand for
+        the same integrals.
 
     Raises
-        ParameterError   size, scales, angles or pad out of range; 2^scales does not divide the padded side
+        ParameterError   size, scales, angles or pad out of range; 2^scales does not divide the
+                         padded side
         ShapeError       x is not (B, H, H)
         DtypeError       x is not floating point
     """
@@ -72,7 +79,9 @@ class Scattering:
         self._averages = [self._average(j) for j in range(scales)]
 
     def _make_wavelets(self):
-        """[(L, N, N)] for each scale: the wavelets' transforms, real since the wavelets are symmetric about 0."""
+        """[(L, N, N)] for each scale: the wavelets' transforms, real since the wavelets are
+        symmetric about 0.
+        """
         found = np.array(
             [
                 [morlet(self.side, j, a, self.angles) for a in range(self.angles)]
@@ -99,13 +108,17 @@ class Scattering:
         return np.stack([np.roll(phi, i * (pixels // n)) for i in range(n)])
 
     def filters(self, k, j, dtype, xp):
-        """(L, M, M), M = N / 2^j: transforms of the wavelets of scale k seen by pixels 2^j apart."""
+        """(L, M, M), M = N / 2^j: transforms of the wavelets of scale k seen by pixels 2^j
+        apart.
+        """
         return xp.asarray(
             _folded(self._wavelets[k].__getitem__, self.side, 2**j) * 4**j, dtype=dtype
         )
 
     def __call__(self, x, progress=lambda images: None):
-        """S, (B, n, n, P). `progress` is called with the number of images of each part that is done."""
+        """S, (B, n, n, P). `progress` is called with the number of images of each part that is
+        done.
+        """
         validate.shape("scattering", "x", x, ("B", self.size, self.size))
         validate.inexact("scattering", x=x)
         xp = namespace_of(x)
@@ -125,7 +138,9 @@ class Scattering:
         return result
 
     def mirrored(self, features):
-        """S (B, n, n, P) of the images x(rows, -columns), from S of the images: positions and angles are in another order."""
+        """S (B, n, n, P) of the images x(rows, -columns), from S of the images: positions and
+        angles are in another order.
+        """
         back = lambda numbers: -np.arange(numbers) % numbers
         angles, blocks = back(self.angles), np.arange(self.scales * (self.scales - 1) // 2)
         first = self.angles * np.arange(self.scales)[:, None] + angles
@@ -149,7 +164,9 @@ class Scattering:
 
 
 def _modulus(transform, filters, step):
-    """|u * psi| at each step-th pixel, (B, C L, M / step, M / step), from u's transform (B, C, M, M)."""
+    """|u * psi| at each step-th pixel, (B, C L, M / step, M / step), from u's transform (B, C, M,
+    M).
+    """
     xp = namespace_of(transform, filters)
     product = _folded(
         lambda part: transform[:, :, None][part] * filters[part], filters.shape[-1], step
@@ -159,7 +176,8 @@ def _modulus(transform, filters, step):
 
 
 def _folded(at, side, step):
-    """The transform of each step-th pixel of what has the transform `at`: the mean over frequencies that become one.
+    """The transform of each step-th pixel of what has the transform `at`: the mean over frequencies
+    that become one.
 
     at: function of an index (..., rows, columns), so that each quarter is made as it is added.
     """
@@ -181,7 +199,9 @@ def gaussian(pixels, width):
 
 
 def morlet(pixels, scale, angle, angles):
-    """(pixels, pixels) complex, rows first: psi about pixel (0, 0), wrapped around, before the factor c."""
+    """(pixels, pixels) complex, rows first: psi about pixel (0, 0), wrapped around, before the
+    factor c.
+    """
     turn, width = math.pi * angle / angles, WIDTH * 2**scale
     u = _positions(pixels)
     rows, columns = u[:, None, :, None], u[None, :, None, :]

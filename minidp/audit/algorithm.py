@@ -1,4 +1,6 @@
-"""Algorithm 1 of Abadi et al. 2016, line by line: the equations of the package that carry each line out."""
+"""Algorithm 1 of Abadi et al. 2016, line by line: the equations of the package that carry each line
+out.
+"""
 
 from ..arithmetic import EXACT
 from ..numbers import upper_text
@@ -37,9 +39,11 @@ LINES = (  # what the paper says; the cards, or labels of cards, that do it
 
 
 def as_it_runs(rows, result=None):
-    """[{line, says, places, run}]: "card.label" of the rows that carry each line out, and what result.json of a run says of it.
+    """[{line, says, places, run}]: "card.label" of the rows that carry each line out, and what
+    result.json of a run says of it.
 
-    rows are those of the library's whole audit, as JSON. With a result, sampler, noise, optimizer and accountant are the run's.
+    rows are those of the library's whole audit, as JSON. With a result, sampler, noise, optimizer
+    and accountant are the run's.
     """
     by_name, figures, chosen = {}, [""] * len(LINES), {}
     for row in rows:
@@ -81,13 +85,14 @@ def _figures(result):
     return [
         ", ".join(name for group in groups for name in group["parameters"]),
         f"T = {settings['planned_steps']}: {result['steps']} ran, {result['steps_charged']} charged",
-        f"{result['sampler']}: L/N = {settings['expected_lot_size']:g} / {settings['dataset_size']} = "
-        f"{settings['sampling_probability']:g}",
+        f"{result['sampler']}: L/N = {settings['expected_lot_size']:g} / "
+        f"{settings['dataset_size']} = {settings['sampling_probability']:g}",
         f"of {result['dataset']} on {result['device']}; {result['gradients']} gradients",
         f"C = {each('clip_norm')}",
         f"sigma = {each('noise_multiplier')}; {result['arithmetic']} arithmetic",
         f"{settings['optimizer']}, eta = {_said(settings['learning_rate'])}",
-        f"epsilon {upper_text(result['epsilon'][result['accountant']]['upper'])} at delta {result['delta']:g} by {result['accountant']}",
+        f"epsilon {upper_text(result['epsilon'][result['accountant']]['upper'])} at delta "
+        f"{result['delta']:g} by {result['accountant']}",
     ]
 
 

@@ -1,19 +1,21 @@
-r"""Docstring cards: what a class or function claims, read from the syntax tree without running any code.
+r"""Docstring cards: what a class or function claims, read from the syntax tree without running any
+code.
 
-A card is a docstring with labelled equations under fixed headings; the line of code that computes an equation
-ends in a comment that holds its label and nothing else:
+A card is a docstring with labelled equations under fixed headings; the line of code that computes
+an equation ends in a comment that holds its label and nothing else:
 
     Forward
         [F1]  y_bo = sum_i x_bi W_io + b_o          y = x @ W + b  # [F1]
     Source
         [F1]  own derivation
 
-A statement may break over several lines. Its label then stands for all of them; where the statement has several
-labelled lines, each label stands for the lines after the label before it, up to its own.
+A statement may break over several lines. Its label then stands for all of them; where the statement
+has several labelled lines, each label stands for the lines after the label before it, up to its
+own.
 
-Labels belong to their card, so that two classes of a module may both have an [F1]. A labelled line counts for
-the innermost class or function around it that has a card. A line outside every card (a helper of the module)
-counts for the one card of the module that has the label.
+Labels belong to their card, so that two classes of a module may both have an [F1]. A labelled line
+counts for the innermost class or function around it that has a card. A line outside every card (a
+helper of the module) counts for the one card of the module that has the label.
 """
 
 import ast
@@ -86,9 +88,11 @@ class Card:
 
 
 def read_module(source, module):
-    """The cards in the text of a Python file, in order, and what no card accounts for: (list of Card, list of (line, label, reason)).
+    """The cards in the text of a Python file, in order, and what no card accounts for: (list of
+    Card, list of (line, label, reason)).
 
-    `module` is the name the cards carry, usually the file's path. Raises SyntaxError if the text is no Python.
+    `module` is the name the cards carry, usually the file's path. Raises SyntaxError if the text is
+    no Python.
     """
     tree = ast.parse(source)
     scopes = list(_scopes(tree, ""))
@@ -118,7 +122,9 @@ def read_module(source, module):
 
 
 def _scopes(node, prefix):
-    """Every class and function with its range of lines and qualified name, the outer before the inner."""
+    """Every class and function with its range of lines and qualified name, the outer before the
+    inner.
+    """
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             yield range(child.lineno, child.end_lineno + 1), prefix + child.name, child

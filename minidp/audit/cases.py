@@ -1,4 +1,6 @@
-"""One row for each layer and loss; the checks of their equations and the shared tests of tests/nn run over all rows."""
+"""One row for each layer and loss; the checks of their equations and the shared tests of tests/nn
+run over all rows.
+"""
 
 from dataclasses import dataclass
 from statistics import fmean
@@ -10,7 +12,8 @@ from . import reference
 
 @dataclass(frozen=True)
 class LayerCase:
-    """make(rng, dtype) gives a layer for inputs of `shape`; `reference(x, params)` is its slow forward.
+    """make(rng, dtype) gives a layer for inputs of `shape`; `reference(x, params)` is its slow
+    forward.
 
     wrong_shape: of an example, which the layer has to refuse; None if it takes any.
     """

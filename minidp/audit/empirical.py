@@ -1,9 +1,10 @@
 """Lower bounds on epsilon by attack, to put beside the upper bounds of the accountants.
 
-An attack is run in two worlds, with an example and without it, and its scores are counted above a threshold. What a
-ledger claims bounds both counts (`Claim`); data that would be too rare under a claim refute it, and the lower bound on
-epsilon is that of the weakest claim they refute. Every bound holds but for the stated error; how far below the truth it
-is says as much about the attack as about the mechanism.
+An attack is run in two worlds, with an example and without it, and its scores are counted above a
+threshold. What a ledger claims bounds both counts (`Claim`); data that would be too rare under a
+claim refute it, and the lower bound on epsilon is that of the weakest claim they refute. Every
+bound holds but for the stated error; how far below the truth it is says as much about the attack as
+about the mechanism.
 """
 
 import math
@@ -37,9 +38,9 @@ def ledger_of(noise_multiplier: float, sampling_probability: float, steps: int) 
 class Claim:
     """The most that any attack reaches if a ledger is right, by lines of its trade-off curve.
 
-    The true positive rate is at most e^epsilon times the false one plus delta(epsilon), and so for the opposite guess
-    (Wasserman, Zhou 2010). Certified upper ends of delta, and lines left out, only allow more: what refutes these lines
-    refutes the ledger.
+    The true positive rate is at most e^epsilon times the false one plus delta(epsilon), and so for
+    the opposite guess (Wasserman, Zhou 2010). Certified upper ends of delta, and lines left out,
+    only allow more: what refutes these lines refutes the ledger.
     """
 
     def __init__(self, ledger: Ledger):
@@ -74,10 +75,12 @@ def epsilon_refuted(
     delta: float,
     single: bool = False,
 ) -> float:
-    """The epsilon, at its certified lower end, of the run with the most leak of which `refuted(claim)` is still true.
+    """The epsilon, at its certified lower end, of the run with the most leak of which
+    `refuted(claim)` is still true.
 
-    Claims are searched by their noise: the more, the stronger the claim. 0 if none is refuted. single: the claims are
-    about one release that the example is in or not, of which so many are sampled and composed.
+    Claims are searched by their noise: the more, the stronger the claim. 0 if none is refuted.
+    single: the claims are about one release that the example is in or not, of which so many are
+    sampled and composed.
     """
     of = (1.0, 1) if single else (sampling_probability, steps)
     at = bisect_left(EXPONENTS, True, key=lambda exponent: refuted(_claim(*of, exponent)))
@@ -89,7 +92,9 @@ def epsilon_refuted(
 
 
 def composed_epsilon(mu: float, sampling_probability: float, steps: int, delta: float) -> float:
-    """The epsilon that `steps` sampled releases of a Gaussian of `mu` have at least: the certified lower end."""
+    """The epsilon that `steps` sampled releases of a Gaussian of `mu` have at least: the certified
+    lower end.
+    """
     return (
         LossDistributionAccountant()
         .epsilon(ledger_of(1 / mu, sampling_probability, steps), delta)
@@ -99,7 +104,9 @@ def composed_epsilon(mu: float, sampling_probability: float, steps: int, delta: 
 
 
 class Counts(NamedTuple):
-    """Scores above a threshold, of independent trials with the example (hits) and without it (alarms)."""
+    """Scores above a threshold, of independent trials with the example (hits) and without it
+    (alarms).
+    """
 
     hits: int
     inside: int
@@ -107,12 +114,14 @@ class Counts(NamedTuple):
     outside: int
 
     def refute(self, claim: Claim, error: float) -> bool:
-        """Whether counts like these are rarer than `error` if the claim is right, whatever the false positive rate is.
+        """Whether counts like these are rarer than `error` if the claim is right, whatever the
+        false positive rate is.
 
-        At every rate two exact binomial p-values, of so few alarms and, at the claim's largest true positive rate, of
-        so many hits, are independent: p (1 - ln p) of their product is one (Fisher 1925). The largest over all rates
-        counts; in a cell of rates the first is largest at its lower end, the second at its upper. Narrower than two
-        intervals of Clopper and Pearson at half of the error each, and as exact.
+        At every rate two exact binomial p-values, of so few alarms and, at the claim's largest true
+        positive rate, of so many hits, are independent: p (1 - ln p) of their product is one
+        (Fisher 1925). The largest over all rates counts; in a cell of rates the first is largest at
+        its lower end, the second at its upper. Narrower than two intervals of Clopper and Pearson
+        at half of the error each, and as exact.
         """
         shape = self.alarms + 1, max(self.outside - self.alarms, 0.5)
         rates = np.concatenate(
@@ -155,10 +164,12 @@ def threshold_of(inside: NDArray, outside: NDArray) -> float:
 def trials_needed(
     tpr: float, fpr: float, flagged: Callable[[Counts], bool], missed: float = 1e-6
 ) -> int:
-    """The power calculation: trials in each world after which an attack of these rates is flagged, but for `missed`.
+    """The power calculation: trials in each world after which an attack of these rates is flagged,
+    but for `missed`.
 
-    flagged: the decision, which more hits and fewer alarms do not turn around, so that the quantiles of both binomial
-    counts decide, each at half of that chance. Raises ParameterError where 100 million trials are not enough.
+    flagged: the decision, which more hits and fewer alarms do not turn around, so that the
+    quantiles of both binomial counts decide, each at half of that chance. Raises ParameterError
+    where 100 million trials are not enough.
     """
     trials = 4
     while trials <= 10**8:
@@ -170,12 +181,14 @@ def trials_needed(
             return trials
         trials = math.ceil(1.05 * trials)
     raise ParameterError(
-        f"true positive rate {tpr:.3g} at {fpr:.3g}: the attack is not flagged in 100 million trials"
+        f"true positive rate {tpr:.3g} at {fpr:.3g}: the attack is not flagged in 100 million "
+        "trials"
     )
 
 
 def guesses(scores: NDArray, included: NDArray) -> dict[int, int]:
-    """{guesses: right ones} of one run in which a fair coin included each canary, for each of SHARES.
+    """{guesses: right ones} of one run in which a fair coin included each canary, for each of
+    SHARES.
 
     Half are "in", on the largest scores, half "out", on the smallest.
     """
@@ -190,10 +203,11 @@ def guesses(scores: NDArray, included: NDArray) -> dict[int, int]:
 def one_run_epsilon(
     right: dict[int, int], canaries: int, delta: float, error: float = 0.05
 ) -> float:
-    """A lower bound on epsilon from the `guesses` of one run; each number of them gets its share of the error.
+    """A lower bound on epsilon from the `guesses` of one run; each number of them gets its share of
+    the error.
 
-    Under (epsilon, delta)-DP the right guesses are hardly more than Binomial(guesses, e^epsilon / (1 + e^epsilon)):
-    Steinke, Nasr, Jagielski 2023 (arXiv:2305.08846), Section 5, approximate DP.
+    Under (epsilon, delta)-DP the right guesses are hardly more than Binomial(guesses, e^epsilon /
+    (1 + e^epsilon)): Steinke, Nasr, Jagielski 2023 (arXiv:2305.08846), Section 5, approximate DP.
     """
     rejected = lambda r, v, epsilon: (
         one_run_p_value(canaries, r, v, epsilon, delta) <= error / len(right)
@@ -206,7 +220,9 @@ def one_run_epsilon(
 
 
 def one_run_p_value(m: int, r: int, v: int, epsilon: float, delta: float) -> float:
-    """The largest chance, over all (epsilon, delta)-DP mechanisms, of v or more right among r guesses on m canaries."""
+    """The largest chance, over all (epsilon, delta)-DP mechanisms, of v or more right among r
+    guesses on m canaries.
+    """
     p = 1 / (1 + math.exp(-epsilon))
     pmf = stats.binom.pmf(np.arange(v - 1, -1, -1), r, p)
     share = float(np.max(np.cumsum(pmf) / np.arange(1, v + 1), initial=0.0))
@@ -216,12 +232,14 @@ def one_run_p_value(m: int, r: int, v: int, epsilon: float, delta: float) -> flo
 def one_run_refutes(
     claim: Claim, right: dict[int, int], canaries: int, error: float = 0.05
 ) -> bool:
-    """Whether the `guesses` of one run would be rarer than `error` if the claim is right, whatever its curve.
+    """Whether the `guesses` of one run would be rarer than `error` if the claim is right, whatever
+    its curve.
 
-    p_i is the chance of i right guesses. A coin turned over makes one of i right guesses wrong: the sum over i > j of
-    i p_i / m (`hit`), as a true positive rate, is within the claim at the sum over i >= j of (r - i) p_i / m (`miss`)
-    as the false one. From a tail of `error` at v they grow as little as that allows, and may not exceed r / m together.
-    Mahloujifar, Melis, Chaudhuri 2024 (arXiv:2410.22235), Algorithm 3.
+    p_i is the chance of i right guesses. A coin turned over makes one of i right guesses wrong: the
+    sum over i > j of i p_i / m (`hit`), as a true positive rate, is within the claim at the sum
+    over i >= j of (r - i) p_i / m (`miss`) as the false one. From a tail of `error` at v they grow
+    as little as that allows, and may not exceed r / m together. Mahloujifar, Melis, Chaudhuri 2024
+    (arXiv:2410.22235), Algorithm 3.
     """
     for r, v in right.items():
         hit, miss = (error / len(right) * part / canaries for part in (v, r - v))

@@ -1,9 +1,10 @@
 """Do the hand-written gradients differentiate the forward pass? Measured, not believed.
 
-Every function returns the largest relative error it saw, in float64, for a *random* upstream gradient: with
-ones, a wrong softmax backward agrees to 4e-16. The reference is the complex step Im f(x + ihv) / h, which knows no
-cancellation and so is right to about 1e-15. Complex numbers are compared by their real parts first, so that the
-largest of some, and the sign of one, differentiate as they should.
+Every function returns the largest relative error it saw, in float64, for a *random* upstream
+gradient: with ones, a wrong softmax backward agrees to 4e-16. The reference is the complex step Im
+f(x + ihv) / h, which knows no cancellation and so is right to about 1e-15. Complex numbers are
+compared by their real parts first, so that the largest of some, and the sign of one, differentiate
+as they should.
 """
 
 import math
@@ -18,7 +19,8 @@ STEP = 1e-200
 
 
 def relative_error(measured, expected, scale=0.0):
-    """Largest |measured - expected| over the largest of their sizes and `scale`, the size typical of such numbers.
+    """Largest |measured - expected| over the largest of their sizes and `scale`, the size typical
+    of such numbers.
 
     Infinity where one is not finite: NaN is larger than nothing and would pass for agreement.
     """
@@ -30,7 +32,9 @@ def relative_error(measured, expected, scale=0.0):
 
 
 def directional_error(function, gradient, x, rng, directions=3):
-    """Error of `gradient` of a scalar function of a host array x. Raises ShapeError if it has another shape than x."""
+    """Error of `gradient` of a scalar function of a host array x. Raises ShapeError if it has
+    another shape than x.
+    """
     _same_shape(gradient, x.shape)
     scale, largest = float(np.sqrt((gradient**2).sum())), 0.0
     for _ in range(directions):
@@ -41,7 +45,9 @@ def directional_error(function, gradient, x, rng, directions=3):
 
 
 def layer_input_error(layer, x, rng, asarray=np.asarray):
-    """Error of layer.backward at x (B, ...), a host array; asarray moves arrays to where the parameters are."""
+    """Error of layer.backward at x (B, ...), a host array; asarray moves arrays to where the
+    parameters are.
+    """
     y, cache = layer.forward(asarray(x))
     dy = rng.uniform(-1, 1, y.shape)
     dx = to_host(layer.backward(asarray(dy), cache))
@@ -53,7 +59,8 @@ def layer_input_error(layer, x, rng, asarray=np.asarray):
 def layer_param_errors(layer, x, rng, asarray=np.asarray):
     """{parameter: error} of the per-example gradients, one parameter entry and example at a time.
 
-    Meant for tiny shapes: the work is entries times examples. The arguments are those of layer_input_error.
+    Meant for tiny shapes: the work is entries times examples. The arguments are those of
+    layer_input_error.
     """
     y, cache = layer.forward(asarray(x))
     dy, errors = rng.uniform(-1, 1, y.shape), {}
@@ -92,5 +99,6 @@ def _same_shape(gradient, shape):
     """A gradient of another shape would broadcast, and a sum over examples could look right."""
     if tuple(gradient.shape) != tuple(shape):
         raise ShapeError(
-            f"gradient check: expected a gradient of shape {tuple(shape)}, got {tuple(gradient.shape)}"
+            f"gradient check: expected a gradient of shape {tuple(shape)}, got "
+            f"{tuple(gradient.shape)}"
         )

@@ -13,14 +13,17 @@ LEAST = -18  # a bar runs from 1e-18 to 1
 def page(title, body):
     """A whole page around `body`, which is HTML already."""
     return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/><title>{escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"/><style>{STYLE}</style></head>'
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta '
+        f'charset="utf-8"/><title>{escape(title)}</title><meta name="viewport" '
+        f'content="width=device-width, initial-scale=1"/><style>{STYLE}</style></head>'
         f"<body><h1>{escape(title)}</h1>\n{body}</body></html>\n"
     )
 
 
 def table(head, rows):
-    """Rows of cells; a cell is text, or (text, class). On a narrow screen each cell says what it is."""
+    """Rows of cells; a cell is text, or (text, class). On a narrow screen each cell says what it
+    is.
+    """
 
     def cell(value, title):
         text, kind = value if isinstance(value, tuple) else (value, "")
@@ -44,7 +47,9 @@ def verdict(passed):
 
 
 def run_section(run):
-    """A run's folder, as `commands.checking` verified it: what was released, by which code, at which cost, what was asked."""
+    """A run's folder, as `commands.checking` verified it: what was released, by which code, at
+    which cost, what was asked.
+    """
     made, now = run["made_by"], run["verified_by"]
     facts = [(what, made.get(what), now.get(what)) for what in dict.fromkeys((*made, *now))]
     cost = (
@@ -94,7 +99,9 @@ def _statement(text):
 
 
 def formulas_page(data):
-    """Every equation beside its line of code, from what report.measure returns; Algorithm 1 and a run before them."""
+    """Every equation beside its line of code, from what report.measure returns; Algorithm 1 and a
+    run before them.
+    """
     titles = {row["card"]: row["card"].rpartition(".")[2] for row in data["rows"]}
     by_place = {f"{row['card']}.{row['label']}": row for row in data["rows"]}
     run, versions = (
@@ -116,8 +123,8 @@ def formulas_page(data):
     if data["algorithm"]:
         section("Algorithm 1, as it runs")
         body.append(
-            "<p>Each line of Algorithm 1 of Abadi et al. 2016, and the lines of code that carry it out, found by their "
-            "labels.</p>\n"
+            "<p>Each line of Algorithm 1 of Abadi et al. 2016, and the lines of code that carry it "
+            "out, found by their labels.</p>\n"
         )
         body += [
             _step(number, line, by_place, titles)
@@ -139,12 +146,14 @@ def formulas_page(data):
             )
             body += [_label(row, others) for row in rows]
     intro = (
-        f"<p>{data['labels']} equations, {data['failed']} failed, measured on {escape(data['device'])} in "
-        f"{data['seconds']:.0f} s, {data['made']}, {escape(versions)}. Each stands with its source, the lines of code that "
-        "bear its label, and the errors measured when this page was made, each beside the most that is allowed. "
-        f"A bar {_bar(1e-12, 1e-6)} runs from 1e-18 to 1 in powers of ten: its filled part ends at the error, here 1e-12, the "
-        "mark stands at what is allowed, here 1e-6. An error of 0 fills nothing. What agrees was measured at random points: "
-        "it shows that code and equation are the same, not that a cited theorem holds.</p>\n"
+        f"<p>{data['labels']} equations, {data['failed']} failed, measured on "
+        f"{escape(data['device'])} in {data['seconds']:.0f} s, {data['made']}, {escape(versions)}. "
+        "Each stands with its source, the lines of code that bear its label, and the errors "
+        f"measured when this page was made, each beside the most that is allowed. A bar "
+        f"{_bar(1e-12, 1e-6)} runs from 1e-18 to 1 in powers of ten: its filled part ends at the "
+        "error, here 1e-12, the mark stands at what is allowed, here 1e-6. An error of 0 fills "
+        "nothing. What agrees was measured at random points: it shows that code and equation are "
+        "the same, not that a cited theorem holds.</p>\n"
     )
     return page(
         "Every formula, where it stands",
@@ -157,14 +166,15 @@ def formulas_page(data):
 def _step(number, line, rows, titles):
     """One line of Algorithm 1."""
     places = "".join(
-        f'<div class="error"><a href="#{place}">{escape(titles[rows[place]["card"]])} [{rows[place]["label"]}]</a> '
+        f'<div class="error"><a href="#{place}">{escape(titles[rows[place]["card"]])} '
+        f"[{rows[place]['label']}]</a> "
         f"{_code(rows[place], {})}{_error(rows[place]['measured'][0]) if rows[place]['measured'] else ''}</div>"
         for place in line["places"]
     )
     run = f'<div class="small">This run: {escape(line["run"])}</div>' * bool(line["run"])
     return (
-        f'<div class="label" id="line{number}"><div><a href="#line{number}">{number}</a></div><div><b>{escape(line["line"])}</b>'
-        f'<pre>{escape(line["says"])}</pre>{run}</div><div class="code">{places}</div></div>\n'
+        f'<div class="label" id="line{number}"><div><a '
+        f'href="#line{number}">{number}</a></div><div><b>{escape(line["line"])}</b><pre>{escape(line["says"])}</pre>{run}</div><div class="code">{places}</div></div>\n'
     )
 
 
@@ -181,10 +191,10 @@ def _label(row, titles):
     if source.endswith(" of the card"):
         source = re.sub(r"\[(\w+)\]", rf'<a href="#{row["card"]}.\1">[\1]</a>', source)
     return (
-        f'<div class="label" id="{escape(where)}"><div><a href="#{escape(where)}">[{row["label"]}]</a> <span class="{kind}">{text}'
-        f'</span></div><div><div class="small">{escape(row["heading"] + inherited)}</div><pre>{_linked(row["equation"], titles)}'
-        f'</pre><div class="small">{source}</div>{faults}</div>'
-        f'<div class="code">{_code(row, titles)}{"".join(map(_error, row["measured"]))}</div></div>\n'
+        f'<div class="label" id="{escape(where)}"><div><a '
+        f'href="#{escape(where)}">[{row["label"]}]</a> <span '
+        f'class="{kind}">{text}</span></div><div><div '
+        f'class="small">{escape(row["heading"] + inherited)}</div><pre>{_linked(row["equation"], titles)}</pre><div class="small">{source}</div>{faults}</div><div class="code">{_code(row, titles)}{"".join(map(_error, row["measured"]))}</div></div>\n'
     )
 
 
@@ -197,7 +207,9 @@ def _code(row, titles):
 
 
 def _error(found):
-    """One measurement: a bar, the error, what is allowed, and the case; of a test that measures nothing, whether it passed."""
+    """One measurement: a bar, the error, what is allowed, and the case; of a test that measures
+    nothing, whether it passed.
+    """
     name = f'<span class="small">{escape(", ".join(filter(None, (found["check"].replace("_", " "), found["method"]))))}</span>'
     (word, kind), number = verdict(found["passed"]), _number(found["error"])
     if found["problem"] or not found["method"]:

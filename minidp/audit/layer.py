@@ -13,9 +13,11 @@ ROWS, TOLERANCE = 5, 1e-6
 
 @dataclass(frozen=True)
 class Report:
-    """What was tried, as (name, problem) pairs; the problem is "" where the test passed. True if all passed.
+    """What was tried, as (name, problem) pairs; the problem is "" where the test passed. True if
+    all passed.
 
-    subject: the class, or the function that is a loss; errors: {"B1", "P1", ...: (gradient, its relative error)}.
+    subject: the class, or the function that is a loss; errors: {"B1", "P1", ...: (gradient, its
+    relative error)}.
     """
 
     rows: tuple
@@ -33,11 +35,12 @@ class Report:
 
 
 def check_layer(layer, input_shape):
-    """Test a layer for inputs of (B, *input_shape), on the host, at random numbers; returns a Report.
+    """Test a layer for inputs of (B, *input_shape), on the host, at random numbers; returns a
+    Report.
 
-    Shapes and batches of none and of one, norms and sums of gradients, dtypes, independence of the examples, arguments
-    left as they are, every gradient against differences of the output (relative 1e-6), backward called late, errors
-    with the layer's name. The layer is not changed.
+    Shapes and batches of none and of one, norms and sums of gradients, dtypes, independence of the
+    examples, arguments left as they are, every gradient against differences of the output (relative
+    1e-6), backward called late, errors with the layer's name. The layer is not changed.
 
     >>> import numpy
     >>> from minidp import nn
@@ -102,8 +105,8 @@ def check_layer(layer, input_shape):
 def check_loss(loss, classes=3, target=None):
     """Test a loss for z (B, classes) at random numbers; returns a Report.
 
-    target: None for class labels; an array whose dtype and shape of one row the targets have; or a function
-    (rng, B, classes) that draws them.
+    target: None for class labels; an array whose dtype and shape of one row the targets have; or a
+    function (rng, B, classes) that draws them.
 
     >>> import numpy
     >>> from minidp import nn
@@ -127,7 +130,9 @@ def check_loss(loss, classes=3, target=None):
 
 
 def _report(subject, tried, *more):
-    """The Report of tried(rows, dtype), a trial, and of more (name, function that yields problems)."""
+    """The Report of tried(rows, dtype), a trial, and of more (name, function that yields
+    problems).
+    """
     errors = {}
 
     def derivatives():

@@ -7,9 +7,10 @@ The lines of code that bear a label are known, so the mutants are made from thei
     drop    a sum or difference without one of its terms
     swap    the operands of -, / and @ the other way round
 
-The right side of a line that builds an object, a dictionary or a tuple is each of its parts; of a call that writes
-into `out`, each argument. A mutant is killed if a check fails, raises or does not come to an end. EQUIVALENT lists
-those that nobody could tell from the original, each with its reason.
+The right side of a line that builds an object, a dictionary or a tuple is each of its parts; of a
+call that writes into `out`, each argument. A mutant is killed if a check fails, raises or does not
+come to an end. EQUIVALENT lists those that nobody could tell from the original, each with its
+reason.
 """
 
 import ast
@@ -65,7 +66,9 @@ EQUIVALENT = {  # name of a mutant: the reason why no measurement can tell it fr
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of one line: the text `old` of `path` becomes `new`; `source` is the whole module with it."""
+    """One change of one line: the text `old` of `path` becomes `new`; `source` is the whole module
+    with it.
+    """
 
     card: str
     label: str
@@ -117,7 +120,9 @@ def generate():
 
 
 def _changes(statement, first, last):
-    """(operator, node, text in its place) of what a statement has on the lines from `first` to `last`."""
+    """(operator, node, text in its place) of what a statement has on the lines from `first` to
+    `last`.
+    """
     value = next(
         (
             getattr(statement, name)
@@ -183,7 +188,9 @@ def _replaced(lines, node, new):
 
 
 def killed_by(mutant, others=True):
-    """What notices the mutant, in words, or None: the checks of its label, of its card, and then all `others`."""
+    """What notices the mutant, in words, or None: the checks of its label, of its card, and then
+    all `others`.
+    """
     context = _context()
     with tempfile.TemporaryDirectory(prefix="minidp-mutant-") as folder:
         shutil.copytree(PACKAGE, Path(folder, "minidp"))
@@ -248,7 +255,9 @@ def _check_all(folder, card, label, others, interpreted, answer):
 
 
 def judge(mutants, processes=2, on_result=print):
-    """What is wrong with the tests of these mutants, a sentence each; on_result(text) is told of each mutant."""
+    """What is wrong with the tests of these mutants, a sentence each; on_result(text) is told of
+    each mutant.
+    """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     faults = []
     with ThreadPoolExecutor(processes) as pool:
@@ -275,7 +284,9 @@ def unmatched(mutants):
 
 
 def main(only=None):
-    """Run all mutants, or those of the card `only` and its bases, print what notices each, return the exit status."""
+    """Run all mutants, or those of the card `only` and its bases, print what notices each, return
+    the exit status.
+    """
     need_mpmath()
     mutants = generate()
     faults = unmatched(mutants)
@@ -293,8 +304,8 @@ def main(only=None):
     print(
         "",
         *faults,
-        f"{len(mutants)} mutants, {len(mutants) - listed} to be killed, {listed} listed as equivalent, "
-        f"{len(faults)} faults",
+        f"{len(mutants)} mutants, {len(mutants) - listed} to be killed, {listed} listed as "
+        f"equivalent, {len(faults)} faults",
         sep="\n",
     )
     return 1 if faults else 0

@@ -1,4 +1,5 @@
-"""Slow truths: each formula again, as loops over single numbers, written independently of the fast code.
+"""Slow truths: each formula again, as loops over single numbers, written independently of the fast
+code.
 
 They exist to be compared with. Nothing outside `audit`, tools and tests uses them.
 """
@@ -9,7 +10,9 @@ import numpy as np
 
 
 def _set(apply):
-    """apply(x, params, *settings) as a function of the settings that returns a reference: a function of (x, params)."""
+    """apply(x, params, *settings) as a function of the settings that returns a reference: a
+    function of (x, params).
+    """
     return lambda *settings: lambda x, params: apply(x, params, *settings)
 
 
@@ -57,7 +60,9 @@ identity = coordinatewise(lambda x, params, at: x[at])
 
 
 def _at(array, x, index):
-    """The number of a parameter that belongs to one number of x, where the parameter spans trailing axes or 1s."""
+    """The number of a parameter that belongs to one number of x, where the parameter spans trailing
+    axes or 1s.
+    """
     return np.broadcast_to(array, x.shape)[index]
 
 
@@ -73,7 +78,9 @@ def _on(setting, axis):
 
 
 def _windows(n, size, stride, padding):
-    """The pixels that each window along one axis of n sees, as lists of (place in the window, pixel)."""
+    """The pixels that each window along one axis of n sees, as lists of (place in the window,
+    pixel).
+    """
     if padding == "same":
         windows = math.ceil(n / stride)
         before = max((windows - 1) * stride + size - n, 0) // 2
@@ -140,7 +147,9 @@ def unit_norm(x, params):
 
 
 def channel_groups(groups):
-    """For `normalised`: the indices of each group of neighbouring channels, all positions together."""
+    """For `normalised`: the indices of each group of neighbouring channels, all positions
+    together.
+    """
     return lambda shape: [
         [index for index in np.ndindex(shape) if index[-1] * groups // shape[-1] == g]
         for g in range(groups)
@@ -148,7 +157,9 @@ def channel_groups(groups):
 
 
 def last_axes(count):
-    """For `normalised`: the indices of the last `count` axes, each position before them by itself."""
+    """For `normalised`: the indices of the last `count` axes, each position before them by
+    itself.
+    """
     return lambda shape: [
         [before + index for index in np.ndindex(shape[-count:])]
         for before in np.ndindex(shape[:-count])
@@ -170,7 +181,9 @@ def squared_error(z, target):
 
 
 def single_example_grads(network, loss, x, y):
-    """{key: (B, *shape)}: gradients of a network, one example and one forward and backward pass at a time."""
+    """{key: (B, *shape)}: gradients of a network, one example and one forward and backward pass at
+    a time.
+    """
     rows = []
     for b in range(len(x)):
         z, caches = network.forward(x[b : b + 1])
@@ -179,7 +192,9 @@ def single_example_grads(network, loss, x, y):
 
 
 def noisy(raw, noise_std, draws):
-    """raw + N(0, noise_std^2), on the grid of 2^-20 of the power of two below noise_std; raw itself without noise."""
+    """raw + N(0, noise_std^2), on the grid of 2^-20 of the power of two below noise_std; raw itself
+    without noise.
+    """
     if not noise_std:
         return raw
     grid = 2.0 ** (math.floor(math.log2(noise_std)) - 20)
@@ -194,7 +209,9 @@ def integer_noisy(raw, noise_std, grid, draws):
 
 
 def clipped_sum(grads, groups):
-    """Algorithm 1, "Clip gradient" and the sum, example by example, with the margin for roundings; grads {key: (B, *shape)}."""
+    """Algorithm 1, "Clip gradient" and the sum, example by example, with the margin for roundings;
+    grads {key: (B, *shape)}.
+    """
     total = {key: np.zeros(g.shape[1:]) for key, g in grads.items()}
     for group in groups:
         for b in range(len(grads[group.keys[0]])):

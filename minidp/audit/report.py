@@ -1,4 +1,6 @@
-"""The audit: every equation of every card, its source, its line of code, and the error measured now."""
+"""The audit: every equation of every card, its source, its line of code, and the error measured
+now.
+"""
 
 import importlib.util
 import inspect
@@ -69,7 +71,9 @@ def cards():
 
 
 def _place(name):
-    """(number of the section, place in it) by the longest prefix; what no prefix names is numerics."""
+    """(number of the section, place in it) by the longest prefix; what no prefix names is
+    numerics.
+    """
     return max(
         (
             (len(prefix), section, place)
@@ -95,9 +99,11 @@ def _bases(card):
 
 
 def shown(only=None):
-    """[(card, [(card with its labels, lines of its file)])]: each public card, with the private ones that it inherits from.
+    """[(card, [(card with its labels, lines of its file)])]: each public card, with the private
+    ones that it inherits from.
 
-    Those of all cards, or of the class or function named `only` and its bases. ParameterError if no card has the name.
+    Those of all cards, or of the class or function named `only` and its bases. ParameterError if no
+    card has the name.
     """
     found, inherited = cards(), set()
     wanted = (
@@ -122,7 +128,9 @@ def shown(only=None):
 
 
 def audit(only=None, backend=None, on_row=None):
-    """A row for each label of `shown(only)`; on_row(row) is called with each as soon as it is measured."""
+    """A row for each label of `shown(only)`; on_row(row) is called with each as soon as it is
+    measured.
+    """
     registry, measured, rows = checks.load(), {}, []
     for public, parts in shown(only):
         for card, lines in parts:
@@ -155,9 +163,11 @@ def audit(only=None, backend=None, on_row=None):
 
 
 def _row(section, name, card, lines, label, outcomes, missing=(), of=""):
-    """One label of a card as JSON, with everything an auditor asks of it, the measurement nearest to its limit first.
+    """One label of a card as JSON, with everything an auditor asks of it, the measurement nearest
+    to its limit first.
 
-    name: of the public card that shows it; of: of the private class that it inherits it from, or "". missing: faults.
+    name: of the public card that shows it; of: of the private class that it inherits it from, or
+    "". missing: faults.
     """
     outcomes = sorted(outcomes, key=Outcome.nearness, reverse=True)
     faults = [*(fault for fault in card.faults() if f"[{label}]" in fault), *missing]
@@ -185,7 +195,9 @@ def _row(section, name, card, lines, label, outcomes, missing=(), of=""):
 
 
 def one_line(lines):
-    """A statement's lines as one, without the spaces and commas that breaking the statement added."""
+    """A statement's lines as one, without the spaces and commas that breaking the statement
+    added.
+    """
     text = ""
     for line in lines:
         part = line.strip()
@@ -208,7 +220,9 @@ def _text(row):
 
 
 def named(only, cards):
-    """Names of the cards called `only` ("Dense" or "nn.dense.Dense"), and of those of their base classes."""
+    """Names of the cards called `only` ("Dense" or "nn.dense.Dense"), and of those of their base
+    classes.
+    """
     wanted = set()
     for card in cards:
         if only.lower() in (card.qualname.lower(), card.name.lower()):
@@ -246,7 +260,9 @@ def need_mpmath():
 
 
 def measure(layer=None, device="auto", on_row=None, reports=(), run=None):
-    """What a page and a JSON file hold: rows of all cards or of one, reports of one's own layers before them, a run."""
+    """What a page and a JSON file hold: rows of all cards or of one, reports of one's own layers
+    before them, a run.
+    """
     need_mpmath()
     backend, started = Backend.pick(device), time.perf_counter()
     own = [row for n, each in enumerate(reports, 1) for row in _own(each, n)]
@@ -269,10 +285,12 @@ def measure(layer=None, device="auto", on_row=None, reports=(), run=None):
 
 
 def page(file, *reports, layer=None, device="auto"):
-    """Write the page of `minidp audit --html`, with reports of check_layer and check_loss before the library's equations.
+    """Write the page of `minidp audit --html`, with reports of check_layer and check_loss before
+    the library's equations.
 
-    layer: the one card of the library to measure, with its bases; None for all, which takes a quarter of a minute.
-    Returns True if everything passed. Raises ParameterError without mpmath, or if no card has the name.
+    layer: the one card of the library to measure, with its bases; None for all, which takes a
+    quarter of a minute. Returns True if everything passed. Raises ParameterError without mpmath, or
+    if no card has the name.
     """
     data = measure(layer, device, reports=reports)
     with atomic_write(file) as out:
@@ -281,9 +299,11 @@ def page(file, *reports, layer=None, device="auto"):
 
 
 def _own(report, number):
-    """The rows of one's own layer or loss: the tests, and then the labels of its card if it has one.
+    """The rows of one's own layer or loss: the tests, and then the labels of its card if it has
+    one.
 
-    A gradient's error stands at its label as in the library: B1 of the input, P1, P2, ... of the parameters in their order.
+    A gradient's error stands at its label as in the library: B1 of the input, P1, P2, ... of the
+    parameters in their order.
     """
     cls = report.subject
     try:
@@ -327,7 +347,9 @@ def _own(report, number):
 
 
 def main(layer=None, device="auto", json_file=None, html_file=None, run=None):
-    """Print the audit, write the files asked for, and return the exit status. run: what `html.run_section` takes."""
+    """Print the audit, write the files asked for, and return the exit status. run: what
+    `html.run_section` takes.
+    """
     section = None
 
     def show(row):
@@ -344,7 +366,8 @@ def main(layer=None, device="auto", json_file=None, html_file=None, run=None):
         with atomic_write(html_file) as file:
             file.write(formulas_page(data))
     print(
-        f"\ncards {len({row['card'] for row in data['rows']})}, labels {data['labels']}, measurements "
-        f"{sum(len(row['measured']) for row in data['rows'])}, {data['failed']} failed, on {data['device']}, {data['seconds']:.0f} s"
+        f"\ncards {len({row['card'] for row in data['rows']})}, labels {data['labels']}, "
+        f"measurements {sum(len(row['measured']) for row in data['rows'])}, {data['failed']} "
+        f"failed, on {data['device']}, {data['seconds']:.0f} s"
     )
     return 1 if data["failed"] else 0

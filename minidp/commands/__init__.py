@@ -1,8 +1,10 @@
-"""The command line. A command's module, and what it imports, loads only when that command is asked for.
+"""The command line. A command's module, and what it imports, loads only when that command is asked
+for.
 
-A module of this package has a function for each of its commands: it takes the command's empty parser, adds the flags
-and the example, and returns the function of the parsed flags that runs the command and returns the exit status
-(None is 0). A new family of commands is one file, and one row for each command in COMMANDS.
+A module of this package has a function for each of its commands: it takes the command's empty
+parser, adds the flags and the example, and returns the function of the parsed flags that runs the
+command and returns the exit status (None is 0). A new family of commands is one file, and one row
+for each command in COMMANDS.
 """
 
 import sys
@@ -36,20 +38,24 @@ COMMANDS = {  # name: module, what it does
 
 
 def build_parser(loaded=tuple(COMMANDS)):
-    """The parser; only the commands `loaded` get their flags, for which their modules are imported."""
+    """The parser; only the commands `loaded` get their flags, for which their modules are
+    imported.
+    """
     module = Path(sys.argv[0]).name == "__main__.py"
     parser = Parser(
         prog="python -m minidp" if module else "minidp",
         description="Differential privacy: what a run "
         "costs, how much noise it needs, whether its files hold.",
         epilog="example: %(prog)s epsilon "
-        "--delta 1e-5 --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4\neach command has --help",
+        "--delta 1e-5 --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4\neach command "
+        "has --help",
     )
     parser.add_argument(
         "--version",
         action="version",
         help="print the versions of minidp, NumPy and Python",
-        version=f"minidp {__version__}, NumPy {metadata.version('numpy')}, Python {python_version()}",
+        version=f"minidp {__version__}, NumPy {metadata.version('numpy')}, Python "
+        f"{python_version()}",
     )
     commands = parser.add_subparsers(
         dest="command", required=True, parser_class=Parser, metavar="COMMAND"

@@ -28,9 +28,9 @@ from .setting import (
 def epsilon(parser):
     add_run(parser, *LENGTH, "--ledger", "--delta")
     parser.epilog = (
-        "examples:\n  %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --delta 1e-5\n"
-        "  %(prog)s --noise-multiplier 1 --dataset-size 6e4 --lot-size 256 --epochs 9 --delta 1e-5\n"
-        "  %(prog)s --ledger runs/mine/ledger.json --delta 1e-5"
+        "examples:\n  %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 "
+        "--delta 1e-5\n  %(prog)s --noise-multiplier 1 --dataset-size 6e4 --lot-size 256 --epochs "
+        "9 --delta 1e-5\n  %(prog)s --ledger runs/mine/ledger.json --delta 1e-5"
     )
     return lambda args: _compare(args, {"delta": args.delta})
 
@@ -47,7 +47,9 @@ def delta(parser):
 
 
 def _compare(args, given):
-    """Print epsilon at the given delta, or delta at the given epsilon; 2 where no accountant has a finite bound."""
+    """Print epsilon at the given delta, or delta at the given epsilon; 2 where no accountant has a
+    finite bound.
+    """
     (ledger, title), worthless = described(args), 1.0 if args.command == "delta" else math.inf
     found = all_bounds(ledger, names_of(args), **given, group_size=args.group_size)
     known = [bound.upper for bound, _, _ in found.values() if bound.upper is not None]
@@ -107,9 +109,10 @@ def calibrate(parser):
     )
     parser.epilog = (
         "Two of noise, sampling and length are given, and the third is found:\n"
-        "  %(prog)s --target-epsilon 2 --delta 1e-5 --dataset-size 60000 --lot-size 600 --epochs 100\n"
-        "  %(prog)s --target-epsilon 2 --delta 1e-5 --sampling-probability 0.01 --noise-multiplier 4\n"
-        "  %(prog)s --target-epsilon 2 --delta 1e-5 --noise-multiplier 4 --steps 1e4"
+        "  %(prog)s --target-epsilon 2 --delta 1e-5 --dataset-size 60000 --lot-size 600 --epochs "
+        "100\n  %(prog)s --target-epsilon 2 --delta 1e-5 --sampling-probability 0.01 "
+        "--noise-multiplier 4\n  %(prog)s --target-epsilon 2 --delta 1e-5 --noise-multiplier 4 "
+        "--steps 1e4"
     )
     return _calibrate
 
@@ -130,16 +133,16 @@ def _calibrate(args):
     ]
     if len(missing) != 1:
         raise ParameterError(
-            "expected two of these three, to find the third: --noise-multiplier; --steps or --epochs; "
-            "--sampling-probability, or --dataset-size and --lot-size"
+            "expected two of these three, to find the third: --noise-multiplier; --steps or "
+            "--epochs; --sampling-probability, or --dataset-size and --lot-size"
         )
     (missing,), goal = missing, (args.target_epsilon, args.delta)
     sampler = sampler_of(args, PoissonSampler(1.0) if missing == "sampling_probability" else None)
     accountant = make(args.accountant, sampler.relation)
     if accountant.kind != "bound":
         print(
-            f"NOTICE: {accountant.name} is no bound ({accountant.kind}): the true epsilon may exceed the target; "
-            "--accountant loss_distribution, renyi or moments holds it",
+            f"NOTICE: {accountant.name} is no bound ({accountant.kind}): the true epsilon may "
+            "exceed the target; --accountant loss_distribution, renyi or moments holds it",
             file=sys.stderr,
         )
     held = GroupAccountant(accountant, args.group_size) if args.group_size != 1 else accountant
@@ -190,6 +193,7 @@ def _calibrate(args):
         },
         [
             *(f"{name.replace('_', ' ')}  {text}" for name, text in texts.items()),
-            f"epsilon  {upper_text(bound.upper, 6)} at delta {args.delta:g} ({accountant.name}, {accountant.kind})",
+            f"epsilon  {upper_text(bound.upper, 6)} at delta {args.delta:g} ({accountant.name}, "
+            f"{accountant.kind})",
         ],
     )

@@ -1,4 +1,6 @@
-"""What commands print and write: tables with the row to quote, JSON, and files that are not replaced without a word."""
+"""What commands print and write: tables with the row to quote, JSON, and files that are not
+replaced without a word.
+"""
 
 import json
 import math
@@ -14,7 +16,9 @@ def show(args, record, lines):
 
 
 def row_to_quote(found, below=math.inf):
-    """The name of the smallest upper end that is a bound and below `below`; None where there is none."""
+    """The name of the smallest upper end that is a bound and below `below`; None where there is
+    none.
+    """
     uppers = {
         name: bound.upper
         for name, (bound, kind, _) in found.items()
@@ -24,7 +28,9 @@ def row_to_quote(found, below=math.inf):
 
 
 def table(found, what, below=math.inf):
-    """Rows of one comparison, for people: lower ends rounded down, upper ends up, the row to quote marked."""
+    """Rows of one comparison, for people: lower ends rounded down, upper ends up, the row to quote
+    marked.
+    """
     rows, quoted = (
         [("accountant", f"{what} lower", "estimate", "upper", "kind", "")],
         row_to_quote(found, below),
@@ -43,7 +49,9 @@ def table(found, what, below=math.inf):
 
 
 def check_new(args, *paths):
-    """Raise ParameterError, before any work, for a path that cannot be written, or is a file and --force is missing."""
+    """Raise ParameterError, before any work, for a path that cannot be written, or is a file and
+    --force is missing.
+    """
     for path in map(Path, filter(None, paths)):
         if path.is_dir() or not path.parent.is_dir():
             raise ParameterError(

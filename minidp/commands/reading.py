@@ -1,4 +1,6 @@
-"""Arrays and tables out of a user's files. Nothing is unpickled, and what cannot be read is named in one line."""
+"""Arrays and tables out of a user's files. Nothing is unpickled, and what cannot be read is named
+in one line.
+"""
 
 import csv
 import re
@@ -38,10 +40,11 @@ def read_training(path):
 
 
 def read_csv(path, label=None, only=None):
-    """(names, values (N, D) float64, text of the column `label`) of a .csv file whose first line names the columns.
+    """(names, values (N, D) float64, text of the column `label`) of a .csv file whose first line
+    names the columns.
 
-    only: the columns that are wanted, in this order; None for all but the label. An empty cell is NaN.
-    Raises DataError, naming column and line, for what is no number.
+    only: the columns that are wanted, in this order; None for all but the label. An empty cell is
+    NaN. Raises DataError, naming column and line, for what is no number.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
@@ -56,7 +59,8 @@ def _table(path, rows, label, only):
         raise DataError(f"{path}: empty: expected a first line that names the columns")
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise DataError(
-            f"{path}: the first line names {_names(twice)} more than once; give each column its own name"
+            f"{path}: the first line names {_names(twice)} more than once; give each column its "
+            "own name"
         )
     wanted = [name for name in names if name != label] if only is None else only
     for name in (*wanted, *([] if label is None else [label])):
@@ -93,7 +97,9 @@ def _number(cell):
 
 
 def labels_of(path, name, cells, as_text=False):
-    """Labels or targets out of the cells of a column: integers, else numbers, else text, all of one kind."""
+    """Labels or targets out of the cells of a column: integers, else numbers, else text, all of one
+    kind.
+    """
     if not as_text:
         if all(re.fullmatch(r"[-+]?\d{1,18}", cell) for cell in cells):
             return np.array(cells).astype(np.int64)
@@ -103,8 +109,8 @@ def labels_of(path, name, cells, as_text=False):
             pass
     if missing := sum(not cell for cell in cells):
         raise DataError(
-            f"{path}: {missing} of {len(cells)} rows have no label in column {name}; fill them in or drop "
-            "those rows"
+            f"{path}: {missing} of {len(cells)} rows have no label in column {name}; fill them in "
+            "or drop those rows"
         )
     return np.array(cells, dtype=str)
 
@@ -128,8 +134,8 @@ def _damage_named(path):
     ) as error:  # a damaged file makes zipfile, zlib, tokenize and NumPy raise a dozen kinds
         if "allow_pickle" in str(error) or "Python objects" in str(error):
             raise DataError(
-                f"{path}: holds Python objects, or is no file of arrays; nothing is unpickled: save "
-                "numbers or text, such as x.astype(float)"
+                f"{path}: holds Python objects, or is no file of arrays; nothing is unpickled: "
+                "save numbers or text, such as x.astype(float)"
             ) from error
         raise DataError(
             f"{path}: damaged, or not a file of NumPy ({' '.join(str(error).split())[:200]})"

@@ -58,8 +58,8 @@ FLAGS = {
     "--sampler": dict(
         choices=tuple(SAMPLERS),
         help="each example with probability q (poisson, the default), L of N "
-        "without replacement (fixed), a shuffled order cut into lots, which gains nothing (shuffle), or each "
-        "epoch every example in one random lot of N // L (balls-in-bins)",
+        "without replacement (fixed), a shuffled order cut into lots, which gains nothing "
+        "(shuffle), or each epoch every example in one random lot of N // L (balls-in-bins)",
     ),
     "--bands": dict(
         type=whole_number,
@@ -128,7 +128,9 @@ def names_of(args, every=tuple(ACCOUNTANTS)):
 
 
 def sampler_of(args, sampler=None):
-    """`sampler`, or the one of the flags. Raises ParameterError unless they describe it in exactly one way."""
+    """`sampler`, or the one of the flags. Raises ParameterError unless they describe it in exactly
+    one way.
+    """
     name, sizes = args.sampler or "poisson", (args.dataset_size, args.lot_size)
     if (
         sampler is None
@@ -147,14 +149,16 @@ def sampler_of(args, sampler=None):
     sampler = with_bands(sampler, args.bands)
     if args.relation not in (None, sampler.relation.value):
         raise ParameterError(
-            f"expected --relation {sampler.relation.value}, for which --sampler {name} is analysed, "
-            f"got {args.relation}; leave it out, or name another sampler"
+            f"expected --relation {sampler.relation.value}, for which --sampler {name} is "
+            f"analysed, got {args.relation}; leave it out, or name another sampler"
         )
     return sampler
 
 
 def steps_of(args, sampler):
-    """The number of steps that the flags describe. Raises ParameterError unless they do so in exactly one way."""
+    """The number of steps that the flags describe. Raises ParameterError unless they do so in
+    exactly one way.
+    """
     if (args.steps is None) == (args.epochs is None):
         raise ParameterError("expected either --steps or --epochs")
     if args.steps is not None:
@@ -166,7 +170,9 @@ def steps_of(args, sampler):
 
 
 def release_event(noises, relation):
-    """What one step releases, before sampling, with these noise multipliers; infinite noise releases nothing."""
+    """What one step releases, before sampling, with these noise multipliers; infinite noise
+    releases nothing.
+    """
     if math.inf in noises:
         return Gaussian(math.inf)
     return Sanitizer(
@@ -212,8 +218,8 @@ def described(args):
         else ""
     )
     return ledger, (
-        f"{path}: {sum(count for _, count in ledger.items())} releases{beside}, {ledger.relation.value}"
-        + _group(args)
+        f"{path}: {sum(count for _, count in ledger.items())} releases{beside}, "
+        f"{ledger.relation.value}" + _group(args)
     )
 
 

@@ -1,4 +1,6 @@
-"""train, predict: from a file of one's own data to a private model, and from the model to predictions."""
+"""train, predict: from a file of one's own data to a private model, and from the model to
+predictions.
+"""
 
 import csv
 import re
@@ -104,7 +106,8 @@ def train(parser):
         choices=SCALES,
         default="auto",
         help="rows divided by their length, public --bounds, a noisy mean "
-        "and spread that are charged, or nothing (default: bounds if they are given, else unit-norm)",
+        "and spread that are charged, or nothing (default: bounds if they are given, else "
+        "unit-norm)",
     )
     add(
         "--bounds",
@@ -117,7 +120,8 @@ def train(parser):
         type=lambda text: tuple(map(whole_number, text.split(","))),
         default=(),
         metavar="SIZE,...",
-        help="sizes of hidden layers, such as 64,32 (default: none, which is logistic or linear regression)",
+        help="sizes of hidden layers, such as 64,32 (default: none, which is logistic or linear "
+        "regression)",
     )
     add(
         "--dataset-size",
@@ -175,9 +179,10 @@ def train(parser):
     )
     add_shared(parser, "--target-epsilon", "--group-size", "--json")
     parser.epilog = (
-        "examples: %(prog)s data.npz --target-epsilon 1 --delta 1e-4 --scale unit-norm --hidden 64 --out runs/mine\n"
-        "          %(prog)s table.csv --label price --target-bounds 0,1e6 --target-epsilon 2 --out runs/price\n"
-        "          %(prog)s --x x.npy --y y.npy --bounds 0,255 --classes cat,dog --target-epsilon 1 --out runs/pets"
+        "examples: %(prog)s data.npz --target-epsilon 1 --delta 1e-4 --scale unit-norm --hidden 64 "
+        "--out runs/mine\n          %(prog)s table.csv --label price --target-bounds 0,1e6 "
+        "--target-epsilon 2 --out runs/price\n          %(prog)s --x x.npy --y y.npy --bounds "
+        "0,255 --classes cat,dog --target-epsilon 1 --out runs/pets"
     )
     return _train
 
@@ -202,8 +207,8 @@ def _train(args):
         )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"interrupted; the same command goes on with the run in {folder}, and `minidp verify {folder}` says what is spent so "
-            "far"
+            f"interrupted; the same command goes on with the run in {folder}, and `minidp verify "
+            f"{folder}` says what is spent so far"
             if (folder / CONFIG).exists()
             else "interrupted before anything was charged"
         ) from None
@@ -334,8 +339,8 @@ def _predict(args):
         )
     if odd := rows_not_finite(x):
         print(
-            f"NOTICE: {odd} of {x.shape[0]} rows hold a number that is not finite: what is predicted for them means "
-            "nothing",
+            f"NOTICE: {odd} of {x.shape[0]} rows hold a number that is not finite: what is "
+            "predicted for them means nothing",
             file=sys.stderr,
         )
     with atomic_write(args.out) as file:
@@ -344,7 +349,9 @@ def _predict(args):
 
 
 def _inputs(args, columns):
-    """The array of the file X; columns: names of those that the model learned from, None if it was no table."""
+    """The array of the file X; columns: names of those that the model learned from, None if it was
+    no table.
+    """
     suffix, wanted = (
         Path(args.x).suffix.lower(),
         ("x", "x_test") if args.key is None else (args.key,),
@@ -359,6 +366,7 @@ def _inputs(args, columns):
     found, keys = read_npz(args.x, wanted)
     if len(found) != 1:
         raise DataError(
-            f"{args.x}: expected the key {' or '.join(wanted)}, got {', '.join(keys)}; name it by --key"
+            f"{args.x}: expected the key {' or '.join(wanted)}, got {', '.join(keys)}; name it by "
+            "--key"
         )
     return next(iter(found.values()))

@@ -1,4 +1,6 @@
-"""Data sets: MNIST and CIFAR, verified; drawn digits; augmentation. Modules are loaded on first use."""
+"""Data sets: MNIST and CIFAR, verified; drawn digits; augmentation. Modules are loaded on first
+use.
+"""
 
 from ..lazy import names_of
 

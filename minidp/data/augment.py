@@ -1,10 +1,13 @@
-"""Distorted views of colour images: random crop, left-right flip, brightness, contrast; and their standardisation.
+"""Distorted views of colour images: random crop, left-right flip, brightness, contrast; and their
+standardisation.
 
-Source: Abadi et al. 2016, Section 5.3, which refers to TensorFlow's CIFAR-10 tutorial for details: brightness
-moves by up to 63 (of 255), contrast is multiplied by 0.2 to 1.8 about each channel's mean, without clipping, and
-each image is then standardised. (Standardising cancels the brightness and most of the contrast.)
+Source: Abadi et al. 2016, Section 5.3, which refers to TensorFlow's CIFAR-10 tutorial for details:
+brightness moves by up to 63 (of 255), contrast is multiplied by 0.2 to 1.8 about each channel's
+mean, without clipping, and each image is then standardised. (Standardising cancels the brightness
+and most of the contrast.)
 
-What is drawn never depends on the images. The images may be NumPy or CuPy arrays; draws are made on the host.
+What is drawn never depends on the images. The images may be NumPy or CuPy arrays; draws are made on
+the host.
 """
 
 from __future__ import annotations
@@ -27,8 +30,10 @@ CONTRAST = (0.2, 1.8)  # range of the factor
 
 @dataclass(frozen=True, eq=False)
 class Distortions:
-    """One distortion for each of B images, as host arrays (B,): where the crop begins (pixels), whether it is
-    flipped, what is added to every pixel (of 255), and the factor on the distance from the channel's mean."""
+    """One distortion for each of B images, as host arrays (B,): where the crop begins (pixels),
+    whether it is flipped, what is added to every pixel (of 255), and the factor on the distance
+    from the channel's mean.
+    """
 
     size: int
     top: np.ndarray
@@ -66,7 +71,8 @@ def draw_distortions(
 
 
 def distort(x: NDArray, distortions: Distortions) -> NDArray:
-    """The distorted views (B, size, size, C) of images x (B, H, W, C), 0 to 255, uint8 or float; float32, of 255.
+    """The distorted views (B, size, size, C) of images x (B, H, W, C), 0 to 255, uint8 or float;
+    float32, of 255.
 
     Values outside 0 to 255 are kept. Raises ShapeError if x has not one image for each distortion,
     ParameterError if a crop would leave the image.

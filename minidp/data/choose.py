@@ -20,15 +20,17 @@ def load(
 ) -> Dataset:
     """A Dataset of 28 x 28 digits.
 
-    dataset    "mnist" (load_mnist, never anything else), "strokes" (the drawn digits), or "auto": MNIST, and the
-               drawn digits only if no place has it. A file that is there and damaged is an error.
+    dataset    "mnist" (load_mnist, never anything else), "strokes" (the drawn digits), or "auto":
+               MNIST, and the drawn digits only if no place has it. A file that is there and damaged
+               is an error.
     data_dir   a folder with the MNIST files, or None
     on_notice  called with each line that the user has to see
-    sizes      None for everything, or the public numbers (training, test) of examples to take from the front;
-               the first becomes nominal_size
+    sizes      None for everything, or the public numbers (training, test) of examples to take from
+               the front; the first becomes nominal_size
     progress   whether downloading and drawing show a bar on a terminal
 
-    Raises DataError, one line; ParameterError for another name or sizes that the data set does not have.
+    Raises DataError, one line; ParameterError for another name or sizes that the data set does not
+    have.
 
     >>> digits = load("strokes", sizes=(100, 20), on_notice=lambda line: None, progress=False)
     >>> digits.x_train.shape, digits.y_test.shape, digits.nominal_size

@@ -1,7 +1,9 @@
-"""CIFAR-10, and CIFAR-100 and other public sets of 32 x 32 colour images in their *binary* record layout; never pickles.
+"""CIFAR-10, and CIFAR-100 and other public sets of 32 x 32 colour images in their *binary* record
+layout; never pickles.
 
-A record is the label (CIFAR-100: a coarse, then a fine label), one byte each, and 3,072 bytes: the red, the
-green and the blue plane, row by row. Source: Krizhevsky, https://www.cs.toronto.edu/~kriz/cifar.html.
+A record is the label (CIFAR-100: a coarse, then a fine label), one byte each, and 3,072 bytes: the
+red, the green and the blue plane, row by row. Source: Krizhevsky,
+https://www.cs.toronto.edu/~kriz/cifar.html.
 """
 
 import hashlib
@@ -26,7 +28,9 @@ PIXELS = SIDE * SIDE * CHANNELS
 
 @dataclass(frozen=True)
 class Layout:
-    """How a set is published: files of records in order, and the archive (with its md5) that holds them."""
+    """How a set is published: files of records in order, and the archive (with its md5) that holds
+    them.
+    """
 
     name: str
     title: str
@@ -54,8 +58,15 @@ CIFAR10 = Layout(
 )
 TEST_RECORDS = 10_000
 COPIES = {  # sha256 of all records in order: what is known of files that are not the published ones
-    "f92f7dac137a6595509ca53c72ccc15c9e37ad618fca469e205b031cdb1cbb2b": "CIFAR-10 from a JPEG copy (quality 75): slightly lossy, not the published pixels",
-    "00264b246f43f0432df419ee12cdca9adb2bbe66e881d10a31ddc79d555341bd": "public set: Tiny ImageNet's 200 classes at 32 x 32, from a JPEG copy, in place of CIFAR-100",
+    "f92f7dac137a6595509ca53c72ccc15c9e37ad618fca469e205b031cdb1cbb2b": "CIFAR-10 from a JPEG copy "
+    "(quality 75): slightly "
+    "lossy, not the published "
+    "pixels",
+    "00264b246f43f0432df419ee12cdca9adb2bbe66e881d10a31ddc79d555341bd": "public set: Tiny "
+    "ImageNet's 200 classes at "
+    "32 x 32, from a JPEG "
+    "copy, in place of "
+    "CIFAR-100",
 }
 
 
@@ -64,19 +75,20 @@ def load_cifar10(
 ) -> Dataset:
     """CIFAR-10 as a Dataset: x (N, 32, 32, 3) uint8, y in 0..9; 50,000 + 10,000 images.
 
-    Looked for in data_dir, the folder $MINIDP_DATA, the cache, then downloaded into the cache. A folder holds
-    cifar-10-binary.tar.gz, cifar-10-batches-bin/data_batch_1.bin and so on, or those .bin files themselves;
-    data_dir may also be the archive. Archives must have the published md5. Loose files cannot be checked
-    against it: `notice` then says so, and what is known of the copy. `sha256` is of all records either way.
+    Looked for in data_dir, the folder $MINIDP_DATA, the cache, then downloaded into the cache. A
+    folder holds cifar-10-binary.tar.gz, cifar-10-batches-bin/data_batch_1.bin and so on, or those
+    .bin files themselves; data_dir may also be the archive. Archives must have the published md5.
+    Loose files cannot be checked against it: `notice` then says so, and what is known of the copy.
+    `sha256` is of all records either way.
 
-    Raises DataError, one line, if data_dir lacks the files or if any are damaged; DataUnavailableError if no
-    place has them.
+    Raises DataError, one line, if data_dir lacks the files or if any are damaged;
+    DataUnavailableError if no place has them.
     """
     layout = CIFAR10
     remote = [RemoteFile(layout.archive, "md5", layout.md5)]
     advice = (
-        f"put {layout.archive} (from {' or '.join(MIRRORS)}), or the folder {layout.folder} unpacked from it, "
-        "into DIR and pass --data-dir DIR or set MINIDP_DATA=DIR"
+        f"put {layout.archive} (from {' or '.join(MIRRORS)}), or the folder {layout.folder} "
+        "unpacked from it, into DIR and pass --data-dir DIR or set MINIDP_DATA=DIR"
     )
     place = find(
         layout.title,
@@ -95,9 +107,9 @@ def load_cifar10(
 def load_public(path: StrPath) -> Dataset:
     """A public set in CIFAR-100's record layout, as a Dataset.
 
-    path: a folder, or a tar archive, that holds train.bin and test.bin. There are as many classes as the largest fine label
-    of the training records says; nominal_size is the number of those records, which a public set may show. Raises DataError
-    if a file is missing or damaged.
+    path: a folder, or a tar archive, that holds train.bin and test.bin. There are as many classes
+    as the largest fine label of the training records says; nominal_size is the number of those
+    records, which a public set may show. Raises DataError if a file is missing or damaged.
     """
     layout, path = (
         Layout(
@@ -117,7 +129,9 @@ def load_public(path: StrPath) -> Dataset:
 
 
 def _locate(layout, folder, partial=False):
-    """The archive, or the folder of .bin files, to read; None if there is neither. Reading tells what is missing."""
+    """The archive, or the folder of .bin files, to read; None if there is neither. Reading tells
+    what is missing.
+    """
     places = (folder / layout.folder, folder / layout.archive, folder)
     return next((place for place in places if _holds(place, layout)), None)
 
@@ -190,8 +204,8 @@ def _read_folder(folder, names):
         return {name: (folder / name).read_bytes() for name in names}
     except OSError as error:
         raise DataError(
-            f"{error.filename}: cannot be read ({error.strerror}); expected {', '.join(names)} in this "
-            "folder"
+            f"{error.filename}: cannot be read ({error.strerror}); expected {', '.join(names)} in "
+            "this folder"
         ) from error
 
 
@@ -206,12 +220,13 @@ def _unpack(archive, names):
                     files[name] = tar.extractfile(member).read()
     except (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise DataError(
-            f"{archive}: damaged archive ({' '.join(str(error).split())}); expected an intact tar archive, "
-            "compressed or not"
+            f"{archive}: damaged archive ({' '.join(str(error).split())}); expected an intact tar "
+            "archive, compressed or not"
         ) from error
     if missing := [name for name in names if name not in files]:
         raise DataError(
-            f"{archive}: expected an archive that holds {', '.join(names)}; {', '.join(missing)} missing"
+            f"{archive}: expected an archive that holds {', '.join(names)}; {', '.join(missing)} "
+            "missing"
         )
     return files
 

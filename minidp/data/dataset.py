@@ -14,10 +14,12 @@ class Dataset:
     name          "mnist", "strokes", ...
     x_train       (N, ...) uint8 pixels, 0 to 255        x_test    (M, ...) the same
     y_train       (N,) int64 in 0 .. classes - 1         y_test    (M,) the same
-    nominal_size  the public number of training examples, from which q may be derived: a constant of the
-                  data set, never the length of what is in memory
-    sha256        of the concatenated decompressed files, which tells data sets apart; None where there are none
-    published     True if that hash is public knowledge; of other records it could tell who is among them
+    nominal_size  the public number of training examples, from which q may be derived: a constant of
+                  the data set, never the length of what is in memory
+    sha256        of the concatenated decompressed files, which tells data sets apart; None where
+                  there are none
+    published     True if that hash is public knowledge; of other records it could tell who is among
+                  them
     notice        a sentence that every output repeats, or ""
 
     Raises DataError if images and labels do not fit each other.
@@ -48,6 +50,6 @@ class Dataset:
                 raise DataError(f"{self.name} {part}: expected labels from 0 to {self.classes - 1}")
         if self.x_train.shape[1:] != self.x_test.shape[1:]:
             raise DataError(
-                f"{self.name}: expected test images of shape {self.x_train.shape[1:]} like the training "
-                f"images, got {self.x_test.shape[1:]}"
+                f"{self.name}: expected test images of shape {self.x_train.shape[1:]} like the "
+                f"training images, got {self.x_test.shape[1:]}"
             )

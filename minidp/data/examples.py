@@ -17,16 +17,20 @@ AT_ONCE = 2**24  # bytes of rows that are taken at once to compare them
 
 @runtime_checkable
 class Examples(Protocol):
-    """Inputs of N examples that are not one array in memory: memory maps, augmented views, conversions on the fly.
+    """Inputs of N examples that are not one array in memory: memory maps, augmented views,
+    conversions on the fly.
 
     Wherever inputs are expected, an array or an object with these members will do:
 
     xp                     the library of the arrays it gives, numpy or cupy
     shape, ndim            (N, *input shape) and its length
     take(indices, axis=0)  the inputs at an array of indices
-    take_views(indices, draws)  optional, in training in its place: a new view of each example, by numbers of
-                           `draws.random((len(indices), ...))`, each example's by itself (streams.RowDraws)
-    [start:stop]           the inputs of consecutive examples, the same every time: what is evaluated
+    take_views(indices, draws)  optional, in training in its place: a new view of each example, by
+                                numbers of
+                           `draws.random((len(indices), ...))`, each example's by itself
+                           (streams.RowDraws)
+    [start:stop]           the inputs of consecutive examples, the same every time: what is
+    evaluated
     side_by_side           optional; True if parts of a lot may be taken in several threads at once
 
     The guarantee rests on every row being made from its own example alone.
@@ -42,9 +46,11 @@ class Examples(Protocol):
 
 
 class Batch(NamedTuple):
-    """x (R, *input shape) and y (R, ...): `views` consecutive rows per example; weight (R / views,) or None.
+    """x (R, *input shape) and y (R, ...): `views` consecutive rows per example; weight (R / views,)
+    or None.
 
-    rows (R,) are different numbers for each example and view, its place in the data times `views`, plus that of the view.
+    rows (R,) are different numbers for each example and view, its place in the data times `views`,
+    plus that of the view.
     """
 
     x: object
@@ -54,9 +60,11 @@ class Batch(NamedTuple):
 
 
 def as_rows(where: str, x: Any, y: Any, like: NDArray) -> tuple[Any, Any]:
-    """x and y; lists of numbers as arrays, with the library of `like`, and its dtype where they are floating point.
+    """x and y; lists of numbers as arrays, with the library of `like`, and its dtype where they are
+    floating point.
 
-    Raises ShapeError or DtypeError where lists are no table of numbers, ParameterError for what cannot be indexed.
+    Raises ShapeError or DtypeError where lists are no table of numbers, ParameterError for what
+    cannot be indexed.
     """
     return _as_array(where, "x", x, like, True), _as_array(where, "y", y, like, False)
 
@@ -67,7 +75,8 @@ def _as_array(where, name, rows, like, floating):
             rows = np.asarray(rows)
         except ValueError:
             raise ShapeError(
-                f"{where}: {name} is a list of rows of different lengths; expected a table of numbers"
+                f"{where}: {name} is a list of rows of different lengths; expected a table of "
+                "numbers"
             ) from None
         if rows.dtype.kind not in "biuf":
             raise DtypeError(
@@ -77,19 +86,21 @@ def _as_array(where, name, rows, like, floating):
         return namespace_of(like).asarray(rows.astype(like.dtype.name) if floating else rows)
     if not hasattr(rows, "shape"):
         raise ParameterError(
-            f"{where}: expected {name} to be an array or data.Examples, got {type(rows).__name__}: lots are "
-            "drawn by row number, so rows have to be there by number, which a generator does not give"
+            f"{where}: expected {name} to be an array or data.Examples, got {type(rows).__name__}: "
+            "lots are drawn by row number, so rows have to be there by number, which a generator "
+            "does not give"
         )
     return rows
 
 
 class Block:
-    """Rows `start` to start + n - 1 of N: what one rank of several holds of inputs, targets or weights.
+    """Rows `start` to start + n - 1 of N: what one rank of several holds of inputs, targets or
+    weights.
 
     held   (n, ...) array or `Examples`   size  N, of the shape that it shows
 
-    Every rank gives its own block; together they are all rows, each once, which training checks. A lot's members are
-    computed where they are held.
+    Every rank gives its own block; together they are all rows, each once, which training checks. A
+    lot's members are computed where they are held.
     """
 
     def __init__(self, held: Any, start: int, size: int):
@@ -111,13 +122,15 @@ class Block:
 
     def __getitem__(self, span: slice) -> Any:
         raise ParameterError(
-            "data.Block: expected to be trained on only, got a slice of rows, which other ranks hold: use "
-            "Trainer or Run"
+            "data.Block: expected to be trained on only, got a slice of rows, which other ranks "
+            "hold: use Trainer or Run"
         )
 
 
 def _digest(rows):
-    """A hash of an array or `Examples`: of all rows, or above COMPARED bytes of evenly spread ones."""
+    """A hash of an array or `Examples`: of all rows, or above COMPARED bytes of evenly spread
+    ones.
+    """
     found = sha256()
     size = rows.shape[0]
     if size == 0:
@@ -154,14 +167,18 @@ class LabelledExamples:
 
     @property
     def in_host_memory(self) -> bool:
-        """True if taking a batch waits for nothing, so that shards of a lot may run side by side."""
+        """True if taking a batch waits for nothing, so that shards of a lot may run side by
+        side.
+        """
         return all(
             isinstance(each, np.ndarray) or getattr(each, "side_by_side", False)
             for each in (self.x, self.y)
         )
 
     def share(self, lot: NDArray, ranks: Any) -> NDArray:
-        """The members of the lot that this rank computes: those in its block, or one of as many parts as there are ranks."""
+        """The members of the lot that this rank computes: those in its block, or one of as many
+        parts as there are ranks.
+        """
         start, stop = getattr(self.x, "block", (None, None))
         return (
             np.array_split(lot, ranks.size)[ranks.rank]
@@ -170,7 +187,9 @@ class LabelledExamples:
         )
 
     def check_shared(self, ranks: Any) -> None:
-        """Raise RanksError unless all ranks hold the same rows, or each a block of them: no row may be computed twice."""
+        """Raise RanksError unless all ranks hold the same rows, or each a block of them: no row may
+        be computed twice.
+        """
         arrays = [each for each in (self.x, self.y, self.weight) if each is not None]
         blocks = [getattr(each, "block", None) for each in arrays]
         ranks.check_equal(
@@ -186,16 +205,19 @@ class LabelledExamples:
                 or {*blocks} - {blocks[0], None}
             ):
                 raise RanksError(
-                    f"expected blocks that hold each of {len(self)} rows once, the same for x and y; got rows {parts}"
+                    f"expected blocks that hold each of {len(self)} rows once, the same for x and "
+                    f"y; got rows {parts}"
                 )
         if ranks.size > 1:
             whole = [each for each, block in zip(arrays, blocks) if block is None]
             ranks.check_equal("the examples", [_digest(each) for each in whole])
 
     def batches(self, lot: NDArray, most: int, draws: Any = None) -> Iterator[Batch]:
-        """Yield the lot (host indices) in batches of at most `most` examples; one empty batch for an empty lot.
+        """Yield the lot (host indices) in batches of at most `most` examples; one empty batch for
+        an empty lot.
 
-        draws: the numbers of the lot's views, `streams.views(step)`, for examples that have `take_views`.
+        draws: the numbers of the lot's views, `streams.views(step)`, for examples that have
+        `take_views`.
         """
         take_views, stop = None if draws is None else getattr(self.x, "take_views", None), 0
         there = self.xp.asarray(

@@ -1,7 +1,8 @@
 """Where published files are looked for, the cache folder, and verified downloads into it.
 
-A file appears in the cache only after its contents have the published hash: it is written under a temporary
-name and renamed. Every mirror gets one attempt, and is given up after 10 s without an answer.
+A file appears in the cache only after its contents have the published hash: it is written under a
+temporary name and renamed. Every mirror gets one attempt, and is given up after 10 s without an
+answer.
 """
 
 import hashlib
@@ -26,7 +27,9 @@ BLOCK = 1 << 16  # bytes
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A published file: its name on the mirrors, and the hash of its contents (decompressed if `gunzip`)."""
+    """A published file: its name on the mirrors, and the hash of its contents (decompressed if
+    `gunzip`).
+    """
 
     name: str
     algorithm: str
@@ -35,7 +38,9 @@ class RemoteFile:
 
 
 def cache_dir() -> Path:
-    """The folder for data that minidp downloads or makes: $MINIDP_CACHE if set, else the user's cache."""
+    """The folder for data that minidp downloads or makes: $MINIDP_CACHE if set, else the user's
+    cache.
+    """
     if os.environ.get("MINIDP_CACHE"):
         return Path(os.environ["MINIDP_CACHE"])
     import platformdirs
@@ -54,11 +59,13 @@ def find(
     download: bool = True,
     progress: bool = True,
 ) -> Any:
-    """What `locate` finds in data_dir, else in the first of the folder $MINIDP_DATA, the cache and a download into it.
+    """What `locate` finds in data_dir, else in the first of the folder $MINIDP_DATA, the cache and
+    a download into it.
 
-    locate(folder, partial=False) returns None where the folder has none of the files; of a `partial` folder it may be
-    that only some are there, which a download completes. `files` are RemoteFiles, `cache` is a folder in `cache_dir`,
-    `advice` ends every message. Raises DataError if data_dir has no files, DataUnavailableError if no place has them.
+    locate(folder, partial=False) returns None where the folder has none of the files; of a
+    `partial` folder it may be that only some are there, which a download completes. `files` are
+    RemoteFiles, `cache` is a folder in `cache_dir`, `advice` ends every message. Raises DataError
+    if data_dir has no files, DataUnavailableError if no place has them.
     """
     if data_dir is not None:
         if found := locate(Path(data_dir)):
@@ -88,11 +95,13 @@ def fetch(
     advice: str,
     progress: bool = True,
 ) -> None:
-    """Download the RemoteFiles that `folder` lacks, from the first mirrors (URLs ending in /) that serve them.
+    """Download the RemoteFiles that `folder` lacks, from the first mirrors (URLs ending in /) that
+    serve them.
 
-    A mirror that fails once is not asked again. Raises DataUnavailableError, one line that lists what failed
-    and ends in `advice`, if files are still missing after the last mirror, or if the folder cannot be written.
-    No partial or unverified file stays behind. `progress` shows a bar on a terminal.
+    A mirror that fails once is not asked again. Raises DataUnavailableError, one line that lists
+    what failed and ends in `advice`, if files are still missing after the last mirror, or if the
+    folder cannot be written. No partial or unverified file stays behind. `progress` shows a bar on
+    a terminal.
     """
     failures = []
     if missing := [file for file in files if not (folder / file.name).exists()]:
@@ -143,8 +152,10 @@ def _download(url, file, folder, progress):
 
 
 def _within(seconds, call):
-    """The result of `call`, or TimeoutError. A socket's own timeout covers neither the name look-up nor the
-    second and later addresses of a host, so the call runs in a thread that is left behind if it hangs."""
+    """The result of `call`, or TimeoutError. A socket's own timeout covers neither the name look-up
+    nor the second and later addresses of a host, so the call runs in a thread that is left behind
+    if it hangs.
+    """
     outcome = {}
 
     def work():

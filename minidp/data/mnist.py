@@ -1,4 +1,6 @@
-"""MNIST: 60,000 + 10,000 handwritten digits of 28 x 28 pixels (LeCun, Cortes, Burges), verified by hash."""
+"""MNIST: 60,000 + 10,000 handwritten digits of 28 x 28 pixels (LeCun, Cortes, Burges), verified by
+hash.
+"""
 
 import gzip
 import hashlib
@@ -34,11 +36,13 @@ def load_mnist(
 ) -> Dataset:
     """MNIST as a Dataset, from the first place that has it.
 
-    In order: data_dir, the folder $MINIDP_DATA, the cache, a download (unless download is False) into the cache.
-    A folder holds mnist/train-images-idx3-ubyte.gz and so on, or those files themselves, gzipped or not.
+    In order: data_dir, the folder $MINIDP_DATA, the cache, a download (unless download is False)
+    into the cache. A folder holds mnist/train-images-idx3-ubyte.gz and so on, or those files
+    themselves, gzipped or not.
 
-    Raises DataError, one line, if data_dir lacks a file, if $MINIDP_DATA holds some of the files and not all, or
-    if a file is damaged or has not the published contents; DataUnavailableError if no place has the files.
+    Raises DataError, one line, if data_dir lacks a file, if $MINIDP_DATA holds some of the files
+    and not all, or if a file is damaged or has not the published contents; DataUnavailableError if
+    no place has the files.
     """
     if data_dir is not None and not Path(data_dir).is_dir():
         raise DataError(f"{data_dir}: is no folder; {_advice()}")
@@ -105,7 +109,9 @@ def _read(paths):
 
 
 def read_bytes(path: StrPath) -> bytes:
-    """The contents of a file, decompressed if it is gzipped. Raises DataError if it cannot be read."""
+    """The contents of a file, decompressed if it is gzipped. Raises DataError if it cannot be
+    read.
+    """
     try:
         with open(path, "rb") as file:
             raw = file.read()
@@ -119,16 +125,18 @@ def read_bytes(path: StrPath) -> bytes:
         return gzip.decompress(raw)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(
-            f"{path}: damaged gzip file ({error}); expected an intact one, fetch the published file "
-            "again"
+            f"{path}: damaged gzip file ({error}); expected an intact one, fetch the published "
+            "file again"
         ) from error
 
 
 def parse_idx(raw: bytes, where: StrPath, ndim: int) -> NDArray[np.uint8]:
-    """The array, uint8, read-only, in the bytes of an IDX file: a magic number, the sizes of `ndim` axes, raw bytes.
+    """The array, uint8, read-only, in the bytes of an IDX file: a magic number, the sizes of `ndim`
+    axes, raw bytes.
 
-    Raises DataError, one line naming `where`, for another magic number, or fewer or more bytes than the header says.
-    Source: the format's description on the MNIST page of LeCun, Cortes and Burges. Only unsigned bytes are read.
+    Raises DataError, one line naming `where`, for another magic number, or fewer or more bytes than
+    the header says. Source: the format's description on the MNIST page of LeCun, Cortes and Burges.
+    Only unsigned bytes are read.
     """
     if len(raw) < 4:
         raise DataError(f"{where}: expected an IDX file of at least 4 bytes, got {len(raw)}")

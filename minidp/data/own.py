@@ -1,4 +1,6 @@
-"""A user's own arrays as training takes them: converted batch by batch, labels as indices, targets in public bounds."""
+"""A user's own arrays as training takes them: converted batch by batch, labels as indices, targets
+in public bounds.
+"""
 
 import math
 import mmap
@@ -17,9 +19,11 @@ MOST_CLASSES = 10_000
 
 
 class Inputs:
-    """Inputs of any source as `data.Examples`: numbers are converted to the network's dtype batch by batch.
+    """Inputs of any source as `data.Examples`: numbers are converted to the network's dtype batch
+    by batch.
 
-    source   array, memory map, data.Examples, or an object with `shape` and indexing by integers and slices, as HDF5 has
+    source   array, memory map, data.Examples, or an object with `shape` and indexing by integers
+             and slices, as HDF5 has
     backend  where batches go
     head     a function of a batch, such as scaling by public constants, or None
 
@@ -39,7 +43,8 @@ class Inputs:
         self.source, self.backend, self.head, self.dtype = as_source(source), backend, head, dtype
         self.xp, self.shape = backend.xp, tuple(self.source.shape)
         self.ndim = len(self.shape)
-        # taking rows of an array draws nothing and waits for nothing, so parts of a lot may be taken side by side
+        # taking rows of an array draws nothing and waits for nothing, so parts of a lot may be
+        # taken side by side
         self.side_by_side = isinstance(self.source, np.ndarray) and self.xp is np
 
     def take(self, indices: Any, axis: int = 0) -> NDArray:
@@ -63,7 +68,9 @@ class Inputs:
             return rows if self.head is None else self.head(rows)
 
     def read_at_random(self) -> None:
-        """Tell the system not to read ahead in a memory map: the next rows asked for lie anywhere in it."""
+        """Tell the system not to read ahead in a memory map: the next rows asked for lie anywhere
+        in it.
+        """
         found = self.source
         while isinstance(found, np.ndarray):
             found = found.base
@@ -120,8 +127,8 @@ def as_source(x: Any) -> Any:
     if not (hasattr(x, "shape") and hasattr(x, "__getitem__")):
         raise ParameterError(
             f"x: expected an array, a memory map or an object with shape and indexing, got "
-            f"{type(x).__name__}: every lot is drawn at random from all rows, so each must be within reach; "
-            "collect a generator's rows in an array or a memory map first"
+            f"{type(x).__name__}: every lot is drawn at random from all rows, so each must be "
+            "within reach; collect a generator's rows in an array or a memory map first"
         )
     kind, why = getattr(getattr(x, "dtype", None), "kind", "f"), ""
     if kind == "O" and isinstance(x, np.ndarray):
@@ -133,16 +140,19 @@ def as_source(x: Any) -> Any:
             pass
     if kind == "c":
         raise ParameterError(
-            f"x: Complex data not supported, got dtype {x.dtype}; give real and imaginary parts as features"
+            f"x: Complex data not supported, got dtype {x.dtype}; give real and imaginary parts as "
+            "features"
         )
     if kind not in "fiub":
         raise DtypeError(
-            f"x: expected real numbers, got dtype {x.dtype}{why}; encode other columns as numbers first"
+            f"x: expected real numbers, got dtype {x.dtype}{why}; encode other columns as numbers "
+            "first"
         )
     if len(x.shape) < 2:
         raise ShapeError(
             f"x: expected rows of features, shape (N, D) or more axes, got {tuple(x.shape)}. "
-            "Reshape your data: x.reshape(-1, 1) if it is one feature, x.reshape(1, -1) if it is one row"
+            "Reshape your data: x.reshape(-1, 1) if it is one feature, x.reshape(1, -1) if it is "
+            "one row"
         )
     if 0 in x.shape[1:]:
         raise ShapeError(
@@ -195,8 +205,9 @@ def one_axis(y: Any, name: str = "y") -> NDArray:
 def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDArray]:
     """(labels 0..K-1 (N,) int64, -1 for one that is missing or no class; the K classes in order).
 
-    classes: the public list of classes; None for those that are in y, which says which labels exist.
-    Raises ParameterError where y looks like numbers to predict, DtypeError where it mixes texts and numbers.
+    classes: the public list of classes; None for those that are in y, which says which labels
+    exist. Raises ParameterError where y looks like numbers to predict, DtypeError where it mixes
+    texts and numbers.
     """
     y = one_axis(y)
     if y.dtype.kind == "O":
@@ -212,8 +223,9 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
     if classes is None:
         if found.dtype.kind == "f" and not (np.isfinite(found) & (found == np.floor(found))).all():
             raise ParameterError(
-                "y is continuous: it holds numbers that are not whole, or not finite. For regression "
-                "give target_bounds=(low, high), which are public; for class labels give classes="
+                "y is continuous: it holds numbers that are not whole, or not finite. For "
+                "regression give target_bounds=(low, high), which are public; for class labels "
+                "give classes="
             )
         classes = found
     listed = np.asarray(one_axis(classes, "classes").tolist())
@@ -231,7 +243,8 @@ def class_labels(y: Any, classes: ArrayLike | None = None) -> tuple[NDArray, NDA
         )
     if len(found) and (names.dtype.kind == "U") != (found.dtype.kind == "U"):
         raise DtypeError(
-            f"expected labels like the classes, got y of dtype {found.dtype} and classes of dtype {names.dtype}"
+            f"expected labels like the classes, got y of dtype {found.dtype} and classes of dtype "
+            f"{names.dtype}"
         )
     place = np.minimum(np.searchsorted(names, found), len(names) - 1)
     labels[known] = np.where(names[place] == found, place, -1)
@@ -246,13 +259,16 @@ def as_target_bounds(bounds: Any) -> tuple[float, float]:
         low = high = math.nan
     if not (math.isfinite(high - low) and low < high):
         raise ParameterError(
-            f"expected target_bounds={shown(bounds):.80} to be finite numbers (low, high) with low < high"
+            f"expected target_bounds={shown(bounds):.80} to be finite numbers (low, high) with low "
+            "< high"
         )
     return low, high
 
 
 def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
-    """(N, 1) float32 targets, clipped to the public bounds (low, high) and mapped to [-1, 1]; NaN for one that is not finite."""
+    """(N, 1) float32 targets, clipped to the public bounds (low, high) and mapped to [-1, 1]; NaN
+    for one that is not finite.
+    """
     low, high = as_target_bounds(bounds)
     y = one_axis(y)
     try:
@@ -268,27 +284,29 @@ def bounded_targets(y: Any, bounds: tuple[float, float]) -> NDArray:
 def refuse_bad_rows(x: Any, y: Any, outputs: int, weight: Any = None) -> None:
     """Raise RowsError, with the number of rows, where x (N, ...) or y cannot be learned from.
 
-    y (N,) integers have to be labels 0 to outputs - 1, other y finite; weight (N,) in [0, 1]. The message depends on the
-    training data: it is for their owner.
+    y (N,) integers have to be labels 0 to outputs - 1, other y finite; weight (N,) in [0, 1]. The
+    message depends on the training data: it is for their owner.
     """
     x, y, weight = (getattr(each, "held", each) for each in (x, y, weight))  # of a data.Block
     owner = "No step was charged. This message is for the owner of the data: do not publish it"
     if bad := rows_not_finite(x):
         raise RowsError(
-            f"x: {bad} of {x.shape[0]} rows hold a number that is not finite (NaN, inf, or too large for "
-            f"float32); fill in or drop those rows. {owner}"
+            f"x: {bad} of {x.shape[0]} rows hold a number that is not finite (NaN, inf, or too "
+            f"large for float32); fill in or drop those rows. {owner}"
         )
     if y.dtype.kind in "iu":
         if bad := int(((y < 0) | (y >= outputs)).sum()):
             raise RowsError(
-                f"y: {bad} of {y.shape[0]} labels are none of the {outputs} classes (0 to {outputs - 1}, or the "
-                f"classes given); correct them or drop those rows. {owner}"
+                f"y: {bad} of {y.shape[0]} labels are none of the {outputs} classes (0 to "
+                f"{outputs - 1}, or the classes given); correct them or drop those rows. {owner}"
             )
     elif bad := rows_not_finite(y):
         raise RowsError(
-            f"y: {bad} of {y.shape[0]} targets are not finite; correct them or drop those rows. {owner}"
+            f"y: {bad} of {y.shape[0]} targets are not finite; correct them or drop those rows. "
+            f"{owner}"
         )
     if weight is not None and (bad := int((~((weight >= 0) & (weight <= 1))).sum())):
         raise RowsError(
-            f"example_weight: {bad} of {y.shape[0]} weights are not in [0, 1]; divide them by a public number. {owner}"
+            f"example_weight: {bad} of {y.shape[0]} weights are not in [0, 1]; divide them by a "
+            f"public number. {owner}"
         )

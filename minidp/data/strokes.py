@@ -1,11 +1,12 @@
 """Drawn digits: procedurally drawn 28 x 28 digits, for machines where MNIST cannot be had.
 
-They are not MNIST, and whatever is measured on them is named so. Each image is a skeleton of strokes
-(skeletons.json) whose control points are shaken, bent by a smooth random field, sheared, rotated and scaled, and
-drawn with a pen of random width and softness.
+They are not MNIST, and whatever is measured on them is named so. Each image is a skeleton of
+strokes (skeletons.json) whose control points are shaken, bent by a smooth random field, sheared,
+rotated and scaled, and drawn with a pen of random width and softness.
 
-Only +, -, *, /, sqrt, min, max and floor touch the pixels, each correctly rounded by IEEE 754, and the random
-numbers are the generator's plain uniforms: the images are the same, byte for byte, on every machine.
+Only +, -, *, /, sqrt, min, max and floor touch the pixels, each correctly rounded by IEEE 754, and
+the random numbers are the generator's plain uniforms: the images are the same, byte for byte, on
+every machine.
 """
 
 import json
@@ -52,10 +53,12 @@ def load_strokes(
     progress: bool = True,
     stray: float = 1.0,
 ) -> Dataset:
-    """The drawn digits as a Dataset; `sizes` are the numbers of training and test images, `stray` is that of `draw`.
+    """The drawn digits as a Dataset; `sizes` are the numbers of training and test images, `stray`
+    is that of `draw`.
 
-    Smaller sets are the first images of larger ones. The full set takes some five seconds to draw and is kept
-    in the cache; a damaged cache is drawn anew. `on_notice` is called with one line if it cannot be written.
+    Smaller sets are the first images of larger ones. The full set takes some five seconds to draw
+    and is kept in the cache; a damaged cache is drawn anew. `on_notice` is called with one line if
+    it cannot be written.
     """
     validate.count(minimum=1, train_size=sizes[0], test_size=sizes[1])
     validate.non_negative_finite(stray=stray)
@@ -71,7 +74,8 @@ def load_strokes(
                 np.savez(out, version=VERSION, **dict(zip(ARRAYS, arrays)))
         except OSError as error:
             on_notice(
-                f"{path}: cannot be written ({error.strerror}); the drawn digits are made anew each time"
+                f"{path}: cannot be written ({error.strerror}); the drawn digits are made anew "
+                "each time"
             )
     return _dataset(sizes, *arrays)
 
@@ -130,10 +134,12 @@ def _read_cache(path):
 def draw(
     split: int, chunk: int, stray: float = 1.0, held_out: int = 0
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Images (CHUNK, 28, 28) and labels (CHUNK,), uint8, of one chunk of a split (0 training, 1 test; others may be drawn, too).
+    """Images (CHUNK, 28, 28) and labels (CHUNK,), uint8, of one chunk of a split (0 training, 1
+    test; others may be drawn, too).
 
-    stray: how far strokes are shaken and bent, in units of SHAKE and BEND; more makes digits harder to tell.
-    held_out: ways of writing that are left out of each digit's, the last ones first; one always stays.
+    stray: how far strokes are shaken and bent, in units of SHAKE and BEND; more makes digits harder
+    to tell. held_out: ways of writing that are left out of each digit's, the last ones first; one
+    always stays.
     """
     rng = np.random.default_rng((SEED, VERSION, split, chunk))
     tables = skeleton_tables()
@@ -164,12 +170,16 @@ def _uniform(rng, shape, low, high):
 
 
 def _bell(rng, shape):
-    """Bell-shaped numbers in (-1.5, 1.5) with standard deviation 1/2: sums of three uniforms, so exact."""
+    """Bell-shaped numbers in (-1.5, 1.5) with standard deviation 1/2: sums of three uniforms, so
+    exact.
+    """
     return rng.random(shape) + rng.random(shape) + rng.random(shape) - 1.5
 
 
 def _bend(points, coefficients):
-    """Elastic distortion: a displacement that is a random cubic polynomial of the place, for each axis."""
+    """Elastic distortion: a displacement that is a random cubic polynomial of the place, for each
+    axis.
+    """
     x, y = points[..., 0], points[..., 1]
     powers = (x, y, x * x, x * y, y * y, x * x * x, x * x * y, x * y * y, y * y * y)
     moved_x, moved_y = x, y
@@ -201,7 +211,9 @@ def _place(points, rng):
 
 
 def _squared_distance(start, stop):
-    """Squared distance (n, 28, 28) of each pixel's centre to the nearest of the segments (n, S, 2), pixels."""
+    """Squared distance (n, 28, 28) of each pixel's centre to the nearest of the segments (n, S, 2),
+    pixels.
+    """
     n = len(start)
     grid = np.arange(28, dtype=np.float32)
     nearest = np.full((n, 28, 28), np.float32(1e6))
@@ -222,12 +234,14 @@ def _squared_distance(start, stop):
 def skeleton_tables() -> Tables:
     """Arrays for all ways of writing, one row each (V rows), padded to equal length.
 
-    skeletons.json lists for each digit the ways of writing it. A way is a list of strokes; a stroke is ["smooth" (a Catmull-Rom
-    curve through its points) or "straight", point, point, ...]. Points are (x to the right, y downwards), about -1 to 1.
+    skeletons.json lists for each digit the ways of writing it. A way is a list of strokes; a stroke
+    is ["smooth" (a Catmull-Rom curve through its points) or "straight", point, point, ...]. Points
+    are (x to the right, y downwards), about -1 to 1.
 
     first, count (10,)                  the rows of each digit
     controls (V, K, 2)                  control points
-    neighbours, weights (V, P, 4)       point p of the stroke mixes four control points with these weights
+    neighbours, weights (V, P, 4)       point p of the stroke mixes four control points with these
+                                        weights
     starts, stops (V, S)                segments between points; the last is repeated as padding
     """
     stored = json.loads(files(__package__).joinpath("skeletons.json").read_text(encoding="ascii"))
@@ -275,7 +289,9 @@ def _tabulate(way):
 
 
 def _catmull_rom(t):
-    """Weights of four successive control points at the fraction t between the second and the third."""
+    """Weights of four successive control points at the fraction t between the second and the
+    third.
+    """
     return (
         (-t + 2 * t * t - t * t * t) / 2,
         (2 - 5 * t * t + 3 * t * t * t) / 2,

@@ -1,8 +1,9 @@
-"""CUDA twins of definitions elsewhere, for float32 arrays on a device: their sources, and how they are launched.
+"""CUDA twins of definitions elsewhere, for float32 arrays on a device: their sources, and how they
+are launched.
 
-A twin of `host.kernels` or `host.elementwise` has its name and arguments. Sources are compiled once per device, when they are
-first used. What several parameters need is one launch: a table of `PARTS` rows travels with it by value, so that nothing is
-copied to the device.
+A twin of `host.kernels` or `host.elementwise` has its name and arguments. Sources are compiled once
+per device, when they are first used. What several parameters need is one launch: a table of `PARTS`
+rows travels with it by value, so that nothing is copied to the device.
 """
 
 import re
@@ -38,7 +39,9 @@ def source(name: str) -> str:
 
 
 def options(real: str = "float", target: str = "long long") -> tuple[str, ...]:
-    """What the sources are compiled with: the constants of the definitions, and the types of what varies."""
+    """What the sources are compiled with: the constants of the definitions, and the types of what
+    varies.
+    """
     terms = {"EXP": series.EXP, "LOG": series.LOG, "SIN": chacha.SIN, "COS": chacha.COS}
     plain = ("LN2", "LN2_HIGH", "LN2_LOW", "INVERSE_LN2", "MAGIC", "LEAST", "MOST", "SATURATED")
     defined = {
@@ -66,7 +69,9 @@ def _kernel(xp, file, name, types):
 
 
 def launch(xp, file, name, blocks, *arguments, threads=THREADS, types=()):
-    """Start a kernel with so many blocks, none for none. Arguments are arrays, tables, integers and floats."""
+    """Start a kernel with so many blocks, none for none. Arguments are arrays, tables, integers and
+    floats.
+    """
     if blocks:
         for each in arguments:
             _in_order(each)
@@ -83,13 +88,17 @@ def _in_order(array):
 
 
 class Table(np.ndarray):
-    """A host array of size one, which a kernel takes by value; `entries` are what it was made of, for those who count."""
+    """A host array of size one, which a kernel takes by value; `entries` are what it was made of,
+    for those who count.
+    """
 
     entries: tuple = ()
 
 
 def table(rows, most=PARTS):
-    """Rows of arrays, None, integers and floats, of the same kinds in each row, as `Parts` of a kernel."""
+    """Rows of arrays, None, integers and floats, of the same kinds in each row, as `Parts` of a
+    kernel.
+    """
     kinds = "".join("d" if isinstance(each, float) else "q" for each in rows[0])
     flat = [
         each or 0 if each is None or isinstance(each, (int, float)) else _in_order(each).data.ptr
@@ -114,7 +123,9 @@ def _each(places):
 
 
 def _over_parts(xp, name, rows, size, *arguments, threads=1):
-    """Launch a kernel of sums.cu for a table of rows, at most PARTS at a time: so many threads for each of row[size] places."""
+    """Launch a kernel of sums.cu for a table of rows, at most PARTS at a time: so many threads for
+    each of row[size] places.
+    """
     for some in (rows[at : at + PARTS] for at in range(0, len(rows), PARTS)):
         places = sum(row[size] for row in some)
         launch(xp, "sums.cu", name, _each(places * threads), table(some), *arguments, places)
@@ -195,7 +206,9 @@ def sum_of_squares(parts, huge, examples):
 
 
 def gram_norms(a, d, cancelling):
-    """grads.OuterSum.sq_norms_upper of a (B, T, I) and d (B, T, O); 2 T + 64 stands for the definition's 2 log2 T + 32."""
+    """grads.OuterSum.sq_norms_upper of a (B, T, I) and d (B, T, O); 2 T + 64 stands for the
+    definition's 2 log2 T + 32.
+    """
     (examples, positions, inputs), outputs, xp = a.shape, d.shape[2], library(a)
     a, d = (xp.ascontiguousarray(factor.transpose(0, 2, 1)) for factor in (a, d))
     upper, lost = xp.empty(examples), (inputs + outputs + 2 * positions + 64) * 2.0**-52
@@ -218,7 +231,9 @@ def gram_norms(a, d, cancelling):
 
 
 def add_weighted_each(totals, gs, add, w):
-    """backend.add_weighted for several totals (P,) and g (B, P); add: False for totals that are written, not added to."""
+    """backend.add_weighted for several totals (P,) and g (B, P); add: False for totals that are
+    written, not added to.
+    """
     rows = [(g, total, total.size, int(more)) for total, g, more in zip(totals, gs, add)]
     _over_parts(library(w), "add_weighted", rows, 2, w, w.size, threads=8)
 
@@ -229,10 +244,12 @@ def add_weighted(total, w, g):
 
 
 def add_weighted_products(jobs, w, large):
-    """total = or += sum_bt (w_b a_bit) d_bto for each job (total, add, a (B, I, T), d (B, T, O), norms, rows, wide).
+    """total = or += sum_bt (w_b a_bit) d_bto for each job (total, add, a (B, I, T), d (B, T, O),
+    norms, rows, wide).
 
-    rows: of each product, in float32, or float64 if `wide`; products are added in float64. norms: None, or those of a and of d
-    (B,), where an example counts only if both are at most `large` and w_b at least large^-2.
+    rows: of each product, in float32, or float64 if `wide`; products are added in float64. norms:
+    None, or those of a and of d (B,), where an example counts only if both are at most `large` and
+    w_b at least large^-2.
     """
     xp, factors, sums = library(w), [], []
     for total, add, a, d, norms, most, wide in jobs:
@@ -317,7 +334,9 @@ def _view(size, stride, before, shape, counts):
 
 
 def patches(x, y, window, turned):
-    """nn.window.Window.patches to y (B, T, p), or (B, p, T) if `turned`; window: sizes, strides, padding before, counts."""
+    """nn.window.Window.patches to y (B, T, p), or (B, p, T) if `turned`; window: sizes, strides,
+    padding before, counts.
+    """
     size, stride, before, counts = window
     view = _view(size, stride, before, x.shape, counts)
     launch(library(x), "images.cu", "patches", _each(y.size), x, y, view, int(turned), y.size)
@@ -370,10 +389,12 @@ def take_by_maxima(padded, y, dy, dx, tall, wide, down, across):
 
 
 def release(sums, state, noise_table=None):
-    """Raw sums with noise, on the device: `out` = scale (raw + std z), rounded to the grid unless that is 0.
+    """Raw sums with noise, on the device: `out` = scale (raw + std z), rounded to the grid unless
+    that is 0.
 
-    sums: of (raw (n,) float64, out (n,), first, sets, std, grid, scale), as the struct `Sum` of noise.cu has them
-    state: (16,) uint32 of the draws     noise_table: a `host.discrete.Table` for integer noise
+    sums: of (raw (n,) float64, out (n,), first, sets, std, grid, scale), as the struct `Sum` of
+    noise.cu has them state: (16,) uint32 of the draws     noise_table: a `host.discrete.Table` for
+    integer noise
     """
     xp, digits, bits, thresholds, aliases = (
         library(sums[0][0]),

@@ -1,4 +1,6 @@
-"""The OpenBLAS that NumPy multiplies matrices with: which of its kernels run, and on how many threads."""
+"""The OpenBLAS that NumPy multiplies matrices with: which of its kernels run, and on how many
+threads.
+"""
 
 import ctypes
 from functools import cache

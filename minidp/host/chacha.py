@@ -1,7 +1,9 @@
-"""Random words and normal numbers as functions of (key, stream, release, index): the definitions, in NumPy.
+"""Random words and normal numbers as functions of (key, stream, release, index): the definitions,
+in NumPy.
 
-`drawing` holds the compiled twins, `device_kernels/noise.cu` the GPU's. All three give the same bits: integers, and
-additions, products, divisions and square roots of float64, each rounded by itself.
+`drawing` holds the compiled twins, `device_kernels/noise.cu` the GPU's. All three give the same
+bits: integers, and additions, products, divisions and square roots of float64, each rounded by
+itself.
 """
 
 import math
@@ -34,11 +36,13 @@ def chacha(key, place, rounds=ROUNDS):
     r"""Blocks of 16 random words, by the cipher ChaCha.
 
     Shapes
-        key (8,) uint32   place (4, n) uint32: the last four words of each block's input   returns (16, n) uint32
+        key (8,) uint32   place (4, n) uint32: the last four words of each block's input   returns
+                          (16, n) uint32
 
     Forward
-        [F1]  a += b, d = (d ^ a) <<< 16; c += d, b = (b ^ c) <<< 12; a += b, d = (d ^ a) <<< 8; c += d, b = (b ^ c) <<< 7
-              on four columns and then on four diagonals of the words, ten times each; then the input is added
+        [F1]  a += b, d = (d ^ a) <<< 16; c += d, b = (b ^ c) <<< 12; a += b, d = (d ^ a) <<< 8; c
+              += d, b = (b ^ c) <<< 7 on four columns and then on four diagonals of the words, ten
+              times each; then the input is added
 
     Source
         [F1]  RFC 8439, sections 2.1 to 2.3
@@ -57,7 +61,9 @@ def chacha(key, place, rounds=ROUNDS):
 
 
 def places(stream, release, blocks):
-    """(4, n) uint32: the place of block numbers (n,) below 2^64, of release below 2^56 of stream below 2^8."""
+    """(4, n) uint32: the place of block numbers (n,) below 2^64, of release below 2^56 of stream
+    below 2^8.
+    """
     tail = np.uint64(release) << np.uint64(8) | np.uint64(stream)
     return np.array(
         [
@@ -73,24 +79,31 @@ def normals(words):
     r"""Standard normal numbers from pairs of uniform ones (Box and Muller), in float64.
 
     Shapes
-        words (16, n) uint32, n a multiple of 64   returns (8 n,) float64: 512 numbers of each 64 blocks
+        words (16, n) uint32, n a multiple of 64   returns (8 n,) float64: 512 numbers of each 64
+                                                   blocks
 
     Forward
         [F1]  u = (W_j 2^32 + W_{j+4} + 1/2) 2^-64, j < 4, rounded to float64
-        [F2]  f = (V_j 2^31 + floor(W_{j+12} / 2) + 1/2) 2^-63, V_j = W_{j+8} as a signed number; c = -1 if W_{j+12} is odd, else 1
-        [F3]  z_j = r c cos(pi f), z_{j+4} = r sin(pi f), r = sqrt(-2 ln u); of 64 blocks, row after row
-        [M1]  ln u = e ln 2 + ln m, u = 2^e m, 1/sqrt 2 <= m < sqrt 2 but for rounding, ln m by 10 terms of its series
+        [F2]  f = (V_j 2^31 + floor(W_{j+12} / 2) + 1/2) 2^-63, V_j = W_{j+8} as a signed number; c
+              = -1 if W_{j+12} is odd, else 1
+        [F3]  z_j = r c cos(pi f), z_{j+4} = r sin(pi f), r = sqrt(-2 ln u); of 64 blocks, row after
+              row
+        [M1]  ln u = e ln 2 + ln m, u = 2^e m, 1/sqrt 2 <= m < sqrt 2 but for rounding, ln m by 10
+              terms of its series
         [M2]  sin and cos by 11 terms of theirs
 
     Source
-        [F1]  own derivation: the middle of one of 2^64 cells; never 0, so that |z| <= sqrt(130 ln 2) = 9.5
-        [F2]  own derivation: the middle of one of 2^63 cells of a half turn, and the half by one more bit
+        [F1]  own derivation: the middle of one of 2^64 cells; never 0, so that |z| <= sqrt(130 ln
+              2) = 9.5
+        [F2]  own derivation: the middle of one of 2^63 cells of a half turn, and the half by one
+              more bit
         [F3]  Box and Muller 1958, Annals of Mathematical Statistics 29(2)
         [M1]  own derivation: |s| <= 0.1716, so that the first term left out is below 3e-17 of ln m
         [M2]  own derivation: |pi f| <= pi/2; the first terms left out are below 1e-18 and 2e-17
 
     Guarantees
-        |z - exact| < 1e-14 for u and f as they are. No branch on a drawn value. Bits do not depend on the device.
+        |z - exact| < 1e-14 for u and f as they are. No branch on a drawn value. Bits do not depend
+        on the device.
     """
     u = (words[0:4].astype(np.float64) * 2.0**-32) + (
         words[4:8].astype(np.float64) + 0.5

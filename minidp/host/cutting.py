@@ -1,4 +1,6 @@
-"""Compiled twins of the definitions in `arithmetic`, for float32 and float64: the same bits, in fewer passes."""
+"""Compiled twins of the definitions in `arithmetic`, for float32 and float64: the same bits, in
+fewer passes.
+"""
 
 from math import frexp, ldexp
 
@@ -15,7 +17,9 @@ _options = {
 
 
 def cut(x, bits, axis, nearest):
-    """arithmetic.cut of a host array: along memory where the axis lies so, else all columns side by side."""
+    """arithmetic.cut of a host array: along memory where the axis lies so, else all columns side by
+    side.
+    """
     along = x.strides[axis] == x.itemsize
     turned = along == (axis == 0)
     matrix = np.ascontiguousarray(x.T if turned else x)
@@ -26,7 +30,9 @@ def cut(x, bits, axis, nearest):
 
 
 def cut_squares(x, bits, block):
-    """whole.cut_squares of a host array: e (B,), and the sums of squares of blocks of the integers, the last one shorter."""
+    """whole.cut_squares of a host array: e (B,), and the sums of squares of blocks of the integers,
+    the last one shorter.
+    """
     x = np.ascontiguousarray(x)
     e, sums = np.empty(x.shape[0], np.int32), np.empty((x.shape[0], x.shape[1] // block + 1))
     _cut_squares(
@@ -54,7 +60,9 @@ def _scales(largest, bits):
 
 @njit(inline="always", **_options)
 def _cut_row(x, patterns, b, unsigned, bits, nearest, pattern, X, at):
-    """Row b of cut_rows to row `at` of X; returns e. pattern (1,) is scratch; indices cost less than views of short rows."""
+    """Row b of cut_rows to row `at` of X; returns e. pattern (1,) is scratch; indices cost less
+    than views of short rows.
+    """
     pattern[0] = 0
     largest = pattern[0]
     for k in range(x.shape[1]):
@@ -71,7 +79,8 @@ def _cut_row(x, patterns, b, unsigned, bits, nearest, pattern, X, at):
 def cut_rows(x, patterns, unsigned, bits, nearest, X, e):
     """arithmetic.cut of rows: x (B, K) to X (B, K) float64 and e (B,).
 
-    patterns (B, K): the bits of x, `unsigned` all of them but the sign: ordered as |x| is, infinity and NaN above all.
+    patterns (B, K): the bits of x, `unsigned` all of them but the sign: ordered as |x| is, infinity
+    and NaN above all.
     """
     pattern = np.empty(1, patterns.dtype)
     for b in range(x.shape[0]):
@@ -103,7 +112,9 @@ def contributions(x, e, bits, scale, out):
 
 @njit(**_options)
 def cut_columns(x, patterns, unsigned, bits, nearest, X, e):
-    """arithmetic.cut of columns, in two passes along memory: x, patterns (K, O) as in cut_rows to X (K, O), e (O,)."""
+    """arithmetic.cut of columns, in two passes along memory: x, patterns (K, O) as in cut_rows to X
+    (K, O), e (O,).
+    """
     largest, first, second = (
         np.zeros(x.shape[1], patterns.dtype),
         np.empty(x.shape[1]),
@@ -122,7 +133,8 @@ def cut_columns(x, patterns, unsigned, bits, nearest, X, e):
 
 @njit(**_options)
 def put_back(S, e, f, y):
-    """arithmetic.put_back: S (B, T, O) float64, e (B,) and f (O,) float64, powers of two, to y (B, T, O) float32.
+    """arithmetic.put_back: S (B, T, O) float64, e (B,) and f (O,) float64, powers of two, to y (B,
+    T, O) float32.
 
     Both products are exact: exponents of float32 leave float64 room.
     """
@@ -134,7 +146,9 @@ def put_back(S, e, f, y):
 
 @njit(**_options)
 def pairs(x, width, total):
-    """arithmetic.in_pairs of x (B, N width), N at least 1, to total (B, width), with room for half the terms."""
+    """arithmetic.in_pairs of x (B, N width), N at least 1, to total (B, width), with room for half
+    the terms.
+    """
     one, w, terms = (
         np.uint64(1),
         np.uint64(width),

@@ -1,6 +1,8 @@
-"""The integer noise of exact arithmetic: a wide discrete Gaussian from small tables. The definition, in NumPy.
+"""The integer noise of exact arithmetic: a wide discrete Gaussian from small tables. The
+definition, in NumPy.
 
-`drawing.add_integers` is the compiled twin. Tables are made of Python's integers: the same bits on every machine.
+`drawing.add_integers` is the compiled twin. Tables are made of Python's integers: the same bits on
+every machine.
 """
 
 import math
@@ -23,7 +25,9 @@ FIXED = 192  # bits behind the point of the probabilities
 
 
 class Plan(NamedTuple):
-    """Z = sum_j k^j X_j, j < J = parts, k = scale: each X_j of variance s_0^2, from a table of n = cells magnitudes."""
+    """Z = sum_j k^j X_j, j < J = parts, k = scale: each X_j of variance s_0^2, from a table of n =
+    cells magnitudes.
+    """
 
     parts: int
     scale: int
@@ -41,10 +45,12 @@ class Table(NamedTuple):
 
 
 def plan(std: float) -> Plan:
-    """The fewest parts whose table fits the cache: 3 or 4. Raises ParameterError if std is not in [2^28, 2^42].
+    """The fewest parts whose table fits the cache: 3 or 4. Raises ParameterError if std is not in
+    [2^28, 2^42].
 
-    s_0^2 sum_j k^(2 j) = std^2 exactly, k the largest scale with s_0 >= 2 k, and cells the least power of two above
-    10 s_0. Sums of this kind: Micciancio and Walter 2017, CRYPTO, "Gaussian sampling over the integers".
+    s_0^2 sum_j k^(2 j) = std^2 exactly, k the largest scale with s_0 >= 2 k, and cells the least
+    power of two above 10 s_0. Sums of this kind: Micciancio and Walter 2017, CRYPTO, "Gaussian
+    sampling over the integers".
     """
     in_range(LEAST, MOST, std=std)
     square = Fraction(float(std)) ** 2
@@ -61,21 +67,29 @@ def plan(std: float) -> Plan:
 
 @lru_cache(maxsize=4)
 def table(std: float) -> Table:
-    """The `alias_table` of `plan(std)`; the last four are kept. Raises ParameterError as `plan` does."""
+    """The `alias_table` of `plan(std)`; the last four are kept. Raises ParameterError as `plan`
+    does.
+    """
     return alias_table(plan(std))
 
 
 def alias_table(plan: Plan) -> Table:
-    r"""Table of the magnitude |X| of a discrete Gaussian, cut at n: a cell holds itself and one other value.
+    r"""Table of the magnitude |X| of a discrete Gaussian, cut at n: a cell holds itself and one
+    other value.
 
     Forward
-        [F1]  p_x = exp(-x^2 / (2 s_0^2)): p_(x+1) = p_x r_x, r_(x+1) = r_x r_0^2, r_0 = exp(-1 / (2 s_0^2)), a series
-        [F2]  w_x = 2^64 n m_x / sum_y m_y to the nearest integer, m_0 = p_0, m_x = 2 p_x; w_0 closes the sum, 2^64 n
-        [F3]  cells of weight 2^64 each: cell x holds x below its threshold, and above it a part of a heavier value
+        [F1]  p_x = exp(-x^2 / (2 s_0^2)): p_(x+1) = p_x r_x, r_(x+1) = r_x r_0^2, r_0 = exp(-1 / (2
+              s_0^2)), a series
+        [F2]  w_x = 2^64 n m_x / sum_y m_y to the nearest integer, m_0 = p_0, m_x = 2 p_x; w_0
+              closes the sum, 2^64 n
+        [F3]  cells of weight 2^64 each: cell x holds x below its threshold, and above it a part of
+              a heavier value
 
     Source
-        [F1]  own derivation: with 192 bits behind the point p_x is off by less than 2^-157, w_x by less than 2^-70
-        [F2]  own derivation: n values each 1/2 off, and the sum of that at 0: total variation at most 2^-65
+        [F1]  own derivation: with 192 bits behind the point p_x is off by less than 2^-157, w_x by
+              less than 2^-70
+        [F2]  own derivation: n values each 1/2 off, and the sum of that at 0: total variation at
+              most 2^-65
         [F3]  Walker 1977, ACM TOMS 3(3); Vose 1991, IEEE TSE 17(9); exact in integers
     """
     r, term, step, places = 0, 1 << FIXED, 1 / (2 * plan.variance), range(plan.cells)
@@ -113,14 +127,17 @@ def integers(words: NDArray[np.uint32], table: Table) -> NDArray[np.int64]:
         words (16, 64 (J + 1) n) uint32   returns (512 n,) int64
 
     Forward
-        [F1]  U_q = 2^32 W_q + W_(q+512), q < 512, of each 64 blocks' words W, row after row; J + 1 of these make Z_q
-        [F2]  look-up j takes b + 1 bits of the first U_q, from bit (b + 1) j on: cell i, n = 2^b, and then the sign
+        [F1]  U_q = 2^32 W_q + W_(q+512), q < 512, of each 64 blocks' words W, row after row; J + 1
+              of these make Z_q
+        [F2]  look-up j takes b + 1 bits of the first U_q, from bit (b + 1) j on: cell i, n = 2^b,
+              and then the sign
         [F3]  |X_j| = i where U_q of the 64 blocks number j + 1 is below threshold_i, else alias_i
         [F4]  Z = k (k (X_0 k + X_1) + ...) + X_(J-1)
 
     Source
         [F1]  own derivation: integers only, the same on every device
-        [F2]  own derivation: bits of a mask are exactly uniform; zero has half a weight with each sign
+        [F2]  own derivation: bits of a mask are exactly uniform; zero has half a weight with each
+              sign
         [F3]  the alias method: host.discrete.alias_table [F3]
         [F4]  host.discrete.plan, by Horner's rule
 
@@ -142,25 +159,30 @@ def integers(words: NDArray[np.uint32], table: Table) -> NDArray[np.int64]:
 
 
 def distances(std: float, plan: Plan) -> tuple[float, float, float, float]:
-    r"""Bounds of the total variation distance between Z as it is drawn and a normal number of deviation std, rounded.
+    r"""Bounds of the total variation distance between Z as it is drawn and a normal number of
+    deviation std, rounded.
 
     Bound
         [M1]  tables     J 2^-65
         [M2]  tails      J erfc((n - 1) / (s_0 sqrt 2))
         [M3]  smoothing  (J - 1) t / (1 - t), t = 2 e / (1 - e), e = exp(-2 pi^2 s_0^2 / (k^2 + 1))
-        [M4]  rounding   (f(1) / 12 + f(0) (1 + 4 exp(-3/2)) / (24 std)) / std^2 + e / (1 - e), e = exp(-2 pi^2 std^2),
+        [M4]  rounding   (f(1) / 12 + f(0) (1 + 4 exp(-3/2)) / (24 std)) / std^2 + e / (1 - e), e =
+              exp(-2 pi^2 std^2),
                          f the standard normal density: .0202 / std^2
 
     Source
         [M1]  host.discrete.alias_table [F2]; distances of independent parts add
-        [M2]  own derivation: sum_(x >= n) p_x <= int_(n-1)^inf p, and sum p_x >= s_0 sqrt(2 pi) (Poisson's sum)
-        [M3]  own derivation: X + k Y, Y of deviation s >= s_0, has the law of deviation sqrt(s_0^2 + k^2 s^2) times a
-              sum over y of exp(-(y - c)^2 / (2 v)), v = 1 / (1/s^2 + k^2/s_0^2) >= s_0^2 / (k^2 + 1). By Poisson's sum
-              that is constant but for a factor 1 +- t; divided by its mean, t / (1 - t) off. There are J - 1 such
-              sums, and one function of two laws is no further apart than they are
-        [M4]  own derivation: the mass of a unit cell less the density h(x) = f(x/s)/s at its middle is
-              int h''(x + t) (1/2 - |t|)^2 / 2 dt, whose weight is 1/24. sum_x |h''(x + t)| <= int |h''| + V(h''),
-              V the variation: 4 f(1) / s^2 + 2 f(0) (1 + 4 exp(-3/2)) / s^3; half of it. sum h(x) = 1 +- 2 e / (1 - e)
+        [M2]  own derivation: sum_(x >= n) p_x <= int_(n-1)^inf p, and sum p_x >= s_0 sqrt(2 pi)
+              (Poisson's sum)
+        [M3]  own derivation: X + k Y, Y of deviation s >= s_0, has the law of deviation sqrt(s_0^2
+              + k^2 s^2) times a sum over y of exp(-(y - c)^2 / (2 v)), v = 1 / (1/s^2 + k^2/s_0^2)
+              >= s_0^2 / (k^2 + 1). By Poisson's sum that is constant but for a factor 1 +- t;
+              divided by its mean, t / (1 - t) off. There are J - 1 such sums, and one function of
+              two laws is no further apart than they are
+        [M4]  own derivation: the mass of a unit cell less the density h(x) = f(x/s)/s at its middle
+              is int h''(x + t) (1/2 - |t|)^2 / 2 dt, whose weight is 1/24. sum_x |h''(x + t)| <=
+              int |h''| + V(h''), V the variation: 4 f(1) / s^2 + 2 f(0) (1 + 4 exp(-3/2)) / s^3;
+              half of it. sum h(x) = 1 +- 2 e / (1 - e)
 
     Valid for
         s_0 >= k >= 1 (t < 1); `total_variation` takes those of `plan`
@@ -186,7 +208,8 @@ def distances(std: float, plan: Plan) -> tuple[float, float, float, float]:
 
 
 def total_variation(std: float) -> float:
-    """Total variation distance, at most, of one number of `Draws.add_integers` from round(N(0, std^2)), rounded up.
+    """Total variation distance, at most, of one number of `Draws.add_integers` from round(N(0,
+    std^2)), rounded up.
 
     The sum of `distances`; at most 2^-62.5 where std >= 2^32. Raises ParameterError as `plan` does.
     """

@@ -1,7 +1,9 @@
-"""Compiled twins of the definitions in `chacha` and `discrete`: the same bits, several times as fast.
+"""Compiled twins of the definitions in `chacha` and `discrete`: the same bits, several times as
+fast.
 
-The 16 words of 64 blocks lie side by side, so that the compiler turns each line into vectors. Numba widens sums and
-shifts of uint32 to 64 bits: each is cast back. Without fastmath no product and sum become one operation.
+The 16 words of 64 blocks lie side by side, so that the compiler turns each line into vectors. Numba
+widens sums and shifts of uint32 to 64 bits: each is cast back. Without fastmath no product and sum
+become one operation.
 """
 
 import numpy as np
@@ -39,7 +41,9 @@ def _quarter(a, b, c, d):
 
 @njit("void(uint32[::1], uint64[::1], uint32[::1])", **_options)
 def _cipher(state, blocks, x):
-    """x (1024,), row after row: the words of 64 blocks, by their numbers, as `chacha.chacha` has it."""
+    """x (1024,), row after row: the words of 64 blocks, by their numbers, as `chacha.chacha` has
+    it.
+    """
     for k in range(16):
         for l in range(LANES):
             x[k * LANES + l] = state[k]
@@ -93,7 +97,9 @@ def _cipher(state, blocks, x):
 
 @njit("void(uint32[::1], uint64[::1], uint32[:, ::1])", **_options)
 def words(state, blocks, out):
-    """chacha.chacha: state (16,), the blocks' input without their numbers, blocks (n,) to out (n, 16)."""
+    """chacha.chacha: state (16,), the blocks' input without their numbers, blocks (n,) to out (n,
+    16).
+    """
     x, numbers = np.empty(16 * LANES, np.uint32), np.zeros(LANES, np.uint64)
     for at in range(0, out.shape[0], LANES):
         size = min(LANES, out.shape[0] - at)
@@ -110,7 +116,9 @@ def words(state, blocks, out):
     **_options,
 )
 def _normals(w, u, ubits, m, mbits, z):
-    """z (512,): the normal numbers of 64 blocks' words w (1024,), by `chacha.normals`; the others are scratch."""
+    """z (512,): the normal numbers of 64 blocks' words w (1024,), by `chacha.normals`; the others
+    are scratch.
+    """
     for p in range(PAIRS):
         u[p] = float64(w[p]) * 2.0**-32 + (float64(w[p + PAIRS]) + 0.5) * 2.0**-64
     for p in range(PAIRS):
@@ -156,7 +164,9 @@ def _normals(w, u, ubits, m, mbits, z):
     **_options,
 )
 def add_normals(state, begin, std, grid, out):
-    """out (n,) <- chacha.rounded(out + std z_(begin + i), grid) in float64, z by chacha.normals, block 0 first."""
+    """out (n,) <- chacha.rounded(out + std z_(begin + i), grid) in float64, z by chacha.normals,
+    block 0 first.
+    """
     x, z, u, m = (
         np.empty(16 * LANES, np.uint32),
         np.empty(STRETCH),
@@ -184,7 +194,8 @@ def add_normals(state, begin, std, grid, out):
 def add_integers(state, first, begin, parts, scale, thresholds, aliases, out):
     """out (n,) += Z_(begin + i), Z by discrete.integers of the blocks from number 64 first on.
 
-    parts, scale, thresholds, aliases: a discrete.Table. Exact where out holds integers and sums stay below 2^53.
+    parts, scale, thresholds, aliases: a discrete.Table. Exact where out holds integers and sums
+    stay below 2^53.
     """
     x, fields, z, blocks = (
         np.empty(16 * LANES, np.uint32),
@@ -219,14 +230,18 @@ def add_integers(state, first, begin, parts, scale, thresholds, aliases, out):
 
 @njit("boolean(uint64[::1], int64, uint64[::1], int64[::1])", **_options)
 def choose(drawn, n, taken, out):
-    r"""Choose different numbers below n, all subsets equally likely; False if `drawn` did not suffice.
+    r"""Choose different numbers below n, all subsets equally likely; False if `drawn` did not
+    suffice.
 
     Shapes
-        drawn (m,) uint64, random   taken (n / 64 or more,) uint64, zeros   out (size,), written; n below 2^32
+        drawn (m,) uint64, random   taken (n / 64 or more,) uint64, zeros   out (size,), written; n
+                                    below 2^32
 
     Forward
-        [F1]  t_i uniform below n - size + i + 1; out_i = t_i, or n - size + i where t_i was chosen before
-        [F2]  t uniform below s: the high word of w s, w the next of `drawn` whose low word of w s is at least 2^64 mod s
+        [F1]  t_i uniform below n - size + i + 1; out_i = t_i, or n - size + i where t_i was chosen
+              before
+        [F2]  t uniform below s: the high word of w s, w the next of `drawn` whose low word of w s
+              is at least 2^64 mod s
 
     Source
         [F1]  Floyd; Bentley 1987, Communications of the ACM 30(9), "A sample of brilliance"

@@ -112,7 +112,9 @@ def relu_gradient(dy, y, dx):
 
 @njit(**_options)
 def softmax_cross_entropy(z, target, losses, dz):
-    """nn.SoftmaxCrossEntropy: z (B, K), target (B,) to losses (B,), dz (B, K); sums as in arithmetic.in_pairs."""
+    """nn.SoftmaxCrossEntropy: z (B, K), target (B,) to losses (B,), dz (B, K); sums as in
+    arithmetic.in_pairs.
+    """
     classes = z.shape[1]
     terms, chosen = np.empty(classes, np.float32), np.zeros(z.shape[0], np.float32)
     for b in range(z.shape[0]):

@@ -1,4 +1,6 @@
-"""Numba's `njit`, and a word on the terminal before the first kernel is compiled; later runs find it in the cache."""
+"""Numba's `njit`, and a word on the terminal before the first kernel is compiled; later runs find
+it in the cache.
+"""
 
 import sys
 

@@ -1,9 +1,11 @@
-"""Numba kernels for float32 on the host: twins of definitions in `backend` and `nn.pool`, each measured against them.
+"""Numba kernels for float32 on the host: twins of definitions in `backend` and `nn.pool`, each
+measured against them.
 
-NumPy goes three times over every explicit gradient, and its product of a row and a number is four times as slow as
-memory. Here each gradient is formed and squared in one pass, and added to the sum in another, with the
-interpreter's lock released. Sums may be taken in any order (`reassoc`), so a chain of roundings is as long as a
-run of squares, whatever the compiler does; numbers that are not finite stay what they are.
+NumPy goes three times over every explicit gradient, and its product of a row and a number is four
+times as slow as memory. Here each gradient is formed and squared in one pass, and added to the sum
+in another, with the interpreter's lock released. Sums may be taken in any order (`reassoc`), so a
+chain of roundings is as long as a run of squares, whatever the compiler does; numbers that are not
+finite stay what they are.
 """
 
 import numpy as np
@@ -25,7 +27,9 @@ _options = {
 
 @njit(**_options)
 def form_outer(a, d, g, sq):
-    """backend.outer_products: a (B, I), d (B, O) to g (B, I, O), sq (B,) in float64, runs of RUN in float32."""
+    """backend.outer_products: a (B, I), d (B, O) to g (B, I, O), sq (B,) in float64, runs of RUN in
+    float32.
+    """
     for b in range(g.shape[0]):
         total = 0.0
         for i in range(g.shape[1]):
@@ -43,7 +47,9 @@ def form_outer(a, d, g, sq):
 
 @njit(**_options)
 def add_weighted(total, w, g):
-    """backend.add_weighted: total (P,) float64 += w (B,) float64 @ g (B, P) float32, without rows whose weight is 0."""
+    """backend.add_weighted: total (P,) float64 += w (B,) float64 @ g (B, P) float32, without rows
+    whose weight is 0.
+    """
     kept = np.flatnonzero(w)
     for start in range(0, total.size, STRETCH):
         target = total[start : start + STRETCH]
@@ -66,7 +72,9 @@ def add_weighted(total, w, g):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_whole(total, scale, G):
-    """backend.add_whole: total (P,) += sum_b trunc(scale_b G_b), scale (B,), G (B, P), without rows of scale 0."""
+    """backend.add_whole: total (P,) += sum_b trunc(scale_b G_b), scale (B,), G (B, P), without rows
+    of scale 0.
+    """
     kept = np.flatnonzero(scale)
     for start in range(0, total.size, STRETCH):
         target = total[start : start + STRETCH]
@@ -78,7 +86,9 @@ def add_whole(total, scale, G):
 
 @njit(cache=True, nogil=True, error_model="numpy")  # `mechanism.rounding` charges for these pairs
 def add_blocks(total, parts):
-    """backend.add_products: total (I, O) float64 or float32 += sum of parts (K, I, O) float32, of four or two in pairs."""
+    """backend.add_products: total (I, O) float64 or float32 += sum of parts (K, I, O) float32, of
+    four or two in pairs.
+    """
     blocks = parts.shape[0]
     for i in range(total.shape[0]):
         target = total[i]
@@ -99,7 +109,9 @@ def add_blocks(total, parts):
 
 @njit(**_options)
 def row_norms(x, norms):
-    """backend.row_norms: of x (B, P) float32 to norms (B,) float64, where no square overflows or vanishes."""
+    """backend.row_norms: of x (B, P) float32 to norms (B,) float64, where no square overflows or
+    vanishes.
+    """
     for b in range(x.shape[0]):
         total, row = 0.0, x[b]
         for p in range(row.size):
@@ -109,9 +121,11 @@ def row_norms(x, norms):
 
 @njit(**_options)
 def take_by_maxima(padded, y, rest, dx, tall, wide, down, across):
-    """nn.MaxPool2D [B1], in the same order of additions, of windows of (tall, wide) at steps of (down, across).
+    """nn.MaxPool2D [B1], in the same order of additions, of windows of (tall, wide) at steps of
+    (down, across).
 
-    padded (B, H, W, C), the images   y (B, H', W', C), their windows' maxima   rest, the gradient of y, is used up
+    padded (B, H, W, C), the images   y (B, H', W', C), their windows' maxima   rest, the gradient
+                                      of y, is used up
     dx (B, H, W, C), zeros, is written
     """
     examples, rows, columns, channels = y.shape

@@ -1,4 +1,6 @@
-"""How much to work on at once on the host: shares of the last cache, in which several cores work side by side."""
+"""How much to work on at once on the host: shares of the last cache, in which several cores work
+side by side.
+"""
 
 import math
 import os
@@ -14,7 +16,9 @@ def physical() -> float:
 
 
 def _last_cache():
-    """Bytes of the host's last cache, between 8 and 32 MiB; the latter where the system does not tell."""
+    """Bytes of the host's last cache, between 8 and 32 MiB; the latter where the system does not
+    tell.
+    """
     try:
         size = os.sysconf("SC_LEVEL3_CACHE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -22,7 +26,9 @@ def _last_cache():
     return min(max(size, 2**23), 2**25) if size > 0 else 2**25
 
 
-RUN = 512  # squares of an explicit gradient that kernels add in its own dtype; the rounding bound [N2] of grads counts on it
+# squares of an explicit gradient that kernels add in its own dtype; the rounding bound [N2] of
+# grads counts on it
+RUN = 512
 # Measured: times hardly depend on these shares.
 EXPLICIT_BYTES = (
     _last_cache() * 3 // 16

@@ -1,4 +1,6 @@
-"""Series of exp and log, for the definitions (`elementwise`, `host.chacha`) and their compiled twins."""
+"""Series of exp and log, for the definitions (`elementwise`, `host.chacha`) and their compiled
+twins.
+"""
 
 import math
 

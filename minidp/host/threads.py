@@ -1,12 +1,14 @@
 """Spreading a step over the cores of the host.
 
-BLAS splits each matrix product by itself: its threads wait for each other after every product, and everything else runs
-on one core. Here shards of a lot run side by side instead, each with a BLAS of one thread.
+BLAS splits each matrix product by itself: its threads wait for each other after every product, and
+everything else runs on one core. Here shards of a lot run side by side instead, each with a BLAS of
+one thread.
 
-MINIDP_THREADS=N in the environment sets the number of shards; 1 leaves the cores to BLAS. Default: the BLAS thread count
-(OPENBLAS_NUM_THREADS) if it is at most MAX_THREADS; otherwise 1, because BLAS then parallelises better itself. In ordinary
-arithmetic sums over shards round differently from sums over the whole lot: a seeded run repeats bit for bit with the same
-number of threads. In exact arithmetic it does with any.
+MINIDP_THREADS=N in the environment sets the number of shards; 1 leaves the cores to BLAS. Default:
+the BLAS thread count (OPENBLAS_NUM_THREADS) if it is at most MAX_THREADS; otherwise 1, because BLAS
+then parallelises better itself. In ordinary arithmetic sums over shards round differently from sums
+over the whole lot: a seeded run repeats bit for bit with the same number of threads. In exact
+arithmetic it does with any.
 """
 
 import os
@@ -34,7 +36,9 @@ def shards_for(examples):
 
 @cache
 def limit():
-    """Threads that `map_parallel` uses at most. Raises ParameterError if MINIDP_THREADS is no number of threads."""
+    """Threads that `map_parallel` uses at most. Raises ParameterError if MINIDP_THREADS is no
+    number of threads.
+    """
     wanted = os.environ.get("MINIDP_THREADS", "")
     if wanted and not (wanted.isascii() and wanted.isdigit() and int(wanted) > 0):
         raise ParameterError(
@@ -47,9 +51,11 @@ def limit():
 
 
 def map_parallel(function, items):
-    """[function(item) for each item], side by side, in the order of the items, whichever is ready first.
+    """[function(item) for each item], side by side, in the order of the items, whichever is ready
+    first.
 
-    All items are waited for; the first exception is raised. A call from inside another one runs in order.
+    All items are waited for; the first exception is raised. A call from inside another one runs in
+    order.
     """
     if min(len(items), limit()) < 2 or not _busy.acquire(blocking=False):
         return [function(item) for item in items]
@@ -79,7 +85,9 @@ def map_parallel(function, items):
 
 @contextmanager
 def single_blas():
-    """While it lasts, products and decompositions run in one thread; where BLAS cannot be told, as it likes."""
+    """While it lasts, products and decompositions run in one thread; where BLAS cannot be told, as
+    it likes.
+    """
     get, set_ = thread_functions() or (lambda: 0, lambda threads: None)
     before = get()
     set_(1)

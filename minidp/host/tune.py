@@ -1,15 +1,16 @@
-"""The one call that changes the process: kernels of matrix products, and an allocator that keeps freed pages.
+"""The one call that changes the process: kernels of matrix products, and an allocator that keeps
+freed pages.
 
-OpenBLAS picks its kernels when NumPy loads it, by a table of processors that is older than some of them: a processor
-that it does not know gets AVX2 kernels, at little more than half the speed where there is AVX-512. Whatever kernels
-run, results are the same to rounding.
+OpenBLAS picks its kernels when NumPy loads it, by a table of processors that is older than some of
+them: a processor that it does not know gets AVX2 kernels, at little more than half the speed where
+there is AVX-512. Whatever kernels run, results are the same to rounding.
 
-glibc hands large arrays back to the system, and getting them again costs a page fault for every 4 KiB: more than half
-of a small step's time. With the thresholds raised a step reuses the pages of the step before; the process keeps its
-largest size so far.
+glibc hands large arrays back to the system, and getting them again costs a page fault for every 4
+KiB: more than half of a small step's time. With the thresholds raised a step reuses the pages of
+the step before; the process keeps its largest size so far.
 
-In the environment, MINIDP_KERNELS=default leaves the kernels to OpenBLAS and MINIDP_MALLOC=default the allocator
-alone. OPENBLAS_CORETYPE, OpenBLAS's own switch, is never overruled.
+In the environment, MINIDP_KERNELS=default leaves the kernels to OpenBLAS and MINIDP_MALLOC=default
+the allocator alone. OPENBLAS_CORETYPE, OpenBLAS's own switch, is never overruled.
 """
 
 import ctypes
@@ -32,9 +33,11 @@ _pages_kept = False
 
 
 def tune():
-    """Choose the kernels of matrix products, if NumPy is not loaded yet, and let the allocator keep freed pages.
+    """Choose the kernels of matrix products, if NumPy is not loaded yet, and let the allocator keep
+    freed pages.
 
-    It sets OPENBLAS_CORETYPE in this process's environment, which child processes inherit, and glibc's malloc options.
+    It sets OPENBLAS_CORETYPE in this process's environment, which child processes inherit, and
+    glibc's malloc options.
     """
     global _pages_kept
     _choose_kernels()
@@ -42,7 +45,9 @@ def tune():
 
 
 def describe():
-    """{"openblas_kernels", "threads", "allocator"}: what this process computes with, for its results."""
+    """{"openblas_kernels", "threads", "allocator"}: what this process computes with, for its
+    results.
+    """
     return {
         "openblas_kernels": blas.kernels(),
         "threads": threads.limit(),
@@ -51,7 +56,9 @@ def describe():
 
 
 def kernels_for(cpuinfo):
-    """The kernels for the first processor of a Linux /proc/cpuinfo, None to leave the choice to OpenBLAS."""
+    """The kernels for the first processor of a Linux /proc/cpuinfo, None to leave the choice to
+    OpenBLAS.
+    """
     fields = {}
     for line in cpuinfo.split("\n\n")[0].splitlines():
         name, _, value = line.partition(":")

@@ -1,6 +1,8 @@
-"""A process beside rank 0 of a run on several ranks: it says which rank ended without a word, and ends the others.
+"""A process beside rank 0 of a run on several ranks: it says which rank ended without a word, and
+ends the others.
 
-Launchers kill the ranks that are left, rank 0 too, before any of them could tell. Run as a script by `minidp.ranks`.
+Launchers kill the ranks that are left, rank 0 too, before any of them could tell. Run as a script
+by `minidp.ranks`.
 """
 
 import select
@@ -10,7 +12,9 @@ from contextlib import suppress
 
 
 def main(number, token):
-    """Serve the listening socket `number` to the ranks, each of which sends a line: token and who it is."""
+    """Serve the listening socket `number` to the ranks, each of which sends a line: token and who
+    it is.
+    """
     server, names, over = socket.socket(fileno=int(number)), {}, []
     while names or not over:
         words = {}
@@ -29,8 +33,8 @@ def main(number, token):
             return  # which closes the others' connections
         if gone := [names[found] for found, word in words.items() if not word]:
             print(
-                f"{' or '.join(gone)} ended without a word (killed, or crashed), and with it the run; what was charged is in "
-                "the run's folder, and the run can be resumed",
+                f"{' or '.join(gone)} ended without a word (killed, or crashed), and with it the "
+                "run; what was charged is in the run's folder, and the run can be resumed",
                 file=sys.stderr,
             )
             return

@@ -1,4 +1,6 @@
-"""What is done to the data: sampling, clipping, noise, private projections; and the plan that joins them."""
+"""What is done to the data: sampling, clipping, noise, private projections; and the plan that joins
+them.
+"""
 
 from .banded import BandedNoise, CyclicSampler
 from .centring import mean_sanitizer, noisy_mean, shrunk

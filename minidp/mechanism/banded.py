@@ -1,4 +1,6 @@
-"""Noise that is correlated between steps, so that part of it cancels in their sum; and the lots that it is accounted with."""
+"""Noise that is correlated between steps, so that part of it cancels in their sum; and the lots
+that it is accounted with.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +22,25 @@ from .sampling import PoissonSampler, Sampler
 
 @dataclass(frozen=True)
 class CyclicSampler(PoissonSampler):
-    r"""Poisson lots of one of `bands` parts of the data in turn, so that an example's steps are at least so many apart.
+    r"""Poisson lots of one of `bands` parts of the data in turn, so that an example's steps are at
+    least so many apart.
 
     Shapes
         a lot: sorted indices (size,), possibly empty
 
     Forward
-        [F1]  each example's part uniform among b, drawn once, independent of all others; the lot of step t holds each example of
-              part t mod b with probability min(1, b q), so that lots are as large as those of probability q
+        [F1]  each example's part uniform among b, drawn once, independent of all others; the lot of
+              step t holds each example of part t mod b with probability min(1, b q), so that lots
+              are as large as those of probability q
 
     Event
-        [S1]  CyclicSampled(min(1, b q), event) once every b steps, ceil(T / b) times, proved for ADD_REMOVE: an example is in
-              one part, whatever that is. So for independent noise and for `BandedNoise` of at most b bands
+        [S1]  CyclicSampled(min(1, b q), event) once every b steps, ceil(T / b) times, proved for
+              ADD_REMOVE: an example is in one part, whatever that is. So for independent noise and
+              for `BandedNoise` of at most b bands
 
     Source
-        [F1] [S1]  Choquette-Choo et al. 2023, arXiv:2306.08153, Algorithm 2; parts drawn independently: own derivation, since
+        [F1] [S1]  Choquette-Choo et al. 2023, arXiv:2306.08153, Algorithm 2; parts drawn
+                   independently: own derivation, since
               equal parts would move other examples when one is added
 
     Raises
@@ -56,7 +62,8 @@ class CyclicSampler(PoissonSampler):
             )
         if self.bands * self.sampling_probability > 1 + 1e-9:
             raise ParameterError(
-                f"expected at most {1 / self.sampling_probability:g} bands, the lots of an epoch, got {self.bands}"
+                f"expected at most {1 / self.sampling_probability:g} bands, the lots of an epoch, "
+                f"got {self.bands}"
             )
 
     @property
@@ -72,7 +79,9 @@ class CyclicSampler(PoissonSampler):
     def lots(
         self, num_examples: int, steps: int, stream: Stream, start: int = 0
     ) -> Iterator[NDArray]:
-        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on; of streams without a seed once."""
+        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on; of
+        streams without a seed once.
+        """
         part, within = stream("parts").below(self.bands, num_examples), PoissonSampler(self.share)
         parts = [np.flatnonzero(part == k) for k in range(self.bands)]
         for step in range(start, start + steps):
@@ -85,7 +94,9 @@ class CyclicSampler(PoissonSampler):
 
 
 def with_bands(sampler: Sampler, bands: int | None) -> Sampler:
-    """The sampler, or its lots of `bands` parts in turn. Raises ParameterError where that is not plain Poisson sampling."""
+    """The sampler, or its lots of `bands` parts in turn. Raises ParameterError where that is not
+    plain Poisson sampling.
+    """
     if bands is None:
         return sampler
     if type(sampler) is not PoissonSampler or sampler.max_lot_size is not None:
@@ -97,23 +108,28 @@ def with_bands(sampler: Sampler, bands: int | None) -> Sampler:
 
 @dataclass(frozen=True)
 class BandedNoise:
-    r"""Noise sigma C_l y_t in place of sigma C_l z_t, where y = C^-1 z and C is lower-triangular with `bands` diagonals.
+    r"""Noise sigma C_l y_t in place of sigma C_l z_t, where y = C^-1 z and C is lower-triangular
+    with `bands` diagonals.
 
     Forward
-        [F1]  C_(t, t-j) = c_j; c_0 = 1, c_j = c_(j-1) (2j - 1) / (2j) for j < b, all divided by the norm of (c_0 .. c_(b-1))
+        [F1]  C_(t, t-j) = c_j; c_0 = 1, c_j = c_(j-1) (2j - 1) / (2j) for j < b, all divided by the
+              norm of (c_0 .. c_(b-1))
         [F2]  y_t = (z_t - sum_(0 < j < b) c_j y_(t-j)) / c_0 for each coordinate, z standard normal
 
     Sensitivity
-        [S1]  as of the noise z: the releases G + y are C^-1 (C G + z). The columns of C have norm 1 at most, and those of steps at
-              least b apart are orthogonal, so that C G moves by an example's gradients of different steps in different directions
+        [S1]  as of the noise z: the releases G + y are C^-1 (C G + z). The columns of C have norm 1
+              at most, and those of steps at least b apart are orthogonal, so that C G moves by an
+              example's gradients of different steps in different directions
 
     Source
-        [F1]  the square root of the matrix of prefix sums: Fichtenberger, Henzinger, Upadhyay 2023, arXiv:2202.11205, cut at b
+        [F1]  the square root of the matrix of prefix sums: Fichtenberger, Henzinger, Upadhyay 2023,
+              arXiv:2202.11205, cut at b
         [F2] [S1]  Choquette-Choo et al. 2023, arXiv:2306.08153
 
     Guarantees
-        y is private noise: it stays in memory. A run with a seed that is resumed draws it again from the first step on; without
-        a seed a new block begins, whose noise does not follow from that before, and is charged as such.
+        y is private noise: it stays in memory. A run with a seed that is resumed draws it again
+        from the first step on; without a seed a new block begins, whose noise does not follow from
+        that before, and is charged as such.
     """
 
     bands: int

@@ -28,7 +28,8 @@ def mean_sanitizer(
     arithmetic: str = ORDINARY,
     coordinates: int | None = None,
 ) -> Sanitizer:
-    """What `noisy_mean` releases with: rows are clipped to the norm `row_norm`. To charge: its `charge` of its `event`.
+    """What `noisy_mean` releases with: rows are clipped to the norm `row_norm`. To charge: its
+    `charge` of its `event`.
 
     coordinates: D, each of which exact arithmetic charges for.
     """
@@ -41,8 +42,8 @@ def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> 
     """Mean of rows (N, D) with noise, drawn towards zero as by `shrunk`: (D,) float64 on the host.
 
     size: the public N. The noise covers the rounding of the sum, so that the sanitizer's event
-    needs no factor: in ordinary arithmetic the noise of more than about 380,000 rows is multiplied by
-    `rounding.in_blocks`. Raises ParameterError for more rows than the public size allows.
+    needs no factor: in ordinary arithmetic the noise of more than about 380,000 rows is multiplied
+    by `rounding.in_blocks`. Raises ParameterError for more rows than the public size allows.
     """
     count(
         1, MOST // 2 if sanitizer.exact else MOST_COUNT, size=size
@@ -67,7 +68,8 @@ def _noise_factor(rows, sanitizer, size):
     if in_blocks(rows, ROWS) > factor:
         raise ParameterError(
             f"noisy_mean: got {rows:,} rows for the public size={size:,}: the sum of so many is "
-            f"rounded by more than is charged for {most:,} rows; set size to the public number of rows"
+            f"rounded by more than is charged for {most:,} rows; set size to the public number of "
+            "rows"
         )
     return factor
 
@@ -75,7 +77,8 @@ def _noise_factor(rows, sanitizer, size):
 def shrunk(mean: NDArray, noise_std: float) -> NDArray:
     r"""A released vector, drawn towards zero by as much as its noise explains of its length.
 
-    What has been released may be changed at no cost. Where noise is all there is, zero comes out, and rows stay as they are.
+    What has been released may be changed at no cost. Where noise is all there is, zero comes out,
+    and rows stay as they are.
 
     Shapes
         mean (D,)   noise_std a number, of each coordinate

@@ -1,7 +1,8 @@
 """Clipping: which parameters are clipped together, and the weight of each example.
 
-Algorithm 1 of Abadi et al. 2016 clips all parameters together; its experiments clip each layer by itself.
-Both are a list of groups: `flat_group` makes a single one, `per_layer_groups` one per layer.
+Algorithm 1 of Abadi et al. 2016 clips all parameters together; its experiments clip each layer by
+itself. Both are a list of groups: `flat_group` makes a single one, `per_layer_groups` one per
+layer.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from ..validate import in_range, non_negative_finite, positive
 from .schedule import LEAST_NORM, MOST_NORM, AdaptiveClip, Setting, value_at
 
 MARGIN = 2.0**-20  # by which norms are taken for longer, so that no rounding exceeds the clip norm
-UNCLIPPED = "unclipped"  # (group, UNCLIPPED) is the key of the count of gradients that the group did not clip
+# (group, UNCLIPPED) is the key of the count of gradients that the group did not clip
+UNCLIPPED = "unclipped"
 
 
 def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
@@ -36,10 +38,12 @@ def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
 
     Source
         [N2]  Abadi et al. 2016, Algorithm 1, "Clip gradient"
-        [N1]  own derivation: what w and the product w g are rounded by, also in float32, is below 2^-21
+        [N1]  own derivation: what w and the product w g are rounded by, also in float32, is below
+              2^-21
 
     Guarantees
-        The norm of w_b g_b does not exceed C (1 - 2^-21), roundings included. No value of an example raises.
+        The norm of w_b g_b does not exceed C (1 - 2^-21), roundings included. No value of an
+        example raises.
 
         ================  =====================================================
         norm 0            weight 1 (nothing is added to a denominator)
@@ -69,7 +73,8 @@ class ClipGroup:
     Both numbers may be schedules over steps (`mechanism.schedule`).
 
     Forward
-        [F1]  noise_std = sigma C, the standard deviation of the noise on each coordinate of the group's sum
+        [F1]  noise_std = sigma C, the standard deviation of the noise on each coordinate of the
+              group's sum
 
     Source
         [F1]  Abadi et al. 2016, Algorithm 1, "Add noise"
@@ -78,8 +83,8 @@ class ClipGroup:
         Noise without a finite clip norm is refused; sigma = 0 with C infinite is plain SGD.
 
     Raises
-        ParameterError   no keys, C neither infinite nor in [1e-12, 1e12], sigma negative, NaN or infinite, sigma > 0 with C
-                         infinite
+        ParameterError   no keys, C neither infinite nor in [1e-12, 1e12], sigma negative, NaN or
+                         infinite, sigma > 0 with C infinite
     """
 
     name: str
@@ -100,8 +105,8 @@ class ClipGroup:
             non_negative_finite(noise_multiplier=self.noise_multiplier)
         if self.constant and self.noise_multiplier > 0 and math.isinf(self.clip_norm):
             raise ParameterError(
-                f"clip group {self.name}: noise_multiplier={self.noise_multiplier} needs a finite clip_norm; "
-                "set one, or set noise_multiplier to 0"
+                f"clip group {self.name}: noise_multiplier={self.noise_multiplier} needs a finite "
+                "clip_norm; set one, or set noise_multiplier to 0"
             )
 
     @property
@@ -111,7 +116,9 @@ class ClipGroup:
 
     @property
     def counts(self) -> bool:
-        """True if what is released is the count of another group's gradients that were not clipped."""
+        """True if what is released is the count of another group's gradients that were not
+        clipped.
+        """
         return self.keys[0][1] == UNCLIPPED
 
     def for_step(self, step: int) -> ClipGroup:
@@ -126,19 +133,25 @@ class ClipGroup:
 
     @property
     def noise_std(self) -> float:
-        """Standard deviation of the noise on each coordinate of the group's sum, in gradient units."""
+        """Standard deviation of the noise on each coordinate of the group's sum, in gradient
+        units.
+        """
         return 0.0 if self.noise_multiplier == 0 else self.noise_multiplier * self.clip_norm  # [F1]
 
 
 def flat_group(
     keys: Iterable[Key] | Mapping[Key, Any], clip_norm: Setting, noise_multiplier: Setting
 ) -> list[ClipGroup]:
-    """All parameters in one group, clipped together (Algorithm 1). keys: network.params, or keys alone."""
+    """All parameters in one group, clipped together (Algorithm 1). keys: network.params, or keys
+    alone.
+    """
     return [_group("all", keys, tuple(keys), clip_norm, noise_multiplier)]
 
 
 def _group(name, params, keys, clip_norm, noise_multiplier):
-    """The group of some of the keys, with the number of their coordinates where arrays came with them."""
+    """The group of some of the keys, with the number of their coordinates where arrays came with
+    them.
+    """
     size = (
         sum(math.prod(params[key].shape) for key in keys) if isinstance(params, Mapping) else None
     )
@@ -150,7 +163,8 @@ def per_layer_groups(
     clip_norm: Setting | Mapping[str, Setting],
     noise_multiplier: Setting | Mapping[str, Setting],
 ) -> list[ClipGroup]:
-    """One group per layer, as in Section 5.2. keys: network.params, or keys alone. Numbers may be dictionaries by layer name.
+    """One group per layer, as in Section 5.2. keys: network.params, or keys alone. Numbers may be
+    dictionaries by layer name.
 
     >>> keys = [("dense1", "W"), ("dense1", "b"), ("dense2", "W")]
     >>> [(group.name, group.clip_norm) for group in per_layer_groups(keys, {"dense1": 4.0, "dense2": 1.0}, 2.0)]
@@ -178,10 +192,12 @@ def per_layer_groups(
 def adaptive_groups(
     groups: Iterable[ClipGroup], noise_multiplier: float, quantile: float = 0.5, rate: float = 0.2
 ) -> list[ClipGroup]:
-    r"""The groups with clip norms that follow a quantile of the norms, from their own C on, and a group for the count of each.
+    r"""The groups with clip norms that follow a quantile of the norms, from their own C on, and a
+    group for the count of each.
 
-    noise_multiplier  of each count, charged jointly with all groups; a tenth of the expected lot size makes the count's noise a
-                      twentieth of a lot, and costs next to nothing. quantile, rate: of `AdaptiveClip`
+    noise_multiplier  of each count, charged jointly with all groups; a tenth of the expected lot
+                      size makes the count's noise a twentieth of a lot, and costs next to nothing.
+                      quantile, rate: of `AdaptiveClip`
 
     Sensitivity
         [S1]  of a count: 1/2 if one example is added, removed or zeroed, 1 if one is replaced

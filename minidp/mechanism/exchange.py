@@ -25,11 +25,13 @@ def released_over(
     scale: float,
     dtype: DTypeLike,
 ) -> dict[Key, NDArray]:
-    """What `Sanitizer.release` gives for the sum of all ranks' raw sums. Every rank calls it in every step, with nothing to add too.
+    """What `Sanitizer.release` gives for the sum of all ranks' raw sums. Every rank calls it in
+    every step, with nothing to add too.
 
-    The numbers of all parameters stand one behind the other, and each rank gets the sum of a slice of them, adds the noise of
-    that slice, by its places in the same stream, and hands the release to all. So noise is added once to every number, as in
-    one process. Sums are float64: exact arithmetic adds whole numbers below 2^53, whatever the order.
+    The numbers of all parameters stand one behind the other, and each rank gets the sum of a slice
+    of them, adds the noise of that slice, by its places in the same stream, and hands the release
+    to all. So noise is added once to every number, as in one process. Sums are float64: exact
+    arithmetic adds whole numbers below 2^53, whatever the order.
     """
     first = raw_sum[sanitizer.keys[0]]
     xp, lib = namespace_of(first), namespace_of(first) if ranks.gpu_aware else np

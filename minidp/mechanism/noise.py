@@ -19,14 +19,16 @@ MOST = 2.0**52  # units of such a grid: float64 holds these integers, and with n
 
 
 def noise_grid(noise_std: float) -> float:
-    r"""The grid that a release is rounded to: a power of two, public as noise_std is; 0, no grid, without noise.
+    r"""The grid that a release is rounded to: a power of two, public as noise_std is; 0, no grid,
+    without noise.
 
     Forward
         [F1]  g = 2^(floor(log2 noise_std) - 20), at least 2^-1000
 
     Source
-        [F1]  own derivation: at most 2^-20 of the noise, so that rounding costs no accuracy, and far above the last bits of
-              the sum and of the noise, which would tell how they were added
+        [F1]  own derivation: at most 2^-20 of the noise, so that rounding costs no accuracy, and
+              far above the last bits of the sum and of the noise, which would tell how they were
+              added
     """
     return 2.0 ** max(math.frexp(noise_std)[1] - 1 - FINENESS, -1000) if noise_std else 0.0  # [F1]
 
@@ -38,7 +40,8 @@ def integer_grid(noise_std: float, quantum: float) -> float:
         [F1]  g = min(quantum, 2^(floor(log2 noise_std) - 32))
 
     Source
-        [F1]  own derivation: powers of two, so that a multiple of quantum is one of g, and raw / g is whole
+        [F1]  own derivation: powers of two, so that a multiple of quantum is one of g, and raw / g
+              is whole
     """
     return min(quantum, 2.0 ** (math.frexp(noise_std)[1] - 1 - INTEGERS))  # [F1]
 
@@ -48,7 +51,8 @@ def add_noise(
 ) -> NDArray:
     """raw (float64, on the host) plus noise; `charged` says at what cost.
 
-    exact: integer noise. raw holds multiples of `quantum`; holding them to 2^52 units moves no neighbours apart.
+    exact: integer noise. raw holds multiples of `quantum`; holding them to 2^52 units moves no
+    neighbours apart.
     """
     if arithmetic == ORDINARY:
         return add_gaussian(raw, noise_std, draws)
@@ -59,7 +63,8 @@ def add_noise(
 def charged(
     event: Event, numbers: int, arithmetic: str, quantum: float, *noise_stds: float
 ) -> Event:
-    """What `numbers` released by `add_noise` cost: the event, in exact arithmetic beside its noise's distance.
+    """What `numbers` released by `add_noise` cost: the event, in exact arithmetic beside its
+    noise's distance.
 
     Raises ParameterError in exact arithmetic where noise_std is above 2^42 quanta.
     """
@@ -82,21 +87,24 @@ def add_integers(
     scale: float = 1.0,
     dtype: DTypeLike | None = None,
 ) -> NDArray:
-    r"""grid (raw + Z), Z discrete Gaussian numbers of standard deviation `units`: released in exact arithmetic.
+    r"""grid (raw + Z), Z discrete Gaussian numbers of standard deviation `units`: released in exact
+    arithmetic.
 
     Shapes
-        raw any shape, float64 whole numbers   others like raw, added to it first   units 0, or 2^28 to 2^42
+        raw any shape, float64 whole numbers   others like raw, added to it first   units 0, or 2^28
+                                               to 2^42
         returns scale times the release, a new array of `dtype`, by default that of raw
 
     Forward
         [F1]  released = g (raw + Z), Z of independent coordinates
 
     Source
-        [F1]  Abadi et al. 2016, Algorithm 1, "Add noise", in whole multiples of g; the law of Z, and how far it is from that of
-              rounded Gaussian numbers, are in host.discrete
+        [F1]  Abadi et al. 2016, Algorithm 1, "Add noise", in whole multiples of g; the law of Z,
+              and how far it is from that of rounded Gaussian numbers, are in host.discrete
 
     Guarantees
-        raw is whole, so raw + round(N) = round(raw + N): the Gaussian mechanism, rounded, but for that distance.
+        raw is whole, so raw + round(N) = round(raw + N): the Gaussian mechanism, rounded, but for
+        that distance.
     """
     if raw.dtype.name != "float64":
         raise ParameterError(
@@ -125,21 +133,23 @@ def add_gaussian(
     r"""raw + N(0, noise_std^2 I): from here on it is released.
 
     Shapes
-        raw any shape, float32 or float64   noise_std a number, in the units of raw   others like raw, added to it first
+        raw any shape, float32 or float64   noise_std a number, in the units of raw   others like
+                                            raw, added to it first
         returns scale times the release, a new array of `dtype`, by default that of raw
 
     Forward
-        [F1]  released = raw + noise_std z, z standard normal, independent in every coordinate, in float64
+        [F1]  released = raw + noise_std z, z standard normal, independent in every coordinate, in
+              float64
         [F2]  rounded to the grid of noise_std, and then to `dtype`
 
     Source
         [F1]  Abadi et al. 2016, Algorithm 1, "Add noise"
-        [F2]  Mironov 2012, CCS, "On significance of the least significant bits for differential privacy": what is rounded
-              after the noise was added costs nothing
+        [F2]  Mironov 2012, CCS, "On significance of the least significant bits for differential
+              privacy": what is rounded after the noise was added costs nothing
 
     Guarantees
-        noise_std 0 draws nothing. The noise of an array on a GPU is drawn and added there: the same bits.
-        The known attacks on the low-order bits of noise find nothing; it is not a proof.
+        noise_std 0 draws nothing. The noise of an array on a GPU is drawn and added there: the same
+        bits. The known attacks on the low-order bits of noise find nothing; it is not a proof.
 
     Raises
         ParameterError   noise_std is negative, infinite or not a number
@@ -160,7 +170,9 @@ def add_gaussian(
 
 
 def on_device(raws: Sequence[NDArray], draws: Draws) -> bool:
-    """True if `released_on_device` does it: other draws, of correlated noise or of a part of an array, are made on the host."""
+    """True if `released_on_device` does it: other draws, of correlated noise or of a part of an
+    array, are made on the host.
+    """
     return type(draws) is Draws and draws.part is None and all(map(has_kernels, raws))
 
 
@@ -173,7 +185,8 @@ def released_on_device(
     dtype: DTypeLike | None,
     units: float = 0.0,
 ) -> list[NDArray]:
-    """add_gaussian of arrays on a device, or add_integers where `units` is not 0, one after another, in one launch.
+    """add_gaussian of arrays on a device, or add_integers where `units` is not 0, one after
+    another, in one launch.
 
     laws: (noise_std, grid) of each   others: of each, added to it first
     """
@@ -201,7 +214,9 @@ def released_on_device(
 
 
 def _released(raw, others, scale, dtype, add):
-    """scale times raw plus others plus what `add(flat, before, after)` adds on the host, stretch by stretch, as `dtype`."""
+    """scale times raw plus others plus what `add(flat, before, after)` adds on the host, stretch by
+    stretch, as `dtype`.
+    """
     sums = [np.ascontiguousarray(to_host(part)).reshape(-1) for part in (raw, *others)]
     released = np.empty(sums[0].size, dtype or raw.dtype)
 

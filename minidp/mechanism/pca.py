@@ -1,4 +1,6 @@
-"""Projections of the input: differentially private PCA (Section 4 of the paper) and a random one."""
+"""Projections of the input: differentially private PCA (Section 4 of the paper) and a random
+one.
+"""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +19,9 @@ from ..validate import count, inexact, non_negative_finite, one_of
 from .noise import add_noise, charged
 
 BATCH_ROWS = 8192
-BITS = 16  # of a unit row's coordinates: products of as many rows are whole numbers below 2^53, however they are added
+# of a unit row's coordinates: products of as many rows are whole numbers below 2^53, however they
+# are added
+BITS = 16
 QUANTUM = 4.0**-BITS  # second moments are multiples of it
 
 
@@ -26,23 +30,26 @@ class PrivatePCA:
     r"""Top principal directions of the noisy second-moment matrix of unit rows ("Analyze Gauss").
 
     Shapes
-        x (N, D)   raw second moments (D, D) float64   projection (D, dimensions) float32, on the host
+        x (N, D)   raw second moments (D, D) float64   projection (D, dimensions) float32, on the
+                   host
 
     Forward
-        [F1]  a_n = x_n / |x_n|, cut to 16 bits: sums are exact; a row that is zero or not finite becomes zero
+        [F1]  a_n = x_n / |x_n|, cut to 16 bits: sums are exact; a row that is zero or not finite
+              becomes zero
         [F2]  G = sum_n a_n a_n^T
-        [F3]  released_ii = G_ii + N(0, sigma_p^2), released_ij = released_ji = G_ij + N(0, sigma_p^2 / 2), i < j, all
-              independent: rounded to a grid, or integer noise in multiples of one
+        [F3]  released_ii = G_ii + N(0, sigma_p^2), released_ij = released_ji = G_ij + N(0,
+              sigma_p^2 / 2), i < j, all independent: rounded to a grid, or integer noise in
+              multiples of one
         [F4]  the eigenvectors of the `dimensions` largest eigenvalues, as columns
 
     Sensitivity
-        [S1]  of G in the Frobenius norm: |a a^T|_F = |a|^2 <= 1 if a row is added, removed or zeroed;
-              sqrt 2 if one is replaced
+        [S1]  of G in the Frobenius norm: |a a^T|_F = |a|^2 <= 1 if a row is added, removed or
+              zeroed; sqrt 2 if one is replaced
 
     Event
         [S2]  Gaussian(sigma_p / sensitivity), all rows used (q = 1). In the orthonormal basis E_ii,
-              (E_ij + E_ji)/sqrt 2 of the symmetric matrices, the noise has variance sigma_p^2 in each direction. In
-              exact arithmetic its law is off by a distance that `charge` adds.
+              (E_ij + E_ji)/sqrt 2 of the symmetric matrices, the noise has variance sigma_p^2 in
+              each direction. In exact arithmetic its law is off by a distance that `charge` adds.
 
     Source
         [F1]  Abadi et al. 2016, Section 4, "Differentially private PCA"
@@ -50,8 +57,9 @@ class PrivatePCA:
         [S1]  own derivation: |a a^T - c c^T|_F^2 = |a|^4 + |c|^4 - 2 (a.c)^2 <= 2
 
     Guarantees
-        Nothing else is taken from the data: no mean is subtracted, no scale estimated. The projection is
-        applied to the rows as they are, not to the unit ones. sigma_p = 0 draws no noise and is not private.
+        Nothing else is taken from the data: no mean is subtracted, no scale estimated. The
+        projection is applied to the rows as they are, not to the unit ones. sigma_p = 0 draws no
+        noise and is not private.
 
     Raises
         ParameterError   sigma_p is negative or not finite, dimensions above D
@@ -84,7 +92,9 @@ class PrivatePCA:
         return Gaussian(self.noise_multiplier / self.sensitivity(relation))  # [S2]
 
     def charge(self, relation: NeighbouringRelation, inputs: int) -> Event:
-        """What is charged for rows of `inputs` numbers: the event, in exact arithmetic beside its noise's distance."""
+        """What is charged for rows of `inputs` numbers: the event, in exact arithmetic beside its
+        noise's distance.
+        """
         return charged(
             self.event(relation),
             inputs * (inputs + 1) // 2,
@@ -134,13 +144,17 @@ class PrivatePCA:
         return principal_directions(self.noisy_second_moments(raw, draws), self.dimensions)
 
     def fit(self, x: NDArray, budget: Filter, draws: Draws) -> NDArray[np.float32]:
-        """Charge the budget (a `privacy.Filter`), then release the projection of x. Raises BudgetExceededError."""
+        """Charge the budget (a `privacy.Filter`), then release the projection of x. Raises
+        BudgetExceededError.
+        """
         budget.charge(self.charge(budget.ledger.relation, x.shape[-1]), purpose="setup")
         return self.release(self.raw_second_moments(x), draws)
 
 
 def unit_rows(x: NDArray) -> NDArray:
-    """float64 rows scaled to norm 1 and cut to multiples of 2^-BITS, towards zero; zero and non-finite rows become zero."""
+    """float64 rows scaled to norm 1 and cut to multiples of 2^-BITS, towards zero; zero and
+    non-finite rows become zero.
+    """
     xp = namespace_of(x)
     x = x.astype(xp.float64)
     largest = xp.abs(x).max(axis=1)  # not finite where a row holds something that is not
@@ -157,7 +171,8 @@ def unit_rows(x: NDArray) -> NDArray:
 def principal_directions(symmetric: NDArray, dimensions: int) -> NDArray[np.float32]:
     """(D, dimensions) float32: eigenvectors of the largest eigenvalues, largest first.
 
-    Their signs are arbitrary; the entry of largest size is made positive, so that a run can be repeated.
+    Their signs are arbitrary; the entry of largest size is made positive, so that a run can be
+    repeated.
     """
     with single_blas():  # the same bits on any number of threads
         vectors = np.linalg.eigh(symmetric).eigenvectors[:, : -dimensions - 1 : -1]  # [F4]
@@ -166,9 +181,11 @@ def principal_directions(symmetric: NDArray, dimensions: int) -> NDArray[np.floa
 
 
 def random_projection(inputs: int, dimensions: int, rng: Draws) -> NDArray[np.float32]:
-    """(inputs, dimensions) float32, entries N(0, 1/dimensions): keeps squared norms on average, and no secret.
+    """(inputs, dimensions) float32, entries N(0, 1/dimensions): keeps squared norms on average, and
+    no secret.
 
-    Johnson and Lindenstrauss; the comparison of Section 5.2 (about 92.5% there). Looks at no data: no event.
+    Johnson and Lindenstrauss; the comparison of Section 5.2 (about 92.5% there). Looks at no data:
+    no event.
     """
     count(1, inputs=inputs, dimensions=dimensions)
     return (rng.standard_normal((inputs, dimensions)) / math.sqrt(dimensions)).astype(np.float32)

@@ -36,21 +36,24 @@ class Plan:
     sanitizer          clip groups, each with its C and sigma (or schedules of them)
     steps              T, lots to process
     expected_lot_size  L, the public constant that the released sum is divided by
-    noise              None for independent noise in every step, or a BandedNoise, with a CyclicSampler
+    noise              None for independent noise in every step, or a BandedNoise, with a
+                       CyclicSampler
 
     Event
-        [S1]  of all steps: for each step, the sanitizer's release with that step's C and sigma, in the form that
-              the sampler gives it, and beside it the total variation distance of its noise from a Gaussian's
+        [S1]  of all steps: for each step, the sanitizer's release with that step's C and sigma, in
+              the form that the sampler gives it, and beside it the total variation distance of its
+              noise from a Gaussian's
 
     Source
-        [S1]  Abadi et al. 2016, Section 4: the number of steps and the privacy parameters are fixed ahead
+        [S1]  Abadi et al. 2016, Section 4: the number of steps and the privacy parameters are fixed
+              ahead
 
     Guarantees
         What is charged and what is executed come from the same fields.
 
     Raises
-        ParameterError   steps or expected_lot_size out of range; expected_lot_size more than 1% off the sampler's lots;
-                         lots of whole epochs with a schedule of C or sigma
+        ParameterError   steps or expected_lot_size out of range; expected_lot_size more than 1% off
+                         the sampler's lots; lots of whole epochs with a schedule of C or sigma
 
     >>> from minidp.mechanism import flat_group
     >>> from minidp.privacy import MomentsAccountant
@@ -80,31 +83,35 @@ class Plan:
             )
         if self.sampler.period > 1 and not self.sanitizer.constant:
             raise ParameterError(
-                "lots of whole epochs with a schedule of C or sigma: which noise an example meets depends on its "
-                "lot; use the Poisson sampler, or constant settings"
+                "lots of whole epochs with a schedule of C or sigma: which noise an example meets "
+                "depends on its lot; use the Poisson sampler, or constant settings"
             )
         if self.noise is not None and not (
             isinstance(self.sampler, CyclicSampler) and self.sampler.bands >= self.noise.bands
         ):
             raise ParameterError(
-                f"noise of {self.noise.bands} bands: expected CyclicSampler(q, bands={self.noise.bands}), whose lots "
-                "keep an example's steps so far apart"
+                f"noise of {self.noise.bands} bands: expected CyclicSampler(q, "
+                f"bands={self.noise.bands}), whose lots keep an example's steps so far apart"
             )
         if self.noise is not None and self.sanitizer.exact:
             raise ParameterError(
-                "exact arithmetic: expected independent noise; correlated noise is real numbers, and no whole units"
+                "exact arithmetic: expected independent noise; correlated noise is real numbers, "
+                "and no whole units"
             )
         if (size := getattr(self.sampler, "dataset_size", None)) is not None:
             self.check_lot_size(size)
 
     def check_lot_size(self, dataset_size: int) -> None:
-        """Raise ParameterError unless expected_lot_size is the sampler's mean lot of a public dataset_size, within 1%."""
+        """Raise ParameterError unless expected_lot_size is the sampler's mean lot of a public
+        dataset_size, within 1%.
+        """
         least, most = self.sampler.lot_sizes(dataset_size)
         if not 0.99 * least <= self.expected_lot_size <= 1.01 * most:
             raise ParameterError(
-                f"expected_lot_size={self.expected_lot_size:g}, but lots drawn from {dataset_size:g} examples have {most:g} on "
-                f"average: steps would be {most / self.expected_lot_size:.3g} times as long as meant; set expected_lot_size="
-                f"{most:g}, or change the sampler"
+                f"expected_lot_size={self.expected_lot_size:g}, but lots drawn from "
+                f"{dataset_size:g} examples have {most:g} on average: steps would be "
+                f"{most / self.expected_lot_size:.3g} times as long as meant; set "
+                f"expected_lot_size={most:g}, or change the sampler"
             )
 
     def check_learning_rate(self, rate: float, largest: float) -> None:
@@ -117,9 +124,9 @@ class Plan:
         travel = clip_norm * self.steps
         if rate * max(travel if math.isfinite(travel) else 1.0, 1.0) > largest:
             raise ParameterError(
-                f"expected learning_rate={rate:g} times clip_norm={clip_norm:g} times the {self.steps} "
-                f"steps to be at most {largest:.3g}, the largest number that a weight can be; take a "
-                "smaller learning rate"
+                f"expected learning_rate={rate:g} times clip_norm={clip_norm:g} times the "
+                f"{self.steps} steps to be at most {largest:.3g}, the largest number that a weight "
+                "can be; take a smaller learning rate"
             )
 
     @property
@@ -129,7 +136,9 @@ class Plan:
 
     @property
     def products(self) -> Products:
-        """How outer products are summed, and what that adds to the sensitivity; nothing in exact arithmetic."""
+        """How outer products are summed, and what that adds to the sensitivity; nothing in exact
+        arithmetic.
+        """
         return (
             DOUBLE
             if self.sanitizer.exact
@@ -141,7 +150,9 @@ class Plan:
         return self.sanitizer.for_step(step).event(self.relation, self.products.factor)
 
     def step_event(self, step: int = 0) -> Event:
-        """What is charged for a period of the sampler (mostly one step): the release, sampled, and its distance."""
+        """What is charged for a period of the sampler (mostly one step): the release, sampled, and
+        its distance.
+        """
         event = self.sampler.wrap(self.release_event(step))
         return self.sanitizer.for_step(step).charge(event, self.sampler.period)  # [S1]
 
@@ -176,7 +187,8 @@ class Plan:
         return replace(self, steps=steps)
 
     def fitted(self, accountant: Any, ledger: Ledger, epsilon: float, delta: float) -> Plan:
-        """The plan with the most steps whose epsilon, on top of `ledger`, stays at or below the target.
+        """The plan with the most steps whose epsilon, on top of `ledger`, stays at or below the
+        target.
 
         Raises BudgetExceededError if not one lot fits, ParameterError if the steps cost nothing.
         """
@@ -193,10 +205,12 @@ class Plan:
         delta: float,
         before: Iterable[Event] = (),
     ) -> Plan:
-        """The plan with the least noise that keeps its steps, after the events `before`, at or below (epsilon, delta).
+        """The plan with the least noise that keeps its steps, after the events `before`, at or
+        below (epsilon, delta).
 
-        The groups' noise multipliers keep their ratios; groups without any get equal ones. Raises BudgetExceededError
-        where no noise is enough, ParameterError where a noise multiplier follows a schedule, or next to none is enough.
+        The groups' noise multipliers keep their ratios; groups without any get equal ones. Raises
+        BudgetExceededError where no noise is enough, ParameterError where a noise multiplier
+        follows a schedule, or next to none is enough.
 
         >>> from minidp.mechanism import flat_group
         >>> plan = Plan(PoissonSampler(0.01), Sanitizer(flat_group([("dense1", "W")], 1.0, 1.0)), 10_000, 600)
@@ -208,8 +222,8 @@ class Plan:
         noises = [group.noise_multiplier for group in self.sanitizer.groups]
         if any(map(callable, noises)):
             raise ParameterError(
-                "expected constant noise multipliers to calibrate: which noise of a schedule is to change is "
-                "not said; fit the steps with Plan.fitted, or set numbers"
+                "expected constant noise multipliers to calibrate: which noise of a schedule is to "
+                "change is not said; fit the steps with Plan.fitted, or set numbers"
             )
         least = min(noises)
         ratios = [noise / least for noise in noises] if least > 0 else [1.0 for _ in noises]
@@ -231,7 +245,9 @@ class Plan:
         return with_noise(noise_multiplier_for(accountant, ledger_of, epsilon, delta))
 
     def check_budget(self, accountant: Any, ledger: Ledger, epsilon: float, delta: float) -> None:
-        """Raise BudgetExceededError, which says what to change, if not even the first lot fits on top of `ledger`."""
+        """Raise BudgetExceededError, which says what to change, if not even the first lot fits on
+        top of `ledger`.
+        """
         after = ledger.copy()
         for event, times in self.charges(0, self.sampler.period):
             after.append(event, times)
@@ -240,11 +256,13 @@ class Plan:
             why = (
                 f"it alone would be {upper_text(spent)}"
                 if before == 0
-                else f"epsilon is {upper_text(before)} before the first step, and {upper_text(spent)} with it"
+                else f"epsilon is {upper_text(before)} before the first step, and "
+                f"{upper_text(spent)} with it"
             )
             if spent == math.inf:
                 why = (
-                    "it has no epsilon at this delta, of which exact arithmetic takes (1 + e^epsilon) T"
+                    "it has no epsilon at this delta, of which exact arithmetic takes (1 + "
+                    "e^epsilon) T"
                     if self.sanitizer.variation()
                     else "a lot without noise has no epsilon"
                 )

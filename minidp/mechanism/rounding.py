@@ -1,4 +1,6 @@
-"""How far the sum that a machine computes may be from that of real numbers: a part of the sensitivity that is charged."""
+"""How far the sum that a machine computes may be from that of real numbers: a part of the
+sensitivity that is charged.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ OTHERS = (
 
 
 class Products(NamedTuple):
-    """How a lot's outer products are summed: `rows` of one float32 product, 0 for float64, in lots of up to `most` examples.
+    """How a lot's outer products are summed: `rows` of one float32 product, 0 for float64, in lots
+    of up to `most` examples.
 
     factor  the sensitivity of the sum in units of the clip norm
     """
@@ -28,7 +31,9 @@ class Products(NamedTuple):
     factor: float
 
     def for_lot(self, lot_size: int) -> Products:
-        """The same for a lot of this size: in float64 where it is larger than `most`, which is off by less than is charged."""
+        """The same for a lot of this size: in float64 where it is larger than `most`, which is off
+        by less than is charged.
+        """
         return self if lot_size <= self.most else self._replace(rows=0)
 
 
@@ -40,20 +45,25 @@ def products(expected_lot_size: float, strategy: str) -> Products:
 
     Forward
         [F1]  n = ceil(L + 3 sqrt L + 10), the largest lot for float32
-        [F2]  factor = 1 + 2 n (11 R / 19 + 7) u / (1 - (R + 6) u), u = 2^-24; R, at most 150, the largest with
-              2 n (11 R / 19 + 7) u <= 0.0099
-        [F3]  where R is below 30, and where all gradients are explicit: factor = 1 + 2 n (2 n + 2^13) k 2^-52, but 1 where that
-              is below 1 + 2^-21; k = 64 (grads.CANCELLING), and 1 for explicit gradients
+        [F2]  factor = 1 + 2 n (11 R / 19 + 7) u / (1 - (R + 6) u), u = 2^-24; R, at most 150, the
+              largest with 2 n (11 R / 19 + 7) u <= 0.0099
+        [F3]  where R is below 30, and where all gradients are explicit: factor = 1 + 2 n (2 n +
+              2^13) k 2^-52, but 1 where that is below 1 + 2^-21; k = 64 (grads.CANCELLING), and 1
+              for explicit gradients
 
     Source
-        [F2]  own derivation, from Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1: of R products
-              w_b a_b d_b, each rounded thrice, added in any order, and four such sums, added thrice at most, product j is off by
-              (D_j + 6) u / (1 - (R + 6) u) of its size, D_j the additions of R that it goes through. sum_j D_j^2 is largest,
-              below R^3 / 3 + R^2 / 2, where they are added one after the other. So by Cauchy and Schwarz, also if each coordinate
-              has another order, the norm of the sum is off by sqrt(R sum_j (D_j + 6)^2) <= R (11 R / 19 + 7) such parts of C;
-              outer products have the size of their gradients. The n of a lot are off by n / R times that, two neighbours by twice
-        [F3]  the same in float64, u = 2^-53, with chains of up to n + 2^13 roundings whatever the batches; the terms of a sum
-              of outer products have up to 64 times its size. For 2 n examples, which a lot that counts here never has
+        [F2]  own derivation, from Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
+              section 3.1: of R products w_b a_b d_b, each rounded thrice, added in any order, and
+              four such sums, added thrice at most, product j is off by (D_j + 6) u / (1 - (R + 6)
+              u) of its size, D_j the additions of R that it goes through. sum_j D_j^2 is largest,
+              below R^3 / 3 + R^2 / 2, where they are added one after the other. So by Cauchy and
+              Schwarz, also if each coordinate has another order, the norm of the sum is off by
+              sqrt(R sum_j (D_j + 6)^2) <= R (11 R / 19 + 7) such parts of C; outer products have
+              the size of their gradients. The n of a lot are off by n / R times that, two
+              neighbours by twice
+        [F3]  the same in float64, u = 2^-53, with chains of up to n + 2^13 roundings whatever the
+              batches; the terms of a sum of outer products have up to 64 times its size. For 2 n
+              examples, which a lot that counts here never has
     """
     most = math.ceil(expected_lot_size + 3 * math.sqrt(expected_lot_size) + 10)  # [F1]
     rows = min(MOST_ROWS, math.floor((MOST_CHARGED / (2 * most * 2.0**-24) - 7) * 19 / 11))
@@ -73,11 +83,11 @@ def in_blocks(most: int, block: int) -> float:
         [F1]  factor = 1 + m (2 R + m / R) 2^-52, but 1 where that is below 1 + 2^-21
 
     Source
-        [F1]  own derivation, from Higham, section 3.1, as for `products` [F3]: a row goes through at
-              most R + 16 roundings of 2^-53 in its block, whatever the order of additions, and then
-              through m / R + 1 more. So the sum is off by at most m (R + m / R + 17) 2^-53 of C, and
-              the sums of two neighbours by twice that. The second R covers terms of second order and
-              one division, for R from 1,024 and m up to 2^41.
+        [F1]  own derivation, from Higham, section 3.1, as for `products` [F3]: a row goes through
+              at most R + 16 roundings of 2^-53 in its block, whatever the order of additions, and
+              then through m / R + 1 more. So the sum is off by at most m (R + m / R + 17) 2^-53 of
+              C, and the sums of two neighbours by twice that. The second R covers terms of second
+              order and one division, for R from 1,024 and m up to 2^41.
     """
     lost = most * (2 * block + most / block) * 2.0**-52  # [F1]
     return 1 + lost if lost > FREE else 1.0  # [F1]

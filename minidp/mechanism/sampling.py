@@ -1,8 +1,9 @@
 """How a lot is drawn, and the event that the drawing makes of a release.
 
 Each sampler knows the neighbouring relation its analysis is proved for. The data set's size and the
-stream are arguments of `lots`; what is stored is public configuration. A step's lot follows from the stream and the step
-alone. `period` is the number of steps between two points at which training may stop.
+stream are arguments of `lots`; what is stored is public configuration. A step's lot follows from
+the stream and the step alone. `period` is the number of steps between two points at which training
+may stop.
 """
 
 import math
@@ -35,20 +36,26 @@ class _Sampler:
     period: Any = 1
 
     def check(self, num_examples: int) -> None:
-        """Raise ParameterError where the analysis does not hold for so many examples; here any number will do."""
+        """Raise ParameterError where the analysis does not hold for so many examples; here any
+        number will do.
+        """
 
     def wrap(self, event: Event) -> Event:
         """The event of releasing `event` from each lot of a period."""
         raise NotImplementedError
 
     def charges(self, event: Event, steps: int) -> tuple[Event, int]:
-        """(event, count) to charge before `steps` steps from the start of a period: one for each period begun."""
+        """(event, count) to charge before `steps` steps from the start of a period: one for each
+        period begun.
+        """
         return self.wrap(event), -(-steps // self.period)
 
 
 @dataclass(frozen=True)
 class _Parts(_Sampler):
-    """Lots that are parts of a data set of public size; ParameterError where lot_size is above dataset_size."""
+    """Lots that are parts of a data set of public size; ParameterError where lot_size is above
+    dataset_size.
+    """
 
     dataset_size: int
     lot_size: int
@@ -57,11 +64,14 @@ class _Parts(_Sampler):
         count(1, dataset_size=self.dataset_size, lot_size=self.lot_size)
         if self.lot_size > self.dataset_size:
             raise ParameterError(
-                f"expected lot_size={self.lot_size} to be at most the dataset_size={self.dataset_size}"
+                f"expected lot_size={self.lot_size} to be at most the "
+                f"dataset_size={self.dataset_size}"
             )
 
     def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
-        """(least, most) that may be called the mean lot over dataset_size examples: the one asked for, and N / period."""
+        """(least, most) that may be called the mean lot over dataset_size examples: the one asked
+        for, and N / period.
+        """
         mean = dataset_size / self.period
         return min(self.lot_size, mean), max(self.lot_size, mean)
 
@@ -73,8 +83,8 @@ class _Sized(_Parts):
         """Raise ParameterError unless there are dataset_size examples."""
         if num_examples != self.dataset_size:
             raise ParameterError(
-                f"expected {self.dataset_size} examples, the public dataset_size of the sampler, got "
-                f"{num_examples}"
+                f"expected {self.dataset_size} examples, the public dataset_size of the sampler, "
+                f"got {num_examples}"
             )
 
 
@@ -87,19 +97,21 @@ class PoissonSampler(_Sampler):
 
     Forward
         [F1]  size ~ Binomial(N, q), then `size` of the N examples, all subsets equally likely
-        [F2]  P(size <= k) is cut to a multiple of 2^-64, from weights w_(k+1) / w_k = (N - k) q / ((k + 1) (1 - q))
+        [F2]  P(size <= k) is cut to a multiple of 2^-64, from weights w_(k+1) / w_k = (N - k) q /
+              ((k + 1) (1 - q))
 
     Event
         [S1]  PoissonSampled(q, event), proved for ADD_REMOVE
-        [S2]  with max_lot_size M, TruncatedPoissonSampled(q, dataset_size, M, event): larger lots are cut to M of their examples,
-              chosen uniformly
+        [S2]  with max_lot_size M, TruncatedPoissonSampled(q, dataset_size, M, event): larger lots
+              are cut to M of their examples, chosen uniformly
 
     Source
         [F1]  own derivation: given its size, a Poisson sample is uniform among subsets of that size
         [F2]  own derivation: integers of 256 bits at the mode, cut below 2^-128 of it
         [S1]  Abadi et al. 2016, Lemma 3; Mironov, Talwar, Zhang 2019, arXiv:1908.10530
-        [S2]  own derivation: `privacy.pld.cells.truncated_masses`. Other accountants add P(Binomial(dataset_size, q) > M) for each
-              step, times 1 + e^epsilon, to delta: for them choose M so that it is far below delta
+        [S2]  own derivation: `privacy.pld.cells.truncated_masses`. Other accountants add
+              P(Binomial(dataset_size, q) > M) for each step, times 1 + e^epsilon, to delta: for
+              them choose M so that it is far below delta
 
     Guarantees
         q is public: derive it from a nominal data set size, never from the data at hand.
@@ -123,15 +135,18 @@ class PoissonSampler(_Sampler):
             and most < self.sampling_probability * (size or 0)
         ):
             raise ParameterError(
-                f"expected max_lot_size={most}, of at least the mean lot, with dataset_size={size}, the public "
-                "number of examples; or neither"
+                f"expected max_lot_size={most}, of at least the mean lot, with "
+                f"dataset_size={size}, the public number of examples; or neither"
             )
 
     def check(self, num_examples: int) -> None:
-        """Any number of examples will do; with max_lot_size at most dataset_size (ParameterError)."""
+        """Any number of examples will do; with max_lot_size at most dataset_size
+        (ParameterError).
+        """
         if self.dataset_size is not None and num_examples > self.dataset_size:
             raise ParameterError(
-                f"expected at most the public dataset_size={self.dataset_size} examples, got {num_examples}"
+                f"expected at most the public dataset_size={self.dataset_size} examples, got "
+                f"{num_examples}"
             )
 
     def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
@@ -202,7 +217,8 @@ class FixedSizeSampler(_Sized):
 
 @dataclass(frozen=True)
 class ShuffleSampler(_Sized):
-    r"""A random order each epoch, cut into lots: what most training loops do. It gets no amplification.
+    r"""A random order each epoch, cut into lots: what most training loops do. It gets no
+    amplification.
 
     Shapes
         a lot: indices (lot_size,), the last lot of an epoch possibly smaller
@@ -211,25 +227,29 @@ class ShuffleSampler(_Sized):
         [F1]  each epoch a uniform permutation, its consecutive runs of `lot_size`
 
     Event
-        [S1]  the event itself, not sampled, once per epoch, under ZERO_OUT: each example is in one lot of
-              the epoch, and given the permutation the other lots do not depend on it
+        [S1]  the event itself, not sampled, once per epoch, under ZERO_OUT: each example is in one
+              lot of the epoch, and given the permutation the other lots do not depend on it
 
     Source
-        [S1]  own derivation (parallel composition over the lots of an epoch). No amplification is claimed:
-              the gap to the Poisson analysis is meant to be visible.
+        [S1]  own derivation (parallel composition over the lots of an epoch). No amplification is
+              claimed: the gap to the Poisson analysis is meant to be visible.
     """
 
     relation: ClassVar = NeighbouringRelation.ZERO_OUT
 
     @property
     def period(self) -> int:
-        """Lots in one pass over the data; stopping inside one would show an example twice in an epoch."""
+        """Lots in one pass over the data; stopping inside one would show an example twice in an
+        epoch.
+        """
         return -(-self.dataset_size // self.lot_size)
 
     def lots(
         self, num_examples: int, steps: int, stream: Stream, start: int = 0
     ) -> Iterator[NDArray]:
-        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on, the first of an epoch."""
+        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on,
+        the first of an epoch.
+        """
         self.check(num_examples)
         for step in range(steps):
             place = step % self.period
@@ -244,13 +264,15 @@ class ShuffleSampler(_Sized):
 
 @dataclass(frozen=True)
 class BallsInBinsSampler(_Parts):
-    r"""Each epoch every example falls into exactly one of B = dataset_size // lot_size lots. Lots vary in size.
+    r"""Each epoch every example falls into exactly one of B = dataset_size // lot_size lots. Lots
+    vary in size.
 
     Shapes
         a lot: sorted indices (size,), possibly empty
 
     Forward
-        [F1]  each example's lot uniform among B, independent of all others; drawn anew for every epoch
+        [F1]  each example's lot uniform among B, independent of all others; drawn anew for every
+              epoch
 
     Event
         [S1]  BallsInBins(B, event) once per epoch begun, proved for ADD_REMOVE
@@ -276,7 +298,9 @@ class BallsInBinsSampler(_Parts):
     def lots(
         self, num_examples: int, steps: int, stream: Stream, start: int = 0
     ) -> Iterator[NDArray]:
-        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on, the first of an epoch."""
+        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on,
+        the first of an epoch.
+        """
         for step in range(steps):
             place = step % self.period
             if place == 0:
@@ -311,13 +335,16 @@ def steps_of_epochs(sampler: Sampler, epochs: float) -> float:
 def make_sampler(
     name: str, dataset_size: int, lot_size: int, max_lot_size: int | None = None
 ) -> Sampler:
-    """The sampler of that name whose lots hold lot_size of dataset_size examples, Poisson's on average and max_lot_size at most."""
+    """The sampler of that name whose lots hold lot_size of dataset_size examples, Poisson's on
+    average and max_lot_size at most.
+    """
     one_of(tuple(SAMPLERS), sampler=name)
     _Parts(dataset_size, lot_size)  # checks them
     if max_lot_size is not None:
         if name != "poisson":
             raise ParameterError(
-                f"expected max_lot_size={max_lot_size} with sampler='poisson' alone, got sampler={name!r}"
+                f"expected max_lot_size={max_lot_size} with sampler='poisson' alone, got "
+                f"sampler={name!r}"
             )
         return PoissonSampler(lot_size / dataset_size, max_lot_size, dataset_size)
     return (
@@ -329,7 +356,9 @@ def make_sampler(
 
 @lru_cache(256)
 def _binomial(n, q):
-    """(least, [2^64 P(size <= least), 2^64 P(size <= least + 1), ...]) of a binomial size; q is taken as the exact fraction."""
+    """(least, [2^64 P(size <= least), 2^64 P(size <= least + 1), ...]) of a binomial size; q is
+    taken as the exact fraction.
+    """
     a, b = q.as_integer_ratio()
     mode = min(n, int((n + 1) * q))
     above, k = [2**256], mode

@@ -1,4 +1,6 @@
-"""The sanitizer: clip each example's gradient, sum over the lot, add noise (Section 4 of the paper)."""
+"""The sanitizer: clip each example's gradient, sum over the lot, add noise (Section 4 of the
+paper).
+"""
 
 from __future__ import annotations
 
@@ -57,9 +59,11 @@ class Sanitizer:
         raw sum and release {key: array of shape}
 
     Forward
-        [F1]  raw_sum_k = sum_b w_b,l g_b,k for the parameters k of group l, w_b,l = min(1, C_l / |g_b,l|)
+        [F1]  raw_sum_k = sum_b w_b,l g_b,k for the parameters k of group l, w_b,l = min(1, C_l /
+              |g_b,l|)
         [F3]  with example weights, w_b,l v_b in place of w_b,l; v_b outside [0, 1] counts as 0
-        [F2]  released_k = raw_sum_k + N(0, sigma_l^2 C_l^2 I), once per lot, rounded to the group's grid
+        [F2]  released_k = raw_sum_k + N(0, sigma_l^2 C_l^2 I), once per lot, rounded to the group's
+              grid
         [F4]  raw_sum of a group's count = sum_b v_b (u_b,l - 1/2), u_b,l = 1 if w_b,l = 1, else 0
         [N1]  |g_b,l|^2 = sum over the parameters k of group l of |g_b,k|^2
 
@@ -67,16 +71,20 @@ class Sanitizer:
         [S1]  of group l: C_l if one example is added, removed or zeroed; 2 C_l if one is replaced
 
     Event
-        [S2]  one joint Gaussian with noise multipliers sigma_l C_l / sensitivity_l, since all groups are
-              released from the same lot; it dominates like one Gaussian of (sum_l s_l^-2)^(-1/2)
+        [S2]  one joint Gaussian with noise multipliers sigma_l C_l / sensitivity_l, since all
+              groups are released from the same lot; it dominates like one Gaussian of (sum_l
+              s_l^-2)^(-1/2)
 
     Source
-        [F1]  Abadi et al. 2016, Algorithm 1 and "Per-layer and time-dependent parameters", Section 3.1
+        [F1]  Abadi et al. 2016, Algorithm 1 and "Per-layer and time-dependent parameters", Section
+              3.1
         [F2]  Abadi et al. 2016, Algorithm 1, "Add noise"
         [F4]  Andrew et al. 2021, arXiv:1905.03871, Algorithm 1
-        [F3]  own derivation: |v_b w_b g_b| <= |w_b g_b| <= C_l, so that the sensitivity holds for any weights in [0, 1]
-        [S2]  own derivation: divide the coordinates of group l by sigma_l C_l. The noise becomes standard and
-              the two neighbours' means differ by a vector of squared norm at most sum_l s_l^-2.
+        [F3]  own derivation: |v_b w_b g_b| <= |w_b g_b| <= C_l, so that the sensitivity holds for
+              any weights in [0, 1]
+        [S2]  own derivation: divide the coordinates of group l by sigma_l C_l. The noise becomes
+              standard and the two neighbours' means differ by a vector of squared norm at most
+              sum_l s_l^-2.
 
     Guarantees
         There is no mean and no division here. An empty lot gives an empty sum and noise alone.
@@ -84,7 +92,8 @@ class Sanitizer:
         equals the sum over one, to rounding.
 
     Raises
-        ParameterError   a parameter is in no group or in two; an AdaptiveClip has no count; gradients come without their group
+        ParameterError   a parameter is in no group or in two; an AdaptiveClip has no count;
+                         gradients come without their group
         ShapeError       the gradients of a batch differ in their number of examples
 
     >>> from minidp.grads import Explicit
@@ -123,11 +132,13 @@ class Sanitizer:
         ]
         if alone:
             raise ParameterError(
-                f"expected a group for the count of unclipped gradients of {alone}: make them with adaptive_groups"
+                f"expected a group for the count of unclipped gradients of {alone}: make them with "
+                "adaptive_groups"
             )
         if self.exact and any(group.clip_norm == math.inf for group in self.groups):
             raise ParameterError(
-                "exact arithmetic: expected a finite clip_norm in each clip group, of which its grid is a part"
+                "exact arithmetic: expected a finite clip_norm in each clip group, of which its "
+                "grid is a part"
             )
 
     @property
@@ -177,13 +188,16 @@ class Sanitizer:
     def event(
         self, relation: NeighbouringRelation, rounding: float = 1.0
     ) -> Gaussian | JointGaussian:
-        """What one release does, before sampling: a Gaussian, or a joint one of several groups. rounding as in `sensitivity`."""
+        """What one release does, before sampling: a Gaussian, or a joint one of several groups.
+        rounding as in `sensitivity`.
+        """
         factor = SENSITIVITY_FACTOR[relation] * rounding
         multipliers = tuple(group.noise_multiplier / factor for group in self.groups)  # [S2]
         return Gaussian(multipliers[0]) if len(multipliers) == 1 else JointGaussian(multipliers)
 
     def variation(self) -> TotalVariation | None:
-        """How far one release's law is from that of `event`; None for ordinary arithmetic, which does not know.
+        """How far one release's law is from that of `event`; None for ordinary arithmetic, which
+        does not know.
 
         Raises ParameterError in exact arithmetic if a group does not know its coordinates.
         """
@@ -199,7 +213,8 @@ class Sanitizer:
         counts = [group.coordinates for group in noisy]
         if None in counts:
             raise ParameterError(
-                "exact arithmetic charges for every coordinate: make clip groups from network.params"
+                "exact arithmetic charges for every coordinate: make clip groups from "
+                "network.params"
             )
         return TotalVariation(
             max(total_variation(group.noise_multiplier * UNITS) for group in noisy),
@@ -207,7 +222,9 @@ class Sanitizer:
         )
 
     def charge(self, event: Event, releases: int = 1) -> Event:
-        """What is charged for releases that are `event`, sampled or not; in exact arithmetic the noise's distance too."""
+        """What is charged for releases that are `event`, sampled or not; in exact arithmetic the
+        noise's distance too.
+        """
         variation = self.variation()
         if variation is None:
             return event
@@ -230,9 +247,10 @@ class Sanitizer:
         grads    {key: PerExampleGrad}, every parameter of every group
         example_weight  (B,) in [0, 1], which may depend on the example itself only; None for 1
         into     {key: array}, changed in place; empty or None before the first batch
-        products how outer products are summed: in float64, or as `rounding.products` says, with what to charge for it
-        returns  {key: array, float64 but for a sum of few float32 products}, in exact arithmetic in units of the
-                 group's grid; private until it went through `release`
+        products how outer products are summed: in float64, or as `rounding.products` says, with
+        what to charge for it
+        returns  {key: array, float64 but for a sum of few float32 products}, in exact arithmetic in
+                 units of the group's grid; private until it went through `release`
         """
         size = self._check(grads)
         total = {} if into is None else into
@@ -254,9 +272,11 @@ class Sanitizer:
         return total
 
     def _add_group(self, group, grads, size, total, example_weight, products):
-        """Materialised gradients are processed in chunks that fit the cache; factored ones in one matrix product.
+        """Materialised gradients are processed in chunks that fit the cache; factored ones in one
+        matrix product.
 
-        Which form a gradient has follows from public numbers, since `ran` is told: not from the size of the lot at hand.
+        Which form a gradient has follows from public numbers, since `ran` is told: not from the
+        size of the lot at hand.
         """
         chunked = {
             key: g
@@ -323,10 +343,12 @@ class Sanitizer:
         dtype: DTypeLike = "float64",
         ranks: Any = SOLO,
     ) -> dict[Key, NDArray]:
-        """Each group's part of the lot's clipped sum, with its noise; the result is private no more.
+        """Each group's part of the lot's clipped sum, with its noise; the result is private no
+        more.
 
-        draws: the numbers of this release alone, `streams.noise(step)`. others: more raw sums of the same lot, which are
-        added first. scale, dtype: of what is returned, public. ranks: whose raw sums are added.
+        draws: the numbers of this release alone, `streams.noise(step)`. others: more raw sums of
+        the same lot, which are added first. scale, dtype: of what is returned, public. ranks: whose
+        raw sums are added.
         """
         if ranks.size > 1:
             return released_over(ranks, self, raw_sum, draws, others, scale, dtype)
@@ -359,7 +381,9 @@ class Sanitizer:
         }
 
     def noisy(self, group: ClipGroup, raw: NDArray, draws: Draws, *rest: Any) -> NDArray:
-        """A raw sum, of one parameter or a part of it, with its noise; `rest` as in `noise.add_gaussian`."""
+        """A raw sum, of one parameter or a part of it, with its noise; `rest` as in
+        `noise.add_gaussian`.
+        """
         if self.exact:
             return add_integers(
                 raw, group.noise_multiplier * UNITS, self.grid(group), draws, *rest
@@ -375,8 +399,9 @@ class Sanitizer:
         for key, grad in grads.items():
             if not isinstance(grad, PerExampleGrad):
                 raise ParameterError(
-                    f"gradient of {'.'.join(key)}: expected one gradient per example (PerExampleGrad), got "
-                    f"{type(grad).__name__}; a sum over examples cannot be clipped per example"
+                    f"gradient of {'.'.join(key)}: expected one gradient per example "
+                    f"(PerExampleGrad), got {type(grad).__name__}; a sum over examples cannot be "
+                    "clipped per example"
                 )
         counts = {grad.n_examples for grad in grads.values()}
         if len(counts) > 1:
@@ -386,7 +411,9 @@ class Sanitizer:
         return counts.pop()
 
     def _chunks(self, chunked, size):
-        """(start, stop) of examples whose materialised gradients fit into memory; one chunk if none is materialised."""
+        """(start, stop) of examples whose materialised gradients fit into memory; one chunk if none
+        is materialised.
+        """
         each = sum(g.explicit_bytes for g in chunked.values()) * (
             4 if self.exact else 1
         )  # float64, and what is made of it

@@ -23,32 +23,42 @@ QUANTUM = 4.0**-BITS  # counts and moments are multiples of it
 
 @dataclass(frozen=True)
 class PrivateScaling:
-    r"""Mean and spread of each feature, from two noisy releases; nothing about the features is known before.
+    r"""Mean and spread of each feature, from two noisy releases; nothing about the features is
+    known before.
 
     Shapes
-        x (N, ...), D features in all   magnitudes (D, 61)   limits, mean, spread (D,)   moments (2, D)   all float64
+        x (N, ...), D features in all   magnitudes (D, 61)   limits, mean, spread (D,)   moments (2,
+                                        D)   all float64
 
     Forward
-        [F1]  count_de = number of rows with 2^(e-1) <= |x_nd| < 2^e, e held between -30 and 30; 0 counts at -30
+        [F1]  count_de = number of rows with 2^(e-1) <= |x_nd| < 2^e, e held between -30 and 30; 0
+              counts at -30
         [F2]  limit_d = 2^(e + 1), e the exponent with the largest noisy count
-        [F3]  moments = sum_n (z_nd, z_nd^2), z_nd = x_nd / limit_d held between -1 and 1, rounded to 2^-14: sums are exact
-        [F4]  mean_d = limit_d m_1d, spread_d = limit_d max(1/16, sqrt(m_2d - m_1d^2)), with m = noisy moments / N
-        [F5]  both releases add N(0, (sigma sensitivity)^2) to each number; integer noise in exact arithmetic
+        [F3]  moments = sum_n (z_nd, z_nd^2), z_nd = x_nd / limit_d held between -1 and 1, rounded
+              to 2^-14: sums are exact
+        [F4]  mean_d = limit_d m_1d, spread_d = limit_d max(1/16, sqrt(m_2d - m_1d^2)), with m =
+              noisy moments / N
+        [F5]  both releases add N(0, (sigma sensitivity)^2) to each number; integer noise in exact
+              arithmetic
 
     Sensitivity
-        [S1]  of the counts: sqrt D if a row is added, removed or zeroed, sqrt(2 D) if one is replaced
+        [S1]  of the counts: sqrt D if a row is added, removed or zeroed, sqrt(2 D) if one is
+              replaced
         [S2]  of the moments: sqrt(2 D), and sqrt(4 D) if one is replaced
 
     Event
-        [S3]  each release Gaussian(sigma), all rows used (q = 1); the second may depend on the first. In exact
-              arithmetic the noise's law is off by a distance that `charges` adds
+        [S3]  each release Gaussian(sigma), all rows used (q = 1); the second may depend on the
+              first. In exact arithmetic the noise's law is off by a distance that `charges` adds
 
     Source
-        [F1]  in the manner of Karwa and Vadhan 2018, arXiv:1711.03908, section 3: a noisy histogram of magnitudes
-        [S1]  own derivation: a row adds 1 to one count of each feature; replaced, it takes 1 from another, too
-        [S2]  own derivation, for each feature: z^2 + z^4 <= 2. Between two rows (z - w)^2 + (z^2 - w^2)^2 = d^2 (1 + s^2) with
-              d = |z - w|, s = |z + w| <= 2 - d. With u = 2 - d this is at most 4 + u (u^3 - 4 u^2 + 5 u - 4), where the
-              bracket is at most -2 on [0, 2]; so it is at most 4, reached by z = 1, w = -1
+        [F1]  in the manner of Karwa and Vadhan 2018, arXiv:1711.03908, section 3: a noisy histogram
+              of magnitudes
+        [S1]  own derivation: a row adds 1 to one count of each feature; replaced, it takes 1 from
+              another, too
+        [S2]  own derivation, for each feature: z^2 + z^4 <= 2. Between two rows (z - w)^2 + (z^2 -
+              w^2)^2 = d^2 (1 + s^2) with d = |z - w|, s = |z + w| <= 2 - d. With u = 2 - d this is
+              at most 4 + u (u^3 - 4 u^2 + 5 u - 4), where the bracket is at most -2 on [0, 2]; so
+              it is at most 4, reached by z = 1, w = -1
 
     Guarantees
         A row that is not finite is left out of both. N is the public number of rows.
@@ -66,7 +76,9 @@ class PrivateScaling:
         return Gaussian(self.noise_multiplier)  # [S3]
 
     def charges(self, relation: NeighbouringRelation, features: int) -> list[Event]:
-        """What is charged for limits and for moments: the event, in exact arithmetic beside its noise's distance."""
+        """What is charged for limits and for moments: the event, in exact arithmetic beside its
+        noise's distance.
+        """
         releases = (HIGHEST - LOWEST + 1, self.count_sensitivity), (2, self.moment_sensitivity)
         return [
             charged(
@@ -92,7 +104,9 @@ class PrivateScaling:
         )  # [S2]
 
     def release_limits(self, x: Any, relation: NeighbouringRelation, draws: Draws) -> NDArray:
-        """(D,) powers of two that bound most values of each feature; draws, here and below, of one release each."""
+        """(D,) powers of two that bound most values of each feature; draws, here and below, of one
+        release each.
+        """
         raw = raw_magnitudes(x)
         released = self._release(raw, self.count_sensitivity(relation, len(raw)), draws)
         return 2.0 ** (released.argmax(axis=1) + LOWEST + 1)  # [F2]
@@ -136,7 +150,9 @@ def raw_magnitudes(x: Any) -> NDArray:
 
 
 def raw_moments(x: Any, limits: NDArray) -> NDArray:
-    """(2, D) sums of x / limits and its square, held between -1 and 1; private until noise is added."""
+    """(2, D) sums of x / limits and its square, held between -1 and 1; private until noise is
+    added.
+    """
     count(0, 2 ** (62 - 2 * BITS), rows=x.shape[0])  # whose sum an int64 holds
     raw = np.zeros((2, len(limits)), np.int64)
     for rows in _finite_rows(x):

@@ -1,7 +1,8 @@
 """Numbers that follow the step: the learning rate, the clip norm C, the noise multiplier sigma.
 
-A schedule is a frozen dataclass called with the step (0 is the first). It is fixed before training and does
-not look at the data (Abadi et al. 2016, Section 3.1, "time-dependent parameters"). `AdaptiveClip` alone follows what was released.
+A schedule is a frozen dataclass called with the step (0 is the first). It is fixed before training
+and does not look at the data (Abadi et al. 2016, Section 3.1, "time-dependent parameters").
+`AdaptiveClip` alone follows what was released.
 """
 
 import math
@@ -30,7 +31,8 @@ class LinearDecay:
         [F1]  f(step) = initial + (final - initial) step / steps for step < steps, else final
 
     Source
-        [F1]  Abadi et al. 2016, Section 5.2: the learning rate falls from 0.1 to 0.052 over 10 epochs and stays
+        [F1]  Abadi et al. 2016, Section 5.2: the learning rate falls from 0.1 to 0.052 over 10
+              epochs and stays
 
     >>> rate = LinearDecay(0.1, 0.05, steps=100)
     >>> rate(0), rate(50), rate(1000)
@@ -79,18 +81,21 @@ class Stages:
 
 @dataclass(frozen=True)
 class AdaptiveClip:
-    r"""A clip norm that moves until a share `quantile` of the gradients is not clipped; `clip.adaptive_groups` makes use of it.
+    r"""A clip norm that moves until a share `quantile` of the gradients is not clipped;
+    `clip.adaptive_groups` makes use of it.
 
     Forward
-        [F1]  C <- C exp(-eta (b - quantile)) after each release; b = 1/2 + s, held to [0, 1], s the released sum of
-              u_b - 1/2 over L; u_b = 1 if an example's gradient was not clipped, else 0
+        [F1]  C <- C exp(-eta (b - quantile)) after each release; b = 1/2 + s, held to [0, 1], s the
+              released sum of u_b - 1/2 over L; u_b = 1 if an example's gradient was not clipped,
+              else 0
 
     Source
-        [F1]  Andrew, Thakkar, McMahan, Ramaswamy 2021, arXiv:1905.03871, Algorithm 1. That b is held to [0, 1] is post-processing:
-              no noise moves C by more than the factor e^eta
+        [F1]  Andrew, Thakkar, McMahan, Ramaswamy 2021, arXiv:1905.03871, Algorithm 1. That b is
+              held to [0, 1] is post-processing: no noise moves C by more than the factor e^eta
 
     Guarantees
-        C stays in [1e-12, 1e12]. It follows from releases alone, so that it costs nothing beyond the counts' noise.
+        C stays in [1e-12, 1e12]. It follows from releases alone, so that it costs nothing beyond
+        the counts' noise.
     """
 
     initial: float

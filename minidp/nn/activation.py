@@ -120,7 +120,8 @@ class Sigmoid(_Activation):
         [B1]  dx = dy y (1 - y)
 
     Source
-        [F1]  own derivation: 1 + tanh(x/2) = 2 exp(x/2) / (exp(x/2) + exp(-x/2)) = 2 / (1 + exp(-x))
+        [F1]  own derivation: 1 + tanh(x/2) = 2 exp(x/2) / (exp(x/2) + exp(-x/2)) = 2 / (1 +
+              exp(-x))
         [B1]  own derivation: dy/dx = exp(-x) y^2 = y (1 - y)
     """
 
@@ -149,7 +150,8 @@ class Softmax(_Activation):
         [B1]  own derivation: dy_j/dx_k = y_j ([j = k] - y_k), summed over j with dy_j
 
     Guarantees
-        Rows sum to 1; large logits do not overflow. For a loss use SoftmaxCrossEntropy on the logits.
+        Rows sum to 1; large logits do not overflow. For a loss use SoftmaxCrossEntropy on the
+        logits.
     """
 
     kind = "softmax"

@@ -16,7 +16,9 @@ from .window import Padding, Window, long_rows, pair
 
 
 class ConvGrad(PerExampleGrad):
-    """Gradients of a kernel (kh, kw, C, O): an OuterSum of patches that exist for a few examples at a time."""
+    """Gradients of a kernel (kh, kw, C, O): an OuterSum of patches that exist for a few examples at
+    a time.
+    """
 
     def __init__(self, x: NDArray, d: NDArray, window: Window):
         """x (B, H, W, C) the layer's input, d (B, H', W', O) the gradient of its output."""
@@ -28,7 +30,9 @@ class ConvGrad(PerExampleGrad):
         self._positions = prod(d.shape[1:3])
 
     def chunks(self, grams: int = 0) -> Any:
-        """Yield (start, OuterSum) of chunks whose patches plus `grams` Gram matrices fit into memory."""
+        """Yield (start, OuterSum) of chunks whose patches plus `grams` Gram matrices fit into
+        memory.
+        """
         example_bytes = (
             self._positions * (self._matrix[0] + grams * self._positions) * self.x.itemsize
         )
@@ -66,7 +70,9 @@ class ConvGrad(PerExampleGrad):
 
 
 def in_chunks(xp: Any, examples: int, example_bytes: int) -> list[tuple[int, int]]:
-    """(start, stop) of chunks of examples whose patches, of `example_bytes` each, fit into memory; at least one."""
+    """(start, stop) of chunks of examples whose patches, of `example_bytes` each, fit into memory;
+    at least one.
+    """
     most = max(1, patch_budget(xp) // max(example_bytes, 1))
     return [(start, min(start + most, examples)) for start in range(0, max(examples, 1), most)]
 
@@ -78,7 +84,8 @@ def correlate(
     bias: NDArray | None = None,
     arithmetic: str = ORDINARY,
 ) -> NDArray:
-    """(B, H', W', O): the patches that the window cuts from x (B, H, W, C), times matrix (kh kw C, O), plus bias.
+    """(B, H', W', O): the patches that the window cuts from x (B, H, W, C), times matrix (kh kw C,
+    O), plus bias.
 
     Exact: an image is cut to integers as a whole, before patches repeat its pixels.
     """
@@ -128,7 +135,8 @@ class Conv2D(Layer):
         x (B, H, W, C)   W (kh, kw, C, O)   b (O,)   y (B, H', W', O)   P (B, T, kh kw C), T = H' W'
 
     Forward
-        [F1]  y_bto = sum_p P_btp W_po + b_o, P_btp what window t sees of x_b, zeros outside the image
+        [F1]  y_bto = sum_p P_btp W_po + b_o, P_btp what window t sees of x_b, zeros outside the
+              image
 
     Backward, with dy = d(sum_b loss_b)/dy
         [B1]  dx_b = sum_t of dy_bto W_po, put back to where window t saw p
@@ -143,7 +151,8 @@ class Conv2D(Layer):
 
     Raises
         ShapeError       x is smaller than the kernel
-        ParameterError   kernel, stride or channels below 1; padding is not same, valid, an integer or a pair
+        ParameterError   kernel, stride or channels below 1; padding is not same, valid, an integer
+                         or a pair
     """
 
     kind = "conv"
@@ -162,10 +171,11 @@ class Conv2D(Layer):
         dtype: DTypeLike = "float32",
         name: str | None = None,
     ):
-        """kernel, stride: an integer or (vertical, horizontal); rng for `init(rng, (kh, kw, C, O), dtype)`, by default a new one.
+        """kernel, stride: an integer or (vertical, horizontal); rng for `init(rng, (kh, kw, C, O),
+        dtype)`, by default a new one.
 
-        padding: "same" (TensorFlow's rule), "valid", or the number of zeros on each side: one for all, or (vertical,
-        horizontal).
+        padding: "same" (TensorFlow's rule), "valid", or the number of zeros on each side: one for
+        all, or (vertical, horizontal).
         """
         super().__init__(name)
         rng = generator(self.where, rng)

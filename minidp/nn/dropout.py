@@ -6,25 +6,27 @@ from .layer import Layer
 
 
 class Dropout(Layer):
-    r"""Sets each coordinate to zero with probability `rate` while training, and scales up the others.
+    r"""Sets each coordinate to zero with probability `rate` while training, and scales up the
+    others.
 
     Shapes
         x, y, m (B, ...)
 
     Forward
-        [F1]  y = x m, m = 1 / (1 - rate) with probability 1 - rate, else 0, each coordinate by itself
+        [F1]  y = x m, m = 1 / (1 - rate) with probability 1 - rate, else 0, each coordinate by
+              itself
         [F2]  y = x without a generator: evaluation
 
     Backward, with dy = d(sum_b loss_b)/dy
         [B1]  dx = dy m
 
     Source
-        [F1]  Srivastava et al. 2014, Journal of Machine Learning Research 15, in the "inverted" form that needs
-              no scaling in evaluation
+        [F1]  Srivastava et al. 2014, Journal of Machine Learning Research 15, in the "inverted"
+              form that needs no scaling in evaluation
 
     Guarantees
-        The mask never looks at the data. In training it follows from the step and the example's place in the data: not from
-        the batch, the threads or the device.
+        The mask never looks at the data. In training it follows from the step and the example's
+        place in the data: not from the batch, the threads or the device.
 
     Raises
         ParameterError   rate is not in [0, 1)

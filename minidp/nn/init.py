@@ -1,7 +1,7 @@
 """Initial values of parameters, drawn on the host: f(rng, shape, dtype) -> NumPy array.
 
-The fan-in is the product of all axes but the last: of a dense weight (I, O) I, of a kernel (kh, kw, C, O) kh kw C, of a
-vector (O,) 1.
+The fan-in is the product of all axes but the last: of a dense weight (I, O) I, of a kernel (kh, kw,
+C, O) kh kw C, of a vector (O,) 1.
 """
 
 import math
@@ -25,7 +25,9 @@ _SHAPES_ONLY = ContextVar("shapes_only", default=False)
 
 @contextmanager
 def shapes_only(wanted: bool = True) -> Iterator[None]:
-    """Within it `zeros` and `constant` give read-only arrays that hold one number: whose values come from a file."""
+    """Within it `zeros` and `constant` give read-only arrays that hold one number: whose values
+    come from a file.
+    """
     token = _SHAPES_ONLY.set(wanted)
     try:
         yield
@@ -34,13 +36,15 @@ def shapes_only(wanted: bool = True) -> Iterator[None]:
 
 
 def generator(where: str, rng: Rng) -> Draws | Generator:
-    """The generator that a layer's initial values come from; without one, the operating system's entropy."""
+    """The generator that a layer's initial values come from; without one, the operating system's
+    entropy.
+    """
     if rng is None:
         return np.random.default_rng()
     if not isinstance(rng, (Draws, Generator)):
         raise ParameterError(
-            f"{where}: expected rng to be a generator, such as Streams().init or numpy.random.default_rng(7), "
-            f"got {type(rng).__name__}"
+            f"{where}: expected rng to be a generator, such as Streams().init or "
+            f"numpy.random.default_rng(7), got {type(rng).__name__}"
         )
     return rng
 
@@ -68,7 +72,8 @@ def truncated_normal(rng: Generator, shape: tuple[int, ...], dtype: DTypeLike) -
         [F1]  W = z / sqrt(fan-in), z standard normal on the condition |z| <= 2
 
     Source
-        [F1]  the initial values of the 2016 code of Abadi et al. (tensorflow/models, differential_privacy)
+        [F1]  the initial values of the 2016 code of Abadi et al. (tensorflow/models,
+              differential_privacy)
     """
     values = rng.standard_normal(shape)
     outside = np.abs(values) > TRUNCATION

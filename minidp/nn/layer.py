@@ -23,7 +23,9 @@ HANDLED = (
 
 
 class Cache(NamedTuple):
-    """What backward needs of a forward pass: the output's shape, and what the layer kept for its gradients."""
+    """What backward needs of a forward pass: the output's shape, and what the layer kept for its
+    gradients.
+    """
 
     y_shape: Shape
     kept: object
@@ -32,27 +34,33 @@ class Cache(NamedTuple):
 class Layer:
     """A function of each example by itself, with its gradients written by hand.
 
-    name         set by the network if not given; the first half of a parameter's key, and in messages
+    name         set by the network if not given; the first half of a parameter's key, and in
+                 messages
     params       {parameter name: array}, trained; empty where there are none
     constants    {name: array}, public and fixed: saved with the model, never trained
-    input_shape  of one example, free axes as strings, for example (28, 28, "C"); None if any shape will do
-    arithmetic   "ordinary", or "exact" (Sequential.use): what `arithmetic.product` makes of a layer's matrix products
+    input_shape  of one example, free axes as strings, for example (28, 28, "C"); None if any shape
+                 will do
+    arithmetic   "ordinary", or "exact" (Sequential.use): what `arithmetic.product` makes of a
+                 layer's matrix products
 
     A subclass writes its formulas in three methods, which get arrays that were checked:
 
     compute_y(x, rng) -> (y, kept)    kept: whatever the gradients need
     compute_dx(dy, kept) -> dx        no parameter gradient in here
-    compute_grads(dy, kept)           {parameter name: PerExampleGrad}; leave it out where nothing is trained
+    compute_grads(dy, kept)           {parameter name: PerExampleGrad}; leave it out where nothing
+                                      is trained
 
-    and `shape_of_y` where the output has another shape than the input. `settings` is needed where the constructor's
-    arguments do not stand in attributes or constants of the same names; a model file is written from it.
+    and `shape_of_y` where the output has another shape than the input. `settings` is needed where
+    the constructor's arguments do not stand in attributes or constants of the same names; a model
+    file is written from it.
 
     Guarantees, of every layer
-        Example b of every result depends on example b of the input only: in exact arithmetic bit for bit, in ordinary
-        arithmetic but for the rounding of matrix products, which may change with the number of rows and an example's
-        place. There is no sum or mean over examples anywhere, and dy is the gradient of the *sum* of losses. An empty
-        batch gives empty results. Inputs are not changed. A layer holds parameters only, never activations: these travel
-        in the cache that forward returns.
+        Example b of every result depends on example b of the input only: in exact arithmetic bit
+        for bit, in ordinary arithmetic but for the rounding of matrix products, which may change
+        with the number of rows and an example's place. There is no sum or mean over examples
+        anywhere, and dy is the gradient of the *sum* of losses. An empty batch gives empty results.
+        Inputs are not changed. A layer holds parameters only, never activations: these travel in
+        the cache that forward returns.
 
     Raises, of every layer
         ShapeError            x does not fit, or dy has another shape than y
@@ -71,15 +79,20 @@ class Layer:
         self.constants: dict[str, NDArray] = {}
 
     def output_shape(self, input_shape: Sequence[int]) -> Shape:
-        """The shape of one example's output, given that of its input. Raises ShapeError if it does not fit."""
+        """The shape of one example's output, given that of its input. Raises ShapeError if it does
+        not fit.
+        """
         if not self._fits(input_shape):
             raise ShapeError(
-                f"{self.where}: expected input of shape {_text(self.input_shape)}, got {tuple(input_shape)}"
+                f"{self.where}: expected input of shape {_text(self.input_shape)}, got "
+                f"{tuple(input_shape)}"
             )
         return self.shape_of_y(tuple(input_shape))
 
     def forward(self, x: NDArray, *, rng: Any = None) -> tuple[NDArray, Cache]:
-        """(y, cache) for x of shape (B, *input_shape); rng.random(shape) is for layers that draw (dropout)."""
+        """(y, cache) for x of shape (B, *input_shape); rng.random(shape) is for layers that draw
+        (dropout).
+        """
         inexact(self.where, x=x)
         namespace_of(x, *self.params.values(), *self.constants.values())
         if x.ndim == 0 or not self._fits(x.shape[1:]):
@@ -116,9 +129,11 @@ class Layer:
         return {}
 
     def settings(self) -> dict[str, Any]:
-        """{argument: value} with which the constructor makes this layer again: JSON values, arrays of `constants`.
+        """{argument: value} with which the constructor makes this layer again: JSON values, arrays
+        of `constants`.
 
-        Without rng, init, dtype and name. Raises ParameterError where an argument has no attribute of its name.
+        Without rng, init, dtype and name. Raises ParameterError where an argument has no attribute
+        of its name.
         """
         found = {}
         for argument in signature(type(self)).parameters:

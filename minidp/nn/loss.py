@@ -21,7 +21,8 @@ class SoftmaxCrossEntropy:
         z (B, K)   target (B,) integers in 0..K-1   losses (B,)   dz (B, K)
 
     Forward
-        [F1]  loss_b = log sum_k exp(z_bk) - z_b,target(b), shifted by max_k z_bk so that nothing overflows
+        [F1]  loss_b = log sum_k exp(z_bk) - z_b,target(b), shifted by max_k z_bk so that nothing
+              overflows
         [F2]  loss_b = 0 where target(b) is not in 0..K-1
 
     Backward
@@ -32,8 +33,8 @@ class SoftmaxCrossEntropy:
         [F1]  Abadi et al. 2016, Section 5.2, "softmax of 10 classes with cross-entropy loss"
 
     Guarantees
-        Example b of losses and dz depends on example b only. A target outside 0..K-1 teaches nothing; it does
-        not raise, since values of examples never do.
+        Example b of losses and dz depends on example b only. A target outside 0..K-1 teaches
+        nothing; it does not raise, since values of examples never do.
 
     Raises
         ShapeError   z is not (B, K), target is not (B,)

@@ -27,15 +27,17 @@ class Sequential:
         [F1]  y = layer_n(... layer_1(x))
 
     Backward, with dy = d(sum_b loss_b)/dy
-        [B1]  the gradient of each layer's input is the gradient of the output of the layer before it
+        [B1]  the gradient of each layer's input is the gradient of the output of the layer before
+              it
         [P1]  {(layer, parameter): per-example gradient} of each layer that is not frozen
 
     Source
         [B1]  own derivation: the chain rule, from the last layer to the first
 
     Guarantees
-        Shapes are checked when the network is built, and every input against them. Frozen layers have no
-        gradients; nothing is computed below the lowest trained layer. Activations live in the caches only.
+        Shapes are checked when the network is built, and every input against them. Frozen layers
+        have no gradients; nothing is computed below the lowest trained layer. Activations live in
+        the caches only.
 
     Raises
         ShapeError      a layer does not fit the one before it
@@ -56,7 +58,8 @@ class Sequential:
         input_shape: int | Sequence[int],
         frozen: Collection[str] = (),
     ):
-        """layers in order; input_shape of one example, an integer n for (n,); frozen: names of layers that are not trained.
+        """layers in order; input_shape of one example, an integer n for (n,); frozen: names of
+        layers that are not trained.
 
         A layer without a name gets its kind and its number among its kind: dense1, relu1, dense2.
         """
@@ -138,7 +141,9 @@ class Sequential:
 
     @property
     def params(self) -> dict[Key, NDArray]:
-        """{(layer, parameter): array} of the trained parameters; the arrays themselves, not copies."""
+        """{(layer, parameter): array} of the trained parameters; the arrays themselves, not
+        copies.
+        """
         return {
             (layer.name, name): array
             for layer in self.layers
@@ -147,7 +152,9 @@ class Sequential:
         }
 
     def state(self) -> dict[str, NDArray]:
-        """{"layer.name": array} of everything a saved model holds: parameters, frozen ones, constants."""
+        """{"layer.name": array} of everything a saved model holds: parameters, frozen ones,
+        constants.
+        """
         return {
             f"{layer.name}.{name}": array
             for layer in self.layers
@@ -155,7 +162,9 @@ class Sequential:
         }
 
     def to(self, backend: Backend, dtype: DTypeLike | None = None) -> Sequential:
-        """Move parameters and constants to a backend (and a dtype), in place; returns the network."""
+        """Move parameters and constants to a backend (and a dtype), in place; returns the
+        network.
+        """
         for layer in self.layers:
             for store in (layer.params, layer.constants):
                 for name, array in store.items():
@@ -163,7 +172,9 @@ class Sequential:
         return self
 
     def use(self, arithmetic: str) -> Sequential:
-        """Compute in "ordinary" or in "exact" arithmetic (minidp.arithmetic) from now on; returns the network."""
+        """Compute in "ordinary" or in "exact" arithmetic (minidp.arithmetic) from now on; returns
+        the network.
+        """
         one_of(ARITHMETICS, arithmetic=arithmetic)
         for layer in self.layers:
             layer.arithmetic = arithmetic

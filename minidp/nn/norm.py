@@ -1,4 +1,6 @@
-"""Normalisation within one example: GroupNorm, LayerNorm, UnitNorm. Nothing is averaged over examples."""
+"""Normalisation within one example: GroupNorm, LayerNorm, UnitNorm. Nothing is averaged over
+examples.
+"""
 
 from collections.abc import Sequence
 from math import prod
@@ -15,7 +17,8 @@ from .layer import Layer
 
 
 class _Norm(Layer):
-    r"""Subtract the mean of a set S of coordinates, divide by its standard deviation, scale and shift.
+    r"""Subtract the mean of a set S of coordinates, divide by its standard deviation, scale and
+    shift.
 
     Shapes
         x, y (B, ...), seen as (B, T, G, M): positions, groups, members; scale, shift over (G, M)
@@ -31,8 +34,8 @@ class _Norm(Layer):
 
     Source
         [F1]  Ba, Kiros, Hinton 2016, arXiv:1607.06450; Wu, He 2018, arXiv:1803.08494
-        [B1]  own derivation: with c = x - mean_S x and r = sqrt(mean_S c^2 + epsilon), dn/dx applied to dn is
-              (dn - mean_S dn) / r - c mean_S(c dn) / r^3, and c / r = n
+        [B1]  own derivation: with c = x - mean_S x and r = sqrt(mean_S c^2 + epsilon), dn/dx
+              applied to dn is (dn - mean_S dn) / r - c mean_S(c dn) / r^3, and c / r = n
     """
 
     axes: tuple[int, ...] = ()  # of (B, T, G, M) that S runs over
@@ -44,7 +47,9 @@ class _Norm(Layer):
         self.params = {"scale": constant(1)(None, shape, dtype), "shift": zeros(None, shape, dtype)}
 
     def _view(self, shape):
-        """(B, T, G, M) for an input of `shape`, B included. Raises ShapeError if it does not fit."""
+        """(B, T, G, M) for an input of `shape`, B included. Raises ShapeError if it does not
+        fit.
+        """
         raise NotImplementedError
 
     def shape_of_y(self, input_shape):
@@ -93,8 +98,8 @@ class GroupNorm(_Norm):
         x, y (B, ..., C)   scale, shift (C,)   G groups of C / G neighbouring channels
 
     Forward
-        [F0]  x seen as (B, positions, G, C / G); S: all positions and channels of one group of one example.
-              y and the gradients as in _Norm
+        [F0]  x seen as (B, positions, G, C / G); S: all positions and channels of one group of one
+              example. y and the gradients as in _Norm
 
     Source
         [F0]  Wu, He 2018, arXiv:1803.08494
@@ -119,7 +124,9 @@ class GroupNorm(_Norm):
         dtype: DTypeLike = "float32",
         name: str | None = None,
     ):
-        """channels C, groups G dividing C; epsilon is added to the variance. scale starts at 1, shift at 0."""
+        """channels C, groups G dividing C; epsilon is added to the variance. scale starts at 1,
+        shift at 0.
+        """
         count(1, channels=channels, groups=groups)
         if channels % groups:
             raise ParameterError(f"expected groups={groups} to divide channels={channels}")
@@ -129,7 +136,8 @@ class GroupNorm(_Norm):
     def _view(self, shape):
         if len(shape) < 2 or shape[-1] != self.channels:
             raise ShapeError(
-                f"{self.where}: expected input of shape (..., {self.channels}), got {tuple(shape[1:])}"
+                f"{self.where}: expected input of shape (..., {self.channels}), got "
+                f"{tuple(shape[1:])}"
             )
         return shape[0], prod(shape[1:-1]), self.groups, self.channels // self.groups  # [F0]
 
@@ -141,8 +149,8 @@ class LayerNorm(_Norm):
         x, y (B, ..., *shape)   scale, shift (*shape)
 
     Forward
-        [F0]  x seen as (B, positions, 1, coordinates of `shape`); S: the coordinates at one position of one
-              example. y and the gradients as in _Norm
+        [F0]  x seen as (B, positions, 1, coordinates of `shape`); S: the coordinates at one
+              position of one example. y and the gradients as in _Norm
 
     Source
         [F0]  Ba, Kiros, Hinton 2016, arXiv:1607.06450
@@ -166,7 +174,9 @@ class LayerNorm(_Norm):
         dtype: DTypeLike = "float32",
         name: str | None = None,
     ):
-        """shape: of the last axes, or their number of channels; epsilon is added to the variance."""
+        """shape: of the last axes, or their number of channels; epsilon is added to the
+        variance.
+        """
         sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
         for size in sizes:
             count(1, shape=size)
@@ -196,12 +206,13 @@ class UnitNorm(Layer):
         [B1]  dx_b = (dy_b - y_b sum(dy_b y_b)) / |x_b|
 
     Source
-        [B1]  own derivation: d|x_b| = sum(y_b dx_b), so dy_b moves with (dx_b - y_b sum(y_b dx_b)) / |x_b|, which is
-              symmetric
+        [B1]  own derivation: d|x_b| = sum(y_b dx_b), so dy_b moves with (dx_b - y_b sum(y_b dx_b))
+              / |x_b|, which is symmetric
 
     Guarantees
-        An example of zeros stays zero, and so is its gradient. Each example is divided by its largest number before
-        it is squared, so that norms of 1e30 and 1e-30 neither overflow nor vanish in float32.
+        An example of zeros stays zero, and so is its gradient. Each example is divided by its
+        largest number before it is squared, so that norms of 1e30 and 1e-30 neither overflow nor
+        vanish in float32.
     """
 
     kind = "unitnorm"

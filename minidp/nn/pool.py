@@ -12,10 +12,11 @@ class _Pool(Layer):
     input_shape = ("H", "W", "C")
 
     def __init__(self, window, stride=None, padding="valid", name=None):
-        """window and stride: an integer or (vertical, horizontal); stride None means the window itself.
+        """window and stride: an integer or (vertical, horizontal); stride None means the window
+        itself.
 
-        padding: "valid", "same" (TensorFlow's rule), or the number of pixels on each side: one for all, or (vertical,
-        horizontal); less than the window, so that each window sees a pixel.
+        padding: "valid", "same" (TensorFlow's rule), or the number of pixels on each side: one for
+        all, or (vertical, horizontal); less than the window, so that each window sees a pixel.
         """
         super().__init__(name)
         size = pair(window=window)
@@ -51,8 +52,8 @@ class MaxPool2D(_Pool):
         [B1]  dx_bpc = sum over the windows t whose first maximum is p of dy_btc
 
     Source
-        [B1]  own derivation: each output moves with the first maximum of its window only, so each pixel
-              collects the gradients of the outputs that it moves
+        [B1]  own derivation: each output moves with the first maximum of its window only, so each
+              pixel collects the gradients of the outputs that it moves
 
     Guarantees
         Ties: the first maximum of a window, in reading order, gets its gradient.

@@ -1,4 +1,6 @@
-"""Layers without trained parameters: Flatten, Standardise by public constants, Project by a fixed matrix."""
+"""Layers without trained parameters: Flatten, Standardise by public constants, Project by a fixed
+matrix.
+"""
 
 from math import prod
 
@@ -53,8 +55,8 @@ class Standardise(Layer):
         [B1]  own derivation: the mean does not depend on x
 
     Guarantees
-        Nothing is charged here: a mean or scale that is computed from the training data has to be released with
-        noise, and its release charged, before it comes here (heads.py does so).
+        Nothing is charged here: a mean or scale that is computed from the training data has to be
+        released with noise, and its release charged, before it comes here (heads.py does so).
 
     Raises
         ParameterError   scale is not positive and finite everywhere
@@ -76,7 +78,8 @@ class Standardise(Layer):
                 have not in (1, want) for have, want in zip(constant.shape[::-1], input_shape[::-1])
             ):
                 raise ShapeError(
-                    f"{self.where}: expected {name} to broadcast to {input_shape}, got {constant.shape}"
+                    f"{self.where}: expected {name} to broadcast to {input_shape}, got "
+                    f"{constant.shape}"
                 )
         return input_shape
 
@@ -103,7 +106,8 @@ class Project(Layer):
         [F1]  Abadi et al. 2016, Section 4, "Differentially private PCA"
 
     Guarantees
-        P is not trained. It has to be public or released (`mechanism.pca`); nothing is charged here.
+        P is not trained. It has to be public or released (`mechanism.pca`); nothing is charged
+        here.
 
     Raises
         ShapeError   P is not a matrix

@@ -1,4 +1,6 @@
-"""Windows that slide over images: where they lie, the patches they cut out, and the adjoint of cutting."""
+"""Windows that slide over images: where they lie, the patches they cut out, and the adjoint of
+cutting.
+"""
 
 from dataclasses import dataclass
 from math import prod
@@ -28,9 +30,9 @@ def pair(**named):
 class Window:
     """Sizes (vertical, horizontal) of a window and its steps, and the padding around the image.
 
-    padding  "valid" none; "same" TensorFlow's rule: ceil(n / stride) windows, an odd row or column of padding
-             goes below or to the right; an integer: the number of rows and columns on each side; (vertical,
-             horizontal) such numbers; or ((above, below), (left, right))
+    padding  "valid" none; "same" TensorFlow's rule: ceil(n / stride) windows, an odd row or column
+             of padding goes below or to the right; an integer: the number of rows and columns on
+             each side; (vertical, horizontal) such numbers; or ((above, below), (left, right))
     """
 
     size: tuple
@@ -61,7 +63,9 @@ class Window:
                 count(0, padding=one)
 
     def axis(self, n, k):
-        """(windows, padding before, padding after) for n pixels along axis k (0 vertical, 1 horizontal)."""
+        """(windows, padding before, padding after) for n pixels along axis k (0 vertical, 1
+        horizontal).
+        """
         size, stride = self.size[k], self.stride[k]
         if self.padding == "same":
             windows = -(-n // stride)
@@ -84,7 +88,9 @@ class Window:
         return [min(start + self.size[k], n) - max(start, 0) for start in starts]
 
     def output(self, where, input_shape):
-        """(windows vertically, horizontally) over an image (H, W, ...). Raises ShapeError if none fits."""
+        """(windows vertically, horizontally) over an image (H, W, ...). Raises ShapeError if none
+        fits.
+        """
         counts = tuple(self.axis(n, k)[0] for k, n in enumerate(input_shape[:2]))
         if min(counts) < 1:
             raise ShapeError(
@@ -106,12 +112,16 @@ class Window:
         return padded
 
     def unpad(self, padded, shape):
-        """The adjoint of `pad`: the pixels of images of `shape` (B, H, W, C) in the middle of their padding."""
+        """The adjoint of `pad`: the pixels of images of `shape` (B, H, W, C) in the middle of their
+        padding.
+        """
         (_, top, _), (_, left, _) = self.axis(shape[1], 0), self.axis(shape[2], 1)
         return padded[:, top : top + shape[1], left : left + shape[2]]
 
     def slices(self, counts):
-        """For each place (k, l) in the window, the pixels of a padded image that windows see there: an index."""
+        """For each place (k, l) in the window, the pixels of a padded image that windows see there:
+        an index.
+        """
         for k in range(self.size[0]):
             for l in range(self.size[1]):
                 yield (
@@ -153,8 +163,8 @@ class Window:
     def fold(self, patches, shape):
         """The adjoint of `patches`: dx of `shape` (B, H, W, C) from patches (B, H', W', kh, kw, C).
 
-        Pixels are taken in blocks of one step: a block of the window meets whole blocks of the image, so that few
-        additions of long runs do it.
+        Pixels are taken in blocks of one step: a block of the window meets whole blocks of the
+        image, so that few additions of long runs do it.
         """
         b, h, w, c = shape
         if launches(patches):
@@ -177,7 +187,9 @@ class Window:
         return self.unpad(dx.reshape((b, blocks[0] * down, blocks[1] * across, c)), shape)
 
     def maxima(self, padded, counts):
-        """(B, H', W', C): the largest number that each window sees of images padded (B, H, W, C)."""
+        """(B, H', W', C): the largest number that each window sees of images padded (B, H, W,
+        C).
+        """
         xp = namespace_of(padded)
         if launches(padded):
             y = xp.empty((padded.shape[0], *counts, padded.shape[3]), padded.dtype)
@@ -189,7 +201,9 @@ class Window:
         return y
 
     def take_by_maxima(self, padded, y, dy):
-        """What nn.MaxPool2D [B1] gives, for `compiled` arrays: the gradient of `padded`, y and dy as `maxima` has them."""
+        """What nn.MaxPool2D [B1] gives, for `compiled` arrays: the gradient of `padded`, y and dy
+        as `maxima` has them.
+        """
         xp = namespace_of(padded, y, dy)
         dx, dy = (
             (xp.zeros(padded.shape, dy.dtype), dy.copy())
@@ -203,7 +217,9 @@ class Window:
         return dx
 
     def _described(self, shape, counts):
-        """Size, stride, padding above and on the left, and counts, as kernels take them, for images of `shape`."""
+        """Size, stride, padding above and on the left, and counts, as kernels take them, for images
+        of `shape`.
+        """
         return (
             self.size,
             self.stride,
@@ -212,7 +228,9 @@ class Window:
         )
 
     def transposed(self, shape):
-        """For stride 1, the window whose patches of dy give dx of images (H, W, ...); None if there is none."""
+        """For stride 1, the window whose patches of dy give dx of images (H, W, ...); None if there
+        is none.
+        """
         margins = tuple(
             (size - 1 - before, size - 1 - after)
             for size, (_, before, after) in zip(
@@ -225,7 +243,9 @@ class Window:
 
 
 def long_rows(y, bias, rows):
-    """(y, bias) as they are added: y (R, O), on the host as so many `rows`, since NumPy is slow on short ones."""
+    """(y, bias) as they are added: y (R, O), on the host as so many `rows`, since NumPy is slow on
+    short ones.
+    """
     if namespace_of(y, bias) is not np:
         return y, bias
     repeats = y.shape[0] // max(rows, 1)

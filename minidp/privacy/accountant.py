@@ -1,4 +1,6 @@
-"""The base of all accountants: walks the event tree, composes in one line, and refuses what it cannot bound."""
+"""The base of all accountants: walks the event tree, composes in one line, and refuses what it
+cannot bound.
+"""
 
 import math
 from collections.abc import Collection, Hashable, Iterable, Iterator
@@ -44,7 +46,9 @@ Parts = Collection[tuple[Event, int]]  # (primitive, count) pairs
 
 
 def total_variation(ledger: Ledger) -> float:
-    """T, the sum of tau * count over the ledger's TotalVariation events, rounded up; 0 where there are none."""
+    """T, the sum of tau * count over the ledger's TotalVariation events, rounded up; 0 where there
+    are none.
+    """
     return _variation(
         part for event, n in ledger.items() for part in primitives(event, ledger.relation, n, True)
     )
@@ -60,7 +64,9 @@ def _variation(parts: Iterable[tuple[Event, int]]) -> float:
 
 
 def _exposure(parts):
-    """The probability 1 - prod (1 - share)^count, rounded up, that the example is in any of the lots."""
+    """The probability 1 - prod (1 - share)^count, rounded up, that the example is in any of the
+    lots.
+    """
     if any(share_of(event) == 1 for event, _ in parts):
         return 1.0
     exposed = -math.expm1(math.fsum(n * math.log1p(-share_of(event)) for event, n in parts))
@@ -82,15 +88,17 @@ def primitives(
 ) -> Iterator[tuple[Event, int]]:
     """The (event, count) pairs that an event tree comes down to, each sampled at most once.
 
-    Gaussians over the same examples become one Gaussian: their adaptive composition is dominated by the Gaussian of
-    multiplier (sum s^-2)^(-1/2) (Dong, Roth, Su 2022, Corollary 2), and sampling preserves domination (Zhu, Dong,
-    Wang 2022, Theorem 11). Noise of 0 (or below LEAST_NOISE) becomes NonPrivate, infinite noise nothing. What gives
-    itself away with probability d and is e-DP otherwise dominates (e, d)-DP (Kairouz, Oh, Viswanath 2015, Theorem 2):
-    PureDP(e) and ApproximateDP(0, d), which is also what a sample without noise is, d its share. TruncatedPoissonSampled
-    noise stays as it is where `cut`; else it is PoissonSampled, and beside it TotalVariation, the probability of a cut.
+    Gaussians over the same examples become one Gaussian: their adaptive composition is dominated by
+    the Gaussian of multiplier (sum s^-2)^(-1/2) (Dong, Roth, Su 2022, Corollary 2), and sampling
+    preserves domination (Zhu, Dong, Wang 2022, Theorem 11). Noise of 0 (or below LEAST_NOISE)
+    becomes NonPrivate, infinite noise nothing. What gives itself away with probability d and is
+    e-DP otherwise dominates (e, d)-DP (Kairouz, Oh, Viswanath 2015, Theorem 2): PureDP(e) and
+    ApproximateDP(0, d), which is also what a sample without noise is, d its share.
+    TruncatedPoissonSampled noise stays as it is where `cut`; else it is PoissonSampled, and beside
+    it TotalVariation, the probability of a cut.
 
-    Raises UnsupportedEventError for sampling that does not belong to the relation, or a sampled composition of anything
-    but Gaussians.
+    Raises UnsupportedEventError for sampling that does not belong to the relation, or a sampled
+    composition of anything but Gaussians.
     """
     _check_count(event, count)
     if isinstance(event, (Gaussian, Laplace)):
@@ -198,26 +206,33 @@ def _unsupported(event, relation, why):
 class Accountant:
     """Base of the accountants: stateless over a ledger, so that one run is read by all of them.
 
-    A subclass gives `name`, `kind`, `covers`, `cost_curve`, `to_epsilon` and `to_delta`. `kind` is "bound" when upper is
-    proved, "approximation" when it is only a limit or estimate, "comparison" when it guarantees nothing. An event without a
-    theorem raises UnsupportedEventError, and a loss of precision NumericalBoundError. TotalVariation and the delta of
-    ApproximateDP are taken out of the ledger before a subclass sees it (`Within`, `Exposed`).
+    A subclass gives `name`, `kind`, `covers`, `cost_curve`, `to_epsilon` and `to_delta`. `kind` is
+    "bound" when upper is proved, "approximation" when it is only a limit or estimate, "comparison"
+    when it guarantees nothing. An event without a theorem raises UnsupportedEventError, and a loss
+    of precision NumericalBoundError. TotalVariation and the delta of ApproximateDP are taken out of
+    the ledger before a subclass sees it (`Within`, `Exposed`).
 
     Bound
         Of every accountant whose kind is "bound":
-        [C1]  epsilon <= the sum of pure epsilons, where each release has one, and delta is 0 from there on
-        [C2]  delta <= D = 1 - prod (1 - q_i)^n_i, q_i the share sampled; epsilon is 0 where delta >= D
-        [C3]  releases of which D is below 1e-6 delta are left out, and D is taken from delta as in `Exposed`
+        [C1]  epsilon <= the sum of pure epsilons, where each release has one, and delta is 0 from
+              there on
+        [C2]  delta <= D = 1 - prod (1 - q_i)^n_i, q_i the share sampled; epsilon is 0 where delta
+              >= D
+        [C3]  releases of which D is below 1e-6 delta are left out, and D is taken from delta as in
+              `Exposed`
 
     Source
         [C1]  Dwork, Roth 2014, Theorem 3.14
-        [C2]  own derivation: with probability 1 - D the example is in no lot, and then nothing depends on it
+        [C2]  own derivation: with probability 1 - D the example is in no lot, and then nothing
+              depends on it
         [C3]  own derivation: `Exposed`, each of these releases taken as if it gave itself away
     """
 
     name = ""
     kind = "bound"
-    takes_cut = False  # whether it reads TruncatedPoissonSampled; else as a Poisson sample and TotalVariation beside it
+    # whether it reads TruncatedPoissonSampled; else as a Poisson sample and TotalVariation beside
+    # it
+    takes_cut = False
 
     def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
         one_of(tuple(NeighbouringRelation), relation=relation)
@@ -225,7 +240,9 @@ class Accountant:
         self._costs: dict[Any, Any] = {}
 
     def covers(self, primitive: Event) -> bool:
-        """Whether there is a theorem for this primitive; by default any noise, but Gaussian only in lots of fixed size or bins."""
+        """Whether there is a theorem for this primitive; by default any noise, but Gaussian only in
+        lots of fixed size or bins.
+        """
         if isinstance(primitive, (FixedSizeSampled, BallsInBins)):
             return isinstance(primitive.event, Gaussian)
         if isinstance(primitive, PoissonSampled):
@@ -235,11 +252,15 @@ class Accountant:
     def choose_grid(
         self, parts: Parts, *, epsilon: float | None = None, delta: float | None = None
     ) -> Hashable:
-        """The grid (orders, losses, ...; hashable) for these (primitive, count) pairs and this target."""
+        """The grid (orders, losses, ...; hashable) for these (primitive, count) pairs and this
+        target.
+        """
         return None
 
     def cost_curve(self, event: Event, grid: Any) -> Any:
-        """What one primitive event costs on the grid: an array, or any value in which + composes and * repeats."""
+        """What one primitive event costs on the grid: an array, or any value in which + composes
+        and * repeats.
+        """
         raise NotImplementedError
 
     def to_epsilon(self, total: Any, grid: Any, delta: float) -> Bound:
@@ -290,7 +311,9 @@ class Accountant:
         return self._answer(ledger, Bound(math.inf, math.inf, math.inf), read, "epsilon", delta)
 
     def delta(self, ledger: Ledger, epsilon: float) -> Bound:
-        """Bound on the delta for which the ledger is (epsilon, delta)-DP; epsilon at least 0, finite."""
+        """Bound on the delta for which the ledger is (epsilon, delta)-DP; epsilon at least 0,
+        finite.
+        """
         non_negative_finite(epsilon=epsilon)
 
         def read(parts, epsilon):
@@ -375,14 +398,17 @@ class Accountant:
         return merged
 
     def _checked(self, parts):
-        """The (primitive, count) pairs that cost something, in order; UnsupportedEventError unless this accountant covers all."""
+        """The (primitive, count) pairs that cost something, in order; UnsupportedEventError unless
+        this accountant covers all.
+        """
         for event, _ in parts:
             if not isinstance(event, NonPrivate) and not self.covers(event):
                 raise UnsupportedEventError(
                     f"{self.name}: no theorem for {event!r} under {self.relation.name}; "
                     f"ask another accountant"
                 )
-        # sorted, so that the order of the events cannot change even the rounding; large counts are rounded up
+        # sorted, so that the order of the events cannot change even the rounding; large counts are
+        # rounded up
         return sorted(
             (
                 (event, n if n <= 2**53 else math.nextafter(float(n), math.inf))

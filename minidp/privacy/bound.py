@@ -1,4 +1,6 @@
-"""Intervals around the truth, and what they become for a mechanism that is not quite the one described."""
+"""Intervals around the truth, and what they become for a mechanism that is not quite the one
+described.
+"""
 
 import math
 from collections.abc import Callable
@@ -9,7 +11,8 @@ from .event_json import number_to_json
 
 @dataclass(frozen=True)
 class Bound:
-    """A number known to lie in [lower, upper], lower None if unknown; `estimate` is the best guess, float() gives upper.
+    """A number known to lie in [lower, upper], lower None if unknown; `estimate` is the best guess,
+    float() gives upper.
 
     >>> float(Bound(0.9466, 0.9469, 0.9474))
     0.9474
@@ -31,7 +34,9 @@ class Bound:
         return float(self.upper)
 
     def to_json(self) -> dict[str, float | str | None]:
-        """A dictionary in which infinity is "inf" and an unknown bound None; `fallback` only where there is one."""
+        """A dictionary in which infinity is "inf" and an unknown bound None; `fallback` only where
+        there is one.
+        """
         return {
             name: number_to_json(value)
             for name, value in vars(self).items()
@@ -40,13 +45,15 @@ class Bound:
 
 
 class Exposed:
-    r"""Bounds for a mechanism M' that gives everything away with probability D, and otherwise is M, which read(target) bounds.
+    r"""Bounds for a mechanism M' that gives everything away with probability D, and otherwise is M,
+    which read(target) bounds.
 
     Bound
         [C1]  delta' = D + (1 - D) delta(epsilon); lower ends are those of M
 
     Source
-        [C1]  own derivation: D + (1 - D) delta is the hockey-stick divergence of the mixture, whose parts are told apart
+        [C1]  own derivation: D + (1 - D) delta is the hockey-stick divergence of the mixture, whose
+              parts are told apart
     """
 
     def __init__(self, read: Callable[[float], Bound], exposure: float):
@@ -61,7 +68,9 @@ class Exposed:
         return Bound(known.lower, mixed(known.estimate), mixed(known.upper), known.fallback)
 
     def epsilon(self, delta: float) -> Bound:
-        """Bound on epsilon at `delta`; infinite where D alone is as large, though never known to be."""
+        """Bound on epsilon at `delta`; infinite where D alone is as large, though never known to
+        be.
+        """
         if delta <= self.exposure:
             return Bound(self.read(delta).lower, math.inf, math.inf)
         known = self.read((delta - self.exposure) / (1 - self.exposure) * (1 - 4e-16))  # [C1]
@@ -75,11 +84,14 @@ class Within:
 
     Bound
         [C1]  delta' = delta(epsilon) + (1 + e^epsilon) T
-        [C2]  epsilon' = E wherever epsilon(delta - (1 + e^E) T) <= E; infinite where no such E is found
-        [C3]  lower ends: delta(epsilon) - (1 + e^epsilon) T, and epsilon(delta + (1 + e^epsilon') T)
+        [C2]  epsilon' = E wherever epsilon(delta - (1 + e^E) T) <= E; infinite where no such E is
+              found
+        [C3]  lower ends: delta(epsilon) - (1 + e^epsilon) T, and epsilon(delta + (1 + e^epsilon')
+              T)
 
     Source
-        own derivation (coupling), for neighbours D, N, any set S of outputs, and p, p' the laws of M, M':
+        own derivation (coupling), for neighbours D, N, any set S of outputs, and p, p' the laws of
+        M, M':
         [C1]  p'_D(S) <= p_D(S) + T <= e^eps p_N(S) + delta + T <= e^eps (p'_N(S) + T) + delta + T
         [C2]  [C1] at epsilon = E, since delta falls as epsilon grows
         [C3]  [C1] with M and M' exchanged, for M is as near to M'
@@ -103,7 +115,9 @@ class Within:
         return Bound(lower, more(known.estimate), more(known.upper), known.fallback)
 
     def epsilon(self, delta: float) -> Bound:
-        """Bound on epsilon at `delta`. A share `lost` is kept back until an epsilon is found that it pays for."""
+        """Bound on epsilon at `delta`. A share `lost` is kept back until an epsilon is found that
+        it pays for.
+        """
         least, found = self.added(0.0), None
         lost = max(least, min(8 * least, 1e-3 * delta))
         for _ in range(40):

@@ -1,4 +1,6 @@
-"""Odometer and filter: what was spent so far, and a stop before the step that would spend too much."""
+"""Odometer and filter: what was spent so far, and a stop before the step that would spend too
+much.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -17,10 +19,11 @@ class Odometer:
     r"""Reads a ledger with one accountant, at any time.
 
     Guarantees
-        Each reading bounds the epsilon of the events recorded so far, if their number, order, noise and sampling were
-        fixed ahead; the *queries* (gradients at the current parameters) may depend on earlier outputs. To look and then
-        decide freely how to go on is covered by no theorem used here (Rogers, Roth, Ullman, Vadhan 2016, Section 3, show
-        that ordinary composition does not carry over): stop on a `Filter`, or at a number of steps fixed ahead.
+        Each reading bounds the epsilon of the events recorded so far, if their number, order, noise
+        and sampling were fixed ahead; the *queries* (gradients at the current parameters) may
+        depend on earlier outputs. To look and then decide freely how to go on is covered by no
+        theorem used here (Rogers, Roth, Ullman, Vadhan 2016, Section 3, show that ordinary
+        composition does not carry over): stop on a `Filter`, or at a number of steps fixed ahead.
     """
 
     def __init__(self, accountant: Any, ledger: Ledger):
@@ -35,12 +38,14 @@ class Filter:
     r"""Charges events to a ledger, and refuses the first one that would exceed (epsilon, delta).
 
     Guarantees
-        A charge that would exceed the budget raises BudgetExceededError and records nothing, and so nothing may be
-        released. The whole interaction is (epsilon, delta)-DP when each event is fixed before the data are touched by
-        it. With an accountant that adds log moments or Renyi divergences at fixed orders, the noise and sampling of
-        later events may even depend on earlier outputs (Feldman, Zrnic 2021; Lecuyer 2021: Renyi filters; Whitehouse et
-        al. 2023 show that strong composition loses nothing to a filter either). With any other accountant, or
-        TotalVariation among the events, take it for events fixed ahead only, as in Abadi et al. 2016, Section 4.
+        A charge that would exceed the budget raises BudgetExceededError and records nothing, and so
+        nothing may be released. The whole interaction is (epsilon, delta)-DP when each event is
+        fixed before the data are touched by it. With an accountant that adds log moments or Renyi
+        divergences at fixed orders, the noise and sampling of later events may even depend on
+        earlier outputs (Feldman, Zrnic 2021; Lecuyer 2021: Renyi filters; Whitehouse et al. 2023
+        show that strong composition loses nothing to a filter either). With any other accountant,
+        or TotalVariation among the events, take it for events fixed ahead only, as in Abadi et al.
+        2016, Section 4.
 
     The accountant may be its name; its relation is then that of `ledger`, by default ADD_REMOVE.
 
@@ -49,7 +54,8 @@ class Filter:
     >>> budget.charge(PoissonSampled(0.01, Gaussian(4.0)), 5000)
     >>> budget.charge(PoissonSampled(0.01, Gaussian(4.0)), 5000)
     Traceback (most recent call last):
-    minidp.errors.BudgetExceededError: 5000 x PoissonSampled(...) would bring epsilon to 1.25858 at delta=1e-05, ...
+    minidp.errors.BudgetExceededError: 5000 x PoissonSampled(...) would bring epsilon to 1.25858 at
+    delta=1e-05, ...
     """
 
     def __init__(self, accountant: Any, epsilon: float, delta: float, ledger: Ledger | None = None):
@@ -91,10 +97,12 @@ def max_steps(
     delta: float,
     limit: int = 2**40,
 ) -> int:
-    """The largest number of `step_event` after `prefix_ledger` whose epsilon.upper is at most `epsilon`.
+    """The largest number of `step_event` after `prefix_ledger` whose epsilon.upper is at most
+    `epsilon`.
 
-    `step_event` is an event, or a function of the number of steps that gives the (event, count) pairs to charge.
-    BudgetExceededError where even no step exceeds the target, ParameterError where `limit` steps stay below it.
+    `step_event` is an event, or a function of the number of steps that gives the (event, count)
+    pairs to charge. BudgetExceededError where even no step exceeds the target, ParameterError where
+    `limit` steps stay below it.
 
     >>> from minidp.privacy import Gaussian, MomentsAccountant, PoissonSampled
     >>> max_steps(MomentsAccountant(), Ledger(), PoissonSampled(0.01, Gaussian(4.0)), 1.26, 1e-5)

@@ -1,4 +1,6 @@
-"""From a target epsilon to the noise, the sampling or (see `budget.max_steps`) the steps, on the safe side."""
+"""From a target epsilon to the noise, the sampling or (see `budget.max_steps`) the steps, on the
+safe side.
+"""
 
 import math
 from collections.abc import Callable
@@ -18,8 +20,9 @@ def noise_multiplier_for(
 ) -> float:
     """A noise multiplier whose certified epsilon is at most `epsilon` and at least 99.9% of it.
 
-    ledger_of(noise_multiplier) builds the ledger, whose epsilon must fall as the noise grows. BudgetExceededError where no
-    noise is enough (something else in the ledger costs too much), ParameterError where any is.
+    ledger_of(noise_multiplier) builds the ledger, whose epsilon must fall as the noise grows.
+    BudgetExceededError where no noise is enough (something else in the ledger costs too much),
+    ParameterError where any is.
 
     >>> from minidp.privacy import Gaussian, Ledger, MomentsAccountant, PoissonSampled
     >>> def ledger_of(noise_multiplier):
@@ -38,9 +41,9 @@ def noise_multiplier_for(
     def none_enough():
         least = accountant.epsilon(ledger_of(MOST_NOISE), delta).upper
         return (
-            f"no noise multiplier up to {MOST_NOISE:g} is enough: with it epsilon is {upper_text(least)} at "
-            f"delta={delta:g}, above the target of {epsilon:g}; raise the target, take fewer steps, or give what "
-            f"comes beside the steps more noise"
+            f"no noise multiplier up to {MOST_NOISE:g} is enough: with it epsilon is "
+            f"{upper_text(least)} at delta={delta:g}, above the target of {epsilon:g}; raise the "
+            f"target, take fewer steps, or give what comes beside the steps more noise"
         )
 
     try:
@@ -64,10 +67,11 @@ def noise_multiplier_for(
 def sampling_probability_for(
     accountant: Accountant, ledger_of: Callable[[float], Ledger], epsilon: float, delta: float
 ) -> float:
-    """A sampling probability whose certified epsilon is at most `epsilon` and at least 99.9% of it; 1 if even that is.
+    """A sampling probability whose certified epsilon is at most `epsilon` and at least 99.9% of it;
+    1 if even that is.
 
-    ledger_of(sampling_probability) builds the ledger. The lot size is that probability times the data set's public size,
-    rounded down. Raises as `noise_multiplier_for`.
+    ledger_of(sampling_probability) builds the ledger. The lot size is that probability times the
+    data set's public size, rounded down. Raises as `noise_multiplier_for`.
     """
     positive_finite(epsilon=epsilon)
     in_range(0, 1, open_low=True, open_high=True, delta=delta)
@@ -92,7 +96,9 @@ def sampling_probability_for(
 
 
 def _bracket(spent, target, start, direction, limits, none_enough, all_enough):
-    """((x, epsilon) within the target, (x, epsilon) above it); `direction` is the one in which epsilon falls."""
+    """((x, epsilon) within the target, (x, epsilon) above it); `direction` is the one in which
+    epsilon falls.
+    """
     here = (start, spent(start))
     falling = here[1] > target
     step, end = (direction, limits[1]) if falling else (-direction, limits[0])
@@ -107,7 +113,9 @@ def _bracket(spent, target, start, direction, limits, none_enough, all_enough):
 
 
 def _close_in(spent, target, enough, too_little):
-    """False position on ln epsilon, kept inside the bracket by bisection; both ends are (x, epsilon)."""
+    """False position on ln epsilon, kept inside the bracket by bisection; both ends are (x,
+    epsilon).
+    """
     for attempt in range(200):
         if enough[1] >= CLOSENESS * target:
             return enough[0]

@@ -52,13 +52,15 @@ def make(name: str, relation: NeighbouringRelation = NeighbouringRelation.ADD_RE
 
 
 def as_accountant(accountant: Accountant | str, relation: NeighbouringRelation) -> Accountant:
-    """The accountant itself, or the one of that name under the relation. ParameterError if it is neither."""
+    """The accountant itself, or the one of that name under the relation. ParameterError if it is
+    neither.
+    """
     if isinstance(accountant, str):
         return make(accountant, relation)
     if not hasattr(accountant, "epsilon"):
         raise ParameterError(
-            f"expected accountant={accountant!r:.80} to be an accountant, such as MomentsAccountant(), or "
-            f"the name of one: {', '.join(ACCOUNTANTS)}"
+            f"expected accountant={accountant!r:.80} to be an accountant, such as "
+            f"MomentsAccountant(), or the name of one: {', '.join(ACCOUNTANTS)}"
         )
     return accountant
 
@@ -71,7 +73,8 @@ def all_bounds(
     epsilon: float | None = None,
     group_size: int = 1,
 ) -> dict[str, tuple[Bound, str, str]]:
-    """{name: (Bound, kind, note)}: epsilon at `delta`, or delta at `epsilon`, by each named accountant.
+    """{name: (Bound, kind, note)}: epsilon at `delta`, or delta at `epsilon`, by each named
+    accountant.
 
     An accountant without a theorem for one of the events gives UNKNOWN, and its note says why.
 

@@ -1,4 +1,6 @@
-"""Composition of (epsilon, delta) pairs: basic and advanced as bounds, the paper's version as a comparison."""
+"""Composition of (epsilon, delta) pairs: basic and advanced as bounds, the paper's version as a
+comparison.
+"""
 
 import math
 
@@ -24,15 +26,16 @@ class PairAccountant(Accountant):
     r"""Base of the accountants that give each release its (epsilon_i, delta_i) and compose those.
 
     Bound
-        [M1]  epsilon_i = ln(1 + q (exp(e) - 1)), e from the exact curve of the Gaussian at delta_i / q;
-              delta_i = (delta's share for the releases) / (kinds * count)
+        [M1]  epsilon_i = ln(1 + q (exp(e) - 1)), e from the exact curve of the Gaussian at delta_i
+              / q; delta_i = (delta's share for the releases) / (kinds * count)
 
     Valid for
-        any mix of Gaussian and Laplace releases, Poisson-sampled (ADD_REMOVE) or of fixed size (REPLACE_ONE); infinite
-        where exp overflows
+        any mix of Gaussian and Laplace releases, Poisson-sampled (ADD_REMOVE) or of fixed size
+        (REPLACE_ONE); infinite where exp overflows
 
     Source
-        [M1]  Balle, Wang 2018, Theorem 8; amplification: Balle, Barthe, Gaboardi 2018, Theorems 8 and 9
+        [M1]  Balle, Wang 2018, Theorem 8; amplification: Balle, Barthe, Gaboardi 2018, Theorems 8
+              and 9
     """
 
     def choose_grid(self, parts, *, epsilon=None, delta=None):
@@ -99,11 +102,12 @@ class AdvancedAccountant(PairAccountant):
     r"""Strong composition, each step of it proved, with half of delta for the releases.
 
     Bound
-        [C1]  epsilon = sqrt(2 ln(1/delta') sum epsilon_i^2) + sum epsilon_i (exp(epsilon_i) - 1), delta' = delta/2;
-              never above the sum of epsilon_i
+        [C1]  epsilon = sqrt(2 ln(1/delta') sum epsilon_i^2) + sum epsilon_i (exp(epsilon_i) - 1),
+              delta' = delta/2; never above the sum of epsilon_i
 
     Source
-        [C1]  Dwork, Rothblum, Vadhan 2010, Theorem III.3, for unequal epsilon_i: Kairouz, Oh, Viswanath 2015
+        [C1]  Dwork, Rothblum, Vadhan 2010, Theorem III.3, for unequal epsilon_i: Kairouz, Oh,
+              Viswanath 2015
     """
 
     name = "advanced"
@@ -120,11 +124,13 @@ class PaperStrongComposition(AdvancedAccountant):
 
     Bound
         [M1]  epsilon_0 = sqrt(2 ln(1.25/delta_0)) / sigma, q epsilon_0, q delta_0
-        [C1]  epsilon = e sqrt(2 T ln(1/delta')) + T e (exp(e) - 1), e = q epsilon_0, delta split evenly
+        [C1]  epsilon = e sqrt(2 T ln(1/delta')) + T e (exp(e) - 1), e = q epsilon_0, delta split
+              evenly
 
     Valid for
-        nothing: the formula for epsilon_0 is proved for epsilon_0 < 1, the amplification to q epsilon_0 for epsilon_0 <= 1;
-        neither is checked, because neither holds in the paper's own settings
+        nothing: the formula for epsilon_0 is proved for epsilon_0 < 1, the amplification to q
+        epsilon_0 for epsilon_0 <= 1; neither is checked, because neither holds in the paper's own
+        settings
 
     Source
         [M1]  Abadi et al. 2016, Section 2.1 and Section 3.1
@@ -144,16 +150,20 @@ class PaperStrongComposition(AdvancedAccountant):
 
 
 class PerTensorAccountant2016(MomentsAccountant):
-    r"""What the paper's own code charged, each tensor as if it had a lot of its own: a comparison that understates.
+    r"""What the paper's own code charged, each tensor as if it had a lot of its own: a comparison
+    that understates.
 
     Bound
-        [M1]  PoissonSampled(q, JointGaussian(s_1, ..)) is charged as PoissonSampled(q, Gaussian(s_l)) for each l
+        [M1]  PoissonSampled(q, JointGaussian(s_1, ..)) is charged as PoissonSampled(q,
+              Gaussian(s_l)) for each l
 
     Valid for
-        nothing: all tensors of a step come from the same lot, so the true step is the sampled joint Gaussian
+        nothing: all tensors of a step come from the same lot, so the true step is the sampled joint
+        Gaussian
 
     Source
-        [M1]  tensorflow/models, research/differential_privacy, 2016: the sanitizer charges once per tensor
+        [M1]  tensorflow/models, research/differential_privacy, 2016: the sanitizer charges once per
+              tensor
     """
 
     name = "ledger_2016"

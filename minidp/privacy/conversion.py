@@ -1,8 +1,8 @@
 """From log moments and Renyi divergences to (epsilon, delta), each conversion with its theorem.
 
-Everywhere `log_moments` is alpha(lambda) = lambda * D_(lambda+1), one value for each of `orders` = lambda, (K,). Valid
-for lambda > 0, delta in (0, 1), epsilon >= 0. An order whose moment is infinite or NaN bounds nothing and is left out;
-where none is left, epsilon is infinite and delta 1.
+Everywhere `log_moments` is alpha(lambda) = lambda * D_(lambda+1), one value for each of `orders` =
+lambda, (K,). Valid for lambda > 0, delta in (0, 1), epsilon >= 0. An order whose moment is infinite
+or NaN bounds nothing and is left out; where none is left, epsilon is infinite and delta 1.
 """
 
 import math
@@ -94,7 +94,8 @@ def total_variation_bound(log_moments: NDArray, orders: NDArray) -> float:
         [C1]  sqrt(1 - e^-D), D the smallest D_a
 
     Source
-        [C1]  Bretagnolle, Huber 1979; D_a grows with a, so any order bounds the Kullback-Leibler divergence
+        [C1]  Bretagnolle, Huber 1979; D_a grows with a, so any order bounds the Kullback-Leibler
+              divergence
     """
     divergence = float(np.min(_usable(log_moments) / orders))
     distance = math.sqrt(-math.expm1(-max(0.0, divergence)))  # [C1]

@@ -83,14 +83,16 @@ def event_from_json(data: Any) -> Event:
     name = data.get("event") if isinstance(data, dict) else data
     if not isinstance(name, str) or name not in EVENTS:
         raise DataError(
-            f"expected an event of {', '.join(EVENTS)}, got {name!r}; refused, since its cost is unknown"
+            f"expected an event of {', '.join(EVENTS)}, got {name!r}; refused, since its cost is "
+            "unknown"
         )
     cls = EVENTS[name]
     keys = {_KEYS.get(field.name, field.name): field.name for field in fields(cls)}
     given = [key for key in data if key != "event"]
     if sorted(keys) != sorted(given):
         raise DataError(
-            f"{name}: expected the fields {', '.join(keys) or 'none'}, got {', '.join(given) or 'none'}"
+            f"{name}: expected the fields {', '.join(keys) or 'none'}, got "
+            f"{', '.join(given) or 'none'}"
         )
     values = {field: _from_json(data[key]) for key, field in keys.items()}
     try:

@@ -1,11 +1,11 @@
 """Events: what was released, kept apart from what it costs.
 
-An event says exactly what was done and nothing about epsilon; accountants read events. The meaning of an
-event never changes once it is written down, and an accountant refuses what it does not know.
+An event says exactly what was done and nothing about epsilon; accountants read events. The meaning
+of an event never changes once it is written down, and an accountant refuses what it does not know.
 
 A *noise multiplier* is the noise's standard deviation (Gaussian) or scale (Laplace) divided by the
-sensitivity of the released quantity under the ledger's one neighbouring relation. 0 means no noise, so
-epsilon is infinite; infinity means that nothing was released.
+sensitivity of the released quantity under the ledger's one neighbouring relation. 0 means no noise,
+so epsilon is infinite; infinity means that nothing was released.
 """
 
 import math
@@ -33,7 +33,8 @@ class NeighbouringRelation(Enum):
     ZERO_OUT = "zero_out"
 
 
-# check and plain type of each number in an event: equal events must have equal JSON, built from 4, 4.0 or NumPy's
+# check and plain type of each number in an event: equal events must have equal JSON, built from 4,
+# 4.0 or NumPy's
 _NUMBERS = {
     "noise_multiplier": (non_negative, float),
     "sampling_probability": (probability, float),
@@ -83,15 +84,19 @@ class Gaussian(_Noise):
 
 
 class Laplace(_Noise):
-    """A query's value plus Laplace noise of scale noise_multiplier * L1 sensitivity: (1/multiplier)-DP."""
+    """A query's value plus Laplace noise of scale noise_multiplier * L1 sensitivity:
+    (1/multiplier)-DP.
+    """
 
 
 @dataclass(frozen=True)
 class JointGaussian(Event):
-    """Several Gaussians over the *same* examples: block l with its own sensitivity and multiplier s_l.
+    """Several Gaussians over the *same* examples: block l with its own sensitivity and multiplier
+    s_l.
 
-    Scaling block l by its noise shows that the whole is dominated like one Gaussian with `effective_noise_multiplier`.
-    Sampling belongs around the joint event: charging each block as if it drew its own sample would understate epsilon.
+    Scaling block l by its noise shows that the whole is dominated like one Gaussian with
+    `effective_noise_multiplier`. Sampling belongs around the joint event: charging each block as if
+    it drew its own sample would understate epsilon.
     """
 
     noise_multipliers: Sequence[float]
@@ -127,11 +132,12 @@ class ApproximateDP(Event):
 
 @dataclass(frozen=True)
 class TotalVariation(Event):
-    """`count` released numbers, the law of each of which, given all before, is within total variation distance tau of
-    the law that the events beside this one describe.
+    """`count` released numbers, the law of each of which, given all before, is within total
+    variation distance tau of the law that the events beside this one describe.
 
-    It stands beside them, never inside a sampled lot or a search: Composed((PoissonSampled(q, Gaussian(s)), this)).
-    It spends no epsilon by itself: accountants add (1 + e^epsilon) tau count to delta.
+    It stands beside them, never inside a sampled lot or a search: Composed((PoissonSampled(q,
+    Gaussian(s)), this)). It spends no epsilon by itself: accountants add (1 + e^epsilon) tau count
+    to delta.
     """
 
     tau: float
@@ -140,23 +146,28 @@ class TotalVariation(Event):
 
 @dataclass(frozen=True)
 class PoissonSampled(Event):
-    """`event` over a lot that holds each example independently with probability sampling_probability."""
+    """`event` over a lot that holds each example independently with probability
+    sampling_probability.
+    """
 
     sampling_probability: float
     event: Event
 
 
 class CyclicSampled(PoissonSampled):
-    """PoissonSampled for one example: a lot of each of several parts of the data, with noise that may be correlated between them.
+    """PoissonSampled for one example: a lot of each of several parts of the data, with noise that
+    may be correlated between them.
 
-    Several examples may be in different parts, so that the rules of PoissonSampled for groups do not hold.
+    Several examples may be in different parts, so that the rules of PoissonSampled for groups do
+    not hold.
     """
 
 
 @dataclass(frozen=True)
 class PoissonGroup(Event):
-    """`event`, a Gaussian, over lots that hold each of `size` examples independently: what PoissonSampled costs a group
-    that is present or absent as a whole. Ledgers of groups hold it; it is nothing that is released.
+    """`event`, a Gaussian, over lots that hold each of `size` examples independently: what
+    PoissonSampled costs a group that is present or absent as a whole. Ledgers of groups hold it; it
+    is nothing that is released.
     """
 
     size: int
@@ -165,7 +176,9 @@ class PoissonGroup(Event):
 
     @property
     def dominating(self) -> PoissonSampled:
-        """One example that costs no less: in a lot wherever any member is, and there as much as all of them."""
+        """One example that costs no less: in a lot wherever any member is, and there as much as all
+        of them.
+        """
         return PoissonSampled(
             share_of(self), type(self.event)(self.event.noise_multiplier / self.size)
         )  # type: ignore
@@ -186,7 +199,8 @@ class FixedSizeSampled(Event):
 
 @dataclass(frozen=True)
 class BallsInBins(Event):
-    """`event` over each of `bins` lots, where every example is in exactly one of them, drawn uniformly and independently.
+    """`event` over each of `bins` lots, where every example is in exactly one of them, drawn
+    uniformly and independently.
 
     One epoch; a new epoch draws all examples' lots again.
     """
@@ -217,11 +231,12 @@ class Repeated(Event):
 
 @dataclass(frozen=True)
 class RandomlyStopped(Event):
-    """A whole hyper-parameter search: the best of K independent runs of `event`, each with settings drawn at random.
+    """A whole hyper-parameter search: the best of K independent runs of `event`, each with settings
+    drawn at random.
 
-    K has the truncated negative binomial distribution with shape eta > -1 and parameter gamma in (0, 1]
-    (eta = 1 geometric, eta = 0 logarithmic; gamma = 1 means one run), and must be drawn before, and kept
-    independent of, everything else. `event` is what one run releases.
+    K has the truncated negative binomial distribution with shape eta > -1 and parameter gamma in
+    (0, 1] (eta = 1 geometric, eta = 0 logarithmic; gamma = 1 means one run), and must be drawn
+    before, and kept independent of, everything else. `event` is what one run releases.
     """
 
     event: Event
@@ -230,7 +245,9 @@ class RandomlyStopped(Event):
 
     @property
     def expected_runs(self) -> float:
-        """E K: eta (1-gamma) / (gamma (1 - gamma^eta)), or (1/gamma - 1) / ln(1/gamma) for eta = 0."""
+        """E K: eta (1-gamma) / (gamma (1 - gamma^eta)), or (1/gamma - 1) / ln(1/gamma) for eta =
+        0.
+        """
         if self.gamma == 1:
             return 1.0
         odds, log_gamma = 1 / self.gamma - 1, math.log(self.gamma)
@@ -250,7 +267,9 @@ class Unknown(Event):
 
 
 def combined_noise_multiplier(parts: Iterable[tuple[float, int]]) -> float:
-    """The noise multiplier of Gaussians over the same examples: (sum n s^-2)^(-1/2) over pairs (s, n)."""
+    """The noise multiplier of Gaussians over the same examples: (sum n s^-2)^(-1/2) over pairs (s,
+    n).
+    """
     parts = [(s, n) for s, n in parts if n > 0 and s < math.inf]
     smallest = min((s for s, _ in parts), default=math.inf)
     if smallest in (0, math.inf) or len(parts) == 1 and parts[0][1] == 1:
@@ -275,7 +294,9 @@ def pure_epsilon(event: Event) -> float | None:
 
 
 def share_of(event: Event) -> float:
-    """A probability that an example has no part in the event with probability at least 1 minus this one."""
+    """A probability that an example has no part in the event with probability at least 1 minus this
+    one.
+    """
     if isinstance(event, ApproximateDP) and event.epsilon == 0:
         return event.delta
     if isinstance(event, PoissonGroup):
@@ -288,7 +309,9 @@ def share_of(event: Event) -> float:
 
 
 def share_and_noise(event: Event) -> tuple[float, float]:
-    """(share of the examples in a lot, noise multiplier) of Gaussian or Laplace noise, sampled (share below 1) or not."""
+    """(share of the examples in a lot, noise multiplier) of Gaussian or Laplace noise, sampled
+    (share below 1) or not.
+    """
     noise: Any = getattr(event, "event", event)
     if hasattr(event, "sampling_probability"):
         return event.sampling_probability, noise.noise_multiplier

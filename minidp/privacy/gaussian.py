@@ -1,4 +1,6 @@
-"""Gaussian differential privacy: exact without sampling, the central limit approximation with it."""
+"""Gaussian differential privacy: exact without sampling, the central limit approximation with
+it.
+"""
 
 import math
 
@@ -20,14 +22,17 @@ class GaussianAccountant(Accountant):
 
     Bound
         [M1]  mu^2 = 1 / sigma^2 for Gaussian(sigma): exact
-        [M2]  mu^2 ~ q^2 (exp(1/sigma^2) - 1) for PoissonSampled(q, Gaussian(sigma)): a limit, no bound
+        [M2]  mu^2 ~ q^2 (exp(1/sigma^2) - 1) for PoissonSampled(q, Gaussian(sigma)): a limit, no
+              bound
         [M3]  mu^2 ~ 2 q^2 (exp(1/sigma^2) Phi(1.5/sigma) + 3 Phi(-.5/sigma) - 2), q = lot/size, for
               FixedSizeSampled(Gaussian(sigma)): a limit, no bound
-        Where all releases are unsampled the interval is exact and a bound. Otherwise the figure was 2-10 per cent below
-        the truth in five of six published MNIST settings and above it in the sixth.
+        Where all releases are unsampled the interval is exact and a bound. Otherwise the figure was
+        2-10 per cent below the truth in five of six published MNIST settings and above it in the
+        sixth.
 
     Valid for
-        sigma > 0, epsilon infinite where exp(1/sigma^2) overflows; as an approximation for many steps of small cost
+        sigma > 0, epsilon infinite where exp(1/sigma^2) overflows; as an approximation for many
+        steps of small cost
 
     Source
         [M1]  Dong, Roth, Su 2022 (arXiv:1905.02383), Theorem 1 and Corollary 2
@@ -56,7 +61,8 @@ class GaussianAccountant(Accountant):
             return np.array([share**2 * math.expm1(inverse * inverse)])  # [M2]
         from scipy.special import ndtr
 
-        # written without cancellation: (e^v - 1) Phi(1.5/s) + 3 (Phi(-.5/s) - 1/2) + (Phi(1.5/s) - 1/2)
+        # written without cancellation: (e^v - 1) Phi(1.5/s) + 3 (Phi(-.5/s) - 1/2) + (Phi(1.5/s) -
+        # 1/2)
         term = (
             math.expm1(inverse * inverse) * ndtr(1.5 * inverse)
             - 1.5 * math.erf(0.5 * inverse / math.sqrt(2))
@@ -113,7 +119,9 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """The smallest epsilon >= 0 with gaussian_delta(epsilon, mu) <= delta, rounded up in its last digits."""
+    """The smallest epsilon >= 0 with gaussian_delta(epsilon, mu) <= delta, rounded up in its last
+    digits.
+    """
     non_negative(mu=mu)
     in_range(0, 1, open_low=True, open_high=True, delta=delta)
     if mu == math.inf:

@@ -30,24 +30,31 @@ def group_epsilon(
     *,
     mixed: bool = False,
 ) -> Bound:
-    r"""Bound on epsilon for `group_size` = k examples, such as one person's, all of which are in the data or none is.
+    r"""Bound on epsilon for `group_size` = k examples, such as one person's, all of which are in
+    the data or none is.
 
-    With mixed=True neighbours differ in any k examples, some of them perhaps added and others removed.
+    With mixed=True neighbours differ in any k examples, some of them perhaps added and others
+    removed.
 
     Bound
-        [C1]  Gaussian(s) -> Gaussian(s/k), Laplace(b) -> Laplace(b/k), and sampled with probability q ->
-              the same sampled with 1 - (1-q)^k; TotalVariation as it is, since no neighbours are in it
-        [C2]  (epsilon, d)-DP gives (k epsilon, d (e^(k epsilon) - 1) / (e^epsilon - 1))-DP; d such that this is delta
-        [C5]  PoissonSampled(q, Gaussian(s)) -> N(j, s^2), j binomial (k, q), against N(0, s^2), where the accountant takes it
+        [C1]  Gaussian(s) -> Gaussian(s/k), Laplace(b) -> Laplace(b/k), and sampled with probability
+              q -> the same sampled with 1 - (1-q)^k; TotalVariation as it is, since no neighbours
+              are in it
+        [C2]  (epsilon, d)-DP gives (k epsilon, d (e^(k epsilon) - 1) / (e^epsilon - 1))-DP; d such
+              that this is delta
+        [C5]  PoissonSampled(q, Gaussian(s)) -> N(j, s^2), j binomial (k, q), against N(0, s^2),
+              where the accountant takes it
         CyclicSampled: C2 alone, since k examples may be in different parts.
-        BallsInBins of k examples as if not sampled: whichever lots hold them, together they move these by k at most.
-        upper is the smallest of them (C1 is not for fixed lots, C1 and C5 not for mixed groups and sampling); lower the
-        group's unless sampled, else one example's.
+        BallsInBins of k examples as if not sampled: whichever lots hold them, together they move
+        these by k at most. upper is the smallest of them (C1 is not for fixed lots, C1 and C5 not
+        for mixed groups and sampling); lower the group's unless sampled, else one example's.
 
     Source
-        [C1]  own derivation: sensitivity grows k-fold. With probability (1-q)^k no member is in the lot; otherwise at
-              most k are, a shift of at most k, and sampling preserves domination (Zhu, Dong, Wang 2022, Theorem 11)
-        [C2]  Vadhan 2017, the sum that Lemma 2.2 bounds by k e^((k-1) epsilon) d (Abadi et al. 2016, Section 2.1)
+        [C1]  own derivation: sensitivity grows k-fold. With probability (1-q)^k no member is in the
+              lot; otherwise at most k are, a shift of at most k, and sampling preserves domination
+              (Zhu, Dong, Wang 2022, Theorem 11)
+        [C2]  Vadhan 2017, the sum that Lemma 2.2 bounds by k e^((k-1) epsilon) d (Abadi et al.
+              2016, Section 2.1)
         [C5]  Ganesh 2024 (arXiv:2401.10294)
 
     >>> from minidp.privacy import MomentsAccountant
@@ -85,7 +92,8 @@ def group_delta(
     Bound
         [C3]  delta at epsilon of the group's events, as in `group_epsilon`
         [C4]  (epsilon / k, d)-DP gives (epsilon, d (e^epsilon - 1) / (e^(epsilon / k) - 1))-DP
-        upper is the smaller of both (C3 is not for fixed lots); lower the group's unless sampled, else one example's.
+        upper is the smaller of both (C3 is not for fixed lots); lower the group's unless sampled,
+        else one example's.
 
     Source
         [C3]  own derivation: see `group_epsilon` [C1]
@@ -112,7 +120,9 @@ def _log_sum(k, epsilon):
 
 
 def _smaller(accountant, read, ledger, target, k, mixed, lower, upper):
-    """The Bound that `upper` and read(ledger, target) give, of the ledger that costs one example what this costs k."""
+    """The Bound that `upper` and read(ledger, target) give, of the ledger that costs one example
+    what this costs k.
+    """
     grouped, sampled = Ledger(ledger.relation), False
     try:
         for event, count in ledger.items():
@@ -176,7 +186,9 @@ def _generic(accountant, ledger, delta, k):
 
 
 class GroupAccountant:
-    """An accountant that protects groups of `group_size` examples, by `group_epsilon` and `group_delta`."""
+    """An accountant that protects groups of `group_size` examples, by `group_epsilon` and
+    `group_delta`.
+    """
 
     def __init__(self, accountant: Accountant, group_size: int):
         check_count(1, group_size=group_size)

@@ -20,11 +20,13 @@ SETUP, STEP, UNKNOWN = "setup", "step", "unknown"
 
 
 class Ledger:
-    """Events in the order in which they were released, run-length coded, each with what it was charged for.
+    """Events in the order in which they were released, run-length coded, each with what it was
+    charged for.
 
-    One run has one ledger, and every accountant reads it without changing it. Epsilon is never stored: it follows from
-    the events. The purpose of an entry ("setup" before the first step, "step", or another word) costs nothing;
-    accountants do not see it. Files of format 1 have no purposes: they load as "unknown".
+    One run has one ledger, and every accountant reads it without changing it. Epsilon is never
+    stored: it follows from the events. The purpose of an entry ("setup" before the first step,
+    "step", or another word) costs nothing; accountants do not see it. Files of format 1 have no
+    purposes: they load as "unknown".
 
     >>> from minidp.privacy import Gaussian, PoissonSampled
     >>> ledger = Ledger(entries=[(Gaussian(7.0), 1, "setup")])
@@ -38,7 +40,9 @@ class Ledger:
         relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE,
         entries: Iterable[tuple] = (),
     ):
-        """entries: what to `append` at once, each (event,), (event, count) or (event, count, purpose)."""
+        """entries: what to `append` at once, each (event,), (event, count) or (event, count,
+        purpose).
+        """
         if not isinstance(relation, NeighbouringRelation):
             raise ParameterError(f"expected relation={relation!r} to be a NeighbouringRelation")
         self.relation = relation
@@ -47,7 +51,9 @@ class Ledger:
             self.append(*entry)
 
     def append(self, event: Event, count: int = 1, purpose: str = STEP) -> None:
-        """Record `event`, released `count` times for `purpose`, a word; a count of 0 records nothing."""
+        """Record `event`, released `count` times for `purpose`, a word; a count of 0 records
+        nothing.
+        """
         check_event("Ledger.append", event)
         check_count(0, MOST_128_BITS, count=count)
         if not (isinstance(purpose, str) and purpose.isidentifier()):
@@ -125,7 +131,8 @@ class Ledger:
         for number, entry in enumerate(data["entries"]):
             if not isinstance(entry, dict) or set(entry) != fields:
                 raise DataError(
-                    f"ledger entry {number}: expected exactly the fields {', '.join(sorted(fields))}"
+                    f"ledger entry {number}: expected exactly the fields "
+                    f"{', '.join(sorted(fields))}"
                 )
             try:
                 check_count(1, MOST_128_BITS, count=entry["count"])

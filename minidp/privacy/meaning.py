@@ -14,20 +14,25 @@ TANGENTS = 16
 
 
 def meaning_of(ledger: Ledger, delta: float) -> dict[str, Any] | None:
-    r"""What an attacker who tells two neighbours apart can reach, whatever he knows: two readings of the trade-off curve f.
+    r"""What an attacker who tells two neighbours apart can reach, whatever he knows: two readings
+    of the trade-off curve f.
 
-    Returns {"true_positive_rates": {"0.1": ..}, "mu": .., "least_rate": LEAST_RATE}, upper bounds by the loss distribution;
-    None where it has no finite epsilon. `delta` says where to look, and changes no bound.
+    Returns {"true_positive_rates": {"0.1": ..}, "mu": .., "least_rate": LEAST_RATE}, upper bounds
+    by the loss distribution; None where it has no finite epsilon. `delta` says where to look, and
+    changes no bound.
 
     Bound
-        [C1]  1 - f(a) <= min over tangents (epsilon, delta(epsilon)) of e^epsilon a + delta(epsilon)
-        [C2]  mu: the largest Phi^-1(1 - a) - Phi^-1(f(a)) at the corners a >= LEAST_RATE of the tangents' maximum; the
-              Gaussian curve G_mu lies below f where neither rate of error is smaller
+        [C1]  1 - f(a) <= min over tangents (epsilon, delta(epsilon)) of e^epsilon a +
+              delta(epsilon)
+        [C2]  mu: the largest Phi^-1(1 - a) - Phi^-1(f(a)) at the corners a >= LEAST_RATE of the
+              tangents' maximum; the Gaussian curve G_mu lies below f where neither rate of error is
+              smaller
 
     Source
-        [C1]  Wasserman, Zhou 2010; Dong, Roth, Su 2022 (arXiv:1905.02383), Proposition 2; told as arXiv:2503.10945 asks
-        [C2]  own derivation: a convex curve that lies below the corners of a polygon lies below its sides; f and G_mu
-              are their own inverses
+        [C1]  Wasserman, Zhou 2010; Dong, Roth, Su 2022 (arXiv:1905.02383), Proposition 2; told as
+              arXiv:2503.10945 asks
+        [C2]  own derivation: a convex curve that lies below the corners of a polygon lies below its
+              sides; f and G_mu are their own inverses
 
     >>> from minidp.privacy import Gaussian
     >>> ledger = Ledger()
@@ -53,7 +58,8 @@ def meaning_of(ledger: Ledger, delta: float) -> dict[str, Any] | None:
         *(i * 4.8 / (TANGENTS - 1) for i in range(TANGENTS)),
         *(-float(ndtri(rate)) for rate in RATES),
     ]:
-        # where a Gaussian curve of that mu has its tangent at the rate Phi(-z); steeper ones bound no rate of these
+        # where a Gaussian curve of that mu has its tangent at the rate Phi(-z); steeper ones bound
+        # no rate of these
         at = min(max(0.0, guess * z - 0.5 * guess * guess), -math.log(LEAST_RATE))
         if all(abs(at - other) > 1e-9 for other, _ in tangents):
             tangents.append((at, accountant.delta(ledger, at).upper))
@@ -93,13 +99,13 @@ def in_words(meaning: dict[str, Any]) -> str:
         ""
         if meaning["mu"] == "inf"
         else (
-            f"; no better than telling N(0, 1) from N({upper_text(meaning['mu'], 3)}, 1) where neither rate of error is below "
-            f"{meaning['least_rate']:g}"
+            f"; no better than telling N(0, 1) from N({upper_text(meaning['mu'], 3)}, 1) where "
+            f"neither rate of error is below {meaning['least_rate']:g}"
         )
     )
     return (
-        "An attacker who knows everything but one example tells its two possible states apart with a true positive rate "
-        f"of at most {powers} of false positives{mu}."
+        "An attacker who knows everything but one example tells its two possible states apart with "
+        f"a true positive rate of at most {powers} of false positives{mu}."
     )
 
 

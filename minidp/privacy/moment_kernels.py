@@ -1,13 +1,13 @@
 """Numba kernels for the log moments of the sampled Gaussian; float64 in, float64 out, no objects.
 
-Notation: m = 1/sigma, noise measured in its own standard deviation, so that Q = N(0, 1) and the other
-measure is P = (1-q) N(0, 1) + q N(m, 1). With s(x) = dP/dQ - 1 = q expm1(m x - m^2/2), whose mean under Q
-is 0, every moment is
+Notation: m = 1/sigma, noise measured in its own standard deviation, so that Q = N(0, 1) and the
+other measure is P = (1-q) N(0, 1) + q N(m, 1). With s(x) = dP/dQ - 1 = q expm1(m x - m^2/2), whose
+mean under Q is 0, every moment is
 
     E_Q[(dP/dQ)^n] - 1 = integral of phi(x) [ (1+s)^n - 1 - n s ] dx,
 
-an integrand that is never negative for n >= 1 or n <= 0: full relative precision however small the moment.
-n = lambda + 1 gives E2 of Abadi et al. 2016, Section 3.2, and n = -lambda gives E1.
+an integrand that is never negative for n >= 1 or n <= 0: full relative precision however small the
+moment. n = lambda + 1 gives E2 of Abadi et al. 2016, Section 3.2, and n = -lambda gives E1.
 """
 
 import math
@@ -44,9 +44,10 @@ def excess(s, n):
 def trapezoid_step(m, n):
     """A step for which the trapezoidal rule errs by less than 1e-14 of the integral.
 
-    On the line x + i a the Gaussian grows by exp(a^2/2) and |s| by at most the factor in `growth`, so the rule errs by at
-    most exp(growth - 2 pi a / step) (Trefethen, Weideman 2014, Theorem 5.1). Powers that are no positive integers have
-    their branch point at a m = pi, and negative ones grow like cos(a m)^n.
+    On the line x + i a the Gaussian grows by exp(a^2/2) and |s| by at most the factor in `growth`,
+    so the rule errs by at most exp(growth - 2 pi a / step) (Trefethen, Weideman 2014, Theorem 5.1).
+    Powers that are no positive integers have their branch point at a m = pi, and negative ones grow
+    like cos(a m)^n.
     """
     if n == math.floor(n) and n >= 2.0:
         a = 8.0
@@ -64,9 +65,10 @@ def trapezoid_step(m, n):
 def integration_range(q, m, n):
     """An interval outside of which the integrand holds less than 1e-24 of the integral.
 
-    phi r^n with r = 1 + s is stationary where x = n m w(x), w = q e^u / r rising from 0 to 1. For n < 0 it is log-concave
-    with its peak in [n m w(0), 0]. For n > 0 each iterate of x -> n m w(x) from above bounds the last stationary point;
-    where n s is small the integrand is like phi s^2, a Gaussian around at most 2 m.
+    phi r^n with r = 1 + s is stationary where x = n m w(x), w = q e^u / r rising from 0 to 1. For n
+    < 0 it is log-concave with its peak in [n m w(0), 0]. For n > 0 each iterate of x -> n m w(x)
+    from above bounds the last stationary point; where n s is small the integrand is like phi s^2, a
+    Gaussian around at most 2 m.
     """
     if n < 0.0:
         here = q * math.exp(-0.5 * m * m)
@@ -83,7 +85,9 @@ def integration_range(q, m, n):
 
 @njit(cache=True)
 def log_excess_moment(q, sigma, n):
-    """log (E_Q[(dP/dQ)^n] - 1) by the trapezoidal rule, for 0 < q <= 1 and n > 1 or n < 0; NaN for too many points."""
+    """log (E_Q[(dP/dQ)^n] - 1) by the trapezoidal rule, for 0 < q <= 1 and n > 1 or n < 0; NaN for
+    too many points.
+    """
     m = 1.0 / sigma
     step = trapezoid_step(m, n)
     low, high = integration_range(q, m, n)
@@ -112,7 +116,8 @@ def log_excess_moment(q, sigma, n):
 def binomial_sum(q, sigma, n):
     """(value, error) of log E_Q[(dP/dQ)^n] at an integer n >= 2.
 
-    exp(value) - 1 = sum_{k>=2} C(n, k) (1-q)^(n-k) q^k expm1(k(k-1) / (2 sigma^2)): positive terms only.
+    exp(value) - 1 = sum_{k>=2} C(n, k) (1-q)^(n-k) q^k expm1(k(k-1) / (2 sigma^2)): positive terms
+    only.
     """
     scale, total, largest = -1e300, 0.0, 0.0
     for k in range(2, n + 1):
@@ -134,10 +139,12 @@ def binomial_sum(q, sigma, n):
 
 @njit(cache=True)
 def log_moments(q, sigma, exponents):
-    """(value, error), both (len(exponents),): log E_Q[(dP/dQ)^n] of each n by integration is at most value + error.
+    """(value, error), both (len(exponents),): log E_Q[(dP/dQ)^n] of each n by integration is at
+    most value + error.
 
-    It is at least value - error too, but where integrals take too many points (q n / sigma far above 1): the value lies
-    on the chord between the binomial sums of the integers beside n >= 1, for the logarithm of a moment is convex in n.
+    It is at least value - error too, but where integrals take too many points (q n / sigma far
+    above 1): the value lies on the chord between the binomial sums of the integers beside n >= 1,
+    for the logarithm of a moment is convex in n.
     """
     value, error = np.empty(len(exponents)), np.empty(len(exponents))
     for i in range(len(exponents)):

@@ -55,25 +55,31 @@ class MomentsAccountant(Accountant):
     1.2586
 
     Bound
-        With mu_0 = N(0, sigma^2), mu = (1-q) mu_0 + q N(1, sigma^2), E2 = E_mu0[(mu/mu_0)^(lambda+1)]:
+        With mu_0 = N(0, sigma^2), mu = (1-q) mu_0 + q N(1, sigma^2), E2 =
+        E_mu0[(mu/mu_0)^(lambda+1)]:
         [M1]  alpha = ln E2 for PoissonSampled(q, Gaussian(sigma)); E1 <= E2
-        [M2]  alpha = lambda (lambda+1) / (2 sigma^2) for Gaussian(sigma), and for BallsInBins as if it were not sampled
+        [M2]  alpha = lambda (lambda+1) / (2 sigma^2) for Gaussian(sigma), and for BallsInBins as if
+              it were not sampled
         [M3]  exp alpha = 1 + g^2 C(a,2) min(4 (e^(1/s2) - 1), 2 e^(1/s2)) + sum_(j=3..a) g^j C(a,j)
-              min(2 e^(j(j-1)/(2 s2)), 4 sqrt(B_(2 floor(j/2)) B_(2 ceil(j/2)))), a = lambda+1, g = lot/size, s2 = sigma^2,
-              B_l = E_Q (dP/dQ - 1)^l of the unsampled Gaussian, for FixedSizeSampled(Gaussian); never above [M2]
-        [M4]  alpha = min(lambda e, lambda e (exp(e)-1) + lambda^2 e^2 exp(2e)/2) for an e-DP release
-        Composition adds alpha (Theorem 2, any adaptive choice of queries with noise fixed ahead). Numerical error is
-        bounded and added to alpha.
+              min(2 e^(j(j-1)/(2 s2)), 4 sqrt(B_(2 floor(j/2)) B_(2 ceil(j/2)))), a = lambda+1, g =
+              lot/size, s2 = sigma^2, B_l = E_Q (dP/dQ - 1)^l of the unsampled Gaussian, for
+              FixedSizeSampled(Gaussian); never above [M2]
+        [M4]  alpha = min(lambda e, lambda e (exp(e)-1) + lambda^2 e^2 exp(2e)/2) for an e-DP
+              release
+        Composition adds alpha (Theorem 2, any adaptive choice of queries with noise fixed ahead).
+        Numerical error is bounded and added to alpha.
 
     Valid for
         q in [0, 1], sigma in [1e-3, 1e9], orders in (0, 1024].
         Measured against 50 digits over q 1e-7..0.999, sigma 0.1..100, lambda 1..256.
 
     Source
-        [M1]  Abadi et al. 2016, Section 3.2; E1 <= E2: Mironov, Talwar, Zhang 2019 (arXiv:1908.10530)
-        [M2]  Abadi et al. 2016, Section 3.2 at q = 1; own derivation: E exp(lambda(lambda+1)/(2 sigma^2))
-        [M3]  Wang, Balle, Kasiviswanathan 2019 (arXiv:1808.00087), Theorems 9 and 27, with epsilon(infinity) infinite;
-              fractional orders by convexity of alpha in lambda
+        [M1]  Abadi et al. 2016, Section 3.2; E1 <= E2: Mironov, Talwar, Zhang 2019
+              (arXiv:1908.10530)
+        [M2]  Abadi et al. 2016, Section 3.2 at q = 1; own derivation: E exp(lambda(lambda+1)/(2
+              sigma^2))
+        [M3]  Wang, Balle, Kasiviswanathan 2019 (arXiv:1808.00087), Theorems 9 and 27, with
+              epsilon(infinity) infinite; fractional orders by convexity of alpha in lambda
         [M4]  Abadi et al. 2016, Lemma C.1; sampled pure DP: e = ln(1 + q (exp(1/b) - 1))
     """
 
@@ -113,7 +119,9 @@ def checked_orders(orders: Iterable[float], low: float, high: float) -> tuple[fl
 
 
 def log_moment_curve(event: Event, orders: NDArray) -> NDArray:
-    """alpha(lambda) of one primitive event at the given orders, (K,), rounded up; the card is MomentsAccountant's."""
+    """alpha(lambda) of one primitive event at the given orders, (K,), rounded up; the card is
+    MomentsAccountant's.
+    """
     pure = pure_epsilon(event)
     if pure is not None:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,6 @@
-"""Pictures and tables of epsilon and of trade-off curves. Matplotlib loads when the first one is drawn."""
+"""Pictures and tables of epsilon and of trade-off curves. Matplotlib loads when the first one is
+drawn.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,14 @@ def save_epsilon_curves(
     logarithmic: bool = False,
     notice: str = "",
 ) -> None:
-    """Write path.csv and path.png: epsilon against epochs, one line per accountant, with its certified band.
+    """Write path.csv and path.png: epsilon against epochs, one line per accountant, with its
+    certified band.
 
     epochs      (K,), where the curves were read
     curves      {name: list of K Bound}; an unknown bound is left out
     reference   (epochs, epsilon, label) of points to mark, such as figures that the paper prints
-    kinds       {name: "bound" | "approximation" | "comparison"}; what is no bound says so in the legend, and is dashed
+    kinds       {name: "bound" | "approximation" | "comparison"}; what is no bound says so in the
+                legend, and is dashed
     notice      a line below the axes
     """
     with atomic_write(f"{path}.csv") as file:
@@ -110,7 +114,9 @@ def save_tradeoff(
     title: str = "",
     kinds: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a PNG of type II against type I error; alphas (K,), curves {name: betas (K,)}, kinds as above."""
+    """Write a PNG of type II against type I error; alphas (K,), curves {name: betas (K,)}, kinds as
+    above.
+    """
     figure, (axes,) = plotting.new_figure(title=title)
     axes.plot([0, 1], [1, 0], color="grey", linestyle=":", label="nothing released")
     for i, (name, betas) in enumerate(curves.items()):

@@ -1,4 +1,6 @@
-"""The Renyi accountant: fractional orders and the sharper conversion; covers random stopping of a search."""
+"""The Renyi accountant: fractional orders and the sharper conversion; covers random stopping of a
+search.
+"""
 
 import math
 from collections.abc import Iterable
@@ -53,10 +55,11 @@ class RenyiAccountant(Accountant):
     1.0355
 
     Bound
-        [M1]  (a-1) D_a = alpha(a-1), the log moment of MomentsAccountant at real orders, numerical error added
+        [M1]  (a-1) D_a = alpha(a-1), the log moment of MomentsAccountant at real orders, numerical
+              error added
         [M2]  (a-1) D_a = ln[(e^(a e) + e^(-(a-1) e)) / (1 + e^e)] for an e-DP release
-        [M3]  D'_a = D_a + (1+eta) ((1 - 1/b) D_b + ln(1/gamma)/b) + ln(E K)/(a-1), the smallest over orders
-              b > 1, for the best of K runs, K truncated negative binomial (eta, gamma)
+        [M3]  D'_a = D_a + (1+eta) ((1 - 1/b) D_b + ln(1/gamma)/b) + ln(E K)/(a-1), the smallest
+              over orders b > 1, for the best of K runs, K truncated negative binomial (eta, gamma)
         Composition adds D_a (Mironov 2017, Proposition 1; queries adaptive, noise fixed ahead).
 
     Valid for
@@ -64,8 +67,8 @@ class RenyiAccountant(Accountant):
 
     Source
         [M1]  Mironov, Talwar, Zhang 2019 (arXiv:1908.10530), Theorem 4 and Section 3.3
-        [M2]  own derivation: e-DP is dominated by randomised response (Kairouz, Oh, Viswanath 2015, Theorem 2),
-              whose loss is e with probability e^e/(1+e^e) and -e otherwise
+        [M2]  own derivation: e-DP is dominated by randomised response (Kairouz, Oh, Viswanath 2015,
+              Theorem 2), whose loss is e with probability e^e/(1+e^e) and -e otherwise
         [M3]  Papernot, Steinke 2022 (arXiv:2110.03620), Theorem 2
     """
 
@@ -125,7 +128,9 @@ class RenyiAccountant(Accountant):
         return Bound(None, delta, delta)
 
     def total_curve(self, ledger: Ledger) -> NDArray:
-        """(a-1) D_a of the whole ledger at `orders`, (K,); infinite where a release has no noise."""
+        """(a-1) D_a of the whole ledger at `orders`, (K,); infinite where a release has no
+        noise.
+        """
         return self._curve(
             self._checked(self._merged(ledger).items()), self.orders
         )  # TotalVariation has no curve

@@ -31,7 +31,8 @@ def theorem_d1(
         With p = good_share, the share of settings that are good enough:
         [C1]  calls = (1/(eps' delta p))^2 ln(1/(eps' delta p))
         [C2]  accuracy loss = (4/eps') ln(1/(eps' delta p))
-        [C3]  privacy eps + 8 eps'; where training and validation data are disjoint, max(eps, 8 eps')
+        [C3]  privacy eps + 8 eps'; where training and validation data are disjoint, max(eps, 8
+              eps')
 
     Valid for
         pure epsilon-DP only, eps' in (0, 1/2], delta in (0, 1), p in (0, 1]
@@ -68,11 +69,12 @@ def liu_talwar(epsilon: float) -> float:
 def poisson_stopped_epsilon(
     accountant: RenyiAccountant, ledger: Ledger, delta: float, expected_runs: float
 ) -> float:
-    r"""Epsilon of the best of K runs, K Poisson with mean `expected_runs`, each run recorded in `ledger`, by Renyi.
+    r"""Epsilon of the best of K runs, K Poisson with mean `expected_runs`, each run recorded in
+    `ledger`, by Renyi.
 
     Bound
-        [M1]  D'_a = D_a + mean * d_a + ln(mean)/(a-1), where one run is (ln(1 + 1/(a-1)), d_a)-DP; then the sharper
-              conversion. With K = 0 nothing is released.
+        [M1]  D'_a = D_a + mean * d_a + ln(mean)/(a-1), where one run is (ln(1 + 1/(a-1)), d_a)-DP;
+              then the sharper conversion. With K = 0 nothing is released.
 
     Source
         [M1]  Papernot, Steinke 2022 (arXiv:2110.03620), Theorem 6

@@ -1,7 +1,7 @@
 """Trade-off curves (f-DP): type II error against type I error of telling two neighbours apart.
 
-A curve on a grid is a pair of arrays: alphas rising from 0 to 1, and betas, convex and falling, linear between
-the grid's points.
+A curve on a grid is a pair of arrays: alphas rising from 0 to 1, and betas, convex and falling,
+linear between the grid's points.
 """
 
 import math
@@ -52,7 +52,9 @@ def gaussian_curve(alphas: NDArray, mu: float) -> NDArray:
 def accountant_curve(
     accountant: Accountant, ledger: Ledger, alphas: NDArray, epsilons: Iterable[float] | None = None
 ) -> NDArray:
-    """A lower bound on the trade-off curve: the maximum of the lines that an accountant's certified deltas give."""
+    """A lower bound on the trade-off curve: the maximum of the lines that an accountant's certified
+    deltas give.
+    """
     if epsilons is None:
         epsilons = np.linspace(
             0.0, max(1.0, min(accountant.epsilon(ledger, 1e-6).upper, 100.0)), 40
@@ -68,11 +70,12 @@ def true_positive_rate(alphas: NDArray, betas: NDArray, false_positive_rate: flo
     r"""The largest power of a test at the given false positive rate.
 
     Bound
-        [C1]  1 - f(a), a the smallest of `alphas` (rising, up to 1) at or above the rate: f falls, so that this is never too
-              low, where a line between two points of a convex f would be
+        [C1]  1 - f(a), a the smallest of `alphas` (rising, up to 1) at or above the rate: f falls,
+              so that this is never too low, where a line between two points of a convex f would be
 
     Source
-        [C1]  own derivation: f, and every lower bound of it at its points, holds for each smaller rate
+        [C1]  own derivation: f, and every lower bound of it at its points, holds for each smaller
+              rate
     """
     in_range(0, 1, false_positive_rate=false_positive_rate)
     if len(alphas) != len(betas):

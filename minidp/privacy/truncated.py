@@ -1,4 +1,6 @@
-"""The event of a Poisson lot that is cut at a public size; its pair is `pld.cells.truncated_masses`."""
+"""The event of a Poisson lot that is cut at a public size; its pair is
+`pld.cells.truncated_masses`.
+"""
 
 from dataclasses import dataclass
 
@@ -7,7 +9,9 @@ from .events import Event, Gaussian, PoissonSampled, share_and_noise
 
 @dataclass(frozen=True)
 class TruncatedPoissonSampled(Event):
-    """As PoissonSampled, of at most dataset_size examples; a lot above max_lot_size is cut to so many of it, drawn uniformly."""
+    """As PoissonSampled, of at most dataset_size examples; a lot above max_lot_size is cut to so
+    many of it, drawn uniformly.
+    """
 
     sampling_probability: float
     dataset_size: int
@@ -25,7 +29,9 @@ class TruncatedPoissonSampled(Event):
         return PoissonSampled(self.sampling_probability, Gaussian(share_and_noise(self)[1] / 2))
 
     def tail(self, others: int) -> float:
-        """P(more than max_lot_size are drawn), of all examples and `others` = 0; with 1, that all but one fill the lot. Rounded up."""
+        """P(more than max_lot_size are drawn), of all examples and `others` = 0; with 1, that all
+        but one fill the lot. Rounded up.
+        """
         from scipy.special import bdtrc
 
         size, most = self.dataset_size - others, self.max_lot_size - others

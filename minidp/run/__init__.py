@@ -1,4 +1,6 @@
-"""A private run on disk: folder, ledger before noise, checkpoint, model, statement, result, verification."""
+"""A private run on disk: folder, ledger before noise, checkpoint, model, statement, result,
+verification.
+"""
 
 from .checkpoint import load_arrays, load_checkpoint, restore, restore_training, save_checkpoint
 from .folder import RunFolder

@@ -1,4 +1,6 @@
-"""A network's architecture as JSON, and the network made from it: constructors are called, nothing is evaluated."""
+"""A network's architecture as JSON, and the network made from it: constructors are called, nothing
+is evaluated.
+"""
 
 import json
 from inspect import signature
@@ -22,7 +24,9 @@ CLASSES = {
 
 
 def describe(network: nn.Sequential) -> dict[str, Any]:
-    """The architecture as JSON values. Raises ParameterError where the network could not be made again from them."""
+    """The architecture as JSON values. Raises ParameterError where the network could not be made
+    again from them.
+    """
     part: Any = network
     rows, again = [], []
     try:
@@ -36,7 +40,8 @@ def describe(network: nn.Sequential) -> dict[str, Any]:
             again.append(_layer("made again", rows[-1], arrays, own))
             if _row(again[-1]) != rows[-1]:
                 raise ValueError(
-                    f"made again, its settings {rows[-1]['settings']} are {_row(again[-1])['settings']}"
+                    f"made again, its settings {rows[-1]['settings']} are "
+                    f"{_row(again[-1])['settings']}"
                 )
         part = network
         found = {
@@ -49,10 +54,11 @@ def describe(network: nn.Sequential) -> dict[str, Any]:
         return found
     except Exception as error:  # a constructor of somebody's own may raise anything
         raise ParameterError(
-            f"{getattr(part, 'name', 'network')}: a model file cannot hold {type(part).__name__}: {one_line(error)}; "
-            "give a layer's class a method settings(self) that returns the constructor's keywords but rng, init, dtype "
-            "and name: numbers, text, tuples of them, or arrays of self.constants; the network's class has to be an "
-            "nn.Sequential that is made by cls(layers, input_shape, frozen)"
+            f"{getattr(part, 'name', 'network')}: a model file cannot hold {type(part).__name__}: "
+            f"{one_line(error)}; give a layer's class a method settings(self) that returns the "
+            "constructor's keywords but rng, init, dtype and name: numbers, text, tuples of them, "
+            "or arrays of self.constants; the network's class has to be an nn.Sequential that is "
+            "made by cls(layers, input_shape, frozen)"
         ) from error
 
 
@@ -90,7 +96,9 @@ def _row(layer):
 
 
 def _layer(path, row, arrays, own):
-    """A layer out of its constructor; those of minidp hold no memory for their parameters yet, whatever their size."""
+    """A layer out of its constructor; those of minidp hold no memory for their parameters yet,
+    whatever their size.
+    """
     cls, name = _known(path, row["class"], own), row["name"]
     dtype = next(
         (array.dtype for key, array in arrays.items() if key.startswith(f"{name}.")), "float32"
@@ -123,12 +131,14 @@ def _network(path, found, layers, arrays, own):
 
 
 def _known(path, name, own):
-    """A class by its name in a file: minidp's, or among {name: class} `own`. Raises CheckpointError."""
+    """A class by its name in a file: minidp's, or among {name: class} `own`. Raises
+    CheckpointError.
+    """
     cls = CLASSES.get(name, own.get(name))
     if cls is None:
         raise CheckpointError(
-            f"{path}: the class {name!r:.80} is none of minidp's layers; pass yours to load_model as "
-            "layers={class name: class}"
+            f"{path}: the class {name!r:.80} is none of minidp's layers; pass yours to load_model "
+            "as layers={class name: class}"
         )
     return cls
 

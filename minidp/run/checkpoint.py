@@ -1,7 +1,7 @@
 """One file from which training goes on: parameters, optimizer, ledger, progress; no pickle.
 
-Nothing of the random streams is in it: their numbers follow from the seed and the step, and a run without a seed goes on
-with fresh entropy.
+Nothing of the random streams is in it: their numbers follow from the seed and the step, and a run
+without a seed goes on with fresh entropy.
 """
 
 import json
@@ -161,7 +161,9 @@ def load_arrays(
 def refuse_misfits(
     path: StrPath, stored: Mapping[str, Stored], target: Mapping[str, NDArray]
 ) -> None:
-    """Raise CheckpointError where {name: array} `stored` has not the names and shapes of `target`."""
+    """Raise CheckpointError where {name: array} `stored` has not the names and shapes of
+    `target`.
+    """
     odd = [f"{name} is missing" for name in sorted({*target} - {*stored})] + [
         f"{name} is not expected" for name in sorted({*stored} - {*target})
     ]
@@ -175,9 +177,11 @@ def refuse_misfits(
 
 
 def restore(path: StrPath, stored: Mapping[str, Stored], target: Mapping[str, NDArray]) -> None:
-    """Copy stored {name: array} into the arrays of `target`, after checking names, shapes and dtypes of all.
+    """Copy stored {name: array} into the arrays of `target`, after checking names, shapes and
+    dtypes of all.
 
-    Raises CheckpointError for an array that is missing, extra, of another shape or of more precision.
+    Raises CheckpointError for an array that is missing, extra, of another shape or of more
+    precision.
     """
     refuse_misfits(path, stored, target)
     for name, array in target.items():
@@ -191,7 +195,9 @@ def restore(path: StrPath, stored: Mapping[str, Stored], target: Mapping[str, ND
 
 
 def refuse_differences(path: StrPath, before: object, now: object) -> None:
-    """Raise CheckpointError, naming each setting, where a run's configuration is not what it was."""
+    """Raise CheckpointError, naming each setting, where a run's configuration is not what it
+    was.
+    """
     found = list(differences(before, now))
     if found:
         found = [
@@ -201,13 +207,15 @@ def refuse_differences(path: StrPath, before: object, now: object) -> None:
             f"{where} was {_SHORT.repr(was)} and is {_SHORT.repr(is_)}" for where, was, is_ in found
         )
         raise CheckpointError(
-            f"{path}: this run has another configuration: {named}; choose another folder, or the settings "
-            "that it had"
+            f"{path}: this run has another configuration: {named}; choose another folder, or the "
+            "settings that it had"
         )
 
 
 def differences(before: Any, now: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """(dotted place, value before, value now) of all that differs between two JSON values; None where one lacks it."""
+    """(dotted place, value before, value now) of all that differs between two JSON values; None
+    where one lacks it.
+    """
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}):
             yield from differences(
@@ -231,9 +239,11 @@ def save_checkpoint(
     extra: Any = None,
     releases: Mapping[str, NDArray] | None = None,
 ) -> None:
-    """Write all that training needs to go on. config, history and extra (the caller's own) are JSON-able.
+    """Write all that training needs to go on. config, history and extra (the caller's own) are
+    JSON-able.
 
-    releases: {name: array} of what was released before the first step, which are stored as release/NAME.
+    releases: {name: array} of what was released before the first step, which are stored as
+    release/NAME.
     """
     arrays = {f"release/{name}": array for name, array in (releases or {}).items()}
     save_arrays(
@@ -253,7 +263,9 @@ def save_checkpoint(
 def load_checkpoint(
     path: StrPath, config: Mapping[str, Any]
 ) -> tuple[dict[str, NDArray], dict[str, Any]]:
-    """(arrays, header with `ledger` and `progress` as objects); raises CheckpointError if `config` differs."""
+    """(arrays, header with `ledger` and `progress` as objects); raises CheckpointError if `config`
+    differs.
+    """
     arrays, header = load_arrays(path, "checkpoint")
     try:
         saved = header["config"]

@@ -1,7 +1,9 @@
-"""The folder of one run: what it may be, what it holds, and the order in which its files are written.
+"""The folder of one run: what it may be, what it holds, and the order in which its files are
+written.
 
-A charge is on disk before the noise that it pays for is drawn, and nothing is written by a process that does not own
-the folder: it is locked, and before every charge and checkpoint ledger.json must hold what this process wrote last.
+A charge is on disk before the noise that it pays for is drawn, and nothing is written by a process
+that does not own the folder: it is locked, and before every charge and checkpoint ledger.json must
+hold what this process wrote last.
 """
 
 import hashlib
@@ -35,7 +37,9 @@ CHARGED = "charged"  # in config.json: a charge was made, so ledger.json must be
 
 
 def by_first(method):
-    """A method that rank 0 alone runs; what it returns or raises comes to all ranks, which wait for it."""
+    """A method that rank 0 alone runs; what it returns or raises comes to all ranks, which wait for
+    it.
+    """
 
     @wraps(method)
     def on_all(self, *arguments, **named):
@@ -45,12 +49,15 @@ def by_first(method):
 
 
 class RunFolder:
-    """Files of one run under one folder, written so that a kill at any moment loses no charge; on several ranks by rank 0."""
+    """Files of one run under one folder, written so that a kill at any moment loses no charge; on
+    several ranks by rank 0.
+    """
 
     def __init__(self, path, resume=None):
         """resume: True for a run that is there, False for a new one, None for either.
 
-        Raises ParameterError where `path` holds a run and resume is False, or holds none and resume is True.
+        Raises ParameterError where `path` holds a run and resume is False, or holds none and resume
+        is True.
         """
         self.resume, self.began, self._unlock = resume, time.perf_counter(), lambda: None
         self.path = current().of_first(
@@ -69,7 +76,8 @@ class RunFolder:
             raise ParameterError(f"{self.path} is a file; name a folder")
         if not self.holds_run and (mine := [name for name in FILES if (self.path / name).exists()]):
             raise ParameterError(
-                f"{self.path} holds {', '.join(mine)}, and no run that wrote it: choose another folder, or move it"
+                f"{self.path} holds {', '.join(mine)}, and no run that wrote it: choose another "
+                "folder, or move it"
             )
         place = next(
             place for place in (self.path, *self.path.absolute().parents) if place.exists()
@@ -97,7 +105,9 @@ class RunFolder:
         return read_json(self.path / RESULT, CheckpointError)
 
     def check_result(self, config):
-        """Raises CheckpointError where the finished run had other settings than `config`, a dictionary."""
+        """Raises CheckpointError where the finished run had other settings than `config`, a
+        dictionary.
+        """
         made = self.result().get("config")
         if not isinstance(made, dict):
             raise CheckpointError(
@@ -110,11 +120,12 @@ class RunFolder:
 
     @by_first
     def open(self, config, relation, seeded, private_digest=None):
-        """Lock the folder; write the configuration of a new run, or compare it with that of the run that made charges here.
+        """Lock the folder; write the configuration of a new run, or compare it with that of the run
+        that made charges here.
 
-        Returns (ledger that stands whatever happens next, the loaded checkpoint or None). private_digest: a hash of
-        private records, of which only a keyed hash is stored.
-        Raises CheckpointError if the configuration differs, or if the files do not belong together.
+        Returns (ledger that stands whatever happens next, the loaded checkpoint or None).
+        private_digest: a hash of private records, of which only a keyed hash is stored. Raises
+        CheckpointError if the configuration differs, or if the files do not belong together.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         self._lock()
@@ -131,7 +142,8 @@ class RunFolder:
                 and self._on_disk is None
                 and not any((self.path / name).exists() for name in (CHECKPOINT, RESULT))
             ):
-                self._write_config()  # what began here charged nothing: another run may take its place
+                # what began here charged nothing: another run may take its place
+                self._write_config()
             else:
                 refuse_differences(self.path, saved, self.config)
         elif self.holds_run:
@@ -142,8 +154,9 @@ class RunFolder:
             self._write_config()
         if self._charged and self._on_disk is None:
             raise CheckpointError(
-                f"{self.path / LEDGER} is missing, and {CONFIG} says that charges were made: what was "
-                "released is not known; put the file back, or start another run in another folder"
+                f"{self.path / LEDGER} is missing, and {CONFIG} says that charges were made: what "
+                "was released is not known; put the file back, or start another run in another "
+                "folder"
             )
         stood = Ledger(relation) if self._on_disk is None else Ledger.load(self.path / LEDGER)
         if not (self.path / CHECKPOINT).exists():
@@ -166,13 +179,16 @@ class RunFolder:
             stood
         ):
             raise DataError(
-                f"{self.path}: {LEDGER} shows less than {CHECKPOINT} had charged; it was changed by hand"
+                f"{self.path}: {LEDGER} shows less than {CHECKPOINT} had charged; it was changed "
+                "by hand"
             )
         return stood, saved
 
     @by_first
     def charge(self, ledger):
-        """Put the ledger on disk, before what it covers is released; config.json remembers that there is one."""
+        """Put the ledger on disk, before what it covers is released; config.json remembers that
+        there is one.
+        """
         self._check_own()
         ledger.save(self.path / LEDGER)
         self._on_disk = f"{ledger.canonical()}\n".encode()
@@ -182,7 +198,9 @@ class RunFolder:
 
     @by_first
     def checkpoint(self, network, optimizer, ledger, progress, *more):
-        """Write everything that training needs to go on: `save_checkpoint` with the folder's path and configuration."""
+        """Write everything that training needs to go on: `save_checkpoint` with the folder's path
+        and configuration.
+        """
         self._check_own()
         save_checkpoint(
             self.path / CHECKPOINT, network, optimizer, ledger, progress, self.config, *more
@@ -210,7 +228,8 @@ class RunFolder:
         write_json(self.path / RESULT, result)
 
     def seal(self, private, result=None):
-        """Write manifest.json, the SHA-256 of every file; keyed for those that may hold private figures, if `private`.
+        """Write manifest.json, the SHA-256 of every file; keyed for those that may hold private
+        figures, if `private`.
 
         result: what result.json is going to hold, where it is not written yet.
         """
@@ -246,8 +265,8 @@ class RunFolder:
     def _check_own(self):
         if self._read_ledger() != self._on_disk:
             raise CheckpointError(
-                f"{self.path / LEDGER} is not what this process wrote last: another process runs in this "
-                "folder, or the file was changed; stopped before anything more was released"
+                f"{self.path / LEDGER} is not what this process wrote last: another process runs "
+                "in this folder, or the file was changed; stopped before anything more was released"
             )
 
     def _lock(self):

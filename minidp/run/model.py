@@ -1,4 +1,6 @@
-"""A model file that knows itself: the network's layers, its parameters, and what its outputs stand for; no pickle."""
+"""A model file that knows itself: the network's layers, its parameters, and what its outputs stand
+for; no pickle.
+"""
 
 from typing import Any
 
@@ -22,7 +24,8 @@ class Model:
 
     network        nn.Sequential
     classes        (K,) labels, numbers or text, of the network's K logits
-    target_bounds  (low, high) of a regression, whose network gives (B, 1) in units where low is -1 and high is 1
+    target_bounds  (low, high) of a regression, whose network gives (B, 1) in units where low is -1
+                   and high is 1
     about          a dictionary of facts on how it was made
     ledger_sha256  of the ledger that its training was charged to, None if unknown
 
@@ -53,7 +56,8 @@ class Model:
                 )
 
     def predict(self, x: Any) -> NDArray:
-        """(B,) labels, or targets within the bounds, of x (B, *input_shape): numbers of any kind, in memory or not.
+        """(B,) labels, or targets within the bounds, of x (B, *input_shape): numbers of any kind,
+        in memory or not.
 
         Rows that are not finite give what their arithmetic gives. Raises ShapeError and DtypeError.
         """
@@ -66,7 +70,9 @@ class Model:
         return np.clip(low + (z[:, 0] + 1) / 2 * (high - low), low, high)
 
     def predict_proba(self, x: Any) -> NDArray[np.float64]:
-        """(B, K) float64: the softmax of the logits, in the order of `classes`, without which ParameterError."""
+        """(B, K) float64: the softmax of the logits, in the order of `classes`, without which
+        ParameterError.
+        """
         if self.classes is None:
             raise ParameterError(
                 "predict_proba: expected a model with classes; this one gives numbers: call predict"
@@ -77,7 +83,9 @@ class Model:
             return y / y.sum(axis=1, keepdims=True)
 
     def _outputs(self, x):
-        """(B, *output_shape) float64 on the host; x is converted to the network's dtype batch by batch."""
+        """(B, *output_shape) float64 on the host; x is converted to the network's dtype batch by
+        batch.
+        """
         wanted = self.network.input_shape
         takes = f"this model takes x of shape ({', '.join(map(str, ('B', *wanted)))})"
         learned = self.about.get("columns")
@@ -141,9 +149,11 @@ def save_model(
     target_bounds: tuple[float, float] | None = None,
     ledger_sha256: str | None = None,
 ) -> None:
-    """Write a network that `load_model` reads without being told its layers; the arguments are those of `Model`.
+    """Write a network that `load_model` reads without being told its layers; the arguments are
+    those of `Model`.
 
-    Raises ParameterError, naming the layer and what to add to its class, where a layer cannot be written.
+    Raises ParameterError, naming the layer and what to add to its class, where a layer cannot be
+    written.
     """
     model = Model(network, classes, target_bounds, about, ledger_sha256)
     save_arrays(
@@ -161,7 +171,8 @@ def save_model(
 
 
 def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -> Model:
-    """The Model in a file that `save_model` or a run wrote; layers: {class name: class} of the layers of one's own.
+    """The Model in a file that `save_model` or a run wrote; layers: {class name: class} of the
+    layers of one's own.
 
     >>> import tempfile
     >>> network = nn.Sequential([nn.Dense(4, 2, rng=np.random.default_rng(0)), nn.Tanh()], (4,))
@@ -173,8 +184,8 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
     >>> model.predict([[-1, 0, 0, 0], [1, 0, 0, 0]])
     array(['yes', 'no'], dtype='<U3')
 
-    Only constructors of `minidp.nn` and of `layers` are called; nothing is unpickled. Raises CheckpointError, one line,
-    for whatever else the file holds.
+    Only constructors of `minidp.nn` and of `layers` are called; nothing is unpickled. Raises
+    CheckpointError, one line, for whatever else the file holds.
     """
     try:
         with open_arrays(path, "model") as (stored, header):
@@ -194,7 +205,8 @@ def load_model(path: StrPath, layers: dict[str, type[nn.Layer]] | None = None) -
 def load_weights(path: StrPath, network: nn.Sequential) -> dict[str, Any]:
     """Read the parameters of a model file into a network of the same layers; returns `about`.
 
-    Raises CheckpointError for an array that is missing, extra, of another shape or of more precision.
+    Raises CheckpointError for an array that is missing, extra, of another shape or of more
+    precision.
     """
     with open_arrays(path, "model") as (stored, header):
         restore(path, stored, network.state())
@@ -202,7 +214,9 @@ def load_weights(path: StrPath, network: nn.Sequential) -> dict[str, Any]:
 
 
 def as_model(network: nn.Sequential | Model, loss: object) -> Model:
-    """A Model as it is; of a network trained with SoftmaxCrossEntropy one whose classes are 0, 1, ..., K-1."""
+    """A Model as it is; of a network trained with SoftmaxCrossEntropy one whose classes are 0, 1,
+    ..., K-1.
+    """
     if isinstance(network, Model):
         return network
     classified = isinstance(loss, nn.SoftmaxCrossEntropy) and len(network.output_shape) == 1
@@ -210,7 +224,9 @@ def as_model(network: nn.Sequential | Model, loss: object) -> Model:
 
 
 def _labels(classes, output_shape):
-    """The classes as an array. Raises ParameterError unless they are K different numbers or texts for K logits."""
+    """The classes as an array. Raises ParameterError unless they are K different numbers or texts
+    for K logits.
+    """
     try:
         given = np.asarray(classes).tolist() if hasattr(classes, "dtype") else list(classes)
         found = (
@@ -229,8 +245,8 @@ def _labels(classes, output_shape):
         fits = False
     if not fits:
         raise ParameterError(
-            f"expected classes={shown(classes)} to be different numbers, or texts that UTF-8 can hold, "
-            "all of one kind"
+            f"expected classes={shown(classes)} to be different numbers, or texts that UTF-8 can "
+            "hold, all of one kind"
         )
     if output_shape != found.shape:
         raise ParameterError(

@@ -21,7 +21,8 @@ def save_curves(
 
     epochs          where the curves were measured
     test_accuracy   fractions, one for each of them; train_accuracy likewise, if it was measured
-    delta           at the fixed `epsilon`, on the right axis, logarithmic; 0 cannot be drawn and is left out
+    delta           at the fixed `epsilon`, on the right axis, logarithmic; 0 cannot be drawn and is
+                    left out
     notice          of the data, in a line below the axes
     figure_name     what the fractions are: accuracy, R2
     """
@@ -42,7 +43,9 @@ def draw_curves(
     epsilon=None,
     figure_name="accuracy",
 ):
-    """Draw the curves into an axis, delta into a twin of it; returns (lines for a legend, the twin or None)."""
+    """Draw the curves into an axis, delta into a twin of it; returns (lines for a legend, the twin
+    or None).
+    """
     handles = []
     if any(value is not None for value in test_accuracy):
         handles += left.plot(

@@ -1,4 +1,6 @@
-"""What is seen of a run while it trains: rows of metrics, the bar, and a stop that was asked for."""
+"""What is seen of a run while it trains: rows of metrics, the bar, and a stop that was asked
+for.
+"""
 
 import csv
 import math
@@ -23,11 +25,14 @@ COLUMNS = (
     "test_r2",
     "train_r2_not_private",
 )
-BAR = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} lots [{elapsed}<{remaining}{postfix}]"  # epsilon fits 80 columns
+# epsilon fits 80 columns
+BAR = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} lots [{elapsed}<{remaining}{postfix}]"
 
 
 def measure(run, step, whole=False):
-    """One row of metrics at this step, of the weights that would be released now; `whole`: over all training data."""
+    """One row of metrics at this step, of the weights that would be released now; `whole`: over all
+    training data.
+    """
     row, accountant = dict.fromkeys(COLUMNS), run.budget.accountant
     row.update(
         epoch=step / run.steps_per_epoch,
@@ -48,7 +53,9 @@ def measure(run, step, whole=False):
 
 
 def _evaluated(run, x, y):
-    """(accuracy, loss, R2), the loss None where the network diverged, accuracy or R2 None where they make no sense."""
+    """(accuracy, loss, R2), the loss None where the network diverged, accuracy or R2 None where
+    they make no sense.
+    """
     found = evaluate(run.network, run.loss, x, y)
     return (
         found.accuracy,
@@ -60,7 +67,9 @@ def _evaluated(run, x, y):
 
 
 def is_best(history):
-    """True if the last row is the best so far: in accuracy where that was measured, else in loss; the later of two equals."""
+    """True if the last row is the best so far: in accuracy where that was measured, else in loss;
+    the later of two equals.
+    """
 
     def score(row):
         return (
@@ -94,7 +103,9 @@ def shown(row):
 
 @contextmanager
 def stop_on_interrupt():
-    """Yields a function that turns true at the first Ctrl-C or SIGTERM; a second Ctrl-C interrupts at once."""
+    """Yields a function that turns true at the first Ctrl-C or SIGTERM; a second Ctrl-C interrupts
+    at once.
+    """
     asked = []
 
     def ask(number, frame):

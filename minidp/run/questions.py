@@ -1,4 +1,6 @@
-"""What the files of a finished run are asked: whether they say the same, and what the ledger gives."""
+"""What the files of a finished run are asked: whether they say the same, and what the ledger
+gives.
+"""
 
 import csv
 import hashlib
@@ -63,8 +65,8 @@ class Files:
         self.metrics = list(csv.DictReader(rows))
         if self.result["statement_format"] != FORMAT:
             raise DataError(
-                f"its result has format {self.result['statement_format']}, and this version reads {FORMAT}: verify "
-                "it with the version that wrote it"
+                f"its result has format {self.result['statement_format']}, and this version reads "
+                f"{FORMAT}: verify it with the version that wrote it"
             )
         if not self.metrics:
             raise DataError(f"{METRICS} has no rows")
@@ -169,7 +171,9 @@ class Files:
         )
 
     def _releases(self):
-        """Nothing charged is forgotten when a run begins again, so the ledger may hold more than the run called for."""
+        """Nothing charged is forgotten when a run begins again, so the ledger may hold more than
+        the run called for.
+        """
         question, held, result = (
             "Is every release in the ledger, and nothing else?",
             self._counts(self.ledger),
@@ -211,7 +215,9 @@ class Files:
         )
 
     def _counts(self, ledger):
-        """{event: how often}. A tau within 1e-12 of the ledger's counts as that: other processors round logarithms otherwise."""
+        """{event: how often}. A tau within 1e-12 of the ledger's counts as that: other processors
+        round logarithms otherwise.
+        """
         counts = Counter()
         for event, count in ledger.items():
             counts[repr(_with_taus(event, self.taus))] += count
@@ -353,7 +359,9 @@ def _parts(event):
 
 
 def _with_taus(event, taus):
-    """The event with the first of `taus` that is within 1e-12 of its total variation distance in that one's place."""
+    """The event with the first of `taus` that is within 1e-12 of its total variation distance in
+    that one's place.
+    """
     parts = [
         replace(
             part,

@@ -46,7 +46,9 @@ TRAINING_FIGURES = (
 
 
 def unamplified(accountant, charged, delta, steps_per_epoch):
-    """Epsilon of what was charged if each example were in one lot of every epoch, and nothing gained from sampling; steps in periods."""
+    """Epsilon of what was charged if each example were in one lot of every epoch, and nothing
+    gained from sampling; steps in periods.
+    """
     ledger = Ledger(charged.relation)
     for event, times in charged.items():
         for part in event.events if isinstance(event, Composed) else (event,):
@@ -59,13 +61,17 @@ def unamplified(accountant, charged, delta, steps_per_epoch):
 
 
 def delta_added(ledger, epsilon):
-    """What the laws of the noise in exact arithmetic add to delta at this epsilon, rounded up; 0 where there are none."""
+    """What the laws of the noise in exact arithmetic add to delta at this epsilon, rounded up; 0
+    where there are none.
+    """
     variation = total_variation(ledger)
     return Within(None, variation).added(epsilon) if variation else 0.0
 
 
 def settings(run):
-    """The numbers that the accounting rests on, and what the descent is; known before the first charge."""
+    """The numbers that the accounting rests on, and what the descent is; known before the first
+    charge.
+    """
     optimizer, averaged = run.optimizer, isinstance(run.optimizer, Averaged)
     return jsonable(
         {
@@ -119,7 +125,9 @@ def settings_of(plan, size):
 
 
 def _setting(value):
-    """A number, or a schedule: its fields and the name of its class; its text where it is no dataclass."""
+    """A number, or a schedule: its fields and the name of its class; its text where it is no
+    dataclass.
+    """
     if not callable(value):
         return value
     if dataclasses.is_dataclass(value):
@@ -128,7 +136,9 @@ def _setting(value):
 
 
 def make_result(run, record, last, about, seconds):
-    """The dictionary for result.json, but for the hash of the statement, which is rendered from it."""
+    """The dictionary for result.json, but for the hash of the statement, which is rendered from
+    it.
+    """
     ledger, budget, plan = record.ledger, run.budget, run.plan
     steps, period = record.progress.step, plan.sampler.period
     figures = [name for name in about if name.endswith("_not_private")]
@@ -149,7 +159,8 @@ def make_result(run, record, last, about, seconds):
         }
         for name, event, what in run.setup
     ]
-    # {name: (Bound, kind, note)} of the usual accountants and the one that held the target; null where one has no theorem
+    # {name: (Bound, kind, note)} of the usual accountants and the one that held the target; null
+    # where one has no theorem
     bounds = all_bounds(
         ledger, dict.fromkeys((*ACCOUNTANTS, budget.accountant.name)), delta=budget.delta
     )
@@ -219,7 +230,9 @@ def make_result(run, record, last, about, seconds):
 
 
 def gradients_of(run):
-    """{"gradients_ran": {form: parameters}}; on a device "gradients_bytes" too: what explicit ones of a lot take, and may take."""
+    """{"gradients_ran": {form: parameters}}; on a device "gradients_bytes" too: what explicit ones
+    of a lot take, and may take.
+    """
     plan, params = run.plan, run.network.params
     forms = {
         form: [".".join(key) for key in params if form in plan.sanitizer.ran.get(key, ())]
@@ -233,7 +246,9 @@ def gradients_of(run):
 
 
 def group_of(ledger, bounds, delta, size):
-    """{"size": k, "epsilon": what the run costs k examples together}, the tightest bound; None for k = 1."""
+    """{"size": k, "epsilon": what the run costs k examples together}, the tightest bound; None for
+    k = 1.
+    """
     if size == 1:
         return None
     kinds = [
@@ -247,7 +262,9 @@ def group_of(ledger, bounds, delta, size):
 
 
 def row_to_quote(result):
-    """The accountant with the smallest certified upper end of a result's epsilon; None where none is finite."""
+    """The accountant with the smallest certified upper end of a result's epsilon; None where none
+    is finite.
+    """
     uppers = {
         name: float(bound["upper"])
         for name, bound in result["epsilon"].items()
@@ -263,21 +280,23 @@ def quote_line(result):
     if name is None:
         return "quote: no epsilon: something was released without noise, or no certified bound is known"
     return (
-        f"quote: epsilon {upper_text(result['epsilon'][name]['upper'])} at delta {result['delta']:g} ({name}, the tightest "
-        "certified bound)"
+        f"quote: epsilon {upper_text(result['epsilon'][name]['upper'])} at delta "
+        f"{result['delta']:g} ({name}, the tightest certified bound)"
     )
 
 
 def summary(result, path):
-    """The lines that tell a person what came out, then the figure to quote, the file to open, the next command."""
+    """The lines that tell a person what came out, then the figure to quote, the file to open, the
+    next command.
+    """
     if result["notice"]:
         yield f"NOTICE: {result['notice']}"
     accuracy = (
         "" if result["test_accuracy"] is None else f"test accuracy {result['test_accuracy']:.2%} "
     )
     yield (
-        f"{accuracy}after {result['steps']} lots ({result['epochs']:.4g} epochs) on {result['dataset']}, "
-        f"{result['device']}"
+        f"{accuracy}after {result['steps']} lots ({result['epochs']:.4g} epochs) on "
+        f"{result['dataset']}, {result['device']}"
     )
     for what, of in (
         ("test_r2", "of the test set"),
@@ -296,8 +315,9 @@ def summary(result, path):
         yield f"seed {result['seed']}: reproducible, and not to be released"
     threads_, kernels = (result["versions"][name] for name in ("threads", "openblas_kernels"))
     yield (
-        f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms a step "
-        f"({result['arithmetic']} arithmetic; threads: {threads_}; OpenBLAS kernels: {kernels})"
+        f"{result['seconds_total']:.1f} s, {1000 * (result['seconds_per_step'] or 0):.2f} ms a "
+        f"step ({result['arithmetic']} arithmetic; threads: {threads_}; OpenBLAS kernels: "
+        f"{kernels})"
     )
 
     yield quote_line(result)
@@ -306,7 +326,9 @@ def summary(result, path):
 
 
 def versions():
-    """Python, the libraries, the kernels and the threads whose rounding or random numbers a result depends on."""
+    """Python, the libraries, the kernels and the threads whose rounding or random numbers a result
+    depends on.
+    """
     found = {"python": platform.python_version()}
     for name in ("numpy", "scipy", "numba", "minidp"):
         try:
@@ -319,7 +341,9 @@ def versions():
 
 
 def git_commit(root=ROOT):
-    """The commit of the checkout, with "-dirty" where tracked files differ from it; None if there is none."""
+    """The commit of the checkout, with "-dirty" where tracked files differ from it; None if there
+    is none.
+    """
     command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     ceiling = {
         "GIT_CEILING_DIRECTORIES": str(Path(root).resolve().parent)

@@ -1,4 +1,6 @@
-"""A private training run on disk: everything that is released is charged first, and the charge is in the folder."""
+"""A private training run on disk: everything that is released is charged first, and the charge is
+in the folder.
+"""
 
 import math
 import time
@@ -31,7 +33,8 @@ HASHED = 2**28  # bytes of an array that a resumed run recognises it by
 
 
 class Run:
-    """A Trainer whose ledger, checkpoint, metrics, result and privacy statement are files of one folder.
+    """A Trainer whose ledger, checkpoint, metrics, result and privacy statement are files of one
+    folder.
 
     >>> import tempfile
     >>> from minidp import mechanism, nn, privacy, streams, train
@@ -44,26 +47,32 @@ class Run:
     >>> run.train(x, y, x, y)["steps"]
     20
 
-    Before `train`, `run.release_first` may release more from the data, any number of times. The same lines again, with the
-    folder's name, go on with a run that was interrupted or killed, and return the result of a finished one.
-    `python -m minidp verify runs/mine` checks what the folder says. Without a seed, lots that a crash took stay
-    charged, and the run gets that many fewer; with a seed they are drawn again, the same.
+    Before `train`, `run.release_first` may release more from the data, any number of times. The
+    same lines again, with the folder's name, go on with a run that was interrupted or killed, and
+    return the result of a finished one. `python -m minidp verify runs/mine` checks what the folder
+    says. Without a seed, lots that a crash took stay charged, and the run gets that many fewer;
+    with a seed they are drawn again, the same.
 
     folder    its path, or a `RunFolder`
-    budget    privacy.Filter with the target (or infinity) and delta; its ledger is empty, the folder's takes its place
-    data      data.Dataset or another object with name, nominal_size, sha256, published and notice; None for arrays of
-              one's own, of which the folder keeps a keyed hash only
-    dataset_size  public number of training examples, where `data` does not say it; default L / q of the plan
-    flags     what else decides about the run, {name: JSON value}; a resumed run must have the same. inputs: the same
-              for what is found while the run is prepared, such as hashes of other files
+    budget    privacy.Filter with the target (or infinity) and delta; its ledger is empty, the
+              folder's takes its place
+    data      data.Dataset or another object with name, nominal_size, sha256, published and notice;
+              None for arrays of one's own, of which the folder keeps a keyed hash only
+    dataset_size  public number of training examples, where `data` does not say it; default L / q of
+                  the plan
+    flags     what else decides about the run, {name: JSON value}; a resumed run must have the same.
+              inputs: the same for what is found while the run is prepared, such as hashes of other
+              files
     public    lines for the statement on what costs nothing (public data, fixed features)
     disclosed lines for the statement on facts of the data that are told and not protected
     choices   {setting: how it was chosen} for the statement
     group_size     k: the statement also says what the run costs k examples together
     measure_every  steps between two measurements, with a checkpoint each; default an epoch
-    keep_best      release the weights with the best accuracy (or least loss) on x_test, which is public then
-    check          stop before the first step, with a message for the data's owner, if rows are not finite or labels belong
-                   to no class; default: on for arrays of one's own, where no data set vouches for them
+    keep_best      release the weights with the best accuracy (or least loss) on x_test, which is
+                   public then
+    check          stop before the first step, with a message for the data's owner, if rows are not
+                   finite or labels belong to no class; default: on for arrays of one's own, where
+                   no data set vouches for them
     train_metrics  evaluate on training data too: such figures are not private, and are named so
     commit         of the code that made the run, for result.json; None: not told
 
@@ -71,7 +80,8 @@ class Run:
         BudgetExceededError   not one step fits into the budget; nothing was written
         ParameterError        the folder is in use, or holds a run where none may be
         DivergedError         the weights overflowed in `train`; the ledger holds what was charged
-        CheckpointError       the folder's run had other settings, or its files do not belong together
+        CheckpointError       the folder's run had other settings, or its files do not belong
+                              together
     """
 
     def __init__(
@@ -182,11 +192,13 @@ class Run:
         self.stopped, self.ledger, self._found, self.ranks = None, ledger, False, current()
 
     def release_first(self, name, event, what, function):
-        """Charge `event`, put the charge on disk, and return the array that `function()` draws; once per run.
+        """Charge `event`, put the charge on disk, and return the array that `function()` draws;
+        once per run.
 
-        name: a word; settings in result.json hold NAME_noise_multiplier. what: the line on it in the statement.
-        A resumed run returns the array that was released. The function must draw its noise from `streams.noise(name)`, and
-        may look at the training data only as `event` says. On several ranks rank 0 alone calls it.
+        name: a word; settings in result.json hold NAME_noise_multiplier. what: the line on it in
+        the statement. A resumed run returns the array that was released. The function must draw its
+        noise from `streams.noise(name)`, and may look at the training data only as `event` says. On
+        several ranks rank 0 alone calls it.
         """
         if not name.isidentifier() or name in self._releases:
             raise ParameterError(
@@ -197,8 +209,8 @@ class Run:
             stored = self._releases[name] = self._saved[0].get(f"release/{name}")
             if stored is None:
                 raise CheckpointError(
-                    f"{self.folder.path / folders.CHECKPOINT}: release/{name} is missing: make the same "
-                    "calls of release_first again"
+                    f"{self.folder.path / folders.CHECKPOINT}: release/{name} is missing: make the "
+                    "same calls of release_first again"
                 )
             return namespace_of(*self.network.params.values()).asarray(stored)
         self.budget.charge(event, purpose=SETUP)
@@ -207,27 +219,34 @@ class Run:
         return self._releases[name]
 
     def check_rows(self, x, y, example_weight=None):
-        """Raise DataError, with the number of rows, if x is not finite or y cannot be learned; once, before the first step.
+        """Raise DataError, with the number of rows, if x is not finite or y cannot be learned;
+        once, before the first step.
 
-        The message depends on the training data: it is for their owner, and the statement says that there may be one.
+        The message depends on the training data: it is for their owner, and the statement says that
+        there may be one.
         """
         if self.check and not self.rows_checked and not self.folder.finished:
             refuse_bad_rows(x, y, self.network.output_shape[-1], example_weight)
             self.rows_checked = True
 
     def train(self, x, y, x_test=None, y_test=None, *, example_weight=None, model=None, about=None):
-        """Train to the end, write the files, and return the dictionary of result.json; None after an interrupt.
+        """Train to the end, write the files, and return the dictionary of result.json; None after
+        an interrupt.
 
-        x, y            training inputs (an array or data.Examples) and targets, on the network's device
+        x, y            training inputs (an array or data.Examples) and targets, on the network's
+                        device
         x_test, y_test  what accuracy is measured on, if given: not protected
-        example_weight  (N,) in [0, 1], or None for 1: what each example's clipped gradient is multiplied by
-        model           the network with what stands fixed before it, or a `Model` of that with classes or bounds, which
-                        model.npz then holds; by default the classes of SoftmaxCrossEntropy are 0 to K-1
-        about           a dictionary for result.json, or a function that returns it, called while the weights that are
-                        released stand in the network; what is named ..._not_private is listed as such
+        example_weight  (N,) in [0, 1], or None for 1: what each example's clipped gradient is
+                        multiplied by
+        model           the network with what stands fixed before it, or a `Model` of that with
+                        classes or bounds, which model.npz then holds; by default the classes of
+                        SoftmaxCrossEntropy are 0 to K-1
+        about           a dictionary for result.json, or a function that returns it, called while
+                        the weights that are released stand in the network; what is named
+                        ..._not_private is listed as such
 
-        Ctrl-C stops after the current step with a checkpoint; `stopped` then says "interrupted". The ledger is on disk
-        before each block of one epoch, a checkpoint after it.
+        Ctrl-C stops after the current step with a checkpoint; `stopped` then says "interrupted".
+        The ledger is on disk before each block of one epoch, a checkpoint after it.
         """
         try:
             like = next(iter(self.network.params.values()))
@@ -268,7 +287,9 @@ class Run:
             self.folder.close()
 
     def summary(self):
-        """What came out, for a person, and below it the figure to quote, the file to read and the next command."""
+        """What came out, for a person, and below it the figure to quote, the file to read and the
+        next command.
+        """
         if not self.folder.finished:
             return (
                 f"interrupted; the same lines again go on with the run in {self.folder.path}, and "
@@ -326,7 +347,8 @@ class Run:
             if not self.begun:
                 save(progress)
             elif not streams.reproducible and progress.charged > progress.step:
-                # Taken over now; a crash before the next checkpoint must not let them be used twice.
+                # Taken over now; a crash before the next checkpoint must not let them be used
+                # twice.
                 save(Progress(progress.step, progress.step))
 
             def on_block(at):
@@ -352,14 +374,16 @@ class Run:
         return record, history, spent()
 
     def _diverged(self, step):
-        """The error that ends a run whose weights overflowed: why there is no model, and what was spent."""
+        """The error that ends a run whose weights overflowed: why there is no model, and what was
+        spent.
+        """
         charged = self.ledger.count_of(STEP) * self.plan.sampler.period
         spent = self.budget.accountant.epsilon(self.ledger, self.budget.delta).upper
         return DivergedError(
-            f"no model: after {step} lots the weights are too large for their dtype; {charged} lots "
-            f"stay charged in {folders.LEDGER}, epsilon {upper_text(spent)} at delta "
-            f"{self.budget.delta:g} by {self.budget.accountant.name}; begin again in another folder "
-            "with a smaller learning rate or clip norm"
+            f"no model: after {step} lots the weights are too large for their dtype; {charged} "
+            f"lots stay charged in {folders.LEDGER}, epsilon {upper_text(spent)} at delta "
+            f"{self.budget.delta:g} by {self.budget.accountant.name}; begin again in another "
+            "folder with a smaller learning rate or clip norm"
         )
 
     def _finish(self, model, about, record, history, seconds):
@@ -405,7 +429,9 @@ class Run:
         return result
 
     def _released(self, final=False):
-        """A context in which the network holds the weights that are evaluated and saved: averages, or the best, if asked for."""
+        """A context in which the network holds the weights that are evaluated and saved: averages,
+        or the best, if asked for.
+        """
         if final and self.descent is not self.optimizer:
             return self.descent.best_weights(self.network.params)
         return (
@@ -415,7 +441,9 @@ class Run:
         )
 
     def _steps_lost(self, progress):
-        """Steps that a crash of an unseeded run took: charged on disk, not in the checkpoint, their noise unknown."""
+        """Steps that a crash of an unseeded run took: charged on disk, not in the checkpoint, their
+        noise unknown.
+        """
         on_disk = self.ledger.count_of(STEP) * self.plan.sampler.period
         if progress.charged > on_disk:
             raise CheckpointError(
@@ -424,7 +452,9 @@ class Run:
         return max(0, min(on_disk, self.plan.steps) - progress.charged)
 
     def _identity(self):
-        """A keyed hash of arrays that no data set vouches for, so that a resumed run notices others."""
+        """A keyed hash of arrays that no data set vouches for, so that a resumed run notices
+        others.
+        """
         given = (
             (getattr(each, "source", each) for each in (*self.examples, self.example_weight))
             if self._own_data
@@ -451,7 +481,9 @@ def _public_size(plan, data):
 
 
 def _bytes(array):
-    """What a hash takes of an array: blocks of rows, of a very large one evenly spread ones, so that it need not fit into memory."""
+    """What a hash takes of an array: blocks of rows, of a very large one evenly spread ones, so
+    that it need not fit into memory.
+    """
     yield repr((array.shape, array.dtype.str)).encode()
     if array.dtype.kind not in "OUS":
         for start in range(0, array.shape[0], 4096 * max(1, array.nbytes // HASHED)):
@@ -459,13 +491,16 @@ def _bytes(array):
 
 
 def _resumed(path, arrays, header, releases, identity):
-    """(progress, history, seconds spent before) of a checkpoint, whatever somebody wrote into it."""
+    """(progress, history, seconds spent before) of a checkpoint, whatever somebody wrote into
+    it.
+    """
     extra, number = header["extra"], (int, float)
     if {name for name in arrays if name.startswith("release/")} != {
         f"release/{name}" for name in releases
     }:
         raise CheckpointError(
-            f"{path}: the run released something else at first; make the same calls of release_first again"
+            f"{path}: the run released something else at first; make the same calls of "
+            "release_first again"
         )
     seconds = extra.get("seconds") if isinstance(extra, dict) else None
     if not (
@@ -483,6 +518,7 @@ def _resumed(path, arrays, header, releases, identity):
         raise CheckpointError(f"{path}: damaged: not what a run stores")
     if extra.get("examples") != identity:
         raise DataError(
-            f"{path}: the run began with other examples; go on with the same x and y, or choose another folder"
+            f"{path}: the run began with other examples; go on with the same x and y, or choose "
+            "another folder"
         )
     return header["progress"], header["history"], seconds

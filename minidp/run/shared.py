@@ -1,4 +1,6 @@
-"""A ledger file that several fits share: each is charged to it, under a lock, before its noise is drawn."""
+"""A ledger file that several fits share: each is charged to it, under a lock, before its noise is
+drawn.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from .folder import CONFIG
 
 
 def charge_shared(path: StrPath, charges: Ledger) -> Ledger:
-    """Append all entries of `charges` to the ledger file at `path`, which is made if it is not there; returns the sum.
+    """Append all entries of `charges` to the ledger file at `path`, which is made if it is not
+    there; returns the sum.
 
     Clones and worker processes that share the file wait for each other, so that no charge is lost.
     Symbolic links are resolved first, because the lock belongs to the file and not to one of its
@@ -24,7 +27,8 @@ def charge_shared(path: StrPath, charges: Ledger) -> Ledger:
     path = Path(os.path.realpath(path))
     if (path.parent / CONFIG).exists():
         raise ParameterError(
-            f"{path}: {path.parent} is the folder of a run, whose files belong together; name a file elsewhere"
+            f"{path}: {path.parent} is the folder of a run, whose files belong together; name a "
+            "file elsewhere"
         )
     if path.is_dir():
         raise ParameterError(f"{path} is a folder; name a file for the ledger")
@@ -33,20 +37,20 @@ def charge_shared(path: StrPath, charges: Ledger) -> Ledger:
             held.enter_context(waiting_lock(path.with_name(f"{path.name}.lock")))
         except OSError as error:
             raise ParameterError(
-                f"{path}: a shared ledger needs a file system with locks ({error}); give each fit its own "
-                "folder, and add up their ledgers"
+                f"{path}: a shared ledger needs a file system with locks ({error}); give each fit "
+                "its own folder, and add up their ledgers"
             ) from None
         if path.exists() and (names := path.stat().st_nlink) > 1:
             raise ParameterError(
-                f"{path}: expected a ledger with one name, got a file with {names} names (hard links): "
-                "a charge by one name would not reach the others; keep one name, and make the others "
-                "symbolic links to it"
+                f"{path}: expected a ledger with one name, got a file with {names} names (hard "
+                "links): a charge by one name would not reach the others; keep one name, and make "
+                "the others symbolic links to it"
             )
         total = Ledger.load(path) if path.exists() else Ledger(charges.relation)
         if total.relation is not charges.relation:
             raise ParameterError(
-                f"{path}: expected a ledger under {charges.relation.value}, got {total.relation.value}; choose "
-                "another file"
+                f"{path}: expected a ledger under {charges.relation.value}, got "
+                f"{total.relation.value}; choose another file"
             )
         for event, count, purpose in charges.entries():
             total.append(event, count, purpose)

@@ -1,4 +1,5 @@
-"""privacy.md: what a run did to the data and what its epsilon covers, in words that can stand alone.
+"""privacy.md: what a run did to the data and what its epsilon covers, in words that can stand
+alone.
 
 The statement follows from result.json alone, so that anybody can render it again and compare.
 """
@@ -34,20 +35,24 @@ def _warnings(result):
         result["notice"] and f"**{result['notice']}**",
         result["reproducible"]
         and (
-            f"**Seeded run (seed {result['seed']}): reproducible, and not to be released.** Anyone who knows the seed "
-            "can draw the noise again and subtract it. The figures below hold for the same run without a seed."
+            f"**Seeded run (seed {result['seed']}): reproducible, and not to be released.** Anyone "
+            "who knows the seed can draw the noise again and subtract it. The figures below hold "
+            "for the same run without a seed."
         ),
         own["upper"] == "inf"
         and (
-            "**No guarantee: epsilon is so large that (1 + e^epsilon) T, which exact arithmetic adds to delta, exceeds delta. "
-            "Ordinary arithmetic, or more noise, has a finite epsilon.**"
+            "**No guarantee: epsilon is so large that (1 + e^epsilon) T, which exact arithmetic "
+            "adds to delta, exceeds delta. Ordinary arithmetic, or more noise, has a finite "
+            "epsilon.**"
             if result["delta_added"] > result["delta"]
-            else "**Not private: something was released without noise, so epsilon is infinite and nothing is guaranteed.**"
+            else "**Not private: something was released without noise, so epsilon is infinite and "
+            "nothing is guaranteed.**"
         ),
         own["kind"] != "bound"
         and (
-            f"**No guarantee: the target of this run was held by {result['accountant']}, an approximation. Its epsilon may "
-            "be below the truth; read the certified figures beside it.**"
+            f"**No guarantee: the target of this run was held by {result['accountant']}, an "
+            "approximation. Its epsilon may be below the truth; read the certified figures beside "
+            "it.**"
         ),
         f"Experiment {result['experiment']} on {result['dataset']}, device {result['device']}.",
     ]
@@ -85,25 +90,28 @@ def _done(result):
     return [
         "## What was done",
         _table(rows),
-        "One step releases all clip groups from the same lot. It is charged as one joint Gaussian, not group by "
-        "group, and the noise multiplier that is charged is the noise std over the sensitivity.",
+        "One step releases all clip groups from the same lot. It is charged as one joint Gaussian, "
+        "not group by group, and the noise multiplier that is charged is the noise std over the "
+        "sensitivity.",
         (held := result.get("gradients_bytes"))
         and (
-            f"Explicit gradients of an expected lot take {_mib(held['lot'])} on this device, where {_mib(held['budget'])} may be held at "
-            "once; more are formed in parts. `--gradients factored` forms none of dense layers and releases the same to rounding; "
-            "explicit ones are what the definition says, and what an audit reads."
+            f"Explicit gradients of an expected lot take {_mib(held['lot'])} on this device, where "
+            f"{_mib(held['budget'])} may be held at once; more are formed in parts. `--gradients "
+            "factored` forms none of dense layers and releases the same to rounding; explicit ones "
+            "are what the definition says, and what an audit reads."
         ),
         settings.get("bands")
         and (
-            f"Noise of different steps is correlated: C y = z, where z is independent, of the noise std above, and C has "
-            f"{settings['bands']} bands of a Toeplitz matrix, its columns scaled to norm 1. Each example is in one of {settings['period']} "
-            "parts of the data, whose lots come in turn; one charge covers a lot of each."
+            f"Noise of different steps is correlated: C y = z, where z is independent, of the "
+            f"noise std above, and C has {settings['bands']} bands of a Toeplitz matrix, its "
+            f"columns scaled to norm 1. Each example is in one of {settings['period']} parts of "
+            "the data, whose lots come in turn; one charge covers a lot of each."
         ),
         result["weighted"]
         and (
-            "Each example's clipped gradient was multiplied by its weight in [0, 1]. That leaves the "
-            "sensitivity as it is if each weight depends on its own example alone: weights made from counts "
-            "over the data, of classes for example, are not covered."
+            "Each example's clipped gradient was multiplied by its weight in [0, 1]. That leaves "
+            "the sensitivity as it is if each weight depends on its own example alone: weights "
+            "made from counts over the data, of classes for example, are not covered."
         ),
         result["best_of_measured"]
         and (
@@ -112,18 +120,18 @@ def _done(result):
         ),
         result["setup_charged"] > len(settings["setup"])
         and (
-            f"What came before the first step was charged {result['setup_charged']} times, because a run that was killed "
-            "had released it already."
+            f"What came before the first step was charged {result['setup_charged']} times, because "
+            "a run that was killed had released it already."
         ),
         lost > 0
         and (
-            f"{lost} charged lots are not in the model: the run was killed, and what they released is counted as "
-            "released."
+            f"{lost} charged lots are not in the model: the run was killed, and what they released "
+            "is counted as released."
         ),
         earlier
         and (
-            f"{earlier} more lots are charged, of earlier attempts whose checkpoint was gone when the run began "
-            "again: what they released is counted as released."
+            f"{earlier} more lots are charged, of earlier attempts whose checkpoint was gone when "
+            "the run began again: what they released is counted as released."
         ),
     ]
 
@@ -154,10 +162,12 @@ def _epsilon(result):
             f"For {group['size']} examples of one person together, at the same delta: epsilon "
             f"{upper_text(group['epsilon'])}."
         ),
-        "Quote the smallest upper end of a row marked bound. Upper ends are rounded up, lower ends down.",
+        "Quote the smallest upper end of a row marked bound. Upper ends are rounded up, lower ends "
+        "down.",
         result["meaning"] and in_words(result["meaning"]),
-        f"Without amplification by sampling (each example in one lot of every epoch, {result['accountant']}): "
-        f"epsilon {upper_text(result['epsilon_without_amplification']['upper'])}."
+        f"Without amplification by sampling (each example in one lot of every epoch, "
+        f"{result['accountant']}): epsilon "
+        f"{upper_text(result['epsilon_without_amplification']['upper'])}."
         + (
             " The figures above need the lots to be drawn as stated, in secret."
             if result["sampler"] != "ShuffleSampler"
@@ -175,16 +185,17 @@ def _arithmetic(result):
     if result["arithmetic"] != EXACT:
         factor = max(group["sensitivity_factor"] for group in groups)
         charged = (
-            f"; what their rounding may add is charged: the sensitivity counts as {upper_text(factor, 6)} times that of "
-            "real numbers"
+            f"; what their rounding may add is charged: the sensitivity counts as "
+            f"{upper_text(factor, 6)} times that of real numbers"
             if factor > 1
             else ""
         )
         return [
             "## Arithmetic: ordinary",
-            f"Sums over a lot are kept in float64, and in float32 within short products{charged}. Noise is drawn in "
-            f"float64 by {drawn} and rounded, together with the sum, to a public grid. {added} is added to "
-            "delta. Known floating-point attacks on the released sums find nothing; it is not a proof.",
+            f"Sums over a lot are kept in float64, and in float32 within short products{charged}. "
+            f"Noise is drawn in float64 by {drawn} and rounded, together with the sum, to a public "
+            f"grid. {added} is added to delta. Known floating-point attacks on the released sums "
+            "find nothing; it is not a proof.",
         ]
     others = [
         setup["name"]
@@ -193,14 +204,16 @@ def _arithmetic(result):
     ]
     return [
         "## Arithmetic: exact",
-        "The guarantee holds for the released bits. What an example contributes depends, bit for bit, on that example, the "
-        "weights and public numbers alone. Contributions, sums and noise are whole multiples of a public grid (of a clip group, C 2^-32), "
-        f"so that no sum is rounded. Noise is drawn by {drawn} from tables. Its law is within total variation distance T of a "
-        f"rounded Gaussian's over the whole run: every epsilon above leaves (1 + e^epsilon) T of delta for that, "
-        f"{added} at the epsilon of {result['accountant']}.",
-        "It rests on float64 arithmetic as IEEE 754 defines it, on the cipher, and on the self-check before the first step, "
-        "which found each example's results to be the same bits whatever the other examples were: a test, and no proof, of "
-        "layers that are not the library's own.",
+        "The guarantee holds for the released bits. What an example contributes depends, bit for "
+        "bit, on that example, the weights and public numbers alone. Contributions, sums and noise "
+        f"are whole multiples of a public grid (of a clip group, C 2^-32), so that no sum is "
+        f"rounded. Noise is drawn by {drawn} from tables. Its law is within total variation "
+        f"distance T of a rounded Gaussian's over the whole run: every epsilon above leaves (1 + "
+        f"e^epsilon) T of delta for that, {added} at the epsilon of {result['accountant']}.",
+        "It rests on float64 arithmetic as IEEE 754 defines it, on the cipher, and on the "
+        "self-check before the first step, which found each example's results to be the same bits "
+        "whatever the other examples were: a test, and no proof, of layers that are not the "
+        "library's own.",
         others
         and f"**Released in ordinary arithmetic, before the first step: {', '.join(others)}.**",
     ]
@@ -212,38 +225,44 @@ def _covered(result):
     evaluated = "There was none: no file holds a figure that would be named `not_private`."
     if result["not_private"]:
         evaluated = (
-            f"These figures, named `not_private`, are exact: {'; '.join(result['not_private'])}. Train with "
-            "--no-train-metrics, or do not pass those files on."
+            f"These figures, named `not_private`, are exact: {'; '.join(result['not_private'])}. "
+            "Train with --no-train-metrics, or do not pass those files on."
         )
     return [
         "## What is covered",
-        f"Released: the network's parameters after every step (model.npz){before}. The guarantee covers all of "
-        "it together, and every intermediate state of the network, for each training example by itself, one row of the "
-        "data (for k examples of one person it is weaker).",
+        f"Released: the network's parameters after every step (model.npz){before}. The guarantee "
+        "covers all of it together, and every intermediate state of the network, for each training "
+        "example by itself, one row of the data (for k examples of one person it is weaker).",
         "Not for release: any file of a seeded run."
         if result["reproducible"]
-        else f"Not for release: {', '.join(result['not_for_release'])}. All other files of the folder may be passed on.",
+        else f"Not for release: {', '.join(result['not_for_release'])}. All other files of the "
+        "folder may be passed on.",
         "## What is not covered",
-        "- Other runs on the same data: tuning, other seeds, runs that were thrown away. Each spends its own epsilon.\n"
-        f"- Evaluation on training data. {evaluated}\n"
+        "- Other runs on the same data: tuning, other seeds, runs that were thrown away. Each "
+        f"spends its own epsilon.\n- Evaluation on training data. {evaluated}\n"
         "- The test set. It is not protected, and its accuracy is exact.\n"
         + (
-            "- Whether the run was stopped for its rows: it would have stopped before its first step, with a message for the "
-            "data's owner, if rows or targets had not been finite, labels of no class, or weights outside [0, 1].\n"
+            "- Whether the run was stopped for its rows: it would have stopped before its first "
+            "step, with a message for the data's owner, if rows or targets had not been finite, "
+            "labels of no class, or weights outside [0, 1].\n"
             if result["rows_checked"]
             else ""
         )
         + (
             ""
             if result["arithmetic"] == EXACT
-            else "- Rounding inside forward and backward: the last bits of an example's gradient depend on the other examples of its "
-            "batch. An attacker who chose those and the weights can flip a ReLU by it. Exact arithmetic rules it out.\n"
+            else "- Rounding inside forward and backward: the last bits of an example's gradient "
+            "depend on the other examples of its "
+            "batch. An attacker who chose those and the weights can flip a ReLU by it. Exact "
+            "arithmetic rules it out.\n"
         )
-        + "- Timing, the other processes of this machine, memory that was swapped out, and anyone who can read this machine's "
+        + "- Timing, the other processes of this machine, memory that was swapped out, and anyone "
+        "who can read this machine's "
         "memory or files while it runs.",
         f"Ledger SHA-256 {result['ledger_sha256']} (canonical form of ledger.json).\n"
-        "`python -m minidp verify DIR` computes every figure again and compares each file with manifest.json. That catches\n"
-        "accidents and single edits, not somebody who edits ledger, result, statement and manifest together.",
+        "`python -m minidp verify DIR` computes every figure again and compares each file with "
+        "manifest.json. That catches\naccidents and single edits, not somebody who edits ledger, "
+        "result, statement and manifest together.",
     ]
 
 
@@ -268,8 +287,9 @@ def _noise(group):
     if std is None:
         return f"C = {_setting(c)}, sigma = {_setting(sigma)}: follows the step"
     return (
-        f"C = {float(c):g}, sigma = {sigma:g}; noise std {float(std):g} on the sum, {float(group['noise_std_on_mean']):g} "
-        f"on the mean; sensitivity of the sum {_times(float(group['sensitivity']), float(c))}{_grid(group['grid'], float(c))}"
+        f"C = {float(c):g}, sigma = {sigma:g}; noise std {float(std):g} on the sum, "
+        f"{float(group['noise_std_on_mean']):g} on the mean; sensitivity of the sum "
+        f"{_times(float(group['sensitivity']), float(c))}{_grid(group['grid'], float(c))}"
     )
 
 

@@ -41,11 +41,12 @@ class Report(NamedTuple):
 
 
 def verify(folder: StrPath) -> Report:
-    """A Report on a run's folder: every file compared with manifest.json, every figure computed again.
+    """A Report on a run's folder: every file compared with manifest.json, every figure computed
+    again.
 
-    Of a run that is not finished, the one finding says what is spent so far. It can see what the program wrote down, not
-    what it did. Raises DataError, one line, where the folder holds no run, or files that cannot be read although they are
-    as they were written.
+    Of a run that is not finished, the one finding says what is spent so far. It can see what the
+    program wrote down, not what it did. Raises DataError, one line, where the folder holds no run,
+    or files that cannot be read although they are as they were written.
     """
     folder, sealed = Path(folder), []
     if not (folder / LEDGER).is_file():
@@ -71,7 +72,9 @@ def verify(folder: StrPath) -> Report:
 
 
 def _so_far(folder, ledger):
-    """What is charged so far to a run that was interrupted, in one sentence; at the delta of its config.json."""
+    """What is charged so far to a run that was interrupted, in one sentence; at the delta of its
+    config.json.
+    """
     try:
         config = read_json(folder / CONFIG)
         delta = config["settings"]["delta"]

@@ -1,4 +1,6 @@
-"""Weights to release in place of the last ones: a moving average along the run, or the best on public data."""
+"""Weights to release in place of the last ones: a moving average along the run, or the best on
+public data.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,16 +20,18 @@ WARM_UP = 9  # the first averages reach back over about a tenth of the steps so 
 
 @dataclass
 class Averaged:
-    r"""An optimizer and the average of what it goes through; noise that differs between steps averages out.
+    r"""An optimizer and the average of what it goes through; noise that differs between steps
+    averages out.
 
-    Parameters after a step are released already, so their average is post-processing and costs no privacy.
+    Parameters after a step are released already, so their average is post-processing and costs no
+    privacy.
 
     Forward
         [F1]  a <- d a + (1 - d) theta, d = min(decay, t / (t + 9)), t = 0 at the first step
 
     Source
-        [F1]  Polyak and Juditsky 1992, in the exponential form; for private training De et al. 2022,
-              arXiv:2204.13650, section 3
+        [F1]  Polyak and Juditsky 1992, in the exponential form; for private training De et al.
+              2022, arXiv:2204.13650, section 3
 
     Guarantees
         The descent itself is that of the optimizer alone, bit for bit.
@@ -77,14 +81,18 @@ class Averaged:
 
     @contextmanager
     def averaged_weights(self, params: Mapping[Key, NDArray]) -> Iterator[None]:
-        """The averages stand in the parameters' arrays while the block runs; nothing changes before the first step."""
+        """The averages stand in the parameters' arrays while the block runs; nothing changes before
+        the first step.
+        """
         with _in_place(params, self.slots.get(SLOT, {})):
             yield
 
 
 @dataclass
 class KeptBest:
-    """An optimizer, and the weights that were best so far on public data; choosing among released weights costs nothing."""
+    """An optimizer, and the weights that were best so far on public data; choosing among released
+    weights costs nothing.
+    """
 
     optimizer: Optimizer | Averaged
 
@@ -94,7 +102,9 @@ class KeptBest:
         return self.optimizer.slots
 
     def allocate(self, params: Mapping[Key, NDArray]) -> None:
-        """Give every parameter its slots; before anything was measured the best weights are those that stand."""
+        """Give every parameter its slots; before anything was measured the best weights are those
+        that stand.
+        """
         self.optimizer.allocate(params)
         best = self.slots.setdefault(BEST, {})
         for key, theta in params.items():

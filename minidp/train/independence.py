@@ -1,8 +1,10 @@
-"""The self-check of exact arithmetic before the first charge: every bit of an example's results is its own.
+"""The self-check of exact arithmetic before the first charge: every bit of an example's results is
+its own.
 
-Public random rows go through the network at hand, in its dtype and on its device: among others, in another order with
-other companions, a few by themselves. What differs in one bit is refused by name. This is no proof: it guards against
-layers and losses whose products or sums are not those of `minidp.arithmetic`.
+Public random rows go through the network at hand, in its dtype and on its device: among others, in
+another order with other companions, a few by themselves. What differs in one bit is refused by
+name. This is no proof: it guards against layers and losses whose products or sums are not those of
+`minidp.arithmetic`.
 """
 
 from collections.abc import Iterator
@@ -26,7 +28,8 @@ ROWS, MOST_ROWS, NUMBERS = (
 
 
 def check(network: Sequential, loss: Loss, targets: NDArray) -> None:
-    """Raise IndependenceError, which names the layer or the loss, unless each row has the same bits in every batch.
+    """Raise IndependenceError, which names the layer or the loss, unless each row has the same bits
+    in every batch.
 
     network   in the arithmetic that it is trained in: network.use("exact")
     targets   of training, (N, ...); their dtype and the shape of one are read
@@ -50,15 +53,18 @@ def check(network: Sequential, loss: Loss, targets: NDArray) -> None:
             for (where, what, whole), (_, _, part) in zip(together, results(rows), strict=True):
                 if whole[rows[known]].tobytes() != part[known].tobytes():
                     raise IndependenceError(
-                        f"{where}: {what} of an example has other bits in a batch of {len(rows)} than of {many}, "
-                        "which exact arithmetic rules out; write products as minidp.arithmetic.product(x, W, "
-                        "self.arithmetic), sums as minidp.arithmetic.in_pairs, exp, log and tanh as in "
-                        "minidp.elementwise, or train in ordinary arithmetic. Nothing was charged"
+                        f"{where}: {what} of an example has other bits in a batch of {len(rows)} "
+                        f"than of {many}, which exact arithmetic rules out; write products as "
+                        "minidp.arithmetic.product(x, W, self.arithmetic), sums as "
+                        "minidp.arithmetic.in_pairs, exp, log and tanh as in minidp.elementwise, "
+                        "or train in ordinary arithmetic. Nothing was charged"
                     )
 
 
 def _results(network, loss, x, y, draws) -> Iterator[tuple[str, str, Any]]:
-    """(where, what, host array with a row for each example) in the order in which they are computed."""
+    """(where, what, host array with a row for each example) in the order in which they are
+    computed.
+    """
     plain, examples = type(network).forward is Sequential.forward, x.shape[0]
     trained, below, passed = {name for name, _ in network.params}, False, []
     for layer in network.layers if plain else [network]:

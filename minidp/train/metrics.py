@@ -1,7 +1,7 @@
 """Accuracy, or R2, and loss of a network over a data set.
 
-Evaluating on training data looks at it without noise: such figures are not private, and must be marked as such wherever
-they are written down. They are never fed back into training.
+Evaluating on training data looks at it without noise: such figures are not private, and must be
+marked as such wherever they are written down. They are never fed back into training.
 """
 
 from dataclasses import dataclass
@@ -21,11 +21,13 @@ from ..validate import count, same_batch
 
 @dataclass(frozen=True)
 class Metrics:
-    """What a network does on a data set; figures that make no sense there, or have no examples, are None.
+    """What a network does on a data set; figures that make no sense there, or have no examples, are
+    None.
 
     accuracy             in [0, 1], of class labels: the share whose logit is the largest
     loss                 the mean
-    r2                   of floating point targets: 1 - sum (z - t)^2 / sum (t - mean t)^2, over all outputs
+    r2                   of floating point targets: 1 - sum (z - t)^2 / sum (t - mean t)^2, over all
+                         outputs
     mean_squared_error   of floating point targets: of each number
     """
 
@@ -39,7 +41,8 @@ class Metrics:
 def evaluate(
     network: Sequential, loss: Loss, x: NDArray | Examples, y: NDArray, batch_size: int = 1024
 ) -> Metrics:
-    """Metrics of `network` on x (N, ...) with class labels or floating point targets y (N, ...), in bounded memory.
+    """Metrics of `network` on x (N, ...) with class labels or floating point targets y (N, ...), in
+    bounded memory.
 
     Raises ShapeError if x and y differ in number.
     """
@@ -76,7 +79,8 @@ def evaluate(
 
 @np.errstate(all="ignore")
 def _sums(network, loss, x, y, centre, start, stop, batch_size):
-    """Over the examples start..stop-1: losses, correct answers, squared errors, squares about the targets' mean.
+    """Over the examples start..stop-1: losses, correct answers, squared errors, squares about the
+    targets' mean.
 
     None where they make no sense: logits of one class, targets of another shape than the output.
     """

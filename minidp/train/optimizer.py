@@ -1,8 +1,8 @@
 """Descent along released gradients: SGD, Momentum, Nesterov, AdaGrad, Adam, AdamBC.
 
-An optimizer sees what has been released already, so whatever it computes is post-processing and costs no
-privacy. SVRG, which the paper names, is left out: it needs the gradient of a snapshot on all data, and that
-would have to be charged as a release of its own.
+An optimizer sees what has been released already, so whatever it computes is post-processing and
+costs no privacy. SVRG, which the paper names, is left out: it needs the gradient of a snapshot on
+all data, and that would have to be charged as a release of its own.
 """
 
 import math
@@ -21,14 +21,17 @@ from ..validate import in_range, non_negative_finite, positive_finite
 
 @dataclass
 class Optimizer:
-    """Base: holds the learning rate (a number or a schedule over steps) and one array per slot and parameter.
+    """Base: holds the learning rate (a number or a schedule over steps) and one array per slot and
+    parameter.
 
-    A subclass gives `slot_names` and update_one(theta, g, rate, step, slots), which descends along one released gradient g
-    in place; slots are its arrays of this parameter, in the order of slot_names.
+    A subclass gives `slot_names` and update_one(theta, g, rate, step, slots), which descends along
+    one released gradient g in place; slots are its arrays of this parameter, in the order of
+    slot_names.
 
     self.noise_std is then the standard deviation of g's noise, 0 where nobody said it.
 
-    `update` changes the parameters in place. `slots` is {slot name: {key: array}}, empty before the first step.
+    `update` changes the parameters in place. `slots` is {slot name: {key: array}}, empty before the
+    first step.
     """
 
     learning_rate: Setting
@@ -47,7 +50,8 @@ class Optimizer:
         step: int,
         noise_std: Mapping[Key, float] = {},
     ) -> None:
-        """Descend: params and grads are {key: array}, `step` counts from 0, noise_std {key: that of each number of the gradient}.
+        """Descend: params and grads are {key: array}, `step` counts from 0, noise_std {key: that of
+        each number of the gradient}.
 
         grads may be overwritten.
         """
@@ -170,11 +174,13 @@ class AdaGrad(Optimizer):
 
 @dataclass
 class Adam(Optimizer):
-    r"""Adam, over released gradients ("NoisyAdam" of Bu et al. 2020). The noise's part of v is not removed.
+    r"""Adam, over released gradients ("NoisyAdam" of Bu et al. 2020). The noise's part of v is not
+    removed.
 
     Forward
         [F1]  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2
-        [F2]  theta <- theta - eta (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + e), t = 1 at the first step
+        [F2]  theta <- theta - eta (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + e), t = 1 at the first
+              step
 
     Source
         [F1]  Kingma and Ba 2015, Algorithm 1
@@ -204,15 +210,19 @@ class Adam(Optimizer):
 
 @dataclass
 class AdamBC(Adam):
-    r"""Adam whose second moment is that of the gradient alone: the noise's known part is taken out ("DP-AdamBC").
+    r"""Adam whose second moment is that of the gradient alone: the noise's known part is taken out
+    ("DP-AdamBC").
 
     Forward
-        [F1]  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) (g^2 - s^2), s the standard deviation of g's noise, sigma C / L
-        [F2]  theta <- theta - eta (m / (1 - b1^t)) / sqrt(max(v / (1 - b2^t), floor)), t = 1 at the first step
+        [F1]  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) (g^2 - s^2), s the standard deviation of
+              g's noise, sigma C / L
+        [F2]  theta <- theta - eta (m / (1 - b1^t)) / sqrt(max(v / (1 - b2^t), floor)), t = 1 at the
+              first step
 
     Source
-        [F1]  Tang, Shpilevskiy, Lecuyer 2024, arXiv:2312.14334, Algorithm 1; s^2 is taken out in each step, which for the same
-              noise in all steps is the paper's v / (1 - b2^t) - s^2, and holds for schedules too
+        [F1]  Tang, Shpilevskiy, Lecuyer 2024, arXiv:2312.14334, Algorithm 1; s^2 is taken out in
+              each step, which for the same noise in all steps is the paper's v / (1 - b2^t) - s^2,
+              and holds for schedules too
         [F2]  the same; without noise it is Adam, but for the floor
     """
 

@@ -1,4 +1,6 @@
-"""Algorithm 1: charge, sample a lot, clip, sum, add noise, divide by the public lot size, descend."""
+"""Algorithm 1: charge, sample a lot, clip, sum, add noise, divide by the public lot size,
+descend.
+"""
 
 import time
 from collections.abc import Callable
@@ -27,7 +29,8 @@ from . import independence, trial
 
 CLIP_NORMS = "clip_norm"  # slot of the clip norms of adaptive groups
 MAX_BATCH = 4096  # examples of a batch: more gain nothing and cost memory
-MIN_BATCH = 128  # examples: fewer rows make slow matrix products, and what a step costs per batch weighs more
+# examples: fewer rows make slow matrix products, and what a step costs per batch weighs more
+MIN_BATCH = 128
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,9 @@ class Progress:
 
 @dataclass(frozen=True)
 class TrainRecord:
-    """What a run did. `stopped` is "finished", "budget" (nothing more fits into it) or "interrupted"."""
+    """What a run did. `stopped` is "finished", "budget" (nothing more fits into it) or
+    "interrupted".
+    """
 
     progress: Progress
     ledger: Ledger
@@ -66,27 +71,30 @@ class Trainer:
         [F2]  released = clipped sum over the lot, in batches, plus noise once
         [F3]  g = released / L, L the public expected lot size
         [F4]  theta <- optimizer(theta, g)
-        [V1]  with an augmentation multiplicity K, an example's gradient is (1/K) sum_v g_bv over K views of it, before clipping
+        [V1]  with an augmentation multiplicity K, an example's gradient is (1/K) sum_v g_bv over K
+              views of it, before clipping
 
     Source
-        [F1]  Abadi et al. 2016, Figure 1: "Accumulate privacy spending before computing and using the gradients"
+        [F1]  Abadi et al. 2016, Figure 1: "Accumulate privacy spending before computing and using
+              the gradients"
         [F2]  Abadi et al. 2016, Algorithm 1
-        [F3]  Abadi et al. 2016, Algorithm 1, "Add noise": L is the parameter, not the size of the lot at hand
+        [F3]  Abadi et al. 2016, Algorithm 1, "Add noise": L is the parameter, not the size of the
+              lot at hand
         [F4]  Abadi et al. 2016, Algorithm 1, "Descent"
         [V1]  De et al. 2022, arXiv:2204.13650, "augmentation multiplicity"
 
     Guarantees
-        An empty lot releases noise alone. The result does not depend on batch_size, but for rounding.
-        With a budget, training stops before the step that would exceed it.
-        The guarantee rests on every view being made from its own example alone.
-        Nothing that has not been noised is stored or returned.
+        An empty lot releases noise alone. The result does not depend on batch_size, but for
+        rounding. With a budget, training stops before the step that would exceed it. The guarantee
+        rests on every view being made from its own example alone. Nothing that has not been noised
+        is stored or returned.
 
     Raises
-        TrialError       a layer or the loss mixes examples, carries a 1/B or has wrong gradients: tried on random rows
-                         before the first charge (`train.trial`)
+        TrialError       a layer or the loss mixes examples, carries a 1/B or has wrong gradients:
+                         tried on random rows before the first charge (`train.trial`)
         BudgetExceededError  not one lot fits into the budget
-        ParameterError   the clip groups are not the network's parameters; the ledger has another relation;
-                         expected_lot_size does not fit dataset_size
+        ParameterError   the clip groups are not the network's parameters; the ledger has another
+                         relation; expected_lot_size does not fit dataset_size
         DtypeError       parameters that are not float32 or float64
         ShapeError       x and y differ in number, or do not fit the network
     """
@@ -104,14 +112,16 @@ class Trainer:
         dataset_size: int | None = None,
         ranks: Any = None,
     ):
-        """budget: a privacy.Filter, whose ledger is used; or a ledger to charge; or neither, for a new one.
+        """budget: a privacy.Filter, whose ledger is used; or a ledger to charge; or neither, for a
+        new one.
 
-        dataset_size: the public number of examples, if there is one: a plan whose expected_lot_size is not q times it is
-        then refused. (len(x) is not asked: under ADD_REMOVE it is private.)
-        batch_size: examples computed at once; None for up to MAX_BATCH, on the host what a cache holds.
-        augmentation_multiplicity: augmented views of each example of a lot. `x.take_views`, if there is one, is asked
-        for an example this many times and gives a different view each time.
-        ranks: between which each lot is divided; by default those that a launcher started (`minidp.ranks`).
+        dataset_size: the public number of examples, if there is one: a plan whose expected_lot_size
+        is not q times it is then refused. (len(x) is not asked: under ADD_REMOVE it is private.)
+        batch_size: examples computed at once; None for up to MAX_BATCH, on the host what a cache
+        holds. augmentation_multiplicity: augmented views of each example of a lot. `x.take_views`,
+        if there is one, is asked for an example this many times and gives a different view each
+        time. ranks: between which each lot is divided; by default those that a launcher started
+        (`minidp.ranks`).
         """
         self.ranks = current() if ranks is None else ranks
         count(1, augmentation_multiplicity=augmentation_multiplicity)
@@ -168,8 +178,8 @@ class Trainer:
 
     def __repr__(self):
         return (
-            f"Trainer of {len(self.network.params)} arrays by {type(self.optimizer).__name__}, {self.plan.steps} steps of "
-            f"{self.plan.sampler}, {self.ledger.count_of(STEP)} charged"
+            f"Trainer of {len(self.network.params)} arrays by {type(self.optimizer).__name__}, "
+            f"{self.plan.steps} steps of {self.plan.sampler}, {self.ledger.count_of(STEP)} charged"
         )
 
     def run(
@@ -189,12 +199,16 @@ class Trainer:
 
         x, y         training inputs (an array or data.Examples) and targets
         streams      Streams, or a seed of them
-        example_weight  (N,) in [0, 1]: what an example's clipped gradient is multiplied by; None for 1
+        example_weight  (N,) in [0, 1]: what an example's clipped gradient is multiplied by; None
+                        for 1
         block_steps  steps that are charged together, rounded up to the sampler's period
-        on_charge    called, on rank 0 only, with the ledger once it covers a block, before the block runs: write it to disk
-        on_block     called, on rank 0 only, with the Progress after each block: checkpoint, evaluate
-        should_stop  asked after every step, of the last one of a block after on_block, until it is true; training then
-                     ends at the next point it can resume from. On several ranks each is asked, after every step
+        on_charge    called, on rank 0 only, with the ledger once it covers a block, before the
+                     block runs: write it to disk
+        on_block     called, on rank 0 only, with the Progress after each block: checkpoint,
+                     evaluate
+        should_stop  asked after every step, of the last one of a block after on_block, until it is
+                     true; training then ends at the next point it can resume from. On several ranks
+                     each is asked, after every step
         """
         streams, (x, y) = (
             as_streams(streams),
@@ -253,7 +267,9 @@ class Trainer:
         return TrainRecord(progress, self.ledger, stopped)
 
     def _begin(self, size, streams, start):
-        """The lots from a step on. Correlated noise begins a new block, or with a seed goes on as it was."""
+        """The lots from a step on. Correlated noise begins a new block, or with a seed goes on as
+        it was.
+        """
         self._noise = self.plan.noise and self.plan.noise.start()
         if self._noise and streams.reproducible:
             zeros = {key: np.zeros(array.shape) for key, array in self.network.params.items()}
@@ -262,7 +278,9 @@ class Trainer:
         return self.plan.sampler.lots(size, self.plan.steps - start, streams.sampling, start)
 
     def _check_equal(self, step, streams):
-        """Raise RanksError unless all ranks are as far as each other, hold the same parameters, and draw and clip alike."""
+        """Raise RanksError unless all ranks are as far as each other, hold the same parameters, and
+        draw and clip alike.
+        """
         if self.ranks.size > 1:
             groups = self.plan.sanitizer.for_step(min(step, self.plan.steps - 1)).groups
             self.ranks.check_equal(
@@ -283,7 +301,9 @@ class Trainer:
             )
 
     def _charge(self, start, stop):
-        """Charge the steps start..stop-1, or as many as the budget allows; returns where the charge ends."""
+        """Charge the steps start..stop-1, or as many as the budget allows; returns where the charge
+        ends.
+        """
         if self.budget is None:
             for event, times in self.plan.charges(start, stop):
                 self.ledger.append(event, times)
@@ -319,7 +339,9 @@ class Trainer:
         all="ignore"
     )  # a warning would tell of values; whoever needs finite weights looks at them
     def step(self, examples: LabelledExamples, lot: NDArray, step: int, streams: Streams) -> None:
-        """Descend once along the release of one lot (host indices), whose charge is in the ledger already."""
+        """Descend once along the release of one lot (host indices), whose charge is in the ledger
+        already.
+        """
         sanitizer = self.plan.sanitizer.for_step(step)
         if self._adaptive:
             sanitizer = sanitizer.with_clip_norms(
@@ -363,7 +385,9 @@ class Trainer:
         return self._noise.step(streams.noise(step)) if self._noise else streams.noise(step)
 
     def _per_example_grads(self, batch, dropout):
-        """{key: PerExampleGrad}: forward, loss, backward; an example's gradient is the mean over its views."""
+        """{key: PerExampleGrad}: forward, loss, backward; an example's gradient is the mean over
+        its views.
+        """
         z, caches = self.network.forward(batch.x, rng=dropout)
         _, dz = self.loss(z, batch.y)
         views = self.augmentation_multiplicity
@@ -380,7 +404,9 @@ class Trainer:
 
 
 def cache_examples(network: Sequential) -> int:
-    """Examples of a batch that stays in the host's cache, and yet is worth a sum over parameters; on a GPU any."""
+    """Examples of a batch that stays in the host's cache, and yet is worth a sum over parameters;
+    on a GPU any.
+    """
     params = network.params.values()
     bytes_ = max(batch_budget(namespace_of(*params)), 4 * sum(array.nbytes for array in params))
     example_bytes = network.example_numbers * max(array.itemsize for array in params)

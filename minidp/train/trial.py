@@ -1,12 +1,13 @@
 """Try a network and a loss on a few random rows before anything is charged.
 
-The guarantee rests on what no type can say: each example's output, loss and gradient depend on that example alone, and
-nothing is divided by the number of examples. The rows are public: they come from a fixed seed, never from the data.
-The trial works on a copy of the network, on the host in float64; a loss is tried on the network's own device.
-`audit.check_layer` and `audit.check_loss` run the same trials on a class by itself.
+The guarantee rests on what no type can say: each example's output, loss and gradient depend on that
+example alone, and nothing is divided by the number of examples. The rows are public: they come from
+a fixed seed, never from the data. The trial works on a copy of the network, on the host in float64;
+a loss is tried on the network's own device. `audit.check_layer` and `audit.check_loss` run the same
+trials on a class by itself.
 
-Gradients are compared with central differences, example by example; an example passes if one random direction agrees,
-so that a kink on the way does not matter.
+Gradients are compared with central differences, example by example; an example passes if one random
+direction agrees, so that a kink on the way does not matter.
 """
 
 import copy
@@ -31,7 +32,8 @@ APART, DERIVATIVE = 1e-6, 1e-3  # largest relative differences that pass for rou
 
 
 def check(network, loss, y):
-    """Raise TrialError, which names the layer or the loss and what is wrong with it, unless the trial succeeds.
+    """Raise TrialError, which names the layer or the loss and what is wrong with it, unless the
+    trial succeeds.
 
     y: the targets of training, (N, ...); the trial reads their dtype and the shape of one only.
     """
@@ -42,12 +44,15 @@ def check(network, loss, y):
     with np.errstate(all="ignore"):
         for fault in _faults(tried, loss, y, rng, namespace_of(*network.params.values()).asarray):
             raise TrialError(
-                f"{fault}. Nothing was charged; minidp.audit.check_layer and check_loss list every test"
+                f"{fault}. Nothing was charged; minidp.audit.check_layer and check_loss list every "
+                "test"
             )
 
 
 def _faults(network, loss, y, rng, asarray):
-    """Layer by layer, so that a fault has a name; a network with a forward of its own as a whole."""
+    """Layer by layer, so that a fault has a name; a network with a forward of its own as a
+    whole.
+    """
     x, below, trained = (
         rng.uniform(-1, 1, (ROWS, *network.input_shape)),
         False,
@@ -62,7 +67,9 @@ def _faults(network, loss, y, rng, asarray):
 
 
 def host_copy(network, dtype="float64"):
-    """A copy whose arrays, in layers, their attributes, lists and dictionaries, are on the host, floats in `dtype`."""
+    """A copy whose arrays, in layers, their attributes, lists and dictionaries, are on the host,
+    floats in `dtype`.
+    """
     moved, seen, todo = {}, set(), [network]
     for value in todo:  # which grows
         inner = vars(value) if hasattr(value, "params") else value
@@ -82,7 +89,9 @@ def host_copy(network, dtype="float64"):
 
 
 def targets(y, z, rng):
-    """Random targets for z (B, K), with the dtype of y and the shape of its rows: classes, or numbers in (0, 1)."""
+    """Random targets for z (B, K), with the dtype of y and the shape of its rows: classes, or
+    numbers in (0, 1).
+    """
     shape, kind = (len(z), *y.shape[1:]), y.dtype.kind
     if kind == "f":
         return rng.uniform(0, 1, shape).astype(y.dtype.name)
@@ -97,8 +106,9 @@ def targets(y, z, rng):
 class Trial:
     """Faults of a function at rows x, in words.
 
-    A subclass gives `found(rows)`, {what: array or PerExampleGrad} of these examples by themselves, `shapes` of one,
-    `moved`, {what: the array by which it differentiates}, and `arguments`, which have to stay as they are.
+    A subclass gives `found(rows)`, {what: array or PerExampleGrad} of these examples by themselves,
+    `shapes` of one, `moved`, {what: the array by which it differentiates}, and `arguments`, which
+    have to stay as they are.
     """
 
     def __init__(self, where, forward, x, rng, tolerance):
@@ -123,7 +133,9 @@ class Trial:
         return {what: _array(each) for what, each in self.found(rows).items()}
 
     def forms(self):
-        """The shapes of one and of several; and norms and sums of gradients against their materialised numbers."""
+        """The shapes of one and of several; and norms and sums of gradients against their
+        materialised numbers.
+        """
         for rows in (slice(1), slice(None)):
             count, found = len(self.x[rows]), self.found(rows)
             for what in {**self.shapes, **found}:
@@ -144,12 +156,14 @@ class Trial:
                 ):
                     if not _close(got, expected):
                         yield (
-                            f"{what}: {quantity}: expected shape {expected.shape} and {expected.ravel()[:3]}, got "
-                            f"{got.shape} and {got.ravel()[:3]}"
+                            f"{what}: {quantity}: expected shape {expected.shape} and "
+                            f"{expected.ravel()[:3]}, got {got.shape} and {got.ravel()[:3]}"
                         )
 
     def independence(self):
-        """Every result of an example, by itself and among others; and arguments that are changed in place."""
+        """Every result of an example, by itself and among others; and arguments that are changed in
+        place.
+        """
         before = [each.tobytes() for each in self.arguments]
         together, alone = (
             self.results(),
@@ -167,17 +181,19 @@ class Trial:
             sizes = f"{_size(whole[b]):.3g} among {count} examples, {_size(parts[b]):.3g} by itself"
             if _close(whole * count, parts):
                 yield (
-                    f"{what} shrinks with the batch size: {sizes}. It carries a 1/B; leave it out, the trainer "
-                    "divides by the expected lot size"
+                    f"{what} shrinks with the batch size: {sizes}. It carries a 1/B; leave it out, "
+                    "the trainer divides by the expected lot size"
                 )
                 return
             yield (
-                f"{what} of example {b} changes with the other examples of the batch (by {off[b]:.2g}: {sizes}); "
-                "each example has to be computed by itself"
+                f"{what} of example {b} changes with the other examples of the batch (by "
+                f"{off[b]:.2g}: {sizes}); each example has to be computed by itself"
             )
 
     def derivatives(self):
-        """The gradients, (B, *shape), against differences of sum y dy (B,) by the arrays, which are put back; sets `errors`."""
+        """The gradients, (B, *shape), against differences of sum y dy (B,) by the arrays, which are
+        put back; sets `errors`.
+        """
         results, floor = self.results(), 1e-5 * np.abs(_per_example(self.y * self.dy))
         for what, array in self.moved.items():
             kept, norms, best = (
@@ -202,13 +218,16 @@ class Trial:
             else:
                 b = int((best <= self.tolerance).argmin())
                 yield (
-                    f"{what} is not the derivative of the forward pass: along a random direction example {b} moves "
-                    f"by {slopes[b]:.6g}, its gradient says {expected[b]:.6g} (relative error {error[b]:.2g})"
+                    f"{what} is not the derivative of the forward pass: along a random direction "
+                    f"example {b} moves by {slopes[b]:.6g}, its gradient says {expected[b]:.6g} "
+                    f"(relative error {error[b]:.2g})"
                 )
 
 
 class LayerTrial(Trial):
-    """Faults of a layer, or of a whole network: of its gradients if `trained`, of its dx if one `below` is trained."""
+    """Faults of a layer, or of a whole network: of its gradients if `trained`, of its dx if one
+    `below` is trained.
+    """
 
     def __init__(self, layer, x, rng, trained=True, below=True, tolerance=DERIVATIVE):
         super().__init__(getattr(layer, "where", "network"), layer.forward, x, rng, tolerance)
@@ -275,7 +294,9 @@ def _array(found):
 
 
 def _close(found, expected):
-    """Whether all numbers agree to APART of the largest; what is not finite has to be so in both."""
+    """Whether all numbers agree to APART of the largest; what is not finite has to be so in
+    both.
+    """
     finite = np.isfinite(expected)
     if not np.array_equal(finite, np.isfinite(found)):
         return False

@@ -1,4 +1,6 @@
-"""Exact arithmetic keeps its promises: sums are integers in any order, and no batch, thread or companion changes a bit."""
+"""Exact arithmetic keeps its promises: sums are integers in any order, and no batch, thread or
+companion changes a bit.
+"""
 
 from dataclasses import dataclass, field
 
@@ -68,7 +70,9 @@ def train(
     weighted=False,
     wild=False,
 ):
-    """(the raw sums and the weights after one step on each of the lots) of 60 examples, on `limit` threads."""
+    """(the raw sums and the weights after one step on each of the lots) of 60 examples, on `limit`
+    threads.
+    """
     rng = np.random.default_rng(5)
     network = make(rng)
     x = rng.standard_normal((60, *network.input_shape)).astype("f4")
@@ -109,7 +113,9 @@ def test_threads_and_batches_change_no_bit_of_a_run(make, strategy):
 @pytest.mark.parametrize("strategy", ["explicit", "factored"])
 @pytest.mark.parametrize("make, views", [(dense, 1), (conv, 1), (dense, 2), (conv, 4)])
 def test_an_example_adds_what_it_adds_alone(make, views, strategy, groups, clip_norm):
-    """For every neighbour of one lot: |S(D) - S(D')| is its own contribution, which no group's clip norm falls below."""
+    """For every neighbour of one lot: |S(D) - S(D')| is its own contribution, which no group's clip
+    norm falls below.
+    """
     options = dict(
         strategy=strategy,
         groups=groups,

@@ -1,4 +1,6 @@
-"""Each promise of the arithmetic broken on purpose: an attack of this folder succeeds then, so that it would be noticed."""
+"""Each promise of the arithmetic broken on purpose: an attack of this folder succeeds then, so that
+it would be noticed.
+"""
 
 import os
 
@@ -31,7 +33,9 @@ def test_a_grid_for_the_noise_but_not_for_the_sum(monkeypatch):
 
 
 def bits_of_a_row(rng, x, W):
-    """All results of a row of a product over permuted inner dimensions, which are the same sums in another order."""
+    """All results of a row of a product over permuted inner dimensions, which are the same sums in
+    another order.
+    """
     orders = [rng.permutation(x.shape[1]) for _ in range(20)]
     return {
         product(np.ascontiguousarray(x[:, order]), W[order], "exact").tobytes() for order in orders
@@ -50,7 +54,9 @@ def test_one_bit_too_many_in_a_product(monkeypatch, rng):
 
 
 def longest(kind, sizes):
-    """The longest contribution, over C, of gradients of as many equal numbers; of rows, how far one number is too large."""
+    """The longest contribution, over C, of gradients of as many equal numbers; of rows, how far one
+    number is too large.
+    """
     sanitizer, found = Sanitizer(flat_group([KEY], 1.0, 1.0), "factored", "exact"), 0.0
     for size in sizes:
         if kind is Outer:

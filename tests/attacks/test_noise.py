@@ -1,7 +1,9 @@
-"""Attacks on the low-order bits of released noise (Mironov 2012): one release tells which of two neighbours it came from.
+"""Attacks on the low-order bits of released noise (Mironov 2012): one release tells which of two
+neighbours it came from.
 
-Each test states the guarantee, that an event has nearly the same probability under both, and measures how often it
-occurs. All of them succeeded against float32 noise; float64 noise, rounded with the sum to a public grid, gives nothing.
+Each test states the guarantee, that an event has nearly the same probability under both, and
+measures how often it occurs. All of them succeeded against float32 noise; float64 noise, rounded
+with the sum to a public grid, gives nothing.
 """
 
 import math
@@ -27,7 +29,9 @@ def release(raw, sigma, arithmetic="ordinary"):
 
 @arithmetics
 def test_low_order_bits_do_not_tell_a_raw_sum_of_zero(arithmetic):
-    """The sum of 0.1 and float32 noise lies on a coarser grid than the noise alone, which is fine near zero."""
+    """The sum of 0.1 and float32 noise lies on a coarser grid than the noise alone, which is fine
+    near zero.
+    """
 
     def share(value, releases=300):
         raw, seen = np.full(100, np.float32(value)), 0
@@ -46,7 +50,9 @@ def test_low_order_bits_do_not_tell_a_raw_sum_of_zero(arithmetic):
 @pytest.mark.parametrize("value", [0.001, 1e-7, 1 / 3])
 @arithmetics
 def test_the_last_bits_of_every_value_have_one_law(value, dtype, arithmetic):
-    """Two-sample tests of the last six bits of the grid's cells, and of the exponents of what is left in float64."""
+    """Two-sample tests of the last six bits of the grid's cells, and of the exponents of what is
+    left in float64.
+    """
     size, bits, fine = 40_000, 64, 2.0 ** (32 if arithmetic == "exact" else 18)
     cells = [
         release(np.full(size, value if moved else 0, dtype), 4.0, arithmetic).astype("float64")
@@ -68,7 +74,9 @@ def test_the_last_bits_of_every_value_have_one_law(value, dtype, arithmetic):
 @pytest.mark.parametrize("distance", [1, 64, 256, 512])
 @arithmetics
 def test_pairs_of_last_bits_have_one_law(distance, arithmetic):
-    """Two-sample test of the joint last bits of two coordinates; 256 apart are the sine and cosine of one pair."""
+    """Two-sample test of the joint last bits of two coordinates; 256 apart are the sine and cosine
+    of one pair.
+    """
     size, bits = 65_536, 16
     counts = []
     for value in (0.0, 0.003):

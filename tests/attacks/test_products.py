@@ -1,8 +1,10 @@
-"""An attack on the rounding of matrix products: one example more changes the last bits of other examples' rows.
+"""An attack on the rounding of matrix products: one example more changes the last bits of other
+examples' rows.
 
-A pre-activation within rounding of 0 then flips its ReLU, and whole gradients of other examples appear in the sum. How
-BLAS rounds depends on its kernels: the attack reaches 20.5 C with OpenBLAS's Haswell kernels, 3.0 C with SkylakeX's and
-Sandybridge's, 2.0 C with Prescott's. In ordinary arithmetic the test is expected to fail.
+A pre-activation within rounding of 0 then flips its ReLU, and whole gradients of other examples
+appear in the sum. How BLAS rounds depends on its kernels: the attack reaches 20.5 C with OpenBLAS's
+Haswell kernels, 3.0 C with SkylakeX's and Sandybridge's, 2.0 C with Prescott's. In ordinary
+arithmetic the test is expected to fail.
 """
 
 import numpy as np
@@ -16,7 +18,9 @@ CLIP = 0.01
 
 
 def network(inputs, hidden, image=()):
-    """Two layers, all hidden units alike: the worst parameters for this attack. image: the first is a convolution of it."""
+    """Two layers, all hidden units alike: the worst parameters for this attack. image: the first is
+    a convolution of it.
+    """
     rng = np.random.default_rng(3)
     first = (
         nn.Conv2D(image[2], hidden, image[0], rng=rng, bias=False, padding="valid")
@@ -33,7 +37,9 @@ def network(inputs, hidden, image=()):
 
 
 def chosen_data(W, examples, arithmetic, rounds=100):
-    """Rows orthogonal to W but for rounding, redrawn until the first row's presence turns their ReLU on."""
+    """Rows orthogonal to W but for rounding, redrawn until the first row's presence turns their
+    ReLU on.
+    """
     rng = np.random.default_rng(0)
     w, base = W[:, :1].astype("float64"), rng.standard_normal(len(W))
     inverse = np.linalg.pinv(w.T @ w) @ w.T
@@ -90,7 +96,9 @@ def test_an_example_does_not_change_the_gradients_of_others(arithmetic):
 
 
 def test_a_row_near_the_kink_has_the_same_bits_in_every_batch():
-    """Rows orthogonal to the weights but for rounding, in batches of 1 to 4,096 and at every place of them."""
+    """Rows orthogonal to the weights but for rounding, in batches of 1 to 4,096 and at every place
+    of them.
+    """
     net = network(60, 16).use("exact")
     x = chosen_data(net.params["dense1", "W"], 4096, "exact", rounds=0)
     whole = net.forward(x)[0]

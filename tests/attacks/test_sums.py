@@ -1,7 +1,9 @@
-"""Attacks on the arithmetic of clipped sums: neighbouring data sets whose sums differ by more than what is charged.
+"""Attacks on the arithmetic of clipped sums: neighbouring data sets whose sums differ by more than
+what is charged.
 
-Each test states the guarantee, |S(D) - S(D')| <= Delta, and searches for neighbours that break it. All of them succeeded
-against sums in float32, by up to 1.99 C. Searches may be widened, never narrowed.
+Each test states the guarantee, |S(D) - S(D')| <= Delta, and searches for neighbours that break it.
+All of them succeeded against sums in float32, by up to 1.99 C. Searches may be widened, never
+narrowed.
 """
 
 import numpy as np
@@ -23,7 +25,9 @@ arithmetics = pytest.mark.parametrize("arithmetic", ["ordinary", "exact"])
 
 
 def clipped(grad, clip_norm, strategy="auto", batches=1, lot=1, arithmetic="ordinary", weight=None):
-    """(the raw sum of one parameter's gradients, taken in `batches`, in units of C; what is charged for it)."""
+    """(the raw sum of one parameter's gradients, taken in `batches`, in units of C; what is charged
+    for it).
+    """
     sanitizer, raw_sum = Sanitizer(flat_group([KEY], clip_norm, 1.0), strategy, arithmetic), {}
     how = DOUBLE if sanitizer.exact else products(lot, strategy)
     for rows in np.array_split(np.arange(grad.n_examples), batches):
@@ -71,7 +75,9 @@ def test_one_example_moves_the_sum_of_a_lot_by_at_most_what_is_charged(strategy,
     ],
 )
 def test_one_example_moves_a_step_of_training_by_at_most_what_is_charged(strategy, batch_size, n):
-    """Through Trainer.step: a dense layer 2 -> 1 whose gradient of W is (-y, 0), and of b -y; each below C."""
+    """Through Trainer.step: a dense layer 2 -> 1 whose gradient of W is (-y, 0), and of b -y; each
+    below C.
+    """
 
     def step(y):
         network = nn.Sequential([nn.Dense(2, 1, rng=None, init=nn.init.zeros)], (2,))
@@ -118,7 +124,9 @@ def test_a_group_of_many_scalars_is_clipped(count):
 
 
 def search_roundings(n, rounds=20, seed=0):
-    """The largest |S(D) - S(D')| / C found where the rounding of each clipped gradient is left to chance, and the charge."""
+    """The largest |S(D) - S(D')| / C found where the rounding of each clipped gradient is left to
+    chance, and the charge.
+    """
     rng, largest = np.random.default_rng(seed), 0.0
     for _ in range(rounds):
         a, d = np.ones((n, 1), "float32"), rng.uniform(1, 2, (n, 1)).astype("float32")
@@ -136,7 +144,9 @@ def test_random_roundings_move_the_sum_by_at_most_what_is_charged(n):
 
 
 def numbers_of_every_size(rng, shape, dtype):
-    """Rows about a power of two that the dtype has, some with a number that is not finite or zero."""
+    """Rows about a power of two that the dtype has, some with a number that is not finite or
+    zero.
+    """
     least, most = (-149, 127) if dtype == "float32" else (-1074, 1023)
     rows = (shape[0],) + (1,) * (len(shape) - 1)
     x = np.ldexp(rng.uniform(0.3, 1, shape), rng.integers(least, most + 1, rows)).astype(dtype)
@@ -146,7 +156,9 @@ def numbers_of_every_size(rng, shape, dtype):
 
 
 def search_sizes(arithmetic, strategy, dtype, rounds, seed=0):
-    """The largest norm of one clipped gradient, over what is charged, among gradients of factors of every size."""
+    """The largest norm of one clipped gradient, over what is charged, among gradients of factors of
+    every size.
+    """
     rng, largest = np.random.default_rng(seed), 0.0
     for _ in range(rounds):
         t, i, o = rng.choice([1, 3]), rng.choice([1, 4, 60]), rng.choice([1, 4, 200])
@@ -188,7 +200,9 @@ def test_no_gradient_of_any_size_contributes_more_than_its_clip_norm(arithmetic,
 )
 @arithmetics
 def test_what_vanishes_below_the_least_number_does_not_raise_a_norm(a, d, cls, arithmetic):
-    """A weight, or its product with a factor, is rounded to twice its size; squares of one factor vanish; 0 times 2^1024."""
+    """A weight, or its product with a factor, is rounded to twice its size; squares of one factor
+    vanish; 0 times 2^1024.
+    """
     dtype, shape = "float64" if a < 1e-99 or not a else "float32", (1,) if cls is Outer else (1, 1)
     factors = np.full((*shape, 4), a, dtype), np.full((*shape, 100), d, dtype)
     norm = 20 * a * d

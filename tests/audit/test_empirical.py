@@ -1,4 +1,6 @@
-"""Lower bounds by attack: never above the truth but as often as their confidence allows, and not far below it."""
+"""Lower bounds by attack: never above the truth but as often as their confidence allows, and not
+far below it.
+"""
 
 import math
 
@@ -22,7 +24,8 @@ def misses_allowed(repetitions, error=0.05, false_alarm=1e-6):
 
 
 def test_composition_of_a_known_mu():
-    # ten releases of mu each are one of sqrt(10) mu without sampling; the certified lower end is just below it
+    # ten releases of mu each are one of sqrt(10) mu without sampling; the certified lower end is
+    # just below it
     exact = gaussian_epsilon(math.sqrt(10) * 0.3, DELTA)
     assert exact * 0.995 < empirical.composed_epsilon(0.3, 1.0, 10, DELTA) <= exact
 
@@ -39,7 +42,8 @@ def test_a_claim_allows_what_its_curve_allows_and_hardly_more():
 
 
 def test_counts_refute_a_claim_of_nothing_by_the_product_of_two_binomials():
-    # claim: most(fpr) = fpr. All of 5 inside above, none of 5 outside: (f (1 - f))^5 is at most 4^-5
+    # claim: most(fpr) = fpr. All of 5 inside above, none of 5 outside: (f (1 - f))^5 is at most
+    # 4^-5
     nothing, p = Claim(ledger_of(1e6, 1.0, 1)), 4.0**-5 * (1 + 5 * math.log(4))
     assert Counts(5, 5, 0, 5).refute(nothing, 1.2 * p) and not Counts(5, 5, 0, 5).refute(
         nothing, 0.999 * p

@@ -1,4 +1,6 @@
-"""The checkers are checked: check_layer, check_loss and the complex step find each mistake; every layer shows that right ones pass."""
+"""The checkers are checked: check_layer, check_loss and the complex step find each mistake; every
+layer shows that right ones pass.
+"""
 
 import math
 import re

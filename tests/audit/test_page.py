@@ -1,4 +1,6 @@
-"""The audit's page: everything once, in the paper's order, found by its anchors; a run and layers of one's own in it."""
+"""The audit's page: everything once, in the paper's order, found by its anchors; a run and layers
+of one's own in it.
+"""
 
 import re
 from xml.etree import ElementTree
@@ -16,7 +18,9 @@ from tests.support.wrong import LAYERS
 
 
 def parts(file):
-    """(ids in order, {id: text} of each label's block); every link leads to an id of the page, each id is there once."""
+    """(ids in order, {id: text} of each label's block); every link leads to an id of the page, each
+    id is there once.
+    """
     elements = list(ElementTree.fromstring(file.read_text()).iter())
     ids = [each.get("id") for each in elements if each.get("id")]
     assert len(ids) == len(set(ids)) and {
@@ -31,7 +35,9 @@ def parts(file):
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
-    """Where a page is written; nothing is measured: each check finds an error of its own that passes."""
+    """Where a page is written; nothing is measured: each check finds an error of its own that
+    passes.
+    """
     monkeypatch.setattr(
         checks, "run", lambda check, backend=None: checks.Outcome(check, error_of(check), "")
     )
@@ -84,8 +90,8 @@ def test_the_whole_page(file):
         for found in checks.load()[card.name, label]:
             error, most = error_of(found), found.tolerance
             assert (
-                f"{f'{error:.1e} of {most:.0e}' if most else '0 of 0'}: {found.name.replace('_', ' ')}, {found.method}"
-                in block
+                f"{f'{error:.1e} of {most:.0e}' if most else '0 of 0'}: "
+                f"{found.name.replace('_', ' ')}, {found.method}" in block
             ) == (public is card or found.subject == public.name)
 
 

@@ -1,4 +1,6 @@
-"""The command line as such: help, versions, how it starts and ends; errors; curve and tradeoff, and files that are there."""
+"""The command line as such: help, versions, how it starts and ends; errors; curve and tradeoff, and
+files that are there.
+"""
 
 import json
 import re
@@ -83,7 +85,8 @@ def test_help_loads_no_library_and_the_host_is_tuned_before_numpy_loads():
         "import sys; from minidp import host; tuned = []\n"
         "host.tune = lambda: tuned.append('numpy' not in sys.modules)\n"
         "sys.argv = ['minidp', '--help']; from minidp.__main__ import script\ntry: script()\n"
-        "finally: print(tuned, [name for name in ('numpy', 'scipy', 'numba') if name in sys.modules])",
+        "finally: print(tuned, [name for name in ('numpy', 'scipy', 'numba') if name in "
+        "sys.modules])",
     )
     assert said.endswith("[True] []\n") and "usage: minidp" in said
 

@@ -1,4 +1,6 @@
-"""train and predict: files in, a run's folder and predictions out, and one line for whatever is wrong with them."""
+"""train and predict: files in, a run's folder and predictions out, and one line for whatever is
+wrong with them.
+"""
 
 import csv
 import json

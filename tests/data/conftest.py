@@ -13,7 +13,9 @@ from minidp.data import mnist
 
 
 class Mirror(http.server.ThreadingHTTPServer):
-    """Serves `answers` (path to bytes, or to a function of the request handler) and records what was asked."""
+    """Serves `answers` (path to bytes, or to a function of the request handler) and records what
+    was asked.
+    """
 
     daemon_threads = True
 
@@ -77,7 +79,9 @@ def idx_bytes(array):
 
 @pytest.fixture
 def tiny(monkeypatch, cache):
-    """Four small files by name, which the loader takes for the published ones; no mirror has them yet."""
+    """Four small files by name, which the loader takes for the published ones; no mirror has them
+    yet.
+    """
     rng = np.random.default_rng(5)
     files = {}
     for part, size in (("train", 12), ("t10k", 5)):

@@ -29,7 +29,9 @@ def tar_of(files, mode="w:gz", folder="some-folder/"):
 
 @pytest.fixture
 def tiny10(monkeypatch, cache, rng):
-    """CIFAR-10's files with four records each, by name, and the loader set to take their archive as published."""
+    """CIFAR-10's files with four records each, by name, and the loader set to take their archive as
+    published.
+    """
     names = (*cifar.CIFAR10.train, cifar.CIFAR10.test)
     files = {name: records(rng, 4, 10, 1).tobytes() for name in names}
     archive = tar_of({"readme.html": b"<p>", **files}, folder="cifar-10-batches-bin/")

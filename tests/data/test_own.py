@@ -1,4 +1,6 @@
-"""A user's own arrays: what is taken, what is refused and why, and that nothing large is converted at once."""
+"""A user's own arrays: what is taken, what is refused and why, and that nothing large is converted
+at once.
+"""
 
 from types import SimpleNamespace
 

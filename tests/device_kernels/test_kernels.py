@@ -1,4 +1,6 @@
-"""The CUDA twins: each source compiles for GPUs, and run on the host gives what the definitions give; mutants do not."""
+"""The CUDA twins: each source compiles for GPUs, and run on the host gives what the definitions
+give; mutants do not.
+"""
 
 from contextlib import contextmanager
 from unittest import mock
@@ -39,7 +41,9 @@ def definitions():
 
 
 def both(compute, *arrays, tolerance=0.0):
-    """What `compute` gives of guarded arrays by kernels and by definitions is equal, or off by `tolerance` of the largest."""
+    """What `compute` gives of guarded arrays by kernels and by definitions is equal, or off by
+    `tolerance` of the largest.
+    """
     with np.errstate(all="ignore"):
         got = compute(*map(asarray, arrays))
         with definitions():

@@ -13,7 +13,8 @@ from minidp.privacy import Ledger
 
 @pytest.fixture
 def run_script(tmp_path, monkeypatch, capsys):
-    """run_script("mnist_pca.py", *flags) -> returncode, stdout, stderr; check: the exit status it must have.
+    """run_script("mnist_pca.py", *flags) -> returncode, stdout, stderr; check: the exit status it
+    must have.
 
     Calls the script's main in this process, which spares it the import of every library.
     """
@@ -37,7 +38,9 @@ def run_script(tmp_path, monkeypatch, capsys):
 
 @pytest.fixture
 def made(run_script, tmp_path):
-    """made(script, *flags): the run that this makes in the folder `out`, its files as they are read."""
+    """made(script, *flags): the run that this makes in the folder `out`, its files as they are
+    read.
+    """
 
     def made(*words):
         done, out = run_script(*words, "--out", "out", check=0), tmp_path / "out"
@@ -54,7 +57,9 @@ def made(run_script, tmp_path):
 
 @pytest.fixture
 def public_set(tmp_path):
-    """public_set(classes): the folder of two training images and one test image of each class, whose pixels are all its label."""
+    """public_set(classes): the folder of two training images and one test image of each class,
+    whose pixels are all its label.
+    """
 
     def records(classes):
         for name, each in (("train.bin", 2), ("test.bin", 1)):

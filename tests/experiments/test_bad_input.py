@@ -1,4 +1,6 @@
-"""Whatever a user of an experiment gets wrong: one line, exit status 2, and no file; what flags set."""
+"""Whatever a user of an experiment gets wrong: one line, exit status 2, and no file; what flags
+set.
+"""
 
 from dataclasses import dataclass
 

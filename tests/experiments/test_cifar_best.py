@@ -1,4 +1,6 @@
-"""A dense layer on scattering of colour images, run as a user runs it, and the search for its settings."""
+"""A dense layer on scattering of colour images, run as a user runs it, and the search for its
+settings.
+"""
 
 import json
 

@@ -1,4 +1,6 @@
-"""Pre-training and private transfer, run as a user runs them, on images of noise in CIFAR's layout."""
+"""Pre-training and private transfer, run as a user runs them, on images of noise in CIFAR's
+layout.
+"""
 
 import hashlib
 import json
@@ -26,7 +28,9 @@ PRETRAIN = ("--epochs", 1, "--dropout", 0.5, "--smoke", "--quiet")
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory):
-    """Folders `cifar` and `public`: a few hundred random records, CIFAR-10's files filled up with zeros."""
+    """Folders `cifar` and `public`: a few hundred random records, CIFAR-10's files filled up with
+    zeros.
+    """
     place, rng = tmp_path_factory.mktemp("images"), np.random.default_rng(1)
 
     def records(n, label_bytes, classes):
@@ -77,7 +81,8 @@ def pretrained(pretrain):
 
 @pytest.fixture(scope="session")
 def train(pretrained, folders, tmp_path_factory):
-    """train(command, *flags) -> (folder, result) of a smoke run on the pre-trained file; each is made once.
+    """train(command, *flags) -> (folder, result) of a smoke run on the pre-trained file; each is
+    made once.
 
     The 60,000 records are read once for all runs.
     """

@@ -1,12 +1,15 @@
-"""Experiments that train little or nothing: what settings cost, Figure 2, Gaussian differential privacy."""
+"""Experiments that train little or nothing: what settings cost, Figure 2, Gaussian differential
+privacy.
+"""
 
 import json
 
 import accounting
 import pytest
 
-# /sigma, sigma_pca/: lots, then epsilon by the joint rule, with one charge (flat clipping), and by the loss
-# distribution; computed with dp_accounting 0.6.0 and with the closed form of the moments, orders 1 to 32
+# /sigma, sigma_pca/: lots, then epsilon by the joint rule, with one charge (flat clipping), and by
+# the loss distribution; computed with dp_accounting 0.6.0 and with the closed form of the moments,
+# orders 1 to 32
 GOLDEN = {
     "8-16": (1450, 0.501, 0.462, 0.313),
     "4-7": (10751, 2.037, 1.488, 1.583),

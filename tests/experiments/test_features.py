@@ -1,4 +1,6 @@
-"""Features before private training: filters written out in space, convolutions as sums over pixels, random cosines."""
+"""Features before private training: filters written out in space, convolutions as sums over pixels,
+random cosines.
+"""
 
 import math
 
@@ -19,7 +21,9 @@ SETTINGS = (
 
 
 def _wrapped(pixels, formula):
-    """formula(rows, columns) about pixel (0, 0), summed over everything that wraps around to each pixel."""
+    """formula(rows, columns) about pixel (0, 0), summed over everything that wraps around to each
+    pixel.
+    """
     u = np.arange(pixels)
     return sum(formula(u[:, None] + pixels * p, u + pixels * q) for p in PERIODS for q in PERIODS)
 

@@ -172,7 +172,9 @@ def test_a_finished_run_is_left_alone_and_says_which_of_its_files_were_deleted(
 
 
 def test_the_papers_accuracy_at_epsilon_one_half_on_real_mnist(mnist_dir, made):
-    """Abadi et al. 2016, Section 5.2: 90% at (0.5, 1e-5); here 90.9 to 91.4% in the three runs of the README's table."""
+    """Abadi et al. 2016, Section 5.2: 90% at (0.5, 1e-5); here 90.9 to 91.4% in the three runs of
+    the README's table.
+    """
     result = made(
         "mnist_pca.py",
         "--quiet",

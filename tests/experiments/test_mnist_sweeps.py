@@ -1,4 +1,6 @@
-"""The sweeps behind Figures 3, 4 and 5: one panel as a user runs it, and what each figure takes from its runs."""
+"""The sweeps behind Figures 3, 4 and 5: one panel as a user runs it, and what each figure takes
+from its runs.
+"""
 
 import json
 import shutil
@@ -108,8 +110,8 @@ def test_the_time_of_a_sweep_is_told_before_it_starts(capsys, monkeypatch, tmp_p
         for name in ("large", "small")
     ]
     assert (
-        f"6 runs to make; the committed ones took {2 * sum(times) / 3600:.1f} hours, one at a time; of 2 the time is not "
-        "known\n"
+        f"6 runs to make; the committed ones took {2 * sum(times) / 3600:.1f} hours, one at a "
+        "time; of 2 the time is not known\n"
     ) in capsys.readouterr().out
 
 

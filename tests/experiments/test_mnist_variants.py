@@ -1,4 +1,6 @@
-"""Variants of the main job, the convolutional network, and all private experiments in exact arithmetic."""
+"""Variants of the main job, the convolutional network, and all private experiments in exact
+arithmetic.
+"""
 
 import pytest
 from minidp.__main__ import main

@@ -1,4 +1,6 @@
-"""expected.json judges the runs that it speaks of; committed pictures and defaults are what the committed JSON files say."""
+"""expected.json judges the runs that it speaks of; committed pictures and defaults are what the
+committed JSON files say.
+"""
 
 import json
 import subprocess
@@ -30,7 +32,9 @@ def committed():
 
 @pytest.fixture
 def main_job():
-    """A function that gives the committed main job at epsilon 2 with other values at some dotted paths."""
+    """A function that gives the committed main job at epsilon 2 with other values at some dotted
+    paths.
+    """
 
     def changed(**values):
         data = json.loads((RESULTS / "sweeps" / "moments-medium-seed1.json").read_text())

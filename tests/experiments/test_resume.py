@@ -1,4 +1,6 @@
-"""Kill the main job at any moment: nothing that was charged is lost, and a seeded run ends the same."""
+"""Kill the main job at any moment: nothing that was charged is lost, and a seeded run ends the
+same.
+"""
 
 import random
 import subprocess

@@ -85,7 +85,9 @@ def toy(tmp_path, monkeypatch):
 
 @pytest.fixture
 def sweep(tmp_path):
-    """sweep(executor, jobs, last seed, *wishes) -> Popen of a sweep in tmp_path, in a group of its own."""
+    """sweep(executor, jobs, last seed, *wishes) -> Popen of a sweep in tmp_path, in a group of its
+    own.
+    """
 
     def start(executor, jobs, *words):
         ranks = (MPIEXEC, "-n", jobs + 1), ("-m", "mpi4py.futures")

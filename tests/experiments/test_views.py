@@ -1,4 +1,6 @@
-"""Cached features of frozen layers: what is read back is what was computed, and for the same images and layers only."""
+"""Cached features of frozen layers: what is read back is what was computed, and for the same images
+and layers only.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Watched norms: every tenth lot, whole; the same whatever the threads; None where training diverged."""
+"""Watched norms: every tenth lot, whole; the same whatever the threads; None where training
+diverged.
+"""
 
 import time
 from dataclasses import replace
@@ -13,7 +15,9 @@ from tests.support.training import make_data, make_trainer, values
 
 
 def watched(monkeypatch, shards, change=lambda x: x, slow=None):
-    """(medians by group, trained weights) of 25 seeded lots in so many shards, of which one may be slow."""
+    """(medians by group, trained weights) of 25 seeded lots in so many shards, of which one may be
+    slow.
+    """
     monkeypatch.setattr(threads, "shards_for", lambda examples: shards)
     trainer, medians = make_trainer(steps=25), {}
     sanitizer = trainer.plan.sanitizer

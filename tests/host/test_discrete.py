@@ -1,4 +1,6 @@
-"""Discrete Gaussian numbers: their law, its distance from the rounded Gaussian, and no branch on what is drawn."""
+"""Discrete Gaussian numbers: their law, its distance from the rounded Gaussian, and no branch on
+what is drawn.
+"""
 
 import ast
 import inspect
@@ -37,7 +39,9 @@ def test_no_distance_is_claimed_where_none_is_proved(std):
 
 
 def branches(source, drawn):
-    """The conditions and bounds of loops that depend on what is drawn, beginning with the names `drawn`."""
+    """The conditions and bounds of loops that depend on what is drawn, beginning with the names
+    `drawn`.
+    """
     tree, size = ast.parse(re.sub(r"\w+\.(size|shape)", "public", source)), 0
 
     def names(node):

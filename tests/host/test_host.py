@@ -1,4 +1,6 @@
-"""The host: parts of a step side by side, BLAS's threads, the cache's size, and kernels that only tune() picks."""
+"""The host: parts of a step side by side, BLAS's threads, the cache's size, and kernels that only
+tune() picks.
+"""
 
 import json
 import os

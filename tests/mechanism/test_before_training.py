@@ -1,4 +1,6 @@
-"""Releases before the first step: each part against its definition; in exact arithmetic charged with their noise's distance."""
+"""Releases before the first step: each part against its definition; in exact arithmetic charged
+with their noise's distance.
+"""
 
 import math
 

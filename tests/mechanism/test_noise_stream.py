@@ -1,7 +1,8 @@
-"""The noise of whole runs: size per group, independent coordinates and steps, no repetition after a resume.
+"""The noise of whole runs: size per group, independent coordinates and steps, no repetition after a
+resume.
 
-FALSE_ALARM is the chance that a right implementation fails a test with another seed: unseeded runs draw a new sample each
-time, so it is small. `tools/noise_statistics.py` tests what a release draws.
+FALSE_ALARM is the chance that a right implementation fails a test with another seed: unseeded runs
+draw a new sample each time, so it is small. `tools/noise_statistics.py` tests what a release draws.
 """
 
 import math
@@ -43,13 +44,16 @@ def test_noise_has_its_size_in_each_group_and_is_independent_of_other_coordinate
     noise = np.concatenate([*drawn.values()], axis=1)
     for lag in (0, 1, 2, 7):
         products = np.abs(noise[lag:].T @ noise[: len(noise) - lag]) / math.sqrt(len(noise) - lag)
-        # sums of 300 products of normals: a normal limit with slightly heavier tails, hence the margin of 1.3
+        # sums of 300 products of normals: a normal limit with slightly heavier tails, hence the
+        # margin of 1.3
         most = products.max(initial=0, where=~np.eye(len(products), dtype=bool) | (lag > 0))
         assert most < 1.3 * stats.norm.isf(FALSE_ALARM / 2 / products.size)
 
 
 def run(streams, steps, progress=Progress()):
-    """Parameters after each step of training on nothing: every lot is empty, so that each step is noise alone."""
+    """Parameters after each step of training on nothing: every lot is empty, so that each step is
+    noise alone.
+    """
     network = nn.Sequential([nn.Dense(4, 3, rng=np.random.default_rng(1), dtype="float64")], (4,))
     groups = per_layer_groups(list(network.params), 1.0, 1.0)
     plan = Plan(PoissonSampler(0.0), Sanitizer(groups), steps, 1.0)

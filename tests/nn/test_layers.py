@@ -1,4 +1,6 @@
-"""The shared contract of every layer and loss of minidp/audit/cases.py; what is special to some, and initial values."""
+"""The shared contract of every layer and loss of minidp/audit/cases.py; what is special to some,
+and initial values.
+"""
 
 import numpy as np
 import pytest

@@ -30,7 +30,9 @@ from minidp.nn.window import Window
 def test_every_geometry_equals_the_loop(
     kind, window, stride, padding, batch, height, width, channels, seed
 ):
-    """Forward by the slow loop, the gradients by its differences, since all maps are piecewise linear in x and in W."""
+    """Forward by the slow loop, the gradients by its differences, since all maps are piecewise
+    linear in x and in W.
+    """
     rng, margin = np.random.default_rng(seed), padding if isinstance(padding, int) else 0
     assume(kind == "conv" or margin < min(window))
     if kind == "conv":

@@ -111,7 +111,8 @@ def test_epsilon_and_delta_invert_each_other(row, event):
     epsilon = row.epsilon(DELTA, event, times=200).upper
     delta = row.delta(epsilon, event, times=200).upper
     assert delta <= DELTA * 1.02
-    # basic composition of pure DP needs no delta at all; otherwise the way back leads to the same epsilon
+    # basic composition of pure DP needs no delta at all; otherwise the way back leads to the same
+    # epsilon
     assert row.epsilon(max(delta, 1e-300), event, times=200).upper == pytest.approx(
         epsilon, rel=2e-3
     )

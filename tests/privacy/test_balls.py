@@ -1,4 +1,6 @@
-"""Balls in bins: the certified interval against quadrature, simulation and the figures of other methods."""
+"""Balls in bins: the certified interval against quadrature, simulation and the figures of other
+methods.
+"""
 
 import math
 
@@ -35,7 +37,9 @@ def binned(bins, sigma, epochs=1):
 
 @pytest.mark.parametrize("bins, sigma", [(2, 0.5), (2, 4.0), (3, 1.0)])
 def test_on_a_finer_grid_both_ends_meet_at_the_truth(bins, sigma, monkeypatch):
-    """The estimate to 1e-6, the ends to 3e-6, in both directions; without the limit on a grid's points."""
+    """The estimate to 1e-6, the ends to 3e-6, in both directions; without the limit on a grid's
+    points.
+    """
     monkeypatch.setattr(balls, "most_points", lambda bins: 10**6)
     step, epsilon, value = 2e-4 / sigma, 1 / sigma, math.exp(1 / sigma)
     for direction, truth in (
@@ -78,7 +82,9 @@ def test_the_figures_of_another_program(bins, epochs, sigma, epsilon):
 
 
 def simulated_delta(bins, epochs, sigma, epsilon, tilt, rng, drawn=20_000, n=10_000):
-    """One estimate of delta, removal: epochs are drawn, and of them runs with weights e^(tilt * loss)."""
+    """One estimate of delta, removal: epochs are drawn, and of them runs with weights e^(tilt *
+    loss).
+    """
     x = rng.standard_normal((drawn, bins))
     x[:, 0] += 1 / sigma  # the example's own lot
     losses = np.log(np.mean(np.exp(x / sigma - 0.5 / sigma**2), axis=1))

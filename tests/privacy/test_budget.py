@@ -1,4 +1,6 @@
-"""Odometer, filter, the largest number of steps, and calibration: on the safe side, and close to the target."""
+"""Odometer, filter, the largest number of steps, and calibration: on the safe side, and close to
+the target.
+"""
 
 import math
 
@@ -108,7 +110,9 @@ def test_targets_that_nothing_reaches_are_refused():
 
 
 def test_what_no_noise_can_reach_is_refused_at_once():
-    """PCA alone at sigma 7 costs about 0.50; calibrating the steps beside it to 0.1 cannot succeed."""
+    """PCA alone at sigma 7 costs about 0.50; calibrating the steps beside it to 0.1 cannot
+    succeed.
+    """
     asked = []
 
     def with_pca(noise):

@@ -36,7 +36,9 @@ BOUNDS = ("loss_distribution", "renyi", "moments", "basic", "advanced")
 
 
 def random_ledger(seed):
-    """(ledger, delta) of one to ten kinds of releases: q from 1e-300 to 1, noise 1e-3 to 1e9, counts to 1e18."""
+    """(ledger, delta) of one to ten kinds of releases: q from 1e-300 to 1, noise 1e-3 to 1e9,
+    counts to 1e18.
+    """
     rng, entries = random.Random(seed), []
     exponent = lambda *ranges: 10 ** rng.uniform(*rng.choice(ranges))
     for _ in range(rng.choice((1, 1, 2, 3, 5, 10))):

@@ -1,4 +1,6 @@
-"""Gaussian differential privacy and trade-off curves: golden figures, stable at the edges; pictures and CSV files."""
+"""Gaussian differential privacy and trade-off curves: golden figures, stable at the edges; pictures
+and CSV files.
+"""
 
 import csv
 import math
@@ -78,7 +80,9 @@ ALPHAS = np.linspace(0.0, 1.0, 401)
 
 
 def test_curve_of_the_loss_distribution_lies_below_that_of_a_mixture():
-    """p G_1 + (1 - p) Id, one direction of the sampled Gaussian; both are less than half as far from guessing."""
+    """p G_1 + (1 - p) Id, one direction of the sampled Gaussian; both are less than half as far
+    from guessing.
+    """
     one_way = 0.2 * gaussian_curve(ALPHAS, 1.0) + 0.8 * (1 - ALPHAS)
     certified = accountant_curve(
         LossDistributionAccountant(),

@@ -1,4 +1,6 @@
-"""Events and the ledger: the joint rule, append-only, run-length, JSON both ways, damaged files refused."""
+"""Events and the ledger: the joint rule, append-only, run-length, JSON both ways, damaged files
+refused.
+"""
 
 import json
 import math

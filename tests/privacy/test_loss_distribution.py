@@ -52,7 +52,8 @@ def ledger_from(row):
     ],
 )
 def test_published_mnist_settings(sigma, epochs, epsilon):
-    # Bu et al. 2020; the source leaves T unrounded, so the neighbouring whole numbers must enclose its figure
+    # Bu et al. 2020; the source leaves T unrounded, so the neighbouring whole numbers must enclose
+    # its figure
     ends = [
         ACCOUNTANT.epsilon(ledger_of((PoissonSampled(256 / 60000, Gaussian(sigma)), steps)), 1e-5)
         for steps in (math.floor(epochs * 60000 / 256), math.ceil(epochs * 60000 / 256))
@@ -83,14 +84,18 @@ def test_against_dp_accounting(row):
     ],
 )
 def test_dominating_masses_add_up_to_one(direction, sigma, width):
-    """At any width of a cell, in standard deviations: what is lost once is lost at each of 10^10 releases."""
+    """At any width of a cell, in standard deviations: what is lost once is lost at each of 10^10
+    releases.
+    """
     for event in (Gaussian(sigma), PoissonSampled(0.3, Gaussian(sigma))):
         masses = masses_of(event, direction, True, width / sigma, (0.02, math.inf), 11.0)
         assert abs(math.fsum([*np.exp(masses.log_mass), math.exp(masses.infinite), -1])) <= 1e-13
 
 
 def test_delta_far_below_the_grid_of_very_many_releases():
-    """The grid is so coarse for 3e13 releases that epsilon lies outside of its window: the interval must say so."""
+    """The grid is so coarse for 3e13 releases that epsilon lies outside of its window: the interval
+    must say so.
+    """
     ledger = ledger_of((Gaussian(2.3e7), 32 * 10**12), (Gaussian(28000.0), 702))
     exact = exact_deltas(1.0, 1 / math.sqrt(32e12 / 2.3e7**2 + 702 / 28000.0**2), 7.3)[REMOVE]
     bound = ACCOUNTANT.delta(ledger, 7.3)
@@ -140,7 +145,9 @@ def test_edges_answer_soundly(q, sigma, steps, delta):
 @pytest.mark.parametrize("noise", [1e5, 1e6, 1e7, 9e8])
 @pytest.mark.parametrize("delta", [1e-5, 1e-40])
 def test_noise_that_costs_nothing_beside_noise_that_does(noise, delta):
-    """Such ledgers took minutes: each knot of the common grid lies millions of standard deviations out for one of them."""
+    """Such ledgers took minutes: each knot of the common grid lies millions of standard deviations
+    out for one of them.
+    """
     step = (PoissonSampled(0.1, Gaussian(4.0)), 2)
     alone = ACCOUNTANT.epsilon(ledger_of(step), delta)
     for other in (

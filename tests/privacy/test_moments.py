@@ -1,4 +1,6 @@
-"""The moments and Renyi accountants, their kernels and conversions: golden values, fifty digits, the 2016 README."""
+"""The moments and Renyi accountants, their kernels and conversions: golden values, fifty digits,
+the 2016 README.
+"""
 
 import math
 
@@ -37,7 +39,8 @@ STEP = PoissonSampled(0.01, Gaussian(4.0))
     [(10000, 1.2586, 1.0355), (20000, 1.7957, 1.5101), (40000, 2.5759, 2.2097)],
 )
 def test_golden_values(steps, epsilon, renyi):
-    # the paper prints 1.26 and 2.55 for 10,000 and 40,000 steps; these digits: mpmath, integer orders to 32; dp_accounting 0.6.0
+    # the paper prints 1.26 and 2.55 for 10,000 and 40,000 steps; these digits: mpmath, integer
+    # orders to 32; dp_accounting 0.6.0
     accountant = MomentsAccountant(orders=PAPER_ORDERS)
     assert accountant.epsilon(ledger_of((STEP, steps)), 1e-5).upper == pytest.approx(
         epsilon, abs=5e-5
@@ -61,8 +64,8 @@ def test_golden_values(steps, epsilon, renyi):
     ],
 )
 def test_ledger_of_the_2016_readme(epsilon, delta, digits):
-    # the README of the paper's own code after 10 lots: PCA once, then two tensors a lot, each charged as if it
-    # had a lot of its own (printed there to four or five digits)
+    # the README of the paper's own code after 10 lots: PCA once, then two tensors a lot, each
+    # charged as if it had a lot of its own (printed there to four or five digits)
     ledger = ledger_of((Gaussian(7.0), 1), (STEP, 20))
     assert MomentsAccountant(orders=PAPER_ORDERS).delta(ledger, epsilon).upper == pytest.approx(
         delta, abs=digits

@@ -1,4 +1,6 @@
-"""TotalVariation: what it adds, that it adds nothing where there is none, and that whatever cannot take it refuses."""
+"""TotalVariation: what it adds, that it adds nothing where there is none, and that whatever cannot
+take it refuses.
+"""
 
 import math
 from fractions import Fraction
@@ -163,7 +165,9 @@ def test_a_run_charges_it_beside_each_step_and_verify_computes_it_again(
     ],
 )
 def test_cut_lots_against_the_simple_bound_and_another_library(size, lot, most, sigma, steps, peer):
-    """The peer is dp_accounting's TruncatedSubsampledGaussian of November 2025, whose pair is another one."""
+    """The peer is dp_accounting's TruncatedSubsampledGaussian of November 2025, whose pair is
+    another one.
+    """
     q, accountant = lot / size, LossDistributionAccountant()
     cut, plain = (
         TruncatedPoissonSampled(q, size, most, Gaussian(sigma)),

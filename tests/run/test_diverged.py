@@ -1,4 +1,6 @@
-"""Weights that overflow: refused before the charge where public numbers show it, else one clear end of the run."""
+"""Weights that overflow: refused before the charge where public numbers show it, else one clear end
+of the run.
+"""
 
 import re
 

@@ -1,4 +1,6 @@
-"""Runs in exact arithmetic on disk: what their files say, and that verify computes all of it again."""
+"""Runs in exact arithmetic on disk: what their files say, and that verify computes all of it
+again.
+"""
 
 import json
 import shutil

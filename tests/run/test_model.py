@@ -1,4 +1,6 @@
-"""A model file knows its network: what goes out comes back, and nothing else in a file does harm."""
+"""A model file knows its network: what goes out comes back, and nothing else in a file does
+harm.
+"""
 
 import json
 import subprocess
@@ -250,7 +252,8 @@ def test_classes_of_ones_own_come_back_where_they_are_passed(network, rng, tmp_p
     [
         (
             network_of(Forgets(3)),
-            r"layer1: a model file cannot hold Forgets: .* no attribute size, an argument of Forgets",
+            r"layer1: a model file cannot hold Forgets: .* no attribute size, an argument of "
+            r"Forgets",
         ),
         *[
             (network_of(Bent(3, power)), "cannot hold Bent")

@@ -1,4 +1,6 @@
-"""A run whose arrays stand for a GPU's: its data go there once, and its epochs leave it for metrics and the checkpoint only."""
+"""A run whose arrays stand for a GPU's: its data go there once, and its epochs leave it for metrics
+and the checkpoint only.
+"""
 
 import numpy as np
 import pytest

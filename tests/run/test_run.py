@@ -1,4 +1,6 @@
-"""A private run of a user of the library: the same folder, statement and verification as an experiment's."""
+"""A private run of a user of the library: the same folder, statement and verification as an
+experiment's.
+"""
 
 import json
 import os

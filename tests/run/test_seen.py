@@ -1,4 +1,6 @@
-"""What is seen of a run: the bar, pictures of which nothing is cut off or covered, the commit in its result."""
+"""What is seen of a run: the bar, pictures of which nothing is cut off or covered, the commit in
+its result.
+"""
 
 import io
 import os
@@ -101,8 +103,8 @@ def test_a_result_has_the_commit_that_the_caller_gives_and_nobody_asks_git(
 
 
 LONG = (
-    "A title that goes on for far longer than any panel is wide, as one that quotes a data set's notice does: "
-    "drawn digits, not MNIST; accuracies are not comparable with the paper's"
+    "A title that goes on for far longer than any panel is wide, as one that quotes a data set's "
+    "notice does: drawn digits, not MNIST; accuracies are not comparable with the paper's"
 )
 
 

@@ -1,4 +1,6 @@
-"""verify: a right run passes, no single edit of its files goes unseen, and every kind of tampering is named."""
+"""verify: a right run passes, no single edit of its files goes unseen, and every kind of tampering
+is named.
+"""
 
 import json
 import random
@@ -102,7 +104,9 @@ def test_a_lot_size_that_was_left_to_a_rule_is_none_that_was_asked_for(run):
 
 
 def test_every_single_edit_of_any_file_is_noticed(run):
-    """A byte changed, taken out or put in, or the end cut off, anywhere in any file, the manifest too."""
+    """A byte changed, taken out or put in, or the end cut off, anywhere in any file, the manifest
+    too.
+    """
     chance, names = random.Random(1), [*FILES, "manifest.json"]
     for number in range(200):
         path = run / names[number % len(names)]

@@ -1,4 +1,6 @@
-"""One row per accountant: what the shared conformance tests build it from, and which events it bounds."""
+"""One row per accountant: what the shared conformance tests build it from, and which events it
+bounds.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,7 +36,9 @@ FIXED = (FixedSizeSampled(1000, 10, Gaussian(4.0)),)
 
 @dataclass(frozen=True)
 class Row:
-    """make(relation) builds the accountant; `events` are the ones it must support under `relation`."""
+    """make(relation) builds the accountant; `events` are the ones it must support under
+    `relation`.
+    """
 
     label: str
     make: object

@@ -1,11 +1,14 @@
-"""The names of CuPy that the guarded arrays have, with their signatures as CuPy itself gives them: tests/support/cupy.json.
+"""The names of CuPy that the guarded arrays have, with their signatures as CuPy itself gives them:
+tests/support/cupy.json.
 
     python -m tests.support.cupy_names [NAME ...]
 
-writes them anew from the CuPy that is installed, with more names (`linalg.norm`, `ndarray.sum`). No device is needed.
+writes them anew from the CuPy that is installed, with more names (`linalg.norm`, `ndarray.sum`). No
+device is needed.
 
-Signatures come from `inspect.signature`; those of ufuncs and of ndarray's methods, which it cannot read, and of einsum, which
-takes any keyword, from the first line of their documentation, where CuPy writes them out. Defaults are not compared.
+Signatures come from `inspect.signature`; those of ufuncs and of ndarray's methods, which it cannot
+read, and of einsum, which takes any keyword, from the first line of their documentation, where CuPy
+writes them out. Defaults are not compared.
 """
 
 import inspect
@@ -45,7 +48,9 @@ def signature(function):
 
 
 def described(cupy, names):
-    """{name: signature} of these names of CuPy. Raises AttributeError for one that it does not have."""
+    """{name: signature} of these names of CuPy. Raises AttributeError for one that it does not
+    have.
+    """
     return {name: signature(attrgetter(name)(cupy)) for name in names}
 
 

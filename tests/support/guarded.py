@@ -1,14 +1,16 @@
 """Arrays that stand for CuPy on a machine without a GPU: the same rules, computed by NumPy.
 
-What CuPy refuses, `GuardedArray` refuses with `GuardError`: conversion to NumPy that nobody asked for, NumPy
-arrays and lists mixed into arithmetic, functions and keywords that CuPy does not have. It is a wrapper and not
-a subclass of `numpy.ndarray`, since NumPy takes a subclass for an array in `np.asarray` without asking it.
+What CuPy refuses, `GuardedArray` refuses with `GuardError`: conversion to NumPy that nobody asked
+for, NumPy arrays and lists mixed into arithmetic, functions and keywords that CuPy does not have.
+It is a wrapper and not a subclass of `numpy.ndarray`, since NumPy takes a subclass for an array in
+`np.asarray` without asking it.
 
-Three things which CuPy allows are refused too, because each is slow or hides a mistake: waiting for the device
-(`float(x)`, `if x:`, `x.item()`; `allow_sync()` permits it for a block), indexing with host arrays (copied at
-every use), and NumPy functions other than ufuncs (CuPy answers those it knows and fails on the rest).
-The names allowed are those of cupy.json, with CuPy's own signatures: `python -m tests.support.cupy_names NAME` adds one.
-What a call makes a device do is counted in `launches`.
+Three things which CuPy allows are refused too, because each is slow or hides a mistake: waiting for
+the device (`float(x)`, `if x:`, `x.item()`; `allow_sync()` permits it for a block), indexing with
+host arrays (copied at every use), and NumPy functions other than ufuncs (CuPy answers those it
+knows and fails on the rest). The names allowed are those of cupy.json, with CuPy's own signatures:
+`python -m tests.support.cupy_names NAME` adds one. What a call makes a device do is counted in
+`launches`.
 """
 
 import inspect
@@ -77,7 +79,9 @@ def _unwrap(value, where):
 
 
 def _check(where, arguments, keywords):
-    """Raise GuardError unless CuPy's function or method of this name takes such arguments; the call is kept."""
+    """Raise GuardError unless CuPy's function or method of this name takes such arguments; the call
+    is kept.
+    """
     try:
         SIGNATURES[where].bind(*arguments, **keywords)
     except TypeError as error:
@@ -112,7 +116,8 @@ def _waits_for_device(name):
     def method(self, *arguments):
         if not _sync_allowed:
             raise GuardError(
-                f"{name} of a cupy array waits for the device; use to_host, or allow_sync() in a test"
+                f"{name} of a cupy array waits for the device; use to_host, or allow_sync() in a "
+                "test"
             )
         return getattr(self.get(), name)(*arguments)
 
@@ -191,7 +196,8 @@ class GuardedArray(np.lib.mixins.NDArrayOperatorsMixin):
         key = _index(key)
         if any(isinstance(part, np.ndarray) and part.dtype == bool for part in key):
             raise GuardError(
-                "x[mask] waits for the device to tell how many there are; use where, or move the mask to the host"
+                "x[mask] waits for the device to tell how many there are; use where, or move the "
+                "mask to the host"
             )
         result = self._host[key]
         launches.called("take", [self._host, *key], {}, result)
@@ -230,7 +236,9 @@ for _where in _TEXTS:
 
 
 def _index(key):
-    """The key for the wrapped array, such that the result is a view wherever CuPy gives one, even of no axes."""
+    """The key for the wrapped array, such that the result is a view wherever CuPy gives one, even
+    of no axes.
+    """
     parts = key if isinstance(key, tuple) else (key,)
     for part in parts:
         if isinstance(part, np.ndarray):

@@ -1,8 +1,10 @@
-"""What a call makes CuPy do on a device, counted: kernels launched, copies, waits, bytes and multiplications.
+"""What a call makes CuPy do on a device, counted: kernels launched, copies, waits, bytes and
+multiplications.
 
-The rules were read in the source of CuPy 14.2. A result that is a view of an argument launches nothing, and anything else one
-kernel, but for what `_SEVERAL` says; a fill of memory counts as a kernel. Matrix products copy factors that cuBLAS cannot read
-as they lie. Lower bounds are sorts, FFTs and decompositions, which take several kernels of the libraries behind them.
+The rules were read in the source of CuPy 14.2. A result that is a view of an argument launches
+nothing, and anything else one kernel, but for what `_SEVERAL` says; a fill of memory counts as a
+kernel. Matrix products copy factors that cuBLAS cannot read as they lie. Lower bounds are sorts,
+FFTs and decompositions, which take several kernels of the libraries behind them.
 """
 
 from collections import Counter
@@ -17,9 +19,10 @@ import numpy as np
 class Counts:
     """What a device was asked for.
 
-    launches {name: kernels}; to_device, to_host: bytes of each copy; waits until all before was done; read, written: bytes of the
-    device's memory, by kernels; operations {dtype: multiplications and additions of matrix products}; memory_asked: calls of
-    memGetInfo; calls {name: ways in which it was called, (positional arguments, *keywords)}
+    launches {name: kernels}; to_device, to_host: bytes of each copy; waits until all before was
+    done; read, written: bytes of the device's memory, by kernels; operations {dtype:
+    multiplications and additions of matrix products}; memory_asked: calls of memGetInfo; calls
+    {name: ways in which it was called, (positional arguments, *keywords)}
     """
 
     launches: Counter = field(default_factory=Counter)
@@ -33,7 +36,9 @@ class Counts:
     calls: dict = field(default_factory=dict)
 
     def launch(self, name, read=(), written=(), times=1):
-        """A kernel of this name went to the device; what it reads and writes, as bytes or host arrays that stand for it."""
+        """A kernel of this name went to the device; what it reads and writes, as bytes or host
+        arrays that stand for it.
+        """
         self.launches[name] += times
         self.read += sum(map(bytes_of, read))
         self.written += sum(map(bytes_of, written))
@@ -83,7 +88,9 @@ def arrays(value):
 
 
 def called(name, arguments, keywords, result):
-    """Count what a function, method or operator of this name launched, by the host arrays that it took and gave."""
+    """Count what a function, method or operator of this name launched, by the host arrays that it
+    took and gave.
+    """
     taken, given = (
         arrays([*arguments, *(v for k, v in keywords.items() if k != "out")]),
         arrays(result),
@@ -101,7 +108,9 @@ def called(name, arguments, keywords, result):
 
 
 def _product(a, b):
-    """Launches of a matrix product, after copies of factors in the dtype and the layout that cuBLAS wants."""
+    """Launches of a matrix product, after copies of factors in the dtype and the layout that cuBLAS
+    wants.
+    """
     dtype, matrices = np.result_type(a, b), max(a.ndim, b.ndim) <= 2
     rows, columns = a.shape[-2] if a.ndim > 1 else 1, b.shape[-1] if b.ndim > 1 else 1
     batches = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -121,13 +130,16 @@ def _product(a, b):
 
 
 def _einsum(subscripts, a, b):
-    """Launches of einsum: a product of numbers where nothing is summed; rows times columns, as matrices, along last axes."""
+    """Launches of einsum: a product of numbers where nothing is summed; rows times columns, as
+    matrices, along last axes.
+    """
     inputs, output = subscripts.split("->")
     if {*inputs} <= {*output, ","}:
         return 1
     if subscripts != "...p,...p->...":
         raise NotImplementedError(
-            f"einsum {subscripts}: read in cupy/linalg/_einsum.py what it launches, and write it here"
+            f"einsum {subscripts}: read in cupy/linalg/_einsum.py what it launches, and write it "
+            "here"
         )
     return _product(a[..., None, :], b[..., None])
 

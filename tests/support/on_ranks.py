@@ -1,4 +1,6 @@
-"""What tests/test_ranks.py runs under mpiexec: python on_ranks.py WHAT FOLDER; rank 0 writes what came out."""
+"""What tests/test_ranks.py runs under mpiexec: python on_ranks.py WHAT FOLDER; rank 0 writes what
+came out.
+"""
 
 import math
 import os
@@ -123,7 +125,9 @@ def cases():
 
 
 def noise(releases=1000, size=2000):
-    """[variance of the noise of many releases over (sigma C)^2, places that were drawn, and by how many ranks each], without a seed."""
+    """[variance of the noise of many releases over (sigma C)^2, places that were drawn, and by how
+    many ranks each], without a seed.
+    """
     ranks, streams, key, places = (
         current(),
         Streams(),
@@ -150,7 +154,9 @@ def noise(releases=1000, size=2000):
 
 
 def ledger_first(folder):
-    """A run without a seed, in which every rank looks at the ledger on disk at each step; result.json's figures."""
+    """A run without a seed, in which every rank looks at the ledger on disk at each step;
+    result.json's figures.
+    """
     step = Trainer.step
 
     def watched(self, examples, lot, number, streams):

@@ -6,7 +6,9 @@ from matplotlib.text import Text
 
 
 def texts(figure):
-    """(text, bounding box in pixels) of everything written in a figure; ticks outside an axis are not."""
+    """(text, bounding box in pixels) of everything written in a figure; ticks outside an axis are
+    not.
+    """
     figure.draw_without_rendering()
     unseen = {
         label
@@ -31,7 +33,9 @@ def _within(place, axis):
 
 
 def faults(figure):
-    """(texts that do not lie within the figure, pairs of texts of which one covers part of the other)."""
+    """(texts that do not lie within the figure, pairs of texts of which one covers part of the
+    other).
+    """
     found, width, height = texts(figure), figure.bbox.width, figure.bbox.height
     return (
         [

@@ -7,7 +7,9 @@ import pytest
 
 @contextmanager
 def refused(error, *words, start=""):
-    """A block that raises exactly this error, in one line that begins with `start` and holds all the words."""
+    """A block that raises exactly this error, in one line that begins with `start` and holds all
+    the words.
+    """
     with pytest.raises(error) as raised:
         yield raised
     text = str(raised.value)

@@ -62,7 +62,9 @@ def make_run(
 
 
 def train(folder, seed=None, about=None, stop=None, arrays=None, **named):
-    """The result of a run that releases a noisy mean first; None where `stop`, called after each charge, interrupts it."""
+    """The result of a run that releases a noisy mean first; None where `stop`, called after each
+    charge, interrupts it.
+    """
     run, (x, *others) = make_run(folder, seed, **named), arrays or make_arrays()
     charge = run.folder.charge
 

@@ -1,7 +1,8 @@
 """CUDA sources run on the host: CuPy's RawModule for guarded arrays.
 
-The same source is compiled as C++. Blocks run one after the other. The threads of a block are a loop, or where the source
-waits for them, as many of std::thread as BARRIER says, with a std::barrier for __syncthreads. Shared memory is static.
+The same source is compiled as C++. Blocks run one after the other. The threads of a block are a
+loop, or where the source waits for them, as many of std::thread as BARRIER says, with a
+std::barrier for __syncthreads. Shared memory is static.
 """
 
 import atexit
@@ -38,7 +39,8 @@ def _library(code, options):
     """The source as a shared library, compiled once."""
     names = re.findall(r"__global__ void (\w+)\(", code)
     launches = "".join(
-        f'extern "C" void launch_{name}(unsigned b, unsigned n, unsigned s, void** a) {{ run({name}, b, n, s, a); }}\n'
+        f'extern "C" void launch_{name}(unsigned b, unsigned n, unsigned s, void** a) {{ '
+        f"run({name}, b, n, s, a); }}\n"
         for name in names
     )
     stem = _header().parent / hashlib.sha256(repr((code, options)).encode()).hexdigest()[:16]
@@ -89,7 +91,9 @@ class RawModule:
         return kernel
 
     def _arrays(self, name, arguments):
-        """(array, whether it is written) of a call: what the source does not declare const is. Arrays are of the types declared."""
+        """(array, whether it is written) of a call: what the source does not declare const is.
+        Arrays are of the types declared.
+        """
         declared = re.search(rf"void {name}\((.*?)\)", self.code, re.S)[1].split(",")
         for declaration, argument in zip(declared, arguments, strict=True):
             each, fields = [argument], [declaration]

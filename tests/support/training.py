@@ -99,7 +99,9 @@ def make_trainer(
 
 
 def side_by_side(count, monkeypatch):
-    """Rows of any number go in `count` parts, in as many threads, and BLAS need not be told of them."""
+    """Rows of any number go in `count` parts, in as many threads, and BLAS need not be told of
+    them.
+    """
     monkeypatch.setattr(threads, "limit", lambda: count)
     monkeypatch.setattr(threads, "thread_functions", lambda: (lambda: 1, lambda number: None))
     monkeypatch.setattr(threads, "_pool", None)

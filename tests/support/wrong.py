@@ -1,4 +1,6 @@
-"""Layers and losses with the mistakes that people make, and the words in which both trial and audit name them."""
+"""Layers and losses with the mistakes that people make, and the words in which both trial and audit
+name them.
+"""
 
 import numpy as np
 
@@ -7,7 +9,9 @@ from minidp.grads import Explicit
 
 
 class Scaled(nn.Layer):
-    """y = s f(x), one s per feature; dx = s slope(x, dy), and the gradients of s are grads(f(x) dy)."""
+    """y = s f(x), one s per feature; dx = s slope(x, dy), and the gradients of s are grads(f(x)
+    dy).
+    """
 
     kind = "scaled"
 
@@ -65,12 +69,14 @@ GRADIENT = r"scaled1?\.s: the per-example gradient"
 LAYERS = [
     (
         Scaled(lambda x: x - x.mean(axis=0)),
-        r"scaled1?: the output of example \d changes with .* \(by \d\.\d.*: .* among \d examples, 0 by itself\)",
+        r"scaled1?: the output of example \d changes with .* \(by \d\.\d.*: .* among \d examples, "
+        r"0 by itself\)",
     ),
     (Scaled(Remembers()), r"scaled1?: the output of example \d changes with the other"),
     (
         Scaled(lambda x: x**3, lambda x, dy: 2 * x**2 * dy),
-        r"scaled1?: dx is not the derivative of the forward pass: along a random .* example \d .* \(relative error 0\.\d",
+        r"scaled1?: dx is not the derivative of the forward pass: along a random .* example \d .* "
+        r"\(relative error 0\.\d",
     ),
     (
         Scaled(lambda x: np.multiply(x, 2, out=x), lambda x, dy: 2 * dy),
@@ -94,7 +100,8 @@ LAYERS = [
     ),
     (
         Scaled(grads=lambda g: {"s": Explicit(g.sum(axis=0, keepdims=True))}),
-        rf"{GRADIENT}: expected shape \(\d, 3\), got \(1, 3\); nothing sums or averages over examples",
+        rf"{GRADIENT}: expected shape \(\d, 3\), got \(1, 3\); nothing sums or averages over "
+        rf"examples",
     ),
     (Scaled(grads=lambda g: {}), rf"{GRADIENT}: expected shape \(\d, 3\), got None"),
     (
@@ -106,11 +113,13 @@ LAYERS = [
 LOSSES = [
     (
         changed(lambda losses, dz: (losses.mean(), dz / len(dz))),
-        r"loss wrong: the loss: expected shape \(\d,\), got \(\); nothing sums or averages over examples",
+        r"loss wrong: the loss: expected shape \(\d,\), got \(\); nothing sums or averages over "
+        r"examples",
     ),
     (
         changed(lambda losses, dz: (losses, dz / len(dz))),
-        r"loss wrong: dz shrinks with the batch size: .* among \d examples, .* by itself. It carries a 1/B",
+        r"loss wrong: dz shrinks with the batch size: .* among \d examples, .* by itself. It "
+        r"carries a 1/B",
     ),
     (changed(lambda losses, dz: (losses, 2 * dz)), "loss wrong: dz is not the derivative"),
     (centred, r"loss centred: (dz|the loss) of example \d changes with the other examples"),

@@ -1,4 +1,6 @@
-"""The pictures and statistics as their user runs them, on small settings, and what they say of broken noise."""
+"""The pictures and statistics as their user runs them, on small settings, and what they say of
+broken noise.
+"""
 
 import json
 from contextlib import contextmanager

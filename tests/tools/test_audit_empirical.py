@@ -1,4 +1,6 @@
-"""Attacks on private training: right training stands, ten planted faults do not, and the program says both."""
+"""Attacks on private training: right training stands, ten planted faults do not, and the program
+says both.
+"""
 
 import copy
 import functools
@@ -28,7 +30,9 @@ TWO = {"inputs": 1, "outputs": 50, "bias": True}  # each canary moves W and b
     ],
 )
 def test_without_noise_a_canary_in_the_lot_scores_exactly_its_clipped_norm(how, score):
-    """With C = 1 and gradients of size 10 each canary moves its own coordinate by 1, and no other's."""
+    """With C = 1 and gradients of size 10 each canary moves its own coordinate by 1, and no
+    other's.
+    """
     found = canaries.watch(canaries.Made(), 0.0, 0.5, 30, 1, **how)
     assert found.present.any() and not found.present.all()
     np.testing.assert_allclose(found.scores, score * found.present, atol=1e-5)

@@ -1,4 +1,6 @@
-"""The benchmark runs as a user runs it; its parts: ratios on figures made up, contenders that cannot run, networks' shapes."""
+"""The benchmark runs as a user runs it; its parts: ratios on figures made up, contenders that
+cannot run, networks' shapes.
+"""
 
 import json
 import subprocess

@@ -1,4 +1,6 @@
-"""The checkers of cards and imports notice faults; tests/test_structure.py has the project itself pass."""
+"""The checkers of cards and imports notice faults; tests/test_structure.py has the project itself
+pass.
+"""
 
 import pytest
 

@@ -113,7 +113,9 @@ LIMITS = {  # (workload, gradients): launches of a step, those that were reached
 
 
 def faults(step):
-    """What a counted step does more of than it may: the lot's indices go to the device, nothing comes back, nobody waits."""
+    """What a counted step does more of than it may: the lot's indices go to the device, nothing
+    comes back, nobody waits.
+    """
     most = {
         "launches": LIMITS[step["workload"], step["gradients"]],
         "copies_to_device": 1,

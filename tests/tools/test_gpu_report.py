@@ -1,4 +1,6 @@
-"""The report on a GPU, made on arrays that stand for one: its parts, and what it says of what is wrong or missing."""
+"""The report on a GPU, made on arrays that stand for one: its parts, and what it says of what is
+wrong or missing.
+"""
 
 import json
 import time

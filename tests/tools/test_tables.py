@@ -1,4 +1,6 @@
-"""The pages' tables are what the committed JSON files say; what is missing or misspelt is one line, never silence."""
+"""The pages' tables are what the committed JSON files say; what is missing or misspelt is one line,
+never silence.
+"""
 
 import json
 

@@ -1,4 +1,6 @@
-"""What the trial and the self-check of exact arithmetic refuse before the first charge, by name, and what they let pass."""
+"""What the trial and the self-check of exact arithmetic refuse before the first charge, by name,
+and what they let pass.
+"""
 
 import re
 

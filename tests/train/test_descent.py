@@ -1,4 +1,6 @@
-"""Accuracy and loss over a data set; descent: what changes in place, and moving averages that leave the parameters alone."""
+"""Accuracy and loss over a data set; descent: what changes in place, and moving averages that leave
+the parameters alone.
+"""
 
 import numpy as np
 import pytest

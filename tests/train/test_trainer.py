@@ -1,4 +1,6 @@
-"""One step after the other: the order of Algorithm 1, what is divided by what, and what does not matter."""
+"""One step after the other: the order of Algorithm 1, what is divided by what, and what does not
+matter.
+"""
 
 import copy
 import math

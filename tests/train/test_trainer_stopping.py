@@ -1,4 +1,6 @@
-"""What a run is charged, and when it ends before its plan does: out of budget, or asked to stop; and how it goes on."""
+"""What a run is charged, and when it ends before its plan does: out of budget, or asked to stop;
+and how it goes on.
+"""
 
 import math
 

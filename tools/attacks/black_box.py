@@ -1,8 +1,10 @@
-"""The black box: whether a canary was trained on, told from the last model's loss on it and nothing else.
+"""The black box: whether a canary was trained on, told from the last model's loss on it and nothing
+else.
 
-Training starts where it leaks most: at parameters, fitted without privacy, where ordinary examples' gradients are nearly
-0, so that the canary's alone moves the model. The guarantee holds for every start, and every canary: here a blank image
-with an unlikely label. Annamalai, De Cristofaro 2024 (arXiv:2405.14106).
+Training starts where it leaks most: at parameters, fitted without privacy, where ordinary examples'
+gradients are nearly 0, so that the canary's alone moves the model. The guarantee holds for every
+start, and every canary: here a blank image with an unlikely label. Annamalai, De Cristofaro 2024
+(arXiv:2405.14106).
 """
 
 import copy
@@ -28,7 +30,9 @@ LOSS = nn.SoftmaxCrossEntropy()
 
 
 class BlackBox:
-    """Training that is certified at (EPSILON, DELTA), from a worst-case start, with and without a canary."""
+    """Training that is certified at (EPSILON, DELTA), from a worst-case start, with and without a
+    canary.
+    """
 
     def __init__(self, dataset, seed):
         n, rng = len(dataset.x_train), Streams(seed).init
@@ -70,7 +74,9 @@ class BlackBox:
         self.sigma = self.plan.sanitizer.groups[0].noise_multiplier
 
     def needed(self):
-        """Runs in each world, calculated to reach 7 of 10 but in one audit of ten, where the loss tells 93% of mu."""
+        """Runs in each world, calculated to reach 7 of 10 but in one audit of ten, where the loss
+        tells 93% of mu.
+        """
         claim = empirical.Claim(
             empirical.ledger_of(1.3 * self.sigma, 1.0, STEPS)
         )  # an epsilon of 7

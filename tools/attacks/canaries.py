@@ -1,9 +1,10 @@
-"""Canaries: examples whose clipped gradient is one coordinate, in training with the library's own classes.
+"""Canaries: examples whose clipped gradient is one coordinate, in training with the library's own
+classes.
 
-A network of one linear layer learns targets that are far away, by steps too small to get there: canary c has the input
-e_i and a target along e_o, hence the gradient 10 e_i e_o^T at every step, clipped to norm 1, and nothing else is in its
-coordinate. So each canary is a trial by itself. The attacker sees every release (Nasr et al. 2021, arXiv:2101.04535)
-or the last iterate alone.
+A network of one linear layer learns targets that are far away, by steps too small to get there:
+canary c has the input e_i and a target along e_o, hence the gradient 10 e_i e_o^T at every step,
+clipped to norm 1, and nothing else is in its coordinate. So each canary is a trial by itself. The
+attacker sees every release (Nasr et al. 2021, arXiv:2101.04535) or the last iterate alone.
 """
 
 import math
@@ -86,9 +87,11 @@ class Rank(Solo):
 
 
 class Seen(NamedTuple):
-    """What the attacker has, a column for each canary: scores (steps, canaries), whether it was in the lot, and last.
+    """What the attacker has, a column for each canary: scores (steps, canaries), whether it was in
+    the lot, and last.
 
-    A score is <released sum, the canary's direction>; `last` is its sum over the steps, from the last iterate.
+    A score is <released sum, the canary's direction>; `last` is its sum over the steps, from the
+    last iterate.
     """
 
     scores: np.ndarray
@@ -118,7 +121,8 @@ def watch(
 ):
     """Train on canaries, one for each weight, and return what was Seen.
 
-    bias: with inputs=1, canary c moves W_0c and b_c alike. included: which canaries are in the data, by default all.
+    bias: with inputs=1, canary c moves W_0c and b_c alike. included: which canaries are in the
+    data, by default all.
     """
     numbers = np.flatnonzero(np.ones(inputs * outputs) if included is None else included)
     x = np.eye(inputs, dtype="float32")[numbers // outputs]
@@ -156,17 +160,23 @@ def watch(
 
 
 def every_step(scores, q, mu):
-    """(canaries,) the log likelihood ratio of scores: Gaussians of variance 1/mu^2, moved by 1 with chance q."""
+    """(canaries,) the log likelihood ratio of scores: Gaussians of variance 1/mu^2, moved by 1 with
+    chance q.
+    """
     return np.log1p(q * np.expm1(mu**2 * (scores.astype(np.float64) - 0.5))).sum(axis=0)
 
 
 def figures(epsilon, trials):
-    """A lower bound, epsilon(error): {"lower": at 95% confidence, "beyond_doubt": at 1 - ALARM, "trials"}."""
+    """A lower bound, epsilon(error): {"lower": at 95% confidence, "beyond_doubt": at 1 - ALARM,
+    "trials"}.
+    """
     return {"lower": epsilon(ERROR), "beyond_doubt": epsilon(ALARM), "trials": trials}
 
 
 def counted(inside, outside, q, steps, single=False):
-    """The bound of scores, of whole runs or single releases; a quarter chooses the threshold to count the others."""
+    """The bound of scores, of whole runs or single releases; a quarter chooses the threshold to
+    count the others.
+    """
     (first_in, rest_in), (first_out, rest_out) = (
         np.split(scores, [len(scores) // 4]) for scores in (inside, outside)
     )
@@ -196,10 +206,11 @@ def one_run(scores, included, q, steps):
 
 
 def power(mu_step, q, steps, reach=0.8):
-    """{what: how many in each world} the attacks need, by calculation, to fall short in one audit of fifty.
+    """{what: how many in each world} the attacks need, by calculation, to fall short in one audit
+    of fifty.
 
-    Single releases are to show 96% of epsilon. Whole runs are taken to be as hard as one Gaussian of the same epsilon,
-    and are to show `reach` of its mu. A third more choose the threshold.
+    Single releases are to show 96% of epsilon. Whole runs are taken to be as hard as one Gaussian
+    of the same epsilon, and are to show `reach` of its mu. A third more choose the threshold.
     """
     epsilon = empirical.composed_epsilon(mu_step, q, steps, DELTA)
     share = next(
@@ -234,7 +245,9 @@ def whole_runs(q, mu, steps, needed, seed, sigma, inputs, outputs, shift=1.0, **
 
 
 def attack(epsilon, q, steps, seed, side=SIDE):
-    """All attacks on training that is certified at (epsilon, DELTA), with the certified interval."""
+    """All attacks on training that is certified at (epsilon, DELTA), with the certified
+    interval.
+    """
     accountant, canaries = LossDistributionAccountant(), side * side
     plan = Plan(
         PoissonSampler(q),
@@ -268,9 +281,11 @@ def per_tensor(params, clip_norm, sigma):
 
 
 def attack_2016(seed, lots=(100, 200, 300, 500, 700, 1000), outputs=500, reach=0.95):
-    """The code of 2016 at sigma 1, sigma_pca 4, q 0.01: it charges each of two tensors as if from a lot of its own.
+    """The code of 2016 at sigma 1, sigma_pca 4, q 0.01: it charges each of two tensors as if from a
+    lot of its own.
 
-    A canary moves both by C, hence by sqrt 2 C against noise of C. PCA's release is charged and not attacked.
+    A canary moves both by C, hence by sqrt 2 C against noise of C. PCA's release is charged and not
+    attacked.
     """
     sigma, q, both, most = 1.0, 0.01, math.sqrt(2), lots[-1]
     step = PoissonSampled(q, JointGaussian((sigma, sigma)))

@@ -1,8 +1,10 @@
-"""Ten faults planted in private training, and the eight attacks that have to flag them, whichever it is.
+"""Ten faults planted in private training, and the eight attacks that have to flag them, whichever
+it is.
 
-Every attack counts scores in two worlds and holds the counts against what the implementation's own ledger claims. All
-run on each implementation, each at its share of LEVEL (Bonferroni): right training is flagged in at most LEVEL of all
-audits. Thresholds come from noise-free scores, trials from a power calculation, neither from the scores counted.
+Every attack counts scores in two worlds and holds the counts against what the implementation's own
+ledger claims. All run on each implementation, each at its share of LEVEL (Bonferroni): right
+training is flagged in at most LEVEL of all audits. Thresholds come from noise-free scores, trials
+from a power calculation, neither from the scores counted.
 """
 
 import json
@@ -68,7 +70,9 @@ def _leaky_step(self, examples, lot, *others):
 
 
 def _release_of_each_rank(self, raw_sum, draws, others=(), scale=1.0, dtype="float64", ranks=SOLO):
-    """Every rank adds its share of the noise to its own sum: independent shares add up to less than the whole."""
+    """Every rank adds its share of the noise to its own sum: independent shares add up to less than
+    the whole.
+    """
     if ranks.size == 1:
         return Sanitizer.release(self, raw_sum, draws, others, scale, dtype)
     mine = with_noise(self, 1 / ranks.size).release(
@@ -128,14 +132,18 @@ def _canaries(made, seed, trials, **how):
 
 
 def _two_steps(made, seed, trials):
-    """What noise is left when the second step's release is taken off the first's? Of canaries not in the second lot."""
+    """What noise is left when the second step's release is taken off the first's? Of canaries not
+    in the second lot.
+    """
     seen = watch(made, 4.0, 0.5, 2, seed, -(-5 * trials // 40), 44)
     (first, second), difference = seen.present, seen.scores[0] - seen.scores[1]
     return _of_one_release(difference[first & ~second], difference[~first & ~second], seen.plan)
 
 
 def _epoch(made, seed, trials):
-    """Is the example in the data, of which two lots take half each? As many canaries are in as out, an even number."""
+    """Is the example in the data, of which two lots take half each? As many canaries are in as out,
+    an even number.
+    """
     rows = 2 * -(-trials // 40)
     included = Streams(seed + 1).init.permutation(44 * rows) < 22 * rows
     seen = watch(made, 0.2, 0.5, 2, seed, rows, 44, included=included)
@@ -144,7 +152,9 @@ def _epoch(made, seed, trials):
 
 
 def _lattice(made, seed, trials):
-    """Could float32 noise alone be this? The share of such pairs where the raw sum is 0, and where its norm is C."""
+    """Could float32 noise alone be this? The share of such pairs where the raw sum is 0, and where
+    its norm is C.
+    """
     plan, streams = (
         Plan(made.sampler(1.0), made.sanitizer(flat_group([KEY], CLIP, 4.0)), 1, 1),
         Streams(seed),
@@ -163,7 +173,9 @@ def _lattice(made, seed, trials):
 
 
 def _worst_sums(made, seed, trials):
-    """Do roundings move a sum further than is charged? They line up in this lot, but not without its first member."""
+    """Do roundings move a sum further than is charged? They line up in this lot, but not without
+    its first member.
+    """
     v, streams = aligned(LOT, 1 - 2**-10, 0, 1.01), Streams(seed)
     plan = Plan(made.sampler(1.0), made.sanitizer(flat_group([KEY], CLIP, SIGMA)), 1, LOT)
     scores = []
@@ -180,7 +192,9 @@ def _worst_sums(made, seed, trials):
 
 
 def _known_others(made, seed, trials):
-    """Does the divisor tell the lot's size? OTHERS gradients of one direction, with and without one against them."""
+    """Does the divisor tell the lot's size? OTHERS gradients of one direction, with and without one
+    against them.
+    """
     scores = []
     for world in (0, 1):
         y = np.full((OTHERS + 1 - world, 1), -10.0, "float32")
@@ -216,8 +230,9 @@ SHRUNK = OTHERS / (
     OTHERS + 1
 )  # what a leaky divisor makes of noise with the example; the shift becomes twice that
 HALVED = _normal(1, 0.5, 0.6 * SIGMA)  # as lots of uneven batches have it
-# name: what gives scores inside and outside and the ledger that bounds them, the threshold, and the (true, false)
-# positive rates under the fault that the attack was made for, from which its trials are calculated
+# name: what gives scores inside and outside and the ledger that bounds them, the threshold, and the
+# (true, false) positive rates under the fault that the attack was made for, from which its trials
+# are calculated
 ATTACKS = {
     "canaries": (_canaries, 0.5, HALVED),
     "ranks": (partial(_canaries, ranks=4), 0.5, HALVED),
@@ -239,7 +254,8 @@ def claim_of(text):
 
 @cache
 def needed():
-    """{attack: trials in each world}, calculated before anything is attacked, from what right training claims.
+    """{attack: trials in each world}, calculated before anything is attacked, from what right
+    training claims.
 
     A fault is to be missed in one of a million audits by the attack that was made for it.
     """

@@ -1,10 +1,14 @@
-"""Pictures of the attacks' lower bounds beside the certified intervals, and of the ledger of 2016."""
+"""Pictures of the attacks' lower bounds beside the certified intervals, and of the ledger of
+2016.
+"""
 
 from minidp import plotting
 
 
 def draw_attacks(result, words, path):
-    """Every bound as a mark beside the certified interval; a panel for each setting and one for the black box."""
+    """Every bound as a mark beside the certified interval; a panel for each setting and one for the
+    black box.
+    """
     settings, trials, marks = {}, {}, {}
     for found in [*result["attacks"], result["black_box"]]:
         where = (
@@ -55,12 +59,14 @@ def draw_attacks(result, words, path):
 
 
 def draw_2016(found, path):
-    """What the ledger of 2016 prints, what an attack shows, and what the joint analysis certifies, over the lots."""
+    """What the ledger of 2016 prints, what an attack shows, and what the joint analysis certifies,
+    over the lots.
+    """
     figure, (axis,) = plotting.new_figure(
         title="The ledger of the 2016 code prints less than an attack shows",
         notice=f"sigma {found['noise_multiplier']:g} on each of {found['tensors']} tensors, "
-        f"{found['pca_noise_multiplier']:g} on PCA, q {found['q']:g}, delta {found['delta']:g}; the attack is on "
-        "the steps alone, and right with 95% confidence",
+        f"{found['pca_noise_multiplier']:g} on PCA, q {found['q']:g}, delta {found['delta']:g}; "
+        "the attack is on the steps alone, and right with 95% confidence",
     )
     rows = (
         (

@@ -1,7 +1,7 @@
 """Contenders, each alive in a process of its own, take turns: only one runs at any time.
 
-So the noise of the machine hits all alike, no library's waiting threads disturb another's, and each may have its
-own interpreter and its own settings of the C library's allocator.
+So the noise of the machine hits all alike, no library's waiting threads disturb another's, and each
+may have its own interpreter and its own settings of the C library's allocator.
 """
 
 import contextlib
@@ -52,7 +52,8 @@ class ContenderError(MinidpError):
 class Settings:
     """How a contest is held.
 
-    rounds    turns of each contender; one whose step takes longer than WARM_BELOW seconds has every third
+    rounds    turns of each contender; one whose step takes longer than WARM_BELOW seconds has every
+              third
     seconds   length of a turn, at least one step
     most      steps in a turn at most
     """
@@ -146,7 +147,9 @@ class Contender:
         self._errors.close()
 
     def row(self):
-        """What was measured: milliseconds by round (null where it did not run), their median, memory, versions."""
+        """What was measured: milliseconds by round (null where it did not run), their median,
+        memory, versions.
+        """
         ran = [t for t in self.turns if t is not None]
         said = {
             key: value for key, value in self.said.items() if key != "step_s" and value is not None
@@ -163,7 +166,8 @@ class Contender:
 def hold(workload, names, settings, complain, bar):
     """Let the named contenders compete on one workload: (rows, whether it was interrupted).
 
-    complain(line) is told of contenders that cannot run, or die; the others go on. bar is a tqdm bar.
+    complain(line) is told of contenders that cannot run, or die; the others go on. bar is a tqdm
+    bar.
     """
     contenders, dead, interrupted = [], set(), False
 
@@ -205,7 +209,9 @@ def hold(workload, names, settings, complain, bar):
 
 
 def peers_installed(python):
-    """Which of torch, opacus and jax the interpreter can import. Raises ContenderError if it does not run."""
+    """Which of torch, opacus and jax the interpreter can import. Raises ContenderError if it does
+    not run.
+    """
     code = "import importlib.util as u; print(*(m for m in ('torch', 'opacus', 'jax') if u.find_spec(m)))"
     try:
         done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)

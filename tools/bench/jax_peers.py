@@ -1,6 +1,8 @@
-"""JAX's compiled steps: without privacy, and with per-example gradients by vmap(grad), clipped and noised.
+"""JAX's compiled steps: without privacy, and with per-example gradients by vmap(grad), clipped and
+noised.
 
-As for the other peers, lots are of a fixed size (another size would compile again) and drawn before.
+As for the other peers, lots are of a fixed size (another size would compile again) and drawn
+before.
 """
 
 import jax
@@ -12,7 +14,9 @@ from .workloads import CLIP_NORM, LEARNING_RATE, NOISE_MULTIPLIER, data, same_pa
 
 
 def make(contender, workload, device):
-    """(step, memory): a function without arguments, and None or one that tells the device's peak in bytes."""
+    """(step, memory): a function without arguments, and None or one that tells the device's peak in
+    bytes.
+    """
     try:
         on = jax.devices("gpu" if device == "gpu" else "cpu")[0]
     except RuntimeError as error:

@@ -1,4 +1,6 @@
-"""What a measurement depends on: versions, threads, vector instructions, the library of matrix products."""
+"""What a measurement depends on: versions, threads, vector instructions, the library of matrix
+products.
+"""
 
 import os
 import platform
@@ -40,7 +42,9 @@ def _told(names):
 
 
 def products():
-    """What multiplies matrices in this process, and the processor that it takes itself to run on."""
+    """What multiplies matrices in this process, and the processor that it takes itself to run
+    on.
+    """
     torch = sys.modules.get("torch")
     if torch:
         return {

@@ -32,7 +32,9 @@ FLOORS = ("floor", "copy")
 
 
 def make(contender, workload, device):
-    """(step, memory): a function without arguments, and None or one that tells the device's peak in bytes."""
+    """(step, memory): a function without arguments, and None or one that tells the device's peak in
+    bytes.
+    """
     try:
         backend = Backend.pick(device)
     except DeviceUnavailableError as error:
@@ -59,7 +61,9 @@ def network_of(workload, rng):
 
 
 def trainer_of(workload, strategy, backend, seed=None):
-    """(trainer, examples, streams) of private steps; strategy of the gradients, or "exact" for exact arithmetic."""
+    """(trainer, examples, streams) of private steps; strategy of the gradients, or "exact" for
+    exact arithmetic.
+    """
     streams = Streams(seed)
     examples = LabelledExamples(*map(backend.asarray, data(workload)))
     network = network_of(workload, streams.init).to(backend)
@@ -71,7 +75,9 @@ def trainer_of(workload, strategy, backend, seed=None):
 
 
 def make_step(workload, strategy, backend):
-    """One whole private step: the Poisson lot is drawn, clipped, summed, noised, and the parameters move."""
+    """One whole private step: the Poisson lot is drawn, clipped, summed, noised, and the parameters
+    move.
+    """
     trainer, examples, streams = trainer_of(workload, strategy, backend)
     steps = count()
 
@@ -85,7 +91,9 @@ def make_step(workload, strategy, backend):
 
 
 def products(workload):
-    """(positions, inputs, outputs) of each layer's matrix product; a position is a row an example, or a patch."""
+    """(positions, inputs, outputs) of each layer's matrix product; a position is a row an example,
+    or a patch.
+    """
     network = network_of(workload, np.random.default_rng(0))
     shape, found = network.input_shape, []
     for layer in network.layers:
@@ -97,7 +105,9 @@ def products(workload):
 
 
 def make_floor(workload, backend):
-    """The bare products of forward and backward on one lot, in the trainer's batches, and one draw of the noise."""
+    """The bare products of forward and backward on one lot, in the trainer's batches, and one draw
+    of the noise.
+    """
     xp, streams, rng = backend.xp, Streams(), np.random.default_rng(0)
     network = network_of(workload, rng).to(backend)
     rows = min(MAX_BATCH, cache_examples(network))
@@ -133,7 +143,9 @@ def make_floor(workload, backend):
 
 
 def make_copy(workload, backend):
-    """A copy as large as a lot's materialised gradients: what is written once and read once costs no less."""
+    """A copy as large as a lot's materialised gradients: what is written once and read once costs
+    no less.
+    """
     params = network_of(workload, np.random.default_rng(0)).params
     numbers = workload.lot * sum(prod(p.shape) for p in params.values())
     source, target = (backend.xp.ones(numbers, dtype=np.float32) for _ in range(2))

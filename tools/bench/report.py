@@ -9,7 +9,8 @@ from minidp.train.trainer import MAX_BATCH
 from .contest import KEPT, OPACUS, PEERS
 from .ours import FLOORS, STRATEGIES
 
-# (workload, contender, against, limit); "fastest Opacus" is the fastest of its modes in the same contest.
+# (workload, contender, against, limit); "fastest Opacus" is the fastest of its modes in the same
+# contest.
 LIMITS = (
     ("W1", "factored", "torch-in-place", 1.15),
     ("W2", "factored", "torch-in-place", 1.2),
@@ -40,7 +41,9 @@ def ratio(rows, ours, theirs):
 
 
 def ratios(rows):
-    """[{"of", "to", "ratio", ...}]: each of ours against the floor and every peer in the same contest."""
+    """[{"of", "to", "ratio", ...}]: each of ours against the floor and every peer in the same
+    contest.
+    """
     by_name = {row["contender"]: row for row in rows}
     pairs = itertools.product(STRATEGIES, ("floor", "copy", *PEERS))
     return [
@@ -51,9 +54,11 @@ def ratios(rows):
 
 
 def judged(contests):
-    """[{"workload", "of", "to", "limit", "ratio", "met"}] for the limits that the contests can tell of.
+    """[{"workload", "of", "to", "limit", "ratio", "met"}] for the limits that the contests can tell
+    of.
 
-    Against Opacus each limit has two lines: with the C library's allocator as it is, and keeping its pages.
+    Against Opacus each limit has two lines: with the C library's allocator as it is, and keeping
+    its pages.
     """
     found = []
     for workload, ours, theirs, limit in LIMITS:
@@ -90,7 +95,8 @@ def growth(contests):
 
     slope        of log time against log lot, between LOTS: 1 is linear
     per_example  time per example at the larger over that at the smaller
-    memory       peak of the steps at the largest lot over that at the first of two full batches or more
+    memory       peak of the steps at the largest lot over that at the first of two full batches or
+                 more
     """
     series = {}
     for contest in contests:

@@ -1,4 +1,6 @@
-"""The benchmark's tables for tools/README.md, from its JSON; a picture of what grows with the lot."""
+"""The benchmark's tables for tools/README.md, from its JSON; a picture of what grows with the
+lot.
+"""
 
 from minidp import plotting
 from tools.tables import Row, load, markdown, table
@@ -39,7 +41,9 @@ GROWTH = [
 
 
 def ours(path="benchmark.json"):
-    """Each strategy on each workload: its time, its memory, and its ratio to the floor and the peers."""
+    """Each strategy on each workload: its time, its memory, and its ratio to the floor and the
+    peers.
+    """
     rows = [
         {**row, "label": label(one), "to": against(one, row["contender"])}
         for one in usual(path)
@@ -57,7 +61,9 @@ def ours(path="benchmark.json"):
 
 
 def against(one, contender):
-    """{peer: text of the ratio to it with an allocator that keeps its pages, and after a slash as it comes}."""
+    """{peer: text of the ratio to it with an allocator that keeps its pages, and after a slash as
+    it comes}.
+    """
     found = {}
     for pair in one["ratios"]:
         if pair["of"] == contender:
@@ -130,7 +136,9 @@ def label(one):
 
 
 def lot_sizes(contests, path):
-    """Draw both for every workload, device and contender that was measured at more than one lot, as PNG."""
+    """Draw both for every workload, device and contender that was measured at more than one lot, as
+    PNG.
+    """
     series = {}
     for contest in contests:
         for row in contest["rows"]:

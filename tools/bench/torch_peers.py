@@ -1,7 +1,7 @@
 """PyTorch's own step, without privacy, and Opacus's private ones, as their documentation has them.
 
-They gather a lot of fixed size that was drawn before: drawing it costs them nothing here. `torch-in-place` has the same lot
-in every step and does not even gather it.
+They gather a lot of fixed size that was drawn before: drawing it costs them nothing here.
+`torch-in-place` has the same lot in every step and does not even gather it.
 """
 
 import itertools
@@ -22,7 +22,9 @@ MODES = {
 
 
 def make(contender, workload, device):
-    """(step, memory): a function without arguments, and None or one that tells the device's peak in bytes."""
+    """(step, memory): a function without arguments, and None or one that tells the device's peak in
+    bytes.
+    """
     on = torch.device("cuda" if device == "gpu" else "cpu")
     if device == "gpu" and not torch.cuda.is_available():
         raise SystemExit("error: device gpu: PyTorch finds no GPU")

@@ -5,7 +5,8 @@
 Each line of standard input is a JSON object, and so is each answer on standard output:
 
     {"do": "prepare", "contender": "torch", "workload": {...}, "device": "cpu"}
-        {"step_s": 0.002, "versions": {...}, "products": {...}, "peak_mib": 12.3, "process_mib": 150.0, ...}
+        {"step_s": 0.002, "versions": {...}, "products": {...}, "peak_mib": 12.3, "process_mib":
+        150.0, ...}
     {"do": "turn", "seconds": 0.1, "most": 20}
         {"times_s": [0.0019, ...], "peak_mib": 12.4, "process_mib": 150.1, ...}
 
@@ -61,7 +62,9 @@ class Worker:
         }
 
     def turn(self, seconds, most):
-        """Run untimed for a third of the time, to wake threads and caches, then timed until the time is up."""
+        """Run untimed for a third of the time, to wake threads and caches, then timed until the
+        time is up.
+        """
         if self.step_s < WARM_BELOW:
             self._repeat(seconds / 3, most)
         return {"times_s": self._repeat(seconds, most), **self._memory()}
@@ -109,7 +112,9 @@ def _status(name):
 
 
 def _reset_peak():
-    """Let the peak start from here; where the system has no such switch, the peak so far counts too."""
+    """Let the peak start from here; where the system has no such switch, the peak so far counts
+    too.
+    """
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
 

@@ -1,4 +1,6 @@
-"""The networks that are timed, as data, so that every library builds the same one in its own words."""
+"""The networks that are timed, as data, so that every library builds the same one in its own
+words.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -9,8 +11,9 @@ CLIP_NORM, NOISE_MULTIPLIER, LEARNING_RATE = 4.0, 4.0, 0.05
 class Workload:
     """A network, its lot and the size of its data set; images are (height, width, channels).
 
-    layers      ("dense", inputs, outputs, bias), ("conv", inputs, outputs, kernel, stride, padding),
-                ("maxpool", window, stride), ("relu",) and ("flatten",); padding is "same" or "valid"
+    layers      ("dense", inputs, outputs, bias), ("conv", inputs, outputs, kernel, stride,
+                padding), ("maxpool", window, stride), ("relu",) and ("flatten",); padding is "same"
+                or "valid"
     strategies  the forms of per-example gradients that suit it
     flat        one clip group over all parameters, else one per layer
     """
@@ -45,7 +48,8 @@ def dense_relu(*widths, bias):
     return tuple(layers[:-1])
 
 
-# Two convolutions 5x5x64 with ReLU and 2x2 max pooling, dense 384, 384, 10 (Abadi et al., Section 5.3).
+# Two convolutions 5x5x64 with ReLU and 2x2 max pooling, dense 384, 384, 10 (Abadi et al., Section
+# 5.3).
 CIFAR_NETWORK = (
     ("conv", 3, 64, 5, 1, "same"),
     ("relu",),
@@ -89,7 +93,8 @@ def same_padding(size, kernel, stride):
 
 
 def data(workload):
-    """x (examples, *input_shape) float32 and y (examples,) int64: a few thousand random examples, repeated.
+    """x (examples, *input_shape) float32 and y (examples,) int64: a few thousand random examples,
+    repeated.
 
     Filled in place: what is allocated and freed here would be missing from the peak of the steps.
     """

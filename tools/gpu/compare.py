@@ -1,7 +1,8 @@
-"""The GPU beside the CPU: layers, losses, kernels, training with one seed, noise, independence; rows of the report.
+"""The GPU beside the CPU: layers, losses, kernels, training with one seed, noise, independence;
+rows of the report.
 
-Seeded runs draw their noise, lots and initial values from one key on any device, so the two differ by rounding only, and
-in exact arithmetic not at all. `ok` says whether a row is as it has to be.
+Seeded runs draw their noise, lots and initial values from one key on any device, so the two differ
+by rounding only, and in exact arithmetic not at all. `ok` says whether a row is as it has to be.
 """
 
 import time
@@ -34,7 +35,9 @@ class Skipped(MinidpError):
 
 
 def difference(got, expected):
-    """Largest difference, relative to the largest number expected, or as it is where that is 0; infinite for NaN."""
+    """Largest difference, relative to the largest number expected, or as it is where that is 0;
+    infinite for NaN.
+    """
     got, expected = to_host(got), to_host(expected)
     found = float(np.abs(got - expected).max(initial=0) / (np.abs(expected).max(initial=0) or 1))
     return found if found == found else float("inf")
@@ -82,12 +85,15 @@ def layers(bench):
 
 
 def kernels(bench):
-    """Every CUDA kernel beside its definition, both on the device: the cases of tests/device_kernels."""
+    """Every CUDA kernel beside its definition, both on the device: the cases of
+    tests/device_kernels.
+    """
     try:
         from tests.device_kernels import test_kernels as known
     except ImportError as error:
         raise MinidpError(
-            f"{error}: the kernels' cases are in tests/; pip install -e '.[test]' in a whole checkout"
+            f"{error}: the kernels' cases are in tests/; pip install -e '.[test]' in a whole "
+            "checkout"
         ) from error
 
     if bench.small and not known.shim.COMPILER:
@@ -179,7 +185,9 @@ def noise(bench):
 
 
 def independent(bench):
-    """The self-check of exact arithmetic on the device: an example's results are its own bits in every batch."""
+    """The self-check of exact arithmetic on the device: an example's results are its own bits in
+    every batch.
+    """
     for workload in [WORKLOADS[name] for name in (("W1", "W5") if bench.small else WORKLOADS)]:
         network = ours.network_of(workload, np.random.default_rng(0)).to(bench.backend).use(EXACT)
         independence.check(network, nn.SoftmaxCrossEntropy(), np.arange(workload.classes))

@@ -2,9 +2,10 @@
 
     python -m tools.gpu.count [--json FILE]
 
-Nothing here is measured. Launches, copies and bytes are counted while NumPy computes the step (tests/support/guarded.py); the
-time is a model of them. All but factored steps of dense networks are counted at two small lots, and extended to the whole:
-their launches have to be equal, and all else is linear in the lot. Kernels run as C++: a compiler is needed.
+Nothing here is measured. Launches, copies and bytes are counted while NumPy computes the step
+(tests/support/guarded.py); the time is a model of them. All but factored steps of dense networks
+are counted at two small lots, and extended to the whole: their launches have to be equal, and all
+else is linear in the lot. Kernels run as C++: a compiler is needed.
 """
 
 import json
@@ -42,13 +43,15 @@ SMALL_LOTS = 16, 32
 
 
 def counted(workload, strategy):
-    """{name: number} of one step of a workload (a Workload or its name): what was counted, and "seconds" by the model.
+    """{name: number} of one step of a workload (a Workload or its name): what was counted, and
+    "seconds" by the model.
 
     strategy: one of tools.bench.ours.STRATEGIES.
     """
     if not shim.COMPILER:
         raise SystemExit(
-            "error: no C++ compiler (g++ or clang++), which runs the CUDA kernels of a step on the host"
+            "error: no C++ compiler (g++ or clang++), which runs the CUDA kernels of a step on the "
+            "host"
         )
     workload = WORKLOADS.get(workload, workload)
     if strategy == "factored" and not workload.convolutional or workload.lot <= max(SMALL_LOTS):
@@ -60,7 +63,8 @@ def counted(workload, strategy):
         )
         if less["names"] != more["names"]:
             raise SystemExit(
-                f"error: {workload.name} {strategy}: lots of {few} and {many} launch different kernels"
+                f"error: {workload.name} {strategy}: lots of {few} and {many} launch different "
+                "kernels"
             )
         share = (workload.lot - few) / (many - few)
         found = {
@@ -77,7 +81,9 @@ def counted(workload, strategy):
 
 
 def _of_lot(workload, strategy, lot):
-    """The second step's counts, of a lot of this size where the usual one is expected: the first one also makes what stays."""
+    """The second step's counts, of a lot of this size where the usual one is expected: the first
+    one also makes what stays.
+    """
     trainer, examples, streams = trainer_of(
         replace(workload, examples=4 * workload.lot), strategy, guarded_backend()
     )
@@ -103,7 +109,9 @@ def _of_lot(workload, strategy, lot):
 
 
 def predicted(found):
-    """{part: seconds} by the model, and their sum: an upper bound of it, since copies and launches overlap with kernels."""
+    """{part: seconds} by the model, and their sum: an upper bound of it, since copies and launches
+    overlap with kernels.
+    """
     copies = found["copies_to_device"] + found["copies_to_host"]
     parts = {
         "launches": found["launches"] * MODEL["seconds_per_launch"],
@@ -129,9 +137,10 @@ def main(argv=None):
         for name, strategy in product(WORKLOADS, STRATEGIES):
             steps.append(step := counted(name, strategy))
             print(
-                f"{name} {strategy:9} {step['launches']:5} launches, copies {step['copies_to_device']} to the device and "
-                f"{step['copies_to_host']} back, {step['waits']} waits, {(step['bytes_read'] + step['bytes_written']) / 1e6:.4g} MB, "
-                f"predicted, not measured: {1e3 * step['seconds']['step']:.3g} ms",
+                f"{name} {strategy:9} {step['launches']:5} launches, copies "
+                f"{step['copies_to_device']} to the device and {step['copies_to_host']} back, "
+                f"{step['waits']} waits, {(step['bytes_read'] + step['bytes_written']) / 1e6:.4g} "
+                f"MB, predicted, not measured: {1e3 * step['seconds']['step']:.3g} ms",
                 flush=True,
             )
     if args.json:

@@ -1,4 +1,6 @@
-"""What a device does in a time: steps beside other libraries, launches and kernels, the experiments; attacks on what it releases."""
+"""What a device does in a time: steps beside other libraries, launches and kernels, the
+experiments; attacks on what it releases.
+"""
 
 import io
 import json
@@ -73,7 +75,9 @@ def attacks(bench):
 
 
 def steps(bench):
-    """Explicit and factored steps, a copy of the lot's explicit gradients, and the peers that are installed, taking turns."""
+    """Explicit and factored steps, a copy of the lot's explicit gradients, and the peers that are
+    installed, taking turns.
+    """
     installed = [] if bench.small else contest.peers_installed(sys.executable)
     peers = [peer for peer in PEERS if contest.needs(peer) <= set(installed)]
     args = benchmark.parser().parse_args(
@@ -150,7 +154,9 @@ def limits(bench):
 
 
 def launches(bench):
-    """Launches and copies of a step: predicted by tools.gpu.count, and measured by CUPTI through PyTorch's profiler if there is one."""
+    """Launches and copies of a step: predicted by tools.gpu.count, and measured by CUPTI through
+    PyTorch's profiler if there is one.
+    """
     for step in read_json(ROOT / "experiments" / "results" / "gpu_count.json", MinidpError)[
         "steps"
     ]:
@@ -229,7 +235,9 @@ def profile_of(bench):
 
 
 def experiment(script, *flags, load, small=()):
-    """A part; load: finds the data set; small: flags of the small version, which needs no data set if there are any."""
+    """A part; load: finds the data set; small: flags of the small version, which needs no data set
+    if there are any.
+    """
 
     def run(bench):
         """An experiment, run as its user does, in a process of its own."""
@@ -256,7 +264,8 @@ def experiment(script, *flags, load, small=()):
         )
         if done.returncode:
             raise MinidpError(
-                f"{script} ended with {done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1]}"
+                f"{script} ended with {done.returncode}: "
+                f"{(done.stderr.strip().splitlines() or [''])[-1]}"
             )
         result = read_json(folder / "result.json", MinidpError)
         yield {

@@ -1,10 +1,12 @@
-"""All that is to be known of a GPU in one command: is it right, how fast is it, and how does the main job do on it?
+"""All that is to be known of a GPU in one command: is it right, how fast is it, and how does the
+main job do on it?
 
     python -m tools.gpu.report --out DIR [--data DIR]       # at most 8 minutes on a card
     python -m tools.gpu.report --out DIR --on guarded       # the small version, on arrays that stand for CuPy's
 
-DIR gets report.json, after every part, and report.html, its tables and pictures. Each part has its seconds and is cut
-when they are used up. Ctrl-C leaves what was done. Exit status 1 if a part failed, 2 without a usable GPU.
+DIR gets report.json, after every part, and report.html, its tables and pictures. Each part has its
+seconds and is cut when they are used up. Ctrl-C leaves what was done. Exit status 1 if a part
+failed, 2 without a usable GPU.
 """
 
 import base64
@@ -37,7 +39,8 @@ def device(bench):
         **machine.versions(),
         "processor": machine.processor(),
         "cores": machine.available_cores(),
-        "device": "guarded arrays in place of a GPU, computed by NumPy: no figure here was measured on a GPU",
+        "device": "guarded arrays in place of a GPU, computed by NumPy: no figure here was "
+        "measured on a GPU",
     }
     if bench.backend.name == "gpu":
         cuda = bench.backend.xp.cuda
@@ -46,16 +49,20 @@ def device(bench):
             cuda.runtime.memGetInfo(),
         )
         found |= {
-            "device": f"{about['name'].decode()}, number {cuda.Device().id} of {cuda.runtime.getDeviceCount()}",
+            "device": f"{about['name'].decode()}, number {cuda.Device().id} of "
+            f"{cuda.runtime.getDeviceCount()}",
             "compute capability": f"{about['major']}.{about['minor']}",
             "multiprocessors": about["multiProcessorCount"],
             "memory, free, GiB": f"{total / 2**30:.1f}, {free / 2**30:.1f}",
-            "CUDA of the driver, at run time": f"{cuda.runtime.driverGetVersion()}, {cuda.runtime.runtimeGetVersion()}",
+            "CUDA of the driver, at run time": f"{cuda.runtime.driverGetVersion()}, "
+            f"{cuda.runtime.runtimeGetVersion()}",
         }
     yield from ({"what": what, "found": value} for what, value in found.items())
 
 
-PARTS = {  # {name: (seconds, function)}; it yields the rows of a table, dictionaries, and `ok` False in one of them fails the part
+# {name: (seconds, function)}; it yields the rows of a table, dictionaries, and `ok` False in one of
+# them fails the part
+PARTS = {
     "device": (15, device),
     "layers and losses": (65, compare.layers),
     "kernels": (30, compare.kernels),
@@ -85,7 +92,9 @@ class Bench:
 
 
 class OutOfTime(BaseException):
-    """A part's seconds are used up; no library's `except Exception` may take it for an error of its own."""
+    """A part's seconds are used up; no library's `except Exception` may take it for an error of its
+    own.
+    """
 
 
 @contextmanager
@@ -198,7 +207,8 @@ def write(bench):
         ]
         if name == "steps" and "step, ms" in columns:
             body.append(
-                f'<img alt="time of each library\'s step" src="data:image/png;base64,{base64.b64encode(drawn(rows)).decode()}"/>'
+                f'<img alt="time of each library\'s step" '
+                f'src="data:image/png;base64,{base64.b64encode(drawn(rows)).decode()}"/>'
             )
     with atomic_write(bench.out / "report.html") as file:
         file.write(

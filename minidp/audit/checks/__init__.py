@@ -1,12 +1,14 @@
 """Checks that measure, now, how far the code is from each labelled equation.
 
-A check is a function of a `Bench` that returns an error, or yields several, the largest of which counts; relative
-unless its method says otherwise. It is registered for labels of one card, with the tolerance that it must not exceed:
+A check is a function of a `Bench` that returns an error, or yields several, the largest of which
+counts; relative unless its method says otherwise. It is registered for labels of one card, with the
+tolerance that it must not exceed:
 
     @measures("mechanism.clip.clip_weights", "N2", method="loop over examples", tolerance=1e-12)
     def weights_equal_the_definition(bench): ...
 
-The expected side of a check is written again from the definition; it never calls the code it checks.
+The expected side of a check is written again from the definition; it never calls the code it
+checks.
 """
 
 import math
@@ -27,7 +29,8 @@ REGISTRY = {}  # (card, label): list of Check
 class Check:
     """One measurement of one or more labels. `measure(bench)` returns the error, or yields several.
 
-    subject: the card of the class that is measured, where that is not the card which has the labels but a class below it.
+    subject: the card of the class that is measured, where that is not the card which has the labels
+    but a class below it.
     """
 
     name: str
@@ -83,7 +86,9 @@ class Outcome:
 
 
 def measures(card, *labels, method, tolerance, name=None, subject=""):
-    """Register the decorated function for `labels` of `card`, "package.module.Class" below minidp."""
+    """Register the decorated function for `labels` of `card`, "package.module.Class" below
+    minidp.
+    """
 
     def register(function):
         check = Check(name or function.__name__, method, tolerance, function, subject)
@@ -95,14 +100,18 @@ def measures(card, *labels, method, tolerance, name=None, subject=""):
 
 
 def load():
-    """Import every module of this package, which registers its checks; returns {(card, label): [Check]}."""
+    """Import every module of this package, which registers its checks; returns {(card, label):
+    [Check]}.
+    """
     for module in pkgutil.iter_modules(__path__):
         import_module(f"{__name__}.{module.name}")
     return REGISTRY
 
 
 def run(check, backend=None):
-    """The Outcome of one check. Whatever it raises is a problem, not a crash; NaN, and no error at all, is infinite."""
+    """The Outcome of one check. Whatever it raises is a problem, not a crash; NaN, and no error at
+    all, is infinite.
+    """
     bench = Bench(
         np.random.default_rng(zlib.crc32(check.name.encode())), backend or Backend.numpy()
     )
@@ -118,7 +127,9 @@ def run(check, backend=None):
 
 
 def worst(got, expected):
-    """Largest difference of two arrays over the largest size expected; infinity where shapes differ."""
+    """Largest difference of two arrays over the largest size expected; infinity where shapes
+    differ.
+    """
     got, expected = np.asarray(to_host(got)), np.asarray(to_host(expected))
     if got.shape != expected.shape:
         return math.inf
@@ -132,7 +143,9 @@ def relative(got, expected):
 
 
 def excess(bound, truth):
-    """How far a bound is above the truth, relative; infinity if it is below by more than rounding (1e-13)."""
+    """How far a bound is above the truth, relative; infinity if it is below by more than rounding
+    (1e-13).
+    """
     bound, truth = float(bound), float(truth)
     return math.inf if bound < truth * (1 - 1e-13) else _no_nan(abs(bound / truth - 1))
 

@@ -1,4 +1,6 @@
-"""Checks of what is released before training: differentially private PCA, the noisy mean and spread of features."""
+"""Checks of what is released before training: differentially private PCA, the noisy mean and spread
+of features.
+"""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,6 @@
-"""Checks of what every accountant does alike: caps, rare releases, releases that give themselves away."""
+"""Checks of what every accountant does alike: caps, rare releases, releases that give themselves
+away.
+"""
 
 import math
 
@@ -57,7 +59,9 @@ def an_example_in_no_lot_costs_nothing(bench):
     tolerance=1e-12,
 )
 def rare_releases_are_paid_by_delta(bench):
-    """At a share just below the limit, and just above it, where they cost as much as their noise of 1e-3 does."""
+    """At a share just below the limit, and just above it, where they cost as much as their noise of
+    1e-3 does.
+    """
     for accountant in BOUNDS:
         share = COVERED * 1e-5
         rare, apart = (

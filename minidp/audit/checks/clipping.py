@@ -27,7 +27,8 @@ KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
     tolerance=0.0,
 )
 def clipped_norms_stay_within_the_bound(bench):
-    """The exact norm of w g as float32 products, of norms rounded up as in training and of norms rounded to nearest.
+    """The exact norm of w g as float32 products, of norms rounded up as in training and of norms
+    rounded to nearest.
 
     Infinity if clipped by far too much.
     """
@@ -293,7 +294,9 @@ def each_group_gets_its_own_noise(bench):
     tolerance=1e-6,
 )
 def sensitivity_is_reached_and_not_exceeded(bench):
-    """For each relation, how far the worst pair found stays below the claim less the margin; infinity if one exceeds it."""
+    """For each relation, how far the worst pair found stays below the claim less the margin;
+    infinity if one exceeds it.
+    """
     for relation in Relation:
         for groups in _groupings():
             sanitizer = Sanitizer(groups)
@@ -377,7 +380,9 @@ def event_is_one_joint_gaussian(bench):
     tolerance=1e-12,
 )
 def charge_for_float32_sums(bench):
-    """Lots of 600 take 150 rows, of 2,000 54; larger ones, and explicit gradients, float64, which counts from some size on."""
+    """Lots of 600 take 150 rows, of 2,000 54; larger ones, and explicit gradients, float64, which
+    counts from some size on.
+    """
     for lot, strategy, rows, k in (
         (60, "auto", 150, 0),
         (600, "factored", 150, 0),

@@ -1,4 +1,6 @@
-"""Checks of Gaussian differential privacy, trade-off curves, composition of pairs, groups and selection."""
+"""Checks of Gaussian differential privacy, trade-off curves, composition of pairs, groups and
+selection.
+"""
 
 import math
 from unittest import mock
@@ -45,7 +47,9 @@ def exact_delta(epsilon, mu):
 
 
 def exact_epsilon(delta, mu):
-    """The epsilon at which `exact_delta` is delta, whose integral is a difference of two normal tails (40 digits)."""
+    """The epsilon at which `exact_delta` is delta, whose integral is a difference of two normal
+    tails (40 digits).
+    """
 
     def excess_log(epsilon):
         with mpmath.workdps(40):
@@ -89,7 +93,9 @@ def unsampled_gaussians_compose_exactly(bench):
     tolerance=2e-4,
 )
 def near_a_gaussian(bench):
-    """mu = 1/2. What epsilon' gives away of delta, none of it downward; delta' and lower ends, exact to 1e-7."""
+    """mu = 1/2. What epsilon' gives away of delta, none of it downward; delta' and lower ends,
+    exact to 1e-7.
+    """
     accountant = GaussianAccountant()
     for epsilon, tau in ((0.5, 2.0**-30), (1.0, 2.0**-20), (0.3, 2.0**-12)):
         ledger, total = ledger_of((Gaussian(4.0), 4), (TotalVariation(tau, 3), 5)), 15 * tau
@@ -288,7 +294,9 @@ def sampled_groups(bench):
     tolerance=0.0,
 )
 def sampled_groups_are_bounded(bench):
-    """The true delta of a group of 2 (each sampled by itself) at the epsilon claimed, above the claimed delta."""
+    """The true delta of a group of 2 (each sampled by itself) at the epsilon claimed, above the
+    claimed delta.
+    """
     q, sigma, delta = 0.1, 1.0, 1e-4
     ledger = ledger_of((PoissonSampled(q, Gaussian(sigma)), 1))
     e = math.exp(group_privacy.group_epsilon(LossDistributionAccountant(), ledger, delta, 2).upper)
@@ -346,7 +354,9 @@ def delta_of_a_group(bench):
     tolerance=1e-12,
 )
 def delta_of_a_group_by_the_generic_rule(bench):
-    """P(x) <= e^a P(x') + d from one member to the next: d, then e^a d + d, then e^2a d + e^a d + d."""
+    """P(x) <= e^a P(x') + d from one member to the next: d, then e^a d + d, then e^2a d + e^a d +
+    d.
+    """
     accountant = RenyiAccountant(Relation.REPLACE_ONE)
     ledger = ledger_of(
         (FixedSizeSampled(1000, 10, Gaussian(4.0)), 20), relation=Relation.REPLACE_ONE

@@ -1,4 +1,6 @@
-"""Checks of the cipher, the normal numbers and the integers made of it, and their compiled twins."""
+"""Checks of the cipher, the normal numbers and the integers made of it, and their compiled
+twins.
+"""
 
 import math
 from collections import Counter

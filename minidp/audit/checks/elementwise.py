@@ -1,4 +1,6 @@
-"""Checks of exp, log and tanh, and of the compiled twins of what is computed coordinate by coordinate."""
+"""Checks of exp, log and tanh, and of the compiled twins of what is computed coordinate by
+coordinate.
+"""
 
 from unittest import mock
 
@@ -23,7 +25,9 @@ def drawn(rng, *shape):
 
 
 def differing(module, function):
-    """How many numbers of the arrays that function() gives have other bits without `module`'s twins."""
+    """How many numbers of the arrays that function() gives have other bits without `module`'s
+    twins.
+    """
     with mock.patch.object(module, "compiled", lambda *arrays: False), np.errstate(all="ignore"):
         defined = function()
     return sum(map(_unequal, function(), defined))

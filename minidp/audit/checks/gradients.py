@@ -26,7 +26,8 @@ def _loop(a, d):
 
 
 def _forms(bench, of, spoilt=False):
-    """(gradient object, its gradients by a loop) of the class `of`: wide, tall, of one number, of no example.
+    """(gradient object, its gradients by a loop) of the class `of`: wide, tall, of one number, of
+    no example.
 
     spoilt: the object holds NaN in its second example.
     """
@@ -156,7 +157,9 @@ def norms_round_up(bench):
     tolerance=0.0,
 )
 def sums_of_outer_products_round_up(bench):
-    """Rows of a that are alike but for `noise`, those of d nearly opposite: what is left may be rounding; how loose does not count."""
+    """Rows of a that are alike but for `noise`, those of d nearly opposite: what is left may be
+    rounding; how loose does not count.
+    """
     for positions, inner, noise, left in (
         (2, 6, 1.0, 0.1),
         (2, 6, 0.0, 0.1),
@@ -199,7 +202,9 @@ def slack_of_sums_of_outer_products(bench):
 
 
 def _single(bench):
-    """(a, d) in float32 of many shapes: short and longer than a run, tall and wide, no example, axes not in order."""
+    """(a, d) in float32 of many shapes: short and longer than a run, tall and wide, no example,
+    axes not in order.
+    """
     for b, i, o in (
         (0, 3, 2),
         (4, 1, 1),
@@ -278,7 +283,9 @@ def compiled_row_norms(bench):
 
 
 def _integers(bench):
-    """(a, d, g): factors of every size, rows of zeros and not finite among them; their outer products."""
+    """(a, d, g): factors of every size, rows of zeros and not finite among them; their outer
+    products.
+    """
     a, d = (
         bench.rng.standard_normal((9, n)) * 10.0 ** bench.rng.uniform(-9, 9, (9, 1)) for n in (7, 5)
     )

@@ -1,7 +1,8 @@
 """Checks of layers, losses and the chain of layers. Layers and losses are rows of a table of cases.
 
-A row of a layer (see audit/cases.py) measures every label of the cards of its class and bases: F the output, B the
-gradient of the input, P1, P2, ... the gradients of the first, second, ... parameter.
+A row of a layer (see audit/cases.py) measures every label of the cards of its class and bases: F
+the output, B the gradient of the input, P1, P2, ... the gradients of the first, second, ...
+parameter.
 """
 
 import re
@@ -21,7 +22,9 @@ EXACT, COMPLEX, CUT = 1e-12, 1e-13, 2.0**-22
 
 
 def _register_layer(cls, case):
-    """Register the checks of one row for the labels of the card of `cls`, the layer's class or a base of it."""
+    """Register the checks of one row for the labels of the card of `cls`, the layer's class or a
+    base of it.
+    """
     labels = set(re.findall(r"^ +\[(\w+)\]", cls.__doc__ or "", re.M))
 
     def add(wanted, name, method, tolerance, measure):
@@ -117,7 +120,9 @@ def _card_of(cls):
 
 def _named(name, cls, labels, method, tolerance, measure, subject=""):
     def check(bench):
-        """Of a convolution three times: patches of all examples fit into memory together, of some, or of one only."""
+        """Of a convolution three times: patches of all examples fit into memory together, of some,
+        or of one only.
+        """
         found = []
         for budget in (2**30, 6000, 1) if cls is nn.Conv2D else (1,):
             with mock.patch.object(conv, "patch_budget", lambda xp: budget):
@@ -208,7 +213,9 @@ def a_drawn_mask(bench):
 
 
 def _networks(bench):
-    """(network, x, loss, target): every kind of activation and loss, the second layer of parameters frozen."""
+    """(network, x, loss, target): every kind of activation and loss, the second layer of parameters
+    frozen.
+    """
     for activation in (nn.ReLU, nn.Tanh, nn.Sigmoid, nn.Softmax):
         for case in LOSSES:
             network = nn.Sequential(

@@ -1,4 +1,6 @@
-"""Checks of the loss-distribution accountant, against truths by quadrature alone, and of what an epsilon means."""
+"""Checks of the loss-distribution accountant, against truths by quadrature alone, and of what an
+epsilon means.
+"""
 
 import itertools
 import math
@@ -24,7 +26,9 @@ NODES, STEP = 3001, 2e-4
 
 
 def _outcomes(q, sigma):
-    """Masses of the sampled and the empty release on a fine grid of outcomes, and losses ln(P/Q)."""
+    """Masses of the sampled and the empty release on a fine grid of outcomes, and losses
+    ln(P/Q).
+    """
     z = np.linspace(-9 * sigma, 9 * sigma + 1, NODES)
     absent = np.exp(-0.5 * (z / sigma) ** 2) * (z[1] - z[0]) / (sigma * math.sqrt(2 * math.pi))
     ratio = 1 - q + q * np.exp((2 * z - 1) / (2 * sigma * sigma))
@@ -49,7 +53,9 @@ def _deltas(event, direction, epsilons):
 
 
 def _true_delta(events, epsilon):
-    """The larger delta of both directions for two sampled releases, summed over all pairs of outcomes."""
+    """The larger delta of both directions for two sampled releases, summed over all pairs of
+    outcomes.
+    """
     first, second = (_outcomes(*event) for event in events)
     return max(
         sum(
@@ -62,7 +68,9 @@ def _true_delta(events, epsilon):
 
 
 def _outside(bound, truth, slack=1e-7):
-    """Width of the interval over the truth; infinity where the truth is outside of it by more than `slack`."""
+    """Width of the interval over the truth; infinity where the truth is outside of it by more than
+    `slack`.
+    """
     if bound.lower is None or not bound.lower * (1 - slack) <= truth <= bound.upper * (1 + slack):
         return math.inf
     return (bound.upper - bound.lower) / truth
@@ -120,7 +128,9 @@ def one_release_by_normal_tails(bench):
 
 
 def _masses():
-    """(masses, step, first loss, tilt, centre) of a made-up tilted loss, and delta(epsilon) by a sum over its atoms."""
+    """(masses, step, first loss, tilt, centre) of a made-up tilted loss, and delta(epsilon) by a
+    sum over its atoms.
+    """
     mass, step, first, tilt, centre = np.random.default_rng(0).random(40), 0.05, -0.7, 1.3, 0.4
     losses = first + step * np.arange(40)
     return (mass, step, first, tilt, centre), lambda epsilon: _delta(
@@ -144,7 +154,9 @@ def tail_of_the_masses(bench):
     tolerance=1e-9,
 )
 def crossing_of_the_target(bench):
-    """Targets lie close to the value at a knot, so that an error of 3e-4 in a value finds the wrong pair of knots."""
+    """Targets lie close to the value at a knot, so that an error of 3e-4 in a value finds the wrong
+    pair of knots.
+    """
     masses, truth = _masses()
     _, step, first, tilt, centre = masses
 
@@ -176,7 +188,9 @@ def two_releases_by_quadrature(bench):
 
 
 def stop_loss(bins, sigma, value):
-    """E (L - value)_+ of the mean L of 2 or 3 lognormals: the last lognormal by its closed form, the others by the trapezoidal rule."""
+    """E (L - value)_+ of the mean L of 2 or 3 lognormals: the last lognormal by its closed form,
+    the others by the trapezoidal rule.
+    """
     x = np.linspace(-9, 14, 20_001 if bins == 2 else 1501)
     density = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi) * (x[1] - x[0])
     y = np.exp(x / sigma - 0.5 / sigma**2)
@@ -188,7 +202,9 @@ def stop_loss(bins, sigma, value):
 
 
 def _masses_against_quadrature(upper):
-    """Relative distance, on the one side that is safe, of delta of two lots' masses from the truth, in both directions."""
+    """Relative distance, on the one side that is safe, of delta of two lots' masses from the truth,
+    in both directions.
+    """
     for direction, epsilon in itertools.product((REMOVE, ADD), (0.3, 0.6, 1.0)):
         event = BallsInBins(2, Gaussian(1.0))
         masses = masses_of(event, direction, upper, 0.005, (0.0025, 0.02), 8.0)
@@ -213,7 +229,9 @@ for _label, _upper in (("C1", True), ("C2", False)):
 
 
 def cut_deltas(size, most, q, sigma, epsilon, others):
-    """delta of both directions for one example, contribution 1, beside `others`, of one lot in `size` cut to `most`: by quadrature."""
+    """delta of both directions for one example, contribution 1, beside `others`, of one lot in
+    `size` cut to `most`: by quadrature.
+    """
     z = np.linspace(-8 * sigma - size, 8 * sigma + size, NODES)
 
     def density(contributions):
@@ -375,7 +393,9 @@ def power_at_false_positive_rates(bench):
     tolerance=0.02,
 )
 def mu_of_a_gaussian(bench):
-    """A release without noise of a share of 1e-3 of the data leaves f(1e-6) = 1 - 1e-3 - 1e-6: mu decided there."""
+    """A release without noise of a share of 1e-3 of the data leaves f(1e-6) = 1 - 1e-3 - 1e-6: mu
+    decided there.
+    """
     for sigma in (0.4, 1.0, 20.0):
         yield excess(meaning_of(ledger_of((Gaussian(sigma), 1)), 1e-5)["mu"], 1 / sigma)
     exposed = meaning_of(ledger_of((PoissonSampled(1e-3, Gaussian(0.0)), 1)), 0.1)["mu"]

@@ -25,7 +25,9 @@ GRID = (
 
 
 def _integral(q, sigma, n, digits=30):
-    """log of the integral of mu_0 (mu/mu_0)^n, mu_0 = N(0, sigma^2), mu = (1-q) mu_0 + q N(1, sigma^2), in mpmath."""
+    """log of the integral of mu_0 (mu/mu_0)^n, mu_0 = N(0, sigma^2), mu = (1-q) mu_0 + q N(1,
+    sigma^2), in mpmath.
+    """
     with mpmath.workdps(digits):
         q, s = mpmath.mpf(q), mpmath.mpf(sigma)
 
@@ -90,7 +92,9 @@ def unsampled_log_moments(bench):
 
 
 def _theorem_27(fraction, sigma, a):
-    """Wang, Balle, Kasiviswanathan 2019, Theorems 9 and 27, for the Gaussian, by forward differences in mpmath."""
+    """Wang, Balle, Kasiviswanathan 2019, Theorems 9 and 27, for the Gaussian, by forward
+    differences in mpmath.
+    """
     with mpmath.workdps(60):
         g, v = mpmath.mpf(fraction), 1 / mpmath.mpf(sigma) ** 2
         total = 1 + g**2 * mpmath.binomial(a, 2) * min(4 * (mpmath.exp(v) - 1), 2 * mpmath.exp(v))

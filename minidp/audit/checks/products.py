@@ -1,4 +1,6 @@
-"""Checks of exact products and of sums in pairs: the definitions and their compiled twins against fractions."""
+"""Checks of exact products and of sums in pairs: the definitions and their compiled twins against
+fractions.
+"""
 
 from fractions import Fraction
 from functools import partial
@@ -23,7 +25,9 @@ def _integers(numbers, bits, rounded=int):
 
 
 def _matrix(rng, dtype, rows, columns):
-    """Numbers of all sizes, the smallest and the largest too; a row of zeros and one that is not finite."""
+    """Numbers of all sizes, the smallest and the largest too; a row of zeros and one that is not
+    finite.
+    """
     lowest, highest = (-149, 128) if dtype == "float32" else (-1074, 1024)
     x = np.ldexp(
         rng.uniform(-1, 1, (rows, columns)), rng.integers(lowest, highest, (rows, 1))

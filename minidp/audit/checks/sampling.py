@@ -30,7 +30,9 @@ KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
 
 
 def _included(sampler, n, lots):
-    """0 or 1 of each lot and example; NaN, which fails, where a lot holds an example twice or one that is not there."""
+    """0 or 1 of each lot and example; NaN, which fails, where a lot holds an example twice or one
+    that is not there.
+    """
     seen = np.zeros((lots, n))
     for row, lot in zip(seen, sampler.lots(n, lots, Streams(3).sampling)):
         row[lot] = 1 if len(set(lot.tolist())) == len(lot) and min(lot, default=0) >= 0 else np.nan
@@ -196,7 +198,9 @@ def an_example_is_in_one_lot_of_each_cycle(bench):
 
 
 def _charged_as_often_as_seen(sampler, n, charged):
-    """How many charges of whole epochs (cycles) and broken ones are not `charged`, as often as drawn lots hold an example."""
+    """How many charges of whole epochs (cycles) and broken ones are not `charged`, as often as
+    drawn lots hold an example.
+    """
     seen = [
         sum(
             (np.bincount(lot, minlength=n) for lot in sampler.lots(n, steps, Streams(6).sampling)),
@@ -331,7 +335,9 @@ def shuffling_is_charged_as_often_as_an_example_is_seen(bench):
     tolerance=SIGMAS,
 )
 def bins_are_uniform_and_independent(bench):
-    """Each lot's place in an epoch is what its examples drew; NaN, which fails, unless every example is in one lot."""
+    """Each lot's place in an epoch is what its examples drew; NaN, which fails, unless every
+    example is in one lot.
+    """
     sampler, epochs = mechanism.BallsInBinsSampler(9, 2), 4000  # four lots
     lots = _included(sampler, 9, epochs * 4).reshape(epochs, 4, 9)
     yield 0.0 if (lots.sum(axis=1) == 1).all() else math.nan
@@ -410,7 +416,9 @@ def clip_norms_follow_the_released_share(bench):
 
 @measures("mechanism.plan.Plan", "S1", method="charges one step at a time", tolerance=0.0)
 def charges_equal_a_loop_over_steps(bench):
-    """Each step's own event, for a constant plan and one whose noise falls; merged, none lost, in order."""
+    """Each step's own event, for a constant plan and one whose noise falls; merged, none lost, in
+    order.
+    """
     for sigma in (2.0, mechanism.LinearDecay(3.0, 1.0, 4)):
         plan = Plan(PoissonSampler(0.1), Sanitizer(flat_group(KEYS, 1.0, sigma)), 9, 50)
         expected = [

@@ -58,7 +58,9 @@ MOVES = {
 
 
 def _register_optimizer(cls, move, others):
-    """move: how far a number goes per unit of learning rate, given its gradient, the step and what it remembers."""
+    """move: how far a number goes per unit of learning rate, given its gradient, the step and what
+    it remembers.
+    """
     labels = ("F1", "F2") if move in (_adam, _adam_bc) else ("F1",)
 
     @measures(
@@ -139,7 +141,9 @@ def _run(trainer, bench, x, y, **options):
 
 
 def _algorithm_1(trainer, x, y, rate=lambda step: 0.2):
-    """The same run as a loop over steps and examples, with the same draws; parameters on the host."""
+    """The same run as a loop over steps and examples, with the same draws; parameters on the
+    host.
+    """
     streams, network, plan = Streams(5), trainer.network, trainer.plan
     for step, lot in enumerate(plan.sampler.lots(len(x), plan.steps, streams.sampling)):
         total = (
@@ -171,7 +175,9 @@ def _algorithm_1(trainer, x, y, rate=lambda step: 0.2):
     tolerance=1e-10,
 )
 def training_equals_algorithm_1(bench):
-    """With a learning rate that falls, in every form of the gradients, lots in batches, empty lots, plain SGD."""
+    """With a learning rate that falls, in every form of the gradients, lots in batches, empty lots,
+    plain SGD.
+    """
     for noise, clip, q, strategy, batch_size in (
         (0.0, 0.5, 0.4, "explicit", 4096),
         (0.8, 0.5, 0.4, "factored", 2),

@@ -1,1 +1,3 @@
-"""The privacy-loss-distribution accountant, `pld.accountant`; the other modules are its private rooms."""
+"""The privacy-loss-distribution accountant, `pld.accountant`; the other modules are its private
+rooms.
+"""

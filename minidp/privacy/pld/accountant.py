@@ -32,14 +32,16 @@ FINENESS = 0.08  # grid step over the (tilted) standard deviation of one step's 
 WIDTH = 2e-3  # wanted width of an interval of epsilon, relative ...
 LEAST_WIDTH = 2e-5  # ... or absolute, where epsilon is so small that nobody asks for more
 DELTA_WIDTH = 0.02  # wanted width of an interval of delta, relative
-WIDE = 0.02  # where an interval stays wider than this share, other accountants' upper ends are asked for
+# where an interval stays wider than this share, other accountants' upper ends are asked for
+WIDE = 0.02
 REFINEMENTS = 5  # times that the grid is chosen, at most
 CACHED_POINTS = 2**16  # costs on longer grids are few and large, and not kept
 MAX_GRIDS = 16  # kept for queries that follow
 
 
 class LossDistributionAccountant(Accountant):
-    r"""The distribution of the privacy loss, composed by FFT, both directions, with a bound on every error.
+    r"""The distribution of the privacy loss, composed by FFT, both directions, with a bound on
+    every error.
 
     >>> from minidp.privacy import Gaussian, Ledger, PoissonSampled
     >>> ledger = Ledger()
@@ -52,26 +54,31 @@ class LossDistributionAccountant(Accountant):
         With losses L = ln(dP/dQ) of the sampled Gaussian against its absence, and reversed:
         [M1]  each release as masses on a grid that dominate it (upper) or that it dominates (lower)
         [M2]  tilted by e^(t L), normalised, and folded: composition multiplies the transforms
-        delta(epsilon) and epsilon(delta) of the composed masses: `kernels.delta_at` and `kernels.crossing`.
-        Added to upper and taken from lower: noise beyond the tails kept (as loss infinity, or left out), mass that
-        wraps around (Chernoff, at two orders), rounding of masses, transforms, powers and losses. The tilt makes these
-        errors relative to delta: 1e-300 keeps its digits. Pure-DP releases enter above only, as randomised response, and so
-        do lots of fixed size and sampled groups (`variants`). Unsampled Gaussians compose to one, whose curve is exact.
+        delta(epsilon) and epsilon(delta) of the composed masses: `kernels.delta_at` and
+        `kernels.crossing`. Added to upper and taken from lower: noise beyond the tails kept (as
+        loss infinity, or left out), mass that wraps around (Chernoff, at two orders), rounding of
+        masses, transforms, powers and losses. The tilt makes these errors relative to delta: 1e-300
+        keeps its digits. Pure-DP releases enter above only, as randomised response, and so do lots
+        of fixed size and sampled groups (`variants`). Unsampled Gaussians compose to one, whose
+        curve is exact.
 
     Valid for
-        q in [0, 1], sigma in [0.01, 1e9]; composition of adaptively chosen queries with noise and sampling fixed ahead.
-        The grid is refined until the interval is 0.2 per cent wide or 2e-5, as far as memory allows.
+        q in [0, 1], sigma in [0.01, 1e9]; composition of adaptively chosen queries with noise and
+        sampling fixed ahead. The grid is refined until the interval is 0.2 per cent wide or 2e-5,
+        as far as memory allows.
 
     Fails as
-        a wider interval, with the upper end of the Renyi, basic or advanced accountant if that is lower, which
-        `Bound.fallback` names; where sigma is out of range, or numbers leave float64, that one with the lower end unknown
+        a wider interval, with the upper end of the Renyi, basic or advanced accountant if that is
+        lower, which `Bound.fallback` names; where sigma is out of range, or numbers leave float64,
+        that one with the lower end unknown
 
     Source
-        [M1]  upper: Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022 (arXiv:2207.04380), connecting the dots;
-              lower: own derivation: merging outcomes is post-processing, and cells are cut so that each merged
-              outcome has a grid point's loss exactly
-        [M2]  Koskela, Jalko, Honkela 2020 (arXiv:1906.03049), FFT and heterogeneous composition; tilt: own
-              derivation: mass(l) e^(t l) / M(t) composes to the composed mass times e^(t l) / M(t)^T
+        [M1]  upper: Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022 (arXiv:2207.04380),
+              connecting the dots; lower: own derivation: merging outcomes is post-processing, and
+              cells are cut so that each merged outcome has a grid point's loss exactly
+        [M2]  Koskela, Jalko, Honkela 2020 (arXiv:1906.03049), FFT and heterogeneous composition;
+              tilt: own derivation: mass(l) e^(t l) / M(t) composes to the composed mass times e^(t
+              l) / M(t)^T
         both directions: Zhu, Dong, Wang 2022, Theorem 11
     """
 
@@ -94,7 +101,8 @@ class LossDistributionAccountant(Accountant):
         )
 
     def choose_grid(self, parts, *, epsilon=None, delta=None, direction, fineness=FINENESS):
-        # counts are rounded up to a ladder, so that runs of nearly the same length share their grid and cached costs
+        # counts are rounded up to a ladder, so that runs of nearly the same length share their grid
+        # and cached costs
         parts = tuple((event, _rung(count)) for event, count in parts)
         key = (parts, epsilon, delta, direction, fineness)
         if key not in self._grids:
@@ -146,7 +154,9 @@ class LossDistributionAccountant(Accountant):
         return self._unbinned(parts, lambda parts: self._delta_of(parts, epsilon))
 
     def _unbinned(self, parts, read):
-        """read(parts), its upper end at most that with each epoch of BallsInBins an unsampled release, by joint convexity."""
+        """read(parts), its upper end at most that with each epoch of BallsInBins an unsampled
+        release, by joint convexity.
+        """
         plain: dict[Any, int] = {}
         for event, n in parts:
             noise = event.event if isinstance(event, BallsInBins) else event
@@ -203,9 +213,10 @@ class LossDistributionAccountant(Accountant):
     def _narrowed(self, parts, interval, fineness, finer, room, width, fallback):
         """The intersection of interval(fineness), (Bound, points), over ever finer grids.
 
-        finer(bound) is the factor by which to refine, 1 for enough; `room` the growth in points that must fit into memory;
-        fallback(other, parts) another accountant's upper end, where no grid serves, or the interval stays much wider than
-        `width`; of a PoissonGroup others know only what dominates it.
+        finer(bound) is the factor by which to refine, 1 for enough; `room` the growth in points
+        that must fit into memory; fallback(other, parts) another accountant's upper end, where no
+        grid serves, or the interval stays much wider than `width`; of a PoissonGroup others know
+        only what dominates it.
         """
         best, settled = Bound(None, math.inf, math.inf), False
         for _ in range(0 if _out_of_range(parts) else REFINEMENTS):
@@ -244,7 +255,8 @@ class LossDistributionAccountant(Accountant):
         )  # that one is symmetric
 
     def _epsilon_interval(self, parts, delta, fineness, uppers):
-        """(Bound on epsilon, points of its grid): the larger of both directions, and that one's lower end.
+        """(Bound on epsilon, points of its grid): the larger of both directions, and that one's
+        lower end.
 
         uppers: {direction: its upper end so far}; only where this decides is it computed again.
         """
@@ -266,9 +278,11 @@ class LossDistributionAccountant(Accountant):
         return _interval(window.epsilon(delta), upper), _points(window)
 
     def _delta_interval(self, parts, epsilon, fineness, directions):
-        """(Bound on delta, points of the deciding grid): the largest of both directions on either side.
+        """(Bound on delta, points of the deciding grid): the largest of both directions on either
+        side.
 
-        directions: those that may decide. A direction whose upper end is below the other's lower end is removed.
+        directions: those that may decide. A direction whose upper end is below the other's lower
+        end is removed.
         """
         uppers, lowers, points = {}, {}, {}
         known = [] if self.quick else _known_below(parts)
@@ -292,7 +306,9 @@ class LossDistributionAccountant(Accountant):
 
 
 def _points(window):
-    """The points of a window's grid; as many as are allowed where a finer grid would gain little."""
+    """The points of a window's grid; as many as are allowed where a finer grid would gain
+    little.
+    """
     return MAX_POINTS if window.widened else window.grid.points
 
 
@@ -305,7 +321,9 @@ def _rung(count):
 
 
 def merged(parts):
-    """The (primitive, count) pairs with all unsampled Gaussians as one, which composes to the same, rounded up."""
+    """The (primitive, count) pairs with all unsampled Gaussians as one, which composes to the same,
+    rounded up.
+    """
     gaussians = [
         (event.noise_multiplier, count) for event, count in parts if isinstance(event, Gaussian)
     ]
@@ -318,9 +336,11 @@ def merged(parts):
 
 
 def _known_below(parts):
-    """The releases whose loss is known from below too: not those of which only a dominating pair is.
+    """The releases whose loss is known from below too: not those of which only a dominating pair
+    is.
 
-    A lot that may be cut holds an example with probability q (1 - tail) at least; that says little where the tail is large.
+    A lot that may be cut holds an example with probability q (1 - tail) at least; that says little
+    where the tail is large.
     """
     parts = [
         (
@@ -343,7 +363,9 @@ def _known_below(parts):
 
 
 def _out_of_range(parts):
-    """Whether noise is so small that a step's losses span too many grid points, or so large that they vanish."""
+    """Whether noise is so small that a step's losses span too many grid points, or so large that
+    they vanish.
+    """
     for event, _ in parts:
         pure = pure_epsilon(event)
         sigma = 1 / pure if pure else getattr(event, "event", event).noise_multiplier
@@ -357,7 +379,8 @@ def _interval(lower, upper):
     if lower is None:
         return Bound(None, upper, upper)
     lower = min(lower, upper)
-    # a third of the way: merging over a step h takes h^2/12 from each loss's variance, spreading adds h^2/6
+    # a third of the way: merging over a step h takes h^2/12 from each loss's variance, spreading
+    # adds h^2/6
     return Bound(lower, lower + (upper - lower) / 3 if upper < math.inf else upper, upper)
 
 

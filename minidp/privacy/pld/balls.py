@@ -1,7 +1,9 @@
-"""Balls in bins: the privacy loss of an epoch that puts each example into one random lot of `bins`, as masses on a grid.
+"""Balls in bins: the privacy loss of an epoch that puts each example into one random lot of `bins`,
+as masses on a grid.
 
-With one example more the lots' sums have the law (1/B) sum_t N(e_t, s^2 I), and N(0, s^2 I) without it. The ratio of their
-densities is L, under the second law the mean of B independent lognormals exp(x/s - 1/(2 s^2)), x ~ N(0, 1).
+With one example more the lots' sums have the law (1/B) sum_t N(e_t, s^2 I), and N(0, s^2 I) without
+it. The ratio of their densities is L, under the second law the mean of B independent lognormals
+exp(x/s - 1/(2 s^2)), x ~ N(0, 1).
 """
 
 import math
@@ -14,11 +16,14 @@ from ...host.jit import njit
 from .kernels import _integrals, knots_between
 
 REMOVE = "remove"
-FINENESS = 0.3  # of a sum of lognormals: its grid's step, in steps of the loss as they add up to the whole sum
-SHARE = 0.08  # times the root of the loss's share: limit on a gap, as a share of its distance from the mean ...
+# of a sum of lognormals: its grid's step, in steps of the loss as they add up to the whole sum
+FINENESS = 0.3
+# times the root of the loss's share: limit on a gap, as a share of its distance from the mean ...
+SHARE = 0.08
 LOW_SHARE = 0.05  # ... and as a share of the sum itself
 LOSS_ERROR = 2e-11  # more than the roundings of sums may move a loss
-LEAST_MASS = 1e-300  # a lower law leaves out cells with less: their means lose digits below float64's normal range
+# a lower law leaves out cells with less: their means lose digits below float64's normal range
+LEAST_MASS = 1e-300
 LEAST_STEP = (
     2.0**-40
 )  # of the mean of a sum, far above its rounding: points further apart than that are distinct
@@ -30,24 +35,31 @@ WIDENING = 2**0.5  # of all gaps of a grid that has too many points, as often as
 
 
 def in_range(bins: int, sigma: float) -> bool:
-    """Whether the loss is computed; elsewhere an upper bound is that of the unsampled Gaussian, and a lower one unknown."""
+    """Whether the loss is computed; elsewhere an upper bound is that of the unsampled Gaussian, and
+    a lower one unknown.
+    """
     return 0.1 <= sigma <= 1e4 and bins <= 10**6
 
 
 def masses(event, direction, upper, step, gaps, deviations):
-    r"""(log masses (K,), knots (K,), offset, log mass of infinite loss, widened) at losses offset + knots * step.
+    r"""(log masses (K,), knots (K,), offset, log mass of infinite loss, widened) at losses offset +
+    knots * step.
 
-    `widened` says whether a grid of the sums had too many points, so that a smaller step would not come closer.
+    `widened` says whether a grid of the sums had too many points, so that a smaller step would not
+    come closer.
 
     Bound
-        removal: delta(e) = E (L - exp(e))_+, addition: delta(e) = E (1 - exp(e) L)_+, convex in every lognormal and in L
-        [C1]  upper: lognormals, sums of them and L each moved to the two points of a grid around them, their means kept
+        removal: delta(e) = E (L - exp(e))_+, addition: delta(e) = E (1 - exp(e) L)_+, convex in
+        every lognormal and in L
+        [C1]  upper: lognormals, sums of them and L each moved to the two points of a grid around
+              them, their means kept
         [C2]  lower: each replaced by its mean over a cell
-        Sums double. All terms are positive, so that rounding is relative, and counted; tails cut off are infinite loss
-        (upper) or left out (lower).
+        Sums double. All terms are positive, so that rounding is relative, and counted; tails cut
+        off are infinite loss (upper) or left out (lower).
 
     Source
-        [C1] [C2]  own derivation: convex order, a mean-preserving spread raises, and a mean lowers, what is convex; both
+        [C1] [C2]  own derivation: convex order, a mean-preserving spread raises, and a mean lowers,
+                   what is convex; both
               orders hold for sums of independent terms
         pair: Chua et al. 2024 (arXiv:2412.16802); Feldman, Shenfeld 2025 (arXiv:2502.08202)
     """
@@ -80,7 +92,9 @@ def _negligible(deviations):
 
 
 def _rung(value):
-    """The value rounded down to a ladder, so that both directions and the grids that follow share their sums."""
+    """The value rounded down to a ladder, so that both directions and the grids that follow share
+    their sums.
+    """
     return 2 ** (0.5 * math.floor(2 * math.log2(value)))
 
 
@@ -97,7 +111,9 @@ def sampled(event, direction, deviations):
 
 
 def most_points(bins):
-    """The limit on the points of each grid that keeps the sums for `bins` lognormals within MOST_PAIRS."""
+    """The limit on the points of each grid that keeps the sums for `bins` lognormals within
+    MOST_PAIRS.
+    """
     doublings = bins.bit_length() - 1
     additions = bins.bit_count() - 1
     return min(MOST_POINTS, int(math.sqrt(MOST_PAIRS / (0.5 * doublings + additions))))
@@ -107,7 +123,8 @@ def most_points(bins):
 def _law(bins, sigma, upper, steps, negligible):
     """Compute the law of L.
 
-    Returns (values rising (K,), their masses, mass lost under either law at most, relative error of masses, widened).
+    Returns (values rising (K,), their masses, mass lost under either law at most, relative error of
+    masses, widened).
     """
     m, n, done, levels = 1 / sigma, 1, 0, 2 * bins.bit_length()
     square: Any = None
@@ -144,14 +161,16 @@ def _law(bins, sigma, upper, steps, negligible):
 def _sum(one, other, n, bins, upper, steps, negligible, most):
     """Add the two laws to that of the sum, which holds n lognormals.
 
-    Returns (the law, the relative error of its masses, the mass lost under either law at most, widened).
+    Returns (the law, the relative error of its masses, the mass lost under either law at most,
+    widened).
     """
     (x, p), (y, q) = one, other
     grid, widened = grid_of(n, bins, x[0] + y[0], x[-1] + y[-1], *steps, most)
     values, mass = _atoms(grid, sum_shares(x, p, y, q, grid, one is other), upper)
     kept = mass > 0
     values, mass = values[kept], mass[kept]
-    # of all sums of n, and of the one that holds the example's own lot, whose mass is weighted by its value / n
+    # of all sums of n, and of the one that holds the example's own lot, whose mass is weighted by
+    # its value / n
     first, last = (
         bins / n * np.cumsum(mass),
         np.cumsum((mass * (bins / n + values / n))[::-1])[::-1],
@@ -169,7 +188,8 @@ def _sum(one, other, n, bins, upper, steps, negligible, most):
 def grid_of(n, bins, low, high, step, share, most):
     """(points, widened): points from below `low` to above `high` for the sum of n, at most `most`.
 
-    They are close near the mean, further out ever less so. Where they would be more, all gaps are widened.
+    They are close near the mean, further out ever less so. Where they would be more, all gaps are
+    widened.
     """
     mean, low_share = float(n), LOW_SHARE
     step = max(step * math.sqrt(float(n) * bins), LEAST_STEP * mean)
@@ -196,7 +216,9 @@ def grid_of(n, bins, low, high, step, share, most):
 
 @njit(cache=True)
 def lognormal_shares(m, grid):
-    """(below, above), a cell of the grid each: what exp(m x - m^2/2), x ~ N(0, 1), in it hands to its ends, its mean kept."""
+    """(below, above), a cell of the grid each: what exp(m x - m^2/2), x ~ N(0, 1), in it hands to
+    its ends, its mean kept.
+    """
     below, above = np.zeros(len(grid) - 1), np.zeros(len(grid) - 1)
     b = (math.log(grid[0]) + 0.5 * m * m) / m
     for k in range(len(grid) - 1):
@@ -210,7 +232,9 @@ def lognormal_shares(m, grid):
 
 @njit(cache=True)
 def sum_shares(x, p, y, q, grid, same):
-    """(below, above), a cell of the grid each: what the sums x_i + y_j with masses p_i q_j in it hand to its ends, their mean kept."""
+    """(below, above), a cell of the grid each: what the sums x_i + y_j with masses p_i q_j in it
+    hand to its ends, their mean kept.
+    """
     below, above = np.zeros(len(grid) - 1), np.zeros(len(grid) - 1)
     begin = 0
     for i in range(len(x)):
@@ -237,7 +261,9 @@ def sum_shares(x, p, y, q, grid, same):
 
 
 def _atoms(grid, shares, upper):
-    """(values, masses) of what the cells of the grid hold: at both ends of each (upper), or at its mean."""
+    """(values, masses) of what the cells of the grid hold: at both ends of each (upper), or at its
+    mean.
+    """
     below, above = shares
     if upper:
         return grid, np.append(below, 0.0) + np.append(0.0, above)  # [C1]
@@ -249,7 +275,9 @@ def _atoms(grid, shares, upper):
 
 @njit(cache=True)
 def spread_losses(losses, masses, knots):
-    """Masses at the knots: each handed to both neighbours so that the sums of mass and of mass * e^-loss stay."""
+    """Masses at the knots: each handed to both neighbours so that the sums of mass and of mass *
+    e^-loss stay.
+    """
     found = np.zeros(len(knots))
     k = 0
     for i in range(len(losses)):
@@ -266,7 +294,9 @@ def spread_losses(losses, masses, knots):
 
 @njit(cache=True)
 def merged_losses(losses, masses, knots):
-    """Masses at the knots of a coarser view: atoms merged, the last of them split, until ln(P/Q) is the knot's loss exactly."""
+    """Masses at the knots of a coarser view: atoms merged, the last of them split, until ln(P/Q) is
+    the knot's loss exactly.
+    """
     found = np.zeros(len(knots))
     i, left, last = 0, masses[0], -1
     for k in range(len(knots)):

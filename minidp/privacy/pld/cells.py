@@ -1,7 +1,7 @@
 """Primitive events as masses on a grid of losses.
 
-A direction is REMOVE (loss of the data set with the example against that without) or ADD (the reverse). The
-masses of the second are those of the first at the negative losses, times e^-loss.
+A direction is REMOVE (loss of the data set with the example against that without) or ADD (the
+reverse). The masses of the second are those of the first at the negative losses, times e^-loss.
 """
 
 import math
@@ -27,7 +27,8 @@ REMOVE, ADD = "remove", "add"
 
 @dataclass(frozen=True)
 class Masses:
-    """log P-masses (K,) at the losses offset + knots * step; `infinite`: of what lies above them all.
+    """log P-masses (K,) at the losses offset + knots * step; `infinite`: of what lies above them
+    all.
 
     `widened`: they come from grids at their limit, and a smaller step gains little.
     """
@@ -54,9 +55,9 @@ class Masses:
 def masses_of(event, direction, upper, step, gaps, deviations):
     """Masses on the grid that dominate the event's loss (upper), or that it dominates.
 
-    They reach `deviations` standard deviations into the noise's tails; an upper bound counts the rest on its safe
-    side, a lower bound leaves it out. Knots grow sparse away from loss 0: gaps = (relative, absolute) limit on
-    their distance.
+    They reach `deviations` standard deviations into the noise's tails; an upper bound counts the
+    rest on its safe side, a lower bound leaves it out. Knots grow sparse away from loss 0: gaps =
+    (relative, absolute) limit on their distance.
     """
     pure = pure_epsilon(event)
     if pure is not None:
@@ -91,16 +92,19 @@ def truncated_masses(event, direction, step, gaps, deviations):
     r"""Masses of TruncatedPoissonSampled noise under ADD_REMOVE; an upper bound only.
 
     Bound
-        [C1]  with probability 1 - t PoissonSampled(q, Gaussian(sigma)), else PoissonSampled(q, Gaussian(sigma / 2)), and it is
-              told which; t = P(Binomial(N - 1, q) >= M), N = dataset_size, M = max_lot_size
+        [C1]  with probability 1 - t PoissonSampled(q, Gaussian(sigma)), else PoissonSampled(q,
+              Gaussian(sigma / 2)), and it is told which; t = P(Binomial(N - 1, q) >= M), N =
+              dataset_size, M = max_lot_size
 
     Source
-        [C1]  own derivation. Let k of the other examples be drawn, in random order. Below M nothing is cut, with x or without. From
-              M on, the lot without x is the first M of them. With x drawn, x is kept with probability M / (k + 1), and then stands
-              in the place of the M-th: a shift of at most 2 C; else the lot is as without x. So, k and the order told (joint
-              convexity), the pair is that of Poisson sampling with q and sigma, or with q M / (k + 1) <= q and sigma / 2. The
-              second costs more, so that the larger t of N - 1 others covers fewer. Never above the Poisson pair with t q <=
-              P(Binomial(N, q) > M) of total variation beside it. Compare arXiv:2508.15089
+        [C1]  own derivation. Let k of the other examples be drawn, in random order. Below M nothing
+              is cut, with x or without. From M on, the lot without x is the first M of them. With x
+              drawn, x is kept with probability M / (k + 1), and then stands in the place of the
+              M-th: a shift of at most 2 C; else the lot is as without x. So, k and the order told
+              (joint convexity), the pair is that of Poisson sampling with q and sigma, or with q M
+              / (k + 1) <= q and sigma / 2. The second costs more, so that the larger t of N - 1
+              others covers fewer. Never above the Poisson pair with t q <= P(Binomial(N, q) > M) of
+              total variation beside it. Compare arXiv:2508.15089
     """
     tail, pairs = event.tail(1), (event.untruncated, event.dominating)
     parts = [masses_of(pair, direction, True, step, gaps, deviations) for pair in pairs]
@@ -133,9 +137,10 @@ def _directed(masses, direction, step, below):
 
 def _dominated(q, m, direction, step, base, low, knots, z):
     if q < 1 and low == 0:
-        # Most of the mass may lie within a fraction of a step above ln(1-q): the lowest atom takes all up to some
-        # fraction of a step, and the grid starts at its loss. Where the losses thin out fast, half a step leaves
-        # too little above it for an atom at the next knot, and a larger fraction is tried.
+        # Most of the mass may lie within a fraction of a step above ln(1-q): the lowest atom takes
+        # all up to some fraction of a step, and the grid starts at its loss. Where the losses thin
+        # out fast, half a step leaves too little above it for an atom at the next knot, and a
+        # larger fraction is tried.
         reach = -math.inf
         for fraction in (0.5, 0.7, 0.85, 0.95):
             begin, lift, log_q_mass = _lowest_atom(q, m, fraction * step)
@@ -167,7 +172,9 @@ def _dominated(q, m, direction, step, base, low, knots, z):
 
 
 def _lowest_atom(q, m, height):
-    """(x, lift, ln Q) of the atom of all outcomes below x: its loss is ln(1-q) + lift, `height` below that of x."""
+    """(x, lift, ln Q) of the atom of all outcomes below x: its loss is ln(1-q) + lift, `height`
+    below that of x.
+    """
 
     def atom(above):
         x = (log_ratio_at(q, m, above) + 0.5 * m * m) / m
@@ -204,7 +211,9 @@ def _log_normal_cdf(x):
 
 
 def _randomised_response(epsilon, step):
-    """The pair that dominates every epsilon-DP release: losses epsilon, on a knot, and -epsilon, between two."""
+    """The pair that dominates every epsilon-DP release: losses epsilon, on a knot, and -epsilon,
+    between two.
+    """
     count = max(1, math.ceil(2 * epsilon / step))
     above = min(
         max(count * step - 2 * epsilon, 0.0), step
@@ -240,7 +249,9 @@ def largest_loss(parts, direction):
 
 
 def sampled(event, direction, deviations):
-    """(losses, log P-masses) of the event on an even grid of outcomes: enough to choose tilt and window."""
+    """(losses, log P-masses) of the event on an even grid of outcomes: enough to choose tilt and
+    window.
+    """
     pure = pure_epsilon(event)
     if pure is not None:
         log_p = -float(np.logaddexp(0.0, pure))

@@ -1,7 +1,8 @@
 """Numba kernels for privacy loss distributions on a grid of losses.
 
-A pair (P, Q) has the loss L = ln(dP/dQ). For P = (1-q) N(0,1) + q N(m,1), Q = N(0,1) and r = dN(m,1)/dN(0,1),
-L rises with x. The grid has knots l_k = offset + k h. All masses are kept in logs, since far tails matter.
+A pair (P, Q) has the loss L = ln(dP/dQ). For P = (1-q) N(0,1) + q N(m,1), Q = N(0,1) and r =
+dN(m,1)/dN(0,1), L rises with x. The grid has knots l_k = offset + k h. All masses are kept in logs,
+since far tails matter.
 """
 
 import math
@@ -23,7 +24,9 @@ FAR = (
 
 @njit(cache=True)
 def log_ratio_at(q, m, above):
-    """ln of (e^l - 1 + q) / q, the unsampled ratio at loss l = ln(1-q) + above (l = above where q = 1)."""
+    """ln of (e^l - 1 + q) / q, the unsampled ratio at loss l = ln(1-q) + above (l = above where q =
+    1).
+    """
     if q == 1.0:
         return above
     if above <= 0.0:
@@ -40,9 +43,11 @@ def log_ratio_at(q, m, above):
 
 @njit(cache=True)
 def knots_between(low, high, h, base, share, widest):
-    """Indices from low to high of the knots used, at losses base + k h: all of them near loss 0, fewer further out.
+    """Indices from low to high of the knots used, at losses base + k h: all of them near loss 0,
+    fewer further out.
 
-    Gaps stay below `share` of the loss, so that moving it to a knot changes its square by little, and below `widest`.
+    Gaps stay below `share` of the loss, so that moving it to a knot changes its square by little,
+    and below `widest`.
     """
     knots = np.empty(high - low + 1, np.int64)
     count, k = 0, low
@@ -58,10 +63,11 @@ def knots_between(low, high, h, base, share, widest):
 
 @njit(cache=True)
 def _integrals(start, stop, anchor, m, peak):
-    """Integrals over [start, stop] of w (t - 1), of w and of w t; w = e^((peak^2 - x^2)/2), t = e^(m (x - anchor)).
+    """Integrals over [start, stop] of w (t - 1), of w and of w t; w = e^((peak^2 - x^2)/2), t =
+    e^(m (x - anchor)).
 
-    Gauss-Legendre in pieces so short that eight nodes reach full precision (length 2.5 around 0 would err by 1e-11,
-    which 10^10 releases make a third of the mass).
+    Gauss-Legendre in pieces so short that eight nodes reach full precision (length 2.5 around 0
+    would err by 1e-11, which 10^10 releases make a third of the mass).
     """
     excess = plain = tilted = 0.0
     while start < stop:
@@ -80,8 +86,9 @@ def _integrals(start, stop, anchor, m, peak):
 def spread_gaussian_masses(q, m, h, lift, knots):
     """log P-masses at the knots of a pair that dominates P = (1-q) N(0,1) + q N(m,1), Q = N(0,1).
 
-    Knots stand at ln(1-q) + lift + k h (lift + k h where q = 1). Each cell [a, b] in x between two knots i < j hands its
-    mass to both so that P(cell) and Q(cell) stay what they are ("connecting the dots", Doroshenko et al. 2022):
+    Knots stand at ln(1-q) + lift + k h (lift + k h where q = 1). Each cell [a, b] in x between two
+    knots i < j hands its mass to both so that P(cell) and Q(cell) stay what they are ("connecting
+    the dots", Doroshenko et al. 2022):
 
         to knot j   (P - e^l_i Q) / (1 - e^(l_i - l_j))       P - e^l_i Q = q int phi (r - r_a)
         to knot i   (e^l_j Q - P) / (e^(l_j - l_i) - 1)       e^l_j Q - P = q int phi (r_b - r)
@@ -120,12 +127,14 @@ def spread_gaussian_masses(q, m, h, lift, knots):
 
 @njit(cache=True)
 def merged_gaussian_masses(q, m, h, lift, knots, begin):
-    """(log P-masses at the knots of a coarser view of the same pair, outcomes merged into atoms; the x up to which it goes).
+    """(log P-masses at the knots of a coarser view of the same pair, outcomes merged into atoms;
+    the x up to which it goes).
 
-    Knots stand at ln(1-q) + lift + k h (lift + k h where q = 1). From x = begin on, each atom takes outcomes up
-    to the x at which its own ln(P/Q) is exactly the knot's loss, the zero of int phi (r - r_knot); knots already
-    passed stay empty. Merging outcomes only loses information, so (P, Q) dominates the result, in both
-    directions; what lies below `begin`, or is too thin to reach the next knot, is left out.
+    Knots stand at ln(1-q) + lift + k h (lift + k h where q = 1). From x = begin on, each atom takes
+    outcomes up to the x at which its own ln(P/Q) is exactly the knot's loss, the zero of int phi (r
+    - r_knot); knots already passed stay empty. Merging outcomes only loses information, so (P, Q)
+    dominates the result, in both directions; what lies below `begin`, or is too thin to reach the
+    next knot, is left out.
     """
     masses = np.full(len(knots), -math.inf)
     start = max(begin, -FAR)
@@ -205,10 +214,11 @@ def crossing(mass, h, first, tilt, centre, factor, weighted_error, plain_error, 
     """The epsilon at which delta, from tilted masses at losses first + k h, crosses `target`.
 
     Bound
-        [C1]  factor * delta(e), with delta of `delta_at`, to which errors are added (safe_up) or from which they are
-              taken: weighted_error * e^(-tilt (e - centre)) and plain_error
-        Returns an e on or above which that is certainly at most the target (safe_up; infinity if there is none), or one
-        at which it certainly is at least the target (-infinity if there is none), as tight as the errors allow.
+        [C1]  factor * delta(e), with delta of `delta_at`, to which errors are added (safe_up) or
+              from which they are taken: weighted_error * e^(-tilt (e - centre)) and plain_error
+        Returns an e on or above which that is certainly at most the target (safe_up; infinity if
+        there is none), or one at which it certainly is at least the target (-infinity if there is
+        none), as tight as the errors allow.
 
     Source
         [C1]  own derivation: between knots delta is linear in e^e
@@ -230,7 +240,8 @@ def crossing(mass, h, first, tilt, centre, factor, weighted_error, plain_error, 
         if value > target or (not safe_up and value == target):
             if k == knots - 1:
                 return math.inf if safe_up else loss
-            # between knots delta(e) = hockey(next) + (1 - e^(e - l_next)) (mass at and beyond l_next)
+            # between knots delta(e) = hockey(next) + (1 - e^(e - l_next)) (mass at and beyond
+            # l_next)
             above = beyond * math.exp(h)
             error = weighted_error * math.exp(-tilt * (loss - centre)) + plain_error
             wanted = (

@@ -1,4 +1,6 @@
-"""The composed privacy loss: what adds up over releases, and epsilon or delta read off it with every error counted."""
+"""The composed privacy loss: what adds up over releases, and epsilon or delta read off it with
+every error counted.
+"""
 
 import math
 from dataclasses import dataclass, fields
@@ -10,15 +12,18 @@ from .fourier import ROUNDING, square_sum
 from .kernels import crossing, delta_at
 
 MOST_EXPONENT = 700.0  # e^709 is the largest that float64 holds
-NEGLIGIBLE = 60.0  # parts of the spectrum below e^-60 of the whole are dropped, and counted as an error of e^-60
+# parts of the spectrum below e^-60 of the whole are dropped, and counted as an error of e^-60
+NEGLIGIBLE = 60.0
 
 
 @dataclass(frozen=True)
 class ComposedLoss:
-    """The tilted privacy loss of some releases, in logarithms: composing adds (+) and repeating multiplies (* count).
+    """The tilted privacy loss of some releases, in logarithms: composing adds (+) and repeating
+    multiplies (* count).
 
-    `spectrum` has four rows about the Fourier transform of the tilted, normalised masses (K,), K = points // 2 + 1:
-    ln |transform|, its phase, ln of (|transform| + its error), and the error as a share of that sum.
+    `spectrum` has four rows about the Fourier transform of the tilted, normalised masses (K,), K =
+    points // 2 + 1: ln |transform|, its phase, ln of (|transform| + its error), and the error as a
+    share of that sum.
     """
 
     spectrum: np.ndarray  # (4, K)
@@ -48,9 +53,10 @@ class ComposedLoss:
 class LossWindow:
     """The masses of a composed loss on the window of its grid, and what they may err by.
 
-    Knot k has the loss left + k * step and the composed mass e^log_factor * mass[k] * e^(-tilt (loss - centre)).
-    Sums of masses weighted as in delta(epsilon) err by at most `weighted_error` * e^(-tilt (epsilon - centre)) +
-    `plain_error`, besides a relative `rounding`; the loss is infinite with probability `infinite`.
+    Knot k has the loss left + k * step and the composed mass e^log_factor * mass[k] * e^(-tilt
+    (loss - centre)). Sums of masses weighted as in delta(epsilon) err by at most `weighted_error` *
+    e^(-tilt (epsilon - centre)) + `plain_error`, besides a relative `rounding`; the loss is
+    infinite with probability `infinite`.
     """
 
     def __init__(self, loss, grid):
@@ -66,7 +72,8 @@ class LossWindow:
         self.mass = np.roll(np.fft.irfft(transform, grid.points), -(first % grid.points))
         self.left = loss.offset + first * grid.step
         right = self.left + grid.points * grid.step
-        # what lies beyond one end of the window wraps around to the other; Chernoff's bound says how much that is
+        # what lies beyond one end of the window wraps around to the other; Chernoff's bound says
+        # how much that is
         beyond_right = math.exp(min(loss.log_right - grid.right_order * right, 0.0))
         beyond_left = math.exp(min(loss.log_left + grid.left_order * self.left, 0.0))
         errors = np.exp(log_size[kept]) * np.minimum(relative_error[kept], 1.0)
@@ -94,7 +101,9 @@ class LossWindow:
             )  # a NaN is below all
 
     def epsilon(self, delta):
-        """The epsilon at `delta`, certainly large enough on an upper grid and certainly not too large on a lower one."""
+        """The epsilon at `delta`, certainly large enough on an upper grid and certainly not too
+        large on a lower one.
+        """
         if self.infinite >= delta:
             return math.inf
         grid, sign = self.grid, 1 if self.grid.upper else -1
@@ -119,7 +128,9 @@ class LossWindow:
         return max(0.0, epsilon + sign * self._pad(abs(epsilon)))
 
     def delta(self, epsilon):
-        """The delta at `epsilon`, certainly large enough on an upper grid and certainly not too large on a lower one."""
+        """The delta at `epsilon`, certainly large enough on an upper grid and certainly not too
+        large on a lower one.
+        """
         grid, sign = self.grid, 1 if self.grid.upper else -1
         epsilon = max(0.0, epsilon - sign * self._pad(epsilon))
         log_weight = -grid.tilt * (epsilon - self.centre)
@@ -149,7 +160,9 @@ def log_moment(mass, losses, order):
 
 
 def _weight_square_sum(grid):
-    """At least the sum over j = 1 .. points of (e^(-tilt h j) (1 - e^(-h j)))^2, by geometric series."""
+    """At least the sum over j = 1 .. points of (e^(-tilt h j) (1 - e^(-h j)))^2, by geometric
+    series.
+    """
 
     def series(rate):
         return (

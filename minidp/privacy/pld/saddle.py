@@ -1,6 +1,8 @@
-"""Where to look: a guess of (epsilon, delta), the spread of the composed loss around it, and the grid to compute on.
+"""Where to look: a guess of (epsilon, delta), the spread of the composed loss around it, and the
+grid to compute on.
 
-Nothing here is a bound: tilt, window and step size decide how narrow the interval becomes, never whether it is right.
+Nothing here is a bound: tilt, window and step size decide how narrow the interval becomes, never
+whether it is right.
 """
 
 import math
@@ -13,7 +15,8 @@ from .kernels import tilted_statistics
 OUTSIDE = (
     37.0  # what lies outside the window is e^-37 = 1e-16 of the tilted mass, the roundings' order
 )
-TRUNCATION = 16.0  # noise beyond the tails kept adds e^-16 = 1e-7 of delta at most: far below the wanted width
+# noise beyond the tails kept adds e^-16 = 1e-7 of delta at most: far below the wanted width
+TRUNCATION = 16.0
 LEAST_LOG_DELTA = -690.0  # smaller deltas leave float64; they are bounded by where they do not
 MOST_TILT_A_STEP = 300.0  # so that weights of neighbouring knots stay within float64
 MAX_POINTS = 2**21  # of a grid, 16 MB each transform; of all kinds of releases together
@@ -22,7 +25,9 @@ MAX_KNOTS = 2**15  # of all releases, about: a tenth of a second of cells
 
 @dataclass(frozen=True)
 class LossGrid:
-    """Where one direction's losses are put, and the exponential tilt under which they are composed."""
+    """Where one direction's losses are put, and the exponential tilt under which they are
+    composed.
+    """
 
     direction: str
     upper: bool  # dominating masses, or dominated ones
@@ -37,7 +42,9 @@ class LossGrid:
 
 
 def grid_for(parts, epsilon, delta, direction, fineness):
-    """The upper LossGrid of (primitive, count) pairs for one target; `fineness` is its step over the tilted deviation."""
+    """The upper LossGrid of (primitive, count) pairs for one target; `fineness` is its step over
+    the tilted deviation.
+    """
     steps = sum(count for _, count in parts)
 
     def look(log_delta):
@@ -79,7 +86,9 @@ def grid_for(parts, epsilon, delta, direction, fineness):
 
 @dataclass(frozen=True)
 class Saddle:
-    """The tilt t at which the composed loss has mean `centre`, its variance there, and ln delta(centre)."""
+    """The tilt t at which the composed loss has mean `centre`, its variance there, and ln
+    delta(centre).
+    """
 
     tilt: float
     log_moment: float
@@ -117,7 +126,9 @@ def at_tilt(samples, tilt):
 
 
 def find(samples, *, epsilon=None, log_delta=None):
-    """The saddle whose centre is epsilon, or whose delta is exp(log_delta), to about a per cent of the tilt."""
+    """The saddle whose centre is epsilon, or whose delta is exp(log_delta), to about a per cent of
+    the tilt.
+    """
 
     def too_low(saddle):
         return saddle.centre < epsilon if log_delta is None else saddle.log_delta > log_delta
@@ -137,7 +148,9 @@ def find(samples, *, epsilon=None, log_delta=None):
 
 
 def window(samples, saddle, exponent):
-    """((right, order), (left, order)): beyond these losses the tilted mass is below e^-exponent each."""
+    """((right, order), (left, order)): beyond these losses the tilted mass is below e^-exponent
+    each.
+    """
     natural = math.sqrt(2 * exponent / saddle.variance)
     right, left = [], []
     for scale in (0.03, 0.1, 0.3, 0.6, 1.0, 1.5):

@@ -10,15 +10,18 @@ from .kernels import CUT_OFF, NODES, WEIGHTS, knots_between, spread_gaussian_mas
 
 
 def fixed_size_masses(event, step, gaps, z):
-    r"""(log P-masses, knots, ln P-mass of infinite loss) of a FixedSizeSampled Gaussian under REPLACE_ONE; losses knots * step.
+    r"""(log P-masses, knots, ln P-mass of infinite loss) of a FixedSizeSampled Gaussian under
+    REPLACE_ONE; losses knots * step.
 
     Bound
-        [C1]  delta(e) = g delta_G(ln(1 + (e^e - 1) / g)) for e >= 0, g = lot/size: losses above 0 are those of Poisson
-              sampling with probability g
-        [C2]  masses at losses below 0 are those above times e^-loss; (1 - g) (2 Phi(1/(2 sigma)) - 1) has the loss 0
+        [C1]  delta(e) = g delta_G(ln(1 + (e^e - 1) / g)) for e >= 0, g = lot/size: losses above 0
+              are those of Poisson sampling with probability g
+        [C2]  masses at losses below 0 are those above times e^-loss; (1 - g) (2 Phi(1/(2 sigma)) -
+              1) has the loss 0
 
     Source
-        [C1]  Balle, Barthe, Gaboardi 2018 (arXiv:1807.01647), Theorem 9; as a pair: Zhu, Dong, Wang 2022, Theorem 10
+        [C1]  Balle, Barthe, Gaboardi 2018 (arXiv:1807.01647), Theorem 9; as a pair: Zhu, Dong, Wang
+              2022, Theorem 10
         [C2]  own derivation: REPLACE_ONE is symmetric, so delta(-e) = 1 - e^-e + e^-e delta(e)
     """
     share, sigma = share_and_noise(event)
@@ -53,13 +56,15 @@ def _log_atom(share, m):
 
 
 def group_masses(event, step, gaps, z):
-    r"""(log P-masses, knots, ln P-mass of infinite loss) of a PoissonGroup, losses k ln(1-q) + knots * step.
+    r"""(log P-masses, knots, ln P-mass of infinite loss) of a PoissonGroup, losses k ln(1-q) +
+    knots * step.
 
     Bound
         [C1]  P = sum_j C(k, j) q^j (1-q)^(k-j) N(j, sigma^2) against Q = N(0, sigma^2)
 
     Source
-        [C1]  Ganesh 2024 (arXiv:2401.10294): tight where all k members are present, or all are absent
+        [C1]  Ganesh 2024 (arXiv:2401.10294): tight where all k members are present, or all are
+              absent
     """
     log_weights, m = components(event)
     shifts = np.arange(event.size + 1) * m
@@ -90,7 +95,9 @@ def group_masses(event, step, gaps, z):
 
 
 def mixture_losses(log_weights, m, z):
-    """(losses, log P-masses) of `components` on a grid of x within z standard deviations: good enough to choose a grid by."""
+    """(losses, log P-masses) of `components` on a grid of x within z standard deviations: good
+    enough to choose a grid by.
+    """
     shifts = np.arange(len(log_weights)) * m
     x = np.arange(-z, z + shifts[-1] + 0.1, 0.1)
     log_ratios = np.multiply.outer(shifts, x) - 0.5 * shifts[:, None] ** 2
@@ -106,7 +113,9 @@ def mixture_losses(log_weights, m, z):
 
 
 def components(event):
-    """(ln of the weights (k+1,) of N(j m, 1), j = 0 .. k, m = 1 / sigma) of a Gaussian over a lot; k = 1 but for groups."""
+    """(ln of the weights (k+1,) of N(j m, 1), j = 0 .. k, m = 1 / sigma) of a Gaussian over a lot;
+    k = 1 but for groups.
+    """
     from scipy.special import gammaln, xlog1py, xlogy
 
     k, (q, sigma) = getattr(event, "size", 1), share_and_noise(event)
@@ -118,9 +127,11 @@ def components(event):
 
 @njit(cache=True)
 def _spread_mixture_masses(log_weights, m, h, knots, ends):
-    """`kernels.spread_gaussian_masses` for a mixture of N(j m, 1), whose ratio R to N(0, 1) is e^loss at the `ends`.
+    """`kernels.spread_gaussian_masses` for a mixture of N(j m, 1), whose ratio R to N(0, 1) is
+    e^loss at the `ends`.
 
-    With p_j(x) the share of component j in R(x), R(x) - R(a) = R(a) sum_j p_j(a) (e^(j m (x - a)) - 1): positive terms.
+    With p_j(x) the share of component j in R(x), R(x) - R(a) = R(a) sum_j p_j(a) (e^(j m (x - a)) -
+    1): positive terms.
     """
     masses, most = np.full(len(knots), -math.inf), len(log_weights) - 1
     for k in range(len(knots) - 1):
