@@ -2,7 +2,7 @@
 resume.
 
 FALSE_ALARM is the chance that a right implementation fails a test with another seed: unseeded runs
-draw a new sample each time, so it is small. `tools/noise_statistics.py` tests what a release draws.
+draw a new sample each time, so it is small. `test_noise_statistics.py` tests what a release draws.
 """
 
 import math
