@@ -17,7 +17,7 @@ from minidp.mechanism.rounding import DOUBLE, products
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 from tests.attacks.test_exact import Seen
-from tools.attack_pictures import aligned
+from tools.attacks.arithmetic import aligned
 
 KEY = ("layer", "W")
 wide = pytest.mark.slow  # the same search on larger lots

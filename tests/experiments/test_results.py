@@ -134,8 +134,6 @@ def test_every_committed_picture_is_tested():
         "figure_2",
         "all_accountants",
         "prices",
-        "attack_noise",
-        "attack_sums",
         "audit_attacks",
         "audit_attacks_2016",
     }

@@ -23,7 +23,7 @@ from minidp.privacy import Ledger
 from minidp.ranks import SOLO
 from minidp.streams import Streams
 from minidp.train import Trainer
-from tools.attack_pictures import aligned, box_muller, on_lattice
+from tools.attacks.arithmetic import aligned, box_muller, on_lattice
 from tools.attacks.canaries import CLIP, Made, Recorder, watch
 
 LEVEL, SIGMA, BATCHES, PAIRS, LOT, KEY = 0.05, 0.5, 4, 100, 8192, ("layer", "W")
