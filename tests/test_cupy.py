@@ -16,7 +16,7 @@ import minidp
 from minidp import nn
 from minidp.mechanism.pca import PrivatePCA
 from minidp.train import evaluate
-from tests.support import cupy_names, guarded, launches
+from tests.support import cupy_names, counting, guarded
 from tools.bench import ours
 from tools.bench.workloads import WORKLOADS
 from tools.gpu import compare
@@ -122,7 +122,7 @@ def test_what_a_run_calls_fits_cupys_own_signatures(cupy):
     guarded arrays.
     """
     backend, rng = guarded.guarded_backend(), np.random.default_rng(0)
-    with launches.counting() as counts:
+    with counting.counting() as counts:
         small = SimpleNamespace(backend=backend, small=True)
         assert all(row["ok"] for part in (compare.layers, compare.training) for row in part(small))
         for name in ("W1", "W5"):

@@ -185,26 +185,6 @@ SAMPLERS = [
 LOTTERIES = [BANDS[0], ("lots drawn", "{sampler}"), *BANDS[2:]]
 TRAINED = [("optimizer", "{optimizer}"), ("noise by", "{by}"), LOTS, SUMMARY, ("seeds", "{seeds}")]
 
-COUNTED = [
-    ("workload", "{workload}"),
-    ("gradients", "{gradients}"),
-    ("launches, counted", "{launches}"),
-    ("copies to the device, back", "{copies_to_device}, {copies_to_host}"),
-    ("waits", "{waits}"),
-    ("MB read", "{bytes_read:mega}"),
-    ("MB written", "{bytes_written:mega}"),
-    *(
-        (f"{what}, ms, not measured", f"{{seconds.{name}:milli}}")
-        for what, name in (
-            ("launches", "launches"),
-            ("bytes", "bytes"),
-            ("products", "products"),
-            ("copies and waits", "host"),
-            ("step", "step"),
-        )
-    ),
-]
-
 
 def with_baseline(columns, first, private, baseline):
     """A table whose last row is a run without privacy, which its first column says in words."""
@@ -396,7 +376,6 @@ PAGES = {
         "avx2": lambda: benchmark.ours("benchmark_avx2.json"),
         "avx2 conditions": lambda: benchmark.conditions("benchmark_avx2.json"),
         "lots": benchmark.growth,
-        "counted": lambda: table(COUNTED, entries("gpu_count.json", "steps")),
     },
     "experiments/README.md": {
         "samplers": lambda: table(

@@ -105,10 +105,6 @@ FORMATS = {
     "items": lambda values: str(len(values[0])),
     "listed": lambda values: ", ".join(values[0]),
     "ms": lambda values: f"{values[0]:.3g}" if values[0] < 100 else f"{values[0]:.0f}",
-    "milli": lambda values: f"{1e3 * values[0]:.3g}",
-    "mega": lambda values: (
-        f"{values[0] / 1e6:.3g}" if values[0] < 1e9 else f"{values[0] / 1e6:,.0f}"
-    ),
     "minutes": lambda values: f"{values[0] / 60:.0f}",
 }
 

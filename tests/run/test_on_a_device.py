@@ -1,20 +1,30 @@
-"""A run whose arrays stand for a GPU's: its data go there once, and its epochs leave it for metrics
-and the checkpoint only.
+"""Arrays that stand for a GPU's: the kernels and copies of a step; what a whole run moves there and
+back.
+
+A run's data go to the device once, and its epochs leave it for metrics and the checkpoint only.
 """
 
 import numpy as np
 import pytest
 
+from minidp import nn
+from minidp.backend import synchronise, to_host
+from minidp.data import LabelledExamples
 from minidp.run import folder, progress as seen, run as running
 from minidp.train import trainer
-from tests.support import launches, shim
-from tests.support.guarded import guarded_backend
+from tests.support import shim
+from tests.support.counting import counting
+from tests.support.guarded import guarded_backend, guarded_xp
 from tests.support.running import STEPS, make_arrays, make_run
+from tools.bench.ours import trainer_of
+from tools.bench.workloads import WORKLOADS
 
 
-@pytest.mark.skipif(
+pytestmark = pytest.mark.skipif(
     not shim.COMPILER, reason="no C++ compiler: the kernels of a step were not executed"
 )
+
+
 def test_a_step_takes_its_lot_and_an_epoch_leaves_for_metrics_and_the_checkpoint(
     tmp_path, monkeypatch
 ):
@@ -24,7 +34,7 @@ def test_a_step_takes_its_lot_and_an_epoch_leaves_for_metrics_and_the_checkpoint
         plain = getattr(owner, name)
 
         def counted(*arguments, **named):
-            with launches.counting() as each:
+            with counting() as each:
                 found.setdefault(name, []).append(each)
                 return plain(*arguments, **named)
 
@@ -42,7 +52,7 @@ def test_a_step_takes_its_lot_and_an_epoch_leaves_for_metrics_and_the_checkpoint
     backend = guarded_backend()
     private = make_run(tmp_path / "run", seed=1, check=False)
     private.network.to(backend)
-    with launches.counting() as rest:
+    with counting() as rest:
         private.train(*map(backend.asarray, make_arrays()))
     assert len(rest.to_device) == 4 and rest.to_host == [] and rest.memory_asked == 1
     assert (
@@ -56,3 +66,80 @@ def test_a_step_takes_its_lot_and_an_epoch_leaves_for_metrics_and_the_checkpoint
     )  # loss and accuracy
     arrays = len(np.load(tmp_path / "run" / "checkpoint.npz").files) - 1  # less the header
     assert all(len(each.to_host) <= arrays and not each.to_device for each in found["checkpoint"])
+
+
+LAUNCHES = {  # (workload, gradients): kernels of a step at most
+    ("W1", "factored"): 20,
+    ("W2", "factored"): 20,
+    ("W3", "factored"): 29,
+    ("W4", "factored"): 57,
+    ("W5", "factored"): 51,
+    ("W1", "explicit"): 18,
+    ("W4", "auto"): 50,
+    ("W5", "auto"): 44,
+    ("W1", "exact"): 222,
+    ("W5", "exact"): 565,
+}
+
+
+def too_much(workload, gradients):
+    """What the second step does more of than it may: the first one also makes what stays on the
+    device.
+
+    The lot's indices go to the device, nothing comes back, and nobody waits.
+    """
+    trainer, examples, streams = trainer_of(workload, gradients, guarded_backend())
+    for step in range(2):
+        with counting() as found:
+            trainer.step(examples, np.arange(workload.lot), step, streams)
+    over = {
+        "launches": found.launches > LAUNCHES[workload.name, gradients],
+        "to_device": found.to_device != [8 * workload.lot],
+        "to_host": found.to_host != [],
+        "waits": found.waits > 0,
+        "memory_asked": found.memory_asked > 0,
+    }
+    return [name for name, wrong in over.items() if wrong]
+
+
+@pytest.mark.parametrize("name, gradients", LAUNCHES)
+def test_a_step_launches_few_kernels_and_copies_its_lot(name, gradients):
+    assert too_much(WORKLOADS[name].small(), gradients) == []
+
+
+@pytest.mark.parametrize("gradients", ["factored", "explicit"])
+def test_a_larger_lot_launches_no_more(gradients):
+    assert too_much(WORKLOADS["W1"], gradients) == []
+
+
+@pytest.mark.parametrize(
+    "mutant, found",
+    [
+        (lambda x: x + 0, ["launches"]),
+        (to_host, ["to_host", "waits"]),
+        (lambda x: guarded_xp.asarray(np.zeros(1)), ["to_device"]),
+        (lambda x: synchronise(guarded_xp), ["waits"]),
+        (lambda x: guarded_xp.cuda.runtime.memGetInfo(), ["memory_asked"]),
+    ],
+    ids=["a kernel", "a copy back", "a copy to the device", "a wait", "a question"],
+)
+def test_a_step_that_does_too_much_is_noticed(mutant, found, monkeypatch):
+    forward = nn.Dense.compute_y
+
+    def changed(self, x, rng):
+        mutant(x)
+        return forward(self, x, rng)
+
+    monkeypatch.setattr(nn.Dense, "compute_y", changed)
+    assert too_much(WORKLOADS["W1"], "factored") == found
+
+
+def test_a_lot_in_several_batches_of_views_with_weights_is_one_copy():
+    data = np.arange(40.0).reshape(20, 2), np.arange(20), np.linspace(0, 1, 20)
+    lot, there = np.array([3, 4, 9, 11, 19]), [guarded_xp.asarray(each) for each in data]
+    with counting() as found:
+        batches = list(LabelledExamples(*there[:2], 2, there[2]).batches(lot, 2))
+    assert found.to_device == [80] and found.to_host == []
+    plain = LabelledExamples(*data[:2], 2, data[2]).batches(lot, 2)
+    for ours, theirs in zip(batches, plain, strict=True):
+        assert all(np.array_equal(to_host(one), other) for one, other in zip(ours, theirs))

@@ -10,7 +10,7 @@ the device (`float(x)`, `if x:`, `x.item()`; `allow_sync()` permits it for a blo
 host arrays (copied at every use), and NumPy functions other than ufuncs (CuPy answers those it
 knows and fails on the rest). The names allowed are those of cupy.json, with CuPy's own signatures:
 `python -m tests.support.cupy_names NAME` adds one. What a call makes a device do is counted in
-`launches`.
+`counting`.
 """
 
 import inspect
@@ -23,7 +23,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 
 from minidp.backend import Backend
-from tests.support import launches, shim
+from tests.support import counting, shim
 
 
 class GuardError(TypeError):
@@ -86,7 +86,7 @@ def _check(where, arguments, keywords):
         SIGNATURES[where].bind(*arguments, **keywords)
     except TypeError as error:
         raise GuardError(f"{where}: {error}; CuPy's is {where}({_TEXTS[where]})") from None
-    launches.counts().calls.setdefault(where, set()).add((len(arguments), *sorted(keywords)))
+    counting.counts().calls.setdefault(where, set()).add((len(arguments), *sorted(keywords)))
 
 
 def _call(where, function, arguments, keywords):
@@ -100,7 +100,7 @@ def _call(where, function, arguments, keywords):
         {k: _unwrap(v, where) for k, v in keywords.items()},
     )
     result = function(*arguments, **keywords)
-    launches.called(where.rpartition(".")[2], arguments, keywords, result)
+    counting.called(where.rpartition(".")[2], arguments, keywords, result)
     return out if out is not None else _wrap(result)
 
 
@@ -159,8 +159,8 @@ class GuardedArray(np.lib.mixins.NDArrayOperatorsMixin):
         self._host = host
 
     def get(self):
-        launches.counts().waits += 1
-        launches.counts().to_host.append(self._host.nbytes)
+        counting.counts().waits += 1
+        counting.counts().to_host.append(self._host.nbytes)
         return self._host.copy()
 
     shape, ndim, size, dtype, itemsize, nbytes, strides, flags = (
@@ -200,7 +200,7 @@ class GuardedArray(np.lib.mixins.NDArrayOperatorsMixin):
                 "mask to the host"
             )
         result = self._host[key]
-        launches.called("take", [self._host, *key], {}, result)
+        counting.called("take", [self._host, *key], {}, result)
         return GuardedArray(result)
 
     def __setitem__(self, key, value):
@@ -215,7 +215,7 @@ class GuardedArray(np.lib.mixins.NDArrayOperatorsMixin):
             and view.shape == value.shape
             and np.shares_memory(view, value)
         ):  # x[i] += y
-            launches.counts().launch("assign", launches.arrays([value, *key]), [view])
+            counting.counts().launches += 1
         self._host[key] = value
 
     __array__ = _refused(
@@ -269,7 +269,7 @@ def _move(name, function, arguments, keywords):
         return source if result._host is source._host else result
     _check(name, arguments, keywords)
     moved = GuardedArray(function(np.array(source), *arguments[1:], **keywords))
-    launches.counts().to_device.append(moved.nbytes)
+    counting.counts().to_device.append(moved.nbytes)
     return moved
 
 
@@ -281,12 +281,12 @@ class _Namespace(ModuleType):
 
 
 def _memory():
-    launches.counts().memory_asked += 1
+    counting.counts().memory_asked += 1
     return FREE, 2 * FREE
 
 
 def _wait():
-    launches.counts().waits += 1
+    counting.counts().waits += 1
 
 
 def _guarded_xp():

@@ -36,11 +36,7 @@ def test_every_part_runs_without_a_gpu(monkeypatch, tmp_path):
     monkeypatch.setenv("MINIDP_CACHE", str(tmp_path))  # no CIFAR-10 there
     monkeypatch.delenv("MINIDP_DATA", raising=False)
     parts, page = made(tmp_path)
-    skipped = {
-        "profile": "not measured",
-        "limits": "not measured",
-        "CIFAR-10": "name its folder by --data",
-    }
+    skipped = {"limits": "not measured", "CIFAR-10": "name its folder by --data"}
     skipped |= {} if shim.COMPILER else {"kernels": "no C++ compiler"}
     for name in report.PARTS:
         assert (
@@ -48,9 +44,6 @@ def test_every_part_runs_without_a_gpu(monkeypatch, tmp_path):
             and skipped.get(name, "") in parts[name]["message"]
         )
     assert len(parts["layers and losses"]["rows"]) == 2 * (len(LAYERS) + len(LOSSES))
-    assert [(row["workload"], row["launches"]) for row in parts["launches"]["rows"][::2]] == [
-        (f"W{n}", "not measured") for n in range(1, 6)
-    ]
     assert all(
         0 <= row["test accuracy"] <= 1
         for name in ("main job", "CNN")
@@ -143,24 +136,8 @@ def test_without_a_gpu_it_says_so(monkeypatch, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
-def test_kernels_of_a_trace_are_counted_and_times_are_held_to_the_limits():
-    events = [
-        {"cat": cat, "name": name, "dur": dur}
-        for cat, name, dur in (
-            ("kernel", "gemm", 30.0),
-            ("kernel", "gemm", 30.0),
-            ("kernel", "clip", 20.0),
-            ("cuda_runtime", "cudaLaunchKernel", 9.0),
-            ("gpu_memcpy", "Memcpy HtoD", 20.0),
-        )
-    ] + [{"name": "no category"}]
+def test_times_are_held_to_the_limits():
     bench = report.Bench(replace(guarded_backend(), name="gpu"), None)
-    bench.traces["W1", "explicit"] = measure.device_events({"traceEvents": events})
-    assert [(row["kernel"], row["share"]) for row in measure.profile_of(bench)] == [
-        ("gemm", 0.6),
-        ("clip", 0.2),
-        ("Memcpy HtoD", 0.2),
-    ]
     rows = [
         {"workload": "W1", "contender": name, "explicit to it": 1.6, "factored to it": 1.1}
         for name in ("copy", "torch")

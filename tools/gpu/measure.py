@@ -1,39 +1,29 @@
-"""What a device does in a time: steps beside other libraries, launches and kernels, the
-experiments; attacks on what it releases.
+"""What a device does in a time: steps beside other libraries, the experiments; attacks on what it
+releases.
 """
 
 import io
-import json
 import os
 import subprocess
 import sys
-import tempfile
-from collections import Counter
 from contextlib import redirect_stderr
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 from minidp import data
 from minidp.arithmetic import ARITHMETICS
-from minidp.backend import synchronise
 from minidp.errors import DataUnavailableError, MinidpError
 from minidp.files import read_json
 from tools import benchmark
 from tools.attacks.arithmetic import worst_neighbours
-from tools.bench import contest, ours
+from tools.bench import contest
 from tools.bench.workloads import WORKLOADS
 
 from .compare import Skipped
 
 ROOT = Path(__file__).resolve().parents[2]
 STRATEGIES, PEERS = ("explicit", "factored"), ("torch", "opacus", "opacus-ghost", "jax", "jax-vmap")
-TRACED, DEVICE_WORK = (
-    10,
-    ("kernel", "gpu_memcpy", "gpu_memset"),
-)  # steps; categories of CUPTI's events
 DRAWN = "--dataset", "strokes"
-NOT_MEASURED = "not measured"
 
 
 def attacks(bench):
@@ -107,7 +97,7 @@ def limits(bench):
     done = {name: part["rows"] for name, part in bench.parts.items()}
     found = {(row["workload"], row["contender"]): row for row in done.get("steps", ())}
     if bench.backend.name != "gpu" or not found:
-        raise Skipped(f"{NOT_MEASURED}: limits are for times on a device")
+        raise Skipped("not measured: limits are for times on a device")
     asked = [
         (
             f"{name}: a factored step to PyTorch's without privacy",
@@ -127,87 +117,6 @@ def limits(bench):
     asked += [("main job, seconds", row["seconds"], 15) for row in done.get("main job", ())]
     for what, measured, limit in asked:
         yield {"what": what, "measured": measured, "at most": limit, "ok": measured <= limit}
-
-
-def launches(bench):
-    """Launches and copies of a step: predicted by tools.gpu.count, and measured by CUPTI through
-    PyTorch's profiler if there is one.
-    """
-    for step in read_json(ROOT / "experiments" / "results" / "gpu_count.json", MinidpError)[
-        "steps"
-    ]:
-        where, row = (step["workload"], step["gradients"]), {}
-        if where[1] in STRATEGIES:
-            if bench.backend.name == "gpu" and profiler():
-                events = bench.traces[where] = traced(
-                    ours.make_step(WORKLOADS[where[0]], where[1], bench.backend), bench.backend.xp
-                )
-                kernels = sum(event["cat"] == "kernel" for event in events)
-                row = {
-                    "launches": kernels / TRACED,
-                    "copies and fills": (len(events) - kernels) / TRACED,
-                    "device busy, ms": sum(event["dur"] for event in events) / TRACED / 1000,
-                }
-            yield {
-                "workload": where[0],
-                "gradients": where[1],
-                "launches, predicted": step["launches"],
-                "step, predicted, ms": 1000 * step["seconds"]["step"],
-                **{
-                    what: row.get(what, NOT_MEASURED)
-                    for what in ("launches", "copies and fills", "device busy, ms")
-                },
-            }
-
-
-def profiler():
-    """PyTorch's, on a GPU; None where there is no PyTorch that finds one."""
-    try:
-        import torch
-        from torch.profiler import ProfilerActivity, profile
-    except ImportError:
-        return None
-    return (
-        partial(profile, activities=[ProfilerActivity.CUDA]) if torch.cuda.is_available() else None
-    )
-
-
-def traced(step, xp):
-    """What the device did in TRACED steps."""
-    for _ in range(3):  # kernels are compiled at their first use
-        step()
-    with profiler()() as seen:
-        for _ in range(TRACED):
-            step()
-        synchronise(xp)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trace.json"
-        seen.export_chrome_trace(str(path))
-        return device_events(json.loads(path.read_text()))
-
-
-def device_events(trace):
-    """Kernels, copies and fills of a trace in Chrome's format."""
-    return [event for event in trace["traceEvents"] if event.get("cat") in DEVICE_WORK]
-
-
-def profile_of(bench):
-    """Where the device's time goes: the kernels of each workload by their names."""
-    if not bench.traces:
-        raise Skipped(f"{NOT_MEASURED}: no step was traced")
-    for (name, strategy), events in bench.traces.items():
-        times, spent = Counter(event["name"] for event in events), Counter()
-        for event in events:
-            spent[event["name"]] += event["dur"]
-        for kernel, microseconds in spent.most_common(8):
-            yield {
-                "workload": name,
-                "gradients": strategy,
-                "kernel": kernel[:120],
-                "in a step": times[kernel] / TRACED,
-                "us in a step": microseconds / TRACED,
-                "share": microseconds / spent.total(),
-            }
 
 
 def experiment(script, *flags, load, small=()):

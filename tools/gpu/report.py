@@ -71,8 +71,6 @@ PARTS = {
     "independence": (20, compare.independent),
     "attacks": (15, measure.attacks),
     "steps": (130, measure.steps),
-    "launches": (30, measure.launches),
-    "profile": (5, measure.profile_of),
     "main job": (40, measure.main_job),
     "CNN": (30, measure.cnn),
     "CIFAR-10": (30, measure.cifar),
@@ -88,7 +86,6 @@ class Bench:
     out: Path
     small: bool = False
     parts: dict = field(default_factory=dict)  # {name: what became of it, its rows}
-    traces: dict = field(default_factory=dict)  # {(workload, strategy): events on the device}
 
 
 class OutOfTime(BaseException):
