@@ -17,9 +17,9 @@ from minidp import nn
 from minidp.mechanism.pca import PrivatePCA
 from minidp.train import evaluate
 from tests.support import cupy_names, counting, guarded
-from tools.bench import ours
-from tools.bench.workloads import WORKLOADS
-from tools.gpu import compare
+from tools import gpu_report
+from tools.benchmark import WORKLOADS
+from tools.benchmark_ours import trainer_of
 
 SIGNATURES = json.loads(cupy_names.FILE.read_text())["signatures"]
 TREES = {
@@ -124,9 +124,11 @@ def test_what_a_run_calls_fits_cupys_own_signatures(cupy):
     backend, rng = guarded.guarded_backend(), np.random.default_rng(0)
     with counting.counting() as counts:
         small = SimpleNamespace(backend=backend, small=True)
-        assert all(row["ok"] for part in (compare.layers, compare.training) for row in part(small))
+        assert all(
+            row["ok"] for part in (gpu_report.layers, gpu_report.training) for row in part(small)
+        )
         for name in ("W1", "W5"):
-            trainer, examples, streams = ours.trainer_of(WORKLOADS[name].small(), "exact", backend)
+            trainer, examples, streams = trainer_of(WORKLOADS[name].small(), "exact", backend)
             trainer.step(examples, np.arange(8), 0, streams)
         x = backend.asarray(rng.uniform(-1, 1, (20, 6)))
         PrivatePCA(2, 1.0).raw_second_moments(x)

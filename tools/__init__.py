@@ -1,3 +1,3 @@
-"""Programs for developers, run from the checkout: python -m tools.benchmark, tools.gpu.report,
+"""Programs for developers, run from the checkout: python -m tools.benchmark, tools.gpu_report,
 tools.tables, ...
 """

@@ -26,7 +26,7 @@ from minidp.files import read_json, write_json
 from minidp.numbers import lower_text, upper_text
 from minidp.run.progress import stop_on_interrupt
 from tools.attacks import black_box, canaries, faults, pictures
-from tools.bench.machine import available_cores, processor, vector_flags, versions
+from tools.machine import available_cores, processor, vector_flags, versions
 
 SETTINGS, EPSILONS = ((1.0, 10), (0.01, 1000)), (1.0, 2.0, 4.0, 8.0)  # q, T; certified
 SHARE, BLACK_BOX, RIGHT = (

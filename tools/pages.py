@@ -12,7 +12,6 @@ from minidp.privacy import (
     RenyiAccountant,
     poisson_stopped_epsilon,
 )
-from tools.bench import tables as benchmark
 from tools.tables import RESULTS, Row, TableError, each, entries, load, markdown, runs, table
 
 SPENT, LOTS, SEEDS = (
@@ -183,6 +182,18 @@ SAMPLERS = [
     ("epsilon at most", "{loss_distribution.upper:upper}"),
 ]
 LOTTERIES = [BANDS[0], ("lots drawn", "{sampler}"), *BANDS[2:]]
+STEPS = [
+    ("workload", "{workload}"),
+    ("gradients", "{contender}"),
+    ("step, ms", "{step_ms:ms}"),
+    ("to floor", "{to.floor:.2f}"),
+    ("to PyTorch, not private", "{to.torch:.2f}"),
+]
+AGAINST = [
+    *STEPS,
+    ("to JAX, not private", "{to.jax:.2f}"),
+    ("to Opacus, ghost clipping", "{to.opacus-ghost:.2f}"),
+]
 TRAINED = [("optimizer", "{optimizer}"), ("noise by", "{by}"), LOTS, SUMMARY, ("seeds", "{seeds}")]
 
 
@@ -238,6 +249,19 @@ def scores():
         (one,) = found
         form = "{:.3f} ({:.3f})" if "without_privacy" in one else "{:.2%} ({:.2%})"
         yield Row([{**one, "score": form.format(one["mean"], one["spread"])}], found.where)
+
+
+def steps(path):
+    """Our steps on each workload, with their ratios to the floor and the peers as "to"."""
+    for contest in load(path)["contests"]:
+        for row in contest["rows"]:
+            to = {
+                pair["to"]: pair["ratio"]
+                for pair in contest["ratios"]
+                if pair["of"] == row["contender"]
+            }
+            if to:
+                yield Row([{**row, "workload": contest["workload"], "to": to}], path)
 
 
 def verdicts(experiment, files, prefix=""):
@@ -370,12 +394,8 @@ PAGES = {
         ),
     },
     "tools/README.md": {
-        "benchmark": benchmark.ours,
-        "peers": benchmark.peers,
-        "conditions": benchmark.conditions,
-        "avx2": lambda: benchmark.ours("benchmark_avx2.json"),
-        "avx2 conditions": lambda: benchmark.conditions("benchmark_avx2.json"),
-        "lots": benchmark.growth,
+        "benchmark": lambda: table(AGAINST, steps("benchmark.json")),
+        "avx2": lambda: table(STEPS, steps("benchmark_avx2.json")),
     },
     "experiments/README.md": {
         "samplers": lambda: table(

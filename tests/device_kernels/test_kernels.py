@@ -10,7 +10,8 @@ import pytest
 
 from minidp import device_kernels, elementwise
 from minidp.arithmetic import in_pairs
-from minidp.backend import row_norms, to_host
+from minidp.backend import Backend, row_norms, to_host
+from minidp.errors import DeviceUnavailableError
 from minidp.grads import Explicit, Outer, OuterSum
 from minidp.mechanism import clip
 from minidp.mechanism.noise import add_gaussian, add_integers, noise_grid, released_on_device
@@ -373,6 +374,19 @@ MUTANTS = {  # what each source may not be changed to: the text, and what stands
     "case", [case for cases in CASES.values() for case in cases], ids=lambda case: case.__name__
 )
 def test_the_twin_gives_what_the_definition_gives(case, rng):
+    case(rng)
+
+
+@pytest.mark.parametrize(
+    "case", [case for cases in CASES.values() for case in cases], ids=lambda case: case.__name__
+)
+def test_on_a_gpu_the_twin_gives_what_the_definition_gives(case, rng, monkeypatch):
+    try:
+        gpu = Backend.cupy()
+    except DeviceUnavailableError as error:
+        pytest.skip(str(error))
+    monkeypatch.setitem(globals(), "asarray", gpu.asarray)
+    monkeypatch.setitem(globals(), "guarded_xp", gpu.xp)
     case(rng)
 
 

@@ -14,7 +14,6 @@ from common.sweep_plots import draw_budgets, draw_claims, draw_noise_levels, dra
 
 from minidp.defaults import AVERAGE, MEAN_SHARE, ROW_NORM, STEPS, choose, mu_of
 from minidp.errors import MinidpError
-from tools.bench.tables import lot_sizes
 
 RESULTS = verdicts.EXPECTED.parent / "results"
 ENTRIES = [
@@ -119,7 +118,6 @@ PICTURES = {
     ),
     "cifar_transfer-sentences": draw_runs,
     "gdp/gdp": draw_claims,
-    "benchmark_lots": lambda path, summary: lot_sizes(summary["contests"], path),
 }
 
 

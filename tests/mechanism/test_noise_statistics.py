@@ -1,5 +1,4 @@
-"""What a release draws: moments, tails, pairs of numbers and low bits of 2^18 numbers of each
-noise, with a seed.
+"""What a release draws: moments, tails, pairs and low bits of 2^18 seeded numbers of each noise.
 
 The same tests of a billion unseeded numbers found nothing
 (experiments/results/noise_statistics.json). Each way of being wrong below is found.

@@ -16,8 +16,8 @@ from tests.support import shim
 from tests.support.counting import counting
 from tests.support.guarded import guarded_backend, guarded_xp
 from tests.support.running import STEPS, make_arrays, make_run
-from tools.bench.ours import trainer_of
-from tools.bench.workloads import WORKLOADS
+from tools.benchmark import WORKLOADS
+from tools.benchmark_ours import trainer_of
 
 
 pytestmark = pytest.mark.skipif(

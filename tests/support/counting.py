@@ -12,8 +12,7 @@ NO_KERNEL = {"empty", "empty_like", "result_type"}
 class Counts:
     """Requests to a device.
 
-    launches      kernels, as far as calls tell: a product that CuPy copies a factor for counts as
-                  one
+    launches      kernels, as far as calls tell: copies of factors before a product are not seen
     to_device     bytes of each copy to the device
     to_host       bytes of each copy back
     waits         calls that return when all work before them is done
@@ -48,9 +47,7 @@ def counting():
 
 
 def called(name, arguments, keywords, result):
-    """Count one kernel for a function, method or operator, unless its result is a view of an
-    argument.
-    """
+    """Count one kernel for a function or operator, unless its result is a view of an argument."""
     taken = arrays([*arguments, *(value for key, value in keywords.items() if key != "out")])
     view = any(np.may_share_memory(given, array) for given in arrays(result) for array in taken)
     if name not in NO_KERNEL and (keywords.get("out") is not None or not view):

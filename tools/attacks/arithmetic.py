@@ -1,6 +1,4 @@
-"""Attacks on the machine's numbers: the lattice of float32 noise, and roundings of a sum that line
-up.
-"""
+"""Attacks on the machine's numbers: the lattice of float32 noise, and roundings that line up."""
 
 import numpy as np
 
@@ -14,9 +12,7 @@ LARGE = 1 - 2**-10  # a contribution just below the clip norm
 
 
 def box_muller(rng, size, sigma):
-    """Draw Box and Muller's noise in float32: first sigma r cos t of every pair, then sigma r sin
-    t.
-    """
+    """Draw Box and Muller's noise in float32: sigma r cos t of every pair, then sigma r sin t."""
     u, v = rng.random((2, size // 2), np.float32)
     r = np.sqrt(-2 * np.log1p(-u))
     t = np.float32(2 * np.pi) * v
@@ -24,9 +20,7 @@ def box_muller(rng, size, sigma):
 
 
 def on_lattice(x, y, sigma):
-    """Tell which pairs (x, y) are products sigma r cos t and sigma r sin t of float32 numbers r and
-    t.
-    """
+    """Tell which (x, y) are sigma r cos t and sigma r sin t of float32 numbers r and t."""
     x, y = x.astype("float64"), y.astype("float64")
     near_r = (np.hypot(x, y) / sigma).astype("float32")
     near_t = (np.arctan2(y, x) % (2 * np.pi)).astype("float32")
@@ -61,10 +55,9 @@ def aligned(n, value, extra, half_ulps):
 
 
 def worst_neighbours(arithmetic, n, asarray):
-    """(the largest |S(D) - S(D')| / C found, what is charged) in lots of n examples, of which D'
-    lacks the first.
+    """(the largest |S(D) - S(D')| / C found, what is charged) in lots of n examples.
 
-    asarray: moves the gradients to where they are summed.
+    D' lacks the first example of D. asarray: moves the gradients to where they are summed.
     """
     sanitizer = Sanitizer(flat_group([KEY], 1.0, 1.0), "factored", arithmetic)
     how = DOUBLE if sanitizer.exact else products(n, "factored")
