@@ -156,32 +156,21 @@ OWN = [
     ("epsilon", "{epsilon:upper}"),
     ("delta", "{delta:g}"),
 ]
-SUMS = [
-    ("setting", "{what}"),
-    ("lots", "{steps:,} of {lot_size:,}"),
-    ("epsilon, delta 1e-5", "{epsilon:g}"),
-    ("sigma of independent noise", "{independent.noise_multiplier:.3g}"),
-    ("best bands", "{best.bands}"),
-    ("sigma with them", "{best.noise_multiplier:.3g}"),
-    ("error of sums, relative", "{best.relative_error:.3f}"),
-    ("with most bands", "{most.relative_error:.3f} ({most.bands})"),
-]
-BANDS = [
-    ("experiment", "{experiment}"),
-    ("noise", "{name}"),
-    ("sigma", "{SIGMA:g}"),
-    ("epsilon by loss distribution", "{epsilon.loss_distribution.upper:upper}"),
-    LOTS,
-    ACCURACY,
-    SEEDS,
-]
 SAMPLERS = [
     ("`--sampler`", "`{sampler}`"),
     ("lots", "{lots}"),
     ("neighbours", "{neighbours}"),
     ("epsilon at most", "{loss_distribution.upper:upper}"),
 ]
-LOTTERIES = [BANDS[0], ("lots drawn", "{sampler}"), *BANDS[2:]]
+LOTTERIES = [
+    ("experiment", "{experiment}"),
+    ("lots drawn", "{sampler}"),
+    ("sigma", "{SIGMA:g}"),
+    ("epsilon by loss distribution", "{epsilon.loss_distribution.upper:upper}"),
+    LOTS,
+    ACCURACY,
+    SEEDS,
+]
 STEPS = [
     ("workload", "{workload}"),
     ("gradients", "{contender}"),
@@ -383,15 +372,6 @@ PAGES = {
     "minidp/README.md": {
         "own data": lambda: table(OWN, scores()),
         "which sampler": lambda: table(SAMPLERS, entries("samplers.json", "runs")),
-        "correlated noise": lambda: table(SUMS, entries("correlated_noise.json", "settings")),
-        "bands": lambda: table(
-            BANDS,
-            [
-                runs(f"banded_{job}-bands{bands}-seed*.json", name=name)
-                for job in JOBS
-                for bands, name in ((1, "independent"), (8, "8 bands"))
-            ],
-        ),
     },
     "tools/README.md": {
         "benchmark": lambda: table(AGAINST, steps("benchmark.json")),

@@ -44,12 +44,6 @@ class RunFlags(Checked):
     max_lot_size: int | None = option(
         None, "with --sampler poisson: larger lots are cut to so many examples", POSITIVE
     )
-    bands: int | None = option(
-        None,
-        "of noise that is correlated between steps, with lots of so many parts of the data in turn "
-        "(minidp/README.md says when not to)",
-        POSITIVE,
-    )
     accountant: str = option("moments", "that the target is held by", choices=ACCOUNTANTS)
     optimizer: str = option("sgd", "of the released gradients", choices=tuple(OPTIMIZERS))
     average: float = option(

@@ -14,7 +14,6 @@ from minidp.backend import Backend
 from minidp.cli import user_errors
 from minidp.errors import CheckpointError, ParameterError
 from minidp.mechanism import (
-    BandedNoise,
     Plan,
     Sanitizer,
     adaptive_groups,
@@ -22,7 +21,6 @@ from minidp.mechanism import (
     per_layer_groups,
     sampling,
 )
-from minidp.mechanism.banded import with_bands
 from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
 from minidp.ranks import current
@@ -104,10 +102,7 @@ def make_sampler(config, size):
         raise ParameterError(
             f"expected lot_size={config.lot_size} to be at most the {size} training examples"
         )
-    return with_bands(
-        sampling.make_sampler(config.sampler, size, config.lot_size, config.max_lot_size),
-        config.bands,
-    )
+    return sampling.make_sampler(config.sampler, size, config.lot_size, config.max_lot_size)
 
 
 def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(), calibrated=None):
@@ -117,7 +112,7 @@ def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(),
     calibrated: steps for which the least noise is found first that keeps them within the target, or
     else the default target. Raises BudgetExceededError where not one step fits into the target.
     """
-    plan = Plan(sampler, sanitizer, 1, config.lot_size, config.bands and BandedNoise(config.bands))
+    plan = Plan(sampler, sanitizer, 1, config.lot_size)
     accountant = make(config.accountant, plan.relation)
     if calibrated and config.private:
         target = config.default_target if math.isinf(config.target) else config.target

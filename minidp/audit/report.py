@@ -47,8 +47,8 @@ SECTIONS = (  # in the order of the paper; within a section, cards in the order 
         "Clipping",
         ("mechanism.clip.", "mechanism.sanitizer.", "mechanism.rounding.", "mechanism.schedule."),
     ),
-    ("Noise", ("mechanism.noise.", "mechanism.banded.BandedNoise")),
-    ("Sampling", ("mechanism.sampling.", "mechanism.banded.")),
+    ("Noise", ("mechanism.noise.",)),
+    ("Sampling", ("mechanism.sampling.",)),
     ("DP-PCA and private scaling", ("mechanism.pca.", "mechanism.scaling.", "mechanism.centring.")),
     (
         "Accountants",

@@ -163,7 +163,7 @@ def _calibrate(args):
         if (
             args.sampler not in (None, "poisson")
             or args.steps is None
-            or (args.max_lot_size, args.bands) != (None, None)
+            or args.max_lot_size is not None
         ):
             raise ParameterError(
                 "a sampling probability is found for --sampler poisson and --steps only"

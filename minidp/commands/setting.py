@@ -6,7 +6,6 @@ from pathlib import Path
 from ..cli import number, whole_number
 from ..errors import ParameterError
 from ..mechanism import ClipGroup, PoissonSampler, PrivatePCA, Sanitizer
-from ..mechanism.banded import with_bands
 from ..mechanism.sampling import SAMPLERS, make_sampler, steps_of_epochs
 from ..numbers import upper_text
 from ..privacy import Gaussian, Ledger, NeighbouringRelation, total_variation
@@ -24,7 +23,6 @@ SAMPLING = (
     "--lot-size",
     "--max-lot-size",
     "--sampler",
-    "--bands",
     "--relation",
     "--pca-noise-multiplier",
 )
@@ -60,11 +58,6 @@ FLAGS = {
         help="each example with probability q (poisson, the default), L of N "
         "without replacement (fixed), a shuffled order cut into lots, which gains nothing "
         "(shuffle), or each epoch every example in one random lot of N // L (balls-in-bins)",
-    ),
-    "--bands": dict(
-        type=whole_number,
-        metavar="B",
-        help="noise correlated over B steps, lots of B parts of the data in turn",
     ),
     "--relation": dict(
         choices=[relation.value for relation in NeighbouringRelation],
@@ -146,7 +139,6 @@ def sampler_of(args, sampler=None):
             "either --sampling-probability or " if name == "poisson" else f"with --sampler {name} "
         )
         raise ParameterError(f"expected {either}--dataset-size and --lot-size")
-    sampler = with_bands(sampler, args.bands)
     if args.relation not in (None, sampler.relation.value):
         raise ParameterError(
             f"expected --relation {sampler.relation.value}, for which --sampler {name} is "
@@ -237,7 +229,6 @@ def title_of(args, sampler, steps):
         if isinstance(sampler, PoissonSampler)
         else f"{args.sampler} lots of {sampler.lot_size} from {sampler.dataset_size}"
     )
-    lots += f", {args.bands} bands" if args.bands is not None else ""
     return f"sigma {noise}, {lots}, {steps} steps{before}, {sampler.relation.value}{_group(args)}"
 
 

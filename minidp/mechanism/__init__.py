@@ -2,7 +2,6 @@
 them.
 """
 
-from .banded import BandedNoise, CyclicSampler
 from .centring import mean_sanitizer, noisy_mean, shrunk
 from .clip import ClipGroup, adaptive_groups, clip_weights, flat_group, per_layer_groups
 from .noise import add_gaussian
@@ -16,9 +15,7 @@ from .schedule import AdaptiveClip, LinearDecay, Stages
 __all__ = [
     "AdaptiveClip",
     "BallsInBinsSampler",
-    "BandedNoise",
     "ClipGroup",
-    "CyclicSampler",
     "FixedSizeSampler",
     "LinearDecay",
     "Plan",

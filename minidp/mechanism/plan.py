@@ -21,7 +21,6 @@ from ..privacy.events import Composed, Event, NeighbouringRelation, Repeated
 from ..privacy.ledger import SETUP, Ledger
 from ..validate import count, positive_finite
 from ..whole import MOST
-from .banded import BandedNoise, CyclicSampler
 from .rounding import DOUBLE, Products, products
 from .sampling import PoissonSampler, Sampler
 from .sanitizer import LEAST_SIGMA, MOST_SIGMA, Sanitizer
@@ -36,8 +35,6 @@ class Plan:
     sanitizer          clip groups, each with its C and sigma (or schedules of them)
     steps              T, lots to process
     expected_lot_size  L, the public constant that the released sum is divided by
-    noise              None for independent noise in every step, or a BandedNoise, with a
-                       CyclicSampler
 
     Event
         [S1]  of all steps: for each step, the sanitizer's release with that step's C and sigma, in
@@ -69,7 +66,6 @@ class Plan:
     sanitizer: Sanitizer
     steps: int
     expected_lot_size: float
-    noise: BandedNoise | None = None
 
     def __post_init__(self):
         count(steps=self.steps)
@@ -85,18 +81,6 @@ class Plan:
             raise ParameterError(
                 "lots of whole epochs with a schedule of C or sigma: which noise an example meets "
                 "depends on its lot; use the Poisson sampler, or constant settings"
-            )
-        if self.noise is not None and not (
-            isinstance(self.sampler, CyclicSampler) and self.sampler.bands >= self.noise.bands
-        ):
-            raise ParameterError(
-                f"noise of {self.noise.bands} bands: expected CyclicSampler(q, "
-                f"bands={self.noise.bands}), whose lots keep an example's steps so far apart"
-            )
-        if self.noise is not None and self.sanitizer.exact:
-            raise ParameterError(
-                "exact arithmetic: expected independent noise; correlated noise is real numbers, "
-                "and no whole units"
             )
         if (size := getattr(self.sampler, "dataset_size", None)) is not None:
             self.check_lot_size(size)

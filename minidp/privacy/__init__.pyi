@@ -8,7 +8,6 @@ from .events import (
     ApproximateDP as ApproximateDP,
     TotalVariation as TotalVariation,
     PoissonSampled as PoissonSampled,
-    CyclicSampled as CyclicSampled,
     FixedSizeSampled as FixedSizeSampled,
     BallsInBins as BallsInBins,
     Composed as Composed,

@@ -154,15 +154,6 @@ class PoissonSampled(Event):
     event: Event
 
 
-class CyclicSampled(PoissonSampled):
-    """PoissonSampled for one example: a lot of each of several parts of the data, with noise that
-    may be correlated between them.
-
-    Several examples may be in different parts, so that the rules of PoissonSampled for groups do
-    not hold.
-    """
-
-
 @dataclass(frozen=True)
 class PoissonGroup(Event):
     """`event`, a Gaussian, over lots that hold each of `size` examples independently: what

@@ -44,7 +44,6 @@ def group_epsilon(
               that this is delta
         [C5]  PoissonSampled(q, Gaussian(s)) -> N(j, s^2), j binomial (k, q), against N(0, s^2),
               where the accountant takes it
-        CyclicSampled: C2 alone, since k examples may be in different parts.
         BallsInBins of k examples as if not sampled: whichever lots hold them, together they move
         these by k at most. upper is the smallest of them (C1 is not for fixed lots, C1 and C5 not
         for mixed groups and sampling); lower the group's unless sampled, else one example's.
@@ -126,10 +125,6 @@ def _smaller(accountant, read, ledger, target, k, mixed, lower, upper):
     grouped, sampled = Ledger(ledger.relation), False
     try:
         for event, count in ledger.items():
-            if "CyclicSampled(" in repr(
-                event
-            ):  # wherever it stands, and also where primitives see no sampling
-                raise UnsupportedEventError("no group rule for CyclicSampled")
             for primitive, n in primitives(event, ledger.relation, count):
                 if mixed and isinstance(primitive, PoissonSampled):
                     return Bound(lower, upper, upper)

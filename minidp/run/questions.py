@@ -15,9 +15,7 @@ from ..errors import DataError
 from ..files import read_json
 from ..mechanism import (
     BallsInBinsSampler,
-    BandedNoise,
     ClipGroup,
-    CyclicSampler,
     FixedSizeSampler,
     Plan,
     PoissonSampler,
@@ -40,7 +38,6 @@ SAMPLERS = {  # name: flag of the experiments, sampler of lots that are so large
     "FixedSizeSampler": ("fixed", FixedSizeSampler),
     "ShuffleSampler": ("shuffle", ShuffleSampler),
     "BallsInBinsSampler": ("balls-in-bins", BallsInBinsSampler),
-    "CyclicSampler": ("poisson", CyclicSampler),
 }
 
 
@@ -102,11 +99,8 @@ class Files:
             make_sampler = lambda size, lot: PoissonSampler(
                 lot / size, settings["max_lot_size"], size
             )
-        if make_sampler is CyclicSampler:
-            make_sampler = lambda size, lot: CyclicSampler(lot / size, bands=settings["period"])
-        noise = BandedNoise(settings["bands"]) if "bands" in settings else None
         self.plan = make_sampler and Plan(
-            make_sampler(size, lot), sanitizer, 0, lot, noise
+            make_sampler(size, lot), sanitizer, 0, lot
         )  # None: no sampler of ours
 
     def findings(self):

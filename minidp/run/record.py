@@ -104,7 +104,6 @@ def settings_of(plan, size):
                 if (most := getattr(plan.sampler, "max_lot_size", None)) is not None
                 else {}
             ),
-            **({"bands": plan.noise.bands} if plan.noise else {}),
             "clip_groups": [
                 {
                     "name": group.name,

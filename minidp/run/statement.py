@@ -100,13 +100,6 @@ def _done(result):
             "factored` forms none of dense layers and releases the same to rounding; explicit ones "
             "are what the definition says, and what an audit reads."
         ),
-        settings.get("bands")
-        and (
-            f"Noise of different steps is correlated: C y = z, where z is independent, of the "
-            f"noise std above, and C has {settings['bands']} bands of a Toeplitz matrix, its "
-            f"columns scaled to norm 1. Each example is in one of {settings['period']} parts of "
-            "the data, whose lots come in turn; one charge covers a lot of each."
-        ),
         result["weighted"]
         and (
             "Each example's clipped gradient was multiplied by its weight in [0, 1]. That leaves "

@@ -144,7 +144,6 @@ class Trainer:
                 "expected a budget or a ledger, got both; the budget has its own ledger"
             )
         self.network, self.loss, self.optimizer, self.plan = network, loss, optimizer, plan
-        self._noise = plan.noise and plan.noise.start()
         network.use(plan.sanitizer.arithmetic)
         self.budget, self.batch_size, self.augmentation_multiplicity = (
             budget,
@@ -232,7 +231,9 @@ class Trainer:
             wanted = should_stop or (lambda: False)
             should_stop = lambda: self.ranks.any(wanted())
         stopped = "finished"
-        lots = self._begin(len(examples), streams, progress.step)
+        lots = self.plan.sampler.lots(
+            len(examples), self.plan.steps - progress.step, streams.sampling, progress.step
+        )
         block_steps = -(-block_steps // self.plan.sampler.period) * self.plan.sampler.period
         while progress.step < self.plan.steps:
             if progress.charged == progress.step:
@@ -265,17 +266,6 @@ class Trainer:
                 stopped = "interrupted"
                 break
         return TrainRecord(progress, self.ledger, stopped)
-
-    def _begin(self, size, streams, start):
-        """The lots from a step on. Correlated noise begins a new block, or with a seed goes on as
-        it was.
-        """
-        self._noise = self.plan.noise and self.plan.noise.start()
-        if self._noise and streams.reproducible:
-            zeros = {key: np.zeros(array.shape) for key, array in self.network.params.items()}
-            for step in range(start):
-                self.plan.sanitizer.release(zeros, self._draws(streams, step), ranks=self.ranks)
-        return self.plan.sampler.lots(size, self.plan.steps - start, streams.sampling, start)
 
     def _check_equal(self, step, streams):
         """Raise RanksError unless all ranks are as far as each other, hold the same parameters, and
@@ -369,20 +359,15 @@ class Trainer:
         params, scale = self.network.params, 1 / self.plan.expected_lot_size  # [F3]
         dtype = params[next(iter(params))].dtype
         released = sanitizer.release(
-            raw_sum, self._draws(streams, step), others, scale, dtype, self.ranks
+            raw_sum, streams.noise(step), others, scale, dtype, self.ranks
         )  # [F2] [F3]
         for key, rule in self._adaptive.items():
             norm, count = self._clip_norms[key], released.pop(key)
             norm[0] = rule.after(float(norm[0]), float(to_host(count)[0]))
-        mean = (self._noise.spread if self._noise else 1) / self.plan.expected_lot_size
         noise_std = {
-            key: group.noise_std * mean for group in sanitizer.groups for key in group.keys
+            key: group.noise_std * scale for group in sanitizer.groups for key in group.keys
         }
         self.optimizer.update(params, released, step, noise_std)  # [F4]
-
-    def _draws(self, streams, step):
-        """What the noise of a step is drawn from."""
-        return self._noise.step(streams.noise(step)) if self._noise else streams.noise(step)
 
     def _per_example_grads(self, batch, dropout):
         """{key: PerExampleGrad}: forward, loss, backward; an example's gradient is the mean over

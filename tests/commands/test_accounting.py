@@ -8,7 +8,7 @@ import pytest
 from minidp.__main__ import main
 from minidp.mechanism import Plan, Sanitizer, flat_group
 from minidp.mechanism.sampling import make_sampler
-from minidp.privacy import CyclicSampled, Gaussian, Laplace, Ledger, RenyiAccountant
+from minidp.privacy import Laplace, Ledger, RenyiAccountant
 from minidp.privacy.gaussian import gaussian_epsilon
 from tests.support.accountants import ledger_of
 
@@ -127,21 +127,6 @@ def test_sizes_and_epochs_say_what_the_plan_of_training_charges(sampler, answer)
     assert Ledger.from_json(record["ledger"]) == plan.ledger()
     assert (
         uppers(record)["renyi"] == RenyiAccountant(plan.relation).epsilon(plan.ledger(), 1e-5).upper
-    )
-
-
-def test_bands_are_charged_once_a_cycle(answer, refused):
-    flags = [*EPSILON, *NOISE, *SIZES, "--epochs", "10", "--bands", "8"]
-    record = answer(*flags)
-    assert Ledger.from_json(record["ledger"]).items() == [(CyclicSampled(0.08, Gaussian(4.0)), 125)]
-    plain = [*EPSILON, *NOISE, "--sampling-probability", "0.08", "--steps", "125"]
-    assert uppers(answer(*plain)) == uppers(record)
-    several = [
-        uppers(answer(*each, "--group-size", "2"))["loss_distribution"] for each in (flags, plain)
-    ]
-    assert several[0] > several[1]  # two examples may be in different parts
-    assert "expected --sampler poisson without --max-lot-size" in refused(
-        *flags, "--sampler", "shuffle"
     )
 
 

@@ -78,7 +78,6 @@ def test_settings_follow_epsilon_delta_and_size():
             {"steps": 3},
             {"sampler": "fixed"},
             {"accountant": "moments"},
-            {"bands": 2},
             {"baseline": True},
         )
     )

@@ -5,8 +5,6 @@ import pytest
 from minidp.errors import BudgetExceededError, ParameterError
 from minidp.mechanism import (
     BallsInBinsSampler,
-    BandedNoise,
-    CyclicSampler,
     FixedSizeSampler,
     LinearDecay,
     Plan,
@@ -38,27 +36,6 @@ def test_fitted_takes_the_most_steps_within_the_target():
     assert prefix.items() == [(Gaussian(7.0), 1)]
     with pytest.raises(BudgetExceededError, match="before the first step"):
         plan.fitted(accountant, prefix, 0.1, 1e-5)
-
-
-@pytest.mark.parametrize(
-    "arguments, words",
-    [
-        ((POISSON, FLAT), "expected CyclicSampler"),
-        ((CyclicSampler(0.01, bands=3), FLAT), "expected CyclicSampler"),
-        ((CyclicSampler(0.01, bands=4), FALLING), "a schedule of C or sigma"),
-        (
-            (CyclicSampler(0.01, bands=4), Sanitizer(FLAT.groups, arithmetic="exact")),
-            "expected independent noise",
-        ),
-    ],
-)
-def test_correlated_noise_needs_lots_apart_constant_settings_and_ordinary_arithmetic(
-    arguments, words
-):
-    with pytest.raises(ParameterError, match=words):
-        Plan(*arguments, 9, 600, BandedNoise(4))
-    with pytest.raises(ParameterError, match="expected at most 100 bands"):
-        CyclicSampler(0.01, bands=101)
 
 
 def test_fitted_shuffle_ends_with_an_epoch():
@@ -156,7 +133,6 @@ SAMPLERS = {
     "fixed": FixedSizeSampler(10, 4),
     "shuffle": ShuffleSampler(10, 4),
     "balls-in-bins": BallsInBinsSampler(10, 3),
-    "cyclic": CyclicSampler(0.3, bands=2),
 }
 samplers = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
 
@@ -174,7 +150,7 @@ def test_lots_are_drawn_one_at_a_time(sampler):
     lots = sampler.lots(10, 6, lambda step: asked.append(step) or stream(step))
     assert asked == []
     next(lots)
-    assert [step for step in asked if step != "parts"] == [0]
+    assert asked == [0]
 
 
 @samplers

@@ -26,7 +26,7 @@ from minidp.privacy import (
     TotalVariation,
     Unknown,
 )
-from minidp.privacy.event_json import event_from_json, event_to_json
+from minidp.privacy.event_json import RETIRED, event_from_json, event_to_json
 
 multiplier = st.one_of(st.floats(0, 1e6), st.just(math.inf))
 leaf = st.one_of(
@@ -103,6 +103,28 @@ def test_effective_noise_multiplier(multipliers, expected):
 def test_anything_else_in_json_is_refused(data):
     with pytest.raises(DataError):
         event_from_json(data)
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda event: event, lambda event: {"event": "Composed", "events": [event]}]
+)
+@pytest.mark.parametrize("name", RETIRED)
+def test_a_retired_event_is_refused_by_name(name, wrap, tmp_path):
+    retired = {
+        "event": name,
+        "sampling_probability": 0.1,
+        "inner": {"event": "Gaussian", "noise_multiplier": 4.0},
+    }
+    entry = {"count": 3, "event": wrap(retired), "purpose": "step"}
+    (tmp_path / "ledger.json").write_text(
+        json.dumps({"format": 2, "relation": "add_remove", "entries": [entry]})
+    )
+    with pytest.raises(
+        DataError,
+        match=f"ledger.json: .*ledger entry 0: {name}: .* no longer supported.* with the version "
+        "that wrote it",
+    ):
+        Ledger.load(tmp_path / "ledger.json")
 
 
 def example():

@@ -16,13 +16,7 @@ from minidp.errors import (
     NoiseReuseError,
     ParameterError,
 )
-from minidp.mechanism import (
-    BallsInBinsSampler,
-    BandedNoise,
-    CyclicSampler,
-    PoissonSampler,
-    ShuffleSampler,
-)
+from minidp.mechanism import BallsInBinsSampler, PoissonSampler, ShuffleSampler
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant, RenyiAccountant
 from minidp.run import RunFolder, load_model, load_weights
 from minidp.run.checkpoint import load_arrays, save_arrays
@@ -151,26 +145,6 @@ def test_without_a_seed_what_a_crash_took_stays_charged_and_the_run_gets_fewer_l
     assert (result["steps"], result["steps_charged"], result["earlier_lots_charged"]) == (15, 20, 0)
     assert "5 charged lots are not in the model" in (tmp_path / "run" / "privacy.md").read_text()
     assert not verify(tmp_path / "run").failed
-
-
-@pytest.mark.parametrize("seed", [5, None])
-def test_correlated_noise_goes_on_with_a_seed_and_begins_a_new_block_without(tmp_path, seed):
-    settings = {"sampler": CyclicSampler(LOT / SIZE, bands=4), "noise": BandedNoise(4), "steps": 20}
-    whole = train(tmp_path / "whole", seed, **settings)
-    with pytest.raises(Crash):
-        train(
-            tmp_path / "run", seed, stop=crash_after(3), **settings
-        )  # the setup, eight lots, and eight that are lost
-    result = train(tmp_path / "run", seed, **settings)
-    assert (result["steps"], result["steps_charged"]) == (20 if seed else 12, 20) and result[
-        "epsilon"
-    ] == whole["epsilon"]
-    assert (
-        Ledger.load(tmp_path / "run" / "ledger.json").count_of("step") == 5
-        and not verify(tmp_path / "run").failed
-    )
-    kept, again = weights(tmp_path / "whole"), weights(tmp_path / "run")
-    assert all((kept[name] == again[name]).all() for name in kept) == (seed is not None)
 
 
 def test_charges_of_attempts_without_a_checkpoint_are_told_apart(tmp_path):

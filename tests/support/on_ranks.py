@@ -15,10 +15,7 @@ from minidp import fit, nn
 from minidp.cli import user_errors
 from minidp.data import Block
 from minidp.errors import ParameterError
-from minidp.grads import Explicit
 from minidp.mechanism import (
-    BandedNoise,
-    CyclicSampler,
     FixedSizeSampler,
     Plan,
     PoissonSampler,
@@ -69,20 +66,11 @@ def cut(array):
 
 
 def trained(
-    sampler,
-    lot,
-    arithmetic,
-    strategy="auto",
-    layout=per_layer_groups,
-    block=False,
-    dtype="float32",
-    noise=None,
+    sampler, lot, arithmetic, strategy="auto", layout=per_layer_groups, block=False, dtype="float32"
 ):
     """(steps, P) releases and final parameters."""
     network, (x, y) = make_network(dtype=dtype), make_data(dtype=dtype)
-    plan = Plan(
-        sampler, Sanitizer(layout(network.params, 1.0, 1.0), strategy, arithmetic), 8, lot, noise
-    )
+    plan = Plan(sampler, Sanitizer(layout(network.params, 1.0, 1.0), strategy, arithmetic), 8, lot)
     trainer = Trainer(network, nn.SoftmaxCrossEntropy(), Kept(0.5), plan)
     trainer.run(*((cut(x), cut(y)) if block else (x, y)), Streams(4), block_steps=4)
     return np.stack(
@@ -105,7 +93,6 @@ def cases():
         "exact",
         layout=lambda *of: adaptive_groups(per_layer_groups(*of), 0.8),
     )
-    found["correlated"] = trained(CyclicSampler(0.2, bands=3), 8, "ordinary", noise=BandedNoise(3))
     found["explicit, exact"] = trained(*SAMPLERS["poisson"], "exact", "explicit", flat_group)
     found["block, exact"] = trained(*SAMPLERS["poisson"], "exact", block=True)
     x = np.random.default_rng(2).normal(size=(300, 4))

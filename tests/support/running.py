@@ -36,7 +36,6 @@ def make_run(
     accountant=MomentsAccountant,
     loss=nn.SoftmaxCrossEntropy(),
     arithmetic="ordinary",
-    noise=None,
     backend=Backend.numpy(),
     **named,
 ):
@@ -46,7 +45,7 @@ def make_run(
         backend
     )
     sanitizer = Sanitizer(per_layer_groups(network.params, clip_norm, sigma), arithmetic=arithmetic)
-    plan = Plan(sampler or PoissonSampler(LOT / SIZE), sanitizer, steps, LOT, noise)
+    plan = Plan(sampler or PoissonSampler(LOT / SIZE), sanitizer, steps, LOT)
     budget = Filter(accountant(plan.relation), epsilon, 1e-5)
     return Run(
         folder,

@@ -5,8 +5,6 @@ from minidp.backend import Backend, to_host
 from minidp.host import threads
 from minidp.mechanism import (
     BallsInBinsSampler,
-    BandedNoise,
-    CyclicSampler,
     FixedSizeSampler,
     Plan,
     PoissonSampler,
@@ -25,7 +23,6 @@ SAMPLERS = {
     "fixed": FixedSizeSampler(EXAMPLES, LOT),
     "shuffle": ShuffleSampler(EXAMPLES, 12),  # lots of 12, 12, 12 and 4: four an epoch
     "balls-in-bins": BallsInBinsSampler(EXAMPLES, 10),  # four an epoch
-    "cyclic": CyclicSampler(LOT / EXAMPLES, bands=3),  # with correlated noise
 }
 LAYOUTS = {
     "flat": flat_group,
@@ -70,7 +67,6 @@ def make_plan(
         Sanitizer(groups, strategy),
         steps,
         lot or {"shuffle": 12, "balls-in-bins": 10}.get(sampler, LOT),
-        BandedNoise(3) if sampler == "cyclic" else None,
     )
 
 

@@ -4,12 +4,10 @@ import importlib.util
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
-from minidp.mechanism import BandedNoise
 from tests.support.scripts import ROOT
-from tools import compare_accountants, correlated_noise
+from tools import compare_accountants
 
 TOOL = [sys.executable, "-m", "tools.compare_accountants"]
 
@@ -37,16 +35,3 @@ def test_without_the_peers_it_says_what_to_install():
         done = subprocess.run(TOOL, cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1 and "pip install '.[peers]'" in done.stderr
-
-
-def test_error_of_sums_and_epsilon_of_every_number_of_bands():
-    for bands, steps in ((1, 9), (3, 7)):
-        matrix = sum(np.eye(steps, k=-j) * c for j, c in enumerate(BandedNoise(bands).coefficients))
-        sums = np.tril(np.ones((steps, steps))) @ np.linalg.inv(matrix)
-        assert correlated_noise.error_of_sums(bands, steps) == pytest.approx(
-            np.sqrt((sums**2).sum() / steps)
-        )
-    row = correlated_noise.measure("", 7500, 30, 4.0)
-    assert [each["bands"] for each in row["bands"]] == [1, 2, 4, 8] and row["best"][
-        "relative_error"
-    ] < row["independent"]["relative_error"] == 1

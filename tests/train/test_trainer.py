@@ -2,7 +2,6 @@
 matter.
 """
 
-import copy
 import math
 
 import numpy as np
@@ -13,7 +12,6 @@ from minidp.backend import Backend
 from minidp.data import LabelledExamples
 from minidp.errors import DtypeError, MinidpError, NoiseReuseError, ParameterError, ShapeError
 from minidp.mechanism import (
-    BandedNoise,
     FixedSizeSampler,
     LinearDecay,
     Plan,
@@ -181,21 +179,6 @@ def test_adaptive_clip_norms_follow_the_counts_and_the_optimizer_learns_the_nois
         )
         ((event, times),) = record.ledger.items()
         assert event.event.noise_multipliers == (1e-9 / FACTOR,) * 4 and times == 2
-
-
-def test_correlated_noise_solves_for_independent_noise():
-    trainer, start = make_trainer(steps=7, sampler="cyclic"), values(make_network())
-    trainer.run(*make_data(examples=0), Streams(1), block_steps=3)
-    matrix = sum(np.eye(7, k=-j) * c for j, c in enumerate(BandedNoise(3).coefficients))
-    drawn = [Streams(1).noise(step) for step in range(7)]
-    for key, array in start.items():
-        z = np.stack([draws.standard_normal(array.shape) for draws in drawn])
-        moved = np.linalg.solve(matrix, z.reshape((7, -1))).sum(axis=0).reshape(array.shape)
-        np.testing.assert_allclose(
-            values(trainer.network)[key], array - 0.5 / LOT * moved, atol=1e-5
-        )
-    with pytest.raises(ParameterError, match="neither pickled nor copied"):
-        copy.deepcopy(trainer)
 
 
 def test_wrong_groups_relations_and_dtypes_are_refused():

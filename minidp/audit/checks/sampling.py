@@ -7,13 +7,11 @@ from itertools import permutations
 import numpy as np
 
 from ... import mechanism
-from ...backend import to_host
 from ...mechanism import sampling
 from ...mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from ...privacy.events import (
     BallsInBins,
     Composed,
-    CyclicSampled,
     FixedSizeSampled,
     Gaussian,
     PoissonSampled,
@@ -143,129 +141,6 @@ def shuffled_epochs_are_permutations(bench):
     return max(*(abs(c - epochs / 6) for c in counts), abs(follow)) / math.sqrt(epochs * 5 / 36)
 
 
-@measures(
-    "mechanism.banded.CyclicSampler",
-    "F1",
-    method="parts and inclusions over 3,000 runs, in standard errors",
-    tolerance=SIGMAS,
-)
-def cyclic_lots_hold_their_part_alone(bench):
-    runs, b, q, n, steps = 3000, 3, 0.2, 4, 6
-    sampler, seen = mechanism.CyclicSampler(q, bands=b), np.zeros((runs, steps, n))
-    for run, rows in enumerate(seen):
-        for row, lot in zip(rows, sampler.lots(n, steps, Streams(run).sampling)):
-            row[lot] += 1 if min(lot, default=0) >= 0 else np.nan
-    within = seen.reshape(runs, 2, b, n).sum(
-        axis=1
-    )  # of an example, how often in lots of each part
-    if ((within > 0).sum(axis=1) > 1).any() or not seen.max() <= 1:
-        return math.inf
-    rate, both = (
-        b * q,
-        (within == 2).mean(axis=(0, 2)),
-    )  # of lots of its part; a third of the examples are in each
-    z = (seen.sum(axis=2) - n * q) / math.sqrt(n * q * (1 - q))
-    pairs = np.abs(
-        (z[:, :3].T @ z[:, :3] / math.sqrt(runs))[~np.eye(3, dtype=bool)]
-        + math.sqrt(runs) * q / (1 - q)
-    ).max()
-    return max(
-        np.abs(z.sum(axis=0)).max() / math.sqrt(runs),
-        pairs,
-        np.abs(both - rate**2 / b).max() / math.sqrt(rate**2 / b / (runs * n)),
-    )
-
-
-@measures(
-    "mechanism.banded.CyclicSampler",
-    "S1",
-    method="largest number of lots that hold one example; the event by hand",
-    tolerance=0.0,
-)
-def an_example_is_in_one_lot_of_each_cycle(bench):
-    sampler, whole = (
-        mechanism.CyclicSampler(0.1, bands=4),
-        mechanism.CyclicSampler(1 / 49, bands=49),
-    )  # 49 / 49 is below 1 in floats
-    yield _differs(
-        (sampler.wrap(Gaussian(3.0)), CyclicSampled(0.4, Gaussian(3.0))),
-        (sampler.relation, Relation.ADD_REMOVE),
-        (whole.wrap(Gaussian(3.0)).sampling_probability, min(1.0, 49 * (1 / 49))),
-    )
-    yield _charged_as_often_as_seen(
-        mechanism.CyclicSampler(0.25, bands=4), 30, CyclicSampled(1.0, Gaussian(3.0))
-    )
-
-
-def _charged_as_often_as_seen(sampler, n, charged):
-    """How many charges of whole epochs (cycles) and broken ones are not `charged`, as often as
-    drawn lots hold an example.
-    """
-    seen = [
-        sum(
-            (np.bincount(lot, minlength=n) for lot in sampler.lots(n, steps, Streams(6).sampling)),
-            np.zeros(n, int),
-        )
-        for steps in range(10)
-    ]
-    return _differs(
-        *(
-            (sampler.charges(Gaussian(3.0), steps), (charged, int(each.max())))
-            for steps, each in enumerate(seen)
-        )
-    )
-
-
-def _banded(b, steps):
-    """C, (steps, steps), from the definition."""
-    c = np.array([math.comb(2 * j, j) / 4**j for j in range(b)])
-    return sum(np.eye(steps, k=-j) * each for j, each in enumerate(c)) / math.sqrt((c * c).sum())
-
-
-@measures(
-    "mechanism.banded.BandedNoise",
-    "F1",
-    "S1",
-    method="central binomial coefficients; columns of the whole matrix",
-    tolerance=1e-14,
-)
-def columns_are_orthogonal_beyond_the_bands(bench):
-    for b in (1, 2, 5, 16):
-        found, matrix = mechanism.BandedNoise(b).coefficients, _banded(b, 3 * b)
-        yield worst(found, matrix[:b, 0])
-        made = sum(np.eye(3 * b, k=-j) * each for j, each in enumerate(found))
-        gram = made.T @ made
-        yield from (
-            abs(gram[0, 0] - 1),
-            max(gram.diagonal().max() - 1, 0),
-            np.abs(np.triu(gram, b)).max(),
-        )
-
-
-@measures(
-    "mechanism.banded.BandedNoise",
-    "F2",
-    method="z drawn again, over the whole matrix",
-    tolerance=EXACT,
-)
-def banded_noise_solves_for_independent_noise(bench):
-    for b, steps in ((1, 3), (2, 7), (4, 11)):
-        noise, raw, got = mechanism.BandedNoise(b).start(), bench.rng.uniform(-1, 1, (2, 5, 3)), []
-        for step in range(steps):
-            draws = noise.step(Streams(7).noise(step))
-            got.append(
-                [
-                    to_host(mechanism.add_gaussian(bench.asarray(each.copy()), 2.0**20, draws))
-                    for each in raw
-                ]
-            )
-        drawn = [Streams(7).noise(step) for step in range(steps)]
-        z = np.array([[draws.standard_normal((5, 3)) for _ in raw] for draws in drawn])
-        solved = np.linalg.solve(_banded(b, steps), z.reshape((steps, 30))).reshape(z.shape)
-        yield worst(np.array(got), np.rint(raw + 2.0**20 * solved))
-        yield worst(noise.spread, np.linalg.norm(np.linalg.inv(_banded(b, steps))[-1]))
-
-
 def _differs(*pairs):
     return float(sum(got != expected for got, expected in pairs))
 
@@ -325,7 +200,10 @@ def lots_are_cut_at_the_tail_that_is_charged(bench):
 def shuffling_is_charged_as_often_as_an_example_is_seen(bench):
     sampler, event = mechanism.ShuffleSampler(10, 4), Gaussian(3.0)
     yield _differs((sampler.wrap(event), event), (sampler.relation, Relation.ZERO_OUT))
-    yield _charged_as_often_as_seen(sampler, 10, event)
+    for steps in range(10):  # whole epochs and broken ones
+        drawn = sampler.lots(10, steps, Streams(6).sampling)
+        seen = sum((np.bincount(lot, minlength=10) for lot in drawn), np.zeros(10, int))
+        yield _differs((sampler.charges(event, steps), (event, int(seen.max()))))
 
 
 @measures(
