@@ -74,7 +74,6 @@ def fit(
     test: tuple[Any, ArrayLike] | None = None,
     sampler: str = "poisson",
     lot_size: int | None = None,
-    max_lot_size: int | None = None,
     steps: int | None = None,
     clip_norm: float | None = None,
     learning_rate: float | None = None,
@@ -118,7 +117,6 @@ def fit(
         lot_size, steps, clip_norm, learning_rate   by default `defaults.choose`: from N, epsilon,
                                                     delta and the number of
                    parameters alone, by a rule that was chosen on drawn data
-        max_lot_size     with "poisson": larger lots are cut to so many rows, at random
         example_weight   (N,) in [0, 1], each depending on its own row only
     Privacy
         delta        by default the power of ten at or below 1 / (10 N)
@@ -205,10 +203,7 @@ def fit(
         raise ParameterError(
             f"expected lot_size={choice.lot_size} to be at most the {size} rows (dataset_size)"
         )
-    accountant, lots = (
-        make("loss_distribution"),
-        make_sampler(sampler, size, choice.lot_size, max_lot_size),
-    )
+    accountant, lots = make("loss_distribution"), make_sampler(sampler, size, choice.lot_size)
     choice = replace(choice, steps=-(-choice.steps // lots.period) * lots.period)
     before = head.events(accountant, PoissonSampler(choice.lot_size / size), epsilon, delta)
     groups = flat_group(body.params, choice.clip_norm, 1.0)
@@ -238,7 +233,6 @@ def fit(
                 "shared_ledger": ledger is not None,
                 "check": check,
                 **({} if sampler == "poisson" else {"sampler": sampler}),
-                **({} if max_lot_size is None else {"max_lot_size": max_lot_size}),
                 "public": "validation"
                 if validation is not None
                 else None

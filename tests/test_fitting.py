@@ -410,13 +410,5 @@ def test_balls_in_bins_train_whole_epochs_and_verify(tmp_path):
     )  # four epochs of six lots
     assert model.ledger.count_of("step") == 4 and 1.98 < model.epsilon.upper <= 2.0
     assert not verify(tmp_path / "run").failed
-    for arguments in ({"sampler": "shuffle"}, {"sampler": "balls-in-bins", "max_lot_size": 900}):
-        with pytest.raises(ParameterError, match="sampler"):
-            fitted(**arguments)
-
-
-def test_lots_are_cut_and_the_folder_knows(tmp_path):
-    model = fitted(lot_size=200, max_lot_size=280, steps=20, folder=tmp_path / "run")
-    assert model.result["settings"]["max_lot_size"] == 280 and not verify(tmp_path / "run").failed
-    with pytest.raises(CheckpointError, match="max_lot_size"):
-        fitted(lot_size=200, steps=20, folder=tmp_path / "run")
+    with pytest.raises(ParameterError, match="sampler"):
+        fitted(sampler="shuffle")

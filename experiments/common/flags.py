@@ -41,9 +41,6 @@ class RunFlags(Checked):
     )
     lot_size: int = option(600, "examples per lot, on average", POSITIVE)
     sampler: str = option("poisson", "how lots are drawn", choices=tuple(SAMPLERS))
-    max_lot_size: int | None = option(
-        None, "with --sampler poisson: larger lots are cut to so many examples", POSITIVE
-    )
     accountant: str = option("moments", "that the target is held by", choices=ACCOUNTANTS)
     optimizer: str = option("sgd", "of the released gradients", choices=tuple(OPTIMIZERS))
     average: float = option(

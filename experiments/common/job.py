@@ -102,7 +102,7 @@ def make_sampler(config, size):
         raise ParameterError(
             f"expected lot_size={config.lot_size} to be at most the {size} training examples"
         )
-    return sampling.make_sampler(config.sampler, size, config.lot_size, config.max_lot_size)
+    return sampling.make_sampler(config.sampler, size, config.lot_size)
 
 
 def plan_and_budget(config, sampler, sanitizer, size, default_epochs, before=(), calibrated=None):

@@ -160,11 +160,7 @@ def _calibrate(args):
             held, ledger_with(0), lambda steps: [sampler.charges(event, steps)], *goal
         )
     else:
-        if (
-            args.sampler not in (None, "poisson")
-            or args.steps is None
-            or args.max_lot_size is not None
-        ):
+        if args.sampler not in (None, "poisson") or args.steps is None:
             raise ParameterError(
                 "a sampling probability is found for --sampler poisson and --steps only"
             )

@@ -21,7 +21,6 @@ SAMPLING = (
     "--sampling-probability",
     "--dataset-size",
     "--lot-size",
-    "--max-lot-size",
     "--sampler",
     "--relation",
     "--pca-noise-multiplier",
@@ -47,11 +46,6 @@ FLAGS = {
     ),
     "--lot-size": dict(
         type=whole_number, metavar="L", help="examples per step, on average with --sampler poisson"
-    ),
-    "--max-lot-size": dict(
-        type=whole_number,
-        metavar="M",
-        help="with --sampler poisson: larger lots are cut to M examples",
     ),
     "--sampler": dict(
         choices=tuple(SAMPLERS),
@@ -128,12 +122,12 @@ def sampler_of(args, sampler=None):
     if (
         sampler is None
         and args.sampling_probability is not None
-        and (*sizes, args.max_lot_size) == (None,) * 3
+        and sizes == (None, None)
         and name == "poisson"
     ):
         sampler = PoissonSampler(args.sampling_probability)
     elif sampler is None and args.sampling_probability is None and None not in sizes:
-        sampler = make_sampler(name, *sizes, args.max_lot_size)
+        sampler = make_sampler(name, *sizes)
     elif sampler is None:
         either = (
             "either --sampling-probability or " if name == "poisson" else f"with --sampler {name} "
@@ -223,9 +217,8 @@ def title_of(args, sampler, steps):
         if args.pca_noise_multiplier is None
         else f", PCA with sigma {args.pca_noise_multiplier:g}"
     )
-    most = f", lots cut to {args.max_lot_size}" if args.max_lot_size is not None else ""
     lots = (
-        f"sampling probability {sampler.sampling_probability:.4g}{most}"
+        f"sampling probability {sampler.sampling_probability:.4g}"
         if isinstance(sampler, PoissonSampler)
         else f"{args.sampler} lots of {sampler.lot_size} from {sampler.dataset_size}"
     )

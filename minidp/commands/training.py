@@ -36,7 +36,6 @@ PASSED = (
     "group_size",
     "sampler",
     "lot_size",
-    "max_lot_size",
     "steps",
     "clip_norm",
     "learning_rate",
@@ -136,7 +135,6 @@ def train(parser):
         help="how rows are drawn (default: %(default)s)",
     )
     add("--lot-size", type=whole_number, metavar="L", help=f"rows per step, on average {rule}")
-    add_shared(parser, "--max-lot-size")
     add("--steps", type=whole_number, metavar="T", help=f"number of steps {rule}")
     add(
         "--clip-norm",

@@ -25,7 +25,6 @@ from ..privacy.events import (
     NeighbouringRelation,
     PoissonSampled,
 )
-from ..privacy.truncated import TruncatedPoissonSampled
 from ..streams import Stream
 from ..validate import count, one_of, probability
 
@@ -102,16 +101,11 @@ class PoissonSampler(_Sampler):
 
     Event
         [S1]  PoissonSampled(q, event), proved for ADD_REMOVE
-        [S2]  with max_lot_size M, TruncatedPoissonSampled(q, dataset_size, M, event): larger lots
-              are cut to M of their examples, chosen uniformly
 
     Source
         [F1]  own derivation: given its size, a Poisson sample is uniform among subsets of that size
         [F2]  own derivation: integers of 256 bits at the mode, cut below 2^-128 of it
         [S1]  Abadi et al. 2016, Lemma 3; Mironov, Talwar, Zhang 2019, arXiv:1908.10530
-        [S2]  own derivation: `privacy.pld.cells.truncated_masses`. Other accountants add
-              P(Binomial(dataset_size, q) > M) for each step, times 1 + e^epsilon, to delta: for
-              them choose M so that it is far below delta
 
     Guarantees
         q is public: derive it from a nominal data set size, never from the data at hand.
@@ -122,32 +116,10 @@ class PoissonSampler(_Sampler):
     """
 
     sampling_probability: float
-    max_lot_size: int | None = None
-    dataset_size: int | None = None
     relation: ClassVar = NeighbouringRelation.ADD_REMOVE
 
     def __post_init__(self):
         probability(sampling_probability=self.sampling_probability)
-        most, size = self.max_lot_size, self.dataset_size
-        if (
-            (most is None) != (size is None)
-            or most is not None
-            and most < self.sampling_probability * (size or 0)
-        ):
-            raise ParameterError(
-                f"expected max_lot_size={most}, of at least the mean lot, with "
-                f"dataset_size={size}, the public number of examples; or neither"
-            )
-
-    def check(self, num_examples: int) -> None:
-        """Any number of examples will do; with max_lot_size at most dataset_size
-        (ParameterError).
-        """
-        if self.dataset_size is not None and num_examples > self.dataset_size:
-            raise ParameterError(
-                f"expected at most the public dataset_size={self.dataset_size} examples, got "
-                f"{num_examples}"
-            )
 
     def lot_sizes(self, dataset_size: float) -> tuple[float, float]:
         """(least, most) of the mean lot over dataset_size examples."""
@@ -157,26 +129,15 @@ class PoissonSampler(_Sampler):
         self, num_examples: int, steps: int, stream: Stream, start: int = 0
     ) -> Iterator[NDArray]:
         """Yield index arrays into num_examples examples, for `steps` steps from step `start` on."""
-        self.check(num_examples)
         least, cumulative = _binomial(num_examples, float(self.sampling_probability))
-        most = num_examples if self.max_lot_size is None else self.max_lot_size
         for step in range(start, start + steps):
             draws = stream(step)
             size = least + bisect_right(cumulative, int(draws.words(1)[0]))  # [F1]
-            yield draws.choice(num_examples, min(size, most))  # [F1]
+            yield draws.choice(num_examples, size)  # [F1]
 
-    def wrap(self, event: Event) -> Event:
+    def wrap(self, event: Event) -> PoissonSampled:
         """The event of releasing `event` from a lot drawn so."""
-        sampled = PoissonSampled(self.sampling_probability, event)  # [S1]
-        if (
-            self.max_lot_size is None
-            or self.dataset_size is None
-            or self.max_lot_size >= self.dataset_size
-        ):
-            return sampled
-        return TruncatedPoissonSampled(
-            self.sampling_probability, self.dataset_size, self.max_lot_size, event
-        )  # [S2]
+        return PoissonSampled(self.sampling_probability, event)  # [S1]
 
 
 @dataclass(frozen=True)
@@ -332,21 +293,12 @@ def steps_of_epochs(sampler: Sampler, epochs: float) -> float:
     return epochs * sampler.dataset_size / sampler.lot_size
 
 
-def make_sampler(
-    name: str, dataset_size: int, lot_size: int, max_lot_size: int | None = None
-) -> Sampler:
+def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:
     """The sampler of that name whose lots hold lot_size of dataset_size examples, Poisson's on
-    average and max_lot_size at most.
+    average.
     """
     one_of(tuple(SAMPLERS), sampler=name)
     _Parts(dataset_size, lot_size)  # checks them
-    if max_lot_size is not None:
-        if name != "poisson":
-            raise ParameterError(
-                f"expected max_lot_size={max_lot_size} with sampler='poisson' alone, got "
-                f"sampler={name!r}"
-            )
-        return PoissonSampler(lot_size / dataset_size, max_lot_size, dataset_size)
     return (
         PoissonSampler(lot_size / dataset_size)
         if name == "poisson"

@@ -16,7 +16,6 @@ from .events import (
     NonPrivate as NonPrivate,
     Unknown as Unknown,
 )
-from .truncated import TruncatedPoissonSampled as TruncatedPoissonSampled
 from .ledger import Ledger as Ledger
 from .accountant import Accountant as Accountant, total_variation as total_variation
 from .bound import Bound as Bound

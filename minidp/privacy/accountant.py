@@ -36,7 +36,6 @@ from .events import (
     share_of,
 )
 from .ledger import Ledger
-from .truncated import TruncatedPoissonSampled
 
 LEAST_NOISE = 1e-160  # below it epsilon leaves the range of float64
 MOST_RELEASES = 10**300  # so that counts stay within float64
@@ -50,7 +49,7 @@ def total_variation(ledger: Ledger) -> float:
     are none.
     """
     return _variation(
-        part for event, n in ledger.items() for part in primitives(event, ledger.relation, n, True)
+        part for event, n in ledger.items() for part in primitives(event, ledger.relation, n)
     )
 
 
@@ -84,7 +83,7 @@ def _pure_epsilon(parts):
 
 
 def primitives(
-    event: Event, relation: NeighbouringRelation, count: int = 1, cut: bool = False
+    event: Event, relation: NeighbouringRelation, count: int = 1
 ) -> Iterator[tuple[Event, int]]:
     """The (event, count) pairs that an event tree comes down to, each sampled at most once.
 
@@ -94,8 +93,6 @@ def primitives(
     becomes NonPrivate, infinite noise nothing. What gives itself away with probability d and is
     e-DP otherwise dominates (e, d)-DP (Kairouz, Oh, Viswanath 2015, Theorem 2): PureDP(e) and
     ApproximateDP(0, d), which is also what a sample without noise is, d its share.
-    TruncatedPoissonSampled noise stays as it is where `cut`; else it is PoissonSampled, and beside
-    it TotalVariation, the probability of a cut.
 
     Raises UnsupportedEventError for sampling that does not belong to the relation, or a sampled
     composition of anything but Gaussians.
@@ -116,22 +113,11 @@ def primitives(
         yield from primitives(Gaussian(event.effective_noise_multiplier), relation, count)
     elif isinstance(event, Composed):
         for inner in event.events:
-            yield from primitives(inner, relation, count, cut)
+            yield from primitives(inner, relation, count)
     elif isinstance(event, Repeated):
-        yield from primitives(event.event, relation, count * event.count, cut)
+        yield from primitives(event.event, relation, count * event.count)
     elif isinstance(event, RandomlyStopped) and event.gamma == 1:
-        yield from primitives(event.event, relation, count, cut)  # one run, whatever it finds
-    elif isinstance(event, TruncatedPoissonSampled):
-        whole = list(primitives(event.untruncated, relation, count))
-        noise = [
-            part.event
-            for part, _ in whole
-            if isinstance(part, PoissonSampled) and isinstance(part.event, Gaussian)
-        ]
-        if cut and noise and relation is NeighbouringRelation.ADD_REMOVE:
-            yield replace(event, event=noise[0]), count
-        elif whole:  # lots that are not cut are Poisson's, whatever came before
-            yield from [*whole, (TotalVariation(event.tail(0), 1), count)]
+        yield from primitives(event.event, relation, count)  # one run, whatever it finds
     elif isinstance(event, BallsInBins):
         if relation is NeighbouringRelation.REPLACE_ONE:
             raise _unsupported(
@@ -230,9 +216,6 @@ class Accountant:
 
     name = ""
     kind = "bound"
-    # whether it reads TruncatedPoissonSampled; else as a Poisson sample and TotalVariation beside
-    # it
-    takes_cut = False
 
     def __init__(self, relation: NeighbouringRelation = NeighbouringRelation.ADD_REMOVE):
         one_of(tuple(NeighbouringRelation), relation=relation)
@@ -392,7 +375,7 @@ class Accountant:
             )
         merged = {}
         for event, count in self._charges(ledger):
-            for primitive, n in primitives(event, self.relation, count, self.takes_cut):
+            for primitive, n in primitives(event, self.relation, count):
                 merged[primitive] = merged.get(primitive, 0) + n
                 _check_count(primitive, merged[primitive])
         return merged

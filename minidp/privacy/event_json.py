@@ -23,7 +23,6 @@ from .events import (
     Unknown,
     check_event,
 )
-from .truncated import TruncatedPoissonSampled
 
 EVENTS = {
     cls.__name__: cls
@@ -35,7 +34,6 @@ EVENTS = {
         ApproximateDP,
         TotalVariation,
         PoissonSampled,
-        TruncatedPoissonSampled,
         FixedSizeSampled,
         BallsInBins,
         Composed,
@@ -48,6 +46,7 @@ EVENTS = {
 RETIRED = {  # events that earlier ledgers may hold, and why no accountant here reads them
     "CyclicSampled": "lots of several parts of the data in turn, with banded noise, are no longer "
     "supported",
+    "TruncatedPoissonSampled": "Poisson lots that are cut to a public size are no longer supported",
 }
 _KEYS = {"event": "inner"}  # of fields in JSON, where "event" is the class's name
 

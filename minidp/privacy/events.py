@@ -43,7 +43,6 @@ _NUMBERS = {
     "dataset_size": (partial(check_count, 1, MOST_128_BITS), int),
     "bins": (partial(check_count, 1, MOST_128_BITS), int),
     "lot_size": (partial(check_count, 0, MOST_128_BITS), int),
-    "max_lot_size": (partial(check_count, 1, MOST_128_BITS), int),
     "size": (partial(check_count, 1), int),
     "count": (partial(check_count, 0, MOST_128_BITS), int),
     "eta": (partial(in_range, -1, math.inf, open_low=True, open_high=True), float),

@@ -95,10 +95,6 @@ class Files:
             make_sampler is BallsInBinsSampler
         ):  # the lot that was asked for follows from the number of lots
             make_sampler = lambda size, lot: BallsInBinsSampler(size, size // settings["period"])
-        if settings.get("max_lot_size") is not None:
-            make_sampler = lambda size, lot: PoissonSampler(
-                lot / size, settings["max_lot_size"], size
-            )
         self.plan = make_sampler and Plan(
             make_sampler(size, lot), sanitizer, 0, lot
         )  # None: no sampler of ours

@@ -19,7 +19,6 @@ from ..privacy import (
     FixedSizeSampled,
     Ledger,
     PoissonSampled,
-    TruncatedPoissonSampled,
     total_variation,
 )
 from ..privacy.bound import Within
@@ -52,7 +51,7 @@ def unamplified(accountant, charged, delta, steps_per_epoch):
     ledger = Ledger(charged.relation)
     for event, times in charged.items():
         for part in event.events if isinstance(event, Composed) else (event,):
-            sampled = isinstance(part, (PoissonSampled, TruncatedPoissonSampled, FixedSizeSampled))
+            sampled = isinstance(part, (PoissonSampled, FixedSizeSampled))
             ledger.append(
                 part.event if sampled or isinstance(part, BallsInBins) else part,
                 math.ceil(times / steps_per_epoch) if sampled else times,
@@ -99,11 +98,6 @@ def settings_of(plan, size):
             "sampling_probability": lot / size,
             "sampler": type(plan.sampler).__name__,
             "period": plan.sampler.period,
-            **(
-                {"max_lot_size": most}
-                if (most := getattr(plan.sampler, "max_lot_size", None)) is not None
-                else {}
-            ),
             "clip_groups": [
                 {
                     "name": group.name,

@@ -71,11 +71,6 @@ def _done(result):
         ("per-example gradients", _gradients(result)),
         ("arithmetic", result["arithmetic"]),
         ("sampler actually used", result["sampler"]),
-        *(
-            (("lots cut to at most", settings["max_lot_size"]),)
-            if settings.get("max_lot_size")
-            else ()
-        ),
         ("neighbouring relation", RELATIONS[result["relation"]]),
         *(
             (f"clip group {group['name']} ({', '.join(group['parameters'])})", _noise(group))

@@ -13,8 +13,6 @@ DIGITS = ("--smoke", "--quiet", "--dataset", "strokes")
 WRONG = {
     ("mnist_pca.py", *DIGITS): [
         (("--lot-size", 700), "lot_size=700"),
-        (("--max-lot-size", 9), "max_lot_size=9"),
-        (("--max-lot-size", 300, "--sampler", "fixed"), "sampler='poisson'"),
         (("--delta", 1), "delta=1.0"),
         (("--clip-norm", "nan"), "clip_norm=nan"),
         (("--noise-multiplier", -1), "noise_multiplier=-1.0"),

@@ -125,7 +125,6 @@ def test_without_noise_epsilon_is_infinite(flags, made):
             "PoissonSampler",
             "add_remove",
         ),
-        (("--max-lot-size", 300), "PoissonSampler", "add_remove"),
         (
             ("--clip-quantile", 0.5, "--optimizer", "adam-bc", "--noise-multiplier", 3),
             "PoissonSampler",

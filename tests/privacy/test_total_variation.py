@@ -18,24 +18,20 @@ from minidp.privacy import (
     Filter,
     FixedSizeSampled,
     Gaussian,
-    JointGaussian,
     Laplace,
     Ledger,
-    LossDistributionAccountant,
     NonPrivate,
     PoissonSampled,
     RandomlyStopped,
     RenyiAccountant,
     Repeated,
     TotalVariation,
-    TruncatedPoissonSampled,
     group_epsilon,
     max_steps,
     poisson_stopped_epsilon,
     total_variation,
 )
 from minidp.privacy.bound import Bound, Within
-from minidp.privacy.event_json import event_from_json, event_to_json
 from minidp.run.record import unamplified
 from minidp.run.verify import verify
 from tests.support.accountants import ADD_REMOVE, REPLACE_ONE, ROWS, ledger_of
@@ -154,41 +150,3 @@ def test_a_run_charges_it_beside_each_step_and_verify_computes_it_again(
     monkeypatch.setattr(Sanitizer, "variation", lambda self: None)
     failed = [each.question for each in verify(tmp_path / "run").failed]
     assert "Is every release in the ledger, and nothing else?" in failed
-
-
-@pytest.mark.parametrize(
-    "size, lot, most, sigma, steps, peer",
-    [
-        (60_000, 600, 700, 4.0, 10_000, 0.94725),
-        (60_000, 256, 300, 1.3, 3516, 1.24533),
-        (1000, 500, 510, 5.0, 20, 4.87692),
-    ],
-)
-def test_cut_lots_against_the_simple_bound_and_another_library(size, lot, most, sigma, steps, peer):
-    """The peer is dp_accounting's TruncatedSubsampledGaussian of November 2025, whose pair is
-    another one.
-    """
-    q, accountant = lot / size, LossDistributionAccountant()
-    cut, plain = (
-        TruncatedPoissonSampled(q, size, most, Gaussian(sigma)),
-        PoissonSampled(q, Gaussian(sigma)),
-    )
-    epsilon = lambda *events: (
-        accountant.epsilon(ledger_of(*((event, steps) for event in events)), 1e-5).upper
-    )
-    simple = plain, TotalVariation(cut.tail(0), 1)
-    assert epsilon(plain) * (1 - 2e-3) <= epsilon(cut) <= min(epsilon(*simple), 1.01 * peer)
-    assert epsilon(cut) <= epsilon(PoissonSampled(q, Gaussian(sigma / 2))) * (1 + 2e-3)
-    renyi = [
-        RenyiAccountant().delta(ledger_of(*((event, steps) for event in events)), 1.0)
-        for events in ((cut,), simple)
-    ]
-    assert renyi[0] == renyi[1]
-    together = Composed(
-        (
-            TruncatedPoissonSampled(q, size, most, JointGaussian((sigma * 2**0.5,) * 2)),
-            TotalVariation(1e-12, 1),
-        )
-    )
-    assert epsilon(cut) < epsilon(together) < 1.01 * epsilon(cut)
-    assert event_from_json(event_to_json(together)) == together

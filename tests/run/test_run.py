@@ -16,7 +16,7 @@ from minidp.errors import (
     NoiseReuseError,
     ParameterError,
 )
-from minidp.mechanism import BallsInBinsSampler, PoissonSampler, ShuffleSampler
+from minidp.mechanism import BallsInBinsSampler, ShuffleSampler
 from minidp.privacy import Gaussian, Ledger, MomentsAccountant, RenyiAccountant
 from minidp.run import RunFolder, load_model, load_weights
 from minidp.run.checkpoint import load_arrays, save_arrays
@@ -298,20 +298,6 @@ def test_lots_of_whole_epochs_and_no_test_set(tmp_path, sampler):
     result = train(tmp_path / "run", sampler=sampler(SIZE, LOT), arrays=(x, y), optimizer=None)
     assert result["test_accuracy"] is None and result["steps_charged"] == STEPS
     assert not verify(tmp_path / "run").failed and verify(tmp_path / "run").result == result
-
-
-@pytest.mark.parametrize("arithmetic", ["ordinary", "exact"])
-def test_lots_that_are_cut_are_charged_and_verified(tmp_path, arithmetic):
-    result = train(
-        tmp_path / "run", sampler=PoissonSampler(LOT / SIZE, 2 * LOT, SIZE), arithmetic=arithmetic
-    )
-    assert (
-        result["settings"]["max_lot_size"] == 2 * LOT
-        and "lots cut to at most" in (tmp_path / "run" / "privacy.md").read_text()
-    )
-    assert (result["delta_added"] > 0) == (arithmetic == "exact") and not verify(
-        tmp_path / "run"
-    ).failed
 
 
 @pytest.mark.parametrize("lock", ["folder", "file"])

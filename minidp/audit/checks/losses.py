@@ -17,7 +17,6 @@ from ...privacy.meaning import meaning_of
 from ...privacy.pld import balls, kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.pld.cells import ADD, REMOVE, masses_of
-from ...privacy.truncated import TruncatedPoissonSampled
 from . import excess, measures, relative
 from .curves import ledger_of
 
@@ -226,53 +225,6 @@ for _label, _upper in (("C1", True), ("C2", False)):
         tolerance=3e-4,
         name=f"masses_{_label}",
     )(lambda bench, upper=_upper: _masses_against_quadrature(upper))
-
-
-def cut_deltas(size, most, q, sigma, epsilon, others):
-    """delta of both directions for one example, contribution 1, beside `others`, of one lot in
-    `size` cut to `most`: by quadrature.
-    """
-    z = np.linspace(-8 * sigma - size, 8 * sigma + size, NODES)
-
-    def density(contributions):
-        total = np.zeros(NODES)
-        for drawn in itertools.product((False, True), repeat=len(contributions)):
-            lot = list(itertools.compress(contributions, drawn))
-            weight = q ** len(lot) * (1 - q) ** (len(contributions) - len(lot))
-            cuts = list(itertools.combinations(lot, min(most, len(lot))))
-            total += (
-                weight
-                / len(cuts)
-                * sum(np.exp(-0.5 * ((z - sum(cut)) / sigma) ** 2) for cut in cuts)
-            )
-        return total * (z[1] - z[0]) / (sigma * math.sqrt(2 * math.pi))
-
-    p, q_ = density([1.0, *others]), density(list(others))
-    return [float(np.sum(np.maximum(a - math.exp(epsilon) * b, 0))) for a, b in ((p, q_), (q_, p))]
-
-
-@measures(
-    "privacy.pld.cells.truncated_masses",
-    "C1",
-    method="normal tails in 30 digits; never below small cases by quadrature",
-    tolerance=2e-4,
-)
-def cut_lots(bench):
-    for direction, epsilon in itertools.product((REMOVE, ADD), (0.02, 0.1)):
-        event = TruncatedPoissonSampled(0.3, 10, 4, Gaussian(2.0))
-        (found,), _ = _deltas(event, direction, [epsilon])
-        plain, doubled = (exact_deltas(0.3, sigma, epsilon)[direction] for sigma in (2.0, 1.0))
-        yield excess(found, (1 - event.tail(1)) * plain + event.tail(1) * doubled)
-    for size, most, others in itertools.product((3, 4), (1, 2), (-1.0, 0.0, 1.0)):
-        for n, epsilon in itertools.product((size - 1, size - 2), (0.1, 0.5)):
-            bound = LossDistributionAccountant().delta(
-                ledger_of((TruncatedPoissonSampled(0.4, size, most, Gaussian(1.5)), 1)), epsilon
-            )
-            yield (
-                0.0
-                if max(cut_deltas(size, most, 0.4, 1.5, epsilon, [others] * n)) <= bound.upper
-                else math.inf
-            )
 
 
 @measures(

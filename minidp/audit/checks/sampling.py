@@ -19,9 +19,8 @@ from ...privacy.events import (
     TotalVariation,
 )
 from ...privacy.events import NeighbouringRelation as Relation
-from ...privacy.truncated import TruncatedPoissonSampled
 from ...streams import Streams
-from . import excess, measures, worst
+from . import measures, worst
 
 EXACT, SIGMAS = 1e-12, 6.0  # a right implementation exceeds six standard errors once in 500 million
 KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
@@ -166,29 +165,6 @@ _register_event(
     FixedSizeSampled(1000, 20, Gaussian(3.0)),
     Relation.REPLACE_ONE,
 )
-
-
-@measures(
-    "mechanism.sampling.PoissonSampler",
-    "S2",
-    method="the event; binomial tails in exact fractions; lots drawn",
-    tolerance=2e-6,
-)
-def lots_are_cut_at_the_tail_that_is_charged(bench):
-    sampler = PoissonSampler(0.3, 4, 10)
-    event = sampler.wrap(Gaussian(3.0))
-    for n, least in ((10, 5), (9, 4)):
-        tail = float(
-            sum(
-                math.comb(n, k) * Fraction(0.3) ** k * (1 - Fraction(0.3)) ** (n - k)
-                for k in range(least, n + 1)
-            )
-        )
-        yield excess(event.tail(10 - n), tail)
-    whole = PoissonSampler(0.3).lots(10, 200, Streams(3).sampling)
-    pairs = list(zip(whole, sampler.lots(10, 200, Streams(3).sampling)))
-    same = all(len(a) == min(len(b), 4) and (len(b) > 4 or (a == b).all()) for b, a in pairs)
-    yield 0.0 if same and event == TruncatedPoissonSampled(0.3, 10, 4, Gaussian(3.0)) else math.inf
 
 
 @measures(

@@ -14,13 +14,11 @@ from ..events import (
     Gaussian,
     NeighbouringRelation,
     PoissonGroup,
-    PoissonSampled,
     combined_noise_multiplier,
     pure_epsilon,
 )
 from ..gaussian import GaussianAccountant
 from ..renyi import RenyiAccountant
-from ..truncated import TruncatedPoissonSampled
 from .balls import in_range
 from .cells import ADD, REMOVE, largest_loss, masses_of
 from .fourier import ROUNDING, spectrum_of
@@ -83,7 +81,6 @@ class LossDistributionAccountant(Accountant):
     """
 
     name = "loss_distribution"
-    takes_cut = True
 
     def __init__(
         self,
@@ -96,9 +93,7 @@ class LossDistributionAccountant(Accountant):
         self._grids: dict[Any, Any] = {}
 
     def covers(self, primitive):
-        return isinstance(primitive, (PoissonGroup, TruncatedPoissonSampled)) or super().covers(
-            primitive
-        )
+        return isinstance(primitive, PoissonGroup) or super().covers(primitive)
 
     def choose_grid(self, parts, *, epsilon=None, delta=None, direction, fineness=FINENESS):
         # counts are rounded up to a ladder, so that runs of nearly the same length share their grid
@@ -338,27 +333,14 @@ def merged(parts):
 def _known_below(parts):
     """The releases whose loss is known from below too: not those of which only a dominating pair
     is.
-
-    A lot that may be cut holds an example with probability q (1 - tail) at least; that says little
-    where the tail is large.
     """
-    parts = [
-        (
-            PoissonSampled(event.sampling_probability * (1 - event.tail(1)), event.event)
-            if isinstance(event, TruncatedPoissonSampled) and event.tail(1) < 1e-6
-            else event,
-            count,
-        )
-        for event, count in parts
-    ]
     return [
         (
             event,
             count if count <= 2**53 else math.nextafter(math.nextafter(count, 0), 0),
         )  # it was rounded up
         for event, count in parts
-        if pure_epsilon(event) is None
-        and not isinstance(event, (FixedSizeSampled, PoissonGroup, TruncatedPoissonSampled))
+        if pure_epsilon(event) is None and not isinstance(event, (FixedSizeSampled, PoissonGroup))
     ]
 
 

@@ -17,7 +17,6 @@ from ..events import (
     pure_epsilon,
     share_and_noise,
 )
-from ..truncated import TruncatedPoissonSampled
 from . import balls
 from .kernels import knots_between, log_ratio_at, merged_gaussian_masses, spread_gaussian_masses
 from .variants import components, fixed_size_losses, fixed_size_masses, group_masses, mixture_losses
@@ -75,8 +74,6 @@ def masses_of(event, direction, upper, step, gaps, deviations):
             step,
             -math.inf,
         )
-    if isinstance(event, TruncatedPoissonSampled):
-        return truncated_masses(event, direction, step, gaps, deviations)
     q, sigma = share_and_noise(event)
     m, base = 1 / sigma, 0.0 if q == 1 else math.log1p(-q)
     low = math.floor((_loss(q, -deviations * m - 0.5 * m * m) - base) / step)
@@ -86,37 +83,6 @@ def masses_of(event, direction, upper, step, gaps, deviations):
     return (_dominating if upper else _dominated)(
         q, m, direction, step, base, low, knots, deviations
     )
-
-
-def truncated_masses(event, direction, step, gaps, deviations):
-    r"""Masses of TruncatedPoissonSampled noise under ADD_REMOVE; an upper bound only.
-
-    Bound
-        [C1]  with probability 1 - t PoissonSampled(q, Gaussian(sigma)), else PoissonSampled(q,
-              Gaussian(sigma / 2)), and it is told which; t = P(Binomial(N - 1, q) >= M), N =
-              dataset_size, M = max_lot_size
-
-    Source
-        [C1]  own derivation. Let k of the other examples be drawn, in random order. Below M nothing
-              is cut, with x or without. From M on, the lot without x is the first M of them. With x
-              drawn, x is kept with probability M / (k + 1), and then stands in the place of the
-              M-th: a shift of at most 2 C; else the lot is as without x. So, k and the order told
-              (joint convexity), the pair is that of Poisson sampling with q and sigma, or with q M
-              / (k + 1) <= q and sigma / 2. The second costs more, so that the larger t of N - 1
-              others covers fewer. Never above the Poisson pair with t q <= P(Binomial(N, q) > M) of
-              total variation beside it. Compare arXiv:2508.15089
-    """
-    tail, pairs = event.tail(1), (event.untruncated, event.dominating)
-    parts = [masses_of(pair, direction, True, step, gaps, deviations) for pair in pairs]
-    knots = np.union1d(*(part.knots for part in parts))
-    log_mass, infinite = np.full(len(knots), -np.inf), -math.inf
-    with np.errstate(divide="ignore"):
-        weights = np.log1p(-tail), np.log(tail)  # [C1]
-    for part, weight in zip(parts, weights):
-        at = np.searchsorted(knots, part.knots)
-        log_mass[at] = np.logaddexp(log_mass[at], part.log_mass + weight)
-        infinite = np.logaddexp(infinite, part.infinite + weight)
-    return Masses(log_mass, knots, parts[0].offset, float(infinite))
 
 
 def _dominating(q, m, direction, step, base, low, knots, z):
@@ -236,9 +202,7 @@ def largest_loss(parts, direction):
     for event, count in parts:
         pure = pure_epsilon(event)
         if pure is None:
-            poisson = direction == ADD and isinstance(
-                event, (PoissonSampled, PoissonGroup, TruncatedPoissonSampled)
-            )
+            poisson = direction == ADD and isinstance(event, (PoissonSampled, PoissonGroup))
             pure = (
                 -getattr(event, "size", 1) * math.log1p(-event.sampling_probability)
                 if poisson
@@ -260,12 +224,5 @@ def sampled(event, direction, deviations):
         return fixed_size_losses(event, deviations)
     if isinstance(event, BallsInBins):
         return balls.sampled(event, direction, deviations)
-    if isinstance(event, TruncatedPoissonSampled):
-        (losses, logs), (wider, more) = (
-            sampled(part, direction, deviations) for part in (event.untruncated, event.dominating)
-        )
-        tail, both = min(event.tail(1), 1 - 1e-15), np.concatenate([losses, wider])
-        order = np.argsort(both)
-        return both[order], np.concatenate([logs + math.log1p(-tail), more + math.log(tail)])[order]
     losses, logs = mixture_losses(*components(event), deviations)
     return (losses, logs) if direction == REMOVE else (-losses, logs - losses)
