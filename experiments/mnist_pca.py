@@ -69,12 +69,6 @@ class Config(RunFlags):
         4.0, "C, for each layer, or for all together with --clipping flat", positive_finite
     )
     clipping: str = option("per-layer", "what is clipped together", choices=("per-layer", "flat"))
-    clip_quantile: float | None = option(
-        None,
-        "share of gradients that C, from --clip-norm on, follows so that they are not "
-        "clipped; the noisy counts are charged",
-        partial(in_range, 0, 1),
-    )
     pca_dim: int = option(60, "dimensions of the projection", POSITIVE)
     projection: str = option("pca", "of the input", choices=("pca", "random", "none"))
     hidden: int = option(1000, "hidden units", at_most(10**7))

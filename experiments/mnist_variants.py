@@ -79,11 +79,7 @@ def make_sanitizer(config, network, clip_norm):
         return sanitizer
     sigma = Stages(config.sigma, config.final_noise_multiplier, config.stages, config.stage_lots)
     return replace(
-        sanitizer,
-        groups=[
-            group if group.counts else replace(group, noise_multiplier=sigma)
-            for group in sanitizer.groups
-        ],
+        sanitizer, groups=[replace(group, noise_multiplier=sigma) for group in sanitizer.groups]
     )
 
 

@@ -13,14 +13,7 @@ from minidp import data
 from minidp.backend import Backend
 from minidp.cli import user_errors
 from minidp.errors import CheckpointError, ParameterError
-from minidp.mechanism import (
-    Plan,
-    Sanitizer,
-    adaptive_groups,
-    flat_group,
-    per_layer_groups,
-    sampling,
-)
+from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups, sampling
 from minidp.privacy import Filter
 from minidp.privacy.catalogue import make
 from minidp.ranks import current
@@ -89,10 +82,6 @@ def make_sanitizer(config, network, clip_norm):
     """
     groups = {"per-layer": per_layer_groups, "flat": flat_group}[config.clipping]
     made = groups(network.params, math.inf if config.baseline else clip_norm, config.sigma)
-    if (quantile := getattr(config, "clip_quantile", None)) is not None:
-        made = adaptive_groups(
-            made, config.lot_size / 10, quantile
-        )  # noise of a twentieth of a lot
     return Sanitizer(made, config.gradients, config.arithmetic)
 
 

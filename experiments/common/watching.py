@@ -37,13 +37,12 @@ class Watching(Sanitizer):
             {
                 group.name: to_host(sum(grads[key].sq_norms() for key in group.keys)) ** 0.5
                 for group in self.groups
-                if not group.counts
             }
         )
         return super().add_clipped(grads, into, example_weight, products)
 
     def release(self, raw_sum, draws, *others):
-        for group in (group for group in self.groups if not group.counts):
+        for group in self.groups:
             seen = np.concatenate(
                 [norms[group.name] for part in current().collect(self.raw_norms) for norms in part]
             )

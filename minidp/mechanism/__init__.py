@@ -3,17 +3,16 @@ them.
 """
 
 from .centring import mean_sanitizer, noisy_mean, shrunk
-from .clip import ClipGroup, adaptive_groups, clip_weights, flat_group, per_layer_groups
+from .clip import ClipGroup, clip_weights, flat_group, per_layer_groups
 from .noise import add_gaussian
 from .pca import PrivatePCA, random_projection
 from .plan import Plan
 from .sampling import BallsInBinsSampler, FixedSizeSampler, PoissonSampler, ShuffleSampler
 from .sanitizer import Sanitizer
 from .scaling import PrivateScaling
-from .schedule import AdaptiveClip, LinearDecay, Stages
+from .schedule import LinearDecay, Stages
 
 __all__ = [
-    "AdaptiveClip",
     "BallsInBinsSampler",
     "ClipGroup",
     "FixedSizeSampler",
@@ -25,7 +24,6 @@ __all__ = [
     "Sanitizer",
     "ShuffleSampler",
     "Stages",
-    "adaptive_groups",
     "add_gaussian",
     "clip_weights",
     "flat_group",

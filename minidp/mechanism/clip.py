@@ -18,11 +18,9 @@ from ..backend import has_kernels, kernels_of, namespace_of
 from ..errors import ParameterError
 from ..grads import Key
 from ..validate import in_range, non_negative_finite, positive
-from .schedule import LEAST_NORM, MOST_NORM, AdaptiveClip, Setting, value_at
+from .schedule import LEAST_NORM, MOST_NORM, Setting, value_at
 
 MARGIN = 2.0**-20  # by which norms are taken for longer, so that no rounding exceeds the clip norm
-# (group, UNCLIPPED) is the key of the count of gradients that the group did not clip
-UNCLIPPED = "unclipped"
 
 
 def clip_weights(sq_norms: NDArray, clip_norm: float) -> NDArray:
@@ -114,13 +112,6 @@ class ClipGroup:
         """True if neither number is a schedule."""
         return not callable(self.clip_norm) and not callable(self.noise_multiplier)
 
-    @property
-    def counts(self) -> bool:
-        """True if what is released is the count of another group's gradients that were not
-        clipped.
-        """
-        return self.keys[0][1] == UNCLIPPED
-
     def for_step(self, step: int) -> ClipGroup:
         """The group with the numbers of one step (0 is the first)."""
         if self.constant:
@@ -186,38 +177,4 @@ def per_layer_groups(
             pick(noise_multiplier, layer),
         )
         for layer in layers
-    ]
-
-
-def adaptive_groups(
-    groups: Iterable[ClipGroup], noise_multiplier: float, quantile: float = 0.5, rate: float = 0.2
-) -> list[ClipGroup]:
-    r"""The groups with clip norms that follow a quantile of the norms, from their own C on, and a
-    group for the count of each.
-
-    noise_multiplier  of each count, charged jointly with all groups; a tenth of the expected lot
-                      size makes the count's noise a twentieth of a lot, and costs next to nothing.
-                      quantile, rate: of `AdaptiveClip`
-
-    Sensitivity
-        [S1]  of a count: 1/2 if one example is added, removed or zeroed, 1 if one is replaced
-
-    Source
-        [S1]  Andrew et al. 2021, arXiv:1905.03871: each example counts as +1/2 or -1/2
-
-    >>> [(group.name, group.keys) for group in adaptive_groups(flat_group([("dense1", "W")], 1.0, 4.0), 60.0)]
-    [('all', (('dense1', 'W'),)), ('all: unclipped', (('all', 'unclipped'),))]
-    """
-    groups = list(groups)
-    return [
-        *(
-            replace(group, clip_norm=AdaptiveClip(group.clip_norm, quantile, rate))
-            for group in groups
-        ),
-        *(
-            ClipGroup(
-                f"{group.name}: {UNCLIPPED}", [(group.name, UNCLIPPED)], 0.5, noise_multiplier, 1
-            )  # [S1]
-            for group in groups
-        ),
     ]

@@ -31,11 +31,10 @@ from ..together import add_weighted_sums, sum_of_squares
 from ..validate import in_range, one_of, shape
 from ..whole import UNITS, materialises
 from ..whole import whole as whole_numbers
-from .clip import UNCLIPPED, ClipGroup, clip_weights
+from .clip import ClipGroup, clip_weights
 from .exchange import released_over
 from .noise import add_gaussian, add_integers, noise_grid, on_device, released_on_device
 from .rounding import DOUBLE, Products
-from .schedule import AdaptiveClip
 
 # Norm by which the clipped sum of one group can move between neighbours, in units of the clip norm.
 SENSITIVITY_FACTOR = {
@@ -64,7 +63,6 @@ class Sanitizer:
         [F3]  with example weights, w_b,l v_b in place of w_b,l; v_b outside [0, 1] counts as 0
         [F2]  released_k = raw_sum_k + N(0, sigma_l^2 C_l^2 I), once per lot, rounded to the group's
               grid
-        [F4]  raw_sum of a group's count = sum_b v_b (u_b,l - 1/2), u_b,l = 1 if w_b,l = 1, else 0
         [N1]  |g_b,l|^2 = sum over the parameters k of group l of |g_b,k|^2
 
     Sensitivity
@@ -79,7 +77,6 @@ class Sanitizer:
         [F1]  Abadi et al. 2016, Algorithm 1 and "Per-layer and time-dependent parameters", Section
               3.1
         [F2]  Abadi et al. 2016, Algorithm 1, "Add noise"
-        [F4]  Andrew et al. 2021, arXiv:1905.03871, Algorithm 1
         [F3]  own derivation: |v_b w_b g_b| <= |w_b g_b| <= C_l, so that the sensitivity holds for
               any weights in [0, 1]
         [S2]  own derivation: divide the coordinates of group l by sigma_l C_l. The noise becomes
@@ -92,8 +89,7 @@ class Sanitizer:
         equals the sum over one, to rounding.
 
     Raises
-        ParameterError   a parameter is in no group or in two; an AdaptiveClip has no count;
-                         gradients come without their group
+        ParameterError   a parameter is in no group or in two; gradients come without their group
         ShapeError       the gradients of a batch differ in their number of examples
 
     >>> from minidp.grads import Explicit
@@ -125,16 +121,6 @@ class Sanitizer:
             raise ParameterError(
                 f"expected each parameter in one clip group, got {twice} in several"
             )
-        alone = [
-            group.name
-            for group in self.groups
-            if isinstance(group.clip_norm, AdaptiveClip) and (group.name, UNCLIPPED) not in keys
-        ]
-        if alone:
-            raise ParameterError(
-                f"expected a group for the count of unclipped gradients of {alone}: make them with "
-                "adaptive_groups"
-            )
         if self.exact and any(group.clip_norm == math.inf for group in self.groups):
             raise ParameterError(
                 "exact arithmetic: expected a finite clip_norm in each clip group, of which its "
@@ -148,13 +134,8 @@ class Sanitizer:
 
     @property
     def keys(self) -> list[Key]:
-        """What all groups release, in order: parameters, and counts of adaptive groups."""
-        return [key for group in self.groups for key in group.keys]
-
-    @property
-    def params(self) -> list[Key]:
         """The parameters of all groups, in order."""
-        return [key for group in self.groups for key in group.keys if not group.counts]
+        return [key for group in self.groups for key in group.keys]
 
     @property
     def constant(self) -> bool:
@@ -166,14 +147,6 @@ class Sanitizer:
         if self.constant:
             return self
         return replace(self, groups=tuple(group.for_step(step) for group in self.groups))
-
-    def with_clip_norms(self, clip_norms: Mapping[str, float]) -> Sanitizer:
-        """The sanitizer with other clip norms, {group name: C}."""
-        groups = (
-            replace(group, clip_norm=clip_norms.get(group.name, group.clip_norm))
-            for group in self.groups
-        )
-        return replace(self, groups=tuple(groups)) if clip_norms else self
 
     def sensitivity(
         self, relation: NeighbouringRelation, rounding: float = 1.0
@@ -260,7 +233,7 @@ class Sanitizer:
             example_weight = (
                 namespace_of(example_weight).where(allowed, example_weight, 0).astype("float64")
             )
-        for group in (group for group in self.groups if not group.counts):
+        for group in self.groups:
             self._add_group(
                 group,
                 {key: grads[key] for key in group.keys},
@@ -312,15 +285,10 @@ class Sanitizer:
                 [raw_sq_norms[start:stop]] if whole else []
             )
             raw_chunk = parts[0] if len(parts) == 1 else parts[0] + parts[1]  # [N1]
-            clipped, xp = clip_weights(raw_chunk, group.clip_norm), namespace_of(raw_chunk)
+            clipped = clip_weights(raw_chunk, group.clip_norm)
             weights.append(clipped * (UNITS / group.clip_norm) if self.exact else clipped)
             if example_weight is not None:
                 weights[-1] = weights[-1] * example_weight[start:stop]  # [F3]
-            if (count := (group.name, UNCLIPPED)) in self.keys:
-                shares = 1.0 if example_weight is None else example_weight[start:stop]
-                halves = xp.where(clipped == 1, shares, -shares) / 2  # [F4]
-                units = xp.rint(halves * (2 * UNITS)) if self.exact else halves
-                total[count] = total.get(count, 0) + units.sum(keepdims=True)  # [F4]
             add(chunk, weights[-1])  # [F1]
             del chunk  # so that the next one takes its place in the cache
         if whole:
@@ -391,11 +359,9 @@ class Sanitizer:
         return add_gaussian(raw, group.noise_std, draws, *rest)  # [F2]
 
     def _check(self, grads):
-        missing = set(self.params).symmetric_difference(grads)
+        missing = set(self.keys).symmetric_difference(grads)
         if missing:
-            raise ParameterError(
-                f"expected gradients of {sorted(self.params)}, got {sorted(grads)}"
-            )
+            raise ParameterError(f"expected gradients of {sorted(self.keys)}, got {sorted(grads)}")
         for key, grad in grads.items():
             if not isinstance(grad, PerExampleGrad):
                 raise ParameterError(

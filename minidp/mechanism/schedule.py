@@ -2,14 +2,12 @@
 
 A schedule is a frozen dataclass called with the step (0 is the first). It is fixed before training
 and does not look at the data (Abadi et al. 2016, Section 3.1, "time-dependent parameters").
-`AdaptiveClip` alone follows what was released.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..validate import count, in_range, non_negative_finite
+from ..validate import count, non_negative_finite
 
 LEAST_NORM, MOST_NORM = (
     1e-12,
@@ -79,44 +77,4 @@ class Stages:
         return self.first + (self.last - self.first) * stage / (self.stages - 1)  # [F1]
 
 
-@dataclass(frozen=True)
-class AdaptiveClip:
-    r"""A clip norm that moves until a share `quantile` of the gradients is not clipped;
-    `clip.adaptive_groups` makes use of it.
-
-    Forward
-        [F1]  C <- C exp(-eta (b - quantile)) after each release; b = 1/2 + s, held to [0, 1], s the
-              released sum of u_b - 1/2 over L; u_b = 1 if an example's gradient was not clipped,
-              else 0
-
-    Source
-        [F1]  Andrew, Thakkar, McMahan, Ramaswamy 2021, arXiv:1905.03871, Algorithm 1. That b is
-              held to [0, 1] is post-processing: no noise moves C by more than the factor e^eta
-
-    Guarantees
-        C stays in [1e-12, 1e12]. It follows from releases alone, so that it costs nothing beyond
-        the counts' noise.
-    """
-
-    initial: float
-    quantile: float = 0.5
-    rate: float = 0.2
-
-    def __post_init__(self):
-        in_range(LEAST_NORM, MOST_NORM, clip_norm=self.initial)
-        in_range(0, 1, quantile=self.quantile)
-        in_range(0, 10, rate=self.rate)
-
-    def __call__(self, step: int) -> float:
-        """C before the first release."""
-        return self.initial
-
-    def after(self, clip_norm: float, released: float) -> float:
-        """The next C, from this one and the released s."""
-        share = min(max(0.5 + released, 0.0), 1.0)  # [F1]
-        return min(
-            max(clip_norm * math.exp(-self.rate * (share - self.quantile)), LEAST_NORM), MOST_NORM
-        )  # [F1]
-
-
-SCHEDULES = {each.__name__: each for each in (LinearDecay, Stages, AdaptiveClip)}
+SCHEDULES = {each.__name__: each for each in (LinearDecay, Stages)}

@@ -268,8 +268,7 @@ class Files:
                 flag is None
                 or all(
                     schedule.value_at(setting(group["noise_multiplier"]), 0) == flag
-                    for group, made in zip(settings["clip_groups"], groups)
-                    if not made.counts
+                    for group in settings["clip_groups"]
                 )
             ),
         )

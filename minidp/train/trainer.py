@@ -16,8 +16,7 @@ from ..backend import batch_budget, measure_memory, namespace_of, synchronise, t
 from ..data.examples import Examples, LabelledExamples, as_rows
 from ..errors import BudgetExceededError, DtypeError, ParameterError
 from ..host import threads
-from ..mechanism import AdaptiveClip, Plan
-from ..mechanism.clip import UNCLIPPED
+from ..mechanism import Plan
 from ..nn.loss import Loss
 from ..nn.network import Sequential
 from ..privacy.budget import Filter, max_steps
@@ -27,7 +26,6 @@ from ..streams import Streams, as_streams
 from ..validate import count, inexact, shape
 from . import independence, trial
 
-CLIP_NORMS = "clip_norm"  # slot of the clip norms of adaptive groups
 MAX_BATCH = 4096  # examples of a batch: more gain nothing and cost memory
 # examples: fewer rows make slow matrix products, and what a step costs per batch weighs more
 MIN_BATCH = 128
@@ -127,10 +125,10 @@ class Trainer:
         count(1, augmentation_multiplicity=augmentation_multiplicity)
         if batch_size is not None:
             count(1, batch_size=batch_size)
-        if set(plan.sanitizer.params) != set(network.params):
+        if set(plan.sanitizer.keys) != set(network.params):
             raise ParameterError(
                 f"expected clip groups over the trained parameters {sorted(network.params)}, "
-                f"got {sorted(plan.sanitizer.params)}"
+                f"got {sorted(plan.sanitizer.keys)}"
             )
         for key, array in network.params.items():
             if array.dtype.name not in ("float32", "float64"):
@@ -150,20 +148,6 @@ class Trainer:
             batch_size,
             augmentation_multiplicity,
         )
-        self._adaptive = {
-            (group.name, UNCLIPPED): group.clip_norm
-            for group in plan.sanitizer.groups
-            if isinstance(group.clip_norm, AdaptiveClip)
-        }
-        if self._adaptive:  # beside the optimizer's own, so that checkpoints hold them
-            norms = self._clip_norms = optimizer.slots.setdefault(CLIP_NORMS, {})
-            norms.update(
-                {
-                    key: np.array([rule.initial])
-                    for key, rule in self._adaptive.items()
-                    if key not in norms
-                }
-            )
         self._cached = max(min(cache_examples(network), MAX_BATCH) // augmentation_multiplicity, 1)
         self.seconds = 0.0  # spent in steps; charging and callbacks are left out
         self.ledger = (
@@ -333,10 +317,6 @@ class Trainer:
         already.
         """
         sanitizer = self.plan.sanitizer.for_step(step)
-        if self._adaptive:
-            sanitizer = sanitizer.with_clip_norms(
-                {name: float(norm[0]) for (name, _), norm in self._clip_norms.items()}
-            )
         shards, dropout, views = (
             self._shards(examples, examples.share(lot, self.ranks)),
             streams.dropout(step),
@@ -361,9 +341,6 @@ class Trainer:
         released = sanitizer.release(
             raw_sum, streams.noise(step), others, scale, dtype, self.ranks
         )  # [F2] [F3]
-        for key, rule in self._adaptive.items():
-            norm, count = self._clip_norms[key], released.pop(key)
-            norm[0] = rule.after(float(norm[0]), float(to_host(count)[0]))
         noise_std = {
             key: group.noise_std * scale for group in sanitizer.groups for key in group.keys
         }

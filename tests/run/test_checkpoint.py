@@ -82,15 +82,8 @@ def test_a_resumed_run_equals_an_uninterrupted_one(
     sampler, optimizer, block_steps, dtype, tmp_path
 ):
     def make():
-        layout = (
-            "adaptive" if sampler == "poisson" else "per-layer"
-        )  # whose clip norms are slots too
         return make_trainer(
-            optimizer=OPTIMIZERS[optimizer](0.05),
-            sampler=sampler,
-            steps=STEPS,
-            dtype=dtype,
-            layout=layout,
+            optimizer=OPTIMIZERS[optimizer](0.05), sampler=sampler, steps=STEPS, dtype=dtype
         )
 
     data, path = make_data(dtype=dtype), tmp_path / "checkpoint.npz"

@@ -21,7 +21,6 @@ from minidp.mechanism import (
     PoissonSampler,
     Sanitizer,
     ShuffleSampler,
-    adaptive_groups,
     flat_group,
     per_layer_groups,
 )
@@ -88,11 +87,6 @@ def cases():
         for name, sampler in SAMPLERS.items()
         for arithmetic in ("exact", "ordinary")
     }
-    found["adaptive, exact"] = trained(
-        *SAMPLERS["poisson"],
-        "exact",
-        layout=lambda *of: adaptive_groups(per_layer_groups(*of), 0.8),
-    )
     found["explicit, exact"] = trained(*SAMPLERS["poisson"], "exact", "explicit", flat_group)
     found["block, exact"] = trained(*SAMPLERS["poisson"], "exact", block=True)
     x = np.random.default_rng(2).normal(size=(300, 4))

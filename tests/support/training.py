@@ -10,7 +10,6 @@ from minidp.mechanism import (
     PoissonSampler,
     Sanitizer,
     ShuffleSampler,
-    adaptive_groups,
     flat_group,
     per_layer_groups,
 )
@@ -24,11 +23,7 @@ SAMPLERS = {
     "shuffle": ShuffleSampler(EXAMPLES, 12),  # lots of 12, 12, 12 and 4: four an epoch
     "balls-in-bins": BallsInBinsSampler(EXAMPLES, 10),  # four an epoch
 }
-LAYOUTS = {
-    "flat": flat_group,
-    "per-layer": per_layer_groups,
-    "adaptive": lambda *settings: adaptive_groups(per_layer_groups(*settings), settings[-1]),
-}
+LAYOUTS = {"flat": flat_group, "per-layer": per_layer_groups}
 NUMPY = Backend.numpy()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from ... import mechanism
 from ...backend import to_host
 from ...grads import Explicit, Outer, OuterSum
-from ...mechanism import ClipGroup, Sanitizer, adaptive_groups, flat_group, per_layer_groups
+from ...mechanism import ClipGroup, Sanitizer, flat_group, per_layer_groups
 from ...mechanism.rounding import Products, in_blocks, products
 from ...privacy.events import JointGaussian
 from ...privacy.events import NeighbouringRelation as Relation
@@ -201,61 +201,6 @@ def weighted_sum_equals_a_loop(bench):
                 worst(total[key], sum(v * one[key] for v, one in zip(counted, alone)))
                 for key in total
             )
-
-
-@measures(
-    "mechanism.sanitizer.Sanitizer",
-    "F4",
-    method="loop over norms; weights outside [0, 1], both arithmetics, two batches",
-    tolerance=EXACT,
-)
-def unclipped_gradients_are_counted(bench):
-    g = np.array([[0.3, 0.4], [3.0, 4.0], [np.nan, 1.0], [0.0, 0.0], [1.0, 1.0]])
-    for weight, expected in (
-        (None, 0.5 - 0.5 - 0.5 + 0.5 - 0.5),
-        (np.array([0.25, 0.5, 1, 0.75, 9]), 0.125 - 0.25 - 0.5 + 0.375 - 0),
-    ):
-        for arithmetic, unit in (("ordinary", 1), ("exact", 2.0**33)):
-            sanitizer, total = (
-                Sanitizer(
-                    adaptive_groups(flat_group([KEYS[0]], 1.0, 2.0), 9.0), arithmetic=arithmetic
-                ).for_step(0),
-                {},
-            )
-            for part in (slice(0, 3), slice(3, 5)):
-                sanitizer.add_clipped(
-                    {KEYS[0]: Explicit(bench.asarray(g[part]))},
-                    total,
-                    None if weight is None else bench.asarray(weight[part]),
-                )
-            yield worst(total["all", "unclipped"], [expected * unit])
-
-
-@measures(
-    "mechanism.clip.adaptive_groups",
-    "S1",
-    method="one example more, or another, of those that move the count most",
-    tolerance=EXACT,
-)
-def counts_move_by_their_sensitivity(bench):
-    sanitizer = Sanitizer(adaptive_groups(flat_group([KEYS[0]], 1.0, 2.0), 9.0)).for_step(0)
-
-    def count(*norms):
-        grads = {KEYS[0]: Explicit(bench.asarray(np.array(norms)[:, None]))}
-        return float(to_host(sanitizer.add_clipped(grads)["all", "unclipped"])[0])
-
-    yield abs(sanitizer.groups[1].coordinates - 1)
-    for relation, moved in (
-        (Relation.ADD_REMOVE, count(5.0, 0.5) - count(5.0)),
-        (Relation.ADD_REMOVE, count(5.0) - count(5.0, 5.0)),
-        (Relation.ZERO_OUT, count(0.5)),
-        (Relation.REPLACE_ONE, count(5.0, 0.5) - count(5.0, 5.0)),
-    ):
-        yield relative(sanitizer.sensitivity(relation)["all: unclipped"], moved)
-        yield worst(
-            sanitizer.event(relation).noise_multipliers,
-            np.array([2.0, 9.0]) / (2 if relation is Relation.REPLACE_ONE else 1),
-        )
 
 
 @measures(

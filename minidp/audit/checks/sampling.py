@@ -253,21 +253,6 @@ for _schedule, _values in SCHEDULES:
     )
 
 
-@measures(
-    "mechanism.schedule.AdaptiveClip",
-    "F1",
-    method="by hand: the factor e^(-rate (share - quantile))",
-    tolerance=EXACT,
-)
-def clip_norms_follow_the_released_share(bench):
-    rule = mechanism.AdaptiveClip(2.0, 0.3, 0.5)
-    yield worst(
-        [rule(9), *(rule.after(3.0, s) for s in (0.0, -0.2, 0.4, -9.0, 9.0))],
-        [2.0, *(3 * math.exp(-0.5 * (share - 0.3)) for share in (0.5, 0.3, 0.9, 0.0, 1.0))],
-    )
-    yield worst([rule.after(1e12, -0.5), rule.after(1e-12, 0.5)], [1e12, 1e-12])
-
-
 @measures("mechanism.plan.Plan", "S1", method="charges one step at a time", tolerance=0.0)
 def charges_equal_a_loop_over_steps(bench):
     """Each step's own event, for a constant plan and one whose noise falls; merged, none lost, in
