@@ -41,7 +41,7 @@ from common.views import (
     kept_features,
     mean_over_views,
 )
-from common.watching import Watching
+from common.watching import MedianNorms
 import numpy as np
 from tqdm import tqdm
 
@@ -357,11 +357,9 @@ def run_layers(config):
     model = nn.Sequential(
         frozen_layers + layers, (SIDE, SIDE, 3), frozen=[layer.name for layer in frozen_layers]
     )
-    groups, raw_medians = make_groups(config, body), {}
-    sanitizer = (
-        Watching(groups, config.gradients, config.arithmetic, raw_medians)
-        if config.watch_norms
-        else Sanitizer(groups, config.gradients, config.arithmetic)
+    watcher = MedianNorms() if config.watch_norms else None
+    sanitizer = Sanitizer(
+        make_groups(config, body), config.gradients, config.arithmetic, watcher=watcher
     )
     sampler = make_sampler(config, dataset.nominal_size)
     plan, budget = plan_and_budget(
@@ -400,7 +398,7 @@ def run_layers(config):
             **named,
             "test_views": TEST_VIEWS,
             "test_accuracy_over_views": float((logits.argmax(axis=1) == dataset.y_test).mean()),
-            **({"median_norms_not_private": raw_medians} if config.watch_norms else {}),
+            **({"median_norms_not_private": watcher.medians} if watcher else {}),
         }
 
     labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)

@@ -15,7 +15,7 @@ from functools import partial
 import mnist_pca
 from common.config import POSITIVE, option
 from common.job import command_line
-from common.watching import Watching
+from common.watching import MedianNorms
 
 from minidp import nn
 from minidp.errors import ParameterError
@@ -73,8 +73,6 @@ def make_body(config, pixels, classes, rng):
 def make_sanitizer(config, network, clip_norm):
     """The main job's clipping; its noise too, or noise that falls in stages."""
     sanitizer = mnist_pca.make_sanitizer(config, network, clip_norm)
-    if config.watch_norms:
-        return Watching(sanitizer.groups, sanitizer.strategy, sanitizer.arithmetic)
     if config.final_noise_multiplier is None:
         return sanitizer
     sigma = Stages(config.sigma, config.final_noise_multiplier, config.stages, config.stage_lots)
@@ -85,17 +83,16 @@ def make_sanitizer(config, network, clip_norm):
 
 def run(config):
     """Everything from data to files; returns (result, how it stopped)."""
-    about = {"median_norms_not_private": {}} if config.watch_norms else {}
+    if not config.watch_norms:
+        return mnist_pca.run(config, NAME, make_body, make_sanitizer)
+    watcher = MedianNorms()
 
-    def sanitizer(config, network, clip_norm):
-        made = make_sanitizer(config, network, clip_norm)
-        return (
-            replace(made, raw_medians=about["median_norms_not_private"])
-            if config.watch_norms
-            else made
-        )
+    def make_watched(config, network, clip_norm):
+        return replace(make_sanitizer(config, network, clip_norm), watcher=watcher)
 
-    return mnist_pca.run(config, NAME, make_body, sanitizer, about)
+    return mnist_pca.run(
+        config, NAME, make_body, make_watched, {"median_norms_not_private": watcher.medians}
+    )
 
 
 main = command_line(NAME, Config, run, __doc__)

@@ -1,55 +1,44 @@
-"""Norms of unclipped gradients, taken down in passing; what is seen so is not private."""
-
-from dataclasses import dataclass, field
+"""Medians of the norms before clipping, of every tenth lot. They are not private."""
 
 import numpy as np
 
 from minidp.backend import to_host
-from minidp.mechanism import Sanitizer
-from minidp.mechanism.rounding import DOUBLE
 from minidp.ranks import current
 
 EVERY = 10  # every tenth lot is looked at, whole
 
 
-@dataclass(frozen=True)
-class Watching(Sanitizer):
-    """A sanitizer that takes down the median norm of each clip group in every tenth lot. What it
-    saw is not private.
+class MedianNorms:
+    """A sanitizer's watcher that keeps the median norm of each clip group in every tenth lot. They
+    are not private.
 
-    raw_medians   {group: [median of each watched lot, in their order]}; None where it is not finite
-    raw_norms     of one lot: its threads hand them in in any order, and `release`, after them,
-                  takes the medians
+    medians   {group: [median of each watched lot, in their order]}; None where the median is not
+              finite
     """
 
-    raw_medians: dict = field(default_factory=dict, compare=False)
-    raw_norms: list = field(default_factory=list, compare=False)
+    def __init__(self):
+        self.medians = {}
+        self._norms = []  # (group, norms) of parts of one lot: its threads append them in any order
+        self._lots = 0
 
-    def for_step(self, step):
-        groups = tuple(group.for_step(step) for group in self.groups)
-        watched = (self.raw_medians,) if step % EVERY == 0 else ()
-        return (Watching if watched else Sanitizer)(
-            groups, self.strategy, self.arithmetic, *watched, ran=self.ran
-        )
+    def take_norms(self, group, sq_norms):
+        """Keep the norms of one part of a watched lot."""
+        if self._lots % EVERY == 0:
+            self._norms.append((group, to_host(sq_norms) ** 0.5))
 
-    def add_clipped(self, grads, into=None, example_weight=None, products=DOUBLE):
-        self.raw_norms.append(
-            {
-                group.name: to_host(sum(grads[key].sq_norms() for key in group.keys)) ** 0.5
-                for group in self.groups
-            }
-        )
-        return super().add_clipped(grads, into, example_weight, products)
-
-    def release(self, raw_sum, draws, *others):
-        for group in self.groups:
-            seen = np.concatenate(
-                [norms[group.name] for part in current().collect(self.raw_norms) for norms in part]
-            )
-            if seen.size:
-                with np.errstate(invalid="ignore"):  # where training diverged
-                    median = float(np.median(seen))
-                self.raw_medians.setdefault(group.name, []).append(
-                    median if np.isfinite(median) else None
+    def end_lot(self):
+        """Add the medians of a watched lot, over the parts of all threads and ranks."""
+        if self._lots % EVERY == 0:
+            parts = [part for rank in current().collect(self._norms) for part in rank]
+            for group in dict.fromkeys(group for group, _ in parts):
+                self._add_median(
+                    group, np.concatenate([norms for name, norms in parts if name == group])
                 )
-        return super().release(raw_sum, draws, *others)
+            self._norms.clear()
+        self._lots += 1
+
+    def _add_median(self, group, norms):
+        if norms.size:
+            with np.errstate(invalid="ignore"):  # where training diverged
+                median = float(np.median(norms))
+            self.medians.setdefault(group, []).append(median if np.isfinite(median) else None)

@@ -87,6 +87,9 @@ class Sanitizer:
         There is no mean and no division here. An empty lot gives an empty sum and noise alone.
         A gradient that is not finite contributes zero to its group. The sum over several batches
         equals the sum over one, to rounding.
+        A watcher sees norms before clipping, so what it keeps is not private. None, the default,
+        sees nothing. Its take_norms(group name, squared norms) is called for each part of a lot,
+        perhaps by several threads, and its end_lot() before the lot's release.
 
     Raises
         ParameterError   a parameter is in no group or in two; gradients come without their group
@@ -108,6 +111,7 @@ class Sanitizer:
     ran: dict[Key, set[str]] = field(
         default_factory=dict, compare=False, repr=False, kw_only=True
     )  # the forms that gradients had
+    watcher: Any = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self):
         object.__setattr__(self, "groups", tuple(self.groups))
@@ -285,6 +289,8 @@ class Sanitizer:
                 [raw_sq_norms[start:stop]] if whole else []
             )
             raw_chunk = parts[0] if len(parts) == 1 else parts[0] + parts[1]  # [N1]
+            if self.watcher:
+                self.watcher.take_norms(group.name, raw_chunk)
             clipped = clip_weights(raw_chunk, group.clip_norm)
             weights.append(clipped * (UNITS / group.clip_norm) if self.exact else clipped)
             if example_weight is not None:
@@ -318,6 +324,8 @@ class Sanitizer:
         the same lot, which are added first. scale, dtype: of what is returned, public. ranks: whose
         raw sums are added.
         """
+        if self.watcher:
+            self.watcher.end_lot()
         if ranks.size > 1:
             return released_over(ranks, self, raw_sum, draws, others, scale, dtype)
         if not self.exact and on_device(list(raw_sum.values()), draws):

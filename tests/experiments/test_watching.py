@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from common.watching import EVERY, Watching
+from common.watching import EVERY, MedianNorms
 
 from minidp.host import threads
 from minidp.streams import Streams
@@ -19,11 +19,8 @@ def watched(monkeypatch, shards, change=lambda x: x, slow=None):
     slow.
     """
     monkeypatch.setattr(threads, "shards_for", lambda examples: shards)
-    trainer, medians = make_trainer(steps=25), {}
-    sanitizer = trainer.plan.sanitizer
-    trainer.plan = replace(
-        trainer.plan, sanitizer=Watching(sanitizer.groups, sanitizer.strategy, raw_medians=medians)
-    )
+    trainer, watcher = make_trainer(steps=25), MedianNorms()
+    trainer.plan = replace(trainer.plan, sanitizer=replace(trainer.plan.sanitizer, watcher=watcher))
     grads = trainer._per_example_grads
 
     def delayed(batch, dropout):
@@ -34,7 +31,7 @@ def watched(monkeypatch, shards, change=lambda x: x, slow=None):
     monkeypatch.setattr(trainer, "_per_example_grads", delayed)
     x, y = make_data()
     trainer.run(change(x), y, Streams(3))
-    return medians, values(trainer.network)
+    return watcher.medians, values(trainer.network)
 
 
 def test_one_seed_gives_one_set_of_medians_whatever_thread_is_first_and_the_weights_of_one_that_is_not_watched(
