@@ -3,7 +3,6 @@ lie.
 """
 
 import os
-import re
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,21 +24,9 @@ HERE = (
     "device",
     "jobs",
     "executor",
-    "shard",
     "draw",
     "partial",
 )  # not in a summary's command
-
-
-def job_of_several(**named):
-    """Check a flag I/N: job I of N."""
-    for name, value in named.items():
-        if not (found := re.fullmatch(r"(\d+)/(\d+)", value)) or not 1 <= int(found[1]) <= int(
-            found[2]
-        ):
-            raise ParameterError(
-                f"expected {name}={value} to be I/N with I from 1 to N, such as 1/8"
-            )
 
 
 @dataclass(frozen=True)
@@ -60,9 +47,6 @@ class SweepFlags(Checked):
         "processes",
         "who makes the runs: processes of this machine, or workers of MPI",
         choices=("processes", "mpi"),
-    )
-    shard: str | None = option(
-        None, "I/N: this is job I of N that make the runs in one shared --out", job_of_several
     )
     arithmetic: str = option(
         ORDINARY,
@@ -87,10 +71,6 @@ class SweepFlags(Checked):
         super().__post_init__()
         if self.partial and not self.draw:
             raise ParameterError("--partial needs --draw: a sweep that runs makes all its points")
-        if self.shard and self.draw:
-            raise ParameterError(
-                "--draw makes no runs that --shard could divide; leave out one of them"
-            )
 
     @property
     def processes(self):
@@ -103,17 +83,14 @@ class SweepFlags(Checked):
         return self.jobs or (1 if self.device.startswith("gpu") else cores)
 
     def perform(self, runs):
-        """{run: result} by the workers of --executor; with --shard only of those that are
-        finished.
-        """
+        """{run: result} by the workers of --executor."""
         if current().size > 1:
             raise MinidpError(
                 "a sweep is not one run over several ranks: start its workers by mpiexec -n N "
                 "python -m mpi4py.futures, then the script, its flags and --executor mpi"
             )
-        shard = self.shard and tuple(map(int, self.shard.split("/")))
         if self.executor == "processes":
-            return perform(runs, self.processes, None, shard, self.quiet)
+            return perform(runs, self.processes, None, self.quiet)
         try:
             from mpi4py.futures import MPIPoolExecutor
         except (ImportError, RuntimeError) as error:
@@ -121,11 +98,10 @@ class SweepFlags(Checked):
                 f"--executor mpi needs MPI ({error}); pip install 'minidp[mpi]' brings one"
             ) from None
         with MPIPoolExecutor(self.processes, ignore_interrupts, main=False, path=sys.path) as pool:
-            return perform(runs, self.jobs or pool.num_workers, pool, shard, self.quiet)
+            return perform(runs, self.jobs or pool.num_workers, pool, self.quiet)
 
     def make(self, experiment, made, stem, common=(), subcommand="", **more):
-        """Run what a figure lacks, draw it, write and judge its summary, which it returns; None if
-        other jobs have runs.
+        """Run what a figure lacks, draw it, write and judge its summary, which it returns.
 
         made        Figure of sweep_figures; stem: of its PNG and JSON in the folder
         common      flags of every run; subcommand of the experiment that makes the figure
@@ -134,8 +110,7 @@ class SweepFlags(Checked):
         out = Path(self.out or f"runs/{experiment}")
         out.mkdir(parents=True, exist_ok=True)
         points = made.points(self.smoke)
-        if (results := self.results(points, common, out)) is None:
-            return None
+        results = self.results(points, common, out)
         every = [result for runs in results.values() for result in runs if "dataset" in result]
         script = f"{experiment}.py {subcommand}".strip()
         summary = {
@@ -202,8 +177,8 @@ class SweepFlags(Checked):
         """{name of a point: its results, one a seed}; runs what is missing. `common` are flags of
         every run.
 
-        None with --shard where other jobs have not finished. With --draw nothing runs. Raises
-        MinidpError where runs are missing then, or, with --partial, all of them.
+        With --draw nothing runs. Raises MinidpError where runs are missing then, or, with
+        --partial, all of them.
         """
         common = (*common, *(("--dataset", self.dataset) if hasattr(self, "dataset") else ()))
         free = (
@@ -237,13 +212,6 @@ class SweepFlags(Checked):
         else:
             self.tell_hours(runs)
             done = self.perform(runs)
-            if others := [run.name for run in runs if run not in done]:
-                print(
-                    f"{len(others)} of {len(runs)} runs are with other jobs: {', '.join(others)}. "
-                    "The job that ends last draws the figure; once none is left, the same command "
-                    "without --shard makes what is missing"
-                )
-                return None
         found, kinds = {}, {}
         for run, result in done.items():
             found.setdefault(run.point.name, []).append(result)

@@ -74,24 +74,6 @@ class Run:
         return self.out / f"{self.name}.json"
 
     @property
-    def claimed(self):
-        """The file by which one job of several claims the run."""
-        return self.out / f"{self.name}.claim"
-
-    def claim(self, shard):
-        """True if job `shard` of several has the run: nobody claimed it yet, or this job did before
-        it was killed.
-        """
-        try:
-            with open(
-                self.claimed, "x", encoding="utf-8"
-            ) as file:  # atomic, on a shared folder too
-                file.write(f"{shard}")
-        except FileExistsError:
-            return self.claimed.read_text(encoding="utf-8") == f"{shard}"
-        return True
-
-    @property
     def config(self):
         """The experiment's configuration. Raises what the experiment raises for its flags."""
         words = [
@@ -138,22 +120,18 @@ class Run:
         return found
 
 
-def perform(runs, jobs, pool=None, shard=None, quiet=False):
+def perform(runs, jobs, pool=None, quiet=False):
     """Run what is not done yet, `jobs` runs at a time; returns {run: result} in the order of
     `runs`.
 
     pool    any concurrent.futures.Executor, whose workers call `work` (default: threads of this
             process)
-    shard   (i, n): job i of n over one folder begins with its part, then helps the others; what
-            they claimed is left out
 
     Raises MinidpError naming the runs that failed, once the others are done. KeyboardInterrupt
     stops every process at its next checkpoint; the same call goes on from there.
     """
-    runs, (i, n) = list(dict.fromkeys(runs)), shard or (1, 1)
-    waiting = [
-        run for part in range(n) for run in runs[(i - 1 + part) % n :: n] if run.result() is None
-    ]
+    runs = list(dict.fromkeys(runs))
+    waiting = [run for run in runs if run.result() is None]
     failed, pending, pool = [], {}, pool or ThreadPoolExecutor(jobs)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C
     _stopping.clear()
@@ -171,13 +149,11 @@ def perform(runs, jobs, pool=None, shard=None, quiet=False):
                     waiting and len(pending) < jobs
                 ):  # what lies in the pool's own queue cannot be taken back
                     run = waiting.pop(0)
-                    if shard is None or run.claim(shard):
-                        pending[pool.submit(work, run)] = run
+                    pending[pool.submit(work, run)] = run
                 for future in wait(pending, return_when=FIRST_COMPLETED).done:
                     run, problem = pending.pop(future), future.exception()
                     if isinstance(problem, MinidpError):
                         failed.append(f"{run.name}: {problem}")
-                        _give_up([run], shard)
                     elif problem is not None:
                         raise problem
                     else:
@@ -186,7 +162,6 @@ def perform(runs, jobs, pool=None, shard=None, quiet=False):
     except BaseException:
         _stopping.set()
         wait(pending)
-        _give_up(pending.values(), shard)
         raise
     finally:
         while _idle:
@@ -194,7 +169,7 @@ def perform(runs, jobs, pool=None, shard=None, quiet=False):
         signal.signal(signal.SIGTERM, before)
     if failed:
         raise MinidpError(f"{len(failed)} of {len(runs)} runs failed: {'; '.join(failed)}")
-    return {run: result for run in runs if (result := run.result()) is not None}
+    return {run: run.result() for run in runs}
 
 
 _stopping, _idle = (
@@ -254,12 +229,6 @@ def _begin():
             time.sleep(1)
 
     Thread(target=watch, daemon=True).start()
-
-
-def _give_up(runs, shard):
-    for run in runs:
-        if shard is not None and run.result() is None:
-            run.claimed.unlink(missing_ok=True)
 
 
 def train(run):

@@ -16,6 +16,7 @@ from common.sweep_figures import BUDGETS, FASTER, RATES, TRIED, spending
 from common.sweep_sentences import CLAIMS
 from common.sweeps import Point
 
+from minidp.errors import MinidpError
 from minidp.privacy import (
     Gaussian,
     JointGaussian,
@@ -88,15 +89,24 @@ def test_the_flags_are_listed_without_any_result(tmp_path):
 )
 def test_every_private_run_of_a_sweep_has_its_arithmetic(script, flags, monkeypatch, tmp_path):
     runs = []
-    monkeypatch.setattr("common.sweep_flags.perform", lambda given, *rest: runs.extend(given) or {})
-    script.main([*flags, "--smoke", "--quiet", "--arithmetic", "exact", "--out", str(tmp_path)])
+
+    def perform(given, *rest):
+        runs.extend(given)
+        raise MinidpError("nothing is run")
+
+    monkeypatch.setattr("common.sweep_flags.perform", perform)
+    with pytest.raises(SystemExit):
+        script.main([*flags, "--smoke", "--quiet", "--arithmetic", "exact", "--out", str(tmp_path)])
     assert runs and all(
         (run.config.arithmetic == "exact") is not run.config.baseline for run in runs
     )
 
 
 def test_the_time_of_a_sweep_is_told_before_it_starts(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("common.sweep_flags.perform", lambda given, *rest: {})
+    def perform(given, *rest):
+        raise MinidpError("nothing is run")
+
+    monkeypatch.setattr("common.sweep_flags.perform", perform)
     monkeypatch.setitem(
         mnist_sweeps.FIGURES,
         "3",
@@ -104,7 +114,8 @@ def test_the_time_of_a_sweep_is_told_before_it_starts(capsys, monkeypatch, tmp_p
             points=lambda smoke: [Point(name) for name in ("moments-large", "moments-small", "new")]
         ),
     )
-    mnist_sweeps.main(["--figure", "3", "--seeds", "2", "--quiet", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        mnist_sweeps.main(["--figure", "3", "--seeds", "2", "--quiet", "--out", str(tmp_path)])
     times = [
         json.loads((RESULTS / f"moments-{name}-seed1.json").read_text())["seconds_total"]
         for name in ("large", "small")

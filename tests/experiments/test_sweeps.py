@@ -143,18 +143,6 @@ def test_killed_processes_are_replaced_and_every_run_is_made_by_one_process(exec
     } == {"solo"}
 
 
-def test_jobs_on_one_folder_leave_each_others_runs_and_take_up_their_own_again(toy):
-    runs = [toy(seed=seed) for seed in range(1, 5)]
-    assert (
-        runs[1].claim((2, 2)) and not runs[1].claim((1, 2)) and runs[1].claim((2, 2))
-    )  # by a job that is killed now
-    assert list(perform(runs, 1, shard=(1, 2), quiet=True)) == [runs[0], *runs[2:]]
-    assert list(perform(runs, 1, shard=(2, 2), quiet=True)) == runs
-    with pytest.raises(MinidpError, match="expected better"):
-        perform([toy("fail")], 1, shard=(1, 2), quiet=True)
-    assert toy("fail").claim((2, 2))
-
-
 def test_a_result_of_another_command_is_refused(toy):
     toy().json.write_text(json.dumps({"command": "python experiments/toy.py --seed 7"}))
     with pytest.raises(MinidpError, match="choose another --out"):
