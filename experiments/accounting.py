@@ -20,11 +20,12 @@ from pathlib import Path
 from statistics import fmean
 
 from common.config import FREE, command_of, main_of, option, tell
+from common.results import rows_of
 from common.sweep_figures import Figure, row
 from common.sweep_flags import DigitSweepFlags
 from common.sweep_plots import draw_claims
 from common.sweeps import Point
-from common.verdicts import compare
+from common.verdicts import RESULTS, compare
 
 from minidp import plotting
 from minidp.files import read_json, write_json
@@ -57,10 +58,7 @@ SETTINGS = (
     (2, 4, 8.0, 0.97, None),
     (1, 4, None, None, 1000),
 )
-TODAY = (
-    Path(__file__).parent / "results",
-    "mnist_best-eps*-seed*.json",
-)  # whose accuracies stand beside the paper's
+TODAY = RESULTS / "mnist_best.json"  # whose accuracies stand beside the paper's
 LAYERS = 2
 # Appendix D: eps' = .5, delta = .05, one setting in 6,700 is good enough, a loss of 100 of 10,000
 # examples
@@ -198,10 +196,9 @@ def figure_2(config):
 @cache
 def trained_today():
     """[(epsilon, mean accuracy)] of the committed runs of mnist_best.py, by epsilon."""
-    folder, pattern = TODAY
     found = {}
-    for result in map(read_json, folder.glob(pattern)):
-        found.setdefault(result["config"]["target_epsilon"], []).append(result["test_accuracy"])
+    for run in rows_of(read_json(TODAY)):
+        found.setdefault(run["config"]["target_epsilon"], []).append(run["test_accuracy"])
     return sorted((epsilon, fmean(accuracies)) for epsilon, accuracies in found.items())
 
 

@@ -4,15 +4,10 @@ import json
 
 import numpy as np
 
+from experiments.common.results import ledger_of, rows_of
 from experiments.common.verdicts import EXPECTED, verdict
-from minidp.privacy import (
-    Gaussian,
-    Ledger,
-    PoissonSampled,
-    RenyiAccountant,
-    poisson_stopped_epsilon,
-)
-from tools.tables import RESULTS, Row, TableError, each, entries, load, markdown, runs, table
+from minidp.privacy import RenyiAccountant, poisson_stopped_epsilon
+from tools.tables import RESULTS, Row, TableError, entries, load, markdown, runs, table
 
 SPENT, LOTS, SEEDS = (
     ("epsilon, delta 1e-5", "{SPENT:upper}"),
@@ -80,7 +75,7 @@ SWEEPS = [
     ("runs' time, minutes", "{seconds_of_all_runs:minutes}"),
     ("seeds", "{seeds:items}"),
     ("device", "{device:listed}"),
-    ("ours", "[picture](results/sweeps/{stem}.png), [numbers](results/sweeps/{stem}.json)"),
+    ("ours", "[picture](results/{stem}.png), [numbers](results/{stem}.json)"),
 ]
 LEVELS = [
     ("noise (sigma, sigma_pca)", "{key} ({sigma}, {sigma_pca})"),
@@ -106,7 +101,7 @@ TUNED = [
     PANELS[-1],
 ]
 CIFAR_RUNS = [
-    ("file", "[{name}](results/{stem}.json)"),
+    ("run", "{name}-seed{seed}"),
     SPENT,
     LOT,
     ("sigma", "{SIGMA:.3g}"),
@@ -189,7 +184,7 @@ def with_baseline(columns, first, private, baseline):
 
 def panels():
     """Every point of Figure 5, and the horizontal lines of its panels."""
-    for found in entries("sweeps/figure_5.json", "panels"):
+    for found in entries("figure_5.json", "panels"):
         (panel,) = found
         for point in panel["points"] + panel["lines"]:
             accuracy = "{self:spread}" if point["steps"] else "no lot left: {reason}"
@@ -210,7 +205,7 @@ def panels():
 
 def budgets():
     """Figure 4: the best accuracy for each (epsilon, delta)."""
-    pairs = load("sweeps/figure_4.json")["pairs"]
+    pairs = load("figure_4.json")["pairs"]
     best = {(pair["delta"], pair["epsilon"]): pair["test_accuracy"] for pair in pairs}
     epsilons = sorted({epsilon for _, epsilon in best})
     return markdown(
@@ -249,21 +244,23 @@ def steps(path):
                 yield Row([{**row, "workload": contest["workload"], "to": to}], path)
 
 
-def verdicts(experiment, files, prefix=""):
+def verdicts(experiment, *files, prefix=""):
     """A line for each number that expected.json holds for an experiment, whose quantity begins
     so.
     """
     held = json.loads(EXPECTED.read_text(encoding="utf-8"))
     if experiment not in held:
         raise TableError(f"expected.json: no experiment {experiment}")
-    results = [
-        (path.relative_to(RESULTS.parent), load(path.relative_to(RESULTS)))
-        for path in sorted(RESULTS.glob(files))
-    ]
+    found = {}  # a run that several files hold counts once
+    for file in files:
+        data = load(f"{file}.json")
+        for one in (data, *rows_of(data)):
+            if one.get("experiment") == experiment:
+                found.setdefault((one.get("name", file), one.get("seed")), (file, one))
     return markdown(
         ["what", "the paper", "ours", "seeds", "verdict", "from"],
         [
-            judged(entry, results)
+            judged(entry, found.values())
             for entry in held[experiment]
             if entry["quantity"].startswith(prefix)
         ],
@@ -271,8 +268,10 @@ def verdicts(experiment, files, prefix=""):
 
 
 def judged(entry, results):
-    """The cells of one number: what the results that it speaks of say together."""
-    results = [(path, result) for path, result in results if verdict([result], entry)]
+    """The cells of one number: what the results that it speaks of, as (file, result), say
+    together.
+    """
+    results = [(file, result) for file, result in results if verdict([result], entry)]
     if not results:
         raise TableError(
             f"expected.json: {entry['sentence']}: no committed result that it speaks of; mend "
@@ -299,7 +298,9 @@ def judged(entry, results):
     else:
         word = "reproduced"
     mixed = "; versions mixed" if len(found.commits) > 1 and "deterministic" not in entry else ""
-    links = ", ".join(f"[{i}]({path.as_posix()})" for i, (path, _) in enumerate(results, 1))
+    links = ", ".join(
+        f"[{file}](results/{file}.json)" for file in dict.fromkeys(file for file, _ in results)
+    )
     return [
         entry["sentence"],
         (f"{entry['side']} " if "side" in entry else "") + number(entry["value"]),
@@ -325,44 +326,48 @@ def best(budgets=("0.5", "1", "2", "2.93", "8"), job="mnist_best"):
     """
     compared = np.size(load(f"{job}_settings.json")["tried"][-1]["accuracies"])
     for name in budgets:
-        row = runs(f"{job}-eps{name}-seed*.json", published=PUBLISHED.get((job, name), ""))
-        one, (group,) = row[0]["settings"], row[0]["settings"]["clip_groups"]
-        lot = PoissonSampled(
-            one["sampling_probability"],
-            Gaussian(group["noise_multiplier"] / group["sensitivity_factor"]),
+        row = runs(f"eps{name}", job, published=PUBLISHED.get((job, name), ""))
+        price = poisson_stopped_epsilon(
+            RenyiAccountant(), ledger_of(row[0]), row[0]["delta"], compared
         )
-        ledger = Ledger(entries=[(Gaussian(one["mean_noise_multiplier"]),), (lot, row[0]["steps"])])
-        price = poisson_stopped_epsilon(RenyiAccountant(), ledger, row[0]["delta"], compared)
         yield Row([{**each, "searched": price} for each in row], row.where)
 
 
 def beside():
     """MNIST at every budget, beside the mean accuracy with features learned from drawn digits."""
     for row in best():
-        with_learned = runs(
-            f"{row[0]['stem'].replace('best', 'learned').partition('-seed')[0]}-seed*.json"
-        )
-        mean = np.mean([each["test_accuracy"] for each in with_learned])
+        mean = np.mean([each["test_accuracy"] for each in runs(row[0]["name"], "mnist_learned")])
         yield Row([{**each, "learned": mean} for each in row], row.where)
 
 
 def learned(budgets=("0.01", "0.02", "0.03", "0.05", "0.1", "0.2", "0.5", "1", "2", "2.93", "8")):
     """MNIST with features learned from drawn digits, beside the mean accuracy without."""
     for name in budgets:
-        fixed = runs(f"mnist_best-eps{name}-seed*.json")
+        fixed = runs(f"eps{name}", "mnist_best")
         yield runs(
-            f"mnist_learned-eps{name}-seed*.json",
-            fixed=np.mean([each["test_accuracy"] for each in fixed]),
+            f"eps{name}", "mnist_learned", fixed=np.mean([each["test_accuracy"] for each in fixed])
         )
 
 
-def named(rows, prefix):
-    """The rows with their files' stems, less a prefix, as "name"."""
-    for row in rows:
-        row[0]["name"] = row[0]["stem"].removeprefix(prefix)
-    return rows
+def sweeps():
+    """A row for each figure that mnist_sweeps.py made."""
+    for path in sorted(RESULTS.glob("figure_*.json")):
+        data = load(path.name)
+        if data["experiment"] == "mnist_sweeps":
+            yield Row([{**data, "stem": path.stem}], f"results/{path.name}")
 
 
+def transfer():
+    """A row for each run on CIFAR-10 by transfer."""
+    found = {}
+    for file in TRANSFER:
+        for one in rows_of(load(f"{file}.json")):
+            name = one["name"].removeprefix("cifar_transfer-")
+            found[name, one["seed"]] = Row([{**one, "name": name}], f"results/{file}.json")
+    return [row for _, row in sorted(found.items())]
+
+
+TRANSFER = ("figure_6", "figure_6-finetuned", "cifar_transfer-sentences")
 JOBS = ("mnist_pca", "mnist_cnn")
 OPTIMIZERS = {"sgd": "NoisySGD", "adam": "NoisyAdam"}
 PAGES = {
@@ -384,46 +389,44 @@ PAGES = {
         "samplers": lambda: table(
             LOTTERIES,
             [
-                runs(f"sampler_{job}-{name}-seed*.json")
+                runs(f"{job}-{name}", "balls_in_bins")
                 for job in JOBS
                 for name in ("poisson", "balls-in-bins")
             ],
         ),
-        "figure 2": lambda: verdicts("accountant_curves", "accountant_curves.json"),
-        "commands": lambda: table(SWEEPS, each("sweeps/figure_*.json")),
-        "figure 3": lambda: table(LEVELS, entries("sweeps/figure_3.json", "levels")),
-        "figure 3 verdicts": lambda: verdicts("mnist_pca", "sweeps/[bm]*-seed*.json"),
-        "figure 3 tight": lambda: table(LEVELS, entries("sweeps/figure_3-tight.json", "levels")),
+        "figure 2": lambda: verdicts("accountant_curves", "accountant_curves"),
+        "commands": lambda: table(SWEEPS, sweeps()),
+        "figure 3": lambda: table(LEVELS, entries("figure_3.json", "levels")),
+        "figure 3 verdicts": lambda: verdicts("mnist_pca", "figure_3", "figure_sentences"),
+        "figure 3 tight": lambda: table(LEVELS, entries("figure_3-tight.json", "levels")),
         "figure 3 tight verdicts": lambda: verdicts(
-            "mnist_sweeps", "sweeps/figure_*.json", "levels."
+            "mnist_sweeps", "figure_3-tight", "figure_3-averaged", prefix="levels."
         ),
-        "figure 3 averaged": lambda: table(
-            LEVELS, entries("sweeps/figure_3-averaged.json", "levels")
-        ),
+        "figure 3 averaged": lambda: table(LEVELS, entries("figure_3-averaged.json", "levels")),
         "figure 4": budgets,
         "figure 5": lambda: table(PANELS, panels()),
         "figure 5c tuned": lambda: table(
-            TUNED, entries("sweeps/figure_5c-tuned.json", "panels.c-tuned.points")
+            TUNED, entries("figure_5c-tuned.json", "panels.c-tuned.points")
         ),
-        "sentences": lambda: verdicts("mnist_sweeps", "sweeps/figure_*.json", "quantities."),
-        "figure 6": lambda: table(
-            CIFAR_RUNS, named(each("cifar_transfer-*-seed*.json"), "cifar_transfer-")
+        "sentences": lambda: verdicts(
+            "mnist_sweeps", "figure_sentences", "figure_5c-tuned", prefix="quantities."
         ),
-        "figure 6 verdicts": lambda: verdicts("cifar_transfer", "cifar_transfer-*.json"),
+        "figure 6": lambda: table(CIFAR_RUNS, transfer()),
+        "figure 6 verdicts": lambda: verdicts("cifar_transfer", *TRANSFER),
         "ledgers": lambda: table(LEDGERS, entries("paper_ledgers.json", "settings")),
-        "ledgers verdicts": lambda: verdicts("paper_ledgers", "paper_ledgers.json"),
-        "claims": lambda: table(CLAIMS, entries("gdp/gdp.json", "claims")),
+        "ledgers verdicts": lambda: verdicts("paper_ledgers", "paper_ledgers"),
+        "claims": lambda: table(CLAIMS, entries("gdp.json", "claims")),
         "trained": lambda: table(
             TRAINED,
             [
                 Row([{**row[0], "optimizer": OPTIMIZERS[row[0]["optimizer"]]}], row.where)
-                for row in entries("gdp/gdp.json", "trained")
+                for row in entries("gdp.json", "trained")
             ],
         ),
         "cnn": lambda: table(
             CNN,
             [
-                runs(f"mnist_cnn-setting{setting}-seed*.json", published=published)
+                runs(f"setting{setting}", "mnist_cnn", published=published)
                 for setting, published in (
                     (1, "95.0% at 1.19"),
                     (2, "96.6% at 3.01"),
@@ -435,11 +438,11 @@ PAGES = {
             CIFAR,
             "infinite",
             [
-                runs(f"{name}{epsilon}-seed*.json", paper=paper)
-                for name in ("cifar_transfer-eps", "cifar_transfer-finetuned")
+                runs(f"cifar_transfer-{name}{epsilon}", file, paper=paper)
+                for name, file in (("eps", "figure_6"), ("finetuned", "figure_6-finetuned"))
                 for epsilon, paper in ((2, "67%"), (4, "70%"), (8, "73%"))
             ],
-            runs("cifar_transfer-baseline-seed*.json", paper="80%"),
+            runs("cifar_transfer-baseline", "cifar_transfer-sentences", paper="80%"),
         ),
         "best": lambda: table(BEST, best()),
         "scratch": lambda: table(BEST, best(("0.5", "1", "2", "4", "8"), "cifar_best")),

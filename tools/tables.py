@@ -1,7 +1,7 @@
 """Write the tables of the README pages from the JSON files in experiments/results.
 
     python -m tools.tables            # rewrite the tables between their markers
-    python -m tools.tables --check    # exit 1 if a page says something else
+    python -m tools.tables --check    # exit 1 if a page says something else; account for every run again
 
 A table is data (tools/pages.py): its rows, each the JSON objects of a setting's seeds, and a title
 and a template for each column. A template names dotted paths,
@@ -10,17 +10,21 @@ and "?" after the format allows a missing value, with the text that then stands 
 table or marker that is missing or misspelt ends in one line and status 2.
 """
 
+import math
 import re
 import statistics
 import string
 import sys
 from pathlib import Path
 
+from experiments.common.results import ledger_of, rows_of, sha256_of
 from experiments.common.verdicts import look_up
 from minidp.cli import Parser, user_errors
 from minidp.errors import MinidpError
 from minidp.files import atomic_write, read_json
 from minidp.numbers import upper_text
+from minidp.privacy.catalogue import all_bounds
+from minidp.privacy.ledger import FORMAT
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments" / "results"
@@ -29,6 +33,7 @@ SHORT = {
     "C": "settings.clip_groups.0.clip_norm",
     "SPENT": "epsilon.$accountant.upper",
 }  # of paths that tables share
+CLOSE = 1e-6  # relative: other processors round a little differently
 
 
 class TableError(MinidpError):
@@ -114,20 +119,20 @@ def load(path):
     return read_json(RESULTS / path, TableError)
 
 
-def runs(pattern, **words):
-    """A row of all files that match, one a seed; `words` are further values of each."""
-    paths = sorted(RESULTS.glob(pattern))
-    if not paths:
-        raise TableError(f"results/{pattern}: no such file")
-    return Row(
-        [{"stem": path.stem, **words, **load(path.relative_to(RESULTS))} for path in paths],
-        f"results/{pattern}",
-    )
-
-
-def each(pattern, **words):
-    """A row for each file that matches."""
-    return [Row([one], f"results/{one['stem']}.json") for one in runs(pattern, **words)]
+def runs(name, *files, **words):
+    """A row of all runs of a setting in some files, one a seed; `words` are further values of
+    each.
+    """
+    found = {
+        one["seed"]: {**one, **words}
+        for file in files
+        for one in rows_of(load(f"{file}.json"))
+        if one["name"] == name
+    }
+    where = ", ".join(f"results/{file}.json" for file in files)
+    if not found:
+        raise TableError(f"{where}: no run of {name}")
+    return Row(found.values(), f"{where}: {name}")
 
 
 def entries(path, at):
@@ -184,12 +189,53 @@ def filled(page, text, tables):
     return text
 
 
+def recheck():
+    """Rebuild the ledger of every run from its settings, compare its SHA-256, compute its epsilons
+    again.
+
+    Returns how many ledgers there are; one that several runs have is accounted for once.
+    """
+    bounds = {}
+    for path in sorted(RESULTS.glob("*.json")):
+        for row in rows_of(load(path.name)):
+            if "ledger_sha256" not in row:  # not one lot fitted into the budget
+                continue
+            where = f"results/{path.name}: {row['name']}, seed {row['seed']}"
+            try:
+                _recheck(row, bounds)
+            except (KeyError, TypeError, ValueError, MinidpError) as error:
+                raise TableError(f"{where}: {error}") from None
+    return len(bounds)
+
+
+def _recheck(row, bounds):
+    ledger = ledger_of(row)
+    if sha256_of(ledger, row.get("ledger_format", FORMAT)) != row["ledger_sha256"]:
+        raise MinidpError("its settings give another ledger than the one whose SHA-256 it states")
+    key = row["ledger_sha256"], row["delta"], *row["epsilon"]
+    if key not in bounds:
+        bounds[key] = all_bounds(ledger, row["epsilon"], delta=row["delta"])
+    for name, stated in row["epsilon"].items():
+        now = bounds[key][name][0].to_json()
+        ends = ("upper",) if stated["upper"] == "inf" else ("lower", "upper")
+        if not all(_near(stated[end], now[end]) for end in ends):
+            raise MinidpError(f"states epsilon {stated} by {name}, and its ledger gives {now}")
+
+
+def _near(a, b):
+    return a == b or (None not in (a, b) and math.isclose(float(a), float(b), rel_tol=CLOSE))
+
+
 def main(argv=None):
     """The command line; returns the exit status."""
     from tools.pages import PAGES
 
     parser = Parser(prog="python -m tools.tables", description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare, do not write")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="compare, do not write; rebuild every run's ledger and compute its epsilon again",
+    )
     args = parser.parse_args(argv)
     stale = []
     with user_errors():
@@ -201,6 +247,8 @@ def main(argv=None):
                 if not args.check:
                     with atomic_write(ROOT / page) as file:
                         file.write(made)
+        if args.check:
+            recheck()
         if args.check and stale:
             print(
                 f"{', '.join(stale)}: not what experiments/results says; run python -m tools.tables",

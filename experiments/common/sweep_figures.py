@@ -169,7 +169,6 @@ def budgets(results, smoke=False):
     return {
         "pairs": pairs,
         "paper": PAPER_PAIRS,
-        "runs": [row(name, runs) for name, runs in results.items()],
         "chosen": "the best noise level by test accuracy, as in the paper: the choice itself is "
         "not paid for",
     }
@@ -300,7 +299,7 @@ TRIALS = {
     for lot in TRIED
     for rates in [tuple(round(rate * FASTER.get(lot, 1), 4) for rate in TRIED[lot])]
 }
-# the best of these rates for each lot size, by results/sweeps/figure_lot-rates.json
+# the best of these rates for each lot size, by results/figure_lot-rates.json
 RATES = {200: 0.006, 400: 0.025, 600: 0.05, 900: 0.1, 1200: 0.2, 2000: 0.4}
 PANELS |= {
     **TRIALS,

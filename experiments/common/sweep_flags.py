@@ -10,12 +10,13 @@ from pathlib import Path
 from minidp.arithmetic import ARITHMETICS, ORDINARY
 from minidp.backend import check_device
 from minidp.errors import MinidpError, ParameterError
-from minidp.files import read_json, write_json
+from minidp.files import write_json
 from minidp.ranks import current
 
 from .config import DIGITS, POSITIVE, Checked, command_of, option
+from .results import committed, packed, row_of
 from .sweeps import Run, ignore_interrupts, perform
-from .verdicts import RESULTS, compare
+from .verdicts import compare
 
 HERE = (
     "out",
@@ -130,6 +131,7 @@ class SweepFlags(Checked):
             **more,
             **made.summary(results, self.smoke),
             "missing": [point.name for point in points if point.name not in results],
+            **packed([row_of(name, result) for name, runs in results.items() for result in runs]),
         }
         made.draw(out / f"{stem}.png", summary)
         write_json(out / f"{stem}.json", summary)
@@ -160,10 +162,11 @@ class SweepFlags(Checked):
         if self.smoke or not todo:
             return
         known = {
-            path.stem: read_json(path).get("seconds_total")
-            for path in RESULTS.rglob("*-seed1.json")
+            row["name"]: row["seconds_total"]
+            for row in committed()
+            if row["seed"] == 1 and "seconds_total" in row
         }
-        times = [seconds for run in todo if (seconds := known.get(f"{run.point.name}-seed1"))]
+        times = [known[run.point.name] for run in todo if run.point.name in known]
         left = (
             f"; of {len(todo) - len(times)} the time is not known" if len(times) < len(todo) else ""
         )

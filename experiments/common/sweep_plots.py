@@ -3,9 +3,12 @@ figures beside ours.
 """
 
 import math
+import statistics
 
 from minidp import plotting
 from minidp.run.picture import draw_curves
+
+from .results import rows_of
 
 LINES = {
     "projection-random": ("random projection", 1),
@@ -190,22 +193,22 @@ def draw_panels(path, summary):
 
 def draw_runs(path, summary):
     """Test accuracy of all runs behind the sentences; a bar spans the seeds."""
-    runs = sorted(
-        (run for run in summary["runs"] if run["steps"]), key=lambda run: run["test_accuracy"]
-    )
+    found = {}
+    for run in rows_of(summary):
+        if run["steps"]:
+            found.setdefault(run["name"], []).append(run["test_accuracy"])
+    runs = sorted(found, key=lambda name: statistics.mean(found[name]))
     figure, (axis,) = _figure(
         summary,
         f"Runs behind the sentences of Section {summary.get('section', '5.2')}",
         panel=(7, 0.22 * len(runs) + 1.8),
     )
-    axis.hlines(
-        range(len(runs)),
-        [run["lowest"] for run in runs],
-        [run["highest"] for run in runs],
-        color=plotting.BLUE,
+    lowest, highest, means = (
+        [end(found[name]) for name in runs] for end in (min, max, statistics.mean)
     )
-    axis.plot([run["test_accuracy"] for run in runs], range(len(runs)), "o", color=plotting.BLUE)
-    axis.set_yticks(range(len(runs)), [run["name"].removeprefix("cifar_transfer-") for run in runs])
+    axis.hlines(range(len(runs)), lowest, highest, color=plotting.BLUE)
+    axis.plot(means, range(len(runs)), "o", color=plotting.BLUE)
+    axis.set_yticks(range(len(runs)), [name.removeprefix("cifar_transfer-") for name in runs])
     axis.set(xlabel="test accuracy", ylim=(-1, len(runs)))
     plotting.save(figure, path)
 

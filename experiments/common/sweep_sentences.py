@@ -21,7 +21,6 @@ from .sweep_figures import (
     budget_points,
     panel_points,
     panel_summary,
-    row,
 )
 from .sweep_plots import draw_panels, draw_runs
 from .sweeps import Point
@@ -192,7 +191,7 @@ def points(smoke):
 
 def claims_figure(claims, points, **more):
     """Claims as a Figure; summary: {"quantities": {name: number or null}, "not_measured": {name:
-    why}, "runs": [...]}.
+    why}}.
 
     A claim is evaluated for each seed, and its quantity is the mean; where something is best, by
     the mean accuracies.
@@ -215,7 +214,6 @@ def claims_figure(claims, points, **more):
             "quantities": together | means,
             "quantities_by_seed": values,
             "not_measured": missing,
-            "runs": [row(name, runs) for name, runs in results.items()],
         }
 
     return Figure(points, summary, draw_runs)
@@ -253,7 +251,7 @@ def tuned_summary(results, smoke):
     where it is best.
     """
     panels = {
-        "c": read_json(RESULTS / "sweeps" / "figure_5.json")["panels"]["c"],
+        "c": read_json(RESULTS / "figure_5.json")["panels"]["c"],
         **panel_summary(["c-tuned"], results, smoke)["panels"],
     }
     fewest = min(point["seeds"] for panel in panels.values() for point in panel["points"])

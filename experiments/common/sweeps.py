@@ -5,7 +5,6 @@ A worker of the executor gives each run to a process of its own. Where that is k
 on with the run; the worker, which may be a rank of MPI whose death would end all ranks, lives on.
 """
 
-import csv
 import json
 import os
 import signal
@@ -28,9 +27,8 @@ from minidp.run.progress import stop_on_interrupt
 from minidp.run.record import git_commit
 
 from .config import FREE, command_of, parse
+from .results import result_of
 
-HISTORY = ("epoch", "step", "test_accuracy", "train_accuracy_not_private", "delta_at_epsilon")
-MOST_ROWS = 500  # of a history; every second, third ... row of a longer one
 NO_LOT = "no lot left"
 INTERRUPTED = "interrupted; the same command goes on from its checkpoint"
 KILLS = 3  # of one run's process, after which the run counts as failed
@@ -267,25 +265,7 @@ def train(run):
         if stopped == "interrupted":
             print(INTERRUPTED)
             raise MinidpError(INTERRUPTED)
-    write_json(run.json, with_history(folder))
-
-
-def with_history(folder):
-    """The result of a finished run, with the columns of its metrics."""
-    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    with open(folder / "metrics.csv", newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    rows = [
-        row
-        for i, row in enumerate(rows, 1)
-        if i % -(-len(rows) // MOST_ROWS) == 0 or i == len(rows)
-    ]
-    result["history"] = {
-        name: [float(row[name]) if row[name] else None for row in rows]
-        for name in HISTORY
-        if any(row[name] for row in rows)
-    }
-    return result
+    write_json(run.json, result_of(folder))
 
 
 def _told(result):

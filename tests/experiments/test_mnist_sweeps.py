@@ -3,7 +3,6 @@ from its runs.
 """
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,8 @@ import accounting
 import mnist_sweeps
 import pytest
 from common import sweep_sentences
-from common.sweep_figures import BUDGETS, FASTER, RATES, TRIED, spending
+from common.results import committed, ledger_of, rows_of
+from common.sweep_figures import BUDGETS, spending
 from common.sweep_sentences import CLAIMS
 from common.sweeps import Point
 
@@ -26,8 +26,8 @@ from minidp.privacy import (
 )
 from tests.support.scripts import MPIEXEC, command, environment
 
-EXPERIMENTS = Path(sweep_sentences.__file__).resolve().parents[1]
-RESULTS = EXPERIMENTS / "results" / "sweeps"
+EXPECTED = Path(sweep_sentences.__file__).resolve().parents[1] / "expected.json"
+RUNS = {row["name"]: row for row in committed() if row["seed"] == 1}
 SMOKE = ("mnist_sweeps.py", "--smoke", "--dataset", "strokes", "--jobs", 2)
 
 
@@ -116,10 +116,7 @@ def test_the_time_of_a_sweep_is_told_before_it_starts(capsys, monkeypatch, tmp_p
     )
     with pytest.raises(SystemExit):
         mnist_sweeps.main(["--figure", "3", "--seeds", "2", "--quiet", "--out", str(tmp_path)])
-    times = [
-        json.loads((RESULTS / f"moments-{name}-seed1.json").read_text())["seconds_total"]
-        for name in ("large", "small")
-    ]
+    times = [RUNS[f"moments-{name}"]["seconds_total"] for name in ("large", "small")]
     assert (
         f"6 runs to make; the committed ones took {2 * sum(times) / 3600:.1f} hours, one at a "
         "time; of 2 the time is not known\n"
@@ -151,6 +148,12 @@ def test_a_panel_by_two_processes_is_that_by_two_workers_of_mpi_and_nothing_is_r
     assert (out / "figure_5b.png").read_bytes().startswith(b"\x89PNG")
     summary = json.loads((out / "figure_5b.json").read_text())
     assert [point["x"] for point in summary["panels"]["b"]["points"]] == [200, 2000]
+    assert [(row["name"], row["seed"]) for row in rows_of(summary)] == [
+        (name, seed) for name in ("hidden-200", "hidden-2000") for seed in range(1, 7)
+    ]
+    assert {row["ledger_sha256"] for row in rows_of(summary)} == {
+        ledger_of(row).sha256() for row in rows_of(summary)
+    }
     assert (
         summary["dataset"] == "strokes"
         and summary["seeds"] == [1, 2, 3, 4, 5, 6]
@@ -183,7 +186,7 @@ def test_a_panel_by_two_processes_is_that_by_two_workers_of_mpi_and_nothing_is_r
 def test_fewer_runs_are_drawn_only_when_asked_for(run_script, tmp_path):
     (tmp_path / "out").mkdir()
     flags = ("mnist_sweeps.py", "--figure", "5b", "--draw", "--out", "out")
-    shutil.copy(RESULTS / "hidden-200-seed1.json", tmp_path / "out")
+    (tmp_path / "out" / "hidden-200-seed1.json").write_text(json.dumps(RUNS["hidden-200"]))
     done = run_script(*flags, check=2)
     assert (
         "lacks runs: hidden-500-seed1, noise-medium-seed1, hidden-2000-seed1; leave out --draw"
@@ -270,7 +273,7 @@ def test_lot_sizes_with_rates_of_their_own_stand_beside_those_with_one(run_scrip
 
 
 def test_what_is_measured_is_what_is_expected():
-    entries = json.loads((RESULTS.parents[1] / "expected.json").read_text())["mnist_sweeps"]
+    entries = json.loads(EXPECTED.read_text())["mnist_sweeps"]
     names = {entry["quantity"] for entry in entries if entry["when"]["figure"] == "sentences"}
     assert names == {f"quantities.{name}" for name in CLAIMS}
 

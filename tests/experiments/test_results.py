@@ -5,11 +5,15 @@ committed JSON files say.
 import json
 import subprocess
 import sys
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from common import verdicts
+from common.results import ledger_of, packed, rows_of, sha256_of
+from common.sweep_figures import FASTER, RATES
 from common.sweep_plots import draw_budgets, draw_claims, draw_noise_levels, draw_panels, draw_runs
 
 from minidp.defaults import AVERAGE, MEAN_SHARE, ROW_NORM, STEPS, choose, mu_of
@@ -23,10 +27,16 @@ ENTRIES = [
 ]
 
 
+def row(file, name, seed=1):
+    """The row of a committed run."""
+    found = rows_of(json.loads((RESULTS / f"{file}.json").read_text()))
+    return next(one for one in found if one["name"] == name and one["seed"] == seed)
+
+
 @pytest.fixture(scope="module")
 def committed():
-    found = [json.loads(path.read_text()) for path in RESULTS.rglob("*.json")]
-    return [one for one in found if isinstance(one, dict)]
+    found = [json.loads(path.read_text()) for path in RESULTS.glob("*.json")]
+    return found + [row for data in found for row in rows_of(data)]
 
 
 @pytest.fixture
@@ -36,7 +46,7 @@ def main_job():
     """
 
     def changed(**values):
-        data = json.loads((RESULTS / "sweeps" / "moments-medium-seed1.json").read_text())
+        data = deepcopy(row("figure_3", "moments-medium"))
         for path, value in values.items():
             *where, last = path.split("__")
             inner = verdicts.look_up(data, ".".join(where)) if where else data
@@ -105,19 +115,14 @@ def test_ctrl_c_while_libraries_load_shows_no_traceback():
 
 
 PICTURES = {
-    "sweeps/figure_3": draw_noise_levels,
-    "sweeps/figure_3-tight": draw_noise_levels,
-    "sweeps/figure_3-averaged": draw_noise_levels,
-    "sweeps/figure_4": draw_budgets,
-    "sweeps/figure_5": draw_panels,
-    "sweeps/figure_lot-rates": draw_panels,
-    "sweeps/figure_5c-tuned": draw_panels,
-    "sweeps/figure_sentences": draw_runs,
+    **dict.fromkeys(("figure_3", "figure_3-tight", "figure_3-averaged"), draw_noise_levels),
+    "figure_4": draw_budgets,
+    **dict.fromkeys(("figure_5", "figure_lot-rates", "figure_5c-tuned"), draw_panels),
     **dict.fromkeys(
         ("figure_6", "figure_6-finetuned"), partial(draw_noise_levels, limits=(0.4, 0.85))
     ),
-    "cifar_transfer-sentences": draw_runs,
-    "gdp/gdp": draw_claims,
+    **dict.fromkeys(("figure_sentences", "cifar_transfer-sentences"), draw_runs),
+    "gdp": draw_claims,
 }
 
 
@@ -135,8 +140,85 @@ def test_every_committed_picture_is_tested():
         "audit_attacks",
         "audit_attacks_2016",
     }
-    pngs = {path.relative_to(RESULTS).with_suffix("").as_posix() for path in RESULTS.rglob("*.png")}
+    pngs = {path.stem for path in RESULTS.glob("*.png")}
     assert pngs - drawn_with_their_numbers == set(PICTURES)
+
+
+@pytest.mark.parametrize(
+    "file, name, change",
+    [
+        ("figure_3", "moments-medium", ("settings__clip_groups__1__noise_multiplier", 4.1)),
+        ("figure_3", "moments-medium", ("settings__clip_groups__0__sensitivity_factor", 1.0)),
+        ("figure_3", "moments-medium", ("steps_charged", 10161)),
+        ("figure_3", "moments-medium", ("settings__sampling_probability", 0.011)),
+        ("figure_3", "moments-medium", ("settings__setup__0__event__noise_multiplier", 8.0)),
+        ("figure_3", "moments-medium", ("relation", "replace_one")),
+        (
+            "figure_sentences",
+            "falling-noise",
+            ("settings__clip_groups__0__noise_multiplier__length", 4001),
+        ),
+        ("exact_arithmetic", "mnist_pca", ("total_variation__tau", 1e-19)),
+        ("balls_in_bins", "mnist_cnn-balls-in-bins", ("settings__period", 235)),
+        ("mnist_cnn", "setting2", ("ledger_format", 2)),
+    ],
+)
+def test_a_runs_ledger_follows_from_its_settings(file, name, change):
+    found = row(file, name)
+    stated = found["ledger_sha256"]
+    assert sha256_of(ledger_of(found), found.get("ledger_format", 2)) == stated
+    *where, last = change[0].split("__")
+    (verdicts.look_up(found, ".".join(where)) if where else found)[last] = change[1]
+    assert sha256_of(ledger_of(found), found.get("ledger_format", 2)) != stated
+
+
+def test_a_packed_table_gives_its_rows_again():
+    alike = {"experiment": "x", "commit": "a", "test_accuracy": 0.5, "seconds_total": 1.0}
+    rows = [
+        {"name": name, "seed": seed, **alike, "steps": steps, "settings": {"lot": lot}}
+        for name, lot, steps in (("a", 1, 7), ("b", 2, 7))
+        for seed in (1, 2)
+    ]
+    rows[3]["steps"] = 8
+    made = packed(rows)
+    assert rows_of(made) == rows and made["shared"] == {"experiment": "x"}
+    assert made["settings"] == {
+        "a": {"steps": 7, "settings": {"lot": 1}},
+        "b": {"settings": {"lot": 2}},
+    }
+    assert rows_of({"experiment": "x"}) == []
+
+
+def test_what_a_figure_says_of_a_setting_follows_from_its_rows():
+    checked = 0
+    for path in RESULTS.glob("*.json"):
+        data, runs = json.loads(path.read_text()), {}
+        for one in rows_of(data):
+            runs.setdefault(one["name"], []).append(one)
+        said = [*data.get("levels", {}).values(), *data.get("trained", ())]
+        for letter, panel in data.get("panels", {}).items():
+            said += (
+                [*panel["points"], *panel["lines"]]
+                if (path.stem, letter) != ("figure_5c-tuned", "c")
+                else []
+            )
+        for point in said:
+            mine = runs[point["name"]]
+            assert point["test_accuracy"] == pytest.approx(
+                fmean(one["test_accuracy"] for one in mine)
+            )
+            assert {one["steps"] for one in mine} == {point["steps"]} and len(mine) == point[
+                "seeds"
+            ]
+            checked += 1
+    assert checked > 60
+
+
+def test_the_rate_of_each_lot_size_is_the_best_of_those_tried():
+    panels = json.loads((RESULTS / "figure_lot-rates.json").read_text())["panels"]
+    for lot, rate in RATES.items():
+        best = max(panels[f"lots of {lot}"]["points"], key=lambda point: point["test_accuracy"])
+        assert rate == pytest.approx(best["x"] / FASTER.get(lot, 1))
 
 
 def test_the_defaults_are_the_best_of_the_settings_tried():

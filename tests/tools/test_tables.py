@@ -4,10 +4,13 @@ never silence.
 
 import json
 
+import mnist_pca
 import pytest
 
 from experiments.common.verdicts import verdict
-from tools import pages, tables
+from experiments.common.results import packed, rows_of
+from minidp.privacy import Gaussian, Ledger
+from tools import collect, pages, tables
 
 ENTRY = {
     "quantity": "test_accuracy",
@@ -19,6 +22,7 @@ ENTRY = {
     "because": "of the seeds",
     "when": {"dataset": "mnist"},
 }
+RUNS = rows_of(tables.load("figure_3.json"))
 PAGE = "text\n<!-- one: made by hand -->\nold\n<!-- end one -->\n<!-- two: made by hand -->\n<!-- end two -->\n"
 
 
@@ -27,9 +31,14 @@ def results(tmp_path, monkeypatch):
     """write(name, data): a JSON file in an empty results/."""
     folder = tmp_path / "results"
     folder.mkdir()
-    for module in (tables, pages):
+    for module in (tables, pages, collect):
         monkeypatch.setattr(module, "RESULTS", folder)
-    return lambda name, data: (folder / name).write_text(json.dumps(data))
+    return lambda name, data: (folder / f"{name}.json").write_text(json.dumps(data))
+
+
+def rows(*found):
+    """A table's JSON with these rows."""
+    return packed([{"name": "a", "seed": seed, **one} for seed, one in enumerate(found, 1)])
 
 
 def test_the_pages_agree_with_the_results(capsys):
@@ -52,50 +61,78 @@ def test_another_figure_is_noticed_and_mended(tmp_path, monkeypatch, capsys):
     assert tables.main([]) == 0 and tables.main(["--check"]) == 0
 
 
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"steps_charged": 10163}, "its settings give another ledger than the one"),
+        ({"ledger_sha256": "0" * 64}, "its settings give another ledger than the one"),
+        ({"epsilon": {"moments": {"lower": None, "upper": 1.9}}}, "states epsilon"),
+        ({"sampler": "CyclicSampler"}, "the sampler CyclicSampler is not one"),
+        ({"relation": "none"}, "none"),
+        ({"settings": {}}, "clip_groups"),
+    ],
+)
+def test_a_run_whose_ledger_or_epsilon_does_not_follow_from_its_settings_is_refused(
+    results, change, message
+):
+    run = next(one for one in RUNS if one["name"] == "moments-medium")
+    results("r", packed([run]))
+    assert tables.recheck() == 1
+    results("r", packed([run | change]))
+    with pytest.raises(
+        tables.TableError, match="results/r.json: moments-medium, seed 1: .*" + message
+    ):
+        tables.recheck()
+
+
 def test_a_row_gives_mean_range_worst_bound_and_number_of_seeds(results):
-    for seed, (accuracy, upper) in enumerate([(0.90, 1.9981), (0.92, 1.9972)]):
-        results(
-            f"r-{seed}.json",
-            {
-                "test_accuracy": accuracy,
-                "steps": 2086,
-                "accountant": "moments",
-                "epsilon": {"moments": {"upper": upper}},
-                "groups": [{"sigma": 8.0}],
-            },
-        )
+    results(
+        "r",
+        rows(
+            *(
+                {
+                    "test_accuracy": accuracy,
+                    "steps": 2086,
+                    "accountant": "moments",
+                    "epsilon": {"moments": {"upper": upper}},
+                    "groups": [{"sigma": 8.0}],
+                }
+                for accuracy, upper in [(0.90, 1.9981), (0.92, 1.9972)]
+            )
+        ),
+    )
     columns = [
-        ("a", "{name} ({groups.0.sigma:g})"),
+        ("a", "{word} ({groups.0.sigma:g})"),
         ("b", "{epsilon.$accountant.upper:upper}"),
         ("c", "{steps:,}"),
         ("d", "{test_accuracy:spread}"),
         ("e", "{steps:count}"),
         ("f", "{views:?1}"),
     ]
-    assert tables.table(columns, [tables.runs("r-*.json", name="large")])[2:] == [
+    assert tables.table(columns, [tables.runs("a", "r", word="large")])[2:] == [
         "| large (8) | 1.999 | 2,086 | 91.00% (90.00% to 92.00%) | 2 | 1 |"
     ]
 
 
 def column(template):
-    return tables.table([("a", template)], [tables.runs("r-*.json")])
+    return tables.table([("a", template)], [tables.runs("a", "r")])
 
 
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: column("{tset_accuracy:.2%}"), "results/r-*.json: no tset_accuracy"),
-        (lambda: column("{seed}"), "differs between seeds: [0, 1]"),
+        (lambda: column("{tset_accuracy:.2%}"), "results/r.json: a: no tset_accuracy"),
+        (lambda: column("{seed}"), "differs between seeds: [1, 2]"),
         (lambda: column("{name:.2%}"), "Unknown format"),
-        (lambda: tables.runs("no-*.json"), "no such file"),
-        (lambda: tables.entries("r-0.json", "levles"), "no levles"),
-        (lambda: pages.verdicts("mnist_pac", "r-0.json"), "no experiment mnist_pac"),
+        (lambda: tables.runs("a", "none"), "no such file"),
+        (lambda: tables.runs("b", "r"), "results/r.json: no run of b"),
+        (lambda: tables.entries("r.json", "levles"), "no levles"),
+        (lambda: pages.verdicts("mnist_pac", "r"), "no experiment mnist_pac"),
         (lambda: pages.judged(ENTRY, []), "95% at epsilon 2: no committed result"),
     ],
 )
 def test_what_is_missing_or_misspelt_is_an_error(results, make, message):
-    for seed in range(2):
-        results(f"r-{seed}.json", {"seed": seed, "name": "x", "levels": {}})
+    results("r", rows({}, {}))
     with pytest.raises(tables.TableError) as raised:
         make()
     assert message in str(raised.value)
@@ -120,11 +157,16 @@ def test_a_missing_misspelt_or_unknown_marker_is_an_error(text):
 
 
 def test_an_error_is_one_line_and_exit_2(monkeypatch, capsys):
-    monkeypatch.setitem(pages.PAGES, "README.md", {"results": lambda: tables.runs("none-*.json")})
+    monkeypatch.setitem(pages.PAGES, "README.md", {"results": lambda: tables.runs("a", "none")})
     with pytest.raises(SystemExit) as stopped:
         tables.main(["--check"])
     assert stopped.value.code == 2
-    assert capsys.readouterr().err == "error: results/none-*.json: no such file\n"
+    said = capsys.readouterr().err
+    assert (
+        said.startswith("error: ")
+        and said.endswith("results/none.json: no such file\n")
+        and said.count("\n") == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,24 +186,23 @@ def test_the_mean_over_seeds_is_judged(
     changes, accuracies, verdict, results, tmp_path, monkeypatch
 ):
     entry, mean = ENTRY | changes, sum(accuracies) / len(accuracies)
-    for seed, accuracy in enumerate(accuracies, 1):
-        results(
-            f"mnist_pca-{seed}.json", {"dataset": "mnist", "test_accuracy": accuracy, "commit": "a"}
-        )
+    runs = [
+        {"experiment": "mnist_pca", "dataset": "mnist", "test_accuracy": accuracy, "commit": "a"}
+        for accuracy in accuracies
+    ]
+    results("figure", rows(*runs))
+    results("another", rows(*runs))  # the same runs, which count once
     monkeypatch.setattr(pages, "EXPECTED", tmp_path / "expected.json")
     (tmp_path / "expected.json").write_text(json.dumps({"mnist_pca": [entry]}))
-    row = pages.verdicts("mnist_pca", "mnist_pca-*.json")[-1]
+    row = pages.verdicts("mnist_pca", "figure", "another")[-1]
     ours = (
         ", ".join(f"{accuracy:.2%}" for accuracy in accuracies)
         if "place" in changes
         else f"{mean:.2%} ± "
     )
-    assert (
-        f"| {ours}" in row
-        and f" | {verdict} | [1](results/mnist_pca-1.json), [2](results/mnist_pca-2.json)" in row
-    )
-    results("mnist_pca-2.json", {"dataset": "mnist", "test_accuracy": accuracies[1], "commit": "b"})
-    row = pages.verdicts("mnist_pca", "mnist_pca-*.json")[-1]
+    assert f"| {ours}" in row and f" | {verdict} | [figure](results/figure.json) |" in row
+    results("figure", rows(*runs[1:], runs[0] | {"commit": "b"}))
+    row = pages.verdicts("mnist_pca", "figure")[-1]
     assert ("; versions mixed |" in row) is ("deterministic" not in changes)
 
 
@@ -188,3 +229,40 @@ def test_every_number_of_expected_json_has_a_line():
     text = (tables.ROOT / "experiments" / "README.md").read_text(encoding="utf-8")
     for entries in json.loads(pages.EXPECTED.read_text(encoding="utf-8")).values():
         assert all(f"| {entry['sentence']} |" in text for entry in entries)
+
+
+def test_finished_runs_are_added_to_a_table_and_replace_those_of_their_seed(
+    results, tmp_path, capsys
+):
+    folder = tmp_path / "eps2-seed1"
+    assert (
+        mnist_pca.main(
+            ["--smoke", "--dataset", "strokes", "--seed", "1", "--quiet", "--out", str(folder)]
+        )
+        == 0
+    )
+    results(
+        "table", packed([{"name": "eps2", "seed": seed, "test_accuracy": 0.5} for seed in (1, 2)])
+    )
+    assert collect.main(["table", str(folder)]) == 0
+    first, second = rows_of(tables.load("table.json"))
+    assert (
+        second == {"name": "eps2", "seed": 2, "test_accuracy": 0.5}
+        and tables.load("table.json")["rows"][0]["seed"] == 1
+    )
+    result = json.loads((folder / "result.json").read_text())
+    assert all(
+        first[key] == result[key]
+        for key in ("test_accuracy", "ledger_sha256", "steps", "commit", "dataset")
+    )
+    more = Ledger.load(folder / "ledger.json")
+    more.append(Gaussian(1.0), 1, "earlier")
+    more.save(folder / "ledger.json")
+    results("figure", {"levels": {}})
+    for name, message in (
+        ("table", "ledger.json holds other charges"),
+        ("figure", "is not a table of runs alone"),
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            collect.main([name, str(folder)])
+        assert stopped.value.code == 2 and message in capsys.readouterr().err
