@@ -2,8 +2,8 @@
 
     python -m tools.collect mnist_best runs/eps2-seed1 runs/eps2-seed2
 
-A run's setting is the name of its folder less "-seedN"; a run of the same setting and seed that is
-in the file already is replaced. A figure's file is written by its sweep.
+A run's setting is the name of its folder less "-seedN". A run of the same setting and seed that
+is in the file already is replaced. A sweep writes its figure's file itself.
 """
 
 import sys

@@ -62,8 +62,12 @@ LEARNED = [
     ACCURACY,
     SEEDS,
     ("networks before training", "{accuracy_before_training:.2%}"),
-    ("no drawn digits", "{fixed:.2%}"),
+    ("no drawn digits", "{beside:.2%}"),
 ]
+LITTLE, USUAL = (
+    ("0.01", "0.02", "0.03", "0.05", "0.1", "0.2"),
+    ("0.5", "1", "2", "2.93", "8"),
+)  # budgets
 PUBLISHED = {
     ("mnist_best", "2.93"): "98.1% at 2.93, 98.7% at 3; tuning not counted",
     ("cifar_best", "1"): "60.9%; tuning not counted",
@@ -90,18 +94,12 @@ PANELS = [
     ("value", "{value}"),
     LOTS,
     ("epochs", "{epochs:.4g?0}"),
-    ("test accuracy", "{accuracy}"),
+    SUMMARY,
     ("seeds", "{seeds}"),
 ]
-TUNED = [
-    ("lots of", "{x:,}"),
-    ("rate", "{learning_rate.final:g}"),
-    *PANELS[2:4],
-    SUMMARY,
-    PANELS[-1],
-]
+TUNED = [("lots of", "{x:,}"), ("rate", "{learning_rate.final:g}"), *PANELS[2:]]
 CIFAR_RUNS = [
-    ("run", "{name}-seed{seed}"),
+    ("run", "{name:run}-seed{seed}"),
     SPENT,
     LOT,
     ("sigma", "{SIGMA:.3g}"),
@@ -174,7 +172,13 @@ AGAINST = [
     ("to JAX, not private", "{to.jax:.2f}"),
     ("to Opacus, ghost clipping", "{to.opacus-ghost:.2f}"),
 ]
-TRAINED = [("optimizer", "{optimizer}"), ("noise by", "{by}"), LOTS, SUMMARY, ("seeds", "{seeds}")]
+TRAINED = [
+    ("optimizer", "{optimizer:optimizer}"),
+    ("noise by", "{by}"),
+    LOTS,
+    SUMMARY,
+    ("seeds", "{seeds}"),
+]
 
 
 def with_baseline(columns, first, private, baseline):
@@ -187,20 +191,9 @@ def panels():
     for found in entries("figure_5.json", "panels"):
         (panel,) = found
         for point in panel["points"] + panel["lines"]:
-            accuracy = "{self:spread}" if point["steps"] else "no lot left: {reason}"
-            reference = " (reference)" if point["x"] == panel["reference"] else ""
-            (line,) = table([("", accuracy)], [Row([point], found.where)])[2:]
-            yield Row(
-                [
-                    {
-                        **point,
-                        "panel": panel["label"],
-                        "accuracy": line[2:-2],
-                        "value": str(point["x"]).removeprefix("projection-") + reference,
-                    }
-                ],
-                found.where,
-            )
+            value = str(point["x"]).removeprefix("projection-")
+            value += " (reference)" if point["x"] == panel["reference"] else ""
+            yield Row([{**point, "panel": panel["label"], "value": value}], found.where)
 
 
 def budgets():
@@ -268,9 +261,7 @@ def verdicts(experiment, *files, prefix=""):
 
 
 def judged(entry, results):
-    """The cells of one number: what the results that it speaks of, as (file, result), say
-    together.
-    """
+    """The cells of one number: what those of the (file, result) that it speaks of say together."""
     results = [(file, result) for file, result in results if verdict([result], entry)]
     if not results:
         raise TableError(
@@ -320,33 +311,24 @@ def _number(value, entry, sign=""):
     )
 
 
-def best(budgets=("0.5", "1", "2", "2.93", "8"), job="mnist_best"):
+def best(*budgets, job="mnist_best"):
     """A data set at every budget, and what comparing so many settings there privately would have
     cost at the same noise.
     """
     compared = np.size(load(f"{job}_settings.json")["tried"][-1]["accuracies"])
-    for name in budgets:
+    for name in budgets or USUAL:
         row = runs(f"eps{name}", job, published=PUBLISHED.get((job, name), ""))
         price = poisson_stopped_epsilon(
             RenyiAccountant(), ledger_of(row[0]), row[0]["delta"], compared
         )
-        yield Row([{**each, "searched": price} for each in row], row.where)
+        yield row.having(searched=price)
 
 
-def beside():
-    """MNIST at every budget, beside the mean accuracy with features learned from drawn digits."""
-    for row in best():
-        mean = np.mean([each["test_accuracy"] for each in runs(row[0]["name"], "mnist_learned")])
-        yield Row([{**each, "learned": mean} for each in row], row.where)
-
-
-def learned(budgets=("0.01", "0.02", "0.03", "0.05", "0.1", "0.2", "0.5", "1", "2", "2.93", "8")):
-    """MNIST with features learned from drawn digits, beside the mean accuracy without."""
-    for name in budgets:
-        fixed = runs(f"eps{name}", "mnist_best")
-        yield runs(
-            f"eps{name}", "mnist_learned", fixed=np.mean([each["test_accuracy"] for each in fixed])
-        )
+def beside(rows, job):
+    """The rows, each beside the mean accuracy of another experiment at its budget."""
+    for row in rows:
+        others = runs(row[0]["name"], job)
+        yield row.having(beside=np.mean([each["test_accuracy"] for each in others]))
 
 
 def sweeps():
@@ -359,22 +341,21 @@ def sweeps():
 
 def transfer():
     """A row for each run on CIFAR-10 by transfer."""
-    found = {}
-    for file in TRANSFER:
-        for one in rows_of(load(f"{file}.json")):
-            name = one["name"].removeprefix("cifar_transfer-")
-            found[name, one["seed"]] = Row([{**one, "name": name}], f"results/{file}.json")
-    return [row for _, row in sorted(found.items())]
+    found = {
+        (one["name"], one["seed"]): one
+        for file in TRANSFER
+        for one in rows_of(load(f"{file}.json"))
+    }
+    return [Row([one], f"{name}, seed {seed}") for (name, seed), one in sorted(found.items())]
 
 
 TRANSFER = ("figure_6", "figure_6-finetuned", "cifar_transfer-sentences")
 JOBS = ("mnist_pca", "mnist_cnn")
-OPTIMIZERS = {"sgd": "NoisySGD", "adam": "NoisyAdam"}
 PAGES = {
     "README.md": {
         "results": lambda: table(
-            [BEST[0], *BEST[-3:], ("with features learned from drawn digits", "{learned:.2%}")],
-            beside(),
+            [BEST[0], *BEST[-3:], ("with features learned from drawn digits", "{beside:.2%}")],
+            beside(best(), "mnist_learned"),
         )
     },
     "minidp/README.md": {
@@ -416,13 +397,7 @@ PAGES = {
         "ledgers": lambda: table(LEDGERS, entries("paper_ledgers.json", "settings")),
         "ledgers verdicts": lambda: verdicts("paper_ledgers", "paper_ledgers"),
         "claims": lambda: table(CLAIMS, entries("gdp.json", "claims")),
-        "trained": lambda: table(
-            TRAINED,
-            [
-                Row([{**row[0], "optimizer": OPTIMIZERS[row[0]["optimizer"]]}], row.where)
-                for row in entries("gdp.json", "trained")
-            ],
-        ),
+        "trained": lambda: table(TRAINED, entries("gdp.json", "trained")),
         "cnn": lambda: table(
             CNN,
             [
@@ -445,8 +420,13 @@ PAGES = {
             runs("cifar_transfer-baseline", "cifar_transfer-sentences", paper="80%"),
         ),
         "best": lambda: table(BEST, best()),
-        "scratch": lambda: table(BEST, best(("0.5", "1", "2", "4", "8"), "cifar_best")),
-        "little": lambda: table(BEST[:-1], best(("0.01", "0.02", "0.03", "0.05", "0.1", "0.2"))),
-        "learned": lambda: table(LEARNED, learned()),
+        "scratch": lambda: table(BEST, best("0.5", "1", "2", "4", "8", job="cifar_best")),
+        "little": lambda: table(BEST[:-1], best(*LITTLE)),
+        "learned": lambda: table(
+            LEARNED,
+            beside(
+                [runs(f"eps{name}", "mnist_learned") for name in (*LITTLE, *USUAL)], "mnist_best"
+            ),
+        ),
     },
 }

@@ -1,7 +1,7 @@
 """Write the tables of the README pages from the JSON files in experiments/results.
 
     python -m tools.tables            # rewrite the tables between their markers
-    python -m tools.tables --check    # exit 1 if a page says something else; account for every run again
+    python -m tools.tables --check    # exit 1 if a page says something else; check every run
 
 A table is data (tools/pages.py): its rows, each the JSON objects of a setting's seeds, and a title
 and a template for each column. A template names dotted paths,
@@ -46,6 +46,10 @@ class Row(list):
     def __init__(self, objects, where):
         super().__init__(objects)
         self.where = where
+
+    def having(self, **words):
+        """The row with further values of each object."""
+        return Row([{**one, **words} for one in self], self.where)
 
 
 class Cell:
@@ -92,6 +96,8 @@ def spread(values):
     """Mean and range of fractions in percent; of a summary's row, those that it states."""
     if isinstance(values[0], dict):
         (one,) = values
+        if "reason" in one:
+            return f"no lot left: {one['reason']}"
         values = (
             [one["test_accuracy"]]
             if one["seeds"] == 1
@@ -108,6 +114,8 @@ FORMATS = {
     "upper": lambda values: upper_text(max(map(float, values)), decimals=3),
     "count": lambda values: str(len(values)),
     "items": lambda values: str(len(values[0])),
+    "run": lambda values: values[0].removeprefix("cifar_transfer-"),
+    "optimizer": lambda values: {"sgd": "NoisySGD", "adam": "NoisyAdam"}[values[0]],
     "listed": lambda values: ", ".join(values[0]),
     "ms": lambda values: f"{values[0]:.3g}" if values[0] < 100 else f"{values[0]:.0f}",
     "minutes": lambda values: f"{values[0] / 60:.0f}",
@@ -120,9 +128,7 @@ def load(path):
 
 
 def runs(name, *files, **words):
-    """A row of all runs of a setting in some files, one a seed; `words` are further values of
-    each.
-    """
+    """A row of all runs of a setting in some files, one a seed, each with `words` as well."""
     found = {
         one["seed"]: {**one, **words}
         for file in files
@@ -190,10 +196,9 @@ def filled(page, text, tables):
 
 
 def recheck():
-    """Rebuild the ledger of every run from its settings, compare its SHA-256, compute its epsilons
-    again.
+    """Rebuild every run's ledger from its settings, compare the SHA-256, compute epsilon again.
 
-    Returns how many ledgers there are; one that several runs have is accounted for once.
+    Returns how many ledgers there are; a ledger that several runs have is accounted for once.
     """
     bounds = {}
     for path in sorted(RESULTS.glob("*.json")):
@@ -203,7 +208,9 @@ def recheck():
             where = f"results/{path.name}: {row['name']}, seed {row['seed']}"
             try:
                 _recheck(row, bounds)
-            except (KeyError, TypeError, ValueError, MinidpError) as error:
+            except KeyError as error:
+                raise TableError(f"{where}: no {error}") from None
+            except (TypeError, ValueError, MinidpError) as error:
                 raise TableError(f"{where}: {error}") from None
     return len(bounds)
 
@@ -234,7 +241,7 @@ def main(argv=None):
     parser.add_argument(
         "--check",
         action="store_true",
-        help="compare, do not write; rebuild every run's ledger and compute its epsilon again",
+        help="compare, do not write; check every run's ledger and epsilon",
     )
     args = parser.parse_args(argv)
     stale = []

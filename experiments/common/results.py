@@ -1,24 +1,20 @@
-"""The committed results: a JSON for each table or figure, with a row for each run from which its
-ledger follows.
+"""The committed results: a JSON file for each table or figure, with a row for each run.
 
-A row holds entries of the run's result.json at their own paths, and the name of its setting. In the
-file, what all rows share is in "shared", what the seeds of one setting share is in "settings", and
-the rest is in "rows".
+A row holds entries of the run's result.json at their own paths, and the name of its setting; the
+run's ledger follows from it. In the file, entries that all rows share are in "shared", those that
+the seeds of one setting share are in "settings", and the rest is in "rows".
 """
 
 import csv
 import hashlib
 import json
-import math
-from itertools import groupby
 
 from minidp.errors import MinidpError
 from minidp.files import read_json
-from minidp.mechanism.schedule import SCHEDULES, value_at
+from minidp.mechanism.schedule import SCHEDULES
 from minidp.privacy import (
     BallsInBins,
     Composed,
-    FixedSizeSampled,
     Gaussian,
     JointGaussian,
     Ledger,
@@ -32,49 +28,17 @@ from minidp.privacy.ledger import FORMAT, SETUP, STEP
 from .verdicts import RESULTS
 
 OWN = ("name", "seed", "commit", "test_accuracy", "seconds_total")  # always in the row itself
-ENTRIES = (
-    *OWN[1:],
-    "experiment",
-    "command",
-    "config",
-    "dataset",
-    "dataset_sha256",
-    "notice",
-    "device",
-    "versions",
-    "sampler",
-    "relation",
-    "arithmetic",
-    "total_variation",
-    "delta",
-    "accountant",
-    "steps",
-    "steps_charged",
-    "epochs",
-    "stopped",
-    "reason",
-    "train_accuracy",
-    "test_accuracy_over_views",
-    "accuracy_before_training",
-    "seconds_per_step",
-    "tuning",
-    "pretrained",
-    "pretrained_sha256",
-    "ledger_sha256",
-    "ledger_format",
-)
-SETTINGS = (
-    "dataset_size",
-    "expected_lot_size",
-    "sampling_probability",
-    "period",
-    "optimizer",
-    "average",
-    "learning_rate",
-    "augmentation_multiplicity",
-    "pca_noise_multiplier",
-    "mean_noise_multiplier",
-)
+ENTRIES = """
+    seed commit test_accuracy seconds_total experiment command config dataset dataset_sha256 notice
+    device versions sampler relation arithmetic total_variation delta accountant steps
+    steps_charged epochs stopped reason train_accuracy test_accuracy_over_views
+    accuracy_before_training seconds_per_step tuning pretrained pretrained_sha256 ledger_sha256
+    ledger_format
+""".split()
+SETTINGS = """
+    dataset_size expected_lot_size sampling_probability period optimizer average learning_rate
+    augmentation_multiplicity pca_noise_multiplier mean_noise_multiplier
+""".split()
 GROUP = ("name", "clip_norm", "noise_multiplier", "sensitivity_factor")
 ACCOUNTANTS = ("loss_distribution", "renyi", "moments", "gaussian_clt")  # that tables quote
 HISTORY = ("epoch", "step", "test_accuracy", "train_accuracy_not_private", "delta_at_epsilon")
@@ -82,10 +46,9 @@ MOST_ROWS = 500  # of a history; every second, third ... row of a longer one
 
 
 def result_of(folder):
-    """What a finished run's folder says: result.json, columns of metrics.csv, and
-    `total_variation`.
+    """The result.json of a finished run, with "history", columns of its metrics.csv.
 
-    The last is the distance that exact arithmetic charges in a step.
+    In exact arithmetic also with "total_variation", the distance that a step is charged.
     """
     result = read_json(folder / "result.json")
     with open(folder / "metrics.csv", newline="", encoding="utf-8") as file:
@@ -166,50 +129,40 @@ def committed():
 
 def ledger_of(row):
     """The ledger that a row's settings give."""
-    settings, factors = row["settings"], []
-    for group in settings["clip_groups"]:
-        factors.append((_number(group["noise_multiplier"]), group["sensitivity_factor"]))
+    settings = row["settings"]
     setup = [(event_from_json(each["event"]), 1, SETUP) for each in settings["setup"]]
     ledger = Ledger(NeighbouringRelation(row["relation"]), setup)
-    period, steps = settings["period"], row["steps_charged"]
-    changing = any(callable(sigma) for sigma, _ in factors)
-    releases = (
-        tuple(value_at(sigma, step) / factor for sigma, factor in factors)
-        for step in range(steps if changing else 1)
-    )
-    for multipliers, same in groupby(releases):
-        times = len(list(same)) if changing else -(-steps // period)
-        ledger.append(_step(row, multipliers), times, STEP)
+    changing = any(isinstance(group["noise_multiplier"], dict) for group in settings["clip_groups"])
+    if changing:
+        for step in range(row["steps_charged"]):
+            ledger.append(_event(row, step), 1, STEP)
+    else:
+        ledger.append(_event(row, 0), -(-row["steps_charged"] // settings["period"]), STEP)
     return ledger
 
 
-def _number(value):
-    if not isinstance(value, dict):
-        return float(value)
-    fields = {key: each for key, each in value.items() if key != "schedule"}
-    return SCHEDULES[value["schedule"]](**fields)
-
-
-def _step(row, multipliers):
-    """The event of one period of the sampler."""
-    settings = row["settings"]
-    event = Gaussian(multipliers[0]) if len(multipliers) == 1 else JointGaussian(multipliers)
-    match row["sampler"]:
-        case "PoissonSampler":
-            event = PoissonSampled(settings["sampling_probability"], event)
-        case "BallsInBinsSampler":
-            event = BallsInBins(settings["period"], event)
-        case "FixedSizeSampler":
-            event = FixedSizeSampled(settings["dataset_size"], settings["expected_lot_size"], event)
-        case "ShuffleSampler":
-            pass
-        case other:
-            raise MinidpError(
-                f"{row['name']}: the sampler {other} is not one whose ledger can be rebuilt"
-            )
+def _event(row, step):
+    """What is charged for a step, or for the period of the sampler that it begins."""
+    settings, groups = row["settings"], row["settings"]["clip_groups"]
+    multipliers = [_sigma(group, step) / group["sensitivity_factor"] for group in groups]
+    event = Gaussian(multipliers[0]) if len(groups) == 1 else JointGaussian(multipliers)
+    if row["sampler"] == "PoissonSampler":
+        event = PoissonSampled(settings["sampling_probability"], event)
+    elif row["sampler"] == "BallsInBinsSampler":
+        event = BallsInBins(settings["period"], event)
+    else:
+        raise MinidpError(f"the ledger of a run with {row['sampler']} cannot be rebuilt")
     if "total_variation" in row:
         event = Composed((event, TotalVariation(**row["total_variation"])))
     return event
+
+
+def _sigma(group, step):
+    sigma = group["noise_multiplier"]
+    if not isinstance(sigma, dict):
+        return float(sigma)
+    fields = {name: value for name, value in sigma.items() if name != "schedule"}
+    return SCHEDULES[sigma["schedule"]](**fields)(step)
 
 
 def sha256_of(ledger, format=FORMAT):

@@ -49,13 +49,10 @@ def row(name, results):
         "epsilon": max(
             (result["epsilon"][result["accountant"]]["upper"] for result in results), key=float
         ),
-        "accountant": first["accountant"],
         "test_accuracy": statistics.mean(accuracy),
         "lowest": min(accuracy),
         "highest": max(accuracy),
         "test_accuracy_by_seed": accuracy,
-        "seconds_per_step": statistics.mean(result["seconds_per_step"] for result in results),
-        "seconds": sum(result["seconds_total"] for result in results),
     }
 
 

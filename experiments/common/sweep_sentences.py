@@ -190,8 +190,7 @@ def points(smoke):
 
 
 def claims_figure(claims, points, **more):
-    """Claims as a Figure; summary: {"quantities": {name: number or null}, "not_measured": {name:
-    why}}.
+    """Claims as a Figure; summary: {"quantities": {name: number or None}, "not_measured": ...}.
 
     A claim is evaluated for each seed, and its quantity is the mean; where something is best, by
     the mean accuracies.
