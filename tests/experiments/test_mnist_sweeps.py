@@ -3,6 +3,7 @@ from its runs.
 """
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import mnist_sweeps
 import pytest
 from common import sweep_sentences
 from common.results import committed, ledger_of, rows_of
-from common.sweep_figures import BUDGETS, spending
+from common.sweep_figures import BUDGETS, FASTER, RATES, TRIED, spending
 from common.sweep_sentences import CLAIMS
 from common.sweeps import Point
 
@@ -26,7 +27,7 @@ from minidp.privacy import (
 )
 from tests.support.scripts import MPIEXEC, command, environment
 
-EXPECTED = Path(sweep_sentences.__file__).resolve().parents[1] / "expected.json"
+EXPERIMENTS = Path(sweep_sentences.__file__).resolve().parents[1]
 RUNS = {row["name"]: row for row in committed() if row["seed"] == 1}
 SMOKE = ("mnist_sweeps.py", "--smoke", "--dataset", "strokes", "--jobs", 2)
 
@@ -55,7 +56,7 @@ def result(accuracy):
 
 
 def test_the_rate_of_each_lot_size_is_the_best_of_those_tried_on_drawn_digits():
-    panels = json.loads((RESULTS / "figure_lot-rates.json").read_text())["panels"]
+    panels = json.loads((EXPERIMENTS / "results" / "figure_lot-rates.json").read_text())["panels"]
     assert list(RATES) == list(TRIED)
     for lot, rate in RATES.items():
         accuracies = {
@@ -273,7 +274,7 @@ def test_lot_sizes_with_rates_of_their_own_stand_beside_those_with_one(run_scrip
 
 
 def test_what_is_measured_is_what_is_expected():
-    entries = json.loads(EXPECTED.read_text())["mnist_sweeps"]
+    entries = json.loads((EXPERIMENTS / "expected.json").read_text())["mnist_sweeps"]
     names = {entry["quantity"] for entry in entries if entry["when"]["figure"] == "sentences"}
     assert names == {f"quantities.{name}" for name in CLAIMS}
 

@@ -13,7 +13,6 @@ from statistics import fmean
 import pytest
 from common import verdicts
 from common.results import ledger_of, packed, rows_of, sha256_of
-from common.sweep_figures import FASTER, RATES
 from common.sweep_plots import draw_budgets, draw_claims, draw_noise_levels, draw_panels, draw_runs
 
 from minidp.defaults import AVERAGE, MEAN_SHARE, ROW_NORM, STEPS, choose, mu_of
@@ -212,13 +211,6 @@ def test_what_a_figure_says_of_a_setting_follows_from_its_rows():
             ]
             checked += 1
     assert checked > 60
-
-
-def test_the_rate_of_each_lot_size_is_the_best_of_those_tried():
-    panels = json.loads((RESULTS / "figure_lot-rates.json").read_text())["panels"]
-    for lot, rate in RATES.items():
-        best = max(panels[f"lots of {lot}"]["points"], key=lambda point: point["test_accuracy"])
-        assert rate == pytest.approx(best["x"] / FASTER.get(lot, 1))
 
 
 def test_the_defaults_are_the_best_of_the_settings_tried():
