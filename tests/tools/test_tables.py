@@ -8,7 +8,7 @@ import mnist_pca
 import pytest
 
 from experiments.common.verdicts import verdict
-from experiments.common.results import packed, rows_of
+from experiments.common.results import ledger_of, packed, rows_of
 from minidp.privacy import Gaussian, Ledger
 from tools import collect, pages, tables
 
@@ -231,16 +231,23 @@ def test_every_number_of_expected_json_has_a_line():
         assert all(f"| {entry['sentence']} |" in text for entry in entries)
 
 
+@pytest.mark.parametrize("flags", [("--arithmetic", "exact"), ("--sampler", "balls-in-bins")])
 def test_finished_runs_are_added_to_a_table_and_replace_those_of_their_seed(
-    results, tmp_path, capsys
+    flags, results, tmp_path, capsys
 ):
     folder = tmp_path / "eps2-seed1"
-    assert (
-        mnist_pca.main(
-            ["--smoke", "--dataset", "strokes", "--seed", "1", "--quiet", "--out", str(folder)]
-        )
-        == 0
+    flags = (
+        "--smoke",
+        "--dataset",
+        "strokes",
+        "--seed",
+        "1",
+        "--quiet",
+        "--out",
+        str(folder),
+        *flags,
     )
+    assert mnist_pca.main(flags) == 0
     results(
         "table", packed([{"name": "eps2", "seed": seed, "test_accuracy": 0.5} for seed in (1, 2)])
     )
@@ -251,6 +258,7 @@ def test_finished_runs_are_added_to_a_table_and_replace_those_of_their_seed(
         and tables.load("table.json")["rows"][0]["seed"] == 1
     )
     result = json.loads((folder / "result.json").read_text())
+    assert ledger_of(first) == Ledger.load(folder / "ledger.json")
     assert all(
         first[key] == result[key]
         for key in ("test_accuracy", "ledger_sha256", "steps", "commit", "dataset")
