@@ -17,29 +17,30 @@ from pathlib import Path
 
 from common.config import POSITIVE, main_of, option
 from common.flags import RunFlags
-from common.job import exit_status, facts, finish, make_sampler, plan_and_budget, prepare
-from common.linear import NORM, LinearFlags, train_linear
-from common.pretraining import (
-    NAME,
-    NETWORKS,
-    SIDE,
-    SMOKE_IMAGES,
-    UNITS,
-    PretrainConfig,
-    build,
-    pretrain,
+from common.job import (
+    exit_status,
+    facts,
+    finish,
+    load_colours,
+    make_sampler,
+    plan_and_budget,
+    prepare,
 )
+from common.linear import NORM, SEARCH, LinearFlags, train_linear
+from common.pretraining import NAME, SIDE, UNITS, PretrainConfig, pretrain
 from common.sweep_flags import SweepFlags
 from common.transfer_figures import FIGURES
 from common.views import (
     BATCH,
+    PRETRAINED_BY,
     TEST_VIEWS,
     CachedViews,
     FreshViews,
-    Taps,
     feature_file,
     kept_features,
+    load_pretrained,
     mean_over_views,
+    taps,
 )
 from common.watching import MedianNorms
 import numpy as np
@@ -47,30 +48,20 @@ from tqdm import tqdm
 
 from minidp import nn
 from minidp.backend import to_host
-from minidp.data import centre_crop, load_cifar10, standardise_images
+from minidp.data import centre_crop, standardise_images
 from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay, Sanitizer, flat_group, per_layer_groups
-from minidp.run import Run, load_arrays, restore
+from minidp.run import Run
 from minidp.streams import Streams
 from minidp.validate import count, non_negative_finite, positive_finite
 
 SMOKE_LOT, SMOKE_EPOCHS = 50, 1
 BASELINE_EPOCHS = 30
 PRETRAINED = Path(__file__).resolve().parent / "pretrained"
-PRETRAINED_BY = ("command", "public_data", "classes", "images", "test_accuracy", "commit")
-# What cifar_transfer_settings.py chose: from how many layers `head` takes features; the rule (see
+# What `settings.py cifar_transfer` chose: from how many layers `head` takes features; the rule (see
 # common/linear.py)
 TAPS = 3
-RULE = {
-    "steps": 100,
-    "sigma": 3.0,
-    "share": 0.03,
-    "travel": 1.0,
-    "clip": 0.121,
-    "power": 0.0,
-    "decay": 0.9,
-}
-SEARCH = "experiments/cifar_transfer_settings.py"
+RULE = {"steps": 100, "sigma": 3.0, "share": 0.03, "travel": 1.0, "clip": 0.121, "decay": 0.9}
 SPACE = (
     "the space that was searched was known from the literature and from earlier work on CIFAR-10, "
     "which no epsilon covers"
@@ -156,30 +147,6 @@ class HeadConfig(LinearFlags):
     )
 
 
-def load_pretrained(path, rng):
-    """(layers with the weights of the file, what it says about them)."""
-    arrays, header = load_arrays(path)
-    about = header.get("about") or {}
-    if (
-        header.get("kind") != "model"
-        or about.get("experiment") != NAME
-        or not (about.keys() >= {*PRETRAINED_BY} and isinstance(about.get("config"), dict))
-    ):
-        raise ParameterError(f"{path}: expected the file that `{NAME}.py pretrain` wrote")
-    network = about["config"].get("network", "paper")
-    if network not in NETWORKS or about["config"].get("group_norm"):
-        raise ParameterError(
-            f"{path}: expected one of the networks {', '.join(NETWORKS)}, got another version's "
-            f"(commit {about['commit']})"
-        )
-    convolutions, dense = build(network, rng, about["classes"])
-    (width,) = nn.Sequential(convolutions, (SIDE, SIDE, 3)).output_shape
-    neutral = nn.Standardise(np.zeros(width, np.float32), np.ones(width, np.float32))
-    whole = nn.Sequential([*convolutions, neutral, *dense], (SIDE, SIDE, 3))
-    restore(path, arrays, whole.state())
-    return whole.layers, about
-
-
 def split(config, layers, classes, rng):
     """(frozen layers, trained layers): everything but the softmax layer starts from the pre-trained
     network.
@@ -194,18 +161,6 @@ def split(config, layers, classes, rng):
         )
     first = dense[-TRAINED[config.train_layers]]
     return layers[:first], layers[first:]
-
-
-def taps(layers, last=TAPS):
-    """Taps of what the last so many convolutions and dense layers below the softmax layer give; the
-    last convolution's is flat.
-    """
-    stops = [i for i, layer in enumerate(layers) if layer.kind in ("conv", "dense")][-last:]
-    parts, shape = [], (SIDE, SIDE, 3)
-    for start, stop in zip([0, *stops], stops):
-        parts.append(nn.Sequential(layers[start:stop], shape))
-        shape = parts[-1].output_shape
-    return Taps(parts, NORM)
 
 
 def make_groups(config, body):
@@ -223,18 +178,6 @@ def make_groups(config, body):
         {layer: config.clip_norm * (2 if layer == softmax else 1) for layer, _ in params},
         config.sigma,
     )
-
-
-def load(config):
-    """CIFAR-10; the first few hundred images for --smoke."""
-    dataset = load_cifar10(config.data_dir, progress=not config.quiet)
-    if dataset.notice:
-        print(f"NOTICE: {dataset.notice}")
-    first = {
-        name: getattr(dataset, name)[:SMOKE_IMAGES]
-        for name in ("x_train", "y_train", "x_test", "y_test")
-    }
-    return replace(dataset, nominal_size=SMOKE_IMAGES, **first) if config.smoke else dataset
 
 
 def make_inputs(config, dataset, frozen, backend, streams):
@@ -285,13 +228,13 @@ def history(config, pretrained, dataset):
 
 def run_head(config):
     """One dense layer on fixed features is trained privately."""
-    ready = prepare(NAME, config, SMOKE_LOT, SMOKE_EPOCHS, load)
+    ready = prepare(NAME, config, SMOKE_LOT, SMOKE_EPOCHS, load_colours)
     if ready is None:
         return None, "finished"
     *others, backend, streams, dataset = ready
     layers, pretrained = load_pretrained(file_of(config), streams.init)
     dataset, public, inputs, named = history(config, pretrained, dataset)
-    frozen = taps(layers).to(backend, config.arithmetic)
+    frozen = taps(layers, TAPS, NORM).to(backend, config.arithmetic)
     (width,) = frozen.output_shape
 
     def rows(images, views=1):
@@ -346,7 +289,7 @@ def run(config):
 
 def run_layers(config):
     """The dense layers that were pre-trained go on being trained, privately."""
-    ready = prepare(NAME, config, SMOKE_LOT, SMOKE_EPOCHS, load)
+    ready = prepare(NAME, config, SMOKE_LOT, SMOKE_EPOCHS, load_colours)
     if ready is None:
         return None, "finished"
     config, folder, backend, streams, dataset = ready

@@ -25,6 +25,8 @@ from minidp.streams import Streams
 from .config import FREE, command_of, parse, tell, to_json
 from .verdicts import compare
 
+SMOKE_COLOURS = 500  # images
+
 
 def flags_of(config):
     """The flags that decide about a result, as JSON values."""
@@ -65,7 +67,7 @@ def prepare(name, config, smoke_lot, smoke_epochs, load):
     return config, folder, backend, Streams(config.seed), current().of_first(lambda: load(config))
 
 
-def load_digits(config, smoke_sizes):
+def load_digits(config, smoke_sizes=(600, 300)):
     """The digits of --dataset; with --smoke the first few of them."""
     return data.load(
         config.dataset,
@@ -74,6 +76,18 @@ def load_digits(config, smoke_sizes):
         sizes=smoke_sizes if config.smoke else None,
         progress=not config.quiet,
     )
+
+
+def load_colours(config):
+    """CIFAR-10; with --smoke the first SMOKE_COLOURS images of each part."""
+    dataset = data.load_cifar10(config.data_dir, progress=not config.quiet)
+    if dataset.notice:
+        print(f"NOTICE: {dataset.notice}")
+    if not config.smoke:
+        return dataset
+    names = "x_train", "y_train", "x_test", "y_test"
+    first = {name: getattr(dataset, name)[:SMOKE_COLOURS] for name in names}
+    return replace(dataset, nominal_size=SMOKE_COLOURS, **first)
 
 
 def make_sanitizer(config, network, clip_norm):

@@ -3,23 +3,35 @@ the run.
 """
 
 import math
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
+import numpy as np
 from minidp import nn
-from minidp.backend import namespace_of, to_host
+from minidp.arithmetic import EXACT
+from minidp.backend import Backend, namespace_of, to_host
 from minidp.defaults import MOMENTUM, mu_of
-from minidp.mechanism import Sanitizer, flat_group, mean_sanitizer, noisy_mean
+from minidp.mechanism import Plan, PoissonSampler, Sanitizer, flat_group, mean_sanitizer, noisy_mean
 from minidp.run import Run
 from minidp.run.record import ACCOUNTANTS
+from minidp.streams import Streams
 from minidp.train import OPTIMIZERS
 from minidp.validate import non_negative_finite, positive_finite
+from scipy.special import softmax
+from tqdm import tqdm
 
 from .config import FRACTION, FREE, POSITIVE, option
 from .flags import RunFlags
-from .job import facts, finish, make_sampler, plan_and_budget
+from .job import facts, finish, make_sampler, plan_and_budget, prepare
+from .views import feature_path, kept_features
 
 NORM = 54.0  # that all features are scaled to
+ROWS = 1000  # images whose features are computed at a time
+LAYOUT = 3  # of a feature file; one more where features are computed otherwise
 BASELINE_EPOCHS = 20
+SMOKE_LOT, SMOKE_EPOCHS = 100, 2
+SEARCH = "experiments/settings.py"  # which chose every rule
 # flags that no rule sets: what it starts from, how it is computed, and what else is written
 PUBLIC = (
     "target_epsilon",
@@ -96,14 +108,14 @@ def settings(epsilon, delta, size, rule):
     lots      so large that their sigma is about rule["sigma"] after T = rule["steps"] of them: L =
               N mu sigma / sqrt(T)
     mean      takes rule["share"] of mu^2
-    C         rule["clip"] NORM mu^rule["power"]
+    C         rule["clip"] NORM
     rate      such that the weights travel eta C T / (1 - momentum) = rule["travel"] mu N / NORM,
               and the noise on each is rule["travel"] / NORM whatever the budget (as in
               minidp/defaults.py)
     The noise multiplier of the lots is calibrated to what the mean leaves.
     """
     mu, steps = mu_of(epsilon, delta), rule["steps"]
-    clip_norm = rule["clip"] * NORM * mu ** rule["power"]
+    clip_norm = rule["clip"] * NORM
     return {
         "lot_size": min(size, math.ceil(size * mu * rule["sigma"] / math.sqrt(steps))),
         "clip_norm": clip_norm,
@@ -124,6 +136,95 @@ def settle(config, size):
             if getattr(config, name) is None
             and not (config.baseline and name == "mean_noise_multiplier")
         },
+    )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What an experiment trains a dense layer on: fixed features of images.
+
+    name           of the experiment
+    form           settings of the features, which name the file that keeps them
+    width          features D of an image
+    coefficients   function (images, backend, form, arithmetic) that yields, for each ROWS images,
+                   what their features are made of
+    features       function (form, arithmetic) that returns the function from those to features
+    public         lines of the statement
+    chosen_on      data that form and rule were chosen on
+    space          what is known of the space that was searched
+    """
+
+    name: str
+    form: dict
+    width: int
+    coefficients: Callable
+    features: Callable
+    public: tuple
+    chosen_on: str
+    space: str
+
+
+def fixed_features(problem, images, backend, quiet, arithmetic):
+    """(N, D) float16, on the host, of uint8 images; kept in the cache for the next run.
+
+    exact: computed on the host, whose transforms take one image after another, so that each image's
+    bits are its own.
+    """
+    backend = Backend.numpy() if arithmetic == EXACT else backend
+    facts = repr((problem.name, LAYOUT, problem.form, NORM, images.shape, backend.name, arithmetic))
+
+    def compute():
+        parts = tqdm(
+            problem.coefficients(images, backend, problem.form, arithmetic),
+            total=-(-len(images) // ROWS),
+            desc="features",
+            unit="thousand images",
+            file=sys.stderr,
+            disable=True if quiet else None,
+        )
+        take = problem.features(problem.form, arithmetic)
+        return np.concatenate([to_host(take(part)).astype("float16") for part in parts])
+
+    path = feature_path(facts.encode(), np.ascontiguousarray(images))
+    features, _ = kept_features(path, (len(images), problem.width), compute)
+    return features
+
+
+def train_problem(problem, config, load, first=None, inputs=None):
+    """Everything from data to files; returns (result, how it stopped).
+
+    load     function of the configuration that returns the data set
+    first    weights and biases that training begins with, see `train_linear`
+    inputs   facts about files that the features depend on, for the result and for a resumed run
+    """
+    ready = prepare(problem.name, config, SMOKE_LOT, SMOKE_EPOCHS, load)
+    if ready is None:
+        return None, "finished"
+    _, _, backend, _, dataset = ready
+
+    def rows(images):
+        features = fixed_features(problem, images, backend, config.quiet, config.arithmetic)
+        return backend.asarray(features, dtype="float32")
+
+    def make_inputs():
+        return rows(dataset.x_train), rows(dataset.x_test), {}
+
+    tuning = {
+        "chosen_on": problem.chosen_on,
+        "looked_at_training_data": dataset.name == problem.chosen_on,
+        "by": SEARCH,
+        "space": problem.space,
+    }
+    return train_linear(
+        problem.name,
+        ready,
+        problem.width,
+        make_inputs,
+        list(problem.public),
+        tuning,
+        about=inputs,
+        first=first,
+        inputs=inputs,
     )
 
 
@@ -199,6 +300,10 @@ def train_linear(
         **facts(name, typed, dataset, subcommand),
     )
     rows, tested, others = make_inputs()
+    about = dict(about or {})
+    if first is not None:
+        guessed = to_host(tested) @ first[0] + first[1]
+        about["accuracy_before_training"] = float((guessed.argmax(axis=1) == dataset.y_test).mean())
     (group,) = mean.groups
     what = f"mean of the features, clipped to norm {group.clip_norm:g}: noise std {group.noise_std:g} on the sum"
     released = run.release_first(
@@ -221,9 +326,65 @@ def train_linear(
             to_host((model.predict(rows).argmax(axis=1) == test_labels).mean())
         )
         return {
-            **(about or {}),
+            **about,
             **({"tuning": tuning} if typed.as_chosen else {}),
             **{entry: right(rows) for entry, rows in others.items()},
         }
 
     return finish(run, run.train(rows, labels, tested, test_labels, model=model, about=found))
+
+
+def descend(x, y, tested, wanted, first, epsilon, delta, rule, travels, clips, decays, seed):
+    """Accuracies (decays, travels, clips) of layers trained side by side, and the noise multiplier.
+
+    All take the same lots and noise; otherwise each is trained as `train_linear` does it.
+
+    x, y             features (N, D) and labels to train on; tested, wanted: the same to test on
+    first            weights and biases to begin with, or None
+    rule             for `settings`, but for "travel" and "clip"
+    travels, clips   what is tried for these; decays: of the average of the weights
+    """
+    size, steps, rng = len(x), rule["steps"], np.random.default_rng(seed)
+    grid = [
+        settings(epsilon, delta, size, rule | {"travel": travel, "clip": clip})
+        for travel in travels
+        for clip in clips
+    ]
+    expected = grid[0]["lot_size"]
+    mean = mean_sanitizer(grid[0]["mean_noise_multiplier"], NORM)
+    sanitizer = Sanitizer(flat_group([("w", "W")], 1.0, 1.0))
+    plan = Plan(PoissonSampler(expected / size), sanitizer, steps, expected)
+    plan = plan.calibrated("loss_distribution", epsilon, delta, [mean.event(plan.relation)])
+    sigma = plan.sanitizer.groups[0].noise_multiplier
+    centre = noisy_mean(x, mean, size, Streams(seed).noise("mean")).astype("f4")
+    ones = (0, 0), (0, 1)  # for the biases
+    x, tested = (np.pad(each - centre, ones, constant_values=1) for each in (x, tested))
+    bounds = np.array([one["clip_norm"] for one in grid], "f4")[:, None]
+    rates = np.array([one["learning_rate"] for one in grid], "f4")[:, None]
+    w = np.zeros((x.shape[1], len(grid), int(y.max()) + 1), "f4")
+    if first is not None:
+        weights, biases = first
+        w[:-1] = weights[:, None]
+        w[-1] = biases + centre @ weights
+    v = np.zeros_like(w)
+    averages = [np.zeros_like(w) for _ in decays]
+    lengths = np.linalg.norm(x, axis=1)
+
+    def logits(rows, w):
+        return (rows @ w.reshape(len(w), -1)).reshape(len(rows), *w.shape[1:])
+
+    for step in range(steps):
+        lot = np.flatnonzero(rng.random(size) < expected / size)
+        z = softmax(logits(x[lot], w), axis=2)
+        z[np.arange(len(lot)), :, y[lot]] -= 1
+        norms = np.linalg.norm(z, axis=2) * lengths[lot, None]
+        z *= bounds / np.maximum(norms, bounds[:, 0])[:, :, None]
+        g = (x[lot].T @ z.reshape(len(lot), w[0].size)).reshape(w.shape)
+        noise = rng.standard_normal((len(w), 1, w.shape[2]), "f4")
+        g += noise * (np.float32(sigma) * bounds)
+        v = np.float32(MOMENTUM) * v + g / np.float32(expected)
+        w -= rates * v
+        for decay, average in zip(decays, averages):
+            average += np.float32(1 - min(decay, step / (step + 9))) * (w - average)
+    found = [(logits(tested, each).argmax(2) == wanted[:, None]).mean(0) for each in averages]
+    return np.reshape(found, (len(decays), len(travels), len(clips))), sigma

@@ -11,7 +11,7 @@ import numpy as np
 from minidp import nn
 from minidp.backend import Backend, check_device, namespace_of
 from minidp.data import centre_crop, distort, draw_distortions, load_public, standardise_images
-from minidp.errors import CheckpointError, ParameterError
+from minidp.errors import CheckpointError, DataError, ParameterError
 from minidp.files import write_json
 from minidp.mechanism import LinearDecay
 from minidp.privacy import Ledger
@@ -24,11 +24,11 @@ from minidp.validate import non_negative_finite, seed_number
 from tqdm import tqdm
 
 from .config import FRACTION, POSITIVE, Checked, command_of, option, tell, to_json
-from .stand_in import stand_in
 
 NAME = "cifar_transfer"
 NETWORKS = "paper", "deep"
 SIDE, UNITS, GROUPS = 24, 384, 8  # Section 5.3: 24 x 24 crops, 384 units; ours: groups of channels
+CLASSES = 200  # of the public set: Tiny ImageNet's
 SMOKE_IMAGES, SMOKE_EPOCHS = 500, 2
 STATISTICS, SPREAD_FLOOR = (
     10_000,
@@ -47,8 +47,7 @@ class PretrainConfig(Checked):
     )
     out: str | None = option(None, "folder for pretrained.npz and what it takes to go on")
     even: bool = option(
-        False,
-        "on the even classes alone: settings are chosen on the others (cifar_transfer_settings.py)",
+        False, "on the even classes alone: settings are chosen on the others (settings.py)"
     )
     epochs: int = option(20, "passes over the data", POSITIVE)
     batch_size: int = option(128, "examples per step", POSITIVE)
@@ -79,6 +78,32 @@ class PretrainConfig(Checked):
             if getattr(self, name) is None:
                 raise ParameterError(f"--{name.replace('_', '-')} DIR is needed")
         super().__post_init__()
+
+
+def some_classes(path, name, kept, label):
+    """The data set of the classes `kept` of the public set at `path`, class c relabelled label[c].
+
+    Raises DataError for a set of another number of classes.
+    """
+    whole = load_public(path)
+    if whole.classes != CLASSES:
+        raise DataError(f"{path}: expected a public set of {CLASSES} classes, got {whole.classes}")
+    train, test = (np.isin(y, kept) for y in (whole.y_train, whole.y_test))
+    return replace(
+        whole,
+        name=name,
+        x_train=whole.x_train[train],
+        y_train=label[whole.y_train[train]],
+        x_test=whole.x_test[test],
+        y_test=label[whole.y_test[test]],
+        classes=len(set(label[kept].flat)),
+        nominal_size=int(train.sum()),
+    )
+
+
+def even_classes(path):
+    """The even classes of the public set; the others stand in for private data in settings.py."""
+    return some_classes(path, "public-even", range(0, CLASSES, 2), np.arange(CLASSES) // 2)
 
 
 def build(network, rng, classes, dropout=0.0):
@@ -235,7 +260,7 @@ def pretrain(config):
     """Train the whole network on the public set; returns the exit status."""
     if config.smoke and config.epochs == PretrainConfig.epochs:
         config = replace(config, epochs=SMOKE_EPOCHS)
-    dataset = stand_in(config.public_data)[1] if config.even else load_public(config.public_data)
+    dataset = even_classes(config.public_data) if config.even else load_public(config.public_data)
     backend, streams, out = (
         Backend.pick(config.device, partial(tell, config)),
         Streams(config.seed),
@@ -306,7 +331,7 @@ def pretrain(config):
         f"epochs, {about['train_accuracy']:.2%} on {len(seen):,} of the images trained on"
     )
     use = (
-        f"{NAME}_settings.py"
+        f"settings.py {NAME}"
         if config.even
         else f"{NAME}.py {'train' if config.network == 'paper' else 'head'}"
     )

@@ -11,8 +11,11 @@ from minidp import nn
 from minidp.arithmetic import ORDINARY
 from minidp.backend import namespace_of, to_host
 from minidp.data import cache_dir, centre_crop, distort, draw_distortions, standardise_images
-from minidp.errors import DataError
+from minidp.errors import DataError, ParameterError
 from minidp.files import atomic_write, waiting_lock
+from minidp.run import load_arrays, restore
+
+from .pretraining import NAME, NETWORKS, SIDE, build
 
 BATCH = 500  # images computed at once
 OFF_CENTRE = (
@@ -24,6 +27,7 @@ OFF_CENTRE = (
 )  # crops of the views at test time, pixels down and right
 TEST_VIEWS = 2 * len(OFF_CENTRE)  # each also flipped
 POOLED = 3  # places of a side whose mean stands for them
+PRETRAINED_BY = "command", "public_data", "classes", "images", "test_accuracy", "commit"
 LAYOUT = 2  # of a feature file; one more where views or features are computed otherwise
 
 
@@ -262,3 +266,41 @@ class Taps:
             x, _ = part.forward(x)
             rows.append(norm.forward(x)[0])
         return namespace_of(x).concatenate(rows, axis=1)
+
+
+def taps(layers, last, norm):
+    """Taps of what the last convolutions and dense layers below the softmax layer give, in rows of
+    norm `norm`.
+
+    last: number of those layers. The last convolution's output is flat.
+    """
+    stops = [i for i, layer in enumerate(layers) if layer.kind in ("conv", "dense")][-last:]
+    parts, shape = [], (SIDE, SIDE, 3)
+    for start, stop in zip([0, *stops], stops):
+        parts.append(nn.Sequential(layers[start:stop], shape))
+        shape = parts[-1].output_shape
+    return Taps(parts, norm)
+
+
+def load_pretrained(path, rng):
+    """(layers with the weights of the file, what it says about them)."""
+    arrays, header = load_arrays(path)
+    about = header.get("about") or {}
+    if (
+        header.get("kind") != "model"
+        or about.get("experiment") != NAME
+        or not (about.keys() >= {*PRETRAINED_BY} and isinstance(about.get("config"), dict))
+    ):
+        raise ParameterError(f"{path}: expected the file that `{NAME}.py pretrain` wrote")
+    network = about["config"].get("network", "paper")
+    if network not in NETWORKS or about["config"].get("group_norm"):
+        raise ParameterError(
+            f"{path}: expected one of the networks {', '.join(NETWORKS)}, got another version's "
+            f"(commit {about['commit']})"
+        )
+    convolutions, dense = build(network, rng, about["classes"])
+    (width,) = nn.Sequential(convolutions, (SIDE, SIDE, 3)).output_shape
+    neutral = nn.Standardise(np.zeros(width, np.float32), np.ones(width, np.float32))
+    whole = nn.Sequential([*convolutions, neutral, *dense], (SIDE, SIDE, 3))
+    restore(path, arrays, whole.state())
+    return whole.layers, about

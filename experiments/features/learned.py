@@ -1,14 +1,16 @@
-"""Features that networks learned from drawn digits: strokes_features.py trains them, without any
-private data.
-"""
+"""Features of networks that strokes_features.py trained on drawn digits, without private data."""
 
 import hashlib
+import math
 from pathlib import Path
 
 import numpy as np
-
+from common.linear import NORM, ROWS
 from minidp import load_model, nn
 from minidp.arithmetic import ORDINARY
+from minidp.backend import namespace_of
+
+from .digits import cosines, normalised
 
 FILES = [
     Path(__file__).parents[1] / "pretrained" / f"strokes_features-{seed}.npz"
@@ -17,8 +19,9 @@ FILES = [
 
 
 class Learned:
-    """The last hidden layers of networks side by side: H numbers, of norm about sqrt(H). W (H, K)
-    and b give the mean logits.
+    """The last hidden layers of networks side by side: H numbers, of norm about sqrt(H).
+
+    W (H, K) and b give the mean logits.
     """
 
     def __init__(self, networks, arithmetic=ORDINARY):
@@ -48,3 +51,45 @@ def load(number, arithmetic=ORDINARY):
 def digests(number):
     """SHA-256 of their files, by which a resumed run knows them."""
     return [hashlib.sha256(file.read_bytes()).hexdigest() for file in FILES[:number]]
+
+
+def coefficients(images, networks, backend, form, arithmetic=ORDINARY):
+    """Yield (scattering (ROWS, S), learned features (ROWS, H)), of about norm sqrt(S) and sqrt(H).
+
+    images: uint8; form: of the scattering, see `digits.normalised`.
+    """
+    for part, rows in enumerate(normalised(images, backend, form, arithmetic)):
+        yield rows, networks(images[part * ROWS :][: len(rows)], backend)
+
+
+def joined(scattered, hidden, form, arithmetic=ORDINARY):
+    """A function of a pair of coefficients, S and H numbers, that gives features (B, D).
+
+    Cosines of both, then the learned features themselves; of about norm NORM.
+
+    form["inside"]   weight of the learned features in the cosines, scattering's being 1
+    form["beside"]   part of the norm that is the learned features themselves
+    """
+    inside, beside, both = form["inside"], np.float32(form["beside"]), scattered + hidden
+    parts = np.float32([math.sqrt(both / scattered), inside * math.sqrt(both / hidden)])
+    weights = np.repeat(parts / np.float32(math.hypot(1, inside)), (scattered, hidden))
+    angles = cosines(both, {"width": 1.0, **form}, arithmetic)
+
+    def take(seen):
+        x, h = seen
+        xp = namespace_of(x, h)
+        z = angles(xp.concatenate([x, h], axis=1) * xp.asarray(weights))
+        own = h * (beside * np.float32(NORM / math.sqrt(hidden)))
+        return xp.concatenate([z * np.sqrt(1 - beside**2), own], axis=1)
+
+    return take
+
+
+def first_weights(networks, form):
+    """(D, K) and (K,): the networks' mean logits as weights of the joined features.
+
+    form["prior"]   what they are multiplied by
+    """
+    scale = form["prior"] * math.sqrt(networks.features) / (form["beside"] * NORM)
+    weights = np.pad(networks.W * np.float32(scale), ((form["cosines"], 0), (0, 0)))
+    return weights, networks.b * np.float32(form["prior"])

@@ -1,60 +1,14 @@
-"""A dense layer on scattering of colour images, run as a user runs it, and the search for its
-settings.
-"""
-
-import json
+"""A dense layer on scattering of colour images, run as a user runs it."""
 
 import cifar_best
-import cifar_best_settings
-import cifar_transfer
 import numpy as np
-import pytest
+from common import job
 from common.linear import NORM
-from common.stand_in import CLASSES
-from common.verdicts import EXPECTED
+from features import colours
 from features.random_features import RandomFeatures
 
 from minidp.backend import Backend
-from minidp.data import Dataset, load_cifar10
-from minidp.data.cifar import CIFAR10
-from minidp.errors import DataError
-
-
-def test_choosing_opens_no_file_of_cifar10(tmp_path, monkeypatch, opened, public_set):
-    names = (*CIFAR10.train, CIFAR10.test)
-    for name in names:
-        (tmp_path / name).write_bytes(b"none")
-    monkeypatch.setenv("MINIDP_DATA", str(tmp_path))
-    of_cifar10 = lambda: [path for path in opened if any(name in path for name in names)]
-    flags = {"public_data": str(public_set(CLASSES)), "json": str(tmp_path / "found.json")}
-    opened.clear()
-    choice = cifar_best_settings.search(cifar_best_settings.Config(smoke=True, **flags))
-    assert any("train.bin" in path for path in opened) and not of_cifar10()
-    with pytest.raises(DataError):
-        load_cifar10()
-    assert of_cifar10()
-    found = json.loads((tmp_path / "found.json").read_text())
-    assert found["choice"] == choice
-    assert [[*choice[what]] for what in ("form", "rule")] == [
-        [*cifar_best.FORM],
-        [*cifar_best.RULE],
-    ]
-    assert all(0 <= value <= 1 for one in found["tried"] for value in np.ravel(one["accuracies"]))
-
-
-def test_the_settings_are_those_that_the_committed_search_chose():
-    found = json.loads((EXPECTED.parent / "results" / "cifar_best_settings.json").read_text())
-    assert (
-        found["choice"] == {"form": cifar_best.FORM, "rule": cifar_best.RULE}
-        and found["dataset"] == "public-odd"
-    )
-    last = [one for one in found["tried"] if one["training images"] == 50_000]
-    assert {one["epsilon"] for one in last} == {*cifar_best_settings.EPSILONS}
-    assert all(
-        last[-1][name] == value
-        for name, value in (cifar_best.FORM | cifar_best.RULE).items()
-        if name in last[-1]
-    )
+from minidp.data import Dataset
 
 
 def test_colours_are_told_apart_privately(made, monkeypatch, rng):
@@ -63,7 +17,7 @@ def test_colours_are_told_apart_privately(made, monkeypatch, rng):
         rng.integers(0, 100, (400, 32, 32, 3)) + 15 * y[:, None, None, None] * (np.arange(3) == 1)
     ).astype("uint8")
     dataset = Dataset("cifar10", x, y, x[:100], y[:100], classes=10, nominal_size=400)
-    monkeypatch.setattr(cifar_transfer, "load_cifar10", lambda *args, **flags: dataset)
+    monkeypatch.setattr(job.data, "load_cifar10", lambda *args, **flags: dataset)
     run = made("cifar_best.py", "--smoke", "--quiet", "--target-epsilon", 50)
     assert (
         run.result["tuning"]["looked_at_training_data"] is False
@@ -81,15 +35,15 @@ def test_an_image_and_its_mirror_image_have_the_same_features(rng):
         cifar_best.FORM | {"mirrored": True},
     )
     one, other = (
-        next(cifar_best.normalised(images, Backend.numpy(), form))
+        next(colours.normalised(images, Backend.numpy(), form))
         for images in (x, x[:, :, -np.arange(32)])
     )
     np.testing.assert_allclose(one, other[::-1], atol=1e-3)
     assert one.shape == (2, 2, 8, 8, 243) and np.abs(one[0] - one[1]).max() > 0.1
-    take = cifar_best.features(form)
+    take = colours.features(form)
     np.testing.assert_allclose(take(one), take(other), atol=0.01)
     assert (
-        take(one).shape == (2, cifar_best.FEATURES)
+        take(one).shape == (2, cifar_best.PROBLEM.width)
         and np.abs(take(one)[0] - take(one)[1]).max() > 1
     )
 
@@ -97,7 +51,7 @@ def test_an_image_and_its_mirror_image_have_the_same_features(rng):
 def test_features_are_the_mean_cosines_of_the_cells_of_each_part(rng):
     form = cifar_best.FORM | {"parts": 2, "cosines": 3}
     seen, number = rng.standard_normal((2, 300, 8, 8, 243)).astype("f4"), 3
-    take = cifar_best.features(form)
+    take = colours.features(form)
     one = RandomFeatures(243, number, form["width"] * 243**0.5)
     found = take(seen).reshape(300, 2, 2, number)
     for i, down, right in ((0, 0, 1), (299, 1, 0)):

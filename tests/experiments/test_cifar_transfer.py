@@ -8,13 +8,12 @@ import subprocess
 from functools import cache
 
 import cifar_transfer
-import cifar_transfer_settings
 import numpy as np
 import pytest
-from cifar_transfer import RULE, TAPS
-from common import views
+import settings
+from cifar_transfer import RULE
+from common import job, views
 from common.linear import NORM
-from common.verdicts import EXPECTED
 from minidp.data import centre_crop, load_cifar10, standardise_images
 from minidp.errors import ParameterError
 from minidp.run import load_arrays, load_model
@@ -105,7 +104,7 @@ def train(pretrained, folders, tmp_path_factory):
                 *flags,
             )
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(cifar_transfer, "load_cifar10", load)
+                patch.setattr(job.data, "load_cifar10", load)
                 assert cifar_transfer.main([str(word) for word in words]) == 0
         return made[name, *flags], json.loads((made[name, *flags] / "result.json").read_text())
 
@@ -205,13 +204,11 @@ def test_head_trains_one_layer_on_what_several_layers_give(pretrained, train, fo
             model["dense.W"].shape == (64 * 36 + 2 * 384, 10)
             and abs(model["centre.mean"]).max() > 0
         )
-    layers, about = cifar_transfer.load_pretrained(
-        pretrained / "pretrained.npz", np.random.default_rng(0)
-    )
+    layers, about = views.load_pretrained(pretrained / "pretrained.npz", np.random.default_rng(0))
     images = standardise_images(
         centre_crop(load_cifar10(folders / "cifar", progress=False).x_train[:5], 24)
     )
-    rows, found, x = cifar_transfer.taps(layers, 4)(images), [], images
+    rows, found, x = views.taps(layers, 4, NORM)(images), [], images
     assert about["classes"] == 7
     for layer in layers[:-1]:
         x, _ = layer.forward(x)
@@ -222,46 +219,35 @@ def test_head_trains_one_layer_on_what_several_layers_give(pretrained, train, fo
     np.testing.assert_allclose(rows, np.concatenate(found, axis=1), rtol=1e-3, atol=1e-3)
 
 
-def test_the_rule_is_the_one_that_the_committed_search_chose_and_the_search_opens_no_file_of_cifar10(
-    pretrain, folders, tmp_path, opened
+@pytest.fixture(scope="session")
+def even(pretrain):
+    """The file of a deep network that learned the even classes."""
+    return pretrain("whole", "--even", "--network", "deep") / "pretrained.npz"
+
+
+def test_choosing_settings_on_a_network_of_the_even_classes_opens_no_file_of_cifar10(
+    even, folders, tmp_path, opened
 ):
-    committed = json.loads(
-        (EXPECTED.parent / "results" / "cifar_transfer_settings.json").read_text()
-    )
-    form = {"taps": TAPS, "cosines": None}
-    assert committed["choice"] == {**RULE, **form} and committed["pretrained"]["classes"] == 100
-    assert {one["epsilon"] for one in committed["tried"] if one["training images"] == 50_000} == {
-        2,
-        4,
-        8,
-    }
-    even = pretrain("whole", "--even", "--network", "deep") / "pretrained.npz"
-    layers, _ = cifar_transfer.load_pretrained(even, np.random.default_rng(0))
+    layers, _ = views.load_pretrained(even, np.random.default_rng(0))
     assert [layer.kind for layer in layers].count("groupnorm") == 3
-    arguments = {
-        "public_data": str(folders / "whole"),
-        "json": str(tmp_path / "found.json"),
-        "smoke": True,
-    }
-    choice = cifar_transfer_settings.search(
-        cifar_transfer_settings.Config(pretrained=str(even), **arguments)
+    found = str(tmp_path / "found.json")
+    choice = settings.search(
+        "cifar_transfer", settings.Config(found, str(folders / "whole"), str(even), smoke=True)
     )
-    of_cifar10 = lambda: [path for path in opened if "_batch" in path]
-    assert (
-        set(choice) == set(committed["choice"])
-        and any("found.json" in path for path in opened)
-        and not of_cifar10()
-    )
+    assert [*choice["form"]] == ["taps"] and [*choice["rule"]] == [*RULE]
+    assert any("found.json" in path for path in opened) and not [
+        path for path in opened if "_batch" in path
+    ]
     load_cifar10(folders / "cifar", progress=False)
-    assert of_cifar10()
+    assert [path for path in opened if "_batch" in path]
 
 
 def test_a_network_that_saw_the_stand_in_is_refused(pretrained, folders):
-    config = cifar_transfer_settings.Config(
-        str(folders / "whole"), str(pretrained / "pretrained.npz"), smoke=True
+    config = settings.Config(
+        None, str(folders / "whole"), str(pretrained / "pretrained.npz"), smoke=True
     )
     with pytest.raises(ParameterError, match="7 classes, expected the 100 even ones"):
-        cifar_transfer_settings.search(config)
+        settings.search("cifar_transfer", config)
 
 
 @pytest.mark.parametrize(
@@ -275,15 +261,13 @@ def test_a_network_that_saw_the_stand_in_is_refused(pretrained, folders):
 def test_a_network_of_another_kind_is_refused(config, message, pretrained, monkeypatch):
     arrays, header = load_arrays(pretrained / "pretrained.npz")
     header["about"]["config"] = config
-    monkeypatch.setattr(cifar_transfer, "load_arrays", lambda path: (arrays, header))
+    monkeypatch.setattr(views, "load_arrays", lambda path: (arrays, header))
     with pytest.raises(ParameterError, match=message):
-        cifar_transfer.load_pretrained("file.npz", np.random.default_rng(0))
+        views.load_pretrained("file.npz", np.random.default_rng(0))
 
 
 def test_layers_that_a_network_lacks_are_not_trained(pretrained):
-    layers, _ = cifar_transfer.load_pretrained(
-        pretrained / "pretrained.npz", np.random.default_rng(0)
-    )
+    layers, _ = views.load_pretrained(pretrained / "pretrained.npz", np.random.default_rng(0))
     config = cifar_transfer.TrainConfig(train_layers="both")
     fewer = [layer for layer in layers if layer.name != "dense2"]
     with pytest.raises(ParameterError, match="3 dense layers, got one with 2"):

@@ -1,32 +1,18 @@
-"""A dense layer on scattering features, run as a user runs it, and the search for its settings."""
+"""A dense layer on scattering features, run as a user runs it."""
 
-import json
-
-import mnist_best
-import mnist_best_settings
-import mnist_learned
-import mnist_learned_settings
 import numpy as np
 import pytest
 from common.linear import NORM, settings, settle
-from common.verdicts import EXPECTED
 from features.random_features import RandomFeatures
 from features.scattering import Scattering
 from mnist_best import FORM, RULE, Config
 
-from minidp.data import load_mnist, load_strokes
-from minidp.data.mnist import FILES
-from minidp.errors import DataError, ParameterError
+from minidp.data import load_strokes
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled
 
 SMOKE = ("mnist_best.py", "--smoke", "--quiet", "--dataset", "strokes")
 NOISELESS = ("--noise-multiplier", 0, "--mean-noise-multiplier", 0)
-SEARCHES = {mnist_best: mnist_best_settings, mnist_learned: mnist_learned_settings}
-FOUND = {
-    script: json.loads((EXPECTED.parent / "results" / f"{script.NAME}_settings.json").read_text())
-    for script in SEARCHES
-}
 
 
 def test_smoke_releases_the_mean_and_trains_privately(made):
@@ -85,50 +71,6 @@ def test_settings_follow_epsilon_delta_and_size():
         target_epsilon=1.0, delta=1e-6, seed=1, arithmetic="exact", smoke=True, epochs=2
     ).as_chosen
     assert Config(baseline=True).sigma == settle(Config(baseline=True), 600).mean_sigma == 0
-
-
-def test_a_search_refuses_a_file_that_it_could_not_write(tmp_path):
-    with pytest.raises(ParameterError, match="expected a file in a folder that is there"):
-        mnist_best_settings.search(
-            mnist_best_settings.Config(json=str(tmp_path / "none" / "found.json"))
-        )
-
-
-def test_the_settings_are_those_that_the_committed_search_chose():
-    for script, found in FOUND.items():
-        assert (
-            found["choice"] == {"form": script.FORM, "rule": script.RULE}
-            and found["dataset"] == "strokes"
-        )
-    found = FOUND[mnist_best]
-    best = found["rules"][0]
-    assert all(best[name] == RULE[name] for name in ("travel", "clip", "power", "decay"))
-    last = [one for one in found["tried"] if one["training images"] >= 60_000]
-    assert {one["epsilon"] for one in last} >= {0.5, 1, 2, 2.93, 8}
-    assert all(last[-1][name] == value for name, value in (FORM | RULE).items() if name in last[-1])
-
-
-@pytest.mark.parametrize("script", SEARCHES, ids=lambda script: script.NAME)
-def test_choosing_opens_no_file_of_mnist(script, tmp_path, monkeypatch, opened):
-    for name in FILES:
-        (tmp_path / f"{name}.gz").write_bytes(b"none")
-    opened.clear()
-    monkeypatch.setenv("MINIDP_DATA", str(tmp_path))
-    of_mnist = lambda: [path for path in opened if any(name in path for name in FILES)]
-    choice = SEARCHES[script].search(
-        SEARCHES[script].Config(json=str(tmp_path / "found.json"), smoke=True)
-    )
-    assert any("found.json" in path for path in opened) and not of_mnist()
-    with pytest.raises(DataError):
-        load_mnist()
-    assert of_mnist()
-    found = json.loads((tmp_path / "found.json").read_text())
-    assert found["choice"] == choice and set(choice) == set(FOUND[script]["choice"])
-    assert all(
-        0 <= value <= 1
-        for one in found["tried"]
-        for value in np.ravel(one.get("accuracies", one.get("accuracy")))
-    )
 
 
 def test_without_noise_it_learns_and_the_mean_is_that_of_the_features(made):

@@ -1,11 +1,11 @@
 """Features learned from drawn digits, and a private head on them."""
 
-from common.linear import begin
-import mnist_learned_settings
+from common.linear import NORM, begin
 import numpy as np
 import strokes_features
 from features import learned
-from mnist_learned import FORM, NORM, coefficients, first_weights, joined
+from features.learned import coefficients, first_weights, joined
+from mnist_learned import FORM, SCATTERING
 
 from minidp import load_model, nn
 from minidp.backend import Backend
@@ -37,8 +37,8 @@ def test_ways_of_writing_can_be_held_out():
 
 def test_the_layer_begins_as_the_networks_end():
     networks, backend = learned.load(FORM["networks"]), Backend.numpy()
-    ((scattered, hidden),) = coefficients(IMAGES, networks, backend)
-    rows = joined(scattered.shape[1], hidden.shape[1], FORM)(scattered, hidden)
+    ((scattered, hidden),) = coefficients(IMAGES, networks, backend, SCATTERING)
+    rows = joined(scattered.shape[1], hidden.shape[1], FORM)((scattered, hidden))
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), NORM, rtol=0.1)
     weights, biases = first_weights(networks, FORM)
     x = strokes_features.to_float(IMAGES)
@@ -50,18 +50,6 @@ def test_the_layer_begins_as_the_networks_end():
     dense, centre = nn.Dense(rows.shape[1], 10, rng=np.random.default_rng(0)), rows.mean(axis=0)
     begin(dense, (weights, biases), centre)
     np.testing.assert_allclose(dense.forward(rows - centre)[0], rows @ weights + biases, atol=1e-3)
-
-
-def test_least_squares_without_noise_is_that_of_numpy():
-    x = np.random.default_rng(0).standard_normal((250, 5), dtype="f4")
-    x[:, 0] += LABELS
-    rows = mnist_learned_settings.unit_rows(x)
-    wanted = np.linalg.lstsq(rows, np.eye(10)[LABELS])[0]
-    np.testing.assert_allclose(
-        mnist_learned_settings.least_squares(x, LABELS, 0.0, 1.0), wanted, atol=2e-3
-    )
-    noisy = mnist_learned_settings.least_squares(x, LABELS, 3.0, 1.0)
-    assert np.abs(noisy - wanted).max() > 0.1
 
 
 def test_smoke_charges_the_mean_and_the_lots(made):

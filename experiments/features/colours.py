@@ -1,0 +1,89 @@
+"""Fixed features of colour images: scattering of each colour, and random cosines of its cells."""
+
+import math
+
+import numpy as np
+from common.linear import NORM, ROWS
+from minidp import nn
+from minidp.arithmetic import ORDINARY
+from minidp.backend import namespace_of
+
+from .random_features import RandomFeatures
+from .scattering import Scattering
+
+SIDE = 8  # cells of a side
+CHANNELS = 3 * 81
+SCATTERING = Scattering(32, pad=0)
+AT_ONCE = 250  # images whose cells' cosines are in memory
+
+
+def scattered(images, opponent):
+    """Scattering coefficients (B, 8, 8, CHANNELS) of uint8 images (B, 32, 32, 3), colour by colour.
+
+    opponent: of brightness and two differences of colours, in place of red, green and blue.
+    """
+    xp = namespace_of(images)
+    red, green, blue = (images[..., colour] / xp.float32(255) for colour in range(3))
+    colours = red, green, blue
+    if opponent:  # an orthonormal basis
+        colours = (
+            (red + green + blue) / xp.float32(3**0.5),
+            (red - blue) / xp.float32(2**0.5),
+            (red - green - green + blue) / xp.float32(6**0.5),
+        )
+    return xp.concatenate([SCATTERING(each) for each in colours], axis=3)
+
+
+def views(coefficients, form, backend, arithmetic=ORDINARY):
+    """Normalised coefficients (V, B, 8, 8, CHANNELS) of one or two views of images.
+
+    coefficients       what `scattered` gives
+    form["mirrored"]   True for two views: the image and its mirror image
+    form["groups"]     groups of channels that are normalised together
+    form["floor"]      added to the variance of each group
+    """
+    xp = backend.xp
+    seen = [coefficients.reshape(-1, SIDE, SIDE, 3, 81)]
+    if form["mirrored"]:
+        mirrored = [SCATTERING.mirrored(seen[0][..., colour, :]) for colour in range(3)]
+        seen.append(xp.stack(mirrored, axis=3))
+    norm = nn.GroupNorm(CHANNELS, form["groups"], epsilon=form["floor"])
+    norm = nn.Sequential([norm], (SIDE, SIDE, CHANNELS)).to(backend).use(arithmetic)
+    return xp.stack([norm.predict(each.reshape(-1, SIDE, SIDE, CHANNELS)) for each in seen])
+
+
+def normalised(images, backend, form, arithmetic=ORDINARY):
+    """Yield (V, ROWS, 8, 8, CHANNELS) of uint8 images; form["opponent"]: see `scattered`."""
+    for start in range(0, images.shape[0], ROWS):
+        part = backend.asarray(images[start : start + ROWS])
+        yield views(scattered(part, form["opponent"]), form, backend, arithmetic)
+
+
+def features(form, arithmetic=ORDINARY):
+    """A function from views (V, B, 8, 8, CHANNELS) to features (B, parts^2 cosines).
+
+    Their norm is about NORM at most. They are cosines of each cell's channels, averaged over each
+    of parts x parts parts of the image and over the V views: where in its part something is seen
+    makes no difference. Source: Mairal et al. 2014, "Convolutional kernel networks".
+
+    form["width"]     of the Gaussian kernel, in norms of a cell's channels
+    form["cosines"]   of each cell
+    form["parts"]     of a side of the image
+    """
+    number, parts = form["cosines"], form["parts"]
+    width = form["width"] * math.sqrt(CHANNELS)
+    made = RandomFeatures(CHANNELS, number, width, arithmetic=arithmetic)
+    cells_of_a_part = SIDE // parts
+
+    def one(rows):
+        cells = made(rows.reshape(-1, CHANNELS))
+        cells = cells.reshape(-1, parts, cells_of_a_part, parts, cells_of_a_part, number)
+        return cells.mean(axis=(2, 4)).reshape(len(rows), -1) * np.float32(NORM / parts)
+
+    def take(seen):
+        found = []
+        for start in range(0, seen.shape[1], AT_ONCE):
+            found.append(sum(one(rows) for rows in seen[:, start : start + AT_ONCE]) / len(seen))
+        return namespace_of(seen).concatenate(found)
+
+    return take

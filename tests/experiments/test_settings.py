@@ -1,0 +1,131 @@
+"""The searches for settings: what they choose, and which files they open."""
+
+import json
+from types import SimpleNamespace
+
+import cifar_best
+import cifar_transfer
+import mnist_best
+import mnist_learned
+import numpy as np
+import pytest
+import settings
+from common.linear import descend
+from common.pretraining import CLASSES, even_classes
+from common.verdicts import RESULTS
+from features.stand_ins import MEMBERS, Colours
+from minidp.data import load_cifar10, load_mnist
+from minidp.data.cifar import CIFAR10
+from minidp.data.mnist import FILES
+from minidp.errors import DataError
+
+SCRIPTS = {
+    "mnist_best": mnist_best,
+    "mnist_learned": mnist_learned,
+    "cifar_best": cifar_best,
+    "cifar_transfer": cifar_transfer,
+}
+
+
+def committed(name):
+    return json.loads((RESULTS / f"{name}_settings.json").read_text())
+
+
+@pytest.mark.parametrize("name", ["mnist_best", "mnist_learned", "cifar_best"])
+def test_form_and_rule_are_those_that_the_committed_search_chose(name):
+    choice = committed(name)["choice"]
+    assert choice["form"] == SCRIPTS[name].FORM
+    assert choice["rule"] == {**SCRIPTS[name].RULE, "power": 0.0}
+
+
+def test_taps_and_rule_are_those_that_the_committed_search_chose():
+    found = committed("cifar_transfer")
+    form = {"taps": cifar_transfer.TAPS, "cosines": None}
+    assert found["choice"] == {**cifar_transfer.RULE, **form, "power": 0.0}
+    assert found["pretrained"]["classes"] == CLASSES // 2
+
+
+@pytest.mark.parametrize("name", ["mnist_best", "cifar_best", "cifar_transfer"])
+def test_the_rule_is_the_one_of_least_regret_in_the_committed_tables(name):
+    problem = settings.PROBLEMS[name]
+    compared = sum(len(epsilons) for _, epsilons in problem.last)
+    last = committed(name)["tried"][-compared:]
+    assert [one["epsilon"] for one in last] == [
+        each for _, epsilons in problem.last for each in epsilons
+    ]
+    best = settings.rules(last, *problem.wide)[0]
+    assert all(best[key] == SCRIPTS[name].RULE[key] for key in settings.CHOSEN)
+
+
+@pytest.mark.parametrize(
+    "name", ["mnist_best", pytest.param("mnist_learned", marks=pytest.mark.slow), "cifar_best"]
+)
+def test_choosing_opens_no_file_of_the_private_set(name, tmp_path, monkeypatch, opened, public_set):
+    colours = name.startswith("cifar")
+    files = (*CIFAR10.train, CIFAR10.test) if colours else [f"{file}.gz" for file in FILES]
+    for file in files:
+        (tmp_path / file).write_bytes(b"none")
+    monkeypatch.setenv("MINIDP_DATA", str(tmp_path))
+
+    def opened_private():
+        return [each for each in opened if any(file in each for file in files)]
+
+    opened.clear()
+    path = str(tmp_path / "found.json")
+    choice = settings.search(name, settings.Config(path, str(public_set(CLASSES)), smoke=True))
+    assert any("found.json" in each for each in opened) and not opened_private()
+    with pytest.raises(DataError):
+        (load_cifar10 if colours else load_mnist)()
+    assert opened_private()
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["choice"] == choice
+    assert [*choice["form"]] == [*SCRIPTS[name].FORM] and [*choice["rule"]] == [*SCRIPTS[name].RULE]
+    assert all(0 <= value <= 1 for one in found["tried"] for value in np.ravel(one["accuracies"]))
+
+
+def test_layers_begin_with_the_first_weights_given():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, 3)).astype("f2")
+    first = rng.standard_normal((3, 10)).astype("f4"), rng.standard_normal(10).astype("f4")
+    y = (x @ first[0] + first[1]).argmax(axis=1)
+    grid = {"travels": np.array([1e-9]), "clips": np.array([1.0]), "decays": (0.9,), "seed": 1}
+    rule = {"steps": 2, "sigma": 3.0, "share": 0.03}
+    known, _ = descend(x, y, x, y, first, 1.0, 1e-5, rule, **grid)
+    unknown, _ = descend(x, y, x, y, None, 1.0, 1e-5, rule, **grid)
+    assert known.item() > 0.9 > unknown.item()
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (("mnist_best", "--json", "none/found.json"), "expected a file in a folder"),
+        (("cifar_best",), "--public-data DIR is needed"),
+        (("cifar_transfer", "--public-data", "."), "--pretrained FILE is needed"),
+        (("mnist_pca",), "expected one of mnist_best, mnist_learned, cifar_best, cifar_transfer"),
+    ],
+)
+def test_what_is_missing_is_said_in_one_line(words, message, run_script):
+    done = run_script("settings.py", *words, check=2)
+    assert message in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_odd_classes_are_grouped_and_even_ones_left_to_learn_from(public_set):
+    assert sorted(MEMBERS.flat) == list(range(1, CLASSES, 2)) and MEMBERS.shape == (10, 10)
+    path = public_set(CLASSES)
+    stand_in = Colours(SimpleNamespace(public_data=path))
+    x, y, tested, wanted = stand_in.load(0, 10, 200, 100)
+    assert x.shape == (200, 32, 32, 3) and tested.shape == (100, 32, 32, 3)
+    for images, labels in ((x, y), (tested, wanted)):
+        assert all(image[0, 0, 0] in MEMBERS[label] for image, label in zip(images, labels))
+    few, *_ = stand_in.load(1, 3, 200, 100)
+    np.testing.assert_array_equal(np.unique(few[:, 0, 0, 0]), np.unique(MEMBERS[:, 1:3]))
+    even = even_classes(path)
+    assert (even.classes, even.nominal_size) == (100, 200)
+    for images, labels in ((even.x_train, even.y_train), (even.x_test, even.y_test)):
+        np.testing.assert_array_equal(images[:, 0, 0, 0], 2 * labels)
+        np.testing.assert_array_equal(np.unique(labels), range(100))
+
+
+def test_a_public_set_of_other_classes_is_refused(public_set):
+    with pytest.raises(DataError, match="expected a public set of 200 classes, got 100"):
+        even_classes(public_set(100))
