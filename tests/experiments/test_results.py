@@ -7,7 +7,6 @@ import subprocess
 import sys
 from copy import deepcopy
 from functools import partial
-from pathlib import Path
 from statistics import fmean
 
 import pytest
@@ -18,7 +17,8 @@ from common.sweep_plots import draw_budgets, draw_claims, draw_noise_levels, dra
 from minidp.defaults import AVERAGE, MEAN_SHARE, ROW_NORM, STEPS, choose, mu_of
 from minidp.errors import MinidpError
 
-RESULTS = verdicts.EXPECTED.parent / "results"
+EXPERIMENTS = verdicts.EXPECTED.parent
+RESULTS = EXPERIMENTS / "results"
 ENTRIES = [
     (experiment, entry)
     for experiment, entries in json.loads(verdicts.EXPECTED.read_text()).items()
@@ -106,11 +106,27 @@ def test_every_entry_is_well_formed_and_judges_a_committed_result(experiment, en
     )
 
 
+def python(code, program="-c"):
+    """The process that has run this code in the folder of the experiments, as if `program` had been
+    started.
+    """
+    code = f"import sys; sys.path.insert(0, {str(EXPERIMENTS)!r}); sys.argv = [{program!r}]; {code}"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+
 def test_ctrl_c_while_libraries_load_shows_no_traceback():
-    folder = str(Path(verdicts.__file__).parents[1])
-    code = f"import sys; sys.path.insert(0, {folder!r}); import common; raise KeyboardInterrupt"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = python("import common; raise KeyboardInterrupt", str(EXPERIMENTS / "mnist_pca.py"))
     assert done.returncode != 0 and done.stderr == "interrupted\n"
+
+
+def test_an_experiment_tunes_the_host_where_it_is_started_and_not_where_it_is_imported():
+    code = (
+        "from minidp import host; called = []; before = sys.excepthook; "
+        "host.tune = lambda: called.append('numpy' in sys.modules); "
+        "import mnist_pca; print(called, sys.excepthook is before)"
+    )
+    assert python(code).stdout == "[] True\n"
+    assert python(code, str(EXPERIMENTS / "mnist_pca.py")).stdout == "[False] False\n"
 
 
 PICTURES = {
