@@ -27,10 +27,10 @@ from common.job import (
     prepare,
 )
 from common.linear import NORM, SEARCH, LinearFlags, train_linear
-from common.pretraining import NAME, SIDE, UNITS, PretrainConfig, pretrain
 from common.sweep_flags import SweepFlags
 from common.transfer_figures import FIGURES
-from common.views import (
+from common.watching import MedianNorms
+from features.frozen import (
     BATCH,
     PRETRAINED_BY,
     TEST_VIEWS,
@@ -42,7 +42,7 @@ from common.views import (
     mean_over_views,
     taps,
 )
-from common.watching import MedianNorms
+from features.pretraining import NAME, SIDE, UNITS, PretrainConfig, pretrain
 import numpy as np
 from tqdm import tqdm
 

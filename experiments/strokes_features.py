@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from common.config import POSITIVE, Checked, command_of, option, parse
-from common.pretraining import step
+from features.pretraining import step
 import numpy as np
 from tqdm import tqdm
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from features.frozen import feature_path, kept_features
 from minidp import nn
 from minidp.arithmetic import EXACT
 from minidp.backend import Backend, namespace_of, to_host
@@ -24,7 +25,6 @@ from tqdm import tqdm
 from .config import FRACTION, FREE, POSITIVE, option
 from .flags import RunFlags
 from .job import facts, finish, make_sampler, plan_and_budget, prepare
-from .views import feature_path, kept_features
 
 NORM = 54.0  # that all features are scaled to
 ROWS = 1000  # images whose features are computed at a time

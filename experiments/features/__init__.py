@@ -1,1 +1,1 @@
-"""Public features of images: the same whatever the data, so that they cost no privacy."""
+"""Features of images that are the same whatever the private data, so that they cost no privacy."""

@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 import strokes_features
 from common.linear import NORM
-from common.pretraining import CLASSES, SIDE, some_classes
-from common.views import BATCH, load_pretrained, taps
 from minidp.data import centre_crop, load_strokes, standardise_images
 from minidp.errors import ParameterError
 from scipy.ndimage import maximum_filter
 
 from . import colours, digits, learned
+from .frozen import BATCH, load_pretrained, taps
+from .pretraining import CLASSES, SIDE, some_classes
 
 # Classes of Tiny ImageNet. They have the order of WordNet's numbers, in which animals, food and
 # places stand beside their like, but things (59 to 176) are in the alphabet's order. So the odd

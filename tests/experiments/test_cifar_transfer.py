@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 import settings
 from cifar_transfer import RULE
-from common import job, views
+from common import job
 from common.linear import NORM
+from features import frozen
 from minidp.data import centre_crop, load_cifar10, standardise_images
 from minidp.errors import ParameterError
 from minidp.run import load_arrays, load_model
@@ -182,7 +183,7 @@ def test_accuracy_over_views_is_that_of_the_weights_in_the_saved_model(train, fo
     assert found["epsilon"]["moments"]["upper"] == "inf"
     model = load_model(out / "model.npz").network
     dataset = load_cifar10(folders / "cifar", progress=False)
-    logits = views.mean_over_views(lambda view: model.forward(view)[0], dataset.x_test[:500], 24)
+    logits = frozen.mean_over_views(lambda view: model.forward(view)[0], dataset.x_test[:500], 24)
     over_views = (logits.argmax(axis=1) == dataset.y_test[:500]).mean()
     assert found["test_views"] == 10 and 0 < over_views < 1
     assert found["test_accuracy_over_views"] == pytest.approx(
@@ -204,11 +205,11 @@ def test_head_trains_one_layer_on_what_several_layers_give(pretrained, train, fo
             model["dense.W"].shape == (64 * 36 + 2 * 384, 10)
             and abs(model["centre.mean"]).max() > 0
         )
-    layers, about = views.load_pretrained(pretrained / "pretrained.npz", np.random.default_rng(0))
+    layers, about = frozen.load_pretrained(pretrained / "pretrained.npz", np.random.default_rng(0))
     images = standardise_images(
         centre_crop(load_cifar10(folders / "cifar", progress=False).x_train[:5], 24)
     )
-    rows, found, x = views.taps(layers, 4, NORM)(images), [], images
+    rows, found, x = frozen.taps(layers, 4, NORM)(images), [], images
     assert about["classes"] == 7
     for layer in layers[:-1]:
         x, _ = layer.forward(x)
@@ -228,7 +229,7 @@ def even(pretrain):
 def test_choosing_settings_on_a_network_of_the_even_classes_opens_no_file_of_cifar10(
     even, folders, tmp_path, opened
 ):
-    layers, _ = views.load_pretrained(even, np.random.default_rng(0))
+    layers, _ = frozen.load_pretrained(even, np.random.default_rng(0))
     assert [layer.kind for layer in layers].count("groupnorm") == 3
     found = str(tmp_path / "found.json")
     choice = settings.search(
@@ -261,13 +262,13 @@ def test_a_network_that_saw_the_stand_in_is_refused(pretrained, folders):
 def test_a_network_of_another_kind_is_refused(config, message, pretrained, monkeypatch):
     arrays, header = load_arrays(pretrained / "pretrained.npz")
     header["about"]["config"] = config
-    monkeypatch.setattr(views, "load_arrays", lambda path: (arrays, header))
+    monkeypatch.setattr(frozen, "load_arrays", lambda path: (arrays, header))
     with pytest.raises(ParameterError, match=message):
-        views.load_pretrained("file.npz", np.random.default_rng(0))
+        frozen.load_pretrained("file.npz", np.random.default_rng(0))
 
 
 def test_layers_that_a_network_lacks_are_not_trained(pretrained):
-    layers, _ = views.load_pretrained(pretrained / "pretrained.npz", np.random.default_rng(0))
+    layers, _ = frozen.load_pretrained(pretrained / "pretrained.npz", np.random.default_rng(0))
     config = cifar_transfer.TrainConfig(train_layers="both")
     fewer = [layer for layer in layers if layer.name != "dense2"]
     with pytest.raises(ParameterError, match="3 dense layers, got one with 2"):

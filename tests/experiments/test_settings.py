@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import settings
 from common.linear import descend
-from common.pretraining import CLASSES, even_classes
+from features.pretraining import CLASSES, even_classes
 from common.verdicts import RESULTS
 from features.stand_ins import MEMBERS, Colours
 from minidp.data import load_cifar10, load_mnist

@@ -4,7 +4,7 @@ and layers only.
 
 import numpy as np
 import pytest
-from common import views
+from features import frozen as views
 from minidp import nn
 from minidp.data import distort, standardise_images
 from minidp.data.augment import Distortions

@@ -1,4 +1,4 @@
-"""Training inputs in several views: taking the examples of a lot draws one view of each."""
+"""Features that frozen layers compute of views of images, and files that keep features."""
 
 import hashlib
 import math

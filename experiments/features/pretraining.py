@@ -23,7 +23,7 @@ from minidp.train import OPTIMIZERS, Progress, evaluate
 from minidp.validate import non_negative_finite, seed_number
 from tqdm import tqdm
 
-from .config import FRACTION, POSITIVE, Checked, command_of, option, tell, to_json
+from common.config import FRACTION, POSITIVE, Checked, command_of, option, tell, to_json
 
 NAME = "cifar_transfer"
 NETWORKS = "paper", "deep"
