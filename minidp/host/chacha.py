@@ -32,7 +32,7 @@ SIN = tuple(
 COS = tuple((-1) ** n * math.pi ** (2 * n) / math.factorial(2 * n) for n in range(11))  # cos pi f
 
 
-def chacha(key, place, rounds=ROUNDS):
+def chacha(key, place):
     r"""Blocks of 16 random words, by the cipher ChaCha.
 
     Shapes
@@ -51,7 +51,7 @@ def chacha(key, place, rounds=ROUNDS):
         [np.broadcast_to(np.concatenate([CONSTANTS, key])[:, None], (12, place.shape[1])), place]
     )
     x = start.copy()
-    for _ in range(rounds // 2):
+    for _ in range(ROUNDS // 2):
         for a, b, c, d in QUARTERS:
             for p, q, r, turn in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):  # [F1]
                 x[p] += x[q]

@@ -9,7 +9,7 @@ become one operation.
 import numpy as np
 from numba import float64, int32, int64, uint32, uint64
 
-from .chacha import CONSTANTS, COS, LANES, LN2, LOG, ROUNDS, SIN, SPLIT, STRETCH
+from .chacha import COS, LANES, LN2, LOG, ROUNDS, SIN, SPLIT, STRETCH
 from .jit import njit
 
 U1, U7, U8, U12, U16, U20, U24, U25, U32 = (np.uint32(n) for n in (1, 7, 8, 12, 16, 20, 24, 25, 32))

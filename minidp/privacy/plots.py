@@ -26,7 +26,6 @@ def save_epsilon_curves(
     reference: Sequence[tuple[float, float, str]] = (),
     kinds: Mapping[str, str] | None = None,
     logarithmic: bool = False,
-    notice: str = "",
 ) -> None:
     """Write path.csv and path.png: epsilon against epochs, one line per accountant, with its
     certified band.
@@ -36,7 +35,6 @@ def save_epsilon_curves(
     reference   (epochs, epsilon, label) of points to mark, such as figures that the paper prints
     kinds       {name: "bound" | "approximation" | "comparison"}; what is no bound says so in the
                 legend, and is dashed
-    notice      a line below the axes
     """
     with atomic_write(f"{path}.csv") as file:
         writer = csv.writer(file)
@@ -55,7 +53,7 @@ def save_epsilon_curves(
             writer.writerow(
                 [epoch, *("" if value is None else repr(float(value)) for value in sides)]
             )
-    figure, (axes,) = plotting.new_figure(title=title, notice=notice)
+    figure, (axes,) = plotting.new_figure(title=title)
     for i, (name, bounds) in enumerate(curves.items()):
         known = [
             (epoch, bound.lower, bound.upper)

@@ -5,7 +5,6 @@ linear between the grid's points.
 """
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,16 +48,11 @@ def gaussian_curve(alphas: NDArray, mu: float) -> NDArray:
     return ndtr(-ndtri(np.asarray(alphas, dtype=np.float64)) - mu)  # [C1]
 
 
-def accountant_curve(
-    accountant: Accountant, ledger: Ledger, alphas: NDArray, epsilons: Iterable[float] | None = None
-) -> NDArray:
+def accountant_curve(accountant: Accountant, ledger: Ledger, alphas: NDArray) -> NDArray:
     """A lower bound on the trade-off curve: the maximum of the lines that an accountant's certified
     deltas give.
     """
-    if epsilons is None:
-        epsilons = np.linspace(
-            0.0, max(1.0, min(accountant.epsilon(ledger, 1e-6).upper, 100.0)), 40
-        )
+    epsilons = np.linspace(0.0, max(1.0, min(accountant.epsilon(ledger, 1e-6).upper, 100.0)), 40)
     curves = [
         epsilon_delta_curve(alphas, float(e), accountant.delta(ledger, float(e)).upper)
         for e in epsilons

@@ -13,16 +13,8 @@ from typing import NamedTuple
 
 from ..errors import DataError
 from ..files import read_json
-from ..mechanism import (
-    BallsInBinsSampler,
-    ClipGroup,
-    FixedSizeSampler,
-    Plan,
-    PoissonSampler,
-    Sanitizer,
-    ShuffleSampler,
-    schedule,
-)
+from ..mechanism import ClipGroup, Plan, PoissonSampler, Sanitizer, schedule
+from ..mechanism.sampling import SAMPLERS
 from ..privacy import Composed, Ledger, TotalVariation
 from ..privacy.event_json import event_from_json
 from ..privacy.ledger import SETUP
@@ -33,12 +25,9 @@ from .folder import CHARGED, CONFIG, KEY, LEDGER, MAY_BE_PRIVATE, METRICS, MODEL
 from .record import MODEL_FACTS, TRAINING_FIGURES, settings_of
 from .statement import FORMAT, render
 
-SAMPLERS = {  # name: flag of the experiments, sampler of lots that are so large on average
-    "PoissonSampler": ("poisson", lambda size, lot: PoissonSampler(lot / size)),
-    "FixedSizeSampler": ("fixed", FixedSizeSampler),
-    "ShuffleSampler": ("shuffle", ShuffleSampler),
-    "BallsInBinsSampler": ("balls-in-bins", BallsInBinsSampler),
-}
+FLAGS = {
+    sampler.__name__: flag for flag, sampler in SAMPLERS.items()
+}  # --sampler, by the sampler's class
 
 
 class Finding(NamedTuple):
@@ -73,7 +62,7 @@ class Files:
         self.setup = [event_from_json(each["event"]) for each in settings["setup"]]
         self.arithmetic = self.result["arithmetic"]
         size, lot = settings["dataset_size"], settings["expected_lot_size"]
-        self.flag, make_sampler = SAMPLERS.get(self.result["sampler"], (None, None))
+        self.flag = FLAGS.get(self.result["sampler"])
         groups = [
             ClipGroup(
                 group["name"],
@@ -91,13 +80,10 @@ class Files:
             if isinstance(part, TotalVariation)
         }
         sanitizer = Sanitizer(groups, self.result["gradients"], self.arithmetic)
-        if (
-            make_sampler is BallsInBinsSampler
-        ):  # the lot that was asked for follows from the number of lots
-            make_sampler = lambda size, lot: BallsInBinsSampler(size, size // settings["period"])
-        self.plan = make_sampler and Plan(
-            make_sampler(size, lot), sanitizer, 0, lot
-        )  # None: no sampler of ours
+        sampler = _sampler(self.flag, size, lot, settings["period"])
+        self.plan = sampler and Plan(
+            sampler, sanitizer, 0, lot
+        )  # None for a sampler that is not the library's
 
     def findings(self):
         """Every Finding about the run."""
@@ -244,7 +230,6 @@ class Files:
             settings["dataset_size"],
             self.config.get("noise_multiplier"),
         )
-        groups = self.plan.sanitizer.groups if self.plan else ()
         again = settings_of(self.plan, size) if self.plan else {"clip_groups": []}
         off = [
             f"{key} is {stated[key]} and should be {value}"
@@ -340,6 +325,15 @@ class Files:
 def printable(text):
     """The text in one line of characters that any file and terminal can hold."""
     return " ".join(str(text).split()).encode("utf-8", "backslashreplace").decode()
+
+
+def _sampler(flag, size, lot, period):
+    """The sampler of a run; None without a flag."""
+    if flag == "poisson":
+        return PoissonSampler(lot / size)
+    if flag == "balls-in-bins":  # the lot size that was asked for follows from the number of lots
+        lot = size // period
+    return SAMPLERS[flag](size, lot) if flag else None
 
 
 def _parts(event):

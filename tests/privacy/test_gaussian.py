@@ -85,10 +85,7 @@ def test_curve_of_the_loss_distribution_lies_below_that_of_a_mixture():
     """
     one_way = 0.2 * gaussian_curve(ALPHAS, 1.0) + 0.8 * (1 - ALPHAS)
     certified = accountant_curve(
-        LossDistributionAccountant(),
-        ledger_of((PoissonSampled(0.2, Gaussian(1.0)), 1)),
-        ALPHAS,
-        np.linspace(0.0, 1.2, 60),
+        LossDistributionAccountant(), ledger_of((PoissonSampled(0.2, Gaussian(1.0)), 1)), ALPHAS
     )
     assert np.all(certified <= one_way + 1e-9) and np.max(one_way - certified) < 0.05
 
@@ -110,15 +107,7 @@ def test_epsilon_curves(tmp_path, drawn):
         "a": [Bound(0.1, 0.15, 0.2), Bound(0.3, 0.35, 0.4)],
         "b": [Bound(None, None, None), Bound(None, 1.0, math.inf)],
     }
-    save_epsilon_curves(
-        tmp_path / "e",
-        [1, 2],
-        curves,
-        1e-5,
-        "title " * 30,
-        [(1, 0.2, "printed")],
-        notice="notice " * 30,
-    )
+    save_epsilon_curves(tmp_path / "e", [1, 2], curves, 1e-5, "title " * 30, [(1, 0.2, "printed")])
     rows = list(csv.reader((tmp_path / "e.csv").read_text().splitlines()))
     assert rows[0] == [
         "epochs",
