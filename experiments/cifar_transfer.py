@@ -301,9 +301,8 @@ def run_layers(config):
         frozen_layers + layers, (SIDE, SIDE, 3), frozen=[layer.name for layer in frozen_layers]
     )
     watcher = MedianNorms() if config.watch_norms else None
-    sanitizer = Sanitizer(
-        make_groups(config, body), config.gradients, config.arithmetic, watcher=watcher
-    )
+    groups = make_groups(config, body)
+    sanitizer = Sanitizer(groups, config.gradients, config.arithmetic, watcher=watcher)
     sampler = make_sampler(config, dataset.nominal_size)
     plan, budget = plan_and_budget(
         config, sampler, sanitizer, dataset.nominal_size, BASELINE_EPOCHS

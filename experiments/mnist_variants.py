@@ -76,9 +76,8 @@ def make_sanitizer(config, network, clip_norm):
     if config.final_noise_multiplier is None:
         return sanitizer
     sigma = Stages(config.sigma, config.final_noise_multiplier, config.stages, config.stage_lots)
-    return replace(
-        sanitizer, groups=[replace(group, noise_multiplier=sigma) for group in sanitizer.groups]
-    )
+    groups = [replace(group, noise_multiplier=sigma) for group in sanitizer.groups]
+    return replace(sanitizer, groups=groups)
 
 
 def run(config):
@@ -90,9 +89,8 @@ def run(config):
     def make_watched(config, network, clip_norm):
         return replace(make_sanitizer(config, network, clip_norm), watcher=watcher)
 
-    return mnist_pca.run(
-        config, NAME, make_body, make_watched, {"median_norms_not_private": watcher.medians}
-    )
+    about = {"median_norms_not_private": watcher.medians}
+    return mnist_pca.run(config, NAME, make_body, make_watched, about)
 
 
 main = command_line(NAME, Config, run, __doc__)

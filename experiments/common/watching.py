@@ -9,11 +9,9 @@ EVERY = 10  # every tenth lot is looked at, whole
 
 
 class MedianNorms:
-    """A sanitizer's watcher that keeps the median norm of each clip group in every tenth lot. They
-    are not private.
+    """A sanitizer's watcher that keeps each clip group's median norm in every tenth lot.
 
-    medians   {group: [median of each watched lot, in their order]}; None where the median is not
-              finite
+    medians   {group: [median of each watched lot, in their order]}; None for one that is not finite
     """
 
     def __init__(self):
@@ -31,9 +29,8 @@ class MedianNorms:
         if self._lots % EVERY == 0:
             parts = [part for rank in current().collect(self._norms) for part in rank]
             for group in dict.fromkeys(group for group, _ in parts):
-                self._add_median(
-                    group, np.concatenate([norms for name, norms in parts if name == group])
-                )
+                norms = [norms for name, norms in parts if name == group]
+                self._add_median(group, np.concatenate(norms))
             self._norms.clear()
         self._lots += 1
 

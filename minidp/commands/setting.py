@@ -119,14 +119,10 @@ def sampler_of(args, sampler=None):
     one way.
     """
     name, sizes = args.sampler or "poisson", (args.dataset_size, args.lot_size)
-    if (
-        sampler is None
-        and args.sampling_probability is not None
-        and sizes == (None, None)
-        and name == "poisson"
-    ):
-        sampler = PoissonSampler(args.sampling_probability)
-    elif sampler is None and args.sampling_probability is None and None not in sizes:
+    q, by_q = args.sampling_probability, name == "poisson" and sizes == (None, None)
+    if sampler is None and q is not None and by_q:
+        sampler = PoissonSampler(q)
+    elif sampler is None and q is None and None not in sizes:
         sampler = make_sampler(name, *sizes)
     elif sampler is None:
         either = (

@@ -26,7 +26,7 @@ from .output import check_new, show
 from .reading import labels_of, read_csv, read_npy, read_npz, read_training
 from .setting import add as add_shared
 
-PASSED = (
+PASSED = (  # flags that fit takes as they are
     "delta",
     "target_bounds",
     "scale",
@@ -43,7 +43,7 @@ PASSED = (
     "arithmetic",
     "device",
     "seed",
-)  # flags that fit takes as they are
+)
 
 
 def train(parser):

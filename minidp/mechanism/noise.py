@@ -170,9 +170,7 @@ def add_gaussian(
 
 
 def on_device(raws: Sequence[NDArray], draws: Draws) -> bool:
-    """True if `released_on_device` does it: noise of a part of an array, and other draws, are made
-    on the host.
-    """
+    """True if `released_on_device` does it; noise of a part of an array is drawn on the host."""
     return type(draws) is Draws and draws.part is None and all(map(has_kernels, raws))
 
 

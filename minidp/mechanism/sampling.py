@@ -294,9 +294,7 @@ def steps_of_epochs(sampler: Sampler, epochs: float) -> float:
 
 
 def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:
-    """The sampler of that name whose lots hold lot_size of dataset_size examples, Poisson's on
-    average.
-    """
+    """The sampler of that name, for lots of lot_size examples, Poisson's on average."""
     one_of(tuple(SAMPLERS), sampler=name)
     _Parts(dataset_size, lot_size)  # checks them
     return (

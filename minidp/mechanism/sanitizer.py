@@ -87,9 +87,9 @@ class Sanitizer:
         There is no mean and no division here. An empty lot gives an empty sum and noise alone.
         A gradient that is not finite contributes zero to its group. The sum over several batches
         equals the sum over one, to rounding.
-        A watcher sees norms before clipping, so what it keeps is not private. None, the default,
-        sees nothing. Its take_norms(group name, squared norms) is called for each part of a lot,
-        perhaps by several threads, and its end_lot() before the lot's release.
+        A watcher sees norms before clipping, so what it keeps is not private; by default there is
+        none. Its take_norms(group name, squared norms) is called for each part of a lot, perhaps by
+        several threads, and its end_lot() before the lot's release.
 
     Raises
         ParameterError   a parameter is in no group or in two; gradients come without their group

@@ -44,9 +44,8 @@ EVENTS = {
     )
 }
 RETIRED = {  # events that earlier ledgers may hold, and why no accountant here reads them
-    "CyclicSampled": "lots of several parts of the data in turn, with banded noise, are no longer "
-    "supported",
-    "TruncatedPoissonSampled": "Poisson lots that are cut to a public size are no longer supported",
+    "CyclicSampled": "banded noise, with lots of parts of the data, is no longer supported",
+    "TruncatedPoissonSampled": "Poisson lots cut to a public size are no longer supported",
 }
 _KEYS = {"event": "inner"}  # of fields in JSON, where "event" is the class's name
 
@@ -84,8 +83,8 @@ def event_from_json(data: Any) -> Event:
     name = data.get("event") if isinstance(data, dict) else data
     if isinstance(name, str) and name in RETIRED:
         raise DataError(
-            f"{name}: {RETIRED[name]}; refused, since its cost is unknown to this version: read "
-            "the ledger with the version that wrote it"
+            f"{name}: {RETIRED[name]}; refused, since its cost is unknown to this "
+            "version: read the ledger with the version that wrote it"
         )
     if not isinstance(name, str) or name not in EVENTS:
         raise DataError(

@@ -25,9 +25,7 @@ from .folder import CHARGED, CONFIG, KEY, LEDGER, MAY_BE_PRIVATE, METRICS, MODEL
 from .record import MODEL_FACTS, TRAINING_FIGURES, settings_of
 from .statement import FORMAT, render
 
-FLAGS = {
-    sampler.__name__: flag for flag, sampler in SAMPLERS.items()
-}  # --sampler, by the sampler's class
+FLAGS = {sampler.__name__: flag for flag, sampler in SAMPLERS.items()}  # --sampler of each class
 
 
 class Finding(NamedTuple):
@@ -81,9 +79,7 @@ class Files:
         }
         sanitizer = Sanitizer(groups, self.result["gradients"], self.arithmetic)
         sampler = _sampler(self.flag, size, lot, settings["period"])
-        self.plan = sampler and Plan(
-            sampler, sanitizer, 0, lot
-        )  # None for a sampler that is not the library's
+        self.plan = sampler and Plan(sampler, sanitizer, 0, lot)  # None: no sampler of the library
 
     def findings(self):
         """Every Finding about the run."""

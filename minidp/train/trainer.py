@@ -215,9 +215,8 @@ class Trainer:
             wanted = should_stop or (lambda: False)
             should_stop = lambda: self.ranks.any(wanted())
         stopped = "finished"
-        lots = self.plan.sampler.lots(
-            len(examples), self.plan.steps - progress.step, streams.sampling, progress.step
-        )
+        steps = self.plan.steps - progress.step
+        lots = self.plan.sampler.lots(len(examples), steps, streams.sampling, progress.step)
         block_steps = -(-block_steps // self.plan.sampler.period) * self.plan.sampler.period
         while progress.step < self.plan.steps:
             if progress.charged == progress.step:
@@ -338,9 +337,8 @@ class Trainer:
         raw_sum, *others = threads.map_parallel(clipped_sum, shards)
         params, scale = self.network.params, 1 / self.plan.expected_lot_size  # [F3]
         dtype = params[next(iter(params))].dtype
-        released = sanitizer.release(
-            raw_sum, streams.noise(step), others, scale, dtype, self.ranks
-        )  # [F2] [F3]
+        noise = streams.noise(step)
+        released = sanitizer.release(raw_sum, noise, others, scale, dtype, self.ranks)  # [F2] [F3]
         noise_std = {
             key: group.noise_std * scale for group in sanitizer.groups for key in group.keys
         }

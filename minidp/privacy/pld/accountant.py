@@ -331,9 +331,7 @@ def merged(parts):
 
 
 def _known_below(parts):
-    """The releases whose loss is known from below too: not those of which only a dominating pair
-    is.
-    """
+    """The releases whose loss is known from below too, not by a dominating pair alone."""
     return [
         (
             event,
