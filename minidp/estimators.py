@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any, Self
 
@@ -17,11 +18,31 @@ from .errors import ParameterError, RowsError, ShapeError
 from .fitting import fit
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class _Private:
     """What both estimators share; the parameters are those of `minidp.fit`."""
 
-    check: bool
-    seed: int | None
+    epsilon: float = 1.0
+    delta: float | None = None
+    scale: str = "auto"
+    bounds: Any = None
+    hidden: tuple[int, ...] | int = ()
+    network: Any = None
+    dataset_size: int | None = None
+    group_size: int = 1
+    validation: tuple[Any, Any] | None = None
+    sampler: str = "poisson"
+    lot_size: int | None = None
+    steps: int | None = None
+    clip_norm: float | None = None
+    learning_rate: float | None = None
+    folder: Any = None
+    ledger: Any = None
+    check: bool = True
+    arithmetic: str = ORDINARY
+    seed: int | None = None
+    device: str = "cpu"
+    quiet: bool = False
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """{name: value} of the constructor's parameters, as they were given."""
@@ -141,6 +162,7 @@ class _Private:
         )  # without a seed two fits draw different noise
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class PrivateClassifier(_Private):
     """Classifier that is differentially private for each training row, with scikit-learn's methods
     (1.6 or later).
@@ -166,33 +188,7 @@ class PrivateClassifier(_Private):
     np.True_
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        classes: Any = None,
-        scale: str = "auto",
-        bounds: Any = None,
-        hidden: tuple[int, ...] | int = (),
-        network: Any = None,
-        dataset_size: int | None = None,
-        group_size: int = 1,
-        validation: tuple[Any, Any] | None = None,
-        sampler: str = "poisson",
-        lot_size: int | None = None,
-        steps: int | None = None,
-        clip_norm: float | None = None,
-        learning_rate: float | None = None,
-        folder: Any = None,
-        ledger: Any = None,
-        check: bool = True,
-        arithmetic: str = ORDINARY,
-        seed: int | None = None,
-        device: str = "cpu",
-        quiet: bool = False,
-    ):
-        vars(self).update({name: value for name, value in locals().items() if name != "self"})
+    classes: Any = None
 
     def predict_proba(self, X: Any) -> NDArray:
         """(B, K) probabilities for rows X (B, D), in the order of `classes_`. Raises as `predict`
@@ -201,6 +197,7 @@ class PrivateClassifier(_Private):
         return self._fitted("predict_proba").predict_proba(self._rows(X))
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class PrivateRegressor(_Private):
     """Regression that is differentially private for each training row, with scikit-learn's methods
     (1.6 or later).
@@ -215,33 +212,7 @@ class PrivateRegressor(_Private):
     ((3,), True, True)
     """
 
-    def __init__(
-        self,
-        *,
-        target_bounds: tuple[float, float] | None = None,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        scale: str = "auto",
-        bounds: Any = None,
-        hidden: tuple[int, ...] | int = (),
-        network: Any = None,
-        dataset_size: int | None = None,
-        group_size: int = 1,
-        validation: tuple[Any, Any] | None = None,
-        sampler: str = "poisson",
-        lot_size: int | None = None,
-        steps: int | None = None,
-        clip_norm: float | None = None,
-        learning_rate: float | None = None,
-        folder: Any = None,
-        ledger: Any = None,
-        check: bool = True,
-        arithmetic: str = ORDINARY,
-        seed: int | None = None,
-        device: str = "cpu",
-        quiet: bool = False,
-    ):
-        vars(self).update({name: value for name, value in locals().items() if name != "self"})
+    target_bounds: tuple[float, float] | None = None
 
 
 def _of_sklearn(name, otherwise):
