@@ -143,7 +143,7 @@ class Stream(_Single):
         return Draws(self._key, self._number, place)
 
 
-def as_streams(streams: Any) -> Any:
+def as_streams(streams: Any) -> Streams:
     """Streams as they are; of a seed, or of None for the operating system's entropy."""
     if streams is None or isinstance(streams, int) and not isinstance(streams, bool):
         return Streams(streams)

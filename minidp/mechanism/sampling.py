@@ -297,11 +297,10 @@ def make_sampler(name: str, dataset_size: int, lot_size: int) -> Sampler:
     """The sampler of that name, for lots of lot_size examples, Poisson's on average."""
     one_of(tuple(SAMPLERS), sampler=name)
     _Parts(dataset_size, lot_size)  # checks them
-    return (
-        PoissonSampler(lot_size / dataset_size)
-        if name == "poisson"
-        else SAMPLERS[name](dataset_size, lot_size)
-    )
+    if name == "poisson":
+        return PoissonSampler(lot_size / dataset_size)
+    make: Any = SAMPLERS[name]
+    return make(dataset_size, lot_size)
 
 
 @lru_cache(256)
