@@ -71,23 +71,24 @@ def test_calibrated_is_the_least_noise_with_the_groups_ratios(sampler, sanitizer
     budget.charge_all([(Gaussian(20.0), 1), *plan.charges(0, 300)])
 
 
-def test_what_cannot_be_calibrated_is_refused():
-    without = Sanitizer(flat_group(KEYS, 4.0, 0.0))
-    assert (
-        Plan(POISSON, without, 9, 600)
-        .calibrated("moments", 2.0, 1e-5)
-        .sanitizer.groups[0]
-        .noise_multiplier
-        > 0
-    )
-    with pytest.raises(BudgetExceededError, match="no noise multiplier up to 1e.07 is enough"):
-        Plan(POISSON, FLAT, 9, 600).calibrated("moments", 0.1, 1e-5, before=[Gaussian(2.0)])
-    with pytest.raises(ParameterError, match="expected constant noise multipliers to calibrate"):
-        Plan(POISSON, FALLING, 9, 600).calibrated("moments", 2.0, 1e-5)
-    with pytest.raises(ParameterError, match="steps=0"):
-        Plan(POISSON, FLAT, 0, 600).calibrated("moments", 2.0, 1e-5)
-    with pytest.raises(ParameterError, match="expected accountant='moment' to be one of moments"):
-        Plan(POISSON, FLAT, 9, 600).calibrated("moment", 2.0, 1e-5)
+def test_noise_is_calibrated_from_none():
+    plan = Plan(POISSON, Sanitizer(flat_group(KEYS, 4.0, 0.0)), 9, 600)
+    calibrated = plan.calibrated("moments", 2.0, 1e-5)
+    assert calibrated.sanitizer.groups[0].noise_multiplier > 0
+
+
+@pytest.mark.parametrize(
+    "sanitizer, steps, accountant, epsilon, error, words",
+    [
+        (FLAT, 9, "moments", 0.1, BudgetExceededError, "no noise multiplier up to 1e.07 is enough"),
+        (FALLING, 9, "moments", 2.0, ParameterError, "expected constant noise multipliers"),
+        (FLAT, 0, "moments", 2.0, ParameterError, "steps=0"),
+        (FLAT, 9, "moment", 2.0, ParameterError, "accountant='moment' to be one of moments"),
+    ],
+)
+def test_what_cannot_be_calibrated_is_refused(sanitizer, steps, accountant, epsilon, error, words):
+    with pytest.raises(error, match=words):
+        Plan(POISSON, sanitizer, steps, 600).calibrated(accountant, epsilon, 1e-5, [Gaussian(2.0)])
 
 
 @pytest.mark.parametrize(
@@ -103,29 +104,19 @@ def test_a_target_for_not_one_lot_is_refused(noise, words):
 
 
 @pytest.mark.parametrize(
-    "sampler, size, lot",
+    "sampler, size, near, far",
     [
-        (POISSON, 60_000, 606.1),
-        (POISSON, 60_000, 60),
-        (FixedSizeSampler(100, 30), 100, 29),
-        (ShuffleSampler(100, 30), 100, 24),
+        (POISSON, 60_000, 605, 606.1),
+        (FixedSizeSampler(60_000, 600), 60_000, 595, 593),
+        (ShuffleSampler(100, 30), 100, 25, 24),
     ],
 )
-def test_a_divisor_that_is_not_the_mean_lot_is_refused(sampler, size, lot):
+def test_a_divisor_that_is_not_close_to_the_mean_lot_is_refused(sampler, size, near, far):
+    Plan(sampler, FLAT, 9, near).check_lot_size(size)
     with pytest.raises(
-        ParameterError,
-        match=f"expected_lot_size={lot:g}, but lots drawn from {size} examples have ",
+        ParameterError, match=f"lot_size={far:g}, but lots drawn from {size} examples"
     ):
-        Plan(sampler, FLAT, 9, lot).check_lot_size(size)
-
-
-def test_a_divisor_close_to_the_mean_lot_is_taken():
-    for sampler, lot in (
-        (POISSON, 605),
-        (FixedSizeSampler(60_000, 600), 595),
-        (ShuffleSampler(60_000, 700), 697),
-    ):
-        Plan(sampler, FLAT, 9, lot).check_lot_size(60_000)
+        Plan(sampler, FLAT, 9, far).check_lot_size(size)
 
 
 SAMPLERS = {
