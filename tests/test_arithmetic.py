@@ -76,10 +76,11 @@ def test_every_layer_gives_an_example_its_own_bits(case, dtype, rng):
     assert_own_bits(lambda x, dy: results(layer, x, dy), rng, x, dy)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("case", LOSSES, ids=lambda case: case.name)
-def test_every_loss_gives_an_example_its_own_bits(case, rng):
-    z, target = rng.uniform(-3, 3, (4096, 10)).astype("float32"), case.target(rng, 4096, 10)
-    assert_own_bits(case.loss, rng, z, target.astype("float32") if target.ndim == 2 else target)
+def test_every_loss_gives_an_example_its_own_bits(case, dtype, rng):
+    z, target = rng.uniform(-3, 3, (4096, 10)).astype(dtype), case.target(rng, 4096, 10)
+    assert_own_bits(case.loss, rng, z, target.astype(dtype) if target.ndim == 2 else target)
 
 
 def test_wide_layers_give_an_example_its_own_bits_on_any_number_of_threads(threads, rng):
@@ -130,29 +131,8 @@ def test_exact_products_are_off_by_less_than_four_millionths_of_the_largest_entr
     assert abs(product(x, W, "exact") - expected).max() <= 2.0**-18 * abs(expected).max()
 
 
-functions = pytest.mark.parametrize("name", ["exp", "log", "tanh"])
-dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
-
-
-@functions
-@dtypes
-def test_bits_depend_neither_on_the_size_nor_on_the_place(name, dtype, rng):
-    function, x = getattr(elementwise, name), np.abs(rng.standard_normal(1500) * 3).astype(dtype)
-    y = function(x)
-    for part in (
-        slice(1),
-        slice(7, 8),
-        slice(3, 700),
-        slice(255, 258),
-        slice(None, None, 7),
-        rng.permutation(x.size),
-    ):
-        np.testing.assert_array_equal(function(x[part]), y[part])
-    np.testing.assert_array_equal(function(x.reshape((30, 50)).T), y.reshape((30, 50)).T)
-
-
-@functions
-@dtypes
+@pytest.mark.parametrize("name", ["exp", "log", "tanh"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_ends_are_those_of_the_library(name, dtype, backend):
     x = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, -1e9, 1e9, 88.8, 709.8], dtype)
     with np.errstate(all="ignore"):

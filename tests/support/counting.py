@@ -17,7 +17,6 @@ class Counts:
     to_host       bytes of each copy back
     waits         calls that return when all work before them is done
     memory_asked  calls of memGetInfo
-    calls         {name: ways in which it was called, (positional arguments, *keywords)}
     """
 
     launches: int = 0
@@ -25,7 +24,6 @@ class Counts:
     to_host: list = field(default_factory=list)
     waits: int = 0
     memory_asked: int = 0
-    calls: dict = field(default_factory=dict)
 
 
 _counts = [Counts()]

@@ -79,14 +79,11 @@ def _unwrap(value, where):
 
 
 def _check(where, arguments, keywords):
-    """Raise GuardError unless CuPy's function or method of this name takes such arguments; the call
-    is kept.
-    """
+    """Raise GuardError unless CuPy's function or method of this name takes such arguments."""
     try:
         SIGNATURES[where].bind(*arguments, **keywords)
     except TypeError as error:
         raise GuardError(f"{where}: {error}; CuPy's is {where}({_TEXTS[where]})") from None
-    counting.counts().calls.setdefault(where, set()).add((len(arguments), *sorted(keywords)))
 
 
 def _call(where, function, arguments, keywords):

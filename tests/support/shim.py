@@ -67,7 +67,6 @@ class RawModule:
 
     def __init__(self, code, options=()):
         self.code, self.options = code, options
-        counting.counts().calls.setdefault("RawModule", set()).add((0, "code", "options"))
 
     def get_function(self, name):
         """The kernel, which is called with its grid, its block and its arguments."""

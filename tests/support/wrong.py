@@ -30,16 +30,6 @@ class Scaled(nn.Layer):
         return self.grads(kept[1] * dy)
 
 
-class Remembers:
-    """Subtracts a running mean of what it saw, and so mixes batches."""
-
-    mean = 0.0
-
-    def __call__(self, x):
-        self.mean = 0.9 * self.mean + 0.1 * float(x.mean())
-        return x - self.mean
-
-
 class Underestimated(Explicit):
     """Norms that are too small: clipped too little."""
 
@@ -72,7 +62,6 @@ LAYERS = [
         r"scaled1?: the output of example \d changes with .* \(by \d\.\d.*: .* among \d examples, "
         r"0 by itself\)",
     ),
-    (Scaled(Remembers()), r"scaled1?: the output of example \d changes with the other"),
     (
         Scaled(lambda x: x**3, lambda x, dy: 2 * x**2 * dy),
         r"scaled1?: dx is not the derivative of the forward pass: along a random .* example \d .* "
