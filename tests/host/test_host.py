@@ -71,16 +71,7 @@ def test_blas_has_one_thread_meanwhile_and_its_own_number_after():
 
 @pytest.mark.parametrize(
     "given, wanted, expected",
-    [
-        (1, "", 1),
-        (2, "", 2),
-        (4, "", 4),
-        (5, "", 1),
-        (16, "", 1),
-        (2, "1", 1),
-        (16, "3", 3),
-        (None, "4", 1),
-    ],
+    [(1, "", 1), (4, "", 4), (5, "", 1), (2, "1", 1), (16, "3", 3), (None, "4", 1)],
 )
 def test_the_limit_follows_blas_or_the_environment(given, wanted, expected, monkeypatch):
     monkeypatch.setattr(
@@ -88,7 +79,7 @@ def test_the_limit_follows_blas_or_the_environment(given, wanted, expected, monk
     )
     monkeypatch.setenv("MINIDP_THREADS", wanted)
     assert threads.limit.__wrapped__() == expected
-    for wrong in ("0", "-1", "two", "²"):
+    for wrong in ("0", "two", "²"):
         monkeypatch.setenv("MINIDP_THREADS", wrong)
         with pytest.raises(ParameterError, match="MINIDP_THREADS"):
             threads.limit.__wrapped__()
@@ -122,8 +113,8 @@ AVX512 = "sse2 avx2 avx512f avx512dq avx512cd avx512bw avx512vl"
 
 
 def cpuinfo(vendor, family, flags):
-    one = f"processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: 17\nflags\t\t: {flags}\n"
-    return f"{one}\n{one.replace('processor	: 0', 'processor	: 1')}"
+    one = f"vendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: 17\nflags\t\t: {flags}\n"
+    return f"processor\t: 0\n{one}\nprocessor\t: 1\n{one}"
 
 
 @pytest.mark.parametrize(

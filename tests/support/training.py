@@ -10,7 +10,6 @@ from minidp.mechanism import (
     PoissonSampler,
     Sanitizer,
     ShuffleSampler,
-    flat_group,
     per_layer_groups,
 )
 from minidp.streams import Streams
@@ -23,7 +22,7 @@ SAMPLERS = {
     "shuffle": ShuffleSampler(EXAMPLES, 12),  # lots of 12, 12, 12 and 4: four an epoch
     "balls-in-bins": BallsInBinsSampler(EXAMPLES, 10),  # four an epoch
 }
-LAYOUTS = {"flat": flat_group, "per-layer": per_layer_groups}
+LOTS = {"poisson": LOT, "fixed": LOT, "shuffle": 12, "balls-in-bins": 10}
 NUMPY = Backend.numpy()
 
 
@@ -51,42 +50,21 @@ def make_plan(
     steps=10,
     clip_norm=1.0,
     noise_multiplier=1.0,
-    layout="per-layer",
-    strategy="auto",
-    lot=None,
+    layout=per_layer_groups,
 ):
     """A plan over all parameters of the network."""
-    groups = LAYOUTS[layout](network.params, clip_norm, noise_multiplier)
-    return Plan(
-        SAMPLERS[sampler],
-        Sanitizer(groups, strategy),
-        steps,
-        lot or {"shuffle": 12, "balls-in-bins": 10}.get(sampler, LOT),
-    )
+    groups = layout(network.params, clip_norm, noise_multiplier)
+    return Plan(SAMPLERS[sampler], Sanitizer(groups), steps, LOTS[sampler])
 
 
 def make_trainer(
-    backend=NUMPY,
-    optimizer=None,
-    dtype="float64",
-    batch_size=4096,
-    budget=None,
-    ledger=None,
-    augmentation_multiplicity=1,
-    **plan,
+    backend=NUMPY, optimizer=None, dtype="float64", batch_size=4096, budget=None, **plan
 ):
     """A trainer of the network above; other keywords go to `make_plan`."""
     network = make_network(backend, dtype)
-    return Trainer(
-        network,
-        nn.SoftmaxCrossEntropy(),
-        optimizer or SGD(0.5),
-        make_plan(network, **plan),
-        budget,
-        ledger,
-        batch_size,
-        augmentation_multiplicity,
-    )
+    loss, optimizer = nn.SoftmaxCrossEntropy(), optimizer or SGD(0.5)
+    plan = make_plan(network, **plan)
+    return Trainer(network, loss, optimizer, plan, budget, batch_size=batch_size)
 
 
 def side_by_side(count, monkeypatch):

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from minidp import nn
-from minidp.backend import Backend
 from minidp.data import LabelledExamples
 from minidp.errors import DtypeError, MinidpError, NoiseReuseError, ParameterError
-from minidp.mechanism import LinearDecay, Sanitizer
+from minidp.mechanism import LinearDecay, Sanitizer, flat_group
 from minidp.mechanism.rounding import products
 from minidp.privacy import Filter, Ledger, MomentsAccountant, NeighbouringRelation
 from minidp.streams import Streams
@@ -28,12 +27,10 @@ from tests.support.training import (
 FACTOR, LOSS = products(LOT, "auto").factor, nn.SoftmaxCrossEntropy()
 
 
-def trained(seed=1, steps=10, data=None, run=None, **settings):
+def trained(data=None, **settings):
     """Final values of the parameters after a seeded run."""
-    trainer = make_trainer(steps=steps, **settings)
-    trainer.run(
-        *(data or make_data(settings.get("backend", Backend.numpy()))), Streams(seed), **(run or {})
-    )
+    trainer = make_trainer(**settings)
+    trainer.run(*(data or make_data()), Streams(1))
     return values(trainer.network)
 
 
@@ -83,7 +80,7 @@ def test_dropout_reaches_training_whatever_the_batches_and_threads(monkeypatch):
     def dropping(rate, batch_size=None):
         network = make_network()
         network.layers.insert(1, nn.Dropout(rate, name="drop"))
-        plan = make_plan(network, steps=5, layout="flat")
+        plan = make_plan(network, steps=5, layout=flat_group)
         trainer = Trainer(network, LOSS, SGD(0.5), plan, batch_size=batch_size)
         trainer.run(*make_data(), Streams(1))
         return values(network)
@@ -106,8 +103,8 @@ def test_a_second_run_with_the_same_streams_never_draws_the_same_noise():
 
 
 def test_noise_does_not_repeat_from_step_to_step_nor_after_a_resume():
-    """Training on nothing: the gradients of each step are noise alone. By chance a few numbers of
-    the grid are equal.
+    """Training on nothing, each step is noise alone. Few numbers of the grid are equal by
+    chance.
     """
     drawn, data = [], make_data(examples=0)
 
@@ -137,7 +134,7 @@ def test_schedules_reach_the_release_the_optimizer_and_the_ledger(setting, monke
 
     monkeypatch.setattr(Sanitizer, "release", seen)
     schedule = {setting: LinearDecay(2.0, 1.0, 4)}
-    trainer = make_trainer(steps=6, layout="flat", optimizer=Seeing(0.1), **schedule)
+    trainer = make_trainer(steps=6, layout=flat_group, optimizer=Seeing(0.1), **schedule)
     record = trainer.run(*make_data(), Streams(1), block_steps=4)
     expected = [2.0, 1.75, 1.5, 1.25, 1.0, 1.0]
     assert [getattr(group, setting) for group in groups] == expected
@@ -181,7 +178,7 @@ def test_lists_and_a_seed_are_taken():
     x, y = make_data()
     trainer = make_trainer()
     trainer.run(x.tolist(), y.tolist(), 1)
-    assert_same(values(trainer.network), trained(seed=1))
+    assert_same(values(trainer.network), trained())
 
 
 def test_what_is_not_taken_is_refused_before_a_charge():

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from minidp.errors import BudgetExceededError
-from minidp.mechanism import LinearDecay
+from minidp.mechanism import LinearDecay, flat_group
 from minidp.privacy import (
     BallsInBins,
     Filter,
@@ -39,7 +39,7 @@ def after(number):
 @pytest.mark.parametrize("sigma", [4.0, LinearDecay(5.0, 3.0, 6)], ids=["constant", "schedule"])
 def test_filter_stops_before_the_step_that_would_exceed(block_steps, sigma):
     limit = budget(1.5)
-    trainer = make_trainer(budget=limit, steps=200, noise_multiplier=sigma, layout="flat")
+    trainer = make_trainer(budget=limit, steps=200, noise_multiplier=sigma, layout=flat_group)
     steps = max_steps(
         limit.accountant, limit.ledger.copy(), lambda n: trainer.plan.charges(0, n), 1.5, DELTA
     )
@@ -49,7 +49,7 @@ def test_filter_stops_before_the_step_that_would_exceed(block_steps, sigma):
     assert sum(times for _, times in record.ledger.items()) == steps
     assert limit.accountant.epsilon(record.ledger, DELTA).upper <= 1.5
     assert_same(
-        values(trainer.network), trained(steps=steps, noise_multiplier=sigma, layout="flat")
+        values(trainer.network), trained(steps=steps, noise_multiplier=sigma, layout=flat_group)
     )
 
 
