@@ -135,16 +135,17 @@ def test_forked_processes_share_no_noise_without_a_seed(seed):
 
 
 def test_rows_have_their_numbers_whatever_comes_beside_them():
-    rows = np.array([5, 0, 123_456_789, 7])
-    first, second = (Streams(1).dropout(3).rows(rows) for _ in range(2))
-    whole = first.random((4, 3, 5)), first.random((4, 40))
-    parts = [Streams(1).dropout(3).rows(rows[place]) for place in ([3], [0, 2], [1], [])]
-    for place, part in zip(([3], [0, 2], [1], []), parts):
-        np.testing.assert_array_equal(part.random((len(place), 3, 5)), whole[0][place])
-        np.testing.assert_array_equal(part.random((len(place), 40)), whole[1][place])
-    assert (
-        len(np.unique(np.concatenate([each.ravel() for each in whole]))) == 4 * 55
-    )  # rows and calls share none
+    rows, shapes = np.array([5, 0, 123_456_789, 7]), ((3, 5), (40,))
+
+    def drawn(places):
+        numbers = Streams(1).dropout(3).rows(rows[places])
+        return [numbers.random((len(places), *shape)) for shape in shapes]
+
+    whole = drawn([0, 1, 2, 3])
+    for places in ([3], [0, 2], [1], []):
+        for part, each in zip(drawn(places), whole):
+            np.testing.assert_array_equal(part, each[places])
+    assert len(np.unique(np.concatenate([each.ravel() for each in whole]))) == 4 * 55  # none twice
 
 
 @pytest.mark.parametrize(

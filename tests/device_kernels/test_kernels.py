@@ -80,45 +80,26 @@ def losses(rng):
         (300, 10, np.int32),
         (7, 33, np.uint8),
     ):
-        z, target = (
-            20 * rows(rng, examples, classes),
-            rng.integers(0, classes + 2, examples).astype(dtype),
-        )
-        both(SoftmaxCrossEntropy(), z, target if dtype is np.uint8 else target - 1)
+        least = 0 if dtype is np.uint8 else -1
+        target = rng.integers(least, classes + 2, examples).astype(dtype)
+        both(SoftmaxCrossEntropy(), 20 * rows(rng, examples, classes), target)
 
 
 def norms(rng):
     for examples, inputs, outputs in ((0, 3, 2), (1, 1, 1), (6, 67, 1), (9, 5, 70)):
-        a, d, g = (
-            rows(rng, examples, inputs),
-            rows(rng, examples, outputs),
-            rows(rng, examples, 3, 7),
-        )
+        a, d = rows(rng, examples, inputs), rows(rng, examples, outputs)
+        g = rows(rng, examples, 3, 7)
+
+        def formed(a, d):
+            explicit = Outer(a, d)._explicit()
+            return [explicit.g, explicit.sq_norms()]
+
+        def summed(a, d, g):
+            return [sum_of_squares([Outer(a, d), Explicit(g), *(35 * [Explicit(d)])])]
+
         both(lambda a: [row_norms(a)], a, tolerance=1e-14)
-        both(
-            lambda a, d: [Outer(a, d)._explicit().g, Outer(a, d)._explicit().sq_norms()],
-            a,
-            d,
-            tolerance=1e-13,
-        )
-        both(
-            lambda a, d, g: [
-                sum_of_squares(
-                    [Outer(a, d), Explicit(g), Outer(a, d)._explicit(), *(35 * [Explicit(d)])]
-                )
-            ],
-            a,
-            d,
-            g,
-            tolerance=1e-4,
-        )  # explicit ones are raised by what runs of squares in float32 lose on the host
-        both(
-            lambda a, d, g: [sum_of_squares([Outer(a, d), Explicit(g), *(35 * [Explicit(d)])])],
-            a,
-            d,
-            g,
-            tolerance=1e-13,
-        )
+        both(formed, a, d, tolerance=1e-13)
+        both(summed, a, d, g, tolerance=1e-13)
 
 
 def positions(rng):
@@ -134,7 +115,9 @@ def positions(rng):
 
 
 def upper_norms(rng):
-    """They are never below the truth."""
+    """Never below the truth, and hardly above: explicit ones are raised by what float32 may
+    lose.
+    """
     for label in (("grads.Explicit", "N2"), ("grads.OuterSum", "N3")):
         for check in checks.load()[label]:
             outcome = checks.run(check, place)
@@ -142,7 +125,7 @@ def upper_norms(rng):
     a, d = rng.standard_normal((2, 60, 40)).astype("float32")
     upper = to_host(sum_of_squares([Outer(place.asarray(a), place.asarray(d))._explicit()]))
     a, d = ((x.astype(np.longdouble) ** 2).sum(axis=1) for x in (a, d))
-    assert (upper >= a * d).all()
+    assert (upper >= a * d).all() and (upper < 1.0001 * a * d).all()
 
 
 def weights(rng):
@@ -162,19 +145,11 @@ def sums(rng):
     ):
         w = rng.uniform(0.1, 1, examples)
         w[1:4] = 0  # those that are not finite, too
-        a, d, g = (
-            rows(rng, examples, inputs),
-            rows(rng, examples, outputs),
-            rows(rng, examples, 3, 2),
-        )
+        a, d = rows(rng, examples, inputs), rows(rng, examples, outputs)
+        g = rows(rng, examples, 3, 2)
         if examples > 5:  # no product in float32 may have such a weight, nor such a norm
-            w[4:6], a[4:6], d[4], a[4:6, 0], d[4, 0] = (
-                (2.0**-125, 2.0**-60),
-                0,
-                0,
-                (2.0**59, 2.0**61),
-                2.0**59,
-            )
+            w[4:6], a[4:6], d[4] = (2.0**-125, 2.0**-60), 0, 0
+            a[4:6, 0], d[4, 0] = (2.0**59, 2.0**61), 2.0**59
         a_t, d_t = rows(rng, examples, places, inputs), rows(rng, examples, places, outputs)
 
         def added(w, a, d, a_t, d_t, g, most, old):
@@ -211,11 +186,12 @@ def pairs(rng):
         ((3, 9, 10, 4), (1, 2)),
         ((2, 64), (1,)),
     ):
+
+        def paired(x):
+            return [in_pairs(x, axis), in_pairs(x, axis, keepdims=True)]
+
         for dtype in ("float32", "float64"):
-            both(
-                lambda x: [in_pairs(x, axis), in_pairs(x, axis, keepdims=True)],
-                rows(rng, *shape).astype(dtype),
-            )
+            both(paired, rows(rng, *shape).astype(dtype))
 
 
 def images(rng):
@@ -226,10 +202,8 @@ def images(rng):
         ((3, 8, 8, 1), (2, 2), (3, 3), 1),
         ((6, 6, 4, 2), (3, 3), (1, 2), "valid"),
     ):
-        window, x = (
-            Window(size, stride, padding),
-            rng.integers(-3, 3, shape).astype(np.float32),
-        )  # ties
+        window = Window(size, stride, padding)
+        x = rng.integers(-3, 3, shape).astype(np.float32)  # ties
         if shape[0] > 4:
             x[1, 2, 3, 0], x[2, 0, 0, 0] = np.nan, np.inf
         both(lambda x: [window.patches(x), window.patches(x, turned=True)], x)
@@ -252,9 +226,8 @@ def noise(rng):
         raws, stds = [rng.standard_normal(size) * 100 for size in sizes], (3.0, 0.7, 2.0, 0.0)
         laws = [(std, noise_grid(std)) for std in stds[: len(sizes)]]
         host, there = Streams(5).noise(2**40), Streams(5).noise(2**40)
-        host._block = there._block = 64 * (
-            2**26 - 1
-        )  # the low word of the next blocks' numbers carries
+        # the low word of the next blocks' numbers carries
+        host._block = there._block = 64 * (2**26 - 1)
         got = released_on_device(
             [*map(place.asarray, raws)], laws, there, [[]] * len(sizes), 0.25, dtype
         )
@@ -263,19 +236,11 @@ def noise(rng):
                 to_host(one), add_gaussian(raw, std, host, (), 0.25, dtype)
             )
         for units in (2.0**28, 3e11):
-            one, other = (
-                add_integers(
-                    move(np.rint(raws[0])),
-                    units,
-                    2.0**-30,
-                    draws,
-                    (move(raws[0] * 0 + 7),),
-                    0.5,
-                    dtype,
-                )
-                for move, draws in ((place.asarray, there), (np.asarray, host))
-            )
-            np.testing.assert_array_equal(to_host(one), other)
+            added = []
+            for move, draws in ((place.asarray, there), (np.asarray, host)):
+                raw, more = move(np.rint(raws[0])), (move(raws[0] * 0 + 7),)
+                added.append(add_integers(raw, units, 2.0**-30, draws, more, 0.5, dtype))
+            np.testing.assert_array_equal(to_host(added[0]), added[1])
         assert host._block == there._block
 
 
@@ -370,17 +335,16 @@ MUTANTS = {  # what each source may not be changed to: the text, and what stands
 }
 
 
+each_case = pytest.mark.parametrize("case", sum(CASES.values(), []), ids=lambda case: case.__name__)
+
+
 @needs_compiler
-@pytest.mark.parametrize(
-    "case", [case for cases in CASES.values() for case in cases], ids=lambda case: case.__name__
-)
+@each_case
 def test_the_twin_gives_what_the_definition_gives(case, rng):
     case(rng)
 
 
-@pytest.mark.parametrize(
-    "case", [case for cases in CASES.values() for case in cases], ids=lambda case: case.__name__
-)
+@each_case
 def test_on_a_gpu_the_twin_gives_what_the_definition_gives(case, rng, monkeypatch):
     try:
         gpu = Backend.cupy()
