@@ -15,26 +15,19 @@ from tests.support.training import make_data, make_network, side_by_side
 LOSS = nn.SoftmaxCrossEntropy()
 
 
-@pytest.mark.parametrize("batch_size", [1, 7, 40, 4096])
-def test_metrics_equal_a_loop_whatever_the_batches(batch_size, backend):
+@pytest.mark.parametrize("batch_size, parts", [(1, 1), (7, 1), (40, 1), (4096, 1), (4096, 3)])
+def test_metrics_equal_a_loop_whatever_the_batches_and_parts(
+    batch_size, parts, backend, monkeypatch
+):
     network, (x, y) = make_network(), make_data()
     z = network.predict(x)
     right = [int(z_b.argmax()) == label for z_b, label in zip(z, y)]
-    expected = np.mean(reference.cross_entropy(z, y))
+    side_by_side(parts, monkeypatch)
     with allow_sync():
         got = evaluate(make_network(backend), LOSS, *make_data(backend), batch_size=batch_size)
     assert got.accuracy == sum(right) / 40 and 0 < got.accuracy < 1
-    assert got.loss == pytest.approx(expected, rel=1e-12) and got.examples == 40
-    assert type(got.accuracy) is type(got.loss) is float
-
-
-@pytest.mark.parametrize("count", [2, 3])
-def test_parts_side_by_side_give_the_same_figures(count, monkeypatch):
-    alone = evaluate(make_network(), LOSS, *make_data())
-    side_by_side(count, monkeypatch)
-    spread = evaluate(make_network(), LOSS, *make_data())
-    assert spread.accuracy == alone.accuracy and spread.examples == 40
-    assert spread.loss == pytest.approx(alone.loss, rel=1e-13)
+    assert got.loss == pytest.approx(np.mean(reference.cross_entropy(z, y)), rel=1e-12)
+    assert type(got.accuracy) is type(got.loss) is float and got.examples == 40
 
 
 def test_losses_are_summed_in_float64(rng):
@@ -52,44 +45,32 @@ def test_without_examples_there_are_no_figures():
 
 def test_a_regression_has_r2_and_no_accuracy(backend, rng):
     x, t = rng.uniform(-1, 1, (30, 5)), rng.uniform(-1, 1, (30, 3))
-    z = make_network().predict(x)
+    errors = ((make_network().predict(x) - t) ** 2).sum()
+    network, data = make_network(backend), map(backend.asarray, (x, t))
     with allow_sync():
-        got = evaluate(
-            make_network(backend),
-            nn.SquaredError(),
-            backend.asarray(x),
-            backend.asarray(t),
-            batch_size=7,
-        )
-    assert got.accuracy is None and got.mean_squared_error == pytest.approx(
-        ((z - t) ** 2).mean(), rel=1e-12
-    )
-    assert got.r2 == pytest.approx(
-        1 - ((z - t) ** 2).sum() / ((t - t.mean(axis=0)) ** 2).sum(), rel=1e-12
-    )
+        got = evaluate(network, nn.SquaredError(), *data, batch_size=7)
+    assert got.accuracy is None
+    assert got.mean_squared_error == pytest.approx(errors / t.size, rel=1e-12)
+    assert got.r2 == pytest.approx(1 - errors / ((t - t.mean(axis=0)) ** 2).sum(), rel=1e-12)
 
 
 def test_figures_that_make_no_sense_are_none(rng):
-    loss = lambda z, t: ((z**2).sum(axis=1), 2 * z)
-    x = rng.uniform(-1, 1, (6, 2))
-    one = nn.Sequential([nn.Dense(2, 1, rng=rng)], (2,))
-    assert (
-        evaluate(one, loss, x, rng.integers(0, 2, 6)).accuracy is None
-    )  # the largest of one logit says nothing
-    assert (
-        evaluate(one, loss, x, np.ones(6)).r2 is None
-        and evaluate(one, loss, x, np.ones(6)).mean_squared_error > 0
-    )
-    assert evaluate(one, loss, x, np.ones((6, 4))).mean_squared_error is None
+    def evaluated(targets):
+        return evaluate(one, lambda z, t: ((z**2).sum(axis=1), 2 * z), x, targets)
+
+    x, one = rng.uniform(-1, 1, (6, 2)), nn.Sequential([nn.Dense(2, 1, rng=rng)], (2,))
+    assert evaluated(rng.integers(0, 2, 6)).accuracy is None  # of one logit
+    alike = evaluated(np.ones(6))
+    assert alike.r2 is None and alike.mean_squared_error > 0
+    assert evaluated(np.ones((6, 4))).mean_squared_error is None
 
 
 def test_lists_are_taken_and_what_is_no_table_is_refused():
     x, y = make_data()
-    assert evaluate(make_network(), LOSS, x.tolist(), y.tolist()) == evaluate(
-        make_network(), LOSS, x, y
-    )
+    network = make_network()
+    assert evaluate(network, LOSS, x.tolist(), y.tolist()) == evaluate(network, LOSS, x, y)
     with pytest.raises(MinidpError, match="evaluate: x is a list of rows of different lengths"):
-        evaluate(make_network(), LOSS, [[1.0], [1.0, 2.0]], y[:2])
+        evaluate(network, LOSS, [[1.0], [1.0, 2.0]], y[:2])
 
 
 KEYS = [("dense1", "W"), ("dense1", "b")]
