@@ -46,6 +46,7 @@ EVENTS = {
 RETIRED = {  # events that earlier ledgers may hold, and why no accountant here reads them
     "CyclicSampled": "banded noise, with lots of parts of the data, is no longer supported",
     "TruncatedPoissonSampled": "Poisson lots cut to a public size are no longer supported",
+    "PoissonGroup": "the mixture for groups is no longer supported",
 }
 _KEYS = {"event": "inner"}  # of fields in JSON, where "event" is the class's name
 

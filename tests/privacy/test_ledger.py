@@ -235,6 +235,28 @@ def test_wrong_json_is_refused(change):
         Ledger.from_json({**example().to_json(), **change})
 
 
+def test_a_ledger_with_a_retired_event_is_refused_by_name(tmp_path):
+    path = tmp_path / "ledger.json"
+    event = {
+        "event": "PoissonGroup",
+        "size": 2,
+        "sampling_probability": 0.01,
+        "inner": {"event": "Gaussian", "noise_multiplier": 4.0},
+    }
+    entry = {
+        "count": 1,
+        "event": {"event": "Repeated", "count": 5, "inner": event},
+        "purpose": "step",
+    }
+    path.write_text(json.dumps({**example().to_json(), "entries": [entry]}))
+    with pytest.raises(
+        DataError,
+        match="ledger.json: .*ledger entry 0: PoissonGroup is retired: no accountant bounds it any "
+        "more",
+    ):
+        Ledger.load(path)
+
+
 @pytest.mark.parametrize(
     "event, count", [("Gaussian", 1), (Gaussian(1.0), -1), (Gaussian(1.0), 1.5)]
 )
