@@ -43,7 +43,6 @@ _NUMBERS = {
     "dataset_size": (partial(check_count, 1, MOST_128_BITS), int),
     "bins": (partial(check_count, 1, MOST_128_BITS), int),
     "lot_size": (partial(check_count, 0, MOST_128_BITS), int),
-    "size": (partial(check_count, 1), int),
     "count": (partial(check_count, 0, MOST_128_BITS), int),
     "eta": (partial(in_range, -1, math.inf, open_low=True, open_high=True), float),
     "gamma": (partial(in_range, 0, 1, open_low=True), float),
@@ -151,27 +150,6 @@ class PoissonSampled(Event):
 
     sampling_probability: float
     event: Event
-
-
-@dataclass(frozen=True)
-class PoissonGroup(Event):
-    """`event`, a Gaussian, over lots that hold each of `size` examples independently: what
-    PoissonSampled costs a group that is present or absent as a whole. Ledgers of groups hold it; it
-    is nothing that is released.
-    """
-
-    size: int
-    sampling_probability: float
-    event: Event
-
-    @property
-    def dominating(self) -> PoissonSampled:
-        """One example that costs no less: in a lot wherever any member is, and there as much as all
-        of them.
-        """
-        return PoissonSampled(
-            share_of(self), type(self.event)(self.event.noise_multiplier / self.size)
-        )  # type: ignore
 
 
 @dataclass(frozen=True)
@@ -289,8 +267,6 @@ def share_of(event: Event) -> float:
     """
     if isinstance(event, ApproximateDP) and event.epsilon == 0:
         return event.delta
-    if isinstance(event, PoissonGroup):
-        return -math.expm1(event.size * math.log1p(-event.sampling_probability))
     return (
         share_and_noise(event)[0]
         if hasattr(event, "sampling_probability") or isinstance(event, FixedSizeSampled)

@@ -1,6 +1,7 @@
 """Privacy of k examples at once."""
 
 import math
+from functools import cache
 
 from ..errors import UnsupportedEventError
 from ..validate import count as check_count
@@ -11,15 +12,13 @@ from .events import (
     Gaussian,
     Laplace,
     NonPrivate,
-    PoissonGroup,
     PoissonSampled,
     TotalVariation,
 )
 from .ledger import Ledger
 
-MOST_TOGETHER = (
-    64  # members of a group whose binomial mixture is composed: the work grows with them
-)
+MOST_SIZE = 700.0  # of -ln d: smaller d leave float64
+CLOSE = 1e-4  # how closely -ln d is found: 1e-5 of epsilon, about
 
 
 def group_epsilon(
@@ -42,11 +41,9 @@ def group_epsilon(
               are in it
         [C2]  (epsilon, d)-DP gives (k epsilon, d (e^(k epsilon) - 1) / (e^epsilon - 1))-DP; d such
               that this is delta
-        [C5]  PoissonSampled(q, Gaussian(s)) -> N(j, s^2), j binomial (k, q), against N(0, s^2),
-              where the accountant takes it
         BallsInBins of k examples as if not sampled: whichever lots hold them, together they move
-        these by k at most. upper is the smallest of them (C1 is not for fixed lots, C1 and C5 not
-        for mixed groups and sampling); lower the group's unless sampled, else one example's.
+        these by k at most. upper is the smaller of both (C1 is not for fixed lots, nor for sampled
+        lots of mixed groups); lower is the group's where nothing is sampled, else one example's.
 
     Source
         [C1]  own derivation: sensitivity grows k-fold. With probability (1-q)^k no member is in the
@@ -54,7 +51,6 @@ def group_epsilon(
               (Zhu, Dong, Wang 2022, Theorem 11)
         [C2]  Vadhan 2017, the sum that Lemma 2.2 bounds by k e^((k-1) epsilon) d (Abadi et al.
               2016, Section 2.1)
-        [C5]  Ganesh 2024 (arXiv:2401.10294)
 
     >>> from minidp.privacy import MomentsAccountant
     >>> ledger = Ledger()
@@ -67,7 +63,6 @@ def group_epsilon(
     if group_size == 1 or single.upper == math.inf:
         return single
     return _smaller(
-        accountant,
         accountant.epsilon,
         ledger,
         delta,
@@ -105,9 +100,7 @@ def group_delta(
     share, upper = accountant.delta(ledger, epsilon / k).upper, 0.0
     if share > 0:
         upper = math.exp(min(0.0, _log_sum(k, epsilon / k) + math.log(share)))  # [C4]
-    return _smaller(
-        accountant, accountant.delta, ledger, epsilon, k, mixed, single.lower, upper
-    )  # [C3]
+    return _smaller(accountant.delta, ledger, epsilon, k, mixed, single.lower, upper)  # [C3]
 
 
 def _log_sum(k, epsilon):
@@ -118,7 +111,7 @@ def _log_sum(k, epsilon):
     return ((k - 1) * epsilon + sum_of_two) * (1 + 1e-15) + 1e-15
 
 
-def _smaller(accountant, read, ledger, target, k, mixed, lower, upper):
+def _smaller(read, ledger, target, k, mixed, lower, upper):
     """The Bound that `upper` and read(ledger, target) give, of the ledger that costs one example
     what this costs k.
     """
@@ -128,7 +121,7 @@ def _smaller(accountant, read, ledger, target, k, mixed, lower, upper):
             for primitive, n in primitives(event, ledger.relation, count):
                 if mixed and isinstance(primitive, PoissonSampled):
                     return Bound(lower, upper, upper)
-                grouped.append(_scaled(primitive, k, accountant), n)
+                grouped.append(_scaled(primitive, k), n)
                 sampled = sampled or isinstance(primitive, (PoissonSampled, BallsInBins))
         bound = read(grouped, target)
         lower, upper = lower if sampled else bound.lower, min(upper, bound.upper)
@@ -137,17 +130,12 @@ def _smaller(accountant, read, ledger, target, k, mixed, lower, upper):
     return Bound(lower, upper, upper)
 
 
-def _scaled(event, k, accountant):
+def _scaled(event, k):
     if isinstance(event, PoissonSampled):
-        together = PoissonGroup(k, event.sampling_probability, event.event)  # [C5]
-        composed = (
-            isinstance(event.event, Gaussian)
-            and k <= MOST_TOGETHER
-            and accountant.supports(together)
-        )
-        return together if composed else together.dominating  # [C1]
+        any_member = -math.expm1(k * math.log1p(-event.sampling_probability))  # [C1]
+        return PoissonSampled(any_member, _scaled(event.event, k))  # [C1]
     if isinstance(event, BallsInBins):
-        return _scaled(event.event, k, accountant)
+        return _scaled(event.event, k)
     if isinstance(event, (Gaussian, Laplace)):
         return type(event)(event.noise_multiplier / k)
     if isinstance(event, ApproximateDP) and event.epsilon == 0:
@@ -158,26 +146,36 @@ def _scaled(event, k, accountant):
 
 
 def _generic(accountant, ledger, delta, k):
-    """The smallest k epsilon(d) that [C2] allows, by bisection of ln d."""
+    """The smallest k epsilon(d) that [C2] allows, by a search for -ln d."""
+    from scipy.optimize import brentq
 
-    def excess(log_d):
-        epsilon = accountant.epsilon(ledger, math.exp(log_d)).upper
-        return _log_sum(k, epsilon) + log_d - math.log(delta), k * epsilon  # [C2]
+    allowed = [math.inf]
 
-    low, high = -700.0, math.log(delta)
-    above, best = excess(low)
-    if above > 0 and best < math.inf:
-        return math.inf
-    for _ in range(25):
+    @cache
+    def missing(size):
+        """What -ln d = size lacks of the -ln d that [C2] needs; at most 0 where [C2] is met."""
+        epsilon = accountant.epsilon(ledger, math.exp(-size)).upper
+        if epsilon == math.inf:  # d is too small for what TotalVariation adds to it
+            return -math.inf
+        lacking = _log_sum(k, epsilon) - math.log(delta) - size  # [C2]
+        if lacking <= 0:
+            allowed.append(k * epsilon)
+        return lacking
+
+    low = high = -math.log(delta)
+    while missing(high) > 0:
+        if high >= MOST_SIZE:
+            return math.inf
+        low, high = high, min(high + 2 * missing(high), MOST_SIZE)
+    while missing(high) == -math.inf and high - low > CLOSE:
         middle = 0.5 * (low + high)
-        above, epsilon = excess(middle)
-        if (
-            above <= 0 or epsilon == math.inf
-        ):  # too small a share for what TotalVariation adds to it
-            low, best = middle, min(best, epsilon)
+        if missing(middle) > 0:
+            low = middle
         else:
             high = middle
-    return best
+    if missing(high) > -math.inf:
+        brentq(missing, low, high, xtol=CLOSE)
+    return min(allowed)
 
 
 class GroupAccountant:

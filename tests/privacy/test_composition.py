@@ -9,6 +9,7 @@ from minidp.privacy import (
     BasicAccountant,
     Gaussian,
     GaussianAccountant,
+    Laplace,
     LossDistributionAccountant,
     MomentsAccountant,
     PoissonSampled,
@@ -77,15 +78,41 @@ def test_delta_of_a_group_falls_with_epsilon_grows_with_the_group_and_agrees_wit
         (0.3, 1.0, 3, 4, 1e-5, 22.6992177635),
     ],
 )
-def test_a_group_present_or_absent_as_a_whole_costs_what_dp_accounting_says(
+def test_a_group_costs_the_smaller_of_both_rules_and_no_less_than_the_mixture(
     q, sigma, steps, k, delta, theirs
 ):
-    # MixtureOfGaussiansDpEvent of dp_accounting 0.6.0, whose figures are upper ends too
-    ledger = ledger_of((PoissonSampled(q, Gaussian(sigma)), steps))
-    bound = group_epsilon(LossDistributionAccountant(), ledger, delta, k)
-    assert theirs * (1 - 1e-3) <= bound.upper <= theirs * (1 + 1e-4)
-    mixed = group_epsilon(LossDistributionAccountant(), ledger, delta, k, mixed=True)
-    assert bound.upper < mixed.upper and mixed.lower == bound.lower
+    # MixtureOfGaussiansDpEvent of dp_accounting 0.6.0
+    accountant, ledger = (
+        LossDistributionAccountant(),
+        ledger_of((PoissonSampled(q, Gaussian(sigma)), steps)),
+    )
+    bound = group_epsilon(accountant, ledger, delta, k)
+    mixed = group_epsilon(accountant, ledger, delta, k, mixed=True)
+    any_member = ledger_of(
+        (PoissonSampled(-math.expm1(k * math.log1p(-q)), Gaussian(sigma / k)), steps)
+    )
+    assert theirs * (1 - 1e-3) <= bound.upper
+    assert bound.upper == pytest.approx(
+        min(mixed.upper, accountant.epsilon(any_member, delta).upper), rel=1e-6
+    )
+    assert mixed.lower == bound.lower
+
+
+class Counting(LossDistributionAccountant):
+    calls = 0
+
+    def epsilon(self, ledger, delta):
+        self.calls += 1
+        return super().epsilon(ledger, delta)
+
+
+@pytest.mark.parametrize("k", [2, 10, 100])
+def test_the_search_of_the_rule_for_any_mechanism_asks_for_few_epsilons(k):
+    accountant = Counting()
+    group_epsilon(
+        accountant, ledger_of((STEP, 1000), (Gaussian(9.0), 2), (Laplace(20.0), 1)), 1e-5, k
+    )
+    assert accountant.calls <= 12
 
 
 @pytest.mark.parametrize("sigma, steps, k", [(0.005, 1, 10), (0.05, 1000, 10), (0.5, 10**15, 3)])

@@ -7,12 +7,10 @@ import math
 
 import mpmath
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from ...privacy.events import BallsInBins, FixedSizeSampled, Gaussian, PoissonGroup, PoissonSampled
+from ...privacy.events import BallsInBins, FixedSizeSampled, Gaussian, PoissonSampled
 from ...privacy.gaussian import gaussian_delta
-from ...privacy.group_privacy import group_epsilon
 from ...privacy.meaning import meaning_of
 from ...privacy.pld import balls, kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
@@ -267,56 +265,6 @@ def profile_of_fixed_size_lots(bench):
                         delta,
                         exact if epsilon >= 0 else -math.expm1(-size) + math.exp(-size) * exact,
                     )
-
-
-@measures(
-    "privacy.pld.variants.group_masses",
-    "C1",
-    method="the mixture's integral in mpmath, both directions; a bound",
-    tolerance=1e-3,
-)
-def masses_of_a_group(bench):
-    for size, q, sigma in ((2, 0.01, 2.0), (5, 0.2, 3.0), (3, 0.5, 1.0)):
-        weights = [
-            mpmath.binomial(size, j) * mpmath.mpf(q) ** j * (1 - mpmath.mpf(q)) ** (size - j)
-            for j in range(size + 1)
-        ]
-        normal = lambda x: mpmath.npdf(x, 0, sigma)
-        mixture = lambda x: mpmath.fsum(w * mpmath.npdf(x, j, sigma) for j, w in enumerate(weights))
-        low, high = -12 * sigma, size + 12 * sigma
-        for direction, p, other, sign in ((REMOVE, mixture, normal, 1), (ADD, normal, mixture, -1)):
-            epsilons = (-0.01, 0.0, 0.01)
-            found, missing = _deltas(PoissonGroup(size, q, Gaussian(sigma)), direction, epsilons)
-            yield 1e6 * missing
-            for epsilon, delta in zip(epsilons, found):
-                root = brentq(
-                    lambda x: float(mpmath.log(mixture(x) / normal(x))) - sign * epsilon,
-                    low,
-                    high,
-                    xtol=1e-13,
-                )
-                gained = lambda x: p(x) - mpmath.exp(epsilon) * other(x)
-                yield excess(
-                    delta,
-                    mpmath.quad(
-                        gained, mpmath.linspace(*((root, high) if sign > 0 else (low, root)), 9)
-                    ),
-                )
-
-
-@measures(
-    "privacy.group_privacy.group_epsilon",
-    "C5",
-    method="the mixture's own ledger; a group of 1 is an example",
-    tolerance=1e-3,
-)
-def groups_present_or_absent_as_a_whole(bench):
-    accountant, step = LossDistributionAccountant(), PoissonSampled(0.01, Gaussian(4.0))
-    got = group_epsilon(accountant, ledger_of((step, 1000), (Gaussian(9.0), 1)), 1e-5, 2).upper
-    by_hand = ledger_of((PoissonGroup(2, 0.01, Gaussian(4.0)), 1000), (Gaussian(4.5), 1))
-    yield relative(got, accountant.epsilon(by_hand, 1e-5).upper)
-    one = accountant.epsilon(ledger_of((PoissonGroup(1, 0.01, Gaussian(4.0)), 1000)), 1e-5).upper
-    yield relative(one, accountant.epsilon(ledger_of((step, 1000)), 1e-5).upper)
 
 
 @measures(

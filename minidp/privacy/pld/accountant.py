@@ -13,7 +13,7 @@ from ..events import (
     FixedSizeSampled,
     Gaussian,
     NeighbouringRelation,
-    PoissonGroup,
+    PoissonSampled,
     combined_noise_multiplier,
     pure_epsilon,
 )
@@ -57,8 +57,7 @@ class LossDistributionAccountant(Accountant):
         loss infinity, or left out), mass that wraps around (Chernoff, at two orders), rounding of
         masses, transforms, powers and losses. The tilt makes these errors relative to delta: 1e-300
         keeps its digits. Pure-DP releases enter above only, as randomised response, and so do lots
-        of fixed size and sampled groups (`variants`). Unsampled Gaussians compose to one, whose
-        curve is exact.
+        of fixed size (`variants`). Unsampled Gaussians compose to one, whose curve is exact.
 
     Valid for
         q in [0, 1], sigma in [0.01, 1e9]; composition of adaptively chosen queries with noise and
@@ -91,9 +90,6 @@ class LossDistributionAccountant(Accountant):
         super().__init__(relation)
         self.quick = quick  # upper ends alone, from the first grid
         self._grids: dict[Any, Any] = {}
-
-    def covers(self, primitive):
-        return isinstance(primitive, PoissonGroup) or super().covers(primitive)
 
     def choose_grid(self, parts, *, epsilon=None, delta=None, direction, fineness=FINENESS):
         # counts are rounded up to a ladder, so that runs of nearly the same length share their grid
@@ -210,8 +206,8 @@ class LossDistributionAccountant(Accountant):
 
         finer(bound) is the factor by which to refine, 1 for enough; `room` the growth in points
         that must fit into memory; fallback(other, parts) another accountant's upper end, where no
-        grid serves, or the interval stays much wider than `width`; of a PoissonGroup others know
-        only what dominates it.
+        grid serves, or the interval stays much wider than `width`; of a TruncatedPoissonSampled
+        others know only what dominates it.
         """
         best, settled = Bound(None, math.inf, math.inf), False
         for _ in range(0 if _out_of_range(parts) else REFINEMENTS):
@@ -338,7 +334,7 @@ def _known_below(parts):
             count if count <= 2**53 else math.nextafter(math.nextafter(count, 0), 0),
         )  # it was rounded up
         for event, count in parts
-        if pure_epsilon(event) is None and not isinstance(event, (FixedSizeSampled, PoissonGroup))
+        if pure_epsilon(event) is None and not isinstance(event, FixedSizeSampled)
     ]
 
 

@@ -63,10 +63,13 @@ def masses(event, direction, upper, step, gaps, deviations):
               orders hold for sums of independent terms
         pair: Chua et al. 2024 (arXiv:2412.16802); Feldman, Shenfeld 2025 (arXiv:2502.08202)
     """
+    bins, sigma, negligible = event.bins, event.event.noise_multiplier, _negligible(deviations)
     steps = _rung(FINENESS * step), _rung(SHARE * math.sqrt(gaps[0]))
-    ratios, mass, lost, error, widened = _law(
-        event.bins, event.event.noise_multiplier, upper, steps, _negligible(deviations)
-    )
+    if _rough_law(bins, sigma, negligible)[
+        -1
+    ]:  # finer sums are at their limits too, and gain little
+        steps = _rough_steps(bins, sigma)
+    ratios, mass, lost, error, widened = _law(bins, sigma, upper, steps, negligible)
     losses, mass = np.log(ratios), mass * (1 + error if upper else max(0.0, 1 - error))
     if direction == REMOVE:
         mass = mass * ratios
@@ -100,14 +103,19 @@ def _rung(value):
 
 def sampled(event, direction, deviations):
     """(losses, log masses), roughly: enough to choose tilt and window by."""
-    bins, sigma = event.bins, event.event.noise_multiplier
-    spread = math.sqrt(math.expm1(min(1 / sigma**2, 300.0)) / bins)
-    ratios, mass, *_ = _law(
-        bins, sigma, True, (min(0.1 * spread, 0.1), 0.02), _negligible(deviations)
-    )
+    ratios, mass, *_ = _rough_law(event.bins, event.event.noise_multiplier, _negligible(deviations))
     kept = mass > 0
     losses, logs = np.log(ratios[kept]), np.log(mass[kept])
     return (losses, logs + losses) if direction == REMOVE else (-losses[::-1], logs[::-1])
+
+
+def _rough_law(bins, sigma, negligible):
+    return _law(bins, sigma, True, _rough_steps(bins, sigma), negligible)
+
+
+def _rough_steps(bins, sigma):
+    spread = math.sqrt(math.expm1(min(1 / sigma**2, 300.0)) / bins)
+    return min(0.1 * spread, 0.1), 0.02
 
 
 def most_points(bins):

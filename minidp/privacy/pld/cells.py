@@ -9,17 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..events import (
-    BallsInBins,
-    FixedSizeSampled,
-    PoissonGroup,
-    PoissonSampled,
-    pure_epsilon,
-    share_and_noise,
-)
+from ..events import BallsInBins, FixedSizeSampled, PoissonSampled, pure_epsilon, share_and_noise
 from . import balls
 from .kernels import knots_between, log_ratio_at, merged_gaussian_masses, spread_gaussian_masses
-from .variants import components, fixed_size_losses, fixed_size_masses, group_masses, mixture_losses
+from .variants import fixed_size_losses, fixed_size_masses, mixture_losses
 
 REMOVE, ADD = "remove", "add"
 
@@ -66,14 +59,6 @@ def masses_of(event, direction, upper, step, gaps, deviations):
         return Masses(log_mass, knots, 0.0, beyond)
     if isinstance(event, BallsInBins):
         return Masses(*balls.masses(event, direction, upper, step, gaps, deviations))
-    if isinstance(event, PoissonGroup):
-        log_mass, knots, beyond = group_masses(event, step, gaps, deviations)
-        return _directed(
-            Masses(log_mass, knots, event.size * math.log1p(-event.sampling_probability), beyond),
-            direction,
-            step,
-            -math.inf,
-        )
     q, sigma = share_and_noise(event)
     m, base = 1 / sigma, 0.0 if q == 1 else math.log1p(-q)
     low = math.floor((_loss(q, -deviations * m - 0.5 * m * m) - base) / step)
@@ -202,12 +187,8 @@ def largest_loss(parts, direction):
     for event, count in parts:
         pure = pure_epsilon(event)
         if pure is None:
-            poisson = direction == ADD and isinstance(event, (PoissonSampled, PoissonGroup))
-            pure = (
-                -getattr(event, "size", 1) * math.log1p(-event.sampling_probability)
-                if poisson
-                else math.inf
-            )
+            poisson = direction == ADD and isinstance(event, PoissonSampled)
+            pure = -math.log1p(-event.sampling_probability) if poisson else math.inf
         total += count * pure
     return total
 
@@ -224,5 +205,5 @@ def sampled(event, direction, deviations):
         return fixed_size_losses(event, deviations)
     if isinstance(event, BallsInBins):
         return balls.sampled(event, direction, deviations)
-    losses, logs = mixture_losses(*components(event), deviations)
+    losses, logs = mixture_losses(event, deviations)
     return (losses, logs) if direction == REMOVE else (-losses, logs - losses)
