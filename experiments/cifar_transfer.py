@@ -15,6 +15,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+from tqdm import tqdm
+
 from common.config import POSITIVE, main_of, option
 from common.flags import RunFlags
 from common.job import (
@@ -43,9 +46,6 @@ from features.frozen import (
     taps,
 )
 from features.pretraining import NAME, SIDE, UNITS, PretrainConfig, pretrain
-import numpy as np
-from tqdm import tqdm
-
 from minidp import nn
 from minidp.backend import to_host
 from minidp.data import centre_crop, standardise_images

@@ -11,6 +11,8 @@ The network and the three settings are those of TensorFlow Privacy's MNIST tutor
 import sys
 from dataclasses import dataclass
 
+import numpy as np
+
 from common.config import DIGITS, option
 from common.flags import RunFlags
 from common.job import (
@@ -23,8 +25,6 @@ from common.job import (
     plan_and_budget,
     prepare,
 )
-import numpy as np
-
 from minidp import nn
 from minidp.run import Run
 from minidp.validate import non_negative_finite, positive_finite

@@ -12,6 +12,8 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from common.config import DIGITS, POSITIVE, at_most, option, tell
 from common.flags import RunFlags
 from common.job import (
@@ -24,8 +26,6 @@ from common.job import (
     plan_and_budget,
     prepare,
 )
-import numpy as np
-
 from minidp import nn
 from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay, PrivatePCA, random_projection

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import mnist_pca
+
 from common.config import POSITIVE, option
 from common.job import command_line
 from common.watching import MedianNorms
-
 from minidp import nn
 from minidp.errors import ParameterError
 from minidp.mechanism import Stages

@@ -1,18 +1,41 @@
 from . import (
     audit as audit,
+)
+from . import (
     backend as backend,
+)
+from . import (
     data as data,
+)
+from . import (
     errors as errors,
+)
+from . import (
     grads as grads,
+)
+from . import (
     host as host,
+)
+from . import (
     mechanism as mechanism,
+)
+from . import (
     nn as nn,
+)
+from . import (
     privacy as privacy,
+)
+from . import (
     run as run,
+)
+from . import (
     streams as streams,
+)
+from . import (
     train as train,
 )
-from .estimators import PrivateClassifier as PrivateClassifier, PrivateRegressor as PrivateRegressor
+from .estimators import PrivateClassifier as PrivateClassifier
+from .estimators import PrivateRegressor as PrivateRegressor
 from .fitting import fit as fit
 from .run.model import load_model as load_model
 

@@ -12,7 +12,6 @@ from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from . import nn
@@ -33,9 +32,9 @@ from .fitted import Fitted
 from .heads import Head
 from .host import memory
 from .mechanism import Plan, PoissonSampler, Sanitizer, flat_group
+from .mechanism.sampling import make_sampler
 from .nn.init import zeros
 from .numbers import upper_text
-from .mechanism.sampling import make_sampler
 from .privacy import Filter
 from .privacy.catalogue import make
 from .ranks import current

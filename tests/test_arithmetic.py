@@ -6,7 +6,8 @@ import copy
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from minidp import elementwise, nn
 from minidp.arithmetic import product

@@ -8,7 +8,6 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from minidp.host import memory
 from minidp.backend import (
     Backend,
     batch_budget,
@@ -19,6 +18,7 @@ from minidp.backend import (
     to_host,
 )
 from minidp.errors import BackendMismatchError, DeviceUnavailableError, ParameterError
+from minidp.host import memory
 from tests.support.guarded import GuardedArray, guarded_backend
 
 ARRAY, GUARDED = np.ones(2), guarded_backend().asarray(np.ones(2))

@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from minidp import fit
 from minidp.data.strokes import load_strokes
 from minidp.defaults import LARGEST_LOT, TASKS, choose, mu_of

@@ -8,7 +8,8 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from minidp import validate
 from minidp.data import centre_crop, draw_distortions

@@ -14,8 +14,8 @@ import pytest
 
 import minidp
 from minidp.audit import checks
-from tools import check_cards, check_imports
 from tests.support.scripts import ROOT
+from tools import check_cards, check_imports
 
 INTERNAL = (
     "minidp.audit.",

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from scipy.special import softmax
+from tqdm import tqdm
+
 from features.frozen import feature_path, kept_features
 from minidp import nn
 from minidp.arithmetic import EXACT
@@ -19,8 +22,6 @@ from minidp.run.record import ACCOUNTANTS
 from minidp.streams import Streams
 from minidp.train import OPTIMIZERS
 from minidp.validate import non_negative_finite, positive_finite
-from scipy.special import softmax
-from tqdm import tqdm
 
 from .config import FRACTION, FREE, POSITIVE, option
 from .flags import RunFlags

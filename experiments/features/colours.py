@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+
 from common.linear import NORM, ROWS
 from minidp import nn
 from minidp.arithmetic import ORDINARY

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+
 from common.linear import NORM, ROWS
 from minidp import load_model, nn
 from minidp.arithmetic import ORDINARY

@@ -8,6 +8,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
+
+from common.config import FRACTION, POSITIVE, Checked, command_of, option, tell, to_json
 from minidp import nn
 from minidp.backend import Backend, check_device, namespace_of
 from minidp.data import centre_crop, distort, draw_distortions, load_public, standardise_images
@@ -21,9 +24,6 @@ from minidp.run.record import git_commit, versions
 from minidp.streams import Streams
 from minidp.train import OPTIMIZERS, Progress, evaluate
 from minidp.validate import non_negative_finite, seed_number
-from tqdm import tqdm
-
-from common.config import FRACTION, POSITIVE, Checked, command_of, option, tell, to_json
 
 NAME = "cifar_transfer"
 NETWORKS = "paper", "deep"

@@ -12,10 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 import strokes_features
+from scipy.ndimage import maximum_filter
+
 from common.linear import NORM
 from minidp.data import centre_crop, load_strokes, standardise_images
 from minidp.errors import ParameterError
-from scipy.ndimage import maximum_filter
 
 from . import colours, digits, learned
 from .frozen import BATCH, load_pretrained, taps

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic import ARITHMETICS, ORDINARY, in_pairs
-from ..backend import zero_rows_unless, namespace_of, to_host
+from ..backend import namespace_of, to_host, zero_rows_unless
 from ..errors import ParameterError, ShapeError
 from ..host.threads import single_blas
 from ..privacy.budget import Filter

@@ -22,7 +22,7 @@ from ..privacy.ledger import SETUP, Ledger
 from ..validate import count, positive_finite
 from ..whole import MOST
 from .rounding import DOUBLE, Products, products
-from .sampling import PoissonSampler, Sampler
+from .sampling import Sampler
 from .sanitizer import LEAST_SIGMA, MOST_SIGMA, Sanitizer
 from .schedule import value_at
 

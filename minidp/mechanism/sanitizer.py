@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..arithmetic import ARITHMETICS, EXACT, ORDINARY

@@ -1,42 +1,87 @@
-from .events import (
-    NeighbouringRelation as NeighbouringRelation,
-    Event as Event,
-    Gaussian as Gaussian,
-    JointGaussian as JointGaussian,
-    Laplace as Laplace,
-    PureDP as PureDP,
-    ApproximateDP as ApproximateDP,
-    TotalVariation as TotalVariation,
-    PoissonSampled as PoissonSampled,
-    FixedSizeSampled as FixedSizeSampled,
-    BallsInBins as BallsInBins,
-    Composed as Composed,
-    Repeated as Repeated,
-    RandomlyStopped as RandomlyStopped,
-    NonPrivate as NonPrivate,
-    Unknown as Unknown,
-)
-from .ledger import Ledger as Ledger
-from .accountant import Accountant as Accountant, total_variation as total_variation
+from .accountant import Accountant as Accountant
+from .accountant import total_variation as total_variation
 from .bound import Bound as Bound
-from .moments import MomentsAccountant as MomentsAccountant
-from .renyi import RenyiAccountant as RenyiAccountant
-from .pld.accountant import LossDistributionAccountant as LossDistributionAccountant
-from .gaussian import GaussianAccountant as GaussianAccountant
-from .composition import (
-    AdvancedAccountant as AdvancedAccountant,
-    BasicAccountant as BasicAccountant,
-    PaperStrongComposition as PaperStrongComposition,
-    PerTensorAccountant2016 as PerTensorAccountant2016,
-)
-from .group_privacy import group_epsilon as group_epsilon
-from .budget import Odometer as Odometer, Filter as Filter, max_steps as max_steps
+from .budget import Filter as Filter
+from .budget import Odometer as Odometer
+from .budget import max_steps as max_steps
 from .calibrate import (
     noise_multiplier_for as noise_multiplier_for,
+)
+from .calibrate import (
     sampling_probability_for as sampling_probability_for,
+)
+from .composition import (
+    AdvancedAccountant as AdvancedAccountant,
+)
+from .composition import (
+    BasicAccountant as BasicAccountant,
+)
+from .composition import (
+    PaperStrongComposition as PaperStrongComposition,
+)
+from .composition import (
+    PerTensorAccountant2016 as PerTensorAccountant2016,
+)
+from .events import (
+    ApproximateDP as ApproximateDP,
+)
+from .events import (
+    BallsInBins as BallsInBins,
+)
+from .events import (
+    Composed as Composed,
+)
+from .events import (
+    Event as Event,
+)
+from .events import (
+    FixedSizeSampled as FixedSizeSampled,
+)
+from .events import (
+    Gaussian as Gaussian,
+)
+from .events import (
+    JointGaussian as JointGaussian,
+)
+from .events import (
+    Laplace as Laplace,
+)
+from .events import (
+    NeighbouringRelation as NeighbouringRelation,
+)
+from .events import (
+    NonPrivate as NonPrivate,
+)
+from .events import (
+    PoissonSampled as PoissonSampled,
+)
+from .events import (
+    PureDP as PureDP,
+)
+from .events import (
+    RandomlyStopped as RandomlyStopped,
+)
+from .events import (
+    Repeated as Repeated,
+)
+from .events import (
+    TotalVariation as TotalVariation,
+)
+from .events import (
+    Unknown as Unknown,
+)
+from .gaussian import GaussianAccountant as GaussianAccountant
+from .group_privacy import group_epsilon as group_epsilon
+from .ledger import Ledger as Ledger
+from .moments import MomentsAccountant as MomentsAccountant
+from .pld.accountant import LossDistributionAccountant as LossDistributionAccountant
+from .renyi import RenyiAccountant as RenyiAccountant
+from .search_cost import (
+    liu_talwar as liu_talwar,
+)
+from .search_cost import (
+    poisson_stopped_epsilon as poisson_stopped_epsilon,
 )
 from .search_cost import (
     theorem_d1 as theorem_d1,
-    liu_talwar as liu_talwar,
-    poisson_stopped_epsilon as poisson_stopped_epsilon,
 )

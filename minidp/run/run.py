@@ -23,7 +23,10 @@ from ..ranks import current
 from ..streams import GENERATOR, as_streams
 from ..train import Averaged, KeptBest, Progress, Trainer
 from ..validate import count, one_of
-from . import checkpoint, folder as folders, progress as seen, record as records
+from . import checkpoint
+from . import folder as folders
+from . import progress as seen
+from . import record as records
 from .architecture import describe
 from .model import as_model, save_model
 from .picture import save_curves

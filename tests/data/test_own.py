@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minidp.backend import Backend
-from minidp.data.own import bounded_targets, class_labels, Inputs, refuse_bad_rows, rows_not_finite
+from minidp.data.own import Inputs, bounded_targets, class_labels, refuse_bad_rows, rows_not_finite
 from minidp.errors import DataError, DtypeError, ParameterError, ShapeError
 
 

@@ -5,8 +5,8 @@ set.
 from dataclasses import dataclass
 
 import pytest
-from common.config import option, parse, to_json
 
+from common.config import option, parse, to_json
 from tests.support.scripts import ROOT
 
 DIGITS = ("--smoke", "--quiet", "--dataset", "strokes")

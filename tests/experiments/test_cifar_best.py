@@ -2,11 +2,11 @@
 
 import cifar_best
 import numpy as np
+
 from common import job
 from common.linear import NORM
 from features import colours
 from features.random_features import RandomFeatures
-
 from minidp.backend import Backend
 from minidp.data import Dataset
 

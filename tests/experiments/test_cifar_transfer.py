@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import settings
 from cifar_transfer import RULE
+
 from common import job
 from common.linear import NORM
 from features import frozen
@@ -19,7 +20,6 @@ from minidp.data import centre_crop, load_cifar10, standardise_images
 from minidp.errors import ParameterError
 from minidp.run import load_arrays, load_model
 from minidp.run.verify import verify
-
 from tests.support.scripts import command, environment
 
 RECORD = 3072

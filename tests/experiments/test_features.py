@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
+
 from features.random_features import RandomFeatures, cosines
 from features.scattering import CHUNK, Scattering
-
 from minidp.backend import to_host
 from minidp.errors import DtypeError, ParameterError, ShapeError
 

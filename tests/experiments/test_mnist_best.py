@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from mnist_best import FORM, RULE, Config
+
 from common.linear import NORM, settings, settle
 from features.random_features import RandomFeatures
 from features.scattering import Scattering
-from mnist_best import FORM, RULE, Config
-
 from minidp.data import load_strokes
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled

@@ -1,12 +1,12 @@
 """Features learned from drawn digits, and a private head on them."""
 
-from common.linear import NORM, begin
 import numpy as np
 import strokes_features
-from features import learned
-from features.learned import coefficients, first_weights, joined
 from mnist_learned import FORM, SCATTERING
 
+from common.linear import NORM, begin
+from features import learned
+from features.learned import coefficients, first_weights, joined
 from minidp import load_model, nn
 from minidp.backend import Backend
 from minidp.data import strokes

@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from common.verdicts import EXPECTED, look_up
 
+from common.verdicts import EXPECTED, look_up
 from minidp.mechanism.rounding import products
 from minidp.privacy import Filter, Gaussian, JointGaussian, MomentsAccountant, PoissonSampled
 from minidp.run.record import git_commit

@@ -3,6 +3,7 @@ arithmetic.
 """
 
 import pytest
+
 from minidp.__main__ import main
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, JointGaussian, PoissonSampled

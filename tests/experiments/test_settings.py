@@ -10,9 +10,10 @@ import mnist_learned
 import numpy as np
 import pytest
 import settings
+
 from common.linear import descend
-from features.pretraining import CLASSES, even_classes
 from common.verdicts import RESULTS
+from features.pretraining import CLASSES, even_classes
 from features.stand_ins import MEMBERS, Colours
 from minidp.data import load_cifar10, load_mnist
 from minidp.data.cifar import CIFAR10

@@ -8,8 +8,8 @@ import sys
 import time
 
 import pytest
-from common.sweeps import NO_LOT, Point, Run, perform
 
+from common.sweeps import NO_LOT, Point, Run, perform
 from minidp.errors import MinidpError
 from tests.support.scripts import MPIEXEC, ROOT, environment
 

@@ -4,6 +4,7 @@ and layers only.
 
 import numpy as np
 import pytest
+
 from features import frozen as views
 from minidp import nn
 from minidp.data import distort, standardise_images

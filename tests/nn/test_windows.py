@@ -5,7 +5,8 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from minidp import nn
 from minidp.audit import reference

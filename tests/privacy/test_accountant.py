@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from minidp import privacy
 from minidp.errors import NumericalBoundError, ParameterError, UnsupportedEventError

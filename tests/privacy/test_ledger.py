@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from minidp.errors import DataError, ParameterError
 from minidp.privacy import (
@@ -233,28 +234,6 @@ def test_a_whole_file_is_loaded_and_a_truncated_one_refused(tmp_path):
 def test_wrong_json_is_refused(change):
     with pytest.raises(DataError):
         Ledger.from_json({**example().to_json(), **change})
-
-
-def test_a_ledger_with_a_retired_event_is_refused_by_name(tmp_path):
-    path = tmp_path / "ledger.json"
-    event = {
-        "event": "PoissonGroup",
-        "size": 2,
-        "sampling_probability": 0.01,
-        "inner": {"event": "Gaussian", "noise_multiplier": 4.0},
-    }
-    entry = {
-        "count": 1,
-        "event": {"event": "Repeated", "count": 5, "inner": event},
-        "purpose": "step",
-    }
-    path.write_text(json.dumps({**example().to_json(), "entries": [entry]}))
-    with pytest.raises(
-        DataError,
-        match="ledger.json: .*ledger entry 0: PoissonGroup is retired: no accountant bounds it any "
-        "more",
-    ):
-        Ledger.load(path)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from minidp.audit.checks.losses import exact_deltas
 from minidp.privacy import (

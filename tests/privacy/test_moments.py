@@ -19,6 +19,8 @@ from minidp.privacy import (
     RandomlyStopped,
     RenyiAccountant,
     Unknown,
+)
+from minidp.privacy import (
     moment_kernels as kernels,
 )
 from minidp.privacy.conversion import (

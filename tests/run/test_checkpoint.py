@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from minidp.errors import CheckpointError, DivergedError
-from minidp.streams import Streams
 from minidp.run import (
     load_checkpoint,
     load_model,
@@ -21,6 +20,7 @@ from minidp.run import (
     save_model,
 )
 from minidp.run.checkpoint import Member, load_arrays, save_arrays
+from minidp.streams import Streams
 from minidp.train import OPTIMIZERS, Adam
 from tests.support.scripts import ROOT
 from tests.support.training import SAMPLERS, make_data, make_trainer, values

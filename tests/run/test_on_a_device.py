@@ -10,7 +10,9 @@ import pytest
 from minidp import nn
 from minidp.backend import synchronise, to_host
 from minidp.data import LabelledExamples
-from minidp.run import folder, progress as seen, run as running
+from minidp.run import folder
+from minidp.run import progress as seen
+from minidp.run import run as running
 from minidp.train import trainer
 from tests.support import shim
 from tests.support.counting import counting
@@ -18,7 +20,6 @@ from tests.support.guarded import guarded_backend, guarded_xp
 from tests.support.running import STEPS, make_arrays, make_run
 from tools.benchmark import WORKLOADS
 from tools.benchmark_ours import trainer_of
-
 
 pytestmark = pytest.mark.skipif(
     not shim.COMPILER, reason="no C++ compiler: the kernels of a step were not executed"

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest

@@ -7,11 +7,11 @@ import math
 import mpmath
 
 from ...privacy.accountant import COVERED
+from ...privacy.bound import Exposed
 from ...privacy.catalogue import ACCOUNTANTS, make
 from ...privacy.events import ApproximateDP, Gaussian, Laplace, PoissonSampled, PureDP
 from ...privacy.events import NeighbouringRelation as Relation
 from ...privacy.gaussian import GaussianAccountant
-from ...privacy.bound import Exposed
 from . import excess, measures, relative
 from .curves import exact_delta, exact_epsilon, ledger_of
 

@@ -7,8 +7,7 @@ from itertools import permutations
 import numpy as np
 
 from ... import mechanism
-from ...mechanism import sampling
-from ...mechanism import Plan, PoissonSampler, Sanitizer, flat_group
+from ...mechanism import Plan, PoissonSampler, Sanitizer, flat_group, sampling
 from ...privacy.events import (
     BallsInBins,
     Composed,

@@ -13,7 +13,6 @@ from ..events import (
     FixedSizeSampled,
     Gaussian,
     NeighbouringRelation,
-    PoissonSampled,
     combined_noise_multiplier,
     pure_epsilon,
 )
@@ -206,8 +205,7 @@ class LossDistributionAccountant(Accountant):
 
         finer(bound) is the factor by which to refine, 1 for enough; `room` the growth in points
         that must fit into memory; fallback(other, parts) another accountant's upper end, where no
-        grid serves, or the interval stays much wider than `width`; of a TruncatedPoissonSampled
-        others know only what dominates it.
+        grid serves, or the interval stays much wider than `width`.
         """
         best, settled = Bound(None, math.inf, math.inf), False
         for _ in range(0 if _out_of_range(parts) else REFINEMENTS):
