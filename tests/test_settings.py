@@ -75,13 +75,20 @@ def test_numbers_in_their_range_pass_and_others_do_not(name):
 @pytest.mark.parametrize(
     "check, message",
     [
-        (lambda: validate.positive_finite(scale=math.inf), "expected scale=inf in (0, inf)"),
         (
             lambda: validate.in_range(0, 1, open_low=True, open_high=True, delta=1.0),
             "expected delta=1.0 in (0, 1)",
         ),
         (lambda: validate.probability(good=0.5, bad=2), "expected bad=2 in [0, 1]"),
         (lambda: validate.count(1, steps=0), "expected steps=0 to be an integer of at least 1"),
+        (
+            lambda: validate.count(hidden=10**25),
+            "expected hidden=10000000000000000000000000 to be an integer of at most 1099511627776",
+        ),
+        (
+            lambda: validate.positive(setting=Fraction(10**400)),
+            f"expected setting={Fraction(10**400)!r} to be a number that float64 can hold",
+        ),
         (lambda: validate.one_of(("a", "b"), mode="c"), "expected mode='c' to be one of a, b"),
         (
             lambda: validate.shape("dense1", "x", np.zeros((2, 3)), ("B", 4)),
@@ -114,30 +121,18 @@ def test_messages_name_what_was_wrong_and_what_is_allowed(check, message):
     assert str(caught.value) == message
 
 
-def test_integers_beyond_float64_are_refused_in_few_words():
-    for check in (
-        validate.positive,
-        validate.probability,
-        validate.count,
-        lambda **n: validate.in_range(0, 5, **n),
-    ):
-        for value in (10**400, 10**5000):  # Python prints no more than 4300 digits
-            with pytest.raises(
-                ParameterError, match=r"setting=\(an integer of about \d+ digits\)"
-            ) as refused:
-                check(setting=value)
-            assert len(str(refused.value)) < 160
-    with pytest.raises(ParameterError, match="float64 can hold"):
-        validate.positive(setting=Fraction(10**400))
+@pytest.mark.parametrize("check", [validate.positive, validate.count])
+def test_integers_beyond_float64_are_refused_in_few_words(check):
+    with pytest.raises(ParameterError, match="an integer of about 5000 digits") as refused:
+        check(setting=10**5000)  # Python prints no more than 4300 digits
+    assert len(str(refused.value)) < 160
+
+
+def test_counts_are_integers():
+    validate.count(0, 2**128 - 1, seed=2**128 - 1, steps=np.int64(3))
     for value in (-1, 1.0, True, "1", None, math.nan):
         with pytest.raises(ParameterError, match="to be an integer of at least 0"):
             validate.count(steps=value)
-    validate.count(0, 2**128 - 1, seed=2**128 - 1, steps=np.int64(3))
-    with pytest.raises(
-        ParameterError,
-        match="hidden=10000000000000000000000000 to be an integer of at most 1099511627776",
-    ):
-        validate.count(hidden=10**25)
 
 
 values = st.floats(allow_nan=False, allow_infinity=False)
@@ -178,100 +173,95 @@ def test_infinity_and_what_is_unknown_have_words():
     assert upper_text(None) == lower_text(None) == "unknown"
 
 
-KEYS, Q = [("dense1", "W"), ("dense2", "W")], PoissonSampler(0.01)
+KEYS = [("dense1", "W"), ("dense2", "W")]
+POISSON = PoissonSampler(0.01)
+SANITIZER = Sanitizer(flat_group(KEYS, 4.0, 4.0))
+ONE = Gaussian(1)
 
 
-def group(clip_norm=1.0, noise_multiplier=1.0, keys=KEYS):
-    return ClipGroup("all", keys, clip_norm, noise_multiplier)
-
-
-def plan(steps=1, lot=600, sampler=Q):
-    return Plan(sampler, Sanitizer(flat_group(KEYS, 4.0, 4.0)), steps, lot)
-
-
-ROWS = [
-    (make, value, words)
-    for make, values, words in [
-        (group, (-1.0, 0.0, nan, 1e-30, 9e-13, 1.1e12), "clip_norm={}"),
-        (lambda v: group(1.0, v), (-1.0, nan, inf), "noise_multiplier={}"),
-        (group, (inf,), "finite clip_norm"),
-        (lambda v: group(keys=v), ((),), "at least one parameter"),
-        (lambda v: LinearDecay(v, 1.0, 3), (nan,), "initial={}"),
-        (lambda v: LinearDecay(1.0, v, 3), (-1.0,), "final={}"),
-        (lambda v: LinearDecay(1.0, 1.0, v), (-1, 1.5), "steps={}"),
-        (PoissonSampler, (1.2, nan), "sampling_probability={}"),
-        (lambda v: FixedSizeSampler(10, v), (0, 11), "lot_size={}"),
-        (lambda v: ShuffleSampler(10, v), (11, 2.5), "lot_size={}"),
-        (lambda v: ShuffleSampler(v, 1), (0,), "dataset_size={}"),
-        (plan, (-1,), "steps={}"),
-        (lambda v: plan(1, v), (0, inf), "expected_lot_size={}"),
-        (lambda v: plan(1, 600, v), ("poisson",), "expected a sampler, got str"),
-        (lambda v: PrivatePCA(v, 4.0), (0,), "dimensions={}"),
-        (lambda v: PrivatePCA(2, v), (-1.0, inf, nan), "pca_noise_multiplier={}"),
-        (lambda v: random_projection(4, v, None), (0,), "dimensions={}"),
-        (lambda v: Conv2D(1, 1, v), (0, (3, 0)), "kernel"),
-        (lambda v: Conv2D(1, 1, 3, stride=v), (0,), "stride"),
-        (lambda v: Conv2D(1, 1, 3, padding=v), ("full", -1, True), "padding"),
-        (lambda v: Conv2D(*v, 3), ((0, 1), (1, 0)), "channels"),
-        *((pool, (0,), "window") for pool in (MaxPool2D, AvgPool2D)),
-        (lambda v: MaxPool2D(2, v), (0,), "stride"),
-        (lambda v: AvgPool2D(2, padding=v), ("full", 2, (0, 1, 1), -1), "padding"),
-        (lambda v: MaxPool2D((3, 2), padding=v), ((1, 2),), "padding"),
-        (lambda v: GroupNorm(6, v), (4, 0), "groups={}"),
-        (LayerNorm, (0,), "0"),
-        (lambda v: LayerNorm(4, epsilon=v), (0.0, -1.0), "epsilon={}"),
-        (Dropout, (-0.1, 1.0, nan, "half"), "rate"),
-        (SGD, (-0.1, nan), "learning_rate={}"),
-        (AdaGrad, (inf,), "learning_rate={}"),
-        (lambda v: AdaGrad(0.1, v), (-1.0,), "offset={}"),
-        (lambda v: Momentum(0.1, v), (1.0,), "momentum={}"),
-        (lambda v: Adam(0.1, beta1=v), (1.0,), "beta1={}"),
-        (lambda v: Adam(0.1, beta2=v), (-0.1,), "beta2={}"),
-        (lambda v: Adam(0.1, offset=v), (0.0,), "offset={}"),
-        (lambda v: Averaged(SGD(0.1), v), (-0.1, 1.0, nan), "decay={}"),
-        (Gaussian, (-1.0, nan, "4"), "noise_multiplier={!r}"),
-        (Laplace, (-2,), "noise_multiplier={}"),
-        (PureDP, (-1, nan), "epsilon={}"),
-        (lambda v: ApproximateDP(1.0, v), (-0.1, 1.1), "delta={}"),
-        (JointGaussian, ((),), "at least one"),
-        (JointGaussian, ((1.0, -1.0),), "noise_multiplier=-1.0"),
-        (lambda v: PoissonSampled(v, Gaussian(1)), (1.2, nan), "sampling_probability={}"),
-        (lambda v: PoissonSampled(0.1, v), (4.0,), "expected an Event"),
-        (Composed, ((Gaussian(1), None),), "expected an Event"),
-        (lambda v: FixedSizeSampled(10, v, Gaussian(1)), (11,), "lot_size"),
-        (lambda v: FixedSizeSampled(v, 0, Gaussian(1)), (0,), "dataset_size"),
-        (lambda v: Repeated(Gaussian(1), v), (-1, 1.5), "count={}"),
-        (lambda v: TotalVariation(v, 3), (1.0, nan), "tau={}"),
-        (lambda v: TotalVariation(0.1, v), (-1,), "count={}"),
-        (lambda v: MomentsAccountant(orders=v), ((),), "at least one"),
-        (lambda v: MomentsAccountant(orders=(v,)), (0, nan), "order={}"),
-        (lambda v: MomentsAccountant(orders=(v,)), (2000,), "1024"),
-        (lambda v: Filter(MomentsAccountant(), v, 1e-5), (-1.0, nan), "epsilon={}"),
-        (lambda v: Filter(MomentsAccountant(), 1.0, v), (0.0, 1.0), "delta={}"),
-        (lambda v: Filter(v, 1.0, 1e-5), ("momens",), "accountant='momens' to be one of moments"),
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: ClipGroup("all", KEYS, 9e-13, 1.0), "clip_norm=9e-13"),
+        (lambda: ClipGroup("all", KEYS, 1.1e12, 1.0), "clip_norm=1100000000000.0"),
+        (lambda: ClipGroup("all", KEYS, inf, 1.0), "finite clip_norm"),
+        (lambda: ClipGroup("all", KEYS, 1.0, -1.0), "noise_multiplier=-1.0"),
+        (lambda: ClipGroup("all", KEYS, 1.0, inf), "noise_multiplier=inf"),
+        (lambda: ClipGroup("all", (), 1.0, 1.0), "at least one parameter"),
+        (lambda: LinearDecay(nan, 1.0, 3), "initial=nan"),
+        (lambda: LinearDecay(1.0, -1.0, 3), "final=-1.0"),
+        (lambda: LinearDecay(1.0, 1.0, -1), "steps=-1"),
+        (lambda: PoissonSampler(1.2), "sampling_probability=1.2"),
+        (lambda: FixedSizeSampler(10, 0), "lot_size=0"),
+        (lambda: FixedSizeSampler(10, 11), "lot_size=11"),
+        (lambda: ShuffleSampler(0, 1), "dataset_size=0"),
+        (lambda: Plan(POISSON, SANITIZER, -1, 600), "steps=-1"),
+        (lambda: Plan(POISSON, SANITIZER, 1, 0), "expected_lot_size=0"),
+        (lambda: Plan(POISSON, SANITIZER, 1, inf), "expected_lot_size=inf"),
+        (lambda: Plan("poisson", SANITIZER, 1, 600), "expected a sampler, got str"),
+        (lambda: PrivatePCA(0, 4.0), "dimensions=0"),
+        (lambda: PrivatePCA(2, -1.0), "pca_noise_multiplier=-1.0"),
+        (lambda: PrivatePCA(2, inf), "pca_noise_multiplier=inf"),
+        (lambda: random_projection(4, 0, None), "dimensions=0"),
+        (lambda: Conv2D(1, 1, (3, 0)), "kernel"),
+        (lambda: Conv2D(1, 1, (3, 3, 3)), "an integer or a pair"),
+        (lambda: Conv2D(1, 1, 3, stride=0), "stride"),
+        (lambda: Conv2D(1, 1, 3, padding="full"), "padding"),
+        (lambda: Conv2D(1, 1, 3, padding=-1), "padding"),
+        (lambda: Conv2D(1, 0, 3), "channels"),
+        (lambda: MaxPool2D(0), "window"),
+        (lambda: MaxPool2D(2, 0), "stride"),
+        (lambda: AvgPool2D((3, 2), padding=(1, 2)), "padding"),
+        (lambda: AvgPool2D(2, padding=(0, 1, 1)), "padding"),
+        (lambda: GroupNorm(6, 4), "groups=4"),
+        (lambda: GroupNorm(6, 0), "groups=0"),
+        (lambda: LayerNorm(0), "0"),
+        (lambda: LayerNorm(4, epsilon=0.0), "epsilon=0.0"),
+        (lambda: Dropout(1.0), "rate"),
+        (lambda: SGD(-0.1), "learning_rate=-0.1"),
+        (lambda: AdaGrad(inf), "learning_rate=inf"),
+        (lambda: AdaGrad(0.1, -1.0), "offset=-1.0"),
+        (lambda: Momentum(0.1, 1.0), "momentum=1.0"),
+        (lambda: Adam(0.1, beta1=1.0), "beta1=1.0"),
+        (lambda: Adam(0.1, beta2=-0.1), "beta2=-0.1"),
+        (lambda: Adam(0.1, offset=0.0), "offset=0.0"),
+        (lambda: Averaged(SGD(0.1), 1.0), "decay=1.0"),
+        (lambda: Gaussian("4"), "noise_multiplier='4'"),
+        (lambda: Gaussian(-1.0), "noise_multiplier=-1.0"),
+        (lambda: Laplace(-2), "noise_multiplier=-2"),
+        (lambda: PureDP(-1), "epsilon=-1"),
+        (lambda: ApproximateDP(1.0, 1.1), "delta=1.1"),
+        (lambda: JointGaussian(()), "at least one"),
+        (lambda: JointGaussian((1.0, -1.0)), "noise_multiplier=-1.0"),
+        (lambda: PoissonSampled(1.2, ONE), "sampling_probability=1.2"),
+        (lambda: PoissonSampled(0.1, 4.0), "expected an Event"),
+        (lambda: Composed((ONE, None)), "expected an Event"),
+        (lambda: FixedSizeSampled(10, 11, ONE), "lot_size"),
+        (lambda: FixedSizeSampled(0, 0, ONE), "dataset_size"),
+        (lambda: Repeated(ONE, 1.5), "count=1.5"),
+        (lambda: TotalVariation(1.0, 3), "tau=1.0"),
+        (lambda: TotalVariation(0.1, -1), "count=-1"),
+        (lambda: MomentsAccountant(orders=()), "at least one"),
+        (lambda: MomentsAccountant(orders=(0,)), "order=0"),
+        (lambda: MomentsAccountant(orders=(2000,)), "1024"),
+        (lambda: Filter(MomentsAccountant(), -1.0, 1e-5), "epsilon=-1.0"),
+        (lambda: Filter(MomentsAccountant(), 1.0, 0.0), "delta=0.0"),
+        (lambda: Filter(MomentsAccountant(), 1.0, 1.0), "delta=1.0"),
+        (lambda: Filter("momens", 1.0, 1e-5), "accountant='momens' to be one of moments"),
         (
-            lambda v: Filter(v, 1.0, 1e-5),
-            (7,),
+            lambda: Filter(7, 1.0, 1e-5),
             "expected accountant=7 to be an accountant, such as MomentsAccountant",
         ),
-        (
-            lambda v: theorem_d1(*v),
-            ((1.0, 0.6, 0.05, 0.1), (1.0, 0.0, 0.05, 0.1)),
-            "epsilon_prime=",
-        ),
-        (lambda v: theorem_d1(1.0, 0.5, v, 0.1), (0.0,), "delta="),
-        (lambda v: theorem_d1(1.0, 0.5, 0.05, v), (0.0,), "good_share="),
-        (lambda v: theorem_d1(v, 0.5, 0.05, 0.1), (-1.0,), "epsilon"),
-        (Streams, (-1, 1.5, "1", True), "expected seed={!r}"),
-        (lambda v: centre_crop(np.zeros((1, 24, 24, 3)), v), (25,), "size={}"),
-        (lambda v: draw_distortions(2, None, size=v), (33,), "size={}"),
-    ]
-    for value in values
-]
-
-
-@pytest.mark.parametrize("make, value, words", ROWS, ids=range(len(ROWS)))
-def test_a_wrong_setting_is_named(make, value, words):
+        (lambda: theorem_d1(-1.0, 0.5, 0.05, 0.1), "epsilon"),
+        (lambda: theorem_d1(1.0, 0.6, 0.05, 0.1), "epsilon_prime="),
+        (lambda: theorem_d1(1.0, 0.5, 0.0, 0.1), "delta="),
+        (lambda: theorem_d1(1.0, 0.5, 0.05, 0.0), "good_share="),
+        (lambda: Streams(-1), "expected seed=-1"),
+        (lambda: centre_crop(np.zeros((1, 24, 24, 3)), 25), "size=25"),
+        (lambda: draw_distortions(2, None, size=33), "size=33"),
+    ],
+)
+def test_a_wrong_setting_is_named(make, words):
     with pytest.raises(ParameterError) as refused:
-        make(value)
-    assert words.format(value) in str(refused.value)
+        make()
+    assert words in str(refused.value)
