@@ -3,6 +3,7 @@ random cosines.
 """
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,11 +14,11 @@ from minidp.backend import to_host
 from minidp.errors import DtypeError, ParameterError, ShapeError
 
 PERIODS = range(-4, 5)  # of the image, summed: twice as far as the code goes
-SETTINGS = (
-    dict(size=8, scales=1, angles=2, pad=0),
-    dict(size=4, scales=2, angles=3, pad=2),
-    dict(size=14, scales=3, angles=2, pad=1),
-)
+SETTINGS = {
+    "1 scale": {"size": 8, "scales": 1, "angles": 2, "pad": 0},
+    "2 scales": {"size": 4, "scales": 2, "angles": 3, "pad": 2},
+    "3 scales": {"size": 14, "scales": 3, "angles": 2, "pad": 1},
+}
 
 
 def _wrapped(pixels, formula):
@@ -40,13 +41,14 @@ def _psi(pixels, scale, angle, angles):
         0.8 * 2**scale,
         3 * math.pi / 2 ** (scale + 2),
     )
-    along = lambda rows, columns: columns * math.cos(turn) + rows * math.sin(turn)
-    across = lambda rows, columns: (rows * math.cos(turn) - columns * math.sin(turn)) * 4 / angles
-    g = lambda *u: np.exp(-(along(*u) ** 2 + across(*u) ** 2) / (2 * width**2))
-    envelope, wave = (
-        _wrapped(pixels, g),
-        _wrapped(pixels, lambda *u: g(*u) * np.exp(1j * frequency * along(*u))),
-    )
+
+    def gaussian(rows, columns, frequency):
+        along = columns * math.cos(turn) + rows * math.sin(turn)
+        across = (rows * math.cos(turn) - columns * math.sin(turn)) * 4 / angles
+        return np.exp(-(along**2 + across**2) / (2 * width**2) + 1j * frequency * along)
+
+    envelope = _wrapped(pixels, partial(gaussian, frequency=0))
+    wave = _wrapped(pixels, partial(gaussian, frequency=frequency))
     return (wave - envelope * (wave.sum() / envelope.sum())) / 4**scale
 
 
@@ -79,12 +81,16 @@ def _scattered(x, size, scales, angles, pad):
     framed = np.zeros((size + 2 * pad,) * 2)
     framed[pad : pad + size, pad : pad + size] = x
     psi = _filters(len(framed), scales, angles)
-    every = lambda step, v: v[::step, ::step]
-    average = lambda u, j: every(
-        2 ** (scales - j), _convolved(u, _phi(len(u), 0.8 * 2 ** (scales - 1 - j)))
-    )
-    seen = lambda key, j: every(2**j, psi[key]) * 4**j
-    modulus = lambda u, j, key: every(2 ** (key[0] - j), np.abs(_convolved(u, seen(key, j))))
+
+    def average(u, j):
+        step = 2 ** (scales - j)
+        return _convolved(u, _phi(len(u), 0.4 * step))[::step, ::step]
+
+    def modulus(u, j, key):
+        seen = psi[key][:: 2**j, :: 2**j] * 4**j
+        step = 2 ** (key[0] - j)
+        return np.abs(_convolved(u, seen))[::step, ::step]
+
     first = {key: modulus(framed, 0, key) for key in psi}
     paths = [average(framed, 0)] + [average(u, j) for (j, _), u in first.items()]
     for j in range(scales):
@@ -100,7 +106,7 @@ def _scattered(x, size, scales, angles, pad):
 @pytest.mark.parametrize(
     "dtype, tolerance", [("float64", {"rtol": 1e-12, "atol": 1e-13}), ("float32", {"atol": 1e-5})]
 )
-@pytest.mark.parametrize("setting", SETTINGS, ids=["1 scale", "2 scales", "3 scales"])
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_features_equal_sums_over_pixels_one_path_at_a_time(
     setting, dtype, tolerance, backend, rng
 ):
@@ -118,21 +124,6 @@ def test_mnist_has_81_channels_of_8_by_8():
         4,
         217,
     )  # Bruna and Mallat 2013: 1 + J L + L^2 J (J - 1) / 2
-
-
-def test_wrong_settings_and_images_are_refused():
-    for settings, message in (
-        ({"scales": 0}, "scales=0"),
-        ({"size": 29}, "= 33 to be a multiple of"),
-    ):
-        with pytest.raises(ParameterError, match=message):
-            Scattering(**{"size": 28, **settings})
-    with pytest.raises(
-        ShapeError, match=r"scattering: expected x of shape \(B, 28, 28\), got \(2, 28, 28, 1\)"
-    ):
-        Scattering(28)(np.zeros((2, 28, 28, 1), np.float32))
-    with pytest.raises(DtypeError, match="scattering"):
-        Scattering(28)(np.zeros((2, 28, 28), np.uint8))
 
 
 @pytest.mark.parametrize("size, pad, scales", [(24, 0, 2), (22, 0, 1), (28, 3, 1)])
@@ -180,13 +171,27 @@ def test_exact_features_of_an_example_are_its_own(rng):
     np.testing.assert_allclose(whole, RandomFeatures(100, 333, 2.0)(x), atol=2e-5)
 
 
-def test_wrong_settings_and_inputs_are_refused():
-    for width in (0.0, math.inf, 1e-39):
-        with pytest.raises(ParameterError, match=f"width={width}"):
-            RandomFeatures(1, 1, width)
-    with pytest.raises(
-        ShapeError, match=r"random features: expected x of shape \(B, 6\), got \(2, 7\)"
-    ):
-        RandomFeatures(6, 8, 1.0)(np.zeros((2, 7)))
-    with pytest.raises(DtypeError, match="random features"):
-        RandomFeatures(6, 8, 1.0)(np.zeros((2, 6), int))
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: Scattering(28, scales=0), ParameterError, "scales=0"),
+        (lambda: Scattering(29), ParameterError, "= 33 to be a multiple of"),
+        (lambda: RandomFeatures(1, 1, math.inf), ParameterError, "width=inf"),
+        (lambda: RandomFeatures(1, 1, 1e-39), ParameterError, "width=1e-39"),
+        (
+            lambda: Scattering(28)(np.zeros((2, 28, 28, 1), "float32")),
+            ShapeError,
+            r"scattering: expected x of shape \(B, 28, 28\), got \(2, 28, 28, 1\)",
+        ),
+        (lambda: Scattering(28)(np.zeros((2, 28, 28), "uint8")), DtypeError, "scattering"),
+        (
+            lambda: RandomFeatures(6, 8, 1.0)(np.zeros((2, 7))),
+            ShapeError,
+            r"random features: expected x of shape \(B, 6\), got \(2, 7\)",
+        ),
+        (lambda: RandomFeatures(6, 8, 1.0)(np.zeros((2, 6), int)), DtypeError, "random features"),
+    ],
+)
+def test_wrong_settings_and_inputs_are_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
