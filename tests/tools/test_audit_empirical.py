@@ -2,8 +2,6 @@
 says both.
 """
 
-import copy
-import functools
 import json
 from contextlib import contextmanager
 
@@ -55,13 +53,6 @@ def test_right_training_is_hardly_ever_flagged():
     assert flagged <= stats.binom.isf(1e-6, 10, faults.LEVEL)
 
 
-@pytest.mark.slow
-def test_every_planted_fault_is_flagged_twenty_times_and_right_training_is_not():
-    for made in faults.FAULTS.values():
-        assert all(faults.flagged_by(made, 1000 * k) for k in range(20))
-    assert sum(bool(faults.flagged_by(faults.Made(), 1000 * k)) for k in range(100)) <= 11
-
-
 def test_it_attacks_reports_and_draws(tmp_path, capsys, drawn, monkeypatch):
     monkeypatch.setattr(audit_empirical, "SETTINGS", ((1.0, 10),))
     monkeypatch.setattr(
@@ -91,20 +82,18 @@ def test_it_attacks_reports_and_draws(tmp_path, capsys, drawn, monkeypatch):
     assert (
         len(drawn) == 2 and found["seed"] == 1 and found["black_box"]["data"]["name"] == "strokes"
     )
-    for *path, value in (
-        ("audits", "noise halved", "flagged", 0),
-        ("audits", "right training", "flagged", 99),
-        ("attacks", 0, "certified", 1, 0.1),
-        ("ledger_2016", "printed", 1, 4.5),
-        ("attacks", 0, "bounds", "one run, f-DP", "lower", 0.1),
+    audits, attack = found["audits"], found["attacks"][0]
+    for place, key, value in (
+        (audits["noise halved"], "flagged", 0),
+        (audits["right training"], "flagged", 99),
+        (attack["certified"], 1, 0.1),
+        (attack["bounds"]["one run, f-DP"], "lower", 0.1),
+        (found["ledger_2016"]["printed"], 1, 4.5),
     ):
-        spoilt = copy.deepcopy(found)
-        place = functools.reduce(lambda part, key: part[key], path[:-1], spoilt)
-        place[path[-1]] = value
-        assert not all(right for _, right in audit_empirical.verdicts(spoilt, smoke=True))
-    few = dict(
-        audit_empirical.verdicts(found)
-    )  # 50 runs of the black box do not reach what 2,000 have to
+        with monkeypatch.context() as spoilt:
+            spoilt.setitem(place, key, value)
+            assert not all(right for _, right in audit_empirical.verdicts(found, smoke=True))
+    few = dict(audit_empirical.verdicts(found))  # 50 runs of the black box are not 2,000
     assert [what.split(":")[0] for what, right in few.items() if not right] == ["black box"]
 
 

@@ -22,17 +22,7 @@ def tiny(monkeypatch):
 
 def test_it_measures_prints_and_writes_json(tiny, tmp_path, capsys):
     file = tmp_path / "found.json"
-    flags = [
-        "--workloads",
-        "W5",
-        "--strategies",
-        "auto",
-        "exact",
-        "--rounds",
-        "2",
-        "--json",
-        str(file),
-    ]
+    flags = [*"--workloads W5 --strategies auto exact --rounds 2 --json".split(), str(file)]
     assert benchmark.main(flags) == 0
     (one,) = json.loads(file.read_text())["contests"]
     assert one["workload"] == "W5" and one["left_out"] == {}
@@ -41,37 +31,24 @@ def test_it_measures_prints_and_writes_json(tiny, tmp_path, capsys):
     for row in one["rows"]:
         assert len(row["turns_ms"]) == 2 and min(row["turns_ms"]) > 0 and row["versions"]["minidp"]
         assert min(row["turns_ms"]) <= row["step_ms"] <= max(row["turns_ms"])
-    assert [(pair["of"], pair["to"]) for pair in one["ratios"]] == [
-        ("auto", "floor"),
-        ("exact", "floor"),
-    ]
-    assert all(pair["low"] <= pair["ratio"] <= pair["high"] for pair in one["ratios"])
+    for pair, name in zip(one["ratios"], ("auto", "exact"), strict=True):
+        assert (pair["of"], pair["to"]) == (name, "floor")
+        assert pair["low"] <= pair["ratio"] <= pair["high"]
     out, err = capsys.readouterr()
     assert "| W5 | step, ms | auto to it | exact to it |" in out
     assert err == "absent, not timed: torch, jax, opacus-ghost; pip install 'minidp[peers]'\n"
-    assert one["absent"] == ["torch", "jax", "opacus-ghost"]
 
 
 def test_nothing_to_time_is_no_success(tiny, capsys):
     assert benchmark.main(["--workloads", "W1", "--strategies", "none", "--floors", "none"]) == 1
 
 
-@pytest.mark.parametrize(
-    "flags, message",
-    [
-        ("--rounds many", "an integer of at least 1, got many"),
-        ("--rounds 0", "an integer of at least 1, got 0"),
-        ("--json no/such/folder.json", "no such folder"),
-        ("--peers keras", "invalid choice: 'keras'"),
-    ],
-)
-def test_what_the_user_did_wrong_is_one_line(flags, message, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as stopped:
-        benchmark.main(flags.split())
+def test_what_the_user_did_wrong_is_one_line(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        benchmark.main(["--json", "no/such/folder.json"])
     out, err = capsys.readouterr()
-    assert (stopped.value.code, out, err.count("\n")) == (2, "", 1)
-    assert message in err and err.startswith("error: ")
+    assert out == "" and err.startswith("error: ") and "no such folder" in err
+    assert err.count("\n") == 1
 
 
 def test_a_ratio_is_the_median_of_the_ratios_within_the_rounds():
@@ -80,17 +57,12 @@ def test_a_ratio_is_the_median_of_the_ratios_within_the_rounds():
     assert (pair["of"], pair["to"], pair["ratio"]) == ("factored", "torch", 0.5)
 
 
-def test_a_contender_that_cannot_run_is_left_out_with_its_reason():
-    contest = hold(TINY["W1"], ["floor", "nonsense"], 2, 0.0)
-    assert [row["contender"] for row in contest["rows"]] == ["floor"] and contest["ratios"] == []
-    assert "nonsense" in contest["left_out"]["nonsense"]
-
-
-def test_a_contender_whose_network_is_another_is_left_out(monkeypatch):
+def test_a_contender_that_cannot_run_or_has_another_network_is_left_out(monkeypatch):
     monkeypatch.setattr(benchmark, "parameters", lambda workload: 70_001)
-    contest = hold(TINY["W1"], ["floor"], 1, 0.0)
-    assert contest["rows"] == []
-    assert contest["left_out"] == {"floor": "70,000 parameters, not 70,001: other work"}
+    contest = hold(TINY["W1"], ["floor", "nonsense"], 2, 0.0)
+    assert contest["rows"] == contest["ratios"] == []
+    assert contest["left_out"]["floor"] == "70,000 parameters, not 70,001: other work"
+    assert "nonsense" in contest["left_out"]["nonsense"]
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -104,22 +76,15 @@ def test_our_networks_have_the_parameters_that_are_counted(name):
 def test_a_peer_that_is_installed_runs(peer, library, name):
     pytest.importorskip(library, reason=f"PEER MISSING: {library}; pip install 'minidp[peers]'")
     contest = hold(TINY[name], ["auto", peer], 2, 0.0)
-    assert contest["left_out"] == {} and [row["contender"] for row in contest["rows"]] == [
-        "auto",
-        peer,
-    ]
+    assert contest["left_out"] == {}
+    assert [row["contender"] for row in contest["rows"]] == ["auto", peer]
 
 
 def test_the_floor_multiplies_the_matrices_of_every_layer():
     """Positions, inputs and outputs, worked out by hand from the networks' shapes."""
-    networks = {
-        name: benchmark_ours.network_of(WORKLOADS[name], None) for name in ("W1", "W4", "W5")
-    }
-    assert {name: benchmark_ours.products(network) for name, network in networks.items()} == {
-        "W1": [(1, 60, 1000), (1, 1000, 10)],
-        "W4": [(576, 75, 64), (144, 1600, 64), (1, 2304, 384), (1, 384, 384), (1, 384, 10)],
-        "W5": [(196, 64, 16), (25, 256, 32), (1, 512, 32), (1, 32, 10)],
-    }
+    network = benchmark_ours.network_of(WORKLOADS["W5"], None)
+    sizes = [(196, 64, 16), (25, 256, 32), (1, 512, 32), (1, 32, 10)]
+    assert benchmark_ours.products(network) == sizes
 
 
 def test_turns_are_at_least_one_step_and_leave_their_first_third_out(monkeypatch):

@@ -26,13 +26,10 @@ def made(tmp_path, *parts, status=0):
 def test_every_part_runs_without_a_gpu(tmp_path):
     assert sum(seconds for seconds, _ in gpu_report.PARTS.values()) <= gpu_report.SECONDS == 8 * 60
     parts = made(tmp_path)
-    assert {
-        name: part["message"] for name, part in parts.items() if part["state"] != "passed"
-    } == {}
+    for name, part in parts.items():
+        assert part["state"] == "passed", (name, part["message"])
     assert len(parts["layers and losses"]["rows"]) == 2 * (len(LAYERS) + len(LOSSES))
     assert [row["contender"] for row in parts["steps"]["rows"]] == ["explicit", "factored"]
-    (job,) = parts["main job"]["rows"]
-    assert 0 <= job["test_accuracy"] <= 1
 
 
 @pytest.mark.parametrize("factor", [1.001, np.nan])
