@@ -3,6 +3,7 @@ far below it.
 """
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -105,35 +106,28 @@ def test_the_bound_of_counted_scores_holds_and_is_close(single, steps, rng):
 
 
 def test_one_run_p_value_without_delta_is_binomial():
-    pmf = lambda p: [math.comb(20, k) * p**k * (1 - p) ** (20 - k) for k in range(21)]
+    def pmf(p):
+        return [math.comb(20, k) * p**k * (1 - p) ** (20 - k) for k in range(21)]
+
     for epsilon in (0.0, 1.0):
         expected = sum(pmf(math.exp(epsilon) / (1 + math.exp(epsilon)))[15:])
         assert empirical.one_run_p_value(100, 20, 15, epsilon, 0.0) == pytest.approx(expected)
     # delta adds the largest of the means of pmf(14), pmf(14) + pmf(13), ... over their numbers
-    share = max(sum(pmf(0.5)[15 - i : 15]) / i for i in range(1, 16))
-    assert empirical.one_run_p_value(100, 20, 15, 0.0, DELTA) == pytest.approx(
-        sum(pmf(0.5)[15:]) + 200e-5 * share
-    )
+    half = pmf(0.5)
+    expected = sum(half[15:]) + 200e-5 * max(sum(half[15 - i : 15]) / i for i in range(1, 16))
+    assert empirical.one_run_p_value(100, 20, 15, 0.0, DELTA) == pytest.approx(expected)
 
 
 def test_one_run_on_randomised_response(rng):
     """Each canary's score tells its inclusion with probability e^2/(1+e^2): epsilon 2 exactly."""
-
-    def run():
+    bounds = []
+    for _ in range(60):
         included = rng.random(2000) < 0.5
-        right = rng.random(2000) < math.exp(2) / (1 + math.exp(2))
-        return empirical.one_run_epsilon(
-            empirical.guesses(
-                np.where(right, included, ~included) + 0.1 * rng.random(2000), included
-            ),
-            2000,
-            0.0,
-        )
-
-    bounds = [run() for _ in range(60)]
+        lies = rng.random(2000) > math.exp(2) / (1 + math.exp(2))
+        right = empirical.guesses((included ^ lies) + 0.1 * rng.random(2000), included)
+        bounds.append(empirical.one_run_epsilon(right, 2000, 0.0))
     assert sum(bound > 2 for bound in bounds) <= misses_allowed(60)
     assert np.median(bounds) > 1.6
-    included = rng.random(2000) < 0.5
     assert (
         empirical.one_run_epsilon(empirical.guesses(rng.random(2000), included), 2000, DELTA) < 0.2
     )
@@ -145,7 +139,7 @@ def test_one_run_by_f_dp_holds_and_is_above_steinkes(mu, rng):
     for _ in range(40):
         included = rng.random(2000) < 0.5
         right = empirical.guesses(rng.normal(mu * included, 1), included)
-        refuted = lambda claim: empirical.one_run_refutes(claim, right, 2000)
+        refuted = partial(empirical.one_run_refutes, right=right, canaries=2000)
         bounds.append(empirical.epsilon_refuted(refuted, 1.0, 1, DELTA))
         steinke.append(empirical.one_run_epsilon(right, 2000, DELTA))
     assert sum(bound > truth for bound in bounds) <= misses_allowed(40)

@@ -114,8 +114,7 @@ def test_nothing_is_wider_than_a_phone():
 
 
 @pytest.mark.parametrize(
-    "error, width",
-    [(0.0, 0), (-1e-3, 0), (1e-30, 0), (1e-9, 50), (1.0, 100), (7.0, 100), (None, 100)],
+    "error, width", [(-1e-3, 0), (1e-30, 0), (1e-9, 50), (7.0, 100), (None, 100)]
 )
 def test_a_bar_is_logarithmic(error, width):
     assert f'<i style="width:{width}%">' in (bar := html._bar(error, 1e-12)) and "left:33%" in bar
@@ -171,10 +170,7 @@ def test_layers_of_ones_own_stand_before_the_librarys(file):
         and "not measured by itself" in blocks["own1.Dense.F1"]
     )
     assert re.search(r"e-\d\d of 1e-06: dense: dx, central differences", blocks["own1.Dense.B1"])
-    assert (
-        "dense.W: the per-example gradient" in blocks["own1.Dense.P1"]
-        and "ok backward called late" in blocks["own1.Dense.tests"]
-    )
+    assert "dense.W: the per-example gradient" in blocks["own1.Dense.P1"]
     assert not page(
         file, check_layer(LAYERS[0][0], 3), check_loss(lambda z, t: (z, z), 2), layer="ReLU"
     )

@@ -149,10 +149,9 @@ def test_public_set_of_256_classes(tmp_path, rng, mode):
     [
         (b"no archive", "damaged archive"),
         (tar_of({"train.bin": bytes(3074 * 40)})[:-30], "damaged archive"),
-        (tar_of({"train.bin": bytes(3074 * 40)}, "w")[:100_000], "damaged archive"),
         (tar_of({"train.bin": bytes(3074)}), "test.bin missing"),
     ],
-    ids=["none", "cut gz", "cut tar", "half"],
+    ids=["none", "cut", "half"],
 )
 def test_damaged_public_archive(tmp_path, contents, words):
     path = tmp_path / "p.tar"
