@@ -18,7 +18,7 @@ SAMPLE = [
 def changes(line):
     """{operator: texts} of one line."""
     found = {}
-    for operator, node, new in mutants._changes(ast.parse(line).body[0], 1):
+    for operator, node, new in mutants._changes(ast.parse(line).body[0], 1, 1):
         found.setdefault(operator, []).append(mutants._replaced([line], node, new).rstrip())
     return found
 

@@ -162,11 +162,7 @@ def test_every_committed_picture_is_tested():
 @pytest.mark.parametrize(
     "file, name, change",
     [
-        ("figure_3", "moments-medium", ("settings__clip_groups__1__noise_multiplier", 4.1)),
         ("figure_3", "moments-medium", ("settings__clip_groups__0__sensitivity_factor", 1.0)),
-        ("figure_3", "moments-medium", ("steps_charged", 10161)),
-        ("figure_3", "moments-medium", ("settings__sampling_probability", 0.011)),
-        ("figure_3", "moments-medium", ("settings__setup__0__event__noise_multiplier", 8.0)),
         ("figure_3", "moments-medium", ("relation", "replace_one")),
         (
             "figure_sentences",

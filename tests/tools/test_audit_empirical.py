@@ -90,9 +90,9 @@ def test_it_attacks_reports_and_draws(tmp_path, capsys, drawn, monkeypatch):
         (attack["bounds"]["one run, f-DP"], "lower", 0.1),
         (found["ledger_2016"]["printed"], 1, 4.5),
     ):
-        with monkeypatch.context() as spoilt:
-            spoilt.setitem(place, key, value)
-            assert not all(right for _, right in audit_empirical.verdicts(found, smoke=True))
+        right, place[key] = place[key], value
+        assert not all(right for _, right in audit_empirical.verdicts(found, smoke=True))
+        place[key] = right
     few = dict(audit_empirical.verdicts(found))  # 50 runs of the black box are not 2,000
     assert [what.split(":")[0] for what, right in few.items() if not right] == ["black box"]
 
