@@ -173,17 +173,33 @@ def test_a_regression_is_scored_by_r2():
         model.per_class(x, y)
 
 
-def test_weights_of_zero_leave_rows_out():
-    x, y = problem()
-    x[:600] *= -5
-    weight = np.repeat([0.0, 1.0], 600)
-    assert "its own example alone" in " ".join(
-        fitted(x, y, example_weight=weight).statement.split()
-    )
-    assert (
-        fitted(x, y, example_weight=weight).score(x[600:], y[600:])
-        > fitted(x, y).score(x[600:], y[600:]) + 0.1
-    )
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda x, y, weight: x.__setitem__((slice(None), 2), np.nan), f"x: {ROWS} of {ROWS} rows"),
+        (
+            lambda x, y, weight: y.fill("dog"),
+            f"y: {ROWS} of {ROWS} labels are none of the 3 classes",
+        ),
+        (
+            lambda x, y, weight: weight.fill(2.0),
+            f"example_weight: {ROWS} of {ROWS} weights are not in",
+        ),
+    ],
+    ids=["x", "y", "weight"],
+)
+def test_rows_that_cannot_be_learned_from_stop_before_a_charge(change, words, tmp_path):
+    (x, y), weight = problem(), np.ones(ROWS)
+    change(x, y, weight)
+    given = {
+        "classes": ["ant", "bee", "cow"],
+        "example_weight": weight,
+        "ledger": tmp_path / "shared.json",
+    }
+    with pytest.raises(DataError, match=words):
+        fitted(x, y, folder=tmp_path / "run", **given)
+    assert not list(tmp_path.glob("**/*ledger.json")) and not (tmp_path / "shared.json").exists()
+    assert fitted(x, y, check=False, **given).epsilon.upper <= 2.0
 
 
 def test_validation_releases_the_best_weights(tmp_path):
@@ -198,7 +214,7 @@ def test_validation_releases_the_best_weights(tmp_path):
     assert "the best on the public validation data" in model.statement
 
 
-def test_a_test_set_is_measured_and_chooses_nothing(tmp_path):
+def test_a_test_set_is_measured_and_chooses_nothing():
     x, y = problem(5, 300)
     model, plain = fitted(learning_rate=3e3, test=(x, y)), fitted(learning_rate=3e3)
     assert (
@@ -207,14 +223,6 @@ def test_a_test_set_is_measured_and_chooses_nothing(tmp_path):
     assert (model.predict_proba(x) == plain.predict_proba(x)).all() and not verify(
         model.folder
     ).failed
-    for named, words in (
-        ({"test": (x, y), "validation": (x, y)}, "got both"),
-        ({"test": (x[:, :5], y)}, r"got \(5,\)"),
-        ({"test": (x, y[:7])}, "y has 7"),
-    ):
-        with pytest.raises((ParameterError, ShapeError), match=words):
-            fitted(folder=tmp_path / "run", **named)
-    assert not (tmp_path / "run").exists()
 
 
 def test_fits_that_share_a_ledger_add_up(tmp_path, capsys):
@@ -230,10 +238,8 @@ def test_fits_that_share_a_ledger_add_up(tmp_path, capsys):
     )
 
 
-def test_a_shared_ledger_is_not_a_run_s_own_nor_added_to_a_finished_run(tmp_path):
+def test_a_finished_run_is_not_charged_to_a_shared_ledger(tmp_path):
     fitted(folder=tmp_path / "run")
-    with pytest.raises(ParameterError, match="is the folder of a run"):
-        fitted(ledger=tmp_path / "run" / "ledger.json")
     with pytest.raises(
         CheckpointError, match="another configuration: shared_ledger was False and is True"
     ):
@@ -278,68 +284,6 @@ def test_hidden_layers_images_and_networks_of_ones_own_are_trained():
         fitted(x, y, network=network).score(x, y) > 0.6
         and (network.params["dense1", "W"] == before).all()
     )
-    for named in ({"network": network, "hidden": 3}, {"classes": [1, 2], "target_bounds": (0, 1)}):
-        with pytest.raises(ParameterError, match="got both"):
-            fitted(x, y, **named)
-    with pytest.raises(ShapeError, match="network: expected one for inputs"):
-        fitted(x[:, :5], y, network=network)
-
-
-@pytest.mark.parametrize(
-    "spoil, words",
-    [
-        (lambda x: x.__setitem__((slice(None), 2), np.nan), f"x: {ROWS} of {ROWS} rows"),
-        (lambda x: x.__setitem__((slice(None), 2), np.inf), f"x: {ROWS} of {ROWS} rows"),
-        (
-            lambda x: x.__setitem__((slice(0, ROWS // 10), 0), np.nan),
-            f"x: {ROWS // 10} of {ROWS} rows",
-        ),
-    ],
-    ids=["NaN column", "inf column", "a tenth"],
-)
-def test_rows_that_are_not_finite_stop_before_a_charge(spoil, words, tmp_path):
-    x, y = problem()
-    spoil(x)
-    with pytest.raises(DataError, match=words):
-        fitted(x, y, folder=tmp_path / "run", ledger=tmp_path / "shared.json")
-    assert (
-        not (tmp_path / "run" / "ledger.json").exists() and not (tmp_path / "shared.json").exists()
-    )
-    assert fitted(x, y, check=False).epsilon.upper <= 2.0
-
-
-def test_labels_outside_the_classes_stop_before_a_charge():
-    x, y = problem()
-    with pytest.raises(DataError, match="y: .* labels are none of the 2 classes"):
-        fitted(x, y, classes=["ant", "bee"])
-    with pytest.raises(DataError, match="example_weight: .* weights are not in"):
-        fitted(example_weight=np.where(y == "ant", 2.0, 1.0))
-    whole = np.searchsorted(["ant", "bee", "cow"], y) + 1  # 1, 2, 3 where others count from 0
-    assert fitted(x, whole).score(x, whole) > 0.75
-
-
-@pytest.mark.parametrize(
-    "named, words",
-    [
-        ({"bounds": (3, 1)}, "low < high"),
-        ({"scale": "bounds"}, "public bounds"),
-        ({"scale": "zscore"}, "to be one of"),
-        ({"scale": "private", "bounds": (0, 1)}, "with no other"),
-        ({"lot_size": 10**6}, "at most the"),
-        ({"test": (1,)}, "a pair"),
-        ({"network": [1]}, "nn.Sequential"),
-        ({"bounds": ([0] * 3, [1] * 3)}, r"shape \(6,\)"),
-        ({"hidden": "64"}, "hidden='64'"),
-        ({"example_weight": 0.5}, "one label"),
-        *(({"epsilon": epsilon}, "epsilon") for epsilon in (0, -1, np.nan)),
-        ({"dataset_size": 0}, "at least 1"),
-        ({"delta": 2.0}, "delta=2.0"),
-        ({"example_weight": [1.0]}, "same number"),
-    ],
-)
-def test_arguments_that_do_not_fit_are_named(named, words):
-    with pytest.raises((ParameterError, ShapeError), match=words):
-        fitted(**named)
 
 
 def resident():
@@ -396,13 +340,6 @@ def test_lots_below_all_rows_are_paid_for(capsys):
     )
 
 
-def test_public_rows_are_not_the_training_rows():
-    x, y = problem()
-    for name in ("validation", "test"):
-        with pytest.raises(ParameterError, match="got the training rows"):
-            fitted(x, y, **{name: (x, y)})
-
-
 def test_balls_in_bins_train_whole_epochs_and_verify(tmp_path):
     model = fitted(sampler="balls-in-bins", lot_size=200, steps=20, folder=tmp_path / "run")
     assert (
@@ -410,5 +347,3 @@ def test_balls_in_bins_train_whole_epochs_and_verify(tmp_path):
     )  # four epochs of six lots
     assert model.ledger.count_of("step") == 4 and 1.98 < model.epsilon.upper <= 2.0
     assert not verify(tmp_path / "run").failed
-    with pytest.raises(ParameterError, match="sampler"):
-        fitted(sampler="shuffle")
