@@ -22,7 +22,7 @@ from ..validate import in_range
 from .checkpoint import differences, load_arrays
 from .figures import cell, course, epsilons, near, setting
 from .folder import CHARGED, CONFIG, KEY, LEDGER, MAY_BE_PRIVATE, METRICS, MODEL, RESULT, STATEMENT
-from .record import MODEL_FACTS, TRAINING_FIGURES, settings_of
+from .record import MODEL_FACTS, TRAINING_FIGURES, noise_of, settings_of
 from .statement import FORMAT, render
 
 FLAGS = {sampler.__name__: flag for flag, sampler in SAMPLERS.items()}  # --sampler of each class
@@ -210,13 +210,12 @@ class Files:
                     near(cell(last[column]), result[column.removesuffix("_not_private")]),
                 )
         epoch = cell(last["epoch"])
-        expected = result["steps"] * settings["expected_lot_size"] / settings["dataset_size"]
+        share = settings["expected_lot_size"] / settings["dataset_size"]
+        follow = all(near(cell(row["epoch"]), int(row["step"]) * share) for row in self.metrics)
         yield (
-            "Do the metrics end at the last step?",
+            "Do the metrics follow the steps, up to the last?",
             f"step {last['step']}, epoch {epoch:.4g}",
-            int(last["step"]) == result["steps"]
-            and near(result["epochs"], epoch)
-            and near(epoch, expected),
+            int(last["step"]) == result["steps"] and near(result["epochs"], epoch) and follow,
         )
 
     def _settings(self):
@@ -236,6 +235,11 @@ class Files:
             for key, value in found.items()
             if key != "clip_groups" and not near(stated[key], value)
         ]
+        for event, stated in zip(self.setup, settings["setup"]):
+            noise = noise_of(event)
+            both = stated["noise_multiplier"], settings[f"{stated['name']}_noise_multiplier"]
+            if not all(near(each, noise) for each in both):
+                off.append(f"the noise of {stated['name']} is {both} and should be {noise}")
         yield (
             "Do q, the groups' noise and their sensitivity follow from size, lot, sigma and C?",
             "; ".join(off) or f"q = {lot} / {size}, {len(settings['clip_groups'])} groups",

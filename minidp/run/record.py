@@ -117,6 +117,13 @@ def settings_of(plan, size):
     )
 
 
+def noise_of(event):
+    """The noise multiplier of an event, or of the first part of one that has any; else None."""
+    parts = getattr(event, "events", (event,))
+    found = (part.noise_multiplier for part in parts if hasattr(part, "noise_multiplier"))
+    return next(found, None)
+
+
 def _setting(value):
     """A number, or a schedule: its fields and the name of its class; its text where it is no
     dataclass.
@@ -141,14 +148,7 @@ def make_result(run, record, last, about, seconds):
             "name": name,
             "what": what,
             "event": event_to_json(event),
-            "noise_multiplier": next(
-                (
-                    part.noise_multiplier
-                    for part in getattr(event, "events", (event,))
-                    if hasattr(part, "noise_multiplier")
-                ),
-                None,
-            ),
+            "noise_multiplier": noise_of(event),
         }
         for name, event, what in run.setup
     ]

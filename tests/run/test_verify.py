@@ -154,6 +154,11 @@ def test_a_file_that_is_gone_is_noticed(run, name, capsys):
             "Do q, the groups' noise",
         ),
         (lambda r: r["settings"].update(sampling_probability=0.01), "Do q, the groups' noise"),
+        (lambda r: r["settings"].update(mean_noise_multiplier=9.0), "Do q, the groups' noise"),
+        (
+            lambda r: r["settings"]["setup"][0].update(noise_multiplier=9.0),
+            "Do q, the groups' noise",
+        ),
         (
             lambda r: r["settings"].update(expected_lot_size=6),
             "Are lot and noise the ones asked for?",
@@ -342,6 +347,10 @@ def test_metrics_with_a_smaller_epsilon_are_noticed(run):
     assert failed(run) == [
         "Is epsilon in the metrics never below what its step had cost, and in the end the run's?"
     ]
+    cells[0][head.split(",").index("epoch")] = "0.5"
+    (run / "metrics.csv").write_text("\n".join([head, *map(",".join, cells)]) + "\n")
+    RunFolder(run).seal(private=True)
+    assert "Do the metrics follow the steps, up to the last?" in failed(run)
 
 
 def test_noise_that_follows_a_schedule_is_rebuilt_from_it(tmp_path):
