@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from .privacy.gaussian import gaussian_delta
-from .validate import count, in_range, one_of, positive_finite
+from .validate import count, one_of, open_probability, positive_finite
 
 TASKS = ("classification", "regression")
 ROW_NORM = 3.0  # G: at 1 the bias takes half of each clipped gradient, at 3 a tenth
@@ -91,7 +91,7 @@ def choose(
     count(1, dataset_size=dataset_size, parameters=parameters)
     one_of(TASKS, task=task)
     positive_finite(epsilon=epsilon, row_norm=row_norm)
-    in_range(0, 1, open_low=True, open_high=True, delta=delta)
+    open_probability(delta=delta)
     regression = task == "regression"
     clip_norm, spread, farthest = (
         row_norm / 10,

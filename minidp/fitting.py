@@ -43,7 +43,7 @@ from .run.shared import charge_shared
 from .streams import Streams
 from .train import SGD, Averaged, Momentum, trial
 from .train.trainer import MIN_BATCH
-from .validate import count, flag, in_range, one_of, positive_finite, same_batch
+from .validate import count, flag, one_of, open_probability, positive_finite, same_batch
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
@@ -171,7 +171,7 @@ def fit(
     epsilon = float(epsilon)
     how_delta = "given" if delta is not None else "the power of ten at or below 1/(10 N)"
     delta = 10.0 ** math.floor(-math.log10(10 * size)) if delta is None else delta
-    in_range(0, 1, open_low=True, open_high=True, delta=delta)
+    open_probability(delta=delta)
     delta = float(delta)
     if delta * size >= 1:
         how_delta = f"given; it is not below 1/{size}, so that publishing somebody's whole row would pass the guarantee"

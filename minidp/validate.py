@@ -50,6 +50,7 @@ def in_range(
 
 
 probability = partial(in_range, 0, 1)
+open_probability = partial(in_range, 0, 1, open_low=True, open_high=True)
 positive = partial(in_range, 0, math.inf, open_low=True)
 positive_finite = partial(in_range, 0, math.inf, open_low=True, open_high=True)
 non_negative = partial(in_range, 0, math.inf)
@@ -92,12 +93,20 @@ def flag(**named: Any) -> None:
 def shape(where: str, name: str, array: Any, expected: Sequence[int | str]) -> None:
     """Check an array's shape; a string in `expected` is a free axis, printed as its letter."""
     actual = tuple(array.shape)
-    fits = len(actual) == len(expected) and all(
-        isinstance(want, str) or want == have for want, have in zip(expected, actual)
-    )
-    if not fits:
-        wanted = ", ".join(map(str, expected)) + ("," if len(expected) == 1 else "")
-        raise ShapeError(f"{where}: expected {name} of shape ({wanted}), got {actual}")
+    if not shape_fits(actual, expected):
+        raise ShapeError(f"{where}: expected {name} of shape {shape_text(expected)}, got {actual}")
+
+
+def shape_fits(actual: Sequence[int], expected: Sequence[int | str]) -> bool:
+    """True if the sizes are the expected ones, of which a string allows any."""
+    if len(actual) != len(expected):
+        return False
+    return all(isinstance(want, str) or want == have for want, have in zip(expected, actual))
+
+
+def shape_text(expected: Sequence[int | str]) -> str:
+    """The shape as messages print it: (B, 10), or (B,)."""
+    return f"({', '.join(map(str, expected))}{',' if len(expected) == 1 else ''})"
 
 
 def same_batch(where: str, **arrays: Any) -> None:

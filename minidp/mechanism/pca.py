@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from ..arithmetic import ARITHMETICS, ORDINARY, in_pairs
 from ..backend import namespace_of, to_host, zero_rows_unless
-from ..errors import ParameterError, ShapeError
+from ..errors import ParameterError
 from ..host.threads import single_blas
 from ..privacy.budget import Filter
 from ..privacy.events import Event, Gaussian, NeighbouringRelation
 from ..streams import Draws
-from ..validate import count, inexact, non_negative_finite, one_of
+from ..validate import count, inexact, non_negative_finite, one_of, shape
 from .noise import add_noise, charged
 
 BATCH_ROWS = 8192
@@ -113,8 +113,7 @@ class PrivatePCA:
         """G (D, D), float64 on the host; private until it went through `release`."""
         if x.dtype != "float16":  # which is float64 below
             inexact("PrivatePCA", x=x)
-        if x.ndim != 2:
-            raise ShapeError(f"PrivatePCA: expected x of shape (N, D), got {tuple(x.shape)}")
+        shape("PrivatePCA", "x", x, ("N", "D"))
         if self.dimensions > x.shape[1]:
             raise ParameterError(
                 f"expected pca_dim={self.dimensions} to be at most the {x.shape[1]} inputs"

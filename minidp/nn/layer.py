@@ -10,7 +10,7 @@ from ..arithmetic import ORDINARY
 from ..backend import namespace_of
 from ..errors import ParameterError, ShapeError
 from ..grads import PerExampleGrad
-from ..validate import inexact
+from ..validate import inexact, shape, shape_fits, shape_text
 
 Shape = tuple[int, ...]
 
@@ -82,10 +82,10 @@ class Layer:
         """The shape of one example's output, given that of its input. Raises ShapeError if it does
         not fit.
         """
-        if not self._fits(input_shape):
+        if self.input_shape is not None and not shape_fits(input_shape, self.input_shape):
+            wanted = shape_text(self.input_shape)
             raise ShapeError(
-                f"{self.where}: expected input of shape {_text(self.input_shape)}, got "
-                f"{tuple(input_shape)}"
+                f"{self.where}: expected input of shape {wanted}, got {tuple(input_shape)}"
             )
         return self.shape_of_y(tuple(input_shape))
 
@@ -95,9 +95,10 @@ class Layer:
         """
         inexact(self.where, x=x)
         namespace_of(x, *self.params.values(), *self.constants.values())
-        if x.ndim == 0 or not self._fits(x.shape[1:]):
-            wanted = _text(("B", *(self.input_shape or ("...",))))
-            raise ShapeError(f"{self.where}: expected x of shape {wanted}, got {tuple(x.shape)}")
+        if self.input_shape is not None:
+            shape(self.where, "x", x, ("B", *self.input_shape))
+        elif x.ndim == 0:
+            shape(self.where, "x", x, ("B", "..."))
         self.output_shape(x.shape[1:])
         y, kept = self.compute_y(x, rng)
         return y, Cache(tuple(y.shape), kept)
@@ -154,20 +155,8 @@ class Layer:
         """The layer's name for messages."""
         return self.name or self.kind
 
-    def _fits(self, shape):
-        wanted = self.input_shape
-        return (
-            wanted is None
-            or len(wanted) == len(shape)
-            and all(isinstance(want, str) or want == have for want, have in zip(wanted, shape))
-        )
-
     def _check_gradient(self, dy, cache):
         if tuple(dy.shape) != cache.y_shape:
             raise ShapeError(
                 f"{self.where}: expected dy of shape {cache.y_shape}, got {tuple(dy.shape)}"
             )
-
-
-def _text(shape):
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

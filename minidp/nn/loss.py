@@ -9,7 +9,7 @@ from ..arithmetic import in_pairs
 from ..backend import compiled, namespace_of, zero_rows_unless
 from ..elementwise import exp, log, twins_of
 from ..errors import DtypeError, ShapeError
-from ..validate import inexact, same_batch
+from ..validate import inexact, same_batch, shape
 
 Loss = Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]  # (z, target) -> (losses (B,), dz)
 
@@ -106,9 +106,6 @@ class SquaredError:
 
 def _check(where, z, target, target_ndim):
     inexact(where, z=z)
-    if z.ndim != 2:
-        raise ShapeError(f"{where}: expected z of shape (B, K), got {tuple(z.shape)}")
-    if target.ndim != target_ndim:
-        wanted = "(B,)" if target_ndim == 1 else "(B, K)"
-        raise ShapeError(f"{where}: expected target of shape {wanted}, got {tuple(target.shape)}")
+    shape(where, "z", z, ("B", "K"))
+    shape(where, "target", target, ("B", "K")[:target_ndim])
     same_batch(where, z=z, target=target)

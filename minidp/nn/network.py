@@ -11,9 +11,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..arithmetic import ARITHMETICS
 from ..backend import Backend, namespace_of
-from ..errors import ParameterError, ShapeError
+from ..errors import ParameterError
 from ..grads import Key, PerExampleGrad
-from ..validate import inexact, one_of
+from ..validate import inexact, one_of, shape
 from .layer import Cache, Layer
 
 
@@ -92,22 +92,15 @@ class Sequential:
         self._lowest_trained = trained[0] if trained else len(self.layers)
 
     def __repr__(self):
-        lines, shape, total = (
-            [f"Sequential of input shape {self.input_shape}:"],
-            self.input_shape,
-            0,
-        )
+        lines = [f"Sequential of input shape {self.input_shape}:"]
+        sizes, total = self.input_shape, 0
         for layer in self.layers:
-            shape, numbers = (
-                layer.output_shape(shape),
-                sum(array.size for array in layer.params.values()),
-            )
-            total += numbers * (layer.name not in self.frozen)
-            kept = ", frozen" if layer.name in self.frozen else ""
-            lines.append(
-                f"    {layer.name}: {type(layer).__name__} -> {shape}"
-                + (f", {numbers:,} numbers{kept}" if numbers else "")
-            )
+            sizes = layer.output_shape(sizes)
+            numbers = sum(array.size for array in layer.params.values())
+            frozen = layer.name in self.frozen
+            total += 0 if frozen else numbers
+            held = f", {numbers:,} numbers{', frozen' if frozen else ''}" if numbers else ""
+            lines.append(f"    {layer.name}: {type(layer).__name__} -> {sizes}{held}")
         return "\n".join([*lines, f"    {total:,} trained parameters"])
 
     @property
@@ -118,9 +111,7 @@ class Sequential:
     def forward(self, x: NDArray, *, rng: Any = None) -> tuple[NDArray, list[Cache]]:
         """(y, caches), one cache per layer. rng.random(shape): for layers that draw (dropout)."""
         inexact("network", x=x)
-        if tuple(x.shape[1:]) != self.input_shape:
-            wanted = ", ".join(["B", *map(str, self.input_shape)])
-            raise ShapeError(f"network: expected x of shape ({wanted}), got {tuple(x.shape)}")
+        shape("network", "x", x, ("B", *self.input_shape))
         caches = []
         for layer in self.layers:
             x, cache = layer.forward(x, rng=rng)  # [F1]

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ..arithmetic import product
 from ..errors import ParameterError, ShapeError
+from ..validate import shape
 from .layer import Layer
 
 
@@ -118,10 +119,7 @@ class Project(Layer):
     def __init__(self, matrix: NDArray, name: str | None = None):
         """matrix: P (I, K), a host array."""
         super().__init__(name)
-        if matrix.ndim != 2:
-            raise ShapeError(
-                f"project: expected a matrix of shape (I, K), got {tuple(matrix.shape)}"
-            )
+        shape("project", "a matrix", matrix, ("I", "K"))
         self.constants, self.input_shape = {"P": matrix}, matrix.shape[:1]
 
     def settings(self) -> dict:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NumericalBoundError, ParameterError, UnsupportedEventError
-from ..validate import in_range, non_negative_finite, one_of, shown
+from ..validate import non_negative_finite, one_of, open_probability, shown
 from .bound import Bound, Exposed, Within
 from .events import (
     ApproximateDP,
@@ -270,7 +270,7 @@ class Accountant:
 
     def epsilon(self, ledger: Ledger, delta: float) -> Bound:
         """Bound on the epsilon for which the ledger is (epsilon, delta)-DP; delta in (0, 1)."""
-        in_range(0, 1, open_low=True, open_high=True, delta=delta)
+        open_probability(delta=delta)
 
         def read(parts, delta):
             rare, rest = [], []

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import BudgetExceededError, ParameterError
 from ..numbers import upper_text
 from ..validate import count as check_count
-from ..validate import in_range, non_negative
+from ..validate import non_negative, open_probability
 from .accountant import Bound
 from .catalogue import as_accountant
 from .events import Event, NeighbouringRelation
@@ -60,7 +60,7 @@ class Filter:
 
     def __init__(self, accountant: Any, epsilon: float, delta: float, ledger: Ledger | None = None):
         non_negative(epsilon=epsilon)
-        in_range(0, 1, open_low=True, open_high=True, delta=delta)
+        open_probability(delta=delta)
         relation = NeighbouringRelation.ADD_REMOVE if ledger is None else ledger.relation
         self.accountant, self.epsilon, self.delta = (
             as_accountant(accountant, relation),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..errors import BudgetExceededError, NumericalBoundError, ParameterError
 from ..numbers import upper_text
-from ..validate import in_range, positive_finite
+from ..validate import open_probability, positive_finite
 from .accountant import Accountant
 from .ledger import Ledger
 
@@ -33,7 +33,7 @@ def noise_multiplier_for(
     2.62
     """
     positive_finite(epsilon=epsilon)
-    in_range(0, 1, open_low=True, open_high=True, delta=delta)
+    open_probability(delta=delta)
 
     def spent(log_noise):
         return accountant.epsilon(ledger_of(math.exp(log_noise)), delta).upper
@@ -74,7 +74,7 @@ def sampling_probability_for(
     data set's public size, rounded down. Raises as `noise_multiplier_for`.
     """
     positive_finite(epsilon=epsilon)
-    in_range(0, 1, open_low=True, open_high=True, delta=delta)
+    open_probability(delta=delta)
 
     def spent(log_probability):
         return accountant.epsilon(ledger_of(min(1.0, math.exp(log_probability))), delta).upper

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ..validate import in_range, non_negative
+from ..validate import non_negative, open_probability
 
 
 def _usable(log_moments):
@@ -27,7 +27,7 @@ def tail_bound_epsilon(log_moments: NDArray, orders: NDArray, delta: float) -> f
     Source
         [C1]  Abadi et al. 2016, Theorem 2 (tail bound), solved for epsilon
     """
-    in_range(0, 1, open_low=True, open_high=True, delta=delta)
+    open_probability(delta=delta)
     candidates = (_usable(log_moments) - math.log(delta)) / orders  # [C1]
     return max(0.0, float(np.min(candidates)))
 
@@ -57,7 +57,7 @@ def sharper_epsilon(log_moments: NDArray, orders: NDArray, delta: float) -> floa
     Source
         [C1]  Canonne, Kamath, Steinke 2020 (arXiv:2004.00010), Proposition 12
     """
-    in_range(0, 1, open_low=True, open_high=True, delta=delta)
+    open_probability(delta=delta)
     orders = np.asarray(orders, dtype=np.float64)
     a = orders + 1.0
     divergence = _usable(log_moments) / orders

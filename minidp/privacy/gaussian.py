@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..validate import in_range, non_negative
+from ..validate import non_negative, open_probability
 from .accountant import Accountant, Bound
 from .events import FixedSizeSampled, Gaussian, PoissonSampled, share_and_noise
 
@@ -123,7 +123,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     digits.
     """
     non_negative(mu=mu)
-    in_range(0, 1, open_low=True, open_high=True, delta=delta)
+    open_probability(delta=delta)
     if mu == math.inf:
         return math.inf
     if gaussian_delta(0.0, mu) <= delta:

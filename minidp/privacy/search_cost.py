@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ParameterError
-from ..validate import in_range, non_negative_finite, positive_finite
+from ..validate import in_range, non_negative_finite, open_probability, positive_finite
 from .conversion import sharper_epsilon
 from .ledger import Ledger
 from .renyi import RenyiAccountant
@@ -43,7 +43,7 @@ def theorem_d1(
     """
     non_negative_finite(epsilon=epsilon)
     in_range(0, 0.5, open_low=True, epsilon_prime=epsilon_prime)
-    in_range(0, 1, open_low=True, open_high=True, delta=delta)
+    open_probability(delta=delta)
     in_range(0, 1, open_low=True, good_share=good_share)
     inverse = 1 / (epsilon_prime * delta * good_share)
     calls = inverse**2 * math.log(inverse)  # [C1]
