@@ -276,7 +276,7 @@ class BallsInBinsSampler(_Parts):
 
 
 Sampler = PoissonSampler | FixedSizeSampler | ShuffleSampler | BallsInBinsSampler
-SAMPLERS: dict[str, type[Sampler]] = {
+SAMPLERS: dict[str, Any] = {
     "poisson": PoissonSampler,
     "fixed": FixedSizeSampler,
     "shuffle": ShuffleSampler,

@@ -2,9 +2,10 @@
 public data.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -12,14 +13,58 @@ from ..backend import namespace_of
 from ..grads import Key
 from ..mechanism.schedule import Setting
 from ..validate import in_range
-from .optimizer import Optimizer
 
-SLOT, BEST = "average", "best"
 WARM_UP = 9  # the first averages reach back over about a tenth of the steps so far
 
 
 @dataclass
-class Averaged:
+class _Beside:
+    """An optimizer, and one array for each parameter beside its slots, under the name `slot`."""
+
+    optimizer: Any
+    slot: ClassVar[str]
+
+    @property
+    def slots(self) -> dict[str, dict[Key, NDArray]]:
+        """The optimizer's slots, and these arrays beside them."""
+        return self.optimizer.slots
+
+    def allocate(self, params: Mapping[Key, NDArray]) -> None:
+        """Give every parameter its slots."""
+        self.optimizer.allocate(params)
+        kept = self.slots.setdefault(self.slot, {})
+        for key, theta in params.items():
+            if key not in kept:
+                kept[key] = self._first(theta)
+
+    def _first(self, theta):
+        return namespace_of(theta).zeros_like(theta)
+
+    def update(
+        self,
+        params: Mapping[Key, NDArray],
+        grads: Mapping[Key, NDArray],
+        step: int,
+        noise_std: Mapping[Key, float] = {},
+    ) -> None:
+        """Descend as the optimizer does."""
+        self.allocate(params)
+        self.optimizer.update(params, grads, step, noise_std)
+
+    @contextmanager
+    def _in_place(self, params):
+        """These arrays' values stand in the parameters' arrays while the block runs."""
+        others = self.slots.get(self.slot, {})
+        last = {key: params[key].copy() for key in others}
+        _write(others, params)
+        try:
+            yield
+        finally:
+            _write(last, params)
+
+
+@dataclass
+class Averaged(_Beside):
     r"""An optimizer and the average of what it goes through; noise that differs between steps
     averages out.
 
@@ -40,8 +85,8 @@ class Averaged:
         ParameterError   decay is not in [0, 1)
     """
 
-    optimizer: Optimizer
     decay: float
+    slot = "average"
 
     def __post_init__(self):
         in_range(0, 1, open_high=True, decay=self.decay)
@@ -51,19 +96,6 @@ class Averaged:
         """The optimizer's."""
         return self.optimizer.learning_rate
 
-    @property
-    def slots(self) -> dict[str, dict[Key, NDArray]]:
-        """The optimizer's slots, and the averages beside them."""
-        return self.optimizer.slots
-
-    def allocate(self, params: Mapping[Key, NDArray]) -> None:
-        """Give every parameter its slots."""
-        self.optimizer.allocate(params)
-        averages = self.slots.setdefault(SLOT, {})
-        for key, theta in params.items():
-            if key not in averages:
-                averages[key] = namespace_of(theta).zeros_like(theta)
-
     def update(
         self,
         params: Mapping[Key, NDArray],
@@ -72,76 +104,41 @@ class Averaged:
         noise_std: Mapping[Key, float] = {},
     ) -> None:
         """Descend as the optimizer does, then average."""
-        self.allocate(params)
-        self.optimizer.update(params, grads, step, noise_std)
+        super().update(params, grads, step, noise_std)
         d = min(self.decay, step / (step + WARM_UP))
-        for key, a in self.slots[SLOT].items():
+        for key, a in self.slots[self.slot].items():
             a *= d
             a += (1 - d) * params[key]  # [F1]
 
-    @contextmanager
-    def averaged_weights(self, params: Mapping[Key, NDArray]) -> Iterator[None]:
+    def averaged_weights(self, params: Mapping[Key, NDArray]) -> AbstractContextManager[None]:
         """The averages stand in the parameters' arrays while the block runs; nothing changes before
         the first step.
         """
-        with _in_place(params, self.slots.get(SLOT, {})):
-            yield
+        return self._in_place(params)
 
 
-@dataclass
-class KeptBest:
+class KeptBest(_Beside):
     """An optimizer, and the weights that were best so far on public data; choosing among released
     weights costs nothing.
+
+    Before anything was measured, the best weights are those with which training starts.
     """
 
-    optimizer: Optimizer | Averaged
+    slot = "best"
 
-    @property
-    def slots(self) -> dict[str, dict[Key, NDArray]]:
-        """The optimizer's slots, and the best weights beside them."""
-        return self.optimizer.slots
-
-    def allocate(self, params: Mapping[Key, NDArray]) -> None:
-        """Give every parameter its slots; before anything was measured the best weights are those
-        that stand.
-        """
-        self.optimizer.allocate(params)
-        best = self.slots.setdefault(BEST, {})
-        for key, theta in params.items():
-            if key not in best:
-                best[key] = theta.copy()
-
-    def update(
-        self,
-        params: Mapping[Key, NDArray],
-        grads: Mapping[Key, NDArray],
-        step: int,
-        noise_std: Mapping[Key, float] = {},
-    ) -> None:
-        """Descend as the optimizer does."""
-        self.allocate(params)
-        self.optimizer.update(params, grads, step, noise_std)
+    def _first(self, theta):
+        return theta.copy()
 
     def keep(self, params: Mapping[Key, NDArray]) -> None:
         """The weights that stand in `params` are the best so far."""
-        for key, theta in params.items():
-            self.slots[BEST][key][...] = theta
+        _write(params, self.slots[self.slot])
 
-    @contextmanager
-    def best_weights(self, params: Mapping[Key, NDArray]) -> Iterator[None]:
+    def best_weights(self, params: Mapping[Key, NDArray]) -> AbstractContextManager[None]:
         """The best weights stand in the parameters' arrays while the block runs."""
-        with _in_place(params, self.slots.get(BEST, {})):
-            yield
+        return self._in_place(params)
 
 
-@contextmanager
-def _in_place(params, others):
-    """Other values stand in the parameters' arrays while the block runs."""
-    last = {key: params[key].copy() for key in others}
-    for key, value in others.items():
-        params[key][...] = value
-    try:
-        yield
-    finally:
-        for key, theta in last.items():
-            params[key][...] = theta
+def _write(values, arrays):
+    """Copy the values into the arrays of the same keys."""
+    for key, value in values.items():
+        arrays[key][...] = value
