@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 import shutil
 import tempfile
 import weakref
-from dataclasses import asdict, replace
-from itertools import pairwise
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -29,28 +27,19 @@ from .defaults import choose
 from .errors import DivergedError, ParameterError, ShapeError
 from .files import check_path
 from .fitted import Fitted
-from .heads import Head
-from .host import memory
+from .heads import Head, hidden_sizes, trained_network
 from .mechanism import Plan, PoissonSampler, Sanitizer, flat_group
-from .mechanism.sampling import make_sampler
-from .nn.init import zeros
 from .numbers import upper_text
 from .privacy import Filter
-from .privacy.catalogue import make
 from .ranks import current
 from .run import Model, Run
 from .run.shared import charge_shared
 from .streams import Streams
 from .train import SGD, Averaged, Momentum, trial
-from .train.trainer import MIN_BATCH
 from .validate import count, flag, one_of, open_probability, positive_finite, same_batch
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
-WEIGHT_BYTES = (
-    64  # of memory per weight: its copies in the trial, in sums, averages and checkpoints
-)
-OUTPUT_BYTES = 12 * MIN_BATCH  # per output of a layer: it, its gradient and a product, for a batch
 IN_MEMORY = 2**28  # bytes of scaled inputs that are kept; larger ones are converted batch by batch
 
 
@@ -155,107 +144,66 @@ def fit(
         target_bounds = as_target_bounds(target_bounds)
     backend, streams, ranks = Backend.pick(device), Streams(seed), current()
     quiet = quiet or ranks.rank > 0
-    inputs = Inputs(x, backend)
-    targets, labels, disclosed = _targets(y, classes, target_bounds)
-    weight = None if example_weight is None else as_weights(example_weight)
-    same_batch("fit", x=inputs, y=targets, **({} if weight is None else {"example_weight": weight}))
     public = validation if test is None else test
-    tested = () if public is None else _public(public, x, inputs, labels, target_bounds, backend)
-    size = inputs.shape[0] if dataset_size is None else dataset_size
-    if dataset_size is None:
-        disclosed.append(f"the number of rows, {size}")
-    if columns_of(x):
-        disclosed.append("the names of the columns")
-    count(1, dataset_size=size)
+    data = _prepare(x, y, classes, target_bounds, example_weight, public, dataset_size, backend)
     positive_finite(epsilon=epsilon)
-    epsilon = float(epsilon)
-    how_delta = "given" if delta is not None else "the power of ten at or below 1/(10 N)"
-    delta = 10.0 ** math.floor(-math.log10(10 * size)) if delta is None else delta
-    open_probability(delta=delta)
-    delta = float(delta)
-    if delta * size >= 1:
-        how_delta = f"given; it is not below 1/{size}, so that publishing somebody's whole row would pass the guarantee"
-        if not quiet:
-            print(f"NOTICE: delta={delta:g} is {how_delta.partition('it is ')[2]}")
-
-    body = _network(
-        network, inputs.shape[1:], 1 if labels is None else len(labels), hidden, streams.init
-    )
+    delta, how_delta = _delta(delta, data.size, quiet)
+    outputs = 1 if data.labels is None else len(data.labels)
+    body = trained_network(network, data.shape, outputs, hidden, streams.init)
     whole = _given(lot_size=lot_size, steps=steps)
     real = _given(clip_norm=clip_norm, learning_rate=learning_rate)
     count(1, **whole)
     positive_finite(**real)
     given = {name: int(value) for name, value in whole.items()}
     given |= {name: float(value) for name, value in real.items()}
-    head = Head(scale, bounds, inputs.shape[1:], network is None, labels is not None, arithmetic)
-    choice = choose(
-        size,
-        epsilon,
-        delta,
-        sum(array.size for array in body.params.values()),
-        row_norm=head.row_norm,
-        task="regression" if labels is None else "classification",
-        hidden=len(body.params) > 2,
-    )
-    choice = replace(choice, **given)
-    if choice.lot_size > size:
-        raise ParameterError(
-            f"expected lot_size={choice.lot_size} to be at most the {size} rows (dataset_size)"
-        )
-    accountant, lots = make("loss_distribution"), make_sampler(sampler, size, choice.lot_size)
-    choice = replace(choice, steps=-(-choice.steps // lots.period) * lots.period)
-    before = head.events(accountant, PoissonSampler(choice.lot_size / size), epsilon, delta)
-    groups = flat_group(body.params, choice.clip_norm, 1.0)
-    plan = Plan(lots, Sanitizer(groups, arithmetic=arithmetic), choice.steps, choice.lot_size)
-    plan = plan.calibrated(accountant, epsilon, delta, before)
+    head = Head(scale, bounds, data.shape, network is None, data.labels is not None, arithmetic)
+    budget = Filter("loss_distribution", float(epsilon), delta)
+    choice, plan, before = _plan(data, body, head, budget, sampler, given)
+    flags = {
+        "scale": head.scale,
+        "bounds": None if head.bounds is None else [each.tolist() for each in head.bounds],
+        "seed": seed,
+        "weighted": example_weight is not None,
+        "group_size": group_size,
+        "shared_ledger": ledger is not None,
+        "check": check,
+        "public": "validation" if validation is not None else None if test is None else "test",
+        "classes": None if data.labels is None else data.labels.tolist(),
+        "target_bounds": target_bounds,
+        "shapes": {".".join(key): array.shape for key, array in body.params.items()},
+    }
+    if sampler != "poisson":
+        flags["sampler"] = sampler
+    told = {
+        "classes": classes,
+        "target bounds": target_bounds,
+        "bounds of the features": bounds,
+        "the number of rows": dataset_size,
+        "rows of validation": validation,
+        "rows of the test": test,
+        "layers and initial weights of the network": network,
+    }
+    choices = _choices(choice, given, head.scale, network, hidden, ledger)
 
     # what the model cannot be made of is refused before anything is charged
-    Model(nn.Sequential(head.first + body.layers, inputs.shape[1:]), labels, target_bounds)
+    Model(nn.Sequential(head.first + body.layers, data.shape), data.labels, target_bounds)
     at = ranks.of_first(lambda: tempfile.mkdtemp(prefix="minidp-")) if folder is None else folder
     try:
         run = Run(
             at,
             body.to(backend),
-            nn.SquaredError() if labels is None else nn.SoftmaxCrossEntropy(),
+            nn.SquaredError() if data.labels is None else nn.SoftmaxCrossEntropy(),
             _optimizer(choice),
             plan,
-            Filter(accountant, epsilon, delta),
+            budget,
             streams,
             name="fit",
-            dataset_size=size,
-            flags={
-                "scale": head.scale,
-                "bounds": None if head.bounds is None else [each.tolist() for each in head.bounds],
-                "seed": seed,
-                "weighted": example_weight is not None,
-                "group_size": group_size,
-                "shared_ledger": ledger is not None,
-                "check": check,
-                **({} if sampler == "poisson" else {"sampler": sampler}),
-                "public": "validation"
-                if validation is not None
-                else None
-                if test is None
-                else "test",
-                "classes": None if labels is None else labels.tolist(),
-                "target_bounds": target_bounds,
-                "shapes": {".".join(key): array.shape for key, array in body.params.items()},
-            },
-            choices=_choices(choice, given, head.scale, network, hidden, ledger)
-            | {"delta": how_delta},
-            disclosed=disclosed,
+            dataset_size=data.size,
+            flags=flags,
+            choices=choices | {"delta": how_delta},
+            disclosed=data.disclosed,
             public=[
-                f"{what}, as the caller gave them: taken to be public"
-                for what, value in (
-                    ("classes", classes),
-                    ("target bounds", target_bounds),
-                    ("bounds of the features", bounds),
-                    ("the number of rows", dataset_size),
-                    ("rows of validation", validation),
-                    ("rows of the test", test),
-                    ("layers and initial weights of the network", network),
-                )
-                if value is not None
+                f"{what}, as the caller gave them: taken to be public" for what in _given(**told)
             ],
             group_size=group_size,
             measure_every=-(-choice.steps // MEASUREMENTS),
@@ -264,40 +212,7 @@ def fit(
             train_metrics=False,
             quiet=quiet,
         )
-        targets = backend.asarray(targets)
-        weight = None if weight is None else backend.asarray(weight)
-        run.check_rows(inputs, targets, weight)
-        trial.check(
-            run.network, run.loss, targets
-        )  # before anything is charged, the scaling included
-        if ledger is not None and not run.begun and not run.folder.finished:
-            total = ranks.of_first(lambda: charge_shared(ledger, plan.ledger(before=before)))
-            if not quiet:
-                print(
-                    f"{ledger}: epsilon {upper_text(accountant.epsilon(total, delta).upper)} at "
-                    f"delta {delta:g} for all fits that share this ledger; choosing among them by "
-                    "scores on private rows is not covered"
-                )
-        layers = head.layers(run, inputs, size)
-        inputs = _scaled(inputs, layers, backend, arithmetic)
-        if choice.lot_size < SPARSE * size and isinstance(inputs, Inputs):
-            inputs.read_at_random()
-        if tested:
-            tested = _scaled(tested[0], layers, backend, arithmetic), backend.asarray(tested[1])
-        model = Model(
-            nn.Sequential(layers + body.layers, inputs.shape[1:]),
-            labels,
-            target_bounds,
-            {"scale": head.scale, "columns": columns_of(x)},
-        )
-        try:
-            result = run.train(inputs, targets, *tested, example_weight=weight, model=model)
-        except DivergedError as error:
-            if ledger is None:
-                raise
-            raise DivergedError(
-                f"{error}; {ledger} holds the charge of all {choice.steps} lots"
-            ) from None
+        result = _run(run, data, head, before, ledger, target_bounds)
         if result is None:
             raise KeyboardInterrupt(
                 run.summary() if folder is not None else "interrupted; nothing was kept"
@@ -314,6 +229,128 @@ def fit(
     if not quiet:
         print(fitted)
     return fitted
+
+
+@dataclass
+class _Data:
+    """What is trained on, and what is told of it."""
+
+    inputs: Inputs
+    targets: Any
+    labels: Any  # the classes, None of a regression
+    weight: Any
+    measured: tuple  # public (x, y), or nothing
+    size: int  # N, public
+    disclosed: list[str]
+    columns: Any
+    shape: tuple[int, ...]  # of one row
+
+
+def _prepare(x, y, classes, target_bounds, example_weight, public, dataset_size, backend):
+    """The data as training takes them; refused where rows, targets and weights do not fit each
+    other.
+    """
+    inputs = Inputs(x, backend)
+    targets, labels, disclosed = _targets(y, classes, target_bounds)
+    weight = None if example_weight is None else as_weights(example_weight)
+    same_batch("fit", x=inputs, y=targets, **_given(example_weight=weight))
+    measured = () if public is None else _public(public, x, inputs, labels, target_bounds, backend)
+    size = inputs.shape[0] if dataset_size is None else dataset_size
+    if dataset_size is None:
+        disclosed.append(f"the number of rows, {size}")
+    columns = columns_of(x)
+    if columns:
+        disclosed.append("the names of the columns")
+    count(1, dataset_size=size)
+    return _Data(
+        inputs, targets, labels, weight, measured, size, disclosed, columns, inputs.shape[1:]
+    )
+
+
+def _delta(delta, size, quiet):
+    """(delta, how it was chosen)."""
+    if delta is None:
+        return 10.0 ** math.floor(-math.log10(10 * size)), "the power of ten at or below 1/(10 N)"
+    open_probability(delta=delta)
+    if delta * size < 1:
+        return float(delta), "given"
+    why = f"not below 1/{size}, so that publishing somebody's whole row would pass the guarantee"
+    if not quiet:
+        print(f"NOTICE: delta={delta:g} is {why}")
+    return float(delta), f"given; it is {why}"
+
+
+def _plan(data, body, head, budget, sampler, given):
+    """(choice, plan, events before the first step): what the caller gave, else the rule, with the
+    least noise for the budget.
+    """
+    epsilon, delta = budget.epsilon, budget.delta
+    task = "regression" if data.labels is None else "classification"
+    parameters = sum(array.size for array in body.params.values())
+    choice = choose(
+        data.size,
+        epsilon,
+        delta,
+        parameters,
+        task=task,
+        hidden=len(body.params) > 2,
+        row_norm=head.row_norm,
+    )
+    choice = replace(choice, **given)
+    if choice.lot_size > data.size:
+        raise ParameterError(
+            f"expected lot_size={choice.lot_size} to be at most the {data.size} rows (dataset_size)"
+        )
+    lots = make_sampler(sampler, data.size, choice.lot_size)
+    choice = replace(choice, steps=-(-choice.steps // lots.period) * lots.period)
+    before = head.events(
+        budget.accountant, PoissonSampler(choice.lot_size / data.size), epsilon, delta
+    )
+    groups = flat_group(body.params, choice.clip_norm, 1.0)
+    plan = Plan(lots, Sanitizer(groups, arithmetic=head.arithmetic), choice.steps, choice.lot_size)
+    return choice, plan.calibrated(budget.accountant, epsilon, delta, before), before
+
+
+def _run(run, data, head, before, ledger, target_bounds):
+    """Check, charge the shared ledger, release the scaling, train; returns the result, None if
+    interrupted.
+    """
+    backend, arithmetic = data.inputs.backend, head.arithmetic
+    targets = backend.asarray(data.targets)
+    weight = None if data.weight is None else backend.asarray(data.weight)
+    run.check_rows(data.inputs, targets, weight)
+    trial.check(run.network, run.loss, targets)  # before anything is charged, the scaling included
+    if ledger is not None and not run.begun and not run.folder.finished:
+        total = run.ranks.of_first(lambda: charge_shared(ledger, run.plan.ledger(before=before)))
+        if not run.quiet:
+            spent = run.budget.accountant.epsilon(total, run.budget.delta).upper
+            print(
+                f"{ledger}: epsilon {upper_text(spent)} at delta {run.budget.delta:g} for all fits "
+                "that share this ledger; choosing among them by scores on private rows is not "
+                "covered"
+            )
+    layers = head.layers(run, data.inputs, data.size)
+    inputs = _scaled(data.inputs, layers, backend, arithmetic)
+    if run.plan.expected_lot_size < SPARSE * data.size and isinstance(inputs, Inputs):
+        inputs.read_at_random()
+    measured = ()
+    if data.measured:
+        x, y = data.measured
+        measured = _scaled(x, layers, backend, arithmetic), backend.asarray(y)
+    model = Model(
+        nn.Sequential(layers + run.network.layers, data.shape),
+        data.labels,
+        target_bounds,
+        {"scale": head.scale, "columns": data.columns},
+    )
+    try:
+        return run.train(inputs, targets, *measured, example_weight=weight, model=model)
+    except DivergedError as error:
+        if ledger is None:
+            raise
+        raise DivergedError(
+            f"{error}; {ledger} holds the charge of all {run.plan.steps} lots"
+        ) from None
 
 
 def _given(**values):
@@ -361,54 +398,6 @@ def _public(public, trained, inputs, classes, target_bounds, backend):
     return x, y
 
 
-def _sizes(hidden):
-    found = tuple(hidden) if isinstance(hidden, (tuple, list)) else (hidden,)
-    for size in found:
-        count(1, hidden=size)
-    return found
-
-
-def _network(network, shape, outputs, hidden, rng):
-    """The network that is trained: one's own, or dense layers after the inputs in one row."""
-    if network is not None:
-        if not isinstance(network, nn.Sequential):
-            raise ParameterError(
-                f"expected network to be a nn.Sequential, got {type(network).__name__}: "
-                "nn.Sequential(layers, input_shape)"
-            )
-        if _sizes(hidden):
-            raise ParameterError("expected hidden= or network=, got both")
-        if network.input_shape != shape or network.output_shape != (outputs,):
-            raise ShapeError(
-                f"network: expected one for inputs {shape} and {outputs} outputs, got "
-                f"{network.input_shape} and {network.output_shape}"
-            )
-        return copy.deepcopy(
-            network
-        )  # the caller's stays as it is: a second fit must not start from weights that saw rows
-    layers, width = [nn.Flatten()] if len(shape) > 1 else [], math.prod(shape)
-    _check_memory([width, *_sizes(hidden), outputs])
-    for size in _sizes(hidden):
-        layers += [nn.Dense(width, size, rng=rng), nn.ReLU()]
-        width = size
-    return nn.Sequential(
-        [*layers, nn.Dense(width, outputs, rng=rng, **({} if _sizes(hidden) else {"init": zeros}))],
-        shape,
-    )
-
-
-def _check_memory(widths):
-    """Raise ParameterError where dense layers of these widths need more memory than there is."""
-    weights = sum((inputs + 1) * outputs for inputs, outputs in pairwise(widths))
-    size, most = WEIGHT_BYTES * weights + OUTPUT_BYTES * sum(widths), memory.physical()
-    if size > most:
-        raise ParameterError(
-            f"expected hidden layers that fit into memory: {', '.join(map(str, widths[1:-1]))} "
-            f"take {weights:,} weights and about {size / 2**30:,.0f} GiB, this machine has "
-            f"{most / 2**30:,.0f} GiB; make them smaller"
-        )
-
-
 def _optimizer(choice):
     optimizer = (
         Momentum(choice.learning_rate, choice.momentum)
@@ -420,12 +409,11 @@ def _optimizer(choice):
 
 def _choices(choice, given, scale, network, hidden, ledger):
     """{what: how it was chosen} for the statement."""
-    own = (
-        "hidden layers of " + ", ".join(map(str, _sizes(hidden)))
-        if _sizes(hidden)
-        else "no hidden layer"
-    )
-    found = {"network": own if network is None else "the caller's", "scale": scale}
+    layers = "the caller's"
+    if network is None:
+        sizes = hidden_sizes(hidden)
+        layers = f"hidden layers of {', '.join(map(str, sizes))}" if sizes else "no hidden layer"
+    found = {"network": layers, "scale": scale}
     rule = {name: value for name, value in asdict(choice).items() if name not in given}
     if rule:
         found["by the rule of minidp.defaults, from public numbers"] = _listed(rule)

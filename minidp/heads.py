@@ -1,10 +1,12 @@
-"""The fixed layers before a network on somebody's own data: scaling, and what of it is released
-with noise.
+"""The network on somebody's own data, and the fixed layers before it: scaling, and what of it is
+released with noise.
 """
 
 from __future__ import annotations
 
+import copy
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,16 +16,23 @@ from .arithmetic import ORDINARY
 from .data.own import Flat, Inputs
 from .defaults import MEAN_SHARE, ROW_NORM, SCALING_SHARE, mu_of
 from .errors import ParameterError, ShapeError
+from .host import memory
 from .mechanism import Plan, PoissonSampler, PrivateScaling, mean_sanitizer, noisy_mean
 from .mechanism.scaling import centre_and_spread
+from .nn.init import truncated_normal, zeros
 from .privacy.accountant import Accountant
 from .privacy.events import Event
 from .privacy.gaussian import gaussian_epsilon
 from .run import Run
-from .validate import one_of, shown
+from .train.trainer import MIN_BATCH
+from .validate import count, one_of, shown
 
 SCALES = ("auto", "unit-norm", "bounds", "private", "none")
 FARTHEST = 4.0  # spreads from the mean that a privately scaled feature may be
+WEIGHT_BYTES = (
+    64  # of memory per weight: its copies in the trial, in sums, averages and checkpoints
+)
+OUTPUT_BYTES = 12 * MIN_BATCH  # per output of a layer: it, its gradient and a product, for a batch
 
 
 class Head:
@@ -164,6 +173,60 @@ class Head:
 
         mean = run.release_first("mean", self._mean_event(), what, release)
         return mean.reshape(self.shape)
+
+
+def trained_network(
+    network: nn.Sequential | None, shape: tuple[int, ...], outputs: int, hidden: Any, rng: Any
+) -> nn.Sequential:
+    """What is trained: a copy of the caller's network, or dense layers of the `hidden` sizes over
+    the inputs in one row.
+    """
+    sizes = hidden_sizes(hidden)
+    if network is None:
+        return _dense(shape, sizes, outputs, rng)
+    if not isinstance(network, nn.Sequential):
+        raise ParameterError(
+            f"expected network to be a nn.Sequential, got {type(network).__name__}: "
+            "nn.Sequential(layers, input_shape)"
+        )
+    if sizes:
+        raise ParameterError("expected hidden= or network=, got both")
+    if network.input_shape != shape or network.output_shape != (outputs,):
+        raise ShapeError(
+            f"network: expected one for inputs {shape} and {outputs} outputs, got "
+            f"{network.input_shape} and {network.output_shape}"
+        )
+    return copy.deepcopy(
+        network
+    )  # the caller's stays as it is: a second fit must not start from weights that saw rows
+
+
+def hidden_sizes(hidden: Any) -> tuple[int, ...]:
+    """The sizes of hidden layers, from one of them or several."""
+    sizes = tuple(hidden) if isinstance(hidden, (tuple, list)) else (hidden,)
+    for size in sizes:
+        count(1, hidden=size)
+    return sizes
+
+
+def _dense(shape, sizes, outputs, rng):
+    """Dense layers; ParameterError where they need more memory than there is."""
+    widths = [math.prod(shape), *sizes, outputs]
+    weights = sum((before + 1) * after for before, after in pairwise(widths))
+    needed, most = WEIGHT_BYTES * weights + OUTPUT_BYTES * sum(widths), memory.physical()
+    if needed > most:
+        raise ParameterError(
+            f"expected hidden layers that fit into memory: {', '.join(map(str, sizes))} take "
+            f"{weights:,} weights and about {needed / 2**30:,.0f} GiB, this machine has "
+            f"{most / 2**30:,.0f} GiB; make them smaller"
+        )
+    layers = [nn.Flatten()] if len(shape) > 1 else []
+    for before, after in pairwise(widths[:-1]):
+        layers += [nn.Dense(before, after, rng=rng), nn.ReLU()]
+    first_values = truncated_normal if sizes else zeros
+    return nn.Sequential(
+        [*layers, nn.Dense(widths[-2], outputs, rng=rng, init=first_values)], shape
+    )
 
 
 def _standardise(mean, spread, name):
