@@ -201,19 +201,23 @@ class Conv2D(Layer):
         return (*self.window.output(self.where, input_shape), self.params["W"].shape[3])
 
     def compute_y(self, x, rng):
-        W = self.params["W"]
-        matrix = W.reshape((prod(W.shape[:3]), W.shape[3]))
-        return correlate(x, self.window, matrix, self.params.get("b"), self.arithmetic), x  # [F1]
+        return correlate(
+            x, self.window, self._matrix(), self.params.get("b"), self.arithmetic
+        ), x  # [F1]
 
     def compute_dx(self, dy, x):
-        W = self.params["W"]
         transposed = self.window.transposed(x.shape[1:])
         if transposed:  # what dx at a pixel sees of dy is a patch of its own: one large product
+            W = self.params["W"]
             kh, kw, c, o = W.shape
             flipped = W[::-1, ::-1].transpose(0, 1, 3, 2).reshape((kh * kw * o, c))
             return correlate(dy, transposed, flipped, arithmetic=self.arithmetic)  # [B1]
-        matrix = W.reshape((prod(W.shape[:3]), W.shape[3]))
-        return correlate_adjoint(dy, self.window, matrix, x.shape, self.arithmetic)  # [B1]
+        return correlate_adjoint(dy, self.window, self._matrix(), x.shape, self.arithmetic)  # [B1]
+
+    def _matrix(self):
+        """W as (kh kw C, O)."""
+        W = self.params["W"]
+        return W.reshape((prod(W.shape[:3]), W.shape[3]))
 
     def compute_grads(self, dy, x):
         grads = {"W": ConvGrad(x, dy, self.window)}  # [P1]

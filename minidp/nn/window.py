@@ -46,12 +46,7 @@ class Window:
                     f"expected padding={self.padding!r} to be same, valid or an integer"
                 )
             return
-        padding = (
-            self.padding
-            if isinstance(self.padding, (tuple, list))
-            else (self.padding, self.padding)
-        )
-        sides = tuple((each, each) if isinstance(each, int) else each for each in padding)
+        sides = self._sides()
         if len(sides) != 2 or not all(
             isinstance(side, (tuple, list)) and len(side) == 2 for side in sides
         ):
@@ -62,6 +57,15 @@ class Window:
             for one in side:
                 count(0, padding=one)
 
+    def _sides(self):
+        """((above, below), (left, right)) of a padding in numbers."""
+        both = (
+            self.padding
+            if isinstance(self.padding, (tuple, list))
+            else (self.padding, self.padding)
+        )
+        return [(each, each) if isinstance(each, int) else each for each in both]
+
     def axis(self, n, k):
         """(windows, padding before, padding after) for n pixels along axis k (0 vertical, 1
         horizontal).
@@ -71,14 +75,7 @@ class Window:
             windows = -(-n // stride)
             total = max((windows - 1) * stride + size - n, 0)
             return windows, total // 2, total - total // 2
-        side = (
-            0
-            if self.padding == "valid"
-            else self.padding[k]
-            if isinstance(self.padding, (tuple, list))
-            else self.padding
-        )
-        before, after = side if isinstance(side, (tuple, list)) else (side, side)
+        before, after = (0, 0) if self.padding == "valid" else self._sides()[k]
         return (n + before + after - size) // stride + 1, before, after
 
     def inside(self, n, k):

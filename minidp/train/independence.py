@@ -7,9 +7,6 @@ name. This is no proof: it guards against layers and losses whose products or su
 `minidp.arithmetic`.
 """
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -61,24 +58,20 @@ def check(network: Sequential, loss: Loss, targets: NDArray) -> None:
                     )
 
 
-def _results(network, loss, x, y, draws) -> Iterator[tuple[str, str, Any]]:
+def _results(network, loss, x, y, draws):
     """(where, what, host array with a row for each example) in the order in which they are
     computed.
     """
-    plain, examples = type(network).forward is Sequential.forward, x.shape[0]
-    trained, below, passed = {name for name, _ in network.params}, False, []
-    for layer in network.layers if plain else [network]:
-        own, where = not plain or layer.name in trained, getattr(layer, "where", "network")
+    examples, passed = x.shape[0], []
+    for layer, where, trained, below in trial.parts_of(network):
         x, cache = layer.forward(x, rng=draws)
         yield where, "the output", to_host(x)
-        passed.append((layer, where, cache, own, below))
-        below = below or own
+        passed.append((layer, where, cache, trained, below))
     losses, dy = loss(x, y)
-    name = f"loss {getattr(loss, '__name__', type(loss).__name__)}"
-    yield name, "the loss", to_host(losses)
-    yield name, "dz", to_host(dy)
-    for layer, where, cache, own, below in reversed(passed):
-        for key, grad in layer.param_grads(dy, cache).items() if own else ():
+    yield trial.name_of_loss(loss), "the loss", to_host(losses)
+    yield trial.name_of_loss(loss), "dz", to_host(dy)
+    for layer, where, cache, trained, below in reversed(passed):
+        for key, grad in layer.param_grads(dy, cache).items() if trained else ():
             for factor, array in vars(grad).items():
                 if getattr(array, "shape", ())[:1] == (examples,):
                     yield where, f"factor {factor} of the gradient of {key}", to_host(array)

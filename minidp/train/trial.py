@@ -53,17 +53,29 @@ def _faults(network, loss, y, rng, asarray):
     """Layer by layer, so that a fault has a name; a network with a forward of its own as a
     whole.
     """
-    x, below, trained = (
-        rng.uniform(-1, 1, (ROWS, *network.input_shape)),
-        False,
-        {name for name, _ in network.params},
-    )
-    plain = type(network).forward is Sequential.forward
-    for part in network.layers if plain else [network]:
-        tried = LayerTrial(part, x, rng, not plain or part.name in trained, below)
+    x = rng.uniform(-1, 1, (ROWS, *network.input_shape))
+    for part, _, trained, below in parts_of(network):
+        tried = LayerTrial(part, x, rng, trained, below)
         yield from tried.faults()
-        x, below = tried.y, below or tried.trained
+        x = tried.y
     yield from LossTrial(loss, x, targets(y, x, rng), rng, asarray).faults()
+
+
+def parts_of(network):
+    """Yield (part, its name in messages, whether it is trained, whether one before it is): layers,
+    or a network of its own kind.
+    """
+    own_kind = type(network).forward is not Sequential.forward
+    names, below = {name for name, _ in network.params}, False
+    for part in [network] if own_kind else network.layers:
+        trained = own_kind or part.name in names
+        yield part, getattr(part, "where", "network"), trained, below
+        below = below or trained
+
+
+def name_of_loss(loss):
+    """The loss's name in messages."""
+    return f"loss {getattr(loss, '__name__', type(loss).__name__)}"
 
 
 def host_copy(network, dtype="float64"):
@@ -272,7 +284,7 @@ class LossTrial(Trial):
     """Faults of a loss near z (B, K), for targets (B, ...)."""
 
     def __init__(self, loss, z, target, rng, asarray=np.asarray, tolerance=DERIVATIVE):
-        where = f"loss {getattr(loss, '__name__', type(loss).__name__)}"
+        where = name_of_loss(loss)
         self.at = lambda z, rows: [
             to_host(each) for each in loss(asarray(z), asarray(target[rows]))
         ]  # (losses, dz)
