@@ -39,6 +39,18 @@ class _Sampler:
         number will do.
         """
 
+    def lots(
+        self, num_examples: int, steps: int, stream: Stream, start: int = 0
+    ) -> Iterator[NDArray]:
+        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on,
+        the first of a period.
+        """
+        self.check(num_examples)
+        return self._lots(num_examples, range(start, start + steps), stream)
+
+    def _lots(self, num_examples, steps, stream):
+        raise NotImplementedError
+
     def wrap(self, event: Event) -> Event:
         """The event of releasing `event` from each lot of a period."""
         raise NotImplementedError
@@ -125,12 +137,9 @@ class PoissonSampler(_Sampler):
         """(least, most) of the mean lot over dataset_size examples."""
         return self.sampling_probability * dataset_size, self.sampling_probability * dataset_size
 
-    def lots(
-        self, num_examples: int, steps: int, stream: Stream, start: int = 0
-    ) -> Iterator[NDArray]:
-        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on."""
+    def _lots(self, num_examples, steps, stream):
         least, cumulative = _binomial(num_examples, float(self.sampling_probability))
-        for step in range(start, start + steps):
+        for step in steps:
             draws = stream(step)
             size = least + bisect_right(cumulative, int(draws.words(1)[0]))  # [F1]
             yield draws.choice(num_examples, size)  # [F1]
@@ -163,12 +172,8 @@ class FixedSizeSampler(_Sized):
         """(least, most) of the mean lot over dataset_size examples."""
         return self.lot_size, self.lot_size
 
-    def lots(
-        self, num_examples: int, steps: int, stream: Stream, start: int = 0
-    ) -> Iterator[NDArray]:
-        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on."""
-        self.check(num_examples)
-        for step in range(start, start + steps):
+    def _lots(self, num_examples, steps, stream):
+        for step in steps:
             yield stream(step).choice(num_examples, self.lot_size)  # [F1]
 
     def wrap(self, event: Event) -> FixedSizeSampled:
@@ -205,17 +210,11 @@ class ShuffleSampler(_Sized):
         """
         return -(-self.dataset_size // self.lot_size)
 
-    def lots(
-        self, num_examples: int, steps: int, stream: Stream, start: int = 0
-    ) -> Iterator[NDArray]:
-        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on,
-        the first of an epoch.
-        """
-        self.check(num_examples)
-        for step in range(steps):
-            place = step % self.period
+    def _lots(self, num_examples, steps, stream):
+        for number, step in enumerate(steps):
+            place = number % self.period
             if place == 0:
-                order = stream(start + step).permutation(num_examples)  # [F1]
+                order = stream(step).permutation(num_examples)  # [F1]
             yield order[place * self.lot_size : (place + 1) * self.lot_size]  # [F1]
 
     def wrap(self, event: Event) -> Event:
@@ -256,16 +255,11 @@ class BallsInBinsSampler(_Parts):
         """B, the lots of an epoch; stopping inside one would put an example into two lots of it."""
         return self.dataset_size // self.lot_size
 
-    def lots(
-        self, num_examples: int, steps: int, stream: Stream, start: int = 0
-    ) -> Iterator[NDArray]:
-        """Yield index arrays into num_examples examples, for `steps` steps from step `start` on,
-        the first of an epoch.
-        """
-        for step in range(steps):
-            place = step % self.period
+    def _lots(self, num_examples, steps, stream):
+        for number, step in enumerate(steps):
+            place = number % self.period
             if place == 0:
-                bins = stream(start + step).below(self.period, num_examples)  # [F1]
+                bins = stream(step).below(self.period, num_examples)  # [F1]
                 order = np.argsort(bins, kind="stable")
                 ends = np.searchsorted(bins[order], np.arange(self.period + 1))
             yield order[ends[place] : ends[place + 1]]  # [F1]
