@@ -29,6 +29,7 @@ from .files import check_path
 from .fitted import Fitted
 from .heads import Head, hidden_sizes, trained_network
 from .mechanism import Plan, PoissonSampler, Sanitizer, flat_group
+from .mechanism.sampling import make_sampler
 from .numbers import upper_text
 from .privacy import Filter
 from .ranks import current

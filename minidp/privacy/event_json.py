@@ -5,42 +5,26 @@ from dataclasses import fields
 from typing import Any
 
 from ..errors import DataError, ParameterError
-from .events import (
-    ApproximateDP,
-    BallsInBins,
-    Composed,
-    Event,
-    FixedSizeSampled,
-    Gaussian,
-    JointGaussian,
-    Laplace,
-    NonPrivate,
-    PoissonSampled,
-    PureDP,
-    RandomlyStopped,
-    Repeated,
-    TotalVariation,
-    Unknown,
-    check_event,
-)
+from . import events
+from .events import Event, check_event
 
 EVENTS = {
-    cls.__name__: cls
-    for cls in (
-        Gaussian,
-        JointGaussian,
-        Laplace,
-        PureDP,
-        ApproximateDP,
-        TotalVariation,
-        PoissonSampled,
-        FixedSizeSampled,
-        BallsInBins,
-        Composed,
-        Repeated,
-        RandomlyStopped,
-        NonPrivate,
-        Unknown,
+    name: getattr(events, name)
+    for name in (
+        "Gaussian",
+        "JointGaussian",
+        "Laplace",
+        "PureDP",
+        "ApproximateDP",
+        "TotalVariation",
+        "PoissonSampled",
+        "FixedSizeSampled",
+        "BallsInBins",
+        "Composed",
+        "Repeated",
+        "RandomlyStopped",
+        "NonPrivate",
+        "Unknown",
     )
 }
 RETIRED = {  # events that earlier ledgers may hold, and why no accountant here reads them

@@ -138,13 +138,13 @@ class LossDistributionAccountant(Accountant):
         )
 
     def epsilon_of(self, parts, delta):
-        return self._unbinned(parts, lambda parts: self._epsilon_of(parts, delta))
+        return self._unbinned(parts, self._epsilon_of, delta)
 
     def delta_of(self, parts, epsilon):
-        return self._unbinned(parts, lambda parts: self._delta_of(parts, epsilon))
+        return self._unbinned(parts, self._delta_of, epsilon)
 
-    def _unbinned(self, parts, read):
-        """read(parts), its upper end at most that with each epoch of BallsInBins an unsampled
+    def _unbinned(self, parts, read, target):
+        """read(parts, target), at most what it is with each epoch of BallsInBins an unsampled
         release, by joint convexity.
         """
         plain: dict[Any, int] = {}
@@ -153,12 +153,11 @@ class LossDistributionAccountant(Accountant):
             plain[noise] = plain.get(noise, 0) + n
         bins = [event for event, _ in parts if isinstance(event, BallsInBins)]
         if not bins:
-            return read(parts)
-        known = all(in_range(event.bins, event.event.noise_multiplier) for event in bins)
-        bound, cap = (
-            read(parts) if known else Bound(None, math.inf, math.inf),
-            read(sorted(plain.items(), key=repr)).upper,
-        )
+            return read(parts, target)
+        cap = read(sorted(plain.items(), key=repr), target).upper
+        bound = Bound(None, math.inf, math.inf)
+        if all(in_range(event.bins, event.event.noise_multiplier) for event in bins):
+            bound = read(parts, target)
         return (
             bound
             if bound.upper <= cap

@@ -11,7 +11,13 @@ import numpy as np
 
 from ..events import BallsInBins, FixedSizeSampled, PoissonSampled, pure_epsilon, share_and_noise
 from . import balls
-from .kernels import knots_between, log_ratio_at, merged_gaussian_masses, spread_gaussian_masses
+from .kernels import (
+    knots_between,
+    log_ratio_at,
+    log_tail,
+    merged_gaussian_masses,
+    spread_gaussian_masses,
+)
 from .variants import fixed_size_losses, fixed_size_masses, mixture_losses
 
 REMOVE, ADD = "remove", "add"
@@ -72,7 +78,7 @@ def masses_of(event, direction, upper, step, gaps, deviations):
 
 def _dominating(q, m, direction, step, base, low, knots, z):
     log_mass = spread_gaussian_masses(q, m, step, 0.0, knots)
-    tail = -0.5 * z * z - math.log(z) - 0.5 * math.log(2 * math.pi)  # above ln P(N(0,1) > z)
+    tail = log_tail(z)
     below = -math.inf if q < 1 and low == 0 else tail  # bounds both P and Q there
     return _directed(Masses(log_mass, knots, base, tail), direction, step, below)
 
