@@ -7,6 +7,7 @@ from ..errors import UnsupportedEventError
 from ..numbers import upper_text
 from .gaussian import gaussian_epsilon
 from .ledger import Ledger
+from .tradeoff import tangents
 
 RATES = (0.1, 0.01, 0.001)  # of false positives, for which the power is told
 LEAST_RATE = 1e-6  # the extreme tail of a curve alone would decide mu
@@ -53,7 +54,7 @@ def meaning_of(ledger: Ledger, delta: float) -> dict[str, Any] | None:
     if epsilon == math.inf:
         return None
     guess = _gaussian_like(epsilon, delta)
-    tangents: list[tuple[float, float]] = []
+    slopes: list[float] = []
     for z in [
         *(i * 4.8 / (TANGENTS - 1) for i in range(TANGENTS)),
         *(-float(ndtri(rate)) for rate in RATES),
@@ -61,18 +62,20 @@ def meaning_of(ledger: Ledger, delta: float) -> dict[str, Any] | None:
         # where a Gaussian curve of that mu has its tangent at the rate Phi(-z); steeper ones bound
         # no rate of these
         at = min(max(0.0, guess * z - 0.5 * guess * guess), -math.log(LEAST_RATE))
-        if all(abs(at - other) > 1e-9 for other, _ in tangents):
-            tangents.append((at, accountant.delta(ledger, at).upper))
-    power = {
-        f"{rate:g}": min(math.exp(e) * rate + d for e, d in tangents) for rate in RATES
-    }  # [C1]
-    missed = lambda a: max(1 - d - math.exp(e) * a for e, d in tangents)
-    flat = dict(tangents).get(0.0, 1.0)
+        if all(abs(at - other) > 1e-9 for other in slopes):
+            slopes.append(at)
+    lines = tangents(accountant, ledger, slopes)
+    power = {f"{rate:g}": min(math.exp(e) * rate + d for e, d in lines) for rate in RATES}  # [C1]
+
+    def missed(rate):
+        return max(1 - d - math.exp(e) * rate for e, d in lines)
+
+    flat = dict(lines).get(0.0, 1.0)
     ends = [LEAST_RATE, 0.5 * (1 - flat)]  # where the flattest line meets its inverse
     crossings = (
         (other_d - d) / (math.exp(e) - math.exp(other_e))
-        for e, d in tangents
-        for other_e, other_d in tangents
+        for e, d in lines
+        for other_e, other_d in lines
         if e > other_e
     )
     corners = [a for a in (*ends, *crossings) if LEAST_RATE <= a <= ends[1]]

@@ -5,6 +5,7 @@ linear between the grid's points.
 """
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,10 +55,21 @@ def accountant_curve(accountant: Accountant, ledger: Ledger, alphas: NDArray) ->
     """
     epsilons = np.linspace(0.0, max(1.0, min(accountant.epsilon(ledger, 1e-6).upper, 100.0)), 40)
     curves = [
-        epsilon_delta_curve(alphas, float(e), accountant.delta(ledger, float(e)).upper)
-        for e in epsilons
+        epsilon_delta_curve(alphas, epsilon, delta)
+        for epsilon, delta in tangents(accountant, ledger, epsilons)
     ]
     return np.max(curves, axis=0)
+
+
+def tangents(
+    accountant: Accountant, ledger: Ledger, epsilons: Iterable[float]
+) -> list[tuple[float, float]]:
+    """(epsilon, delta), delta certified: no attack's true positive rate is above e^epsilon times
+    its false one plus delta.
+    """
+    return [
+        (float(epsilon), accountant.delta(ledger, float(epsilon)).upper) for epsilon in epsilons
+    ]
 
 
 def true_positive_rate(alphas: NDArray, betas: NDArray, false_positive_rate: float) -> float:
