@@ -8,6 +8,8 @@ Letters: b example, i, o sides of a product, t position.
 
 import math
 
+from numpy.typing import NDArray
+
 from .arithmetic import cut, in_pairs, precision
 from .backend import (
     add_products,
@@ -35,6 +37,7 @@ HUGE, LARGE = (
     2.0**60,
 )  # norms of factors above which a gradient counts as not finite; LARGE in float32 products
 Key = tuple[str, str]  # (layer, parameter)
+Arrays = dict[Key, NDArray]  # of parameters
 
 
 class PerExampleGrad:

@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from .backend import DOUBLE_ROWS, kernels_of, launches, namespace_of, row_norms
-from .grads import HUGE, LARGE, ROWS, Explicit, Key, Outer, OuterSum, PerExampleGrad
+from .grads import HUGE, LARGE, ROWS, Arrays, Explicit, Key, Outer, OuterSum, PerExampleGrad
 
 
 def sum_of_squares(grads: Sequence[PerExampleGrad]) -> NDArray:
@@ -21,9 +21,7 @@ def sum_of_squares(grads: Sequence[PerExampleGrad]) -> NDArray:
     )
 
 
-def add_weighted_sums(
-    grads: Mapping[Key, Any], w: NDArray, total: dict[Key, NDArray], rows: int
-) -> None:
+def add_weighted_sums(grads: Mapping[Key, Any], w: NDArray, total: Arrays, rows: int) -> None:
     """total[key] += sum_b w_b g_b, in place, for each key of grads, {key: PerExampleGrad}; new
     where there is none.
 

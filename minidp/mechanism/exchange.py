@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from ..backend import namespace_of, synchronise, to_host
-from ..grads import Key
+from ..grads import Arrays
 from ..streams import Draws
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 def released_over(
     ranks: Any,
     sanitizer: Sanitizer,
-    raw_sum: dict[Key, NDArray],
+    raw_sum: Arrays,
     draws: Draws,
-    others: Sequence[dict[Key, NDArray]],
+    others: Sequence[Arrays],
     scale: float,
     dtype: DTypeLike,
-) -> dict[Key, NDArray]:
+) -> Arrays:
     """What `Sanitizer.release` gives for the sum of all ranks' raw sums. Every rank calls it in
     every step, with nothing to add too.
 

@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..arithmetic import ARITHMETICS, EXACT, ORDINARY
 from ..backend import explicit_budget, namespace_of
 from ..errors import ParameterError, ShapeError
-from ..grads import STRATEGIES, Explicit, Key, PerExampleGrad
+from ..grads import STRATEGIES, Arrays, Explicit, Key, PerExampleGrad
 from ..privacy.events import (
     Composed,
     Event,
@@ -214,10 +214,10 @@ class Sanitizer:
     def add_clipped(
         self,
         grads: Mapping[Key, PerExampleGrad],
-        into: dict[Key, NDArray] | None = None,
+        into: Arrays | None = None,
         example_weight: NDArray | None = None,
         products: Products = DOUBLE,
-    ) -> dict[Key, NDArray]:
+    ) -> Arrays:
         """Clip the gradients of one batch and add them to the raw sum of the batches before it.
 
         grads    {key: PerExampleGrad}, every parameter of every group
@@ -309,13 +309,13 @@ class Sanitizer:
 
     def release(
         self,
-        raw_sum: dict[Key, NDArray],
+        raw_sum: Arrays,
         draws: Draws,
-        others: Sequence[dict[Key, NDArray]] = (),
+        others: Sequence[Arrays] = (),
         scale: float = 1.0,
         dtype: DTypeLike = "float64",
         ranks: Any = SOLO,
-    ) -> dict[Key, NDArray]:
+    ) -> Arrays:
         """Each group's part of the lot's clipped sum, with its noise; the result is private no
         more.
 

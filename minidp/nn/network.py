@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..arithmetic import ARITHMETICS
 from ..backend import Backend, namespace_of
 from ..errors import ParameterError
-from ..grads import Key, PerExampleGrad
+from ..grads import Arrays, Key, PerExampleGrad
 from ..validate import inexact, one_of, shape
 from .layer import Cache, Layer
 
@@ -131,7 +131,7 @@ class Sequential:
         return grads
 
     @property
-    def params(self) -> dict[Key, NDArray]:
+    def params(self) -> Arrays:
         """{(layer, parameter): array} of the trained parameters; the arrays themselves, not
         copies.
         """

@@ -7,10 +7,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from numpy.typing import NDArray
 
 from ..backend import namespace_of
-from ..grads import Key
+from ..grads import Arrays, Key
 from ..mechanism.schedule import Setting
 from ..validate import in_range
 
@@ -25,11 +24,11 @@ class _Beside:
     slot: ClassVar[str]
 
     @property
-    def slots(self) -> dict[str, dict[Key, NDArray]]:
+    def slots(self) -> dict[str, Arrays]:
         """The optimizer's slots, and these arrays beside them."""
         return self.optimizer.slots
 
-    def allocate(self, params: Mapping[Key, NDArray]) -> None:
+    def allocate(self, params: Arrays) -> None:
         """Give every parameter its slots."""
         self.optimizer.allocate(params)
         kept = self.slots.setdefault(self.slot, {})
@@ -41,11 +40,7 @@ class _Beside:
         return namespace_of(theta).zeros_like(theta)
 
     def update(
-        self,
-        params: Mapping[Key, NDArray],
-        grads: Mapping[Key, NDArray],
-        step: int,
-        noise_std: Mapping[Key, float] = {},
+        self, params: Arrays, grads: Arrays, step: int, noise_std: Mapping[Key, float] = {}
     ) -> None:
         """Descend as the optimizer does."""
         self.allocate(params)
@@ -97,11 +92,7 @@ class Averaged(_Beside):
         return self.optimizer.learning_rate
 
     def update(
-        self,
-        params: Mapping[Key, NDArray],
-        grads: Mapping[Key, NDArray],
-        step: int,
-        noise_std: Mapping[Key, float] = {},
+        self, params: Arrays, grads: Arrays, step: int, noise_std: Mapping[Key, float] = {}
     ) -> None:
         """Descend as the optimizer does, then average."""
         super().update(params, grads, step, noise_std)
@@ -110,7 +101,7 @@ class Averaged(_Beside):
             a *= d
             a += (1 - d) * params[key]  # [F1]
 
-    def averaged_weights(self, params: Mapping[Key, NDArray]) -> AbstractContextManager[None]:
+    def averaged_weights(self, params: Arrays) -> AbstractContextManager[None]:
         """The averages stand in the parameters' arrays while the block runs; nothing changes before
         the first step.
         """
@@ -129,11 +120,11 @@ class KeptBest(_Beside):
     def _first(self, theta):
         return theta.copy()
 
-    def keep(self, params: Mapping[Key, NDArray]) -> None:
+    def keep(self, params: Arrays) -> None:
         """The weights that stand in `params` are the best so far."""
         _write(params, self.slots[self.slot])
 
-    def best_weights(self, params: Mapping[Key, NDArray]) -> AbstractContextManager[None]:
+    def best_weights(self, params: Arrays) -> AbstractContextManager[None]:
         """The best weights stand in the parameters' arrays while the block runs."""
         return self._in_place(params)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..backend import kernels_of, launches, namespace_of
 from ..errors import ParameterError
-from ..grads import Key
+from ..grads import Arrays, Key
 from ..mechanism.schedule import Setting, value_at
 from ..validate import in_range, non_negative_finite, positive_finite
 
@@ -35,7 +35,7 @@ class Optimizer:
     """
 
     learning_rate: Setting
-    slots: dict[str, dict[Key, NDArray]] = field(default_factory=dict, init=False, repr=False)
+    slots: dict[str, Arrays] = field(default_factory=dict, init=False, repr=False)
     noise_std: float = field(default=0.0, init=False, repr=False, compare=False)
     slot_names: ClassVar[tuple[str, ...]] = ()
 
@@ -44,11 +44,7 @@ class Optimizer:
             non_negative_finite(learning_rate=self.learning_rate)
 
     def update(
-        self,
-        params: Mapping[Key, NDArray],
-        grads: Mapping[Key, NDArray],
-        step: int,
-        noise_std: Mapping[Key, float] = {},
+        self, params: Arrays, grads: Arrays, step: int, noise_std: Mapping[Key, float] = {}
     ) -> None:
         """Descend: params and grads are {key: array}, `step` counts from 0, noise_std {key: that of
         each number of the gradient}.
@@ -80,7 +76,7 @@ class Optimizer:
         """Descend one parameter along its released gradient, in place."""
         raise NotImplementedError
 
-    def allocate(self, params: Mapping[Key, NDArray]) -> None:
+    def allocate(self, params: Arrays) -> None:
         """Give every parameter its slots, zero where they are new."""
         for name in self.slot_names:
             slot = self.slots.setdefault(name, {})
