@@ -1,7 +1,5 @@
 """Settings for a person without tuning: a rule in public numbers, chosen on drawn data."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """`minidp.fit` with the methods of scikit-learn, which is not imported."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What `minidp.fit` returns: the model, what it cost, and the files that prove it."""
 
-from __future__ import annotations
-
 import math
 import os
 import shutil

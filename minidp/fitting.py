@@ -1,7 +1,5 @@
 """From arrays to a private model and its statement in one call."""
 
-from __future__ import annotations
-
 import math
 import os
 import shutil
@@ -27,7 +25,7 @@ from .defaults import choose
 from .errors import DivergedError, ParameterError, ShapeError
 from .files import check_path
 from .fitted import Fitted
-from .heads import Head, hidden_sizes, trained_network
+from .heads import Head, hidden_sizes, scaled, trained_network
 from .mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from .mechanism.sampling import make_sampler
 from .numbers import upper_text
@@ -41,7 +39,6 @@ from .validate import count, flag, one_of, open_probability, positive_finite, sa
 
 MEASUREMENTS = 20  # along a run, with a checkpoint each
 SPARSE = 1 / 32  # lots below this share of the rows touch few pages of a memory map
-IN_MEMORY = 2**28  # bytes of scaled inputs that are kept; larger ones are converted batch by batch
 
 
 def fit(
@@ -331,13 +328,13 @@ def _run(run, data, head, before, ledger, target_bounds):
                 "covered"
             )
     layers = head.layers(run, data.inputs, data.size)
-    inputs = _scaled(data.inputs, layers, backend, arithmetic)
+    inputs = scaled(data.inputs, layers, arithmetic)
     if run.plan.expected_lot_size < SPARSE * data.size and isinstance(inputs, Inputs):
         inputs.read_at_random()
     measured = ()
     if data.measured:
         x, y = data.measured
-        measured = _scaled(x, layers, backend, arithmetic), backend.asarray(y)
+        measured = scaled(x, layers, arithmetic), backend.asarray(y)
     model = Model(
         nn.Sequential(layers + run.network.layers, data.shape),
         data.labels,
@@ -435,10 +432,3 @@ def _listed(values):
         f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in values.items()
     )
-
-
-def _scaled(inputs, head, backend, arithmetic):
-    """The inputs after the head: an array if that is small, else converted batch by batch."""
-    if head:
-        inputs.head = nn.Sequential(head, inputs.shape[1:]).to(backend).use(arithmetic).predict
-    return inputs[:] if 4 * math.prod(inputs.shape) <= IN_MEMORY else inputs

@@ -2,8 +2,6 @@
 released with noise.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from itertools import pairwise
@@ -32,6 +30,7 @@ FARTHEST = 4.0  # spreads from the mean that a privately scaled feature may be
 WEIGHT_BYTES = (
     64  # of memory per weight: its copies in the trial, in sums, averages and checkpoints
 )
+IN_MEMORY = 2**28  # bytes of scaled inputs that are kept; larger ones are converted batch by batch
 OUTPUT_BYTES = 12 * MIN_BATCH  # per output of a layer: it, its gradient and a product, for a batch
 
 
@@ -227,6 +226,17 @@ def _dense(shape, sizes, outputs, rng):
     return nn.Sequential(
         [*layers, nn.Dense(widths[-2], outputs, rng=rng, init=first_values)], shape
     )
+
+
+def scaled(inputs: Inputs, layers: list[nn.Layer], arithmetic: str) -> Any:
+    """The inputs after the fixed layers: an array if that is small, else converted batch by
+    batch.
+    """
+    if layers:
+        inputs.head = (
+            nn.Sequential(layers, inputs.shape[1:]).to(inputs.backend).use(arithmetic).predict
+        )
+    return inputs[:] if 4 * math.prod(inputs.shape) <= IN_MEMORY else inputs
 
 
 def _standardise(mean, spread, name):

@@ -1,7 +1,5 @@
 """The mean of bounded rows, released with noise, to be subtracted from them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
