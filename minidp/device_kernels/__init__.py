@@ -22,12 +22,13 @@ FILES = ("elementwise.cu", "loss.cu", "norms.cu", "sums.cu", "images.cu", "noise
 TYPES = {
     "float32": "float",
     "float64": "double",
-    **{
-        f"{u}int{n}": f"{'unsigned ' * bool(u)}{c}"
-        for u in ("", "u")
-        for n, c in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))
-    },
+    "int8": "char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
 }
+for _name in ("int8", "int16", "int32", "int64"):
+    TYPES[f"u{_name}"] = f"unsigned {TYPES[_name]}"
 _tables: dict = {}  # of integer noise, on the device
 
 
@@ -42,19 +43,34 @@ def options(real: str = "float", target: str = "long long") -> tuple[str, ...]:
     """What the sources are compiled with: the constants of the definitions, and the types of what
     varies.
     """
-    terms = {"EXP": series.EXP, "LOG": series.LOG, "SIN": chacha.SIN, "COS": chacha.COS}
-    plain = ("LN2", "LN2_HIGH", "LN2_LOW", "INVERSE_LN2", "MAGIC", "LEAST", "MOST", "SATURATED")
     defined = {
         "PARTS": PARTS,
         "REAL": real,
         "TARGET": target,
         "ROUNDS": chacha.ROUNDS,
         "SPLIT": f"{series.SPLIT}LL",
-        **{name: repr(getattr(series, name)) for name in plain},
-        **{f"CELL_{n}": repr(2.0**-n) for n in (32, 63, 64)},
-        **{name: ",".join(map(repr, values)) for name, values in terms.items()},
-        **{f"{name}_TERMS": len(values) for name, values in terms.items()},
     }
+    for name in (
+        "LN2",
+        "LN2_HIGH",
+        "LN2_LOW",
+        "INVERSE_LN2",
+        "MAGIC",
+        "LEAST",
+        "MOST",
+        "SATURATED",
+    ):
+        defined[name] = repr(getattr(series, name))
+    for bits in (32, 63, 64):
+        defined[f"CELL_{bits}"] = repr(2.0**-bits)
+    for name, terms in {
+        "EXP": series.EXP,
+        "LOG": series.LOG,
+        "SIN": chacha.SIN,
+        "COS": chacha.COS,
+    }.items():
+        defined[name] = ",".join(map(repr, terms))
+        defined[f"{name}_TERMS"] = len(terms)
     return ("--fmad=false", *(f"-D{name}={value}" for name, value in defined.items()))
 
 
@@ -100,18 +116,19 @@ def table(rows, most=PARTS):
     kernel.
     """
     kinds = "".join("d" if isinstance(each, float) else "q" for each in rows[0])
-    flat = [
-        each or 0 if each is None or isinstance(each, (int, float)) else _in_order(each).data.ptr
-        for row in rows
-        for each in row
-    ]
-    packed = _value(
-        struct.pack("q" + kinds * len(rows), len(rows), *flat).ljust(
-            8 + 8 * most * len(kinds), b"\0"
-        )
-    )
-    packed.entries = tuple(each for row in rows for each in row)
-    return packed
+    entries = [each for row in rows for each in row]
+    numbers = []
+    for each in entries:
+        if each is None:
+            numbers.append(0)
+        elif isinstance(each, (int, float)):
+            numbers.append(each)
+        else:
+            numbers.append(_in_order(each).data.ptr)
+    packed = struct.pack("q" + kinds * len(rows), len(rows), *numbers)
+    found = _value(packed.ljust(8 + 8 * most * len(kinds), b"\0"))
+    found.entries = tuple(entries)
+    return found
 
 
 def _value(packed):
@@ -122,11 +139,16 @@ def _each(places):
     return -(-places // THREADS)
 
 
+def _in_tables(rows, most=PARTS):
+    """The rows, at most so many at a time."""
+    return [rows[at : at + most] for at in range(0, len(rows), most)]
+
+
 def _over_parts(xp, name, rows, size, *arguments, threads=1):
     """Launch a kernel of sums.cu for a table of rows, at most PARTS at a time: so many threads for
     each of row[size] places.
     """
-    for some in (rows[at : at + PARTS] for at in range(0, len(rows), PARTS)):
+    for some in _in_tables(rows):
         places = sum(row[size] for row in some)
         launch(xp, "sums.cu", name, _each(places * threads), table(some), *arguments, places)
 
@@ -194,12 +216,11 @@ def sum_of_squares(parts, huge, examples):
     Returns (B,), and writes the norms.
     """
     xp, sq = library(next(each for each in parts[0] if each is not None)), None
-    for some in (parts[at : at + PARTS - 1] for at in range(0, len(parts), PARTS - 1)):
-        rows = [
-            (a, d, known, *norms, *(1 if x is None else x.shape[1] for x in (a, d)), raised)
-            for a, d, known, *norms, raised in some
-        ]
-        rows = rows if sq is None else [(None, None, sq, None, None, 1, 1, 1.0), *rows]
+    for some in _in_tables(parts, PARTS - 1):
+        rows = [] if sq is None else [(None, None, sq, None, None, 1, 1, 1.0)]
+        for a, d, known, *norms, raised in some:
+            widths = [1 if factor is None else factor.shape[1] for factor in (a, d)]
+            rows.append((a, d, known, *norms, *widths, raised))
         sq = xp.empty(examples)
         launch(xp, "norms.cu", "sum_of_squares", examples, table(rows), huge, sq)
     return sq
@@ -259,10 +280,8 @@ def add_weighted_products(jobs, w, large):
             -examples * positions // max(blocks, 1)
         )  # the blocks are about as large as each other
         dtype = "float64" if wide else "float32"
-        A, D = (
-            xp.empty(shape, dtype)
-            for shape in ((blocks, inputs, length), (blocks, length, outputs))
-        )
+        A = xp.empty((blocks, inputs, length), dtype)
+        D = xp.empty((blocks, length, outputs), dtype)
         factors.append(
             (
                 a,
@@ -286,18 +305,11 @@ def add_weighted_products(jobs, w, large):
     ):  # blocks that fit into memory, usually all
         rows = []
         for A, D, total, most, wide, add in sums:
-            A, D = (factor[turn * most : (turn + 1) * most] for factor in (A, D))
-            if len(A) or turn == 0:
-                rows.append(
-                    (
-                        xp.matmul(A, D) if len(A) else None,
-                        total,
-                        len(A),
-                        total.size,
-                        wide,
-                        int(add or turn > 0),
-                    )
-                )
+            some = slice(turn * most, (turn + 1) * most)
+            blocks = len(A[some])
+            if blocks or turn == 0:
+                summed = xp.matmul(A[some], D[some]) if blocks else None
+                rows.append((summed, total, blocks, total.size, wide, int(add or turn > 0)))
         _over_parts(xp, "add_blocks", rows, 3)
 
 
@@ -409,19 +421,13 @@ def release(sums, state, noise_table=None):
         if place not in _tables:  # the table is kept, so that no other one gets its place
             _tables[place] = noise_table, *(xp.asarray(each) for each in noise_table[2:])
         thresholds, aliases = _tables[place][1:]
-    rows = [
-        (
-            raw,
-            out,
-            raw.size,
-            int(first),
-            sets,
-            -(-raw.size // chacha.STRETCH) * chacha.LANES,
-            *map(float, (std, grid, scale)),
+    rows = []
+    for raw, out, first, sets, std, grid, scale in sums:
+        lanes = -(-raw.size // chacha.STRETCH) * chacha.LANES
+        rows.append(
+            (raw, out, raw.size, int(first), sets, lanes, float(std), float(grid), float(scale))
         )
-        for raw, out, first, sets, std, grid, scale in sums
-    ]
-    for some in (rows[at : at + PARTS] for at in range(0, len(rows), PARTS)):
+    for some in _in_tables(rows):
         threads = sum(row[5] for row in some)
         launch(
             xp,
