@@ -11,4 +11,13 @@ before NumPy loads.
 from .lazy import names_of
 
 __version__ = "0.1.0"
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)  # the names of __init__.pyi
+# module: its names, which __init__.pyi repeats for type checkers
+__getattr__, __dir__, __all__ = names_of(
+    __name__,
+    {
+        "": "audit backend data errors grads host mechanism nn privacy run streams train",
+        "estimators": "PrivateClassifier PrivateRegressor",
+        "fitting": "fit",
+        "run.model": "load_model",
+    },
+)

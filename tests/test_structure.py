@@ -2,6 +2,7 @@
 and checks.
 """
 
+import ast
 import configparser
 import importlib
 import inspect
@@ -9,6 +10,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -172,3 +174,6 @@ def test_version_and_address_are_the_same_everywhere():
 def test_every_name_that_loads_on_first_use_is_there(package):
     found = importlib.import_module(package)
     assert all(getattr(found, name) is not None for name in found.__all__)
+    stub = ast.parse(Path(found.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    assert sorted(found.__all__) == sorted(alias.name for node in imports for alias in node.names)

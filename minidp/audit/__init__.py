@@ -2,4 +2,11 @@
 
 from ..lazy import names_of
 
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)
+# module: its names, which __init__.pyi repeats for type checkers
+__getattr__, __dir__, __all__ = names_of(
+    __name__,
+    {
+        "layer": "check_layer check_loss",
+        "report": "page",
+    },
+)

@@ -4,4 +4,17 @@ use.
 
 from ..lazy import names_of
 
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)  # the names of __init__.pyi
+# module: its names, which __init__.pyi repeats for type checkers
+__getattr__, __dir__, __all__ = names_of(
+    __name__,
+    {
+        "augment": "centre_crop distort draw_distortions standardise_images",
+        "choose": "load",
+        "cifar": "load_cifar10 load_public",
+        "dataset": "Dataset",
+        "examples": "Block Examples LabelledExamples",
+        "fetch": "cache_dir",
+        "mnist": "load_mnist",
+        "strokes": "load_strokes",
+    },
+)

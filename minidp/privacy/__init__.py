@@ -5,4 +5,28 @@ Names load on first use, so that importing this package loads neither Numba nor 
 
 from ..lazy import names_of
 
-__getattr__, __dir__, __all__ = names_of(__name__, __file__)  # the names of __init__.pyi
+# module: its names, which __init__.pyi repeats for type checkers
+__getattr__, __dir__, __all__ = names_of(
+    __name__,
+    {
+        "events": (
+            "NeighbouringRelation Event Gaussian JointGaussian Laplace PureDP ApproximateDP "
+            "TotalVariation PoissonSampled FixedSizeSampled BallsInBins Composed Repeated "
+            "RandomlyStopped NonPrivate Unknown"
+        ),
+        "ledger": "Ledger",
+        "accountant": "Accountant total_variation",
+        "bound": "Bound",
+        "moments": "MomentsAccountant",
+        "renyi": "RenyiAccountant",
+        "pld.accountant": "LossDistributionAccountant",
+        "gaussian": "GaussianAccountant",
+        "composition": (
+            "AdvancedAccountant BasicAccountant PaperStrongComposition PerTensorAccountant2016"
+        ),
+        "group_privacy": "group_epsilon",
+        "budget": "Odometer Filter max_steps",
+        "calibrate": "noise_multiplier_for sampling_probability_for",
+        "search_cost": "theorem_d1 liu_talwar poisson_stopped_epsilon",
+    },
+)
