@@ -1,7 +1,6 @@
 """What `minidp.fit` returns: the model, what it cost, and the files that prove it."""
 
 import math
-import os
 import shutil
 from html import escape
 from pathlib import Path
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from .data.own import one_axis
 from .errors import ParameterError
+from .files import StrPath
 from .numbers import lower_text, upper_text
 from .privacy.accountant import Bound
 from .privacy.ledger import Ledger
@@ -34,10 +34,7 @@ class Fitted(Model):
     """
 
     def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        result: dict[str, Any],
-        layers: dict[str, type] | None = None,
+        self, folder: StrPath, result: dict[str, Any], layers: dict[str, type] | None = None
     ) -> None:
         model = load_model(Path(folder) / MODEL, layers)
         super().__init__(
@@ -99,7 +96,7 @@ class Fitted(Model):
 
         return {label: row(label) for label in self.classes.tolist()}
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: StrPath) -> None:
         """Write the model as one file that `minidp.load_model` and `minidp predict` read."""
         current().of_first(
             lambda: save_model(
@@ -107,7 +104,7 @@ class Fitted(Model):
             )
         )
 
-    def report(self, folder: str | os.PathLike[str]) -> Path:
+    def report(self, folder: StrPath) -> Path:
         """Copy the run's files (statement, ledger, result, picture, model) into a new folder;
         `minidp verify` checks it.
 

@@ -1,7 +1,6 @@
 """From arrays to a private model and its statement in one call."""
 
 import math
-import os
 import shutil
 import tempfile
 import weakref
@@ -23,7 +22,7 @@ from .data.own import (
 )
 from .defaults import choose
 from .errors import DivergedError, ParameterError, ShapeError
-from .files import check_path
+from .files import StrPath, check_path
 from .fitted import Fitted
 from .heads import Head, hidden_sizes, scaled, trained_network
 from .mechanism import Plan, PoissonSampler, Sanitizer, flat_group
@@ -63,8 +62,8 @@ def fit(
     steps: int | None = None,
     clip_norm: float | None = None,
     learning_rate: float | None = None,
-    folder: str | os.PathLike[str] | None = None,
-    ledger: str | os.PathLike[str] | None = None,
+    folder: StrPath | None = None,
+    ledger: StrPath | None = None,
     check: bool = True,
     arithmetic: str = ORDINARY,
     seed: int | None = None,
