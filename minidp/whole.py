@@ -7,6 +7,7 @@ any order, in any batches, on any threads and on both devices.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,16 +105,16 @@ class WholeRows(PerExampleGrad):
         self.e = e[:, 0] - BITS
 
     @property
-    def xp(self):
+    def xp(self) -> Any:
         return namespace_of(self.G)
 
-    def sq_norms(self):
+    def sq_norms(self) -> NDArray:
         """(B,) squared L2 norms of what was cut."""
         return self.xp.ldexp(squares(self.G), 2 * self.e)  # [N1]
 
     sq_norms_upper = sq_norms  # their roundings are below the margin of the clip weights
 
-    def add_weighted_sum(self, total, w, rows=0):
+    def add_weighted_sum(self, total: NDArray, w: NDArray, rows: int = 0) -> None:
         """total += the contributions, in place."""
         add_whole(total.reshape((total.size,)), self.xp.ldexp(w, self.e), self.G)  # [P1]
 
@@ -143,20 +144,20 @@ class WholeOuter(PerExampleGrad):
         (self.e, self.A_sq), (self.f, self.D_sq) = cut_squares(a), cut_squares(d)  # [F1]
 
     @property
-    def xp(self):
+    def xp(self) -> Any:
         return namespace_of(self.a)
 
-    def sq_norms(self):
+    def sq_norms(self) -> NDArray:
         """(B,) squared L2 norms of what was cut."""
         return self.xp.ldexp(self.A_sq * self.D_sq, 2 * (self.e + self.f - 2 * BITS))  # [N1]
 
     sq_norms_upper = sq_norms
 
-    def add_weighted_sum(self, total, w, rows=0):
+    def add_weighted_sum(self, total: NDArray, w: NDArray, rows: int = 0) -> None:
         """total += the contributions, in place."""
         total += self.weighted_sum(w)
 
-    def weighted_sum(self, w, rows=0):
+    def weighted_sum(self, w: NDArray, rows: int = 0) -> NDArray:
         """The sum of the contributions."""
         xp, less = self.xp, 1 - 2.0**-40
         length = xp.sqrt(xp.where((w != 0) & (self.D_sq > 0), self.D_sq, 1))

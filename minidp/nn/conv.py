@@ -29,7 +29,7 @@ class ConvGrad(PerExampleGrad):
         self._matrix = (prod(self.shape[:3]), self.shape[3])
         self._positions = prod(d.shape[1:3])
 
-    def chunks(self, grams=0):
+    def chunks(self, grams: int = 0) -> Any:
         """Yield (start, OuterSum) of chunks whose patches plus `grams` Gram matrices fit into
         memory.
         """
@@ -40,17 +40,17 @@ class ConvGrad(PerExampleGrad):
             d = self.d[start:stop].reshape((stop - start, self._positions, self._matrix[1]))
             yield start, OuterSum(self.window.patches(self.x[start:stop], turned=True), d)  # [P1]
 
-    def sq_norms(self):
+    def sq_norms(self) -> NDArray:
         return self.xp.concatenate([chunk.sq_norms() for _, chunk in self.chunks(grams=3)])
 
     def sq_norms_upper(self):
         return self.xp.concatenate([chunk.sq_norms_upper() for _, chunk in self.chunks(grams=3)])
 
-    def add_weighted_sum(self, total, w, rows=0):
+    def add_weighted_sum(self, total: NDArray, w: NDArray, rows: int = 0) -> None:
         for start, chunk in self.chunks():
             chunk.add_weighted_sum(total.reshape(self._matrix), w[start : start + chunk.n_examples])
 
-    def materialise(self):
+    def materialise(self) -> NDArray:
         g = self.xp.empty((self.n_examples, *self._matrix), dtype=self.d.dtype)
         for start, chunk in self.chunks():
             chunk.materialise(out=g[start : start + chunk.n_examples])
