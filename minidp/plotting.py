@@ -142,8 +142,8 @@ def save(figure: Figure, target: StrPath | IO[bytes]) -> None:
     are wrapped.
     """
     for axis in figure.axes:
-        # type: ignore[union-attr]
-        width = figure.get_figwidth() / axis.get_subplotspec().get_gridspec().ncols
+        grid = axis.get_subplotspec().get_gridspec()  # type: ignore[union-attr]
+        width = figure.get_figwidth() / grid.ncols
         axis.set_title(_wrapped(axis.get_title(), width, PANEL_TITLE), fontsize=PANEL_TITLE)
     if hasattr(target, "write"):
         figure.savefig(target, format="png", dpi=DPI)

@@ -89,11 +89,10 @@ def all_bounds(
     for name in names:
         accountant, note = make(name, ledger.relation), ACCOUNTANTS[name][2]
         try:
-            bound = (
-                group_delta(accountant, ledger, epsilon, group_size)
-                if delta is None  # type: ignore[arg-type]
-                else group_epsilon(accountant, ledger, delta, group_size)
-            )
+            if delta is None:
+                bound = group_delta(accountant, ledger, epsilon, group_size)  # type: ignore[arg-type]
+            else:
+                bound = group_epsilon(accountant, ledger, delta, group_size)
         except UnsupportedEventError as error:
             bound, note = UNKNOWN, str(error)
         found[name] = (
