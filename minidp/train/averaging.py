@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-
 from ..backend import namespace_of
 from ..grads import Arrays, Key
 from ..mechanism.schedule import Setting

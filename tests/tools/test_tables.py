@@ -8,7 +8,6 @@ import mnist_pca
 import pytest
 
 from experiments.common.results import ledger_of, packed, rows_of
-from experiments.common.verdicts import verdict
 from minidp.privacy import Gaussian, Ledger
 from tools import collect, pages, tables
 
