@@ -86,6 +86,11 @@ def column(template):
     return tables.table([("a", template)], [tables.runs("a", "r")])
 
 
+def test_the_bound_of_several_seeds_is_the_worst(results):
+    results("r", rows({"epsilon": 1.9981}, {"epsilon": 1.9972}))
+    assert column("{epsilon:upper}")[-1] == "| 1.999 |"
+
+
 @pytest.mark.parametrize(
     "make, message",
     [
@@ -143,12 +148,13 @@ def test_an_error_is_one_line_and_exit_2(monkeypatch, capsys):
         ({}, [0.951, 0.949, 0.953], "reproduced"),
         ({}, [0.951, 0.949], "too few seeds to say"),
         ({}, [0.96, 0.961, 0.962], "differs by +1.10 points ± 0.06% because of the seeds"),
+        ({"place": True}, [0.95, 0.96, 0.95], "differs in 1 of 3 seeds because of the seeds"),
         # to the bit, .05 - .03 is above .02
         ({"value": 0.05, "tolerance": 0.02}, [0.03, 0.03, 0.03], "reproduced"),
     ],
 )
 def test_the_mean_over_seeds_is_judged(changes, accuracies, verdict, results, monkeypatch):
-    """The pages' own tables show that they judge sides, places and what no seed changes."""
+    """The committed pages show how sides and what no seed changes are judged."""
     about = {"experiment": "mnist_pca", "dataset": "mnist"}
     runs = [{**about, "test_accuracy": each, "commit": "a"} for each in accuracies]
     results("figure", rows(*runs))
