@@ -20,9 +20,7 @@ from minidp.errors import MinidpError
 EXPERIMENTS = verdicts.EXPECTED.parent
 RESULTS = EXPERIMENTS / "results"
 ENTRIES = [
-    (experiment, entry)
-    for experiment, entries in json.loads(verdicts.EXPECTED.read_text()).items()
-    for entry in entries
+    entry for entries in json.loads(verdicts.EXPECTED.read_text()).values() for entry in entries
 ]
 
 
@@ -30,12 +28,6 @@ def row(file, name, seed=1):
     """The row of a committed run."""
     found = rows_of(json.loads((RESULTS / f"{file}.json").read_text()))
     return next(one for one in found if one["name"] == name and one["seed"] == seed)
-
-
-@pytest.fixture(scope="module")
-def committed():
-    found = [json.loads(path.read_text()) for path in RESULTS.glob("*.json")]
-    return found + [row for data in found for row in rows_of(data)]
 
 
 @pytest.fixture
@@ -85,25 +77,18 @@ def test_a_quantity_that_the_result_lacks_is_an_error(main_job):
         verdicts.compare(data)
 
 
-@pytest.mark.parametrize(
-    "experiment, entry", ENTRIES, ids=[f"{name}: {entry['sentence']}" for name, entry in ENTRIES]
-)
-def test_every_entry_is_well_formed_and_judges_a_committed_result(experiment, entry, committed):
-    assert set(entry) - {"side", "unit", "because", "deterministic", "place"} == {
-        "quantity",
-        "value",
-        "tolerance",
-        "source",
-        "sentence",
-        "when",
-    }
+NEEDED = {"quantity", "value", "tolerance", "source", "sentence", "when"}
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=[entry["sentence"] for entry in ENTRIES])
+def test_every_entry_is_well_formed(entry):
+    """That each judges a committed result is a part of the pages' test, which has a line for
+    each.
+    """
+    assert set(entry) - {"side", "unit", "because", "deterministic", "place"} == NEEDED
     assert entry["tolerance"] >= 0 and entry["source"] and entry["sentence"]
-    assert (
-        entry.get("side", "at least") in ("at least", "at most") and entry.get("unit", "%") == "%"
-    )
-    assert verdicts.verdict(
-        [one for one in committed if one.get("experiment") == experiment], entry
-    )
+    assert entry.get("side", "at least") in ("at least", "at most")
+    assert entry.get("unit", "%") == "%"
 
 
 def python(code, program="-c"):
