@@ -19,18 +19,20 @@ from .host import memory
 from .ranks import current
 
 _PLAIN = {np.ndarray}.__contains__
+# environment variables that let products on a GPU round to fewer bits
 FEWER_BITS = (
     "CUPY_TF32",
     "NVIDIA_TF32_OVERRIDE",
     "CUBLAS_EMULATE_SINGLE_PRECISION",
     "CUBLAS_EMULATE_DOUBLE_PRECISION",
     "CUBLAS_EMULATION_STRATEGY",
-)  # environment variables that let products on a GPU round to fewer bits
+)
 DOUBLE_ROWS = 4096  # of a float64 product: what `mechanism.rounding` charges counts on it
+# blocks of products, and their numbers, that stay in the cache until they are added
 TOGETHER, PARTS = (
     4,
     2**20,
-)  # blocks of products, and their numbers, that stay in the cache until they are added
+)
 
 
 def namespace_of(*arrays):
@@ -182,9 +184,8 @@ def zero_rows_unless(keep, array):
 def row_squares(x):
     """Sums of squares along the last axis: einsum("...p,...p->...", x, x)."""
     xp = namespace_of(x)
-    return (
-        np.vecdot(x, x) if xp is np else xp.einsum("...p,...p->...", x, x)
-    )  # one BLAS dot per row, three times faster
+    # one BLAS dot per row, three times faster
+    return np.vecdot(x, x) if xp is np else xp.einsum("...p,...p->...", x, x)
 
 
 def row_norms(x):
@@ -302,9 +303,8 @@ def add_products(total, a, d, rows):
             total += a[at : at + rows].T @ d[at : at + rows]
         return total
     together = max(min(blocks - few, TOGETHER), 1)
-    tile = -(
-        -inputs // max(-(-inputs * outputs * together // PARTS), 1)
-    )  # rows of the sum, in tiles about as large as each other
+    # rows of the sum, in tiles about as large as each other
+    tile = -(-inputs // max(-(-inputs * outputs * together // PARTS), 1))
     parts = np.empty((together, tile, outputs), np.float32)
     for at in range(0, inputs, tile):
         sums, left = total[at : at + tile], a[:, at : at + tile].T

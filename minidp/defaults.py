@@ -105,9 +105,8 @@ def choose(
     rate = min(spread * mu_of(epsilon, delta) * dataset_size, farthest) / (STEPS * clip_norm)
     momentum = MOMENTUM if regression else 0.0
     if regression:
-        rate = min(
-            (1 - momentum) * rate, 1 / (1 + row_norm**2)
-        )  # the loss curves by up to |x|^2 + 1, and never flattens
+        # the loss curves by up to |x|^2 + 1, and never flattens
+        rate = min((1 - momentum) * rate, 1 / (1 + row_norm**2))
     return Choice(min(dataset_size, LARGEST_LOT), STEPS, clip_norm, rate, AVERAGE, momentum)
 
 

@@ -72,9 +72,8 @@ def log(x: NDArray) -> NDArray:
     usual = (wide.real > 0) & (wide.real < np.inf)
     v = xp.where(usual, wide, 1)
     small = v.real < 1
-    v = v * xp.where(
-        small, 2.0**54, 2.0**-54
-    )  # so that 2^-n is no subnormal number, and x none after this
+    # so that 2^-n is no subnormal number, and x none after this
+    v = v * xp.where(small, 2.0**54, 2.0**-54)
     n = (v.real.view(np.int64) - SPLIT) >> 52
     m = v * ((1023 - n) << 52).view(np.float64)
     s = (m - 1) / (m + 1)  # [M2]

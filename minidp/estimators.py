@@ -152,12 +152,13 @@ class _Private:
             if hasattr(self, "target_bounds")
             else ("classifier", ClassifierTags)
         )
+        # without a seed two fits draw different noise
         return Tags(
             estimator_type=name,
             target_tags=TargetTags(required=True),
             **{f"{name}_tags": tags()},
             non_deterministic=self.seed is None,
-        )  # without a seed two fits draw different noise
+        )
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

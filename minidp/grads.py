@@ -32,10 +32,11 @@ STRATEGIES = ("auto", "explicit", "factored")
 # weighs less
 CANCELLING = 64
 ROWS = 512  # of such a sum in one product, at least: what `mechanism.rounding` charges counts on it
+# norms of factors above which a gradient counts as not finite; LARGE in float32 products
 HUGE, LARGE = (
     2.0**400,
     2.0**60,
-)  # norms of factors above which a gradient counts as not finite; LARGE in float32 products
+)
 Key = tuple[str, str]  # (layer, parameter)
 Arrays = dict[Key, NDArray]  # of parameters
 
@@ -326,10 +327,11 @@ class OuterSum(PerExampleGrad):
         a, d = (
             factor.reshape((self.n_examples * self.positions, factor.shape[2])) for factor in (a, d)
         )
+        # as many rows as blocks: a short chain of roundings
         part, rows = (
             self.zeros(),
             max(ROWS, math.isqrt(a.shape[0])),
-        )  # as many rows as blocks: a short chain of roundings
+        )
         for at in range(0, a.shape[0], rows):
             add_products(part, a[at : at + rows], d[at : at + rows], 0)  # [P1]
         total += part

@@ -117,9 +117,8 @@ class Head:
             layers[0] = _standardise(mean, spread, "scale")
         if not self.ours:
             return layers
-        length = (
-            1.0 if self.scale == "unit-norm" else math.sqrt(math.prod(self.shape))
-        )  # of the longest rows
+        # of the longest rows
+        length = 1.0 if self.scale == "unit-norm" else math.sqrt(math.prod(self.shape))
         if self.centred:
             if length != 1:
                 layers.append(_standardise(0, length, "length"))
@@ -195,9 +194,8 @@ def trained_network(
             f"network: expected one for inputs {shape} and {outputs} outputs, got "
             f"{network.input_shape} and {network.output_shape}"
         )
-    return copy.deepcopy(
-        network
-    )  # the caller's stays as it is: a second fit must not start from weights that saw rows
+    # the caller's stays as it is: a second fit must not start from weights that saw rows
+    return copy.deepcopy(network)
 
 
 def hidden_sizes(hidden: Any) -> tuple[int, ...]:

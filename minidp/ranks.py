@@ -26,15 +26,15 @@ from typing import Any
 from .errors import MinidpError, ParameterError, RanksError
 from .host.blas import thread_functions
 
+# set by launchers
 LAUNCHED = (
     "PMI_SIZE",
     "OMPI_COMM_WORLD_SIZE",
     "MV2_COMM_WORLD_SIZE",
     "SLURM_STEP_NUM_TASKS",
-)  # set by launchers
-MOST = (
-    2**12
-)  # ranks: half of the roundings beside those of examples that `mechanism.rounding` charges
+)
+# ranks: half of the roundings beside those of examples that `mechanism.rounding` charges
+MOST = 2**12
 PATIENCE = 2.0  # seconds in which ranks that all raise the same come to do so
 _current: Any = None
 
@@ -235,10 +235,11 @@ class Mpi(Solo):
             self._hook(kind, error, trace)
 
     def failing(self, line):
+        # the lowest speaks first
         came, until = (
             self._failing.Ibarrier(),
             time.monotonic() + PATIENCE + min(self.rank, 20) / 10,
-        )  # the lowest speaks first
+        )
         while not came.Test():
             if time.monotonic() > until:
                 print(

@@ -17,9 +17,8 @@ from .backend import add_whole, namespace_of, row_squares, zero_rows_unless
 from .grads import Explicit, Outer, PerExampleGrad
 
 UNITS = 2.0**32  # of the grid in a clip norm
-MOST = (
-    2**21
-)  # examples of a lot: coordinates of their sum stay below 2^53, where float64 holds every integer
+# examples of a lot: coordinates of their sum stay below 2^53, where float64 holds every integer
+MOST = 2**21
 BITS = 20  # of a gradient's largest coordinate
 BLOCK = 2**12  # squares of such numbers, whose sum is exact
 HALF = 2.0**16  # units of each of two factors
@@ -162,8 +161,7 @@ class WholeOuter(PerExampleGrad):
         xp, less = self.xp, 1 - 2.0**-40
         length = xp.sqrt(xp.where((w != 0) & (self.D_sq > 0), self.D_sq, 1))
         t = contributions(self.d, self.f, xp.where(w != 0, HALF / length * less, 0))  # [P1]
-        e = xp.minimum(
-            self.e + self.f - 2 * BITS, 512
-        )  # above, |g| is infinite, or A is 0 and not to meet infinity
+        # above, |g| is infinite, or A is 0 and not to meet infinity
+        e = xp.minimum(self.e + self.f - 2 * BITS, 512)
         s = contributions(self.a, self.e, xp.ldexp(w * length, e) / HALF * less)  # [P1]
         return s.T @ t  # [P1]

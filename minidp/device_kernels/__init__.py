@@ -276,9 +276,8 @@ def add_weighted_products(jobs, w, large):
     for total, add, a, d, norms, most, wide in jobs:
         (examples, inputs, positions), outputs = a.shape, d.shape[2]
         blocks = -(-examples * positions // most)
-        length = -(
-            -examples * positions // max(blocks, 1)
-        )  # the blocks are about as large as each other
+        # the blocks are about as large as each other
+        length = -(-examples * positions // max(blocks, 1))
         dtype = "float64" if wide else "float32"
         A = xp.empty((blocks, inputs, length), dtype)
         D = xp.empty((blocks, length, outputs), dtype)
@@ -408,13 +407,14 @@ def release(sums, state, noise_table=None):
     noise.cu has them state: (16,) uint32 of the draws     noise_table: a `host.discrete.Table` for
     integer noise
     """
+    # of None CuPy makes another address than 0
     xp, digits, bits, thresholds, aliases = (
         library(sums[0][0]),
         0,
         0,
         0,
         0,
-    )  # of None CuPy makes another address than 0
+    )
     if noise_table is not None:
         digits, bits = noise_table.scale, noise_table.thresholds.size.bit_length() - 1
         place = id(noise_table), xp.cuda.runtime.getDevice()

@@ -43,9 +43,8 @@ def noisy_mean(rows: NDArray, sanitizer: Sanitizer, size: int, draws: Draws) -> 
     needs no factor: in ordinary arithmetic the noise of more than about 380,000 rows is multiplied
     by `rounding.in_blocks`. Raises ParameterError for more rows than the public size allows.
     """
-    count(
-        1, MOST // 2 if sanitizer.exact else MOST_COUNT, size=size
-    )  # below 2^53 units, with room for a lot's chance
+    # below 2^53 units, with room for a lot's chance
+    count(1, MOST // 2 if sanitizer.exact else MOST_COUNT, size=size)
     factor = _noise_factor(rows.shape[0], sanitizer, size)
     raw = np.zeros(rows.shape[1:])
     for start in range(

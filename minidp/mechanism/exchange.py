@@ -53,9 +53,8 @@ def released_over(
     for group in sanitizer.groups:
         for key in group.keys:
             size = raw_sum[key].size
-            start, stop = (
-                min(max(begin + end - at, 0), size) for end in (0, each)
-            )  # of this parameter, in this slice
+            # of this parameter, in this slice
+            start, stop = (min(max(begin + end - at, 0), size) for end in (0, each))
             here = slice(at + start - begin, at + stop - begin) if start < stop else slice(0)
             slice_[here] = sanitizer.noisy(
                 group, mine[here], draws.at(start, size), (), scale, slice_.dtype

@@ -123,9 +123,8 @@ class PrivatePCA:
         for start in range(0, x.shape[0], BATCH_ROWS):
             rows = unit_rows(x[start : start + BATCH_ROWS]) * 2.0**BITS
             raw += to_host(rows.T @ rows).astype(np.int64)  # [F2]
-        return (
-            np.clip(raw, -(2**53), 2**53).astype(np.float64) * QUANTUM
-        )  # held to what float64 has: none moves apart
+        # held to what float64 has: none moves apart
+        return np.clip(raw, -(2**53), 2**53).astype(np.float64) * QUANTUM
 
     def noisy_second_moments(self, raw: NDArray, draws: Draws) -> NDArray[np.float64]:
         """(D, D): all that is released; what is computed from it costs nothing more."""
@@ -159,9 +158,8 @@ def unit_rows(x: NDArray) -> NDArray:
     largest = xp.abs(x).max(axis=1)  # not finite where a row holds something that is not
     finite = xp.isfinite(largest)
     largest = xp.where(finite & (largest > 0), largest, x.dtype.type(1))
-    x = (
-        zero_rows_unless(finite, x) / largest[:, None]
-    )  # so that squares neither overflow nor vanish
+    # so that squares neither overflow nor vanish
+    x = zero_rows_unless(finite, x) / largest[:, None]
     slack = 1 + (x.shape[1] + 8) * 2.0**-52
     norms = xp.sqrt(in_pairs(x * x, 1) * slack)
     return xp.trunc(x / xp.where(norms > 0, norms, 1)[:, None] * 2.0**BITS) * 2.0**-BITS  # [F1]

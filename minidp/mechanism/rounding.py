@@ -14,9 +14,8 @@ MOST_CHARGED = (
     0.0099  # of the clip norm; where float32 products would lose more, they run in float64
 )
 FREE = 2.0**-21  # of the clip norm, which the margin of `clip.clip_weights` leaves
-OTHERS = (
-    2**13
-)  # roundings in a float64 sum besides one for each example: rows of a product, blocks of a batch
+# roundings in a float64 sum besides one for each example: rows of a product, blocks of a batch
+OTHERS = 2**13
 
 
 class Products(NamedTuple):

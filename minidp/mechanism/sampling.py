@@ -270,12 +270,13 @@ class BallsInBinsSampler(_Parts):
 
 
 Sampler = PoissonSampler | FixedSizeSampler | ShuffleSampler | BallsInBinsSampler
+# by their names in flags
 SAMPLERS: dict[str, Any] = {
     "poisson": PoissonSampler,
     "fixed": FixedSizeSampler,
     "shuffle": ShuffleSampler,
     "balls-in-bins": BallsInBinsSampler,
-}  # by their names in flags
+}
 
 
 def steps_of_epochs(sampler: Sampler, epochs: float) -> float:

@@ -41,10 +41,11 @@ SENSITIVITY_FACTOR = {
     NeighbouringRelation.ZERO_OUT: 1,
     NeighbouringRelation.REPLACE_ONE: 2,
 }
+# of exact arithmetic: host.discrete's numbers have deviations of 2^28 to 2^42
 LEAST_SIGMA, MOST_SIGMA = (
     2.0**-4,
     2.0**10,
-)  # of exact arithmetic: host.discrete's numbers have deviations of 2^28 to 2^42
+)
 MIN_CHUNK = 2  # examples materialised at once: a product with a single row is slow in BLAS
 
 
@@ -107,9 +108,8 @@ class Sanitizer:
     groups: Sequence[ClipGroup]
     strategy: str = "auto"
     arithmetic: str = ORDINARY
-    ran: dict[Key, set[str]] = field(
-        default_factory=dict, compare=False, repr=False, kw_only=True
-    )  # the forms that gradients had
+    # the forms that gradients had
+    ran: dict[Key, set[str]] = field(default_factory=dict, compare=False, repr=False, kw_only=True)
     watcher: Any = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self):
@@ -387,9 +387,8 @@ class Sanitizer:
         """(start, stop) of examples whose materialised gradients fit into memory; one chunk if none
         is materialised.
         """
-        each = sum(g.explicit_bytes for g in chunked.values()) * (
-            4 if self.exact else 1
-        )  # float64, and what is made of it
+        # float64, and what is made of it
+        each = sum(g.explicit_bytes for g in chunked.values()) * (4 if self.exact else 1)
         if each == 0 or size == 0:
             return [(0, size)]
         most = max(MIN_CHUNK, explicit_budget(next(iter(chunked.values())).xp) // each)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from ..validate import count, non_negative_finite
 
+# clip norms whose squares, and those of gradients near them, float32 holds
 LEAST_NORM, MOST_NORM = (
     1e-12,
     1e12,
-)  # clip norms whose squares, and those of gradients near them, float32 holds
+)
 Setting = float | Callable[[int], float]  # a number, or a function of the step
 
 

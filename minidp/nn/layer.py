@@ -14,12 +14,13 @@ from ..validate import inexact, shape, shape_fits, shape_text
 
 Shape = tuple[int, ...]
 
+# constructor arguments that whoever makes a layer again knows
 HANDLED = (
     "rng",
     "init",
     "dtype",
     "name",
-)  # constructor arguments that whoever makes a layer again knows
+)
 
 
 class Cache(NamedTuple):

@@ -81,9 +81,8 @@ class Sequential:
         for layer in self.layers:
             shapes.append(layer.output_shape(shapes[-1]))
         self.output_shape = shapes[-1]
-        self.example_numbers = sum(
-            map(prod, shapes)
-        )  # of one example, in the input and all outputs
+        # of one example, in the input and all outputs
+        self.example_numbers = sum(map(prod, shapes))
         trained = [
             i
             for i, layer in enumerate(self.layers)

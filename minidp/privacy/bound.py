@@ -21,9 +21,8 @@ class Bound:
     lower: float | None
     estimate: float
     upper: float
-    fallback: str = field(
-        default="", compare=False, repr=False
-    )  # the accountant of `upper`, where not the one asked
+    # the accountant of `upper`, where not the one asked
+    fallback: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self):  # NumPy's numbers become Python's, whose repr one can read
         for name in ("lower", "estimate", "upper"):

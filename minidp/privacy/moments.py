@@ -134,15 +134,15 @@ def log_moment_curve(event: Event, orders: NDArray) -> NDArray:
         isinstance(event, (Gaussian, BallsInBins)) or sigma > 1e9
     ):  # squared terms would underflow; sampling never costs more
         return gaussian_log_moments(sigma, orders)
+    # imported here, since Numba takes longer than most runs need
     from . import (
         moment_kernels as kernels,
-    )  # imported here, since Numba takes longer than most runs need
+    )
 
     q = max(share, 1e-100)  # squares must not vanish
     if sigma < 1e-3:
-        return gaussian_log_moments(
-            sigma, orders
-        )  # far above any useful epsilon, and still a bound
+        # far above any useful epsilon, and still a bound
+        return gaussian_log_moments(sigma, orders)
     value, error = kernels.log_moments(q, sigma, orders + 1.0)  # [M1]
     return np.minimum(value + error, gaussian_log_moments(sigma, orders))
 
@@ -171,14 +171,12 @@ def _fixed_size_tails(sigma, most):
     tails[0] = min(
         math.log(4) + (math.log(math.expm1(m * m)) if m * m < 700 else m * m), math.log(2) + m * m
     )
-    even = np.arange(
-        2, int(min(most + 1, MOST_REACH * sigma)) + 1, 2
-    )  # beyond, both are the same but for a factor of 2
+    # beyond, both are the same but for a factor of 2
+    even = np.arange(2, int(min(most + 1, MOST_REACH * sigma)) + 1, 2)
     if not len(even):
         return tails
-    x = np.arange(
-        -math.sqrt(even[-1]) - 13, even[-1] * m + math.sqrt(even[-1]) + 13, 0.2
-    )  # the rule errs by e^-100
+    # the rule errs by e^-100
+    x = np.arange(-math.sqrt(even[-1]) - 13, even[-1] * m + math.sqrt(even[-1]) + 13, 0.2)
     with np.errstate(divide="ignore"):
         log_excess = np.log(np.abs(np.expm1(m * x - 0.5 * m * m)))
     chi = np.array([np.logaddexp.reduce(order * log_excess - 0.5 * x * x) for order in even])

@@ -71,9 +71,8 @@ def save_epsilon_curves(
             *zip(*((x, y) for x, y, _ in reference)), label="printed in the paper", **plotting.PAPER
         )
     for x, y, label in reference:
-        right = x > epochs[0] + 0.1 * (
-            epochs[-1] - epochs[0]
-        )  # of the left edge: there is room for the label on the left
+        # of the left edge: there is room for the label on the left
+        right = x > epochs[0] + 0.1 * (epochs[-1] - epochs[0])
         axes.annotate(
             label,
             (x, y),
@@ -118,9 +117,8 @@ def save_tradeoff(
     figure, (axes,) = plotting.new_figure(title=title)
     axes.plot([0, 1], [1, 0], color="grey", linestyle=":", label="nothing released")
     for i, (name, betas) in enumerate(curves.items()):
-        axes.plot(
-            alphas, betas, drawstyle="steps-pre", **_line(i, len(alphas), name, kinds)
-        )  # never above a falling curve
+        # never above a falling curve
+        axes.plot(alphas, betas, drawstyle="steps-pre", **_line(i, len(alphas), name, kinds))
     axes.set(xlabel="false positive rate", ylabel="false negative rate, at least")
     axes.legend()
     plotting.save(figure, path)

@@ -131,9 +131,8 @@ class RenyiAccountant(Accountant):
         """(a-1) D_a of the whole ledger at `orders`, (K,); infinite where a release has no
         noise.
         """
-        return self._curve(
-            self._checked(self._merged(ledger).items()), self.orders
-        )  # TotalVariation has no curve
+        # TotalVariation has no curve
+        return self._curve(self._checked(self._merged(ledger).items()), self.orders)
 
     def _curve(self, parts, grid):
         if any(isinstance(event, (NonPrivate, ApproximateDP)) for event, _ in parts):

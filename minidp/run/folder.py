@@ -25,12 +25,13 @@ from .checkpoint import load_checkpoint, refuse_differences, save_checkpoint
 CONFIG, LEDGER, CHECKPOINT, RESULT = "config.json", "ledger.json", "checkpoint.npz", "result.json"
 METRICS, CURVES, MODEL, STATEMENT = "metrics.csv", "curves.png", "model.npz", "privacy.md"
 MANIFEST, KEY, LOCK = "manifest.json", "folder.key", "run.lock"
+# where figures computed from training data stand
 MAY_BE_PRIVATE = (
     RESULT,
     METRICS,
     CURVES,
     CHECKPOINT,
-)  # where figures computed from training data stand
+)
 FILES = (CONFIG, LEDGER, MODEL, STATEMENT, *MAY_BE_PRIVATE)
 EARLIER = "earlier"  # purpose of steps whose checkpoint was gone when an unseeded run began again
 CHARGED = "charged"  # in config.json: a charge was made, so ledger.json must be there
@@ -60,9 +61,8 @@ class RunFolder:
         is True.
         """
         self.resume, self.began, self._unlock = resume, time.perf_counter(), lambda: None
-        self.path = current().of_first(
-            lambda: Path(path)
-        )  # it may have been named by the time of day
+        # it may have been named by the time of day
+        self.path = current().of_first(lambda: Path(path))
         self._check_place()
 
     @by_first

@@ -338,9 +338,8 @@ def git_commit(root=ROOT):
     is none.
     """
     command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    ceiling = {
-        "GIT_CEILING_DIRECTORIES": str(Path(root).resolve().parent)
-    }  # not a repository around the checkout
+    # not a repository around the checkout
+    ceiling = {"GIT_CEILING_DIRECTORIES": str(Path(root).resolve().parent)}
     try:
         done = subprocess.run(
             command, cwd=root, env={**os.environ, **ceiling}, capture_output=True, text=True

@@ -121,14 +121,12 @@ class Run:
             raise ParameterError(
                 "expected a budget with an empty ledger: a run has the ledger of its folder"
             )
-        one_of(
-            tuple(ACCOUNTANTS), accountant=budget.accountant.name
-        )  # so that anybody can compute the figures again
+        # so that anybody can compute the figures again
+        one_of(tuple(ACCOUNTANTS), accountant=budget.accountant.name)
         if plan.steps < 1:
             raise ParameterError(f"expected a plan of at least 1 step, got steps={plan.steps}")
-        describe(
-            network
-        )  # a layer that model.npz cannot hold is refused before anything is charged
+        # a layer that model.npz cannot hold is refused before anything is charged
+        describe(network)
         streams = as_streams(streams)
         self.network, self.loss, self.optimizer, self.plan, self.streams = (
             network,
@@ -157,9 +155,8 @@ class Run:
         self.descent = KeptBest(optimizer) if keep_best else optimizer
         self.data_name, self.notice = ("arrays", "") if data is None else (data.name, data.notice)
         self.dataset_size = _public_size(plan, data) if dataset_size is None else dataset_size
-        self.steps_per_epoch = (
-            self.dataset_size / plan.expected_lot_size
-        )  # of the public size, never of examples in memory
+        # of the public size, never of examples in memory
+        self.steps_per_epoch = self.dataset_size / plan.expected_lot_size
         self.measure_every = (
             max(1, round(self.steps_per_epoch)) if measure_every is None else measure_every
         )
@@ -188,9 +185,8 @@ class Run:
             "settings": self.settings,
         }
         ledger, self._saved = self.folder.open(facts, plan.relation, streams.reproducible, known)
-        self.begun = (
-            self._saved is not None
-        )  # a checkpoint exists: what comes before the first step is done
+        # a checkpoint exists: what comes before the first step is done
+        self.begun = self._saved is not None
         self.budget = Filter(budget.accountant, budget.epsilon, budget.delta, ledger)
         self.stopped, self.ledger, self._found, self.ranks = None, ledger, False, current()
 
@@ -263,9 +259,8 @@ class Run:
                 example_weight,
                 None if x_test is None else (x_test, y_test),
             )
-            self.ranks.check_equal(
-                "arrays and blocks", [hasattr(each, "block") for each in (x, y)]
-            )  # before what they differ in
+            # before what they differ in
+            self.ranks.check_equal("arrays and blocks", [hasattr(each, "block") for each in (x, y)])
             self.check_rows(x, y, example_weight)
             self._found = self.folder.finished
             if self._found:
@@ -309,9 +304,8 @@ class Run:
             progress, history, before = _resumed(path, *self._saved, self._releases, identity)
             if not streams.reproducible:
                 plan = plan.with_steps(max(plan.steps - self._steps_lost(progress), progress.step))
-        self.curve_epsilon = (
-            self.budget.epsilon
-        )  # at which delta is drawn: the target, or what the planned steps come to
+        # at which delta is drawn: the target, or what the planned steps come to
+        self.curve_epsilon = self.budget.epsilon
         if math.isinf(self.curve_epsilon):
             planned = self.plan.ledger(before=[event for _, event, _ in self.setup])
             self.curve_epsilon = self.budget.accountant.epsilon(planned, self.budget.delta).upper

@@ -13,6 +13,7 @@ from ..privacy.catalogue import ACCOUNTANTS, all_bounds
 from .folder import CONFIG, FILES, KEY, LEDGER, MANIFEST, RESULT, fingerprint
 from .questions import Files, Finding, printable
 
+# what reading and computing raise for damaged files
 UNREADABLE = (
     MinidpError,
     OSError,
@@ -23,7 +24,7 @@ UNREADABLE = (
     ValueError,
     ArithmeticError,
     RecursionError,
-)  # what reading and computing raise for damaged files
+)
 UNFINISHED = "Is the run finished?"
 
 

@@ -17,11 +17,12 @@ from ..nn.network import Sequential
 from ..streams import Streams
 from . import trial
 
+# rows of the largest batch: as many as keep what they give below NUMBERS
 ROWS, MOST_ROWS, NUMBERS = (
     64,
     1024,
     2**21,
-)  # rows of the largest batch: as many as keep what they give below NUMBERS
+)
 
 
 def check(network: Sequential, loss: Loss, targets: NDArray) -> None:

@@ -22,12 +22,13 @@ from ..nn.network import Sequential
 
 ROWS, SEED = 2, 20161024
 JITTER = 0.1  # moves inputs away from the ties and kinks that exact zeros sit on
+# 1e-8 is small beside the distance to kinks, 1e-2 large for what is float32 inside
 STEPS = (
     1e-8,
     1e-5,
     1e-2,
     1e-5,
-)  # 1e-8 is small beside the distance to kinks, 1e-2 large for what is float32 inside
+)
 APART, DERIVATIVE = 1e-6, 1e-3  # largest relative differences that pass for rounding
 
 
@@ -37,10 +38,11 @@ def check(network, loss, y):
 
     y: the targets of training, (N, ...); the trial reads their dtype and the shape of one only.
     """
+    # exact products differentiate coarsely
     rng, tried = (
         np.random.default_rng(SEED),
         host_copy(network).use(ORDINARY),
-    )  # exact products differentiate coarsely
+    )
     with np.errstate(all="ignore"):
         for fault in _faults(tried, loss, y, rng, namespace_of(*network.params.values()).asarray):
             raise TrialError(
@@ -285,9 +287,10 @@ class LossTrial(Trial):
 
     def __init__(self, loss, z, target, rng, asarray=np.asarray, tolerance=DERIVATIVE):
         where = name_of_loss(loss)
+        # (losses, dz)
         self.at = lambda z, rows: [
             to_host(each) for each in loss(asarray(z), asarray(target[rows]))
-        ]  # (losses, dz)
+        ]
         super().__init__(where, lambda z: self.at(z, slice(None)), z, rng, tolerance)
         self.arguments, self.dy, self.moved = (
             (self.x, target),

@@ -238,9 +238,8 @@ class LossDistributionAccountant(Accountant):
         return Bound(best.lower, upper, upper, fallback=name) if upper < best.upper else best
 
     def _directions(self):
-        return (
-            (REMOVE,) if self.relation is NeighbouringRelation.REPLACE_ONE else (REMOVE, ADD)
-        )  # that one is symmetric
+        # that one is symmetric
+        return (REMOVE,) if self.relation is NeighbouringRelation.REPLACE_ONE else (REMOVE, ADD)
 
     def _epsilon_interval(self, parts, delta, fineness, uppers):
         """(Bound on epsilon, points of its grid): the larger of both directions, and that one's

@@ -24,13 +24,11 @@ LOW_SHARE = 0.05  # ... and as a share of the sum itself
 LOSS_ERROR = 2e-11  # more than the roundings of sums may move a loss
 # a lower law leaves out cells with less: their means lose digits below float64's normal range
 LEAST_MASS = 1e-300
-LEAST_STEP = (
-    2.0**-40
-)  # of the mean of a sum, far above its rounding: points further apart than that are distinct
+# of the mean of a sum, far above its rounding: points further apart than that are distinct
+LEAST_STEP = 2.0**-40
 MOST_PAIRS = 2**27  # of atoms that the sums of one law combine, about: half a second
-MOST_POINTS = (
-    2**13
-)  # of one grid, so that a sum is computed in a fraction of a second, and an interrupt is seen
+# of one grid, so that a sum is computed in a fraction of a second, and an interrupt is seen
+MOST_POINTS = 2**13
 WIDENING = 2**0.5  # of all gaps of a grid that has too many points, as often as needed
 
 
@@ -89,9 +87,8 @@ def masses(event, direction, upper, step, gaps, deviations):
 
 
 def _negligible(deviations):
-    return math.exp(
-        -2 * math.ceil(0.25 * deviations**2)
-    )  # in few steps, for the same reason as in _rung
+    # in few steps, for the same reason as in _rung
+    return math.exp(-2 * math.ceil(0.25 * deviations**2))
 
 
 def _rung(value):

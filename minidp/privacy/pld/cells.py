@@ -172,9 +172,8 @@ def _randomised_response(epsilon, step):
     between two.
     """
     count = max(1, math.ceil(2 * epsilon / step))
-    above = min(
-        max(count * step - 2 * epsilon, 0.0), step
-    )  # of the lower loss over the lowest knot
+    # of the lower loss over the lowest knot
+    above = min(max(count * step - 2 * epsilon, 0.0), step)
     log_p = -float(np.logaddexp(0.0, epsilon))
     to_upper = math.expm1(-above) / math.expm1(-step)
     log_mass = np.array(

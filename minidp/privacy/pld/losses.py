@@ -96,9 +96,8 @@ class LossWindow:
             + self.rounding
             + square_sum(self.mass)
         ):
-            raise NumericalBoundError(
-                "loss_distribution: the masses of a release left float64"
-            )  # a NaN is below all
+            # a NaN is below all
+            raise NumericalBoundError("loss_distribution: the masses of a release left float64")
 
     def epsilon(self, delta):
         """The epsilon at `delta`, certainly large enough on an upper grid and certainly not too

@@ -65,9 +65,8 @@ def mixture_losses(event, z):
     shifts = np.array([0.0, 1 / sigma])
     x = np.arange(-z, z + shifts[-1] + 0.1, 0.1)
     log_ratios = np.multiply.outer(shifts, x) - 0.5 * shifts[:, None] ** 2
-    growth = np.exp(log_weights) @ np.expm1(
-        np.minimum(log_ratios, 1.0)
-    )  # keeps the digits of losses near 0
+    # keeps the digits of losses near 0
+    growth = np.exp(log_weights) @ np.expm1(np.minimum(log_ratios, 1.0))
     losses = np.where(
         (growth > -0.5) & (log_ratios.max(axis=0) < 1),
         np.log1p(np.maximum(growth, -0.5)),
