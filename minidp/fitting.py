@@ -124,9 +124,11 @@ def fit(
         ParameterError, ShapeError, DtypeError   arguments that do not fit
         KeyboardInterrupt     after Ctrl-C; with a folder the same call goes on
 
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(3000, 5)); y = np.where(x[:, 0] + x[:, 1] > 0, "yes", "no")
-    >>> model = fit(x, y, epsilon=1.0, delta=1e-5, classes=["no", "yes"], dataset_size=3000, seed=1, quiet=True)
+    >>> model = fit(x, y, epsilon=1.0, delta=1e-5, classes=["no", "yes"], dataset_size=3000,
+    ...             seed=1, quiet=True)
     >>> model.predict(x[:3]).shape, model.score(x, y) > 0.8, float(model.epsilon) <= 1.0
     ((3,), True, True)
     """

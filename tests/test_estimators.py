@@ -37,7 +37,7 @@ pytestmark = pytest.mark.filterwarnings(
 def _fast(monkeypatch, tmp_path):
     """Without pictures and waits for the disk, which a fit by scikit-learn has as any other."""
     monkeypatch.setattr(
-        "minidp.run.run.save_curves", lambda path, *rest, **named: Path(path).touch()
+        "minidp.run.run.save_course", lambda path, *rest, **named: Path(path).touch()
     )
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

@@ -37,6 +37,7 @@ INTERNAL = (
     "minidp.run.statement",
     "minidp.train.trial",
     "minidp.run.architecture",
+    "minidp.run.recovery",
     "minidp.run.run",
     "minidp.__main__",
 )

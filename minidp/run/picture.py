@@ -3,6 +3,26 @@
 import math
 
 from .. import plotting
+from .progress import COLUMNS
+
+
+def save_course(path, history, *, train_metrics, epsilon, title, notice):
+    """Write the curves of a run's history, its rows of metrics.csv, as PNG: of accuracy or of R2."""
+    column = {name: [row.get(name) for row in history] for name in COLUMNS}
+    last = history[-1]
+    regression = last["test_r2"] is not None or last["train_r2_not_private"] is not None
+    figure = "r2" if regression else "accuracy"
+    save_curves(
+        path,
+        column["epoch"],
+        column[f"test_{figure}"],
+        delta=column["delta_at_epsilon"],
+        train_accuracy=column[f"train_{figure}_not_private"] if train_metrics else None,
+        figure_name="R2" if regression else "accuracy",
+        epsilon=epsilon,
+        title=title,
+        notice=notice,
+    )
 
 
 def save_curves(

@@ -9,30 +9,27 @@ from hashlib import sha256
 
 import numpy as np
 
-from ..backend import namespace_of, to_host
+from ..backend import namespace_of
 from ..data.examples import as_rows
 from ..data.own import refuse_bad_rows
-from ..errors import CheckpointError, DataError, DivergedError, ParameterError
+from ..errors import CheckpointError, DivergedError, ParameterError
 from ..files import atomic_write, jsonable
 from ..mechanism.schedule import value_at
-from ..numbers import upper_text
 from ..privacy import Filter, Ledger
 from ..privacy.catalogue import ACCOUNTANTS
-from ..privacy.ledger import SETUP, STEP
+from ..privacy.ledger import SETUP
 from ..ranks import current
 from ..streams import GENERATOR, as_streams
 from ..train import Averaged, KeptBest, Progress, Trainer
 from ..validate import count, one_of
-from . import checkpoint
+from . import checkpoint, recovery
 from . import folder as folders
 from . import progress as seen
 from . import record as records
 from .architecture import describe
 from .model import as_model, save_model
-from .picture import save_curves
+from .picture import save_course
 from .statement import render
-
-HASHED = 2**28  # bytes of an array that a resumed run recognises it by
 
 
 class Run:
@@ -41,10 +38,12 @@ class Run:
 
     >>> import tempfile
     >>> from minidp import mechanism, nn, privacy, streams, train
-    >>> x, y, streams = np.eye(200, 4, dtype=np.float32), np.arange(200) % 2, streams.Streams(seed=1)
+    >>> streams = streams.Streams(seed=1)
+    >>> x, y = np.eye(200, 4, dtype=np.float32), np.arange(200) % 2
     >>> network = nn.Sequential([nn.Dense(4, 2, rng=streams.init)], (4,))
     >>> groups = mechanism.flat_group(network.params, clip_norm=1.0, noise_multiplier=2.0)
-    >>> plan = mechanism.Plan(mechanism.PoissonSampler(0.1), mechanism.Sanitizer(groups), steps=20, expected_lot_size=20)
+    >>> plan = mechanism.Plan(mechanism.PoissonSampler(0.1), mechanism.Sanitizer(groups),
+    ...                       steps=20, expected_lot_size=20)
     >>> run = Run(tempfile.mkdtemp(), network, nn.SoftmaxCrossEntropy(), train.SGD(0.5), plan,
     ...           Filter(privacy.MomentsAccountant(), epsilon=2.0, delta=1e-5), streams, quiet=True)
     >>> run.train(x, y, x, y)["steps"]
@@ -128,33 +127,22 @@ class Run:
         # a layer that model.npz cannot hold is refused before anything is charged
         describe(network)
         streams = as_streams(streams)
-        self.network, self.loss, self.optimizer, self.plan, self.streams = (
-            network,
-            loss,
-            optimizer,
-            plan,
-            streams,
-        )
+        self.network, self.loss, self.optimizer = network, loss, optimizer
+        self.plan, self.streams = plan, streams
         self.name, self.command, self.public, self.quiet = name, command, tuple(public), quiet
         self.augmentation_multiplicity, self.batch_size = augmentation_multiplicity, batch_size
         self.commit = commit
-        self.train_metrics, self.flags, self.budget, self.setup, self._releases = (
-            train_metrics,
-            flags or {},
-            budget,
-            [],
-            {},
-        )
-        self.disclosed, self.choices, self.group_size = (
-            tuple(disclosed),
-            dict(choices or {}),
-            group_size,
-        )
+        self.train_metrics, self.flags, self.budget = train_metrics, flags or {}, budget
+        self.setup, self._releases = [], {}
+        self.disclosed, self.choices = tuple(disclosed), dict(choices or {})
+        self.group_size = group_size
         count(1, group_size=group_size)
         self.check, self.rows_checked = data is None if check is None else check, False
         self.descent = KeptBest(optimizer) if keep_best else optimizer
         self.data_name, self.notice = ("arrays", "") if data is None else (data.name, data.notice)
-        self.dataset_size = _public_size(plan, data) if dataset_size is None else dataset_size
+        self.dataset_size = (
+            recovery.public_size(plan, data) if dataset_size is None else dataset_size
+        )
         # of the public size, never of examples in memory
         self.steps_per_epoch = self.dataset_size / plan.expected_lot_size
         self.measure_every = (
@@ -169,7 +157,7 @@ class Run:
             plan.check_budget(
                 budget.accountant, Ledger(plan.relation), budget.epsilon, budget.delta
             )
-        self._own_data, known = data is None, None if data is None else data.sha256
+        self.own_data, known = data is None, None if data is None else data.sha256
         self.data_sha256, known = (
             (known, None) if known is not None and data.published else (None, known)
         )
@@ -265,11 +253,11 @@ class Run:
             self._found = self.folder.finished
             if self._found:
                 if self._saved:
-                    _resumed(
+                    recovery.resumed(
                         self.folder.path / folders.CHECKPOINT,
                         *self._saved,
                         self._releases,
-                        self._identity(),
+                        recovery.identity(self),
                     )
                 result = self.folder.result()
                 self.stopped = result.get("stopped")
@@ -299,16 +287,16 @@ class Run:
     def _train(self, model):
         """(TrainRecord, history, (seconds in all, seconds in steps))."""
         plan, streams, path = self.plan, self.streams, self.folder.path / folders.CHECKPOINT
-        progress, history, before, identity = Progress(), [], (0.0, 0.0), self._identity()
+        progress, history, before, identity = Progress(), [], (0.0, 0.0), recovery.identity(self)
         if self.begun:
-            progress, history, before = _resumed(path, *self._saved, self._releases, identity)
+            progress, history, before = recovery.resumed(
+                path, *self._saved, self._releases, identity
+            )
             if not streams.reproducible:
-                plan = plan.with_steps(max(plan.steps - self._steps_lost(progress), progress.step))
-        # at which delta is drawn: the target, or what the planned steps come to
-        self.curve_epsilon = self.budget.epsilon
-        if math.isinf(self.curve_epsilon):
-            planned = self.plan.ledger(before=[event for _, event, _ in self.setup])
-            self.curve_epsilon = self.budget.accountant.epsilon(planned, self.budget.delta).upper
+                plan = plan.with_steps(
+                    max(plan.steps - recovery.steps_lost(self, progress), progress.step)
+                )
+        self.curve_epsilon = self._epsilon_of_curve()
         trainer = Trainer(
             self.network,
             self.loss,
@@ -321,10 +309,9 @@ class Run:
         if self.begun:
             checkpoint.restore_training(path, *self._saved, model, self.descent)
 
-        spent = lambda: (
-            before[0] + time.perf_counter() - self.folder.began,
-            before[1] + trainer.seconds,
-        )
+        def spent():
+            return before[0] + time.perf_counter() - self.folder.began, before[1] + trainer.seconds
+
         keeps_best = self.descent is not self.optimizer
 
         def save(at):
@@ -335,7 +322,7 @@ class Run:
                 )
             except DivergedError as error:
                 if not keeps_best:
-                    raise self._diverged(at.step) from error
+                    raise recovery.diverged(self, at.step) from error
 
         with (
             seen.make_bar(plan.steps, progress.step, self.quiet or self.ranks.rank) as bar,
@@ -352,7 +339,11 @@ class Run:
                 if at.step == at.charged:
                     with self._released():
                         history.append(seen.measure(self, at.step))
-                        if keeps_best and seen.is_best(history) and _finite(self.network.params):
+                        if (
+                            keeps_best
+                            and seen.is_best(history)
+                            and recovery.finite(self.network.params)
+                        ):
                             self.descent.keep(self.network.params)
                     bar.set_postfix_str(seen.shown(history[-1]))
                 bar.update(at.step - bar.n)
@@ -370,18 +361,12 @@ class Run:
             )
         return record, history, spent()
 
-    def _diverged(self, step):
-        """The error that ends a run whose weights overflowed: why there is no model, and what was
-        spent.
-        """
-        charged = self.ledger.count_of(STEP) * self.plan.sampler.period
-        spent = self.budget.accountant.epsilon(self.ledger, self.budget.delta).upper
-        return DivergedError(
-            f"no model: after {step} lots the weights are too large for their dtype; {charged} "
-            f"lots stay charged in {folders.LEDGER}, epsilon {upper_text(spent)} at delta "
-            f"{self.budget.delta:g} by {self.budget.accountant.name}; begin again in another "
-            "folder with a smaller learning rate or clip norm"
-        )
+    def _epsilon_of_curve(self):
+        """The epsilon at which delta is drawn: the target, or what the planned steps come to."""
+        if not math.isinf(self.budget.epsilon):
+            return self.budget.epsilon
+        planned = self.plan.ledger(before=[event for _, event, _ in self.setup])
+        return self.budget.accountant.epsilon(planned, self.budget.delta).upper
 
     def _finish(self, model, about, record, history, seconds):
         path = self.folder.path
@@ -403,19 +388,10 @@ class Run:
             )
         history = [row for row in history if row["step"] < record.progress.step] + [last]
         seen.write_metrics(path / folders.METRICS, history)
-        column = {name: [row.get(name) for row in history] for name in seen.COLUMNS}
-        figure = (
-            "r2"
-            if last["test_r2"] is not None or last["train_r2_not_private"] is not None
-            else "accuracy"
-        )
-        save_curves(
+        save_course(
             path / folders.CURVES,
-            column["epoch"],
-            column[f"test_{figure}"],
-            delta=column["delta_at_epsilon"],
-            train_accuracy=column[f"train_{figure}_not_private"] if self.train_metrics else None,
-            figure_name={"r2": "R2"}.get(figure, figure),
+            history,
+            train_metrics=self.train_metrics,
             epsilon=self.curve_epsilon,
             title=f"{self.name} on {self.data_name}",
             notice=self.notice,
@@ -436,86 +412,3 @@ class Run:
             if isinstance(self.optimizer, Averaged)
             else nullcontext()
         )
-
-    def _steps_lost(self, progress):
-        """Steps that a crash of an unseeded run took: charged on disk, not in the checkpoint, their
-        noise unknown.
-        """
-        on_disk = self.ledger.count_of(STEP) * self.plan.sampler.period
-        if progress.charged > on_disk:
-            raise CheckpointError(
-                f"the checkpoint claims {progress.charged} charged lots, the ledger holds {on_disk}"
-            )
-        return max(0, min(on_disk, self.plan.steps) - progress.charged)
-
-    def _identity(self):
-        """A keyed hash of arrays that no data set vouches for, so that a resumed run notices
-        others.
-        """
-        given = (
-            (getattr(each, "source", each) for each in (*self.examples, self.example_weight))
-            if self._own_data
-            else ()
-        )
-        arrays = [array for array in given if isinstance(array, np.ndarray)]
-        return (
-            self.folder.digest(*(part for array in arrays for part in _bytes(array)))
-            if arrays
-            else None
-        )
-
-
-def _finite(params):
-    return all(np.isfinite(to_host(array)).all() for array in params.values())
-
-
-def _public_size(plan, data):
-    size = getattr(data, "nominal_size", getattr(plan.sampler, "dataset_size", None))
-    if size is not None:
-        return size
-    size = plan.expected_lot_size / plan.sampler.sampling_probability
-    return round(size) if math.isclose(size, round(size)) else size
-
-
-def _bytes(array):
-    """What a hash takes of an array: blocks of rows, of a very large one evenly spread ones, so
-    that it need not fit into memory.
-    """
-    yield repr((array.shape, array.dtype.str)).encode()
-    if array.dtype.kind not in "OUS":
-        for start in range(0, array.shape[0], 4096 * max(1, array.nbytes // HASHED)):
-            yield np.ascontiguousarray(array[start : start + 4096]).data.cast("B")
-
-
-def _resumed(path, arrays, header, releases, identity):
-    """(progress, history, seconds spent before) of a checkpoint, whatever somebody wrote into
-    it.
-    """
-    extra, number = header["extra"], (int, float)
-    if {name for name in arrays if name.startswith("release/")} != {
-        f"release/{name}" for name in releases
-    }:
-        raise CheckpointError(
-            f"{path}: the run released something else at first; make the same calls of "
-            "release_first again"
-        )
-    seconds = extra.get("seconds") if isinstance(extra, dict) else None
-    if not (
-        isinstance(seconds, list)
-        and len(seconds) == 2
-        and all(isinstance(each, number) for each in seconds)
-        and all(
-            isinstance(row, dict)
-            and set(row) == set(seen.COLUMNS)
-            and isinstance(row["step"], int)
-            and all(value in (None, "inf") or isinstance(value, number) for value in row.values())
-            for row in header["history"]
-        )
-    ):
-        raise CheckpointError(f"{path}: damaged: not what a run stores")
-    if extra.get("examples") != identity:
-        raise DataError(
-            f"{path}: the run began with other examples; go on with the same x and y, or choose "
-            "another folder"
-        )
-    return header["progress"], header["history"], seconds
