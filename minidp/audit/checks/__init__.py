@@ -21,6 +21,7 @@ from importlib import import_module
 import numpy as np
 
 from ...backend import Backend, to_host
+from ...privacy.events import NeighbouringRelation
 
 REGISTRY = {}  # (card, label): list of Check
 
@@ -148,6 +149,16 @@ def excess(bound, truth):
     """
     bound, truth = float(bound), float(truth)
     return math.inf if bound < truth * (1 - 1e-13) else _no_nan(abs(bound / truth - 1))
+
+
+def farthest(relation, raw, pairs):
+    """How far neighbours move the array raw(example) at most, of pairs of examples: one added, or
+    exchanged for the other.
+    """
+    exchanged = relation is NeighbouringRelation.REPLACE_ONE
+    return max(
+        float(np.linalg.norm(raw(one) - (raw(other) if exchanged else 0))) for one, other in pairs
+    )
 
 
 def _no_nan(error):

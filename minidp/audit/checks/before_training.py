@@ -5,7 +5,6 @@ of features.
 import math
 from fractions import Fraction
 from itertools import product
-from unittest import mock
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from ...privacy.events import Gaussian
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
 from .. import reference
-from . import measures, worst
+from . import farthest, measures, worst
 
 PCA, SCALING, EXACT = "mechanism.pca.PrivatePCA", "mechanism.scaling.PrivateScaling", 1e-12
 SENSITIVITIES = {
@@ -59,18 +58,13 @@ def rows_are_scaled_to_unit_norm(bench):
         yield float(np.abs(got - expected).max()) - 2.0**-16
 
 
-@measures(PCA, "F2", method="loop over rows", tolerance=EXACT)
+@measures(PCA, "F2", method="sums over unit rows, also of two batches", tolerance=EXACT)
 def second_moments_equal_a_loop(bench):
-    for examples in (0, 1, 7):
-        x, expected = bench.rng.integers(-9, 9, (examples, 4)) * 2.0**-16, np.zeros((4, 4))
-        for row in x:
-            for i, j in np.ndindex(4, 4):
-                expected[i, j] += row[i] * row[j]
-        with (
-            mock.patch.object(pca, "BATCH_ROWS", 3),
-            mock.patch.object(pca, "unit_rows", lambda rows: rows),
-        ):
-            yield worst(PrivatePCA(2, 4.0).raw_second_moments(bench.asarray(x)), expected)
+    for examples in (0, 1, pca.BATCH_ROWS + 3):
+        x = bench.asarray(bench.rng.standard_normal((examples, 3)))
+        columns = to_host(pca.unit_rows(x)).T
+        expected = [[math.fsum(first * second) for second in columns] for first in columns]
+        yield worst(PrivatePCA(2, 4.0).raw_second_moments(x), expected)
 
 
 @measures(
@@ -82,20 +76,21 @@ def second_moments_equal_a_loop(bench):
 def noise_is_added_to_the_moments(bench):
     raw = np.add.outer(np.arange(4.0), np.arange(4.0))
     places = [(i, i) for i in range(4)], [(i, j) for i in range(4) for j in range(i + 1, 4)]
-    with mock.patch.object(pca, "principal_directions", lambda matrix, dimensions: matrix):
-        for arithmetic in ("ordinary", "exact"):
-            draws, expected = Streams(7).noise("pca"), np.empty((4, 4))
-            for part, std in zip(places, (3.0, 4.5**0.5)):
-                values = np.array([raw[place] for place in part])
-                values = (
-                    reference.noisy(values, std, draws)
-                    if arithmetic == "ordinary"
-                    else reference.integer_noisy(values, std, 2.0**-32, draws)
-                )
-                for (i, j), value in zip(part, values):
-                    expected[i, j] = expected[j, i] = value
-            got = PrivatePCA(1, 3.0, arithmetic).release(raw, Streams(7).noise("pca"))
-            yield worst(got, expected)
+    for arithmetic in ("ordinary", "exact"):
+        draws, expected = Streams(7).noise("pca"), np.empty((4, 4))
+        for part, std in zip(places, (3.0, 4.5**0.5)):
+            values = np.array([raw[place] for place in part])
+            for (i, j), value in zip(part, _noisy(arithmetic, values, std, 2.0**-32, draws)):
+                expected[i, j] = expected[j, i] = value
+        got = PrivatePCA(1, 3.0, arithmetic).noisy_second_moments(raw, Streams(7).noise("pca"))
+        yield worst(got, expected)
+
+
+def _noisy(arithmetic, raw, noise_std, grid, draws):
+    """The reference's noise in one of both arithmetics; `grid` is that of exact arithmetic."""
+    if arithmetic == "ordinary":
+        return reference.noisy(raw, noise_std, draws)
+    return reference.integer_noisy(raw, noise_std, grid, draws)
 
 
 @measures(PCA, "F4", method="singular value decomposition", tolerance=1e-5)
@@ -118,24 +113,21 @@ def directions_are_the_principal_ones(bench):
     tolerance=1e-6,
 )
 def sensitivity_is_reached_and_not_exceeded_by_rows(bench):
-    model = PrivatePCA(1, 1.0)
+    model, pairs = PrivatePCA(1, 1.0), []
+    for dtype in ("float32", "float64"):
+        for drawn in bench.rng.standard_normal((50, 2, 1, 4)) * 10.0 ** bench.rng.uniform(
+            -4, 4, (50, 1, 1, 1)
+        ):
+            on_axes = (
+                np.eye(4)[:2, None] * drawn[0, 0, 0]
+            )  # rows on different axes are the farthest apart
+            pairs += [drawn.astype(dtype), on_axes.astype(dtype)]
     for relation in Relation:
-        claimed, reached = model.sensitivity(relation), 0.0
-        for trial in range(200):
-            rows = bench.rng.standard_normal((2, 4)) * 10.0 ** bench.rng.uniform(-4, 4)
-            if trial % 2:
-                rows = np.eye(4)[:2] * rows[0, 0]  # rows on different axes are the farthest apart
-            first, second = (
-                model.raw_second_moments(
-                    bench.asarray(row[None].astype(["float32", "float64"][trial // 2 % 2]))
-                )
-                for row in rows
-            )
-            moved = first - second if relation is Relation.REPLACE_ONE else first
-            reached = max(reached, float(np.linalg.norm(moved)))
-        if reached > claimed:
-            yield math.inf
-        yield 1 - 2.0**-15 - reached / claimed
+        claimed = model.sensitivity(relation)
+        reached = farthest(
+            relation, lambda row: model.raw_second_moments(bench.asarray(row)), pairs
+        )
+        yield math.inf if reached > claimed else 1 - 2.0**-15 - reached / claimed
 
 
 @measures(PCA, "S2", method="sigma_p over the sensitivity", tolerance=EXACT)
@@ -213,25 +205,18 @@ def both_releases_carry_noise(bench):
     x, limits = _rows(bench), np.array([2e-3, 2.0, 2e5])
     cases = [(Relation.ADD_REMOVE, 3, 6), (Relation.REPLACE_ONE, 6, 12)]
     for arithmetic, (relation, counts, moments) in product(("ordinary", "exact"), cases):
+
+        def noisy(raw, variance, number):
+            noise_std = 3 * math.sqrt(variance)
+            grid = 2.0 ** (math.floor(math.log2(noise_std)) - 32)  # below 2^-28
+            return _noisy(arithmetic, raw, noise_std, grid, Streams(7).noise(number))
+
         model = PrivateScaling(3.0, arithmetic)
         got = model.release_moments(bench.asarray(x), limits, relation, Streams(7).noise(0))
-        expected = _noisy(
-            arithmetic, scaling.raw_moments(x, limits), 3 * math.sqrt(moments), Streams(7).noise(0)
-        )
-        yield worst(got, expected)
-        noisy = _noisy(
-            arithmetic, scaling.raw_magnitudes(x), 3 * math.sqrt(counts), Streams(7).noise(1)
-        )
+        yield worst(got, noisy(scaling.raw_moments(x, limits), moments, 0))
         released = model.release_limits(bench.asarray(x), relation, Streams(7).noise(1))
-        yield worst(released, [2.0 ** (row.argmax() - 29) for row in noisy])
-
-
-def _noisy(arithmetic, raw, noise_std, draws):
-    if arithmetic == "ordinary":
-        return reference.noisy(raw, noise_std, draws)
-    return reference.integer_noisy(
-        raw, noise_std, 2.0 ** (math.floor(math.log2(noise_std)) - 32), draws
-    )  # below 2^-28
+        fullest = noisy(scaling.raw_magnitudes(x), counts, 1).argmax(axis=1)
+        yield worst(released, 2.0 ** (fullest - 29))
 
 
 @measures(
@@ -243,7 +228,7 @@ def _noisy(arithmetic, raw, noise_std, draws):
 )
 def sensitivities_are_reached_and_not_exceeded(bench):
     model, ones = PrivateScaling(1.0), np.ones(3)
-    farthest = [
+    pairs = [
         (np.ones((1, 3)), -2 * np.ones((1, 3))),
         *bench.rng.uniform(-1.5, 1.5, (200, 2, 1, 3)),
     ]  # corners first
@@ -252,10 +237,7 @@ def sensitivities_are_reached_and_not_exceeded(bench):
         (lambda x: scaling.raw_moments(x, ones), model.moment_sensitivity),
     ):
         for relation in Relation:
-            reached, claimed = 0.0, sensitivity(relation, 3)
-            for first, second in farthest:
-                moved = raw(first) - (raw(second) if relation is Relation.REPLACE_ONE else 0)
-                reached = max(reached, float(np.linalg.norm(moved)))
+            reached, claimed = farthest(relation, raw, pairs), sensitivity(relation, 3)
             yield math.inf if reached > claimed * (1 + 1e-15) else 1 - reached / claimed
 
 

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
@@ -9,12 +10,12 @@ from ... import mechanism
 from ...backend import to_host
 from ...grads import Explicit, Outer, OuterSum
 from ...mechanism import ClipGroup, Sanitizer, flat_group, per_layer_groups
-from ...mechanism.rounding import Products, in_blocks, products
+from ...mechanism.rounding import in_blocks, products
 from ...privacy.events import JointGaussian
 from ...privacy.events import NeighbouringRelation as Relation
 from ...streams import Streams
 from .. import reference
-from . import measures, relative, worst
+from . import farthest, measures, relative, worst
 
 EXACT, SIGMAS = 1e-12, 6.0
 KEYS = (("one", "W"), ("one", "b"), ("two", "W"))
@@ -32,22 +33,16 @@ def clipped_norms_stay_within_the_bound(bench):
 
     Infinity if clipped by far too much.
     """
-    g = (bench.rng.standard_normal((4000, 3)) * 10.0 ** bench.rng.uniform(-1, 3, (4000, 1))).astype(
-        "float32"
-    )
-    weights = to_host(
-        mechanism.clip_weights(
-            bench.asarray((g.astype("float64") ** 2).sum(axis=1).astype("float32")), 1.0
-        )
-    )
-    largest = float(np.sqrt(((weights[:, None] * g).astype("float64") ** 2).sum(axis=1)).max()) - 1
+    largest = 0.0
     for trial in range(200):
         size, (clip_norm, scale) = (
             int(bench.rng.integers(1, 40)),
             10.0 ** bench.rng.uniform(-3, 3, 2),
         )
         g = (bench.rng.standard_normal((1, size)) * scale).astype("float32")
-        w = to_host(mechanism.clip_weights(Explicit(bench.asarray(g)).sq_norms_upper(), clip_norm))
+        nearest = bench.asarray((g.astype("float64") ** 2).sum(axis=1).astype("float32"))
+        squares = nearest if trial % 2 else Explicit(bench.asarray(g)).sq_norms_upper()
+        w = to_host(mechanism.clip_weights(squares, clip_norm))
         norm = sum(Fraction(float(v)) ** 2 for v in (w[:, None] * g)[0])
         least = min(1.0, clip_norm / np.linalg.norm(g.astype("float64"))) * np.linalg.norm(
             g.astype("float64")
@@ -55,7 +50,7 @@ def clipped_norms_stay_within_the_bound(bench):
         if math.sqrt(norm) < least * (1 - 1e-4):
             return math.inf
         largest = max(largest, float(norm / Fraction(clip_norm) ** 2 - 1))
-    return max(largest, 0.0)
+    return largest
 
 
 @measures(
@@ -138,68 +133,43 @@ def _groupings(clip_norm=1.5):
 @measures(
     "mechanism.sanitizer.Sanitizer",
     "F1",
+    "F3",
     "N1",
-    method="loop over examples; in every form, at once and in batches",
     tolerance=EXACT,
+    method="loop over examples; in every form, at once and in batches; with weights, also outside "
+    "[0, 1]",
 )
 def clipped_sum_equals_a_loop(bench):
-    a, d = bench.rng.standard_normal((6, 3)), bench.rng.standard_normal((6, 2))
-    p, q = bench.rng.standard_normal((2, 6, 4, 2))
+    a, d = bench.rng.standard_normal((7, 3)), bench.rng.standard_normal((7, 2))
+    p, q = bench.rng.standard_normal((2, 7, 4, 2))
     plain = {
         ("one", "W"): np.einsum("bi,bo->bio", a, d),
         ("one", "b"): d,
         ("two", "W"): np.einsum("bti,bto->bio", p, q),
     }
-    largest = 0.0
+    weights = np.array([1, 0.25, 0, 1.5, -1, np.nan, 0.5])
+    weighted = weights, [1, 0.25, 0, 0, 0, 0, 0.5]
+    unweighted = None, np.ones(7)
     for groups in (*_groupings(), *_groupings(20.0), *_groupings(math.inf)):
-        expected = reference.clipped_sum(plain, groups)
-        for strategy in ("auto", "explicit", "factored"):
-            for bounds in ((0, 6), (0, 4, 4, 6)):
-                sanitizer, total = Sanitizer(groups, strategy), None
-                for part in map(slice, bounds, bounds[1:]):
-                    grads = {
-                        ("one", "W"): Outer(bench.asarray(a[part]), bench.asarray(d[part])),
-                        ("one", "b"): Explicit(bench.asarray(d[part])),
-                        ("two", "W"): OuterSum(bench.asarray(p[part]), bench.asarray(q[part])),
-                    }
-                    total = sanitizer.add_clipped(grads, total)
-                largest = max(largest, *(worst(total[key], expected[key]) for key in expected))
-    a, d = (
-        np.rint(9 * factor).astype("float32") for factor in (a, d)
-    )  # products in float32 over two rows, of integers
-    total = Sanitizer(flat_group([("one", "W")], math.inf, 0.0)).add_clipped(
-        {("one", "W"): Outer(bench.asarray(a), bench.asarray(d))}, products=Products(2, 6, 1.0)
-    )
-    return max(largest, worst(total["one", "W"], a.T @ d))
-
-
-@measures(
-    "mechanism.sanitizer.Sanitizer",
-    "F3",
-    method="loop over examples, in every form; weights outside [0, 1]",
-    tolerance=EXACT,
-)
-def weighted_sum_equals_a_loop(bench):
-    a, d = bench.rng.standard_normal((7, 3)), bench.rng.standard_normal((7, 2))
-    plain = {("one", "W"): np.einsum("bi,bo->bio", a, d), ("one", "b"): d}
-    weight, counted = np.array([1, 0.25, 0, 1.5, -1, np.nan, 0.5]), [1, 0.25, 0, 0, 0, 0, 0.5]
-    for clip_norm in (0.7, 20.0):
-        groups = flat_group(list(plain), clip_norm, 0.0)
         alone = [
             reference.clipped_sum({key: g[b : b + 1] for key, g in plain.items()}, groups)
             for b in range(7)
         ]
-        for strategy in ("explicit", "factored"):
-            grads = {
-                ("one", "W"): Outer(bench.asarray(a), bench.asarray(d)),
-                ("one", "b"): Explicit(bench.asarray(d)),
-            }
-            total = Sanitizer(groups, strategy).add_clipped(
-                grads, example_weight=bench.asarray(weight)
-            )
+        for strategy, (given, counted), bounds in product(
+            ("auto", "explicit", "factored"), (unweighted, weighted), ((0, 7), (0, 4, 4, 7))
+        ):
+            sanitizer, total = Sanitizer(groups, strategy), None
+            for part in map(slice, bounds, bounds[1:]):
+                grads = {
+                    ("one", "W"): Outer(bench.asarray(a[part]), bench.asarray(d[part])),
+                    ("one", "b"): Explicit(bench.asarray(d[part])),
+                    ("two", "W"): OuterSum(bench.asarray(p[part]), bench.asarray(q[part])),
+                }
+                weight = None if given is None else bench.asarray(given[part])
+                total = sanitizer.add_clipped(grads, total, weight)
             yield from (
                 worst(total[key], sum(v * one[key] for v, one in zip(counted, alone)))
-                for key in total
+                for key in plain
             )
 
 
@@ -239,55 +209,36 @@ def each_group_gets_its_own_noise(bench):
     tolerance=1e-6,
 )
 def sensitivity_is_reached_and_not_exceeded(bench):
-    """For each relation, how far the worst pair found stays below the claim less the margin;
-    infinity if one exceeds it.
+    for relation, groups in product(Relation, _groupings()):
+        sanitizer, pairs = Sanitizer(groups), list(_far_gradients(bench))
+        claims = sanitizer.sensitivity(relation, 1 / (1 + 2.0**-21))
+        for group in groups:
+
+            def clipped(grads):
+                total = sanitizer.add_clipped(
+                    {key: Explicit(bench.asarray(g)) for key, g in grads.items()}
+                )
+                return np.concatenate([to_host(total[key]).ravel() for key in group.keys])
+
+            claimed, reached = claims[group.name], farthest(relation, clipped, pairs)
+            yield math.inf if reached > claimed else 1 - reached * (1 + 2.0**-21) / claimed
+
+
+def _far_gradients(bench):
+    """Pairs of gradients of one example, of many sizes; opposite gradients are the farthest
+    apart.
     """
-    for relation in Relation:
-        for groups in _groupings():
-            sanitizer = Sanitizer(groups)
-            claimed, reached = (
-                sanitizer.sensitivity(relation, 1 / (1 + 2.0**-21)),
-                dict.fromkeys((g.name for g in groups), 0.0),
+    for dtype in ("float32", "float64"):
+        for scale in 10.0 ** bench.rng.uniform(-2, 4, 15):
+            first, second = (
+                {
+                    key: (scale * bench.rng.standard_normal((1, *shape))).astype(dtype)
+                    for key, shape in zip(KEYS, ((3, 2), (2,), (2, 2)))
+                }
+                for _ in range(2)
             )
-            for trial in range(60):
-                dtype, scale = (
-                    "float32" if trial % 4 < 2 else "float64",
-                    10.0 ** bench.rng.uniform(-2, 4),
-                )
-                first, second = (
-                    {
-                        key: (scale * bench.rng.standard_normal((1, *shape))).astype(dtype)
-                        for key, shape in zip(KEYS, ((3, 2), (2,), (2, 2)))
-                    }
-                    for _ in range(2)
-                )
-                if trial % 2:
-                    second = {
-                        key: -g for key, g in first.items()
-                    }  # opposite gradients are the farthest apart
-                one, other = (
-                    {
-                        key: to_host(total).astype("float64")
-                        for key, total in sanitizer.add_clipped(
-                            {key: Explicit(bench.asarray(g)) for key, g in grads.items()}
-                        ).items()
-                    }
-                    for grads in (first, second)
-                )
-                for group in groups:
-                    moved = sum(
-                        float(
-                            (
-                                (one[key] - (other[key] if relation is Relation.REPLACE_ONE else 0))
-                                ** 2
-                            ).sum()
-                        )
-                        for key in group.keys
-                    )
-                    reached[group.name] = max(reached[group.name], math.sqrt(moved))
-            if any(reached[name] > claimed[name] for name in reached):
-                yield math.inf
-            yield from (1 - reached[name] * (1 + 2.0**-21) / claimed[name] for name in reached)
+            yield first, second
+            yield first, {key: -g for key, g in first.items()}
 
 
 @measures(

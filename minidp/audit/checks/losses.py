@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from ...privacy.events import BallsInBins, FixedSizeSampled, Gaussian, PoissonSampled
 from ...privacy.gaussian import gaussian_delta
 from ...privacy.meaning import meaning_of
-from ...privacy.pld import balls, kernels
+from ...privacy.pld import kernels
 from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.pld.cells import ADD, REMOVE, masses_of
 from . import excess, measures, relative
@@ -223,23 +223,6 @@ for _label, _upper in (("C1", True), ("C2", False)):
         tolerance=3e-4,
         name=f"masses_{_label}",
     )(lambda bench, upper=_upper: _masses_against_quadrature(upper))
-
-
-@measures(
-    "privacy.pld.balls.masses",
-    "C1",
-    method="sums of mass and of mass e^-loss, before and after",
-    tolerance=1e-13,
-)
-def losses_spread_keep_their_mean(bench):
-    losses, mass, knots = (
-        np.linspace(-1.9, 2.9, 50),
-        np.random.default_rng(0).random(50),
-        np.linspace(-2.0, 3.0, 11),
-    )
-    found = balls.spread_losses(losses, mass, knots)
-    yield relative(found.sum(), mass.sum())
-    yield relative(found @ np.exp(-knots), mass @ np.exp(-losses))
 
 
 @measures(
