@@ -7,13 +7,11 @@ parameter.
 
 import re
 from functools import partial
-from unittest import mock
 
 import numpy as np
 
 from ... import arithmetic, nn
 from ...backend import to_host
-from ...nn import conv
 from .. import gradcheck, reference
 from ..cases import LAYERS, LOSSES, everything, to_backend
 from . import measures, worst
@@ -119,19 +117,9 @@ def _card_of(cls):
 
 
 def _named(name, cls, labels, method, tolerance, measure, subject=""):
-    def check(bench):
-        """Of a convolution three times: patches of all examples fit into memory together, of some,
-        or of one only.
-        """
-        found = []
-        for budget in (2**30, 6000, 1) if cls is nn.Conv2D else (1,):
-            with mock.patch.object(conv, "patch_budget", lambda xp: budget):
-                found.append(measure(bench))
-        return max(found)
-
     measures(
         _card_of(cls), *labels, method=method, tolerance=tolerance, name=name, subject=subject
-    )(check)
+    )(measure)
 
 
 def _register_loss(cls, case):
@@ -163,23 +151,16 @@ for _case in LOSSES:
     "nn.loss.SoftmaxCrossEntropy",
     "F2",
     "B2",
-    method="zero, and the rows of other examples by themselves",
-    tolerance=0.0,
+    method="zero, and loops over the other examples",
+    tolerance=EXACT,
 )
 def targets_of_no_class(bench):
-    loss, z, target = (
-        nn.SoftmaxCrossEntropy(),
-        bench.rng.uniform(-3, 3, (5, 3)),
-        np.array([0, 3, -1, 2, 100]),
-    )
-    found = [to_host(each) for each in loss(bench.asarray(z), bench.asarray(target))]
-    alone = [
-        to_host(each) for each in loss(bench.asarray(z[[0, 3]]), bench.asarray(target[[0, 3]]))
-    ]
-    return max(
-        max(worst(all_[[1, 2, 4]], 0 * all_[[1, 2, 4]]), worst(all_[[0, 3]], some))
-        for all_, some in zip(found, alone)
-    )
+    z, target, known = bench.rng.uniform(-3, 3, (5, 3)), np.array([0, 3, -1, 2, 100]), [0, 3]
+    losses, dz = np.zeros(5), np.zeros((5, 3))
+    losses[known] = reference.cross_entropy(z[known], target[known])
+    dz[known] = reference.softmax(z[known], {}) - np.eye(3)[target[known]]
+    found = nn.SoftmaxCrossEntropy()(bench.asarray(z), bench.asarray(target))
+    return max(map(worst, found, (losses, dz)))
 
 
 @measures(
@@ -280,6 +261,46 @@ def gradients_of_whole_networks(bench):
             gradient = to_host(grad.weighted_sum(bench.asarray(weights)))
             yield gradcheck.directional_error(function, gradient, to_host(kept), bench.rng)
             stores[layer][name] = kept
+
+
+@measures(
+    "nn.conv.Conv2D",
+    "F1",
+    "B1",
+    "P1",
+    method="seven examples against each by itself",
+    tolerance=EXACT,
+)
+def convolution_in_chunks(bench):
+    """Patches of seven are formed in several chunks. With stride 2, dx is put together of
+    patches.
+    """
+    for stride, kind in ((1, arithmetic.ORDINARY), (2, arithmetic.ORDINARY), (1, arithmetic.EXACT)):
+        layer = to_backend(
+            nn.Conv2D(2, 2, 12, rng=bench.rng, stride=stride, dtype="float64"), bench.backend
+        )
+        layer.arithmetic = kind
+        x = bench.asarray(bench.rng.uniform(-1, 1, (7, 16 * stride, 16 * stride, 2)))
+        dy = bench.asarray(bench.rng.uniform(-1, 1, (7, 16, 16, 2)))
+        w = bench.asarray(bench.rng.uniform(0, 1, 7))
+
+        def found(rows):
+            y, cache = layer.forward(x[rows])
+            grad = layer.param_grads(dy[rows], cache)["W"]
+            norms = grad.sq_norms(), grad.sq_norms_upper()
+            every = (
+                y,
+                layer.backward(dy[rows], cache),
+                grad.materialise(),
+                *norms,
+                grad.weighted_sum(w[rows]),
+            )
+            return list(map(to_host, every))
+
+        *together, total = found(slice(0, 7))
+        *alone, totals = zip(*(found(slice(b, b + 1)) for b in range(7)))
+        yield worst(total, sum(totals))
+        yield from (worst(whole, np.concatenate(parts)) for whole, parts in zip(together, alone))
 
 
 @measures("nn.pool.MaxPool2D", "B1", method="compiled, the same order of additions", tolerance=0.0)
