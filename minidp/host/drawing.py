@@ -10,15 +10,12 @@ import numpy as np
 from numba import float64, int32, int64, uint32, uint64
 
 from .chacha import COS, LANES, LN2, LOG, ROUNDS, SIN, SPLIT, STRETCH
-from .jit import njit
+from .jit import horner, njit
 
 U1, U7, U8, U12, U16, U20, U24, U25, U32 = (np.uint32(n) for n in (1, 7, 8, 12, 16, 20, 24, 25, 32))
 U64_1, U64_6, U64_32, U64_63, LOW = (np.uint64(n) for n in (1, 6, 32, 63, 2**32 - 1))
 PAIRS = 4 * LANES
 FRACTION = 2**52 - 1
-L0, L1, L2, L3, L4, L5, L6, L7, L8, L9 = LOG
-S0, S1, S2, S3, S4, S5, S6, S7, S8, S9, S10 = SIN
-C0, C1, C2, C3, C4, C5, C6, C7, C8, C9, C10 = COS
 _options = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
@@ -128,32 +125,13 @@ def _normals(w, u, ubits, m, mbits, z):
     for p in range(PAIRS):
         s = (m[p] - 1.0) / (m[p] + 1.0)
         q = s * s
-        y = (
-            (((((((L9 * q + L8) * q + L7) * q + L6) * q + L5) * q + L4) * q + L3) * q + L2) * q + L1
-        ) * q + L0
-        r = np.sqrt(-2.0 * (u[p] * LN2 + s * y))
+        r = np.sqrt(-2.0 * (u[p] * LN2 + s * horner(LOG, q)))
         v, low = w[p + 2 * PAIRS], w[p + 3 * PAIRS]
         f = float64(int32(v)) * 2.0**-32 + (float64(uint32(low >> U1)) + 0.5) * 2.0**-63
         c = 1.0 - 2.0 * float64(uint32(low & U1))
         q = f * f
-        y = (
-            (
-                (((((((C10 * q + C9) * q + C8) * q + C7) * q + C6) * q + C5) * q + C4) * q + C3) * q
-                + C2
-            )
-            * q
-            + C1
-        ) * q + C0
-        z[p] = r * (c * y)
-        y = (
-            (
-                (((((((S10 * q + S9) * q + S8) * q + S7) * q + S6) * q + S5) * q + S4) * q + S3) * q
-                + S2
-            )
-            * q
-            + S1
-        ) * q + S0
-        z[p + PAIRS] = r * (f * y)
+        z[p] = r * (c * horner(COS, q))
+        z[p + PAIRS] = r * (f * horner(SIN, q))
 
 
 @njit(

@@ -5,7 +5,7 @@ The interpreter's lock is released. Without fastmath no product and sum become o
 
 import numpy as np
 
-from .jit import njit
+from .jit import horner, njit
 from .series import (
     EXP,
     INVERSE_LN2,
@@ -21,8 +21,6 @@ from .series import (
 )
 
 RUN = 256  # numbers whose steps in between stay in the nearest cache
-E0, E1, E2, E3, E4, E5, E6, E7, E8, E9, E10, E11 = EXP
-L0, L1, L2, L3, L4, L5, L6, L7, L8, L9 = LOG
 _options = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
@@ -32,8 +30,7 @@ def _parts(v, p, half, bits):
         half[i] = v[i] * INVERSE_LN2 + MAGIC
         k = half[i] - MAGIC
         r = (v[i] - k * LN2_HIGH) - k * LN2_LOW
-        y = (((((E11 * r + E10) * r + E9) * r + E8) * r + E7) * r + E6) * r + E5
-        p[i] = r + (r * r) * (((((y * r + E4) * r + E3) * r + E2) * r + E1) * r + E0)
+        p[i] = r + (r * r) * horner(EXP, r)
     for i in range(RUN):
         bits[i] = (bits[i] + 1022) << 52
 
@@ -86,11 +83,7 @@ def log(x, y):
         for i in range(source.size):
             s = (m[i] - 1.0) / (m[i] + 1.0)
             q = s * s
-            series = (
-                (((((((L9 * q + L8) * q + L7) * q + L6) * q + L5) * q + L4) * q + L3) * q + L2) * q
-                + L1
-            ) * q + L0
-            value = e[i] * LN2 + s * series
+            value = e[i] * LN2 + s * horner(LOG, q)
             given = source[i]
             rest = -np.inf if given == 0 else given if given > 0 else np.nan
             target[i] = value if 0 < given < np.inf else rest

@@ -7,7 +7,7 @@ import sys
 from numba import njit
 from numba.core import event as events
 
-__all__ = ["njit"]
+__all__ = ["horner", "njit"]
 
 
 class _Once(events.Listener):
@@ -25,3 +25,12 @@ class _Once(events.Listener):
 
 
 events.register("numba:compile", _Once())
+
+
+@njit(inline="always")
+def horner(coefficients, x):
+    """`series.polynomial` in a kernel, of a constant tuple."""
+    y = coefficients[-1]
+    for n in range(len(coefficients) - 2, -1, -1):
+        y = y * x + coefficients[n]
+    return y
