@@ -7,10 +7,13 @@ import inspect
 import re
 from fractions import Fraction
 
+import mpmath
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minidp.audit.checks.drawing import alias_weights, gaussian_masses
 from minidp.errors import ParameterError
 from minidp.host import discrete, drawing
 
@@ -29,6 +32,38 @@ def test_plans_have_the_variance_and_are_smooth_and_small_enough(std):
         and 4 * scale**2 > 0.95 * variance
         and 100 * variance < cells**2 <= 2**32
     )
+
+
+@pytest.mark.parametrize("variance", [Fraction(9, 4), Fraction(4)])
+def test_distances_are_within_their_bounds_where_all_values_can_be_listed(variance):
+    """All values of X + 2 Y, X and Y from -20 to 20, from small tables."""
+
+    def law(masses):
+        return masses / masses.sum()
+
+    def summed(one):
+        doubled = np.zeros(81, object)
+        doubled[::2] = one
+        return np.convolve(one, doubled)
+
+    def distance(one, other):
+        return abs(one - other).sum() / 2
+
+    plan, x = discrete.Plan(2, 2, variance, 16), np.arange(-20, 21)
+    with mpmath.workdps(50):
+        std = mpmath.sqrt(float(5 * variance))
+        weights = np.array(alias_weights(discrete.alias_table(plan)) + 5 * [0])
+        drawn = law(weights[abs(x)] * mpmath.mpf(1) / (1 + (x != 0)))
+        whole = law(gaussian_masses(variance, x))
+        cut = law(whole * (abs(x) < 16))
+        gaussian = law(gaussian_masses(5 * variance, range(-60, 61)))
+        rounded = np.diff([mpmath.ncdf((k - 0.5) / std) for k in range(-60, 62)])
+        bounds = discrete.distances(float(std), plan)
+        assert 2 * distance(drawn, cut) <= bounds[0]
+        assert 2 * distance(cut, whole) <= bounds[1]
+        assert distance(summed(whole), gaussian) <= bounds[2]
+        assert distance(gaussian, rounded) <= bounds[3]
+        assert distance(summed(drawn), rounded) <= sum(bounds)
 
 
 @pytest.mark.parametrize("std", [2.0**27, 2.0**42.01, float("nan")])

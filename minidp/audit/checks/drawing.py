@@ -199,7 +199,7 @@ def integers_equal_python(bench):
             yield found != bool(kept) or (found and out[0] != kept[0] * n >> 64)
 
 
-def _weights(table):
+def alias_weights(table):
     """What the cells of an alias table give each value, in units of 2^-64 of a cell."""
     weights = list(map(int, table.thresholds))
     for threshold, other in zip(weights[:], table.aliases.tolist()):
@@ -207,7 +207,7 @@ def _weights(table):
     return weights
 
 
-def _masses(variance, places):
+def gaussian_masses(variance, places):
     """Of a discrete Gaussian at some places, not normalised; in mpmath."""
     half = mpmath.mpf(variance.denominator) / (2 * variance.numerator)
     return np.array([mpmath.exp(-half * x * x) for x in places])
@@ -225,8 +225,8 @@ def tables_hold_the_discrete_gaussian(bench):
     plan = discrete.plan(2.0**28)
     with mpmath.workdps(60):
         weights, masses = (
-            np.array(_weights(discrete.alias_table(plan))),
-            _masses(plan.variance, range(plan.cells)),
+            np.array(alias_weights(discrete.alias_table(plan))),
+            gaussian_masses(plan.variance, range(plan.cells)),
         )
         exact = 2 * masses * (plan.cells * mpmath.mpf(2) ** 64 / (2 * masses.sum() - 1))
         return abs(weights - exact)[1:].max() + abs(
@@ -276,59 +276,6 @@ def compiled_integers_equal_the_definition(bench):
             out = raw.copy()
             drawing.add_integers(_state(key, release), first, begin, *table, out)
             yield (out != raw + z[begin : begin + size]).sum()
-
-
-@measures(
-    "host.discrete.distances",
-    "M1",
-    "M2",
-    "M3",
-    "M4",
-    tolerance=1.0,
-    method="all values of X + 2 Y from small tables by mpmath; the distance over its bound",
-)
-def bounds_hold_where_all_values_can_be_listed(bench):
-    def law(masses):
-        return masses / masses.sum()
-
-    def summed(one):  # of X and Y from -20 to 20
-        doubled = np.zeros(81, object)
-        doubled[::2] = one
-        return np.convolve(one, doubled)
-
-    ratios, x = [], np.arange(-20, 21)
-    for variance in (Fraction(9, 4), Fraction(4)):
-        plan = discrete.Plan(2, 2, variance, 16)
-        with mpmath.workdps(50):
-            weights, std = (
-                np.array(_weights(discrete.alias_table(plan)) + 5 * [0]),
-                mpmath.sqrt(float(5 * variance)),
-            )
-            drawn, whole = (
-                law(weights[abs(x)] * mpmath.mpf(1) / (1 + (x != 0))),
-                law(_masses(variance, x)),
-            )
-            cut, gaussian = law(whole * (abs(x) < 16)), law(_masses(5 * variance, range(-60, 61)))
-            rounded = np.diff([mpmath.ncdf((k - 0.5) / std) for k in range(-60, 62)])
-            pairs = (
-                (drawn, cut),
-                (cut, whole),
-                (summed(whole), gaussian),
-                (gaussian, rounded),
-                (summed(drawn), rounded),
-            )
-            found, bounds = (
-                [abs(a - b).sum() / 2 for a, b in pairs],
-                discrete.distances(float(std), plan),
-            )
-            ratios += [
-                2 * found[0] / bounds[0],
-                2 * found[1] / bounds[1],
-                found[2] / bounds[2],
-                found[3] / bounds[3],
-                found[4] / sum(bounds),
-            ]
-    return max(ratios)
 
 
 @measures(

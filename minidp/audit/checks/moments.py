@@ -1,12 +1,11 @@
 """Checks of log moments, Renyi divergences and their conversions, against mpmath."""
 
 import math
-from itertools import product
 
 import mpmath
 import numpy as np
 
-from ...privacy import conversion, moment_kernels
+from ...privacy import conversion
 from ...privacy.events import FixedSizeSampled, Gaussian, Laplace, PoissonSampled, RandomlyStopped
 from ...privacy.moments import log_moment_curve
 from ...privacy.renyi import RenyiAccountant
@@ -40,21 +39,6 @@ def _integral(q, sigma, n, digits=30):
         return mpmath.log(mpmath.quad(integrand, places))
 
 
-def _sum(q, sigma, n):
-    """The same at an integer n by the binomial sum, in 50 digits."""
-    with mpmath.workdps(50):
-        q, v = mpmath.mpf(q), 1 / mpmath.mpf(sigma) ** 2
-        return mpmath.log1p(
-            mpmath.fsum(
-                mpmath.binomial(n, k)
-                * (1 - q) ** (n - k)
-                * q**k
-                * mpmath.expm1(k * (k - 1) * v / 2)
-                for k in range(2, n + 1)
-            )
-        )
-
-
 @measures(MOMENTS, "M1", method="both directions by mpmath, 30 digits; a bound", tolerance=1e-9)
 def log_moments_against_mpmath(bench):
     return max(
@@ -64,21 +48,6 @@ def log_moments_against_mpmath(bench):
         )
         for q, sigma, order in GRID
     )
-
-
-@measures(
-    MOMENTS,
-    "M1",
-    method="integral and sum from corner to corner, by the binomial sum of 50 digits; a bound",
-    tolerance=1e-9,
-)
-def log_moments_of_all_sizes(bench):
-    for q, sigma, order in product((1e-7, 0.01, 0.999), (0.1, 1.0, 100.0), (1, 19, 256)):
-        truth = _sum(q, sigma, order + 1)
-        yield excess(
-            log_moment_curve(PoissonSampled(q, Gaussian(sigma)), np.array([float(order)]))[0], truth
-        )
-        yield excess(sum(moment_kernels.binomial_sum(q, sigma, order + 1)), truth)
 
 
 @measures(MOMENTS, "M2", method="mpmath integral at q = 1; a bound", tolerance=1e-12)
