@@ -108,18 +108,6 @@ def normals_equal_their_definition(bench):
     return np.abs(chacha.normals(words) - expected).max()
 
 
-@measures("host.chacha.rounded", "F1", method="the nearest of all multiples", tolerance=0.0)
-def rounding_goes_to_the_nearest_multiple(bench):
-    x = np.concatenate(
-        [bench.rng.uniform(-3, 3, 200), [0.125, 0.375, -0.125]]
-    )  # the last three are ties
-    multiples = np.arange(-16, 17) / 4
-    nearest = np.array([min(multiples, key=lambda m: (abs(m - v), m * 4 % 2)) for v in x])
-    return (
-        np.abs(chacha.rounded(x, 0.25) - nearest).max() + np.abs(chacha.rounded(x, 0.0) - x).max()
-    )
-
-
 @measures("host.chacha.chacha", "F1", method="compiled, blocks in any order", tolerance=0.0)
 def compiled_words_equal_the_definition(bench):
     key = _key(bench)

@@ -10,7 +10,7 @@ from ...grads import Explicit, Outer, OuterSum
 from ...host.memory import RUN
 from ...mechanism import clip_weights
 from ...whole import WholeOuter, WholeRows, contributions, cut_squares
-from . import measures, worst
+from . import by_definition, measures, worst
 
 EXACT = 1e-12
 
@@ -99,18 +99,8 @@ for _cls in (Explicit, Outer, OuterSum):
     _register(_cls)
 
 
-def _shortfall(grad, exact):
-    """How far the upper norms, as exact fractions, fall below the true ones (relative)."""
-    return max(
-        0.0,
-        *(
-            float(1 - Fraction(float(upper)) / truth)
-            for upper, truth in zip(to_host(grad.sq_norms_upper()), exact)
-        ),
-    )
-
-
-def _fractions(g):
+def fractions(g):
+    """An array of the same numbers as fractions."""
     return np.vectorize(lambda v: Fraction(float(v)), otypes=[object])(g)
 
 
@@ -122,53 +112,21 @@ def _fractions(g):
 )
 def norms_round_up(bench):
     """Infinity if one is far above the truth."""
-    found = []
     vanishing = np.full(
         (1, 4096), 2.0**-13
     )  # beside one large term: a plain float32 sum may lose them all
     vanishing[0, 0] = 1
+    found = []
     for g in (vanishing, *(bench.rng.uniform(-1, 1, (30, size)) for size in (3, 40, 600))):
         g = g.astype("float32")
-        found.append((Explicit(bench.asarray(g)), _squares(_fractions(g))))
+        found.append((Explicit(bench.asarray(g)), _squares(fractions(g))))
     a, d = (bench.rng.uniform(-1, 1, (40, n)).astype("float32") for n in (17, 9))
-    exact = [p * q for p, q in zip(_squares(_fractions(a)), _squares(_fractions(d)))]
+    exact = [p * q for p, q in zip(_squares(fractions(a)), _squares(fractions(d)))]
     found.append((Outer(bench.asarray(a), bench.asarray(d)), exact))
-    if any(
-        Fraction(float(upper)) > truth * Fraction(51, 50)
-        for grad, exact in found
-        for upper, truth in zip(to_host(grad.sq_norms_upper()), exact)
-    ):
-        return np.inf
-    return max(_shortfall(*each) for each in found)
-
-
-@measures(
-    "grads.OuterSum",
-    "N3",
-    method="exact fractions, float32, cancelling terms; shortfall",
-    tolerance=0.0,
-)
-def sums_of_outer_products_round_up(bench):
-    """Rows of a that are alike but for `noise`, those of d nearly opposite: what is left may be
-    rounding; how loose does not count.
-    """
-    for positions, inner, noise, left in (
-        (2, 6, 1.0, 0.1),
-        (2, 6, 0.0, 0.1),
-        (2, 6, 0.0, 1e-4),
-        (7, 40, 1e-3, 0),
-        (20, 3, 1e-6, 0),
-    ):
-        a = bench.rng.standard_normal((8, 1, inner)) + noise * bench.rng.standard_normal(
-            (8, positions, inner)
-        )
-        d = bench.rng.standard_normal((8, positions, 5))
-        a, d = (
-            a.astype("float32"),
-            (d - (1 - left) * d.mean(axis=1, keepdims=True)).astype("float32"),
-        )
-        exact = (_fractions(a)[:, :, :, None] * _fractions(d)[:, :, None, :]).sum(axis=1)
-        yield _shortfall(OuterSum(bench.asarray(a), bench.asarray(d)), _squares(exact))
+    for grad, exact in found:
+        for upper, truth in zip(to_host(grad.sq_norms_upper()), exact):
+            above = Fraction(float(upper)) / truth - 1
+            yield np.inf if above > Fraction(1, 50) else max(0.0, -float(above))
 
 
 @measures(
@@ -346,20 +304,20 @@ def sums_of_factors_in_whole_numbers(bench):
 
 
 @measures(
-    "whole.WholeOuter", "P1", method="compiled truncation, against Python's integers", tolerance=0.0
+    "whole.WholeOuter",
+    "P1",
+    method="compiled: integers, their squares and their truncation",
+    tolerance=0.0,
 )
 def compiled_truncation(bench):
-    for x, scale in (
-        (_integers(bench)[0], bench.rng.uniform(0, 2**-4, 9)),
-        (bench.rng.standard_normal((2, 9000)), np.ones(2)),
-    ):
-        for rows in (x, x.astype("float32")):
-            e, sq = cut_squares(rows)
-            kept = np.where(np.isfinite(sq), scale, 0)
-            for row, power, got, s, total in zip(rows, e, contributions(rows, e, kept), kept, sq):
-                whole = [
-                    round(Fraction(float(v)) * Fraction(2) ** (20 - int(power))) if s else 0
-                    for v in row
-                ]
-                yield worst(got, [math.trunc(s * v) for v in whole])
-                yield abs(sum(v * v for v in whole) - total) if s else 0.0
+    for rows in (_integers(bench)[0], bench.rng.standard_normal((2, 9000))):
+        for x in (rows, rows.astype("float32")):
+            e, squares = cut_squares(x)
+            scale = np.where(np.isfinite(squares), bench.rng.uniform(0, 1, len(x)), 0)
+            defined = by_definition(x)
+            expected_e, expected_squares = cut_squares(defined)
+            yield from (
+                worst(e, expected_e),
+                worst(np.nan_to_num(squares), np.nan_to_num(expected_squares)),
+            )
+            yield worst(contributions(x, e, scale), contributions(defined, e, scale))

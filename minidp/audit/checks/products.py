@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import arithmetic
 from ...backend import to_host
-from . import measures, worst
+from . import by_definition, measures, worst
 
 
 def _integers(numbers, bits, rounded=int):
@@ -33,14 +33,6 @@ def _matrix(rng, dtype, rows, columns):
     ).astype(dtype)
     x[0], x[1, -1], x[2] = 0, rng.choice([np.inf, -np.inf, np.nan]), np.ldexp(x[2], -3)
     return x
-
-
-class _Another(np.ndarray):
-    """Of a class that has no compiled twins, so that the definitions compute with it."""
-
-
-def _defined(array):
-    return array.view(_Another) if type(array) is np.ndarray else array
 
 
 def _compiled(array):
@@ -105,7 +97,7 @@ def _pairs(bench, given):
 
 
 def _register(card, labels, method, measure):
-    for kind, given in (("defined", _defined), ("compiled", _compiled)):
+    for kind, given in (("defined", by_definition), ("compiled", _compiled)):
         register = measures(
             card, *labels, method=f"{kind}: {method}", tolerance=0.0, name=f"{kind} {card}"
         )

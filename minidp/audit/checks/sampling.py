@@ -112,26 +112,12 @@ def fixed_size_subsets_are_uniform(bench):
     tolerance=SIGMAS,
 )
 def shuffled_epochs_are_permutations(bench):
-    epochs, size = 12_000, 3
-    for examples, lot in (
-        (1, 1),
-        (7, 3),
-        (30, 30),
-        (9, 4),
-    ):  # every example once an epoch, whole lots but for the last
-        sampler = mechanism.ShuffleSampler(examples, lot)
-        epoch = [
-            found.tolist() for found in sampler.lots(examples, sampler.period, Streams(4).sampling)
-        ]
-        if sorted(sum(epoch, [])) != list(range(examples)) or any(
-            len(found) != lot for found in epoch[:-1]
-        ):
-            return math.inf
+    epochs = 12_000
     lots = [
         lot.tolist()
-        for lot in mechanism.ShuffleSampler(size, 2).lots(size, 2 * epochs, Streams(5).sampling)
+        for lot in mechanism.ShuffleSampler(3, 2).lots(3, 2 * epochs, Streams(5).sampling)
     ]
-    orders = [tuple(a + b) for a, b in zip(lots[::2], lots[1::2])]
+    orders = [tuple(two + one) for two, one in zip(lots[::2], lots[1::2])]
     counts = [orders.count(order) for order in permutations(range(3))]
     if sum(counts) != epochs:
         return math.inf
@@ -141,6 +127,26 @@ def shuffled_epochs_are_permutations(bench):
 
 def _differs(*pairs):
     return float(sum(got != expected for got, expected in pairs))
+
+
+def _register_later(sampler):
+    @measures(
+        f"mechanism.sampling.{type(sampler).__name__}",
+        "F1",
+        method="those drawn from the first step on",
+        tolerance=0.0,
+    )
+    def lots_of_a_later_epoch(bench):
+        epoch = sampler.period
+        whole, later = (
+            sampler.lots(9, steps, Streams(3).sampling, start)
+            for steps, start in ((2 * epoch, 0), (epoch, epoch))
+        )
+        return _differs(*zip(map(list, later), map(list, [*whole][epoch:])))
+
+
+_register_later(mechanism.ShuffleSampler(9, 2))
+_register_later(mechanism.BallsInBinsSampler(9, 2))
 
 
 def _register_event(sampler, sampled, relation):
@@ -194,10 +200,6 @@ def bins_are_uniform_and_independent(bench):
     sampler, epochs = mechanism.BallsInBinsSampler(9, 2), 4000  # four lots
     lots = _included(sampler, 9, epochs * 4).reshape(epochs, 4, 9)
     yield 0.0 if (lots.sum(axis=1) == 1).all() else math.nan
-    later = [
-        lot.tolist() for lot in sampler.lots(9, 4, Streams(3).sampling, start=4)
-    ]  # as a run that is resumed draws them
-    yield 0.0 if later == [np.flatnonzero(lot).tolist() for lot in lots[1]] else math.nan
     many = np.concatenate(
         list(mechanism.BallsInBinsSampler(8000, 1).lots(8000, 8000, Streams(3).sampling))
     )
