@@ -14,11 +14,11 @@ from .errors import ParameterError
 from .files import StrPath
 from .numbers import lower_text, upper_text
 from .privacy.accountant import Bound
+from .privacy.catalogue import row_to_quote
 from .privacy.ledger import Ledger
 from .ranks import current
 from .run.folder import FILES, LEDGER, MANIFEST, MODEL, STATEMENT
 from .run.model import Model, load_model, save_model
-from .run.record import row_to_quote
 from .validate import same_batch
 
 
@@ -49,7 +49,8 @@ class Fitted(Model):
         """The bound to quote: epsilon at `delta`, by the accountant whose certified upper end is
         the smallest.
         """
-        found = self.result["epsilon"][row_to_quote(self.result)]
+        rows = self.result["epsilon"]
+        found = rows[row_to_quote(rows)]
         lower = None if found["lower"] is None else float(found["lower"])
         return Bound(lower, float(found["estimate"]), float(found["upper"]))
 
@@ -140,7 +141,8 @@ class Fitted(Model):
             )
         yield (
             "certified",
-            f"{lower_text(bound.lower)} to {upper_text(bound.upper)} by {row_to_quote(self.result)}",
+            f"{lower_text(bound.lower)} to {upper_text(bound.upper)} by "
+            f"{row_to_quote(self.result['epsilon'])}",
         )
         yield (
             "trained",

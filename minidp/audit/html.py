@@ -27,14 +27,10 @@ def table(head, rows):
 
     def cell(value, title):
         text, kind = value if isinstance(value, tuple) else (value, "")
-        return "".join(
-            (
-                "<td",
-                f' class="{kind}"' * bool(kind),
-                f' data-head="{escape(title)}"' * bool(title),
-                f">{escape(str(text))}</td>",
-            )
-        )
+        start = f'<td class="{kind}"' if kind else "<td"
+        if title:
+            start += f' data-head="{escape(title)}"'
+        return f"{start}>{escape(str(text))}</td>"
 
     titles = "".join(f"<th>{escape(title)}</th>" for title in head)
     lines = "".join(f"<tr>{''.join(map(cell, row, head))}</tr>\n" for row in rows)
@@ -112,9 +108,9 @@ def formulas_page(data):
 
     def section(title):
         place = re.sub(r"\W+", "-", title.lower())
-        contents.append(
-            "</p>\n" * bool(contents) + f'<p><a href="#{place}"><b>{escape(title)}</b></a> '
-        )
+        if contents:
+            contents.append("</p>\n")
+        contents.append(f'<p><a href="#{place}"><b>{escape(title)}</b></a> ')
         body.append(f'<h2 id="{place}">{escape(title)}</h2>\n')
 
     if run:
@@ -171,7 +167,7 @@ def _step(number, line, rows, titles):
         f"{_code(rows[place], {})}{_error(rows[place]['measured'][0]) if rows[place]['measured'] else ''}</div>"
         for place in line["places"]
     )
-    run = f'<div class="small">This run: {escape(line["run"])}</div>' * bool(line["run"])
+    run = f'<div class="small">This run: {escape(line["run"])}</div>' if line["run"] else ""
     return (
         f'<div class="label" id="line{number}"><div><a '
         f'href="#line{number}">{number}</a></div><div><b>{escape(line["line"])}</b><pre>{escape(line["says"])}</pre>{run}</div><div class="code">{places}</div></div>\n'
@@ -212,8 +208,10 @@ def _error(found):
     """
     name = f'<span class="small">{escape(", ".join(filter(None, (found["check"].replace("_", " "), found["method"]))))}</span>'
     (word, kind), number = verdict(found["passed"]), _number(found["error"])
-    if found["problem"] or not found["method"]:
-        return f'<div class="error {kind}"><b>{word}</b> {name}{escape(": " * bool(found["problem"]) + found["problem"])}</div>'
+    if found["problem"]:
+        return f'<div class="error {kind}"><b>{word}</b> {name}: {escape(found["problem"])}</div>'
+    if not found["method"]:
+        return f'<div class="error {kind}"><b>{word}</b> {name}</div>'
     return (
         f'<div class="error {kind}">{_bar(found["error"], found["tolerance"])}<b>{number}</b> of '
         f"{_number(found['tolerance'], 0)}: {name}</div>"
@@ -221,9 +219,13 @@ def _error(found):
 
 
 def _bar(error, tolerance):
-    place = lambda value: (
-        100 if value is None else min(100, 100 - 100 * math.log10(max(value, 10.0**LEAST)) / LEAST)
-    )
+    def place(value):
+        return (
+            100
+            if value is None
+            else min(100, 100 - 100 * math.log10(max(value, 10.0**LEAST)) / LEAST)
+        )
+
     return f'<span class="bar"><i style="width:{place(error):.0f}%"></i><b style="left:{place(tolerance):.0f}%"></b></span>'
 
 

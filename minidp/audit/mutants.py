@@ -263,15 +263,16 @@ def judge(mutants, processes=2, on_result=print):
     with ThreadPoolExecutor(processes) as pool:
         for number, (mutant, killer) in enumerate(zip(mutants, pool.map(killed_by, mutants)), 1):
             listed = EQUIVALENT.get(mutant.name)
-            wrong = bool(killer) == bool(listed)
-            if wrong:
-                faults.append(
-                    f"listed as equivalent, but killed by {killer}: {mutant}"
-                    if killer
-                    else f"survived: {mutant}"
+            if killer:
+                fault, found = (
+                    listed and f"listed as equivalent, but killed by {killer}: {mutant}",
+                    f"killed by {killer}",
                 )
-            found = f"killed by {killer}" if killer else listed or "SURVIVED"
-            on_result(f"{number}/{len(mutants)} {'FAIL' if wrong else 'ok  '} {mutant}: {found}")
+            else:
+                fault, found = None if listed else f"survived: {mutant}", listed or "SURVIVED"
+            if fault:
+                faults.append(fault)
+            on_result(f"{number}/{len(mutants)} {'FAIL' if fault else 'ok  '} {mutant}: {found}")
     return faults
 
 

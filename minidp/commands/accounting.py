@@ -7,10 +7,10 @@ from ..cli import number
 from ..errors import BudgetExceededError, ParameterError, UnsupportedEventError
 from ..mechanism import PoissonSampler
 from ..numbers import lower_text, upper_text
-from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make
+from ..privacy.catalogue import ACCOUNTANTS, all_bounds, make, row_to_quote
 from ..privacy.meaning import in_words, meaning_of
 from ..validate import count as check_count
-from .output import row_to_quote, show, table
+from .output import rows_of, show, table
 from .setting import (
     LENGTH,
     SAMPLING,
@@ -54,10 +54,7 @@ def _compare(args, given):
     found = all_bounds(ledger, names_of(args), **given, group_size=args.group_size)
     known = [bound.upper for bound, _, _ in found.values() if bound.upper is not None]
     if known or args.json:
-        rows = {
-            name: {**bound.to_json(), "kind": kind, "note": note}
-            for name, (bound, kind, note) in found.items()
-        }
+        rows = rows_of(found)
         said = (
             meaning_of(ledger, args.delta)
             if args.command == "epsilon" and args.group_size == 1
@@ -67,7 +64,7 @@ def _compare(args, given):
             args,
             {
                 **given,
-                "quote": row_to_quote(found, worthless),
+                "quote": row_to_quote(rows, worthless),
                 "accountants": rows,
                 **({"meaning": said} if said else {}),
                 "ledger": ledger.to_json(),

@@ -6,7 +6,8 @@ from pathlib import Path
 from ..errors import ParameterError
 from ..files import atomic_write
 from ..numbers import bound_texts
-from .output import check_new, row_to_quote, show, table
+from ..privacy.catalogue import row_to_quote
+from .output import check_new, rows_of, show, table
 from .setting import add
 
 
@@ -57,19 +58,16 @@ def _asked(folder):
     report = verify_folder(Path(folder))
     result, failed = report.result, len(report.failed)
     sound = {} if failed else result
-    text = (
-        f"{len(report.findings)} questions, {failed} mismatches: "
-        + (
-            "go on with the run, or count what is charged as spent."
-            if report.findings[0].question == UNFINISHED
-            else "do not rely on this run's epsilon."
-            if failed
-            else "the run's files agree with each other and with the accountants."
-        )
-        + " This run is seeded: it can be repeated, and must not be released."
-        * bool(result.get("reproducible"))
-    )
-    quoted = row_to_quote(report.accountants)
+    text = f"{len(report.findings)} questions, {failed} mismatches: "
+    if report.findings[0].question == UNFINISHED:
+        text += "go on with the run, or count what is charged as spent."
+    elif failed:
+        text += "do not rely on this run's epsilon."
+    else:
+        text += "the run's files agree with each other and with the accountants."
+    if result.get("reproducible"):
+        text += " This run is seeded: it can be repeated, and must not be released."
+    quoted = row_to_quote(rows_of(report.accountants))
     return {
         "run": str(folder),
         "text": text,
@@ -78,7 +76,12 @@ def _asked(folder):
         "delta": result.get("delta"),
         "findings": [(each.passed, each.question, each.answer) for each in report.findings],
         "bounds": [
-            (name, *bound_texts(bound), kind, note + "; the row to quote" * (name == quoted))
+            (
+                name,
+                *bound_texts(bound),
+                kind,
+                note + ("; the row to quote" if name == quoted else ""),
+            )
             for name, (bound, kind, note) in report.accountants.items()
         ],
         "statement": Path(folder, STATEMENT).read_text(encoding="utf-8") if sound else "",

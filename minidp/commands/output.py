@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..errors import ParameterError
 from ..numbers import bound_texts
+from ..privacy.catalogue import row_to_quote
 
 
 def show(args, record, lines):
@@ -15,26 +16,20 @@ def show(args, record, lines):
     print(json.dumps(record, indent=2, allow_nan=False) if args.json else "\n".join(lines))
 
 
-def row_to_quote(found, below=math.inf):
-    """The name of the smallest upper end that is a bound and below `below`; None where there is
-    none.
-    """
-    uppers = {
-        name: bound.upper
-        for name, (bound, kind, _) in found.items()
-        if kind == "bound" and bound.upper is not None and bound.upper < below
+def rows_of(found):
+    """What `all_bounds` found as JSON, {name: figures, kind and note}."""
+    return {
+        name: {**bound.to_json(), "kind": kind, "note": note}
+        for name, (bound, kind, note) in found.items()
     }
-    return min(uppers, key=uppers.get, default=None)
 
 
 def table(found, what, below=math.inf):
     """Rows of one comparison, for people: lower ends rounded down, upper ends up, the row to quote
     marked.
     """
-    rows, quoted = (
-        [("accountant", f"{what} lower", "estimate", "upper", "kind", "")],
-        row_to_quote(found, below),
-    )
+    quoted = row_to_quote(rows_of(found), below)
+    rows = [("accountant", f"{what} lower", "estimate", "upper", "kind", "")]
     for name, (bound, kind, note) in found.items():
         rows.append(
             (

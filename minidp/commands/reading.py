@@ -151,4 +151,6 @@ def _text(found):
 
 def _names(names):
     """Some names, for a message."""
-    return ", ".join(names[:20]) + f", ... ({len(names)})" * (len(names) > 20) if names else "none"
+    if not names:
+        return "none"
+    return ", ".join(names[:20]) + (f", ... ({len(names)})" if len(names) > 20 else "")

@@ -19,9 +19,10 @@ from ..errors import DataError, ParameterError
 from ..files import atomic_write
 from ..fitting import fit
 from ..heads import SCALES
+from ..privacy.catalogue import row_to_quote
 from ..run import load_model
 from ..run.folder import CONFIG, CURVES, MODEL, RESULT, STATEMENT
-from ..run.record import quote_line, row_to_quote
+from ..run.record import quote_line
 from .output import check_new, show
 from .reading import labels_of, read_csv, read_npy, read_npz, read_training
 from .setting import add as add_shared
@@ -216,7 +217,7 @@ def _train(args):
     path = f"./{path}" if path.startswith("-") else path
     record = {
         "model": str(folder / MODEL),
-        "quote": row_to_quote(result),
+        "quote": row_to_quote(result["epsilon"]),
         "epsilon": model.epsilon.to_json(),
         **{
             key: result[key]
@@ -245,11 +246,10 @@ def _train(args):
 def _data(args):
     """(x, y, (x_test, y_test) or None) of the files that the flags name."""
     single, of_test = (args.x, args.y), (args.x_test, args.y_test)
-    if (args.data is None) == (single == (None, None)) or (args.data is None and None in single):
+    one_source = None not in single if args.data is None else single == (None, None)
+    if not one_source:
         raise ParameterError("expected either DATA (.npz or .csv), or both --x and --y (.npy)")
-    if (of_test[0] is None) != (of_test[1] is None) or (
-        args.data is not None and of_test != (None, None)
-    ):
+    if of_test != (None, None) and (None in of_test or args.data is not None):
         raise ParameterError("expected --x-test and --y-test together, with --x and --y")
     suffix = None if args.data is None else Path(args.data).suffix.lower()
     if (args.label is not None) != (suffix == ".csv"):

@@ -1,7 +1,9 @@
 """Every accountant by name, with a short description."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from importlib import import_module
+from typing import Any
 
 from ..errors import ParameterError, UnsupportedEventError
 from ..validate import one_of
@@ -101,3 +103,18 @@ def all_bounds(
             note + (bound.fallback and f"; upper end by {bound.fallback}"),
         )
     return found
+
+
+def row_to_quote(rows: Mapping[str, Mapping[str, Any]], below: float = math.inf) -> str | None:
+    """The accountant with the smallest upper end, of those that are bounds; None unless that is
+    below `below`.
+
+    rows: {name: the JSON of its Bound, with its kind}, such as `epsilon` of result.json.
+    """
+    uppers = {
+        name: float(row["upper"])
+        for name, row in rows.items()
+        if row["kind"] == "bound" and row["upper"] is not None
+    }
+    name = min(uppers, key=uppers.__getitem__, default=None)
+    return name if name is not None and uppers[name] < below else None

@@ -22,7 +22,7 @@ from ..privacy import (
     total_variation,
 )
 from ..privacy.bound import Within
-from ..privacy.catalogue import all_bounds
+from ..privacy.catalogue import all_bounds, row_to_quote
 from ..privacy.event_json import event_to_json
 from ..privacy.ledger import SETUP, STEP
 from ..privacy.meaning import meaning_of
@@ -254,22 +254,9 @@ def group_of(ledger, bounds, delta, size):
     return {"size": size, "epsilon": min(uppers, default=math.inf)}
 
 
-def row_to_quote(result):
-    """The accountant with the smallest certified upper end of a result's epsilon; None where none
-    is finite.
-    """
-    uppers = {
-        name: float(bound["upper"])
-        for name, bound in result["epsilon"].items()
-        if bound["kind"] == "bound" and bound["upper"] is not None
-    }
-    name = min(uppers, key=uppers.get, default=None)
-    return name if name is not None and math.isfinite(uppers[name]) else None
-
-
 def quote_line(result):
     """The figure to quote, in one line."""
-    name = row_to_quote(result)
+    name = row_to_quote(result["epsilon"])
     if name is None:
         return "quote: no epsilon: something was released without noise, or no certified bound is known"
     return (
