@@ -14,8 +14,8 @@ from minidp.grads import OuterSum
     [(2, 6, 1.0, 0.1), (2, 6, 0.0, 0.1), (2, 6, 0.0, 1e-4), (7, 40, 1e-3, 0), (20, 3, 1e-6, 0)],
 )
 def test_norms_of_sums_that_cancel_round_up(positions, inner, noise, left, rng):
-    """Rows of a that are alike but for `noise`, those of d nearly opposite: what is left may be
-    rounding.
+    """Rows of a are alike but for `noise`, those of d nearly opposite: rounding may be all that is
+    left.
     """
     a = rng.standard_normal((8, 1, inner)) + noise * rng.standard_normal((8, positions, inner))
     d = rng.standard_normal((8, positions, 5))

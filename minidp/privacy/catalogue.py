@@ -106,8 +106,7 @@ def all_bounds(
 
 
 def row_to_quote(rows: Mapping[str, Mapping[str, Any]], below: float = math.inf) -> str | None:
-    """The accountant with the smallest upper end, of those that are bounds; None unless that is
-    below `below`.
+    """The accountant whose bound has the smallest upper end; None unless that is below `below`.
 
     rows: {name: the JSON of its Bound, with its kind}, such as `epsilon` of result.json.
     """

@@ -132,9 +132,7 @@ class _Another(np.ndarray):
 
 
 def by_definition(array):
-    """The array as one on which the definitions of `arithmetic` and `whole` compute, not their
-    compiled twins.
-    """
+    """The array, of which `arithmetic` and `whole` compute by definition, not by compiled twins."""
     return array.view(_Another) if type(array) is np.ndarray else array
 
 
@@ -163,8 +161,9 @@ def excess(bound, truth):
 
 
 def farthest(relation, raw, pairs):
-    """How far neighbours move the array raw(example) at most, of pairs of examples: one added, or
-    exchanged for the other.
+    """How far neighbours move the array raw(example) at most.
+
+    pairs: of examples; the first is added, or exchanged for the second.
     """
     exchanged = relation is NeighbouringRelation.REPLACE_ONE
     return max(

@@ -136,8 +136,7 @@ def _groupings(clip_norm=1.5):
     "F3",
     "N1",
     tolerance=EXACT,
-    method="loop over examples; in every form, at once and in batches; with weights, also outside "
-    "[0, 1]",
+    method="loop over examples; every form, at once and in batches, with weights",
 )
 def clipped_sum_equals_a_loop(bench):
     a, d = bench.rng.standard_normal((7, 3)), bench.rng.standard_normal((7, 2))
@@ -225,9 +224,7 @@ def sensitivity_is_reached_and_not_exceeded(bench):
 
 
 def _far_gradients(bench):
-    """Pairs of gradients of one example, of many sizes; opposite gradients are the farthest
-    apart.
-    """
+    """Pairs of gradients of many sizes; opposite gradients are the farthest apart."""
     for dtype in ("float32", "float64"):
         for scale in 10.0 ** bench.rng.uniform(-2, 4, 15):
             first, second = (

@@ -16,8 +16,8 @@ EXACT = 1e-12
 
 
 def _forms(bench, of, spoilt=False):
-    """(gradient object, its gradients by a sum over indices) of the class `of`: wide, tall, of one
-    number, of no example.
+    """(gradient object, its gradients by einsum) of the class `of`: wide, tall, of one number,
+    none.
 
     spoilt: the object holds NaN in its second example.
     """

@@ -272,9 +272,7 @@ def gradients_of_whole_networks(bench):
     tolerance=EXACT,
 )
 def convolution_in_chunks(bench):
-    """Patches of seven are formed in several chunks. With stride 2, dx is put together of
-    patches.
-    """
+    """Their patches are formed in several chunks. With stride 2, dx is a sum of patches."""
     for stride, kind in ((1, arithmetic.ORDINARY), (2, arithmetic.ORDINARY), (1, arithmetic.EXACT)):
         layer = to_backend(
             nn.Conv2D(2, 2, 12, rng=bench.rng, stride=stride, dtype="float64"), bench.backend

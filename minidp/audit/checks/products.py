@@ -53,9 +53,7 @@ def _cuts(bench, given):
 
 
 def _products(bench, given):
-    """How many exact products differ from Python's integers. Those of float64 are put back by the
-    definition alone.
-    """
+    """How many exact products differ from Python's integers. float64 has no twin of put_back."""
     sizes = (5, 9, 4), (4, 1, 3), (3, 65, 3)
     for dtype, (rows, inner, columns) in product(("float32", "float64"), sizes):
         x, W = _matrix(bench.rng, dtype, rows, inner), _matrix(bench.rng, dtype, columns, inner)
