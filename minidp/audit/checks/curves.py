@@ -21,7 +21,6 @@ from ...privacy.events import NeighbouringRelation as Relation
 from ...privacy.gaussian import GaussianAccountant, gaussian_delta
 from ...privacy.ledger import Ledger
 from ...privacy.moments import MomentsAccountant
-from ...privacy.pld.accountant import LossDistributionAccountant
 from ...privacy.renyi import RenyiAccountant
 from . import excess, measures, relative, worst
 
