@@ -81,7 +81,10 @@ def as_it_runs(rows, result=None):
 def _figures(result):
     """What a run says of each line, as text."""
     settings, groups = result["settings"], result["settings"]["clip_groups"]
-    each = lambda key: ", ".join(f"{_said(group[key])} ({group['name']})" for group in groups)
+
+    def each(key):
+        return ", ".join(f"{_said(group[key])} ({group['name']})" for group in groups)
+
     return [
         ", ".join(name for group in groups for name in group["parameters"]),
         f"T = {settings['planned_steps']}: {result['steps']} ran, {result['steps_charged']} charged",

@@ -54,9 +54,8 @@ class Card:
     labels: dict[str, str]  # label to equation, as written
     sources: dict[str, str]  # label to source; "" for a source that names no label
     headings: dict[str, str]  # label to the heading that it stands under
-    code_lines: dict[
-        str, tuple[tuple[int, int], ...]
-    ]  # label to first and last line of the code that computes it
+    # label to first and last line of the code that computes it
+    code_lines: dict[str, tuple[tuple[int, int], ...]]
     repeated: tuple[str, ...]  # labels that are defined twice
     misplaced: tuple[str, ...]  # labels under no heading of a card
 

@@ -21,10 +21,11 @@ from ..errors import ParameterError
 from ..privacy import Gaussian, Ledger, LossDistributionAccountant, PoissonSampled
 
 LINES = 40  # of a claim's curve
+# the noise multipliers that claims are tried at: powers of STEP
 STEP, EXPONENTS = (
     1.002,
     range(-1000, 3000),
-)  # the noise multipliers that claims are tried at: powers of STEP
+)
 SHARES = (1, 2, 4, 8, 16)  # one run: all canaries are guessed, half of them, ...
 
 
@@ -149,9 +150,8 @@ def threshold_of(inside: NDArray, outside: NDArray) -> float:
             np.array([(hits + 1) / (n + 2), 1 - (alarms + 1) / (m + 2)]),
             np.array([n, m]),
         )
-        quantiles = special.ndtri(
-            rates
-        )  # less five standard errors: chance favours what few scores decide
+        # less five standard errors: chance favours what few scores decide
+        quantiles = special.ndtri(rates)
         return np.sum(
             quantiles - 5 * np.sqrt(rates * (1 - rates) / trials) / stats.norm.pdf(quantiles)
         )
@@ -209,9 +209,10 @@ def one_run_epsilon(
     Under (epsilon, delta)-DP the right guesses are hardly more than Binomial(guesses, e^epsilon /
     (1 + e^epsilon)): Steinke, Nasr, Jagielski 2023 (arXiv:2305.08846), Section 5, approximate DP.
     """
-    rejected = lambda r, v, epsilon: (
-        one_run_p_value(canaries, r, v, epsilon, delta) <= error / len(right)
-    )
+
+    def rejected(r, v, epsilon):
+        return one_run_p_value(canaries, r, v, epsilon, delta) <= error / len(right)
+
     grid = np.arange(0.0, 30.0, 0.001)
     return max(
         float(grid[max(0, bisect_left(grid, True, key=lambda e: not rejected(r, v, float(e))) - 1)])

@@ -196,9 +196,8 @@ def killed_by(mutant, others=True):
         shutil.copytree(PACKAGE, Path(folder, "minidp"))
         Path(folder, mutant.path).write_text(mutant.source, encoding="utf-8")
         ours, theirs = context.Pipe(duplex=False)
-        interpreted = (
-            "njit" in mutant.source and "_cipher" not in mutant.source
-        )  # which takes minutes, compiling it seconds
+        # which takes minutes, compiling it seconds
+        interpreted = "njit" in mutant.source and "_cipher" not in mutant.source
         process = context.Process(
             target=_check_all,
             args=(folder, mutant.card, mutant.label, others, interpreted, theirs),

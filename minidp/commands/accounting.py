@@ -145,13 +145,18 @@ def _calibrate(args):
     held = GroupAccountant(accountant, args.group_size) if args.group_size != 1 else accountant
     if missing == "noise_multiplier":
         steps = steps_of(args, sampler)
-        ledger_with = lambda sigma: ledger_of(args, sampler, (sigma,), steps)
+
+        def ledger_with(sigma):
+            return ledger_of(args, sampler, (sigma,), steps)
+
         found = noise_multiplier_for(held, ledger_with, *goal)
-        text = upper_text(
-            found, 6
-        )  # rounded so that what is printed costs no more than what was found
+        # rounded so that what is printed costs no more than what was found
+        text = upper_text(found, 6)
     elif missing == "steps":
-        ledger_with = lambda steps: ledger_of(args, sampler, args.noise, steps)
+
+        def ledger_with(steps):
+            return ledger_of(args, sampler, args.noise, steps)
+
         event = release_event(args.noise, sampler.relation)
         text = found = max_steps(
             held, ledger_with(0), lambda steps: [sampler.charges(event, steps)], *goal
@@ -161,7 +166,10 @@ def _calibrate(args):
             raise ParameterError(
                 "a sampling probability is found for --sampler poisson and --steps only"
             )
-        ledger_with = lambda q: ledger_of(args, PoissonSampler(q), args.noise, args.steps)
+
+        def ledger_with(q):
+            return ledger_of(args, PoissonSampler(q), args.noise, args.steps)
+
         found = sampling_probability_for(held, ledger_with, *goal)
         text = lower_text(found, 6)
     ledger, record, texts = ledger_with(found), {missing: found}, {missing: text}

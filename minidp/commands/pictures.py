@@ -13,12 +13,13 @@ from ..validate import count as check_count
 from .output import check_new, show
 from .setting import LENGTH, add_run, described, ledger_of, names_of, sampler_of, steps_of, title_of
 
+# the others would need another scale
 DRAWN = (
     "moments",
     "renyi",
     "loss_distribution",
     "gaussian_clt",
-)  # the others would need another scale
+)
 
 
 def curve(parser):

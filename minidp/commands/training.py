@@ -48,9 +48,8 @@ PASSED = (  # flags that fit takes as they are
 
 
 def train(parser):
-    parser._negative_number_matcher = re.compile(
-        r"-[\d.]"
-    )  # of argparse: so that -1,1 is a value and no flag
+    # of argparse: so that -1,1 is a value and no flag
+    parser._negative_number_matcher = re.compile(r"-[\d.]")
     add, rule = (
         parser.add_argument,
         "(default: by a rule in N, epsilon, delta and the number of parameters)",
@@ -259,9 +258,8 @@ def _data(args):
     if suffix == ".csv":
         names, values, cells = read_csv(args.data, args.label)
         as_text = args.classes is not None and _classes(args.classes).dtype.kind == "U"
-        table = SimpleNamespace(
-            columns=names, to_numpy=lambda: values
-        )  # fit takes it as a data frame
+        # fit takes it as a data frame
+        table = SimpleNamespace(columns=names, to_numpy=lambda: values)
         return table, labels_of(args.data, args.label, cells, as_text), None
     if suffix != ".npz":
         raise ParameterError(

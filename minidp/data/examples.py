@@ -220,9 +220,8 @@ class LabelledExamples:
         `take_views`.
         """
         take_views, stop = None if draws is None else getattr(self.x, "take_views", None), 0
-        there = self.xp.asarray(
-            np.repeat(lot, self.views) if self.views > 1 else lot
-        )  # one copy to a device
+        # one copy to a device
+        there = self.xp.asarray(np.repeat(lot, self.views) if self.views > 1 else lot)
         for part in np.array_split(lot, max(-(-len(lot) // most), 1)):
             start, stop = stop, stop + len(part) * self.views
             indices = there[start:stop]

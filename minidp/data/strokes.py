@@ -152,9 +152,8 @@ def draw(
         rng, (n, tables.controls.shape[1], 2)
     )
     near, weights, rows = tables.neighbours[variant], tables.weights[variant], np.arange(n)[:, None]
-    points = sum(
-        controls[rows, near[:, :, k]] * weights[:, :, k, None] for k in range(4)
-    )  # each mixes four controls
+    # each mixes four controls
+    points = sum(controls[rows, near[:, :, k]] * weights[:, :, k, None] for k in range(4))
     points = _place(_bend(points, stray * BEND * _bell(rng, (9, 2, n, 1))), rng)
     start = np.take_along_axis(points, tables.starts[variant][:, :, None], axis=1)
     stop = np.take_along_axis(points, tables.stops[variant][:, :, None], axis=1)

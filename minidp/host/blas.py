@@ -30,9 +30,8 @@ def _function(name):
     try:
         from numpy._core import _multiarray_umath
 
-        library = ctypes.CDLL(
-            _multiarray_umath.__file__
-        )  # loaded already; finds the names of what it is linked to
+        # loaded already; finds the names of what it is linked to
+        library = ctypes.CDLL(_multiarray_umath.__file__)
     except (ImportError, OSError):
         return None
     for prefix in ("scipy_openblas", "openblas"):

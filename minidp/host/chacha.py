@@ -26,9 +26,8 @@ QUARTERS = (
     (2, 7, 8, 13),
     (3, 4, 9, 14),
 )
-SIN = tuple(
-    (-1) ** n * math.pi ** (2 * n + 1) / math.factorial(2 * n + 1) for n in range(11)
-)  # sin pi f, over f
+# sin pi f, over f
+SIN = tuple((-1) ** n * math.pi ** (2 * n + 1) / math.factorial(2 * n + 1) for n in range(11))
 COS = tuple((-1) ** n * math.pi ** (2 * n) / math.factorial(2 * n) for n in range(11))  # cos pi f
 
 

@@ -9,11 +9,12 @@ import numpy as np
 from .jit import njit
 
 LARGEST = {4: 2**31 - 1, 8: 2**63 - 1}  # patterns without their sign, by the bytes of a number
+# no fastmath: nothing contracted or reordered
 _options = {
     "cache": True,
     "nogil": True,
     "error_model": "numpy",
-}  # no fastmath: nothing contracted or reordered
+}
 
 
 def cut(x, bits, axis, nearest):
@@ -149,11 +150,12 @@ def pairs(x, width, total):
     """arithmetic.in_pairs of x (B, N width), N at least 1, to total (B, width), with room for half
     the terms.
     """
+    # unsigned: vector loops
     one, w, terms = (
         np.uint64(1),
         np.uint64(width),
         np.uint64(x.shape[1] // width),
-    )  # unsigned: vector loops
+    )
     room = np.empty((terms + one) // np.uint64(2) * w, x.dtype)
     for b in range(x.shape[0]):
         half = (terms + one) // np.uint64(2)

@@ -17,9 +17,8 @@ from ..validate import in_range
 from .chacha import LANES
 
 LEAST, MOST = 2.0**28, 2.0**42  # standard deviations
-MOST_CELLS = (
-    2**16
-)  # 640 KiB, which fit a core's L2 cache; measured: more cells take as long as a fourth look-up
+# 640 KiB, which fit a core's L2 cache; measured: more cells take as long as a fourth look-up
+MOST_CELLS = 2**16
 ONE = 2**64
 FIXED = 192  # bits behind the point of the probabilities
 
@@ -103,10 +102,11 @@ def alias_table(plan: Plan) -> Table:
     total, whole = sum(masses), plan.cells * ONE
     weights = [(2 * whole * mass + total) // (2 * total) for mass in masses]  # [F2]
     weights[0] += whole - sum(weights)  # [F2]
+    # a cell of weight 2^64 has itself as its other value
     thresholds, aliases = (
         [0] * plan.cells,
         [*places],
-    )  # a cell of weight 2^64 has itself as its other value
+    )
     light, heavy = [x for x in places if weights[x] < ONE], [x for x in places if weights[x] >= ONE]
     while light:
         x, y = light.pop(), heavy[-1]
@@ -213,6 +213,5 @@ def total_variation(std: float) -> float:
 
     The sum of `distances`; at most 2^-62.5 where std >= 2^32. Raises ParameterError as `plan` does.
     """
-    return sum(distances(std, plan(std))) * (
-        1 + 2.0**-40
-    )  # more than the rounding of some thirty operations
+    # more than the rounding of some thirty operations
+    return sum(distances(std, plan(std))) * (1 + 2.0**-40)

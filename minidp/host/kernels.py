@@ -129,9 +129,8 @@ def take_by_maxima(padded, y, rest, dx, tall, wide, down, across):
     dx (B, H, W, C), zeros, is written
     """
     examples, rows, columns, channels = y.shape
-    runs, size = (
-        (1, columns * channels) if across == 1 else (columns, channels)
-    )  # that lie together in memory
+    # that lie together in memory
+    runs, size = (1, columns * channels) if across == 1 else (columns, channels)
     width = padded.shape[2] * channels
     images, moved = (
         padded.reshape((examples, padded.shape[1], width)),

@@ -30,12 +30,9 @@ def _last_cache():
 # grads counts on it
 RUN = 512
 # Measured: times hardly depend on these shares.
-EXPLICIT_BYTES = (
-    _last_cache() * 3 // 16
-)  # materialised gradients: a few examples of the widest layers
-BATCH_BYTES = (
-    _last_cache() // 10
-)  # the inputs and outputs of layers; with all else, three times as much
-PATCH_BYTES = (
-    2 * 2**20
-)  # a convolution's patches: in a core's cache, and yet products of hundreds of rows
+# materialised gradients: a few examples of the widest layers
+EXPLICIT_BYTES = _last_cache() * 3 // 16
+# the inputs and outputs of layers; with all else, three times as much
+BATCH_BYTES = _last_cache() // 10
+# a convolution's patches: in a core's cache, and yet products of hundreds of rows
+PATCH_BYTES = 2 * 2**20

@@ -60,10 +60,11 @@ def map_parallel(function, items):
     if min(len(items), limit()) < 2 or not _busy.acquire(blocking=False):
         return [function(item) for item in items]
     try:
+        # whoever is free takes the next
         results, left = (
             [None] * len(items),
             iter(range(len(items))),
-        )  # whoever is free takes the next
+        )
 
         def work():
             for k in left:

@@ -20,13 +20,14 @@ from pathlib import Path
 
 from . import blas, threads
 
+# what the SKYLAKEX kernels use
 AVX512 = {
     "avx512f",
     "avx512cd",
     "avx512bw",
     "avx512dq",
     "avx512vl",
-}  # what the SKYLAKEX kernels use
+}
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # malloc.h
 
 _pages_kept = False
@@ -93,7 +94,6 @@ def _keep_freed_pages():
         return False
     mallopt(_M_MMAP_THRESHOLD, 2**30)
     mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
-    mallopt(
-        _M_ARENA_MAX, 1
-    )  # the other arenas, of other threads, give back whatever the thresholds say
+    # the other arenas, of other threads, give back whatever the thresholds say
+    mallopt(_M_ARENA_MAX, 1)
     return True

@@ -167,7 +167,10 @@ def per_layer_groups(
             raise ParameterError(
                 f"expected a setting for each of the layers {layers}, got {sorted(setting)}"
             )
-    pick = lambda setting, layer: setting[layer] if isinstance(setting, dict) else setting
+
+    def pick(setting, layer):
+        return setting[layer] if isinstance(setting, dict) else setting
+
     return [
         _group(
             layer,

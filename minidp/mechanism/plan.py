@@ -222,9 +222,14 @@ class Plan:
             return replace(self, sanitizer=replace(self.sanitizer, groups=tuple(groups)))
 
         before = tuple(before)
-        ledger_of = lambda noise: (
-            self.ledger(0, before) if noise == math.inf else with_noise(noise).ledger(before=before)
-        )
+
+        def ledger_of(noise):
+            return (
+                self.ledger(0, before)
+                if noise == math.inf
+                else with_noise(noise).ledger(before=before)
+            )
+
         accountant = as_accountant(accountant, self.relation)
         return with_noise(noise_multiplier_for(accountant, ledger_of, epsilon, delta))
 

@@ -319,7 +319,10 @@ class Accountant:
         parts = self._checked([part for part in merged if not isinstance(part[0], BESIDE)])
         if any(isinstance(event, NonPrivate) for event, _ in parts):
             return lost
-        bounds = lambda target: read(parts, target) if parts else Bound(0.0, 0.0, 0.0)
+
+        def bounds(target):
+            return read(parts, target) if parts else Bound(0.0, 0.0, 0.0)
+
         for wrapper, lost_delta in ((Exposed, exposure), (Within, variation)):
             if lost_delta:
                 bounds = getattr(wrapper(bounds, lost_delta), what)

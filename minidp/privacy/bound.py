@@ -61,9 +61,10 @@ class Exposed:
     def delta(self, epsilon: float) -> Bound:
         """Bound on delta at `epsilon`."""
         known = self.read(epsilon)
-        mixed = lambda end: min(
-            1.0, (self.exposure + (1 - self.exposure) * end) * (1 + 4e-16)
-        )  # [C1]
+
+        def mixed(end):
+            return min(1.0, (self.exposure + (1 - self.exposure) * end) * (1 + 4e-16))  # [C1]
+
         return Bound(known.lower, mixed(known.estimate), mixed(known.upper), known.fallback)
 
     def epsilon(self, delta: float) -> Bound:
@@ -110,7 +111,10 @@ class Within:
         """Bound on delta at `epsilon`."""
         known, added = self.read(epsilon), self.added(epsilon)
         lower = known.lower and max(0.0, math.nextafter(known.lower - added, -math.inf))  # [C3]
-        more = lambda end: min(1.0, math.nextafter(end + added, math.inf))  # [C1]
+
+        def more(end):
+            return min(1.0, math.nextafter(end + added, math.inf))  # [C1]
+
         return Bound(lower, more(known.estimate), more(known.upper), known.fallback)
 
     def epsilon(self, delta: float) -> Bound:

@@ -92,7 +92,8 @@ def all_bounds(
         accountant, note = make(name, ledger.relation), ACCOUNTANTS[name][2]
         try:
             if delta is None:
-                bound = group_delta(accountant, ledger, epsilon, group_size)  # type: ignore[arg-type]
+                # type: ignore[arg-type]
+                bound = group_delta(accountant, ledger, epsilon, group_size)
             else:
                 bound = group_epsilon(accountant, ledger, delta, group_size)
         except UnsupportedEventError as error:

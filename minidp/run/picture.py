@@ -7,7 +7,9 @@ from .progress import COLUMNS
 
 
 def save_course(path, history, *, train_metrics, epsilon, title, notice):
-    """Write the curves of a run's history, its rows of metrics.csv, as PNG: of accuracy or of R2."""
+    """Write the curves of a run's history, its rows of metrics.csv, as PNG: of accuracy or of
+    R2.
+    """
     column = {name: [row.get(name) for row in history] for name in COLUMNS}
     last = history[-1]
     regression = last["test_r2"] is not None or last["train_r2_not_private"] is not None

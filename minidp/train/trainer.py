@@ -213,7 +213,10 @@ class Trainer:
         examples.check_shared(self.ranks)
         if self.ranks.size > 1:
             wanted = should_stop or (lambda: False)
-            should_stop = lambda: self.ranks.any(wanted())
+
+            def should_stop():
+                return self.ranks.any(wanted())
+
         stopped = "finished"
         steps = self.plan.steps - progress.step
         lots = self.plan.sampler.lots(len(examples), steps, streams.sampling, progress.step)

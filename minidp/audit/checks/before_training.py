@@ -118,9 +118,8 @@ def sensitivity_is_reached_and_not_exceeded_by_rows(bench):
         for drawn in bench.rng.standard_normal((50, 2, 1, 4)) * 10.0 ** bench.rng.uniform(
             -4, 4, (50, 1, 1, 1)
         ):
-            on_axes = (
-                np.eye(4)[:2, None] * drawn[0, 0, 0]
-            )  # rows on different axes are the farthest apart
+            # rows on different axes are the farthest apart
+            on_axes = np.eye(4)[:2, None] * drawn[0, 0, 0]
             pairs += [drawn.astype(dtype), on_axes.astype(dtype)]
     for relation in Relation:
         claimed = model.sensitivity(relation)
@@ -228,10 +227,11 @@ def both_releases_carry_noise(bench):
 )
 def sensitivities_are_reached_and_not_exceeded(bench):
     model, ones = PrivateScaling(1.0), np.ones(3)
+    # corners first
     pairs = [
         (np.ones((1, 3)), -2 * np.ones((1, 3))),
         *bench.rng.uniform(-1.5, 1.5, (200, 2, 1, 3)),
-    ]  # corners first
+    ]
     for raw, sensitivity in (
         (scaling.raw_magnitudes, model.count_sensitivity),
         (lambda x: scaling.raw_moments(x, ones), model.moment_sensitivity),

@@ -77,24 +77,20 @@ def blocks_equal_the_rfc(bench):
 )
 def normals_equal_their_definition(bench):
     words = _words(bench, 128 * chacha.LANES)
-    words[:, :6] = np.array(
-        [0, 2**32 - 1, 0, 2**31, 2**31 - 1, 1], np.uint32
-    )  # the ends: u, f and both signs
-    words[:4, 6:200] = np.uint32(2**32 - 1) - np.arange(
-        194, dtype=np.uint32
-    )  # u near 1, whose logarithm is small
+    # the ends: u, f and both signs
+    words[:, :6] = np.array([0, 2**32 - 1, 0, 2**31, 2**31 - 1, 1], np.uint32)
+    # u near 1, whose logarithm is small
+    words[:4, 6:200] = np.uint32(2**32 - 1) - np.arange(194, dtype=np.uint32)
     words[:4, 200:400] = np.arange(200, dtype=np.uint32)
-    words[:4, 400:700] = (
-        np.uint32(0xB504F333) + np.arange(300, dtype=np.uint32) - np.uint32(150)
-    )  # and near 1/sqrt 2
+    # and near 1/sqrt 2
+    words[:4, 400:700] = np.uint32(0xB504F333) + np.arange(300, dtype=np.uint32) - np.uint32(150)
     w = words.astype(np.longdouble)
     odd = [
         2 * (high * 2**32 + low) + 1
         for high, low in zip(words[:4].ravel().tolist(), words[4:8].ravel().tolist())
     ]
-    u = (
-        np.array([each / 2**65 for each in odd]).reshape((4, -1)).astype(np.longdouble)
-    )  # Python rounds a fraction once
+    # Python rounds a fraction once
+    u = np.array([each / 2**65 for each in odd]).reshape((4, -1)).astype(np.longdouble)
     angle = np.ldexp(
         np.where(w[8:12] >= 2**31, w[8:12] - 2**32, w[8:12]) * 2**31 + np.floor(w[12:16] / 2) + 0.5,
         -63,
@@ -217,9 +213,8 @@ def tables_hold_the_discrete_gaussian(bench):
             gaussian_masses(plan.variance, range(plan.cells)),
         )
         exact = 2 * masses * (plan.cells * mpmath.mpf(2) ** 64 / (2 * masses.sum() - 1))
-        return abs(weights - exact)[1:].max() + abs(
-            weights.sum() - plan.cells * 2**64
-        )  # and so the first is right too
+        # and so the first is right too
+        return abs(weights - exact)[1:].max() + abs(weights.sum() - plan.cells * 2**64)
 
 
 @measures(

@@ -112,9 +112,8 @@ def fractions(g):
 )
 def norms_round_up(bench):
     """Infinity if one is far above the truth."""
-    vanishing = np.full(
-        (1, 4096), 2.0**-13
-    )  # beside one large term: a plain float32 sum may lose them all
+    # beside one large term: a plain float32 sum may lose them all
+    vanishing = np.full((1, 4096), 2.0**-13)
     vanishing[0, 0] = 1
     found = []
     for g in (vanishing, *(bench.rng.uniform(-1, 1, (30, size)) for size in (3, 40, 600))):
@@ -138,9 +137,15 @@ def norms_round_up(bench):
 def slack_of_sums_of_outer_products(bench):
     a, d = (bench.rng.uniform(-1, 1, (3, 4, n)) for n in (6, 5))
     grad = OuterSum(bench.asarray(a), bench.asarray(d))
-    sizes = lambda: np.array(
-        [sum(np.linalg.norm(p[t]) * np.linalg.norm(q[t]) for t in range(4)) for p, q in zip(a, d)]
-    )
+
+    def sizes():
+        return np.array(
+            [
+                sum(np.linalg.norm(p[t]) * np.linalg.norm(q[t]) for t in range(4))
+                for p, q in zip(a, d)
+            ]
+        )
+
     slack = to_host(grad.sq_norms_upper() - grad.sq_norms()) / (
         sizes() ** 2 * (6 + 5 + 4 + 32) * 2.0**-52
     )

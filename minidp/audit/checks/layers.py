@@ -309,12 +309,12 @@ def compiled_max_pool(bench):
         (3, 2, "same"),
         ((2, 3), (1, 2), "valid"),
     ):
+        # ties
         layer, x = (
             nn.MaxPool2D(window, stride, padding),
             bench.rng.integers(0, 4, (2, 6, 7, 3)).astype("float32"),
-        )  # ties
+        )
         (y, cache), (_, plain) = layer.forward(x), layer.forward(x.astype("float64"))
-        dy = bench.rng.integers(-9, 9, y.shape).astype(
-            "float32"
-        )  # sums of small integers are exact
+        # sums of small integers are exact
+        dy = bench.rng.integers(-9, 9, y.shape).astype("float32")
         yield worst(layer.backward(dy, cache), layer.backward(dy.astype("float64"), plain))

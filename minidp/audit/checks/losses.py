@@ -282,5 +282,8 @@ def mu_of_a_gaussian(bench):
     for sigma in (0.4, 1.0, 20.0):
         yield excess(meaning_of(ledger_of((Gaussian(sigma), 1)), 1e-5)["mu"], 1 / sigma)
     exposed = meaning_of(ledger_of((PoissonSampled(1e-3, Gaussian(0.0)), 1)), 0.1)["mu"]
-    normal = lambda p: math.sqrt(2) * mpmath.erfinv(2 * p - 1)
+
+    def normal(p):
+        return math.sqrt(2) * mpmath.erfinv(2 * p - 1)
+
     yield 100 * relative(exposed, normal(1 - 1e-6) - normal(1 - 1e-3 - 1e-6))

@@ -158,10 +158,11 @@ def random_stopping_by_a_loop(bench):
         )
 
 
+# PLACES: (mu, epsilon)
 ORDERS, PLACES = (
     np.arange(0.5, 80.0, 0.5),
     ((0.1, 0.5), (0.5, 2.0), (2.0, 9.0)),
-)  # PLACES: (mu, epsilon)
+)
 
 
 def _gaussian_moments(mu):

@@ -48,9 +48,8 @@ def poisson_inclusions_are_independent(bench):
 def _poisson_errors(n, q, lots):
     seen = _included(PoissonSampler(q), n, lots)
     z = (seen - q) / math.sqrt(q * (1 - q))
-    products = (
-        z.T @ z / math.sqrt(lots)
-    )  # off the diagonal standard normal if inclusions are independent
+    # off the diagonal standard normal if inclusions are independent
+    products = z.T @ z / math.sqrt(lots)
     pairs = np.abs(products[~np.eye(n, dtype=bool)]).max()
     sizes = seen.sum(axis=1)
     variance = n * q * (1 - q)
@@ -206,9 +205,8 @@ def bins_are_uniform_and_independent(bench):
     yield 0.0 if len(many) == 8000 and (np.sort(many) == np.arange(8000)).all() else math.nan
     z = (lots - 0.25) / math.sqrt(0.25 * 0.75)
     yield np.abs(z.sum(axis=0)).max() / math.sqrt(epochs)
-    pairs = np.einsum("eta,etb->ab", z, z) / math.sqrt(
-        epochs * 16 / 3
-    )  # of a pair: 12/3 with chance 1/4, else -4/3
+    # of a pair: 12/3 with chance 1/4, else -4/3
+    pairs = np.einsum("eta,etb->ab", z, z) / math.sqrt(epochs * 16 / 3)
     yield np.abs(pairs[~np.eye(9, dtype=bool)]).max()
     yield np.abs(np.einsum("eta,eta->a", z[1:], z[:-1])).max() / math.sqrt(epochs * 16 / 3)
 

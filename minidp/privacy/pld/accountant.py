@@ -247,9 +247,10 @@ class LossDistributionAccountant(Accountant):
 
         uppers: {direction: its upper end so far}; only where this decides is it computed again.
         """
-        grid_of = lambda direction: self.choose_grid(
-            parts, delta=delta, direction=direction, fineness=fineness
-        )
+
+        def grid_of(direction):
+            return self.choose_grid(parts, delta=delta, direction=direction, fineness=fineness)
+
         for direction in [max(uppers, key=uppers.get)] if uppers else self._directions():
             upper = largest_loss(parts, direction)
             if upper > uppers.get(REMOVE, 0.0):
