@@ -206,7 +206,8 @@ class PrivateRegressor(_Private):
     cross-validation costs.
 
     >>> rng = np.random.default_rng(0); x = rng.uniform(size=(4000, 2)); y = 3 * x[:, 0] - x[:, 1]
-    >>> model = PrivateRegressor(target_bounds=(-1, 3), bounds=(0, 1), epsilon=2.0, seed=1, quiet=True).fit(x, y)
+    >>> model = PrivateRegressor(target_bounds=(-1, 3), bounds=(0, 1), epsilon=2.0, seed=1,
+    ...                          quiet=True).fit(x, y)
     >>> model.predict(x[:3]).shape, model.score(x, y) > 0.8, model.fitted_.epsilon.upper <= 2.0
     ((3,), True, True)
     """

@@ -130,7 +130,10 @@ class Head:
     def _released_scaling(self, run, inputs, size):
         relation, noise = run.plan.relation, run.streams.noise
         of_limits, of_moments = self.scaling.charges(relation, math.prod(self.shape))
-        line = f"of {math.prod(self.shape)} features, noise multiplier {self.scaling.noise_multiplier:.4g}"
+        line = (
+            f"of {math.prod(self.shape)} features, noise multiplier "
+            f"{self.scaling.noise_multiplier:.4g}"
+        )
         limits = run.release_first(
             "limits",
             of_limits,

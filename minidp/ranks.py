@@ -1,6 +1,8 @@
 """The processes of one run: one by itself, or the ranks that `mpiexec -n N python ...` started.
 
-    mpiexec -n 4 python experiments/mnist_pca.py        # pip install 'minidp[mpi]', or mpi4py on a cluster's own MPI
+    mpiexec -n 4 python experiments/mnist_pca.py
+
+It needs mpi4py: pip install 'minidp[mpi]', or mpi4py on a cluster's own MPI.
 
 Every rank runs the same lines, holds the same parameters, and comes to the same calls in the same
 order. Rank 0 alone writes files; `of_first` is how: what it returns or raises comes to all. mpi4py

@@ -87,7 +87,8 @@ def _figures(result):
 
     return [
         ", ".join(name for group in groups for name in group["parameters"]),
-        f"T = {settings['planned_steps']}: {result['steps']} ran, {result['steps_charged']} charged",
+        f"T = {settings['planned_steps']}: {result['steps']} ran, "
+        f"{result['steps_charged']} charged",
         f"{result['sampler']}: L/N = {settings['expected_lot_size']:g} / "
         f"{settings['dataset_size']} = {settings['sampling_probability']:g}",
         f"of {result['dataset']} on {result['device']}; {result['gradients']} gradients",

@@ -89,7 +89,8 @@ def _statement(text):
             )
             yield f"<table>{''.join(f'<tr><td>{row}</td></tr>' for row in rows)}</table>\n"
         elif block.startswith("- "):
-            yield f"<ul>{''.join(f'<li>{item}</li>' for item in re.split(r'^- ', block, flags=re.M)[1:])}</ul>\n"
+            items = re.split(r"^- ", block, flags=re.M)[1:]
+            yield f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>\n"
         else:
             yield f"<p>{block}</p>\n"
 
@@ -161,16 +162,20 @@ def formulas_page(data):
 
 def _step(number, line, rows, titles):
     """One line of Algorithm 1."""
-    places = "".join(
-        f'<div class="error"><a href="#{place}">{escape(titles[rows[place]["card"]])} '
-        f"[{rows[place]['label']}]</a> "
-        f"{_code(rows[place], {})}{_error(rows[place]['measured'][0]) if rows[place]['measured'] else ''}</div>"
-        for place in line["places"]
-    )
+    places = ""
+    for place in line["places"]:
+        row = rows[place]
+        error = _error(row["measured"][0]) if row["measured"] else ""
+        places += (
+            f'<div class="error"><a href="#{place}">{escape(titles[row["card"]])} '
+            f"[{row['label']}]</a> {_code(row, {})}{error}</div>"
+        )
     run = f'<div class="small">This run: {escape(line["run"])}</div>' if line["run"] else ""
     return (
         f'<div class="label" id="line{number}"><div><a '
-        f'href="#line{number}">{number}</a></div><div><b>{escape(line["line"])}</b><pre>{escape(line["says"])}</pre>{run}</div><div class="code">{places}</div></div>\n'
+        f'href="#line{number}">{number}</a></div><div><b>{escape(line["line"])}</b>'
+        f"<pre>{escape(line['says'])}</pre>{run}</div>"
+        f'<div class="code">{places}</div></div>\n'
     )
 
 
@@ -182,6 +187,7 @@ def _label(row, titles):
     )
     inherited = f", inherited from {row['of']}" if row["of"] else ""
     faults = "".join(f'<div class="fail">{escape(fault)}</div>' for fault in row["faults"])
+    errors = "".join(map(_error, row["measured"]))
     where = f"{row['card']}.{row['label']}"
     source = _linked(row["source"], titles)
     if source.endswith(" of the card"):
@@ -190,7 +196,10 @@ def _label(row, titles):
         f'<div class="label" id="{escape(where)}"><div><a '
         f'href="#{escape(where)}">[{row["label"]}]</a> <span '
         f'class="{kind}">{text}</span></div><div><div '
-        f'class="small">{escape(row["heading"] + inherited)}</div><pre>{_linked(row["equation"], titles)}</pre><div class="small">{source}</div>{faults}</div><div class="code">{_code(row, titles)}{"".join(map(_error, row["measured"]))}</div></div>\n'
+        f'class="small">{escape(row["heading"] + inherited)}</div>'
+        f"<pre>{_linked(row['equation'], titles)}</pre>"
+        f'<div class="small">{source}</div>{faults}</div>'
+        f'<div class="code">{_code(row, titles)}{errors}</div></div>\n'
     )
 
 
@@ -206,7 +215,8 @@ def _error(found):
     """One measurement: a bar, the error, what is allowed, and the case; of a test that measures
     nothing, whether it passed.
     """
-    name = f'<span class="small">{escape(", ".join(filter(None, (found["check"].replace("_", " "), found["method"]))))}</span>'
+    says = ", ".join(filter(None, (found["check"].replace("_", " "), found["method"])))
+    name = f'<span class="small">{escape(says)}</span>'
     (word, kind), number = verdict(found["passed"]), _number(found["error"])
     if found["problem"]:
         return f'<div class="error {kind}"><b>{word}</b> {name}: {escape(found["problem"])}</div>'
@@ -226,7 +236,10 @@ def _bar(error, tolerance):
             else min(100, 100 - 100 * math.log10(max(value, 10.0**LEAST)) / LEAST)
         )
 
-    return f'<span class="bar"><i style="width:{place(error):.0f}%"></i><b style="left:{place(tolerance):.0f}%"></b></span>'
+    return (
+        f'<span class="bar"><i style="width:{place(error):.0f}%"></i>'
+        f'<b style="left:{place(tolerance):.0f}%"></b></span>'
+    )
 
 
 def _linked(text, titles):

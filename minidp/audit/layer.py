@@ -44,7 +44,8 @@ def check_layer(layer, input_shape):
 
     >>> import numpy
     >>> from minidp import nn
-    >>> print(check_layer(nn.Dense(4, 3, rng=numpy.random.default_rng(0)), (4,)))    # doctest: +ELLIPSIS
+    >>> layer = nn.Dense(4, 3, rng=numpy.random.default_rng(0))
+    >>> print(check_layer(layer, (4,)))    # doctest: +ELLIPSIS
     ok    shapes, norms and sums, of batches of 5, 1 and 0
     ok    float32 stays float32, float64 float64
     ...
@@ -64,7 +65,10 @@ def check_layer(layer, input_shape):
         first = one.layer.backward(one.dy, cache)
         one.forward(one.x[:2] / 2)
         if not np.array_equal(first, one.layer.backward(one.dy, cache), equal_nan=True):
-            yield "backward changes after another forward: keep what it needs in the cache, not in the layer"
+            yield (
+                "backward changes after another forward: keep what it needs in the cache, not in "
+                "the layer"
+            )
 
     def refusals():
         own = tried().layer

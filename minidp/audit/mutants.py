@@ -40,7 +40,10 @@ PARTS = {
 }
 SECONDS = 180  # for one mutant; the slowest that ends takes a tenth of it
 
-_GUARD = "a guard of the last bits: without it the bound is below the truth by less than any check resolves"
+_GUARD = (
+    "a guard of the last bits: without it the bound is below the truth by less than any check "
+    "resolves"
+)
 _INFERRED = "reshape takes a negative number of examples as one to infer, which is the same number"
 _TWICE = "both factors change their sign, and so their product does not"
 _TRUE = "one bit, of which only is asked whether it is 0"

@@ -211,11 +211,13 @@ def one_line(lines):
 
 def _text(row):
     """The lines of a row that are printed."""
-    yield f"  {'ok  ' if row['passed'] else 'FAIL'} {row['card']} [{row['label']}]  {row['equation']}"
+    passed = "ok  " if row["passed"] else "FAIL"
+    yield f"  {passed} {row['card']} [{row['label']}]  {row['equation']}"
     yield from (f"         {line['path']}:{line['line']}   {line['text']}" for line in row["code"])
     yield f"         source: {row['source']}"
     if n := len(row["measured"]):
-        yield f"         {n} check{'s'[: n > 1]}, nearest to its limit: {row['measured'][0]['text']}"
+        checks_ = "checks" if n > 1 else "check"
+        yield f"         {n} {checks_}, nearest to its limit: {row['measured'][0]['text']}"
     yield from (f"         {fault}" for fault in row["faults"])
 
 

@@ -43,7 +43,10 @@ def curve(parser):
         help="files to write, without their ending (default: %(default)s)",
     )
     parser.set_defaults(steps=None)
-    parser.epilog = "example: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --epochs 9 --delta 1e-5 --out e"
+    parser.epilog = (
+        "example: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --epochs 9 "
+        "--delta 1e-5 --out e"
+    )
     return _curve
 
 
@@ -94,7 +97,10 @@ def tradeoff(parser):
     parser.add_argument(
         "--out", default="tradeoff.png", help="file to write (default: %(default)s)"
     )
-    parser.epilog = "example: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 --out tradeoff.png"
+    parser.epilog = (
+        "example: %(prog)s --noise-multiplier 4 --sampling-probability 0.01 --steps 1e4 "
+        "--out tradeoff.png"
+    )
     return _tradeoff
 
 

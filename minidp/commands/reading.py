@@ -82,7 +82,10 @@ def _table(path, rows, label, only):
             try:
                 numbers.append(_number(row[place]))
             except ValueError:
-                where = f"{path}: column {names[place]} is not numeric (line {rows.line_num}: {row[place]!r:.40})"
+                where = (
+                    f"{path}: column {names[place]} is not numeric (line {rows.line_num}: "
+                    f"{row[place]!r:.40})"
+                )
                 raise DataError(
                     f"{where}; drop the column, or write its values as numbers"
                 ) from None

@@ -29,7 +29,10 @@ SEED = 20160701
 CHUNK = 250  # images drawn together; part of what makes the images
 SIZES = (60_000, 10_000)
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
-NOTICE = "NOT MNIST: these are minidp's drawn digits, made by a program; no figure here is a result on MNIST."
+NOTICE = (
+    "NOT MNIST: these are minidp's drawn digits, made by a program; no figure here is a result on "
+    "MNIST."
+)
 
 # How far the digits stray from their skeletons. A digit is 2 units high before scaling.
 SHAKE = 0.15  # of each control point, units

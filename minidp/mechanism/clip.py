@@ -158,7 +158,8 @@ def per_layer_groups(
     dictionaries by layer name.
 
     >>> keys = [("dense1", "W"), ("dense1", "b"), ("dense2", "W")]
-    >>> [(group.name, group.clip_norm) for group in per_layer_groups(keys, {"dense1": 4.0, "dense2": 1.0}, 2.0)]
+    >>> groups = per_layer_groups(keys, {"dense1": 4.0, "dense2": 1.0}, 2.0)
+    >>> [(group.name, group.clip_norm) for group in groups]
     [('dense1', 4.0), ('dense2', 1.0)]
     """
     layers = list(dict.fromkeys(layer for layer, _ in keys))

@@ -197,7 +197,8 @@ class Plan:
         follows a schedule, or next to none is enough.
 
         >>> from minidp.mechanism import flat_group
-        >>> plan = Plan(PoissonSampler(0.01), Sanitizer(flat_group([("dense1", "W")], 1.0, 1.0)), 10_000, 600)
+        >>> sanitizer = Sanitizer(flat_group([("dense1", "W")], 1.0, 1.0))
+        >>> plan = Plan(PoissonSampler(0.01), sanitizer, 10_000, 600)
         >>> group, = plan.calibrated("moments", epsilon=2.0, delta=1e-5).sanitizer.groups
         >>> round(group.noise_multiplier, 2)
         2.64

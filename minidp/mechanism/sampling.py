@@ -244,7 +244,8 @@ class BallsInBinsSampler(_Parts):
         dataset_size is public and nominal: any number of examples will do.
 
     >>> from minidp.streams import Streams
-    >>> [lot.tolist() for lot in BallsInBinsSampler(10, 4).lots(10, steps=2, stream=Streams(1).sampling)]
+    >>> lots = BallsInBinsSampler(10, 4).lots(10, steps=2, stream=Streams(1).sampling)
+    >>> [lot.tolist() for lot in lots]
     [[0, 1, 5, 6, 7, 8], [2, 3, 4, 9]]
     """
 

@@ -97,9 +97,9 @@ class Sanitizer:
 
     >>> from minidp.grads import Explicit
     >>> from minidp.mechanism import flat_group
-    >>> grads = {("dense1", "W"): Explicit(np.array([[3.0, 4.0], [0.3, 0.4]]))}     # norms 5 and 0.5
+    >>> grads = {("dense1", "W"): Explicit(np.array([[3.0, 4.0], [0.3, 0.4]]))}  # norms 5, 0.5
     >>> sanitizer = Sanitizer(flat_group(grads, clip_norm=1.0, noise_multiplier=2.0))
-    >>> sanitizer.add_clipped(grads)["dense1", "W"].round(5).tolist()               # 1 and 0.5 in that direction
+    >>> sanitizer.add_clipped(grads)["dense1", "W"].round(5).tolist()  # 1 + 0.5 in that direction
     [0.9, 1.2]
     >>> sanitizer.event(NeighbouringRelation.ADD_REMOVE)
     Gaussian(noise_multiplier=2.0)

@@ -46,7 +46,8 @@ class Sequential:
     >>> import numpy as np
     >>> from minidp import nn
     >>> rng = np.random.default_rng(0)
-    >>> network = nn.Sequential([nn.Dense(20, 32, rng=rng), nn.ReLU(), nn.Dense(32, 2, rng=rng)], (20,))
+    >>> layers = [nn.Dense(20, 32, rng=rng), nn.ReLU(), nn.Dense(32, 2, rng=rng)]
+    >>> network = nn.Sequential(layers, (20,))
     >>> z, caches = network.forward(np.zeros((5, 20), np.float32))
     >>> z.shape, list(network.params)
     ((5, 2), [('dense1', 'W'), ('dense1', 'b'), ('dense2', 'W'), ('dense2', 'b')])

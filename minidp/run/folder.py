@@ -271,7 +271,10 @@ class RunFolder:
 
     def _lock(self):
         """Keep other processes out of the folder until this one ends, however it ends."""
-        busy = f"{self.path}: another process is running in this folder; wait for it, or choose another"
+        busy = (
+            f"{self.path}: another process is running in this folder; wait for it, or choose "
+            "another folder"
+        )
         if fcntl is not None:
             held = os.open(self.path, os.O_RDONLY)
             self._unlock = weakref.finalize(self, os.close, held)

@@ -258,7 +258,10 @@ def quote_line(result):
     """The figure to quote, in one line."""
     name = row_to_quote(result["epsilon"])
     if name is None:
-        return "quote: no epsilon: something was released without noise, or no certified bound is known"
+        return (
+            "quote: no epsilon: something was released without noise, or no certified bound is "
+            "known"
+        )
     return (
         f"quote: epsilon {upper_text(result['epsilon'][name]['upper'])} at delta "
         f"{result['delta']:g} ({name}, the tightest certified bound)"

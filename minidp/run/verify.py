@@ -81,9 +81,15 @@ def _so_far(folder, ledger):
         delta = config["settings"]["delta"]
         found = all_bounds(ledger, ("moments", "loss_distribution"), delta=delta)
     except (MinidpError, LookupError, TypeError, ArithmeticError) as error:
-        return f"not finished (no {RESULT}), and {CONFIG} gives no delta to say what is spent ({error})"
+        return (
+            f"not finished (no {RESULT}), and {CONFIG} gives no delta to say what is spent "
+            f"({error})"
+        )
     spent = ", ".join(f"{upper_text(bound.upper)} by {name}" for name, (bound, *_) in found.items())
-    return f"not finished (no {RESULT}): charged so far at delta {delta:g}, for lots that ran or may have: epsilon {spent}"
+    return (
+        f"not finished (no {RESULT}): charged so far at delta {delta:g}, for lots that ran or may "
+        f"have: epsilon {spent}"
+    )
 
 
 def _seal(folder):

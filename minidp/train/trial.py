@@ -156,7 +156,10 @@ class Trial:
                 expected = (count, *self.shapes[what]) if what in self.shapes else None
                 got = _array(found[what]).shape if what in found else None
                 if got != expected:
-                    yield f"{what}: expected shape {expected}, got {got}; nothing sums or averages over examples"
+                    yield (
+                        f"{what}: expected shape {expected}, got {got}; nothing sums or averages "
+                        "over examples"
+                    )
                     return
         weights = self.rng.uniform(0.5, 1, count)
         for what, grad in found.items():
@@ -184,7 +187,10 @@ class Trial:
             [self.results(slice(b, b + 1)) for b in range(len(self.x))],
         )
         if before != [each.tobytes() for each in self.arguments]:
-            yield f"{self.where}: an argument is changed in place, which others still need; work on a copy"
+            yield (
+                f"{self.where}: an argument is changed in place, which others still need; work on "
+                "a copy"
+            )
             return
         for what, whole in together.items():
             parts = np.concatenate([each[what] for each in alone])
