@@ -23,9 +23,7 @@ from minidp.privacy.tradeoff import accountant_curve, gaussian_curve, true_posit
 from tests.support.accountants import ledger_of
 
 
-@pytest.mark.parametrize(
-    "epsilon, mu", [(0.0, 0.0), (1e5, 1.0), (1e5, 400.0), (5e8, 3e4), (0.0, math.inf), (0.0, 1e4)]
-)
+@pytest.mark.parametrize("epsilon, mu", [(0.0, 0.0), (1e5, 1.0), (5e8, 3e4), (0.0, math.inf)])
 def test_delta_stays_in_range_at_the_edges(epsilon, mu):
     assert 0 <= gaussian_delta(epsilon, mu) <= 1
 
