@@ -71,7 +71,7 @@ def test_blas_has_one_thread_meanwhile_and_its_own_number_after():
 
 @pytest.mark.parametrize(
     "given, wanted, expected",
-    [(1, "", 1), (4, "", 4), (5, "", 1), (2, "1", 1), (16, "3", 3), (None, "4", 1)],
+    [(4, "", 4), (5, "", 1), (16, "3", 3), (None, "4", 1)],
 )
 def test_the_limit_follows_blas_or_the_environment(given, wanted, expected, monkeypatch):
     monkeypatch.setattr(
@@ -123,10 +123,8 @@ def cpuinfo(vendor, family, flags):
         (cpuinfo("AuthenticAMD", 25, AVX512), "SKYLAKEX"),  # Zen 4
         (cpuinfo("GenuineIntel", 6, AVX512), "SKYLAKEX"),
         (cpuinfo("AuthenticAMD", 25, "sse2 avx2"), None),  # Zen 3
-        (cpuinfo("GenuineIntel", 6, AVX512.replace("avx512bw", "")), None),
         (cpuinfo("SomebodyElse", 6, AVX512), None),
         ("processor\t: 0\nBogoMIPS\t: 50\nFeatures\t: fp asimd\n", None),
-        ("", None),
     ],
 )
 def test_kernels_follow_the_processor(text, expected):

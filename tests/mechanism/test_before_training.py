@@ -120,9 +120,7 @@ def test_rounding_does_not_move_the_sums_of_neighbours_apart(monkeypatch):
     assert 0.999 < released[0] - released[1] <= 1
 
 
-@pytest.mark.parametrize(
-    "size, factor", [(60_000, 1.0), (380_000, 1.0), (14_500_000, 1.000195848596)]
-)
+@pytest.mark.parametrize("size, factor", [(380_000, 1.0), (14_500_000, 1.000195848596)])
 def test_a_mean_of_very_many_rows_has_as_much_more_noise_as_their_rounding_needs(size, factor):
     rows, sanitizer = np.zeros((0, 2), "float32"), mean_sanitizer(3.0)
     few, many = (noisy_mean(rows, sanitizer, each, noise("mean")) * each for each in (1, size))

@@ -31,7 +31,6 @@ def make_grads(rng, backend, batch):
         (guarded_backend(), 10**4, "auto", set(), [9]),
         (guarded_backend(), 800, "auto", {KEYS[1]}, [9]),
         (guarded_backend(), 100, "auto", {KEYS[1]}, [2, 2, 2, 2, 1]),
-        (guarded_backend(), 800, "explicit", set(), [4, 4, 1]),
         (Backend.numpy(), 10**4, "auto", {KEYS[1]}, [9]),
         (Backend.numpy(), 400, "explicit", set(), [2, 2, 2, 2, 1]),
     ],

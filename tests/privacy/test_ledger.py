@@ -212,7 +212,6 @@ def test_a_whole_file_is_loaded_and_a_truncated_one_refused(tmp_path):
             for rest in (
                 {},
                 {"count": 0, "purpose": "step"},
-                {"count": 1.0, "purpose": "step"},
                 {"count": 1, "purpose": ""},
                 {"count": 1, "purpose": 1},
             )
