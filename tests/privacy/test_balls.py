@@ -1,12 +1,11 @@
-"""Balls in bins: the certified interval against the figures of another program, how narrow it is,
-and after how much work; `minidp audit` compares the masses of two lots with quadrature.
-"""
+"""Balls in bins: the certified interval against quadrature and the figures of another program."""
 
 import math
 
 import numpy as np
 import pytest
 
+from minidp.audit.checks.losses import stop_loss
 from minidp.errors import UnsupportedEventError
 from minidp.privacy import (
     ApproximateDP,
@@ -24,6 +23,7 @@ from minidp.privacy import (
 from minidp.privacy.gaussian import gaussian_epsilon
 from minidp.privacy.group_privacy import group_epsilon
 from minidp.privacy.pld import balls
+from minidp.privacy.pld.cells import ADD, REMOVE, masses_of
 from tests.support.accountants import ledger_of
 
 ACCOUNTANT = LossDistributionAccountant()
@@ -31,6 +31,26 @@ ACCOUNTANT = LossDistributionAccountant()
 
 def binned(bins, sigma, epochs=1):
     return ledger_of((BallsInBins(bins, Gaussian(sigma)), epochs))
+
+
+def test_on_a_finer_grid_both_ends_meet_at_the_truth(monkeypatch):
+    """Three lots, of which two are summed as equal laws: the estimate to 1e-6, the ends to 3e-6, in
+    both directions; without the limit on a grid's points.
+    """
+    monkeypatch.setattr(balls, "most_points", lambda bins: 10**6)
+    event, step = BallsInBins(3, Gaussian(1.0)), 2e-4
+    for direction, truth in (
+        (REMOVE, stop_loss(3, 1.0, math.e)),
+        (ADD, 1 + math.e * (stop_loss(3, 1.0, 1 / math.e) - 1)),
+    ):
+        ends = []
+        for upper in (False, True):
+            masses = masses_of(event, direction, upper, step, (1e-4, 8e-4), 8.0)
+            lost = np.maximum(-np.expm1(1 - masses.losses(step)), 0)
+            ends.append(float(np.exp(masses.log_mass) @ lost) + upper * math.exp(masses.infinite))
+        assert (1 - 3e-6) * truth < ends[0] <= truth * (1 + 1e-12)
+        assert truth * (1 - 1e-12) <= ends[1] < (1 + 3e-6) * truth
+        assert (2 * ends[0] + ends[1]) / 3 == pytest.approx(truth, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,7 @@ def test_a_sample_without_noise_costs_its_share_of_delta(name):
         ledger = ledger_of((PoissonSampled(0.001, bare), 3))
         assert accountant.epsilon(ledger, 0.003).upper == 0
         assert accountant.epsilon(ledger, 0.0029) == Bound(0.0, math.inf, math.inf)
+        assert accountant.delta(ledger, 7.0).upper == pytest.approx(1 - 0.999**3, rel=1e-12)
     fixed = ledger_of((FixedSizeSampled(1000, 1, NonPrivate()), 3), relation=REPLACE_ONE)
     assert make(name, REPLACE_ONE).epsilon(fixed, 0.003).upper == 0
 

@@ -65,6 +65,7 @@ def test_equal_events_have_equal_json():
     [
         ((3.0, 6.0), 1 / math.sqrt(1 / 9 + 1 / 36)),
         ((3.0, math.inf), 3.0),
+        ((math.inf,), math.inf),
         ((1e-200, 1e-200), 1e-200 / math.sqrt(2)),
         ((0.0, math.inf), 0.0),
     ],
@@ -78,8 +79,10 @@ def test_effective_noise_multiplier(multipliers, expected):
 @pytest.mark.parametrize(
     "data",
     [
+        None,
         {"event": "Teleport"},
         {"event": ["Gaussian"]},
+        {"event": "Gaussian"},
         {"event": "Gaussian", "noise_multiplier": 1, "note": 2},
         {"event": "Gaussian", "noise_multiplier": 10**400},
         {"event": "PoissonSampled", "sampling_probability": 0.1, "inner": 3},
