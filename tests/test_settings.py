@@ -86,7 +86,8 @@ def test_numbers_in_their_range_pass_and_others_do_not(name):
         ),
         (
             lambda: validate.positive(setting=Fraction(10**400)),
-            f"expected setting={repr(Fraction(10**400))[:200]} to be a number that float64 can hold",
+            f"expected setting={repr(Fraction(10**400))[:200]} "
+            "to be a number that float64 can hold",
         ),
         (lambda: validate.one_of(("a", "b"), mode="c"), "expected mode='c' to be one of a, b"),
         (

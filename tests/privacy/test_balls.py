@@ -57,6 +57,7 @@ def test_on_a_finer_grid_both_ends_meet_at_the_truth(monkeypatch):
     "bins, epochs, sigma, epsilon",
     [
         (234, 15, 1.3, 0.8411),
+        (234, 60, 1.1, 2.3405),
         (234, 45, 0.7, 5.4428),
         (15, 20, 1.9, 2.6864),
         (100, 100, 4.0, 0.9424),
