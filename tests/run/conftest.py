@@ -4,8 +4,7 @@ import shutil
 
 import pytest
 
-from tests.support.folders import FLAGS
-from tests.support.running import train
+from tests.support.running import FLAGS, train
 
 
 @pytest.fixture(scope="session")

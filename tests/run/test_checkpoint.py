@@ -149,7 +149,6 @@ def test_a_checkpoint_of_another_configuration_is_refused(tmp_path):
             lambda a, h: h.update(progress=[5, 3]),
             "expected charged=3 to be an integer of at least 5",
         ),
-        (lambda a, h: h.update(progress=["1", 3]), "expected step='1'"),
         (lambda a, h: h.update(progress=3), "damaged"),
         (lambda a, h: h.update(kind="model"), "expected a checkpoint, got a model"),
         (lambda a, h: h.update(format=2), "expected format 1"),
@@ -270,14 +269,12 @@ def test_an_array_that_nobody_asked_for_is_refused_before_it_is_read(tmp_path, m
         lambda file: npz(file, header_npy=header(), W_npy=npy("(" * 60)),
         lambda file: np.savez(file, header='{"format": 1' + "0" * 5000 + "}"),
         lambda file: np.savez(file, header='{"format": 1}', W=np.array([Harmful()], dtype=object)),
-        lambda file: np.save(file, np.array([Harmful()], dtype=object)),
         lambda file: pickle.dump(Harmful(), file),
-        lambda file: np.save(file, np.ones(3)),
         lambda file: np.savez(file, W=np.ones(3)),
         lambda file: np.savez(file, header="[1, 2]"),
         lambda file: np.savez(file, header="[" * 100_000),
     ],
-    ids=range(11),
+    ids=range(9),
 )
 def test_other_files_are_refused_and_nothing_is_unpickled(write, tmp_path):
     path = tmp_path / "c.npz"

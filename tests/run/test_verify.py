@@ -17,8 +17,8 @@ from minidp.run import RunFolder
 from minidp.run.folder import FILES
 from minidp.run.statement import render
 from minidp.run.verify import verify
-from tests.support.folders import edit, failed
 from tests.support.running import train
+from tests.support.sealed import edit, failed
 
 
 def test_a_right_run_passes_on_one_page(finished, tmp_path, capsys):

@@ -18,9 +18,9 @@ from minidp.run import RunFolder, load_arrays
 from minidp.run.checkpoint import save_arrays
 from minidp.run.folder import FILES
 from minidp.run.statement import render
-from tests.support.folders import FLAGS, edit, failed
-from tests.support.running import train
+from tests.support.running import FLAGS, train
 from tests.support.scripts import ROOT
+from tests.support.sealed import edit, failed
 
 DAMAGES = 40  # of each file
 
