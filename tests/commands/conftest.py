@@ -1,6 +1,7 @@
 """The command line as a test asks it, in a folder of its own."""
 
 import json
+import shlex
 
 import pytest
 
@@ -16,10 +17,10 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(capsys):
-    """run(*flags): what a command that must succeed prints on stdout."""
+    """run(*words): what a command that must succeed prints on stdout."""
 
-    def run(*flags):
-        status, (out, err) = main(list(flags)), capsys.readouterr()
+    def run(*words):
+        status, (out, err) = main(shlex.split(" ".join(words))), capsys.readouterr()
         assert status in (0, None), err
         return out
 
@@ -28,17 +29,17 @@ def run(capsys):
 
 @pytest.fixture
 def answer(run):
-    """answer(*flags): the JSON that a command prints."""
-    return lambda *flags: json.loads(run(*flags, "--json"))
+    """answer(*words): the JSON that a command prints."""
+    return lambda *words: json.loads(run(*words, "--json"))
 
 
 @pytest.fixture
 def refused(capsys):
-    """refused(*flags): the one line on stderr of a command that must refuse."""
+    """refused(*words): the one line on stderr of a command that must refuse."""
 
-    def refused(*flags):
+    def refused(*words):
         try:
-            status = main(list(flags))
+            status = main(shlex.split(" ".join(words)))
         except SystemExit as stopped:
             status = stopped.code
         out, err = capsys.readouterr()

@@ -18,17 +18,7 @@ from minidp.commands import COMMANDS, build_parser
 from minidp.errors import BudgetExceededError, DataError
 from tests.support.scripts import environment
 
-RUN = [
-    "epsilon",
-    "--noise-multiplier",
-    "4",
-    "--sampling-probability",
-    "0.01",
-    "--steps",
-    "10000",
-    "--delta",
-    "1e-5",
-]
+RUN = "epsilon --noise-multiplier 4 --sampling-probability 0.01 --steps 10000 --delta 1e-5".split()
 PARSERS = build_parser()._subparsers._group_actions[0].choices
 
 
@@ -133,7 +123,7 @@ def test_the_title_is_the_setting_and_what_is_no_bound_is_dashed(flags, run, dra
     [
         ([*CURVE, *SAMPLING], "e.csv"),
         ([*TRADEOFF, *SAMPLING], "t.png"),
-        (["verify", "run", "--html", "v.html"], "v.html"),
+        ("verify run --html v.html".split(), "v.html"),
         *(
             (["audit", "--layer", "ReLU", f"--{kind}", f"a.{kind}"], f"a.{kind}")
             for kind in ("html", "json")
@@ -159,18 +149,9 @@ def test_a_place_that_cannot_be_written_is_told_before_any_work(out, refused):
 
 @BOTH
 def test_lots_of_fixed_size_are_drawn_too(flags, run):
-    flags = [
-        *flags,
-        "--sampler",
-        "fixed",
-        "--dataset-size",
-        "60000",
-        "--lot-size",
-        "600",
-        "--force",
-    ]
-    run(*flags, "--accountant", "loss_distribution")
-    run(*flags)
+    sizes = "--sampler fixed --dataset-size 60000 --lot-size 600 --force"
+    run(*flags, sizes, "--accountant loss_distribution")
+    run(*flags, sizes)
 
 
 @pytest.mark.parametrize(
