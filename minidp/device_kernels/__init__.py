@@ -1,142 +1,16 @@
-"""CUDA twins of definitions elsewhere, for float32 arrays on a device: their sources, and how they
-are launched.
+"""CUDA twins of definitions elsewhere, for float32 arrays on a device.
 
-A twin of `host.kernels` or `host.elementwise` has its name and arguments. Sources are compiled once
-per device, when they are first used. What several parameters need is one launch: a table of `PARTS`
-rows travels with it by value, so that nothing is copied to the device.
+A twin of `host.kernels` or `host.elementwise` has its name and arguments. `launching` says how the
+sources are compiled and launched.
 """
 
-import re
 import struct
-import sys
-from functools import lru_cache
-from importlib.resources import files
 
-import numpy as np
+from ..host import chacha
+from .launching import PARTS, TYPES, as_value, blocks_for, launch, library, table
 
-from ..host import chacha, series
-
-PARTS, THREADS = 32, 256
 TOGETHER = 2**28  # numbers of products that are held until they are added: 1 or 2 GiB
-FILES = ("elementwise.cu", "loss.cu", "norms.cu", "sums.cu", "images.cu", "noise.cu")
-TYPES = {
-    "float32": "float",
-    "float64": "double",
-    "int8": "char",
-    "int16": "short",
-    "int32": "int",
-    "int64": "long long",
-}
-for _name in ("int8", "int16", "int32", "int64"):
-    TYPES[f"u{_name}"] = f"unsigned {TYPES[_name]}"
 _tables: dict = {}  # of integer noise, on the device
-
-
-def source(name: str) -> str:
-    """The text of a kernel's file, with that of the files which it includes."""
-    return re.sub(
-        r'#include "(.*)"\n', lambda found: source(found[1]), (files(__name__) / name).read_text()
-    )
-
-
-def options(real: str = "float", target: str = "long long") -> tuple[str, ...]:
-    """What the sources are compiled with: the constants of the definitions, and the types of what
-    varies.
-    """
-    defined = {
-        "PARTS": PARTS,
-        "REAL": real,
-        "TARGET": target,
-        "ROUNDS": chacha.ROUNDS,
-        "SPLIT": f"{series.SPLIT}LL",
-    }
-    for name in (
-        "LN2",
-        "LN2_HIGH",
-        "LN2_LOW",
-        "INVERSE_LN2",
-        "MAGIC",
-        "LEAST",
-        "MOST",
-        "SATURATED",
-    ):
-        defined[name] = repr(getattr(series, name))
-    for bits in (32, 63, 64):
-        defined[f"CELL_{bits}"] = repr(2.0**-bits)
-    for name, terms in {
-        "EXP": series.EXP,
-        "LOG": series.LOG,
-        "SIN": chacha.SIN,
-        "COS": chacha.COS,
-    }.items():
-        defined[name] = ",".join(map(repr, terms))
-        defined[f"{name}_TERMS"] = len(terms)
-    return ("--fmad=false", *(f"-D{name}={value}" for name, value in defined.items()))
-
-
-def library(array):
-    """CuPy, or what stands for it in tests."""
-    return getattr(array, "xp", None) or sys.modules["cupy"]
-
-
-@lru_cache(maxsize=None)
-def _kernel(xp, file, name, types):
-    return xp.RawModule(code=source(file), options=options(*types)).get_function(name)
-
-
-def launch(xp, file, name, blocks, *arguments, threads=THREADS, types=()):
-    """Start a kernel with so many blocks, none for none. Arguments are arrays, tables, integers and
-    floats.
-    """
-    if blocks:
-        for each in arguments:
-            _in_order(each)
-        _kernel(xp, file, name, types)((blocks,), (threads,), arguments)
-
-
-def _in_order(array):
-    """The argument; an array has to be in C order, since a kernel sees its first number only."""
-    if hasattr(array, "flags") and not array.flags.c_contiguous:
-        raise ValueError(
-            f"a kernel takes arrays in C order, got strides {array.strides} of shape {array.shape}"
-        )
-    return array
-
-
-class Table(np.ndarray):
-    """A host array of size one, which a kernel takes by value; `entries` are what it was made of,
-    for those who count.
-    """
-
-    entries: tuple = ()
-
-
-def table(rows, most=PARTS):
-    """Rows of arrays, None, integers and floats, of the same kinds in each row, as `Parts` of a
-    kernel.
-    """
-    kinds = "".join("d" if isinstance(each, float) else "q" for each in rows[0])
-    entries = [each for row in rows for each in row]
-    numbers = []
-    for each in entries:
-        if each is None:
-            numbers.append(0)
-        elif isinstance(each, (int, float)):
-            numbers.append(each)
-        else:
-            numbers.append(_in_order(each).data.ptr)
-    packed = struct.pack("q" + kinds * len(rows), len(rows), *numbers)
-    found = _value(packed.ljust(8 + 8 * most * len(kinds), b"\0"))
-    found.entries = tuple(entries)
-    return found
-
-
-def _value(packed):
-    return np.frombuffer(packed, f"V{len(packed)}").view(Table)
-
-
-def _each(places):
-    return -(-places // THREADS)
 
 
 def _in_tables(rows, most=PARTS):
@@ -150,13 +24,13 @@ def _over_parts(xp, name, rows, size, *arguments, threads=1):
     """
     for some in _in_tables(rows):
         places = sum(row[size] for row in some)
-        launch(xp, "sums.cu", name, _each(places * threads), table(some), *arguments, places)
+        launch(xp, "sums.cu", name, blocks_for(places * threads), table(some), *arguments, places)
 
 
 def _coordinates(name):
     def twin(*arrays):
         n = arrays[-1].size
-        launch(library(arrays[-1]), "elementwise.cu", name, _each(n), *arrays, n)
+        launch(library(arrays[-1]), "elementwise.cu", name, blocks_for(n), *arrays, n)
 
     return twin
 
@@ -172,7 +46,7 @@ def softmax_cross_entropy(z, target, losses, dz):
         xp := library(z),
         "loss.cu",
         "softmax_cross_entropy",
-        _each(len(z)),
+        blocks_for(len(z)),
         z,
         target,
         losses,
@@ -200,7 +74,7 @@ def clip_weights(sq, clip_norm, margin):
         xp,
         "norms.cu",
         "clip_weights",
-        _each(sq.size),
+        blocks_for(sq.size),
         sq,
         float(clip_norm),
         margin,
@@ -251,7 +125,7 @@ def gram_norms(a, d, cancelling):
     return upper
 
 
-def add_weighted_each(totals, gs, add, w):
+def add_weightedblocks_for(totals, gs, add, w):
     """backend.add_weighted for several totals (P,) and g (B, P); add: False for totals that are
     written, not added to.
     """
@@ -261,7 +135,7 @@ def add_weighted_each(totals, gs, add, w):
 
 def add_weighted(total, w, g):
     """backend.add_weighted."""
-    add_weighted_each([total], [g], [True], w)
+    add_weightedblocks_for([total], [g], [True], w)
 
 
 def add_weighted_products(jobs, w, large):
@@ -341,7 +215,7 @@ def pairs(x, width, total):
 
 
 def _view(size, stride, before, shape, counts):
-    return _value(struct.pack("11I", *shape[1:], *size, *stride, *before, *counts))
+    return as_value(struct.pack("11I", *shape[1:], *size, *stride, *before, *counts))
 
 
 def patches(x, y, window, turned):
@@ -350,7 +224,7 @@ def patches(x, y, window, turned):
     """
     size, stride, before, counts = window
     view = _view(size, stride, before, x.shape, counts)
-    launch(library(x), "images.cu", "patches", _each(y.size), x, y, view, int(turned), y.size)
+    launch(library(x), "images.cu", "patches", blocks_for(y.size), x, y, view, int(turned), y.size)
 
 
 def fold(y, dx, window):
@@ -360,7 +234,7 @@ def fold(y, dx, window):
         library(y),
         "images.cu",
         "fold",
-        _each(dx.size),
+        blocks_for(dx.size),
         y,
         dx,
         _view(size, stride, before, dx.shape, counts),
@@ -374,7 +248,7 @@ def max_pool(x, y, size, stride):
         library(x),
         "images.cu",
         "max_pool",
-        _each(y.size),
+        blocks_for(y.size),
         x,
         y,
         _view(size, stride, (0, 0), x.shape, y.shape[1:3]),
@@ -389,7 +263,7 @@ def take_by_maxima(padded, y, dy, dx, tall, wide, down, across):
         library(y),
         "images.cu",
         "max_pool_gradient",
-        _each(dx.size),
+        blocks_for(dx.size),
         padded,
         y,
         dy,
@@ -435,7 +309,7 @@ def release(sums, state, noise_table=None):
             "release",
             -(-threads // 64),
             table(some),
-            _value(state.astype("<u4").tobytes()),
+            as_value(state.astype("<u4").tobytes()),
             digits,
             bits,
             thresholds,

@@ -12,6 +12,7 @@ from minidp import device_kernels, elementwise
 from minidp.arithmetic import in_pairs
 from minidp.audit import checks
 from minidp.backend import Backend, row_norms, to_host
+from minidp.device_kernels import launching
 from minidp.errors import DeviceUnavailableError
 from minidp.grads import Explicit, Outer, OuterSum
 from minidp.mechanism import clip
@@ -360,29 +361,29 @@ def test_on_a_gpu_the_twin_gives_what_the_definition_gives(case, rng, monkeypatc
     [(name, *mutant) for name, mutants in MUTANTS.items() for mutant in mutants],
 )
 def test_a_mutant_gives_something_else(name, text, other, rng, monkeypatch):
-    source = device_kernels.source
+    source = launching.source
     assert text in source(name)
     monkeypatch.setattr(
-        device_kernels,
+        launching,
         "source",
         lambda file: source(file).replace(text, other) if file == name else source(file),
     )
-    monkeypatch.setattr(device_kernels, "_kernel", device_kernels._kernel.__wrapped__)
+    monkeypatch.setattr(launching, "_kernel", launching._kernel.__wrapped__)
     with pytest.raises(AssertionError):
         for case in CASES[name]:
             case(rng)
 
 
 @pytest.mark.cupy
-@pytest.mark.parametrize("name", device_kernels.FILES)
+@pytest.mark.parametrize("name", launching.FILES)
 @pytest.mark.parametrize("architecture", [70, 80, 90])
 def test_the_source_compiles_for_a_gpu(name, architecture):
     nvrtc = pytest.importorskip(
         "cupy", reason="CUPY MISSING: the CUDA sources were not compiled for a GPU"
     ).cuda.nvrtc
-    program = nvrtc.createProgram(device_kernels.source(name), name, (), ())
+    program = nvrtc.createProgram(launching.source(name), name, (), ())
     nvrtc.compileProgram(
-        program, (*device_kernels.options(), f"--gpu-architecture=compute_{architecture}")
+        program, (*launching.options(), f"--gpu-architecture=compute_{architecture}")
     )
     ptx = nvrtc.getPTX(program).decode()
     assert f".target sm_{architecture}" in ptx and "fma.rn" not in ptx  # nothing was contracted
