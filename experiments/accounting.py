@@ -21,7 +21,7 @@ from statistics import fmean
 
 from common.config import FREE, command_of, main_of, option, tell
 from common.results import rows_of
-from common.sweep_figures import Figure, row
+from common.sweep_figures import Figure, constant, row
 from common.sweep_flags import DigitSweepFlags
 from common.sweep_plots import draw_claims
 from common.sweeps import Point
@@ -71,19 +71,9 @@ CLAIMED, CLAIMED_N, CLAIMED_LOT = (
 BY = ("moments", "gaussian_clt", "loss_distribution")
 # 784-100-10, all parameters clipped together: small, so that a run takes seconds and the
 # accountants are what differs
-NETWORK = (
-    "--projection",
-    "none",
-    "--hidden",
-    100,
-    "--clipping",
-    "flat",
-    "--clip-norm",
-    1.5,
-    "--no-train-metrics",
-)
+NETWORK = "--projection none --hidden 100 --clipping flat --clip-norm 1.5 --no-train-metrics"
 RATES = {"sgd": 0.25, "adam": 0.002}
-SMOKE = ("--smoke", "--epochs", 1, "--lot-size", 60)
+SMOKE = "--smoke --epochs 1 --lot-size 60"
 
 
 @dataclass(frozen=True)
@@ -373,22 +363,12 @@ def gdp(config):
         claims.append(claims_of(*setting))
         tell(config, claim_text(claims[-1]))
     claim = claims[config.setting - 1]
-    length = SMOKE if config.smoke else ("--epochs", claim["epochs"], "--lot-size", CLAIMED_LOT)
+    length = SMOKE if config.smoke else f"--epochs {claim['epochs']} --lot-size {CLAIMED_LOT}"
     points = {
         (optimizer, name): Point(
             f"gdp-{config.setting}-{optimizer}-{name}",
-            (
-                *NETWORK,
-                *length,
-                "--optimizer",
-                optimizer,
-                "--learning-rate",
-                rate,
-                "--final-learning-rate",
-                rate,
-                "--noise-multiplier",
-                one["noise_multiplier"],
-            ),
+            f"{NETWORK} {length} --optimizer {optimizer} {constant(rate)} "
+            f"--noise-multiplier {one['noise_multiplier']}",
         )
         for optimizer, rate in RATES.items()
         for name, one in claim["accountants"].items()

@@ -31,7 +31,7 @@ FIGURES = {
     "5c-tuned": TUNED_LOTS,
     **{f"5{letter}": panels(letter) for letter in "abcdef"},
 }
-SMOKE = ("--smoke", "--epochs", 2, "--lot-size", 60)
+SMOKE = " --smoke --epochs 2 --lot-size 60"
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def main(argv=None):
     with user_errors() as note:
         config = parse(Config, argv, prog=f"{NAME}.py", description=__doc__.splitlines()[0])
         note.saved = config.saved
-        common = ("--accountant", "loss_distribution", *(SMOKE if config.smoke else ()))
+        common = "--accountant loss_distribution" + SMOKE * config.smoke
         return config.make(
             NAME, FIGURES[config.figure], f"figure_{config.figure}", common, figure=config.figure
         )

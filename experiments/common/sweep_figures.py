@@ -17,7 +17,7 @@ from minidp.privacy.catalogue import make
 from .sweep_plots import draw_budgets, draw_noise_levels, draw_panels
 from .sweeps import NO_LOT, Point
 
-UNWATCHED = ("--no-train-metrics",)
+UNWATCHED = "--no-train-metrics"
 REFERENCE = Point("noise-medium")  # the reference values of Section 5.2, and Figure 3 (2)
 REFERENCE_ACCURACY = 0.95  # the paper's there, at (2, 1e-5)
 # sigma, sigma_pca, epsilon, and the paper's accuracy
@@ -83,7 +83,7 @@ def curves(runs):
     }
 
 
-def noise_levels(name, flags=(), average=None):
+def noise_levels(name, flags="", average=None):
     """Figure 3: training and test accuracy and delta against epochs, at three noise levels.
 
     name, flags     of the points; the paper's accountant is the moments, a tight one allows more
@@ -93,11 +93,9 @@ def noise_levels(name, flags=(), average=None):
     points = {
         level: Point(
             f"{name}-{level}",
-            (
-                *flags,
-                *(() if level == "medium" else ("--noise", level)),
-                *(("--average", average[level]) if average else ()),
-            ),
+            flags
+            + ("" if level == "medium" else f" --noise {level}")
+            + (f" --average {average[level]}" if average else ""),
         )
         for level in NOISE
     }
@@ -123,7 +121,7 @@ def noise_levels(name, flags=(), average=None):
     return Figure(lambda smoke: list(points.values()), summary, draw_noise_levels)
 
 
-LEVELS = noise_levels("moments", ("--accountant", "moments"))
+LEVELS = noise_levels("moments", "--accountant moments")
 TIGHT = noise_levels("noise")
 AVERAGED = noise_levels("averaged", average={"large": 0.998, "medium": 0.998, "small": 0.9995})
 
@@ -140,15 +138,8 @@ def budget_points(smoke):
     return [*LEVELS.points(smoke), *TIGHT.points(smoke)[:2]] + [
         Point(
             f"noise-{sigma}-{pca}",
-            (
-                "--noise-multiplier",
-                sigma,
-                "--pca-noise-multiplier",
-                pca,
-                "--epochs",
-                2 if smoke else epochs,
-                *UNWATCHED,
-            ),
+            f"--noise-multiplier {sigma} --pca-noise-multiplier {pca} "
+            f"--epochs {2 if smoke else epochs} {UNWATCHED}",
         )
         for sigma, pca, epochs in LONGER
     ]
@@ -217,6 +208,11 @@ def spent(pca, probability, sigmas, steps, delta):
     return make("loss_distribution", ledger.relation).epsilon(ledger, delta).upper
 
 
+def constant(rate):
+    """The flags of a rate that stays."""
+    return f"--learning-rate {rate} --final-learning-rate {rate}"
+
+
 @dataclass(frozen=True)
 class Panel:
     """One panel of Figure 5: what varies, over which values, the value that is the reference, and
@@ -241,7 +237,7 @@ class Panel:
         """{x: point}; the points of horizontal lines at their names."""
         values = (self.values[0], self.values[-1]) if smoke else self.values
         return {value: self._point(value, smoke) for value in values} | {
-            f"projection-{name}": Point(f"projection-{name}", ("--projection", name, *UNWATCHED))
+            f"projection-{name}": Point(f"projection-{name}", f"--projection {name} {UNWATCHED}")
             for name, _ in self.lines
         }
 
@@ -249,13 +245,9 @@ class Panel:
         if value == self.reference:
             return REFERENCE
         value = value // 10 if smoke and self.flag == "lot-size" else value
-        flags = (
-            ("--learning-rate", value, "--final-learning-rate", value)
-            if self.flag == "learning-rate"
-            else (f"--{self.flag}", value)
-        )
-        more = () if smoke else self.more.get(value, ())
-        return Point(f"{self.prefix}{self.flag}-{value}", (*flags, *more, *UNWATCHED))
+        flags = constant(value) if self.flag == "learning-rate" else f"--{self.flag} {value}"
+        more = "" if smoke else self.more.get(value, "")
+        return Point(f"{self.prefix}{self.flag}-{value}", f"{flags} {more} {UNWATCHED}")
 
 
 PANELS = {
@@ -289,9 +281,7 @@ TRIALS = {
         rates,
         None,
         prefix=f"lot-{lot}-",
-        more=dict.fromkeys(
-            rates, ("--lot-size", lot, *(("--noise-multiplier", 2) if lot in FASTER else ()))
-        ),
+        more=dict.fromkeys(rates, f"--lot-size {lot}" + " --noise-multiplier 2" * (lot in FASTER)),
     )
     for lot in TRIED
     for rates in [tuple(round(rate * FASTER.get(lot, 1), 4) for rate in TRIED[lot])]
@@ -307,10 +297,7 @@ PANELS |= {
         None,
         best=245,
         prefix="tuned-",
-        more={
-            lot: ("--learning-rate", rate, "--final-learning-rate", rate)
-            for lot, rate in RATES.items()
-        },
+        more={lot: constant(rate) for lot, rate in RATES.items()},
     ),
 }
 

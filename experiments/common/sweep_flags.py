@@ -101,7 +101,7 @@ class SweepFlags(Checked):
         with MPIPoolExecutor(self.processes, ignore_interrupts, main=False, path=sys.path) as pool:
             return perform(runs, self.jobs or pool.num_workers, pool, self.quiet)
 
-    def make(self, experiment, made, stem, common=(), subcommand="", **more):
+    def make(self, experiment, made, stem, common="", subcommand="", **more):
         """Run what a figure lacks, draw it, write and judge its summary, which it returns.
 
         made        Figure of sweep_figures; stem: of its PNG and JSON in the folder
@@ -183,24 +183,14 @@ class SweepFlags(Checked):
         With --draw nothing runs. Raises MinidpError where runs are missing then, or, with
         --partial, all of them.
         """
-        common = (*common, *(("--dataset", self.dataset) if hasattr(self, "dataset") else ()))
-        free = (
-            "--device",
-            self.device,
-            "--quiet",
-            *(["--data-dir", self.data_dir] if self.data_dir else []),
-        )
-        exact = (
-            () if self.arithmetic == ORDINARY else ("--arithmetic", self.arithmetic)
-        )  # without privacy there is none
+        if hasattr(self, "dataset"):
+            common += f" --dataset {self.dataset}"
+        free = ("--device", self.device, "--quiet")
+        if self.data_dir:
+            free += ("--data-dir", self.data_dir)
+        private = f"{common} --arithmetic {self.arithmetic}"
         runs = [
-            Run(
-                point,
-                seed,
-                common if "--baseline" in point.flags else (*common, *exact),
-                free,
-                folder,
-            )
+            Run(point, seed, common if "--baseline" in point.flags else private, free, folder)
             for point in points
             for seed in range(1, self.seeds + 1)
         ]

@@ -19,6 +19,7 @@ from .sweep_figures import (
     Figure,
     best_at,
     budget_points,
+    constant,
     panel_points,
     panel_summary,
 )
@@ -27,33 +28,22 @@ from .sweeps import Point
 from .verdicts import RESULTS, look_up
 
 EARLY, LAST = 4, -1  # rows of a history, an epoch a row: after 5 epochs, and at the end
-EXTRA = (
-    Point(
-        "two-hidden-layers", ("--first-hidden", 500, "--hidden", 500, *UNWATCHED), "mnist_variants"
-    ),
-    Point(
-        "trained-60-units",
-        ("--projection", "none", "--first-hidden", 60, *UNWATCHED),
-        "mnist_variants",
-    ),
-    Point(
-        "falling-noise",
-        ("--noise-multiplier", 6, "--final-noise-multiplier", 3, *UNWATCHED),
-        "mnist_variants",
-    ),
-    Point("watched-norms", ("--watch-norms", "--epochs", 50, *UNWATCHED), "mnist_variants"),
-    Point("median-clip-norm", ("--clip-norm", 0.1, *UNWATCHED)),  # the medians of the watched norms
-    Point("pca-noise-4", ("--pca-noise-multiplier", 4, *UNWATCHED)),
-    Point("pca-noise-16", ("--pca-noise-multiplier", 16, *UNWATCHED)),
-    Point("large-rate", ("--learning-rate", 0.2, "--final-learning-rate", 0.2, *UNWATCHED)),
-    Point(
-        "large-rate-less-noise",
-        ("--learning-rate", 0.2, "--final-learning-rate", 0.2, "--noise-multiplier", 2, *UNWATCHED),
-    ),
-    Point("timed-with-pca", ("--steps", 300, *UNWATCHED)),
-    Point("timed-without-pca", ("--projection", "none", "--steps", 300, *UNWATCHED)),
-    Point("baseline", ("--accountant", "moments", "--baseline")),
-)
+EXTRA = [
+    Point(name, f"{flags} {UNWATCHED}", script)
+    for name, flags, script in (
+        ("two-hidden-layers", "--first-hidden 500 --hidden 500", "mnist_variants"),
+        ("trained-60-units", "--projection none --first-hidden 60", "mnist_variants"),
+        ("falling-noise", "--noise-multiplier 6 --final-noise-multiplier 3", "mnist_variants"),
+        ("watched-norms", "--watch-norms --epochs 50", "mnist_variants"),
+        ("median-clip-norm", "--clip-norm 0.1", "mnist_pca"),  # the medians of the watched norms
+        ("pca-noise-4", "--pca-noise-multiplier 4", "mnist_pca"),
+        ("pca-noise-16", "--pca-noise-multiplier 16", "mnist_pca"),
+        ("large-rate", constant(0.2), "mnist_pca"),
+        ("large-rate-less-noise", f"{constant(0.2)} --noise-multiplier 2", "mnist_pca"),
+        ("timed-with-pca", "--steps 300", "mnist_pca"),
+        ("timed-without-pca", "--projection none --steps 300", "mnist_pca"),
+    )
+] + [Point("baseline", "--accountant moments --baseline")]
 PCA_NOISES = ("noise-medium", "pca-noise-4", "pca-noise-16")
 BUDGET_RUNS = [point.name for point in budget_points(False)]
 TRAIN = "train_accuracy_not_private"

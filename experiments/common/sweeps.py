@@ -39,12 +39,12 @@ THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 @dataclass(frozen=True)
 class Point:
-    """One setting: a name for its files, its flags, the experiment's script (without .py), and its
-    command if any.
+    """One setting: a name for its files, its flags as they are typed, the experiment's script
+    (without .py), and its command if any.
     """
 
     name: str
-    flags: tuple = ()
+    flags: str = ""
     script: str = "mnist_pca"
     subcommand: str = ""
 
@@ -57,7 +57,7 @@ class Run:
 
     point: Point
     seed: int
-    common: tuple
+    common: str
     free: tuple
     out: Path
 
@@ -74,19 +74,11 @@ class Run:
     @property
     def config(self):
         """The experiment's configuration. Raises what the experiment raises for its flags."""
-        words = [
-            *self.common,
-            *self.point.flags,
-            "--seed",
-            self.seed,
-            "--out",
-            self.out / self.name,
-            *self.free,
-        ]
+        words = f"{self.common} {self.point.flags} --seed {self.seed}".split()
         script = import_module(self.point.script)
         return parse(
             getattr(script, "CONFIGS", {}).get(self.point.subcommand, script.Config),
-            [str(word) for word in words],
+            [*words, "--out", str(self.out / self.name), *self.free],
         )
 
     @property

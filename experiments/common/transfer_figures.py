@@ -10,76 +10,42 @@ from .sweeps import Point
 
 SCRIPT = "cifar_transfer"
 COMMON = (
-    "--accountant",
-    "loss_distribution",
-    "--clipping",
-    "flat",
-    "--clip-norm",
-    1,
-    "--optimizer",
-    "momentum",
-    "--average",
-    0.98,
+    "--accountant loss_distribution --clipping flat --clip-norm 1 --optimizer momentum "
+    "--average 0.98"
 )
-SMOKE = ("--smoke", "--lot-size", 50, "--epochs", 1)
+SMOKE = "--smoke --lot-size 50 --epochs 1"
 
 
-def _found(lot, sigma, rate, final=None, epochs=None, views=1):
-    """Flags of about 600 lots: the rate constant, or falling to `final` over so many epochs."""
-    falling = (
-        ("--final-learning-rate", rate)
-        if final is None
-        else ("--final-learning-rate", final, "--decay-epochs", epochs)
-    )
-    several = ("--multiplicity", views) if views > 1 else ()
-    return (
-        *COMMON,
-        "--lot-size",
-        lot,
-        "--noise-multiplier",
-        sigma,
-        "--learning-rate",
-        rate,
-        *falling,
-        *several,
-    )
+def _found(lot, sigma, rate, falling=None):
+    """Flags of about 600 lots: the rate constant, or as the flags `falling` say."""
+    falling = falling or f"--final-learning-rate {rate}"
+    return f"{COMMON} --lot-size {lot} --noise-multiplier {sigma} --learning-rate {rate} {falling}"
 
 
 # {name: (target epsilon or None, flags)}; the paper's accuracy at each epsilon of Figure 6
 PAPER = {2: 0.67, 4: 0.70, 8: 0.73}
-BUDGETS = {f"eps{epsilon}": (epsilon, ()) for epsilon in PAPER}  # of `head`: every setting follows
+BUDGETS = {f"eps{epsilon}": (epsilon, "") for epsilon in PAPER}  # of `head`: every setting follows
 FINETUNED = {
     "finetuned2": (2, _found(4000, 4.04, 0.17)),
-    "finetuned4": (4, _found(4000, 2.29, 0.45, 0.11, 48, 4)),
-    "finetuned8": (8, _found(6000, 1.94, 0.6, 0.15, 72, 4)),
+    "finetuned4": (
+        4,
+        _found(4000, 2.29, 0.45, "--final-learning-rate 0.11 --decay-epochs 48 --multiplicity 4"),
+    ),
+    "finetuned8": (
+        8,
+        _found(6000, 1.94, 0.6, "--final-learning-rate 0.15 --decay-epochs 72 --multiplicity 4"),
+    ),
 }
 OTHERS = {
     "finetuned8": FINETUNED["finetuned8"],
     "lot4000": (4, _found(4000, 2.29, 0.3)),
-    "lot600": (4, (*_found(600, 1.1, 0.1), "--no-train-metrics")),
-    "watched-norms": (
-        None,
-        ("--watch-norms", "--steps", 100),
-    ),  # else the paper's: lots of 2,000, sigma 6, per-layer clipping
+    "lot600": (4, f"{_found(600, 1.1, 0.1)} --no-train-metrics"),
+    # else the paper's: lots of 2,000, sigma 6, per-layer clipping
+    "watched-norms": (None, "--watch-norms --steps 100"),
     "baseline": (
         None,
-        (
-            "--baseline",
-            "--epochs",
-            25,
-            "--lot-size",
-            250,
-            "--optimizer",
-            "momentum",
-            "--learning-rate",
-            0.02,
-            "--final-learning-rate",
-            0.0002,
-            "--decay-epochs",
-            24,
-            "--average",
-            0.998,
-        ),
+        "--baseline --epochs 25 --lot-size 250 --optimizer momentum --learning-rate 0.02 "
+        "--final-learning-rate 0.0002 --decay-epochs 24 --average 0.998",
     ),
 }
 CLAIMS = {
@@ -103,28 +69,14 @@ def points(runs, smoke):
     """The points of {name: (target epsilon, flags)}."""
     made = []
     for name, (epsilon, flags) in runs.items():
-        head = name in BUDGETS
+        command = "head" if name in BUDGETS else "baseline" if name == "baseline" else "train"
         if smoke:
-            kept = (
-                ()
-                if head
-                else (
-                    "--views",
-                    1,
-                    *(flag for flag in flags if flag in ("--baseline", "--watch-norms")),
-                )
-            )
-            flags = *SMOKE, *kept
+            kept = [flag for flag in ("--baseline", "--watch-norms") if flag in flags]
+            views = "" if command == "head" else "--views 1"
+            flags = " ".join([SMOKE, views, *kept])
         elif epsilon is not None:
-            flags = (*flags, "--target-epsilon", epsilon)
-        made.append(
-            Point(
-                full(name),
-                flags,
-                SCRIPT,
-                "head" if head else "baseline" if name == "baseline" else "train",
-            )
-        )
+            flags += f" --target-epsilon {epsilon}"
+        made.append(Point(full(name), flags, SCRIPT, command))
     return made
 
 
