@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What published settings cost by each accountant.
 
-    python experiments/accounting.py figure-2      # Abadi et al. 2016, Figure 2, and every accountant; a few seconds
-    python experiments/accounting.py ledgers       # the paper's settings by its own ledger, by the true rule, tightly
-    python experiments/accounting.py gdp           # Bu et al. 2020: noise by each accountant, and what is trained with it
+    python experiments/accounting.py figure-2   # Abadi et al. 2016, Figure 2, and every accountant
+    python experiments/accounting.py ledgers    # the paper's settings by each way of charging
+    python experiments/accounting.py gdp        # Bu et al. 2020: noise by each accountant, trained
 
 The code of 2016 charged each layer's noise as if it came from a lot of its own. Both layers come
 from the same lot, so a step is one sampled joint Gaussian, and epsilon is larger. `gdp` takes as
@@ -25,7 +25,7 @@ from common.sweep_figures import Figure, constant, row
 from common.sweep_flags import DigitSweepFlags
 from common.sweep_plots import draw_claims
 from common.sweeps import Point
-from common.verdicts import RESULTS, compare
+from common.verdicts import RESULTS, compare, look_up
 from minidp import plotting
 from minidp.files import read_json, write_json
 from minidp.numbers import lower_text, upper_text
@@ -63,11 +63,8 @@ LAYERS = 2
 # examples
 SEARCH = {"epsilon_prime": 0.5, "delta": 0.05, "good_share": 1 / 6700}
 # Bu et al. 2020, MNIST: (sigma, epochs)
-CLAIMED, CLAIMED_N, CLAIMED_LOT = (
-    ((1.3, 15), (1.1, 60), (0.7, 45), (0.6, 62), (0.55, 68), (0.5, 100)),
-    60_000,
-    256,
-)
+CLAIMED = ((1.3, 15), (1.1, 60), (0.7, 45), (0.6, 62), (0.55, 68), (0.5, 100))
+CLAIMED_N, CLAIMED_LOT = 60_000, 256
 BY = ("moments", "gaussian_clt", "loss_distribution")
 # 784-100-10, all parameters clipped together: small, so that a run takes seconds and the
 # accountants are what differs
@@ -133,45 +130,27 @@ def figure_2(config):
 
     epochs = [EPOCHS * i / points for i in range(1, points + 1)]
     found, kinds = curves(epochs), {name: make(name).kind for name in ACCOUNTANTS}
-    save_epsilon_curves(
-        out / "figure_2",
-        epochs,
-        {name: found[name] for name in ("paper_strong_composition", "moments_paper_orders")},
-        DELTA,
-        "Figure 2: strong composition and moments accountant",
-        PRINTED,
-        kinds,
-    )
+    shown = {name: found[name] for name in ("paper_strong_composition", "moments_paper_orders")}
+    title = "Figure 2: strong composition and moments accountant"
+    save_epsilon_curves(out / "figure_2", epochs, shown, DELTA, title, PRINTED, kinds)
     del found["moments_paper_orders"]
+    title = "Every accountant, with its certified band"
     save_epsilon_curves(
-        out / "all_accountants",
-        epochs,
-        found,
-        DELTA,
-        "Every accountant, with its certified band",
-        kinds=kinds,
-        logarithmic=True,
+        out / "all_accountants", epochs, found, DELTA, title, kinds=kinds, logarithmic=True
     )
-    tell_result(
-        out,
-        "accountant_curves",
-        config,
-        "figure-2",
-        {
-            "config": {
-                "sampling_probability": Q,
-                "noise_multiplier": SIGMA,
-                "delta": DELTA,
-                "epochs": EPOCHS,
-            },
-            **{
-                f"epsilon_at_{each}_epochs": {
-                    name: bound.to_json() for name, (bound,) in curves([each]).items()
-                }
-                for each in (100, 400)
-            },
-        },
-    )
+    settings = {
+        "sampling_probability": Q,
+        "noise_multiplier": SIGMA,
+        "delta": DELTA,
+        "epochs": EPOCHS,
+    }
+    at = {
+        f"epsilon_at_{each}_epochs": {
+            name: bound.to_json() for name, (bound,) in curves([each]).items()
+        }
+        for each in (100, 400)
+    }
+    tell_result(out, "accountant_curves", config, "figure-2", {"config": settings, **at})
     print(
         f"quote: epsilon {upper_text(found['loss_distribution'][-1].upper)} at delta {DELTA:g} "
         f"after {EPOCHS} epochs (loss_distribution, the tightest certified bound)\n"
@@ -203,17 +182,12 @@ def costs(sigma, sigma_pca, epsilon, accuracy, lots):
     theirs, moments = make("ledger_2016", before.relation), MomentsAccountant(orders=PAPER_ORDERS)
     lots = lots or max_steps(theirs, before, step, epsilon, DELTA)
 
-    def spent(accountant, event):
-        return accountant.epsilon(Ledger(before.relation, [*before.items(), (event, lots)]), DELTA)
+    def spent(accountant, event, count=lots):
+        return accountant.epsilon(Ledger(before.relation, [*before.items(), (event, count)]), DELTA)
 
-    def in_bins():
-        """Each epoch's lots together hold every example once; the last epoch is charged whole."""
-        epochs = Ledger(
-            before.relation,
-            [*before.items(), (BallsInBins(round(1 / Q), step.event), math.ceil(lots * Q))],
-        )
-        return make("loss_distribution", before.relation).epsilon(epochs, DELTA)
-
+    # each epoch's lots together hold every example once; the last epoch is charged whole
+    tight = make("loss_distribution", before.relation)
+    in_bins = BallsInBins(round(1 / Q), step.event)
     same_epsilon = [reached for at, reached in trained_today() if epsilon and at <= epsilon]
     same_accuracy = [at for at, reached in trained_today() if accuracy and reached >= accuracy]
     return {
@@ -230,10 +204,8 @@ def costs(sigma, sigma_pca, epsilon, accuracy, lots):
         "ledger_2016": spent(theirs, step).upper,
         "joint_moments": spent(moments, step).upper,
         "flat_moments": spent(moments, PoissonSampled(Q, Gaussian(sigma))).upper,
-        "joint_loss_distribution": spent(
-            make("loss_distribution", before.relation), step
-        ).to_json(),
-        "joint_balls_in_bins": in_bins().to_json(),
+        "joint_loss_distribution": spent(tight, step).to_json(),
+        "joint_balls_in_bins": spent(tight, in_bins, math.ceil(lots * Q)).to_json(),
     }
 
 
@@ -245,25 +217,18 @@ def draw_prices(path, settings):
         title="MNIST: what the paper's settings cost, and what the same buys today"
     )
     ways = {
-        "the 2016 ledger": lambda one: one["ledger_2016"],
-        "both layers from one lot, moments": lambda one: one["joint_moments"],
-        "the same, loss distribution": lambda one: one["joint_loss_distribution"]["upper"],
-        "the same, balls in bins": lambda one: one["joint_balls_in_bins"]["upper"],
+        "the 2016 ledger": "ledger_2016",
+        "both layers from one lot, moments": "joint_moments",
+        "the same, loss distribution": "joint_loss_distribution.upper",
+        "the same, balls in bins": "joint_balls_in_bins.upper",
     }
     paper = [one for one in settings if one["reported_accuracy"]]
-    for i, (name, epsilon) in enumerate(ways.items()):
-        style = {
-            **plotting.line(i),
-            "linestyle": "none",
-            "markersize": 9,
-            "markerfacecolor": "none",
-        }
-        axis.plot(
-            [epsilon(one) for one in paper],
-            [one["reported_accuracy"] for one in paper],
-            label=f"the paper: {name}",
-            **style,
-        )
+    accuracies = [one["reported_accuracy"] for one in paper]
+    hollow = {"linestyle": "none", "markersize": 9, "markerfacecolor": "none"}
+    for i, (name, path) in enumerate(ways.items()):
+        epsilons = [look_up(one, path) for one in paper]
+        style = plotting.line(i) | hollow
+        axis.plot(epsilons, accuracies, label=f"the paper: {name}", **style)
     axis.plot(
         *zip(*trained_today()),
         label="fixed features, mnist_best.py, loss distribution",
