@@ -1,184 +1,170 @@
 """The tables of each page, as data for tools/tables.py."""
 
-import json
+from functools import partial
 
 import numpy as np
 
 from experiments.common.results import ledger_of, rows_of
 from experiments.common.verdicts import EXPECTED, verdict
+from minidp.files import read_json
 from minidp.privacy import RenyiAccountant, poisson_stopped_epsilon
 from tools.tables import RESULTS, Row, TableError, entries, load, markdown, runs, table
 
-SPENT, LOTS, SEEDS = (
-    ("epsilon, delta 1e-5", "{SPENT:upper}"),
-    ("lots", "{steps:,}"),
-    ("seeds", "{seed:count}"),
-)
-ACCURACY, SUMMARY = (
-    ("test accuracy, mean (range)", "{test_accuracy:spread}"),
-    ("test accuracy", "{self:spread}"),
-)
-LOT = ("lots of", "{settings.expected_lot_size:,}")
 
-CNN = [
-    (
-        "setting",
-        "{config.setting}: sigma {SIGMA:g}, {epochs:.0f} epochs, rate {settings.learning_rate:g}, "
-        "C {C:g}",
-    ),
-    ACCURACY,
-    SEEDS,
-    ("published", "{published}"),
-    *(
-        (name, f"{{epsilon.{name}.upper:upper}}")
-        for name in ("loss_distribution", "renyi", "moments", "gaussian_clt")
-    ),
-]
-CIFAR = [
-    ("epsilon, delta 1e-5", "{SPENT:upper} ({accountant})"),
-    ("sigma, of the mean", "{SIGMA:.3g}, {settings.mean_noise_multiplier:.3g?none}"),
-    LOT,
-    LOTS,
-    ("trained", "{config.train_layers:?one layer, on fixed features}"),
-    ("network, on the public classes", "{pretrained.test_accuracy:.1%}"),
-    ACCURACY,
-    ("over ten views", "{test_accuracy_over_views:spread}"),
-    SEEDS,
-    ("the paper", "{paper}"),
-]
-BEST = [
-    ("epsilon, delta 1e-5", "{epsilon.loss_distribution.upper:upper}"),
-    ("sigma, of the mean", "{SIGMA:.3g}, {settings.mean_noise_multiplier:.3g}"),
-    LOT,
-    LOTS,
-    ("rate, C", "{settings.learning_rate:.3g}, {C:.3g}"),
-    ("epsilon of a search there", "{searched:upper}"),
-    ACCURACY,
-    SEEDS,
-    ("published", "{published}"),
-]
+def columns(text):
+    """[(title, template)] of a table's columns, a line each."""
+    return [tuple(line.split(": ", 1)) for line in text.strip().splitlines()]
+
+
+CNN = columns("""
+setting: {config.setting}: sigma {SIGMA:g}, {epochs:.0f} epochs, \
+rate {settings.learning_rate:g}, C {C:g}
+test accuracy, mean (range): {test_accuracy:spread}
+seeds: {seed:count}
+published: {published}
+loss_distribution: {epsilon.loss_distribution.upper:upper}
+renyi: {epsilon.renyi.upper:upper}
+moments: {epsilon.moments.upper:upper}
+gaussian_clt: {epsilon.gaussian_clt.upper:upper}
+""")
+CIFAR = columns("""
+epsilon, delta 1e-5: {SPENT:upper} ({accountant})
+sigma, of the mean: {SIGMA:.3g}, {settings.mean_noise_multiplier:.3g?none}
+lots of: {settings.expected_lot_size:,}
+lots: {steps:,}
+trained: {config.train_layers:?one layer, on fixed features}
+network, on the public classes: {pretrained.test_accuracy:.1%}
+test accuracy, mean (range): {test_accuracy:spread}
+over ten views: {test_accuracy_over_views:spread}
+seeds: {seed:count}
+the paper: {paper}
+""")
+BEST = columns("""
+epsilon, delta 1e-5: {epsilon.loss_distribution.upper:upper}
+sigma, of the mean: {SIGMA:.3g}, {settings.mean_noise_multiplier:.3g}
+lots of: {settings.expected_lot_size:,}
+lots: {steps:,}
+rate, C: {settings.learning_rate:.3g}, {C:.3g}
+epsilon of a search there: {searched:upper}
+test accuracy, mean (range): {test_accuracy:spread}
+seeds: {seed:count}
+published: {published}
+""")
 LEARNED = [
     *BEST[:5],
-    ACCURACY,
-    SEEDS,
+    *BEST[6:8],
     ("networks before training", "{accuracy_before_training:.2%}"),
     ("no drawn digits", "{beside:.2%}"),
 ]
-LITTLE, USUAL = (
-    ("0.01", "0.02", "0.03", "0.05", "0.1", "0.2"),
-    ("0.5", "1", "2", "2.93", "8"),
-)  # budgets
-PUBLISHED = {
-    ("mnist_best", "2.93"): "98.1% at 2.93, 98.7% at 3; tuning not counted",
-    ("cifar_best", "1"): "60.9%; tuning not counted",
-    ("cifar_best", "2"): "67.0%; tuning not counted",
-}
-SWEEPS = [
-    ("figure", "{figure}"),
-    ("command", "`{command}`"),
-    ("runs' time, minutes", "{seconds_of_all_runs:minutes}"),
-    ("seeds", "{seeds:items}"),
-    ("device", "{device:listed}"),
-    ("ours", "[picture](results/{stem}.png), [numbers](results/{stem}.json)"),
-]
-LEVELS = [
-    ("noise (sigma, sigma_pca)", "{key} ({sigma}, {sigma_pca})"),
-    ("epsilon, delta 1e-5", "{epsilon:upper}"),
-    LOTS,
-    SUMMARY,
-    ("training (not private)", "{train_accuracy_not_private:.2%}"),
-    ("seeds", "{seeds}"),
-]
-PANELS = [
-    ("panel", "{panel}"),
-    ("value", "{value}"),
-    LOTS,
-    ("epochs", "{epochs:.4g?0}"),
-    SUMMARY,
-    ("seeds", "{seeds}"),
-]
+BEST_OF_ALL = [BEST[0], *BEST[-3:], ("with features learned from drawn digits", "{beside:.2%}")]
+SWEEPS = columns("""
+figure: {figure}
+command: `{command}`
+runs' time, minutes: {seconds_of_all_runs:minutes}
+seeds: {seeds:items}
+device: {device:listed}
+ours: [picture](results/{stem}.png), [numbers](results/{stem}.json)
+""")
+LEVELS = columns("""
+noise (sigma, sigma_pca): {key} ({sigma}, {sigma_pca})
+epsilon, delta 1e-5: {epsilon:upper}
+lots: {steps:,}
+test accuracy: {self:spread}
+training (not private): {train_accuracy_not_private:.2%}
+seeds: {seeds}
+""")
+PANELS = columns("""
+panel: {panel}
+value: {value}
+lots: {steps:,}
+epochs: {epochs:.4g?0}
+test accuracy: {self:spread}
+seeds: {seeds}
+""")
 TUNED = [("lots of", "{x:,}"), ("rate", "{learning_rate.final:g}"), *PANELS[2:]]
-CIFAR_RUNS = [
-    ("run", "{name:run}-seed{seed}"),
-    SPENT,
-    LOT,
-    ("sigma", "{SIGMA:.3g}"),
-    ("C", "{C:.3g}"),
-    LOTS,
-    ("test accuracy", "{test_accuracy:.2%}"),
-    ("over ten views", "{test_accuracy_over_views:.2%}"),
-]
-LEDGERS = [
-    ("(sigma, sigma_pca)", "({sigma}, {sigma_pca})"),
-    ("lots", "{lots:,}"),
-    ("reported", "{reported_epsilon:g?none}"),
-    ("2016 ledger, a comparison", "{ledger_2016:.3f}"),
-    ("joint rule, moments", "{joint_moments:upper}"),
-    ("joint rule, loss distribution", "{joint_loss_distribution.upper:upper}"),
-    ("the same, balls in bins", "{joint_balls_in_bins.upper:upper}"),
-    ("flat clipping, moments", "{flat_moments:upper}"),
-    ("accuracy reported", "{reported_accuracy:.0%?none}"),
-    ("today at the reported epsilon", "{today.accuracy_at_reported_epsilon:.2%?none}"),
-    ("least epsilon seen today with that accuracy", "{today.epsilon_of_reported_accuracy:g?none}"),
-]
-CLAIMS = [
-    ("published (sigma, epochs)", "({sigma}, {epochs})"),
-    ("claimed epsilon", "{claim:upper}"),
-    *(
-        (
-            f"{words} (certified epsilon)",
-            f"{{accountants.{name}.noise_multiplier:.4f}} "
-            f"({{accountants.{name}.worth.upper:upper}})",
-        )
-        for words, name in (
-            ("sigma by moments", "moments"),
-            ("by CLT", "gaussian_clt"),
-            ("by loss distribution", "loss_distribution"),
-        )
-    ),
-]
-OWN = [
-    ("data", "{about}"),
-    ("rows", "{rows:,}"),
-    ("accuracy, or R2 (standard deviation)", "{score}"),
-    ("without privacy", "{without_privacy:.3f?}"),
-    ("epsilon", "{epsilon:upper}"),
-    ("delta", "{delta:g}"),
-]
-SAMPLERS = [
-    ("`--sampler`", "`{sampler}`"),
-    ("lots", "{lots}"),
-    ("neighbours", "{neighbours}"),
-    ("epsilon at most", "{loss_distribution.upper:upper}"),
-]
-LOTTERIES = [
-    ("experiment", "{experiment}"),
-    ("lots drawn", "{sampler}"),
-    ("sigma", "{SIGMA:g}"),
-    ("epsilon by loss distribution", "{epsilon.loss_distribution.upper:upper}"),
-    LOTS,
-    ACCURACY,
-    SEEDS,
-]
-STEPS = [
-    ("workload", "{workload}"),
-    ("gradients", "{contender}"),
-    ("step, ms", "{step_ms:ms}"),
-    ("to floor", "{to.floor:.2f}"),
-    ("to PyTorch, not private", "{to.torch:.2f}"),
-]
+CIFAR_RUNS = columns("""
+run: {name:run}-seed{seed}
+epsilon, delta 1e-5: {SPENT:upper}
+lots of: {settings.expected_lot_size:,}
+sigma: {SIGMA:.3g}
+C: {C:.3g}
+lots: {steps:,}
+test accuracy: {test_accuracy:.2%}
+over ten views: {test_accuracy_over_views:.2%}
+""")
+LEDGERS = columns("""
+(sigma, sigma_pca): ({sigma}, {sigma_pca})
+lots: {lots:,}
+reported: {reported_epsilon:g?none}
+2016 ledger, a comparison: {ledger_2016:.3f}
+joint rule, moments: {joint_moments:upper}
+joint rule, loss distribution: {joint_loss_distribution.upper:upper}
+the same, balls in bins: {joint_balls_in_bins.upper:upper}
+flat clipping, moments: {flat_moments:upper}
+accuracy reported: {reported_accuracy:.0%?none}
+today at the reported epsilon: {today.accuracy_at_reported_epsilon:.2%?none}
+least epsilon seen today with that accuracy: {today.epsilon_of_reported_accuracy:g?none}
+""")
+CLAIMS = columns("""
+published (sigma, epochs): ({sigma}, {epochs})
+claimed epsilon: {claim:upper}
+sigma by moments (certified epsilon): {accountants.moments.noise_multiplier:.4f} \
+({accountants.moments.worth.upper:upper})
+by CLT (certified epsilon): {accountants.gaussian_clt.noise_multiplier:.4f} \
+({accountants.gaussian_clt.worth.upper:upper})
+by loss distribution (certified epsilon): {accountants.loss_distribution.noise_multiplier:.4f} \
+({accountants.loss_distribution.worth.upper:upper})
+""")
+OWN = columns("""
+data: {about}
+rows: {rows:,}
+accuracy, or R2 (standard deviation): {score}
+without privacy: {without_privacy:.3f?}
+epsilon: {epsilon:upper}
+delta: {delta:g}
+""")
+SAMPLERS = columns("""
+`--sampler`: `{sampler}`
+lots: {lots}
+neighbours: {neighbours}
+epsilon at most: {loss_distribution.upper:upper}
+""")
+LOTTERIES = columns("""
+experiment: {experiment}
+lots drawn: {sampler}
+sigma: {SIGMA:g}
+epsilon by loss distribution: {epsilon.loss_distribution.upper:upper}
+lots: {steps:,}
+test accuracy, mean (range): {test_accuracy:spread}
+seeds: {seed:count}
+""")
+STEPS = columns("""
+workload: {workload}
+gradients: {contender}
+step, ms: {step_ms:ms}
+to floor: {to.floor:.2f}
+to PyTorch, not private: {to.torch:.2f}
+""")
 AGAINST = [
     *STEPS,
     ("to JAX, not private", "{to.jax:.2f}"),
     ("to Opacus, ghost clipping", "{to.opacus-ghost:.2f}"),
 ]
-TRAINED = [
-    ("optimizer", "{optimizer:optimizer}"),
-    ("noise by", "{by}"),
-    LOTS,
-    SUMMARY,
-    ("seeds", "{seeds}"),
-]
+TRAINED = columns("""
+optimizer: {optimizer:optimizer}
+noise by: {by}
+lots: {steps:,}
+test accuracy: {self:spread}
+seeds: {seeds}
+""")
+LITTLE = ("0.01", "0.02", "0.03", "0.05", "0.1", "0.2")  # budgets
+USUAL = ("0.5", "1", "2", "2.93", "8")
+OTHERS = ("95.0% at 1.19", "96.6% at 3.01", "97.0% at 7.10")  # published for the CNN's settings
+PUBLISHED = {
+    ("mnist_best", "2.93"): "98.1% at 2.93, 98.7% at 3; tuning not counted",
+    ("cifar_best", "1"): "60.9%; tuning not counted",
+    ("cifar_best", "2"): "67.0%; tuning not counted",
+}
 
 
 def with_baseline(columns, first, private, baseline):
@@ -201,19 +187,12 @@ def budgets():
     pairs = load("figure_4.json")["pairs"]
     best = {(pair["delta"], pair["epsilon"]): pair["test_accuracy"] for pair in pairs}
     epsilons = sorted({epsilon for _, epsilon in best})
-    return markdown(
-        ["delta", *(f"epsilon {epsilon:g}" for epsilon in epsilons)],
-        [
-            [
-                f"{delta:g}",
-                *(
-                    "nothing fits" if best[delta, e] is None else f"{best[delta, e]:.2%}"
-                    for e in epsilons
-                ),
-            ]
-            for delta in sorted({delta for delta, _ in best})
-        ],
-    )
+    lines = []
+    for delta in sorted({delta for delta, _ in best}):
+        found = [best[delta, epsilon] for epsilon in epsilons]
+        shown = ("nothing fits" if each is None else f"{each:.2%}" for each in found)
+        lines.append([f"{delta:g}", *shown])
+    return markdown(["delta", *(f"epsilon {epsilon:g}" for epsilon in epsilons)], lines)
 
 
 def scores():
@@ -238,10 +217,8 @@ def steps(path):
 
 
 def verdicts(experiment, *files, prefix=""):
-    """A line for each number that expected.json holds for an experiment, whose quantity begins
-    so.
-    """
-    held = json.loads(EXPECTED.read_text(encoding="utf-8"))
+    """A line for each number of the experiment in expected.json whose quantity begins so."""
+    held = read_json(EXPECTED)
     if experiment not in held:
         raise TableError(f"expected.json: no experiment {experiment}")
     found = {}  # a run that several files hold counts once
@@ -269,7 +246,7 @@ def judged(entry, results):
             '"when"'
         )
     found = verdict([result for _, result in results], entry)
-    number = lambda value, sign="": _number(value, entry, sign)
+    number = partial(_number, entry)
     error = "" if found.error is None else f" ± {number(found.error)}"
     because, seeds = f" because {entry['because']}" if "because" in entry else "", len(found.values)
     if found.few:
@@ -281,11 +258,9 @@ def judged(entry, results):
             else f"differs by {number(found.value - entry['value'], '+')}{error}"
         ) + because
     elif "side" in entry and not found.agrees(found.value, 0.0):
-        word = "reproduced within " + (
-            f"{100 * entry['tolerance']:.2f} points"
-            if entry.get("unit") == "%"
-            else f"{entry['tolerance']:g}"
-        )
+        percent = entry.get("unit") == "%"
+        within = f"{100 * entry['tolerance']:.2f} points" if percent else f"{entry['tolerance']:g}"
+        word = f"reproduced within {within}"
     else:
         word = "reproduced"
     mixed = "; versions mixed" if len(found.commits) > 1 and "deterministic" not in entry else ""
@@ -302,13 +277,12 @@ def judged(entry, results):
     ]
 
 
-def _number(value, entry, sign=""):
+def _number(entry, value, sign=""):
     if entry.get("unit") != "%":
         return f"{value:{sign}.4g}"
-    points = entry["quantity"].startswith("quantities.") or sign
-    return (
-        f"{100 * value:{sign}.2f} points" if points and abs(value) < 0.5 else f"{value:{sign}.2%}"
-    )
+    if abs(value) < 0.5 and (sign or entry["quantity"].startswith("quantities.")):
+        return f"{100 * value:{sign}.2f} points"
+    return f"{value:{sign}.2%}"
 
 
 def best(*budgets, job="mnist_best"):
@@ -353,10 +327,7 @@ TRANSFER = ("figure_6", "figure_6-finetuned", "cifar_transfer-sentences")
 JOBS = ("mnist_pca", "mnist_cnn")
 PAGES = {
     "README.md": {
-        "results": lambda: table(
-            [BEST[0], *BEST[-3:], ("with features learned from drawn digits", "{beside:.2%}")],
-            beside(best(), "mnist_learned"),
-        )
+        "results": lambda: table(BEST_OF_ALL, beside(best(), "mnist_learned")),
     },
     "minidp/README.md": {
         "own data": lambda: table(OWN, scores()),
@@ -402,11 +373,7 @@ PAGES = {
             CNN,
             [
                 runs(f"setting{setting}", "mnist_cnn", published=published)
-                for setting, published in (
-                    (1, "95.0% at 1.19"),
-                    (2, "96.6% at 3.01"),
-                    (3, "97.0% at 7.10"),
-                )
+                for setting, published in enumerate(OTHERS, 1)
             ],
         ),
         "cifar": lambda: with_baseline(
