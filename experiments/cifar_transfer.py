@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from common.config import POSITIVE, main_of, option
-from common.flags import RunFlags
+from common.config import POSITIVE, RunFlags, main_of, option
 from common.job import (
+    MedianNorms,
     exit_status,
     facts,
     finish,
@@ -32,7 +32,6 @@ from common.job import (
 from common.linear import NORM, SEARCH, LinearFlags, train_linear
 from common.sweep_flags import SweepFlags
 from common.transfer_figures import FIGURES
-from common.watching import MedianNorms
 from features.frozen import (
     BATCH,
     PRETRAINED_BY,

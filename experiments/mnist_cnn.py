@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from common.config import DIGITS, option
-from common.flags import RunFlags
+from common.config import DIGITS, RunFlags, option
 from common.job import (
     command_line,
     facts,

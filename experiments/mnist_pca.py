@@ -14,8 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from common.config import DIGITS, POSITIVE, at_most, option, tell
-from common.flags import RunFlags
+from common.config import DIGITS, POSITIVE, RunFlags, at_most, option, tell
 from common.job import (
     command_line,
     facts,

@@ -15,8 +15,7 @@ from functools import partial
 import mnist_pca
 
 from common.config import POSITIVE, option
-from common.job import command_line
-from common.watching import MedianNorms
+from common.job import MedianNorms, command_line
 from minidp import nn
 from minidp.errors import ParameterError
 from minidp.mechanism import Stages

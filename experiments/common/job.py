@@ -9,8 +9,10 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from minidp import data
-from minidp.backend import Backend
+from minidp.backend import Backend, to_host
 from minidp.cli import user_errors
 from minidp.errors import CheckpointError, ParameterError
 from minidp.mechanism import Plan, Sanitizer, flat_group, per_layer_groups, sampling
@@ -26,6 +28,7 @@ from .config import FREE, command_of, parse, tell, to_json
 from .verdicts import compare
 
 SMOKE_COLOURS = 500  # images
+EVERY = 10  # of the lots whose norms are watched, every tenth is looked at, whole
 
 
 def flags_of(config):
@@ -176,6 +179,40 @@ def finish(run, result):
 def exit_status(stopped):
     """130 after an interrupt, else 0."""
     return 130 if stopped == "interrupted" else 0
+
+
+class MedianNorms:
+    """A sanitizer's watcher that keeps each clip group's median norm in every tenth lot. They are
+    not private.
+
+    medians   {group: [median of each watched lot, in their order]}; None for one that is not finite
+    """
+
+    def __init__(self):
+        self.medians = {}
+        self._norms = []  # (group, norms) of parts of one lot: its threads append them in any order
+        self._lots = 0
+
+    def take_norms(self, group, sq_norms):
+        """Keep the norms of one part of a watched lot."""
+        if self._lots % EVERY == 0:
+            self._norms.append((group, to_host(sq_norms) ** 0.5))
+
+    def end_lot(self):
+        """Add the medians of a watched lot, over the parts of all threads and ranks."""
+        if self._lots % EVERY == 0:
+            parts = [part for rank in current().collect(self._norms) for part in rank]
+            for group in dict.fromkeys(group for group, _ in parts):
+                norms = [norms for name, norms in parts if name == group]
+                self._add_median(group, np.concatenate(norms))
+            self._norms.clear()
+        self._lots += 1
+
+    def _add_median(self, group, norms):
+        if norms.size:
+            with np.errstate(invalid="ignore"):  # where training diverged
+                median = float(np.median(norms))
+            self.medians.setdefault(group, []).append(median if np.isfinite(median) else None)
 
 
 def command_line(name, config, run, about):

@@ -23,8 +23,7 @@ from minidp.streams import Streams
 from minidp.train import OPTIMIZERS
 from minidp.validate import non_negative_finite, positive_finite
 
-from .config import FRACTION, FREE, POSITIVE, option
-from .flags import RunFlags
+from .config import FRACTION, FREE, POSITIVE, RunFlags, option
 from .job import facts, finish, make_sampler, plan_and_budget, prepare
 
 NORM = 54.0  # that all features are scaled to

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from common.watching import EVERY, MedianNorms
+from common.job import EVERY, MedianNorms
 from minidp.host import threads
 from minidp.streams import Streams
 from tests.support.training import make_data, make_trainer, values
