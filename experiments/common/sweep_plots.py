@@ -14,6 +14,7 @@ LINES = {
     "projection-random": ("random projection", 1),
     "projection-none": ("no PCA", 2),
 }  # the line's words and style
+DOTTED = {"color": "black", "linewidth": 1, "linestyle": (0, (1, 2))}  # the paper's figures
 
 
 def draw_noise_levels(path, summary, limits=(0.8, 1.0)):
@@ -36,28 +37,11 @@ def draw_noise_levels(path, summary, limits=(0.8, 1.0)):
             found["delta_at_epsilon"],
             level["target_epsilon"],
         )
-        axis.fill_between(
-            found["epoch"],
-            found["lowest"],
-            found["highest"],
-            color=plotting.BLUE,
-            alpha=0.25,
-            linewidth=0,
-        )
-        handles.append(
-            axis.axhline(
-                level["paper"],
-                color="black",
-                linewidth=1,
-                linestyle=(0, (1, 2)),
-                label="the paper, test accuracy",
-            )
-        )
-        views = (
-            f", {level['test_accuracy_over_views']:.2%} over ten views"
-            if "test_accuracy_over_views" in level
-            else ""
-        )
+        _band(axis, found["epoch"], found["lowest"], found["highest"], plotting.BLUE)
+        handles.append(axis.axhline(level["paper"], label="the paper, test accuracy", **DOTTED))
+        views = ""
+        if "test_accuracy_over_views" in level:
+            views = f", {level['test_accuracy_over_views']:.2%} over ten views"
         axis.set(
             ylim=limits,
             ylabel="accuracy" if axis is axes[0] else "",
@@ -89,24 +73,15 @@ def draw_budgets(path, summary):
             for pair in summary["pairs"]
             if pair["delta"] == delta and pair["test_accuracy"] is not None
         ]
-        x = [pair["epsilon"] for pair in pairs]
-        axis.plot(
-            x, [pair["test_accuracy"] for pair in pairs], label=f"delta {delta:g}", **styles[delta]
-        )
-        low, high = ([end(pair["test_accuracy_by_seed"]) for pair in pairs] for end in (min, max))
-        axis.fill_between(x, low, high, color=styles[delta]["color"], alpha=0.2, linewidth=0)
+        x, y, seeds = _columns(pairs, "epsilon", "test_accuracy", "test_accuracy_by_seed")
+        axis.plot(x, y, label=f"delta {delta:g}", **styles[delta])
+        _band(axis, x, [*map(min, seeds)], [*map(max, seeds)], styles[delta]["color"])
     for delta in deltas:
-        printed = [
-            (pair["epsilon"], pair["test_accuracy"])
-            for pair in summary["paper"]
-            if pair["delta"] == delta
-        ]
+        printed = [pair for pair in summary["paper"] if pair["delta"] == delta]
         if printed:
-            axis.plot(
-                *zip(*printed),
-                label=f"the paper, delta {delta:g}",
-                **{**plotting.PAPER, "color": styles[delta]["color"]},
-            )
+            x, y = _columns(printed, "epsilon", "test_accuracy")
+            style = plotting.PAPER | {"color": styles[delta]["color"]}
+            axis.plot(x, y, label=f"the paper, delta {delta:g}", **style)
     ticks = sorted({pair["epsilon"] for pair in summary["pairs"]})
     axis.set(xlabel="epsilon", ylabel="best test accuracy", xscale="log")
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -133,43 +108,23 @@ def draw_panels(path, summary):
     handles = {}
     for axis, (letter, panel) in zip(axes, panels.items()):
         trained = [point for point in panel["points"] if point["steps"]]
-        x, y, low, high = (
-            [point[name] for point in trained]
-            for name in ("x", "test_accuracy", "lowest", "highest")
-        )
+        x, y, low, high = _columns(trained, "x", "test_accuracy", "lowest", "highest")
         axis.plot(x, y, **plotting.line(0))
-        axis.fill_between(x, low, high, color=plotting.BLUE, alpha=0.25, linewidth=0)
+        _band(axis, x, low, high, plotting.BLUE)
         for line in panel["lines"]:
             if line["steps"]:
                 label, i = LINES[line["name"]]
-                style = {"color": plotting.COLOURS[i], "linestyle": plotting.DASHES[i]}
+                colour, printed = plotting.COLOURS[i], f"{label}, the paper"
+                style = {"color": colour, "linestyle": plotting.DASHES[i]}
                 handles[label] = axis.axhline(line["test_accuracy"], label=label, **style)
-                axis.axhspan(
-                    line["lowest"], line["highest"], color=style["color"], alpha=0.2, linewidth=0
-                )
-                handles[f"{label}, the paper"] = axis.axhline(
-                    line["paper"],
-                    label=f"{label}, the paper",
-                    linewidth=1,
-                    **{**style, "linestyle": (0, (1, 2))},
-                )
+                axis.axhspan(line["lowest"], line["highest"], color=colour, alpha=0.2, linewidth=0)
+                style = DOTTED | {"color": colour}
+                handles[printed] = axis.axhline(line["paper"], label=printed, **style)
         for point in panel["points"]:
             if not point["steps"]:
-                axis.plot(
-                    [point["x"]],
-                    [0.03],
-                    "x",
-                    color=plotting.VERMILION,
-                    transform=axis.get_xaxis_transform(),
-                )
-                axis.annotate(
-                    "no lot left",
-                    (point["x"], 0.03),
-                    xycoords=axis.get_xaxis_transform(),
-                    ha="left",
-                    textcoords="offset points",
-                    xytext=(6, -3),
-                    fontsize=plotting.SMALL,
+                style = {"color": plotting.VERMILION, "fontsize": plotting.SMALL, "ha": "center"}
+                axis.text(
+                    point["x"], 0.03, "no lot left", style, transform=axis.get_xaxis_transform()
                 )
         if panel["paper"]:
             (handles["the reference values, the paper"],) = axis.plot(
@@ -179,8 +134,7 @@ def draw_panels(path, summary):
                 **plotting.PAPER,
             )
         if panel["best"]:
-            style = {"color": "black", "linewidth": 1, "linestyle": (0, (1, 2))}
-            handles["top"] = axis.axvline(panel["best"], label="the top, the paper", **style)
+            handles["top"] = axis.axvline(panel["best"], label="the top, the paper", **DOTTED)
         axis.set(
             title=f"({ord(letter) - 96}) {panel['label']}" if letter in "abcdef" else panel["label"]
         )
@@ -222,17 +176,13 @@ def draw_claims(path, summary):
         2,
         panel=(5.0, 4.2),
     )
-    names = list(summary["claims"][0]["accountants"])
+    claims = summary["claims"]
+    names = list(claims[0]["accountants"])
     for i, name in enumerate(names):
-        worth = [
-            claim["accountants"][name]["worth"]["upper"] / claim["claim"]
-            for claim in summary["claims"]
-        ]
+        worth = [one["accountants"][name]["worth"]["upper"] / one["claim"] for one in claims]
         left.plot(range(len(worth)), worth, label=f"noise by {name}", **plotting.line(i))
     left.axhline(1, color="grey", linestyle=":")
-    left.set_xticks(
-        range(len(summary["claims"])), [f"{claim['claim']:.3g}" for claim in summary["claims"]]
-    )
+    left.set_xticks(range(len(claims)), [f"{one['claim']:.3g}" for one in claims])
     left.set(
         xlabel="claimed epsilon",
         ylabel="certified epsilon / claimed",
@@ -241,21 +191,14 @@ def draw_claims(path, summary):
     left.legend(fontsize=plotting.SMALL)
     for i, optimizer in enumerate(dict.fromkeys(one["optimizer"] for one in summary["trained"])):
         ours = [one for one in summary["trained"] if one["optimizer"] == optimizer]
-        x, style = (
-            [names.index(one["by"]) for one in ours],
-            {**plotting.line(i), "linestyle": "none"},
-        )
+        by, y, low, high = _columns(ours, "by", "test_accuracy", "lowest", "highest")
+        x, style = [*map(names.index, by)], plotting.line(i) | {"linestyle": "none"}
         label = {"sgd": "NoisySGD", "adam": "NoisyAdam"}[optimizer]
-        right.plot(x, [one["test_accuracy"] for one in ours], label=label, **style)
-        right.vlines(
-            x,
-            [one["lowest"] for one in ours],
-            [one["highest"] for one in ours],
-            color=style["color"],
-        )
+        right.plot(x, y, label=label, **style)
+        right.vlines(x, low, high, color=style["color"])
     right.set_xticks(range(len(names)), names)
     right.margins(x=0.2, y=0.15)
-    claim = summary["claims"][summary["setting"] - 1]
+    claim = claims[summary["setting"] - 1]
     right.set(
         xlabel="noise chosen by",
         ylabel="test accuracy",
@@ -265,9 +208,21 @@ def draw_claims(path, summary):
     plotting.save(figure, path)
 
 
+def _columns(rows, *names):
+    """A list of the rows' values for each name."""
+    return [[row[name] for row in rows] for name in names]
+
+
+def _band(axis, x, low, high, colour):
+    """The range of the seeds."""
+    axis.fill_between(x, low, high, color=colour, alpha=0.25, linewidth=0)
+
+
 def _figure(summary, what, *shape, **named):
     """(figure, axes) under a title that says what, over how many seeds, on which data."""
     seeds = len(summary["seeds"])
-    few = f"{found} to " if (found := summary.get("fewest_seeds", seeds)) < seeds else ""
-    title = f"{what}; {f'mean and range of {few}{seeds} seeds' if seeds > 1 else 'one seed'}, {summary['dataset']}"
+    fewest = summary.get("fewest_seeds", seeds)
+    few = f"{fewest} to " if fewest < seeds else ""
+    over = f"mean and range of {few}{seeds} seeds" if seeds > 1 else "one seed"
+    title = f"{what}; {over}, {summary['dataset']}"
     return plotting.new_figure(*shape, title=title, notice=summary.get("notice", ""), **named)
