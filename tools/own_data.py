@@ -2,7 +2,7 @@
 cancer, a drawn regression.
 
     python -m tools.own_data --json experiments/results/own_data.json
-    python -m tools.own_data --drawn            # a default changed, on drawn data, which they may be tuned on
+    python -m tools.own_data --drawn    # a default changed, on drawn data, where tuning is free
 
 Needs scikit-learn, for its two data sets. Each figure is the mean over five random splits, a fifth
 held out; the split's number seeds the fit too, so that the figures can be made again. Nothing may
@@ -121,7 +121,7 @@ def least_squares(x, y, tested, wanted):
 
 
 def measure(make, epsilon=1.0, delta=1e-4, **changed):
-    """{"scores", "mean", ...} of one data set over the splits, and "model", the last."""
+    """({"scores", "mean", ...} of one data set over the splits, the last model)."""
     x, y, named = make()
     scores, plain, spent, named = [], [], [], {**named, **changed}
     for split in range(SPLITS):
@@ -141,7 +141,7 @@ def measure(make, epsilon=1.0, delta=1e-4, **changed):
         spent.append(model.epsilon.upper)
         if "target_bounds" in named:
             plain.append(least_squares(x[rest], y[rest], x[held], y[held]))
-    return {
+    found = {
         "about": make.__doc__,
         "rows": len(rest),
         "scores": scores,
@@ -150,9 +150,10 @@ def measure(make, epsilon=1.0, delta=1e-4, **changed):
         "spread": statistics.stdev(scores),
         "epsilon": max(spent),
         "choices": model.result["choices"],
-        "model": model,
-        **({"without_privacy": statistics.mean(plain)} if plain else {}),
     }
+    if plain:
+        found["without_privacy"] = statistics.mean(plain)
+    return found, model
 
 
 def main(argv=None):
@@ -163,23 +164,21 @@ def main(argv=None):
         "--drawn", action="store_true", help="print what a default changed would give on drawn data"
     )
     args = parser.parse_args(argv)
-    for make in (drawn_digits, drawn_table, drawn_regression) if args.drawn else ():
-        for words, changed in changes(measure(make)["model"]).items():
-            print(f"{make.__doc__}, {words}: {measure(make, **changed)['mean']:.4f}", flush=True)
     if args.drawn:
+        for make in (drawn_digits, drawn_table, drawn_regression):
+            for words, changed in changes(measure(make)[1]).items():
+                mean = measure(make, **changed)[0]["mean"]
+                print(f"{make.__doc__}, {words}: {mean:.4f}", flush=True)
         return 0
-    found = {make.__name__: measure(make) for make in (digits, breast_cancer, regression)}
+    found = {make.__name__: measure(make)[0] for make in (digits, breast_cancer, regression)}
     for name, figures in found.items():
-        plain = (
-            f", without privacy {figures['without_privacy']:.4f}"
-            if "without_privacy" in figures
-            else ""
-        )
+        plain = ""
+        if "without_privacy" in figures:
+            plain = f", without privacy {figures['without_privacy']:.4f}"
         print(
             f"{name}: mean {figures['mean']:.4f} (standard deviation {figures['spread']:.4f}) at "
             f"epsilon {figures['epsilon']:.4f}{plain}"
         )
-        del figures["model"]
     if args.json:
         write_json(
             args.json,

@@ -122,10 +122,9 @@ def draw_panels(path, summary):
                 handles[printed] = axis.axhline(line["paper"], label=printed, **style)
         for point in panel["points"]:
             if not point["steps"]:
-                style = {"color": plotting.VERMILION, "fontsize": plotting.SMALL, "ha": "center"}
-                axis.text(
-                    point["x"], 0.03, "no lot left", style, transform=axis.get_xaxis_transform()
-                )
+                across = {"color": plotting.VERMILION, "transform": axis.get_xaxis_transform()}
+                axis.plot([point["x"]], [0.03], "x", **across)
+                axis.text(point["x"], 0.05, "no lot left", fontsize=plotting.SMALL, **across)
         if panel["paper"]:
             (handles["the reference values, the paper"],) = axis.plot(
                 panel["reference"],

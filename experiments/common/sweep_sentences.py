@@ -49,7 +49,7 @@ BUDGET_RUNS = [point.name for point in budget_points(False)]
 TRAIN = "train_accuracy_not_private"
 
 CLAIMS = {  # name: expression over the runs
-    "no_pca_costs": lambda of: of.accuracy("noise-medium") - of.accuracy("projection-none"),
+    "no_pca_costs": lambda of: of.gain("noise-medium", "projection-none"),
     "random_projection": lambda of: of.accuracy("projection-random"),
     "pca_over_random": lambda of: (
         min(*of.panel("a").values(), *map(of.accuracy, PCA_NOISES))
@@ -68,23 +68,17 @@ CLAIMS = {  # name: expression over the runs
         min(of.each("timed-without-pca", "seconds_per_step"))
         / min(of.each("timed-with-pca", "seconds_per_step"))
     ),
-    "one_layer_over_two": lambda of: of.accuracy("noise-medium") - of.accuracy("two-hidden-layers"),
-    "pca_over_trained_layer": lambda of: (
-        of.accuracy("noise-medium") - of.accuracy("trained-60-units")
-    ),
+    "one_layer_over_two": lambda of: of.gain("noise-medium", "two-hidden-layers"),
+    "pca_over_trained_layer": lambda of: of.gain("noise-medium", "trained-60-units"),
     "best_lot_size": lambda of: best(of.panel("c")),
     "lot_size_spread": lambda of: spread(of.panel("c").values()),
     "noise_level_spread": lambda of: spread(of.panel("f").values()),
     "rate_spread": lambda of: spread(usual_rates(of)),
     "best_rate": lambda of: best(of.panel("d")),
     "large_rate_costs": lambda of: max(usual_rates(of)) - of.accuracy("large-rate"),
-    "less_noise_regains": lambda of: (
-        of.accuracy("large-rate-less-noise") - of.accuracy("large-rate")
-    ),
-    "falling_noise_gains": lambda of: of.accuracy("falling-noise") - of.accuracy("noise-medium"),
-    "median_clip_norm_gains": lambda of: (
-        of.accuracy("median-clip-norm") - of.accuracy("noise-medium")
-    ),
+    "less_noise_regains": lambda of: of.gain("large-rate-less-noise", "large-rate"),
+    "falling_noise_gains": lambda of: of.gain("falling-noise", "noise-medium"),
+    "median_clip_norm_gains": lambda of: of.gain("median-clip-norm", "noise-medium"),
     "median_norm_hidden_not_private": lambda of: of.median_norm("watched-norms", "dense1"),
     "private_gap_not_private": lambda of: max(
         (
@@ -128,6 +122,10 @@ class Runs:
     def accuracy(self, name, path="test_accuracy"):
         """Mean test accuracy, or training accuracy."""
         return statistics.mean(self.each(name, path))
+
+    def gain(self, name, other):
+        """Mean test accuracy less that of another point."""
+        return self.accuracy(name) - self.accuracy(other)
 
     def panel(self, letter):
         """{x: mean accuracy} of a panel of Figure 5, without its horizontal lines."""

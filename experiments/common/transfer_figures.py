@@ -49,14 +49,14 @@ OTHERS = {
     ),
 }
 CLAIMS = {
-    "lots_of_600_cost": lambda of: of.accuracy(full("lot4000")) - of.accuracy(full("lot600")),
+    "lots_of_600_cost": lambda of: of.gain(full("lot4000"), full("lot600")),
     "softmax_norm_over_others_not_private": lambda of: (
         of.median_norm(full("watched-norms"), "dense3")
         / statistics.mean(
             of.median_norm(full("watched-norms"), layer) for layer in ("dense1", "dense2")
         )
     ),
-    "privacy_costs": lambda of: of.accuracy(full("baseline")) - of.accuracy(full("finetuned8")),
+    "privacy_costs": lambda of: of.gain(full("baseline"), full("finetuned8")),
 }
 
 
