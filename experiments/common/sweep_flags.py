@@ -76,12 +76,11 @@ class SweepFlags(Checked):
     @property
     def processes(self):
         """Runs at a time."""
-        cores = (
-            len(os.sched_getaffinity(0))
-            if hasattr(os, "sched_getaffinity")
-            else os.cpu_count() or 1
-        )
-        return self.jobs or (1 if self.device.startswith("gpu") else cores)
+        if self.jobs or self.device.startswith("gpu"):
+            return self.jobs or 1
+        if hasattr(os, "sched_getaffinity"):
+            return len(os.sched_getaffinity(0))
+        return os.cpu_count() or 1
 
     def perform(self, runs):
         """{run: result} by the workers of --executor."""

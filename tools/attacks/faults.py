@@ -23,10 +23,10 @@ from minidp.privacy import Ledger
 from minidp.ranks import SOLO
 from minidp.streams import Streams
 from minidp.train import Trainer
-from tools.attacks.arithmetic import aligned, box_muller, on_lattice
+from tools.attacks.arithmetic import KEY, LARGE, aligned, box_muller, on_lattice
 from tools.attacks.canaries import CLIP, Made, Recorder, watch
 
-LEVEL, SIGMA, BATCHES, PAIRS, LOT, KEY = 0.05, 0.5, 4, 100, 8192, ("layer", "W")
+LEVEL, SIGMA, BATCHES, PAIRS, LOT = 0.05, 0.5, 4, 100, 8192
 OTHERS = 10  # examples of one direction, whose number leaks through the divisor
 
 
@@ -155,39 +155,33 @@ def _lattice(made, seed, trials):
     """Could float32 noise alone be this? The share of such pairs where the raw sum is 0, and where
     its norm is C.
     """
-    plan, streams = (
-        Plan(made.sampler(1.0), made.sanitizer(flat_group([KEY], CLIP, 4.0)), 1, 1),
-        Streams(seed),
-    )
+    sanitizer, streams = made.sanitizer(flat_group([KEY], CLIP, 4.0)), Streams(seed)
 
     def share(raw, place):
         raw = {KEY: np.full(2 * PAIRS, raw)}
-        released = plan.sanitizer.release(raw, streams.noise(place), (), 1.0, np.float32)[KEY]
+        released = sanitizer.release(raw, streams.noise(place), (), 1.0, np.float32)[KEY]
         return on_lattice(released[:PAIRS], released[PAIRS:], 4.0).mean()
 
-    scores = [
-        [share(raw, 2 * i + w) for i in range(trials)]
-        for w, raw in enumerate((0.0, (2 * PAIRS) ** -0.5))
-    ]
-    return _of_one_release(*np.array(scores), plan)
+    inside = np.array([share(0.0, 2 * i) for i in range(trials)])
+    outside = np.array([share((2 * PAIRS) ** -0.5, 2 * i + 1) for i in range(trials)])
+    return _of_one_release(inside, outside, Plan(made.sampler(1.0), sanitizer, 1, 1))
 
 
 def _worst_sums(made, seed, trials):
     """Do roundings move a sum further than is charged? They line up in this lot, but not without
     its first member.
     """
-    v, streams = aligned(LOT, 1 - 2**-10, 0, 1.01), Streams(seed)
+    v, streams = aligned(LOT, LARGE, 0, 1.01), Streams(seed)
     plan = Plan(made.sampler(1.0), made.sanitizer(flat_group([KEY], CLIP, SIGMA)), 1, LOT)
     scores = []
     for world, d in enumerate((v, v[1:])):
         grads = {KEY: Outer(np.ones((len(d), 1), "float32"), d[:, None])}
         raw = plan.sanitizer.add_clipped(grads, products=plan.products.for_lot(LOT))
-        released = (
-            plan.sanitizer.release(dict(raw), streams.noise(2 * i + world)) for i in range(trials)
-        )
-        scores.append(
-            np.array([found[KEY].item() for found in released]) - v[1:].astype(float).sum()
-        )
+        sums = [
+            plan.sanitizer.release(dict(raw), streams.noise(2 * i + world))[KEY].item()
+            for i in range(trials)
+        ]
+        scores.append(np.array(sums) - v[1:].astype(float).sum())
     return _of_one_release(*scores, plan)
 
 
@@ -199,16 +193,9 @@ def _known_others(made, seed, trials):
     for world in (0, 1):
         y = np.full((OTHERS + 1 - world, 1), -10.0, "float32")
         y[OTHERS:] = 10
-        network, recorder = (
-            nn.Sequential([nn.Dense(1, 1, bias=False, init=nn.init.zeros)], (1,)),
-            Recorder(),
-        )
-        plan = Plan(
-            made.sampler(1.0),
-            made.sanitizer(flat_group(network.params, CLIP, SIGMA)),
-            trials,
-            OTHERS,
-        )
+        network = nn.Sequential([nn.Dense(1, 1, bias=False, init=nn.init.zeros)], (1,))
+        recorder, sanitizer = Recorder(), made.sanitizer(flat_group(network.params, CLIP, SIGMA))
+        plan = Plan(made.sampler(1.0), sanitizer, trials, OTHERS)
         trainer = made.trainer(network, nn.SquaredError(), recorder, plan, ranks=SOLO)
         trainer.run(np.ones_like(y), y, Streams(seed + world))
         scores.append(OTHERS * (1 - np.concatenate(recorder.released)))
@@ -226,9 +213,8 @@ def _normal(shift, threshold, std, std_outside=None):
     return ndtr((shift - threshold) / std), ndtr(-threshold / (std_outside or std))
 
 
-SHRUNK = OTHERS / (
-    OTHERS + 1
-)  # what a leaky divisor makes of noise with the example; the shift becomes twice that
+# what a leaky divisor makes of noise with the example; the shift becomes twice that
+SHRUNK = OTHERS / (OTHERS + 1)
 HALVED = _normal(1, 0.5, 0.6 * SIGMA)  # as lots of uneven batches have it
 # name: what gives scores inside and outside and the ledger that bounds them, the threshold, and the
 # (true, false) positive rates under the fault that the attack was made for, from which its trials

@@ -68,18 +68,14 @@ def draw_2016(found, path):
         f"{found['pca_noise_multiplier']:g} on PCA, q {found['q']:g}, delta {found['delta']:g}; "
         "the attack is on the steps alone, and right with 95% confidence",
     )
-    rows = (
-        (
-            "certified: both tensors of a step are from one lot",
-            [high for _, high in found["certified"]],
-        ),
-        ("shown by an attack on every step", found["lower"]),
-        ("printed: each tensor as if from a lot of its own", found["printed"]),
-    )
-    lines = [
-        axis.plot(found["lots"], y, label=name, **plotting.line(i))[0]
-        for i, (name, y) in enumerate(rows)
-    ]
+    rows = {
+        "certified: both tensors of a step are from one lot": [y for _, y in found["certified"]],
+        "shown by an attack on every step": found["lower"],
+        "printed: each tensor as if from a lot of its own": found["printed"],
+    }
+    lines = []
+    for i, (name, y) in enumerate(rows.items()):
+        lines += axis.plot(found["lots"], y, label=name, **plotting.line(i))
     axis.fill_between(
         found["lots"], found["printed"], found["lower"], alpha=0.15, color=plotting.VERMILION
     )
