@@ -2,7 +2,8 @@
 """CIFAR-10 with convolutions learned on public data (Abadi et al. 2016, Section 5.3, Figure 6).
 
 python experiments/cifar_transfer.py pretrain --public-data DIR --out DIR
-python experiments/cifar_transfer.py head --data-dir DIR --target-epsilon 2    # one layer on fixed features
+# one layer on fixed features
+python experiments/cifar_transfer.py head --data-dir DIR --target-epsilon 2
 python experiments/cifar_transfer.py train --data-dir DIR --target-epsilon 2   # the paper's way
 python experiments/cifar_transfer.py baseline --data-dir DIR
 python experiments/cifar_transfer.py figure --data-dir DIR --seeds 3      # also: sentences
@@ -261,11 +262,14 @@ def run_head(config):
         "by": SEARCH,
         "space": SPACE,
     }
-    make = lambda: (
-        rows(dataset.x_train),
-        rows(dataset.x_test),
-        {"test_accuracy_over_views": rows(dataset.x_test, TEST_VIEWS)},
-    )
+
+    def make():
+        return (
+            rows(dataset.x_train),
+            rows(dataset.x_test),
+            {"test_accuracy_over_views": rows(dataset.x_test, TEST_VIEWS)},
+        )
+
     return train_linear(
         NAME,
         (*others, backend, streams, dataset),

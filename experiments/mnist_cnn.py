@@ -71,10 +71,15 @@ def make_network(config, classes, rng):
     ReLU), zero biases.
     """
     activation = {"relu": nn.ReLU, "tanh": nn.Tanh}[config.activation]
-    conv = lambda inputs, outputs, kernel, padding: nn.Conv2D(
-        inputs, outputs, kernel, rng=rng, stride=2, padding=padding, init=nn.init.he_normal
-    )
-    dense = lambda inputs, outputs: nn.Dense(inputs, outputs, rng=rng, init=nn.init.he_normal)
+
+    def conv(inputs, outputs, kernel, padding):
+        return nn.Conv2D(
+            inputs, outputs, kernel, rng=rng, stride=2, padding=padding, init=nn.init.he_normal
+        )
+
+    def dense(inputs, outputs):
+        return nn.Dense(inputs, outputs, rng=rng, init=nn.init.he_normal)
+
     return nn.Sequential(
         [
             conv(1, 16, 8, "same"),

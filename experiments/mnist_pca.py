@@ -194,9 +194,12 @@ def run(config, name=NAME, make_body=make_body, make_sanitizer=make_sanitizer, a
     elif config.projection == "random":
         head = [nn.Project(random_projection(pixels, config.pca_dim, streams.init))]
     model = nn.Sequential(head + body.layers, (pixels,)).to(backend)
-    project = lambda images: (
-        nn.Sequential(head, (pixels,)).use(config.arithmetic).predict(backend.asarray(images))
-    )
+
+    def project(images):
+        return (
+            nn.Sequential(head, (pixels,)).use(config.arithmetic).predict(backend.asarray(images))
+        )
+
     labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
     result = run.train(
         project(images),

@@ -4,7 +4,8 @@ processes.
 
     python experiments/mnist_sweeps.py --figure 5a      # one panel; --figure 5 for all six
     python experiments/mnist_sweeps.py --figure 3 --seeds 5
-    mpiexec -n 9 python -m mpi4py.futures experiments/mnist_sweeps.py --executor mpi        # eight workers of MPI
+    # eight workers of MPI
+    mpiexec -n 9 python -m mpi4py.futures experiments/mnist_sweeps.py --executor mpi
 
 What is finished is not run again: the same command goes on after an interrupt, and more seeds add
 to those there.

@@ -2,10 +2,14 @@
 """Variants of the main job that Section 5.2 of Abadi et al. 2016 mentions: two hidden layers,
 falling noise, norms.
 
-python experiments/mnist_variants.py --first-hidden 500 --hidden 500            # two hidden layers after PCA
-python experiments/mnist_variants.py --projection none --first-hidden 60        # 60 trained units in PCA's place
-python experiments/mnist_variants.py --noise-multiplier 6 --final-noise-multiplier 3   # sigma falls in stages
-python experiments/mnist_variants.py --watch-norms --epochs 50                  # medians of the unclipped norms
+# two hidden layers after PCA
+python experiments/mnist_variants.py --first-hidden 500 --hidden 500
+# 60 trained units in PCA's place
+python experiments/mnist_variants.py --projection none --first-hidden 60
+# sigma falls in stages
+python experiments/mnist_variants.py --noise-multiplier 6 --final-noise-multiplier 3
+# medians of the unclipped norms
+python experiments/mnist_variants.py --watch-norms --epochs 50
 """
 
 import sys

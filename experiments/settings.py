@@ -215,9 +215,8 @@ def search(name, args):
 
         def rows(images):
             parts = stand_in.coefficients(images, Backend.numpy(), form)
-            return np.concatenate(
-                [take(part).astype("f2") for part in parts]
-            )  # as features are kept
+            # as features are kept
+            return np.concatenate([take(part).astype("f2") for part in parts])
 
         return rows(x), y, rows(tested), wanted, stand_in.first(form)
 

@@ -2,7 +2,8 @@
 """A small convolutional network, trained without privacy on drawn digits for its features: no image
 of MNIST is opened.
 
-    python experiments/strokes_features.py --out experiments/pretrained/strokes_features-1.npz     # a minute of one core
+    # a minute of one core
+    python experiments/strokes_features.py --out experiments/pretrained/strokes_features-1.npz
 
 Every epoch draws new digits, which stray from their skeletons from little to much; mnist_learned.py
 takes networks of several seeds.

@@ -9,9 +9,8 @@ import tempfile
 from pathlib import Path
 
 os.environ["MPLBACKEND"] = "Agg"  # before anything imports matplotlib, and for every subprocess
-os.environ.setdefault(
-    "OPENBLAS_NUM_THREADS", "1"
-)  # before NumPy loads: threads that wait for each other cost time
+# before NumPy loads: threads that wait for each other cost time
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import hypothesis
 import numpy as np
@@ -80,12 +79,13 @@ def mnist_dir():
 
 
 def pytest_terminal_summary(terminalreporter):
+    # deselected: none
     reports = [
         report
         for group in terminalreporter.stats.values()
         for report in group
         if hasattr(report, "when")
-    ]  # deselected: none
+    ]
     for mark, missing in (
         ("real_data", "REAL DATA MISSING: {} tests skipped, set MINIDP_DATA"),
         ("cupy", "CUPY MISSING: {} tests skipped, pip install cupy-cuda12x; they need no GPU"),

@@ -92,10 +92,11 @@ def test_wide_layers_give_an_example_its_own_bits_on_any_number_of_threads(threa
             x = alone.standard_normal((70, *shape)).astype(dtype)
             dy = alone.standard_normal((70, *layer.output_shape(shape))).astype(dtype)
             assert_own_bits(lambda x, dy: results(layer, x, dy), rng, x, dy)
+            # the definitions run where no twin does
             device, plain = (
                 guarded_backend(),
                 copy.deepcopy(layer),
-            )  # the definitions run where no twin does
+            )
             expected = results(layer, x[:3], dy[:3])
             found = results(
                 to_backend(plain, device), device.asarray(x[:3]), device.asarray(dy[:3])

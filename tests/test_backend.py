@@ -131,14 +131,12 @@ def test_arrays_move_between_backends_with_their_values(backend, rng):
 
 def test_auto_materialises_on_a_gpu_that_has_the_room():
     cupy = fake_cupy(free=3920)
-    assert (
-        explicit_budget(cupy) == 500 and explicit_budget(np) == memory.EXPLICIT_BYTES
-    )  # 80 bytes are in the pool
+    # 80 bytes are in the pool
+    assert explicit_budget(cupy) == 500 and explicit_budget(np) == memory.EXPLICIT_BYTES
     assert batch_budget(cupy) == float("inf") and batch_budget(np) == memory.BATCH_BYTES
     assert explicit_fits(cupy, 500) and not explicit_fits(cupy, 501)
     cupy.cuda.runtime.memGetInfo = lambda: (7920, 10**5)
-    assert explicit_fits(cupy, 500) and not explicit_fits(
-        cupy, 501
-    )  # a device is asked once, and again by the next run
+    # a device is asked once, and again by the next run
+    assert explicit_fits(cupy, 500) and not explicit_fits(cupy, 501)
     measure_memory(cupy)
     assert explicit_fits(cupy, 1000) and not explicit_fits(np, 1)

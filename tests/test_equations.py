@@ -14,12 +14,13 @@ FOUND = {
     for (card, label), found in checks.load().items()
     for check in found
 }
+# accountants compute on the host
 CASES = [
     pytest.param(check, backend, id=f"{card} [{label}] {check.name} ({check.method}) {backend}")
     for card, label, check in FOUND.values()
     for backend in BACKENDS
     if backend == "numpy" or not card.startswith("privacy.")
-]  # accountants compute on the host
+]
 
 
 @pytest.mark.parametrize("check, backend", CASES)

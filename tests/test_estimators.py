@@ -28,9 +28,8 @@ from minidp.privacy import Ledger
 from tests.support.scripts import ROOT
 
 TRAIN = ("check_classifiers_train", "check_regressors_train")
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:Estimator Private"
-)  # no BaseEstimator: not imported
+# no BaseEstimator: not imported
+pytestmark = pytest.mark.filterwarnings("ignore:Estimator Private")
 
 
 @pytest.fixture(autouse=True)
@@ -84,9 +83,8 @@ def test_scikit_learns_checks_pass(make):
     }
     assert run_checks(make(seed=0, quiet=True), *TRAIN)  # the defaults learn
     with pytest.raises(AssertionError, match="Idempotency"):
-        run_checks(
-            make(steps=2, quiet=True), "check_fit_idempotent"
-        )  # two fits draw different noise
+        # two fits draw different noise
+        run_checks(make(steps=2, quiet=True), "check_fit_idempotent")
 
 
 def test_parameters_are_those_of_fit():
@@ -199,7 +197,9 @@ def test_a_pickled_model_holds_no_key_and_needs_no_folder(tmp_path):
 
 
 def test_frames_keep_the_names_of_their_columns():
-    frame = lambda values, columns: SimpleNamespace(to_numpy=lambda: values, columns=list(columns))
+    def frame(values, columns):
+        return SimpleNamespace(to_numpy=lambda: values, columns=list(columns))
+
     x, y = problem()
     model = classifier().fit(frame(x, "abcd"), frame(y, "y"))
     assert model.feature_names_in_.tolist() == list("abcd") and model.n_features_in_ == 4

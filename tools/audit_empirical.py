@@ -29,11 +29,12 @@ from tools.attacks import black_box, canaries, faults, pictures
 from tools.machine import available_cores, processor, vector_flags, versions
 
 SETTINGS, EPSILONS = ((1.0, 10), (0.01, 1000)), (1.0, 2.0, 4.0, 8.0)  # q, T; certified
+# of the certified epsilon, and epsilon, that attacks have to reach
 SHARE, BLACK_BOX, RIGHT = (
     0.94,
     6.5,
     "right training",
-)  # of the certified epsilon, and epsilon, that attacks have to reach
+)
 upper, lower = partial(upper_text, decimals=2), partial(lower_text, decimals=2)
 
 
@@ -71,11 +72,15 @@ def audit(made, times, seed):
 
 def summary(done, box):
     """The figures of all units."""
-    parts = lambda name: [found for key, found in done.items() if key.rsplit(" ", 1)[0] == name]
+
+    def parts(name):
+        return [found for key, found in done.items() if key.rsplit(" ", 1)[0] == name]
+
     audits = {name: sum(parts(name), []) for name in (RIGHT, *faults.FAULTS)}
-    times = lambda found: {
-        attack: n for attack in faults.ATTACKS if (n := sum(attack in by for by in found))
-    }
+
+    def times(found):
+        return {attack: n for attack in faults.ATTACKS if (n := sum(attack in by for by in found))}
+
     return {
         "delta": canaries.DELTA,
         "confidence": 1 - canaries.ERROR,
@@ -175,9 +180,10 @@ def main(argv=None):
         if state.get("smoke") != options.smoke or options.seed not in (None, state.get("seed")):
             seed = secrets.randbits(32) if options.seed is None else options.seed
             state = {"smoke": options.smoke, "seed": seed, "done": {}}
-        seed_of = lambda name: int.from_bytes(
-            sha256(f"{state['seed']} {name}".encode()).digest()[:6]
-        )
+
+        def seed_of(name):
+            return int.from_bytes(sha256(f"{state['seed']} {name}".encode()).digest()[:6])
+
         name, records = ("strokes", 100) if options.smoke else ("auto", black_box.RECORDS)
         dataset = load(name, sizes=(records, 10))
         box, done = cache(lambda: black_box.BlackBox(dataset, seed_of("start"))), state["done"]

@@ -41,11 +41,12 @@ from tools.tables import markdown
 ROOT = Path(__file__).resolve().parents[1]
 STRATEGIES = ("auto", "factored", "explicit", "exact")
 FLOORS = ("floor",)
+# {peer: the library that it needs}
 PEERS = {
     "torch": "torch",
     "jax": "jax",
     "opacus-ghost": "opacus",
-}  # {peer: the library that it needs}
+}
 CLIP_NORM = 4.0
 NOISE_MULTIPLIER = 4.0
 LEARNING_RATE = 0.05
@@ -328,9 +329,8 @@ def main(argv=None):
         print(
             f"absent, not timed: {', '.join(absent)}; pip install 'minidp[peers]'", file=sys.stderr
         )
-    words = [
-        Path(word).name if "/" in word else word for word in argv
-    ]  # without this machine's folders
+    # without this machine's folders
+    words = [Path(word).name if "/" in word else word for word in argv]
     command = shlex.join(["python", "-m", "tools.benchmark", *words])
     contests = []
     with user_errors() as note:

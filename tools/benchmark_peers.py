@@ -114,9 +114,8 @@ def jax_step(workload, device):
     params = jax.device_put(jax_params(workload), on)
     parameters = sum(each.size for each in jax.tree.leaves(params))
     drawn = lots(workload)
-    gather = jax.jit(
-        lambda lot: (x[lot], y[lot])
-    )  # apart, because XLA is slower where it fuses the two
+    # apart, because XLA is slower where it fuses the two
+    gather = jax.jit(lambda lot: (x[lot], y[lot]))
 
     def update(params, x, y):
         grads = jax.grad(partial(jax_loss, workload))(params, x, y)

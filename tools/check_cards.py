@@ -81,7 +81,10 @@ def _missing_cards(sources, have):
     for (module, name), node in classes.items():
         docstring = (ast.get_docstring(node) or "").partition("\n\n")[0]
         if name in events and not docstring.endswith("."):
-            yield f"{module}:{node.lineno}: event {name} needs a docstring whose first paragraph defines it"
+            yield (
+                f"{module}:{node.lineno}: event {name} needs a docstring whose first paragraph "
+                "defines it"
+            )
         needed = name in exported.get(module.rpartition("/")[0], ()) or name in accountants
         if (
             needed

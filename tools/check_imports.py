@@ -56,9 +56,8 @@ def main(root):
     found, imports = [], 0
     for path in modules:
         name = path.relative_to(root)
-        part = name.parts[1].removesuffix(
-            ".py"
-        )  # minidp/nn/dense.py is in nn, minidp/errors.py is errors
+        # minidp/nn/dense.py is in nn, minidp/errors.py is errors
+        part = name.parts[1].removesuffix(".py")
         if part not in RANK:
             found.append(f"{name}:1: {part} has no rank; give it one in tools/check_imports.py")
             continue

@@ -28,11 +28,12 @@ from minidp.privacy.ledger import FORMAT
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments" / "results"
+# of paths that tables share
 SHORT = {
     "SIGMA": "settings.clip_groups.0.noise_multiplier",
     "C": "settings.clip_groups.0.clip_norm",
     "SPENT": "epsilon.$accountant.upper",
-}  # of paths that tables share
+}
 CLOSE = 1e-6  # relative: other processors round a little differently
 
 
@@ -258,7 +259,8 @@ def main(argv=None):
             recheck()
         if args.check and stale:
             print(
-                f"{', '.join(stale)}: not what experiments/results says; run python -m tools.tables",
+                f"{', '.join(stale)}: not what experiments/results says; "
+                "run python -m tools.tables",
                 file=sys.stderr,
             )
     return 1 if args.check and stale else 0

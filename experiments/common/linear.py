@@ -305,7 +305,10 @@ def train_linear(
         guessed = to_host(tested) @ first[0] + first[1]
         about["accuracy_before_training"] = float((guessed.argmax(axis=1) == dataset.y_test).mean())
     (group,) = mean.groups
-    what = f"mean of the features, clipped to norm {group.clip_norm:g}: noise std {group.noise_std:g} on the sum"
+    what = (
+        f"mean of the features, clipped to norm {group.clip_norm:g}: noise std "
+        f"{group.noise_std:g} on the sum"
+    )
     released = run.release_first(
         "mean",
         *before,
@@ -322,9 +325,9 @@ def train_linear(
     labels, test_labels = backend.asarray(dataset.y_train), backend.asarray(dataset.y_test)
 
     def found():
-        right = lambda rows: float(
-            to_host((model.predict(rows).argmax(axis=1) == test_labels).mean())
-        )
+        def right(rows):
+            return float(to_host((model.predict(rows).argmax(axis=1) == test_labels).mean()))
+
         return {
             **about,
             **({"tuning": tuning} if typed.as_chosen else {}),

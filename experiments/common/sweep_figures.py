@@ -61,9 +61,10 @@ def curves(runs):
     with its range.
     """
     rows = min(len(run["history"]["epoch"]) for run in runs)
-    over = lambda column, what: [
-        what(run["history"][column][i] for run in runs) for i in range(rows)
-    ]
+
+    def over(column, what):
+        return [what(run["history"][column][i] for run in runs) for i in range(rows)]
+
     delta = runs[0]["history"].get("delta_at_epsilon")
     return {
         "train_accuracy_not_private": statistics.mean(run["train_accuracy"] for run in runs),

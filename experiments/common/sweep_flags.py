@@ -18,6 +18,7 @@ from .results import committed, packed, row_of
 from .sweeps import Run, ignore_interrupts, perform
 from .verdicts import compare
 
+# not in a summary's command
 HERE = (
     "out",
     "quiet",
@@ -27,7 +28,7 @@ HERE = (
     "executor",
     "draw",
     "partial",
-)  # not in a summary's command
+)
 
 
 @dataclass(frozen=True)
@@ -149,10 +150,8 @@ class SweepFlags(Checked):
             f"read:  {out / stem}.png (numbers: {out / stem}.json, from "
             f"{sum(map(len, results.values()))} runs in {out})"
         )
-        print(
-            f"next:  {command_of(script, replace(self, seeds=self.seeds + 1, draw=False, partial=False))}"
-            "   # one more seed; runs that are done stay done"
-        )
+        more = replace(self, seeds=self.seeds + 1, draw=False, partial=False)
+        print(f"next:  {command_of(script, more)}   # one more seed; runs that are done stay done")
         return summary
 
     def tell_hours(self, runs):

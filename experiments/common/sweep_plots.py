@@ -10,10 +10,11 @@ from minidp.run.picture import draw_curves
 
 from .results import rows_of
 
+# the line's words and style
 LINES = {
     "projection-random": ("random projection", 1),
     "projection-none": ("no PCA", 2),
-}  # the line's words and style
+}
 DOTTED = {"color": "black", "linewidth": 1, "linestyle": (0, (1, 2))}  # the paper's figures
 
 

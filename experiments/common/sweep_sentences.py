@@ -169,9 +169,8 @@ class Runs:
 
 def points(smoke):
     """The claims' runs: those of Figures 4 and 5 that they need, and a few of their own."""
-    mine = [
-        point for point in EXTRA if not (smoke and "--steps" in point.flags)
-    ]  # smoke sets the epochs
+    # smoke sets the epochs
+    mine = [point for point in EXTRA if not (smoke and "--steps" in point.flags)]
     return list(
         dict.fromkeys([*mine, REFERENCE, *panel_points("abcdef", smoke), *budget_points(smoke)])
     )

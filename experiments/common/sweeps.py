@@ -162,10 +162,11 @@ def perform(runs, jobs, pool=None, quiet=False):
     return {run: run.result() for run in runs}
 
 
+# of this worker, or the threads that are workers: its processes that wait for a run
 _stopping, _idle = (
     Event(),
     [],
-)  # of this worker, or the threads that are workers: its processes that wait for a run
+)
 
 
 def work(run):
@@ -263,4 +264,7 @@ def train(run):
 def _told(result):
     if result["stopped"] == NO_LOT:
         return NO_LOT
-    return f"{result['test_accuracy']:.2%} after {result['steps']} lots, {result['seconds_total']:.0f} s"
+    return (
+        f"{result['test_accuracy']:.2%} after {result['steps']} lots, "
+        f"{result['seconds_total']:.0f} s"
+    )

@@ -47,9 +47,8 @@ class Verdict(NamedTuple):
         """True if a value is on the entry's side, or within its tolerance, or another one."""
         off = value - self.entry["value"]
         off = {"at least": -off, "at most": off}.get(self.entry.get("side"), abs(off))
-        return (
-            round(off - (self.entry["tolerance"] if tolerance is None else tolerance), 12) <= 0
-        )  # .05 - .03 is above .02
+        # .05 - .03 is above .02
+        return round(off - (self.entry["tolerance"] if tolerance is None else tolerance), 12) <= 0
 
     def __str__(self):
         entry, error = self.entry, "" if self.error is None else f" +- {self.error:.2g}"

@@ -18,13 +18,14 @@ from minidp.run import load_arrays, restore
 from .pretraining import NAME, NETWORKS, SIDE, build
 
 BATCH = 500  # images computed at once
+# crops of the views at test time, pixels down and right
 OFF_CENTRE = (
     (0, 0),
     (-2, -2),
     (-2, 2),
     (2, -2),
     (2, 2),
-)  # crops of the views at test time, pixels down and right
+)
 TEST_VIEWS = 2 * len(OFF_CENTRE)  # each also flipped
 POOLED = 3  # places of a side whose mean stands for them
 PRETRAINED_BY = "command", "public_data", "classes", "images", "test_accuracy", "commit"

@@ -30,10 +30,11 @@ NETWORKS = "paper", "deep"
 SIDE, UNITS, GROUPS = 24, 384, 8  # Section 5.3: 24 x 24 crops, 384 units; ours: groups of channels
 CLASSES = 200  # of the public set: Tiny ImageNet's
 SMOKE_IMAGES, SMOKE_EPOCHS = 500, 2
+# public images that features are standardised on; of the mean spread
 STATISTICS, SPREAD_FLOOR = (
     10_000,
     0.1,
-)  # public images that features are standardised on; of the mean spread
+)
 SCALED_ON = 500  # public images that initial values are scaled on
 LAST = 0.1  # standard deviation of the first logits
 

@@ -13,11 +13,12 @@ from minidp import validate
 from minidp.backend import namespace_of
 from minidp.errors import ParameterError
 
+# of the finest wavelet: pixels, radians a pixel, ratio times L
 WIDTH, FREQUENCY, SLANT = (
     0.8,
     0.75 * math.pi,
     4.0,
-)  # of the finest wavelet: pixels, radians a pixel, ratio times L
+)
 PERIODS = 2  # of the padded image, summed on either side; beyond, the filters are below float32
 CHUNK = 16  # images transformed together: what lies between two transforms stays in a core's cache
 
@@ -141,7 +142,10 @@ class Scattering:
         """S (B, n, n, P) of the images x(rows, -columns), from S of the images: positions and
         angles are in another order.
         """
-        back = lambda numbers: -np.arange(numbers) % numbers
+
+        def back(numbers):
+            return -np.arange(numbers) % numbers
+
         angles, blocks = back(self.angles), np.arange(self.scales * (self.scales - 1) // 2)
         first = self.angles * np.arange(self.scales)[:, None] + angles
         second = self.angles**2 * blocks[:, None, None] + self.angles * angles[:, None] + angles
@@ -153,7 +157,10 @@ class Scattering:
         """(B, P, n, n) of one part."""
         xp = namespace_of(x)
         x = xp.pad(x, ((0, 0), (self.pad, self.pad), (self.pad, self.pad)))[:, None]  # [F1]
-        average = lambda u, j: averages[j] @ u @ averages[j].T  # [F6]
+
+        def average(u, j):
+            return averages[j] @ u @ averages[j].T  # [F6]
+
         first = [_modulus(xp.fft.fft2(x), filters[j, 0], 2**j) for j in range(self.scales)]  # [F5]
         paths = [average(x, 0)] + [average(u, j) for j, u in enumerate(first)]
         for j, u in enumerate(first[:-1]):

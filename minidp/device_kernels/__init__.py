@@ -125,7 +125,7 @@ def gram_norms(a, d, cancelling):
     return upper
 
 
-def add_weightedblocks_for(totals, gs, add, w):
+def add_weighted_each(totals, gs, add, w):
     """backend.add_weighted for several totals (P,) and g (B, P); add: False for totals that are
     written, not added to.
     """
@@ -135,7 +135,7 @@ def add_weightedblocks_for(totals, gs, add, w):
 
 def add_weighted(total, w, g):
     """backend.add_weighted."""
-    add_weightedblocks_for([total], [g], [True], w)
+    add_weighted_each([total], [g], [True], w)
 
 
 def add_weighted_products(jobs, w, large):

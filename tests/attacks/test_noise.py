@@ -40,9 +40,8 @@ def test_low_order_bits_do_not_tell_a_raw_sum_of_zero(arithmetic):
             seen += bool((fine != np.round(fine)).any())
         return seen / releases
 
-    most = math.erf(
-        0.5 / math.sqrt(2)
-    )  # total variation of unit noise moved by |raw| = 1: what the analysis allows
+    # total variation of unit noise moved by |raw| = 1: what the analysis allows
+    most = math.erf(0.5 / math.sqrt(2))
     assert abs(share(0.0) - share(0.1)) < most + 0.12  # and four standard errors
 
 
@@ -66,9 +65,8 @@ def test_the_last_bits_of_every_value_have_one_law(value, dtype, arithmetic):
             np.bincount((found // step % bits).astype(int), minlength=bits) for found in cells
         ]
         chi = ((counts[0] - counts[1]) ** 2 / (counts[0] + counts[1])).sum()
-        assert abs(chi - (bits - 1)) < 6 * math.sqrt(
-            2 * (bits - 1)
-        )  # a false alarm once in 10 million
+        # a false alarm once in 10 million
+        assert abs(chi - (bits - 1)) < 6 * math.sqrt(2 * (bits - 1))
 
 
 @pytest.mark.parametrize("distance", [1, 64, 256, 512])

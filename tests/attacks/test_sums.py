@@ -165,9 +165,8 @@ def search_sizes(arithmetic, strategy, dtype, rounds, seed=0):
         a = numbers_of_every_size(rng, (1, t, i), dtype)
         d = numbers_of_every_size(rng, (1, t, o), dtype)
         sizes = (np.linalg.norm(f.astype("longdouble")) for f in (a, d))
-        norm = float(
-            np.prod(np.array([*sizes])) * rng.uniform(0.3, 1)
-        )  # about where the weight begins to fall
+        # about where the weight begins to fall
+        norm = float(np.prod(np.array([*sizes])) * rng.uniform(0.3, 1))
         clip_norm = (
             norm if rng.random() < 0.5 and 1e-12 < norm < 1e12 else 10.0 ** rng.integers(-12, 13)
         )

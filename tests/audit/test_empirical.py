@@ -148,7 +148,8 @@ def test_one_run_by_f_dp_holds_and_is_above_steinkes(mu, rng):
 
 def test_guesses_by_hand():
     scores, included = np.array([3.0, 1.0, 2.0, 0.0]), np.array([True, True, False, False])
+    # 3 in, 0 out; then 2 in and 1 out, both wrong
     assert empirical.guesses(scores, included) == {
         2: 2,
         4: 2,
-    }  # 3 in, 0 out; then 2 in and 1 out, both wrong
+    }

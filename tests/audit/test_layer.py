@@ -59,10 +59,11 @@ WRONG = {
 def test_what_is_piecewise_linear_is_differentiated_next_to_a_kink(layer, rng):
     x = 1e-12 * rng.uniform(-1, 1, (4, 3, 3, 2))
     assert gradcheck.layer_input_error(layer, x, rng) < TOLERANCE
+    # neither is the identity there
     assert (
         gradcheck.directional_error(lambda at: layer.forward(at)[0].sum(), np.ones_like(x), x, rng)
         > 0.1
-    )  # neither is the identity there
+    )
 
 
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)

@@ -86,9 +86,8 @@ def test_where_nothing_is_bounded_or_guaranteed_no_row_is_to_be_quoted(
 @pytest.mark.parametrize("sampler", ["poisson", "fixed", "shuffle"])
 def test_sizes_and_epochs_say_what_the_plan_of_training_charges(sampler, answer):
     flags = "--noise-multiplier 1.1 --dataset-size 6e4 --lot-size 256 --epochs 1000"
-    sanitizer = Sanitizer(
-        flat_group([("a", "W")], 3.0, 1.1), "explicit"
-    )  # nothing is charged for roundings
+    # nothing is charged for roundings
+    sanitizer = Sanitizer(flat_group([("a", "W")], 3.0, 1.1), "explicit")
     plan = Plan(make_sampler(sampler, 60_000, 256), sanitizer, 234_375, 256)
     record = answer(EPSILON, flags, "--sampler", sampler, "--accountant", "renyi")
     assert Ledger.from_json(record["ledger"]) == plan.ledger()
@@ -171,9 +170,8 @@ def test_calibrate_knows_the_other_samplers(sampler, answer):
     record = answer(flags, "--epochs", "5")
     assert record["accountant"] == "loss_distribution" and 1.99 < record["epsilon"]["upper"] <= 2
     found = answer(flags, "--noise-multiplier", str(record["noise_multiplier"]))
-    assert found["epsilon"]["upper"] <= 2 and found["steps"] in range(
-        500, 600
-    )  # five epochs of 100 lots
+    # five epochs of 100 lots
+    assert found["epsilon"]["upper"] <= 2 and found["steps"] in range(500, 600)
 
 
 def test_calibrate_finds_the_sampling_probability_and_the_lot_size(answer, run, refused):

@@ -131,6 +131,5 @@ def test_rows_that_are_not_finite_are_counted_in_blocks(monkeypatch):
     assert rows_not_finite(x) == 2 and rows_not_finite(x[:0]) == 0
     assert rows_not_finite(Inputs(x, Backend.numpy())) == 3  # 1e300 is no float32
     stored = Stored(np.ones((9, 2), "uint8"))
-    assert (
-        rows_not_finite(Inputs(stored, Backend.numpy())) == 0 and stored.most == 0
-    )  # integers need no look
+    # integers need no look
+    assert rows_not_finite(Inputs(stored, Backend.numpy())) == 0 and stored.most == 0

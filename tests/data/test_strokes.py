@@ -21,9 +21,8 @@ def test_digits_that_stray_further_are_others_of_the_same_classes(small_full_set
     far, near = load_strokes((30, 10), progress=False, stray=1.5), load_full()
     np.testing.assert_array_equal(far.y_train, near.y_train)
     assert (far.x_train != near.x_train).any(axis=(1, 2)).all()
-    np.testing.assert_array_equal(
-        load_full().x_train, near.x_train
-    )  # what is cached is what strays as usual
+    # what is cached is what strays as usual
+    np.testing.assert_array_equal(load_full().x_train, near.x_train)
 
 
 @pytest.fixture

@@ -75,9 +75,10 @@ def public_set(tmp_path):
 
 
 _opened, _watched = [], []
+# for good
 sys.addaudithook(
     lambda event, args: _opened.append(str(args[0])) if _watched and event == "open" else None
-)  # for good
+)
 
 
 @pytest.fixture

@@ -168,9 +168,8 @@ def test_accuracy_over_views_is_that_of_the_weights_in_the_saved_model(train, fo
     logits = frozen.mean_over_views(lambda view: model.forward(view)[0], dataset.x_test[:500], 24)
     over_views = (logits.argmax(axis=1) == dataset.y_test[:500]).mean()
     assert found["test_views"] == 10 and 0 < over_views < 1
-    assert found["test_accuracy_over_views"] == pytest.approx(
-        over_views, abs=0.003
-    )  # threads round sums differently
+    # threads round sums differently
+    assert found["test_accuracy_over_views"] == pytest.approx(over_views, abs=0.003)
 
 
 def test_head_trains_one_layer_on_what_several_layers_give(pretrained, train, folders):

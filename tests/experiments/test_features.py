@@ -119,11 +119,12 @@ def test_features_equal_sums_over_pixels_one_path_at_a_time(
 
 def test_mnist_has_81_channels_of_8_by_8():
     assert Scattering(28).output_shape == (8, 8, 81)
+    # Bruna and Mallat 2013: 1 + J L + L^2 J (J - 1) / 2
     assert Scattering(28, scales=3).output_shape == (
         4,
         4,
         217,
-    )  # Bruna and Mallat 2013: 1 + J L + L^2 J (J - 1) / 2
+    )
 
 
 @pytest.mark.parametrize("size, pad, scales", [(24, 0, 2), (22, 0, 1), (28, 3, 1)])

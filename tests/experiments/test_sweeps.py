@@ -52,10 +52,18 @@ def run(config):
                 time.sleep(0.01)
         return None, "interrupted"
     rows = "".join(f"{i},{i},0.5,,\\n" for i in range(1, 1201))
-    (out / "metrics.csv").write_text("epoch,step,test_accuracy,train_accuracy_not_private,delta_at_epsilon\\n" + rows)
-    write_json(out / "result.json", {"stopped": "finished", "test_accuracy": 0.5, "steps": 1200, "seconds_total": 0.1,
-                                     "resumed": config.resume, "ranks": os.environ["MINIDP_RANKS"],
-                                     "command": command_of("toy.py", config, ("out", "resume"))})
+    columns = "epoch,step,test_accuracy,train_accuracy_not_private,delta_at_epsilon\\n"
+    (out / "metrics.csv").write_text(columns + rows)
+    result = {
+        "stopped": "finished",
+        "test_accuracy": 0.5,
+        "steps": 1200,
+        "seconds_total": 0.1,
+        "resumed": config.resume,
+        "ranks": os.environ["MINIDP_RANKS"],
+        "command": command_of("toy.py", config, ("out", "resume")),
+    }
+    write_json(out / "result.json", result)
     return {}, "finished"
 """
 SWEEP = """
@@ -93,6 +101,7 @@ def sweep(tmp_path):
         ranks = (MPIEXEC, "-n", jobs + 1), ("-m", "mpi4py.futures")
         before, module = ranks if executor == "mpi" else ((), ())
         path = os.pathsep.join([str(ROOT), str(ROOT / "experiments"), str(tmp_path)])
+        # which a shell's background jobs ignore
         return subprocess.Popen(
             [*map(str, (*before, sys.executable, *module, "sweep.py", executor, jobs, *words))],
             cwd=tmp_path,
@@ -102,7 +111,7 @@ def sweep(tmp_path):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )  # which a shell's background jobs ignore
+        )
 
     return start
 

@@ -34,7 +34,7 @@ def watched(monkeypatch, shards, change=lambda x: x, slow=None):
     return watcher.medians, values(trainer.network)
 
 
-def test_one_seed_gives_one_set_of_medians_whatever_thread_is_first_and_the_weights_of_one_that_is_not_watched(
+def test_one_seed_gives_one_set_of_medians_and_the_weights_of_a_run_that_is_not_watched(
     monkeypatch,
 ):
     runs = [watched(monkeypatch, 3, slow=slow)[0] for slow in (None, 0, 1)]

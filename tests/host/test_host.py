@@ -52,7 +52,9 @@ def test_an_exception_comes_out_after_all_are_done(bad):
 
 @side_by_side
 def test_a_call_inside_another_runs_in_order():
-    inner = lambda _: threads.map_parallel(lambda i: threading.get_ident(), range(3))
+    def inner(_):
+        return threads.map_parallel(lambda i: threading.get_ident(), range(3))
+
     assert all(len({*found}) == 1 for found in threads.map_parallel(inner, range(2)))
 
 
@@ -90,9 +92,8 @@ def test_the_limit_follows_blas_or_the_environment(given, wanted, expected, monk
 def test_a_forked_child_has_threads_of_its_own():
     assert threads.map_parallel(lambda i: i, range(3)) == [0, 1, 2]
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # Python 3.12 warns of any fork beside threads
+        # Python 3.12 warns of any fork beside threads
+        warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
         os._exit(0 if threads.map_parallel(lambda i: i, range(3)) == [0, 1, 2] else 1)
@@ -167,10 +168,11 @@ def test_tune_chooses_for_this_processor():
     assert chosen == expected
     if expected and described["openblas_kernels"]:
         assert described["openblas_kernels"].upper() == expected
+    # the latter with another C library
     assert described["allocator"] in (
         "glibc, freed pages kept",
         "default",
-    )  # the latter with another C library
+    )
 
 
 @pytest.mark.parametrize(

@@ -215,10 +215,11 @@ def test_a_fit_in_exact_arithmetic_releases_nothing_in_ordinary(
     setup = fitted.result["settings"]["setup"]
     assert [release["name"] for release in setup] == charged and not verify(tmp_path / "run").failed
     events = [event for event, _ in Ledger.load(tmp_path / "run" / "ledger.json").items()]
+    # of two logits for each feature, and a bias
     assert [event.events[1].count for event in events] == [
         *counts,
         8,
-    ]  # of two logits for each feature, and a bias
+    ]
     assert "ordinary arithmetic" not in (tmp_path / "run" / "privacy.md").read_text()
 
 

@@ -38,9 +38,8 @@ def make_grads(rng, backend, batch):
 def test_auto_is_explicit_on_a_device_where_all_fit_and_what_does_not_fit_is_formed_in_parts(
     place, budget, strategy, factored, parts, rng, monkeypatch
 ):
-    grads = make_grads(
-        rng, place, 9
-    )  # 720 bytes of explicit gradients of the convolution, 864 of the dense layer
+    # 720 bytes of explicit gradients of the convolution, 864 of the dense layer
+    grads = make_grads(rng, place, 9)
     expected, formed, materialise = (
         Sanitizer(flat_group(KEYS, 1.0, 0.0), "factored").add_clipped(grads),
         [],

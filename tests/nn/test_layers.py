@@ -41,11 +41,12 @@ def test_a_group_of_one_number_is_refused():
     for layer, shape in ((nn.GroupNorm(4, 4), (1, 1, 4)), (nn.LayerNorm(1), (5, 1))):
         with pytest.raises(ShapeError, match="expected two or more numbers to normalise together"):
             nn.Sequential([layer], shape)
+    # three positions are enough
     assert nn.GroupNorm(4, 4).forward(np.zeros((2, 3, 4)))[0].shape == (
         2,
         3,
         4,
-    )  # three positions are enough
+    )
 
 
 @pytest.mark.parametrize("size", [1e30, 1.0, 1e-30])
@@ -91,6 +92,5 @@ def test_targets_that_a_loss_does_not_take_are_refused():
 def test_he_normal_follows_its_distribution(dtype, rng):
     values = init.he_normal(rng, (5, 8, 5, 50), dtype)  # a kernel: fan-in 5 8 5 = 200
     assert values.shape == (5, 8, 5, 50) and values.dtype == np.dtype(dtype)
-    assert (
-        stats.kstest(values.ravel().astype("float64"), stats.norm(scale=0.1).cdf).pvalue > 1e-6
-    )  # chance of a false alarm
+    # chance of a false alarm
+    assert stats.kstest(values.ravel().astype("float64"), stats.norm(scale=0.1).cdf).pvalue > 1e-6

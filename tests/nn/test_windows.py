@@ -70,10 +70,11 @@ def test_every_geometry_equals_the_loop(
         assume(False)
     (y, cache), slow_y = layer.forward(x), slow(x, layer.params)
     np.testing.assert_allclose(y, slow_y, rtol=1e-12, atol=1e-12)
+    # which keeps the integers' order
     dy, v = (
         rng.standard_normal(y.shape),
         rng.uniform(-0.25, 0.25, x.shape),
-    )  # which keeps the integers' order
+    )
     moved = ((slow(x + v, layer.params) - slow_y) * dy).sum()
     np.testing.assert_allclose((layer.backward(dy, cache) * v).sum(), moved, rtol=1e-9, atol=1e-9)
     for name, grad in layer.param_grads(dy, cache).items():

@@ -80,9 +80,10 @@ def test_no_noise_is_infinite(row, event):
 @each_event
 def test_repeating_counting_and_appending_agree(row, event):
     forms = [[event] * 7, [Repeated(event, 7)], [Composed((Repeated(event, 3),) * 2), event]]
-    known = lambda bound: [
-        end for end in (bound.lower, bound.estimate, bound.upper) if end is not None
-    ]
+
+    def known(bound):
+        return [end for end in (bound.lower, bound.estimate, bound.upper) if end is not None]
+
     for found in (
         [row.epsilon(DELTA, *form) for form in forms],
         [row.delta(0.5, *form) for form in forms],

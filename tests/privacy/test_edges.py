@@ -40,7 +40,10 @@ def random_ledger(seed):
     counts to 1e18.
     """
     rng, entries = random.Random(seed), []
-    exponent = lambda *ranges: 10 ** rng.uniform(*rng.choice(ranges))
+
+    def exponent(*ranges):
+        return 10 ** rng.uniform(*rng.choice(ranges))
+
     for _ in range(rng.choice((1, 1, 2, 3, 5, 10))):
         q = rng.choice(
             (exponent((-300, 0), (-12, 0), (-4, 0)),) * 3 + (1.0, 1 - exponent((-15, -1)))

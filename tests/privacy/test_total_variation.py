@@ -43,7 +43,10 @@ RENYI = RenyiAccountant()
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.label)
 def test_every_accountant_adds_it_to_delta_and_proves_its_epsilon(row):
     accountant, event = row.accountant, row.events[0]
-    ledger = lambda *more: ledger_of((event, 2), *more, relation=row.relation)
+
+    def ledger(*more):
+        return ledger_of((event, 2), *more, relation=row.relation)
+
     varied, tau = ledger((TotalVariation(1e-9, 2), 5)), 10 * 1e-9
     plain, near = (accountant.epsilon(found, 1e-5) for found in (ledger(), varied))
     assert accountant.epsilon(ledger((TotalVariation(0.0, 9), 9), (TINY, 0)), 1e-5) == plain

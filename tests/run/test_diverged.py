@@ -49,9 +49,8 @@ def test_a_run_that_overflows_says_what_was_charged_and_writes_no_model(tmp_path
     assert said and "\n" not in str(caught.value)
     assert int(said[1]) <= int(said[2]) == ledger.count_of("step")
     assert said[3] == upper_text(MomentsAccountant().epsilon(ledger, 1e-5).upper)
-    load_arrays(
-        folder / "checkpoint.npz", "checkpoint"
-    )  # all finite, so that verify can read the folder
+    # all finite, so that verify can read the folder
+    load_arrays(folder / "checkpoint.npz", "checkpoint")
     assert not (folder / "model.npz").exists() and not (folder / "result.json").exists()
 
 

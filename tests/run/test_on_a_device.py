@@ -56,15 +56,13 @@ def test_a_step_takes_its_lot_and_an_epoch_leaves_for_metrics_and_the_checkpoint
     with counting() as rest:
         private.train(*map(backend.asarray, make_arrays()))
     assert len(rest.to_device) == 4 and rest.to_host == [] and rest.memory_asked == 1
-    assert (
-        rest.waits == len(found["checkpoint"]) - 1 == STEPS / 5
-    )  # at the end of each epoch of five steps
+    # at the end of each epoch of five steps
+    assert rest.waits == len(found["checkpoint"]) - 1 == STEPS / 5
     assert len(found["step"]) == STEPS and all(
         len(step.to_device) <= 1 and step.waits == len(step.to_host) == 0 for step in found["step"]
     )
-    assert all(
-        len(each.to_host) == 2 and not each.to_device for each in found["evaluate"]
-    )  # loss and accuracy
+    # loss and accuracy
+    assert all(len(each.to_host) == 2 and not each.to_device for each in found["evaluate"])
     arrays = len(np.load(tmp_path / "run" / "checkpoint.npz").files) - 1  # less the header
     assert all(len(each.to_host) <= arrays and not each.to_device for each in found["checkpoint"])
 

@@ -70,9 +70,8 @@ def test_the_statement_names_the_gradients_that_ran_and_on_a_device_what_explici
 ):
     backend, names = guarded_backend(), ["dense1.W", "dense1.b", "dense2.W", "dense2.b"]
     here = make_run(tmp_path / "here").train(*make_arrays())
-    monkeypatch.setattr(
-        "minidp.backend._budget", lambda xp, on_host: on_host if xp is np else 2000
-    )  # lots of 33, all but dense1.W
+    # lots of 33, all but dense1.W
+    monkeypatch.setattr("minidp.backend._budget", lambda xp, on_host: on_host if xp is np else 2000)
     with allow_sync():  # evaluation
         there = make_run(tmp_path / "there", backend=backend).train(
             *map(backend.asarray, make_arrays())
@@ -132,9 +131,8 @@ def test_without_a_seed_what_a_crash_took_stays_charged_and_the_run_gets_fewer_l
 ):
     settings = {"steps": 20, "arithmetic": arithmetic}
     with pytest.raises(Crash):
-        train(
-            tmp_path / "run", stop=crash_after(3), **settings
-        )  # the setup, five lots, and five that are lost
+        # the setup, five lots, and five that are lost
+        train(tmp_path / "run", stop=crash_after(3), **settings)
     result = train(tmp_path / "run", **settings)
     assert (result["steps"], result["steps_charged"], result["earlier_lots_charged"]) == (15, 20, 0)
     assert "5 charged lots are not in the model" in (tmp_path / "run" / "privacy.md").read_text()
@@ -296,9 +294,8 @@ def test_where_the_lock_is_deleted_the_ledger_is_never_below_what_was_released(
         train(tmp_path / "run", steps=50, stop=second_takes_over)
     ledger = Ledger.load(tmp_path / "run" / "ledger.json")
     result = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert (
-        ledger.count_of("step") >= result["steps"] + max(released) - 5
-    )  # blocks of five, the last of them not run twice
+    # blocks of five, the last of them not run twice
+    assert ledger.count_of("step") >= result["steps"] + max(released) - 5
     assert not verify(tmp_path / "run").failed
 
 

@@ -33,9 +33,8 @@ def signature(function):
         found is None or any(each.kind is each.VAR_KEYWORD for each in found.parameters.values())
     ):
         text = re.sub(r"\b\w+ (?=\w)", "", written[1])  # types in front of names
-        text = re.sub(r" \[, out=.*?\]", ", out=None", text).replace(
-            "[, out1, out2]", ""
-        )  # of ufuncs with two results
+        # of ufuncs with two results
+        text = re.sub(r" \[, out=.*?\]", ", out=None", text).replace("[, out1, out2]", "")
         found = inspect.signature(eval(f"lambda {text}: None"))  # CuPy's own text, as in a .pyi
     plain = [
         each.replace(

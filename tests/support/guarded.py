@@ -34,9 +34,8 @@ _TEXTS = json.loads(Path(__file__).with_name("cupy.json").read_text())["signatur
 SIGNATURES = {
     name: inspect.signature(eval(f"lambda {text}: None")) for name, text in _TEXTS.items()
 }
-SHARED = (
-    "bool_ int32 int64 uint8 float32 float64 pi inf nan newaxis".split()
-)  # the same objects in both libraries
+# the same objects in both libraries
+SHARED = "bool_ int32 int64 uint8 float32 float64 pi inf nan newaxis".split()
 _FROM_HOST = {"asarray", "ascontiguousarray"}  # the door: takes host arrays and lists
 _OF_LISTS = {"concatenate", "zeros", "ones", "empty", "full"}
 FREE = 8 * 10**10  # bytes of memory on the device that is not there

@@ -37,6 +37,7 @@ def faults(figure):
     other).
     """
     found, width, height = texts(figure), figure.bbox.width, figure.bbox.height
+    # a pixel's touch is none
     return (
         [
             text
@@ -48,4 +49,4 @@ def faults(figure):
             for (one, a), (other, b) in combinations(found, 2)
             if min(a.x1, b.x1) - max(a.x0, b.x0) > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 1
         ],
-    )  # a pixel's touch is none
+    )

@@ -14,6 +14,7 @@ from minidp.streams import Streams
 from minidp.train import SGD, Averaged
 
 SIZE, LOT, STEPS = 60, 12, 10
+# of a command that asks for this run
 FLAGS = {
     "sampler": "poisson",
     "lot_size": LOT,
@@ -23,7 +24,7 @@ FLAGS = {
     "target_epsilon": None,
     "dataset": "arrays",
     "clip_norm": 1.0,
-}  # of a command that asks for this run
+}
 
 
 def make_arrays():

@@ -22,7 +22,10 @@ ENTRY = {
     "when": {"dataset": "mnist"},
 }
 RUNS = rows_of(tables.load("figure_3.json"))
-PAGE = "text\n<!-- one: made by hand -->\nold\n<!-- end one -->\n<!-- two: made by hand -->\n<!-- end two -->\n"
+PAGE = (
+    "text\n<!-- one: made by hand -->\nold\n<!-- end one -->\n"
+    "<!-- two: made by hand -->\n<!-- end two -->\n"
+)
 
 
 @pytest.fixture

@@ -21,11 +21,12 @@ from minidp.train import SGD, Adam, Trainer
 from tools.attacks.canaries import CLIP, DELTA, ERROR, counted
 
 EPSILON, RECORDS, HIDDEN, STEPS, RATE, CHUNK = 10.0, 1000, 32, 25, 1.0, 25
+# without privacy; the surer of its answers, the smaller a gradient
 START_STEPS, START_RATE, SURER = (
     200,
     0.01,
     4,
-)  # without privacy; the surer of its answers, the smaller a gradient
+)
 LOSS = nn.SoftmaxCrossEntropy()
 
 
@@ -77,9 +78,8 @@ class BlackBox:
         """Runs in each world, calculated to reach 7 of 10 but in one audit of ten, where the loss
         tells 93% of mu.
         """
-        claim = empirical.Claim(
-            empirical.ledger_of(1.3 * self.sigma, 1.0, STEPS)
-        )  # an epsilon of 7
+        # an epsilon of 7
+        claim = empirical.Claim(empirical.ledger_of(1.3 * self.sigma, 1.0, STEPS))
         rates = ndtr(np.array([0.5, -0.5]) * 0.93 * STEPS**0.5 / self.sigma)
         tested = empirical.trials_needed(*rates, lambda counts: counts.refute(claim, ERROR), 0.1)
         return -(-4 * tested // (3 * CHUNK)) * CHUNK  # a quarter chooses the threshold

@@ -33,17 +33,19 @@ from minidp.ranks import SOLO, Solo
 from minidp.streams import Streams
 from minidp.train import SGD, Trainer
 
+# canaries have ten times the norm that clipping allows
 CLIP, SIZE, RATE, SIDE = (
     1.0,
     10.0,
     2.0**-20,
     75,
-)  # canaries have ten times the norm that clipping allows
+)
+# a bound is wrong in at most ERROR of all audits; ALARM accuses right training
 DELTA, ERROR, ALARM = (
     1e-5,
     0.05,
     1e-6,
-)  # a bound is wrong in at most ERROR of all audits; ALARM accuses right training
+)
 
 
 class Made(NamedTuple):
@@ -153,9 +155,10 @@ def watch(
     present = np.zeros((steps, inputs * outputs), dtype=bool)
     for step, members in enumerate(plan.sampler.lots(len(numbers), steps, Streams(seed).sampling)):
         present[step, numbers[members]] = True
-    scored = lambda sums: (
-        lot * ((sums[..., :outputs] + sums[..., outputs:]) / math.sqrt(2) if bias else sums)
-    )
+
+    def scored(sums):
+        return lot * ((sums[..., :outputs] + sums[..., outputs:]) / math.sqrt(2) if bias else sums)
+
     return Seen(scored(released), present, scored(last), plan)
 
 
