@@ -7,6 +7,7 @@ on with the run; the worker, which may be a rank of MPI whose death would end al
 
 import json
 import os
+import shlex
 import signal
 import sys
 import time
@@ -74,7 +75,7 @@ class Run:
     @property
     def config(self):
         """The experiment's configuration. Raises what the experiment raises for its flags."""
-        words = f"{self.common} {self.point.flags} --seed {self.seed}".split()
+        words = shlex.split(f"{self.common} {self.point.flags} --seed {self.seed}")
         script = import_module(self.point.script)
         return parse(
             getattr(script, "CONFIGS", {}).get(self.point.subcommand, script.Config),

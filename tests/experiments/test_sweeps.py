@@ -73,7 +73,7 @@ from common.sweep_flags import SweepFlags
 from common.sweeps import Point, Run
 if __name__ == "__main__":
     executor, jobs, last, *wishes = sys.argv[1:]
-    runs = [Run(Point(wish, f"--wish {wish}", "toy"), seed, "", (), Path("out"))
+    runs = [Run(Point(wish, f"--wish '{wish}'", "toy"), seed, "", (), Path("out"))
             for wish in wishes for seed in range(1, int(last) + 1)]
     print(len(SweepFlags(executor=executor, jobs=int(jobs), quiet=True).perform(runs)))
 """
@@ -87,7 +87,7 @@ def toy(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "out").mkdir()
     return lambda wish="finish", seed=1: Run(
-        Point(wish, f"--wish {wish}", "toy"), seed, "", (), tmp_path / "out"
+        Point(wish, f"--wish '{wish}'", "toy"), seed, "", (), tmp_path / "out"
     )
 
 
