@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from ..errors import ParameterError, UnsupportedEventError
 from ..validate import one_of
@@ -92,8 +92,7 @@ def all_bounds(
         accountant, note = make(name, ledger.relation), ACCOUNTANTS[name][2]
         try:
             if delta is None:
-                # type: ignore[arg-type]
-                bound = group_delta(accountant, ledger, epsilon, group_size)
+                bound = group_delta(accountant, ledger, cast(float, epsilon), group_size)
             else:
                 bound = group_epsilon(accountant, ledger, delta, group_size)
         except UnsupportedEventError as error:

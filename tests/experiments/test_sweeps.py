@@ -69,9 +69,11 @@ def run(config):
 SWEEP = """
 import sys
 from pathlib import Path
+from common import prepare_process
 from common.sweep_flags import SweepFlags
 from common.sweeps import Point, Run
 if __name__ == "__main__":
+    prepare_process()  # as for a script of experiments/
     executor, jobs, last, *wishes = sys.argv[1:]
     runs = [Run(Point(wish, f"--wish '{wish}'", "toy"), seed, "", (), Path("out"))
             for wish in wishes for seed in range(1, int(last) + 1)]
