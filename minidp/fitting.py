@@ -4,7 +4,7 @@ import math
 import shutil
 import tempfile
 import weakref
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -24,7 +24,7 @@ from .defaults import choose
 from .errors import DivergedError, ParameterError, ShapeError
 from .files import StrPath, check_path
 from .fitted import Fitted
-from .heads import Head, hidden_sizes, scaled, trained_network
+from .heads import Head, choices_of, scaled, trained_network
 from .mechanism import Plan, PoissonSampler, Sanitizer, flat_group
 from .mechanism.sampling import make_sampler
 from .numbers import upper_text
@@ -182,7 +182,7 @@ def fit(
         "rows of the test": test,
         "layers and initial weights of the network": network,
     }
-    choices = _choices(choice, given, head.scale, network, hidden, ledger)
+    choices = choices_of(choice, given, head.scale, network, hidden, ledger)
 
     # what the model cannot be made of is refused before anything is charged
     Model(nn.Sequential(head.first + body.layers, data.shape), data.labels, target_bounds)
@@ -364,15 +364,10 @@ def _targets(y, classes, target_bounds):
             raise ParameterError("expected classes= or target_bounds=, got both")
         return bounded_targets(y, target_bounds), None, []
     labels, found = class_labels(y, classes)
-    told = (
-        []
-        if classes is not None
-        else [
-            f"which classes there are: {', '.join(map(str, found[:20]))}"
-            + (", ..." if len(found) > 20 else "")
-        ]
-    )
-    return labels, found, told
+    if classes is not None:
+        return labels, found, []
+    more = ", ..." if len(found) > 20 else ""
+    return labels, found, [f"which classes there are: {', '.join(map(str, found[:20]))}{more}"]
 
 
 def _public(public, trained, inputs, classes, target_bounds, backend):
@@ -398,38 +393,7 @@ def _public(public, trained, inputs, classes, target_bounds, backend):
 
 
 def _optimizer(choice):
-    optimizer = (
-        Momentum(choice.learning_rate, choice.momentum)
-        if choice.momentum
-        else SGD(choice.learning_rate)
-    )
+    optimizer = SGD(choice.learning_rate)
+    if choice.momentum:
+        optimizer = Momentum(choice.learning_rate, choice.momentum)
     return Averaged(optimizer, choice.average) if choice.average else optimizer
-
-
-def _choices(choice, given, scale, network, hidden, ledger):
-    """{what: how it was chosen} for the statement."""
-    layers = "the caller's"
-    if network is None:
-        sizes = hidden_sizes(hidden)
-        layers = f"hidden layers of {', '.join(map(str, sizes))}" if sizes else "no hidden layer"
-    found = {"network": layers, "scale": scale}
-    rule = {name: value for name, value in asdict(choice).items() if name not in given}
-    if rule:
-        found["by the rule of minidp.defaults, from public numbers"] = _listed(rule)
-    if given:
-        found["by the caller (a choice made by looking at the data is not covered)"] = _listed(
-            given
-        )
-    if ledger is not None:
-        found["among fits that share a ledger"] = (
-            "this statement is for one fit by itself; that ledger has their sum, and choosing "
-            "among them by scores on private rows is not covered"
-        )
-    return found
-
-
-def _listed(values):
-    return ", ".join(
-        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in values.items()
-    )

@@ -4,6 +4,7 @@ released with noise.
 
 import copy
 import math
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
@@ -265,3 +266,30 @@ def _checked(bounds, shape):
             f"them, with low < high by more than 1e-45, got {shown(bounds):.80}"
         )
     return low, high
+
+
+def choices_of(choice, given, scale, network, hidden, ledger):
+    """{what: how it was chosen} for the statement."""
+    layers = "the caller's"
+    if network is None:
+        sizes = hidden_sizes(hidden)
+        layers = f"hidden layers of {', '.join(map(str, sizes))}" if sizes else "no hidden layer"
+    found = {"network": layers, "scale": scale}
+    rule = {name: value for name, value in asdict(choice).items() if name not in given}
+    if rule:
+        found["by the rule of minidp.defaults, from public numbers"] = listed(rule)
+    if given:
+        found["by the caller (a choice made by looking at the data is not covered)"] = listed(given)
+    if ledger is not None:
+        found["among fits that share a ledger"] = (
+            "this statement is for one fit by itself; that ledger has their sum, and choosing "
+            "among them by scores on private rows is not covered"
+        )
+    return found
+
+
+def listed(values):
+    return ", ".join(
+        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in values.items()
+    )

@@ -23,6 +23,7 @@ INTERNAL = (
     "minidp.audit.",
     "minidp.backend",
     "minidp.commands.",
+    "minidp.device_kernels.",
     "minidp.grads",
     "minidp.host.",
     "minidp.nn.window",

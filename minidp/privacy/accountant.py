@@ -124,30 +124,20 @@ def primitives(
                 event, relation, "balls in bins are bounded under ADD_REMOVE and ZERO_OUT"
             )
         for inner in _one_lot(event.event, relation):
-            yield (
-                (
-                    inner
-                    if event.bins == 1 or isinstance(inner, NonPrivate)
-                    else replace(event, event=inner)
-                ),
-                count,
-            )
+            alone = event.bins == 1 or isinstance(inner, NonPrivate)
+            yield inner if alone else replace(event, event=inner), count
     elif isinstance(event, (PoissonSampled, FixedSizeSampled)):
         # a zeroed example adds exactly zero to a sum, so ZERO_OUT meets the same pair as ADD_REMOVE
         poisson = isinstance(event, PoissonSampled)
         if poisson is (relation is NeighbouringRelation.REPLACE_ONE):
-            raise _unsupported(
-                event,
-                relation,
-                "Poisson sampling is bounded under ADD_REMOVE and ZERO_OUT"
-                if poisson
-                else "fixed-size sampling is bounded under REPLACE_ONE",
-            )
-        drawn, of = (
-            (event.sampling_probability, 1)
-            if isinstance(event, PoissonSampled)
-            else (event.lot_size, event.dataset_size)
-        )
+            why = "fixed-size sampling is bounded under REPLACE_ONE"
+            if poisson:
+                why = "Poisson sampling is bounded under ADD_REMOVE and ZERO_OUT"
+            raise _unsupported(event, relation, why)
+        if isinstance(event, PoissonSampled):
+            drawn, of = event.sampling_probability, 1
+        else:
+            drawn, of = event.lot_size, event.dataset_size
         for inner in _one_lot(event.event, relation):
             if drawn == of:
                 yield inner, count

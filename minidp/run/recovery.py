@@ -10,7 +10,7 @@ from ..backend import to_host
 from ..errors import CheckpointError, DataError, DivergedError
 from ..numbers import upper_text
 from ..privacy.ledger import STEP
-from .folder import LEDGER
+from .folder import CHECKPOINT, LEDGER
 from .progress import COLUMNS
 
 HASHED = 2**28  # bytes of an array that a resumed run recognises it by
@@ -48,14 +48,15 @@ def _bytes(array):
             yield np.ascontiguousarray(array[start : start + 4096]).data.cast("B")
 
 
-def resumed(path, arrays, header, releases, identity):
-    """(progress, history, seconds spent before) of a checkpoint, whatever somebody wrote into
-    it.
+def resumed(run):
+    """(progress, history, seconds spent before) of the checkpoint of a run, whatever somebody wrote
+    into it.
     """
+    path = run.folder.path / CHECKPOINT
+    arrays, header = run.saved
     extra, number = header["extra"], (int, float)
-    if {name for name in arrays if name.startswith("release/")} != {
-        f"release/{name}" for name in releases
-    }:
+    released = {name for name in arrays if name.startswith("release/")}
+    if released != {f"release/{name}" for name in run.releases}:
         raise CheckpointError(
             f"{path}: the run released something else at first; make the same calls of "
             "release_first again"
@@ -74,7 +75,7 @@ def resumed(path, arrays, header, releases, identity):
         )
     ):
         raise CheckpointError(f"{path}: damaged: not what a run stores")
-    if extra.get("examples") != identity:
+    if extra.get("examples") != identity(run):
         raise DataError(
             f"{path}: the run began with other examples; go on with the same x and y, or choose "
             "another folder"

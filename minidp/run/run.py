@@ -133,7 +133,7 @@ class Run:
         self.augmentation_multiplicity, self.batch_size = augmentation_multiplicity, batch_size
         self.commit = commit
         self.train_metrics, self.flags, self.budget = train_metrics, flags or {}, budget
-        self.setup, self._releases = [], {}
+        self.setup, self.releases = [], {}
         self.disclosed, self.choices = tuple(disclosed), dict(choices or {})
         self.group_size = group_size
         count(1, group_size=group_size)
@@ -172,9 +172,9 @@ class Run:
             "dataset_sha256": self.data_sha256,
             "settings": self.settings,
         }
-        ledger, self._saved = self.folder.open(facts, plan.relation, streams.reproducible, known)
+        ledger, self.saved = self.folder.open(facts, plan.relation, streams.reproducible, known)
         # a checkpoint exists: what comes before the first step is done
-        self.begun = self._saved is not None
+        self.begun = self.saved is not None
         self.budget = Filter(budget.accountant, budget.epsilon, budget.delta, ledger)
         self.stopped, self.ledger, self._found, self.ranks = None, ledger, False, current()
 
@@ -187,13 +187,13 @@ class Run:
         noise from `streams.noise(name)`, and may look at the training data only as `event` says. On
         several ranks rank 0 alone calls it.
         """
-        if not name.isidentifier() or name in self._releases:
+        if not name.isidentifier() or name in self.releases:
             raise ParameterError(
                 f"expected name={name!r} to be a word that no other release of the run has"
             )
         self.setup.append((name, event, what))
         if self.begun:
-            stored = self._releases[name] = self._saved[0].get(f"release/{name}")
+            stored = self.releases[name] = self.saved[0].get(f"release/{name}")
             if stored is None:
                 raise CheckpointError(
                     f"{self.folder.path / folders.CHECKPOINT}: release/{name} is missing: make the "
@@ -202,8 +202,8 @@ class Run:
             return namespace_of(*self.network.params.values()).asarray(stored)
         self.budget.charge(event, purpose=SETUP)
         self.folder.charge(self.ledger)
-        self._releases[name] = self.ranks.of_first(function)
-        return self._releases[name]
+        self.releases[name] = self.ranks.of_first(function)
+        return self.releases[name]
 
     def check_rows(self, x, y, example_weight=None):
         """Raise DataError, with the number of rows, if x is not finite or y cannot be learned;
@@ -242,40 +242,28 @@ class Run:
                 x_test, y_test = as_rows("Run.train, test set", x_test, y_test, like)
             self.model = as_model(model or self.network, self.loss)
             describe(model := self.model.network)
-            self.examples, self.example_weight, self.tested = (
-                (x, y),
-                example_weight,
-                None if x_test is None else (x_test, y_test),
-            )
+            self.examples, self.example_weight = (x, y), example_weight
+            self.tested = None if x_test is None else (x_test, y_test)
             # before what they differ in
             self.ranks.check_equal("arrays and blocks", [hasattr(each, "block") for each in (x, y)])
             self.check_rows(x, y, example_weight)
             self._found = self.folder.finished
             if self._found:
-                if self._saved:
-                    recovery.resumed(
-                        self.folder.path / folders.CHECKPOINT,
-                        *self._saved,
-                        self._releases,
-                        recovery.identity(self),
-                    )
+                if self.saved:
+                    recovery.resumed(self)
                 result = self.folder.result()
                 self.stopped = result.get("stopped")
                 return result
             trained = self._train(model)
             self.stopped = trained[0].stopped
-            return (
-                None
-                if self.stopped == "interrupted"
-                else self.ranks.of_first(lambda: self._finish(model, about, *trained))
-            )
+            if self.stopped == "interrupted":
+                return None
+            return self.ranks.of_first(lambda: self._finish(model, about, *trained))
         finally:
             self.folder.close()
 
     def summary(self):
-        """What came out, for a person, and below it the figure to quote, the file to read and the
-        next command.
-        """
+        """What came out; below it the figure to quote, the file to read, the next command."""
         if not self.folder.finished:
             return (
                 f"interrupted; the same lines again go on with the run in {self.folder.path}, and "
@@ -287,15 +275,13 @@ class Run:
     def _train(self, model):
         """(TrainRecord, history, (seconds in all, seconds in steps))."""
         plan, streams, path = self.plan, self.streams, self.folder.path / folders.CHECKPOINT
-        progress, history, before, identity = Progress(), [], (0.0, 0.0), recovery.identity(self)
+        progress, history, before = Progress(), [], (0.0, 0.0)
+        identity = recovery.identity(self)
         if self.begun:
-            progress, history, before = recovery.resumed(
-                path, *self._saved, self._releases, identity
-            )
+            progress, history, before = recovery.resumed(self)
             if not streams.reproducible:
-                plan = plan.with_steps(
-                    max(plan.steps - recovery.steps_lost(self, progress), progress.step)
-                )
+                left = plan.steps - recovery.steps_lost(self, progress)
+                plan = plan.with_steps(max(left, progress.step))
         self.curve_epsilon = self._epsilon_of_curve()
         trainer = Trainer(
             self.network,
@@ -307,7 +293,7 @@ class Run:
             augmentation_multiplicity=self.augmentation_multiplicity,
         )
         if self.begun:
-            checkpoint.restore_training(path, *self._saved, model, self.descent)
+            checkpoint.restore_training(path, *self.saved, model, self.descent)
 
         def spent():
             return before[0] + time.perf_counter() - self.folder.began, before[1] + trainer.seconds
@@ -318,7 +304,7 @@ class Run:
             extra = {"seconds": list(spent()), "examples": identity}
             try:
                 self.folder.checkpoint(
-                    model, self.descent, self.ledger, at, jsonable(history), extra, self._releases
+                    model, self.descent, self.ledger, at, jsonable(history), extra, self.releases
                 )
             except DivergedError as error:
                 if not keeps_best:
