@@ -48,12 +48,13 @@ def total_variation(ledger: Ledger) -> float:
     """T, the sum of tau * count over the ledger's TotalVariation events, rounded up; 0 where there
     are none.
     """
-    return _variation(
+    return variation_of(
         part for event, n in ledger.items() for part in primitives(event, ledger.relation, n)
     )
 
 
-def _variation(parts: Iterable[tuple[Event, int]]) -> float:
+def variation_of(parts: Iterable[tuple[Event, int]]) -> float:
+    """`total_variation` of (primitive, count) pairs."""
     exact = sum(
         Fraction(event.tau) * event.count * n
         for event, n in parts
@@ -303,7 +304,7 @@ class Accountant:
     def _answer(self, ledger, lost, read, what, target):
         merged = self._merged(ledger).items()
         variation, exposure = (
-            _variation(merged),
+            variation_of(merged),
             _exposure([part for part in merged if isinstance(part[0], ApproximateDP)]),
         )
         parts = self._checked([part for part in merged if not isinstance(part[0], BESIDE)])

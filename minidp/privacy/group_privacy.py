@@ -5,7 +5,8 @@ from functools import cache
 
 from ..errors import UnsupportedEventError
 from ..validate import count as check_count
-from .accountant import Accountant, Bound, primitives
+from .accountant import Accountant, Bound, primitives, variation_of
+from .bound import Within
 from .events import (
     ApproximateDP,
     BallsInBins,
@@ -40,7 +41,8 @@ def group_epsilon(
               q -> the same sampled with 1 - (1-q)^k; TotalVariation as it is, since no neighbours
               are in it
         [C2]  (epsilon, d)-DP gives (k epsilon, d (e^(k epsilon) - 1) / (e^epsilon - 1))-DP; d such
-              that this is delta
+              that this is delta, less (1 + e^(k epsilon)) T for the total variation T of the
+              ledger, which is added once
         BallsInBins of k examples as if not sampled: whichever lots hold them, together they move
         these by k at most. upper is the smaller of both (C1 is not for fixed lots, nor for sampled
         lots of mixed groups); lower is the group's where nothing is sampled, else one example's.
@@ -50,7 +52,7 @@ def group_epsilon(
               lot; otherwise at most k are, a shift of at most k, and sampling preserves domination
               (Zhu, Dong, Wang 2022, Theorem 11)
         [C2]  Vadhan 2017, the sum that Lemma 2.2 bounds by k e^((k-1) epsilon) d (Abadi et al.
-              2016, Section 2.1)
+              2016, Section 2.1); T: `bound.Within` [C1], since no neighbours are in it
 
     >>> from minidp.privacy import MomentsAccountant
     >>> ledger = Ledger()
@@ -149,15 +151,22 @@ def _generic(accountant, ledger, delta, k):
     """The smallest k epsilon(d) that [C2] allows, by a search for -ln d."""
     from scipy.optimize import brentq
 
+    parts = accountant._merged(ledger).items()
+    varied = Within(accountant.epsilon, variation_of(parts))
+    if varied.variation:
+        ledger = Ledger(
+            ledger.relation, [part for part in parts if not isinstance(part[0], TotalVariation)]
+        )
     allowed = [math.inf]
 
     @cache
     def missing(size):
         """What -ln d = size lacks of the -ln d that [C2] needs; at most 0 where [C2] is met."""
         epsilon = accountant.epsilon(ledger, math.exp(-size)).upper
-        if epsilon == math.inf:  # d is too small for what TotalVariation adds to it
+        left = delta - varied.added(k * epsilon) if varied.variation else delta  # [C2]
+        if epsilon == math.inf or left <= 0:  # d is too small
             return -math.inf
-        lacking = _log_sum(k, epsilon) - math.log(delta) - size  # [C2]
+        lacking = _log_sum(k, epsilon) - math.log(left) * (1 + 1e-15) - size  # [C2]
         if lacking <= 0:
             allowed.append(k * epsilon)
         return lacking

@@ -95,6 +95,16 @@ def test_inside_a_lot_or_a_search_it_is_refused_and_by_what_needs_a_curve():
         poisson_stopped_epsilon(RENYI, ledger_of((Laplace(9.0), 1), (TINY, 1)), 1e-5, 3.0)
 
 
+def test_the_group_rule_for_any_mechanism_adds_it_once():
+    step, variation = (PoissonSampled(0.01, Gaussian(4.0)), 500), (TotalVariation(1e-9, 10), 50)
+    accountant = RenyiAccountant()
+    found = group_epsilon(accountant, ledger_of(step, variation), 1e-5, 3, mixed=True).upper
+    left = 1e-5 - (1 + math.exp(found)) * 5e-7
+    assert found == pytest.approx(
+        group_epsilon(accountant, ledger_of(step), left, 3, mixed=True).upper, rel=1e-5
+    )
+
+
 @pytest.mark.parametrize("step, relation", [(STEP, ADD_REMOVE), (FIXED, REPLACE_ONE)])
 def test_groups_pay_it_too(step, relation):
     ledgers = [
