@@ -18,6 +18,9 @@ from .events import (
 )
 from .ledger import Ledger
 
+NARROW = (
+    1e-2  # an interval of -ln d, below which no finite epsilon beside an infinite one is looked for
+)
 MOST_SIZE = 700.0  # of -ln d: smaller d leave float64
 CLOSE = 1e-4  # how closely -ln d is found: 1e-5 of epsilon, about
 
@@ -176,14 +179,18 @@ def _generic(accountant, ledger, delta, k):
         if high >= MOST_SIZE:
             return math.inf
         low, high = high, min(high + 2 * missing(high), MOST_SIZE)
-    while missing(high) == -math.inf and high - low > CLOSE:
-        middle = 0.5 * (low + high)
+    while missing(high) == -math.inf:
+        least = low + missing(
+            low
+        )  # what [C2] needs grows with the size, so that smaller sizes fail too
+        if low == high or least > high - NARROW:
+            return math.inf
+        middle = 0.5 * (least + high)
         if missing(middle) > 0:
             low = middle
         else:
             high = middle
-    if missing(high) > -math.inf:
-        brentq(missing, low, high, xtol=CLOSE)
+    brentq(missing, low, high, xtol=CLOSE)
     return min(allowed)
 
 
