@@ -1,6 +1,7 @@
 """Balls in bins: the certified interval against quadrature and the figures of another program."""
 
 import math
+import signal
 
 import numpy as np
 import pytest
@@ -110,9 +111,9 @@ def pairs(monkeypatch):
     """The numbers of pairs of atoms that the calls of `sum_shares` combine."""
     counts = []
 
-    def counted(x, p, y, q, grid, same, sum_shares=balls.sum_shares):
+    def counted(x, p, y, *rest, sum_shares=balls.sum_shares):
         counts.append(len(x) * len(y))
-        return sum_shares(x, p, y, q, grid, same)
+        sum_shares(x, p, y, *rest)
 
     monkeypatch.setattr(balls, "sum_shares", counted)
     balls._law.cache_clear()
@@ -137,6 +138,24 @@ def test_little_noise_is_bounded_after_limited_work(pairs):
     assert bound.lower < bound.upper < 1.002 * bound.lower
     assert max(pairs) <= balls.MOST_POINTS**2
     assert sum(pairs) <= 8 * balls.MOST_PAIRS
+
+
+def test_an_interrupt_during_a_sum_is_a_keyboard_interrupt():
+    atoms, masses = (
+        np.linspace(0.5, 1.5, balls.MOST_POINTS),
+        np.full(balls.MOST_POINTS, 1 / balls.MOST_POINTS),
+    )
+    grid = np.linspace(0.9, 3.1, 10)
+    balls.sum_shares(
+        atoms[:2], masses[:2], atoms[:2], masses[:2], grid, False, np.zeros((2, 9))
+    )  # compiled or loaded
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1e-3)
+        with pytest.raises(KeyboardInterrupt):
+            balls.sum_shares(atoms, masses, atoms, masses, grid, False, np.zeros((2, 9)))
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("step", [1e-300, 1e-6])

@@ -171,7 +171,9 @@ def _sum(one, other, n, bins, upper, steps, negligible, most):
     """
     (x, p), (y, q) = one, other
     grid, widened = grid_of(n, bins, x[0] + y[0], x[-1] + y[-1], *steps, most)
-    values, mass = _atoms(grid, sum_shares(x, p, y, q, grid, one is other), upper)
+    shares = np.zeros((2, len(grid) - 1))
+    sum_shares(x, p, y, q, grid, one is other, shares)
+    values, mass = _atoms(grid, shares, upper)
     kept = mass > 0
     values, mass = values[kept], mass[kept]
     # of all sums of n, and of the one that holds the example's own lot, whose mass is weighted by
@@ -236,11 +238,14 @@ def lognormal_shares(m, grid):
 
 
 @njit(cache=True)
-def sum_shares(x, p, y, q, grid, same):
-    """(below, above), a cell of the grid each: what the sums x_i + y_j with masses p_i q_j in it
-    hand to its ends, their mean kept.
+def sum_shares(x, p, y, q, grid, same, shares):
+    """Add to shares[0] and [1], for each cell of the grid, what the sums in it hand to its lower
+    and upper end.
+
+    The sums x_i + y_j have the masses p_i q_j; their mean is kept. Nothing is returned: an
+    interrupt that comes while Numba makes arrays to return would be a SystemError.
     """
-    below, above = np.zeros(len(grid) - 1), np.zeros(len(grid) - 1)
+    below, above = shares
     begin = 0
     for i in range(len(x)):
         first = i if same else 0  # of equal laws, each pair of unequal sums counts twice
@@ -262,7 +267,6 @@ def sum_shares(x, p, y, q, grid, same):
         scale = p_i / (grid[k + 1] - grid[k])
         below[k] += scale * down
         above[k] += scale * up
-    return below, above
 
 
 def _atoms(grid, shares, upper):
