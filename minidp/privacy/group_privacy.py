@@ -22,7 +22,7 @@ NARROW = (
     1e-2  # an interval of -ln d, below which no finite epsilon beside an infinite one is looked for
 )
 MOST_SIZE = 700.0  # of -ln d: smaller d leave float64
-CLOSE = 1e-4  # how closely -ln d is found: 1e-5 of epsilon, about
+CLOSE = 3e-4  # how much smaller -ln d could be, at most: 1e-5 of epsilon, about
 
 
 def group_epsilon(
@@ -179,18 +179,28 @@ def _generic(accountant, ledger, delta, k):
         if high >= MOST_SIZE:
             return math.inf
         low, high = high, min(high + 2 * missing(high), MOST_SIZE)
+    if low == high:
+        return math.inf
     while missing(high) == -math.inf:
         least = low + missing(
             low
         )  # what [C2] needs grows with the size, so that smaller sizes fail too
-        if low == high or least > high - NARROW:
+        if least > high - NARROW or missing(least) == -math.inf:
             return math.inf
+        if missing(least) > 0:
+            low = least
+            least = low + missing(low)
         middle = 0.5 * (least + high)
         if missing(middle) > 0:
             low = middle
         else:
             high = middle
-    brentq(missing, low, high, xtol=CLOSE)
+
+    def off(size):
+        lacking = missing(size)
+        return 0.0 if -CLOSE <= lacking <= 0 else lacking + 0.5 * CLOSE
+
+    brentq(off, low, high, xtol=0.1 * CLOSE)
     return min(allowed)
 
 
