@@ -268,7 +268,14 @@ def _checked(bounds, shape):
     return low, high
 
 
-def choices_of(choice, given, scale, network, hidden, ledger):
+def choices_of(
+    choice: Any,
+    given: dict[str, Any],
+    scale: str,
+    network: nn.Sequential | None,
+    hidden: Any,
+    ledger: Any,
+) -> dict[str, str]:
     """{what: how it was chosen} for the statement."""
     layers = "the caller's"
     if network is None:

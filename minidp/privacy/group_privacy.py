@@ -18,9 +18,8 @@ from .events import (
 )
 from .ledger import Ledger
 
-NARROW = (
-    1e-2  # an interval of -ln d, below which no finite epsilon beside an infinite one is looked for
-)
+# an interval of -ln d, below which no finite epsilon beside an infinite one is looked for
+NARROW = 1e-2
 MOST_SIZE = 700.0  # of -ln d: smaller d leave float64
 CLOSE = 3e-4  # how much smaller -ln d could be, at most: 1e-5 of epsilon, about
 
@@ -182,9 +181,8 @@ def _generic(accountant, ledger, delta, k):
     if low == high:
         return math.inf
     while missing(high) == -math.inf:
-        least = low + missing(
-            low
-        )  # what [C2] needs grows with the size, so that smaller sizes fail too
+        # what [C2] needs grows with the size, so that smaller sizes fail too
+        least = low + missing(low)
         if least > high - NARROW or missing(least) == -math.inf:
             return math.inf
         if missing(least) > 0:

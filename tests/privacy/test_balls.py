@@ -146,9 +146,8 @@ def test_an_interrupt_during_a_sum_is_a_keyboard_interrupt():
         np.full(balls.MOST_POINTS, 1 / balls.MOST_POINTS),
     )
     grid = np.linspace(0.9, 3.1, 10)
-    balls.sum_shares(
-        atoms[:2], masses[:2], atoms[:2], masses[:2], grid, False, np.zeros((2, 9))
-    )  # compiled or loaded
+    # compiled or loaded
+    balls.sum_shares(atoms[:2], masses[:2], atoms[:2], masses[:2], grid, False, np.zeros((2, 9)))
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, 1e-3)
