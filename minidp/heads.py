@@ -284,9 +284,11 @@ def choices_of(
     found = {"network": layers, "scale": scale}
     rule = {name: value for name, value in asdict(choice).items() if name not in given}
     if rule:
-        found["by the rule of minidp.defaults, from public numbers"] = listed(rule)
+        found["by the rule of minidp.defaults, from public numbers"] = _listed(rule)
     if given:
-        found["by the caller (a choice made by looking at the data is not covered)"] = listed(given)
+        found["by the caller (a choice made by looking at the data is not covered)"] = _listed(
+            given
+        )
     if ledger is not None:
         found["among fits that share a ledger"] = (
             "this statement is for one fit by itself; that ledger has their sum, and choosing "
@@ -295,7 +297,7 @@ def choices_of(
     return found
 
 
-def listed(values):
+def _listed(values):
     return ", ".join(
         f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in values.items()

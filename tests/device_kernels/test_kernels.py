@@ -3,6 +3,7 @@ give; mutants do not.
 """
 
 from contextlib import contextmanager
+from fractions import Fraction
 from unittest import mock
 
 import numpy as np
@@ -23,6 +24,7 @@ from minidp.streams import Streams
 from minidp.together import add_weighted_sums, sum_of_squares
 from minidp.train import SGD
 from tests.support import shim
+from tests.support.cancelling import SUMS, cancelling_sum
 from tests.support.guarded import guarded_backend
 
 place = guarded_backend()
@@ -127,6 +129,10 @@ def upper_norms(rng):
     upper = to_host(sum_of_squares([Outer(place.asarray(a), place.asarray(d))._explicit()]))
     a, d = ((x.astype(np.longdouble) ** 2).sum(axis=1) for x in (a, d))
     assert (upper >= a * d).all() and (upper < 1.0001 * a * d).all()
+    for case in SUMS:
+        a, d, exact = cancelling_sum(rng, *case)
+        found = to_host(OuterSum(place.asarray(a), place.asarray(d)).sq_norms_upper())
+        assert all(Fraction(float(upper)) >= truth for upper, truth in zip(found, exact))
 
 
 def weights(rng):
