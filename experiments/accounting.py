@@ -26,6 +26,7 @@ from common.sweep_flags import DigitSweepFlags
 from common.sweep_plots import draw_claims
 from common.sweeps import Point
 from common.verdicts import RESULTS, compare, look_up
+
 from minidp import plotting
 from minidp.files import read_json, write_json
 from minidp.numbers import lower_text, upper_text

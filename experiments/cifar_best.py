@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from common.job import command_line, load_colours
 from common.linear import LinearFlags, Problem, train_problem
+
 from features.colours import features, normalised
 
 NAME = "cifar_best"

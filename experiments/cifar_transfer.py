@@ -16,9 +16,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-from tqdm import tqdm
-
 from common.config import POSITIVE, RunFlags, main_of, option
 from common.job import (
     MedianNorms,
@@ -33,6 +30,10 @@ from common.job import (
 from common.linear import NORM, SEARCH, LinearFlags, train_linear
 from common.sweep_flags import SweepFlags
 from common.transfer_figures import FIGURES
+
+import numpy as np
+from tqdm import tqdm
+
 from features.frozen import (
     BATCH,
     PRETRAINED_BY,

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from common.config import DIGITS, option
 from common.job import command_line, load_digits
 from common.linear import LinearFlags, Problem, train_problem
+
 from features.digits import features, normalised
 
 NAME = "mnist_best"

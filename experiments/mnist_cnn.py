@@ -11,8 +11,6 @@ The network and the three settings are those of TensorFlow Privacy's MNIST tutor
 import sys
 from dataclasses import dataclass
 
-import numpy as np
-
 from common.config import DIGITS, RunFlags, option
 from common.job import (
     command_line,
@@ -24,6 +22,9 @@ from common.job import (
     plan_and_budget,
     prepare,
 )
+
+import numpy as np
+
 from minidp import nn
 from minidp.run import Run
 from minidp.validate import non_negative_finite, positive_finite

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from common.config import DIGITS, option
 from common.job import command_line, load_digits
 from common.linear import LinearFlags, Problem, train_problem
+
 from features import digits, learned
 
 NAME = "mnist_learned"

@@ -12,8 +12,6 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from common.config import DIGITS, POSITIVE, RunFlags, at_most, option, tell
 from common.job import (
     command_line,
@@ -25,6 +23,9 @@ from common.job import (
     plan_and_budget,
     prepare,
 )
+
+import numpy as np
+
 from minidp import nn
 from minidp.errors import ParameterError
 from minidp.mechanism import LinearDecay, PrivatePCA, random_projection

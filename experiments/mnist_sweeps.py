@@ -17,6 +17,7 @@ from common.config import option, parse
 from common.sweep_figures import AVERAGED, BUDGETS, LEVELS, TIGHT, TRIALS, panels
 from common.sweep_flags import DigitSweepFlags
 from common.sweep_sentences import SENTENCES, TUNED_LOTS
+
 from minidp.cli import user_errors
 from minidp.errors import ParameterError
 

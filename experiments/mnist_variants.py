@@ -16,10 +16,11 @@ import sys
 from dataclasses import dataclass, replace
 from functools import partial
 
-import mnist_pca
-
 from common.config import POSITIVE, option
 from common.job import MedianNorms, command_line
+
+import mnist_pca
+
 from minidp import nn
 from minidp.errors import ParameterError
 from minidp.mechanism import Stages

@@ -26,11 +26,12 @@ from functools import lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
 
+from common.config import command_of, main_of, option
+from common.linear import descend
+
 import numpy as np
 from scipy.ndimage import uniform_filter
 
-from common.config import command_of, main_of, option
-from common.linear import descend
 from features import stand_ins
 from minidp.backend import Backend
 from minidp.errors import ParameterError

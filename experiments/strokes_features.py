@@ -15,10 +15,11 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 
+from common.config import POSITIVE, Checked, command_of, option, parse
+
 import numpy as np
 from tqdm import tqdm
 
-from common.config import POSITIVE, Checked, command_of, option, parse
 from features.pretraining import step
 from minidp import nn
 from minidp.cli import user_errors

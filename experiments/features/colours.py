@@ -2,9 +2,10 @@
 
 import math
 
+from common.linear import NORM, ROWS
+
 import numpy as np
 
-from common.linear import NORM, ROWS
 from minidp import nn
 from minidp.arithmetic import ORDINARY
 from minidp.backend import namespace_of

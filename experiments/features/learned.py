@@ -4,9 +4,10 @@ import hashlib
 import math
 from pathlib import Path
 
+from common.linear import NORM, ROWS
+
 import numpy as np
 
-from common.linear import NORM, ROWS
 from minidp import load_model, nn
 from minidp.arithmetic import ORDINARY
 from minidp.backend import namespace_of

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from common.config import FRACTION, POSITIVE, Checked, command_of, option, tell, to_json
+
 import numpy as np
 from tqdm import tqdm
 
-from common.config import FRACTION, POSITIVE, Checked, command_of, option, tell, to_json
 from minidp import nn
 from minidp.backend import Backend, check_device, namespace_of
 from minidp.data import centre_crop, distort, draw_distortions, load_public, standardise_images

@@ -10,11 +10,12 @@ A class for each experiment, made from the flags of settings.py, has
 
 from dataclasses import replace
 
+from common.linear import NORM
+
 import numpy as np
 import strokes_features
 from scipy.ndimage import maximum_filter
 
-from common.linear import NORM
 from minidp.data import centre_crop, load_strokes, standardise_images
 from minidp.errors import ParameterError
 

@@ -4,9 +4,10 @@ set.
 
 from dataclasses import dataclass
 
+from common.config import option, parse, to_json
+
 import pytest
 
-from common.config import option, parse, to_json
 from tests.support.scripts import ROOT
 
 DIGITS = ("--smoke", "--quiet", "--dataset", "strokes")

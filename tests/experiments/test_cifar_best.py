@@ -1,10 +1,11 @@
 """A dense layer on scattering of colour images, run as a user runs it."""
 
+from common import job
+from common.linear import NORM
+
 import cifar_best
 import numpy as np
 
-from common import job
-from common.linear import NORM
 from features import colours
 from features.random_features import RandomFeatures
 from minidp.backend import Backend

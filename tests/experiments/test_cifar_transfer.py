@@ -7,14 +7,15 @@ import json
 import subprocess
 from functools import cache
 
+from common import job
+from common.linear import NORM
+
 import cifar_transfer
 import numpy as np
 import pytest
 import settings
 from cifar_transfer import RULE
 
-from common import job
-from common.linear import NORM
 from features import frozen
 from minidp.data import centre_crop, load_cifar10, standardise_images
 from minidp.errors import ParameterError

@@ -1,10 +1,11 @@
 """A dense layer on scattering features, run as a user runs it."""
 
+from common.linear import NORM, settings, settle
+
 import numpy as np
 import pytest
 from mnist_best import FORM, RULE, Config
 
-from common.linear import NORM, settings, settle
 from features.random_features import RandomFeatures
 from features.scattering import Scattering
 from minidp.data import load_strokes

@@ -1,10 +1,11 @@
 """Features learned from drawn digits, and a private head on them."""
 
+from common.linear import NORM, begin
+
 import numpy as np
 import strokes_features
 from mnist_learned import FORM, SCATTERING
 
-from common.linear import NORM, begin
 from features import learned
 from features.learned import coefficients, first_weights, joined
 from minidp import load_model, nn

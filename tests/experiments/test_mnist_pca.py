@@ -5,9 +5,10 @@ import json
 import subprocess
 import sys
 
+from common.verdicts import EXPECTED, look_up
+
 import pytest
 
-from common.verdicts import EXPECTED, look_up
 from minidp.mechanism.rounding import products
 from minidp.privacy import Gaussian, JointGaussian, MomentsAccountant, PoissonSampled
 from minidp.run.record import git_commit

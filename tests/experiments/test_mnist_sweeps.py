@@ -8,14 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import mnist_sweeps
-import pytest
-
 from common import sweep_sentences
 from common.results import committed, ledger_of, rows_of
 from common.sweep_figures import BUDGETS, FASTER, RATES, TRIED, spending
 from common.sweep_sentences import CLAIMS
 from common.sweeps import Point
+
+import mnist_sweeps
+import pytest
+
 from minidp.errors import MinidpError
 from minidp.privacy import (
     Gaussian,

@@ -9,11 +9,12 @@ from copy import deepcopy
 from functools import partial
 from statistics import fmean
 
-import pytest
-
 from common import verdicts
 from common.results import ledger_of, packed, rows_of, sha256_of
 from common.sweep_plots import draw_budgets, draw_claims, draw_noise_levels, draw_panels, draw_runs
+
+import pytest
+
 from minidp.defaults import AVERAGE, MEAN_SHARE, ROW_NORM, STEPS, choose, mu_of
 from minidp.errors import MinidpError
 

@@ -3,6 +3,9 @@
 import json
 from types import SimpleNamespace
 
+from common.linear import descend
+from common.verdicts import RESULTS
+
 import cifar_best
 import cifar_transfer
 import mnist_best
@@ -11,8 +14,6 @@ import numpy as np
 import pytest
 import settings
 
-from common.linear import descend
-from common.verdicts import RESULTS
 from features.pretraining import CLASSES, even_classes
 from features.stand_ins import MEMBERS, Colours
 from minidp.data import load_cifar10, load_mnist

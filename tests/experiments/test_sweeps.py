@@ -7,9 +7,10 @@ import subprocess
 import sys
 import time
 
+from common.sweeps import NO_LOT, Point, Run, perform
+
 import pytest
 
-from common.sweeps import NO_LOT, Point, Run, perform
 from minidp.errors import MinidpError
 from tests.support.scripts import MPIEXEC, ROOT, environment
 

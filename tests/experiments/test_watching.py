@@ -5,10 +5,11 @@ diverged.
 import time
 from dataclasses import replace
 
+from common.job import EVERY, MedianNorms
+
 import numpy as np
 import pytest
 
-from common.job import EVERY, MedianNorms
 from minidp.host import threads
 from minidp.streams import Streams
 from tests.support.training import make_data, make_trainer, values
