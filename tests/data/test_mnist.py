@@ -48,7 +48,7 @@ def test_download_fills_the_cache_and_goes_on_where_it_was_cut(
 ):
     names = list(tiny)
     write(cache / "mnist", names=names[:1])
-    mirror.answers = {f"/{name}.gz": gzip.compress(raw) for name, raw in tiny.items()}
+    mirror.answers = {f"/{name}.gz": gzip.compress(raw, mtime=0) for name, raw in tiny.items()}
     monkeypatch.setattr(mnist, "MIRRORS", (mirror.url,))
     check(load_mnist(), tiny)
     assert mirror.asked == [f"/{name}.gz" for name in names[1:]]
@@ -73,7 +73,7 @@ def test_order_of_places(tmp_path, tiny, write, cache, monkeypatch):
 def spoil(path):
     raw = bytearray(gzip.decompress(path.read_bytes()))
     raw[-1] ^= 1
-    path.write_bytes(gzip.compress(bytes(raw)))
+    path.write_bytes(gzip.compress(bytes(raw), mtime=0))
 
 
 def test_wrong_hash_names_the_file_and_both_hashes(tmp_path, tiny, write):
@@ -121,7 +121,7 @@ def test_nowhere_to_be_had_names_places_and_mirrors(tmp_path, tiny, cache, dead_
 
 HEADER = bytes.fromhex("00000803 00000002 00000003 00000002")  # 2 x 3 x 2 unsigned bytes
 BODY = bytes(range(12))
-PACKED = gzip.compress(HEADER + BODY)
+PACKED = gzip.compress(HEADER + BODY, mtime=0)
 
 
 @pytest.mark.parametrize(
