@@ -226,8 +226,8 @@ def draw_prices(path, settings):
     paper = [one for one in settings if one["reported_accuracy"]]
     accuracies = [one["reported_accuracy"] for one in paper]
     hollow = {"linestyle": "none", "markersize": 9, "markerfacecolor": "none"}
-    for i, (name, path) in enumerate(ways.items()):
-        epsilons = [look_up(one, path) for one in paper]
+    for i, (name, figure_of) in enumerate(ways.items()):
+        epsilons = [look_up(one, figure_of) for one in paper]
         style = plotting.line(i) | hollow
         axis.plot(epsilons, accuracies, label=f"the paper: {name}", **style)
     axis.plot(

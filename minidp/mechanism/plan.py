@@ -52,7 +52,7 @@ class Plan:
         ParameterError   steps or expected_lot_size out of range; expected_lot_size more than 1% off
                          the sampler's lots; lots of whole epochs with a schedule of C or sigma
 
-    >>> from minidp.mechanism import flat_group
+    >>> from minidp.mechanism import PoissonSampler, flat_group
     >>> from minidp.privacy import MomentsAccountant
     >>> groups = flat_group([("dense1", "W"), ("dense1", "b")], clip_norm=1.0, noise_multiplier=4.0)
     >>> plan = Plan(PoissonSampler(0.01), Sanitizer(groups), steps=10_000, expected_lot_size=600)
@@ -196,7 +196,7 @@ class Plan:
         BudgetExceededError where no noise is enough, ParameterError where a noise multiplier
         follows a schedule, or next to none is enough.
 
-        >>> from minidp.mechanism import flat_group
+        >>> from minidp.mechanism import PoissonSampler, flat_group
         >>> sanitizer = Sanitizer(flat_group([("dense1", "W")], 1.0, 1.0))
         >>> plan = Plan(PoissonSampler(0.01), sanitizer, 10_000, 600)
         >>> group, = plan.calibrated("moments", epsilon=2.0, delta=1e-5).sanitizer.groups

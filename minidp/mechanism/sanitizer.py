@@ -95,6 +95,7 @@ class Sanitizer:
         ParameterError   a parameter is in no group or in two; gradients come without their group
         ShapeError       the gradients of a batch differ in their number of examples
 
+    >>> import numpy as np
     >>> from minidp.grads import Explicit
     >>> from minidp.mechanism import flat_group
     >>> grads = {("dense1", "W"): Explicit(np.array([[3.0, 4.0], [0.3, 0.4]]))}  # norms 5, 0.5

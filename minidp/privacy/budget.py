@@ -54,8 +54,7 @@ class Filter:
     >>> budget.charge(PoissonSampled(0.01, Gaussian(4.0)), 5000)
     >>> budget.charge(PoissonSampled(0.01, Gaussian(4.0)), 5000)
     Traceback (most recent call last):
-    minidp.errors.BudgetExceededError: 5000 x PoissonSampled(...) would bring epsilon to 1.25858 at
-    delta=1e-05, ...
+    minidp.errors.BudgetExceededError: 5000 x PoissonSampled(...) would bring epsilon to 1.25858...
     """
 
     def __init__(self, accountant: Any, epsilon: float, delta: float, ledger: Ledger | None = None):

@@ -21,7 +21,7 @@ from .ledger import Ledger
 # an interval of -ln d, below which no finite epsilon beside an infinite one is looked for
 NARROW = 1e-2
 MOST_SIZE = 700.0  # of -ln d: smaller d leave float64
-CLOSE = 3e-4  # how much smaller -ln d could be, at most: 1e-5 of epsilon, about
+CLOSE = 1e-4  # how much smaller -ln d could be, at most: 1e-5 of epsilon, or less
 
 
 def group_epsilon(
