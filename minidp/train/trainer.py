@@ -311,9 +311,8 @@ class Trainer:
         synchronise(examples.xp)
         return replace(progress, step=step), asked and step < self.plan.steps
 
-    @np.errstate(
-        all="ignore"
-    )  # a warning would tell of values; whoever needs finite weights looks at them
+    # a warning would tell of values; whoever needs finite weights looks at them
+    @np.errstate(all="ignore")
     def step(self, examples: LabelledExamples, lot: NDArray, step: int, streams: Streams) -> None:
         """Descend once along the release of one lot (host indices), whose charge is in the ledger
         already.

@@ -143,9 +143,10 @@ PACKED = gzip.compress(HEADER + BODY, mtime=0)
             "truncated: expected 4294967295 x 4294967295 x 4294967295",
         ),
         (PACKED[:-9], "damaged gzip file"),
+        # a bit of the checksum
         (PACKED[:-5] + bytes((PACKED[-5] ^ 1,)) + PACKED[-4:], "damaged gzip file"),
     ],
-)  # a bit of the checksum
+)
 def test_wrong_contents_are_named_in_one_line(tmp_path, raw, words):
     path = tmp_path / "images"
     path.write_bytes(raw)

@@ -325,14 +325,13 @@ def merged(parts):
 
 def _known_below(parts):
     """The releases whose loss is known from below too, not by a dominating pair alone."""
-    return [
-        (
-            event,
-            count if count <= 2**53 else math.nextafter(math.nextafter(count, 0), 0),
-        )  # it was rounded up
-        for event, count in parts
-        if pure_epsilon(event) is None and not isinstance(event, FixedSizeSampled)
-    ]
+    known = []
+    for event, count in parts:
+        if pure_epsilon(event) is None and not isinstance(event, FixedSizeSampled):
+            # a count above 2^53 was rounded up
+            below = count if count <= 2**53 else math.nextafter(math.nextafter(count, 0), 0)
+            known.append((event, below))
+    return known
 
 
 def _out_of_range(parts):
